@@ -1,0 +1,123 @@
+/**
+ * Owns the frame, the unit of the stream between host and guest agent, and its bounds.
+ *
+ *   length:u32be  type:u8  stream:u32be  payload[length - 5]
+ *
+ * What payloads mean is in messages.ts, how streams share the connection in link.ts.
+ */
+
+export const FrameType = {
+  /** agent → host, once: JSON Hello. */
+  hello: 0,
+  /** host → agent, once: JSON Welcome. */
+  welcome: 1,
+  /** agent → host, once: JSON Ready, or why the guest could not be set up. */
+  ready: 2,
+  /** Begins a stream: JSON request with its `method`. */
+  open: 3,
+  /** Bytes of one channel: channel:u8 bytes. */
+  data: 4,
+  /** Lets the peer send more on a channel: channel:u8 bytes:u32be. */
+  credit: 5,
+  /** No more data on a channel: channel:u8. */
+  eof: 6,
+  /** JSON said within a stream, either way. */
+  event: 7,
+  /** Ends a stream: JSON `{result}` or `{error}`. */
+  close: 8,
+  ping: 9,
+  pong: 10,
+} as const;
+
+export type FrameType = (typeof FrameType)[keyof typeof FrameType];
+
+export interface Frame {
+  type: number;
+  stream: number;
+  payload: Uint8Array;
+}
+
+const HEADER_BYTES = 9;
+
+/** Most bytes of data in one frame, so that no stream holds the connection for long. */
+export const MAX_DATA_BYTES = 64 * 1024;
+/** Most payload bytes that the host takes from a guest: one full data frame with its channel byte. */
+export const MAX_PAYLOAD_FROM_GUEST = MAX_DATA_BYTES + 1;
+/** Most payload bytes that an agent takes from the host: a request with long arguments and environment. */
+export const MAX_PAYLOAD_FROM_HOST = 4 * 1024 * 1024;
+
+export class FrameError extends Error {
+  override name = "FrameError";
+}
+
+export function encodeFrame(type: FrameType, stream: number, payload: Uint8Array): Uint8Array {
+  const frame = new Uint8Array(HEADER_BYTES + payload.byteLength);
+  const view = new DataView(frame.buffer);
+  view.setUint32(0, payload.byteLength + 5);
+  view.setUint8(4, type);
+  view.setUint32(5, stream);
+  frame.set(payload, HEADER_BYTES);
+  return frame;
+}
+
+/** Cuts a byte stream into frames. Holds at most one unfinished frame, and none longer than `maxPayload`. */
+export class FrameDecoder {
+  readonly #maxPayload: number;
+  #pending: Uint8Array = new Uint8Array(0);
+  #have = 0;
+
+  constructor(maxPayload: number) {
+    this.#maxPayload = maxPayload;
+  }
+
+  /** Takes the next bytes of the stream. Throws FrameError on a length that no frame may have. */
+  *push(chunk: Uint8Array): Generator<Frame> {
+    let offset = 0;
+    while (offset < chunk.byteLength) {
+      if (this.#have === 0 && chunk.byteLength - offset >= HEADER_BYTES) {
+        const total = this.#totalLength(chunk.subarray(offset, offset + HEADER_BYTES));
+        if (chunk.byteLength - offset >= total) {
+          yield parse(chunk.subarray(offset, offset + total));
+          offset += total;
+          continue;
+        }
+      }
+      offset += this.#collect(chunk.subarray(offset));
+      if (this.#have >= HEADER_BYTES && this.#have === this.#totalLength(this.#pending)) {
+        const frame = this.#pending.subarray(0, this.#have);
+        this.#pending = new Uint8Array(0);
+        this.#have = 0;
+        yield parse(frame);
+      }
+    }
+  }
+
+  /** Adds to the unfinished frame, first its header, then the rest; returns how many bytes it took. */
+  #collect(bytes: Uint8Array): number {
+    const want = this.#have < HEADER_BYTES ? HEADER_BYTES : this.#totalLength(this.#pending);
+    if (this.#pending.byteLength < want) {
+      const grown = new Uint8Array(want);
+      grown.set(this.#pending.subarray(0, this.#have));
+      this.#pending = grown;
+    }
+    const taken = Math.min(want - this.#have, bytes.byteLength);
+    this.#pending.set(bytes.subarray(0, taken), this.#have);
+    this.#have += taken;
+    if (this.#have === HEADER_BYTES) this.#totalLength(this.#pending);
+    return taken;
+  }
+
+  #totalLength(header: Uint8Array): number {
+    const length = new DataView(header.buffer, header.byteOffset, HEADER_BYTES).getUint32(0);
+    if (length < 5) throw new FrameError(`frame length ${length} is shorter than its header`);
+    if (length - 5 > this.#maxPayload) {
+      throw new FrameError(`frame payload of ${length - 5} bytes is over the limit of ${this.#maxPayload}`);
+    }
+    return length + 4;
+  }
+}
+
+function parse(frame: Uint8Array): Frame {
+  const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
+  return { type: view.getUint8(4), stream: view.getUint32(5), payload: frame.subarray(HEADER_BYTES) };
+}

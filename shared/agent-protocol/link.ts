@@ -1,0 +1,422 @@
+/**
+ * Owns the one connection between host and guest agent and the streams that share it. Both ends use this file.
+ *
+ * Each stream has a few channels of bytes. A sender may have at most WINDOW_BYTES of a channel unread at its peer;
+ * the reader's own pace gives credit back, so that one slow reader never holds up another stream, and never costs memory.
+ * A peer that breaks a bound loses the connection, with the reason.
+ */
+import {
+  encodeFrame,
+  FrameDecoder,
+  FrameType,
+  MAX_DATA_BYTES,
+  MAX_PAYLOAD_FROM_GUEST,
+  MAX_PAYLOAD_FROM_HOST,
+} from "./frame.ts";
+import { type StreamErrorBody, StreamErrorCode } from "./messages.ts";
+
+/** What a sender may have unread at its peer, per channel of a stream. */
+export const WINDOW_BYTES = 256 * 1024;
+const MAX_UNREAD_EVENTS = 256;
+/** Enough for what any method uses; each one more would let a peer make us hold another window. */
+const MAX_CHANNELS = 4;
+const EMPTY = new Uint8Array(0);
+
+/** What carries the bytes. `write` resolves once more may be written. */
+export interface Transport {
+  write(bytes: Uint8Array): Promise<void> | undefined;
+  close(): void;
+}
+
+/** A stream that ended with an error, the peer's or the link's own (`link_closed`). */
+export class StreamError extends Error {
+  override name = "StreamError";
+  readonly code: string;
+  constructor(body: StreamErrorBody) {
+    super(body.message);
+    this.code = body.code;
+  }
+}
+
+export interface LinkOptions {
+  side: "host" | "guest";
+  transport: Transport;
+  /** Most streams open at once that the peer began. */
+  maxPeerStreams: number;
+  /** A stream that the peer began. */
+  onOpen(stream: Stream, request: unknown): void;
+  /** A frame of the handshake. */
+  onHandshake(type: number, body: unknown): void;
+  onClosed(reason: string): void;
+}
+
+export class Link {
+  readonly #options: LinkOptions;
+  readonly #decoder: FrameDecoder;
+  readonly #streams = new Map<number, Stream>();
+  readonly #peerParity: number;
+  #nextStream: number;
+  #peerStreams = 0;
+  #lastPeerStream = 0;
+  #closedReason: string | null = null;
+  #draining: Promise<void> | undefined;
+  #awaitingPong: (() => void)[] = [];
+
+  constructor(options: LinkOptions) {
+    this.#options = options;
+    this.#decoder = new FrameDecoder(options.side === "host" ? MAX_PAYLOAD_FROM_GUEST : MAX_PAYLOAD_FROM_HOST);
+    this.#nextStream = options.side === "host" ? 1 : 2;
+    this.#peerParity = options.side === "host" ? 0 : 1;
+  }
+
+  get closedReason(): string | null {
+    return this.#closedReason;
+  }
+
+  /** Takes bytes from the transport. Any breach of the protocol closes the link. */
+  receive(chunk: Uint8Array): void {
+    if (this.#closedReason !== null) return;
+    try {
+      for (const frame of this.#decoder.push(chunk)) {
+        this.#dispatch(frame.type, frame.stream, frame.payload);
+        if (this.#closedReason !== null) return;
+      }
+    } catch (error) {
+      this.close(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  /** Begins a stream with a request that has a `method`. */
+  open(request: { method: string }): Stream {
+    if (this.#closedReason !== null) throw linkClosed(this.#closedReason);
+    const stream = new Stream(this, this.#nextStream);
+    this.#nextStream += 2;
+    this.#streams.set(stream.id, stream);
+    this.sendJson(FrameType.open, stream.id, request);
+    return stream;
+  }
+
+  /** Resolves when the peer answered; rejects when the link closes first. */
+  ping(): Promise<void> {
+    if (this.#closedReason !== null) return Promise.reject(linkClosed(this.#closedReason));
+    return new Promise((resolve, reject) => {
+      this.#awaitingPong.push(() => (this.#closedReason === null ? resolve() : reject(linkClosed(this.#closedReason))));
+      this.send(FrameType.ping, 0, EMPTY);
+    });
+  }
+
+  /** Ends the connection; every open stream fails with `link_closed`. Again is nothing. */
+  close(reason: string): void {
+    if (this.#closedReason !== null) return;
+    this.#closedReason = reason;
+    this.#options.transport.close();
+    for (const stream of [...this.#streams.values()]) stream.end({ error: linkClosed(reason) });
+    for (const settle of this.#awaitingPong.splice(0)) settle();
+    this.#options.onClosed(reason);
+  }
+
+  sendJson(type: FrameType, stream: number, body: unknown): void {
+    this.send(type, stream, new TextEncoder().encode(JSON.stringify(body)));
+  }
+
+  send(type: FrameType, stream: number, payload: Uint8Array): void {
+    if (this.#closedReason !== null) return;
+    const full = this.#options.transport.write(encodeFrame(type, stream, payload));
+    if (full) {
+      this.#draining = full;
+      const clear = () => {
+        if (this.#draining === full) this.#draining = undefined;
+      };
+      full.then(clear, clear);
+    }
+  }
+
+  /** The transport's own back-pressure, on top of each channel's credit. */
+  get draining(): Promise<void> | undefined {
+    return this.#draining;
+  }
+
+  forget(stream: Stream): void {
+    if (this.#streams.delete(stream.id) && stream.id % 2 === this.#peerParity) this.#peerStreams--;
+  }
+
+  #dispatch(type: number, id: number, payload: Uint8Array): void {
+    switch (type) {
+      case FrameType.hello:
+      case FrameType.welcome:
+      case FrameType.ready:
+        this.#options.onHandshake(type, parseJson(payload));
+        return;
+      case FrameType.open:
+        this.#accept(id, parseJson(payload));
+        return;
+      case FrameType.ping:
+        this.send(FrameType.pong, 0, EMPTY);
+        return;
+      case FrameType.pong:
+        this.#awaitingPong.shift()?.();
+        return;
+    }
+    const stream = this.#streams.get(id);
+    if (!stream) {
+      // What was on its way when we ended the stream is of no more use; what never was open is a breach.
+      const begun = id % 2 === this.#peerParity ? id <= this.#lastPeerStream : id < this.#nextStream;
+      if (begun && id > 0) return;
+      throw new Error(`frame of type ${type} for stream ${id}, which was never open`);
+    }
+    stream.receive(type, payload);
+  }
+
+  #accept(id: number, request: unknown): void {
+    if (id % 2 !== this.#peerParity || id <= this.#lastPeerStream) throw new Error(`stream ${id} may not be opened`);
+    this.#lastPeerStream = id;
+    if (this.#peerStreams >= this.#options.maxPeerStreams) {
+      this.sendJson(FrameType.close, id, {
+        error: { code: StreamErrorCode.too_many_streams, message: "too many open streams" },
+      });
+      return;
+    }
+    this.#peerStreams++;
+    const stream = new Stream(this, id);
+    this.#streams.set(id, stream);
+    this.#options.onOpen(stream, request);
+  }
+}
+
+type Outcome = { result: unknown } | { error: StreamError };
+
+export class Stream {
+  readonly id: number;
+  readonly #link: Link;
+  readonly #incoming = new Map<number, Incoming>();
+  readonly #outgoing = new Map<number, Outgoing>();
+  readonly #events: unknown[] = [];
+  readonly #finished = Promise.withResolvers<unknown>();
+  #onEvent: ((event: unknown) => void) | null = null;
+  #ended = false;
+
+  constructor(link: Link, id: number) {
+    this.#link = link;
+    this.id = id;
+    // A stream whose end nobody awaits must not become an unhandled rejection.
+    this.#finished.promise.catch(() => {});
+  }
+
+  /** Resolves to the peer's result; rejects with StreamError. */
+  get finished(): Promise<unknown> {
+    return this.#finished.promise;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Sends bytes on a channel, waiting for credit and for the transport. Returns false once the stream has ended. */
+  async write(channel: number, bytes: Uint8Array): Promise<boolean> {
+    const outgoing = this.#outgoingOf(channel);
+    let offset = 0;
+    while (offset < bytes.byteLength) {
+      if (this.#ended) return false;
+      if (outgoing.credit === 0) {
+        outgoing.waiting ??= Promise.withResolvers<void>();
+        await outgoing.waiting.promise;
+        continue;
+      }
+      if (this.#link.draining) {
+        await this.#link.draining.catch(() => {});
+        continue;
+      }
+      const size = Math.min(outgoing.credit, MAX_DATA_BYTES, bytes.byteLength - offset);
+      const payload = new Uint8Array(size + 1);
+      payload[0] = channel;
+      payload.set(bytes.subarray(offset, offset + size), 1);
+      outgoing.credit -= size;
+      offset += size;
+      this.#link.send(FrameType.data, this.id, payload);
+    }
+    return !this.#ended;
+  }
+
+  /** Says that no more bytes follow on a channel. */
+  endChannel(channel: number): void {
+    if (!this.#ended) this.#link.send(FrameType.eof, this.id, Uint8Array.of(channel));
+  }
+
+  /** The bytes of a channel, in order, until its end; credit goes back as they are taken. */
+  async *read(channel: number): AsyncGenerator<Uint8Array> {
+    const incoming = this.#incomingOf(channel);
+    while (true) {
+      const chunk = incoming.chunks.shift();
+      if (chunk) {
+        this.#giveBack(channel, incoming, chunk.byteLength);
+        yield chunk;
+      } else if (incoming.eof || this.#ended) {
+        return;
+      } else {
+        incoming.waiting ??= Promise.withResolvers<void>();
+        await incoming.waiting.promise;
+      }
+    }
+  }
+
+  /** Says something within the stream. */
+  say(event: unknown): void {
+    if (!this.#ended) this.#link.sendJson(FrameType.event, this.id, event);
+  }
+
+  /** Hears what the peer says within the stream, what it has said before included. */
+  hear(listener: (event: unknown) => void): void {
+    this.#onEvent = listener;
+    for (const event of this.#events.splice(0)) listener(event);
+  }
+
+  /** Ends the stream with its result. */
+  finish(result: unknown): void {
+    if (this.#ended) return;
+    this.#link.sendJson(FrameType.close, this.id, { result });
+    this.end({ result });
+  }
+
+  /** Ends the stream with an error. */
+  fail(code: string, message: string): void {
+    if (this.#ended) return;
+    this.#link.sendJson(FrameType.close, this.id, { error: { code, message } });
+    this.end({ error: new StreamError({ code, message }) });
+  }
+
+  /** For the link: a frame of this stream. */
+  receive(type: number, payload: Uint8Array): void {
+    switch (type) {
+      case FrameType.data:
+        return this.#takeData(payload);
+      case FrameType.eof: {
+        const incoming = this.#incomingOf(firstByte(payload));
+        incoming.eof = true;
+        wake(incoming);
+        return;
+      }
+      case FrameType.credit: {
+        if (payload.byteLength !== 5) throw new Error("credit frame of the wrong length");
+        const outgoing = this.#outgoingOf(firstByte(payload));
+        const grant = new DataView(payload.buffer, payload.byteOffset).getUint32(1);
+        if (outgoing.credit + grant > WINDOW_BYTES) throw new Error("credit beyond the window");
+        outgoing.credit += grant;
+        if (grant > 0) wake(outgoing);
+        return;
+      }
+      case FrameType.event: {
+        const event = parseJson(payload);
+        if (this.#onEvent) this.#onEvent(event);
+        else if (this.#events.push(event) > MAX_UNREAD_EVENTS) throw new Error("too many unread events");
+        return;
+      }
+      case FrameType.close:
+        return this.end(parseOutcome(payload));
+      default:
+        // A newer peer may know more types: within a generation they are only ever added.
+        return;
+    }
+  }
+
+  /** For the link: settles everything that waits on this stream. */
+  end(outcome: Outcome): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#link.forget(this);
+    for (const incoming of this.#incoming.values()) wake(incoming);
+    for (const outgoing of this.#outgoing.values()) wake(outgoing);
+    if ("error" in outcome) this.#finished.reject(outcome.error);
+    else this.#finished.resolve(outcome.result);
+  }
+
+  #takeData(payload: Uint8Array): void {
+    const incoming = this.#incomingOf(firstByte(payload));
+    const bytes = payload.subarray(1);
+    if (bytes.byteLength > incoming.window) throw new Error("data beyond the window");
+    if (incoming.eof) throw new Error("data after the end of its channel");
+    if (bytes.byteLength === 0) return;
+    incoming.window -= bytes.byteLength;
+    // The transport reuses its buffer, and a small piece must not keep a large one alive.
+    incoming.chunks.push(bytes.slice());
+    wake(incoming);
+  }
+
+  #giveBack(channel: number, incoming: Incoming, bytes: number): void {
+    incoming.owed += bytes;
+    // Half a window at a time: few credit frames, and the sender never runs dry.
+    if (incoming.owed < WINDOW_BYTES / 2 || this.#ended) return;
+    const payload = new Uint8Array(5);
+    payload[0] = channel;
+    new DataView(payload.buffer).setUint32(1, incoming.owed);
+    incoming.window += incoming.owed;
+    incoming.owed = 0;
+    this.#link.send(FrameType.credit, this.id, payload);
+  }
+
+  #incomingOf(channel: number): Incoming {
+    let incoming = this.#incoming.get(channel);
+    if (!incoming) {
+      if (channel >= MAX_CHANNELS) throw new Error(`channel ${channel} does not exist`);
+      incoming = { chunks: [], window: WINDOW_BYTES, owed: 0, eof: false, waiting: null };
+      this.#incoming.set(channel, incoming);
+    }
+    return incoming;
+  }
+
+  #outgoingOf(channel: number): Outgoing {
+    let outgoing = this.#outgoing.get(channel);
+    if (!outgoing) {
+      if (channel >= MAX_CHANNELS) throw new Error(`channel ${channel} does not exist`);
+      outgoing = { credit: WINDOW_BYTES, waiting: null };
+      this.#outgoing.set(channel, outgoing);
+    }
+    return outgoing;
+  }
+}
+
+interface Waiting {
+  waiting: PromiseWithResolvers<void> | null;
+}
+
+interface Incoming extends Waiting {
+  chunks: Uint8Array[];
+  window: number;
+  owed: number;
+  eof: boolean;
+}
+
+interface Outgoing extends Waiting {
+  credit: number;
+}
+
+function wake(waiting: Waiting): void {
+  const { waiting: waiter } = waiting;
+  waiting.waiting = null;
+  waiter?.resolve();
+}
+
+function firstByte(payload: Uint8Array): number {
+  const byte = payload[0];
+  if (byte === undefined) throw new Error("frame without its channel");
+  return byte;
+}
+
+function parseJson(payload: Uint8Array): unknown {
+  return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(payload));
+}
+
+function parseOutcome(payload: Uint8Array): Outcome {
+  const body = parseJson(payload);
+  if (typeof body === "object" && body !== null) {
+    if ("result" in body) return { result: body.result };
+    if ("error" in body && typeof body.error === "object" && body.error !== null) {
+      const { code, message } = body.error as Partial<Record<"code" | "message", unknown>>;
+      return { error: new StreamError({ code: String(code), message: String(message) }) };
+    }
+  }
+  throw new Error("close frame without result or error");
+}
+
+function linkClosed(reason: string): StreamError {
+  return new StreamError({ code: StreamErrorCode.link_closed, message: reason });
+}

@@ -1,0 +1,122 @@
+/**
+ * Owns what host and guest agent say to each other: the handshake, and the methods that open a stream.
+ *
+ *   agent                          host
+ *     ── hello ───────────────────▶      who I am, which generation
+ *     ◀────────────────── welcome ──     entropy, clock, names, drive (first time or again)
+ *     ── ready ───────────────────▶      set up, drive mounted
+ *     ◀───────────── open{method} ──     any number of streams, see link.ts
+ */
+
+/** Raised when older agents cannot be talked to any more; VERSIONING.md has the rules. */
+export const GENERATION = 1;
+
+/** The vsock port on which the host listens; the agent dials it at CID 2. */
+export const HOST_PORT = 1024;
+
+/** The line on the serial console that says that a template guest is at rest and may be saved. */
+export const TEMPLATE_READY_LINE = "roomd-agent: template ready";
+
+/** Kernel command line flag: the guest boots to be made a template. */
+export const TEMPLATE_FLAG = "roomd.template=1";
+
+export interface Hello {
+  generation: number;
+  version: string;
+  /** Made anew after each boot or restore; a host that comes back recognises the guest by it. */
+  nonce: string;
+  /** The CID that the guest's own vsock device reports. */
+  guest_cid: number;
+  /** False until the first welcome was carried out. */
+  set_up: boolean;
+}
+
+export interface Welcome {
+  generation: number;
+  /** Base64 of at least 64 random bytes, for the kernel's pool: clones must not share their twin's. */
+  entropy_b64: string;
+  /** Wall clock, nanoseconds since the epoch as a decimal string (beyond a double's precision). */
+  clock_ns: string;
+  hostname: string;
+  /** 32 hex digits. */
+  machine_id: string;
+  /** Environment of every command. */
+  env: Record<string, string>;
+  /** The virtiofs share to mount, or null when there is none. */
+  drive: { tag: string; mount_point: string } | null;
+}
+
+export type Ready = { ok: true; stages_ms: Record<string, number> } | { ok: false; error: string };
+
+export interface ExecRequest {
+  method: "exec";
+  exec_id: string;
+  argv: string[];
+  cwd: string | null;
+  env: Record<string, string>;
+  /** User name or numeric id; null is root. */
+  user: string | null;
+  timeout_ms: number;
+  /** Whether the host will send stdin; without it the command reads end of file at once. */
+  stdin: boolean;
+}
+
+/** Said by the agent within an exec stream once the process exists. */
+export interface ExecStarted {
+  type: "started";
+  pid: number;
+  at_ms: number;
+}
+
+/** Said by the host within an exec stream. */
+export interface ExecSignal {
+  type: "signal";
+  /** Signal name, e.g. `SIGINT`. */
+  signal: string;
+}
+
+export interface ExecResult {
+  exit_code: number | null;
+  /** Signal name, e.g. `SIGKILL`, when a signal ended the command. */
+  signal: string | null;
+  timed_out: boolean;
+  started_at_ms: number;
+  finished_at_ms: number;
+}
+
+/** Wall clock of the guest, to measure its skew. */
+export interface ClockRequest {
+  method: "clock";
+}
+export interface ClockResult {
+  clock_ns: string;
+}
+
+/** Syncs and powers the guest off. */
+export interface PowerOffRequest {
+  method: "power_off";
+}
+
+export type HostRequest = ExecRequest | ClockRequest | PowerOffRequest;
+
+/** Channels of an exec stream. */
+export const Channel = { stdin: 0, stdout: 1, stderr: 2 } as const;
+
+/** Why a stream failed, as the agent says it. */
+export const StreamErrorCode = {
+  unknown_method: "unknown_method",
+  invalid_request: "invalid_request",
+  cwd_not_found: "cwd_not_found",
+  user_not_found: "user_not_found",
+  too_many_streams: "too_many_streams",
+  internal: "internal",
+  /** Made by the link itself when the connection ends under an open stream. */
+  link_closed: "link_closed",
+} as const;
+
+export type StreamErrorCode = (typeof StreamErrorCode)[keyof typeof StreamErrorCode];
+
+export interface StreamErrorBody {
+  code: string;
+  message: string;
+}

@@ -1,0 +1,48 @@
+/**
+ * Owns the identifiers: their brands, their patterns and how new ones are made.
+ * A generated id is a prefix and a ULID, so ids of one kind sort by the time they were made.
+ */
+import { monotonicFactory } from "ulid";
+
+declare const brand: unique symbol;
+type Branded<Name extends string> = string & { readonly [brand]: Name };
+
+export type OrgId = Branded<"org">;
+export type RoomUid = Branded<"room">;
+export type SandboxId = Branded<"sandbox">;
+export type ExecId = Branded<"execution">;
+export type KeyId = Branded<"key">;
+export type AuditId = Branded<"audit">;
+export type RequestId = Branded<"request">;
+
+interface Generated {
+  org: OrgId;
+  rom: RoomUid;
+  sbx: SandboxId;
+  exe: ExecId;
+  kid: KeyId;
+  evt: AuditId;
+  req: RequestId;
+}
+
+const nextUlid = monotonicFactory();
+
+/** A new id of the kind that `prefix` names, e.g. `newId("sbx")` → `sbx_01J…`. */
+export function newId<Prefix extends keyof Generated>(prefix: Prefix): Generated[Prefix] {
+  return `${prefix}_${nextUlid()}` as Generated[Prefix];
+}
+
+/** Names that callers choose: room_id and agent_id. */
+export const NAME_PATTERN = "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$";
+
+/** agent_id: a name that cannot be taken for a sandbox_id. */
+export const AGENT_PATTERN = "^(?!sbx_)[A-Za-z0-9][A-Za-z0-9._-]{0,127}$";
+
+/** What stands for `{sandbox}` in a path: an agent_id or a sandbox_id. */
+export const SANDBOX_PATTERN = NAME_PATTERN;
+
+/** A request id that a client may bring along; anything else is replaced by our own. */
+export const REQUEST_ID_PATTERN = "^[\\w.-]{1,128}$";
+
+export const GUEST_CID_MIN = 9100;
+export const GUEST_CID_MAX = 9999;
