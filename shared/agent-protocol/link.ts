@@ -288,7 +288,8 @@ export class Stream {
   receive(type: number, payload: Uint8Array): void {
     switch (type) {
       case FrameType.data:
-        return this.#takeData(payload);
+        this.#takeData(payload);
+        return;
       case FrameType.eof: {
         const incoming = this.#incomingOf(firstByte(payload));
         incoming.eof = true;
@@ -311,7 +312,8 @@ export class Stream {
         return;
       }
       case FrameType.close:
-        return this.end(parseOutcome(payload));
+        this.end(parseOutcome(payload));
+        return;
       default:
         // A newer peer may know more types: within a generation they are only ever added.
         return;

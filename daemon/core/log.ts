@@ -1,0 +1,32 @@
+/** Owns the daemon's log: one JSON object a line on standard error. */
+export type LogFields = Record<string, unknown>;
+
+const LEVELS = ["debug", "info", "warn", "error"] as const;
+export type LogLevel = (typeof LEVELS)[number];
+
+export interface Log {
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
+  with(fields: LogFields): Log;
+}
+
+export function makeLog(
+  level: LogLevel,
+  write: (line: string) => void = (line) => process.stderr.write(line),
+  base: LogFields = {},
+): Log {
+  const from = LEVELS.indexOf(level);
+  const at = (name: LogLevel) => (message: string, fields?: LogFields) => {
+    if (LEVELS.indexOf(name) < from) return;
+    write(`${JSON.stringify({ at: new Date().toISOString(), level: name, message, ...base, ...fields })}\n`);
+  };
+  return {
+    debug: at("debug"),
+    info: at("info"),
+    warn: at("warn"),
+    error: at("error"),
+    with: (fields) => makeLog(level, write, { ...base, ...fields }),
+  };
+}

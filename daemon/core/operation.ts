@@ -1,0 +1,108 @@
+/**
+ * Owns how a verb is bound to its operation: what it is given and what it may answer.
+ *
+ * A verb is up to three functions, called in this order by the road (edge/run.ts):
+ *   find   throws 404 before the body is looked at
+ *   rules  names the fields that break a rule beyond their shape
+ *   run    does the work
+ */
+import type { Source } from "../../shared/api/audit.ts";
+import type { InputOf, Operation, OutputOf, Scope } from "../../shared/api/contract.ts";
+import type { FieldError } from "../../shared/api/errors.ts";
+import type { KeyId, OrgId, RequestId } from "../../shared/ids.ts";
+
+/** Whom a key stands for. */
+export interface Caller {
+  org_id: OrgId;
+  key_id: KeyId;
+  name: string;
+  plan: string;
+  scopes: readonly Scope[];
+  room_ids: readonly string[] | null;
+  agent_id: string | null;
+  expires_at: string | null;
+}
+
+/** One request on its way. */
+export interface Call {
+  request_id: RequestId | string;
+  source: Source;
+  ip: string | null;
+  /** Ends when the client is gone. */
+  signal: AbortSignal;
+  /** Facts that the verb adds to the audit record of this call. */
+  audit: AuditFacts;
+}
+
+export interface AuditFacts {
+  room_id?: string;
+  room_uid?: string;
+  agent_id?: string;
+  sandbox_id?: string;
+  details: Record<string, unknown>;
+}
+
+/** A call by a known key. */
+export interface KeyCall extends Call {
+  caller: Caller;
+}
+
+/** A call that may come without a key. */
+export interface OpenCall extends Call {
+  caller: Caller | null;
+}
+
+type CallOf<Op extends Operation> = Op["access"] extends "open" ? OpenCall : KeyCall;
+
+/** A file, or a part of one, as an answer. */
+export interface BytesReply {
+  stream: ReadableStream<Uint8Array>;
+  offset: number;
+  length: number;
+  size_bytes: number;
+  etag: string;
+  modified_at: string;
+  /** Whether the caller asked for a part. */
+  partial: boolean;
+}
+
+export interface Done<Op extends Operation> {
+  outcome: keyof Op["outcomes"] & string;
+  body?: OutputOf<Op>;
+  bytes?: BytesReply;
+  /** The caller's copy is still current (If-None-Match). */
+  unchanged?: { etag: string };
+}
+
+/** The parts of a request that are not fields: the raw body, and the headers about its bytes. */
+export interface Transfer {
+  body: ReadableStream<Uint8Array> | null;
+  range: string | null;
+  if_match: string | null;
+  if_none_match: string | null;
+}
+
+export interface Verb<Op extends Operation, Target> {
+  find?(call: CallOf<Op>, params: Record<string, string>): Target | Promise<Target>;
+  rules?(input: Partial<InputOf<Op>>, target: Target): FieldError[];
+  run(call: CallOf<Op>, input: InputOf<Op>, target: Target, transfer: Transfer): Done<Op> | Promise<Done<Op>>;
+}
+
+/** An operation with its verb, its types forgotten, as the road walks it. */
+export interface Bound {
+  operation: Operation;
+  find(call: OpenCall, params: Record<string, string>): unknown;
+  rules(input: unknown, target: unknown): FieldError[];
+  run(call: OpenCall, input: unknown, target: unknown, transfer: Transfer): Promise<Done<Operation>>;
+}
+
+/** Binds a verb to its operation. The road checks access and input first, which is what makes the casts here true. */
+export function bind<Op extends Operation, Target = undefined>(operation: Op, verb: Verb<Op, Target>): Bound {
+  return {
+    operation,
+    find: (call, params) => verb.find?.(call as CallOf<Op>, params),
+    rules: (input, target) => verb.rules?.(input as Partial<InputOf<Op>>, target as Target) ?? [],
+    run: async (call, input, target, transfer) =>
+      (await verb.run(call as CallOf<Op>, input as InputOf<Op>, target as Target, transfer)) as Done<Operation>,
+  };
+}

@@ -1,0 +1,75 @@
+/** Owns the published value: one writer, any number of readers, each waiting on a predicate with a deadline. */
+
+interface Waiter<T> {
+  predicate(value: T): boolean;
+  settle(outcome: { value: T } | { error: Error }): void;
+}
+
+export class DeadlineError extends Error {
+  override name = "DeadlineError";
+}
+
+export class Published<T> {
+  #value: T;
+  #generation = 0;
+  readonly #waiters = new Set<Waiter<T>>();
+
+  constructor(value: T) {
+    this.#value = value;
+  }
+
+  get value(): T {
+    return this.#value;
+  }
+
+  /** How often the value was set: two equal numbers mean that nothing has changed in between. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  set(value: T): void {
+    this.#value = value;
+    this.#generation++;
+    for (const waiter of [...this.#waiters]) {
+      if (waiter.predicate(value)) waiter.settle({ value });
+    }
+  }
+
+  /** The first value, the present one included, for which `predicate` holds. Rejects with DeadlineError. */
+  until(predicate: (value: T) => boolean, deadlineMs: number, signal?: AbortSignal): Promise<T> {
+    if (predicate(this.#value)) return Promise.resolve(this.#value);
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(
+        () => waiter.settle({ error: new DeadlineError(`not so within ${deadlineMs} ms`) }),
+        deadlineMs,
+      );
+      const aborted = () => waiter.settle({ error: new DeadlineError("the wait was given up") });
+      const waiter: Waiter<T> = {
+        predicate,
+        settle: (outcome) => {
+          clearTimeout(timer);
+          signal?.removeEventListener("abort", aborted);
+          this.#waiters.delete(waiter);
+          if ("value" in outcome) resolve(outcome.value);
+          else reject(outcome.error);
+        },
+      };
+      this.#waiters.add(waiter);
+      signal?.addEventListener("abort", aborted, { once: true });
+      if (signal?.aborted) aborted();
+    });
+  }
+}
+
+/** Settles like `promise`, or rejects with DeadlineError after `deadlineMs`. The work itself goes on. */
+export async function within<T>(promise: Promise<T>, deadlineMs: number, what: string): Promise<T> {
+  let timer: Timer | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new DeadlineError(`${what} took over ${deadlineMs} ms`)), deadlineMs);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,41 @@
+/** Owns the one error that verbs throw. It knows codes, not HTTP; errors.ts gives it status and words. */
+import type { ErrorCode, FieldError } from "../../shared/api/errors.ts";
+
+interface ServiceErrorOptions {
+  /** One plain sentence for the caller; the table's title when absent. */
+  detail?: string;
+  details?: Record<string, unknown>;
+  errors?: FieldError[];
+  hint?: string;
+  /** When to come back, for what is worth trying again. */
+  retryAfterSeconds?: number;
+  cause?: unknown;
+}
+
+export class ServiceError extends Error {
+  override name = "ServiceError";
+  readonly code: ErrorCode;
+  readonly options: ServiceErrorOptions;
+
+  constructor(code: ErrorCode, options: ServiceErrorOptions = {}) {
+    super(options.detail ?? code, { cause: options.cause });
+    this.code = code;
+    this.options = options;
+  }
+}
+
+/** The whole chain of causes as one line, for the log; it never leaves the host. */
+export function describeError(error: unknown): string {
+  const parts: string[] = [];
+  for (let at: unknown = error; at !== undefined && parts.length < 8; at = at instanceof Error ? at.cause : undefined) {
+    parts.push(
+      at instanceof ServiceError ? `${at.code}: ${at.message}` : at instanceof Error ? at.message : String(at),
+    );
+  }
+  return parts.join(" ← ");
+}
+
+/** The errno name of a system error (`ENOSPC`), or null. */
+export function errnoOf(error: unknown): string | null {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : null;
+}

@@ -1,0 +1,107 @@
+/** Owns the interface of the audit. */
+import { type Static, Type } from "@sinclair/typebox";
+import { fields, nullable, oneOf, operation, timestamp } from "./contract.ts";
+import { actor, roomPath } from "./rooms.ts";
+
+export const OUTCOMES = ["success", "denied", "error"] as const;
+export const SOURCES = ["rest", "mcp", "vsock", "ssh", "web", "cli", "reconciler"] as const;
+export type Source = (typeof SOURCES)[number];
+export const DEFAULT_AUDIT_PAGE = 200;
+
+export const auditRecord = fields({
+  audit_id: Type.String(),
+  seq: Type.Integer({ description: "Position in the organization's chain." }),
+  event: Type.String(),
+  outcome: oneOf(OUTCOMES),
+  at: timestamp,
+  org_id: nullable(Type.String()),
+  room_id: nullable(Type.String()),
+  room_uid: nullable(Type.String()),
+  agent_id: nullable(Type.String()),
+  sandbox_id: nullable(Type.String()),
+  actor: fields({ ...actor.properties, name: Type.String() }),
+  source: oneOf(SOURCES),
+  request_id: nullable(Type.String()),
+  ip: nullable(Type.String()),
+  status: nullable(Type.Integer()),
+  error_code: nullable(Type.String()),
+  duration_ms: nullable(Type.Number()),
+  details: Type.Record(Type.String(), Type.Unknown()),
+  prev_hash: Type.String(),
+  hash: Type.String(),
+});
+export type AuditRecord = Static<typeof auditRecord>;
+
+const moment = (description: string) =>
+  Type.Optional(
+    Type.String({
+      pattern: "^(\\d{1,12}(\\.\\d+)?|\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?(Z|[+-]\\d\\d:\\d\\d))$",
+      maxLength: 40,
+      description,
+    }),
+  );
+
+const query = fields({
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: "200 if absent." })),
+  cursor: Type.Optional(Type.String({ maxLength: 1024 })),
+  since: moment("RFC 3339 or unix seconds."),
+  until: moment("RFC 3339 or unix seconds."),
+  event: Type.Optional(Type.String({ maxLength: 128, description: "Beginning of the event's name." })),
+  agent_id: Type.Optional(Type.String({ maxLength: 128 })),
+  outcome: Type.Optional(oneOf(OUTCOMES)),
+  order: Type.Optional(oneOf(["asc", "desc"], { description: "desc, the newest first, if absent." })),
+});
+
+const orgPath = fields({ org_id: Type.String({ maxLength: 64, description: "The organization, or self." }) });
+const records = fields({ items: Type.Array(auditRecord), next_cursor: nullable(Type.String()) });
+const verdict = fields({
+  ok: Type.Boolean(),
+  from_seq: Type.Integer(),
+  to_seq: Type.Integer(),
+  broken_at: nullable(Type.Integer({ description: "The first record that does not fit the chain." })),
+});
+
+export const auditList = operation({
+  name: "audit_list",
+  method: "GET",
+  path: "/v1/rooms/{room_id}/audit",
+  summary: "List a room's audit",
+  access: "audit:read",
+  params: roomPath,
+  query,
+  body: null,
+  output: records,
+  outcomes: { ok: 200 },
+  errors: ["room_not_found", "invalid_cursor"],
+  audit: "audit.listed",
+});
+
+export const orgAuditList = operation({
+  name: "org_audit_list",
+  method: "GET",
+  path: "/v1/orgs/{org_id}/audit",
+  summary: "List the organization's audit",
+  access: "audit:read",
+  params: orgPath,
+  query,
+  body: null,
+  output: records,
+  outcomes: { ok: 200 },
+  errors: ["org_not_found", "invalid_cursor"],
+  audit: "audit.listed",
+});
+
+export const orgAuditVerify = operation({
+  name: "org_audit_verify",
+  method: "GET",
+  path: "/v1/orgs/{org_id}/audit/verify",
+  summary: "Verify the organization's audit chain",
+  access: "audit:read",
+  params: orgPath,
+  query: fields({}),
+  body: null,
+  output: verdict,
+  outcomes: { ok: 200 },
+  errors: ["org_not_found"],
+  audit: "audit.verified",
+});

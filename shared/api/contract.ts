@@ -1,0 +1,111 @@
+/**
+ * Owns what an operation is. Every operation of the interface is one value of this type, once, in the noun's own file;
+ * REST, MCP, OpenAPI, audit names, the guest's gateway and the sweeping tests are read off operations.ts.
+ */
+import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox";
+import type { ErrorCode } from "./errors.ts";
+
+export const SCOPES = [
+  "rooms:read",
+  "rooms:write",
+  "sandboxes:read",
+  "sandboxes:write",
+  "exec",
+  "ports:write",
+  "drive:read",
+  "drive:write",
+  "fabric:read",
+  "fabric:write",
+  "terminal",
+  "audit:read",
+  "usage:read",
+  "keys:write",
+  "org:admin",
+] as const;
+export type Scope = (typeof SCOPES)[number];
+
+/** Who may call: a key with the scope, any key, or anyone. */
+export type Access = Scope | "key" | "open";
+
+export interface Operation<
+  Params extends TObject = TObject,
+  Query extends TObject = TObject,
+  Body extends TObject = TObject,
+  Output extends TSchema = TSchema,
+> {
+  /** snake_case; the MCP tool's name where the seed has one. */
+  name: string;
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** Path with `{name}` parameters; a last `{name*}` takes the rest of the path. */
+  path: string;
+  summary: string;
+  description?: string;
+  access: Access;
+  params: Params;
+  query: Query;
+  /** Fields of the JSON body; `bytes` marks an operation whose body is the file itself. */
+  body: Body | "bytes" | null;
+  output: Output;
+  /** What success is called and the HTTP status it has; the first is the usual one. */
+  outcomes: Record<string, number>;
+  /** The success has a place of its own, made of the output's fields: the Location header. */
+  location?: string;
+  /** Media types besides JSON that the answer may have. */
+  bytesOutput?: string[];
+  errors: ErrorCode[];
+  /** Event name in the audit; null for what says nothing about an organization. */
+  audit: string | null;
+  /** Most bytes of body; the default serves all but file contents. */
+  maxBodyBytes?: number;
+  example?: { body?: unknown; query?: Record<string, string> };
+}
+
+export const DEFAULT_MAX_BODY_BYTES = 1024 * 1024;
+
+/** An operation with its schemas' types kept. */
+export function operation<P extends TObject, Q extends TObject, B extends TObject, O extends TSchema>(
+  definition: Operation<P, Q, B, O>,
+): Operation<P, Q, B, O> {
+  return definition;
+}
+
+/** What a verb gets: path parameters, query and body in one object. */
+export type InputOf<Op> =
+  Op extends Operation<infer P, infer Q, infer B, TSchema>
+    ? Static<P> & Static<Q> & (Op["body"] extends TObject ? Static<B> : unknown)
+    : never;
+
+export type OutputOf<Op> = Op extends Operation<TObject, TObject, TObject, infer O> ? Static<O> : never;
+
+/** An object that has these fields and no others. */
+export function fields<T extends Record<string, TSchema>>(properties: T) {
+  return Type.Object(properties, { additionalProperties: false });
+}
+
+export const NONE = fields({});
+
+/** A value or null. */
+export function nullable<T extends TSchema>(schema: T) {
+  return Type.Union([schema, Type.Null()]);
+}
+
+/** A closed set of words. */
+export function oneOf<const T extends readonly string[]>(words: T, options: Record<string, unknown> = {}) {
+  return Type.Unsafe<T[number]>({ type: "string", enum: [...words], ...options });
+}
+
+export const timestamp = Type.String({ format: "date-time", examples: ["2026-01-31T12:00:00.000Z"] });
+
+/** A page of a list. */
+export function page<T extends TSchema>(item: T) {
+  return fields({ items: Type.Array(item), next_cursor: nullable(Type.String()) });
+}
+
+/** `limit` and `cursor` of a list; `limit` arrives as text and is read as a number. */
+export const pageQuery = {
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 1000, description: "Most items to return; 100 if absent." }),
+  ),
+  cursor: Type.Optional(Type.String({ maxLength: 1024, description: "next_cursor of the page before, unchanged." })),
+};
+export const DEFAULT_PAGE = 100;

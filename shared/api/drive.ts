@@ -1,0 +1,236 @@
+/** Owns the interface of the room's shared drive. */
+import { type Static, Type } from "@sinclair/typebox";
+import { fields, NONE, nullable, oneOf, operation, pageQuery, timestamp } from "./contract.ts";
+import { roomId, roomPath } from "./rooms.ts";
+
+export const MAX_WRITE_BYTES = 16 * 1024 * 1024;
+export const MAX_PATH_BYTES = 4096;
+export const DRIVE_MOUNT = "/mnt/drive";
+
+/** Rules beyond the shape are in daemon/drive/path.ts. */
+export const drivePath = Type.String({
+  minLength: 1,
+  code: "invalid_path",
+  description: "x, /x and /mnt/drive/x are the same file.",
+  examples: ["/results/report.txt"],
+});
+
+const ENTRY_TYPES = ["file", "directory", "symlink", "other"] as const;
+
+const entry = fields({
+  path: Type.String(),
+  name: Type.String(),
+  type: oneOf(ENTRY_TYPES),
+  size_bytes: Type.Integer(),
+  mode: Type.String(),
+  modified_at: timestamp,
+  target: Type.Optional(Type.String({ description: "Where a symbolic link points." })),
+});
+export type DriveEntry = Static<typeof entry>;
+
+const stat = fields({ guest_path: Type.String(), ...entry.properties });
+
+const written = fields({
+  path: Type.String(),
+  guest_path: Type.String(),
+  size_bytes: Type.Integer(),
+  sha256: Type.String(),
+  mode: Type.String(),
+  modified_at: timestamp,
+  created: Type.Boolean(),
+});
+
+const mode = Type.Optional(
+  Type.String({ pattern: "^0?[0-7]{3}$", description: "Permissions in octal; 0644 if absent.", examples: ["0644"] }),
+);
+
+const pathErrors = ["room_not_found", "invalid_path", "path_escapes_drive"] as const;
+const writeErrors = [...pathErrors, "room_destroying", "drive_full", "disk_full"] as const;
+
+export const fsWrite = operation({
+  name: "fs_write",
+  method: "POST",
+  path: "/v1/rooms/{room_id}/drive/write",
+  summary: "Write a file on the drive",
+  description: "Whole or not at all: no reader sees half a file, and what was acknowledged is on disk.",
+  access: "drive:write",
+  params: roomPath,
+  query: NONE,
+  body: fields({
+    path: drivePath,
+    content: Type.Optional(Type.String({ description: "Text of the file." })),
+    content_b64: Type.Optional(Type.String({ contentEncoding: "base64", description: "Bytes of the file." })),
+    append: Type.Optional(Type.Boolean({ description: "Add to the end of the file instead of replacing it." })),
+    mode,
+    overwrite: Type.Optional(Type.Boolean({ description: "false: refuse when the file exists; true if absent." })),
+    if_match: Type.Optional(Type.String({ maxLength: 128, description: "Only when the file has this sha256." })),
+  }),
+  output: written,
+  outcomes: { created: 201, replaced: 200 },
+  errors: [
+    ...writeErrors,
+    "already_exists",
+    "is_directory",
+    "precondition_failed",
+    "file_too_large",
+    "conflicting_fields",
+  ],
+  audit: "drive.written",
+  maxBodyBytes: 23 * 1024 * 1024,
+  example: { body: { path: "/notes.txt", content: "hello\n" } },
+});
+
+export const fsList = operation({
+  name: "fs_list",
+  method: "GET",
+  path: "/v1/rooms/{room_id}/drive/list",
+  summary: "List the drive",
+  description: "Without parameters the whole drive, recursively, up to limit.",
+  access: "drive:read",
+  params: roomPath,
+  query: fields({
+    path: Type.Optional(drivePath),
+    recursive: Type.Optional(Type.Boolean({ description: "true when no path is given, else false, if absent." })),
+    ...pageQuery,
+  }),
+  body: null,
+  output: fields({ path: Type.String(), items: Type.Array(entry), next_cursor: nullable(Type.String()) }),
+  outcomes: { ok: 200 },
+  errors: [...pathErrors, "path_not_found", "invalid_cursor"],
+  audit: "drive.listed",
+});
+
+export const fsRead = operation({
+  name: "fs_read",
+  method: "GET",
+  path: "/v1/rooms/{room_id}/drive/read",
+  summary: "Read a file of the drive",
+  access: "drive:read",
+  params: roomPath,
+  query: fields({
+    path: drivePath,
+    offset: Type.Optional(Type.Integer({ minimum: 0 })),
+    length: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_WRITE_BYTES, description: "16 MiB if absent." })),
+    format: Type.Optional(oneOf(["json", "raw"])),
+  }),
+  body: null,
+  output: fields({
+    path: Type.String(),
+    guest_path: Type.String(),
+    size_bytes: Type.Integer(),
+    offset: Type.Integer(),
+    length: Type.Integer(),
+    eof: Type.Boolean(),
+    content: nullable(Type.String({ description: "Null when the bytes are not UTF-8." })),
+    content_b64: Type.String(),
+    sha256: Type.String({ description: "Of the bytes in this answer." }),
+    modified_at: timestamp,
+  }),
+  outcomes: { ok: 200 },
+  bytesOutput: ["application/octet-stream"],
+  errors: [...pathErrors, "path_not_found", "is_directory", "range_not_satisfiable"],
+  audit: "drive.read",
+  example: { query: { path: "/notes.txt" } },
+});
+
+export const fsStat = operation({
+  name: "fs_stat",
+  method: "GET",
+  path: "/v1/rooms/{room_id}/drive/stat",
+  summary: "Describe one entry of the drive",
+  access: "drive:read",
+  params: roomPath,
+  query: fields({ path: drivePath }),
+  body: null,
+  output: stat,
+  outcomes: { ok: 200 },
+  errors: [...pathErrors, "path_not_found"],
+  audit: "drive.stat_read",
+});
+
+export const fsMkdir = operation({
+  name: "fs_mkdir",
+  method: "POST",
+  path: "/v1/rooms/{room_id}/drive/mkdir",
+  summary: "Make a directory on the drive",
+  description: "Makes the directories above it as well. An existing directory is fine.",
+  access: "drive:write",
+  params: roomPath,
+  query: NONE,
+  body: fields({ path: drivePath, mode }),
+  output: fields({ ...stat.properties, created: Type.Boolean() }),
+  outcomes: { created: 201, existing: 200 },
+  errors: [...writeErrors, "already_exists"],
+  audit: "drive.directory_made",
+  example: { body: { path: "/results" } },
+});
+
+export const fsMove = operation({
+  name: "fs_move",
+  method: "POST",
+  path: "/v1/rooms/{room_id}/drive/move",
+  summary: "Move an entry of the drive",
+  access: "drive:write",
+  params: roomPath,
+  query: NONE,
+  body: fields({
+    from: drivePath,
+    to: drivePath,
+    overwrite: Type.Optional(Type.Boolean({ description: "false if absent: refuse when the target exists." })),
+  }),
+  output: stat,
+  outcomes: { ok: 200 },
+  errors: [...writeErrors, "path_not_found", "already_exists", "is_directory", "not_empty"],
+  audit: "drive.moved",
+  example: { body: { from: "/draft.txt", to: "/final.txt" } },
+});
+
+export const fsDelete = operation({
+  name: "fs_delete",
+  method: "DELETE",
+  path: "/v1/rooms/{room_id}/drive/delete",
+  summary: "Delete an entry of the drive",
+  access: "drive:write",
+  params: roomPath,
+  query: fields({ path: drivePath, recursive: Type.Optional(Type.Boolean()) }),
+  body: null,
+  output: fields({ path: Type.String(), guest_path: Type.String(), state: oneOf(["deleted"]) }),
+  outcomes: { ok: 200 },
+  errors: [...pathErrors, "room_destroying", "path_not_found", "not_empty"],
+  audit: "drive.deleted",
+});
+
+const filePath = fields({ room_id: roomId, path: drivePath });
+
+export const filePut = operation({
+  name: "file_put",
+  method: "PUT",
+  path: "/v1/rooms/{room_id}/drive/files/{path*}",
+  summary: "Stream a file onto the drive",
+  description: "The body is the file. No size limit but the drive's quota.",
+  access: "drive:write",
+  params: filePath,
+  query: fields({ mode, overwrite: Type.Optional(Type.Boolean()) }),
+  body: "bytes",
+  output: written,
+  outcomes: { created: 201, replaced: 200 },
+  errors: [...writeErrors, "already_exists", "is_directory", "precondition_failed"],
+  audit: "drive.written",
+});
+
+export const fileGet = operation({
+  name: "file_get",
+  method: "GET",
+  path: "/v1/rooms/{room_id}/drive/files/{path*}",
+  summary: "Stream a file from the drive",
+  description: "Takes Range and If-None-Match; answers with ETag.",
+  access: "drive:read",
+  params: filePath,
+  query: NONE,
+  body: null,
+  output: Type.Unknown(),
+  outcomes: { ok: 200 },
+  bytesOutput: ["application/octet-stream"],
+  errors: [...pathErrors, "path_not_found", "is_directory", "range_not_satisfiable"],
+  audit: "drive.read",
+});

@@ -1,0 +1,157 @@
+/** Owns the closed table of error codes: the status, the words and whether trying again can help. */
+
+interface ErrorKind {
+  status: number;
+  title: string;
+  retryable?: true;
+  /** What to do next, where it is the same for every occurrence. */
+  hint?: string;
+}
+
+export const ERRORS = {
+  invalid_json: { status: 400, title: "The body is not valid JSON" },
+  invalid_body: { status: 400, title: "The body cannot be read" },
+  invalid_query: { status: 400, title: "The query cannot be read" },
+  invalid_cursor: {
+    status: 400,
+    title: "The cursor is not one of ours",
+    hint: "Start again without a cursor and pass next_cursor on unchanged.",
+  },
+  missing_credentials: {
+    status: 401,
+    title: "No API key was sent",
+    hint: "Send the header Authorization: Bearer <API_KEY>.",
+  },
+  invalid_api_key: {
+    status: 401,
+    title: "The API key is not valid",
+    hint: "Check the key; a new one is made with `roomd key create` on the host.",
+  },
+  api_key_expired: { status: 401, title: "The API key has expired", hint: "Ask for a new key." },
+  insufficient_scope: { status: 403, title: "The API key lacks the scope for this" },
+  scope_escalation: { status: 403, title: "A key cannot give more than it has" },
+  source_mismatch: { status: 403, title: "The source is not this caller" },
+  path_escapes_drive: {
+    status: 403,
+    title: "The path leads out of the room's drive",
+    hint: "A link on the drive points outside; read the path it should have had.",
+  },
+  room_not_found: { status: 404, title: "No such room" },
+  sandbox_not_found: { status: 404, title: "No such sandbox" },
+  execution_not_found: { status: 404, title: "No such execution" },
+  path_not_found: { status: 404, title: "No such path on the drive" },
+  port_not_exposed: { status: 404, title: "The port is not exposed" },
+  agent_not_found: { status: 404, title: "No such agent" },
+  message_not_found: { status: 404, title: "No such message" },
+  barrier_not_found: { status: 404, title: "No such barrier" },
+  org_not_found: { status: 404, title: "No such organization" },
+  key_not_found: { status: 404, title: "No such key" },
+  route_not_found: { status: 404, title: "No such route", hint: "GET /v1/openapi.json lists every route." },
+  method_not_allowed: { status: 405, title: "The method is not allowed here" },
+  body_too_large: { status: 413, title: "The body is too large" },
+  payload_too_large: {
+    status: 413,
+    title: "The payload is too large",
+    hint: "Write it to the drive and send the path.",
+  },
+  file_too_large: {
+    status: 413,
+    title: "The file is too large for this call",
+    hint: "Use PUT or GET …/drive/files/{path}, which stream.",
+  },
+  unsupported_media_type: {
+    status: 415,
+    title: "The media type is not supported",
+    hint: "Send Content-Type: application/json.",
+  },
+  room_id_in_use: { status: 409, title: "The room_id is in use" },
+  agent_id_in_use: { status: 409, title: "The agent_id is in use in this room" },
+  guest_cid_in_use: { status: 409, title: "The guest_cid is in use on this host" },
+  invalid_state: { status: 409, title: "Not possible in this state" },
+  room_destroying: { status: 409, title: "The room is being destroyed" },
+  exec_id_in_use: { status: 409, title: "The exec_id is in use by another command" },
+  already_exists: { status: 409, title: "It exists already" },
+  is_directory: { status: 409, title: "The path is a directory" },
+  not_empty: { status: 409, title: "The directory is not empty", hint: "Pass recursive=true to delete what is in it." },
+  agent_unavailable: { status: 409, title: "The agent is gone" },
+  deadlock_detected: { status: 409, title: "The wait would never end" },
+  barrier_timeout: { status: 409, title: "The barrier was not complete in time", retryable: true },
+  barrier_broken: { status: 409, title: "A participant of the barrier is gone" },
+  barrier_cancelled: { status: 409, title: "The barrier was cancelled" },
+  barrier_parties_mismatch: { status: 409, title: "The barrier has another number of parties" },
+  idempotency_in_progress: {
+    status: 409,
+    title: "The first call with this Idempotency-Key is still running",
+    retryable: true,
+  },
+  history_gone: { status: 410, title: "That part of the history is gone" },
+  precondition_failed: { status: 412, title: "The precondition does not hold" },
+  validation_failed: { status: 422, title: "The request breaks a rule" },
+  unknown_field: { status: 422, title: "The request has a field that does not exist" },
+  conflicting_fields: { status: 422, title: "The request has fields that exclude each other" },
+  guest_cid_out_of_range: { status: 422, title: "guest_cid is out of range" },
+  memory_mib_out_of_range: { status: 422, title: "memory_mib is out of range" },
+  memory_below_template_minimum: { status: 422, title: "memory_mib is below the template's minimum" },
+  template_not_found: { status: 422, title: "No such template", hint: "`roomd template list` shows what is there." },
+  invalid_env_json: { status: 422, title: "The environment is not valid" },
+  reserved_env_key: { status: 422, title: "The environment uses a reserved name" },
+  invalid_egress_entry: { status: 422, title: "The egress allowlist has an entry that is not valid" },
+  invalid_command: { status: 422, title: "The command is not valid", hint: "Send exactly one of argv and command." },
+  cwd_not_found: { status: 422, title: "The working directory does not exist in the sandbox" },
+  timeout_out_of_range: { status: 422, title: "timeout_ms is out of range" },
+  port_out_of_range: { status: 422, title: "port is out of range" },
+  invalid_path: { status: 422, title: "The path is not valid" },
+  idempotency_key_reused: {
+    status: 422,
+    title: "The Idempotency-Key was used with another body",
+    hint: "Use a new key for a new request.",
+  },
+  rate_limited: { status: 429, title: "Too many requests", retryable: true },
+  quota_exceeded: { status: 429, title: "A quota of the organization is used up" },
+  inbox_full: { status: 429, title: "The agent's inbox is full", retryable: true },
+  too_many_executions: { status: 429, title: "Too many live executions in this sandbox", retryable: true },
+  too_many_ports: { status: 429, title: "Too many exposed ports in this sandbox" },
+  range_not_satisfiable: { status: 416, title: "The range lies outside the file" },
+  internal: {
+    status: 500,
+    title: "A bug in roomd",
+    hint: "The log of the daemon has the request_id; please report it.",
+  },
+  guest_unreachable: { status: 502, title: "The guest does not answer", retryable: true },
+  port_not_listening: { status: 502, title: "Nothing listens on the port", retryable: true },
+  not_ready: { status: 503, title: "The service is not ready", retryable: true },
+  insufficient_capacity: { status: 503, title: "The host has no room for this now", retryable: true },
+  shutting_down: { status: 503, title: "The service is shutting down", retryable: true },
+  reply_timeout: { status: 504, title: "No reply in time", retryable: true },
+  drive_full: { status: 507, title: "The drive's quota is used up" },
+  disk_full: { status: 507, title: "The host's disk is full" },
+} as const satisfies Record<string, ErrorKind>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+export function errorKind(code: ErrorCode): ErrorKind {
+  return ERRORS[code];
+}
+
+/** One bad field of a request. `code` is an ErrorCode where the field has its own, else what rule it breaks. */
+export interface FieldError {
+  field: string;
+  code: string;
+  message: string;
+  min?: number;
+  max?: number;
+}
+
+/** RFC 9457 problem, as every door sends it. */
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  code: ErrorCode;
+  retryable: boolean;
+  request_id: string;
+  details: Record<string, unknown>;
+  errors: FieldError[];
+  hint: string | null;
+}

@@ -1,0 +1,44 @@
+/** Owns the list of operations: the whole interface, once. Doors, documents and sweeping tests are read off it. */
+import * as audit from "./audit.ts";
+import * as drive from "./drive.ts";
+import * as executions from "./executions.ts";
+import * as rooms from "./rooms.ts";
+import * as sandboxes from "./sandboxes.ts";
+import * as service from "./service.ts";
+import * as templates from "./templates.ts";
+
+export const operations = {
+  health: service.health,
+  config_get: service.configGet,
+  me_get: service.meGet,
+  openapi_get: service.openapiGet,
+  room_create: rooms.roomCreate,
+  room_list: rooms.roomList,
+  room_get: rooms.roomGet,
+  room_destroy: rooms.roomDestroy,
+  sandbox_create: sandboxes.sandboxCreate,
+  sandbox_list: sandboxes.sandboxList,
+  sandbox_get: sandboxes.sandboxGet,
+  sandbox_update: sandboxes.sandboxUpdate,
+  sandbox_destroy: sandboxes.sandboxDestroy,
+  sandbox_logs: sandboxes.sandboxLogs,
+  sandbox_metrics: sandboxes.sandboxMetrics,
+  sandbox_exec: executions.sandboxExec,
+  fs_write: drive.fsWrite,
+  fs_list: drive.fsList,
+  fs_read: drive.fsRead,
+  fs_stat: drive.fsStat,
+  fs_mkdir: drive.fsMkdir,
+  fs_move: drive.fsMove,
+  fs_delete: drive.fsDelete,
+  file_put: drive.filePut,
+  file_get: drive.fileGet,
+  template_list: templates.templateList,
+  template_get: templates.templateGet,
+  audit_list: audit.auditList,
+  org_audit_list: audit.orgAuditList,
+  org_audit_verify: audit.orgAuditVerify,
+} as const;
+
+export type Operations = typeof operations;
+export type OperationName = keyof Operations;

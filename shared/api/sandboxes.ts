@@ -1,0 +1,305 @@
+/** Owns the interface of sandboxes. */
+import { type Static, Type } from "@sinclair/typebox";
+import { AGENT_PATTERN, GUEST_CID_MAX, GUEST_CID_MIN, SANDBOX_PATTERN } from "../ids.ts";
+import { fields, NONE, nullable, oneOf, operation, page, pageQuery, timestamp } from "./contract.ts";
+import { actor, labelFilter, labels, roomId, roomPath, status } from "./rooms.ts";
+
+export const MEMORY_MIB_MIN = 128;
+export const MAX_ENV_NAMES = 128;
+export const MAX_ENV_VALUE_BYTES = 32 * 1024;
+export const MAX_ENV_BYTES = 128 * 1024;
+export const ENV_NAME_PATTERN = "^[A-Za-z_]\\w{0,127}$";
+export const RESERVED_ENV_PREFIX = "ROOMD_";
+export const MAX_EGRESS_ENTRIES = 256;
+
+export const agentId = Type.String({
+  pattern: AGENT_PATTERN,
+  description: "The agent that the sandbox serves; unique among the room's live sandboxes.",
+  examples: ["worker-1"],
+});
+
+/** Rules beyond the shape (names, sizes, reserved prefix) are in daemon/sandboxes/environment.ts. */
+export const environment = Type.Optional(
+  Type.Record(Type.String(), Type.String(), {
+    code: "invalid_env_json",
+    description: "Environment variables; ROOMD_ names are reserved.",
+  }),
+);
+export const environmentJson = Type.Optional(
+  Type.String({ code: "invalid_env_json", description: "The same as a JSON string. Not together with env." }),
+);
+
+const egressEntries = Type.Optional(
+  Type.Array(Type.String(), {
+    maxItems: MAX_EGRESS_ENTRIES,
+    code: "invalid_egress_entry",
+    description:
+      "Where the sandbox may connect to: addresses, CIDR, host names, *.example.org, each with optional :port.",
+  }),
+);
+const egressEntriesJson = Type.Optional(
+  Type.String({ code: "invalid_egress_entry", description: "The same as a JSON string." }),
+);
+
+const timeouts = {
+  idle_timeout_seconds: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 2_592_000, description: "Ends the sandbox after this time without a call." }),
+  ),
+  max_duration_seconds: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 2_592_000, description: "Ends the sandbox after this time." }),
+  ),
+};
+
+export const SANDBOX_STATES = [
+  "creating",
+  "starting",
+  "running",
+  "pausing",
+  "paused",
+  "resuming",
+  "failed",
+  "destroying",
+  "destroyed",
+] as const;
+export type SandboxState = (typeof SANDBOX_STATES)[number];
+
+export const EXIT_CAUSES = [
+  "user_requested",
+  "expired",
+  "idle",
+  "oom",
+  "guest_panic",
+  "vmm_crash",
+  "host_restart",
+] as const;
+export type ExitCause = (typeof EXIT_CAUSES)[number];
+
+export const START_MODES = ["pool", "snapshot", "cold"] as const;
+export type StartMode = (typeof START_MODES)[number];
+
+export const sandbox = fields({
+  sandbox_id: Type.String(),
+  room_id: roomId,
+  agent_id: agentId,
+  guest_cid: Type.Integer(),
+  template_id: Type.String(),
+  template_digest: nullable(Type.String()),
+  vcpu_count: Type.Integer(),
+  memory_mib: Type.Integer(),
+  state: oneOf(SANDBOX_STATES),
+  status,
+  exit: nullable(fields({ cause: oneOf(EXIT_CAUSES), at: timestamp })),
+  env_keys: Type.Array(Type.String()),
+  egress: fields({
+    mode: oneOf(["none", "allowlist", "public"]),
+    allowlist: Type.Array(Type.String()),
+    revision: Type.Integer(),
+  }),
+  fabric_attached: Type.Boolean(),
+  drive_mount: Type.String(),
+  ports: Type.Array(Type.Unknown()),
+  labels,
+  created_at: timestamp,
+  started_at: nullable(timestamp),
+  ready_at: nullable(timestamp),
+  stopped_at: nullable(timestamp),
+  expires_at: nullable(timestamp),
+  create_wall_ms: nullable(Type.Integer()),
+  boot: Type.Record(Type.String(), Type.Number(), { description: "Time per stage of create, in fields ending _ms." }),
+  start_mode: nullable(oneOf(START_MODES)),
+  created_by: actor,
+});
+export type SandboxRecord = Static<typeof sandbox>;
+
+export const sandboxPath = fields({
+  room_id: roomId,
+  sandbox: Type.String({
+    pattern: SANDBOX_PATTERN,
+    description: "agent_id of a live sandbox of the room, or its sandbox_id.",
+  }),
+});
+
+export const sandboxCreate = operation({
+  name: "sandbox_create",
+  method: "POST",
+  path: "/v1/rooms/{room_id}/sandboxes/from-template",
+  summary: "Create a sandbox from a template",
+  description: "Starts a virtual machine from the template's snapshot, with the room's drive at /mnt/drive.",
+  access: "sandboxes:write",
+  params: roomPath,
+  query: fields({
+    wait: Type.Optional(
+      oneOf(["ready", "none"], { description: "Answer once it is ready (the default), or at once." }),
+    ),
+    wait_timeout_ms: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 60_000, description: "Longest wait; 60 000 if absent." }),
+    ),
+  }),
+  body: fields({
+    agent_id: agentId,
+    guest_cid: Type.Integer({
+      minimum: GUEST_CID_MIN,
+      maximum: GUEST_CID_MAX,
+      code: "guest_cid_out_of_range",
+      description: "Address of the guest, unique on the host.",
+      examples: [9100],
+    }),
+    memory_mib: Type.Integer({
+      minimum: MEMORY_MIB_MIN,
+      code: "memory_mib_out_of_range",
+      description: "Memory in MiB; /v1/config has the host's limit.",
+      examples: [512],
+    }),
+    vcpu_count: Type.Optional(Type.Integer({ minimum: 1, description: "1 if absent, at most the host's cores." })),
+    template_id: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 128, description: 'Which template; "default" if absent.' }),
+    ),
+    env: environment,
+    env_json: environmentJson,
+    egress_allowlist: egressEntries,
+    egress_allowlist_json: egressEntriesJson,
+    labels: Type.Optional(labels),
+    ...timeouts,
+    attach_fabric: Type.Optional(Type.Boolean({ description: "Whether the guest reaches its room; true if absent." })),
+    enable_guest_net: Type.Optional(Type.Boolean({ description: "false: no egress at all; true if absent." })),
+  }),
+  output: sandbox,
+  outcomes: { created: 201, accepted: 202 },
+  location: "/v1/rooms/{room_id}/sandboxes/{sandbox_id}",
+  errors: [
+    "room_not_found",
+    "room_destroying",
+    "agent_id_in_use",
+    "guest_cid_in_use",
+    "guest_cid_out_of_range",
+    "memory_mib_out_of_range",
+    "memory_below_template_minimum",
+    "template_not_found",
+    "invalid_env_json",
+    "reserved_env_key",
+    "invalid_egress_entry",
+    "conflicting_fields",
+    "quota_exceeded",
+    "insufficient_capacity",
+    "not_ready",
+    "disk_full",
+  ],
+  audit: "sandbox.created",
+  example: { body: { agent_id: "worker-1", guest_cid: 9100, memory_mib: 512 } },
+});
+
+export const sandboxList = operation({
+  name: "sandbox_list",
+  method: "GET",
+  path: "/v1/rooms/{room_id}/sandboxes",
+  summary: "List a room's sandboxes",
+  access: "sandboxes:read",
+  params: roomPath,
+  query: fields({ state: Type.Optional(oneOf(SANDBOX_STATES)), label: labelFilter, ...pageQuery }),
+  body: null,
+  output: page(sandbox),
+  outcomes: { ok: 200 },
+  errors: ["room_not_found", "invalid_cursor"],
+  audit: "sandbox.listed",
+});
+
+export const sandboxGet = operation({
+  name: "sandbox_get",
+  method: "GET",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}",
+  summary: "Get a sandbox",
+  access: "sandboxes:read",
+  params: sandboxPath,
+  query: NONE,
+  body: null,
+  output: sandbox,
+  outcomes: { ok: 200 },
+  errors: ["room_not_found", "sandbox_not_found"],
+  audit: "sandbox.read",
+});
+
+export const sandboxUpdate = operation({
+  name: "sandbox_update",
+  method: "PATCH",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}",
+  summary: "Change a sandbox's labels and timeouts",
+  description: "Absent fields stay as they are; a timeout of null is taken away.",
+  access: "sandboxes:write",
+  params: sandboxPath,
+  query: NONE,
+  body: fields({
+    labels: Type.Optional(labels),
+    idle_timeout_seconds: Type.Optional(nullable(timeouts.idle_timeout_seconds)),
+    max_duration_seconds: Type.Optional(nullable(timeouts.max_duration_seconds)),
+  }),
+  output: sandbox,
+  outcomes: { ok: 200 },
+  errors: ["room_not_found", "sandbox_not_found", "invalid_state", "room_destroying"],
+  audit: "sandbox.updated",
+  example: { body: { labels: { role: "builder" } } },
+});
+
+export const sandboxDestroy = operation({
+  name: "sandbox_destroy",
+  method: "DELETE",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}",
+  summary: "Destroy a sandbox",
+  description: "Possible in every state. Its guest_cid is free once the answer is here.",
+  access: "sandboxes:write",
+  params: sandboxPath,
+  query: NONE,
+  body: null,
+  output: fields({
+    agent_id: agentId,
+    sandbox_id: Type.String(),
+    guest_cid: Type.Integer(),
+    state: oneOf(["destroyed"]),
+  }),
+  outcomes: { destroyed: 200 },
+  errors: ["room_not_found", "sandbox_not_found"],
+  audit: "sandbox.destroyed",
+});
+
+export const sandboxLogs = operation({
+  name: "sandbox_logs",
+  method: "GET",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/logs",
+  summary: "Read a sandbox's console or agent log",
+  access: "sandboxes:read",
+  params: sandboxPath,
+  query: fields({
+    source: Type.Optional(oneOf(["console", "agent"], { description: "console if absent." })),
+    after: Type.Optional(Type.Integer({ minimum: 0, description: "Byte offset: next_after of the answer before." })),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: "Most lines; 1000 if absent." })),
+  }),
+  body: null,
+  output: fields({
+    source: oneOf(["console", "agent"]),
+    items: Type.Array(fields({ offset: Type.Integer(), line: Type.String() })),
+    next_after: Type.Integer(),
+  }),
+  outcomes: { ok: 200 },
+  errors: ["room_not_found", "sandbox_not_found"],
+  audit: "sandbox.logs_read",
+});
+
+export const sandboxMetrics = operation({
+  name: "sandbox_metrics",
+  method: "GET",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/metrics",
+  summary: "Measure a sandbox",
+  access: "sandboxes:read",
+  params: sandboxPath,
+  query: NONE,
+  body: null,
+  output: fields({
+    cpu: fields({ vcpu_count: Type.Integer(), used_seconds: Type.Number() }),
+    memory: fields({ memory_mib: Type.Integer(), resident_bytes: Type.Integer() }),
+    disk: fields({ used_bytes: Type.Integer() }),
+    clock_skew_ms: nullable(Type.Number()),
+    at: timestamp,
+  }),
+  outcomes: { ok: 200 },
+  errors: ["room_not_found", "sandbox_not_found", "invalid_state", "guest_unreachable"],
+  audit: "sandbox.measured",
+});

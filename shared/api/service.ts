@@ -1,0 +1,106 @@
+/** Owns the interface of the service itself: health, configuration, who the caller is. */
+import { type Static, Type } from "@sinclair/typebox";
+import { fields, NONE, nullable, oneOf, operation, timestamp } from "./contract.ts";
+import { template } from "./templates.ts";
+
+export const CHECK_STATUSES = ["ok", "warn", "fail"] as const;
+
+const check = fields({
+  id: Type.String(),
+  status: oneOf(CHECK_STATUSES),
+  message: Type.Optional(Type.String({ description: "With a key only." })),
+  remedy: Type.Optional(nullable(Type.String({ description: "With a key only." }))),
+});
+
+export const TOPOLOGIES = ["nested", "bare_metal", "emulated"] as const;
+
+export const health = operation({
+  name: "health",
+  method: "GET",
+  path: "/health",
+  summary: "Whether the service is ready",
+  description: "Needs no key. 503 when the service is unavailable.",
+  access: "open",
+  params: NONE,
+  query: NONE,
+  body: null,
+  output: fields({
+    status: oneOf(["ok", "degraded", "unavailable"]),
+    topology: oneOf(TOPOLOGIES),
+    ready: Type.Boolean(),
+    version: Type.String(),
+    api_versions: Type.Array(Type.String()),
+    acceleration: oneOf(["kvm", "tcg"]),
+    uptime_seconds: Type.Integer(),
+    time: timestamp,
+    checks: Type.Array(check),
+    capacity: Type.Optional(fields({ memory_mib_free: Type.Integer(), guest_cids_free: Type.Integer() })),
+  }),
+  outcomes: { ready: 200, unavailable: 503 },
+  errors: [],
+  audit: null,
+});
+export type HealthCheck = Static<typeof check>;
+
+export const configGet = operation({
+  name: "config_get",
+  method: "GET",
+  path: "/v1/config",
+  summary: "Limits, defaults and what is guaranteed",
+  access: "key",
+  params: NONE,
+  query: NONE,
+  body: null,
+  output: fields({
+    version: Type.String(),
+    commit: Type.String(),
+    limits: Type.Record(Type.String(), Type.Number()),
+    defaults: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()])),
+    templates: Type.Array(template),
+    api_extensions: Type.Array(Type.String()),
+    guarantees: Type.Array(Type.String()),
+    non_guarantees: Type.Array(Type.String()),
+  }),
+  outcomes: { ok: 200 },
+  errors: [],
+  audit: "config.read",
+});
+
+export const meGet = operation({
+  name: "me_get",
+  method: "GET",
+  path: "/v1/me",
+  summary: "Who the API key is",
+  access: "key",
+  params: NONE,
+  query: NONE,
+  body: null,
+  output: fields({
+    org_id: Type.String(),
+    plan: Type.String(),
+    key_id: Type.String(),
+    name: Type.String(),
+    scopes: Type.Array(Type.String()),
+    room_ids: nullable(Type.Array(Type.String())),
+    agent_id: nullable(Type.String()),
+    expires_at: nullable(timestamp),
+  }),
+  outcomes: { ok: 200 },
+  errors: [],
+  audit: "key.read",
+});
+
+export const openapiGet = operation({
+  name: "openapi_get",
+  method: "GET",
+  path: "/v1/openapi.json",
+  summary: "This interface as OpenAPI 3.1",
+  access: "open",
+  params: NONE,
+  query: NONE,
+  body: null,
+  output: Type.Record(Type.String(), Type.Unknown()),
+  outcomes: { ok: 200 },
+  errors: [],
+  audit: null,
+});

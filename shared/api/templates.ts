@@ -1,0 +1,46 @@
+/** Owns the interface of templates, from which sandboxes start. */
+import { type Static, Type } from "@sinclair/typebox";
+import { fields, NONE, operation, timestamp } from "./contract.ts";
+
+export const TEMPLATE_PATTERN = "^[a-z0-9][a-z0-9._-]{0,63}$";
+
+export const template = fields({
+  template_id: Type.String(),
+  digest: Type.String(),
+  description: Type.String(),
+  min_memory_mib: Type.Integer(),
+  default_memory_mib: Type.Integer(),
+  tools: Type.Array(Type.String()),
+  created_at: timestamp,
+});
+export type TemplateRecord = Static<typeof template>;
+
+export const templateList = operation({
+  name: "template_list",
+  method: "GET",
+  path: "/v1/templates",
+  summary: "List templates",
+  access: "sandboxes:read",
+  params: NONE,
+  query: NONE,
+  body: null,
+  output: fields({ items: Type.Array(template), next_cursor: Type.Null() }),
+  outcomes: { ok: 200 },
+  errors: [],
+  audit: "template.listed",
+});
+
+export const templateGet = operation({
+  name: "template_get",
+  method: "GET",
+  path: "/v1/templates/{template_id}",
+  summary: "Get a template",
+  access: "sandboxes:read",
+  params: fields({ template_id: Type.String({ maxLength: 128 }) }),
+  query: NONE,
+  body: null,
+  output: template,
+  outcomes: { ok: 200 },
+  errors: ["template_not_found"],
+  audit: "template.read",
+});
