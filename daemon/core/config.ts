@@ -1,0 +1,192 @@
+/**
+ * Owns the configuration: every key with its type, default and meaning, read once.
+ * A value comes from the environment (ROOMD_ and the key in upper case with _ for .), else from the file, else from here.
+ */
+import { existsSync, readFileSync } from "node:fs";
+import { parse } from "smol-toml";
+
+type Kind = "string" | "boolean" | "integer" | "duration" | readonly string[];
+
+interface Key {
+  kind: Kind;
+  default: string | boolean | number;
+  /** One line for config.example.toml. */
+  about: string;
+}
+
+export const DEFAULT_CONFIG_FILE = "/etc/roomd/config.toml";
+
+/** Durations are written as `90s`, `15m`, `24h`, `7d`. */
+export const CONFIG_KEYS = {
+  "http.listen": {
+    kind: "string",
+    default: "127.0.0.1:8080",
+    about: "Where the HTTPS JSON API listens, as host:port.",
+  },
+  "http.base_url": { kind: "string", default: "", about: "How clients reach the API, when it is not by http.listen." },
+  "http.insecure": { kind: "boolean", default: false, about: "Allow a non-loopback http.listen without TLS." },
+  "tls.mode": { kind: ["off", "files", "self-signed"], default: "off", about: "Where the certificate comes from." },
+  "tls.cert": {
+    kind: "string",
+    default: "",
+    about: "PEM file with the certificate chain; read again when it changes.",
+  },
+  "tls.key": { kind: "string", default: "", about: "PEM file with the certificate's private key." },
+  "ssh.listen": { kind: "string", default: "127.0.0.1:2222", about: "Where the SSH gateway listens, as host:port." },
+  data_dir: { kind: "string", default: "/var/lib/roomd", about: "What must survive: database, templates, drives." },
+  runtime_dir: { kind: "string", default: "/run/roomd", about: "Sockets and process records of the running guests." },
+  host_id: { kind: "string", default: "host-1", about: "Name of this host in a room's record." },
+  acceleration: { kind: ["auto", "kvm", "tcg"], default: "auto", about: "auto boots a probe guest to find out." },
+  "log.level": { kind: ["debug", "info", "warn", "error"], default: "info", about: "Least level that is logged." },
+  "vsock.transport": {
+    kind: ["auto", "kernel", "vhost-user"],
+    default: "auto",
+    about: "auto takes the kernel's vhost-vsock where it is.",
+  },
+  "host.qemu": { kind: "string", default: "qemu-system-x86_64", about: "The QEMU to run." },
+  "host.qemu_img": { kind: "string", default: "qemu-img", about: "The qemu-img to run." },
+  "host.virtiofsd": {
+    kind: "string",
+    default: "auto",
+    about: "The Rust virtiofsd to run; auto looks where setup puts it.",
+  },
+  "host.vhost_device_vsock": {
+    kind: "string",
+    default: "vhost-device-vsock",
+    about: "The vhost-user vsock device to run.",
+  },
+  "host.agent": {
+    kind: "string",
+    default: "auto",
+    about: "The guest agent to bake into templates; auto: beside roomd.",
+  },
+  "limits.memory_mib": { kind: "integer", default: 0, about: "Most memory of one sandbox; 0: 3/4 of the host's." },
+  "limits.vcpus": { kind: "integer", default: 0, about: "Most vCPUs of one sandbox; 0: the host's cores." },
+  "limits.concurrent_creates": {
+    kind: "integer",
+    default: 0,
+    about: "Sandboxes being started at once; 0: the host's cores.",
+  },
+  "drive.limit_gib": { kind: "integer", default: 10, about: "Most bytes on one room's drive, in GiB." },
+  "drive.retention": { kind: "duration", default: "24h", about: "How long a destroyed room's drive is kept." },
+  "egress.default": {
+    kind: ["public", "none"],
+    default: "public",
+    about: "Egress of a sandbox created without a list.",
+  },
+  "audit.reads": { kind: "boolean", default: true, about: "Record calls that only read." },
+} as const satisfies Record<string, Key>;
+
+export type ConfigKey = keyof typeof CONFIG_KEYS;
+
+type ValueOf<K extends Key> = K["kind"] extends readonly string[]
+  ? K["kind"][number]
+  : K["kind"] extends "boolean"
+    ? boolean
+    : K["kind"] extends "integer" | "duration"
+      ? number
+      : string;
+
+/** The values in force; durations are in seconds. */
+export type Config = { readonly [K in ConfigKey]: ValueOf<(typeof CONFIG_KEYS)[K]> };
+
+export class ConfigError extends Error {
+  override name = "ConfigError";
+}
+
+export interface LoadedConfig {
+  config: Config;
+  /** Where each value came from: `default`, the file's path, or the variable's name. */
+  origins: Record<ConfigKey, string>;
+  file: string | null;
+}
+
+/** Reads file and environment. Throws ConfigError that names the key, the value and what would be right. */
+export function loadConfig(
+  options: { file?: string | undefined; env?: Record<string, string | undefined> } = {},
+): LoadedConfig {
+  const env = options.env ?? process.env;
+  const file = options.file ?? (existsSync(DEFAULT_CONFIG_FILE) ? DEFAULT_CONFIG_FILE : null);
+  const fromFile = file === null ? new Map<string, unknown>() : readFile(file);
+  for (const key of fromFile.keys()) {
+    if (!(key in CONFIG_KEYS)) throw new ConfigError(`${file}: unknown key ${key}; \`roomd config\` lists the keys`);
+  }
+  const values: Record<string, unknown> = {};
+  const origins: Record<string, string> = {};
+  for (const [name, key] of Object.entries(CONFIG_KEYS)) {
+    const variable = variableOf(name);
+    const text = env[variable];
+    if (text !== undefined) [values[name], origins[name]] = [coerce(name, key, text, variable), variable];
+    else if (fromFile.has(name))
+      [values[name], origins[name]] = [coerce(name, key, fromFile.get(name), String(file)), String(file)];
+    else [values[name], origins[name]] = [coerce(name, key, key.default, "default"), "default"];
+  }
+  return { config: values as Config, origins: origins as Record<ConfigKey, string>, file };
+}
+
+/** The environment variable that overrides a key. */
+export function variableOf(key: string): string {
+  return `ROOMD_${key.toUpperCase().replaceAll(".", "_")}`;
+}
+
+/** The text of config.example.toml: every key, commented out, with its default. */
+export function exampleConfig(): string {
+  const lines = [
+    "# Every key of roomd's configuration with its default.",
+    "# Each can also be set by a variable: http.listen by ROOMD_HTTP_LISTEN.",
+    "",
+  ];
+  for (const [name, key] of Object.entries(CONFIG_KEYS)) {
+    const kind: Kind = key.kind;
+    const choices = Array.isArray(kind) ? ` One of ${kind.join(", ")}.` : "";
+    lines.push(`# ${key.about}${choices}`, `# ${name} = ${JSON.stringify(key.default)}`, "");
+  }
+  return lines.join("\n");
+}
+
+function readFile(file: string): Map<string, unknown> {
+  let tree: Record<string, unknown>;
+  try {
+    tree = parse(readFileSync(file, "utf8"));
+  } catch (error) {
+    throw new ConfigError(`${file}: ${error instanceof Error ? error.message.split("\n")[0] : String(error)}`);
+  }
+  return new Map(flatten(tree, ""));
+}
+
+function* flatten(tree: object, prefix: string): Generator<[string, unknown]> {
+  for (const [name, value] of Object.entries(tree)) {
+    if (typeof value === "object" && value !== null && !Array.isArray(value))
+      yield* flatten(value, `${prefix}${name}.`);
+    else yield [`${prefix}${name}`, value];
+  }
+}
+
+function coerce(name: string, key: Key, value: unknown, origin: string): unknown {
+  const wrong = (want: string) => new ConfigError(`${name} = ${JSON.stringify(value)} (${origin}): must be ${want}`);
+  const { kind } = key;
+  if (kind === "string") {
+    if (typeof value !== "string") throw wrong("text");
+    return value;
+  }
+  if (kind === "boolean") {
+    if (value === true || value === "true" || value === "1") return true;
+    if (value === false || value === "false" || value === "0") return false;
+    throw wrong("true or false");
+  }
+  if (kind === "integer") {
+    const number = typeof value === "string" && /^\d+$/.test(value) ? Number(value) : value;
+    if (typeof number !== "number" || !Number.isSafeInteger(number) || number < 0)
+      throw wrong("a whole number, 0 or more");
+    return number;
+  }
+  if (kind === "duration") {
+    const match = typeof value === "string" ? /^(\d{1,9})(s|m|h|d)$/.exec(value) : null;
+    if (!match) throw wrong('a duration such as "90s", "15m", "24h" or "7d"');
+    return Number(match[1]) * SECONDS_OF[match[2] as keyof typeof SECONDS_OF];
+  }
+  if (typeof value !== "string" || !kind.includes(value)) throw wrong(`one of ${kind.join(", ")}`);
+  return value;
+}
+
+const SECONDS_OF = { s: 1, m: 60, h: 3600, d: 86_400 } as const;

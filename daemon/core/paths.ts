@@ -1,0 +1,74 @@
+/**
+ * Owns where everything lies on the host: every directory, file and socket of the service is named here and nowhere else.
+ *
+ *   data_dir     what must survive a restart of the host: database, templates, drives, overlays
+ *   runtime_dir  what a restart of the host ends: sockets, process records
+ */
+import { join } from "node:path";
+
+/** sun_path of sockaddr_un holds 108 bytes with its final NUL. */
+const MAX_SOCKET_PATH_BYTES = 107;
+
+export interface SandboxPaths {
+  /** Kept until the sandbox is destroyed: overlay and logs. */
+  directory: string;
+  overlay: string;
+  console_log: string;
+  /** Sockets and process records. */
+  runtime: string;
+  qmp: string;
+  qmp_spare: string;
+  vsock: string;
+  virtiofs: string;
+  processes: string;
+  vmm_log: string;
+}
+
+export type Paths = ReturnType<typeof makePaths>;
+
+/** Throws when runtime_dir is too long for the sockets in it. */
+export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
+  const { data_dir: data, runtime_dir: runtime } = dirs;
+  const paths = {
+    data,
+    runtime,
+    database: join(data, "roomd.db"),
+    tls: join(data, "tls"),
+    templates: join(data, "templates"),
+    template_cache: join(data, "template-cache"),
+    template: (templateId: string) => join(data, "templates", templateId),
+    rooms: join(data, "rooms"),
+    /** The room's one shared directory; virtiofsd serves it and the drive calls stay beneath it. */
+    drive: (roomUid: string) => join(data, "rooms", roomUid, "drive"),
+    room: (roomUid: string) => join(data, "rooms", roomUid),
+    retired: join(data, "retired"),
+    retired_room: (roomUid: string) => join(data, "retired", roomUid),
+    sandboxes: join(data, "sandboxes"),
+    guests: join(runtime, "g"),
+    daemon_lock: join(runtime, "daemon.lock"),
+    probe: join(runtime, "probe.json"),
+    sandbox: (sandboxId: string): SandboxPaths => {
+      const directory = join(data, "sandboxes", sandboxId);
+      const live = join(runtime, "g", sandboxId);
+      return {
+        directory,
+        overlay: join(directory, "disk.qcow2"),
+        console_log: join(directory, "console.log"),
+        runtime: live,
+        qmp: join(live, "qmp.sock"),
+        qmp_spare: join(live, "qmp2.sock"),
+        vsock: join(live, "vsock.sock"),
+        virtiofs: join(live, "fs.sock"),
+        processes: join(live, "processes.json"),
+        vmm_log: join(directory, "vmm.log"),
+      };
+    },
+  };
+  const longest = `${paths.sandbox(`sbx_${"0".repeat(26)}`).vsock}_65535`;
+  if (Buffer.byteLength(longest) > MAX_SOCKET_PATH_BYTES) {
+    throw new Error(
+      `runtime_dir ${runtime} is too long: its sockets would have ${Buffer.byteLength(longest)} bytes, at most ${MAX_SOCKET_PATH_BYTES} are possible`,
+    );
+  }
+  return paths;
+}
