@@ -1,0 +1,11 @@
+/** Owns the audit: an append-only chain of records per organization, and the calls that read it. */
+import type { Bound } from "../core/operation.ts";
+import { type AuditDeps, makeList } from "./list.ts";
+import { makeVerify } from "./verify.ts";
+
+export { verifyChain } from "./chain.ts";
+export { type AuditEntry, appendAudit, auditChains, walkAudit } from "./store.ts";
+
+export function makeAudit(deps: AuditDeps): { operations: Bound[] } {
+  return { operations: [...makeList(deps), ...makeVerify(deps)] };
+}

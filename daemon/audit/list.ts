@@ -1,0 +1,64 @@
+/** Owns the calls that list audit records, of a room and of an organization. */
+import { auditList, DEFAULT_AUDIT_PAGE, orgAuditList } from "../../shared/api/audit.ts";
+import type { InputOf } from "../../shared/api/contract.ts";
+import { at } from "../core/clock.ts";
+import { makeCursor, readCursor } from "../core/cursor.ts";
+import { type Bound, bind, type Caller } from "../core/operation.ts";
+import type { Queries } from "../db/client.ts";
+import { listAudit, toRecord } from "./store.ts";
+
+export interface AuditDeps {
+  queries: Queries;
+  findRoom(caller: Caller, roomId: string): { room_id: string; room_uid: string };
+  /** Resolves `self` and throws org_not_found for any organization but the caller's. */
+  findOrg(caller: Caller, orgId: string): string;
+}
+
+export function makeList(deps: AuditDeps): Bound[] {
+  return [
+    bind(auditList, {
+      find: (call, params) => deps.findRoom(call.caller, String(params.room_id)),
+      run: (call, input, room) => {
+        call.audit.room_id = room.room_id;
+        call.audit.room_uid = room.room_uid;
+        return { outcome: "ok", body: pageOf(deps.queries, input, call.caller.org_id, room.room_uid) };
+      },
+    }),
+    bind(orgAuditList, {
+      find: (call, params) => deps.findOrg(call.caller, String(params.org_id)),
+      run: (_call, input, orgId) => ({ outcome: "ok", body: pageOf(deps.queries, input, orgId) }),
+    }),
+  ];
+}
+
+type Query = Omit<InputOf<typeof auditList>, "room_id">;
+
+function pageOf(queries: Queries, query: Query, orgId: string, roomUid?: string) {
+  const order = query.order ?? "desc";
+  const limit = query.limit ?? DEFAULT_AUDIT_PAGE;
+  const kind = `audit ${orgId} ${roomUid ?? ""} ${order}`;
+  const position = readCursor(kind, query.cursor);
+  const rows = listAudit(queries, {
+    org_id: orgId,
+    room_uid: roomUid,
+    since: moment(query.since),
+    until: moment(query.until),
+    event: query.event,
+    agent_id: query.agent_id,
+    outcome: query.outcome,
+    order,
+    after: position === null ? undefined : Number(position),
+    limit: limit + 1,
+  });
+  const last = rows.length > limit ? rows[limit - 1] : undefined;
+  return {
+    items: rows.slice(0, limit).map(toRecord),
+    next_cursor: last ? makeCursor(kind, String(last.seq)) : null,
+  };
+}
+
+/** RFC 3339 or unix seconds, as the stored form, which sorts as text. */
+function moment(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  return at(/^[\d.]+$/.test(text) ? Number(text) * 1000 : Date.parse(text));
+}

@@ -1,0 +1,138 @@
+/** Owns the audit's SQL: append, page through, walk in order. */
+import { and, asc, desc, eq, gt, gte, lt, lte, type SQL } from "drizzle-orm";
+import type { AuditRecord, Source } from "../../shared/api/audit.ts";
+import { newId } from "../../shared/ids.ts";
+import type { Queries } from "../db/client.ts";
+import { GENESIS, hashOf } from "./chain.ts";
+import { type AuditRow, audit } from "./table.ts";
+
+/** What happened, before it has its place in the chain. */
+export interface AuditEntry {
+  event: string;
+  outcome: AuditRecord["outcome"];
+  at: string;
+  org_id: string | null;
+  room_id?: string | undefined;
+  room_uid?: string | undefined;
+  agent_id?: string | undefined;
+  sandbox_id?: string | undefined;
+  actor: { type: string; id: string; name: string };
+  source: Source;
+  request_id?: string | undefined;
+  ip?: string | null | undefined;
+  status?: number | undefined;
+  error_code?: string | undefined;
+  duration_ms?: number | undefined;
+  details: Record<string, unknown>;
+}
+
+/** Adds a record to its organization's chain. Within a transaction. */
+export function appendAudit(queries: Queries, entry: AuditEntry): void {
+  const org_key = entry.org_id ?? "";
+  const head = queries
+    .select({ seq: audit.seq, hash: audit.hash })
+    .from(audit)
+    .where(eq(audit.org_key, org_key))
+    .orderBy(desc(audit.seq))
+    .limit(1)
+    .get();
+  const row: Omit<AuditRow, "hash"> = {
+    org_key,
+    seq: (head?.seq ?? 0) + 1,
+    audit_id: newId("evt"),
+    event: entry.event,
+    outcome: entry.outcome,
+    at: entry.at,
+    org_id: entry.org_id,
+    room_id: entry.room_id ?? null,
+    room_uid: entry.room_uid ?? null,
+    agent_id: entry.agent_id ?? null,
+    sandbox_id: entry.sandbox_id ?? null,
+    actor_type: entry.actor.type,
+    actor_id: entry.actor.id,
+    actor_name: entry.actor.name,
+    source: entry.source,
+    request_id: entry.request_id ?? null,
+    ip: entry.ip ?? null,
+    status: entry.status ?? null,
+    error_code: entry.error_code ?? null,
+    duration_ms: entry.duration_ms ?? null,
+    details: JSON.stringify(entry.details),
+    prev_hash: head?.hash ?? GENESIS,
+  };
+  queries
+    .insert(audit)
+    .values({ ...row, hash: hashOf(row) })
+    .run();
+}
+
+export interface AuditFilter {
+  org_id: string;
+  room_uid?: string | undefined;
+  since?: string | undefined;
+  until?: string | undefined;
+  event?: string | undefined;
+  agent_id?: string | undefined;
+  outcome?: AuditRecord["outcome"] | undefined;
+  order: "asc" | "desc";
+  /** Exclusive: the seq of the last record of the page before. */
+  after?: number | undefined;
+  limit: number;
+}
+
+/** Sorts after any character of an event's name, so that a prefix is a range. */
+const LAST_CHARACTER = "\uffff";
+
+export function listAudit(queries: Queries, filter: AuditFilter): AuditRow[] {
+  const where: (SQL | undefined)[] = [
+    eq(audit.org_key, filter.org_id),
+    filter.room_uid === undefined ? undefined : eq(audit.room_uid, filter.room_uid),
+    filter.since === undefined ? undefined : gte(audit.at, filter.since),
+    filter.until === undefined ? undefined : lte(audit.at, filter.until),
+    filter.event === undefined
+      ? undefined
+      : and(gte(audit.event, filter.event), lt(audit.event, `${filter.event}${LAST_CHARACTER}`)),
+    filter.agent_id === undefined ? undefined : eq(audit.agent_id, filter.agent_id),
+    filter.outcome === undefined ? undefined : eq(audit.outcome, filter.outcome),
+    filter.after === undefined ? undefined : (filter.order === "asc" ? gt : lt)(audit.seq, filter.after),
+  ];
+  return queries
+    .select()
+    .from(audit)
+    .where(and(...where))
+    .orderBy(filter.order === "asc" ? asc(audit.seq) : desc(audit.seq))
+    .limit(filter.limit)
+    .all();
+}
+
+const WALK_PAGE = 1000;
+
+/** All records of a chain in order, read page by page. */
+export function* walkAudit(queries: Queries, orgKey: string): Generator<AuditRow> {
+  for (let after = 0; ; ) {
+    const rows = listAudit(queries, { org_id: orgKey, order: "asc", after, limit: WALK_PAGE });
+    yield* rows;
+    const last = rows.at(-1);
+    if (!last || rows.length < WALK_PAGE) return;
+    after = last.seq;
+  }
+}
+
+/** The keys of all chains: organizations, and '' for what belongs to none. */
+export function auditChains(queries: Queries): string[] {
+  return queries
+    .selectDistinct({ org_key: audit.org_key })
+    .from(audit)
+    .all()
+    .map((row) => row.org_key);
+}
+
+export function toRecord(row: AuditRow): AuditRecord {
+  const { org_key: _, actor_type, actor_id, actor_name, details, source, ...rest } = row;
+  return {
+    ...rest,
+    source: source as Source,
+    actor: { type: actor_type, id: actor_id, name: actor_name },
+    details: JSON.parse(details) as Record<string, unknown>,
+  };
+}

@@ -1,0 +1,34 @@
+/** Owns the audit's table as the queries see it. */
+import { integer, primaryKey, real, sqliteTable, text } from "drizzle-orm/sqlite-core";
+
+export const audit = sqliteTable(
+  "audit",
+  {
+    org_key: text().notNull(),
+    seq: integer().notNull(),
+    audit_id: text().notNull(),
+    event: text().notNull(),
+    outcome: text().$type<"success" | "denied" | "error">().notNull(),
+    at: text().notNull(),
+    org_id: text(),
+    room_id: text(),
+    room_uid: text(),
+    agent_id: text(),
+    sandbox_id: text(),
+    actor_type: text().notNull(),
+    actor_id: text().notNull(),
+    actor_name: text().notNull(),
+    source: text().notNull(),
+    request_id: text(),
+    ip: text(),
+    status: integer(),
+    error_code: text(),
+    duration_ms: real(),
+    details: text().notNull(),
+    prev_hash: text().notNull(),
+    hash: text().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.org_key, table.seq] })],
+);
+
+export type AuditRow = typeof audit.$inferSelect;

@@ -1,0 +1,23 @@
+/** Owns cursors of lists: opaque to clients, with a tag by which an edited one is known. */
+import { createHash } from "node:crypto";
+import { ServiceError } from "./service-error.ts";
+
+const TAG_LENGTH = 8;
+
+/** A cursor that only `readCursor` of the same kind takes. */
+export function makeCursor(kind: string, position: string): string {
+  return `${Buffer.from(position).toString("base64url")}.${tagOf(kind, position)}`;
+}
+
+/** The position in a cursor, or null when there is none. Throws invalid_cursor. */
+export function readCursor(kind: string, cursor: string | undefined): string | null {
+  if (cursor === undefined) return null;
+  const [encoded = "", tag] = cursor.split(".");
+  const position = Buffer.from(encoded, "base64url").toString();
+  if (tag !== tagOf(kind, position)) throw new ServiceError("invalid_cursor");
+  return position;
+}
+
+function tagOf(kind: string, position: string): string {
+  return createHash("sha256").update(`${kind}\0${position}`).digest("base64url").slice(0, TAG_LENGTH);
+}

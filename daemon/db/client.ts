@@ -1,0 +1,39 @@
+/** Owns the database connection: the only import of bun:sqlite. */
+import { Database } from "bun:sqlite";
+import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
+
+export type Queries = BunSQLiteDatabase;
+
+export interface Connection {
+  queries: Queries;
+  /** Runs statements that return nothing: pragmas, transaction bounds, migrations. */
+  execute(sql: string): void;
+  /** The single value of a pragma. */
+  pragma(name: string): unknown;
+  close(): void;
+}
+
+/** Opens the database file, or one in memory for `:memory:`. What is committed survives a power cut. */
+export function openConnection(file: string): Connection {
+  const database = new Database(file, { create: true, strict: true });
+  for (const pragma of [
+    "journal_mode = WAL",
+    "synchronous = FULL",
+    "foreign_keys = ON",
+    "busy_timeout = 5000",
+    "wal_autocheckpoint = 4000",
+  ]) {
+    database.run(`PRAGMA ${pragma}`);
+  }
+  return {
+    queries: drizzle(database),
+    execute: (sql) => {
+      database.run(sql);
+    },
+    pragma: (name) => Object.values(database.query(`PRAGMA ${name}`).get() as Record<string, unknown>)[0],
+    close: () => {
+      database.run("PRAGMA wal_checkpoint(TRUNCATE)");
+      database.close();
+    },
+  };
+}

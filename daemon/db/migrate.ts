@@ -1,0 +1,31 @@
+/** Owns the schema's history: the numbered files of migrations/, embedded in the binary, run once each in order. */
+import type { Connection } from "./client.ts";
+import first from "./migrations/0001_first.sql" with { type: "text" };
+
+/** In order; the database's user_version says how many have run. */
+export const MIGRATIONS: readonly string[] = [first];
+
+/** Brings the database up to date. Refuses one that a newer roomd has written. */
+export function migrate(connection: Connection): void {
+  const done = Number(connection.pragma("user_version"));
+  if (done > MIGRATIONS.length) {
+    throw new Error(
+      `the database has schema ${done}, this roomd knows ${MIGRATIONS.length}: run the newer roomd, or restore a backup`,
+    );
+  }
+  for (const [index, sql] of MIGRATIONS.entries()) {
+    if (index < done) continue;
+    connection.execute("BEGIN IMMEDIATE");
+    try {
+      // Another process may have migrated while this one waited for the lock.
+      if (Number(connection.pragma("user_version")) <= index) {
+        connection.execute(sql);
+        connection.execute(`PRAGMA user_version = ${index + 1}`);
+      }
+      connection.execute("COMMIT");
+    } catch (error) {
+      connection.execute("ROLLBACK");
+      throw error;
+    }
+  }
+}

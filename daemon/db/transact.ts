@@ -1,0 +1,90 @@
+/**
+ * Owns transactions. Writes of one turn of the event loop share one commit, so that a flood of requests pays
+ * for one fsync together; each write still succeeds or fails alone, by its savepoint.
+ */
+import { errnoOf, ServiceError } from "../core/service-error.ts";
+import type { Connection, Queries } from "./client.ts";
+
+interface Write {
+  work(queries: Queries): unknown;
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+}
+
+export interface Database {
+  /** For reads: sees what is committed, never the middle of a write. */
+  queries: Queries;
+  /** Runs `work`, which must not await, and resolves once what it wrote is on disk. */
+  commit<T>(work: (queries: Queries) => T): Promise<T>;
+  close(): Promise<void>;
+}
+
+export function makeDatabase(connection: Connection): Database {
+  let waiting: Write[] = [];
+  let scheduled: Promise<void> | null = null;
+
+  const flush = () => {
+    const batch = waiting;
+    waiting = [];
+    scheduled = null;
+    const outcomes: (() => void)[] = [];
+    try {
+      connection.execute("BEGIN IMMEDIATE");
+      for (const write of batch) outcomes.push(attempt(connection, write));
+      connection.execute("COMMIT");
+    } catch (error) {
+      const failure = asServiceError(error);
+      try {
+        connection.execute("ROLLBACK");
+      } catch {
+        // SQLite has rolled back by itself, as it does on a full disk.
+      }
+      for (const write of batch) write.reject(failure);
+      return;
+    }
+    for (const settle of outcomes) settle();
+  };
+
+  return {
+    queries: connection.queries,
+    commit: <T>(work: (queries: Queries) => T) =>
+      new Promise<T>((resolve, reject) => {
+        waiting.push({ work, resolve: resolve as (value: unknown) => void, reject });
+        scheduled ??= new Promise((done) =>
+          setImmediate(() => {
+            flush();
+            done();
+          }),
+        );
+      }),
+    close: async () => {
+      while (scheduled) await scheduled;
+      connection.close();
+    },
+  };
+}
+
+function attempt(connection: Connection, write: Write): () => void {
+  connection.execute("SAVEPOINT one");
+  try {
+    const value = write.work(connection.queries);
+    connection.execute("RELEASE one");
+    return () => write.resolve(value);
+  } catch (error) {
+    connection.execute("ROLLBACK TO one");
+    connection.execute("RELEASE one");
+    return () => write.reject(error);
+  }
+}
+
+function asServiceError(error: unknown): unknown {
+  return errnoOf(error) === "SQLITE_FULL" ? new ServiceError("disk_full", { cause: error }) : error;
+}
+
+/** Whether an insert failed because of a unique index on this column (`table.column`). */
+export function violatesUnique(error: unknown, column: string): boolean {
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    if (at.message.includes("UNIQUE constraint failed") && at.message.includes(column)) return true;
+  }
+  return false;
+}

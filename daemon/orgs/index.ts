@@ -1,0 +1,27 @@
+/** Owns organizations and their keys: who is calling, and what the operator makes. */
+import type { Bound, Caller } from "../core/operation.ts";
+import { ServiceError } from "../core/service-error.ts";
+import type { Queries } from "../db/client.ts";
+import { makeAuthenticate } from "./keys.ts";
+import { makeMe } from "./me.ts";
+
+export { makeOperator, type Operator } from "./operator.ts";
+
+export interface Orgs {
+  operations: Bound[];
+  /** Throws missing_credentials, invalid_api_key or api_key_expired. */
+  authenticate(authorization: string | null): Caller;
+  /** The caller's own organization by its id or `self`; every other one does not exist for it. */
+  find(caller: Caller, orgId: string): string;
+}
+
+export function makeOrgs(deps: { queries: Queries }): Orgs {
+  return {
+    operations: [makeMe()],
+    authenticate: makeAuthenticate(deps.queries),
+    find: (caller, orgId) => {
+      if (orgId !== "self" && orgId !== caller.org_id) throw new ServiceError("org_not_found");
+      return caller.org_id;
+    },
+  };
+}

@@ -1,0 +1,45 @@
+/** Owns the SQL of organizations and keys. */
+import { and, eq, isNull, sql } from "drizzle-orm";
+import type { Queries } from "../db/client.ts";
+import { apiKeys, type KeyRow, type OrgRow, orgs } from "./table.ts";
+
+export function insertOrg(queries: Queries, row: OrgRow): void {
+  queries.insert(orgs).values(row).run();
+}
+
+export function listOrgs(queries: Queries): OrgRow[] {
+  return queries.select().from(orgs).orderBy(orgs.org_id).all();
+}
+
+export function getOrg(queries: Queries, orgId: OrgRow["org_id"]): OrgRow | undefined {
+  return queries.select().from(orgs).where(eq(orgs.org_id, orgId)).get();
+}
+
+export function insertKey(queries: Queries, row: KeyRow): void {
+  queries.insert(apiKeys).values(row).run();
+}
+
+export function listKeys(queries: Queries, orgId: OrgRow["org_id"]): KeyRow[] {
+  return queries.select().from(apiKeys).where(eq(apiKeys.org_id, orgId)).orderBy(apiKeys.key_id).all();
+}
+
+/** Looks a key up by its hash, with its organization; prepared, because every request asks. */
+export function prepareKeyLookup(queries: Queries) {
+  return queries
+    .select({ key: apiKeys, org: orgs })
+    .from(apiKeys)
+    .leftJoin(orgs, eq(orgs.org_id, apiKeys.org_id))
+    .where(eq(apiKeys.key_sha256, sql.placeholder("key_sha256")))
+    .prepare();
+}
+
+/** Returns whether there was such a key that was not revoked yet. */
+export function revokeKey(queries: Queries, keyId: KeyRow["key_id"], revokedAt: string): boolean {
+  const revoked = queries
+    .update(apiKeys)
+    .set({ revoked_at: revokedAt })
+    .where(and(eq(apiKeys.key_id, keyId), isNull(apiKeys.revoked_at)))
+    .returning({ key_id: apiKeys.key_id })
+    .all();
+  return revoked.length > 0;
+}
