@@ -8,7 +8,7 @@
  */
 import type { Source } from "../../shared/api/audit.ts";
 import type { InputOf, Operation, OutputOf, Scope } from "../../shared/api/contract.ts";
-import type { FieldError } from "../../shared/api/errors.ts";
+import type { ErrorCode, FieldError } from "../../shared/api/errors.ts";
 import type { KeyId, OrgId, RequestId } from "../../shared/ids.ts";
 
 /** Whom a key stands for. */
@@ -82,9 +82,17 @@ export interface Transfer {
   if_none_match: string | null;
 }
 
+/** A field that breaks a rule beyond its shape. */
+export interface RuleBreak extends FieldError {
+  /** Code of the whole answer when nothing else is wrong; `code` when that is one of the table. */
+  problem?: ErrorCode | undefined;
+  /** `details` of the whole answer when nothing else is wrong. */
+  details?: Record<string, unknown>;
+}
+
 export interface Verb<Op extends Operation, Target> {
   find?(call: CallOf<Op>, params: Record<string, string>): Target | Promise<Target>;
-  rules?(input: Partial<InputOf<Op>>, target: Target): FieldError[];
+  rules?(input: Partial<InputOf<Op>>, target: Target): RuleBreak[];
   run(call: CallOf<Op>, input: InputOf<Op>, target: Target, transfer: Transfer): Done<Op> | Promise<Done<Op>>;
 }
 
@@ -92,7 +100,7 @@ export interface Verb<Op extends Operation, Target> {
 export interface Bound {
   operation: Operation;
   find(call: OpenCall, params: Record<string, string>): unknown;
-  rules(input: unknown, target: unknown): FieldError[];
+  rules(input: unknown, target: unknown): RuleBreak[];
   run(call: OpenCall, input: unknown, target: unknown, transfer: Transfer): Promise<Done<Operation>>;
 }
 

@@ -13,11 +13,16 @@ export interface SandboxPaths {
   /** Kept until the sandbox is destroyed: overlay and logs. */
   directory: string;
   overlay: string;
+  /** Directory of the bounded log of the serial console. */
   console_log: string;
   /** Sockets and process records. */
   runtime: string;
   qmp: string;
   qmp_spare: string;
+  console: string;
+  /** Where vhost-device-vsock serves QEMU. */
+  vsock_device: string;
+  /** Where the host meets the guest; `_<port>` is added for the ports that the host listens on. */
   vsock: string;
   virtiofs: string;
   processes: string;
@@ -53,10 +58,12 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
       return {
         directory,
         overlay: join(directory, "disk.qcow2"),
-        console_log: join(directory, "console.log"),
+        console_log: join(directory, "console"),
         runtime: live,
         qmp: join(live, "qmp.sock"),
         qmp_spare: join(live, "qmp2.sock"),
+        console: join(live, "console.sock"),
+        vsock_device: join(live, "vsock-device.sock"),
         vsock: join(live, "vsock.sock"),
         virtiofs: join(live, "fs.sock"),
         processes: join(live, "processes.json"),

@@ -2,7 +2,7 @@
  * Owns what an operation is. Every operation of the interface is one value of this type, once, in the noun's own file;
  * REST, MCP, OpenAPI, audit names, the guest's gateway and the sweeping tests are read off operations.ts.
  */
-import { type Static, type TObject, type TSchema, Type } from "@sinclair/typebox";
+import { Kind, type Static, type TObject, type TSchema, Type, TypeRegistry } from "@sinclair/typebox";
 import type { ErrorCode } from "./errors.ts";
 
 export const SCOPES = [
@@ -89,9 +89,12 @@ export function nullable<T extends TSchema>(schema: T) {
   return Type.Union([schema, Type.Null()]);
 }
 
+const WORDS = "Words";
+TypeRegistry.Set<{ enum: string[] }>(WORDS, (schema, value) => schema.enum.includes(String(value)));
+
 /** A closed set of words. */
 export function oneOf<const T extends readonly string[]>(words: T, options: Record<string, unknown> = {}) {
-  return Type.Unsafe<T[number]>({ type: "string", enum: [...words], ...options });
+  return Type.Unsafe<T[number]>({ [Kind]: WORDS, type: "string", enum: [...words], ...options });
 }
 
 export const timestamp = Type.String({ format: "date-time", examples: ["2026-01-31T12:00:00.000Z"] });

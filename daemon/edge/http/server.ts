@@ -1,0 +1,132 @@
+/**
+ * Owns the HTTP door: a route for every operation of the list, and the contract's answer for what is none.
+ * It knows HTTP and hands everything else to the road.
+ */
+import { Elysia } from "elysia";
+import { newId, REQUEST_ID_PATTERN } from "../../../shared/ids.ts";
+import type { Log } from "../../core/log.ts";
+import type { Bound } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { toProblem } from "../problem.ts";
+import type { Road, RoadRequest } from "../run.ts";
+import { readJsonBody } from "./body.ts";
+import { problemResponse, toResponse } from "./reply.ts";
+import { matchPath, type PathPattern, parsePath, toRoute } from "./route.ts";
+
+export interface HttpOptions {
+  hostname: string;
+  port: number;
+  tls: { cert: string; key: string } | null;
+}
+
+export interface HttpServer {
+  url: URL;
+  /** Takes a new certificate for new connections. */
+  useCertificate(tls: { cert: string; key: string }): void;
+  /** Stops taking requests; resolves when those under way have been answered, at most after `graceMs`. */
+  stop(graceMs: number): Promise<void>;
+}
+
+export interface HttpDeps {
+  operations: readonly Bound[];
+  road: Road;
+  log: Log;
+}
+
+export function makeHttpServer(deps: HttpDeps, options: HttpOptions): HttpServer {
+  const app = new Elysia({ normalize: false, serve: { idleTimeout: 0, reusePort: false } });
+  const methodsOf = new Map<string, string[]>();
+
+  for (const bound of deps.operations) {
+    const { method, path } = bound.operation;
+    const pattern = parsePath(path);
+    const handle = ({ request }: { request: Request }) =>
+      answer(deps, bound, pattern, request, app.server?.requestIP(request)?.address ?? null);
+    const methods = method === "GET" ? ["GET", "HEAD"] : [method];
+    for (const each of methods) app.route(each, toRoute(pattern), handle, { parse: "none" } as never);
+    methodsOf.set(toRoute(pattern), [...(methodsOf.get(toRoute(pattern)) ?? []), ...methods]);
+  }
+  for (const [route, methods] of methodsOf) {
+    app.all(route, ({ request }) => refuse(deps, request, new ServiceError("method_not_allowed"), methods), {
+      parse: "none",
+    });
+  }
+  app.all("/*", ({ request }) => refuse(deps, request, new ServiceError("route_not_found")), { parse: "none" });
+  app.onError(({ request, error, code }) =>
+    refuse(deps, request, code === "NOT_FOUND" ? new ServiceError("route_not_found") : error),
+  );
+
+  const listen = (tls: HttpOptions["tls"]) => ({
+    hostname: options.hostname,
+    port: options.port,
+    ...(tls === null ? {} : { tls }),
+  });
+  app.listen(listen(options.tls));
+  const { server } = app;
+  if (!server) throw new Error("the HTTP server did not start");
+  return {
+    url: new URL(server.url),
+    useCertificate: (tls) => server.reload({ ...listen(tls), fetch: app.fetch } as never),
+    stop: async (graceMs) => {
+      const done = server.stop(false);
+      await Promise.race([done, Bun.sleep(graceMs)]);
+      await server.stop(true);
+    },
+  };
+}
+
+async function answer(
+  deps: HttpDeps,
+  bound: Bound,
+  pattern: PathPattern,
+  request: Request,
+  ip: string | null,
+): Promise<Response> {
+  const requestId = requestIdOf(request);
+  const url = new URL(request.url);
+  const params = matchPath(pattern, url.pathname);
+  if (!params) return refuse(deps, request, new ServiceError("route_not_found"));
+  const { headers } = request;
+  const roadRequest: RoadRequest = {
+    source: "rest",
+    request_id: requestId,
+    ip,
+    authorization: headers.get("authorization"),
+    path: url.pathname,
+    params,
+    query: Object.fromEntries(url.searchParams),
+    body: (maxBytes) => readJsonBody(request, maxBytes),
+    idempotency_key: headers.get("idempotency-key"),
+    transfer: {
+      body: request.body,
+      range: headers.get("range"),
+      if_match: headers.get("if-match"),
+      if_none_match: headers.get("if-none-match"),
+    },
+    signal: request.signal,
+  };
+  return toResponse(await deps.road.run(bound, roadRequest), requestId);
+}
+
+/** Answers what is no operation; under /v1 only to those with a key, as everything there. */
+function refuse(deps: HttpDeps, request: Request, error: unknown, allow?: readonly string[]): Response {
+  const request_id = requestIdOf(request);
+  const headers = new Headers({ "X-Request-Id": request_id, "Cache-Control": "no-store" });
+  let shown = error;
+  if (new URL(request.url).pathname.startsWith("/v1/")) {
+    try {
+      deps.road.identify({ authorization: request.headers.get("authorization"), source: "rest", request_id, ip: null });
+    } catch (refused) {
+      shown = refused;
+    }
+  }
+  if (shown === error && allow) headers.set("Allow", allow.join(", "));
+  return problemResponse(toProblem(shown, request_id, deps.log), headers, null);
+}
+
+function requestIdOf(request: Request): string {
+  const own = request.headers.get("x-request-id");
+  return own !== null && REQUEST_ID.test(own) ? own : newId("req");
+}
+
+const REQUEST_ID = new RegExp(REQUEST_ID_PATTERN);

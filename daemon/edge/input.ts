@@ -1,0 +1,222 @@
+/**
+ * Owns the check of a request's fields against its operation: path, query and body in one pass, all bad fields at once.
+ * Also reads `x_json` (a JSON string) as `x`, and text from paths and queries as the numbers and booleans they stand for.
+ */
+import type { TObject, TSchema } from "@sinclair/typebox";
+import { type TypeCheck, TypeCompiler, type ValueError, ValueErrorType } from "@sinclair/typebox/compiler";
+import { ERRORS, type ErrorCode } from "../../shared/api/errors.ts";
+import type { RuleBreak } from "../core/operation.ts";
+
+export interface CheckedInput {
+  input: Record<string, unknown>;
+  bad: RuleBreak[];
+}
+
+export interface InputCheck {
+  check(params: Record<string, string>, query: Record<string, string>, body: Record<string, unknown>): CheckedInput;
+}
+
+const MOST_ERRORS = 50;
+
+/** Compiles an operation's schemas once. */
+export function makeInputCheck(operation: {
+  params: TObject;
+  query: TObject;
+  body: TObject | "bytes" | null;
+}): InputCheck {
+  const parts = {
+    params: compile(operation.params),
+    query: compile(operation.query),
+    body: operation.body === null || operation.body === "bytes" ? null : compile(operation.body),
+  };
+  return {
+    check: (params, query, body) => {
+      const bad: RuleBreak[] = [];
+      // Unknown query parameters are ignored; unknown body fields are refused.
+      const known = Object.entries(query).filter(([name]) => name in parts.query.schema.properties);
+      const checked = [
+        checkPart(parts.params, fromText(parts.params.schema, params), bad),
+        checkPart(parts.query, fromText(parts.query.schema, Object.fromEntries(known)), bad),
+        parts.body ? checkPart(parts.body, readJsonFields(parts.body.schema, body, bad), bad) : {},
+      ];
+      return { input: Object.assign({}, ...checked), bad };
+    },
+  };
+}
+
+/** The code of an answer with these bad fields: their own when all agree, else validation_failed. */
+export function problemCodeOf(bad: readonly RuleBreak[]): ErrorCode {
+  const codes = new Set(bad.map((field) => field.problem ?? (field.code in ERRORS ? (field.code as ErrorCode) : null)));
+  const [only] = codes;
+  return codes.size === 1 && only ? only : "validation_failed";
+}
+
+interface Part {
+  schema: TObject;
+  compiled: TypeCheck<TObject>;
+}
+
+function compile(schema: TObject): Part {
+  return { schema, compiled: TypeCompiler.Compile(schema) };
+}
+
+/** Adds what is wrong to `bad` and returns the fields that are right. */
+function checkPart(part: Part, value: Record<string, unknown>, bad: RuleBreak[]): Record<string, unknown> {
+  if (part.compiled.Check(value)) return value;
+  const wrong = new Set<string>(bad.map((field) => field.field));
+  for (const error of part.compiled.Errors(value)) {
+    const top = topOf(error.path);
+    // One field is named once, by the first rule that it breaks.
+    const field = fieldOf(error.path);
+    if (wrong.has(field) || (top !== field && wrong.has(top))) continue;
+    wrong.add(field);
+    bad.push(describe(error, field, part.schema));
+    if (bad.length >= MOST_ERRORS) break;
+  }
+  const badTops = new Set([...wrong].map((field) => topOf(`/${field.replace(/[.[].*$/, "")}`)));
+  return Object.fromEntries(Object.entries(value).filter(([name]) => !badTops.has(name)));
+}
+
+/** Reads text as what the schema wants; what cannot be read stays text and fails the check. */
+function fromText(schema: TObject, values: Record<string, string>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(values).map(([name, text]) => {
+      const type: unknown = schema.properties[name]?.type;
+      if (type === "integer" && /^-?\d{1,15}$/.test(text)) return [name, Number(text)];
+      if (type === "boolean" && (text === "true" || text === "1")) return [name, true];
+      if (type === "boolean" && (text === "false" || text === "0")) return [name, false];
+      return [name, text];
+    }),
+  );
+}
+
+/** `x_json` becomes `x`; both at once is a conflict. */
+function readJsonFields(schema: TObject, body: Record<string, unknown>, bad: RuleBreak[]): Record<string, unknown> {
+  const fields = new Map(Object.entries(body));
+  for (const [spelled, value] of [...fields]) {
+    const name = spelled.endsWith("_json") ? spelled.slice(0, -"_json".length) : spelled;
+    if (name === spelled || !(spelled in schema.properties) || !(name in schema.properties)) continue;
+    if (fields.has(name)) {
+      bad.push({ field: spelled, code: "conflicting_fields", message: `Send either ${name} or ${spelled}, not both.` });
+      fields.delete(spelled);
+      continue;
+    }
+    if (typeof value !== "string") continue;
+    fields.delete(spelled);
+    try {
+      fields.set(name, JSON.parse(value));
+    } catch {
+      const problem = ownCode(schema.properties[spelled]);
+      bad.push({ field: spelled, code: problem ?? "invalid_json", message: `${spelled} is not valid JSON.`, problem });
+    }
+  }
+  return Object.fromEntries(fields);
+}
+
+function describe(error: ValueError, field: string, schema: TObject): RuleBreak {
+  const own = ownCode(error.schema) ?? ownCode(schema.properties[topOf(error.path)]);
+  const base = { field, problem: own };
+  const { minimum, maximum, minLength, maxLength, minItems, maxItems, pattern } = error.schema;
+  switch (error.type) {
+    case ValueErrorType.ObjectAdditionalProperties: {
+      const nearest = nearestOf(field, Object.keys(schema.properties));
+      return {
+        field,
+        code: "unknown_field",
+        message: `There is no field ${field}.${nearest ? ` Did you mean ${nearest}?` : ""}`,
+        problem: "unknown_field",
+      };
+    }
+    case ValueErrorType.ObjectRequiredProperty:
+      return { field, code: "required", message: `${field} is required.` };
+    case ValueErrorType.IntegerMinimum:
+    case ValueErrorType.IntegerMaximum:
+    case ValueErrorType.NumberMinimum:
+    case ValueErrorType.NumberMaximum: {
+      const bounds = [
+        minimum === undefined ? "" : `at least ${minimum}`,
+        maximum === undefined ? "" : `at most ${maximum}`,
+      ];
+      return {
+        ...base,
+        code: "out_of_range",
+        message: `${field} must be ${bounds.filter(Boolean).join(" and ")}.`,
+        ...(minimum === undefined ? {} : { min: minimum }),
+        ...(maximum === undefined ? {} : { max: maximum }),
+      };
+    }
+    case ValueErrorType.StringPattern:
+      return { ...base, code: "pattern", message: `${field} must match ${pattern}.` };
+    case ValueErrorType.StringMinLength:
+    case ValueErrorType.StringMaxLength:
+      return { ...base, code: "length", message: `${field} must have ${between(minLength, maxLength)} characters.` };
+    case ValueErrorType.ArrayMinItems:
+    case ValueErrorType.ArrayMaxItems:
+      return { ...base, code: "length", message: `${field} must have ${between(minItems, maxItems)} entries.` };
+    case ValueErrorType.ObjectMaxProperties:
+      return { ...base, code: "length", message: `${field} must have at most ${error.schema.maxProperties} entries.` };
+    default:
+      return { field, code: "wrong_type", message: `${field} must be ${typeName(error.schema)}.` };
+  }
+}
+
+/** The code that a schema gives to its own rule. */
+function ownCode(schema: TSchema | undefined): ErrorCode | undefined {
+  const code: unknown = schema?.code;
+  return typeof code === "string" && code in ERRORS ? (code as ErrorCode) : undefined;
+}
+
+function between(min: number | undefined, max: number | undefined): string {
+  return [min === undefined ? "" : `at least ${min}`, max === undefined ? "" : `at most ${max}`]
+    .filter(Boolean)
+    .join(" and ");
+}
+
+function typeName(schema: TSchema): string {
+  if (Array.isArray(schema.enum)) return `one of ${schema.enum.join(", ")}`;
+  if (schema.anyOf) return (schema.anyOf as TSchema[]).map(typeName).join(" or ");
+  if (schema.type === "integer") return "a whole number";
+  if (schema.type === "array") return "a list";
+  return schema.type === undefined ? "of another form" : `of type ${schema.type}`;
+}
+
+function topOf(path: string): string {
+  return unescapePointer(path.split("/")[1] ?? "");
+}
+
+/** `/env/PATH` → `env.PATH`, `/argv/3` → `argv[3]`. */
+function fieldOf(path: string): string {
+  return path
+    .split("/")
+    .slice(1)
+    .map(unescapePointer)
+    .reduce((field, part) => (/^\d+$/.test(part) ? `${field}[${part}]` : field === "" ? part : `${field}.${part}`), "");
+}
+
+function unescapePointer(text: string): string {
+  return text.replaceAll("~1", "/").replaceAll("~0", "~");
+}
+
+/** The known name that differs least, when it differs little. */
+export function nearestOf(name: string, known: readonly string[]): string | null {
+  let best: string | null = null;
+  let least = Math.max(2, Math.floor(name.length / 3)) + 1;
+  for (const candidate of known) {
+    const distance = editDistance(name.slice(0, 64), candidate);
+    if (distance < least) [best, least] = [candidate, distance];
+  }
+  return best;
+}
+
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replace = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(replace, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}

@@ -1,0 +1,37 @@
+/** Owns how an error becomes the problem that every door sends. Inner text never leaves: it goes to the log. */
+import { errorKind, type Problem } from "../../shared/api/errors.ts";
+import type { Log } from "../core/log.ts";
+import { describeError, ServiceError } from "../core/service-error.ts";
+
+export function toProblem(error: unknown, requestId: string, log: Log): Problem {
+  const known = error instanceof ServiceError ? error : new ServiceError("internal", { cause: error });
+  if (known.code === "internal" || known.options.cause !== undefined) {
+    const level = known.code === "internal" ? "error" : "info";
+    log[level]("request failed", {
+      request_id: requestId,
+      error: describeError(known),
+      ...(known.code === "internal" && error instanceof Error ? { stack: error.stack } : {}),
+    });
+  }
+  const { status, title, retryable, hint } = errorKind(known.code);
+  const { detail, details, errors, hint: ownHint } = known.options;
+  return {
+    type: `urn:roomd:problem:${known.code}`,
+    title,
+    status,
+    detail: detail ?? `${title}.`,
+    code: known.code,
+    retryable: retryable ?? false,
+    request_id: requestId,
+    details: details ?? {},
+    errors: errors ?? [],
+    hint: ownHint ?? hint ?? null,
+  };
+}
+
+/** Seconds after which a retryable problem is worth another try. */
+export function retryAfterOf(error: unknown, problem: Problem): number | null {
+  if (error instanceof ServiceError && error.options.retryAfterSeconds !== undefined)
+    return error.options.retryAfterSeconds;
+  return problem.status === 503 || problem.code === "rate_limited" ? 1 : null;
+}

@@ -1,0 +1,276 @@
+/**
+ * Owns the road that every request walks, whatever door it came in by:
+ *
+ *   key → scope → what it is about → body → fields → idempotency → verb → audit, and the answer the same way back
+ *
+ * The order is the contract's order of errors: 401, 403, 404, 413/415, 400, 422, 409, 429, 503.
+ */
+import type { Source } from "../../shared/api/audit.ts";
+import { DEFAULT_MAX_BODY_BYTES, type Operation } from "../../shared/api/contract.ts";
+import type { ErrorCode, Problem } from "../../shared/api/errors.ts";
+import type { AuditEntry } from "../audit/index.ts";
+import { appendAudit } from "../audit/index.ts";
+import { now } from "../core/clock.ts";
+import type { Log } from "../core/log.ts";
+import type { Bound, Caller, Done, OpenCall, Transfer } from "../core/operation.ts";
+import { ServiceError } from "../core/service-error.ts";
+import type { Database } from "../db/transact.ts";
+import { type IdempotentCall, makeIdempotency, type StoredReply } from "./idempotency.ts";
+import { type InputCheck, makeInputCheck, problemCodeOf } from "./input.ts";
+import { retryAfterOf, toProblem } from "./problem.ts";
+import { requireScope } from "./scope.ts";
+
+/** A request as a door hands it over. */
+export interface RoadRequest {
+  source: Source;
+  request_id: string;
+  ip: string | null;
+  /** The Authorization header, or null. */
+  authorization: string | null;
+  /** The path as it was asked for: part of the idempotency scope. */
+  path: string;
+  params: Record<string, string>;
+  query: Record<string, string>;
+  /** Reads the body's fields. Throws body_too_large, unsupported_media_type, invalid_json, invalid_body. */
+  body(maxBytes: number): Promise<{ fields: Record<string, unknown>; sha256: string }>;
+  idempotency_key: string | null;
+  transfer: Transfer;
+  signal: AbortSignal;
+}
+
+export type RoadReply =
+  | { kind: "done"; status: number; done: Done<Operation>; location: string | null; replayed: boolean }
+  | { kind: "problem"; status: number; problem: Problem; retry_after_seconds: number | null };
+
+export interface RoadDeps {
+  authenticate(authorization: string | null): Caller;
+  database: Database;
+  log: Log;
+  /** Whether calls that only read are recorded. */
+  auditReads: boolean;
+}
+
+export interface Road {
+  /** Walks the road. Never throws. */
+  run(bound: Bound, request: RoadRequest): Promise<RoadReply>;
+  /** Who is calling; for doors that answer before there is an operation. Throws as authenticate does. */
+  identify(request: Pick<RoadRequest, "authorization" | "source" | "request_id" | "ip">): Caller;
+}
+
+export function makeRoad(deps: RoadDeps): Road {
+  const { database, log } = deps;
+  const idempotency = makeIdempotency(database);
+  const checks = new Map<Operation, InputCheck>();
+
+  const inputCheckOf = (operation: Operation): InputCheck => {
+    let check = checks.get(operation);
+    if (!check) {
+      check = makeInputCheck(operation);
+      checks.set(operation, check);
+    }
+    return check;
+  };
+
+  const identify: Road["identify"] = (request) => {
+    try {
+      return deps.authenticate(request.authorization);
+    } catch (error) {
+      if (error instanceof ServiceError && error.code !== "missing_credentials") {
+        database
+          .commit((queries) => appendAudit(queries, failedAuthentication(request, error.code)))
+          .catch((cause: unknown) => log.error("audit not written", { error: String(cause) }));
+      }
+      throw error;
+    }
+  };
+
+  /** What needs no key is answered to anyone; a good key shows more. */
+  const anyCaller = (authorization: string | null): Caller | null => {
+    try {
+      return authorization === null ? null : deps.authenticate(authorization);
+    } catch {
+      return null;
+    }
+  };
+
+  async function run(bound: Bound, request: RoadRequest): Promise<RoadReply> {
+    const { operation } = bound;
+    const startedAt = performance.now();
+    const at = now();
+    const call: OpenCall = {
+      request_id: request.request_id,
+      source: request.source,
+      ip: request.ip,
+      signal: request.signal,
+      audit: { details: {} },
+      caller: null,
+    };
+    let claimed: IdempotentCall | null = null;
+    let reply: RoadReply;
+    try {
+      call.caller = operation.access === "open" ? anyCaller(request.authorization) : identify(request);
+      if (call.caller) requireScope(call.caller, operation.access);
+      const target = await bound.find(call, request.params);
+      const { input, body_sha256 } = await readInput(bound, request, target);
+      const caller = call.caller;
+      if (request.idempotency_key !== null && operation.method === "POST" && caller) {
+        const key = idempotentCall(caller, operation, request, request.idempotency_key, body_sha256);
+        const stored = await idempotency.begin(key);
+        if (stored) return replay(stored);
+        claimed = key;
+      }
+      const done = await bound.run(call, input, target, request.transfer);
+      const status = operation.outcomes[done.outcome] ?? 200;
+      reply = { kind: "done", status, done, location: locationOf(operation, request, done), replayed: false };
+    } catch (error) {
+      const problem = toProblem(error, request.request_id, log);
+      reply = { kind: "problem", status: problem.status, problem, retry_after_seconds: retryAfterOf(error, problem) };
+    }
+    try {
+      await settle(operation, call, claimed, reply, at, performance.now() - startedAt);
+    } catch (error) {
+      // What cannot be recorded is not acknowledged.
+      const problem = toProblem(error, request.request_id, log);
+      return { kind: "problem", status: problem.status, problem, retry_after_seconds: null };
+    }
+    return reply;
+  }
+
+  async function readInput(bound: Bound, request: RoadRequest, target: unknown) {
+    const { operation } = bound;
+    const body =
+      operation.body === null || operation.body === "bytes"
+        ? { fields: {}, sha256: "" }
+        : await request.body(operation.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES);
+    const { input, bad } = inputCheckOf(operation).check(request.params, request.query, body.fields);
+    bad.push(...bound.rules(input, target));
+    if (bad.length > 0) {
+      const [first] = bad;
+      throw new ServiceError(problemCodeOf(bad), {
+        detail: bad.length === 1 && first ? first.message : `${bad.length} fields break a rule; errors lists them.`,
+        errors: bad.map(({ problem: _, details: __, ...shown }) => shown),
+        ...(bad.length === 1 && first?.details ? { details: first.details } : {}),
+      });
+    }
+    return { input, body_sha256: body.sha256 };
+  }
+
+  /** Keeps the record, and the answer where it may be asked for again, in one commit. */
+  async function settle(
+    operation: Operation,
+    call: OpenCall,
+    claimed: IdempotentCall | null,
+    reply: RoadReply,
+    at: string,
+    durationMs: number,
+  ): Promise<void> {
+    const { caller } = call;
+    const reads = operation.method === "GET";
+    const records = operation.audit !== null && caller !== null && (!reads || deps.auditReads);
+    if (!records && !claimed) return;
+    const written = database.commit((queries) => {
+      if (records) appendAudit(queries, auditEntry(operation.audit ?? "", call, caller, reply, at, durationMs));
+      if (!claimed) return;
+      if (reply.kind === "done") idempotency.keep(queries, claimed, storedReply(reply));
+      else if (reply.status >= 500) idempotency.release(queries, claimed);
+      else idempotency.keep(queries, claimed, { status: reply.status, body: reply.problem, location: null });
+    });
+    // A reader need not wait for the record of its reading.
+    if (reads) written.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
+    else await written;
+  }
+
+  return { run, identify };
+}
+
+function idempotentCall(
+  caller: Caller,
+  operation: Operation,
+  request: RoadRequest,
+  key: string,
+  bodySha256: string,
+): IdempotentCall {
+  if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
+    throw new ServiceError("validation_failed", {
+      detail: "Idempotency-Key must be 1 to 255 visible ASCII characters.",
+      errors: [{ field: "Idempotency-Key", code: "pattern", message: "1 to 255 visible ASCII characters." }],
+    });
+  }
+  return {
+    key_id: caller.key_id,
+    method: operation.method,
+    path: request.path,
+    idempotency_key: key,
+    body_sha256: bodySha256,
+  };
+}
+
+function storedReply(reply: Extract<RoadReply, { kind: "done" }>): StoredReply {
+  return { status: reply.status, body: reply.done.body, location: reply.location };
+}
+
+function replay(stored: StoredReply): RoadReply {
+  if (stored.status >= 400) {
+    return {
+      kind: "problem",
+      status: stored.status,
+      problem: stored.body as Problem,
+      retry_after_seconds: null,
+    };
+  }
+  return {
+    kind: "done",
+    status: stored.status,
+    done: { outcome: "replayed", body: stored.body },
+    location: stored.location,
+    replayed: true,
+  };
+}
+
+/** Fills `{name}` in the operation's location from the answer and the path. */
+function locationOf(operation: Operation, request: RoadRequest, done: Done<Operation>): string | null {
+  if (!operation.location) return null;
+  const fields = { ...request.params, ...(done.body as Record<string, unknown> | undefined) };
+  return operation.location.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(fields[name])));
+}
+
+function auditEntry(
+  event: string,
+  call: OpenCall,
+  caller: Caller,
+  reply: RoadReply,
+  at: string,
+  durationMs: number,
+): AuditEntry {
+  const code = reply.kind === "problem" ? reply.problem.code : undefined;
+  return {
+    event,
+    outcome: reply.kind === "done" ? "success" : reply.status === 401 || reply.status === 403 ? "denied" : "error",
+    at,
+    org_id: caller.org_id,
+    actor: { type: "key", id: caller.key_id, name: caller.name },
+    source: call.source,
+    request_id: call.request_id,
+    ip: call.ip,
+    status: reply.status,
+    error_code: code,
+    duration_ms: Math.round(durationMs * 100) / 100,
+    ...call.audit,
+  };
+}
+
+function failedAuthentication(request: Pick<RoadRequest, "source" | "request_id" | "ip">, code: ErrorCode): AuditEntry {
+  return {
+    event: "auth.failed",
+    outcome: "denied",
+    at: now(),
+    org_id: null,
+    actor: { type: "unknown", id: "", name: "" },
+    source: request.source,
+    request_id: request.request_id,
+    ip: request.ip,
+    status: 401,
+    error_code: code,
+    details: {},
+  };
+}

@@ -1,0 +1,154 @@
+/**
+ * Owns how a guest's connection becomes a link: hello, welcome, ready, in that order and each once.
+ *
+ *   dialled ──hello──▶ greeted ──welcome()──▶ setting up ──ready──▶ ready
+ *      └──────────── anything else, or the connection ends ────────▶ closed
+ */
+import type { Socket } from "bun";
+import { FrameType } from "../../../shared/agent-protocol/frame.ts";
+import { Link, type Stream, type Transport } from "../../../shared/agent-protocol/link.ts";
+import { GENERATION, type Hello, type Ready, type Welcome } from "../../../shared/agent-protocol/messages.ts";
+import { within } from "../../core/published.ts";
+
+/** A guest begins no streams yet. */
+const MAX_GUEST_STREAMS = 0;
+
+export class GuestLink {
+  readonly #link: Link;
+  readonly #hello = Promise.withResolvers<Hello>();
+  readonly #ready = Promise.withResolvers<Ready>();
+  readonly #closed = Promise.withResolvers<string>();
+  #heard = 0;
+
+  constructor(transport: Transport) {
+    this.#hello.promise.catch(() => {});
+    this.#ready.promise.catch(() => {});
+    this.#link = new Link({
+      side: "host",
+      transport,
+      maxPeerStreams: MAX_GUEST_STREAMS,
+      onOpen: () => {},
+      onHandshake: (type, body) => this.#onHandshake(type, body),
+      onClosed: (reason) => {
+        const error = new Error(`the guest's connection has ended: ${reason}`);
+        this.#hello.reject(error);
+        this.#ready.reject(error);
+        this.#closed.resolve(reason);
+      },
+    });
+  }
+
+  receive(bytes: Uint8Array): void {
+    this.#link.receive(bytes);
+  }
+
+  close(reason: string): void {
+    this.#link.close(reason);
+  }
+
+  /** Resolves with the reason once the connection has ended. */
+  get closed(): Promise<string> {
+    return this.#closed.promise;
+  }
+
+  get isClosed(): boolean {
+    return this.#link.closedReason !== null;
+  }
+
+  hello(deadlineMs: number): Promise<Hello> {
+    return within(this.#hello.promise, deadlineMs, "the guest agent's hello");
+  }
+
+  /** Sets the guest up. Resolves with the agent's own timings; rejects with what failed in the guest. */
+  async welcome(welcome: Welcome, deadlineMs: number): Promise<Record<string, number>> {
+    this.#link.sendJson(FrameType.welcome, 0, welcome);
+    const ready = await within(this.#ready.promise, deadlineMs, "setting up the guest");
+    if (!ready.ok) throw new Error(`the guest could not be set up: ${ready.error}`);
+    return ready.stages_ms;
+  }
+
+  /** Resolves when the agent has answered. */
+  ping(deadlineMs: number): Promise<void> {
+    return within(this.#link.ping(), deadlineMs, "the guest agent's answer");
+  }
+
+  open(request: { method: string }): Stream {
+    return this.#link.open(request);
+  }
+
+  #onHandshake(type: number, body: unknown): void {
+    if (type === FrameType.hello && this.#heard === 0) {
+      this.#heard = 1;
+      this.#hello.resolve(readHello(body));
+    } else if (type === FrameType.ready && this.#heard === 1) {
+      this.#heard = 2;
+      this.#ready.resolve(readReady(body));
+    } else {
+      throw new Error(`handshake frame ${type} out of order`);
+    }
+  }
+}
+
+/** Links a connected socket; returns the link and what feeds it. */
+export function linkSocket(socket: Socket<unknown>): { link: GuestLink; drain(): void } {
+  let queue: Uint8Array[] = [];
+  let waiting: PromiseWithResolvers<void> | null = null;
+  const flush = () => {
+    while (queue.length > 0) {
+      const [head] = queue;
+      if (!head) break;
+      const written = socket.write(head);
+      if (written < head.byteLength) {
+        queue[0] = head.subarray(Math.max(0, written));
+        return;
+      }
+      queue = queue.slice(1);
+    }
+    waiting?.resolve();
+    waiting = null;
+  };
+  const link = new GuestLink({
+    write: (bytes) => {
+      queue.push(bytes);
+      if (!waiting) flush();
+      if (queue.length === 0) return undefined;
+      waiting ??= Promise.withResolvers<void>();
+      return waiting.promise;
+    },
+    close: () => {
+      queue = [];
+      waiting?.resolve();
+      socket.end();
+    },
+  });
+  return { link, drain: flush };
+}
+
+function readHello(body: unknown): Hello {
+  const { generation, version, nonce, guest_cid, set_up } = body as Partial<Record<keyof Hello, unknown>>;
+  if (
+    typeof generation !== "number" ||
+    typeof version !== "string" ||
+    typeof nonce !== "string" ||
+    typeof guest_cid !== "number" ||
+    typeof set_up !== "boolean"
+  ) {
+    throw new Error("the hello is not one");
+  }
+  if (generation > GENERATION) throw new Error(`the agent speaks generation ${generation}, this roomd ${GENERATION}`);
+  return { generation, version: version.slice(0, 64), nonce: nonce.slice(0, 64), guest_cid, set_up };
+}
+
+function readReady(body: unknown): Ready {
+  const ready = body as { ok?: unknown; error?: unknown; stages_ms?: unknown };
+  if (ready.ok !== true) return { ok: false, error: String(ready.error).slice(0, 500) };
+  const stages = Object.entries(Object(ready.stages_ms) as Record<string, unknown>).slice(0, 16);
+  return {
+    ok: true,
+    stages_ms: Object.fromEntries(
+      stages.filter(
+        (entry): entry is [string, number] => typeof entry[1] === "number" && /^[a-z_]{1,32}$/.test(entry[0]),
+      ),
+    ),
+  };
+}

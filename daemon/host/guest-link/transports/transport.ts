@@ -1,0 +1,30 @@
+/** Owns what a vsock transport is: two of them exist, the kernel's vhost-vsock and a vhost-user device. */
+
+import type { VsockDevice } from "../../machine/machine.ts";
+import type { HostProcess } from "../../process.ts";
+import type { GuestLink } from "../handshake.ts";
+
+export interface GuestAddress {
+  sandbox_id: string;
+  guest_cid: number;
+  /** Socket of the vhost-user device, towards QEMU. */
+  device_socket: string;
+  /** Socket beside which the guest's connections arrive. */
+  guest_socket: string;
+  log_file: string;
+}
+
+/** The host's end of one guest's vsock. */
+export interface VsockEndpoint {
+  device: VsockDevice;
+  /** The device's own process; null where the kernel is the device. */
+  process: HostProcess | null;
+  /** Stops listening and ends the process. Again is nothing. */
+  close(): Promise<void>;
+}
+
+export interface VsockTransport {
+  kind: VsockDevice["kind"];
+  /** Makes the guest's device and listens; `onLink` is called for every connection that the guest makes. */
+  open(address: GuestAddress, onLink: (link: GuestLink) => void): Promise<VsockEndpoint>;
+}

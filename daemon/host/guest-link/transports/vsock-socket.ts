@@ -1,0 +1,43 @@
+/** Owns AF_VSOCK sockets, which Bun does not make: libc by FFI. sockaddr_vm is described in vsock(7). */
+import { dlopen, ptr } from "bun:ffi";
+
+const AF_VSOCK = 40;
+const SOCK_STREAM = 1;
+const SOCK_CLOEXEC = 0o2000000;
+const SOCK_NONBLOCK = 0o4000;
+const VMADDR_CID_ANY = 0xffffffff;
+const SOCKADDR_VM_BYTES = 16;
+const BACKLOG = 128;
+
+const { symbols: libc } = dlopen("libc.so.6", {
+  socket: { args: ["i32", "i32", "i32"], returns: "i32" },
+  bind: { args: ["i32", "ptr", "u32"], returns: "i32" },
+  listen: { args: ["i32", "i32"], returns: "i32" },
+  getpeername: { args: ["i32", "ptr", "ptr"], returns: "i32" },
+  close: { args: ["i32"], returns: "i32" },
+});
+
+/** A listening AF_VSOCK socket on `port`, for guests of every CID. Throws when the port is taken. */
+export function listenVsock(port: number): number {
+  const fd = libc.socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) throw new Error("this kernel has no AF_VSOCK: load the module vhost_vsock");
+  const address = new Uint8Array(SOCKADDR_VM_BYTES);
+  const view = new DataView(address.buffer);
+  view.setUint16(0, AF_VSOCK, true);
+  view.setUint32(4, port, true);
+  view.setUint32(8, VMADDR_CID_ANY, true);
+  if (libc.bind(fd, ptr(address), SOCKADDR_VM_BYTES) !== 0 || libc.listen(fd, BACKLOG) !== 0) {
+    libc.close(fd);
+    throw new Error(`vsock port ${port} is taken on this host`);
+  }
+  return fd;
+}
+
+/** The CID of the guest at the other end: the kernel says it, the guest cannot. */
+export function peerCid(fd: number): number | null {
+  const address = new Uint8Array(SOCKADDR_VM_BYTES);
+  const length = new Uint32Array([SOCKADDR_VM_BYTES]);
+  if (libc.getpeername(fd, ptr(address), ptr(length)) !== 0) return null;
+  const view = new DataView(address.buffer);
+  return view.getUint16(0, true) === AF_VSOCK ? view.getUint32(8, true) : null;
+}

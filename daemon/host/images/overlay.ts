@@ -1,0 +1,36 @@
+/** Owns the disk of a sandbox: an empty qcow2 overlay over its template's disk, so that no guest writes into another. */
+
+import { constants } from "node:fs";
+import { copyFile, rm } from "node:fs/promises";
+import { runProgram } from "../process.ts";
+
+const DEADLINE_MS = 60_000;
+
+/**
+ * Makes an empty overlay over `backing`, once per template; sandboxes copy it, which needs no process.
+ * `backing` is written into the file as it is given: a relative one is relative to where the copies lie.
+ */
+export async function makeOverlay(qemuImg: string, overlay: string, backing: string, sizeBytes: number): Promise<void> {
+  await runProgram(
+    [qemuImg, "create", "-q", "-u", "-f", "qcow2", "-F", "qcow2", "-b", backing, overlay, String(sizeBytes)],
+    DEADLINE_MS,
+  );
+}
+
+/** A sandbox's own overlay: a copy of the template's empty one. */
+export async function copyOverlay(empty: string, overlay: string): Promise<void> {
+  await copyFile(empty, overlay, constants.COPYFILE_FICLONE);
+}
+
+export async function removeOverlay(overlay: string): Promise<void> {
+  await rm(overlay, { force: true });
+}
+
+/** Turns the raw root image into a qcow2 without its holes, and returns its virtual size. */
+export async function convertRoot(qemuImg: string, raw: string, qcow2: string): Promise<number> {
+  await runProgram([qemuImg, "convert", "-f", "raw", "-O", "qcow2", raw, qcow2], 10 * DEADLINE_MS);
+  const info = JSON.parse(await runProgram([qemuImg, "info", "--output=json", qcow2], DEADLINE_MS)) as {
+    "virtual-size": number;
+  };
+  return info["virtual-size"];
+}

@@ -1,0 +1,181 @@
+/**
+ * Owns one running QEMU: start, load a snapshot, plug, go, save, end. It knows nothing of rooms or agents.
+ */
+
+import { endProcess, type HostProcess, startProcess } from "../process.ts";
+import { connectWhenThere } from "../unix-socket.ts";
+import { qemuArgv } from "./argv.ts";
+import { ConsoleLog } from "./console.ts";
+import { Qmp, type QmpEvent } from "./qmp.ts";
+import { type MachineSpec, MEMORY_BLOCK_MIB, PORTS } from "./spec.ts";
+
+const START_DEADLINE_MS = 20_000;
+const MIGRATION_DEADLINE_MS = 120_000;
+
+export interface MachineFiles {
+  vmm_log: string;
+  console_log: string;
+}
+
+export interface Machine {
+  process: HostProcess;
+  qmp: Qmp;
+  /** Hears what the guest prints on its serial console. */
+  onConsole(listener: (bytes: Uint8Array) => void): void;
+  /** Loads a snapshot that `save` made. */
+  load(memoryFile: string): Promise<void>;
+  /** Stops the guest and saves memory and device state. */
+  save(memoryFile: string): Promise<void>;
+  plugVsock(device: VsockDevice): Promise<void>;
+  plugDrive(socket: string, tag: string, port?: keyof typeof PORTS): Promise<void>;
+  /** Gives the guest memory beyond its base, rounded up to whole blocks. */
+  resizeMemory(memoryMib: number): Promise<void>;
+  plugCpus(count: number): Promise<void>;
+  resume(): Promise<void>;
+  end(): Promise<void>;
+}
+
+/** Either the kernel's own vhost-vsock, or a vhost-user device that serves a socket. */
+export type VsockDevice = { kind: "kernel"; guest_cid: number } | { kind: "vhost-user"; socket: string };
+
+/** Starts QEMU, paused before the guest's first instruction. */
+export async function startMachine(qemu: string, spec: MachineSpec, files: MachineFiles): Promise<Machine> {
+  const process = startProcess("qemu", qemuArgv(qemu, spec), files.vmm_log);
+  const log = new ConsoleLog(files.console_log);
+  const listeners = new Set<(bytes: Uint8Array) => void>();
+  try {
+    const [qmp] = await Promise.all([
+      Qmp.connect(spec.sockets.qmp, START_DEADLINE_MS, process.exited),
+      connectWhenThere(spec.sockets.console, START_DEADLINE_MS, process.exited, {
+        data: (_socket, bytes) => {
+          log.append(bytes);
+          for (const listener of listeners) listener(bytes);
+        },
+        close: () => log.close(),
+      }),
+    ]);
+    return new RunningMachine(spec, process, qmp, listeners);
+  } catch (error) {
+    await endProcess(process);
+    log.close();
+    throw error;
+  }
+}
+
+class RunningMachine implements Machine {
+  readonly #spec: MachineSpec;
+  readonly process: HostProcess;
+  readonly qmp: Qmp;
+  readonly #listeners: Set<(bytes: Uint8Array) => void>;
+
+  constructor(spec: MachineSpec, process: HostProcess, qmp: Qmp, listeners: Set<(bytes: Uint8Array) => void>) {
+    this.#spec = spec;
+    this.process = process;
+    this.qmp = qmp;
+    this.#listeners = listeners;
+  }
+
+  onConsole(listener: (bytes: Uint8Array) => void): void {
+    this.#listeners.add(listener);
+  }
+
+  async load(memoryFile: string): Promise<void> {
+    await this.#setMigration();
+    const finished = this.qmp.nextEvent(isMigrationEnd, MIGRATION_DEADLINE_MS);
+    await this.qmp.execute("migrate-incoming", { uri: `file:${memoryFile}` });
+    await this.#migrationDone(finished, "load");
+  }
+
+  async save(memoryFile: string): Promise<void> {
+    await this.qmp.execute("stop");
+    await this.#setMigration();
+    const finished = this.qmp.nextEvent(isMigrationEnd, MIGRATION_DEADLINE_MS);
+    await this.qmp.execute("migrate", { uri: `file:${memoryFile}` });
+    await this.#migrationDone(finished, "save");
+  }
+
+  async plugVsock(device: VsockDevice): Promise<void> {
+    const common = { id: "vsock0", bus: PORTS.vsock, addr: "0x0" };
+    if (device.kind === "kernel") {
+      await this.qmp.execute("device_add", { driver: "vhost-vsock-pci", "guest-cid": device.guest_cid, ...common });
+      return;
+    }
+    await this.#addChardev("vsock0-socket", device.socket);
+    await this.qmp.execute("device_add", { driver: "vhost-user-vsock-pci", chardev: "vsock0-socket", ...common });
+  }
+
+  async plugDrive(socket: string, tag: string, port: keyof typeof PORTS = "drive"): Promise<void> {
+    await this.#addChardev(`${port}-socket`, socket);
+    await this.qmp.execute("device_add", {
+      driver: "vhost-user-fs-pci",
+      id: `${port}-device`,
+      chardev: `${port}-socket`,
+      tag,
+      bus: PORTS[port],
+      addr: "0x0",
+    });
+  }
+
+  async resizeMemory(memoryMib: number): Promise<void> {
+    const wanted = Math.max(0, memoryMib - this.#spec.hardware.base_memory_mib);
+    const blocks = Math.ceil(wanted / MEMORY_BLOCK_MIB);
+    if (blocks === 0) return;
+    await this.qmp.execute("qom-set", {
+      path: "/machine/peripheral/mem0",
+      property: "requested-size",
+      value: blocks * MEMORY_BLOCK_MIB * 1024 * 1024,
+    });
+  }
+
+  async plugCpus(count: number): Promise<void> {
+    if (count <= 1) return;
+    const cpus = (await this.qmp.execute("query-hotpluggable-cpus")) as HotpluggableCpu[];
+    // QEMU lists the highest first.
+    const free = cpus.filter((cpu) => cpu["qom-path"] === undefined).reverse();
+    for (const [index, cpu] of free.slice(0, count - 1).entries()) {
+      await this.qmp.execute("device_add", { driver: cpu.type, id: `cpu${index + 1}`, ...cpu.props });
+    }
+  }
+
+  async resume(): Promise<void> {
+    await this.qmp.execute("cont");
+  }
+
+  async end(): Promise<void> {
+    await endProcess(this.process);
+    this.qmp.close();
+  }
+
+  async #addChardev(id: string, path: string): Promise<void> {
+    await this.qmp.execute("chardev-add", {
+      id,
+      backend: { type: "socket", data: { addr: { type: "unix", data: { path } }, server: false } },
+    });
+  }
+
+  async #setMigration(): Promise<void> {
+    await this.qmp.execute("migrate-set-capabilities", {
+      capabilities: [
+        { capability: "mapped-ram", state: true },
+        { capability: "events", state: true },
+      ],
+    });
+  }
+
+  async #migrationDone(finished: Promise<QmpEvent>, what: string): Promise<void> {
+    const event = await finished;
+    if (event.data.status === "completed") return;
+    const info = (await this.qmp.execute("query-migrate")) as { "error-desc"?: string };
+    throw new Error(`QEMU could not ${what} the snapshot: ${info["error-desc"] ?? String(event.data.status)}`);
+  }
+}
+
+interface HotpluggableCpu {
+  type: string;
+  props: Record<string, number>;
+  "qom-path"?: string;
+}
+
+function isMigrationEnd(event: QmpEvent): boolean {
+  return event.event === "MIGRATION" && (event.data.status === "completed" || event.data.status === "failed");
+}

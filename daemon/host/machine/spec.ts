@@ -1,0 +1,50 @@
+/** Owns what a virtual machine is, as plain data. argv.ts turns it into QEMU's command line. */
+
+export type Acceleration = "kvm" | "tcg";
+
+/** What a template's snapshot and every guest restored from it must have in common. */
+export interface Hardware {
+  /** Fixed machine type, never the moving `q35`. */
+  machine_type: string;
+  cpu_model: string;
+  /** Memory that a guest has before any is plugged. */
+  base_memory_mib: number;
+  /** Most memory that can be plugged on top. */
+  max_plugged_mib: number;
+  max_vcpus: number;
+  acceleration: Acceleration;
+}
+
+export interface MachineSpec {
+  /** Unique on the host: the sandbox_id. */
+  name: string;
+  uuid: string;
+  hardware: Hardware;
+  kernel: string;
+  initramfs: string;
+  /** Kernel command line. */
+  append: string;
+  disk: string;
+  sockets: { qmp: string; qmp_spare: string; console: string };
+  /** Whether it begins by loading a snapshot. */
+  incoming: boolean;
+}
+
+export const MACHINE_TYPE = "pc-q35-10.0";
+export const BASE_MEMORY_MIB = 256;
+/** virtio-mem plugs in blocks of this size. */
+export const MEMORY_BLOCK_MIB = 2;
+
+/** Where devices that come and go are plugged. */
+export const PORTS = { vsock: "port-vsock", drive: "port-drive", spare: "port-spare" } as const;
+
+export const KERNEL_APPEND = [
+  "console=ttyS0",
+  "root=/dev/vda",
+  "rw",
+  "quiet",
+  "panic=-1",
+  "memhp_default_state=online",
+  "memory_hotplug.memmap_on_memory=1",
+  "random.trust_cpu=on",
+].join(" ");

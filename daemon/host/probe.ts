@@ -1,0 +1,126 @@
+/**
+ * Owns finding out what the host can do: acceleration, vsock, programs, memory.
+ * Acceleration is known only by booting: a /dev/kvm that opens may still run no kernel.
+ */
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpus, totalmem } from "node:os";
+import { join } from "node:path";
+import type { Acceleration } from "./machine/spec.ts";
+import { MACHINE_TYPE } from "./machine/spec.ts";
+import { endProcess, runProgram, startProcess } from "./process.ts";
+
+/** A kernel under KVM panics for want of a root disk well within this. */
+const PROBE_DEADLINE_MS = 5_000;
+/** What the kernel prints when it got as far as looking for its root disk. */
+const PROBE_REACHED = "Kernel panic";
+
+export interface ProbeResult {
+  acceleration: Acceleration;
+  /** One sentence for /health and doctor. */
+  reason: string;
+}
+
+/** Boots `kernel` under KVM for as long as it takes to know. The answer holds until the host boots again. */
+export async function probeAcceleration(options: {
+  qemu: string;
+  kernel: string | null;
+  cacheFile: string;
+  scratch: string;
+}): Promise<ProbeResult> {
+  if (!existsSync("/dev/kvm")) return { acceleration: "tcg", reason: "There is no /dev/kvm on this host." };
+  if (options.kernel === null) {
+    return { acceleration: "tcg", reason: "KVM is not probed yet: there is no template whose kernel could be booted." };
+  }
+  const bootId = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+  const cached = readCache(options.cacheFile, bootId);
+  if (cached) return cached;
+  const result = await bootProbe(options.qemu, options.kernel, options.scratch);
+  writeFileSync(options.cacheFile, JSON.stringify({ boot_id: bootId, ...result }));
+  return result;
+}
+
+async function bootProbe(qemu: string, kernel: string, scratch: string): Promise<ProbeResult> {
+  const serial = join(scratch, "probe-serial.log");
+  const log = join(scratch, "probe.log");
+  for (const old of [serial, log]) rmSync(old, { force: true });
+  const argv = [
+    "-accel",
+    "kvm",
+    "-machine",
+    MACHINE_TYPE,
+    "-cpu",
+    "host",
+    "-m",
+    "256",
+    "-nodefaults",
+    "-no-user-config",
+  ];
+  const probe = startProcess(
+    "qemu",
+    [qemu, ...argv, "-no-reboot", "-display", "none", "-serial", `file:${serial.replaceAll(",", ",,")}`].concat([
+      "-kernel",
+      kernel,
+      "-append",
+      "console=ttyS0 panic=-1",
+    ]),
+    log,
+  );
+  const timer = setTimeout(() => void endProcess(probe), PROBE_DEADLINE_MS);
+  await probe.exited;
+  clearTimeout(timer);
+  const printed = existsSync(serial) ? readFileSync(serial, "utf8") : "";
+  if (printed.includes(PROBE_REACHED)) return { acceleration: "kvm", reason: "A probe guest booted under KVM." };
+  const said = existsSync(log) ? readFileSync(log, "utf8").split("\n")[0]?.slice(0, 200) : "";
+  return {
+    acceleration: "tcg",
+    reason: `/dev/kvm is there, but a probe guest did not boot on it within ${PROBE_DEADLINE_MS / 1000} s${said ? ` (${said})` : ""}.`,
+  };
+}
+
+function readCache(file: string, bootId: string): ProbeResult | null {
+  try {
+    const cached = JSON.parse(readFileSync(file, "utf8")) as ProbeResult & { boot_id: string };
+    if (cached.boot_id !== bootId) return null;
+    return { acceleration: cached.acceleration, reason: cached.reason };
+  } catch {
+    return null;
+  }
+}
+
+/** Whether the host is itself a virtual machine, as its processor says. */
+export function isVirtualMachine(): boolean {
+  return /^flags\s*:.*\bhypervisor\b/m.test(readFileSync("/proc/cpuinfo", "utf8"));
+}
+
+export interface HostFacts {
+  cores: number;
+  memory_mib: number;
+}
+
+export function hostFacts(): HostFacts {
+  return { cores: cpus().length, memory_mib: Math.floor(totalmem() / 1024 / 1024) };
+}
+
+/** Memory that the host could give to guests now, in MiB. */
+export function availableMemoryMib(): number {
+  const match = /^MemAvailable:\s+(\d+) kB$/m.exec(readFileSync("/proc/meminfo", "utf8"));
+  return match ? Math.floor(Number(match[1]) / 1024) : 0;
+}
+
+/** Where setup puts the Rust virtiofsd, and where distributions do; the first that is there. */
+export function findVirtiofsd(configured: string): string | null {
+  if (configured !== "auto") return existsSync(configured) ? configured : null;
+  // QEMU up to 7.2 came with an older virtiofsd under /usr/lib/qemu, which takes other options: never that one.
+  const places = ["/usr/local/lib/roomd/virtiofsd", "/usr/libexec/virtiofsd", "/usr/bin/virtiofsd"];
+  return places.find((place) => existsSync(place)) ?? null;
+}
+
+/** The version that a program says it has, or null when it does not run. */
+export async function programVersion(program: string): Promise<string | null> {
+  try {
+    const text = await runProgram([program, "--version"], 5_000);
+    return /\d+\.\d+(\.\d+)?/.exec(text)?.[0] ?? text.split("\n")[0] ?? null;
+  } catch {
+    return null;
+  }
+}

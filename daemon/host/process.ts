@@ -1,0 +1,112 @@
+/**
+ * Owns the processes of guests: the one place that starts them, and the one that ends them.
+ * Each gets its own session, so that it outlives the daemon, and a clean environment.
+ */
+import { closeSync, openSync, readFileSync } from "node:fs";
+import { DeadlineError, within } from "../core/published.ts";
+
+/** Enough to know the process again: a pid alone is reused. */
+export interface ProcessRecord {
+  pid: number;
+  /** Clock ticks since the host's boot at which it started, from /proc/<pid>/stat. */
+  start_ticks: string;
+}
+
+export interface HostProcess extends ProcessRecord {
+  name: string;
+  /** Resolves when it has ended, with what it said last for a person: `exit 1` or `killed by SIGKILL`. */
+  exited: Promise<string>;
+}
+
+/** What every process of ours gets; nothing of the daemon's own environment goes along. */
+const ENVIRONMENT = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C.UTF-8" };
+
+/** Starts a process in its own session with its output in `logFile`. Throws when there is no such program. */
+export function startProcess(name: string, argv: readonly string[], logFile: string): HostProcess {
+  const log = openSync(logFile, "a", 0o600);
+  try {
+    const child = Bun.spawn([...argv], {
+      env: ENVIRONMENT,
+      cwd: "/",
+      stdin: "ignore",
+      stdout: log,
+      stderr: log,
+      detached: true,
+    });
+    // The daemon may end before its guests do.
+    child.unref();
+    const exited = child.exited.then(() =>
+      child.signalCode === null ? `exit ${child.exitCode}` : `killed by ${child.signalCode}`,
+    );
+    return { name, pid: child.pid, start_ticks: startTicksOf(child.pid) ?? "", exited };
+  } finally {
+    closeSync(log);
+  }
+}
+
+/** Runs a program to its end and returns its standard output. Throws with its standard error when it fails. */
+export async function runProgram(argv: readonly string[], deadlineMs: number): Promise<string> {
+  const child = Bun.spawn([...argv], { env: ENVIRONMENT, cwd: "/", stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  try {
+    const done = Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited]);
+    const [stdout, stderr, code] = await within(done, deadlineMs, argv[0] ?? "program");
+    if (code !== 0) throw new Error(`${argv[0]} ended with ${code}: ${stderr.trim().slice(-2000)}`);
+    return stdout;
+  } finally {
+    child.kill("SIGKILL");
+  }
+}
+
+/** Whether this very process still runs (a zombie does not). */
+export function isAlive(process: ProcessRecord): boolean {
+  const ticks = startTicksOf(process.pid);
+  return ticks !== null && ticks === process.start_ticks;
+}
+
+/** Ends a process and its group; resolves once it is gone. Again is nothing. */
+export async function endProcess(target: ProcessRecord & Partial<HostProcess>, graceMs = 0): Promise<void> {
+  if (graceMs > 0 && signalGroup(target, "SIGTERM")) {
+    try {
+      await gone(target, graceMs);
+    } catch (error) {
+      if (!(error instanceof DeadlineError)) throw error;
+    }
+  }
+  signalGroup(target, "SIGKILL");
+  await gone(target, 10_000);
+}
+
+function signalGroup(target: ProcessRecord, signal: NodeJS.Signals): boolean {
+  if (!isAlive(target)) return false;
+  try {
+    process.kill(-target.pid, signal);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function gone(target: ProcessRecord & Partial<HostProcess>, deadlineMs: number): Promise<void> {
+  if (target.exited) {
+    await within(target.exited, deadlineMs, `the end of ${target.name}`);
+    return;
+  }
+  // Not our child (a daemon before us started it): /proc is all there is to ask.
+  const deadline = performance.now() + deadlineMs;
+  while (isAlive(target)) {
+    if (performance.now() > deadline) throw new DeadlineError(`process ${target.pid} did not end`);
+    await Bun.sleep(2);
+  }
+}
+
+/** Field 22 of /proc/<pid>/stat; null when there is no such process, or only its zombie. */
+function startTicksOf(pid: number): string | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    // The second field is the name in parentheses, which may hold anything.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return fields[0] === "Z" ? null : (fields[19] ?? null);
+  } catch {
+    return null;
+  }
+}
