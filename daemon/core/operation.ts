@@ -105,12 +105,12 @@ export interface Bound {
 }
 
 /** Binds a verb to its operation. The road checks access and input first, which is what makes the casts here true. */
-export function bind<Op extends Operation, Target = undefined>(operation: Op, verb: Verb<Op, Target>): Bound {
+export function bind<Op extends Operation, Target = undefined>(operation: Op, verb: Verb<NoInfer<Op>, Target>): Bound {
   return {
     operation,
     find: (call, params) => verb.find?.(call as CallOf<Op>, params),
     rules: (input, target) => verb.rules?.(input as Partial<InputOf<Op>>, target as Target) ?? [],
     run: async (call, input, target, transfer) =>
-      (await verb.run(call as CallOf<Op>, input as InputOf<Op>, target as Target, transfer)) as Done<Operation>,
+      (await verb.run(call as CallOf<Op>, input as InputOf<Op>, target as Target, transfer)) as unknown as Done<Operation>,
   };
 }

@@ -7,6 +7,8 @@ interface ServiceErrorOptions {
   details?: Record<string, unknown>;
   errors?: FieldError[];
   hint?: string;
+  /** It is the path that names what is wrong. */
+  inPath?: boolean;
   /** When to come back, for what is worth trying again. */
   retryAfterSeconds?: number;
   cause?: unknown;

@@ -13,12 +13,12 @@ export function toProblem(error: unknown, requestId: string, log: Log): Problem 
       ...(known.code === "internal" && error instanceof Error ? { stack: error.stack } : {}),
     });
   }
-  const { status, title, retryable, hint } = errorKind(known.code);
-  const { detail, details, errors, hint: ownHint } = known.options;
+  const { status, statusInPath, title, retryable, hint } = errorKind(known.code);
+  const { detail, details, errors, inPath, hint: ownHint } = known.options;
   return {
     type: `urn:roomd:problem:${known.code}`,
     title,
-    status,
+    status: (inPath ? statusInPath : undefined) ?? status,
     detail: detail ?? `${title}.`,
     code: known.code,
     retryable: retryable ?? false,

@@ -57,6 +57,22 @@ export async function runProgram(argv: readonly string[], deadlineMs: number): P
   }
 }
 
+/** Runs a program that takes long, handing on its standard output line by line. Throws with its standard error. */
+export async function runWithProgress(argv: readonly string[], onLine: (line: string) => void): Promise<void> {
+  const child = Bun.spawn([...argv], { env: ENVIRONMENT, cwd: "/", stdin: "ignore", stdout: "pipe", stderr: "pipe" });
+  const errors = new Response(child.stderr).text();
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of child.stdout) {
+    text += decoder.decode(chunk, { stream: true });
+    const lines = text.split("\n");
+    text = lines.pop() ?? "";
+    for (const line of lines) onLine(line);
+  }
+  const code = await child.exited;
+  if (code !== 0) throw new Error(`${argv[0]} ended with ${code}: ${(await errors).trim().slice(-4000)}`);
+}
+
 /** Whether this very process still runs (a zombie does not). */
 export function isAlive(process: ProcessRecord): boolean {
   const ticks = startTicksOf(process.pid);

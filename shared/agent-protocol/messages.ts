@@ -23,7 +23,7 @@ export const TEMPLATE_FLAG = "roomd.template=1";
 export interface Hello {
   generation: number;
   version: string;
-  /** Made anew after each boot or restore; a host that comes back recognises the guest by it. */
+  /** That of Ready, by which a host that comes back recognises the guest; empty before the first welcome. */
   nonce: string;
   /** The CID that the guest's own vsock device reports. */
   guest_cid: number;
@@ -46,7 +46,8 @@ export interface Welcome {
   drive: { tag: string; mount_point: string } | null;
 }
 
-export type Ready = { ok: true; stages_ms: Record<string, number> } | { ok: false; error: string };
+/** The nonce is made once, after the first welcome's entropy: one made earlier would be the same in every clone. */
+export type Ready = { ok: true; nonce: string; stages_ms: Record<string, number> } | { ok: false; error: string };
 
 export interface ExecRequest {
   method: "exec";

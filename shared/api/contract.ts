@@ -27,12 +27,7 @@ export type Scope = (typeof SCOPES)[number];
 /** Who may call: a key with the scope, any key, or anyone. */
 export type Access = Scope | "key" | "open";
 
-export interface Operation<
-  Params extends TObject = TObject,
-  Query extends TObject = TObject,
-  Body extends TObject = TObject,
-  Output extends TSchema = TSchema,
-> {
+export interface Operation {
   /** snake_case; the MCP tool's name where the seed has one. */
   name: string;
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -41,11 +36,11 @@ export interface Operation<
   summary: string;
   description?: string;
   access: Access;
-  params: Params;
-  query: Query;
+  params: TObject;
+  query: TObject;
   /** Fields of the JSON body; `bytes` marks an operation whose body is the file itself. */
-  body: Body | "bytes" | null;
-  output: Output;
+  body: TObject | "bytes" | null;
+  output: TSchema;
   /** What success is called and the HTTP status it has; the first is the usual one. */
   outcomes: Record<string, number>;
   /** The success has a place of its own, made of the output's fields: the Location header. */
@@ -63,19 +58,16 @@ export interface Operation<
 export const DEFAULT_MAX_BODY_BYTES = 1024 * 1024;
 
 /** An operation with its schemas' types kept. */
-export function operation<P extends TObject, Q extends TObject, B extends TObject, O extends TSchema>(
-  definition: Operation<P, Q, B, O>,
-): Operation<P, Q, B, O> {
+export function operation<Definition extends Operation>(definition: Definition): Definition {
   return definition;
 }
 
 /** What a verb gets: path parameters, query and body in one object. */
-export type InputOf<Op> =
-  Op extends Operation<infer P, infer Q, infer B, TSchema>
-    ? Static<P> & Static<Q> & (Op["body"] extends TObject ? Static<B> : unknown)
-    : never;
+export type InputOf<Op extends Operation> = Static<Op["params"]> &
+  Static<Op["query"]> &
+  (Op["body"] extends TObject ? Static<Op["body"]> : unknown);
 
-export type OutputOf<Op> = Op extends Operation<TObject, TObject, TObject, infer O> ? Static<O> : never;
+export type OutputOf<Op extends Operation> = Static<Op["output"]>;
 
 /** An object that has these fields and no others. */
 export function fields<T extends Record<string, TSchema>>(properties: T) {

@@ -2,6 +2,8 @@
 
 interface ErrorKind {
   status: number;
+  /** Status when the thing is named by the path, not by a field of the request. */
+  statusInPath?: number;
   title: string;
   retryable?: true;
   /** What to do next, where it is the same for every occurrence. */
@@ -92,7 +94,12 @@ export const ERRORS = {
   guest_cid_out_of_range: { status: 422, title: "guest_cid is out of range" },
   memory_mib_out_of_range: { status: 422, title: "memory_mib is out of range" },
   memory_below_template_minimum: { status: 422, title: "memory_mib is below the template's minimum" },
-  template_not_found: { status: 422, title: "No such template", hint: "`roomd template list` shows what is there." },
+  template_not_found: {
+    status: 422,
+    statusInPath: 404,
+    title: "No such template",
+    hint: "`roomd template list` shows what is there.",
+  },
   invalid_env_json: { status: 422, title: "The environment is not valid" },
   reserved_env_key: { status: 422, title: "The environment uses a reserved name" },
   invalid_egress_entry: { status: 422, title: "The egress allowlist has an entry that is not valid" },

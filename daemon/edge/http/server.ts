@@ -12,19 +12,13 @@ import type { Road, RoadRequest } from "../run.ts";
 import { readJsonBody } from "./body.ts";
 import { problemResponse, toResponse } from "./reply.ts";
 import { matchPath, type PathPattern, parsePath, toRoute } from "./route.ts";
+import type { Certificate } from "./tls.ts";
+import { type Listener, openListener } from "./tls-listener.ts";
 
 export interface HttpOptions {
   hostname: string;
   port: number;
-  tls: { cert: string; key: string } | null;
-}
-
-export interface HttpServer {
-  url: URL;
-  /** Takes a new certificate for new connections. */
-  useCertificate(tls: { cert: string; key: string }): void;
-  /** Stops taking requests; resolves when those under way have been answered, at most after `graceMs`. */
-  stop(graceMs: number): Promise<void>;
+  tls: Certificate | null;
 }
 
 export interface HttpDeps {
@@ -33,15 +27,16 @@ export interface HttpDeps {
   log: Log;
 }
 
-export function makeHttpServer(deps: HttpDeps, options: HttpOptions): HttpServer {
-  const app = new Elysia({ normalize: false, serve: { idleTimeout: 0, reusePort: false } });
+export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
+  const app = new Elysia({ normalize: false });
+  const peers = new WeakMap<Request, string>();
   const methodsOf = new Map<string, string[]>();
 
   for (const bound of deps.operations) {
     const { method, path } = bound.operation;
     const pattern = parsePath(path);
     const handle = ({ request }: { request: Request }) =>
-      answer(deps, bound, pattern, request, app.server?.requestIP(request)?.address ?? null);
+      answer(deps, bound, pattern, request, peers.get(request) ?? null);
     const methods = method === "GET" ? ["GET", "HEAD"] : [method];
     for (const each of methods) app.route(each, toRoute(pattern), handle, { parse: "none" } as never);
     methodsOf.set(toRoute(pattern), [...(methodsOf.get(toRoute(pattern)) ?? []), ...methods]);
@@ -56,23 +51,20 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): HttpServer
     refuse(deps, request, code === "NOT_FOUND" ? new ServiceError("route_not_found") : error),
   );
 
-  const listen = (tls: HttpOptions["tls"]) => ({
-    hostname: options.hostname,
-    port: options.port,
-    ...(tls === null ? {} : { tls }),
-  });
-  app.listen(listen(options.tls));
-  const { server } = app;
-  if (!server) throw new Error("the HTTP server did not start");
-  return {
-    url: new URL(server.url),
-    useCertificate: (tls) => server.reload({ ...listen(tls), fetch: app.fetch } as never),
-    stop: async (graceMs) => {
-      const done = server.stop(false);
-      await Promise.race([done, Bun.sleep(graceMs)]);
-      await server.stop(true);
-    },
-  };
+  app.compile();
+  return openListener(options, options.tls, (listen) =>
+    Bun.serve({
+      ...listen,
+      // A silent stream is not a dead one, and file bodies are bounded by the drive's quota.
+      idleTimeout: 0,
+      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      fetch: (request, server) => {
+        const peer = server.requestIP(request);
+        if (peer) peers.set(request, peer.address);
+        return app.fetch(request);
+      },
+    }),
+  );
 }
 
 async function answer(

@@ -140,11 +140,13 @@ function readHello(body: unknown): Hello {
 }
 
 function readReady(body: unknown): Ready {
-  const ready = body as { ok?: unknown; error?: unknown; stages_ms?: unknown };
+  const ready = body as { ok?: unknown; error?: unknown; nonce?: unknown; stages_ms?: unknown };
   if (ready.ok !== true) return { ok: false, error: String(ready.error).slice(0, 500) };
   const stages = Object.entries(Object(ready.stages_ms) as Record<string, unknown>).slice(0, 16);
+  if (typeof ready.nonce !== "string") throw new Error("the ready is not one");
   return {
     ok: true,
+    nonce: ready.nonce.slice(0, 64),
     stages_ms: Object.fromEntries(
       stages.filter(
         (entry): entry is [string, number] => typeof entry[1] === "number" && /^[a-z_]{1,32}$/.test(entry[0]),

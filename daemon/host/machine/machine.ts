@@ -33,6 +33,8 @@ export interface Machine {
   plugCpus(count: number): Promise<void>;
   resume(): Promise<void>;
   end(): Promise<void>;
+  /** Why the guest has ended, as far as QEMU said: its own panic, its own power-off, or nothing. */
+  ending(): "panic" | "power_off" | null;
 }
 
 /** Either the kernel's own vhost-vsock, or a vhost-user device that serves a socket. */
@@ -67,12 +69,21 @@ class RunningMachine implements Machine {
   readonly process: HostProcess;
   readonly qmp: Qmp;
   readonly #listeners: Set<(bytes: Uint8Array) => void>;
+  #ending: "panic" | "power_off" | null = null;
 
   constructor(spec: MachineSpec, process: HostProcess, qmp: Qmp, listeners: Set<(bytes: Uint8Array) => void>) {
     this.#spec = spec;
     this.process = process;
     this.qmp = qmp;
     this.#listeners = listeners;
+    qmp.onEvent(({ event, data }) => {
+      if (event === "GUEST_PANICKED") this.#ending = "panic";
+      else if (event === "SHUTDOWN" && data.guest === true) this.#ending ??= "power_off";
+    });
+  }
+
+  ending(): "panic" | "power_off" | null {
+    return this.#ending;
   }
 
   onConsole(listener: (bytes: Uint8Array) => void): void {

@@ -44,6 +44,8 @@ export const KERNEL_APPEND = [
   "rw",
   "quiet",
   "panic=-1",
+  // Room for hotplugged memory makes the kernel reserve 64 MiB of bounce buffers, which no device here needs.
+  "swiotlb=noforce",
   "memhp_default_state=online",
   "memory_hotplug.memmap_on_memory=1",
   "random.trust_cpu=on",

@@ -2,6 +2,7 @@
  * Owns the vsock transport by the kernel's vhost-vsock: one AF_VSOCK listener for all guests, told apart by their CID.
  * Unproven where there is no /dev/vhost-vsock; its socket calls are tested by themselves.
  */
+import type { SocketHandler, UnixSocketOptions } from "bun";
 import { HOST_PORT } from "../../../../shared/agent-protocol/messages.ts";
 import { type GuestLink, linkSocket } from "../handshake.ts";
 import type { VsockTransport } from "./transport.ts";
@@ -9,27 +10,27 @@ import { listenVsock, peerCid } from "./vsock-socket.ts";
 
 export function makeKernelTransport(port: number = HOST_PORT): VsockTransport & { stop(): void } {
   const guests = new Map<number, (link: GuestLink) => void>();
-  const listener = Bun.listen<Feed | null>({
-    fd: listenVsock(port),
-    socket: {
-      open: (socket) => {
-        const cid = "fd" in socket && typeof socket.fd === "number" ? peerCid(socket.fd) : null;
-        const onLink = cid === null ? undefined : guests.get(cid);
-        if (!onLink) {
-          socket.data = null;
-          socket.end();
-          return;
-        }
-        const { link, drain } = linkSocket(socket);
-        socket.data = { link, drain };
-        onLink(link);
-      },
-      data: (socket, bytes) => socket.data?.link.receive(bytes),
-      drain: (socket) => socket.data?.drain(),
-      close: (socket) => socket.data?.link.close("the guest closed it"),
-      error: (socket, error) => socket.data?.link.close(error.message),
+  const handlers: SocketHandler<Feed | null> = {
+    open: (socket) => {
+      const cid = "fd" in socket && typeof socket.fd === "number" ? peerCid(socket.fd) : null;
+      const onLink = cid === null ? undefined : guests.get(cid);
+      if (!onLink) {
+        socket.data = null;
+        socket.end();
+        return;
+      }
+      const { link, drain } = linkSocket(socket);
+      socket.data = { link, drain };
+      onLink(link);
     },
-  } as unknown as Parameters<typeof Bun.listen<Feed | null>>[0]);
+    data: (socket, bytes) => socket.data?.link.receive(bytes),
+    drain: (socket) => socket.data?.drain(),
+    close: (socket) => socket.data?.link.close("the guest closed it"),
+    error: (socket, error) => socket.data?.link.close(error.message),
+  };
+  // Bun adopts a listening descriptor, which its types do not say.
+  const options: unknown = { fd: listenVsock(port), socket: handlers };
+  const listener = Bun.listen(options as UnixSocketOptions<Feed | null>);
 
   return {
     kind: "kernel",

@@ -1,0 +1,105 @@
+/** Owns `roomd audit`: the record of a room or of the organization, and the proof that it is whole. */
+import type { Command } from "commander";
+import * as audit from "../../shared/api/audit.ts";
+import type { OutputOf } from "../../shared/api/contract.ts";
+import { CliError, EXIT } from "./cli-error.ts";
+import { call } from "./client.ts";
+import { command, commandGroup, type JsonOption } from "./command.ts";
+import { type ConfigOption, withConfigOption, withOperator } from "./operator.ts";
+import { moreLines, show, showValue, table } from "./output.ts";
+import { asList, type ListOptions } from "./room.ts";
+
+export function auditCommand(setStatus: (status: number) => void): Command {
+  return commandGroup("audit", {
+    summary: "the audit of a room or of the organization",
+    examples: ["roomd audit build-42", "roomd audit --org --event sandbox.", "roomd audit verify"],
+  })
+    .addCommand(list(), { isDefault: true })
+    .addCommand(verify(setStatus));
+}
+
+interface AuditListOptions extends ListOptions {
+  org?: boolean;
+  since?: string;
+  until?: string;
+  event?: string;
+  agent?: string;
+  outcome?: (typeof audit.OUTCOMES)[number];
+  order?: "asc" | "desc";
+}
+
+function list(): Command {
+  const about = {
+    summary: "list records, the newest first (what `roomd audit` does without a word)",
+    examples: [
+      "roomd audit build-42",
+      "roomd audit build-42 --event exec. --agent worker-1 --limit 20",
+      "roomd audit --org --since 2026-01-31T12:00:00Z --outcome denied",
+    ],
+  };
+  return asList(command("list [room]", about))
+    .option("--org", "the whole organization instead of one room")
+    .option("--since <time>", "RFC 3339 or unix seconds")
+    .option("--until <time>", "RFC 3339 or unix seconds")
+    .option("--event <beginning>", "only events whose name begins so, such as sandbox.")
+    .option("--agent <agent>", "only this agent")
+    .option("--outcome <outcome>", `only with this outcome: ${audit.OUTCOMES.join(", ")}`)
+    .option("--order <order>", "desc (the default) or asc")
+    .action(async (room: string | undefined, { org, agent, json, ...rest }: AuditListOptions) => {
+      if ((room === undefined) === (org !== true)) throw new CliError("Name a room, or give --org.", EXIT.usage);
+      const query = { agent_id: agent, ...rest };
+      const reply =
+        room === undefined
+          ? await call(audit.orgAuditList, { org_id: "self", ...query })
+          : await call(audit.auditList, { room_id: room, ...query });
+      await show(reply, { json: json ?? false }, ({ items, next_cursor }) => [...rows(items), ...moreLines(next_cursor)]);
+    });
+}
+
+function rows(items: audit.AuditRecord[]): string[] {
+  return table(
+    ["SEQ", "AT", "EVENT", "OUTCOME", "ROOM", "AGENT", "ACTOR", "STATUS", "CODE"],
+    items.map((item) => [
+      item.seq,
+      item.at,
+      item.event,
+      item.outcome,
+      item.room_id,
+      item.agent_id,
+      item.actor.name || item.actor.id,
+      item.status,
+      item.error_code,
+    ]),
+  );
+}
+
+interface VerifyOptions extends JsonOption, ConfigOption {
+  host?: boolean;
+}
+
+type Verdict = OutputOf<typeof audit.orgAuditVerify>;
+
+function verify(setStatus: (status: number) => void): Command {
+  const about = {
+    summary: "check the chain of hashes: nothing was changed, taken away or put in; status 1 when it is broken",
+    examples: ["roomd audit verify", "roomd audit verify --host"],
+  };
+  return withConfigOption(command("verify", about))
+    .option("--host", "every organization's chain, read on the host itself instead of through the service")
+    .action(async ({ host, config, json }: VerifyOptions) => {
+      const options = { json: json ?? false };
+      if (host) {
+        const verdicts = await withOperator(config === undefined ? {} : { config }, (operator) => operator.verifyAudit());
+        await showValue(verdicts, options, (each) => each.map(sentence));
+        setStatus(verdicts.every(({ ok }) => ok) ? EXIT.ok : EXIT.refused);
+        return;
+      }
+      const reply = await call(audit.orgAuditVerify, { org_id: "self" });
+      await show(reply, options, (verdict) => [sentence(verdict)]);
+      setStatus(reply.value.ok ? EXIT.ok : EXIT.refused);
+    });
+}
+
+function sentence({ ok, from_seq, to_seq, broken_at }: Verdict): string {
+  return ok ? `records ${from_seq} to ${to_seq} are whole` : `the chain is broken at record ${broken_at}`;
+}

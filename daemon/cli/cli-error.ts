@@ -1,0 +1,43 @@
+/** Owns how the command line fails: one error with the sentence that a person reads and the status that a script sees. */
+import { errorKind, type Problem } from "../../shared/api/errors.ts";
+import { ConfigError } from "../core/config.ts";
+import { ServiceError } from "../core/service-error.ts";
+
+/** Exit statuses; `--help` lists them. */
+export const EXIT = { ok: 0, refused: 1, usage: 2, timeout: 124, roomd: 125, signal: 128 } as const;
+
+/** What of a problem a person needs; the whole is printed with --json. */
+export type Complaint = Pick<Problem, "detail" | "errors" | "hint"> & Partial<Problem>;
+
+export class CliError extends Error {
+  override name = "CliError";
+  readonly complaint: Complaint;
+  readonly status: number;
+
+  constructor(complaint: Complaint | string, status: number = EXIT.refused) {
+    const full = typeof complaint === "string" ? { detail: complaint, errors: [], hint: null } : complaint;
+    super(full.detail);
+    this.complaint = full;
+    this.status = status;
+  }
+
+  /** Lines for a person: the sentence, every bad field, what to do. */
+  get lines(): string[] {
+    const { detail, errors, hint } = this.complaint;
+    const fields = errors.map(({ field, message }) => `  ${field}: ${message}`);
+    return [detail, ...fields, ...(hint ? [hint] : [])];
+  }
+}
+
+/** Any error as one that can be printed. What is none of ours is a bug: its message is all there is to say. */
+export function toCliError(error: unknown): CliError {
+  if (error instanceof CliError) return error;
+  if (error instanceof ConfigError) return new CliError(error.message, EXIT.usage);
+  if (error instanceof ServiceError) {
+    const { code, options } = error;
+    const { title, hint } = errorKind(code);
+    const { detail = `${title}.`, details = {}, errors = [] } = options;
+    return new CliError({ code, title, detail, details, errors, hint: options.hint ?? hint ?? null });
+  }
+  return new CliError(error instanceof Error ? error.message : String(error));
+}

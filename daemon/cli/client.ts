@@ -1,0 +1,106 @@
+/** Owns the HTTP client: it calls operations of the list, and turns every way to fail into a sentence. */
+import type { InputOf, Operation, OutputOf } from "../../shared/api/contract.ts";
+import type { Problem } from "../../shared/api/errors.ts";
+import { VERSION } from "../../shared/version.ts";
+import { errnoOf } from "../core/service-error.ts";
+import { CliError, EXIT } from "./cli-error.ts";
+import { type Connection, findConnection } from "./connection.ts";
+
+export interface Reply<T> {
+  value: T;
+  /** The body as it came. */
+  text: string;
+  status: number;
+}
+
+/** An input whose optional fields may also be there as undefined, as unused options of a command are. */
+type Loose<T> = { [K in keyof T]: object extends Pick<T, K> ? T[K] | undefined : T[K] };
+
+/** Calls an operation with a JSON answer. Throws CliError. */
+export async function call<Op extends Operation>(
+  operation: Op,
+  input: Loose<InputOf<Op>>,
+): Promise<Reply<OutputOf<Op>>> {
+  const response = await send(operation, input);
+  const text = await response.text();
+  try {
+    return { value: JSON.parse(text), text, status: response.status };
+  } catch {
+    throw notRoomd(response);
+  }
+}
+
+/** Sends a request; the answer is a success. `bytes` is the body of an operation whose body is a file. */
+export async function send(operation: Operation, input: object, bytes?: BodyInit): Promise<Response> {
+  const connection = findConnection();
+  if (connection.key === null && operation.access !== "open") {
+    throw new CliError("ROOMD_API_KEY is not set; `roomd init` prints the first key, `roomd key create` makes more.", EXIT.usage);
+  }
+  const { path, query, body } = split(operation, input);
+  const headers = new Headers({ "User-Agent": `roomd-cli/${VERSION}` });
+  if (connection.key !== null) headers.set("Authorization", `Bearer ${connection.key}`);
+  if (body !== null) headers.set("Content-Type", "application/json");
+  const response = await reach(connection, `${connection.url}${path}${query}`, {
+    method: operation.method,
+    headers,
+    body: bytes ?? body,
+    redirect: "manual",
+    // Bun gives up after five minutes otherwise; the service has its own deadlines.
+    timeout: false,
+    ...(connection.ca === null ? {} : { tls: { ca: connection.ca } }),
+  } as RequestInit);
+  if (response.ok) return response;
+  throw await refusal(response);
+}
+
+/** Parts of the input by where the operation wants them. */
+function split(operation: Operation, given: object) {
+  const input = given as Record<string, unknown>;
+  const query = new URLSearchParams();
+  const body: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(input)) {
+    if (value === undefined || name in operation.params.properties) continue;
+    if (name in operation.query.properties) query.set(name, String(value));
+    else body[name] = value;
+  }
+  const path = operation.path.replace(/\{(\w+)(\*?)\}/g, (_, name: string, rest: string) => {
+    const value = String(input[name]);
+    return rest ? value.replace(/^\/+/, "").split("/").map(encodeURIComponent).join("/") : encodeURIComponent(value);
+  });
+  const hasBody = operation.body !== null && operation.body !== "bytes";
+  return { path, query: query.size > 0 ? `?${query}` : "", body: hasBody ? JSON.stringify(body) : null };
+}
+
+async function reach(connection: Connection, url: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, init);
+  } catch (error) {
+    throw new CliError(whyUnreachable(connection, error));
+  }
+}
+
+function whyUnreachable({ url }: Connection, error: unknown): string {
+  const code = errnoOf(error) ?? "";
+  const message = error instanceof Error ? error.message : String(error);
+  if (/CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME/.test(code)) {
+    return `The certificate of ${url} is not trusted (${message}): put the service's certificate file in ROOMD_CA_CERT.`;
+  }
+  if (code === "EPROTO") return `${url} does not speak TLS: try http:// in ROOMD_URL.`;
+  const why = /^(ECONNREFUSED|ConnectionRefused)$/.test(code) ? "" : ` (${message.split(". ")[0]})`;
+  return `roomd does not answer at ${url}${why}: start it with \`roomd serve\` or set ROOMD_URL to where it is.`;
+}
+
+async function refusal(response: Response): Promise<CliError> {
+  const type = response.headers.get("content-type") ?? "";
+  if (!type.startsWith("application/problem+json")) return notRoomd(response);
+  try {
+    return new CliError((await response.json()) as Problem);
+  } catch {
+    return notRoomd(response);
+  }
+}
+
+function notRoomd(response: Response): CliError {
+  const { origin } = new URL(response.url);
+  return new CliError(`${origin} answered ${response.status}, but not as roomd does: is ROOMD_URL right?`);
+}

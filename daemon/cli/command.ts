@@ -1,0 +1,35 @@
+/** Owns the form that every command has: --json, usage errors with status 2, and a help that ends with examples. */
+import { Command } from "commander";
+
+interface About {
+  summary: string;
+  examples: readonly string[];
+  /** More to know, printed before the examples. */
+  notes?: readonly string[];
+}
+
+export interface JsonOption {
+  json?: boolean;
+}
+
+export const JSON_FLAG = "--json";
+
+/** A command that does something. `usage` is its name and arguments, as commander reads them. */
+export function command(usage: string, about: About): Command {
+  return commandGroup(usage, about).option(JSON_FLAG, "print JSON for programs instead of text for people");
+}
+
+/** A noun that holds commands. */
+export function commandGroup(usage: string, { summary, examples, notes = [] }: About): Command {
+  const [name = "", ...args] = usage.split(" ");
+  const made = new Command(name)
+    .description(summary)
+    .exitOverride()
+    .helpCommand(false)
+    .helpOption("-h, --help", "print this")
+    .showHelpAfterError("(add --help for what this command takes)");
+  for (const arg of args) made.argument(arg);
+  const indented = examples.map((line) => `  ${line}`);
+  const noted = notes.length > 0 ? ["", ...notes] : [];
+  return made.addHelpText("after", [...noted, "", "Examples:", ...indented].join("\n"));
+}

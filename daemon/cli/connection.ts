@@ -1,0 +1,41 @@
+/** Owns where the service is and how it is reached: ROOMD_URL, ROOMD_API_KEY, ROOMD_CA_CERT, else this host's configuration. */
+import { existsSync, readFileSync } from "node:fs";
+import { loadConfig } from "../core/config.ts";
+import { makePaths } from "../core/paths.ts";
+import { planListen } from "../edge/http/tls.ts";
+import { selfSignedFile } from "../edge/http/tls-self-signed.ts";
+import { CliError, EXIT } from "./cli-error.ts";
+
+export interface Connection {
+  /** Without a slash at its end. */
+  url: string;
+  key: string | null;
+  /** PEM of the certificates to trust instead of the system's; null for those. */
+  ca: string | null;
+}
+
+export function findConnection(env: Record<string, string | undefined> = process.env): Connection {
+  const key = env["ROOMD_API_KEY"]?.trim() || null;
+  const caFile = env["ROOMD_CA_CERT"];
+  const given = env["ROOMD_URL"]?.trim();
+  if (given) {
+    const url = URL.parse(given);
+    if (url?.protocol !== "http:" && url?.protocol !== "https:") {
+      throw new CliError(`ROOMD_URL = ${given} is not a URL such as http://127.0.0.1:8080.`, EXIT.usage);
+    }
+    return { url: url.href.replace(/\/+$/, ""), key, ca: caFile ? readCa(caFile) : null };
+  }
+  const { config } = loadConfig({ env });
+  const plan = planListen(config);
+  const own = selfSignedFile(makePaths(config).tls);
+  const ca = caFile ?? (plan.tls === "self-signed" && existsSync(own) ? own : null);
+  return { url: plan.url, key, ca: ca ? readCa(ca) : null };
+}
+
+function readCa(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    throw new CliError(`The certificate file ${file} (ROOMD_CA_CERT) cannot be read.`, EXIT.usage);
+  }
+}

@@ -1,0 +1,38 @@
+/** Owns how operator commands reach the service's own data: on the host, by its configuration. */
+import type { Command } from "commander";
+import { type Config, ConfigError, DEFAULT_CONFIG_FILE, loadConfig } from "../core/config.ts";
+import { makeLog } from "../core/log.ts";
+import { makePaths, type Paths } from "../core/paths.ts";
+import type { openOperator } from "../compose.ts";
+
+export type Operator = Awaited<ReturnType<typeof openOperator>>;
+
+export interface ConfigOption {
+  config?: string;
+}
+
+export function withConfigOption(command: Command): Command {
+  return command.option("--config <file>", `configuration file (default: ${DEFAULT_CONFIG_FILE})`);
+}
+
+/** Throws ConfigError. */
+export function readConfiguration(options: ConfigOption): { config: Config; paths: Paths } {
+  const { config } = loadConfig({ file: options.config });
+  try {
+    return { config, paths: makePaths(config) };
+  } catch (error) {
+    throw new ConfigError(error instanceof Error ? error.message : String(error), { cause: error });
+  }
+}
+
+/** Opens the service's data, does the work, closes it again. */
+export async function withOperator<T>(options: ConfigOption, work: (operator: Operator) => Promise<T>): Promise<T> {
+  // Loaded only here: clients need none of the daemon.
+  const { openOperator: open } = await import("../compose.ts");
+  const operator = await open({ ...readConfiguration(options), log: makeLog("warn") });
+  try {
+    return await work(operator);
+  } finally {
+    await operator.close();
+  }
+}

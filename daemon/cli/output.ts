@@ -1,0 +1,121 @@
+/**
+ * Owns what is printed: tables and fields for people, JSON for programs, progress for those who watch.
+ * Results go to standard output, everything else to standard error. Colours only on a terminal, never with NO_COLOR.
+ */
+import { styleText } from "node:util";
+import type { CliError } from "./cli-error.ts";
+import type { JsonOption } from "./command.ts";
+
+type Style = "bold" | "dim" | "red" | "green" | "yellow";
+type Stream = NodeJS.WriteStream;
+
+/** Resolves when the stream has taken it, so that nothing is lost when the process ends. */
+export function write(stream: Stream, data: string | Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => {
+    stream.write(data, (error) => (error ? reject(error) : resolve()));
+  });
+}
+
+export function print(...lines: string[]): Promise<void> {
+  return lines.length === 0 ? Promise.resolve() : write(process.stdout, `${lines.join("\n")}\n`);
+}
+
+export function say(...lines: string[]): Promise<void> {
+  return write(process.stderr, `${lines.join("\n")}\n`);
+}
+
+/** JSON of the service unchanged, or what `human` makes of it. */
+export function show<T>(reply: { value: T; text: string }, options: JsonOption, human: (value: T) => string[]) {
+  return options.json ? print(reply.text.trimEnd()) : print(...human(reply.value));
+}
+
+/** The same for what the host's own commands found. */
+export function showValue<T>(value: T, options: JsonOption, human: (value: T) => string[]): Promise<void> {
+  return show({ value, text: JSON.stringify(value) }, options, human);
+}
+
+export function showError(error: CliError, json: boolean): Promise<void> {
+  if (json) return say(JSON.stringify(error.complaint));
+  const [first = "", ...rest] = error.lines.map(printable);
+  return say(`${paint("red", "roomd:", process.stderr)} ${first}`, ...rest);
+}
+
+/** Columns under their headers, as wide as they must be. */
+export function table(headers: readonly string[], rows: readonly (readonly Cell[])[]): string[] {
+  const cells = rows.map((row) => row.map(cellText));
+  const widths = headers.map((header, column) =>
+    Math.max(header.length, ...cells.map((row) => Bun.stringWidth(row[column] ?? ""))),
+  );
+  const line = (row: readonly string[], style: (text: string) => string) =>
+    row
+      .map((text, column) => style(text) + " ".repeat(Math.max(0, (widths[column] ?? 0) - Bun.stringWidth(text))))
+      .join("  ")
+      .trimEnd();
+  return [line(headers, (text) => paint("bold", text)), ...cells.map((row) => line(row, paintState))];
+}
+
+/** One field a line; what lies deeper is named with dots. */
+export function fieldLines(value: object): string[] {
+  const entries = [...flatten(value, "")];
+  const width = Math.max(0, ...entries.map(([name]) => name.length));
+  return entries.map(([name, text]) => `${paint("dim", name.padEnd(width))}  ${paintState(text)}`);
+}
+
+/** How to see the rest of a list that was cut. */
+export function moreLines(next: string | null): string[] {
+  return next === null ? [] : [paint("dim", `more with --cursor ${next}`)];
+}
+
+export function bytesText(bytes: number): string {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  const step = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));
+  const amount = bytes / 1024 ** step;
+  return `${step === 0 || amount >= 100 ? Math.round(amount) : amount.toFixed(1)} ${units[step]}`;
+}
+
+/** Control characters written out: names and logs come from guests and must not steer the reader's terminal. */
+export function printable(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it is about
+  return text.replace(/[\u0000-\u0008\u000a-\u001f\u007f-\u009f]/g, (c) => {
+    return `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`;
+  });
+}
+
+export function paint(style: Style, text: string, stream: Stream = process.stdout): string {
+  return styleText(style, text, { stream });
+}
+
+type Cell = string | number | null;
+
+function cellText(cell: Cell): string {
+  return cell === null || cell === "" ? "-" : printable(String(cell));
+}
+
+const STATE_STYLES: Record<string, Style> = {
+  running: "green",
+  active: "green",
+  ok: "green",
+  success: "green",
+  failed: "red",
+  fail: "red",
+  error: "red",
+  denied: "yellow",
+  warn: "yellow",
+};
+
+function paintState(text: string): string {
+  const style = STATE_STYLES[text];
+  return style ? paint(style, text) : text;
+}
+
+function* flatten(value: object, prefix: string): Generator<[string, string]> {
+  for (const [name, inner] of Object.entries(value)) {
+    if (Array.isArray(inner)) yield [`${prefix}${name}`, cellText(inner.map((item) => plain(item)).join(", "))];
+    else if (typeof inner === "object" && inner !== null) yield* flatten(inner, `${prefix}${name}.`);
+    else yield [`${prefix}${name}`, cellText(inner)];
+  }
+}
+
+function plain(item: unknown): string {
+  return typeof item === "object" ? JSON.stringify(item) : String(item);
+}

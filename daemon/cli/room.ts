@@ -1,0 +1,120 @@
+/** Owns `roomd room`: rooms as a client sees them. */
+import type { Command } from "commander";
+import * as rooms from "../../shared/api/rooms.ts";
+import { call } from "./client.ts";
+import { command, commandGroup, type JsonOption } from "./command.ts";
+import { bytesText, fieldLines, moreLines, show, table } from "./output.ts";
+import { withProgress } from "./progress.ts";
+import { integer, pair, seconds } from "./values.ts";
+
+export function roomCommand(): Command {
+  return commandGroup("room", {
+    summary: "rooms: the container of a run, with its sandboxes and its shared drive",
+    examples: ["roomd room create build-42", "roomd room list"],
+  })
+    .addCommand(create())
+    .addCommand(list())
+    .addCommand(get())
+    .addCommand(destroy());
+}
+
+interface CreateOptions extends JsonOption {
+  label?: Record<string, string>;
+  ttl?: number;
+}
+
+function create(): Command {
+  return command("create <room>", {
+    summary: "create a room",
+    examples: ["roomd room create build-42", "roomd room create build-42 --label team=web --ttl 2h"],
+  })
+    .option("--label <key=value>", "a label of your own, as often as you like", pair)
+    .option("--ttl <time>", "destroy the room after this time, such as 90m or 7d", seconds)
+    .action(async (room_id: string, options: CreateOptions) => {
+      const reply = await call(rooms.roomCreate, { room_id, labels: options.label, ttl_seconds: options.ttl });
+      await show(reply, options, (room) => [`room ${room.room_id} is ${room.state} (${room.room_uid})`]);
+    });
+}
+
+export interface ListOptions extends JsonOption {
+  limit?: number;
+  cursor?: string;
+}
+
+/** The options that every list has. */
+export function asList(command: Command): Command {
+  return command
+    .option("--limit <n>", "most items to print", integer(1))
+    .option("--cursor <cursor>", "go on where the page before ended");
+}
+
+/** A filter KEY=VALUE as the service takes it. */
+export function labelQuery(text: string | undefined): string | undefined {
+  return text?.replace("=", ":");
+}
+
+interface RoomListOptions extends ListOptions {
+  state?: rooms.RoomState;
+  label?: string;
+}
+
+function list(): Command {
+  const about = {
+    summary: "list the organization's rooms",
+    examples: ["roomd room list", "roomd room list --state active --label team=web"],
+  };
+  return asList(command("list", about))
+    .option("--state <state>", `only those in this state: ${rooms.ROOM_STATES.join(", ")}`)
+    .option("--label <key=value>", "only those with this label")
+    .action(async ({ label, state, limit, cursor, json }: RoomListOptions) => {
+      const reply = await call(rooms.roomList, { state, label: labelQuery(label), limit, cursor });
+      await show(reply, { json: json ?? false }, ({ items, next_cursor }) => [
+        ...table(
+          ["ROOM", "STATE", "SANDBOXES", "DRIVE", "FILES", "CREATED", "EXPIRES"],
+          items.map((room) => [
+            room.room_id,
+            room.state,
+            room.sandbox_count,
+            bytesText(room.drive.used_bytes),
+            room.drive.file_count,
+            room.created_at,
+            room.expires_at,
+          ]),
+        ),
+        ...moreLines(next_cursor),
+      ]);
+    });
+}
+
+function get(): Command {
+  return command("get <room>", {
+    summary: "print a room's record",
+    examples: ["roomd room get build-42", "roomd room get build-42 --json"],
+  }).action(async (room_id: string, options: JsonOption) => {
+    await show(await call(rooms.roomGet, { room_id }), options, fieldLines);
+  });
+}
+
+interface DestroyOptions extends JsonOption {
+  deleteDrive?: boolean;
+}
+
+function destroy(): Command {
+  return command("destroy <room>", {
+    summary: "destroy a room with all its sandboxes",
+    examples: ["roomd room destroy build-42", "roomd room destroy build-42 --delete-drive"],
+  })
+    .option("--delete-drive", "erase its drive now instead of keeping it for a while")
+    .action(async (room_id: string, options: DestroyOptions) => {
+      const drive = options.deleteDrive ? "delete" : undefined;
+      const reply = await withProgress(`destroying room ${room_id}`, () => call(rooms.roomDestroy, { room_id, drive }));
+      await show(reply, options, (done) => {
+        const count = done.sandboxes_destroyed.length;
+        const kept = done.drive.until_at === null ? "" : ` until ${done.drive.until_at}`;
+        return [
+          `room ${room_id} is ${done.state} with ${count} ${count === 1 ? "sandbox" : "sandboxes"} (${done.duration_ms} ms)`,
+          `its drive is ${done.drive.state}${kept}`,
+        ];
+      });
+    });
+}

@@ -1,0 +1,97 @@
+/** Owns `roomd sandbox create`: with the template's memory and a free guest_cid when none is given. */
+import type { Command } from "commander";
+import * as sandboxes from "../../shared/api/sandboxes.ts";
+import { templateGet } from "../../shared/api/templates.ts";
+import { GUEST_CID_MIN } from "../../shared/ids.ts";
+import { CliError } from "./cli-error.ts";
+import { call } from "./client.ts";
+import { command, type JsonOption } from "./command.ts";
+import { show } from "./output.ts";
+import { withProgress } from "./progress.ts";
+import { integer, milliseconds, pair, seconds, word } from "./values.ts";
+
+/** Others may take the suggested guest_cid first; so many in a row means that something else is wrong. */
+const MAX_TRIES = 50;
+
+interface CreateOptions extends JsonOption {
+  memory?: number;
+  vcpus?: number;
+  cid?: number;
+  template?: string;
+  env?: Record<string, string>;
+  egress?: string[] | false;
+  label?: Record<string, string>;
+  idleTimeout?: number;
+  maxDuration?: number;
+  wait?: "ready" | "none";
+  waitTimeout?: number;
+}
+
+export function sandboxCreateCommand(): Command {
+  return command("create <room> <agent>", {
+    summary: "create a sandbox for an agent and wait until it is ready",
+    examples: [
+      "roomd sandbox create build-42 worker-1 --memory 512",
+      "roomd sandbox create build-42 worker-2 --memory 1024 --vcpus 2 --env CI=1 --cid 9200",
+      "roomd sandbox create build-42 worker-3 --no-egress --wait none --json",
+    ],
+  })
+    .option("--memory <mib>", "memory in MiB (default: the template's)", integer(0))
+    .option("--vcpus <n>", "virtual processors (default: 1)", integer(0))
+    .option("--cid <n>", "guest_cid, 9100 to 9999 (default: a free one)", integer(0))
+    .option("--template <id>", "template to start from (default: default)")
+    .option("--env <key=value>", "variable of every command in it, as often as you like", pair)
+    .option("--egress <entry>", "allow only this host, address or network, as often as you like", word)
+    .option("--no-egress", "allow no connection to the outside")
+    .option("--label <key=value>", "a label of your own, as often as you like", pair)
+    .option("--idle-timeout <time>", "end it after this time without a call", seconds)
+    .option("--max-duration <time>", "end it after this time", seconds)
+    .option("--wait <what>", "ready: until it can run commands (the default); none: not at all")
+    .option("--wait-timeout <time>", "longest wait (default: 60s)", milliseconds)
+    .action(async (room_id: string, agent_id: string, options: CreateOptions) => {
+      const reply = await withProgress(`creating sandbox ${agent_id}`, () => create(room_id, agent_id, options));
+      await show(reply, options, (made) => {
+        const how = made.create_wall_ms === null ? "" : ` in ${made.create_wall_ms} ms (${made.start_mode ?? "cold"})`;
+        return [`sandbox ${made.agent_id} is ${made.state}${how}: cid ${made.guest_cid}, ${made.memory_mib} MiB`];
+      });
+    });
+}
+
+async function create(room_id: string, agent_id: string, options: CreateOptions) {
+  const memory_mib = options.memory ?? (await templateMemory(options.template ?? "default"));
+  let guest_cid = options.cid ?? GUEST_CID_MIN;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await call(sandboxes.sandboxCreate, {
+        room_id,
+        agent_id,
+        guest_cid,
+        memory_mib,
+        vcpu_count: options.vcpus,
+        template_id: options.template,
+        env: options.env,
+        egress_allowlist: options.egress === false ? [] : options.egress,
+        labels: options.label,
+        idle_timeout_seconds: options.idleTimeout,
+        max_duration_seconds: options.maxDuration,
+        wait: options.wait,
+        wait_timeout_ms: options.waitTimeout,
+      });
+    } catch (error) {
+      const free = options.cid === undefined && attempt < MAX_TRIES ? suggestedCid(error) : null;
+      if (free === null) throw error;
+      guest_cid = free;
+    }
+  }
+}
+
+async function templateMemory(template_id: string): Promise<number> {
+  return (await call(templateGet, { template_id })).value.default_memory_mib;
+}
+
+/** The free guest_cid that a refusal names; null for any other error. */
+function suggestedCid(error: unknown): number | null {
+  if (!(error instanceof CliError) || error.complaint.code !== "guest_cid_in_use") return null;
+  const suggested = error.complaint.details?.["suggested_guest_cid"];
+  return typeof suggested === "number" ? suggested : null;
+}

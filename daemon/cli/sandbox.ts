@@ -1,0 +1,106 @@
+/** Owns `roomd sandbox`, save for create, which is in sandbox-create.ts. */
+import type { Command } from "commander";
+import * as sandboxes from "../../shared/api/sandboxes.ts";
+import { call } from "./client.ts";
+import { command, commandGroup, type JsonOption } from "./command.ts";
+import { fieldLines, moreLines, show, table } from "./output.ts";
+import { withProgress } from "./progress.ts";
+import { asList, labelQuery, type ListOptions } from "./room.ts";
+import { sandboxCreateCommand } from "./sandbox-create.ts";
+import { pair, secondsOrNone } from "./values.ts";
+
+export function sandboxCommand(): Command {
+  return commandGroup("sandbox", {
+    summary: "sandboxes: the virtual machines of a room, one for each agent",
+    examples: ["roomd sandbox create build-42 worker-1 --memory 512", "roomd sandbox list build-42"],
+  })
+    .addCommand(sandboxCreateCommand())
+    .addCommand(list())
+    .addCommand(get())
+    .addCommand(update())
+    .addCommand(destroy());
+}
+
+interface SandboxListOptions extends ListOptions {
+  state?: sandboxes.SandboxState;
+  label?: string;
+}
+
+function list(): Command {
+  const about = {
+    summary: "list a room's sandboxes",
+    examples: ["roomd sandbox list build-42", "roomd sandbox list build-42 --state running"],
+  };
+  return asList(command("list <room>", about))
+    .option("--state <state>", `only those in this state: ${sandboxes.SANDBOX_STATES.join(", ")}`)
+    .option("--label <key=value>", "only those with this label")
+    .action(async (room_id: string, { label, state, limit, cursor, json }: SandboxListOptions) => {
+      const reply = await call(sandboxes.sandboxList, { room_id, state, label: labelQuery(label), limit, cursor });
+      await show(reply, { json: json ?? false }, ({ items, next_cursor }) => [
+        ...table(
+          ["AGENT", "STATE", "CID", "MEMORY", "VCPUS", "TEMPLATE", "CREATED", "SANDBOX"],
+          items.map((sandbox) => [
+            sandbox.agent_id,
+            sandbox.state,
+            sandbox.guest_cid,
+            `${sandbox.memory_mib} MiB`,
+            sandbox.vcpu_count,
+            sandbox.template_id,
+            sandbox.created_at,
+            sandbox.sandbox_id,
+          ]),
+        ),
+        ...moreLines(next_cursor),
+      ]);
+    });
+}
+
+function get(): Command {
+  return command("get <room> <agent>", {
+    summary: "print a sandbox's record; AGENT is its agent_id or its sandbox_id",
+    examples: ["roomd sandbox get build-42 worker-1", "roomd sandbox get build-42 worker-1 --json"],
+  }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
+    await show(await call(sandboxes.sandboxGet, { room_id, sandbox }), options, fieldLines);
+  });
+}
+
+interface UpdateOptions extends JsonOption {
+  label?: Record<string, string>;
+  idleTimeout?: number | null;
+  maxDuration?: number | null;
+}
+
+function update(): Command {
+  return command("update <room> <agent>", {
+    summary: "change a sandbox's labels and timeouts; what is not given stays",
+    examples: [
+      "roomd sandbox update build-42 worker-1 --label role=builder",
+      "roomd sandbox update build-42 worker-1 --idle-timeout none --max-duration 8h",
+    ],
+  })
+    .option("--label <key=value>", "the labels it has from now on, as often as you like", pair)
+    .option("--idle-timeout <time>", "end it after this time without a call, or none", secondsOrNone)
+    .option("--max-duration <time>", "end it after this time, or none", secondsOrNone)
+    .action(async (room_id: string, sandbox: string, options: UpdateOptions) => {
+      const reply = await call(sandboxes.sandboxUpdate, {
+        room_id,
+        sandbox,
+        labels: options.label,
+        idle_timeout_seconds: options.idleTimeout,
+        max_duration_seconds: options.maxDuration,
+      });
+      await show(reply, options, fieldLines);
+    });
+}
+
+function destroy(): Command {
+  return command("destroy <room> <agent>", {
+    summary: "destroy a sandbox, in whatever state it is",
+    examples: ["roomd sandbox destroy build-42 worker-1"],
+  }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
+    const reply = await withProgress(`destroying sandbox ${sandbox}`, () =>
+      call(sandboxes.sandboxDestroy, { room_id, sandbox }),
+    );
+    await show(reply, options, (done) => [`sandbox ${done.agent_id} is ${done.state}, cid ${done.guest_cid} is free`]);
+  });
+}

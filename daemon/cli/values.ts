@@ -1,0 +1,61 @@
+/** Owns how the words of the command line become values. What cannot be one is a usage error. */
+import { InvalidArgumentError } from "commander";
+
+/** A whole number from `min` on. */
+export function integer(min: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (!/^\d{1,15}$/.test(text) || value < min) throw new InvalidArgumentError(`It must be a whole number from ${min} on.`);
+    return value;
+  };
+}
+
+/** Collects KEY=VALUE, given as often as one likes. */
+export function pair(text: string, before: Record<string, string> = {}): Record<string, string> {
+  const at = text.indexOf("=");
+  if (at < 1) throw new InvalidArgumentError("It must be KEY=VALUE.");
+  return { ...before, [text.slice(0, at)]: text.slice(at + 1) };
+}
+
+/** Collects words, given as often as one likes. */
+export function word(text: string, before: string[] = []): string[] {
+  return [...before, text];
+}
+
+const MS_OF = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** A time such as 500ms, 90s, 15m, 24h or 7d; a bare number is seconds. */
+export function milliseconds(text: string): number {
+  const match = /^(\d{1,9})(ms|s|m|h|d)?$/.exec(text);
+  if (!match) throw new InvalidArgumentError("It must be a time such as 90s, 15m, 24h or 7d.");
+  return Number(match[1]) * MS_OF[(match[2] ?? "s") as keyof typeof MS_OF];
+}
+
+export function seconds(text: string): number {
+  const ms = milliseconds(text);
+  if (ms < 1000 || ms % 1000 !== 0) throw new InvalidArgumentError("It must be whole seconds.");
+  return ms / 1000;
+}
+
+/** A time in seconds, or `none` to take it away. */
+export function secondsOrNone(text: string): number | null {
+  return text === "none" ? null : seconds(text);
+}
+
+/** A place on a room's drive. */
+export interface Place {
+  room_id: string;
+  path: string;
+}
+
+/** ROOM:/path; a room's name has no colon, so the first one ends it. */
+export function place(text: string): Place {
+  const at = text.indexOf(":");
+  if (at < 1 || at === text.length - 1) throw new InvalidArgumentError("It must be ROOM:/path.");
+  return { room_id: text.slice(0, at), path: text.slice(at + 1) };
+}
+
+/** ROOM for its whole drive, or ROOM:/path. */
+export function placeOrRoom(text: string): Place {
+  return text.includes(":") ? place(text) : { room_id: text, path: "/" };
+}

@@ -1,0 +1,239 @@
+/**
+ * Owns how the parts are put together: the daemon, and what an operator's command needs of it without a daemon.
+ * Nothing else knows more than its own folder and the rows below it.
+ */
+import { mkdirSync, readFileSync } from "node:fs";
+import { operations } from "../shared/api/operations.ts";
+import type { TemplateRecord } from "../shared/api/templates.ts";
+import { appendAudit, auditChains, makeAudit, verifyChain, walkAudit } from "./audit/index.ts";
+import { now } from "./core/clock.ts";
+import type { Config } from "./core/config.ts";
+import type { Log } from "./core/log.ts";
+import type { Bound } from "./core/operation.ts";
+import type { Paths } from "./core/paths.ts";
+import { openConnection } from "./db/client.ts";
+import { migrate } from "./db/migrate.ts";
+import { type Database, makeDatabase } from "./db/transact.ts";
+import { makeDrive } from "./drive/index.ts";
+import { makeHttpServer } from "./edge/http/server.ts";
+import { loadCertificate, planListen } from "./edge/http/tls.ts";
+import { watchCertificate } from "./edge/http/tls-watch.ts";
+import { releaseUnanswered } from "./edge/idempotency.ts";
+import { makeRoad } from "./edge/run.ts";
+import type { GuestHost } from "./host/guest/start.ts";
+import { takeLock } from "./host/lock.ts";
+import { type InspectedHost, inspectHost } from "./inspect-host.ts";
+import { makeOperator, makeOrgs } from "./orgs/index.ts";
+import { makeRoomFinder, makeRooms } from "./rooms/index.ts";
+import { makeSandboxes } from "./sandboxes/index.ts";
+import { runChecks } from "./service/checks.ts";
+import { makeService } from "./service/index.ts";
+import { buildTemplate, removeTemplate } from "./templates/build.ts";
+import { makeTemplateList } from "./templates/list.ts";
+import { makeTemplates } from "./templates/registry.ts";
+
+const STOP_GRACE_MS = 10_000;
+
+export interface ComposeOptions {
+  config: Config;
+  paths: Paths;
+  log: Log;
+}
+
+export interface Daemon {
+  url: string;
+  /** Answers what is under way and stops. Guests go on. */
+  stop(): Promise<void>;
+}
+
+/** Starts the daemon; resolves once it takes requests. */
+export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
+  const { config, paths, log } = options;
+  const listen = planListen(config);
+  makeDirectories(paths);
+  const unlock = takeLock(paths.daemon_lock);
+  const database = openDatabase(paths);
+  const inspected = await inspectHost(config, paths, log);
+  const templates = makeTemplates({
+    paths,
+    acceleration: () => inspected.findings.acceleration.acceleration,
+    qemuVersion: inspected.findings.qemu_version,
+    log,
+  });
+  const orgs = makeOrgs({ queries: database.queries });
+  const finder = makeRoomFinder(database, paths);
+  const drive = makeDrive({ findRoom: finder.find, log });
+  const limits = inspected.limits;
+  const egressDefault = config["egress.default"];
+  const sandboxes = makeSandboxes({
+    database,
+    log,
+    paths,
+    templates,
+    host: () => inspected.guestHost(),
+    findRoom: finder.find,
+    currentRoom: finder.current,
+    limits,
+    egressDefault,
+    saveOutput: (room, path, streams) => drive.saveStreams(room, path, streams),
+    onEvent: (event, row, details) => {
+      const written = database.commit((queries) =>
+        appendAudit(queries, {
+          event,
+          outcome: "error",
+          at: now(),
+          org_id: row.org_id,
+          room_uid: row.room_uid,
+          agent_id: row.agent_id,
+          sandbox_id: row.sandbox_id,
+          actor: { type: "system", id: "supervisor", name: "supervisor" },
+          source: "reconciler",
+          details,
+        }),
+      );
+      written.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
+    },
+  });
+  const driveLimitBytes = config["drive.limit_gib"] * 1024 ** 3;
+  const retentionSeconds = config["drive.retention"];
+  const rooms = makeRooms(
+    {
+      database,
+      log,
+      paths,
+      hostId: config.host_id,
+      driveLimitBytes,
+      retentionSeconds,
+      measureDrive: (room) => drive.measure(room),
+      sandboxes,
+    },
+    finder,
+  );
+  const audit = makeAudit({ queries: database.queries, findRoom: finder.find, findOrg: orgs.find });
+  const service = makeService({
+    paths,
+    templates,
+    findings: () => inspected.findings,
+    capacity: sandboxes.capacity,
+    limits,
+    driveLimitBytes,
+    retentionSeconds,
+    egressDefault,
+  });
+  const bound = [
+    ...service.operations,
+    ...orgs.operations,
+    ...rooms.operations,
+    ...sandboxes.operations,
+    ...drive.operations,
+    ...makeTemplateList(templates),
+    ...audit.operations,
+  ];
+  requireAll(bound);
+  await sandboxes.recover();
+  await rooms.recover();
+  await database.commit(releaseUnanswered);
+  const certificate = await loadCertificate(config, paths);
+  const road = makeRoad({ authenticate: orgs.authenticate, database, log, auditReads: config["audit.reads"] });
+  const server = makeHttpServer({ operations: bound, road, log }, { ...listen, tls: certificate });
+  const watch =
+    certificate === null
+      ? null
+      : watchCertificate({ config, paths, log }, certificate, (renewed) => server.useCertificate(renewed));
+  // Port 0 is whatever the system chose.
+  const url = listen.port === 0 ? server.url.href.replace(/\/$/, "") : listen.url;
+  log.info("ready", { url, acceleration: inspected.findings.acceleration.acceleration });
+  return {
+    url,
+    stop: async () => {
+      watch?.close();
+      await server.stop(STOP_GRACE_MS);
+      sandboxes.stop();
+      rooms.stop();
+      inspected.close();
+      await database.close();
+      unlock();
+    },
+  };
+}
+
+/** What operators do on the host itself; works beside a running daemon. */
+export async function openOperator(options: ComposeOptions) {
+  const { config, paths, log } = options;
+  makeDirectories(paths);
+  const database = openDatabase(paths);
+  const operator = makeOperator(database);
+  let inspected: InspectedHost | undefined;
+  const inspect = async () => {
+    inspected ??= await inspectHost(config, paths, log);
+    return inspected;
+  };
+  const registry = async () => {
+    const { findings } = await inspect();
+    return makeTemplates({
+      paths,
+      acceleration: () => findings.acceleration.acceleration,
+      qemuVersion: findings.qemu_version,
+      log,
+    });
+  };
+  return {
+    ...operator,
+    templates: {
+      build: async (
+        templateId: string,
+        build: { recipeFile?: string | undefined; onProgress(line: string): void },
+      ): Promise<TemplateRecord> => {
+        const host = await inspect();
+        return await buildTemplate(
+          {
+            paths,
+            host: (): GuestHost => host.guestHost(),
+            programs: host.programs,
+            qemuVersion: host.findings.qemu_version,
+            limits: host.limits,
+            probe: host.probe,
+          },
+          templateId,
+          {
+            recipe: build.recipeFile === undefined ? undefined : readFileSync(build.recipeFile, "utf8"),
+            onProgress: build.onProgress,
+          },
+        );
+      },
+      list: async () => (await registry()).list().map(({ record }) => record),
+      remove: (templateId: string) => removeTemplate(paths, templateId),
+    },
+    doctor: async () => runChecks((await inspect()).findings, await registry(), paths),
+    verifyAudit: (orgId?: string) =>
+      (orgId === undefined ? auditChains(database.queries) : [orgId]).map((org_key) => ({
+        org_id: org_key === "" ? null : org_key,
+        ...verifyChain(walkAudit(database.queries, org_key)),
+      })),
+    close: async () => {
+      inspected?.close();
+      await database.close();
+    },
+  };
+}
+
+function makeDirectories(paths: Paths): void {
+  for (const directory of [paths.data, paths.templates, paths.rooms, paths.sandboxes, paths.runtime, paths.guests]) {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+  }
+}
+
+function openDatabase(paths: Paths): Database {
+  const connection = openConnection(paths.database);
+  migrate(connection);
+  return makeDatabase(connection);
+}
+
+/** Every operation of the list has its verb, and there is no other. */
+function requireAll(bound: readonly Bound[]): void {
+  const names = bound.map(({ operation }) => operation.name).sort();
+  const wanted = Object.keys(operations).sort();
+  if (names.join() !== wanted.join()) {
+    throw new Error(`operations without a verb, or the reverse: ${names.join()} instead of ${wanted.join()}`);
+  }
+}

@@ -1,0 +1,24 @@
+/** Owns what other nouns know of a room: enough to work in it, nothing of how it is kept. */
+import type { RoomState } from "../../shared/api/rooms.ts";
+import type { OrgId, RoomUid } from "../../shared/ids.ts";
+import type { Caller } from "./operation.ts";
+import { ServiceError } from "./service-error.ts";
+
+export interface RoomTarget {
+  room_id: string;
+  room_uid: RoomUid;
+  org_id: OrgId;
+  state: RoomState;
+  drive_directory: string;
+  drive_limit_bytes: number;
+}
+
+/** Finds a room of the caller's organization. Throws room_not_found, also for what another organization owns. */
+export type FindRoom = (caller: Caller, roomId: string) => RoomTarget;
+
+/** Throws room_destroying: a room that is going takes no changes. */
+export function requireActive(room: Pick<RoomTarget, "room_id" | "state">): void {
+  if (room.state !== "active") {
+    throw new ServiceError("room_destroying", { detail: `Room ${room.room_id} is being destroyed.` });
+  }
+}

@@ -1,0 +1,48 @@
+/**
+ * Owns the rooms' shared drives as callers see them: one verb per file. How a path is kept on its drive whatever a guest does
+ * there is daemon/host/files/beneath.ts.
+ */
+import type { Bound } from "../core/operation.ts";
+import { sweepTemporaryFiles } from "../host/files/sweep.ts";
+import { getFile } from "./get-file.ts";
+import { list } from "./list.ts";
+import type { Measured } from "./measure.ts";
+import { mkdir } from "./mkdir.ts";
+import { move } from "./move.ts";
+import { putFile } from "./put-file.ts";
+import { read } from "./read.ts";
+import { remove } from "./remove.ts";
+import { saveStreams } from "./save.ts";
+import { stat } from "./stat.ts";
+import { Turns } from "./turns.ts";
+import { Usage } from "./usage.ts";
+import type { Drive, DriveDeps, DriveRoom } from "./verb.ts";
+import { write } from "./write.ts";
+
+export type { DriveDeps, DriveRoom, Measured };
+
+export interface DriveService {
+  operations: readonly Bound[];
+  /** What a room's drive takes, some seconds old at most unless it is very large. */
+  measure(room: Pick<DriveRoom, "room_uid" | "drive_directory">): Promise<Measured>;
+  /** Removes what a crash left. To be called before a room that was there before is served again. */
+  sweep(room: Pick<DriveRoom, "room_id" | "drive_directory">): Promise<void>;
+  /** Saves a command's streams in the directory `path`. Throws as fs_write does. */
+  saveStreams(room: DriveRoom, path: string, streams: { stdout: Uint8Array; stderr: Uint8Array }): Promise<void>;
+  /** Drops what is remembered of a room that is gone. */
+  forget(roomUid: string): void;
+}
+
+export function makeDrive(deps: DriveDeps): DriveService {
+  const drive: Drive = { ...deps, usage: new Usage(), turns: new Turns() };
+  return {
+    operations: [write, list, read, stat, mkdir, move, remove, putFile, getFile].map((verb) => verb(drive)),
+    measure: (room) => drive.usage.of(room).current(),
+    sweep: async (room) => {
+      const swept = await sweepTemporaryFiles(room.drive_directory);
+      if (swept > 0) deps.log.info("temporary files swept", { room_id: room.room_id, swept });
+    },
+    saveStreams: (room, path, streams) => saveStreams(drive, room, path, streams),
+    forget: (roomUid) => drive.usage.forget(roomUid),
+  };
+}

@@ -1,0 +1,141 @@
+/**
+ * Owns how much of its quota each room's drive takes: what was measured last, what API writes have changed since, and what
+ * writes under way have set aside. Guests write past the API, so a measure is taken again once it is old.
+ */
+import { ServiceError } from "../core/service-error.ts";
+import { type Measured, measureTree } from "./measure.ts";
+import type { DriveRoom } from "./verb.ts";
+
+type Room = Pick<DriveRoom, "room_uid" | "drive_directory">;
+
+export class Usage {
+  readonly #rooms = new Map<string, RoomUsage>();
+
+  of(room: Room): RoomUsage {
+    const known = this.#rooms.get(room.room_uid) ?? new RoomUsage(room.drive_directory);
+    this.#rooms.set(room.room_uid, known);
+    return known;
+  }
+
+  forget(roomUid: string): void {
+    this.#rooms.delete(roomUid);
+  }
+}
+
+const FRESH_MS = 2000;
+// A drive with a million files takes seconds to measure; measuring may take this share of one core at most.
+const LARGEST_SHARE = 1 / 20;
+// How long a call waits for a new measure when there is an old one.
+const PATIENCE_MS = 100;
+
+class RoomUsage {
+  readonly #directory: string;
+  readonly #claims = new Set<Claim>();
+  #measured: Measured | null = null;
+  #staleAt = 0;
+  #measuring: Promise<Measured> | null = null;
+  /** Counts the measures that are no longer wanted. */
+  #generation = 0;
+
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  /** Not older than some seconds, except on drives that take long to measure. */
+  async current(): Promise<Measured> {
+    if (this.#measured && performance.now() < this.#staleAt) return this.#measured;
+    this.#measuring ??= this.#measure();
+    if (!this.#measured) return await this.#measuring;
+    await Promise.race([this.#measuring.catch(() => {}), Bun.sleep(PATIENCE_MS)]);
+    return this.#measured ?? (await this.#measuring);
+  }
+
+  /** The measure says nothing any more: the next call waits for a new one. */
+  invalidate(): void {
+    this.#measured = null;
+    this.#measuring = null;
+    this.#generation++;
+  }
+
+  /** Begins a write. What is under `temporary` is counted by the claim. */
+  async claim(limitBytes: number, temporary: string | null = null): Promise<Claim> {
+    await this.current();
+    const claim = new Claim(temporary, {
+      grow: (bytes, replaced) => this.#checkLimit(limitBytes, bytes, replaced),
+      settle: (change) => this.change(change),
+      end: () => this.#claims.delete(claim),
+    });
+    this.#claims.add(claim);
+    return claim;
+  }
+
+  /** What the API has just added or taken away. */
+  change(change: Measured): void {
+    if (!this.#measured) return;
+    this.#measured = {
+      used_bytes: Math.max(0, this.#measured.used_bytes + change.used_bytes),
+      file_count: Math.max(0, this.#measured.file_count + change.file_count),
+    };
+  }
+
+  #checkLimit(limitBytes: number, bytes: number, replaced: number): void {
+    const claimed = this.#claims.values().reduce((sum, claim) => sum + claim.bytes, 0);
+    const used = (this.#measured?.used_bytes ?? 0) + claimed;
+    if (used + bytes - replaced <= limitBytes) return;
+    throw new ServiceError("drive_full", {
+      detail: `The drive's quota of ${limitBytes} bytes is used up.`,
+      details: { limit_bytes: limitBytes, used_bytes: used },
+    });
+  }
+
+  async #measure(): Promise<Measured> {
+    const startedAt = performance.now();
+    const generation = this.#generation;
+    try {
+      const measured = await measureTree(this.#directory, (name) =>
+        this.#claims.values().some((claim) => claim.temporary === name),
+      );
+      if (generation === this.#generation) {
+        this.#measured = measured;
+        this.#staleAt = performance.now() + Math.max(FRESH_MS, (performance.now() - startedAt) / LARGEST_SHARE);
+      }
+      return measured;
+    } finally {
+      if (generation === this.#generation) this.#measuring = null;
+    }
+  }
+}
+
+interface ClaimRoom {
+  grow(bytes: number, replaced: number): void;
+  settle(change: Measured): void;
+  end(): void;
+}
+
+/** The share of the quota that one write has set aside while it is under way. */
+export class Claim implements Disposable {
+  readonly temporary: string | null;
+  readonly #room: ClaimRoom;
+  bytes = 0;
+
+  constructor(temporary: string | null, room: ClaimRoom) {
+    this.temporary = temporary;
+    this.#room = room;
+  }
+
+  /** Sets more aside; `replaced` is what the write will free in the end. Throws drive_full. */
+  grow(bytes: number, replaced: number): void {
+    this.#room.grow(bytes, replaced);
+    this.bytes += bytes;
+  }
+
+  /** The write is done, and this is what it changed. */
+  settle(change: Measured): void {
+    this.#room.end();
+    this.#room.settle(change);
+  }
+
+  [Symbol.dispose](): void {
+    this.#room.end();
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * Owns noticing that the certificate's files have changed. A new certificate counts once it and its key are there and
+ * belong together, however many writes and renames that takes; until then the one before stays.
+ */
+import { type FSWatcher, readlinkSync, watch } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import type { Config } from "../../core/config.ts";
+import type { Log } from "../../core/log.ts";
+import { Mailbox } from "../../core/mailbox.ts";
+import type { Paths } from "../../core/paths.ts";
+import { describeError } from "../../core/service-error.ts";
+import { type Certificate, loadCertificate } from "./tls.ts";
+
+/** For file systems that tell nothing, directories that were replaced whole, and the age of a self-signed one. */
+const LOOK_ANYWAY_MS = 3_600_000;
+/** As many as the kernel follows (ELOOP). */
+const MAX_LINKS = 40;
+
+interface WatchDeps {
+  config: Config;
+  paths: Pick<Paths, "tls">;
+  log: Log;
+}
+
+/**
+ * Calls `onChange` with every usable certificate that differs from the one in use, `served` at first.
+ * When `onChange` throws, or what is found cannot be used, that is logged once and the one before stays in use.
+ */
+export function watchCertificate(
+  deps: WatchDeps,
+  served: Certificate,
+  onChange: (certificate: Certificate) => void | Promise<void>,
+): { close(): void } {
+  const { config, paths, log } = deps;
+  const mailbox = new Mailbox();
+  const watchers = new Map<string, FSWatcher>();
+  let current = served;
+  let complaint = "";
+  let asked = false;
+
+  const look = async () => {
+    asked = false;
+    watchDirectories(watchers, [config["tls.cert"], config["tls.key"]], soon);
+    try {
+      const found = await loadCertificate(config, paths);
+      complaint = "";
+      if (!found || (found.cert === current.cert && found.key === current.key)) return;
+      await onChange(found);
+      current = found;
+      log.info("serving a new certificate");
+    } catch (error) {
+      const why = describeError(error);
+      if (why !== complaint) log.warn("the new certificate is not usable, the one before stays", { error: why });
+      complaint = why;
+    }
+  };
+  const soon = () => {
+    if (asked) return;
+    asked = true;
+    void mailbox.put(look);
+  };
+
+  const timer = setInterval(soon, LOOK_ANYWAY_MS);
+  timer.unref();
+  soon();
+  return {
+    close: () => {
+      clearInterval(timer);
+      asked = true; // no further look begins
+      for (const watcher of watchers.values()) watcher.close();
+      watchers.clear();
+    },
+  };
+}
+
+/** Watches exactly the directories on the way to these files: a link anywhere on it may have moved. */
+function watchDirectories(watchers: Map<string, FSWatcher>, files: readonly string[], onEvent: () => void): void {
+  const wanted = new Set(files.filter((file) => file !== "").flatMap((file) => [...directoriesOf(file)]));
+  for (const [directory, watcher] of watchers) {
+    if (wanted.has(directory)) continue;
+    watcher.close();
+    watchers.delete(directory);
+  }
+  for (const directory of wanted) {
+    if (watchers.has(directory)) continue;
+    try {
+      const watcher = watch(directory, { persistent: false }, onEvent);
+      watcher.on("error", () => watchers.delete(directory));
+      watchers.set(directory, watcher);
+    } catch {
+      // Not there now: the hourly look tries again.
+    }
+  }
+}
+
+/** Every directory whose entries decide what `file` is: the holders of the links on its path, and its last one. */
+function* directoriesOf(file: string, links = 0): Generator<string> {
+  let directory = "/";
+  const parts = resolve(file).split("/").filter(Boolean);
+  for (const [index, part] of parts.entries()) {
+    const target = linkTarget(join(directory, part));
+    if (target !== null && links < MAX_LINKS) {
+      yield directory;
+      yield* directoriesOf(join(resolve(directory, target), ...parts.slice(index + 1)), links + 1);
+      return;
+    }
+    directory = join(directory, part);
+  }
+  yield dirname(directory);
+}
+
+function linkTarget(path: string): string | null {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return null;
+  }
+}

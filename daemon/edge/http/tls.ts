@@ -1,0 +1,122 @@
+/**
+ * Owns what the configuration says about listening with HTTP: the address, whether with TLS, and the certificate.
+ * Making one is in tls-self-signed.ts, noticing a new one in tls-watch.ts, serving it in tls-listener.ts.
+ */
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { isIP } from "node:net";
+import { type Config, ConfigError } from "../../core/config.ts";
+import type { Paths } from "../../core/paths.ts";
+import { errnoOf } from "../../core/service-error.ts";
+
+/** A certificate chain and the private key of its first certificate, both PEM. */
+export interface Certificate {
+  cert: string;
+  key: string;
+}
+
+export interface ListenPlan {
+  /** Address or name to listen on, IPv6 without brackets. */
+  hostname: string;
+  port: number;
+  tls: "off" | "files" | "self-signed";
+  /** How a client on this host reaches the service, without a slash at its end; http.base_url when that is set. */
+  url: string;
+}
+
+/** Throws ConfigError when http.listen cannot be read or would carry keys in the clear to other hosts. */
+export function planListen(config: Config): ListenPlan {
+  const { hostname, port } = parseListen(config["http.listen"]);
+  const tls = tlsMode(config);
+  if (tls === "off" && !isLoopback(hostname) && !config["http.insecure"]) {
+    throw new ConfigError(
+      `http.listen = ${JSON.stringify(config["http.listen"])} can be reached from other hosts and has no TLS: ` +
+        `set tls.cert and tls.key, or tls.mode = "self-signed", or http.insecure = true to send API keys in the clear`,
+    );
+  }
+  const host = WILDCARDS.has(hostname) ? "localhost" : isIP(hostname) === 6 ? `[${hostname}]` : hostname;
+  const own = `${tls === "off" ? "http" : "https"}://${host}:${port}`;
+  return { hostname, port, tls, url: baseUrl(config)?.href.replace(/\/+$/, "") ?? own };
+}
+
+/** The certificate to serve; null without TLS. Throws ConfigError that names the file and what is wrong with it. */
+export async function loadCertificate(config: Config, paths: Pick<Paths, "tls">): Promise<Certificate | null> {
+  const { tls, hostname } = planListen(config);
+  if (tls === "off") return null;
+  if (tls === "files") return readPair(config["tls.cert"], config["tls.key"]);
+  // Its library is loaded only by those who use it.
+  const { loadSelfSigned } = await import("./tls-self-signed.ts");
+  const hosts = WILDCARDS.has(hostname) ? [] : [hostname];
+  const base = baseUrl(config)?.hostname.replace(/^\[|\]$/g, "");
+  return loadSelfSigned(paths.tls, base ? [...hosts, base] : hosts);
+}
+
+/** Reads certificate and key and makes sure that they belong together. Throws ConfigError. */
+export function readPair(certFile: string, keyFile: string): Certificate {
+  const cert = readPem("tls.cert", certFile);
+  const key = readPem("tls.key", keyFile);
+  const parsed = attempt(`tls.cert = ${certFile}: not a PEM certificate`, () => new X509Certificate(cert));
+  const secret = attempt(`tls.key = ${keyFile}: not a PEM private key without passphrase`, () => createPrivateKey(key));
+  if (!parsed.checkPrivateKey(secret)) {
+    throw new ConfigError(`tls.key = ${keyFile}: not the key of the first certificate in ${certFile}`);
+  }
+  return { cert, key };
+}
+
+const WILDCARDS: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
+
+function parseListen(listen: string): { hostname: string; port: number } {
+  const match = /^(?:\[([^\]]+)\]|([^:[\]\s]+)):(\d{1,5})$/.exec(listen);
+  const [, v6, name, digits] = match ?? [];
+  const port = Number(digits);
+  const hostname = v6 ?? name;
+  if (hostname === undefined || port > 65_535 || (v6 !== undefined && isIP(v6) !== 6)) {
+    throw new ConfigError(
+      `http.listen = ${JSON.stringify(listen)}: must be host:port or [IPv6]:port, such as "127.0.0.1:8080"`,
+    );
+  }
+  return { hostname, port };
+}
+
+function tlsMode(config: Config): ListenPlan["tls"] {
+  const { "tls.mode": mode, "tls.cert": cert, "tls.key": key } = config;
+  if (mode === "self-signed") {
+    if (cert === "" && key === "") return mode;
+    throw new ConfigError('tls.mode = "self-signed" and tls.cert or tls.key exclude each other: remove one of them');
+  }
+  if (cert !== "" && key !== "") return "files";
+  if (mode === "files" || cert !== "" || key !== "") {
+    throw new ConfigError(`${cert === "" ? "tls.cert" : "tls.key"} is missing: TLS needs both tls.cert and tls.key`);
+  }
+  return "off";
+}
+
+function isLoopback(hostname: string): boolean {
+  if (isIP(hostname) === 4) return hostname.startsWith("127.");
+  return hostname === "localhost" || hostname === "::1";
+}
+
+function baseUrl(config: Config): URL | null {
+  const text = config["http.base_url"];
+  if (text === "") return null;
+  const url = URL.parse(text);
+  if (url && (url.protocol === "http:" || url.protocol === "https:")) return url;
+  throw new ConfigError(`http.base_url = ${JSON.stringify(text)}: must be a URL such as "https://rooms.example.org"`);
+}
+
+function readPem(name: string, file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    const why = { ENOENT: "no such file", EACCES: "may not be read", EISDIR: "is a directory" }[errnoOf(error) ?? ""];
+    throw new ConfigError(`${name} = ${file}: ${why ?? "cannot be read"}`, { cause: error });
+  }
+}
+
+function attempt<T>(complaint: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw new ConfigError(complaint, { cause: error });
+  }
+}

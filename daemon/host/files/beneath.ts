@@ -1,0 +1,139 @@
+/**
+ * Owns a directory that a guest can write to, held open, and all that the host does in it.
+ *
+ * Guest-made links are followed as far as they stay beneath; one that leaves is EXDEV, and so is every absolute one, also
+ * where inside the guest it would lead back (/mnt/drive/x). Nothing is opened before it is known to be a regular file or a
+ * directory: opening a FIFO may wait for ever, opening a device may do anything.
+ *
+ * Paths are walked once, by openat2. What follows happens by name in a descriptor of the directory that was found, so that
+ * nothing a guest renames in between leads elsewhere. /proc/self/fd/N/name is that name in descriptor N; by it node's own
+ * calls do what the *at calls of libc do, on another thread.
+ */
+import { closeSync, constants, fchmodSync, fchownSync, openSync, promises } from "node:fs";
+import { errnoOf } from "../../core/service-error.ts";
+import { sync } from "./async-calls.ts";
+import { type Facts, readFacts } from "./facts.ts";
+import {
+  O_CLOEXEC,
+  O_PATH,
+  openat2,
+  RESOLVE_BENEATH,
+  RESOLVE_NO_MAGICLINKS,
+  RESOLVE_NO_SYMLINKS,
+  renameNoReplace,
+  SystemError,
+} from "./libc.ts";
+import { OpenFile } from "./open-file.ts";
+import { fromBytes, type RawPath } from "./raw-path.ts";
+
+const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR } = constants;
+const ALWAYS = O_CLOEXEC | O_NONBLOCK;
+const DIRECTORY = O_RDONLY | O_DIRECTORY | ALWAYS;
+const FOLLOWING = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+const PLAIN = FOLLOWING | RESOLVE_NO_SYMLINKS;
+
+export class Beneath implements Disposable {
+  readonly #descriptor: number;
+
+  private constructor(descriptor: number) {
+    this.#descriptor = descriptor;
+  }
+
+  /** A directory of the host's own, which is trusted. Throws ENOENT. */
+  static open(directory: string): Beneath {
+    return new Beneath(openSync(directory, DIRECTORY));
+  }
+
+  /** The directory at `path`. Throws ENOENT, ENOTDIR, EXDEV, ELOOP. */
+  directory(path: RawPath, links: "follow" | "refuse" = "follow"): Beneath {
+    return new Beneath(openat2(this.#descriptor, path, DIRECTORY, 0, links === "follow" ? FOLLOWING : PLAIN));
+  }
+
+  /** The regular file at `path`. Throws EISDIR for a directory and ENXIO for a FIFO, socket or device. */
+  file(path: RawPath, access: "read" | "append"): OpenFile {
+    const found = openat2(this.#descriptor, path, O_PATH | O_CLOEXEC, 0, FOLLOWING);
+    try {
+      const facts = readFacts(found);
+      if (facts.type === "directory") throw new SystemError("EISDIR", "open");
+      if (facts.type !== "file") throw new SystemError("ENXIO", "open");
+      const flags = (access === "read" ? O_RDONLY : O_RDWR | O_APPEND) | ALWAYS;
+      return new OpenFile(openSync(`/proc/self/fd/${found}`, flags), facts);
+    } finally {
+      closeSync(found);
+    }
+  }
+
+  /** A new file under a name that is free. Throws EEXIST. */
+  newFile(name: RawPath): OpenFile {
+    const flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | ALWAYS;
+    const descriptor = openat2(this.#descriptor, name, flags, 0o600, PLAIN);
+    return new OpenFile(descriptor, readFacts(descriptor));
+  }
+
+  /** What is under this name, links not followed; null when nothing is. */
+  facts(name: RawPath): Facts | null {
+    try {
+      return readFacts(this.#descriptor, name);
+    } catch (error) {
+      if (errnoOf(error) === "ENOENT") return null;
+      throw error;
+    }
+  }
+
+  /** Facts of the directory itself. */
+  ownFacts(): Facts {
+    return readFacts(this.#descriptor);
+  }
+
+  async linkTarget(name: RawPath): Promise<RawPath> {
+    return fromBytes(await promises.readlink(this.#at(name), { encoding: "buffer" }));
+  }
+
+  /** Throws EEXIST. */
+  async makeDirectory(name: RawPath, mode: number): Promise<void> {
+    await promises.mkdir(this.#at(name), 0o700);
+    using made = this.directory(name, "refuse");
+    made.own(mode);
+  }
+
+  /** Gives the directory to root, as what a guest's own processes make, and sets its mode. */
+  own(mode: number): void {
+    if (process.geteuid?.() === 0) fchownSync(this.#descriptor, 0, 0);
+    fchmodSync(this.#descriptor, mode);
+  }
+
+  /** Throws EISDIR for a directory. */
+  unlink(name: RawPath): Promise<void> {
+    return promises.unlink(this.#at(name));
+  }
+
+  /** Throws ENOTEMPTY, ENOTDIR. */
+  removeDirectory(name: RawPath): Promise<void> {
+    return promises.rmdir(this.#at(name));
+  }
+
+  /** Renames within the drive. Throws EEXIST when the name is taken and may not be replaced. */
+  async rename(name: RawPath, to: Beneath, newName: RawPath, taken: "replace" | "refuse"): Promise<void> {
+    // Replacing may free a large file's blocks, so it waits on another thread.
+    if (taken === "replace") await promises.rename(this.#at(name), to.#at(newName));
+    else renameNoReplace(this.#descriptor, name, to.#descriptor, newName);
+  }
+
+  /** Makes what was done in this directory survive a crash of the host. */
+  sync(): Promise<void> {
+    return sync(this.#descriptor);
+  }
+
+  /** A descriptor of the directory for reading its entries; the reader closes it. */
+  reader(): number {
+    return openat2(this.#descriptor, "." as RawPath, DIRECTORY, 0, PLAIN);
+  }
+
+  [Symbol.dispose](): void {
+    closeSync(this.#descriptor);
+  }
+
+  #at(name: RawPath): Buffer {
+    return Buffer.from(`/proc/self/fd/${this.#descriptor}/${name}`, "latin1");
+  }
+}

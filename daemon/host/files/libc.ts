@@ -1,0 +1,103 @@
+/**
+ * Owns the file calls of libc that the runtime does not have, by FFI. They run on the event loop's thread, so only calls
+ * that touch metadata are here. Everything else goes through node:fs, by way of /proc/self/fd.
+ */
+import { dlopen, type Pointer, read } from "bun:ffi";
+import { constants as osConstants } from "node:os";
+import type { RawPath } from "./raw-path.ts";
+
+const libc = dlopen("libc.so.6", {
+  syscall: { args: ["i32", "i32", "ptr", "ptr", "u64"], returns: "i32" },
+  statx: { args: ["i32", "ptr", "i32", "u32", "ptr"], returns: "i32" },
+  renameat2: { args: ["i32", "ptr", "i32", "ptr", "u32"], returns: "i32" },
+  getdents64: { args: ["i32", "ptr", "u64"], returns: "i32" },
+  fallocate: { args: ["i32", "i32", "i64", "i64"], returns: "i32" },
+  __errno_location: { args: [], returns: "ptr" },
+}).symbols;
+
+// errno lives at one address per thread, and nothing may run between a call and its reading.
+const errnoAt = libc.__errno_location() as Pointer;
+const ERRNO_NAMES = new Map(Object.entries(osConstants.errno).map(([name, number]) => [number, name]));
+
+/** A failed system call; `code` is the errno name, as in node's own errors. */
+export class SystemError extends Error {
+  override name = "SystemError";
+  readonly code: string;
+
+  constructor(code: string, call: string) {
+    super(`${code}: ${call}`);
+    this.code = code;
+  }
+}
+
+function check(result: number, call: string): number {
+  if (result >= 0) return result;
+  const errno = read.i32(errnoAt, 0);
+  throw new SystemError(ERRNO_NAMES.get(errno) ?? `E${errno}`, call);
+}
+
+function cString(path: RawPath): Buffer {
+  return Buffer.from(`${path}\0`, "latin1");
+}
+
+// The same on every architecture that Bun runs on; those that differ come from node:fs.
+export const O_PATH = 0o10000000;
+export const O_CLOEXEC = 0o2000000;
+export const RESOLVE_NO_MAGICLINKS = 0x02;
+export const RESOLVE_NO_SYMLINKS = 0x04;
+export const RESOLVE_BENEATH = 0x08;
+
+const SYS_openat2 = 437;
+const openHow = new BigUint64Array(3);
+// A rename anywhere on the host makes `..` say EAGAIN; a guest that renames all the time must not hold the loop for long.
+const MOST_TRIES = 256;
+
+/** openat2(2). Throws SystemError: EXDEV when the path leads out, EAGAIN when renames never let it finish. */
+export function openat2(directory: number, path: RawPath, flags: number, mode: number, resolve: number): number {
+  const name = cString(path);
+  for (let tries = 1; ; tries++) {
+    openHow[0] = BigInt(flags);
+    openHow[1] = BigInt(mode);
+    openHow[2] = BigInt(resolve);
+    try {
+      return check(libc.syscall(SYS_openat2, directory, name, openHow, openHow.byteLength), "openat2");
+    } catch (error) {
+      const again = error instanceof SystemError && (error.code === "EAGAIN" || error.code === "EINTR");
+      if (!again || tries >= MOST_TRIES) throw error;
+    }
+  }
+}
+
+const AT_SYMLINK_NOFOLLOW = 0x100;
+const AT_NO_AUTOMOUNT = 0x800;
+const AT_EMPTY_PATH = 0x1000;
+const STATX_BASIC_STATS = 0x7ff;
+const statxBuffer = new Uint8Array(256);
+const statxView = new DataView(statxBuffer.buffer);
+const NO_NAME = "" as RawPath;
+
+/** statx(2) of a name, never following it, or of the descriptor itself. The view is valid until the next call. */
+export function statx(directory: number, name: RawPath = NO_NAME): DataView {
+  const flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | (name === NO_NAME ? AT_EMPTY_PATH : 0);
+  check(libc.statx(directory, cString(name), flags, STATX_BASIC_STATS, statxBuffer), "statx");
+  return statxView;
+}
+
+const RENAME_NOREPLACE = 1;
+
+/** renameat2(2) that fails with EEXIST where the new name is taken. */
+export function renameNoReplace(from: number, name: RawPath, to: number, newName: RawPath): void {
+  check(libc.renameat2(from, cString(name), to, cString(newName), RENAME_NOREPLACE), "renameat2");
+}
+
+/** getdents64(2): fills the buffer with the next entries and returns how many bytes they take; 0 at the end. */
+export function getdents(directory: number, buffer: Buffer): number {
+  return check(libc.getdents64(directory, buffer, buffer.length), "getdents64");
+}
+
+const FALLOC_FL_KEEP_SIZE = 1;
+
+/** fallocate(2) that sets space aside and leaves the file's length. */
+export function reserveSpace(file: number, offset: number, length: number): void {
+  check(libc.fallocate(file, FALLOC_FL_KEEP_SIZE, offset, length), "fallocate");
+}

@@ -1,0 +1,108 @@
+/** Owns a regular file held open: its bytes, read and written off the event loop's thread. */
+import { fchmodSync, fchownSync } from "node:fs";
+import { errnoOf } from "../../core/service-error.ts";
+import { close, readSome, sync, writeSome } from "./async-calls.ts";
+import { type Facts, readFacts } from "./facts.ts";
+import { reserveSpace } from "./libc.ts";
+
+/** Long enough to be fast, short enough that hashing one holds nothing up for over a millisecond. */
+export const CHUNK_BYTES = 256 * 1024;
+
+export class OpenFile implements AsyncDisposable {
+  readonly #descriptor: number;
+  /** As they were when the file was opened. */
+  readonly facts: Facts;
+  #closed = false;
+  readonly #underWay = new Set<Promise<unknown>>();
+
+  constructor(descriptor: number, facts: Facts) {
+    this.#descriptor = descriptor;
+    this.facts = facts;
+  }
+
+  freshFacts(): Facts {
+    return readFacts(this.#open);
+  }
+
+  /** The bytes from `offset`; fewer than `length` where the file ends before. */
+  async read(offset: number, length: number): Promise<Buffer> {
+    const bytes = Buffer.allocUnsafeSlow(length);
+    let filled = 0;
+    while (filled < length) {
+      const count = await this.#call((file) => readSome(file, bytes.subarray(filled), offset + filled));
+      if (count === 0) break;
+      filled += count;
+    }
+    return bytes.subarray(0, filled);
+  }
+
+  /** SHA-256 of the first `length` bytes, or of all where the file is shorter, in hex. Ends early with the signal. */
+  async digest(length: number, signal?: AbortSignal): Promise<string> {
+    const hash = new Bun.CryptoHasher("sha256");
+    const buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+    for (let at = 0; at < length; ) {
+      signal?.throwIfAborted();
+      const want = buffer.subarray(0, Math.min(CHUNK_BYTES, length - at));
+      const count = await this.#call((file) => readSome(file, want, at));
+      if (count === 0) break;
+      hash.update(buffer.subarray(0, count));
+      at += count;
+    }
+    return hash.digest("hex");
+  }
+
+  /** Writes all of it at the file's position, or at its end when it was opened to append. Throws ENOSPC, EDQUOT. */
+  async write(bytes: Uint8Array): Promise<void> {
+    for (let at = 0; at < bytes.byteLength; ) {
+      at += await this.#call((file) => writeSome(file, bytes.subarray(at)));
+    }
+  }
+
+  /** Sets space aside after the end, so that a write of this length cannot stop half way. Throws ENOSPC, EDQUOT. */
+  reserve(length: number): void {
+    if (length === 0) return;
+    try {
+      reserveSpace(this.#open, this.freshFacts().size_bytes, length);
+    } catch (error) {
+      if (errnoOf(error) !== "EOPNOTSUPP") throw error;
+    }
+  }
+
+  /** Gives the file to root, as what a guest's own processes make, and sets its mode. */
+  own(mode: number): void {
+    if (process.geteuid?.() === 0) fchownSync(this.#open, 0, 0);
+    this.setMode(mode);
+  }
+
+  setMode(mode: number): void {
+    fchmodSync(this.#open, mode);
+  }
+
+  /** Makes the bytes survive a crash of the host. */
+  sync(): Promise<void> {
+    return this.#call(sync);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    // The number of a closed descriptor is soon another file's: a call under way must not meet that one.
+    await Promise.allSettled(this.#underWay);
+    await close(this.#descriptor);
+  }
+
+  get #open(): number {
+    if (this.#closed) throw new Error("the file is closed");
+    return this.#descriptor;
+  }
+
+  async #call<T>(start: (descriptor: number) => Promise<T>): Promise<T> {
+    const call = start(this.#open);
+    this.#underWay.add(call);
+    try {
+      return await call;
+    } finally {
+      this.#underWay.delete(call);
+    }
+  }
+}

@@ -1,0 +1,63 @@
+/**
+ * Owns a file on its way to its name: written under a name that nobody can guess, synced, then renamed, so that readers see
+ * the old file or the new one and a crash leaves at most a temporary file, which the sweep removes.
+ *
+ * Root in a guest can see that name and do to it what it may do to any file of its drive, and no more.
+ */
+import { randomBytes } from "node:crypto";
+import type { Beneath } from "./beneath.ts";
+import { isGone } from "./entries.ts";
+import type { Facts } from "./facts.ts";
+import type { OpenFile } from "./open-file.ts";
+import type { RawPath } from "./raw-path.ts";
+
+const PATTERN = /^\.roomd-[0-9a-f]{32}$/;
+
+/** Names that the host keeps for itself on every drive. */
+export function isTemporaryName(name: string): boolean {
+  return PATTERN.test(name);
+}
+
+export function temporaryName(): RawPath {
+  return `.roomd-${randomBytes(16).toString("hex")}` as RawPath;
+}
+
+export class Temporary implements AsyncDisposable {
+  readonly #directory: Beneath;
+  readonly #file: OpenFile;
+  readonly name: RawPath;
+  #placed = false;
+
+  /** A new empty file in `directory`, which must stay open as long as this. */
+  constructor(directory: Beneath, name: RawPath) {
+    this.#directory = directory;
+    this.#file = directory.newFile(name);
+    this.name = name;
+  }
+
+  write(bytes: Uint8Array): Promise<void> {
+    return this.#file.write(bytes);
+  }
+
+  /** The bytes are complete: makes them durable. */
+  async finish(mode: number): Promise<void> {
+    this.#file.own(mode);
+    await this.#file.sync();
+  }
+
+  /** Puts the finished file in its place, for good. Throws EEXIST, EISDIR. */
+  async place(name: RawPath, taken: "replace" | "refuse"): Promise<Facts> {
+    await this.#directory.rename(this.name, this.#directory, name, taken);
+    this.#placed = true;
+    await this.#directory.sync();
+    return this.#file.freshFacts();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#file[Symbol.asyncDispose]();
+    if (this.#placed) return;
+    await this.#directory.unlink(this.name).catch((error: unknown) => {
+      if (!isGone(error)) throw error;
+    });
+  }
+}

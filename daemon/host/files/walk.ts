@@ -1,0 +1,28 @@
+/** Owns the walk over a whole tree: bounded memory and descriptors, links never followed. */
+import type { Beneath } from "./beneath.ts";
+import { type Entry, ifThere, readEntries } from "./entries.ts";
+import { Pace } from "./pace.ts";
+
+// Each level holds two descriptors and some hundred names. What is deeper is not visited.
+export const WALK_DEPTH = 256;
+
+/** Calls `visit` for every entry, a directory before what is in it. */
+export async function walk(
+  root: Beneath,
+  visit: (directory: Beneath, entry: Entry) => void | Promise<void>,
+): Promise<void> {
+  const pace = new Pace();
+  const descend = async (directory: Beneath, depth: number): Promise<void> => {
+    for await (const entries of readEntries(directory)) {
+      for (const entry of entries) {
+        const visited = visit(directory, entry);
+        if (visited) await visited;
+        if (pace.due) await pace.rest();
+        if (entry.type !== "directory" || depth === WALK_DEPTH) continue;
+        using below = ifThere(() => directory.directory(entry.name, "refuse"));
+        if (below) await descend(below, depth + 1);
+      }
+    }
+  };
+  await descend(root, 1);
+}

@@ -1,0 +1,122 @@
+/**
+ * Owns the connection to one guest over time: the guest dials, is set up, and dials again whenever the
+ * connection was lost. Whoever needs the guest asks for the link of the moment.
+ */
+import { randomBytes } from "node:crypto";
+import { GENERATION, type Welcome } from "../../../shared/agent-protocol/messages.ts";
+import type { Log } from "../../core/log.ts";
+import { Published } from "../../core/published.ts";
+import { describeError } from "../../core/service-error.ts";
+import type { GuestLink } from "./handshake.ts";
+
+const HELLO_DEADLINE_MS = 5_000;
+const SETUP_DEADLINE_MS = 30_000;
+const PING_DEADLINE_MS = 10_000;
+/** The kernel's pool takes this much in as full entropy. */
+const ENTROPY_BYTES = 64;
+
+/** What the guest is told about itself; entropy and clock are made at the moment of sending. */
+export type GuestIdentity = Omit<Welcome, "generation" | "entropy_b64" | "clock_ns">;
+
+interface ConnectionState {
+  link: GuestLink | null;
+  /** Why setting up failed; the guest is then of no use. */
+  failure: string | null;
+  /** Milliseconds of each stage of setting up, as the agent measured them. */
+  stages_ms: Record<string, number>;
+  /** Since when there is no link, in performance.now() milliseconds. */
+  lost_since_ms: number;
+}
+
+export class GuestConnection {
+  readonly #guestCid: number;
+  readonly #identity: GuestIdentity;
+  readonly #log: Log;
+  readonly #state = new Published<ConnectionState>({
+    link: null,
+    failure: null,
+    stages_ms: {},
+    lost_since_ms: performance.now(),
+  });
+  #newest: GuestLink | null = null;
+  #closed = false;
+
+  constructor(guestCid: number, identity: GuestIdentity, log: Log) {
+    this.#guestCid = guestCid;
+    this.#identity = identity;
+    this.#log = log;
+  }
+
+  get state(): Published<ConnectionState> {
+    return this.#state;
+  }
+
+  /** Takes a connection that the guest made. The newest one counts. */
+  accept(link: GuestLink): void {
+    if (this.#closed) {
+      link.close("the sandbox is ending");
+      return;
+    }
+    this.#newest?.close("the guest dialled again");
+    this.#newest = link;
+    this.#setUp(link).catch((error: unknown) => {
+      const failure = describeError(error);
+      link.close(failure);
+      if (this.#newest === link && !this.#closed) this.#change({ failure });
+      this.#log.warn("guest connection refused", { error: failure });
+    });
+  }
+
+  /** The link of the moment, waiting for one. Rejects when setting up failed, or at the deadline. */
+  async link(deadlineMs: number, signal?: AbortSignal): Promise<GuestLink> {
+    const { link, failure } = await this.#state.until(
+      (state) => state.link !== null || state.failure !== null,
+      deadlineMs,
+      signal,
+    );
+    if (link) return link;
+    throw new Error(failure ?? "the guest is not connected");
+  }
+
+  close(reason: string): void {
+    this.#closed = true;
+    this.#newest?.close(reason);
+  }
+
+  async #setUp(link: GuestLink): Promise<void> {
+    const hello = await link.hello(HELLO_DEADLINE_MS);
+    if (hello.guest_cid !== this.#guestCid) {
+      throw new Error(`the guest says it is CID ${hello.guest_cid}, not ${this.#guestCid}`);
+    }
+    const stages_ms = await link.welcome(this.#welcome(), SETUP_DEADLINE_MS);
+    // Received and answered: only now is the way proven in both directions.
+    await link.ping(PING_DEADLINE_MS);
+    if (this.#newest !== link || this.#closed) return;
+    this.#change({ link, failure: null, stages_ms });
+    link.closed.then((reason) => {
+      if (this.#newest !== link || this.#closed) return;
+      this.#change({ link: null, lost_since_ms: performance.now() });
+      this.#log.warn("guest connection lost", { reason });
+    });
+  }
+
+  #welcome(): Welcome {
+    return {
+      generation: GENERATION,
+      entropy_b64: randomBytes(ENTROPY_BYTES).toString("base64"),
+      clock_ns: wallClockNs(),
+      ...this.#identity,
+    };
+  }
+
+  #change(change: Partial<ConnectionState>): void {
+    this.#state.set({ ...this.#state.value, ...change });
+  }
+}
+
+/** Nanoseconds since the epoch, finer than Date.now(). */
+function wallClockNs(): string {
+  return BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000))
+    .toString()
+    .concat("000");
+}

@@ -1,0 +1,107 @@
+/** Owns finding out, once per process, what this host has for guests, and putting it together for those who start them. */
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Config } from "./core/config.ts";
+import type { Log } from "./core/log.ts";
+import type { Paths } from "./core/paths.ts";
+import { ServiceError } from "./core/service-error.ts";
+import type { GuestHost } from "./host/guest/start.ts";
+import { makeKernelTransport } from "./host/guest-link/transports/kernel.ts";
+import type { VsockTransport } from "./host/guest-link/transports/transport.ts";
+import { makeVhostUserTransport } from "./host/guest-link/transports/vhost-user.ts";
+import type { Acceleration } from "./host/machine/spec.ts";
+import { findVirtiofsd, hostFacts, type ProbeResult, probeAcceleration, programVersion } from "./host/probe.ts";
+import type { HostFindings } from "./service/checks.ts";
+import { newestKernel } from "./templates/registry.ts";
+
+/** Share of the host's memory that one sandbox may have when nothing else is configured. */
+const MEMORY_SHARE = 0.75;
+
+export interface InspectedHost {
+  findings: HostFindings;
+  limits: { memory_mib: number; vcpus: number; concurrent_creates: number };
+  programs: { qemu: string; qemu_img: string; agent: string };
+  /** Throws not_ready, saying what is missing. */
+  guestHost(): GuestHost;
+  /** Finds out the acceleration with a kernel that has just been built. */
+  probe(kernel: string): Promise<Acceleration>;
+  close(): void;
+}
+
+export async function inspectHost(config: Config, paths: Paths, log: Log): Promise<InspectedHost> {
+  const qemu = config["host.qemu"];
+  const virtiofsd = findVirtiofsd(config["host.virtiofsd"]);
+  const configured = config.acceleration;
+  const probe = async (kernel: string | null): Promise<ProbeResult> => {
+    if (configured !== "auto") return { acceleration: configured, reason: `The configuration says ${configured}.` };
+    return await probeAcceleration({ qemu, kernel, cacheFile: paths.probe, scratch: paths.runtime });
+  };
+  const [qemuVersion, vsock, acceleration] = await Promise.all([
+    programVersion(qemu),
+    chooseTransport(config),
+    probe(newestKernel(paths)),
+  ]);
+  const facts = hostFacts();
+  const findings: HostFindings = {
+    acceleration,
+    configured_acceleration: configured,
+    qemu_version: qemuVersion,
+    virtiofsd,
+    vsock: { kind: vsock.transport?.kind ?? null, reason: vsock.reason },
+  };
+  return {
+    findings,
+    limits: {
+      memory_mib: config["limits.memory_mib"] || Math.floor(facts.memory_mib * MEMORY_SHARE),
+      vcpus: config["limits.vcpus"] || facts.cores,
+      concurrent_creates: config["limits.concurrent_creates"] || facts.cores,
+    },
+    programs: {
+      qemu,
+      qemu_img: config["host.qemu_img"],
+      agent: config["host.agent"] === "auto" ? join(dirname(process.execPath), "roomd-agent") : config["host.agent"],
+    },
+    guestHost: () => {
+      if (!vsock.transport) throw new ServiceError("not_ready", { detail: vsock.reason });
+      if (!virtiofsd) throw new ServiceError("not_ready", { detail: "There is no virtiofsd on this host." });
+      return { programs: { qemu, virtiofsd }, transport: vsock.transport, log };
+    },
+    probe: async (kernel) => {
+      findings.acceleration = await probe(kernel);
+      return findings.acceleration.acceleration;
+    },
+    close: () => vsock.close(),
+  };
+}
+
+interface ChosenTransport {
+  transport: VsockTransport | null;
+  reason: string;
+  close(): void;
+}
+
+/** The kernel's own where it is and free, else the vhost-user device. */
+async function chooseTransport(config: Config): Promise<ChosenTransport> {
+  const wanted = config["vsock.transport"];
+  const program = config["host.vhost_device_vsock"];
+  let why = "";
+  if (wanted !== "vhost-user" && (wanted === "kernel" || existsSync("/dev/vhost-vsock"))) {
+    try {
+      const transport = makeKernelTransport();
+      return { transport, reason: "Guests use the kernel's vhost-vsock.", close: () => transport.stop() };
+    } catch (error) {
+      why = ` (the kernel's could not be used: ${error instanceof Error ? error.message : String(error)})`;
+      if (wanted === "kernel") return { transport: null, reason: `vhost-vsock cannot be used${why}.`, close: () => {} };
+    }
+  }
+  const version = await programVersion(program);
+  if (version === null) {
+    return {
+      transport: null,
+      reason: `There is neither /dev/vhost-vsock nor ${program} on this host${why}.`,
+      close: () => {},
+    };
+  }
+  const reason = `Guests use vhost-device-vsock ${version}${why}.`;
+  return { transport: makeVhostUserTransport(program), reason, close: () => {} };
+}

@@ -1,0 +1,106 @@
+/**
+ * Owns the end of a room, in this order: its row says destroying → guests end → drive is retired → its row says destroyed.
+ * What a crash cuts off is taken up again at the next start.
+ */
+import { existsSync } from "node:fs";
+import { mkdir, rename, rm } from "node:fs/promises";
+import { roomDestroy } from "../../shared/api/rooms.ts";
+import { after, now } from "../core/clock.ts";
+import { type Bound, bind, type Caller } from "../core/operation.ts";
+import { DeadlineError, within } from "../core/published.ts";
+import type { RoomDeps } from "./index.ts";
+import { updateRoom } from "./store.ts";
+import type { RoomRow } from "./table.ts";
+
+/** How long a caller waits before it is told that the room is still going. */
+const ANSWER_AFTER_MS = 30_000;
+
+export interface Ended {
+  agents: string[];
+  drive_until_at: string | null;
+}
+
+export interface Destroyer {
+  operation: Bound;
+  /** Ends a room; again joins the first. */
+  end(row: RoomRow, keepDrive: boolean): Promise<Ended>;
+}
+
+/** `onRetired` hears of every drive that is now kept for a while. */
+export function makeDestroy(
+  deps: RoomDeps,
+  findRow: (caller: Caller, roomId: string) => RoomRow,
+  onRetired: () => void,
+): Destroyer {
+  const ending = new Map<string, Promise<Ended>>();
+
+  const end = (row: RoomRow, keepDrive: boolean): Promise<Ended> => {
+    const known = ending.get(row.room_uid);
+    if (known) return known;
+    const work = destroy(deps, row, keepDrive).finally(() => {
+      ending.delete(row.room_uid);
+      onRetired();
+    });
+    ending.set(row.room_uid, work);
+    return work;
+  };
+
+  const operation = bind(roomDestroy, {
+    find: (call, params) => findRow(call.caller, String(params.room_id)),
+    run: async (call, input, row) => {
+      const startedAt = performance.now();
+      call.audit.room_id = row.room_id;
+      call.audit.room_uid = row.room_uid;
+      const answer = (state: "destroying" | "destroyed", { agents, drive_until_at }: Ended) => ({
+        outcome: state,
+        body: {
+          room_id: row.room_id,
+          room_uid: row.room_uid,
+          state,
+          sandboxes_destroyed: agents,
+          drive: {
+            state: drive_until_at === null ? ("deleted" as const) : ("retained" as const),
+            until_at: drive_until_at,
+          },
+          duration_ms: Math.round(performance.now() - startedAt),
+        },
+      });
+      const keep = input.drive !== "delete";
+      try {
+        const ended = await within(end(row, keep), ANSWER_AFTER_MS, "destroying the room");
+        call.audit.details = { sandboxes_destroyed: ended.agents };
+        return answer("destroyed", ended);
+      } catch (error) {
+        if (!(error instanceof DeadlineError)) throw error;
+        return answer("destroying", { agents: [], drive_until_at: keep ? after(now(), deps.retentionSeconds) : null });
+      }
+    },
+  });
+
+  return { operation, end };
+}
+
+async function destroy(deps: RoomDeps, row: RoomRow, keepDrive: boolean): Promise<Ended> {
+  const { database, paths } = deps;
+  const change = (next: Partial<RoomRow>) =>
+    database.commit((queries) =>
+      updateRoom(queries, row.room_uid, { ...next, updated_at: now(), last_transition_at: now() }),
+    );
+  await change({ state: "destroying", status_reason: "destroying", status_message: "The room is being destroyed." });
+  const agents = await deps.sandboxes.destroyAll(row.room_uid);
+  const drive_until_at = keepDrive && deps.retentionSeconds > 0 ? after(now(), deps.retentionSeconds) : null;
+  const directory = paths.room(row.room_uid);
+  if (drive_until_at === null) {
+    await rm(directory, { recursive: true, force: true });
+  } else if (existsSync(directory)) {
+    await mkdir(paths.retired, { recursive: true, mode: 0o700 });
+    await rename(directory, paths.retired_room(row.room_uid));
+  }
+  await change({
+    state: "destroyed",
+    status_reason: "destroyed",
+    status_message: "The room is destroyed.",
+    drive_until_at,
+  });
+  return { agents, drive_until_at };
+}

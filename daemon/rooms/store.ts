@@ -1,0 +1,90 @@
+/** Owns the SQL of rooms. */
+import { and, asc, eq, gt, inArray, isNotNull, lt, ne, sql } from "drizzle-orm";
+import type { RoomState } from "../../shared/api/rooms.ts";
+import type { OrgId, RoomUid } from "../../shared/ids.ts";
+import type { Queries } from "../db/client.ts";
+import { type RoomRow, rooms } from "./table.ts";
+
+export function insertRoom(queries: Queries, row: RoomRow): void {
+  queries.insert(rooms).values(row).run();
+}
+
+export function updateRoom(queries: Queries, roomUid: RoomUid, change: Partial<RoomRow>): void {
+  queries.update(rooms).set(change).where(eq(rooms.room_uid, roomUid)).run();
+}
+
+export function getRoom(queries: Queries, roomUid: RoomUid): RoomRow | undefined {
+  return queries.select().from(rooms).where(eq(rooms.room_uid, roomUid)).get();
+}
+
+/** Finds an organization's room by name; prepared, because nearly every request asks. */
+export function prepareRoomLookup(queries: Queries): (orgId: OrgId, roomId: string) => RoomRow | undefined {
+  const lookup = queries
+    .select()
+    .from(rooms)
+    .where(
+      and(
+        eq(rooms.org_id, sql.placeholder("org_id")),
+        eq(rooms.room_id, sql.placeholder("room_id")),
+        ne(rooms.state, "destroyed"),
+      ),
+    )
+    .prepare();
+  return (orgId, roomId) => lookup.get({ org_id: orgId, room_id: roomId });
+}
+
+export function listRooms(
+  queries: Queries,
+  filter: {
+    org_id: OrgId;
+    state?: RoomState | undefined;
+    label?: string | undefined;
+    after: string | null;
+    limit: number;
+  },
+): RoomRow[] {
+  const [name = "", ...rest] = filter.label?.split(":") ?? [];
+  return queries
+    .select()
+    .from(rooms)
+    .where(
+      and(
+        eq(rooms.org_id, filter.org_id),
+        filter.state === undefined ? ne(rooms.state, "destroyed") : eq(rooms.state, filter.state),
+        filter.label === undefined
+          ? undefined
+          : sql`EXISTS (SELECT 1 FROM json_each(${rooms.labels}) WHERE key = ${name} AND value = ${rest.join(":")})`,
+        filter.after === null ? undefined : gt(rooms.room_uid, filter.after as RoomUid),
+      ),
+    )
+    .orderBy(asc(rooms.room_uid))
+    .limit(filter.limit)
+    .all();
+}
+
+/** Rooms that are not destroyed, of every organization. */
+export function liveRooms(queries: Queries): RoomRow[] {
+  return queries
+    .select()
+    .from(rooms)
+    .where(inArray(rooms.state, ["active", "destroying"]))
+    .all();
+}
+
+/** Destroyed rooms whose drives were kept until a moment that has passed. */
+export function drivesDue(queries: Queries, moment: string): RoomRow[] {
+  return queries
+    .select()
+    .from(rooms)
+    .where(and(eq(rooms.state, "destroyed"), isNotNull(rooms.drive_until_at), lt(rooms.drive_until_at, moment)))
+    .all();
+}
+
+/** Destroyed rooms whose drives are still kept. */
+export function drivesKept(queries: Queries): RoomRow[] {
+  return queries
+    .select()
+    .from(rooms)
+    .where(and(eq(rooms.state, "destroyed"), isNotNull(rooms.drive_until_at)))
+    .all();
+}

@@ -1,0 +1,187 @@
+/** Owns creating a sandbox: what is wrong with the request, the row, the answer once the guest is ready. */
+import type { InputOf } from "../../shared/api/contract.ts";
+import { MEMORY_MIB_MIN, sandboxCreate } from "../../shared/api/sandboxes.ts";
+import { newId } from "../../shared/ids.ts";
+import { after, now } from "../core/clock.ts";
+import { type Bound, bind, type KeyCall, type RuleBreak } from "../core/operation.ts";
+import { DeadlineError } from "../core/published.ts";
+import { type RoomTarget, requireActive } from "../core/room-target.ts";
+import { ServiceError } from "../core/service-error.ts";
+import { violatesUnique } from "../db/transact.ts";
+import { environmentRules } from "../executions/environment.ts";
+import type { Template } from "../templates/registry.ts";
+import { requireMemory } from "./admission.ts";
+import { egressOf, egressRules } from "./egress.ts";
+import type { SandboxDeps } from "./index.ts";
+import { toSandboxRecord } from "./record.ts";
+import { heldCids, insertSandbox, suggestCid } from "./store.ts";
+import type { Supervisors } from "./supervisors.ts";
+import type { SandboxRow } from "./table.ts";
+
+const DEFAULT_TEMPLATE = "default";
+const DEFAULT_WAIT_MS = 60_000;
+
+type Input = InputOf<typeof sandboxCreate>;
+
+export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
+  const templateOf = (input: Partial<Input>) => deps.templates.get(input.template_id ?? DEFAULT_TEMPLATE);
+
+  const rules = (input: Partial<Input>): RuleBreak[] => {
+    const broken = [...environmentRules(input.env), ...egressRules(input.egress_allowlist)];
+    const template = templateOf(input);
+    if (!template) broken.push(unknownTemplate(deps, input.template_id ?? DEFAULT_TEMPLATE));
+    const max = deps.limits.memory_mib;
+    const memory = input.memory_mib;
+    if (memory !== undefined && memory > max) {
+      broken.push({
+        field: "memory_mib",
+        code: "out_of_range",
+        message: `memory_mib must be at least ${MEMORY_MIB_MIN} and at most ${max} on this host.`,
+        min: MEMORY_MIB_MIN,
+        max,
+        problem: "memory_mib_out_of_range",
+      });
+    } else if (memory !== undefined && template && memory < template.record.min_memory_mib) {
+      broken.push({
+        field: "memory_mib",
+        code: "out_of_range",
+        message: `Template ${template.record.template_id} needs memory_mib of at least ${template.record.min_memory_mib}.`,
+        min: template.record.min_memory_mib,
+        max,
+        problem: "memory_below_template_minimum",
+      });
+    }
+    if ((input.vcpu_count ?? 1) > deps.limits.vcpus) {
+      broken.push({
+        field: "vcpu_count",
+        code: "out_of_range",
+        message: `vcpu_count must be at most ${deps.limits.vcpus} on this host.`,
+        min: 1,
+        max: deps.limits.vcpus,
+      });
+    }
+    return broken;
+  };
+
+  return bind(sandboxCreate, {
+    find: (call, params) => deps.findRoom(call.caller, String(params.room_id)),
+    rules,
+    run: async (call, input, room) => {
+      requireActive(room);
+      const template = templateOf(input);
+      if (!template) throw new ServiceError("template_not_found");
+      const row = newRow(call, input, room, template, deps.egressDefault);
+      call.audit.room_id = room.room_id;
+      call.audit.room_uid = room.room_uid;
+      call.audit.agent_id = row.agent_id;
+      call.audit.sandbox_id = row.sandbox_id;
+      call.audit.details = { guest_cid: row.guest_cid, memory_mib: row.memory_mib, template_id: row.template_id };
+      await insert(deps, row, room);
+      const supervisor = supervisors.add(row, room);
+      void supervisor.start();
+      const waitMs = input.wait === "none" ? 0 : (input.wait_timeout_ms ?? DEFAULT_WAIT_MS);
+      const reached = await supervisor.published
+        .until(({ state }) => state !== "creating" && state !== "starting", waitMs)
+        .catch((error: unknown) => {
+          if (error instanceof DeadlineError) return supervisor.row;
+          throw error;
+        });
+      if (reached.state === "failed") throw notStarted(reached);
+      const ready = reached.state === "running";
+      return { outcome: ready ? "created" : "accepted", body: toSandboxRecord(reached, room.room_id) };
+    },
+  });
+}
+
+async function insert(deps: SandboxDeps, row: SandboxRow, room: RoomTarget): Promise<void> {
+  try {
+    await deps.database.commit((queries) => {
+      requireActive(deps.currentRoom(room.room_uid));
+      if (heldCids(queries).has(row.guest_cid)) throw cidInUse(deps, row.guest_cid);
+      requireMemory(queries, row.memory_mib);
+      insertSandbox(queries, row);
+    });
+  } catch (error) {
+    if (violatesUnique(error, "sandboxes.guest_cid")) throw cidInUse(deps, row.guest_cid);
+    if (violatesUnique(error, "sandboxes.room_uid")) {
+      throw new ServiceError("agent_id_in_use", {
+        detail: `Agent ${row.agent_id} has a live sandbox in room ${room.room_id}.`,
+        hint: "Destroy it first, or use another agent_id.",
+      });
+    }
+    throw error;
+  }
+}
+
+/** Says which CID is free, and never whose the wanted one is. */
+function cidInUse(deps: SandboxDeps, guestCid: number): ServiceError {
+  const suggested = suggestCid(deps.database.queries, guestCid);
+  return new ServiceError("guest_cid_in_use", {
+    detail: `guest_cid ${guestCid} is in use on this host.`,
+    details: { suggested_guest_cid: suggested },
+    hint: suggested === null ? "All CIDs are in use: destroy a sandbox." : `Use guest_cid ${suggested}.`,
+  });
+}
+
+function unknownTemplate(deps: SandboxDeps, templateId: string): RuleBreak {
+  return {
+    field: "template_id",
+    code: "template_not_found",
+    message: `There is no template ${templateId}.`,
+    details: { available: deps.templates.list().map(({ record }) => record.template_id) },
+  };
+}
+
+function notStarted(row: SandboxRow): ServiceError {
+  const full = /ENOSPC|No space left/.test(row.status_message);
+  return new ServiceError(full ? "disk_full" : "guest_unreachable", {
+    detail: row.status_message,
+    details: { sandbox_id: row.sandbox_id, state: row.state, reason: row.status_reason },
+    hint: `Its logs stay until it is deleted: GET …/sandboxes/${row.sandbox_id}/logs.`,
+  });
+}
+
+function newRow(
+  call: KeyCall,
+  input: Input,
+  room: RoomTarget,
+  template: Template,
+  egressDefault: "public" | "none",
+): SandboxRow {
+  const created_at = now();
+  return {
+    sandbox_id: newId("sbx"),
+    room_uid: room.room_uid,
+    org_id: room.org_id,
+    agent_id: input.agent_id,
+    guest_cid: input.guest_cid,
+    cid_held: true,
+    template_id: template.record.template_id,
+    template_digest: template.record.digest,
+    vcpu_count: input.vcpu_count ?? 1,
+    memory_mib: input.memory_mib,
+    state: "creating",
+    status_reason: "accepted",
+    status_message: "The sandbox is being created.",
+    last_transition_at: created_at,
+    exit_cause: null,
+    exit_at: null,
+    env: input.env ?? {},
+    ...egressOf(input.egress_allowlist, input.enable_guest_net ?? true, egressDefault),
+    egress_revision: 1,
+    fabric_attached: input.attach_fabric ?? true,
+    labels: input.labels ?? {},
+    idle_timeout_seconds: input.idle_timeout_seconds ?? null,
+    max_duration_seconds: input.max_duration_seconds ?? null,
+    created_at,
+    started_at: null,
+    ready_at: null,
+    stopped_at: null,
+    expires_at: input.max_duration_seconds === undefined ? null : after(created_at, input.max_duration_seconds),
+    create_wall_ms: null,
+    boot: {},
+    start_mode: null,
+    created_by_type: "key",
+    created_by_id: call.caller.key_id,
+  };
+}

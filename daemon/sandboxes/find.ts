@@ -1,0 +1,26 @@
+/** Owns finding the sandbox that a path names. */
+import type { KeyCall } from "../core/operation.ts";
+import type { RoomTarget } from "../core/room-target.ts";
+import { ServiceError } from "../core/service-error.ts";
+import type { SandboxDeps } from "./index.ts";
+import { findSandbox } from "./store.ts";
+import type { SandboxRow } from "./table.ts";
+
+export interface SandboxTarget {
+  room: RoomTarget;
+  row: SandboxRow;
+}
+
+/** By agent_id or sandbox_id. Throws room_not_found, sandbox_not_found. */
+export function findTarget(deps: SandboxDeps, call: KeyCall, params: Record<string, string>): SandboxTarget {
+  const room = deps.findRoom(call.caller, String(params.room_id));
+  call.audit.room_id = room.room_id;
+  call.audit.room_uid = room.room_uid;
+  const row = findSandbox(deps.database.queries, room.room_uid, String(params.sandbox));
+  if (!row) {
+    throw new ServiceError("sandbox_not_found", { detail: `Room ${room.room_id} has no sandbox ${params.sandbox}.` });
+  }
+  call.audit.agent_id = row.agent_id;
+  call.audit.sandbox_id = row.sandbox_id;
+  return { room, row };
+}

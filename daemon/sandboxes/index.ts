@@ -1,0 +1,75 @@
+/** Owns sandboxes: real virtual machines in a room. Each has a supervisor; the calls ask it or read its row. */
+import type { RoomUid } from "../../shared/ids.ts";
+import type { Log } from "../core/log.ts";
+import type { Bound } from "../core/operation.ts";
+import type { Paths } from "../core/paths.ts";
+import type { FindRoom, RoomTarget } from "../core/room-target.ts";
+import type { Database } from "../db/transact.ts";
+import { makeExecutions } from "../executions/run.ts";
+import type { GuestHost } from "../host/guest/start.ts";
+import type { Templates } from "../templates/registry.ts";
+import { freeMemoryMib } from "./admission.ts";
+import { makeCreate } from "./create.ts";
+import { makeDestroy } from "./destroy.ts";
+import { makeExec } from "./exec.ts";
+import { makeGet } from "./get.ts";
+import { makeLogs } from "./logs.ts";
+import { makeMetrics } from "./metrics.ts";
+import { recover } from "./recover.ts";
+import { countLive, heldCids, roomSandboxes } from "./store.ts";
+import { makeSupervisors } from "./supervisors.ts";
+import type { SandboxRow } from "./table.ts";
+import { makeUpdate } from "./update.ts";
+
+export interface SandboxDeps {
+  database: Database;
+  log: Log;
+  paths: Paths;
+  templates: Templates;
+  /** What guests start on; asked for each time, because a probe may still be finding out. */
+  host(): GuestHost;
+  findRoom: FindRoom;
+  /** The room as it is now, within a transaction. */
+  currentRoom(roomUid: RoomUid): Pick<RoomTarget, "room_id" | "state">;
+  limits: { memory_mib: number; vcpus: number; concurrent_creates: number };
+  egressDefault: "public" | "none";
+  onEvent(event: string, row: SandboxRow, details: Record<string, unknown>): void;
+  /** Saves a command's full streams on the room's drive. */
+  saveOutput(room: RoomTarget, path: string, streams: { stdout: Uint8Array; stderr: Uint8Array }): Promise<void>;
+}
+
+export interface Sandboxes {
+  operations: Bound[];
+  /** Ends what a daemon before this one left and could not be taken over. */
+  recover(): Promise<void>;
+  /** Destroys all sandboxes of a room; returns their agents. */
+  destroyAll(roomUid: RoomUid): Promise<string[]>;
+  countLive(roomUid: RoomUid): number;
+  capacity(): { memory_mib_free: number; guest_cids_used: number };
+  stop(): void;
+}
+
+export function makeSandboxes(deps: SandboxDeps): Sandboxes {
+  const supervisors = makeSupervisors(deps);
+  const { queries } = deps.database;
+  return {
+    operations: [
+      makeCreate(deps, supervisors),
+      ...makeGet(deps),
+      makeUpdate(deps, supervisors),
+      makeDestroy(deps, supervisors),
+      makeLogs(deps),
+      makeMetrics(deps, supervisors),
+      makeExec(deps, supervisors, makeExecutions()),
+    ],
+    recover: () => recover(deps),
+    destroyAll: async (roomUid) => {
+      const rows = roomSandboxes(queries, roomUid);
+      await Promise.all(rows.map((row) => supervisors.get(row.sandbox_id)?.destroy("user_requested")));
+      return rows.map((row) => row.agent_id);
+    },
+    countLive: (roomUid) => countLive(queries, roomUid),
+    capacity: () => ({ memory_mib_free: freeMemoryMib(queries), guest_cids_used: heldCids(queries).size }),
+    stop: () => supervisors.stop(),
+  };
+}

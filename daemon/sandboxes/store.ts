@@ -1,0 +1,113 @@
+/** Owns the SQL of sandboxes. */
+import { and, asc, count, eq, gt, inArray, ne, notInArray, sql } from "drizzle-orm";
+import type { SandboxState } from "../../shared/api/sandboxes.ts";
+import { GUEST_CID_MAX, GUEST_CID_MIN } from "../../shared/ids.ts";
+import type { Queries } from "../db/client.ts";
+import { type SandboxRow, sandboxes } from "./table.ts";
+
+export function insertSandbox(queries: Queries, row: SandboxRow): void {
+  queries.insert(sandboxes).values(row).run();
+}
+
+export function updateSandbox(
+  queries: Queries,
+  sandboxId: SandboxRow["sandbox_id"],
+  change: Partial<SandboxRow>,
+): void {
+  queries.update(sandboxes).set(change).where(eq(sandboxes.sandbox_id, sandboxId)).run();
+}
+
+/** By agent_id, the live one before any that failed, or by sandbox_id; never one that was destroyed. */
+export function findSandbox(queries: Queries, roomUid: SandboxRow["room_uid"], name: string): SandboxRow | undefined {
+  const column = name.startsWith("sbx_") ? sandboxes.sandbox_id : sandboxes.agent_id;
+  return queries
+    .select()
+    .from(sandboxes)
+    .where(and(eq(sandboxes.room_uid, roomUid), sql`${column} = ${name}`, ne(sandboxes.state, "destroyed")))
+    .orderBy(sql`${sandboxes.state} = 'failed'`, sql`${sandboxes.sandbox_id} DESC`)
+    .limit(1)
+    .get();
+}
+
+export function listSandboxes(
+  queries: Queries,
+  filter: {
+    room_uid: SandboxRow["room_uid"];
+    state?: SandboxState | undefined;
+    label?: string | undefined;
+    after: string | null;
+    limit: number;
+  },
+): SandboxRow[] {
+  const [name = "", ...rest] = filter.label?.split(":") ?? [];
+  return queries
+    .select()
+    .from(sandboxes)
+    .where(
+      and(
+        eq(sandboxes.room_uid, filter.room_uid),
+        filter.state === undefined ? ne(sandboxes.state, "destroyed") : eq(sandboxes.state, filter.state),
+        filter.label === undefined
+          ? undefined
+          : sql`EXISTS (SELECT 1 FROM json_each(${sandboxes.labels}) WHERE key = ${name} AND value = ${rest.join(":")})`,
+        filter.after === null ? undefined : gt(sandboxes.sandbox_id, filter.after as SandboxRow["sandbox_id"]),
+      ),
+    )
+    .orderBy(asc(sandboxes.sandbox_id))
+    .limit(filter.limit)
+    .all();
+}
+
+/** Sandboxes of a room that are not destroyed. */
+export function roomSandboxes(queries: Queries, roomUid: SandboxRow["room_uid"]): SandboxRow[] {
+  return queries
+    .select()
+    .from(sandboxes)
+    .where(and(eq(sandboxes.room_uid, roomUid), ne(sandboxes.state, "destroyed")))
+    .orderBy(asc(sandboxes.sandbox_id))
+    .all();
+}
+
+export function countLive(queries: Queries, roomUid: SandboxRow["room_uid"]): number {
+  const row = queries
+    .select({ live: count() })
+    .from(sandboxes)
+    .where(and(eq(sandboxes.room_uid, roomUid), notInArray(sandboxes.state, ["failed", "destroyed"])))
+    .get();
+  return row?.live ?? 0;
+}
+
+/** What a daemon before this one left unfinished. */
+export function unfinished(queries: Queries): SandboxRow[] {
+  return queries
+    .select()
+    .from(sandboxes)
+    .where(sql`${sandboxes.state} <> 'destroyed' AND (${sandboxes.state} <> 'failed' OR ${sandboxes.cid_held} = 1)`)
+    .all();
+}
+
+/** Memory promised to guests that have not ended, in MiB. */
+export function memoryPromised(queries: Queries, states: SandboxState[]): number {
+  const row = queries
+    .select({ mib: sql<number>`coalesce(sum(${sandboxes.memory_mib}), 0)` })
+    .from(sandboxes)
+    .where(inArray(sandboxes.state, states))
+    .get();
+  return row?.mib ?? 0;
+}
+
+export function heldCids(queries: Queries): Set<number> {
+  const rows = queries.select({ cid: sandboxes.guest_cid }).from(sandboxes).where(eq(sandboxes.cid_held, true)).all();
+  return new Set(rows.map((row) => row.cid));
+}
+
+/** The first free CID after `wanted`, going round; null when all are taken. */
+export function suggestCid(queries: Queries, wanted: number): number | null {
+  const held = heldCids(queries);
+  const total = GUEST_CID_MAX - GUEST_CID_MIN + 1;
+  for (let step = 1; step <= total; step++) {
+    const cid = GUEST_CID_MIN + ((wanted - GUEST_CID_MIN + step) % total);
+    if (!held.has(cid)) return cid;
+  }
+  return null;
+}

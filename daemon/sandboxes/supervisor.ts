@@ -1,0 +1,198 @@
+/**
+ * Owns the life of one sandbox: the only one that changes its state. Others ask it, or wait on what it publishes.
+ * Every change is committed before it is published. States and their order are in state.ts.
+ */
+import { rm } from "node:fs/promises";
+import type { ExitCause, SandboxState } from "../../shared/api/sandboxes.ts";
+import { now } from "../core/clock.ts";
+import type { Log } from "../core/log.ts";
+import { Mailbox } from "../core/mailbox.ts";
+import type { SandboxPaths } from "../core/paths.ts";
+import { Published } from "../core/published.ts";
+import { describeError } from "../core/service-error.ts";
+import { StepError } from "../core/steps.ts";
+import type { Database } from "../db/transact.ts";
+import type { Guest } from "../host/guest/start.ts";
+import type { GuestLink } from "../host/guest-link/handshake.ts";
+import { canBecome } from "./state.ts";
+import { updateSandbox } from "./store.ts";
+import type { SandboxRow } from "./table.ts";
+
+/** A guest whose agent is silent for so long is of no use. */
+const AGENT_LOST_MS = 30_000;
+
+export interface SupervisorDeps {
+  database: Database;
+  log: Log;
+  paths: SandboxPaths;
+  /** Starts the guest; `onStarted` is called once its process runs. */
+  start(row: SandboxRow, onStarted: () => void, signal: AbortSignal): Promise<Guest>;
+  /** Hears of what nobody asked for: an end, an expiry. */
+  onEvent(event: string, row: SandboxRow, details: Record<string, unknown>): void;
+  /** The sandbox is destroyed: nothing is left to supervise. */
+  onGone(row: SandboxRow): void;
+}
+
+export class Supervisor {
+  readonly #deps: SupervisorDeps;
+  readonly #published: Published<SandboxRow>;
+  readonly #mailbox = new Mailbox();
+  readonly #giveUp = new AbortController();
+  readonly #createdAt = performance.now();
+  #guest: Guest | null = null;
+  #lostTimer: Timer | undefined;
+
+  constructor(row: SandboxRow, deps: SupervisorDeps) {
+    this.#published = new Published(row);
+    this.#deps = deps;
+  }
+
+  get row(): SandboxRow {
+    return this.#published.value;
+  }
+
+  get published(): Published<SandboxRow> {
+    return this.#published;
+  }
+
+  get guest(): Guest | null {
+    return this.#guest;
+  }
+
+  /** Brings the guest up. Never rejects: a failure becomes the state `failed` with its reason. */
+  start(): Promise<void> {
+    return this.#mailbox.put(async () => {
+      if (this.row.state !== "creating") return;
+      try {
+        const guest = await this.#deps.start(this.row, () => void this.#markStarted(), this.#giveUp.signal);
+        this.#guest = guest;
+        this.#watch(guest);
+        if (this.row.state === "creating") await this.#markStarted();
+        await this.#become("running", "ready", "The sandbox is running.", {
+          ready_at: now(),
+          start_mode: guest.start_mode,
+          boot: guest.boot,
+          create_wall_ms: Math.round(performance.now() - this.#createdAt),
+        });
+      } catch (error) {
+        await this.#failToStart(error);
+      }
+    });
+  }
+
+  /** Ends the guest and frees all it had, from whatever state. Again waits for the first. */
+  destroy(cause: ExitCause): Promise<void> {
+    this.#giveUp.abort();
+    return this.#mailbox.put(async () => {
+      if (this.row.state === "destroyed") return;
+      const ended = this.row.exit_cause === null ? { exit_cause: cause, exit_at: now() } : {};
+      await this.#become("destroying", cause, "The sandbox is being destroyed.", ended);
+      await this.#endGuest();
+      await rm(this.#deps.paths.directory, { recursive: true, force: true });
+      await this.#become("destroyed", cause, "The sandbox is destroyed.", { stopped_at: now(), cid_held: false });
+      this.#deps.onGone(this.row);
+    });
+  }
+
+  /** Writes changes that are no change of state: labels, timeouts. */
+  async change(change: Partial<SandboxRow>): Promise<SandboxRow> {
+    return await this.#mailbox.put(async () => {
+      await this.#write(change);
+      return this.row;
+    });
+  }
+
+  /** The guest's link of the moment; waits a little for one that is coming back. */
+  async link(deadlineMs: number, signal?: AbortSignal): Promise<GuestLink> {
+    if (!this.#guest) throw new Error("the guest has ended");
+    return await this.#guest.connection.link(deadlineMs, signal);
+  }
+
+  async #markStarted(): Promise<void> {
+    if (this.row.state === "creating") {
+      await this.#become("starting", "booting", "The guest is starting.", { started_at: now() });
+    }
+  }
+
+  async #failToStart(error: unknown): Promise<void> {
+    const stage = error instanceof StepError ? error.step : "start";
+    const message = describeError(error instanceof StepError ? error.cause : error);
+    await this.#become("failed", `${stage}_failed`, `The sandbox did not start: ${message}`, {
+      exit_cause: "vmm_crash",
+      exit_at: now(),
+      stopped_at: now(),
+      cid_held: false,
+      create_wall_ms: Math.round(performance.now() - this.#createdAt),
+    });
+    this.#deps.onEvent("sandbox.failed", this.row, {
+      reason: this.row.status_reason,
+      message: this.row.status_message,
+    });
+  }
+
+  /** Ends the sandbox when its guest does, or when its agent is silent for too long. */
+  #watch(guest: Guest): void {
+    guest.exited.then((how) => {
+      const { cause, message } = ENDINGS[guest.machine.ending() ?? "crash"];
+      void this.#fail(guest, cause, `${message} (QEMU: ${how}).`);
+    });
+    const { state } = guest.connection;
+    const watchLink = async () => {
+      while (this.#guest === guest) {
+        await state.until(({ link }) => link === null, FOREVER_MS);
+        this.#lostTimer = setTimeout(
+          () => void this.#fail(guest, "guest_panic", `The guest's agent was silent for ${AGENT_LOST_MS / 1000} s.`),
+          AGENT_LOST_MS,
+        );
+        await state.until(({ link }) => link !== null, FOREVER_MS);
+        clearTimeout(this.#lostTimer);
+      }
+    };
+    watchLink().catch(() => {});
+  }
+
+  async #fail(guest: Guest, cause: ExitCause, message: string): Promise<void> {
+    await this.#mailbox.put(async () => {
+      if (this.#guest !== guest || !canBecome(this.row.state, "failed")) return;
+      await this.#become("failed", cause, message, { exit_cause: cause, exit_at: now() });
+      await this.#endGuest();
+      await this.#write({ stopped_at: now(), cid_held: false });
+      this.#deps.onEvent("sandbox.failed", this.row, { reason: cause, message });
+    });
+  }
+
+  async #endGuest(): Promise<void> {
+    clearTimeout(this.#lostTimer);
+    const guest = this.#guest;
+    this.#guest = null;
+    await guest?.end();
+  }
+
+  async #become(state: SandboxState, reason: string, message: string, change: Partial<SandboxRow> = {}): Promise<void> {
+    if (this.row.state !== state && !canBecome(this.row.state, state)) {
+      throw new Error(`sandbox ${this.row.sandbox_id} cannot become ${state} from ${this.row.state}`);
+    }
+    await this.#write({
+      ...change,
+      state,
+      status_reason: reason,
+      status_message: message.slice(0, 1000),
+      last_transition_at: now(),
+    });
+    this.#deps.log.info("sandbox state", { sandbox_id: this.row.sandbox_id, state, reason });
+  }
+
+  async #write(change: Partial<SandboxRow>): Promise<void> {
+    await this.#deps.database.commit((queries) => updateSandbox(queries, this.row.sandbox_id, change));
+    this.#published.set({ ...this.row, ...change });
+  }
+}
+
+const ENDINGS = {
+  panic: { cause: "guest_panic", message: "The guest's kernel panicked" },
+  power_off: { cause: "user_requested", message: "The guest powered itself off" },
+  crash: { cause: "vmm_crash", message: "The virtual machine ended unexpectedly" },
+} as const satisfies Record<string, { cause: ExitCause; message: string }>;
+
+/** Longer than any daemon runs, and short enough for a timer. */
+const FOREVER_MS = 2 ** 31 - 1;

@@ -1,0 +1,109 @@
+/** Owns all supervisors of this host: one per sandbox that is not destroyed, and the deadlines of their sandboxes. */
+import { createHash } from "node:crypto";
+import { at } from "../core/clock.ts";
+import { Deadlines } from "../core/deadlines.ts";
+import type { RoomTarget } from "../core/room-target.ts";
+import { startGuest } from "../host/guest/start.ts";
+import { Gate } from "./admission.ts";
+import type { SandboxDeps } from "./index.ts";
+import { Supervisor } from "./supervisor.ts";
+import type { SandboxRow } from "./table.ts";
+
+const MAX_HOSTNAME_CHARACTERS = 63;
+
+export interface Supervisors {
+  add(row: SandboxRow, room: Pick<RoomTarget, "room_id" | "drive_directory">): Supervisor;
+  get(sandboxId: string): Supervisor | undefined;
+  /** Notes that the sandbox was used, which puts its idle timeout off. */
+  touch(sandboxId: string): void;
+  /** Sets the sandbox's deadlines anew, after its timeouts have changed. */
+  schedule(row: SandboxRow): void;
+  stop(): void;
+}
+
+export function makeSupervisors(deps: SandboxDeps): Supervisors {
+  const all = new Map<string, Supervisor>();
+  const gate = new Gate(deps.limits.concurrent_creates);
+  const expiries = new Deadlines((sandboxId) => void all.get(sandboxId)?.destroy("expired"));
+  const idles = new Deadlines((sandboxId) => void all.get(sandboxId)?.destroy("idle"));
+
+  const touch = (sandboxId: string) => {
+    const seconds = all.get(sandboxId)?.row.idle_timeout_seconds ?? null;
+    idles.set(sandboxId, seconds === null ? null : at(Date.now() + seconds * 1000));
+  };
+
+  const schedule = (row: SandboxRow) => {
+    expiries.set(row.sandbox_id, row.expires_at);
+    touch(row.sandbox_id);
+  };
+
+  return {
+    add: (row, room) => {
+      const supervisor = new Supervisor(row, {
+        database: deps.database,
+        log: deps.log,
+        paths: deps.paths.sandbox(row.sandbox_id),
+        start: (current, onStarted, signal) =>
+          gate.through(async () => {
+            signal.throwIfAborted();
+            const template = deps.templates.get(current.template_id);
+            if (!template) throw new Error(`template ${current.template_id} is gone`);
+            const { image, refused } = await deps.templates.usable(template);
+            if (refused !== null) {
+              deps.log.warn("snapshot refused, booting cold", { template_id: current.template_id, reason: refused });
+            }
+            const guest = await startGuest(
+              deps.host(),
+              {
+                sandbox_id: current.sandbox_id,
+                guest_cid: current.guest_cid,
+                memory_mib: current.memory_mib,
+                vcpu_count: current.vcpu_count,
+                image,
+                paths: deps.paths.sandbox(current.sandbox_id),
+                drive_directory: room.drive_directory,
+                identity: identityOf(current, room.room_id),
+              },
+              onStarted,
+              signal,
+            );
+            return guest;
+          }),
+        onEvent: deps.onEvent,
+        onGone: (gone) => {
+          all.delete(gone.sandbox_id);
+          expiries.set(gone.sandbox_id, null);
+          idles.set(gone.sandbox_id, null);
+        },
+      });
+      all.set(row.sandbox_id, supervisor);
+      schedule(row);
+      return supervisor;
+    },
+    get: (sandboxId) => all.get(sandboxId),
+    touch,
+    schedule,
+    stop: () => {
+      expiries.clear();
+      idles.clear();
+    },
+  };
+}
+
+/** What the guest is told about itself. Nothing in it is secret, and nothing but agent_id is of the caller's making. */
+function identityOf(row: SandboxRow, roomId: string) {
+  const hostname = row.agent_id
+    .replaceAll(/[^A-Za-z0-9-]/g, "-")
+    .slice(0, MAX_HOSTNAME_CHARACTERS)
+    .replace(/-+$/, "");
+  return {
+    hostname: hostname.toLowerCase(),
+    machine_id: createHash("sha256").update(row.sandbox_id).digest("hex").slice(0, 32),
+    env: {
+      ...row.env,
+      ROOMD_ROOM_ID: roomId,
+      ROOMD_AGENT_ID: row.agent_id,
+      ROOMD_SANDBOX_ID: row.sandbox_id,
+    },
+  };
+}

@@ -1,0 +1,76 @@
+/** Owns the call that tells limits, defaults, and what is guaranteed and what is not. */
+import { DEFAULT_PAGE } from "../../shared/api/contract.ts";
+import { MAX_WRITE_BYTES } from "../../shared/api/drive.ts";
+import {
+  DEFAULT_OUTPUT_BYTES,
+  DEFAULT_TIMEOUT_MS,
+  MAX_LIVE_EXECUTIONS,
+  MAX_OUTPUT_BYTES,
+  MAX_STDIN_BYTES,
+  MAX_TIMEOUT_MS,
+} from "../../shared/api/executions.ts";
+import { MAX_EGRESS_ENTRIES, MAX_ENV_BYTES, MAX_ENV_NAMES, MEMORY_MIB_MIN } from "../../shared/api/sandboxes.ts";
+import { configGet } from "../../shared/api/service.ts";
+import { GUEST_CID_MAX, GUEST_CID_MIN } from "../../shared/ids.ts";
+import { COMMIT, VERSION } from "../../shared/version.ts";
+import { type Bound, bind } from "../core/operation.ts";
+import type { ServiceDeps } from "./index.ts";
+
+const GUARANTEES = [
+  "A sandbox is a virtual machine of its own: memory, disk, clock and randomness are shared with no other.",
+  "A drive write that was answered is on disk, whole; no reader sees half a file.",
+  "The drive calls never read or write outside the room's drive, whatever links a guest makes.",
+  "What one sandbox wrote to the drive the others of its room and the drive calls see at once.",
+  "Every call with a key is recorded in the organization's audit, a chain of hashes that shows any change.",
+  "After a sandbox or room is destroyed none of its processes, sockets, disks, mounts or CIDs is left.",
+];
+
+const NON_GUARANTEES = [
+  "Direct file input and output inside a guest is not audited.",
+  "flock() on /mnt/drive does not exclude processes of other sandboxes.",
+  "The drive's quota is checked on drive calls; what guests write directly is measured some seconds later.",
+  "Sandboxes have no network: egress and exposed ports are not part of this version.",
+  "Sandboxes end when the daemon is restarted.",
+];
+
+export function makeConfig(deps: ServiceDeps): Bound {
+  return bind(configGet, {
+    run: () => ({
+      outcome: "ok",
+      body: {
+        version: VERSION,
+        commit: COMMIT,
+        limits: {
+          guest_cid_min: GUEST_CID_MIN,
+          guest_cid_max: GUEST_CID_MAX,
+          memory_mib_min: MEMORY_MIB_MIN,
+          memory_mib_max: deps.limits.memory_mib,
+          vcpu_count_max: deps.limits.vcpus,
+          exec_timeout_ms_max: MAX_TIMEOUT_MS,
+          exec_stdin_bytes_max: MAX_STDIN_BYTES,
+          exec_output_bytes_max: MAX_OUTPUT_BYTES,
+          executions_per_sandbox_max: MAX_LIVE_EXECUTIONS,
+          env_names_max: MAX_ENV_NAMES,
+          env_bytes_max: MAX_ENV_BYTES,
+          egress_entries_max: MAX_EGRESS_ENTRIES,
+          drive_write_bytes_max: MAX_WRITE_BYTES,
+          drive_bytes_max: deps.driveLimitBytes,
+          list_limit_max: 1000,
+        },
+        defaults: {
+          template_id: "default",
+          vcpu_count: 1,
+          exec_timeout_ms: DEFAULT_TIMEOUT_MS,
+          exec_output_bytes: DEFAULT_OUTPUT_BYTES,
+          list_limit: DEFAULT_PAGE,
+          egress: deps.egressDefault,
+          drive_retention_seconds: deps.retentionSeconds,
+        },
+        templates: deps.templates.list().map(({ record }) => record),
+        api_extensions: ["drive.files", "drive.stat", "drive.mkdir", "drive.move", "drive.delete", "sandbox.metrics"],
+        guarantees: GUARANTEES,
+        non_guarantees: NON_GUARANTEES,
+      },
+    }),
+  });
+}

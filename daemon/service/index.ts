@@ -1,0 +1,23 @@
+/** Owns the service as a whole seen from outside: health, configuration, its own description. */
+import type { Bound } from "../core/operation.ts";
+import type { Paths } from "../core/paths.ts";
+import type { Templates } from "../templates/registry.ts";
+import type { HostFindings } from "./checks.ts";
+import { makeConfig } from "./config.ts";
+import { makeHealth } from "./health.ts";
+import { makeOpenapi } from "./openapi.ts";
+
+export interface ServiceDeps {
+  paths: Paths;
+  templates: Templates;
+  findings(): HostFindings;
+  capacity(): { memory_mib_free: number; guest_cids_used: number };
+  limits: { memory_mib: number; vcpus: number };
+  driveLimitBytes: number;
+  retentionSeconds: number;
+  egressDefault: "public" | "none";
+}
+
+export function makeService(deps: ServiceDeps): { operations: Bound[] } {
+  return { operations: [makeHealth(deps), makeConfig(deps), makeOpenapi()] };
+}

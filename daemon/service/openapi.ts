@@ -1,0 +1,158 @@
+/** Owns the interface as an OpenAPI 3.1 document, read off the list of operations. */
+import type { TObject, TSchema } from "@sinclair/typebox";
+import type { Operation } from "../../shared/api/contract.ts";
+import { type ErrorCode, errorKind } from "../../shared/api/errors.ts";
+import { operations } from "../../shared/api/operations.ts";
+import { openapiGet } from "../../shared/api/service.ts";
+import { VERSION } from "../../shared/version.ts";
+import { type Bound, bind } from "../core/operation.ts";
+
+type Json = Record<string, unknown>;
+
+export function makeOpenapi(): Bound {
+  let document: Json | undefined;
+  return bind(openapiGet, {
+    run: () => {
+      document ??= openapiDocument(VERSION);
+      return { outcome: "ok", body: document };
+    },
+  });
+}
+
+export function openapiDocument(version: string): Json {
+  const paths: Record<string, Json> = {};
+  for (const operation of Object.values<Operation>(operations)) {
+    const path = operation.path.replace("*}", "}");
+    paths[path] = { ...paths[path], [operation.method.toLowerCase()]: describe(operation) };
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "roomd",
+      version,
+      description: "Rooms of sandboxes for groups of AI agents.",
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    security: [{ apiKey: [] }],
+    paths,
+    components: {
+      securitySchemes: { apiKey: { type: "http", scheme: "bearer", description: "An API key, key-…" } },
+      schemas: { Problem: PROBLEM },
+    },
+  };
+}
+
+function describe(operation: Operation): Json {
+  const { access } = operation;
+  return {
+    operationId: operation.name,
+    summary: operation.summary,
+    ...(operation.description ? { description: operation.description } : {}),
+    tags: [operation.path.split("/").filter((part) => part && part !== "v1" && !part.startsWith("{"))[0] ?? "service"],
+    ...(access === "open" ? { security: [] } : {}),
+    ...(access === "open" || access === "key" ? {} : { "x-scope": access }),
+    parameters: [
+      ...parametersOf(operation.params, "path"),
+      ...parametersOf(operation.query, "query", operation.example?.query),
+    ],
+    ...requestBodyOf(operation),
+    responses: { ...successesOf(operation), ...problemsOf(operation) },
+  };
+}
+
+function parametersOf(schema: TObject, where: "path" | "query", examples?: Record<string, string>): Json[] {
+  return Object.entries(schema.properties).map(([name, property]) => ({
+    name,
+    in: where,
+    required: where === "path" || (schema.required ?? []).includes(name),
+    ...(property.description ? { description: property.description } : {}),
+    schema: plain(property),
+    ...(examples?.[name] === undefined ? {} : { example: examples[name] }),
+  }));
+}
+
+function requestBodyOf({ body, example }: Operation): Json {
+  if (body === null) return {};
+  if (body === "bytes") {
+    return { requestBody: { required: true, content: { "application/octet-stream": { schema: {} } } } };
+  }
+  const content = { schema: plain(body), ...(example?.body ? { example: example.body } : {}) };
+  return { requestBody: { required: (body.required ?? []).length > 0, content: { "application/json": content } } };
+}
+
+function successesOf(operation: Operation): Json {
+  const bytes = Object.fromEntries((operation.bytesOutput ?? []).map((type) => [type, { schema: {} }]));
+  return Object.fromEntries(
+    Object.entries(operation.outcomes).map(([outcome, status]) => [
+      String(status),
+      { description: outcome, content: { "application/json": { schema: plain(operation.output) }, ...bytes } },
+    ]),
+  );
+}
+
+/** The problems of an operation, its own and those that any call may have, by status. */
+function problemsOf(operation: Operation): Json {
+  const codes = new Map<number, ErrorCode[]>();
+  for (const code of [...operation.errors, ...everywhere(operation)]) {
+    const { status } = errorKind(code);
+    codes.set(status, [...(codes.get(status) ?? []), code]);
+  }
+  return Object.fromEntries(
+    [...codes].map(([status, list]) => [
+      String(status),
+      {
+        description: [...new Set(list)].join(", "),
+        content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
+      },
+    ]),
+  );
+}
+
+function everywhere(operation: Operation): ErrorCode[] {
+  const codes: ErrorCode[] = ["validation_failed", "internal", "shutting_down"];
+  if (operation.access !== "open") codes.push("missing_credentials", "invalid_api_key", "api_key_expired");
+  if (operation.access !== "open" && operation.access !== "key") codes.push("insufficient_scope");
+  if (operation.method === "POST") codes.push("idempotency_in_progress", "idempotency_key_reused");
+  if (operation.body !== null && operation.body !== "bytes") {
+    codes.push("invalid_json", "invalid_body", "body_too_large", "unsupported_media_type", "unknown_field");
+  }
+  return codes;
+}
+
+/** A schema without what only our own checks read. */
+function plain(schema: TSchema): unknown {
+  return JSON.parse(
+    JSON.stringify(schema, (key, value: unknown) => (key === "code" && typeof value === "string" ? undefined : value)),
+  );
+}
+
+const PROBLEM: Json = {
+  type: "object",
+  description: "RFC 9457 problem details.",
+  required: ["type", "title", "status", "detail", "code", "retryable", "request_id", "details", "errors", "hint"],
+  properties: {
+    type: { type: "string" },
+    title: { type: "string" },
+    status: { type: "integer" },
+    detail: { type: "string" },
+    code: { type: "string" },
+    retryable: { type: "boolean" },
+    request_id: { type: "string" },
+    details: { type: "object" },
+    errors: {
+      type: "array",
+      items: {
+        type: "object",
+        required: ["field", "code", "message"],
+        properties: {
+          field: { type: "string" },
+          code: { type: "string" },
+          message: { type: "string" },
+          min: { type: "number" },
+          max: { type: "number" },
+        },
+      },
+    },
+    hint: { anyOf: [{ type: "string" }, { type: "null" }] },
+  },
+};

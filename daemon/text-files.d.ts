@@ -1,0 +1,21 @@
+/** Files that are embedded in the binary as text. */
+declare module "*.sql" {
+  const text: string;
+  export default text;
+}
+declare module "*.toml" {
+  const text: string;
+  export default text;
+}
+declare module "*/packaging/debian-mirror" {
+  const text: string;
+  export default text;
+}
+declare module "*/packaging/guest-image/build" {
+  const text: string;
+  export default text;
+}
+declare module "*/packaging/guest-image/init" {
+  const text: string;
+  export default text;
+}

@@ -1,0 +1,66 @@
+/** Owns what a Debian root expects to find before its first command: mounts, the loopback, limits. */
+import { existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import * as libc from "./libc.ts";
+
+interface Mount {
+  type: string;
+  target: string;
+  flags: number;
+  data: string | null;
+}
+
+const { nosuid, nodev, noexec } = libc.MountFlag;
+
+/** In order; the initramfs has brought the first three, and what is mounted already is left alone. */
+const MOUNTS: readonly Mount[] = [
+  { type: "proc", target: "/proc", flags: nosuid | nodev | noexec, data: null },
+  { type: "sysfs", target: "/sys", flags: nosuid | nodev | noexec, data: null },
+  { type: "devtmpfs", target: "/dev", flags: nosuid, data: "mode=755" },
+  { type: "devpts", target: "/dev/pts", flags: nosuid | noexec, data: "gid=5,mode=620,ptmxmode=666" },
+  { type: "tmpfs", target: "/dev/shm", flags: nosuid | nodev, data: "mode=1777" },
+  { type: "tmpfs", target: "/run", flags: nosuid | nodev, data: "mode=755" },
+  { type: "cgroup2", target: "/sys/fs/cgroup", flags: nosuid | nodev | noexec, data: null },
+];
+
+const DEVICE_LINKS = {
+  "/dev/fd": "/proc/self/fd",
+  "/dev/stdin": "/proc/self/fd/0",
+  "/dev/stdout": "/proc/self/fd/1",
+  "/dev/stderr": "/proc/self/fd/2",
+} as const;
+
+/** What a server needs, without the loops over every possible descriptor that a higher soft limit brings. */
+const OPEN_FILES = { soft: 65_536, hard: 524_288 } as const;
+
+/** Each step on its own: a guest that lacks one is still better than none. */
+export function boot(): void {
+  for (const mount of MOUNTS) attempt(() => mountOnce(mount));
+  for (const [link, target] of Object.entries(DEVICE_LINKS)) {
+    attempt(() => existsSync(link) || symlinkSync(target, link));
+  }
+  attempt(() => mkdirSync("/run/lock", { mode: 0o1777, recursive: true }));
+  attempt(() => libc.raiseInterface("lo"));
+  attempt(() => libc.setOpenFileLimit(OPEN_FILES.soft, OPEN_FILES.hard));
+}
+
+/** Whether something is mounted exactly there. */
+export function isMounted(target: string): boolean {
+  if (!existsSync("/proc/self/mounts")) return false;
+  return readFileSync("/proc/self/mounts", "utf8")
+    .split("\n")
+    .some((line) => line.split(" ")[1] === target);
+}
+
+function mountOnce({ type, target, flags, data }: Mount): void {
+  if (isMounted(target)) return;
+  mkdirSync(target, { recursive: true });
+  libc.mount(type, target, type, flags, data);
+}
+
+function attempt(step: () => unknown): void {
+  try {
+    step();
+  } catch (error) {
+    console.error("roomd-agent: boot:", error);
+  }
+}

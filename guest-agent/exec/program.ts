@@ -1,0 +1,56 @@
+/** Owns the search for a command's program, by the rules and with the exit codes of a shell. */
+import { accessSync, constants, statSync } from "node:fs";
+import { resolve } from "node:path";
+
+export type Program = { path: string } | Refusal;
+
+/** Why a command could not begin; both go to whoever asked for it as if a shell had said so. */
+export interface Refusal {
+  exitCode: 126 | 127;
+  reason: string;
+}
+
+/** `name` as it is when it has a slash, relative to `cwd`; else the first that can run in `searchPath`. */
+export function findProgram(name: string, cwd: string, searchPath: string): Program {
+  if (name === "") return { exitCode: 127, reason: "not found" };
+  if (name.includes("/")) return judge(resolve(cwd, name));
+  let refusal: Refusal | null = null;
+  for (const folder of searchPath.split(":")) {
+    const program = judge(resolve(cwd, folder, name));
+    if ("path" in program) return program;
+    if (program.exitCode === 126) refusal ??= program;
+  }
+  // As execvp does: a folder of that name is passed over, a file that may not run is told of.
+  return refusal && refusal.reason !== IS_A_DIRECTORY ? refusal : { exitCode: 127, reason: "not found" };
+}
+
+/** What a failed spawn means, when the search saw no reason for it. */
+export function refusalOf(error: unknown): Refusal {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  return code === "ENOENT"
+    ? { exitCode: 127, reason: "not found" }
+    : { exitCode: 126, reason: SPAWN_REASONS[code] ?? `cannot execute: ${code || error}` };
+}
+
+const IS_A_DIRECTORY = "Is a directory";
+const SPAWN_REASONS: Record<string, string> = {
+  E2BIG: "Argument list too long",
+  EACCES: "Permission denied",
+  ENOEXEC: "Exec format error",
+  ENOMEM: "Cannot allocate memory",
+  EAGAIN: "Resource temporarily unavailable",
+};
+
+function judge(path: string): Program {
+  try {
+    if (statSync(path).isDirectory()) return { exitCode: 126, reason: IS_A_DIRECTORY };
+  } catch {
+    return { exitCode: 127, reason: "not found" };
+  }
+  try {
+    accessSync(path, constants.X_OK);
+    return { path };
+  } catch {
+    return { exitCode: 126, reason: "Permission denied" };
+  }
+}

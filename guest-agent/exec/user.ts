@@ -1,0 +1,35 @@
+/** Owns the reading of /etc/passwd: who a command runs as, and what that user's environment starts from. */
+import { readFileSync } from "node:fs";
+
+export interface User {
+  name: string;
+  uid: number;
+  gid: number;
+  home: string;
+  shell: string;
+}
+
+const ROOT: User = { name: "root", uid: 0, gid: 0, home: "/root", shell: "/bin/bash" };
+
+/** By name or numeric id; null is root, who exists whatever the file says. */
+export function findUser(wanted: string | null): User | null {
+  if (wanted === null || wanted === "root" || wanted === "0") return ROOT;
+  const users = readUsers();
+  return users.find(({ name }) => name === wanted) ?? users.find(({ uid }) => String(uid) === wanted) ?? null;
+}
+
+/** setpriv becomes the command: same pid, the user's groups, none of root's capabilities. */
+export function commandAs(user: User, argv: string[]): string[] {
+  if (user.uid === 0) return argv;
+  return ["/usr/bin/setpriv", `--reuid=${user.uid}`, `--regid=${user.gid}`, "--init-groups", "--", ...argv];
+}
+
+function readUsers(): User[] {
+  return readFileSync("/etc/passwd", "utf8")
+    .split("\n")
+    .map((line) => {
+      const [name = "", , uid, gid, , home, shell] = line.split(":");
+      return { name, uid: Number(uid), gid: Number(gid), home: home || "/", shell: shell || "/bin/sh" };
+    })
+    .filter(({ name, uid, gid }) => name !== "" && Number.isInteger(uid) && Number.isInteger(gid));
+}

@@ -1,0 +1,257 @@
+/**
+ * Owns every call to libc, and so the only use of bun:ffi: what a process 1 and the exec path need and Bun does not offer.
+ *
+ * Numbers are Linux' on x86-64. A call that fails throws SystemError with the errno, unless it says otherwise.
+ */
+import { dlopen, FFIType, read } from "bun:ffi";
+
+const { i32, u64, pointer, cstring } = FFIType;
+
+const { symbols: libc } = dlopen("libc.so.6", {
+  __errno_location: { args: [], returns: pointer },
+  strerror: { args: [i32], returns: cstring },
+  open: { args: [pointer, i32, i32], returns: i32 },
+  close: { args: [i32], returns: i32 },
+  pipe2: { args: [pointer, i32], returns: i32 },
+  fcntl: { args: [i32, i32, i32], returns: i32 },
+  ioctl: { args: [i32, u64, pointer], returns: i32 },
+  socket: { args: [i32, i32, i32], returns: i32 },
+  connect: { args: [i32, pointer, i32], returns: i32 },
+  getsockopt: { args: [i32, i32, i32, pointer, pointer], returns: i32 },
+  poll: { args: [pointer, u64, i32], returns: i32 },
+  mount: { args: [pointer, pointer, pointer, u64, pointer], returns: i32 },
+  umount2: { args: [pointer, i32], returns: i32 },
+  sethostname: { args: [pointer, u64], returns: i32 },
+  clock_gettime: { args: [i32, pointer], returns: i32 },
+  clock_settime: { args: [i32, pointer], returns: i32 },
+  setrlimit: { args: [i32, pointer], returns: i32 },
+  waitid: { args: [i32, i32, pointer, i32], returns: i32 },
+  sync: { args: [], returns: FFIType.void },
+  reboot: { args: [i32], returns: i32 },
+});
+
+export const Errno = { ENODEV: 19, EINPROGRESS: 115 } as const;
+
+export class SystemError extends Error {
+  override name = "SystemError";
+  readonly errno: number;
+  constructor(call: string, errno: number) {
+    super(`${call}: ${libc.strerror(errno)}`);
+    this.errno = errno;
+  }
+}
+
+function check(call: string, result: number): number {
+  if (result >= 0) return result;
+  throw new SystemError(call, lastErrno());
+}
+
+function lastErrno(): number {
+  const location = libc.__errno_location();
+  return location === null ? 0 : read.i32(location);
+}
+
+/** A C string. Arrays go to calls as they are, never as addresses: only so do they live until the call is over. */
+function text(value: string): Buffer {
+  return Buffer.from(`${value}\0`);
+}
+
+// ---- descriptors ----
+
+const O_RDWR = 2;
+const O_NONBLOCK = 0o4000;
+const O_CLOEXEC = 0o2000000;
+const FIONREAD = 0x541b;
+
+export interface Pipe {
+  read: number;
+  write: number;
+}
+
+/** Both ends close at exec; a child gets its end by its spawn. */
+export function pipe(): Pipe {
+  const ends = new Int32Array(2);
+  check("pipe2", libc.pipe2(ends, O_CLOEXEC));
+  const [readEnd = -1, writeEnd = -1] = ends;
+  return { read: readEnd, write: writeEnd };
+}
+
+export function close(fd: number): void {
+  libc.close(fd);
+}
+
+/** Only this end of a pipe: the other has its own flags. */
+export function setNonBlocking(fd: number): void {
+  const F_GETFL = 3;
+  const F_SETFL = 4;
+  check("fcntl", libc.fcntl(fd, F_SETFL, check("fcntl", libc.fcntl(fd, F_GETFL, 0)) | O_NONBLOCK));
+}
+
+/** Bytes that were written to the pipe and not yet read. */
+export function unreadBytes(fd: number): number {
+  const count = new Int32Array(1);
+  check("ioctl FIONREAD", libc.ioctl(fd, FIONREAD, count));
+  return count[0] ?? 0;
+}
+
+function withDevice<T>(path: string, use: (fd: number) => T): T {
+  const fd = check(`open ${path}`, libc.open(text(path), O_RDWR | O_CLOEXEC, 0));
+  try {
+    return use(fd);
+  } finally {
+    libc.close(fd);
+  }
+}
+
+// ---- vsock ----
+
+const AF_VSOCK = 40;
+const SOCK_STREAM_FLAGS = 1 | O_NONBLOCK | O_CLOEXEC;
+
+/** Begins to connect and never waits: `connecting` says when it is done. Throws at once while there is no device. */
+export function beginVsockConnect(cid: number, port: number): number {
+  // struct sockaddr_vm: u16 family, u16 zero, u32 port, u32 cid, u8 flags, 3 zero bytes.
+  const address = Buffer.alloc(16);
+  address.writeUInt16LE(AF_VSOCK, 0);
+  address.writeUInt32LE(port, 4);
+  address.writeUInt32LE(cid, 8);
+  const fd = check("socket AF_VSOCK", libc.socket(AF_VSOCK, SOCK_STREAM_FLAGS, 0));
+  if (libc.connect(fd, address, 16) < 0) {
+    const errno = lastErrno();
+    if (errno !== Errno.EINPROGRESS) {
+      libc.close(fd);
+      throw new SystemError("connect", errno);
+    }
+  }
+  return fd;
+}
+
+/** Whether a connect is still under way. Throws when it has failed; the descriptor stays the caller's. */
+export function connecting(fd: number): boolean {
+  const POLLOUT = 4;
+  const SOL_SOCKET = 1;
+  const SO_ERROR = 4;
+  // struct pollfd: i32 fd, i16 events, i16 revents.
+  const entry = new Int32Array([fd, POLLOUT]);
+  if (check("poll", libc.poll(entry, 1, 0)) === 0) return true;
+  const failed = new Int32Array(1);
+  const size = new Int32Array([4]);
+  check("getsockopt", libc.getsockopt(fd, SOL_SOCKET, SO_ERROR, failed, size));
+  if (failed[0]) throw new SystemError("connect", failed[0]);
+  return false;
+}
+
+/** The CID of this guest's vsock device. */
+export function localCid(): number {
+  const IOCTL_VM_SOCKETS_GET_LOCAL_CID = 0x7b9;
+  const cid = new Uint32Array(1);
+  withDevice("/dev/vsock", (fd) => check("ioctl GET_LOCAL_CID", libc.ioctl(fd, IOCTL_VM_SOCKETS_GET_LOCAL_CID, cid)));
+  return cid[0] ?? 0;
+}
+
+// ---- the machine ----
+
+export const MountFlag = { nosuid: 2, nodev: 4, noexec: 8 } as const;
+
+export function mount(source: string, target: string, type: string, flags: number, data: string | null): void {
+  const result = libc.mount(text(source), text(target), text(type), flags, data === null ? null : text(data));
+  check(`mount ${type} at ${target}`, result);
+}
+
+export function unmount(target: string): void {
+  check(`umount ${target}`, libc.umount2(text(target), 0));
+}
+
+export function setHostname(name: string): void {
+  check("sethostname", libc.sethostname(text(name), Buffer.byteLength(name)));
+}
+
+const CLOCK_REALTIME = 0;
+const NS_PER_SECOND = 1_000_000_000n;
+
+export function setClock(ns: bigint): void {
+  const time = new BigInt64Array([ns / NS_PER_SECOND, ns % NS_PER_SECOND]);
+  check("clock_settime", libc.clock_settime(CLOCK_REALTIME, time));
+}
+
+export function readClock(): bigint {
+  const time = new BigInt64Array(2);
+  check("clock_gettime", libc.clock_gettime(CLOCK_REALTIME, time));
+  return (time[0] ?? 0n) * NS_PER_SECOND + (time[1] ?? 0n);
+}
+
+/** Adds bytes to the kernel's pool at full credit, and makes it seed its generator anew from them at once. */
+export function addEntropy(bytes: Uint8Array): void {
+  const RNDADDENTROPY = 0x40085203;
+  const RNDRESEEDCRNG = 0x5207;
+  // struct rand_pool_info: i32 bits of credit, i32 bytes, then the bytes.
+  const pool = Buffer.alloc(8 + bytes.byteLength);
+  pool.writeInt32LE(bytes.byteLength * 8, 0);
+  pool.writeInt32LE(bytes.byteLength, 4);
+  pool.set(bytes, 8);
+  withDevice("/dev/urandom", (fd) => {
+    check("ioctl RNDADDENTROPY", libc.ioctl(fd, RNDADDENTROPY, pool));
+    check("ioctl RNDRESEEDCRNG", libc.ioctl(fd, RNDRESEEDCRNG, null));
+  });
+}
+
+/** Raises an interface; the loopback gets its addresses by that alone. */
+export function raiseInterface(name: string): void {
+  const AF_INET = 2;
+  const SOCK_DGRAM_CLOEXEC = 2 | O_CLOEXEC;
+  const SIOCSIFFLAGS = 0x8914;
+  const IFF_UP_RUNNING = 0x41;
+  // struct ifreq: 16 bytes of name, then a union, here u16 flags.
+  const request = Buffer.alloc(40);
+  request.write(name, 0, 15);
+  request.writeUInt16LE(IFF_UP_RUNNING, 16);
+  const fd = check("socket AF_INET", libc.socket(AF_INET, SOCK_DGRAM_CLOEXEC, 0));
+  try {
+    check(`raise ${name}`, libc.ioctl(fd, SIOCSIFFLAGS, request));
+  } finally {
+    libc.close(fd);
+  }
+}
+
+/** How many files a process may open, for this one and all that it starts. */
+export function setOpenFileLimit(soft: number, hard: number): void {
+  const RLIMIT_NOFILE = 7;
+  check("setrlimit", libc.setrlimit(RLIMIT_NOFILE, new BigUint64Array([BigInt(soft), BigInt(hard)])));
+}
+
+// ---- children ----
+
+const P_ALL = 0;
+const P_PID = 1;
+const WNOHANG = 1;
+const WEXITED = 4;
+const WNOWAIT = 0x01000000;
+const SIGINFO_BYTES = 128;
+const SIGINFO_PID = 16 / 4;
+
+/** The pid of a child that has ended and was not waited for yet, left as it is; null when there is none. */
+export function peekZombie(): number | null {
+  return wait(P_ALL, 0, WEXITED | WNOHANG | WNOWAIT);
+}
+
+export function reapZombie(pid: number): void {
+  wait(P_PID, pid, WEXITED | WNOHANG);
+}
+
+/** Without children waitid fails, which here is the same as no zombie. */
+function wait(kind: number, pid: number, options: number): number | null {
+  const info = new Int32Array(SIGINFO_BYTES / 4);
+  return libc.waitid(kind, pid, info, options) === 0 ? info[SIGINFO_PID] || null : null;
+}
+
+// ---- the end ----
+
+export function sync(): void {
+  libc.sync();
+}
+
+/** Returns only when it failed. */
+export function powerOff(): void {
+  const RB_POWER_OFF = 0x4321fedc;
+  check("reboot", libc.reboot(RB_POWER_OFF));
+}

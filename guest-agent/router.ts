@@ -1,0 +1,35 @@
+/** Owns the list of methods: which handler carries out what the host asks for. */
+import type { Stream } from "../shared/agent-protocol/link.ts";
+import { type ClockResult, type HostRequest, StreamErrorCode } from "../shared/agent-protocol/messages.ts";
+import type { Exec } from "./exec/run.ts";
+import * as libc from "./libc.ts";
+import { powerOff } from "./power.ts";
+
+/** Ends its stream; the request is an object with this method, and nothing else about it is sure. */
+type Handler = (stream: Stream, request: object) => Promise<void> | void;
+
+export type Router = (stream: Stream, request: unknown) => void;
+
+export function makeRouter(exec: Exec): Router {
+  const handlers: Record<HostRequest["method"], Handler> = {
+    exec: (stream, request) => exec.run(stream, request),
+    clock: (stream) => {
+      const result: ClockResult = { clock_ns: String(libc.readClock()) };
+      stream.finish(result);
+    },
+    power_off: (stream) => powerOff(stream),
+  };
+  const isMethod = (method: string): method is keyof typeof handlers => Object.hasOwn(handlers, method);
+
+  return (stream, request) => {
+    if (typeof request !== "object" || request === null || !("method" in request)) {
+      return stream.fail(StreamErrorCode.invalid_request, "a request must be an object with a method");
+    }
+    const method = String(request.method);
+    if (!isMethod(method)) return stream.fail(StreamErrorCode.unknown_method, `no method ${method}`);
+    Promise.try(handlers[method], stream, request).catch((error) => {
+      console.error(`roomd-agent: ${method}:`, error);
+      stream.fail(StreamErrorCode.internal, error instanceof Error ? error.message : String(error));
+    });
+  };
+}

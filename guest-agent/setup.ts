@@ -1,0 +1,126 @@
+/**
+ * Owns what a Welcome asks for, done by direct system calls before any command may run: a clone must not share its
+ * twin's randomness, clock or names.
+ *
+ * A host that comes back sends its Welcome again: then only randomness and clock are renewed.
+ */
+import { mkdirSync, openSync, readdirSync, readFileSync, readSync, writeFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Ready, Welcome } from "../shared/agent-protocol/messages.ts";
+import { isMounted } from "./boot.ts";
+import { isEnvironment } from "./exec/request.ts";
+import * as libc from "./libc.ts";
+
+/** Hotplug ends when the guest's driver has probed the device, well after the host's command for it. */
+const DRIVE_DEADLINE_MS = 10_000;
+const DRIVE_RETRY_MS = 3;
+const NONCE_BYTES = 16;
+const MIN_ENTROPY_BYTES = 64;
+
+export class Setup {
+  #nonce = "";
+  #env: Record<string, string> = {};
+  #done = false;
+
+  get done(): boolean {
+    return this.#done;
+  }
+
+  /** Empty until the first welcome: one made before would be the same in every clone. */
+  get nonce(): string {
+    return this.#nonce;
+  }
+
+  get env(): Record<string, string> {
+    return this.#env;
+  }
+
+  /** Never throws: what went wrong is in the answer, and the next welcome tries again. */
+  async carryOut(message: unknown): Promise<Ready> {
+    const stages: Record<string, number> = {};
+    const stage = async (name: string, act: () => Promise<void> | void) => {
+      const begin = performance.now();
+      await act();
+      stages[name] = Math.round((performance.now() - begin) * 1000) / 1000;
+    };
+    try {
+      const welcome = parseWelcome(message);
+      await stage("entropy", () => libc.addEntropy(Buffer.from(welcome.entropy_b64, "base64")));
+      await stage("clock", () => libc.setClock(BigInt(welcome.clock_ns)));
+      if (!this.#done) {
+        this.#nonce ||= randomHex(NONCE_BYTES);
+        await stage("names", () => setNames(welcome.hostname, welcome.machine_id));
+        await stage("mount", () => mountDrive(welcome.drive));
+        this.#env = welcome.env;
+        this.#done = true;
+      }
+      return { ok: true, nonce: this.#nonce, stages_ms: stages };
+    } catch (error) {
+      return { ok: false, error: error instanceof Error ? error.message : String(error) };
+    }
+  }
+}
+
+function parseWelcome(message: unknown): Omit<Welcome, "generation"> {
+  if (typeof message !== "object" || message === null) throw new Error("welcome must be an object");
+  const fields = message as Partial<Record<keyof Welcome, unknown>>;
+  const { entropy_b64, clock_ns, hostname, machine_id, env, drive } = fields;
+  if (typeof entropy_b64 !== "string" || Buffer.from(entropy_b64, "base64").byteLength < MIN_ENTROPY_BYTES) {
+    throw new Error(`entropy_b64 must hold ${MIN_ENTROPY_BYTES} bytes`);
+  }
+  if (typeof clock_ns !== "string" || !/^\d{1,19}$/.test(clock_ns)) throw new Error("clock_ns must be a number");
+  if (typeof hostname !== "string" || !/^[\w.-]{1,64}$/.test(hostname)) throw new Error("hostname is not one");
+  if (typeof machine_id !== "string" || !/^[0-9a-f]{32}$/.test(machine_id)) throw new Error("machine_id is not one");
+  if (!isEnvironment(env)) throw new Error("env must map names to strings");
+  if (drive !== null && !isDrive(drive)) throw new Error("drive must have tag and mount_point");
+  return { entropy_b64, clock_ns, hostname, machine_id, env, drive };
+}
+
+function isDrive(value: unknown): value is NonNullable<Welcome["drive"]> {
+  if (typeof value !== "object" || value === null) return false;
+  const { tag, mount_point } = value as Partial<Record<"tag" | "mount_point", unknown>>;
+  return typeof tag === "string" && tag !== "" && typeof mount_point === "string" && mount_point.startsWith("/");
+}
+
+/** Straight from the kernel: this process' own generator is in the snapshot. */
+function randomHex(bytes: number): string {
+  const random = Buffer.alloc(bytes);
+  const fd = openSync("/dev/urandom", "r");
+  try {
+    readSync(fd, random);
+  } finally {
+    libc.close(fd);
+  }
+  return random.toString("hex");
+}
+
+function setNames(hostname: string, machineId: string): void {
+  libc.setHostname(hostname);
+  writeFileSync("/etc/hostname", `${hostname}\n`);
+  writeFileSync("/etc/hosts", `127.0.0.1 localhost\n127.0.1.1 ${hostname}\n::1 localhost ip6-localhost ip6-loopback\n`);
+  writeFileSync("/etc/machine-id", `${machineId}\n`);
+}
+
+/** The host shares one directory with several guests, none of which need trust the others' devices or set-uid files. */
+async function mountDrive(drive: Welcome["drive"]): Promise<void> {
+  if (!drive || isMounted(drive.mount_point)) return;
+  mkdirSync(drive.mount_point, { recursive: true });
+  const giveUpAt = performance.now() + DRIVE_DEADLINE_MS;
+  // Asking mount itself would make the kernel print a line for each try.
+  while (!virtiofsTags().includes(drive.tag)) {
+    if (performance.now() > giveUpAt)
+      throw new Error(`no virtiofs device with tag ${drive.tag} after ${DRIVE_DEADLINE_MS} ms`);
+    await sleep(DRIVE_RETRY_MS);
+  }
+  libc.mount(drive.tag, drive.mount_point, "virtiofs", libc.MountFlag.nosuid | libc.MountFlag.nodev, null);
+}
+
+/** Linux 6.9 and later list their devices there. */
+function virtiofsTags(): string[] {
+  const folder = "/sys/fs/virtiofs";
+  try {
+    return readdirSync(folder).map((device) => readFileSync(`${folder}/${device}/tag`, "utf8").trim());
+  } catch {
+    return [];
+  }
+}

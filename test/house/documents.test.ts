@@ -1,0 +1,56 @@
+/** The documents against what is there: every path they name exists, and what is generated is current. */
+import { existsSync, readdirSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+import { describe, expect, test } from "vitest";
+import { exampleConfig } from "../../daemon/core/config.ts";
+import { filesOf, ROOT, read } from "./sources.ts";
+
+const DOCUMENTS = ["README.md", "daemon/README.md"];
+const SOURCE_FILE = /\.(ts|sql|toml|sh|service|md)$/;
+
+/** What a document names as a file or folder: its links, and the words of its code that look like one. */
+function pathsIn(text: string): string[] {
+  const links = [...text.matchAll(/\]\(([^)#\s]+)[^)]*\)/g)].map((match) => String(match[1]));
+  const spans = [...text.matchAll(/```[^\n]*\n([\s\S]*?)```|`([^`\n]+)`/g)].map((match) => match[1] ?? match[2] ?? "");
+  const words = spans.flatMap((span) => span.split(/[\s"'(),;:|=]+/));
+  return links
+    .filter((link) => !/^\w+:/.test(link))
+    .concat(words.filter(looksLikeOurs))
+    .map((path) => path.replace(/[.…]+$/, ""));
+}
+
+const folders = new Set(
+  ["", "daemon"].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory() && entry.name !== "dist" && entry.name !== "node_modules")
+      .map((entry) => entry.name),
+  ),
+);
+
+function looksLikeOurs(word: string): boolean {
+  if (/[<>*{}$\\]|^\/|^~|^\w+:\/\//.test(word) || !word.includes("/")) return false;
+  return folders.has(String(word.replace(/^\.\//, "").split("/")[0])) || SOURCE_FILE.test(word);
+}
+
+describe.each(DOCUMENTS)("%s", (document) => {
+  const { text } = read(document);
+
+  test("names only what exists", () => {
+    const exists = (path: string) =>
+      [ROOT, join(ROOT, dirname(document))].some((base) => existsSync(join(base, normalize(path))));
+    const named = pathsIn(text);
+    expect(named.length).toBeGreaterThan(3);
+    expect(named.filter((path) => !exists(path))).toEqual([]);
+  });
+});
+
+test("daemon/README.md names every folder of the daemon", () => {
+  const { text } = read("daemon/README.md");
+  const names = new Set(filesOf("daemon").map((path) => String(path.split("/")[1])));
+  const unnamed = [...names].filter((name) => !name.includes(".") && !text.includes(name));
+  expect(unnamed).toEqual([]);
+});
+
+test("packaging/config.example.toml is what the configuration says", () => {
+  expect(read("packaging/config.example.toml").text).toBe(exampleConfig());
+});

@@ -1,0 +1,81 @@
+/** What may not be in the repository, by search. The words are put together here, so that this file holds none. */
+import { describe, expect, test } from "vitest";
+import { codeOf, filesOf, linesThatMatch, read, type Source } from "./sources.ts";
+
+const CODE_FOLDERS = ["shared", "daemon", "guest-agent", "test"];
+const code = codeOf(...CODE_FOLDERS);
+const tests = code.filter(({ path }) => path.startsWith("test/"));
+const TEXT = /(\.(ts|md|toml|json|sql|service|yml|yaml|html|css|conf)|\/[^./]+)$/;
+/** Everything a person writes here; the lock file is npm's. */
+const written = filesOf(...CODE_FOLDERS, "packaging", ".ci")
+  .concat("README.md", "package.json", "vitest.config.ts")
+  .filter((path) => TEXT.test(`/${path}`))
+  .map(read);
+
+const found = (sources: readonly Source[], pattern: RegExp) =>
+  sources.flatMap((source) => linesThatMatch(source, pattern));
+
+/** The same lines with comments and the content of strings blanked, as far as one can without parsing. */
+function bare({ path, text }: Source): Source {
+  const blank = (match: string) => match.replace(/[^\n]/g, " ");
+  const parts = /\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'/g;
+  return { path, text: text.replace(parts, blank) };
+}
+
+describe("code", () => {
+  test("has no value of unknown shape that pretends to have every shape", () => {
+    const anyType = /(?:[:<|&,=(]|\bas|\bextends)\s*any\b(?!\s*[:(.])/;
+    expect(found(code.map(bare), anyType)).toEqual([]);
+  });
+
+  test("has no unfinished work", () => {
+    const words = ["TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"];
+    expect(found(written, new RegExp(`\\b(${words.join("|")})\\b`))).toEqual([]);
+  });
+
+  test("silences the compiler and the linter only with a reason", () => {
+    expect(found(code, /@ts-(ignore|nocheck)|eslint-disable|oxlint-disable/)).toEqual([]);
+    expect(found(code, /@ts-expect-error\s*$|biome-ignore[^:]*:?\s*$|biome-ignore-all/)).toEqual([]);
+  });
+
+  test("waits for a condition, never for a while", () => {
+    const bareSleep = /\bawait\s+(Bun\.sleep|sleep|setTimeout|delay)\(/;
+    expect(
+      found(
+        code.filter(({ path }) => path.startsWith("daemon/sandboxes/")),
+        bareSleep,
+      ),
+    ).toEqual([]);
+  });
+});
+
+describe("tests", () => {
+  test("are all run: a skip is decided inside the test and says why", () => {
+    const never = /\b(test|it|describe|suite)(\.\w+)*\.(skip|todo|only|fails)\b/;
+    const silent = /\.skip\(\s*\)/;
+    expect(found(tests.map(bare), never)).toEqual([]);
+    expect(found(tests, silent)).toEqual([]);
+  });
+
+  test("are left out by a condition only where the reason is printed", () => {
+    const conditional = tests.filter(({ text }) => /\.(skipIf|runIf)\(/.test(text));
+    const silent = conditional.filter(({ text }) => !/console\.(log|warn|error)\(/.test(text));
+    expect(silent.map(({ path }) => path)).toEqual([]);
+  });
+});
+
+describe("the repository names no host to fetch from", () => {
+  test("the lock file leaves the registry to npm's configuration", () => {
+    const lock = JSON.parse(read("package-lock.json").text) as { packages: Record<string, { resolved?: string }> };
+    const resolved = Object.entries(lock.packages).filter(([, each]) => each.resolved !== undefined);
+    expect(resolved.map(([name]) => name)).toEqual([]);
+    expect(Object.keys(lock.packages).length).toBeGreaterThan(10);
+  });
+
+  test("nor do scripts and settings", () => {
+    const scripts = written.filter(({ path }) => /^(packaging|\.ci)\/|^(package\.json|bunfig\.toml)$/.test(path));
+    const elsewhere = /\bregistry\s*=|https?:\/\/(?!127\.0\.0\.1|localhost|\$|www\.apache\.org|json-schema\.org)/;
+    expect(found(scripts, elsewhere)).toEqual([]);
+    expect(filesOf(".").filter((path) => path.endsWith(".npmrc"))).toEqual([]);
+  });
+});

@@ -1,0 +1,134 @@
+/**
+ * The layers: a file imports its own folder or a lower row, never up, never a neighbour on its row.
+ * The table below is the one of daemon/README.md.
+ */
+import { dirname, join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { codeOf, type Source } from "./sources.ts";
+
+/** From the bottom up; folders on one row are strangers to each other. */
+const ROWS: readonly (readonly string[])[] = [
+  ["shared", "packaging"],
+  ["daemon/core", "guest-agent"],
+  ["daemon/db", "daemon/host"],
+  ["daemon/audit"],
+  ["daemon/orgs"],
+  ["daemon/templates"],
+  ["daemon/drive", "daemon/fabric", "daemon/barriers", "daemon/ports", "daemon/egress", "daemon/executions"],
+  ["daemon/sandboxes"],
+  ["daemon/rooms", "daemon/service"],
+  ["daemon/edge"],
+  // The composition itself: whatever lies in daemon/ directly, and the command line.
+  ["daemon"],
+];
+
+/** Each speaks one protocol, and only the composition knows more than one of them. */
+const DOORS = ["http", "mcp", "ssh", "web", "guest"].map((door) => `daemon/edge/${door}`);
+
+const CODE = codeOf("shared", "daemon", "guest-agent");
+
+const isIn = (path: string, folder: string) => path.startsWith(`${folder}/`);
+const doorOf = (path: string) => DOORS.find((door) => isIn(path, door));
+
+/** The row and folder that a path belongs to. Throws for a folder that has no row yet. */
+function placeOf(path: string): { row: number; folder: string } {
+  const [top, second] = path.split("/");
+  const inFolder = top === "daemon" && path.split("/").length > 2 && second !== "cli";
+  const folder = inFolder ? `daemon/${second}` : String(top);
+  const row = ROWS.findIndex((folders) => folders.includes(folder));
+  if (row === -1) throw new Error(`${folder}/ has no row: give it one here and in daemon/README.md`);
+  return { row, folder };
+}
+
+/** What a file imports in any way, types too; a worker's file counts. */
+function importsOf({ text }: Source): string[] {
+  const patterns = [
+    /^\s*(?:import|export)\b[^;"'`]*?\bfrom\s*["']([^"']+)["']/gm,
+    /^\s*import\s*["']([^"']+)["']/gm,
+    /\bimport\(\s*["']([^"']+)["']/g,
+    /\bnew URL\(\s*["'](\.[^"']+)["']\s*,\s*import\.meta\.url/g,
+  ];
+  return patterns.flatMap((pattern) => [...text.matchAll(pattern)].map((match) => String(match[1])));
+}
+
+const isOurs = (specifier: string) => specifier.startsWith(".");
+
+/** Every import from a file of ours to another, by path. */
+const EDGES = CODE.flatMap((source) =>
+  importsOf(source)
+    .filter(isOurs)
+    .map((specifier) => ({ from: source.path, to: join(dirname(source.path), specifier) })),
+);
+
+function violations(breaks: (from: string, to: string) => boolean): string[] {
+  return EDGES.filter(({ from, to }) => breaks(from, to)).map(({ from, to }) => `${from} imports ${to}`);
+}
+
+describe("layers", () => {
+  test("the scan sees what is there", () => {
+    expect(EDGES.length).toBeGreaterThan(50);
+  });
+
+  test("no file imports a higher row", () => {
+    expect(violations((from, to) => placeOf(to).row > placeOf(from).row)).toEqual([]);
+  });
+
+  test("no file imports a neighbour on its row", () => {
+    const isNeighbour = (from: string, to: string) => {
+      const [a, b] = [placeOf(from), placeOf(to)];
+      return a.row === b.row && a.folder !== b.folder;
+    };
+    expect(violations(isNeighbour)).toEqual([]);
+  });
+
+  test("the doors never import each other, and nothing else of the edge imports a door", () => {
+    const isDoorsSecret = (from: string, to: string) => isIn(from, "daemon/edge") && doorOf(to) !== undefined;
+    expect(violations((from, to) => isDoorsSecret(from, to) && doorOf(from) !== doorOf(to))).toEqual([]);
+  });
+
+  test("the guest agent knows the protocol and the version, nothing of the host", () => {
+    const isKnown = (to: string) =>
+      isIn(to, "guest-agent") || isIn(to, "shared/agent-protocol") || to === "shared/version.ts";
+    expect(violations((from, to) => isIn(from, "guest-agent") && !isKnown(to))).toEqual([]);
+  });
+
+  test("the agent protocol stands alone", () => {
+    expect(violations((from, to) => isIn(from, "shared/agent-protocol") && !isIn(to, "shared/agent-protocol"))).toEqual(
+      [],
+    );
+  });
+});
+
+describe("who may touch what", () => {
+  /** The files that break a rule about what they import or mention. */
+  const offenders = (breaks: (source: Source) => boolean) => CODE.filter(breaks).map(({ path }) => path);
+  const imports = (source: Source, ...modules: string[]) => importsOf(source).some((each) => modules.includes(each));
+
+  test("the agent protocol uses no packages", () => {
+    const packages = (source: Source) => importsOf(source).some((each) => !isOurs(each) && !each.startsWith("node:"));
+    expect(offenders((source) => isIn(source.path, "shared/agent-protocol") && packages(source))).toEqual([]);
+  });
+
+  test("one file opens the database", () => {
+    expect(offenders((source) => imports(source, "bun:sqlite"))).toEqual(["daemon/db/client.ts"]);
+  });
+
+  const MAY_CALL_THE_SYSTEM = ["daemon/host", "guest-agent"];
+  const mayCallTheSystem = ({ path }: Source) => MAY_CALL_THE_SYSTEM.some((folder) => isIn(path, folder));
+
+  test("libc is called by the host layer and the guest agent", () => {
+    expect(offenders((source) => !mayCallTheSystem(source) && imports(source, "bun:ffi", "ffi"))).toEqual([]);
+  });
+
+  test("processes are started by the host layer and the guest agent", () => {
+    const starts = (source: Source) =>
+      imports(source, "node:child_process", "child_process") ||
+      /\bBun\.(spawn|spawnSync|\$)/.test(source.text) ||
+      /\bimport\s*\{[^}]*(\bspawn\b|\bspawnSync\b|\$)[^}]*\}\s*from\s*"bun"/.test(source.text);
+    expect(offenders((source) => !mayCallTheSystem(source) && starts(source))).toEqual([]);
+  });
+
+  test("the host layer and the guest agent know no SQL", () => {
+    expect(offenders((source) => mayCallTheSystem(source) && imports(source, "drizzle-orm"))).toEqual([]);
+  });
+});

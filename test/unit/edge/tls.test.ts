@@ -1,0 +1,122 @@
+import { X509Certificate } from "node:crypto";
+import { chmodSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { ConfigError } from "../../../daemon/core/config.ts";
+import { loadCertificate, planListen, readPair } from "../../../daemon/edge/http/tls.ts";
+import { loadSelfSigned } from "../../../daemon/edge/http/tls-self-signed.ts";
+import { configOf, newCertificate, scratch } from "./tls-fixture.ts";
+
+const DAY_MS = 86_400_000;
+
+test.each([
+  ["127.0.0.1:8080", "127.0.0.1", 8080, "http://127.0.0.1:8080"],
+  ["localhost:0", "localhost", 0, "http://localhost:0"],
+  ["[::1]:8443", "::1", 8443, "http://[::1]:8443"],
+  ["127.9.9.9:1", "127.9.9.9", 1, "http://127.9.9.9:1"],
+])("listens on %s without TLS", (listen, host, port, url) => {
+  expect(planListen(configOf({ ROOMD_HTTP_LISTEN: listen }))).toEqual({ hostname: host, port, tls: "off", url });
+});
+
+test.each(["8080", ":8080", "::1:8080", "[::1]", "[localhost]:1", "127.0.0.1:65536", "127.0.0.1:http", "", "a b:1"])(
+  "refuses http.listen = %j",
+  (listen) => {
+    expect(() => planListen(configOf({ ROOMD_HTTP_LISTEN: listen }))).toThrow(/must be host:port/);
+  },
+);
+
+test.each(["0.0.0.0:8080", "[::]:8080", "192.0.2.7:8080", "rooms.example.org:8080"])(
+  "refuses %s without TLS",
+  (listen) => {
+    expect(() => planListen(configOf({ ROOMD_HTTP_LISTEN: listen }))).toThrow(ConfigError);
+    expect(() => planListen(configOf({ ROOMD_HTTP_LISTEN: listen }))).toThrow(
+      /tls\.cert and tls\.key, or tls\.mode = "self-signed", or http\.insecure = true/,
+    );
+    expect(planListen(configOf({ ROOMD_HTTP_LISTEN: listen, ROOMD_HTTP_INSECURE: "true" })).tls).toBe("off");
+    expect(planListen(configOf({ ROOMD_HTTP_LISTEN: listen, ROOMD_TLS_MODE: "self-signed" })).tls).toBe("self-signed");
+  },
+);
+
+test("takes certificate files as TLS, and says what is missing or too much", () => {
+  expect(planListen(configOf({ ROOMD_TLS_CERT: "/c", ROOMD_TLS_KEY: "/k" })).tls).toBe("files");
+  expect(() => planListen(configOf({ ROOMD_TLS_CERT: "/c" }))).toThrow(/^tls.key is missing/);
+  expect(() => planListen(configOf({ ROOMD_TLS_MODE: "files" }))).toThrow(/^tls.cert is missing/);
+  expect(() => planListen(configOf({ ROOMD_TLS_MODE: "self-signed", ROOMD_TLS_CERT: "/c" }))).toThrow(/exclude/);
+});
+
+test("names the service as clients reach it", () => {
+  const wild = { ROOMD_HTTP_LISTEN: "0.0.0.0:8443", ROOMD_TLS_MODE: "self-signed" };
+  expect(planListen(configOf(wild)).url).toBe("https://localhost:8443");
+  expect(planListen(configOf({ ...wild, ROOMD_HTTP_BASE_URL: "https://r.example/" })).url).toBe("https://r.example");
+  expect(() => planListen(configOf({ ROOMD_HTTP_BASE_URL: "r.example" }))).toThrow(/http.base_url/);
+});
+
+test("says which file is wrong", async () => {
+  using directory = scratch();
+  const { cert, key } = await newCertificate(directory.path);
+  const other = await newCertificate(directory.path);
+  const file = (name: string, text: string) => {
+    writeFileSync(join(directory.path, name), text);
+    return join(directory.path, name);
+  };
+  const [c, k] = [file("c", cert), file("k", key)];
+  expect(readPair(c, k)).toEqual({ cert, key });
+  expect(() => readPair("/nowhere", k)).toThrow("tls.cert = /nowhere: no such file");
+  expect(() => readPair(c, directory.path)).toThrow("is a directory");
+  expect(() => readPair(file("half", cert.slice(0, 200)), k)).toThrow("not a PEM certificate");
+  expect(() => readPair(c, file("empty", ""))).toThrow("not a PEM private key");
+  expect(() => readPair(c, file("other", other.key))).toThrow("not the key of the first certificate");
+  const config = configOf({ ROOMD_TLS_CERT: c, ROOMD_TLS_KEY: k });
+  expect(await loadCertificate(config, { tls: "/unused" })).toEqual({ cert, key });
+  expect(await loadCertificate(configOf({}), { tls: "/unused" })).toBeNull();
+});
+
+test("makes a certificate once, for every name of the service", async () => {
+  using directory = scratch();
+  const tls = join(directory.path, "tls");
+  const config = configOf({
+    ROOMD_TLS_MODE: "self-signed",
+    ROOMD_HTTP_LISTEN: "192.0.2.7:8443",
+    ROOMD_HTTP_BASE_URL: "https://rooms.example.org",
+  });
+  const made = await loadCertificate(config, { tls });
+  const certificate = new X509Certificate(made?.cert ?? "");
+  for (const name of ["localhost", hostname(), "rooms.example.org"]) expect(certificate.checkHost(name)).toBeDefined();
+  for (const ip of ["127.0.0.1", "::1", "192.0.2.7"]) expect(certificate.checkIP(ip)).toBeDefined();
+  expect(certificate.verify(certificate.publicKey)).toBe(true);
+  const days = (certificate.validToDate.getTime() - certificate.validFromDate.getTime()) / DAY_MS;
+  expect(days).toBe(825);
+  expect(statSync(join(tls, "key.pem")).mode & 0o777).toBe(0o600);
+  expect(statSync(tls).mode & 0o777).toBe(0o700);
+  expect(await loadCertificate(config, { tls })).toEqual(made);
+});
+
+test("makes a new one near its end, for other names, and when half of it is lost", async () => {
+  using directory = scratch();
+  const { path } = directory;
+  const first = await loadSelfSigned(path, ["a.example"]);
+  expect(await loadSelfSigned(path, ["a.example"], Date.now() + 790 * DAY_MS)).toEqual(first);
+  const renewed = await loadSelfSigned(path, ["a.example"], Date.now() + 800 * DAY_MS);
+  expect(renewed).not.toEqual(first);
+  const renamed = await loadSelfSigned(path, ["b.example"], Date.now() + 800 * DAY_MS);
+  expect(renamed).not.toEqual(renewed);
+  expect(await loadSelfSigned(path, [], Date.now() + 800 * DAY_MS)).not.toEqual(renamed);
+  chmodSync(join(path, "key.pem"), 0o600);
+  writeFileSync(join(path, "key.pem"), first.key);
+  const mended = await loadSelfSigned(path, []);
+  expect(readFileSync(join(path, "key.pem"), "utf8")).toBe(mended.key);
+  expect(readPair(join(path, "cert.pem"), join(path, "key.pem"))).toEqual(mended);
+});
+
+test("is trusted by a client that has its file", async () => {
+  using directory = scratch();
+  const certificate = await loadSelfSigned(directory.path, []);
+  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, tls: certificate, fetch: () => new Response("hello") });
+  for (const host of ["127.0.0.1", "localhost"]) {
+    const answer = await fetch(`https://${host}:${server.port}`, { tls: { ca: certificate.cert } });
+    expect(await answer.text()).toBe("hello");
+  }
+  await expect(fetch(`https://127.0.0.1:${server.port}`)).rejects.toThrow(/verify|self.signed/);
+  await server.stop(true);
+});

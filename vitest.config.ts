@@ -1,0 +1,35 @@
+/**
+ * Owns how the tests run: one project per ring of test/, and how files that the binary embeds as text are loaded.
+ * Run by bun (`bun run test`); its virtual-machine pools know no `bun:` modules, so every file gets a process.
+ */
+import { readFile } from "node:fs/promises";
+import { defineConfig, type TestProjectConfiguration } from "vitest/config";
+
+/** What is neither code nor JSON is one string, as an import `with { type: "text" }` is in the binary. */
+const textFiles = {
+  name: "text-files",
+  enforce: "pre" as const,
+  async load(id: string) {
+    const isText = id.startsWith("/") && !/\.[cm]?[jt]sx?$|\.json$|\?|\0|\/node_modules\//.test(id);
+    return isText ? `export default ${JSON.stringify(await readFile(id, "utf8"))}` : null;
+  },
+};
+
+/** Rings run one after another, those with a later `turn` later; timings are not disturbed by another ring's load. */
+function ring(name: string, turn: number, test: object = {}): TestProjectConfiguration {
+  const include = [`test/${name}/**/*.test.ts`];
+  return { plugins: [textFiles], test: { name, include, pool: "forks", sequence: { groupOrder: turn }, ...test } };
+}
+
+export default defineConfig({
+  test: {
+    projects: [
+      ring("house", 0),
+      ring("unit", 0),
+      ring("protocol", 0),
+      ring("api", 1, { testTimeout: 20_000, hookTimeout: 30_000 }),
+      // Guests share the host's cores, and without KVM each needs one: one file at a time.
+      ring("vm", 2, { fileParallelism: false, testTimeout: 120_000, hookTimeout: 300_000 }),
+    ],
+  },
+});
