@@ -2,6 +2,12 @@
 import type { Socket } from "bun";
 import type { Transport } from "../shared/agent-protocol/link.ts";
 
+/**
+ * Linux 6.12 sends a write of more than 32 KiB as one vsock packet in several descriptors; vhost-device-vsock 0.3.0
+ * takes only the first kind and loses the other without a word, credit included.
+ */
+const MAX_WRITE_BYTES = 16 * 1024;
+
 export class SocketTransport implements Transport {
   readonly #socket: Socket;
   #queue: Uint8Array[] = [];
@@ -21,15 +27,12 @@ export class SocketTransport implements Transport {
 
   /** Writes what waits; to be called when the socket takes more. */
   flush(): void {
-    while (true) {
-      const [head] = this.#queue;
-      if (!head) break;
-      const written = this.#socket.write(head);
-      if (written < head.byteLength) {
-        this.#queue[0] = head.subarray(Math.max(written, 0));
-        return;
-      }
-      this.#queue.shift();
+    for (let [head] = this.#queue; head; [head] = this.#queue) {
+      const part = head.subarray(0, MAX_WRITE_BYTES);
+      const written = Math.max(this.#socket.write(part), 0);
+      if (written < head.byteLength) this.#queue[0] = head.subarray(written);
+      else this.#queue.shift();
+      if (written < part.byteLength) return;
     }
     const drained = this.#drained;
     this.#drained = null;

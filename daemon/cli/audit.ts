@@ -4,7 +4,7 @@ import * as audit from "../../shared/api/audit.ts";
 import type { OutputOf } from "../../shared/api/contract.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { call } from "./client.ts";
-import { command, commandGroup, type JsonOption } from "./command.ts";
+import { choice, command, commandGroup, type JsonOption } from "./command.ts";
 import { type ConfigOption, withConfigOption, withOperator } from "./operator.ts";
 import { moreLines, show, showValue, table } from "./output.ts";
 import { asList, type ListOptions } from "./room.ts";
@@ -43,8 +43,8 @@ function list(): Command {
     .option("--until <time>", "RFC 3339 or unix seconds")
     .option("--event <beginning>", "only events whose name begins so, such as sandbox.")
     .option("--agent <agent>", "only this agent")
-    .option("--outcome <outcome>", `only with this outcome: ${audit.OUTCOMES.join(", ")}`)
-    .option("--order <order>", "desc (the default) or asc")
+    .addOption(choice("--outcome <outcome>", "only with this outcome", audit.OUTCOMES))
+    .addOption(choice("--order <order>", "the newest or the oldest first (default: desc)", ["desc", "asc"]))
     .action(async (room: string | undefined, { org, agent, json, ...rest }: AuditListOptions) => {
       if ((room === undefined) === (org !== true)) throw new CliError("Name a room, or give --org.", EXIT.usage);
       const query = { agent_id: agent, ...rest };
@@ -52,7 +52,7 @@ function list(): Command {
         room === undefined
           ? await call(audit.orgAuditList, { org_id: "self", ...query })
           : await call(audit.auditList, { room_id: room, ...query });
-      await show(reply, { json: json ?? false }, ({ items, next_cursor }) => [...rows(items), ...moreLines(next_cursor)]);
+      await show(reply, { json }, ({ items, next_cursor }) => [...rows(items), ...moreLines(next_cursor)]);
     });
 }
 
@@ -87,15 +87,14 @@ function verify(setStatus: (status: number) => void): Command {
   return withConfigOption(command("verify", about))
     .option("--host", "every organization's chain, read on the host itself instead of through the service")
     .action(async ({ host, config, json }: VerifyOptions) => {
-      const options = { json: json ?? false };
       if (host) {
-        const verdicts = await withOperator(config === undefined ? {} : { config }, (operator) => operator.verifyAudit());
-        await showValue(verdicts, options, (each) => each.map(sentence));
+        const verdicts = await withOperator({ config }, (operator) => operator.verifyAudit());
+        await showValue(verdicts, { json }, (each) => each.map(sentence));
         setStatus(verdicts.every(({ ok }) => ok) ? EXIT.ok : EXIT.refused);
         return;
       }
       const reply = await call(audit.orgAuditVerify, { org_id: "self" });
-      await show(reply, options, (verdict) => [sentence(verdict)]);
+      await show(reply, { json }, (verdict) => [sentence(verdict)]);
       setStatus(reply.value.ok ? EXIT.ok : EXIT.refused);
     });
 }

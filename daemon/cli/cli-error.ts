@@ -1,7 +1,7 @@
 /** Owns how the command line fails: one error with the sentence that a person reads and the status that a script sees. */
 import { errorKind, type Problem } from "../../shared/api/errors.ts";
 import { ConfigError } from "../core/config.ts";
-import { ServiceError } from "../core/service-error.ts";
+import { describeError, ServiceError } from "../core/service-error.ts";
 
 /** Exit statuses; `--help` lists them. */
 export const EXIT = { ok: 0, refused: 1, usage: 2, timeout: 124, roomd: 125, signal: 128 } as const;
@@ -14,18 +14,19 @@ export class CliError extends Error {
   readonly complaint: Complaint;
   readonly status: number;
 
-  constructor(complaint: Complaint | string, status: number = EXIT.refused) {
+  constructor(complaint: Complaint | string, status: number = EXIT.refused, options: ErrorOptions = {}) {
     const full = typeof complaint === "string" ? { detail: complaint, errors: [], hint: null } : complaint;
-    super(full.detail);
+    super(full.detail, options);
     this.complaint = full;
     this.status = status;
   }
 
-  /** Lines for a person: the sentence, every bad field, what to do. */
+  /** Lines for a person: the sentence, every bad field, what lies behind it on this host, what to do. */
   get lines(): string[] {
     const { detail, errors, hint } = this.complaint;
     const fields = errors.map(({ field, message }) => `  ${field}: ${message}`);
-    return [detail, ...fields, ...(hint ? [hint] : [])];
+    const cause = this.cause === undefined ? [] : [`  ${describeError(this.cause)}`];
+    return [detail, ...fields, ...cause, ...(hint ? [hint] : [])];
   }
 }
 
@@ -37,7 +38,8 @@ export function toCliError(error: unknown): CliError {
     const { code, options } = error;
     const { title, hint } = errorKind(code);
     const { detail = `${title}.`, details = {}, errors = [] } = options;
-    return new CliError({ code, title, detail, details, errors, hint: options.hint ?? hint ?? null });
+    const complaint = { code, title, detail, details, errors, hint: options.hint ?? hint ?? null };
+    return new CliError(complaint, EXIT.refused, error.cause === undefined ? {} : { cause: error.cause });
   }
-  return new CliError(error instanceof Error ? error.message : String(error));
+  return new CliError(describeError(error));
 }

@@ -31,10 +31,13 @@ export async function call<Op extends Operation>(
 }
 
 /** Sends a request; the answer is a success. `bytes` is the body of an operation whose body is a file. */
-export async function send(operation: Operation, input: object, bytes?: BodyInit): Promise<Response> {
+export async function send(operation: Operation, input: object, bytes?: RequestInit["body"]): Promise<Response> {
   const connection = findConnection();
   if (connection.key === null && operation.access !== "open") {
-    throw new CliError("ROOMD_API_KEY is not set; `roomd init` prints the first key, `roomd key create` makes more.", EXIT.usage);
+    throw new CliError(
+      "ROOMD_API_KEY is not set; `roomd init` prints the first key, `roomd key create` makes more.",
+      EXIT.usage,
+    );
   }
   const { path, query, body } = split(operation, input);
   const headers = new Headers({ "User-Agent": `roomd-cli/${VERSION}` });
@@ -87,7 +90,7 @@ function whyUnreachable({ url }: Connection, error: unknown): string {
   }
   if (code === "EPROTO") return `${url} does not speak TLS: try http:// in ROOMD_URL.`;
   const why = /^(ECONNREFUSED|ConnectionRefused)$/.test(code) ? "" : ` (${message.split(". ")[0]})`;
-  return `roomd does not answer at ${url}${why}: start it with \`roomd serve\` or set ROOMD_URL to where it is.`;
+  return `No service answers at ${url}${why}: start it with \`roomd serve\` or set ROOMD_URL to where it is.`;
 }
 
 async function refusal(response: Response): Promise<CliError> {

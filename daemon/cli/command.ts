@@ -1,5 +1,5 @@
 /** Owns the form that every command has: --json, usage errors with status 2, and a help that ends with examples. */
-import { Command } from "commander";
+import { Command, Option } from "commander";
 
 interface About {
   summary: string;
@@ -9,7 +9,7 @@ interface About {
 }
 
 export interface JsonOption {
-  json?: boolean;
+  json?: boolean | undefined;
 }
 
 export const JSON_FLAG = "--json";
@@ -27,9 +27,15 @@ export function commandGroup(usage: string, { summary, examples, notes = [] }: A
     .exitOverride()
     .helpCommand(false)
     .helpOption("-h, --help", "print this")
+    .configureOutput({ outputError: (text, write) => write(text.replace(/^error:/, "roomd:")) })
     .showHelpAfterError("(add --help for what this command takes)");
   for (const arg of args) made.argument(arg);
   const indented = examples.map((line) => `  ${line}`);
   const noted = notes.length > 0 ? ["", ...notes] : [];
   return made.addHelpText("after", [...noted, "", "Examples:", ...indented].join("\n"));
+}
+
+/** An option that takes one word of a closed set. */
+export function choice(flags: string, about: string, words: readonly string[]): Option {
+  return new Option(flags, about).choices([...words]);
 }

@@ -92,7 +92,9 @@ async function readStdin(): Promise<Uint8Array | null> {
   for await (const chunk of Bun.stdin.stream()) {
     size += chunk.byteLength;
     if (size > MAX_STDIN_BYTES) {
-      throw new CliError(`Standard input has over ${bytesText(MAX_STDIN_BYTES)}: put it on the drive with \`roomd drive put\`.`);
+      throw new CliError(
+        `Standard input has over ${bytesText(MAX_STDIN_BYTES)}: put it on the drive with \`roomd drive put\`.`,
+      );
     }
     chunks.push(chunk);
   }

@@ -1,14 +1,14 @@
 /** Owns how operator commands reach the service's own data: on the host, by its configuration. */
 import type { Command } from "commander";
+import type { openOperator } from "../compose.ts";
 import { type Config, ConfigError, DEFAULT_CONFIG_FILE, loadConfig } from "../core/config.ts";
 import { makeLog } from "../core/log.ts";
 import { makePaths, type Paths } from "../core/paths.ts";
-import type { openOperator } from "../compose.ts";
 
 export type Operator = Awaited<ReturnType<typeof openOperator>>;
 
 export interface ConfigOption {
-  config?: string;
+  config?: string | undefined;
 }
 
 export function withConfigOption(command: Command): Command {
@@ -26,7 +26,7 @@ export function readConfiguration(options: ConfigOption): { config: Config; path
 }
 
 /** Opens the service's data, does the work, closes it again. */
-export async function withOperator<T>(options: ConfigOption, work: (operator: Operator) => Promise<T>): Promise<T> {
+export async function withOperator<T>(options: ConfigOption, work: (operator: Operator) => T | Promise<T>): Promise<T> {
   // Loaded only here: clients need none of the daemon.
   const { openOperator: open } = await import("../compose.ts");
   const operator = await open({ ...readConfiguration(options), log: makeLog("warn") });

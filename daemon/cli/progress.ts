@@ -17,8 +17,9 @@ export async function withProgress<T>(text: string, work: (progress: Progress) =
   const draw = () => {
     const elapsed = performance.now() - start;
     if (elapsed < QUIET_MS) return;
-    const room = (stderr.columns ?? 80) - 1;
-    stderr.write(CLEAR_LINE + `${now} … ${Math.floor(elapsed / 1000)} s`.slice(-room));
+    const end = ` … ${Math.floor(elapsed / 1000)} s`;
+    // A line that wraps could not be cleared again.
+    stderr.write(CLEAR_LINE + now.slice(0, (stderr.columns || 80) - end.length - 1) + end);
     drawn = true;
   };
   const timer = stderr.isTTY ? setInterval(draw, EVERY_MS) : undefined;

@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import * as rooms from "../../shared/api/rooms.ts";
 import { call } from "./client.ts";
-import { command, commandGroup, type JsonOption } from "./command.ts";
+import { choice, command, commandGroup, type JsonOption } from "./command.ts";
 import { bytesText, fieldLines, moreLines, show, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { integer, pair, seconds } from "./values.ts";
@@ -64,11 +64,11 @@ function list(): Command {
     examples: ["roomd room list", "roomd room list --state active --label team=web"],
   };
   return asList(command("list", about))
-    .option("--state <state>", `only those in this state: ${rooms.ROOM_STATES.join(", ")}`)
+    .addOption(choice("--state <state>", "only those in this state", rooms.ROOM_STATES))
     .option("--label <key=value>", "only those with this label")
     .action(async ({ label, state, limit, cursor, json }: RoomListOptions) => {
       const reply = await call(rooms.roomList, { state, label: labelQuery(label), limit, cursor });
-      await show(reply, { json: json ?? false }, ({ items, next_cursor }) => [
+      await show(reply, { json }, ({ items, next_cursor }) => [
         ...table(
           ["ROOM", "STATE", "SANDBOXES", "DRIVE", "FILES", "CREATED", "EXPIRES"],
           items.map((room) => [

@@ -5,7 +5,7 @@ import { templateGet } from "../../shared/api/templates.ts";
 import { GUEST_CID_MIN } from "../../shared/ids.ts";
 import { CliError } from "./cli-error.ts";
 import { call } from "./client.ts";
-import { command, type JsonOption } from "./command.ts";
+import { choice, command, type JsonOption } from "./command.ts";
 import { show } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { integer, milliseconds, pair, seconds, word } from "./values.ts";
@@ -46,7 +46,7 @@ export function sandboxCreateCommand(): Command {
     .option("--label <key=value>", "a label of your own, as often as you like", pair)
     .option("--idle-timeout <time>", "end it after this time without a call", seconds)
     .option("--max-duration <time>", "end it after this time", seconds)
-    .option("--wait <what>", "ready: until it can run commands (the default); none: not at all")
+    .addOption(choice("--wait <what>", "until it can run commands, or not at all (default: ready)", ["ready", "none"]))
     .option("--wait-timeout <time>", "longest wait (default: 60s)", milliseconds)
     .action(async (room_id: string, agent_id: string, options: CreateOptions) => {
       const reply = await withProgress(`creating sandbox ${agent_id}`, () => create(room_id, agent_id, options));
@@ -92,6 +92,6 @@ async function templateMemory(template_id: string): Promise<number> {
 /** The free guest_cid that a refusal names; null for any other error. */
 function suggestedCid(error: unknown): number | null {
   if (!(error instanceof CliError) || error.complaint.code !== "guest_cid_in_use") return null;
-  const suggested = error.complaint.details?.["suggested_guest_cid"];
+  const suggested = error.complaint.details?.suggested_guest_cid;
   return typeof suggested === "number" ? suggested : null;
 }

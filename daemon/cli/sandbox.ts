@@ -2,10 +2,10 @@
 import type { Command } from "commander";
 import * as sandboxes from "../../shared/api/sandboxes.ts";
 import { call } from "./client.ts";
-import { command, commandGroup, type JsonOption } from "./command.ts";
+import { choice, command, commandGroup, type JsonOption } from "./command.ts";
 import { fieldLines, moreLines, show, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
-import { asList, labelQuery, type ListOptions } from "./room.ts";
+import { asList, type ListOptions, labelQuery } from "./room.ts";
 import { sandboxCreateCommand } from "./sandbox-create.ts";
 import { pair, secondsOrNone } from "./values.ts";
 
@@ -32,11 +32,11 @@ function list(): Command {
     examples: ["roomd sandbox list build-42", "roomd sandbox list build-42 --state running"],
   };
   return asList(command("list <room>", about))
-    .option("--state <state>", `only those in this state: ${sandboxes.SANDBOX_STATES.join(", ")}`)
+    .addOption(choice("--state <state>", "only those in this state", sandboxes.SANDBOX_STATES))
     .option("--label <key=value>", "only those with this label")
     .action(async (room_id: string, { label, state, limit, cursor, json }: SandboxListOptions) => {
       const reply = await call(sandboxes.sandboxList, { room_id, state, label: labelQuery(label), limit, cursor });
-      await show(reply, { json: json ?? false }, ({ items, next_cursor }) => [
+      await show(reply, { json }, ({ items, next_cursor }) => [
         ...table(
           ["AGENT", "STATE", "CID", "MEMORY", "VCPUS", "TEMPLATE", "CREATED", "SANDBOX"],
           items.map((sandbox) => [

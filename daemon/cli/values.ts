@@ -5,7 +5,8 @@ import { InvalidArgumentError } from "commander";
 export function integer(min: number): (text: string) => number {
   return (text) => {
     const value = Number(text);
-    if (!/^\d{1,15}$/.test(text) || value < min) throw new InvalidArgumentError(`It must be a whole number from ${min} on.`);
+    if (!/^\d{1,15}$/.test(text) || value < min)
+      throw new InvalidArgumentError(`It must be a whole number from ${min} on.`);
     return value;
   };
 }
@@ -18,8 +19,8 @@ export function pair(text: string, before: Record<string, string> = {}): Record<
 }
 
 /** Collects words, given as often as one likes. */
-export function word(text: string, before: string[] = []): string[] {
-  return [...before, text];
+export function word(text: string, before: string[] | false = []): string[] {
+  return [...(before || []), text];
 }
 
 const MS_OF = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;

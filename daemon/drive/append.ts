@@ -33,7 +33,7 @@ export async function appendToFile(drive: Drive, { room, root }: Place, addition
   return await drive.turns.take(turnKey(directory, name), async () => {
     await using file = openIfThere(root, path, "append");
     if (!file) return null;
-    requireHashable(file, room, bytes.byteLength);
+    requireHashable(file, room);
     if (if_match !== undefined) await requireDigest(file, if_match, room, signal);
     using claim = await drive.usage.of(room).claim(room.drive_limit_bytes);
     claim.grow(bytes.byteLength, 0);

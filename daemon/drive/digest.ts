@@ -31,8 +31,8 @@ export async function requireDigestAt(
 }
 
 /** A guest's file of holes may claim any size; more than the quota is not read through. Throws file_too_large. */
-export function requireHashable(file: OpenFile, room: DriveRoom, more = 0): void {
-  if (file.facts.size_bytes + more > room.drive_limit_bytes) {
+export function requireHashable(file: OpenFile, room: DriveRoom): void {
+  if (file.facts.size_bytes > room.drive_limit_bytes) {
     throw new ServiceError("file_too_large", { detail: "The file claims to be larger than the drive's quota." });
   }
 }

@@ -19,6 +19,8 @@ export interface NewFile {
   path: DrivePath;
   mode: number;
   overwrite: boolean;
+  /** How many bytes there will be, where it is known: then all of the quota they take is set aside before the first. */
+  size_bytes?: number;
   /** Hands every byte over, in order, waiting each time. */
   fill(write: (bytes: Uint8Array) => Promise<void>): Promise<void>;
   /** Looks whether the file may still be replaced; nobody else writes to this name meanwhile. */
@@ -33,13 +35,15 @@ export async function placeFile(drive: Drive, { room, root }: Place, file: NewFi
   const before = mayBeReplaced(directory, name, file.overwrite);
   const temporaryAs = temporaryName();
   using claim = await drive.usage.of(room).claim(room.drive_limit_bytes, temporaryAs);
-  claim.grow(0, freedBytes(before));
+  claim.grow(file.size_bytes ?? 0, freedBytes(before));
   await using temporary = new Temporary(directory, temporaryAs);
+  let size = 0;
   const hash = new Bun.CryptoHasher("sha256");
   await file.fill(async (bytes) => {
     for (let at = 0; at < bytes.byteLength; at += CHUNK_BYTES) {
       const chunk = bytes.subarray(at, at + CHUNK_BYTES);
-      claim.grow(chunk.byteLength, freedBytes(before));
+      size += chunk.byteLength;
+      if (size > claim.bytes) claim.grow(size - claim.bytes, freedBytes(before));
       hash.update(chunk);
       await temporary.write(chunk);
     }

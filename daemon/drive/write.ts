@@ -37,6 +37,7 @@ function replace(drive: Drive, place: Place, call: KeyCall, input: Input, bytes:
     path,
     mode: parseMode(input.mode, FILE_MODE),
     overwrite: input.overwrite ?? true,
+    size_bytes: bytes.byteLength,
     fill: (write) => write(bytes),
     check: async () => {
       if (if_match !== undefined) await requireDigestAt(place.root, path, if_match, place.room, call.signal);

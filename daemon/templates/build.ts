@@ -17,6 +17,7 @@ import type { Paths } from "../core/paths.ts";
 import { within } from "../core/published.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { GuestHost } from "../host/guest/start.ts";
+import { digestFile } from "../host/images/digest.ts";
 import { convertRoot, makeOverlay } from "../host/images/overlay.ts";
 import { type Machine, startMachine } from "../host/machine/machine.ts";
 import {
@@ -27,16 +28,7 @@ import {
   MACHINE_TYPE,
 } from "../host/machine/spec.ts";
 import { runWithProgress } from "../host/process.ts";
-import {
-  digestOf,
-  FILE_NAMES,
-  type FileRole,
-  factsOf,
-  imageOf,
-  MANIFEST_FORMAT,
-  type Manifest,
-  sha256Of,
-} from "./manifest.ts";
+import { digestOf, FILE_NAMES, type FileRole, factsOf, imageOf, MANIFEST_FORMAT, type Manifest } from "./manifest.ts";
 import { type Recipe, readRecipe, unpackBuilder } from "./recipe.ts";
 import { CURRENT, MANIFEST_FILE } from "./registry.ts";
 import { selfTest } from "./self-test.ts";
@@ -219,7 +211,7 @@ async function writeManifest(
       created_at: now(),
     },
     agent_version: VERSION,
-    agent_sha256: await sha256Of(deps.programs.agent),
+    agent_digest: await digestFile(deps.programs.agent),
     generation: GENERATION,
     qemu_version: deps.qemuVersion ?? "unknown",
     hardware,

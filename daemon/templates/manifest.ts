@@ -1,22 +1,23 @@
 /** Owns a template's manifest: what it consists of, and the facts that a restore depends on. */
 import { createHash } from "node:crypto";
-import { createReadStream, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
 import { fields } from "../../shared/api/contract.ts";
 import { template } from "../../shared/api/templates.ts";
 import type { GuestImage } from "../host/guest/plan.ts";
+import { digestFile } from "../host/images/digest.ts";
 
 /** Raised when templates of an older form cannot be used any more. */
 export const MANIFEST_FORMAT = 1;
 
-const file = fields({ name: Type.String(), sha256: Type.String(), size_bytes: Type.Integer() });
+const file = fields({ name: Type.String(), digest: Type.String(), size_bytes: Type.Integer() });
 
 export const manifest = fields({
   format: Type.Literal(MANIFEST_FORMAT),
   record: template,
   agent_version: Type.String(),
-  agent_sha256: Type.String(),
+  agent_digest: Type.String(),
   generation: Type.Integer(),
   qemu_version: Type.String(),
   hardware: fields({
@@ -59,19 +60,12 @@ export const SNAPSHOT_FILES: readonly FileRole[] = ["disk", "memory", "snapshot_
 export async function factsOf(directory: string, role: FileRole): Promise<FileFacts> {
   const name = FILE_NAMES[role];
   const path = join(directory, name);
-  return { name, sha256: await sha256Of(path), size_bytes: statSync(path).size };
-}
-
-/** SHA-256 of a file, in hex. */
-export async function sha256Of(path: string): Promise<string> {
-  const hash = createHash("sha256");
-  for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 })) hash.update(chunk as Uint8Array);
-  return hash.digest("hex");
+  return { name, digest: await digestFile(path), size_bytes: statSync(path).size };
 }
 
 /** One digest for the whole template: over its files' digests, in the order of their roles. */
 export function digestOf(files: Manifest["files"]): string {
-  const lines = Object.entries(files).map(([role, facts]) => `${role} ${facts.sha256}`);
+  const lines = Object.entries(files).map(([role, facts]) => `${role} ${facts.digest}`);
   return `sha256:${createHash("sha256").update(lines.sort().join("\n")).digest("hex")}`;
 }
 

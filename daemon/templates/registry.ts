@@ -9,17 +9,9 @@ import type { TemplateRecord } from "../../shared/api/templates.ts";
 import type { Log } from "../core/log.ts";
 import type { Paths } from "../core/paths.ts";
 import type { GuestImage } from "../host/guest/plan.ts";
+import { digestFile } from "../host/images/digest.ts";
 import type { Acceleration } from "../host/machine/spec.ts";
-import {
-  COLD_FILES,
-  FILE_NAMES,
-  type FileRole,
-  imageOf,
-  type Manifest,
-  manifest,
-  SNAPSHOT_FILES,
-  sha256Of,
-} from "./manifest.ts";
+import { COLD_FILES, FILE_NAMES, type FileRole, imageOf, type Manifest, manifest, SNAPSHOT_FILES } from "./manifest.ts";
 
 /** Name of the link to the version in use. */
 export const CURRENT = "current";
@@ -88,7 +80,7 @@ export function makeTemplates(deps: {
       const look = `${size} ${mtimeMs} ${ctimeMs} ${ino}`;
       if (found.get(path) === look) continue;
       if (size !== facts.size_bytes) return `${facts.name} has ${size} bytes instead of ${facts.size_bytes}`;
-      if ((await sha256Of(path)) !== facts.sha256) return `${facts.name} is damaged: its digest is another`;
+      if ((await digestFile(path)) !== facts.digest) return `${facts.name} is damaged: its digest is another`;
       found.set(path, look);
     }
     return null;

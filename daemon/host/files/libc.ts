@@ -17,7 +17,9 @@ const libc = dlopen("libc.so.6", {
 
 // errno lives at one address per thread, and nothing may run between a call and its reading.
 const errnoAt = libc.__errno_location() as Pointer;
-const ERRNO_NAMES = new Map(Object.entries(osConstants.errno).map(([name, number]) => [number, name]));
+// Second names of EAGAIN and EOPNOTSUPP.
+const { EWOULDBLOCK: _again, ENOTSUP: _unsupported, ...errnos } = osConstants.errno;
+const ERRNO_NAMES = new Map(Object.entries(errnos).map(([name, number]) => [number, name]));
 
 /** A failed system call; `code` is the errno name, as in node's own errors. */
 export class SystemError extends Error {

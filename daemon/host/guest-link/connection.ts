@@ -84,13 +84,18 @@ export class GuestConnection {
   }
 
   async #setUp(link: GuestLink): Promise<void> {
+    const timer = new StageTimer();
     const hello = await link.hello(HELLO_DEADLINE_MS);
+    timer.mark("hello");
     if (hello.guest_cid !== this.#guestCid) {
       throw new Error(`the guest says it is CID ${hello.guest_cid}, not ${this.#guestCid}`);
     }
-    const stages_ms = await link.welcome(this.#welcome(), SETUP_DEADLINE_MS);
+    const inGuest = await link.welcome(this.#welcome(), SETUP_DEADLINE_MS);
+    timer.mark("setup");
     // Received and answered: only now is the way proven in both directions.
     await link.ping(PING_DEADLINE_MS);
+    timer.mark("ping");
+    const stages_ms = { ...timer.stages_ms, ...inGuest };
     if (this.#newest !== link || this.#closed) return;
     this.#change({ link, failure: null, stages_ms });
     link.closed.then((reason) => {
@@ -111,6 +116,17 @@ export class GuestConnection {
 
   #change(change: Partial<ConnectionState>): void {
     this.#state.set({ ...this.#state.value, ...change });
+  }
+}
+
+class StageTimer {
+  readonly stages_ms: Record<string, number> = {};
+  #since = performance.now();
+
+  mark(stage: string): void {
+    const now = performance.now();
+    this.stages_ms[stage] = Math.round((now - this.#since) * 10) / 10;
+    this.#since = now;
   }
 }
 

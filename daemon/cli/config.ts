@@ -1,0 +1,32 @@
+/** Owns `roomd config`: the configuration in force and where each value comes from. */
+import type { Command } from "commander";
+import { CONFIG_KEYS, type ConfigKey, exampleConfig, loadConfig, variableOf } from "../core/config.ts";
+import { command, type JsonOption } from "./command.ts";
+import { type ConfigOption, withConfigOption } from "./operator.ts";
+import { print, showValue, table } from "./output.ts";
+
+interface ConfigCommandOptions extends JsonOption, ConfigOption {
+  example?: boolean;
+}
+
+export function configCommand(): Command {
+  const about = {
+    summary: "print the configuration in force",
+    notes: [
+      `Each key can be set by a variable: http.listen by ${variableOf("http.listen")}. Times are in seconds here.`,
+    ],
+    examples: ["roomd config", "roomd config --config ./second.toml --json", "roomd config --example > config.toml"],
+  };
+  return withConfigOption(command("config", about))
+    .option("--example", "print a file with every key, its meaning and its default")
+    .action(async (options: ConfigCommandOptions) => {
+      if (options.example) return print(exampleConfig());
+      const { config, origins, file } = loadConfig({ file: options.config });
+      await showValue({ file, config, origins }, options, () =>
+        table(
+          ["KEY", "VALUE", "FROM"],
+          (Object.keys(CONFIG_KEYS) as ConfigKey[]).map((key) => [key, String(config[key]), origins[key]]),
+        ),
+      );
+    });
+}

@@ -1,0 +1,29 @@
+/** Owns `roomd doctor`: whether this host can run sandboxes, and what to do when it cannot. */
+import type { Command } from "commander";
+import { EXIT } from "./cli-error.ts";
+import { command, type JsonOption } from "./command.ts";
+import { type ConfigOption, withConfigOption, withOperator } from "./operator.ts";
+import { paint, showValue } from "./output.ts";
+import { withProgress } from "./progress.ts";
+
+const STYLES = { ok: "green", warn: "yellow", fail: "red" } as const;
+
+export function doctorCommand(setStatus: (status: number) => void): Command {
+  const about = {
+    summary: "check this host: what sandboxes need, and what to do where it is missing",
+    notes: ["Exit status 1 when a check fails; warnings do not count."],
+    examples: ["roomd doctor", "roomd doctor --json"],
+  };
+  return withConfigOption(command("doctor", about)).action(async (options: JsonOption & ConfigOption) => {
+    const checks = await withProgress("checking this host", () =>
+      withOperator(options, (operator) => operator.doctor()),
+    );
+    await showValue({ checks }, options, () =>
+      checks.flatMap(({ id, status, message, remedy }) => [
+        `${paint(STYLES[status], status.padEnd(4))}  ${id.padEnd(16)}  ${message ?? ""}`.trimEnd(),
+        ...(remedy ? [`${" ".repeat(24)}${remedy}`] : []),
+      ]),
+    );
+    setStatus(checks.some(({ status }) => status === "fail") ? EXIT.refused : EXIT.ok);
+  });
+}

@@ -1,0 +1,125 @@
+/** Owns `roomd drive put` and `get`: files of any size, streamed; a file that did not come whole is never left. */
+import { closeSync, openSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
+import { basename, join } from "node:path";
+import type { Command } from "commander";
+import { fileGet, filePut } from "../../shared/api/drive.ts";
+import { errnoOf } from "../core/service-error.ts";
+import { CliError } from "./cli-error.ts";
+import { send } from "./client.ts";
+import { command, type JsonOption } from "./command.ts";
+import { bytesText, print, show, write } from "./output.ts";
+import { withProgress } from "./progress.ts";
+import { type Place, place } from "./values.ts";
+
+interface PutOptions extends JsonOption {
+  mode?: string;
+  overwrite: boolean;
+}
+
+interface Written {
+  path: string;
+  size_bytes: number;
+}
+
+export function putCommand(): Command {
+  return command("put <local>", {
+    summary: "copy a file onto the drive; LOCAL may be - for standard input",
+    examples: [
+      "roomd drive put report.txt build-42:/in/report.txt",
+      "roomd drive put report.txt build-42:/in/",
+      "tar c src | roomd drive put - build-42:/src.tar",
+    ],
+  })
+    .argument("<place>", "ROOM:/path, or ROOM:/directory/ to keep the name", place)
+    .option("--mode <octal>", "permissions of the file (default: 0644)")
+    .option("--no-overwrite", "refuse when the file exists")
+    .action(async (local: string, at: Place, options: PutOptions) => {
+      const path = at.path.endsWith("/") ? `${at.path}${basename(local)}` : at.path;
+      const input = { ...at, path, mode: options.mode, overwrite: options.overwrite ? undefined : false };
+      const body = local === "-" ? Bun.stdin.stream() : localFile(local);
+      const text = await withProgress(`writing ${path}`, async () => (await send(filePut, input, body)).text());
+      const value: Written = JSON.parse(text);
+      await show({ value, text }, options, (done) => [`wrote ${done.path}, ${bytesText(done.size_bytes)}`]);
+    });
+}
+
+export function getCommand(): Command {
+  return command("get", {
+    summary: "copy a file from the drive; LOCAL may be a directory, or - for standard output",
+    examples: [
+      "roomd drive get build-42:/out.csv out.csv",
+      "roomd drive get build-42:/out.csv .",
+      "roomd drive get build-42:/src.tar - | tar x",
+    ],
+  })
+    .argument("<place>", "ROOM:/path", place)
+    .argument("<local>")
+    .action(async (at: Place, local: string, options: JsonOption) => {
+      const file = isDirectory(local) ? join(local, basename(at.path)) : local;
+      const response = await withProgress(`asking for ${at.path}`, () => send(fileGet, { ...at }));
+      if (file === "-") {
+        for await (const chunk of whole(response)) await write(process.stdout, chunk);
+        return;
+      }
+      const size_bytes = await withProgress(`reading ${at.path}`, () => save(response, file));
+      const value = { path: at.path, local: file, size_bytes };
+      if (options.json) await print(JSON.stringify(value));
+      else await print(`read ${file}, ${bytesText(size_bytes)}`);
+    });
+}
+
+function localFile(path: string): Bun.BunFile {
+  let isFile: boolean;
+  try {
+    isFile = statSync(path).isFile();
+  } catch (error) {
+    throw new CliError(`${path}: ${errnoOf(error) === "ENOENT" ? "no such file" : "cannot be read"}.`);
+  }
+  if (!isFile)
+    throw new CliError(`${path}: not a regular file; a directory goes over as \`tar c\` and \`drive put -\`.`);
+  return Bun.file(path);
+}
+
+function isDirectory(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+/** Writes beside the target and renames at the end. */
+async function save(response: Response, file: string): Promise<number> {
+  const draft = `${file}.${process.pid}.part`;
+  let size = 0;
+  try {
+    const fd = openSync(draft, "wx");
+    try {
+      for await (const chunk of whole(response)) {
+        for (let at = 0; at < chunk.byteLength; ) at += writeSync(fd, chunk, at);
+        size += chunk.byteLength;
+      }
+    } finally {
+      closeSync(fd);
+    }
+    renameSync(draft, file);
+    return size;
+  } catch (error) {
+    rmSync(draft, { force: true });
+    if (error instanceof CliError) throw error;
+    throw new CliError(`${file} cannot be written: ${errnoOf(error) ?? String(error)}.`);
+  }
+}
+
+/** The bytes of an answer. Throws when fewer came than were announced. */
+async function* whole(response: Response): AsyncGenerator<Uint8Array> {
+  const announced = response.headers.get("content-length");
+  let size = 0;
+  try {
+    for await (const chunk of response.body ?? []) {
+      size += chunk.byteLength;
+      yield chunk;
+    }
+  } catch (error) {
+    throw new CliError(`The transfer broke off after ${bytesText(size)}: ${String(error)}.`);
+  }
+  if (announced !== null && Number(announced) !== size) {
+    throw new CliError(`The transfer broke off after ${bytesText(size)} of ${bytesText(Number(announced))}.`);
+  }
+}

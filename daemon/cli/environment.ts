@@ -1,0 +1,25 @@
+/**
+ * Owns the variables that make a Bun binary run other code than its own. Measured with Bun 1.4.5, compiled:
+ *
+ *   BUN_OPTIONS   its --preload runs before us          refused: what ran already cannot be undone
+ *   BUN_INSPECT   opens a debugger's port to anyone     refused
+ *   BUN_BE_BUN=1  makes the binary the `bun` command    never gets here compiled; refused where roomd runs from source
+ *   NODE_OPTIONS  does nothing to Bun                   taken away, so that no child of ours obeys it
+ */
+import { CliError, EXIT } from "./cli-error.ts";
+
+const REFUSED = ["BUN_OPTIONS", "BUN_INSPECT", "BUN_BE_BUN"] as const;
+const REMOVED = ["NODE_OPTIONS", "BUN_INSPECT_PRELOAD", "BUN_INSPECT_CONNECT_TO", "BUN_INSPECT_NOTIFY"] as const;
+
+/** For the daemon, which holds every organization's data. Throws a usage error. */
+export function requireCleanEnvironment(env: Record<string, string | undefined> = process.env): void {
+  const found = REFUSED.filter((name) => env[name]);
+  if (found.length > 0) {
+    const unset = found.map((name) => `-u ${name}`).join(" ");
+    throw new CliError(
+      `${found.join(" and ")} would let other code run in the daemon: start it with \`env ${unset} roomd serve\`.`,
+      EXIT.usage,
+    );
+  }
+  for (const name of REMOVED) delete env[name];
+}

@@ -1,0 +1,120 @@
+/** Owns `roomd key`: the API keys of an organization. */
+import { type Command, InvalidArgumentError } from "commander";
+import { SCOPES, type Scope } from "../../shared/api/contract.ts";
+import type { KeyId, OrgId } from "../../shared/ids.ts";
+import { CliError, EXIT } from "./cli-error.ts";
+import { command, commandGroup, type JsonOption } from "./command.ts";
+import { type ConfigOption, type Operator, withConfigOption, withOperator } from "./operator.ts";
+import { fieldLines, print, showValue, table } from "./output.ts";
+import { seconds, word } from "./values.ts";
+
+export function keyCommand(): Command {
+  return commandGroup("key", {
+    summary: "API keys (run on the host)",
+    examples: ["roomd key create --name ci", "roomd key list", "roomd key revoke kid_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D"],
+  })
+    .addCommand(create())
+    .addCommand(list())
+    .addCommand(revoke());
+}
+
+/** Collects scopes, given as often as one likes. */
+function scopes(text: string, before: Scope[] = []): Scope[] {
+  const scope = SCOPES.find((each) => each === text);
+  if (!scope) throw new InvalidArgumentError(`It must be one of ${SCOPES.join(", ")}.`);
+  return [...before, scope];
+}
+
+interface OrgOption {
+  org?: string;
+}
+
+interface CreateOptions extends JsonOption, ConfigOption, OrgOption {
+  name: string;
+  scope?: Scope[];
+  room?: string[];
+  agent?: string;
+  expiresIn?: number;
+}
+
+function create(): Command {
+  const about = {
+    summary: "create a key; it is shown now and never again",
+    notes: [`Scopes: ${SCOPES.join(", ")}`],
+    examples: [
+      "roomd key create --name ci",
+      "roomd key create --name reader --scope rooms:read --scope drive:read --room build-42 --expires-in 30d",
+    ],
+  };
+  return withConfigOption(withOrgOption(command("create", about)))
+    .requiredOption("--name <name>", "what the key is for")
+    .option("--scope <scope>", "what it may do, as often as you like (default: everything)", scopes)
+    .option("--room <room>", "only in this room, as often as you like", word)
+    .option("--agent <agent>", "only as this agent")
+    .option("--expires-in <time>", "it ends after this time, such as 30d", seconds)
+    .action(async (options: CreateOptions) => {
+      const { name, scope, room, agent, expiresIn } = options;
+      const made = await withOperator(options, async (operator) =>
+        operator.createKey({
+          org_id: await orgOf(operator, options),
+          name,
+          ...(scope === undefined ? {} : { scopes: scope }),
+          ...(room === undefined ? {} : { room_ids: room }),
+          ...(agent === undefined ? {} : { agent_id: agent }),
+          ...(expiresIn === undefined ? {} : { expires_in_seconds: expiresIn }),
+        }),
+      );
+      await showValue(made, options, fieldLines);
+    });
+}
+
+function list(): Command {
+  const about = { summary: "list an organization's keys", examples: ["roomd key list", "roomd key list --json"] };
+  return withConfigOption(withOrgOption(command("list", about))).action(
+    async (options: JsonOption & ConfigOption & OrgOption) => {
+      const items = await withOperator(options, async (operator) => operator.listKeys(await orgOf(operator, options)));
+      await showValue({ items, next_cursor: null }, options, () =>
+        table(
+          ["KEY", "NAME", "BEGINS", "SCOPES", "ROOMS", "AGENT", "CREATED", "EXPIRES", "REVOKED"],
+          items.map((key) => [
+            key.key_id,
+            key.name,
+            key.key_prefix,
+            key.scopes.length === SCOPES.length ? "all" : key.scopes.join(" "),
+            key.room_ids === null ? "all" : key.room_ids.join(" "),
+            key.agent_id,
+            key.created_at,
+            key.expires_at,
+            key.revoked_at,
+          ]),
+        ),
+      );
+    },
+  );
+}
+
+function revoke(): Command {
+  const about = {
+    summary: "revoke a key; requests with it are refused from now on",
+    examples: ["roomd key revoke kid_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D"],
+  };
+  return withConfigOption(command("revoke <key-id>", about)).action(
+    async (key_id: string, options: JsonOption & ConfigOption) => {
+      await withOperator(options, (operator) => operator.revokeKey(key_id as KeyId));
+      if (options.json) await print(JSON.stringify({ key_id, state: "revoked" }));
+      else await print(`key ${key_id} is revoked`);
+    },
+  );
+}
+
+function withOrgOption(command: Command): Command {
+  return command.option("--org <org>", "the organization (default: the only one there is)");
+}
+
+async function orgOf(operator: Operator, { org }: OrgOption): Promise<OrgId> {
+  if (org !== undefined) return org as OrgId; // an unknown one is refused where it is used
+  const [only, ...others] = await operator.listOrgs();
+  if (!only) throw new CliError("There is no organization yet: `roomd init` makes the first one.");
+  if (others.length === 0) return only.org_id;
+  throw new CliError("There are several organizations: name one with --org; `roomd org list` shows them.", EXIT.usage);
+}

@@ -1,0 +1,93 @@
+/** Owns the command line: its commands, and how every outcome becomes an exit status. */
+import { type Command, CommanderError } from "commander";
+import { COMMIT, VERSION } from "../../shared/version.ts";
+import { auditCommand } from "./audit.ts";
+import { EXIT, toCliError } from "./cli-error.ts";
+import { commandGroup, JSON_FLAG } from "./command.ts";
+import { configCommand } from "./config.ts";
+import { doctorCommand } from "./doctor.ts";
+import { driveCommand } from "./drive.ts";
+import { execCommand } from "./exec.ts";
+import { initCommand } from "./init.ts";
+import { keyCommand } from "./key.ts";
+import { logsCommand } from "./logs.ts";
+import { orgCommand } from "./org.ts";
+import { showError, write } from "./output.ts";
+import { roomCommand } from "./room.ts";
+import { sandboxCommand } from "./sandbox.ts";
+import { serveCommand } from "./serve.ts";
+import { templateCommand } from "./template.ts";
+
+const ABOUT = {
+  summary: "Rooms of sandboxes for groups of AI agents, on your own Linux host.",
+  notes: [
+    "Clients find the service by ROOMD_URL (else by this host's configuration) and need ROOMD_API_KEY.",
+    "ROOMD_CA_CERT names the certificate file to trust; NODE_EXTRA_CA_CERTS adds one to the system's.",
+    "",
+    "Exit status: 0 done; 1 the service or the command refused; 2 the command line or the configuration is wrong.",
+    "`roomd exec` exits with the command's own status, 124 on timeout, 128+n on signal n, 125 when roomd failed.",
+    "With --json a refusal is JSON as well, on standard error.",
+  ],
+  examples: [
+    "roomd doctor",
+    "roomd room create build-42",
+    "roomd sandbox create build-42 worker-1 --memory 512",
+    "roomd exec build-42 worker-1 -- uname -a",
+    "roomd drive put report.txt build-42:/report.txt",
+    "roomd room destroy build-42",
+  ],
+};
+
+/** The whole tree of commands; `setStatus` is told of outcomes that are no errors. */
+export function makeProgram(setStatus: (status: number) => void): Command {
+  const program = commandGroup("roomd", ABOUT).version(
+    `roomd ${VERSION} (${COMMIT})`,
+    "-V, --version",
+    "print the version",
+  );
+  const commands = [
+    serveCommand(),
+    initCommand(),
+    doctorCommand(setStatus),
+    configCommand(),
+    templateCommand(),
+    orgCommand(),
+    keyCommand(),
+    roomCommand(),
+    sandboxCommand(),
+    execCommand(setStatus),
+    logsCommand(),
+    driveCommand(),
+    auditCommand(setStatus),
+  ];
+  for (const each of commands) program.addCommand(each);
+  return program;
+}
+
+/** Runs one command line, without the program's name; resolves with its exit status and never rejects. */
+export async function runCommandLine(args: readonly string[]): Promise<number> {
+  let status: number = EXIT.ok;
+  const program = makeProgram((given) => {
+    status = given;
+  });
+  // A reader that has seen enough (`| head`) is no error.
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => process.exit(EXIT.ok));
+  try {
+    await program.parseAsync(args, { from: "user" });
+  } catch (error) {
+    status = await failed(error, args);
+  }
+  await Promise.all([write(process.stdout, ""), write(process.stderr, "")]);
+  return status;
+}
+
+async function failed(error: unknown, args: readonly string[]): Promise<number> {
+  // commander has printed what it throws.
+  if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok;
+  const isExec = args[0] === "exec";
+  if (error instanceof CommanderError) return isExec ? EXIT.roomd : EXIT.usage;
+  const known = toCliError(error);
+  const own = args.includes("--") ? args.slice(0, args.indexOf("--")) : args;
+  await showError(known, own.includes(JSON_FLAG));
+  return isExec ? EXIT.roomd : known.status;
+}

@@ -1,0 +1,61 @@
+/** Owns `roomd serve`: the daemon in the foreground, from its configuration to its graceful end. */
+import { constants } from "node:os";
+import type { Command } from "commander";
+import { makeLog } from "../core/log.ts";
+import { errnoOf, ServiceError } from "../core/service-error.ts";
+import { planListen } from "../edge/http/tls.ts";
+import { CliError, EXIT } from "./cli-error.ts";
+import { command, type JsonOption } from "./command.ts";
+import { requireCleanEnvironment } from "./environment.ts";
+import { type ConfigOption, readConfiguration, withConfigOption } from "./operator.ts";
+import { print } from "./output.ts";
+
+const SIGNALS = ["SIGTERM", "SIGINT"] as const;
+
+export function serveCommand(): Command {
+  const about = {
+    summary: "run the service in the foreground",
+    notes: [
+      "One line with its URL is printed on standard output once it is ready; the log goes to standard error.",
+      "SIGTERM and SIGINT end it gracefully, a second one at once. Guests outlive it and are taken over again.",
+      "Daemons with different data_dir, runtime_dir and http.listen run side by side.",
+      "It refuses to start with BUN_OPTIONS, BUN_INSPECT or BUN_BE_BUN set, which would run other code in it.",
+    ],
+    examples: [
+      "roomd serve",
+      "roomd serve --config /etc/roomd/config.toml",
+      "ROOMD_HTTP_LISTEN=127.0.0.1:9080 ROOMD_DATA_DIR=/srv/second ROOMD_RUNTIME_DIR=/run/second roomd serve",
+    ],
+  };
+  return withConfigOption(command("serve", about)).action(async (options: JsonOption & ConfigOption) => {
+    requireCleanEnvironment();
+    const { config, paths } = readConfiguration(options);
+    planListen(config); // a wrong address or TLS setting is said before anything is opened
+    const ended = firstSignal();
+    const { startDaemon } = await import("../compose.ts");
+    const log = makeLog(config["log.level"]);
+    const daemon = await startDaemon({ config, paths, log }).catch((error) => {
+      if (error instanceof Error && !(error instanceof ServiceError)) log.debug("not started", { stack: error.stack });
+      if (errnoOf(error) !== "EADDRINUSE") throw error;
+      throw new CliError(
+        `http.listen = ${config["http.listen"]} is in use by another program: stop it or choose another.`,
+      );
+    });
+    await print(options.json ? JSON.stringify({ url: daemon.url }) : `roomd is ready at ${daemon.url}`);
+    await ended;
+    await daemon.stop();
+  });
+}
+
+/** Resolves at the first signal to end; the second one ends the process there and then. */
+function firstSignal(): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const seen: string[] = [];
+  for (const signal of SIGNALS) {
+    process.on(signal, () => {
+      if (seen.push(signal) > 1) process.exit(EXIT.signal + constants.signals[signal]);
+      resolve();
+    });
+  }
+  return promise;
+}

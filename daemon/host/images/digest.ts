@@ -1,0 +1,40 @@
+/**
+ * Owns the digest of large sparse files: SHA-256 over the blocks that are not all zero, each with its position.
+ * Holes cost nothing to read, and a copy that fills them with zeros has the same digest.
+ */
+import { dlopen } from "bun:ffi";
+import { type FileHandle, open } from "node:fs/promises";
+
+const BLOCK_BYTES = 256 * 1024;
+const ZERO = Buffer.alloc(BLOCK_BYTES);
+const SEEK_DATA = 3;
+
+const { symbols: libc } = dlopen("libc.so.6", { lseek64: { args: ["i32", "i64", "i32"], returns: "i64" } });
+
+/** Hex digest of a file. */
+export async function digestFile(path: string): Promise<string> {
+  const hash = new Bun.CryptoHasher("sha256");
+  const file = await open(path, "r");
+  try {
+    const { size } = await file.stat();
+    hash.update(`${size}\n`);
+    const block = Buffer.alloc(BLOCK_BYTES);
+    for (let at = nextData(file, 0); at < size; at = nextData(file, at + BLOCK_BYTES)) {
+      const { bytesRead } = await file.read(block, 0, BLOCK_BYTES, at);
+      const bytes = block.subarray(0, bytesRead);
+      if (bytes.equals(ZERO.subarray(0, bytesRead))) continue;
+      hash.update(`${at}\n`);
+      hash.update(bytes);
+    }
+    return hash.digest("hex");
+  } finally {
+    await file.close();
+  }
+}
+
+/** Position of the block with the next data at or after `from`; beyond the end when there is none. */
+function nextData(file: FileHandle, from: number): number {
+  const data = Number(libc.lseek64(file.fd, BigInt(from), SEEK_DATA));
+  if (data < 0) return Number.POSITIVE_INFINITY;
+  return Math.max(from, data - (data % BLOCK_BYTES));
+}

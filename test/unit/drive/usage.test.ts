@@ -1,0 +1,143 @@
+import { execFileSync } from "node:child_process";
+import { linkSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { RoomFixture, streamOf } from "./room-fixture.ts";
+
+const MIB = 1024 * 1024;
+let room: RoomFixture;
+beforeEach(() => {
+  room = new RoomFixture({ drive_limit_bytes: 4 * MIB });
+});
+afterEach(() => room[Symbol.dispose]());
+
+const measured = () => room.drive.measure(room.room);
+const megabyte = (count: number) => Buffer.alloc(count * MIB, "x").toString("base64");
+
+describe("the quota of a drive", () => {
+  it("measures what is on the disk: no holes, each file once", async () => {
+    expect(await measured()).toEqual({ used_bytes: 0, file_count: 0 });
+    room.drive.forget(room.room.room_uid);
+    mkdirSync(room.path("d"));
+    writeFileSync(room.path("d/f"), Buffer.alloc(MIB));
+    linkSync(room.path("d/f"), room.path("again"));
+    writeFileSync(room.path("holes"), "");
+    truncateSync(room.path("holes"), 1024 * MIB);
+    const { used_bytes, file_count } = await measured();
+    expect(file_count).toBe(2);
+    expect(used_bytes).toBeGreaterThanOrEqual(MIB);
+    expect(used_bytes).toBeLessThan(MIB + 64 * 1024);
+  });
+
+  it("counts what the API writes and deletes at once", async () => {
+    await measured();
+    await room.call("fs_write", { path: "a", content_b64: megabyte(1) });
+    await room.call("file_put", { path: "b" }, { body: streamOf(new Uint8Array(MIB)) });
+    await room.call("fs_write", { path: "a", content_b64: megabyte(1), append: true });
+    const used = await measured();
+    expect(used.file_count).toBe(2);
+    expect(Math.round(used.used_bytes / MIB)).toBe(3);
+    await room.call("fs_write", { path: "b", content: "small" });
+    await room.call("fs_delete", { path: "a" });
+    const left = await measured();
+    expect(left.file_count).toBe(1);
+    expect(left.used_bytes).toBeLessThan(MIB / 2);
+    room.drive.forget(room.room.room_uid);
+    expect(await measured()).toEqual(left);
+  });
+
+  it("refuses what would go over it, also in the middle of a stream, and leaves nothing of it", async () => {
+    expect(await room.codeOf("fs_write", { path: "a", content_b64: megabyte(5) })).toBe("drive_full");
+    expect(await room.codeOf("fs_write", { path: "a", content_b64: megabyte(3) })).toBe("done");
+    expect(await room.codeOf("fs_write", { path: "a", content_b64: megabyte(2), append: true })).toBe("drive_full");
+    let sent = 0;
+    const body = new ReadableStream<Uint8Array>({
+      pull: (controller) => {
+        sent += MIB / 4;
+        controller.enqueue(new Uint8Array(MIB / 4));
+      },
+    });
+    await expect(room.call("file_put", { path: "b" }, { body })).rejects.toMatchObject({
+      code: "drive_full",
+      options: { details: { limit_bytes: 4 * MIB } },
+    });
+    expect(sent).toBeLessThanOrEqual(2 * MIB);
+    expect(readdirSync(room.directory)).toEqual(["a"]);
+    // What is replaced makes room for what replaces it.
+    expect(await room.codeOf("fs_write", { path: "a", content_b64: megabyte(3) })).toBe("done");
+    expect(await room.codeOf("fs_delete", { path: "a" })).toBe("done");
+    expect(await room.codeOf("fs_write", { path: "b", content_b64: megabyte(3) })).toBe("done");
+  });
+
+  it("holds for many at once", async () => {
+    const codes = await Promise.all(
+      Array.from({ length: 8 }, (_, index) => room.codeOf("fs_write", { path: `f${index}`, content_b64: megabyte(1) })),
+    );
+    expect(codes.filter((code) => code === "done").length).toBeLessThanOrEqual(4);
+    expect(codes.filter((code) => code === "done").length).toBeGreaterThan(0);
+    expect(new Set(codes)).toEqual(new Set(["done", "drive_full"]));
+  });
+
+  it("sees what guests write past the API", async () => {
+    expect(await room.codeOf("fs_write", { path: "a", content: "x" })).toBe("done");
+    writeFileSync(room.path("guest"), Buffer.alloc(5 * MIB));
+    await expect
+      .poll(() => room.codeOf("fs_write", { path: "a", content: "x", append: true }), { timeout: 10_000 })
+      .toBe("drive_full");
+    expect(await room.codeOf("fs_mkdir", { path: "d" })).toBe("drive_full");
+    expect(await room.codeOf("fs_delete", { path: "guest" })).toBe("done");
+    expect(await room.codeOf("fs_write", { path: "a", content: "x", append: true })).toBe("done");
+  });
+
+  it("is right again after a tree is deleted or replaced", async () => {
+    mkdirSync(room.path("d/e"), { recursive: true });
+    for (const name of ["one", "two"]) writeFileSync(room.path("d/e", name), Buffer.alloc(MIB));
+    writeFileSync(room.path("big"), Buffer.alloc(MIB));
+    expect((await measured()).file_count).toBe(3);
+    expect(await room.codeOf("fs_move", { from: "d/e/one", to: "big", overwrite: true })).toBe("done");
+    expect((await measured()).file_count).toBe(2);
+    expect(await room.codeOf("fs_delete", { path: "d", recursive: true })).toBe("done");
+    expect((await measured()).file_count).toBe(1);
+  });
+
+  it("does not read through a file that claims more than the quota", async () => {
+    writeFileSync(room.path("holes"), "");
+    truncateSync(room.path("holes"), 2 ** 42);
+    expect(await room.codeOf("fs_write", { path: "holes", content: "x", append: true })).toBe("file_too_large");
+    expect(await room.codeOf("fs_write", { path: "holes", content: "x", if_match: "0" })).toBe("file_too_large");
+    expect((await room.call("fs_read", { path: "holes", length: 5 })).body).toMatchObject({
+      size_bytes: 2 ** 42,
+      length: 5,
+    });
+  });
+});
+
+describe("a full disk", () => {
+  it("answers disk_full, keeps what was there and works again once there is space", async ({ skip }) => {
+    try {
+      execFileSync("mount", ["-t", "tmpfs", "-o", "size=2m", "tmpfs", room.directory], { stdio: "pipe" });
+    } catch (error) {
+      console.log(`skipped: no tmpfs can be mounted here: ${String(error).split("\n")[0]}`);
+      return skip();
+    }
+    try {
+      await fillAndFree();
+    } finally {
+      execFileSync("umount", [room.directory]);
+    }
+  });
+});
+
+async function fillAndFree(): Promise<void> {
+  expect(await room.codeOf("fs_write", { path: "kept", content: "kept" })).toBe("done");
+  expect(await room.codeOf("fs_write", { path: "log", content: "1" })).toBe("done");
+  expect(await room.codeOf("fs_write", { path: "big", content_b64: megabyte(3) })).toBe("disk_full");
+  expect(await room.codeOf("fs_write", { path: "kept", content_b64: megabyte(3) })).toBe("disk_full");
+  expect(await room.codeOf("fs_write", { path: "log", content_b64: megabyte(3), append: true })).toBe("disk_full");
+  expect(await room.codeOf("file_put", { path: "big" }, { body: streamOf(new Uint8Array(3 * MIB)) })).toBe("disk_full");
+  expect(readdirSync(room.directory).sort()).toEqual(["kept", "log"]);
+  expect(readFileSync(room.path("kept"), "utf8") + readFileSync(room.path("log"), "utf8")).toBe("kept1");
+  expect(await room.codeOf("fs_write", { path: "fits", content_b64: megabyte(1) })).toBe("done");
+  expect(await room.codeOf("fs_write", { path: "more", content_b64: megabyte(1) })).toBe("disk_full");
+  expect(await room.codeOf("fs_delete", { path: "fits" })).toBe("done");
+  expect(await room.codeOf("fs_write", { path: "more", content_b64: megabyte(1) })).toBe("done");
+}
