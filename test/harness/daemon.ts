@@ -1,0 +1,267 @@
+/**
+ * Owns daemons for tests: the built binary, on directories and ports of their own, driven as clients drive it.
+ * Each is its own process; it is ended by its pid, and what it left is listed by `leftovers`.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import type { Problem } from "../../shared/api/errors.ts";
+
+export const BINARY = resolve("dist/roomd");
+/** Where `packaging/check` leaves the template that all tests share. */
+export const SHARED_TEMPLATES = join(process.env.ROOMD_TEST_DIR ?? "/var/tmp/roomd-test", "data", "templates");
+
+const START_DEADLINE_MS = 60_000;
+const STOP_DEADLINE_MS = 30_000;
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into answers as clients do, field by field.
+export type Json = any;
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  body: Json;
+}
+
+export interface TestDaemonOptions {
+  /** Whether sandboxes can be created; needs root and the shared template. */
+  guests?: boolean;
+  /** Variables of the daemon's environment, over the usual ones. */
+  env?: Record<string, string>;
+}
+
+export class TestDaemon {
+  readonly home: string;
+  readonly dataDir: string;
+  readonly runtimeDir: string;
+  readonly env: Record<string, string>;
+  url = "";
+  apiKey = "";
+  orgId = "";
+  operatorKey = "";
+  #process: ChildProcess | null = null;
+  #log: string[] = [];
+
+  private constructor(options: TestDaemonOptions) {
+    // Sockets have short paths only: not below a deep temporary directory.
+    this.home = mkdtempSync("/tmp/roomd-t-");
+    this.dataDir = join(this.home, "data");
+    this.runtimeDir = join(this.home, "run");
+    mkdirSync(this.dataDir);
+    if (options.guests) symlinkSync(SHARED_TEMPLATES, join(this.dataDir, "templates"));
+    this.env = {
+      PATH: process.env.PATH ?? "",
+      ROOMD_DATA_DIR: this.dataDir,
+      ROOMD_RUNTIME_DIR: this.runtimeDir,
+      ROOMD_HTTP_LISTEN: "127.0.0.1:0",
+      ...(process.env.ROOMD_ACCELERATION ? { ROOMD_ACCELERATION: process.env.ROOMD_ACCELERATION } : {}),
+      ...options.env,
+    };
+  }
+
+  /** Initializes a fresh service and starts it. */
+  static async start(options: TestDaemonOptions = {}): Promise<TestDaemon> {
+    const daemon = new TestDaemon(options);
+    try {
+      const init = await daemon.cli(["init", "--json"]);
+      if (init.status !== 0) throw new Error(`roomd init failed: ${init.stderr}`);
+      const made = JSON.parse(init.stdout) as { org_id: string; api_key: string; operator_key: string };
+      daemon.apiKey = made.api_key;
+      daemon.orgId = made.org_id;
+      daemon.operatorKey = made.operator_key;
+      await daemon.serve();
+      return daemon;
+    } catch (error) {
+      await daemon.stop();
+      throw error;
+    }
+  }
+
+  get pid(): number {
+    const pid = this.#process?.pid;
+    if (pid === undefined) throw new Error("the daemon does not run");
+    return pid;
+  }
+
+  /** What the daemon has logged so far. */
+  get log(): string {
+    return this.#log.join("\n");
+  }
+
+  /** Starts the daemon's process and waits until it takes requests. */
+  async serve(): Promise<void> {
+    const child = spawn(BINARY, ["serve"], { env: this.env, stdio: ["ignore", "pipe", "pipe"] });
+    this.#process = child;
+    createInterface({ input: child.stderr }).on("line", (line) => this.#log.push(line));
+    const ready = Promise.withResolvers<string>();
+    createInterface({ input: child.stdout }).on("line", (line) => {
+      const url = /https?:\/\/\S+/.exec(line)?.[0];
+      if (url) ready.resolve(url.replace(/\/$/, ""));
+    });
+    child.once("exit", (code, signal) => ready.reject(new Error(`the daemon ended (${code ?? signal}):\n${this.log}`)));
+    const timer = setTimeout(
+      () => ready.reject(new Error(`the daemon was not ready:\n${this.log}`)),
+      START_DEADLINE_MS,
+    );
+    try {
+      this.url = await ready.promise;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Sends a signal to the daemon and waits for its end. */
+  async end(signal: NodeJS.Signals): Promise<number | null> {
+    const child = this.#process;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return null;
+    const gone = new Promise<number | null>((done) => child.once("exit", (code) => done(code)));
+    child.kill(signal);
+    const timer = setTimeout(() => child.kill("SIGKILL"), STOP_DEADLINE_MS);
+    const code = await gone;
+    clearTimeout(timer);
+    this.#process = null;
+    return code;
+  }
+
+  async restart(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
+    await this.end(signal);
+    await this.serve();
+  }
+
+  /** A call with the API key; `body` is sent as JSON. */
+  async api(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+    const response = await fetch(this.url + path, {
+      method,
+      headers: {
+        authorization: `Bearer ${this.apiKey}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    });
+    return await answerOf(response);
+  }
+
+  /** A call that must succeed. */
+  async ok(method: string, path: string, body?: unknown): Promise<Json> {
+    const answer = await this.api(method, path, body);
+    if (answer.status >= 300) {
+      throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}\n${this.log.slice(-4000)}`);
+    }
+    return answer.body;
+  }
+
+  /** A call that must fail. */
+  async problem(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Problem> {
+    const answer = await this.api(method, path, body, headers);
+    if (answer.status < 400) throw new Error(`${method} ${path} succeeded: ${JSON.stringify(answer.body)}`);
+    return answer.body as Problem;
+  }
+
+  async room(roomId: string): Promise<Json> {
+    return await this.ok("POST", "/v1/rooms", { room_id: roomId });
+  }
+
+  async sandbox(roomId: string, agentId: string, guestCid: number, more: Record<string, unknown> = {}): Promise<Json> {
+    return await this.ok("POST", `/v1/rooms/${roomId}/sandboxes/from-template`, {
+      agent_id: agentId,
+      guest_cid: guestCid,
+      memory_mib: 256,
+      ...more,
+    });
+  }
+
+  /** Runs a shell line in a sandbox; returns its trimmed standard output, and throws unless it exits with 0. */
+  async sh(roomId: string, agentId: string, line: string): Promise<string> {
+    const done = await this.exec(roomId, agentId, { command: line });
+    if (done.exit_code !== 0) throw new Error(`${line}: ${JSON.stringify(done)}`);
+    return String(done.stdout).trim();
+  }
+
+  async exec(roomId: string, agentId: string, body: Record<string, unknown>): Promise<Json> {
+    return await this.ok("POST", `/v1/rooms/${roomId}/sandboxes/${agentId}/exec`, body);
+  }
+
+  /** The CLI, as an operator on this host or as a client of this daemon. */
+  async cli(args: string[], input?: string): Promise<{ status: number; stdout: string; stderr: string }> {
+    const child = spawn(BINARY, args, {
+      env: { ...this.env, ...(this.url ? { ROOMD_URL: this.url } : {}), ROOMD_API_KEY: this.apiKey },
+      stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
+    });
+    child.stdin?.end(input);
+    const out = { stdout: "", stderr: "" };
+    child.stdout?.on("data", (chunk) => {
+      out.stdout += chunk;
+    });
+    child.stderr?.on("data", (chunk) => {
+      out.stderr += chunk;
+    });
+    const status = await new Promise<number>((done) => child.once("close", (code) => done(code ?? -1)));
+    return { status, ...out };
+  }
+
+  /** Processes, mounts and sockets that belong to guests of this daemon; empty when all is gone. */
+  leftovers(): string[] {
+    const found: string[] = [];
+    for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+      const line = readQuietly(`/proc/${pid}/cmdline`).replaceAll("\0", " ");
+      if (line.includes(this.home) && Number(pid) !== this.#process?.pid)
+        found.push(`process ${pid}: ${line.slice(0, 120)}`);
+    }
+    for (const line of readFileSync("/proc/self/mounts", "utf8").split("\n")) {
+      if (line.includes(this.home)) found.push(`mount ${line}`);
+    }
+    for (const directory of [
+      join(this.runtimeDir, "g"),
+      join(this.dataDir, "sandboxes"),
+      join(this.dataDir, "rooms"),
+    ]) {
+      if (existsSync(directory)) found.push(...readdirSync(directory).map((name) => `${directory}/${name}`));
+    }
+    return found;
+  }
+
+  /** Ends the daemon and every guest of it, and removes its directories. */
+  async stop(): Promise<void> {
+    await this.end("SIGTERM");
+    for (const line of this.leftovers()) {
+      const pid = /^process (\d+):/.exec(line)?.[1];
+      if (pid) killQuietly(Number(pid));
+    }
+    rmSync(this.home, { recursive: true, force: true });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+}
+
+export async function answerOf(response: Response): Promise<Answer> {
+  const text = await response.text();
+  const json = response.headers.get("content-type")?.includes("json") ?? false;
+  return { status: response.status, headers: response.headers, body: json ? JSON.parse(text) : text };
+}
+
+/** Why guests cannot run here, or null. Tests that need them print it when they are skipped. */
+export function whyNoGuests(): string | null {
+  if (process.getuid?.() !== 0) return "guests need root";
+  if (!existsSync(join(SHARED_TEMPLATES, "default", "current"))) return "there is no template: run packaging/check";
+  return null;
+}
+
+function readQuietly(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+function killQuietly(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended meanwhile.
+  }
+}

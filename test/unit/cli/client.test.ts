@@ -1,0 +1,249 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { loadSelfSigned } from "../../../daemon/edge/http/tls-self-signed.ts";
+import { problem, run, runOnTerminal, scratch, standIn } from "./cli-fixture.ts";
+
+const ROOM = {
+  room_id: "a",
+  room_uid: "rom_1",
+  state: "active",
+  sandbox_count: 2,
+  created_at: "2026-01-31T12:00:00.000Z",
+};
+const ROOMS = {
+  items: [{ ...ROOM, drive: { used_bytes: 2048, limit_bytes: 1, file_count: 3 }, expires_at: null }],
+  next_cursor: "c1",
+  org_id: "org_1",
+};
+
+test("sends the key and the fields, and nothing that was not given", async () => {
+  await using service = await standIn(() => Response.json(ROOM, { status: 201 }));
+  const ran = await run(["room", "create", "a", "--label", "x=1", "--label", "y=a=b", "--ttl", "2h"], service);
+  expect(ran).toEqual({ status: 0, stdout: "room a is active (rom_1)\n", stderr: "" });
+  expect(service.seen[0]).toMatchObject({
+    method: "POST",
+    path: "/v1/rooms",
+    body: { room_id: "a", labels: { x: "1", y: "a=b" }, ttl_seconds: 7200 },
+  });
+  expect(service.seen[0]?.headers.get("authorization")).toBe("Bearer key-test");
+  await run(["room", "create", "a"], service);
+  expect(service.seen[1]?.body).toEqual({ room_id: "a" });
+});
+
+test("prints a table for people and the service's own JSON for programs", async () => {
+  const text = JSON.stringify(ROOMS, null, 1);
+  await using service = await standIn(() => new Response(text, { headers: { "Content-Type": "application/json" } }));
+  const people = await run(["room", "list", "--label", "team=web", "--limit", "1", "--cursor", "c/0"], service);
+  expect(people.stdout.split("\n")).toEqual([
+    "ROOM  STATE   SANDBOXES  DRIVE    FILES  CREATED                   EXPIRES",
+    "a     active  2          2.0 KiB  3      2026-01-31T12:00:00.000Z  -",
+    "more with --cursor c1",
+    "",
+  ]);
+  expect(service.seen[0]?.path).toBe("/v1/rooms?label=team%3Aweb&limit=1&cursor=c%2F0");
+  const programs = await run(["room", "list", "--json"], service);
+  expect(programs).toEqual({ status: 0, stdout: `${text}\n`, stderr: "" });
+});
+
+test("says what was refused, every bad field and what to do", async () => {
+  const errors = [
+    { field: "room_id", code: "pattern", message: "must match" },
+    { field: "ttl_seconds", code: "out_of_range", message: "must be 1 or more" },
+  ];
+  const full = {
+    status: 422,
+    code: "validation_failed",
+    detail: "Two fields are wrong.",
+    errors,
+    hint: "Read the docs.",
+  };
+  await using service = await standIn(() => problem(full));
+  const people = await run(["room", "create", "a"], service);
+  expect(people).toEqual({
+    status: 1,
+    stdout: "",
+    stderr: "roomd: Two fields are wrong.\n  room_id: must match\n  ttl_seconds: must be 1 or more\nRead the docs.\n",
+  });
+  const programs = await run(["room", "create", "a", "--json"], service);
+  expect(programs).toMatchObject({ status: 1, stdout: "" });
+  expect(JSON.parse(programs.stderr)).toMatchObject(full);
+});
+
+test.each([
+  [
+    "a page of another service",
+    () => new Response("<h1>Bad gateway</h1>", { status: 502 }),
+    /answered 502, but not as roomd/,
+  ],
+  ["a redirect", () => Response.redirect("https://example.org/", 301), /answered 301, but not as roomd/],
+  ["a success without JSON", () => new Response("hello"), /answered 200, but not as roomd/],
+])("is not confused by %s", async (_, answer, said) => {
+  await using service = await standIn(answer);
+  const { status, stderr } = await run(["room", "get", "a"], service);
+  expect(status).toBe(1);
+  expect(stderr).toMatch(said);
+});
+
+test("names the URL and what to start when nobody answers", async () => {
+  const service = await standIn(() => new Response());
+  await service[Symbol.asyncDispose]();
+  const { status, stderr } = await run(["room", "list"], service);
+  expect(status).toBe(1);
+  expect(stderr).toBe(
+    `roomd: No service answers at ${service.url}: start it with \`roomd serve\` or set ROOMD_URL to where it is.\n`,
+  );
+});
+
+test("wants a key and a URL that is one", async () => {
+  expect(await run(["room", "list"])).toMatchObject({ status: 2, stderr: expect.stringContaining("ROOMD_API_KEY") });
+  const env = { ROOMD_API_KEY: "k", ROOMD_URL: "rooms.example.org:80" };
+  expect(await run(["room", "list"], { env })).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining("ROOMD_URL"),
+  });
+});
+
+test("finds the service by this host's configuration when ROOMD_URL is not set", async () => {
+  await using service = await standIn(() => Response.json(ROOMS));
+  const env = { ROOMD_API_KEY: "key-test", ROOMD_HTTP_LISTEN: new URL(service.url).host };
+  expect(await run(["room", "list"], { env })).toMatchObject({ status: 0, stderr: "" });
+});
+
+test("trusts a self-signed service by its file only", async () => {
+  using directory = scratch();
+  const tls = await loadSelfSigned(join(directory.path, "tls"), []);
+  const file = join(directory.path, "tls/cert.pem");
+  await using service = await standIn(() => Response.json(ROOMS), tls);
+  const { env } = service;
+  const distrust = await run(["room", "list"], { env });
+  expect(distrust.status).toBe(1);
+  expect(distrust.stderr).toMatch(/^roomd: The certificate of https:\S+ is not trusted .*ROOMD_CA_CERT\.\n$/);
+  for (const name of ["ROOMD_CA_CERT", "NODE_EXTRA_CA_CERTS"]) {
+    expect(await run(["room", "list"], { env: { ...env, [name]: file } })).toMatchObject({ status: 0, stderr: "" });
+  }
+  const local = { ROOMD_HTTP_LISTEN: new URL(service.url).host, ROOMD_TLS_MODE: "self-signed" };
+  const onHost = { ...local, ROOMD_API_KEY: "k", ROOMD_DATA_DIR: directory.path };
+  expect(await run(["room", "list"], { env: onHost })).toMatchObject({ status: 0, stderr: "" });
+  const missing = await run(["room", "list"], { env: { ...env, ROOMD_CA_CERT: "/nowhere" } });
+  expect(missing).toMatchObject({ status: 2, stderr: expect.stringContaining("/nowhere") });
+});
+
+test("takes a free guest_cid when none is given, and the template's memory", async () => {
+  const made = {
+    agent_id: "w",
+    guest_cid: 9103,
+    memory_mib: 384,
+    state: "running",
+    create_wall_ms: 210,
+    start_mode: "snapshot",
+  };
+  const free = new Map([
+    [9100, 9102],
+    [9102, 9103],
+  ]);
+  await using service = await standIn(({ path, body }) => {
+    if (path === "/v1/templates/default") return Response.json({ template_id: "default", default_memory_mib: 384 });
+    const suggested_guest_cid = free.get((body as { guest_cid: number }).guest_cid);
+    if (suggested_guest_cid === undefined) return Response.json(made, { status: 201 });
+    return problem({ status: 409, code: "guest_cid_in_use", detail: "In use.", details: { suggested_guest_cid } });
+  });
+  const ran = await run(["sandbox", "create", "a", "w"], service);
+  expect(ran).toEqual({
+    status: 0,
+    stdout: "sandbox w is running in 210 ms (snapshot): cid 9103, 384 MiB\n",
+    stderr: "",
+  });
+  expect(service.seen.at(-1)?.body).toEqual({ agent_id: "w", guest_cid: 9103, memory_mib: 384 });
+  // A guest_cid of one's own is taken at its word.
+  const own = await run(["sandbox", "create", "a", "w", "--cid", "9100", "--memory", "512", "--wait", "none"], service);
+  expect(own).toEqual({ status: 1, stdout: "", stderr: "roomd: In use.\n" });
+  expect(service.seen.at(-1)?.path).toBe("/v1/rooms/a/sandboxes/from-template?wait=none");
+});
+
+test("sends every option of a sandbox, and distinguishes none from absent", async () => {
+  await using service = await standIn(() => Response.json({ agent_id: "w", create_wall_ms: null }, { status: 202 }));
+  const words = "sandbox create a w --memory 512 --vcpus 2 --template t --env A=1 --label r=b --no-egress".split(" ");
+  await run([...words, "--idle-timeout", "5m", "--max-duration", "1d", "--wait-timeout", "500ms"], service);
+  expect(service.seen[0]?.path).toContain("wait_timeout_ms=500");
+  expect(service.seen[0]?.body).toEqual({
+    agent_id: "w",
+    guest_cid: 9100,
+    memory_mib: 512,
+    vcpu_count: 2,
+    template_id: "t",
+    env: { A: "1" },
+    egress_allowlist: [],
+    labels: { r: "b" },
+    idle_timeout_seconds: 300,
+    max_duration_seconds: 86_400,
+  });
+  await run(["sandbox", "update", "a", "w", "--idle-timeout", "none"], service);
+  expect(service.seen[1]).toMatchObject({ method: "PATCH", body: { idle_timeout_seconds: null } });
+});
+
+test("names from a guest do not reach the terminal as commands", async () => {
+  const name = "/evil\u001b]52;c;aGk=\u0007\nfake";
+  const item = { path: name, name, type: "file", size_bytes: 1, mode: "0644", modified_at: "t" };
+  await using service = await standIn(() => Response.json({ path: "/", items: [item], next_cursor: null }));
+  const { stdout } = await run(["drive", "ls", "a"], service);
+  expect(stdout).toContain("/evil\\x1b]52;c;aGk=\\x07\\x0afake\n");
+  expect(JSON.parse((await run(["drive", "ls", "a", "--json"], service)).stdout).items[0].path).toBe(name);
+});
+
+test("on a terminal: colours, and progress for what takes over a second", async () => {
+  await using service = await standIn(async ({ method }) => {
+    if (method === "DELETE") await Bun.sleep(1500);
+    return Response.json({ ...ROOMS, agent_id: "w", state: "destroyed", guest_cid: 9100 });
+  });
+  const quick = await runOnTerminal(["room", "list"], service.env);
+  expect(quick.screen).toContain("\u001b[32mactive");
+  expect(quick.screen).not.toContain("\r\u001b[K");
+  const plain = await runOnTerminal(["room", "list"], { ...service.env, NO_COLOR: "1" });
+  expect(plain.screen).not.toContain("\u001b[");
+  const slow = await runOnTerminal(["sandbox", "destroy", "a", "w"], service.env);
+  expect(slow.screen).toContain("destroying sandbox w … 1 s");
+  expect(slow.screen).toMatch(/\r\u001b\[Ksandbox w is destroyed, cid 9100 is free\s*$/);
+  const piped = await run(["sandbox", "destroy", "a", "w"], service);
+  expect(piped).toEqual({ status: 0, stdout: "sandbox w is destroyed, cid 9100 is free\n", stderr: "" });
+});
+
+test("the audit of a room, of the organization, and whether it is whole", async () => {
+  await using service = await standIn(({ path }) =>
+    path.endsWith("/verify")
+      ? Response.json({ ok: false, from_seq: 1, to_seq: 9, broken_at: 4 })
+      : Response.json({ items: [], next_cursor: null }),
+  );
+  await run(["audit", "a", "--event", "exec.", "--agent", "w", "--order", "asc"], service);
+  await run(["audit", "--org", "--limit", "5"], service);
+  const broken = await run(["audit", "verify"], service);
+  expect(broken).toEqual({ status: 1, stdout: "the chain is broken at record 4\n", stderr: "" });
+  expect(service.seen.map(({ path }) => path)).toEqual([
+    "/v1/rooms/a/audit?agent_id=w&event=exec.&order=asc",
+    "/v1/orgs/self/audit?limit=5",
+    "/v1/orgs/self/audit/verify",
+  ]);
+});
+
+test("the configuration in force, its errors, and the daemon that refuses foreign code", async () => {
+  using directory = scratch();
+  const file = join(directory.path, "config.toml");
+  writeFileSync(file, 'http.listen = "127.0.0.1:9080"\n');
+  const shown = await run(["config", "--config", file, "--json"], { env: { ROOMD_DATA_DIR: "/srv/b" } });
+  expect(JSON.parse(shown.stdout)).toMatchObject({
+    file,
+    config: { "http.listen": "127.0.0.1:9080", data_dir: "/srv/b" },
+    origins: { "http.listen": file, data_dir: "ROOMD_DATA_DIR" },
+  });
+  const cases: [Record<string, string>, RegExp][] = [
+    [{ ROOMD_HTTP_LISTEN: "0.0.0.0:8080" }, /http\.insecure = true/],
+    [{ ROOMD_TLS_MODE: "sometimes" }, /tls\.mode = "sometimes" \(ROOMD_TLS_MODE\)/],
+    [{ ROOMD_RUNTIME_DIR: `/run/${"x".repeat(100)}` }, /too long/],
+    [{ BUN_OPTIONS: "--smol" }, /env -u BUN_OPTIONS roomd serve/],
+  ];
+  for (const [env, said] of cases) {
+    const { status, stderr } = await run(["serve"], { env });
+    expect(stderr).toMatch(said);
+    expect(status).toBe(2);
+  }
+});

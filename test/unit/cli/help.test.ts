@@ -1,0 +1,77 @@
+import type { Command } from "commander";
+import { expect, test } from "vitest";
+import { makeProgram } from "../../../daemon/cli/program.ts";
+import { run } from "./cli-fixture.ts";
+
+const CONTRACT = [
+  "serve",
+  "doctor",
+  "init",
+  "config",
+  ...["create", "list"].map((verb) => `org ${verb}`),
+  ...["create", "list", "revoke"].map((verb) => `key ${verb}`),
+  ...["build", "list", "remove"].map((verb) => `template ${verb}`),
+  ...["create", "list", "get", "destroy"].map((verb) => `room ${verb}`),
+  ...["create", "list", "get", "destroy", "update"].map((verb) => `sandbox ${verb}`),
+  ...["ls", "put", "get", "rm", "mkdir", "mv", "stat"].map((verb) => `drive ${verb}`),
+  "exec",
+  "logs",
+  ...["list", "verify"].map((verb) => `audit ${verb}`),
+];
+
+function* paths(command: Command, prefix: string[] = []): Generator<{ words: string[]; isLeaf: boolean }> {
+  yield { words: prefix, isLeaf: command.commands.length === 0 };
+  for (const each of command.commands) yield* paths(each, [...prefix, each.name()]);
+}
+
+const all = [...paths(makeProgram(() => {}))];
+
+test("has every command of the contract", () => {
+  const leaves = all.filter(({ isLeaf }) => isLeaf).map(({ words }) => words.join(" "));
+  expect(leaves.sort()).toEqual([...CONTRACT].sort());
+});
+
+test.concurrent.each(all)("the help of `roomd $words` ends with examples", async ({ words, isLeaf }) => {
+  const { status, stdout, stderr } = await run([...words, "--help"]);
+  expect(status).toBe(0);
+  expect(stderr).toBe("");
+  const [, examples = ""] = stdout.split("\nExamples:\n");
+  const lines = examples.trimEnd().split("\n");
+  expect(lines.length).toBeGreaterThan(0);
+  for (const line of lines) expect(line).toMatch(/^ {2}.*\broomd /);
+  expect(lines.some((line) => line.includes(`roomd ${words.join(" ")}`.trim()))).toBe(true);
+  if (isLeaf) expect(stdout).toContain("--json");
+});
+
+test("the help names the exit statuses", async () => {
+  expect((await run(["--help"])).stdout).toMatch(/Exit status: 0 done; 1 .*; 2 /);
+  expect((await run(["exec", "--help"])).stdout).toMatch(/124 .*128\+n .*\n125 /);
+});
+
+test("prints its version", async () => {
+  expect(await run(["--version"])).toMatchObject({ status: 0, stdout: expect.stringMatching(/^roomd \S+ \(\w+\)\n$/) });
+});
+
+test.concurrent.each([
+  [[]],
+  [["nonsense"]],
+  [["room"]],
+  [["room", "list", "--bogus"]],
+  [["room", "create"]],
+  [["room", "create", "a", "b"]],
+  [["room", "create", "a", "--ttl", "soon"]],
+  [["room", "list", "--limit", "0"]],
+  [["room", "list", "--state", "gone"]],
+  [["sandbox", "create", "a", "b", "--memory", "512M"]],
+  [["sandbox", "create", "a", "b", "--env", "NOVALUE"]],
+  [["drive", "get", "room-without-path", "-"]],
+  [["key", "create", "--name", "a", "--scope", "everything"]],
+  [["audit"]],
+  [["audit", "a", "--org"]],
+  [["drive", "mv", "a:/x", "b:/x"]],
+])("%j is a usage error", async (args) => {
+  const { status, stdout, stderr } = await run(args, { env: { ROOMD_API_KEY: "key-test" } });
+  expect(status).toBe(2);
+  expect(stdout).toBe("");
+  expect(stderr).not.toBe("");
+});
