@@ -5,7 +5,7 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { operations } from "../shared/api/operations.ts";
 import type { TemplateRecord } from "../shared/api/templates.ts";
-import { appendAudit, auditChains, makeAudit, verifyChain, walkAudit } from "./audit/index.ts";
+import { appendAudit, auditChains, makeAudit, verifyAudit } from "./audit/index.ts";
 import { now } from "./core/clock.ts";
 import type { Config } from "./core/config.ts";
 import type { Log } from "./core/log.ts";
@@ -20,7 +20,8 @@ import { loadCertificate, planListen } from "./edge/http/tls.ts";
 import { watchCertificate } from "./edge/http/tls-watch.ts";
 import { releaseUnanswered } from "./edge/idempotency.ts";
 import { makeRoad } from "./edge/run.ts";
-import type { GuestHost } from "./host/guest/start.ts";
+import type { GuestHost } from "./host/guest/plan.ts";
+import { WarmPool } from "./host/guest/pool.ts";
 import { takeLock } from "./host/lock.ts";
 import { type InspectedHost, inspectHost } from "./inspect-host.ts";
 import { makeOperator, makeOrgs } from "./orgs/index.ts";
@@ -30,7 +31,7 @@ import { runChecks } from "./service/checks.ts";
 import { makeService } from "./service/index.ts";
 import { buildTemplate, removeTemplate } from "./templates/build.ts";
 import { makeTemplateList } from "./templates/list.ts";
-import { makeTemplates } from "./templates/registry.ts";
+import { makeTemplates, usableSnapshot } from "./templates/registry.ts";
 
 const STOP_GRACE_MS = 10_000;
 
@@ -65,7 +66,15 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const drive = makeDrive({ findRoom: finder.find, log });
   const limits = inspected.limits;
   const egressDefault = config["egress.default"];
+  const pool = new WarmPool({
+    size: config["pool.size"],
+    paths,
+    log,
+    host: () => inspected.guestHost(),
+    nextImage: () => usableSnapshot(templates, "default"),
+  });
   const sandboxes = makeSandboxes({
+    pool,
     database,
     log,
     paths,
@@ -104,7 +113,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       hostId: config.host_id,
       driveLimitBytes,
       retentionSeconds,
-      measureDrive: (room) => drive.measure(room),
+      drive,
       sandboxes,
     },
     finder,
@@ -142,6 +151,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       : watchCertificate({ config, paths, log }, certificate, (renewed) => server.useCertificate(renewed));
   // Port 0 is whatever the system chose.
   const url = listen.port === 0 ? server.url.href.replace(/\/$/, "") : listen.url;
+  pool.refill();
   log.info("ready", { url, acceleration: inspected.findings.acceleration.acceleration });
   return {
     url,
@@ -150,6 +160,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       await server.stop(STOP_GRACE_MS);
       sandboxes.stop();
       rooms.stop();
+      await pool.close();
       inspected.close();
       await database.close();
       unlock();
@@ -208,7 +219,7 @@ export async function openOperator(options: ComposeOptions) {
     verifyAudit: (orgId?: string) =>
       (orgId === undefined ? auditChains(database.queries) : [orgId]).map((org_key) => ({
         org_id: org_key === "" ? null : org_key,
-        ...verifyChain(walkAudit(database.queries, org_key)),
+        ...verifyAudit(database.queries, org_key),
       })),
     close: async () => {
       inspected?.close();

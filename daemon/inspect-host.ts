@@ -5,7 +5,7 @@ import type { Config } from "./core/config.ts";
 import type { Log } from "./core/log.ts";
 import type { Paths } from "./core/paths.ts";
 import { ServiceError } from "./core/service-error.ts";
-import type { GuestHost } from "./host/guest/start.ts";
+import type { GuestHost } from "./host/guest/plan.ts";
 import { makeKernelTransport } from "./host/guest-link/transports/kernel.ts";
 import type { VsockTransport } from "./host/guest-link/transports/transport.ts";
 import { makeVhostUserTransport } from "./host/guest-link/transports/vhost-user.ts";

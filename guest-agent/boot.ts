@@ -1,6 +1,7 @@
 /** Owns what a Debian root expects to find before its first command: mounts, the loopback, limits. */
 import { existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import * as libc from "./libc.ts";
+import { log } from "./log.ts";
 
 interface Mount {
   type: string;
@@ -61,6 +62,6 @@ function attempt(step: () => unknown): void {
   try {
     step();
   } catch (error) {
-    console.error("roomd-agent: boot:", error);
+    log("boot", error);
   }
 }

@@ -16,6 +16,8 @@ const { symbols: libc } = dlopen("libc.so.6", {
   fcntl: { args: [i32, i32, i32], returns: i32 },
   ioctl: { args: [i32, u64, pointer], returns: i32 },
   socket: { args: [i32, i32, i32], returns: i32 },
+  socketpair: { args: [i32, i32, i32, pointer], returns: i32 },
+  bind: { args: [i32, pointer, i32], returns: i32 },
   connect: { args: [i32, pointer, i32], returns: i32 },
   getsockopt: { args: [i32, i32, i32, pointer, pointer], returns: i32 },
   poll: { args: [pointer, u64, i32], returns: i32 },
@@ -46,9 +48,11 @@ function check(call: string, result: number): number {
   throw new SystemError(call, lastErrno());
 }
 
+/** Of this thread, asked for once: another call before the read could set it anew. */
+const errnoLocation = libc.__errno_location();
+
 function lastErrno(): number {
-  const location = libc.__errno_location();
-  return location === null ? 0 : read.i32(location);
+  return errnoLocation === null ? 0 : read.i32(errnoLocation);
 }
 
 /** A C string. Arrays go to calls as they are, never as addresses: only so do they live until the call is over. */
@@ -103,10 +107,19 @@ function withDevice<T>(path: string, use: (fd: number) => T): T {
   }
 }
 
-// ---- vsock ----
+// ---- sockets ----
 
 const AF_VSOCK = 40;
 const SOCK_STREAM_FLAGS = 1 | O_NONBLOCK | O_CLOEXEC;
+
+/** Two connected ends within this process. */
+export function socketPair(): [number, number] {
+  const AF_UNIX = 1;
+  const ends = new Int32Array(2);
+  check("socketpair", libc.socketpair(AF_UNIX, SOCK_STREAM_FLAGS, 0, ends));
+  const [one = -1, other = -1] = ends;
+  return [one, other];
+}
 
 /** Begins to connect and never waits: `connecting` says when it is done. Throws at once while there is no device. */
 export function beginVsockConnect(cid: number, port: number): number {
@@ -139,6 +152,21 @@ export function connecting(fd: number): boolean {
   check("getsockopt", libc.getsockopt(fd, SOL_SOCKET, SO_ERROR, failed, size));
   if (failed[0]) throw new SystemError("connect", failed[0]);
   return false;
+}
+
+/** Hears of every device that comes, goes, or gets its driver: one datagram each. */
+export function deviceEventSocket(): number {
+  const AF_NETLINK = 16;
+  const SOCK_RAW_FLAGS = 3 | O_NONBLOCK | O_CLOEXEC;
+  const NETLINK_KOBJECT_UEVENT = 15;
+  const KERNEL_GROUP = 1;
+  // struct sockaddr_nl: u16 family, u16 zero, u32 port (the kernel chooses), u32 groups.
+  const address = Buffer.alloc(12);
+  address.writeUInt16LE(AF_NETLINK, 0);
+  address.writeUInt32LE(KERNEL_GROUP, 8);
+  const fd = check("socket AF_NETLINK", libc.socket(AF_NETLINK, SOCK_RAW_FLAGS, NETLINK_KOBJECT_UEVENT));
+  check("bind AF_NETLINK", libc.bind(fd, address, address.byteLength));
+  return fd;
 }
 
 /** The CID of this guest's vsock device. */
@@ -236,6 +264,11 @@ export function peekZombie(): number | null {
 
 export function reapZombie(pid: number): void {
   wait(P_PID, pid, WEXITED | WNOHANG);
+}
+
+/** Whether any process but the kernel's own is left: all of them descend from process 1. */
+export function hasChildren(): boolean {
+  return libc.waitid(P_ALL, 0, new Int32Array(SIGINFO_BYTES / 4), WEXITED | WNOHANG | WNOWAIT) === 0;
 }
 
 /** Without children waitid fails, which here is the same as no zombie. */

@@ -7,85 +7,51 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { FrameType } from "../shared/agent-protocol/frame.ts";
-import { Link } from "../shared/agent-protocol/link.ts";
 import { GENERATION, type Hello, HOST_PORT, StreamErrorCode } from "../shared/agent-protocol/messages.ts";
 import { VERSION } from "../shared/version.ts";
+import { DeviceEvents } from "./device-events.ts";
 import * as libc from "./libc.ts";
+import { log } from "./log.ts";
 import type { Router } from "./router.ts";
 import type { Setup } from "./setup.ts";
-import { SocketTransport } from "./socket-transport.ts";
+import { linkOver } from "./socket-link.ts";
 
 const HOST_CID = 2;
-const DIAL_EVERY_MS = 10;
-const CONNECT_POLL_MS = 1;
-const CONNECT_DEADLINE_MS = 2_000;
-export const MAX_HOST_STREAMS = 256;
+/** While there is no device; one that comes is announced, so it need not be asked for often. A host saves a template sooner. */
+const DIAL_UNPLUGGED_MS = 2_000;
+/** While the host refuses: soon, then more and more seldom. */
+const DIAL_REFUSED_MS = { first: 10, most: 200 } as const;
+/** An answer takes a few ms; vhost-device-vsock 0.3.0 gives none at all while no daemon listens. */
+const CONNECT_POLL_MS = { soon: 1, late: 10 } as const;
+const CONNECT_LATE_MS = 10;
+const CONNECT_DEADLINE_MS = 500;
+const MAX_HOST_STREAMS = 256;
 
-/** Never returns. */
-export async function keepLinked(setup: Setup, router: Router): Promise<never> {
+/** Never returns. `atRest` is called when no device has come for a while; the next try waits for it. */
+export async function keepLinked(setup: Setup, router: Router, atRest: () => Promise<void>): Promise<never> {
+  const devices = new DeviceEvents();
+  await devices.listen().catch((error) => log("device events", error));
   while (true) {
-    const reason = await serve(await dial(), setup, router);
-    console.error(`roomd-agent: link closed: ${reason}`);
+    const reason = await serve(await dial(devices, atRest), setup, router).catch(String);
+    log(`link closed: ${reason}`);
+    await sleep(DIAL_REFUSED_MS.first);
   }
 }
 
-/** Tries until the host answers: before the device is plugged in, and while no daemon listens, each try fails at once. */
-async function dial(): Promise<number> {
-  while (true) {
-    const fd = await connect().catch(() => null);
-    if (fd !== null) return fd;
-    await sleep(DIAL_EVERY_MS);
-  }
-}
-
-async function connect(): Promise<number> {
-  const fd = libc.beginVsockConnect(HOST_CID, HOST_PORT);
-  try {
-    const giveUpAt = performance.now() + CONNECT_DEADLINE_MS;
-    while (libc.connecting(fd)) {
-      if (performance.now() > giveUpAt) throw new Error("no answer");
-      await sleep(CONNECT_POLL_MS);
-    }
-    return fd;
-  } catch (error) {
-    libc.close(fd);
-    throw error;
-  }
-}
-
-/** Resolves to why the connection ended. */
-async function serve(fd: number, setup: Setup, router: Router): Promise<string> {
+/** Serves one connection; resolves to why it ended. */
+export async function serve(fd: number, setup: Setup, router: Router): Promise<string> {
   const closed = Promise.withResolvers<string>();
-  let link: Link | null = null;
-  let transport: SocketTransport | null = null;
-  const options: Bun.FdSocketOptions = {
-    fd,
-    socket: {
-      data: (_, chunk) => link?.receive(chunk),
-      drain: () => transport?.flush(),
-      close: () => {
-        transport?.drop();
-        link?.close("the connection ended");
-      },
-      error: (_, error) => link?.close(error.message),
-    },
-  };
-  // Bun takes a descriptor here; only its types do not say so.
-  const socket = await Bun.connect(options as Bun.FdSocketOptions & Bun.UnixSocketOptions);
-  transport = new SocketTransport(socket);
-  link = new Link({
+  const link = await linkOver(fd, {
     side: "guest",
-    transport,
     maxPeerStreams: MAX_HOST_STREAMS,
     onOpen: (stream, request) =>
       setup.done ? router(stream, request) : stream.fail(StreamErrorCode.invalid_request, "the guest is not set up"),
-    onHandshake: (type, body) => void answer(type, body),
+    onHandshake: (type, body) => {
+      if (type === FrameType.welcome) void welcome(body);
+    },
     onClosed: closed.resolve,
   });
-
-  const answer = async (type: number, body: unknown) => {
-    if (type === FrameType.welcome) link?.sendJson(FrameType.ready, 0, await setup.carryOut(body));
-  };
+  const welcome = async (body: unknown) => link.sendJson(FrameType.ready, 0, await setup.carryOut(body));
   const hello: Hello = {
     generation: GENERATION,
     version: VERSION,
@@ -95,4 +61,36 @@ async function serve(fd: number, setup: Setup, router: Router): Promise<string> 
   };
   link.sendJson(FrameType.hello, 0, hello);
   return closed.promise;
+}
+
+async function dial(devices: DeviceEvents, atRest: () => Promise<void>): Promise<number> {
+  let pauseMs: number = DIAL_REFUSED_MS.first;
+  while (true) {
+    try {
+      return await connect();
+    } catch (error) {
+      if (error instanceof libc.SystemError && error.errno === libc.Errno.ENODEV) {
+        if (!(await devices.next(DIAL_UNPLUGGED_MS))) await atRest();
+        continue;
+      }
+    }
+    await sleep(pauseMs);
+    pauseMs = Math.min(pauseMs * 2, DIAL_REFUSED_MS.most);
+  }
+}
+
+async function connect(): Promise<number> {
+  const fd = libc.beginVsockConnect(HOST_CID, HOST_PORT);
+  try {
+    const begin = performance.now();
+    while (libc.connecting(fd)) {
+      const waited = performance.now() - begin;
+      if (waited > CONNECT_DEADLINE_MS) throw new Error("no answer");
+      await sleep(waited < CONNECT_LATE_MS ? CONNECT_POLL_MS.soon : CONNECT_POLL_MS.late);
+    }
+    return fd;
+  } catch (error) {
+    libc.close(fd);
+    throw error;
+  }
 }

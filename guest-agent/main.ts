@@ -1,33 +1,55 @@
 /**
  * The guest agent: process 1 of a sandbox. Owns the order of its life; each part is in the file of its name.
  *
- *   boot ─▶ warm up ─▶ (template: at rest, the host saves the guest here) ─▶ dial the host, serve, dial again
+ *   boot ─▶ warm up ─▶ (template: the host saves the guest here) ─▶ dial the host, serve, dial again
+ *                                                                     └─ no device for a while: warm up once more
  */
 import { readFileSync, writeFileSync } from "node:fs";
-import { TEMPLATE_FLAG, TEMPLATE_READY_LINE } from "../shared/agent-protocol/messages.ts";
+import { REHEARSED_LINE, TEMPLATE_FLAG, TEMPLATE_READY_LINE } from "../shared/agent-protocol/messages.ts";
 import { boot } from "./boot.ts";
+import { Drive } from "./drive/drive.ts";
 import { Exec } from "./exec/run.ts";
 import { sync } from "./libc.ts";
 import { keepLinked } from "./link.ts";
+import { log } from "./log.ts";
 import { Reaper } from "./reap.ts";
 import { makeRouter } from "./router.ts";
 import { Setup } from "./setup.ts";
 import { warmUp } from "./warm-up.ts";
 
+/**
+ * A template is warmed once for all its clones, and a clone that waits in the pool once more: its QEMU has translated
+ * nothing yet. A guest that boots for itself is in a hurry.
+ */
+const WARM_UP_ROUNDS = { template: 50, clone: 3, alone: 1 } as const;
+
 // The end of process 1 is the end of the guest: one command's trouble must not be everyone's.
-process.on("uncaughtException", (error) => console.error("roomd-agent: uncaught:", error));
-process.on("unhandledRejection", (error) => console.error("roomd-agent: unhandled:", error));
+process.on("uncaughtException", (error) => log("uncaught", error));
+process.on("unhandledRejection", (error) => log("unhandled", error));
 
 boot();
+const isTemplate = readFileSync("/proc/cmdline", "utf8").split(/\s+/).includes(TEMPLATE_FLAG);
 const reaper = new Reaper();
 reaper.start();
-const setup = new Setup();
-const router = makeRouter(new Exec({ reaper, env: () => setup.env }));
+const drive = new Drive();
+const setup = new Setup(drive);
+const router = makeRouter(new Exec({ reaper, drive, env: () => setup.env }));
 
-await warmUp(router).catch((error) => console.error("roomd-agent: warm-up:", error));
-if (readFileSync("/proc/cmdline", "utf8").split(/\s+/).includes(TEMPLATE_FLAG)) {
-  writeFileSync("/etc/machine-id", "");
+const warm = (rounds: number) => warmUp(router, rounds).catch((error) => log("warm-up", error));
+await warm(isTemplate ? WARM_UP_ROUNDS.template : WARM_UP_ROUNDS.alone);
+if (isTemplate) {
   sync();
-  writeFileSync("/dev/console", `\n${TEMPLATE_READY_LINE}\n`);
+  announce(TEMPLATE_READY_LINE);
 }
-await keepLinked(setup, router);
+let rehearsed = !isTemplate;
+await keepLinked(setup, router, async () => {
+  if (rehearsed) return;
+  rehearsed = true;
+  await warm(WARM_UP_ROUNDS.clone);
+  announce(REHEARSED_LINE);
+});
+
+/** On a line of its own, whatever the kernel was just printing. */
+function announce(line: string): void {
+  writeFileSync("/dev/console", `\n${line}\n`);
+}

@@ -13,7 +13,7 @@ export async function powerOff(stream: Stream): Promise<void> {
   signalEveryone("SIGTERM");
   libc.sync();
   const graceUntil = performance.now() + GRACE_MS;
-  while (signalEveryone(0) && performance.now() < graceUntil) await sleep(10);
+  while (libc.hasChildren() && performance.now() < graceUntil) await sleep(10);
   signalEveryone("SIGKILL");
   libc.sync();
   stream.finish({});
@@ -21,11 +21,11 @@ export async function powerOff(stream: Stream): Promise<void> {
   libc.powerOff();
 }
 
-/** Everyone but us and the kernel's own; whether there was anyone. */
-function signalEveryone(signal: NodeJS.Signals | 0): boolean {
+/** Everyone but us and the kernel's own. */
+function signalEveryone(signal: NodeJS.Signals): void {
   try {
-    return process.kill(EVERYONE, signal);
+    process.kill(EVERYONE, signal);
   } catch {
-    return false;
+    // Nobody is left.
   }
 }

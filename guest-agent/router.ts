@@ -3,6 +3,7 @@ import type { Stream } from "../shared/agent-protocol/link.ts";
 import { type ClockResult, type HostRequest, StreamErrorCode } from "../shared/agent-protocol/messages.ts";
 import type { Exec } from "./exec/run.ts";
 import * as libc from "./libc.ts";
+import { log } from "./log.ts";
 import { powerOff } from "./power.ts";
 
 /** Ends its stream; the request is an object with this method, and nothing else about it is sure. */
@@ -28,7 +29,7 @@ export function makeRouter(exec: Exec): Router {
     const method = String(request.method);
     if (!isMethod(method)) return stream.fail(StreamErrorCode.unknown_method, `no method ${method}`);
     Promise.try(handlers[method], stream, request).catch((error) => {
-      console.error(`roomd-agent: ${method}:`, error);
+      log(method, error);
       stream.fail(StreamErrorCode.internal, error instanceof Error ? error.message : String(error));
     });
   };

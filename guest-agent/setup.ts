@@ -4,23 +4,25 @@
  *
  * A host that comes back sends its Welcome again: then only randomness and clock are renewed.
  */
-import { mkdirSync, openSync, readdirSync, readFileSync, readSync, writeFileSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
+import { openSync, readSync, writeFileSync } from "node:fs";
 import type { Ready, Welcome } from "../shared/agent-protocol/messages.ts";
-import { isMounted } from "./boot.ts";
-import { isEnvironment } from "./exec/request.ts";
+import type { Drive } from "./drive/drive.ts";
+import { isEnvironment } from "./exec/environment.ts";
 import * as libc from "./libc.ts";
 
-/** Hotplug ends when the guest's driver has probed the device, well after the host's command for it. */
-const DRIVE_DEADLINE_MS = 10_000;
-const DRIVE_RETRY_MS = 3;
 const NONCE_BYTES = 16;
 const MIN_ENTROPY_BYTES = 64;
 
 export class Setup {
+  readonly #drive: Drive;
+  #turn: Promise<unknown> = Promise.resolve();
   #nonce = "";
   #env: Record<string, string> = {};
   #done = false;
+
+  constructor(drive: Drive) {
+    this.#drive = drive;
+  }
 
   get done(): boolean {
     return this.#done;
@@ -35,8 +37,17 @@ export class Setup {
     return this.#env;
   }
 
-  /** Never throws: what went wrong is in the answer, and the next welcome tries again. */
-  async carryOut(message: unknown): Promise<Ready> {
+  /**
+   * One after another: a host that comes back may speak while its first welcome still waits for the drive.
+   * Never throws: what went wrong is in the answer, and the next welcome tries again.
+   */
+  carryOut(message: unknown): Promise<Ready> {
+    const turn = this.#turn.then(() => this.#carryOut(message));
+    this.#turn = turn;
+    return turn;
+  }
+
+  async #carryOut(message: unknown): Promise<Ready> {
     const stages: Record<string, number> = {};
     const stage = async (name: string, act: () => Promise<void> | void) => {
       const begin = performance.now();
@@ -50,7 +61,8 @@ export class Setup {
       if (!this.#done) {
         this.#nonce ||= randomHex(NONCE_BYTES);
         await stage("names", () => setNames(welcome.hostname, welcome.machine_id));
-        await stage("mount", () => mountDrive(welcome.drive));
+        const { drive } = welcome;
+        if (drive) await stage("mount", () => this.#drive.mount(drive));
         this.#env = welcome.env;
         this.#done = true;
       }
@@ -99,28 +111,4 @@ function setNames(hostname: string, machineId: string): void {
   writeFileSync("/etc/hostname", `${hostname}\n`);
   writeFileSync("/etc/hosts", `127.0.0.1 localhost\n127.0.1.1 ${hostname}\n::1 localhost ip6-localhost ip6-loopback\n`);
   writeFileSync("/etc/machine-id", `${machineId}\n`);
-}
-
-/** The host shares one directory with several guests, none of which need trust the others' devices or set-uid files. */
-async function mountDrive(drive: Welcome["drive"]): Promise<void> {
-  if (!drive || isMounted(drive.mount_point)) return;
-  mkdirSync(drive.mount_point, { recursive: true });
-  const giveUpAt = performance.now() + DRIVE_DEADLINE_MS;
-  // Asking mount itself would make the kernel print a line for each try.
-  while (!virtiofsTags().includes(drive.tag)) {
-    if (performance.now() > giveUpAt)
-      throw new Error(`no virtiofs device with tag ${drive.tag} after ${DRIVE_DEADLINE_MS} ms`);
-    await sleep(DRIVE_RETRY_MS);
-  }
-  libc.mount(drive.tag, drive.mount_point, "virtiofs", libc.MountFlag.nosuid | libc.MountFlag.nodev, null);
-}
-
-/** Linux 6.9 and later list their devices there. */
-function virtiofsTags(): string[] {
-  const folder = "/sys/fs/virtiofs";
-  try {
-    return readdirSync(folder).map((device) => readFileSync(`${folder}/${device}/tag`, "utf8").trim());
-  } catch {
-    return [];
-  }
 }

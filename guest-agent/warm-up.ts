@@ -1,27 +1,60 @@
 /**
- * Owns what a template guest does once before it is saved, so that its clones find it done: the road of a command,
- * from the frame to the spawn and back, has run, and so has every system call of the set-up that changes nothing.
+ * Owns what the agent does once before anyone asks, so that a template's clones find it done: the whole road from the
+ * connection through set-up and commands has run, and what it runs is compiled and in memory.
  */
-import { mkdirSync } from "node:fs";
-import { Link, type Transport } from "../shared/agent-protocol/link.ts";
-import { Channel, type ExecRequest } from "../shared/agent-protocol/messages.ts";
+import { randomBytes } from "node:crypto";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { FrameType } from "../shared/agent-protocol/frame.ts";
+import type { Link } from "../shared/agent-protocol/link.ts";
+import { Channel, type ExecRequest, GENERATION, type Welcome } from "../shared/agent-protocol/messages.ts";
+import { Drive } from "./drive/drive.ts";
 import * as libc from "./libc.ts";
-import { MAX_HOST_STREAMS } from "./link.ts";
+import { serve } from "./link.ts";
 import type { Router } from "./router.ts";
+import { Setup } from "./setup.ts";
+import { linkOver } from "./socket-link.ts";
 
-const DRIVE = "/mnt/drive";
-const COMMANDS: readonly string[][] = [["true"], ["/bin/sh", "-c", "cat; echo warm >&2"], ["/bin/sh", "-c", "exit 3"]];
-/** Enough for the first tiers of the compiler. */
-const ROUNDS = 10;
+const MOUNT_POINT = "/run/roomd-warm-up";
+const COMMANDS: readonly string[][] = [["true"], ["/bin/sh", "-c", "cat; echo warm >&2"], ["no-such-program"]];
 
-export async function warmUp(router: Router): Promise<void> {
+/** The router is the real one; the set-up is not, so that the guest's own is still to be done. */
+export async function warmUp(router: Router, rounds: number): Promise<void> {
   touchMount();
-  libc.readClock();
-  const host = linkTo(router);
-  for (let round = 0; round < ROUNDS; round++) {
+  const [hostEnd, guestEnd] = libc.socketPair();
+  const ready = Promise.withResolvers<unknown>();
+  const host: Link = await linkOver(hostEnd, {
+    side: "host",
+    maxPeerStreams: 0,
+    onOpen: () => {},
+    onHandshake: (type, body) => {
+      if (type === FrameType.hello) host.sendJson(FrameType.welcome, 0, rehearsal());
+      else ready.resolve(body);
+    },
+    onClosed: ready.reject,
+  });
+  const served = serve(guestEnd, new Setup(new Drive()), router);
+  await ready.promise;
+  for (let round = 0; round < rounds; round++) {
     for (const argv of COMMANDS) await runOnce(host, argv);
+    await host.open({ method: "clock" }).finished;
   }
   host.close("warm");
+  await served;
+  writeFileSync("/etc/machine-id", "");
+  Bun.gc(true);
+}
+
+/** Changes nothing that the real one does not change again. */
+function rehearsal(): Welcome {
+  return {
+    generation: GENERATION,
+    entropy_b64: randomBytes(64).toString("base64"),
+    clock_ns: String(libc.readClock()),
+    hostname: "sandbox",
+    machine_id: "0".repeat(32),
+    env: {},
+    drive: null,
+  };
 }
 
 async function runOnce(host: Link, argv: string[]): Promise<void> {
@@ -44,27 +77,8 @@ async function runOnce(host: Link, argv: string[]): Promise<void> {
   await Promise.all([stream.finished, drain(Channel.stdout), drain(Channel.stderr)]);
 }
 
-/** A host in memory, linked to the router as the real one will be. */
-function linkTo(router: Router): Link {
-  const ignore = () => {};
-  const common = { maxPeerStreams: MAX_HOST_STREAMS, onHandshake: ignore, onClosed: ignore };
-  const host: Link = new Link({ ...common, side: "host", onOpen: ignore, transport: carryTo(() => guest) });
-  const guest: Link = new Link({ ...common, side: "guest", onOpen: router, transport: carryTo(() => host) });
-  return host;
-}
-
-function carryTo(peer: () => Link): Transport {
-  return {
-    write(bytes) {
-      setImmediate(() => peer().receive(bytes));
-      return undefined;
-    },
-    close: () => {},
-  };
-}
-
 function touchMount(): void {
-  mkdirSync(DRIVE, { recursive: true });
-  libc.mount("warm-up", DRIVE, "tmpfs", 0, null);
-  libc.unmount(DRIVE);
+  mkdirSync(MOUNT_POINT, { recursive: true });
+  libc.mount("warm-up", MOUNT_POINT, "tmpfs", 0, null);
+  libc.unmount(MOUNT_POINT);
 }

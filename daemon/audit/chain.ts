@@ -39,25 +39,33 @@ export function hashOf(row: Omit<AuditRow, "hash">): string {
     .digest("hex");
 }
 
+/** The last record that a chain is known to have. */
+export interface Head {
+  seq: number;
+  hash: string;
+}
+
 export interface Verdict {
   ok: boolean;
   from_seq: number;
   to_seq: number;
-  /** The first record that does not fit. */
+  /** The first record that does not fit, or is not there. */
   broken_at: number | null;
 }
 
-/** Checks rows in order of seq, beginning with the first of the chain. */
-export function verifyChain(rows: Iterable<AuditRow>): Verdict {
+/** Checks rows in order of seq, beginning with the first of the chain, and that they reach to its head. */
+export function verifyChain(rows: Iterable<AuditRow>, head: Head | null): Verdict {
   let previous = GENESIS;
   let seq = 0;
+  const brokenAt = (broken_at: number, to_seq: number) => ({ ok: false, from_seq: 1, to_seq, broken_at });
   for (const row of rows) {
-    if (row.seq !== seq + 1) return { ok: false, from_seq: 1, to_seq: row.seq, broken_at: seq + 1 };
-    if (row.prev_hash !== previous || row.hash !== hashOf(row)) {
-      return { ok: false, from_seq: 1, to_seq: row.seq, broken_at: row.seq };
-    }
+    if (row.seq !== seq + 1) return brokenAt(seq + 1, row.seq);
+    const isOther = row.seq === head?.seq && row.hash !== head.hash;
+    if (row.prev_hash !== previous || row.hash !== hashOf(row) || isOther) return brokenAt(row.seq, row.seq);
     previous = row.hash;
     seq = row.seq;
   }
+  // A head that is missing was taken away, perhaps with records after the last one that is left.
+  if (head ? head.seq > seq : seq > 0) return brokenAt(seq + 1, seq);
   return { ok: true, from_seq: seq === 0 ? 0 : 1, to_seq: seq, broken_at: null };
 }

@@ -3,8 +3,8 @@ import type { Bound } from "../core/operation.ts";
 import { type AuditDeps, makeList } from "./list.ts";
 import { makeVerify } from "./verify.ts";
 
-export { verifyChain } from "./chain.ts";
-export { type AuditEntry, appendAudit, auditChains, walkAudit } from "./store.ts";
+export { type AuditEntry, appendAudit, auditChains } from "./store.ts";
+export { verifyAudit } from "./verify.ts";
 
 export function makeAudit(deps: AuditDeps): { operations: Bound[] } {
   return { operations: [...makeList(deps), ...makeVerify(deps)] };

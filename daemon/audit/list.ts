@@ -3,7 +3,7 @@ import { auditList, DEFAULT_AUDIT_PAGE, orgAuditList } from "../../shared/api/au
 import type { InputOf } from "../../shared/api/contract.ts";
 import { at } from "../core/clock.ts";
 import { makeCursor, readCursor } from "../core/cursor.ts";
-import { type Bound, bind, type Caller } from "../core/operation.ts";
+import { type Bound, bind, type Caller, type RuleBreak } from "../core/operation.ts";
 import type { Queries } from "../db/client.ts";
 import { listAudit, toRecord } from "./store.ts";
 
@@ -18,6 +18,7 @@ export function makeList(deps: AuditDeps): Bound[] {
   return [
     bind(auditList, {
       find: (call, params) => deps.findRoom(call.caller, String(params.room_id)),
+      rules: momentRules,
       run: (call, input, room) => {
         call.audit.room_id = room.room_id;
         call.audit.room_uid = room.room_uid;
@@ -26,6 +27,7 @@ export function makeList(deps: AuditDeps): Bound[] {
     }),
     bind(orgAuditList, {
       find: (call, params) => deps.findOrg(call.caller, String(params.org_id)),
+      rules: momentRules,
       run: (_call, input, orgId) => ({ outcome: "ok", body: pageOf(deps.queries, input, orgId) }),
     }),
   ];
@@ -57,8 +59,20 @@ function pageOf(queries: Queries, query: Query, orgId: string, roomUid?: string)
   };
 }
 
+/** Names the moments that there are not, such as a 13th month. */
+function momentRules(query: Partial<Query>): RuleBreak[] {
+  const wrong = (["since", "until"] as const).filter((field) => Number.isNaN(msOf(query[field] ?? "0")));
+  return wrong.map((field) => ({ field, code: "date-time", message: `${field} is no moment of the calendar.` }));
+}
+
 /** RFC 3339 or unix seconds, as the stored form, which sorts as text. */
 function moment(text: string | undefined): string | undefined {
-  if (text === undefined) return undefined;
-  return at(/^[\d.]+$/.test(text) ? Number(text) * 1000 : Date.parse(text));
+  return text === undefined ? undefined : at(Math.min(Math.max(msOf(text), 0), LAST_MOMENT_MS));
 }
+
+function msOf(text: string): number {
+  return /^[\d.]+$/.test(text) ? Number(text) * 1000 : Date.parse(text);
+}
+
+/** Years beyond 9999 are written with a sign, which sorts before every digit. */
+const LAST_MOMENT_MS = Date.parse("9999-12-31T23:59:59.999Z");

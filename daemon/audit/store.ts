@@ -3,8 +3,8 @@ import { and, asc, desc, eq, gt, gte, lt, lte, type SQL } from "drizzle-orm";
 import type { AuditRecord, Source } from "../../shared/api/audit.ts";
 import { newId } from "../../shared/ids.ts";
 import type { Queries } from "../db/client.ts";
-import { GENESIS, hashOf } from "./chain.ts";
-import { type AuditRow, audit } from "./table.ts";
+import { GENESIS, type Head, hashOf } from "./chain.ts";
+import { type AuditRow, audit, auditHeads } from "./table.ts";
 
 /** What happened, before it has its place in the chain. */
 export interface AuditEntry {
@@ -29,13 +29,7 @@ export interface AuditEntry {
 /** Adds a record to its organization's chain. Within a transaction. */
 export function appendAudit(queries: Queries, entry: AuditEntry): void {
   const org_key = entry.org_id ?? "";
-  const head = queries
-    .select({ seq: audit.seq, hash: audit.hash })
-    .from(audit)
-    .where(eq(audit.org_key, org_key))
-    .orderBy(desc(audit.seq))
-    .limit(1)
-    .get();
+  const head = chainHead(queries, org_key);
   const row: Omit<AuditRow, "hash"> = {
     org_key,
     seq: (head?.seq ?? 0) + 1,
@@ -60,10 +54,23 @@ export function appendAudit(queries: Queries, entry: AuditEntry): void {
     details: JSON.stringify(entry.details),
     prev_hash: head?.hash ?? GENESIS,
   };
+  const { seq } = row;
+  const hash = hashOf(row);
   queries
     .insert(audit)
-    .values({ ...row, hash: hashOf(row) })
+    .values({ ...row, hash })
     .run();
+  queries
+    .insert(auditHeads)
+    .values({ org_key, seq, hash })
+    .onConflictDoUpdate({ target: auditHeads.org_key, set: { seq, hash } })
+    .run();
+}
+
+/** Where a chain ends; null for one that has no record. */
+export function chainHead(queries: Queries, orgKey: string): Head | null {
+  const { seq, hash } = auditHeads;
+  return queries.select({ seq, hash }).from(auditHeads).where(eq(auditHeads.org_key, orgKey)).get() ?? null;
 }
 
 export interface AuditFilter {
@@ -120,9 +127,10 @@ export function* walkAudit(queries: Queries, orgKey: string): Generator<AuditRow
 
 /** The keys of all chains: organizations, and '' for what belongs to none. */
 export function auditChains(queries: Queries): string[] {
-  return queries
-    .selectDistinct({ org_key: audit.org_key })
-    .from(audit)
+  const known = queries.select({ org_key: auditHeads.org_key }).from(auditHeads);
+  const found = queries.select({ org_key: audit.org_key }).from(audit);
+  return known
+    .union(found)
     .all()
     .map((row) => row.org_key);
 }

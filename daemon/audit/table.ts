@@ -1,4 +1,4 @@
-/** Owns the audit's table as the queries see it. */
+/** Owns the audit's tables as the queries see them. */
 import { integer, primaryKey, real, sqliteTable, text } from "drizzle-orm/sqlite-core";
 
 export const audit = sqliteTable(
@@ -30,5 +30,12 @@ export const audit = sqliteTable(
   },
   (table) => [primaryKey({ columns: [table.org_key, table.seq] })],
 );
+
+/** The last record of each chain. */
+export const auditHeads = sqliteTable("audit_heads", {
+  org_key: text().primaryKey(),
+  seq: integer().notNull(),
+  hash: text().notNull(),
+});
 
 export type AuditRow = typeof audit.$inferSelect;

@@ -33,7 +33,7 @@ function list(): Command {
     summary: "list records, the newest first (what `roomd audit` does without a word)",
     examples: [
       "roomd audit build-42",
-      "roomd audit build-42 --event exec. --agent worker-1 --limit 20",
+      "roomd audit list build-42 --event exec. --agent worker-1 --limit 20",
       "roomd audit --org --since 2026-01-31T12:00:00Z --outcome denied",
     ],
   };
@@ -89,7 +89,9 @@ function verify(setStatus: (status: number) => void): Command {
     .action(async ({ host, config, json }: VerifyOptions) => {
       if (host) {
         const verdicts = await withOperator({ config }, (operator) => operator.verifyAudit());
-        await showValue(verdicts, { json }, (each) => each.map(sentence));
+        await showValue(verdicts, { json }, (each) =>
+          each.map((verdict) => `${verdict.org_id ?? "the service itself"}: ${sentence(verdict)}`),
+        );
         setStatus(verdicts.every(({ ok }) => ok) ? EXIT.ok : EXIT.refused);
         return;
       }

@@ -36,10 +36,12 @@ export function toCliError(error: unknown): CliError {
   if (error instanceof ConfigError) return new CliError(error.message, EXIT.usage);
   if (error instanceof ServiceError) {
     const { code, options } = error;
-    const { title, hint } = errorKind(code);
+    const { title, hint, status } = errorKind(code);
     const { detail = `${title}.`, details = {}, errors = [] } = options;
     const complaint = { code, title, detail, details, errors, hint: options.hint ?? hint ?? null };
-    return new CliError(complaint, EXIT.refused, error.cause === undefined ? {} : { cause: error.cause });
+    // What lies behind a refusal is no news; behind a failure it is what the operator looks for.
+    const isFailure = status >= 500 && error.cause !== undefined;
+    return new CliError(complaint, EXIT.refused, isFailure ? { cause: error.cause } : {});
   }
   return new CliError(describeError(error));
 }

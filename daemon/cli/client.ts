@@ -89,6 +89,9 @@ function whyUnreachable({ url }: Connection, error: unknown): string {
     return `The certificate of ${url} is not trusted (${message}): put the service's certificate file in ROOMD_CA_CERT.`;
   }
   if (code === "EPROTO") return `${url} does not speak TLS: try http:// in ROOMD_URL.`;
+  if (code === "ECONNRESET") {
+    return `The connection to ${url} broke before an answer came: whether the call was done is not known. If the service has TLS, ROOMD_URL begins with https://.`;
+  }
   const why = /^(ECONNREFUSED|ConnectionRefused)$/.test(code) ? "" : ` (${message.split(". ")[0]})`;
   return `No service answers at ${url}${why}: start it with \`roomd serve\` or set ROOMD_URL to where it is.`;
 }

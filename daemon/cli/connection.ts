@@ -16,7 +16,7 @@ export interface Connection {
 
 export function findConnection(env: Record<string, string | undefined> = process.env): Connection {
   const key = env.ROOMD_API_KEY?.trim() || null;
-  const caFile = env.ROOMD_CA_CERT;
+  const caFile = env.ROOMD_CA_CERT || null;
   const given = env.ROOMD_URL?.trim();
   if (given) {
     const url = URL.parse(given);

@@ -66,8 +66,8 @@ function get(): Command {
 
 interface UpdateOptions extends JsonOption {
   label?: Record<string, string>;
-  idleTimeout?: number | null;
-  maxDuration?: number | null;
+  idleTimeout?: number | "none";
+  maxDuration?: number | "none";
 }
 
 function update(): Command {
@@ -86,11 +86,15 @@ function update(): Command {
         room_id,
         sandbox,
         labels: options.label,
-        idle_timeout_seconds: options.idleTimeout,
-        max_duration_seconds: options.maxDuration,
+        idle_timeout_seconds: orNull(options.idleTimeout),
+        max_duration_seconds: orNull(options.maxDuration),
       });
       await show(reply, options, fieldLines);
     });
+}
+
+function orNull(time: number | "none" | undefined): number | null | undefined {
+  return time === "none" ? null : time;
 }
 
 function destroy(): Command {

@@ -38,9 +38,9 @@ export function seconds(text: string): number {
   return ms / 1000;
 }
 
-/** A time in seconds, or `none` to take it away. */
-export function secondsOrNone(text: string): number | null {
-  return text === "none" ? null : seconds(text);
+/** A time in seconds, or `none` to take it away; commander makes "" of a null. */
+export function secondsOrNone(text: string): number | "none" {
+  return text === "none" ? text : seconds(text);
 }
 
 /** A place on a room's drive. */

@@ -67,6 +67,11 @@ export const CONFIG_KEYS = {
     default: 0,
     about: "Sandboxes being started at once; 0: the host's cores.",
   },
+  "pool.size": {
+    kind: "integer",
+    default: 2,
+    about: "Machines that wait warm for the next sandboxes; about 200 MiB each.",
+  },
   "drive.limit_gib": { kind: "integer", default: 10, about: "Most bytes on one room's drive, in GiB." },
   "drive.retention": { kind: "duration", default: "24h", about: "How long a destroyed room's drive is kept." },
   "egress.default": {

@@ -12,9 +12,9 @@ export function makeCursor(kind: string, position: string): string {
 /** The position in a cursor, or null when there is none. Throws invalid_cursor. */
 export function readCursor(kind: string, cursor: string | undefined): string | null {
   if (cursor === undefined) return null;
-  const [encoded = "", tag] = cursor.split(".");
+  const [encoded = ""] = cursor.split(".");
   const position = Buffer.from(encoded, "base64url").toString();
-  if (tag !== tagOf(kind, position)) throw new ServiceError("invalid_cursor");
+  if (cursor !== makeCursor(kind, position)) throw new ServiceError("invalid_cursor");
   return position;
 }
 

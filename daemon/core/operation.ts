@@ -111,6 +111,11 @@ export function bind<Op extends Operation, Target = undefined>(operation: Op, ve
     find: (call, params) => verb.find?.(call as CallOf<Op>, params),
     rules: (input, target) => verb.rules?.(input as Partial<InputOf<Op>>, target as Target) ?? [],
     run: async (call, input, target, transfer) =>
-      (await verb.run(call as CallOf<Op>, input as InputOf<Op>, target as Target, transfer)) as unknown as Done<Operation>,
+      (await verb.run(
+        call as CallOf<Op>,
+        input as InputOf<Op>,
+        target as Target,
+        transfer,
+      )) as unknown as Done<Operation>,
   };
 }

@@ -32,7 +32,11 @@ export function openConnection(file: string): Connection {
     },
     pragma: (name) => Object.values(database.query(`PRAGMA ${name}`).get() as Record<string, unknown>)[0],
     close: () => {
-      database.run("PRAGMA wal_checkpoint(TRUNCATE)");
+      try {
+        database.run("PRAGMA wal_checkpoint(TRUNCATE)");
+      } catch {
+        // On a full disk the log stays as it is; the next start reads it.
+      }
       database.close();
     },
   };

@@ -1,9 +1,10 @@
 /** Owns the schema's history: the numbered files of migrations/, embedded in the binary, run once each in order. */
 import type { Connection } from "./client.ts";
 import first from "./migrations/0001_first.sql" with { type: "text" };
+import auditHeads from "./migrations/0002_audit_heads.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
-export const MIGRATIONS: readonly string[] = [first];
+export const MIGRATIONS: readonly string[] = [first, auditHeads];
 
 /** Brings the database up to date. Refuses one that a newer roomd has written. */
 export function migrate(connection: Connection): void {

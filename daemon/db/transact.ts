@@ -71,6 +71,8 @@ function attempt(connection: Connection, write: Write): () => void {
     connection.execute("RELEASE one");
     return () => write.resolve(value);
   } catch (error) {
+    // A full disk ends the whole transaction, savepoints and all: then no write of the batch is kept.
+    if (isDiskFull(error)) throw error;
     connection.execute("ROLLBACK TO one");
     connection.execute("RELEASE one");
     return () => write.reject(error);
@@ -78,13 +80,21 @@ function attempt(connection: Connection, write: Write): () => void {
 }
 
 function asServiceError(error: unknown): unknown {
-  return errnoOf(error) === "SQLITE_FULL" ? new ServiceError("disk_full", { cause: error }) : error;
+  return isDiskFull(error) ? new ServiceError("disk_full", { cause: error }) : error;
+}
+
+function isDiskFull(error: unknown): boolean {
+  return causesOf(error).some((cause) => errnoOf(cause) === "SQLITE_FULL");
 }
 
 /** Whether an insert failed because of a unique index on this column (`table.column`). */
 export function violatesUnique(error: unknown, column: string): boolean {
-  for (let at: unknown = error; at instanceof Error; at = at.cause) {
-    if (at.message.includes("UNIQUE constraint failed") && at.message.includes(column)) return true;
-  }
-  return false;
+  return causesOf(error).some(
+    ({ message }) => message.includes("UNIQUE constraint failed") && message.includes(column),
+  );
+}
+
+/** The error and what caused it: the query builder wraps what SQLite says. */
+function causesOf(error: unknown): Error[] {
+  return error instanceof Error ? [error, ...causesOf(error.cause)] : [];
 }

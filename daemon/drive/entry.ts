@@ -2,8 +2,8 @@
 import type { DriveEntry } from "../../shared/api/drive.ts";
 import { errnoOf, ServiceError } from "../core/service-error.ts";
 import type { Beneath } from "../host/files/beneath.ts";
-import { ifThere, isGone } from "../host/files/entries.ts";
 import type { Facts } from "../host/files/facts.ts";
+import { ifThere, isGone } from "../host/files/gone.ts";
 import { HERE, type RawPath, toText } from "../host/files/raw-path.ts";
 import { type DrivePath, guestPath, shownPath, splitPath } from "./path.ts";
 

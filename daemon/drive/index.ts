@@ -19,7 +19,7 @@ import { Usage } from "./usage.ts";
 import type { Drive, DriveDeps, DriveRoom } from "./verb.ts";
 import { write } from "./write.ts";
 
-export type { DriveDeps, DriveRoom, Measured };
+export type { DriveDeps, DriveRoom };
 
 export interface DriveService {
   operations: readonly Bound[];

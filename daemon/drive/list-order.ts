@@ -3,7 +3,7 @@
  * page still wants, whatever the size of the directories: each is read through once and only its first names are kept.
  */
 import type { Beneath } from "../host/files/beneath.ts";
-import { ifThere, readEntries } from "../host/files/entries.ts";
+import { readEntries } from "../host/files/entries.ts";
 import { HERE, joinRaw, type RawPath } from "../host/files/raw-path.ts";
 import { isTemporaryName } from "../host/files/temporary.ts";
 
@@ -40,7 +40,7 @@ export class ListOrder {
 
   /** What is in `directory` comes next, beginning after the name `after`; `wanted` paths at most are kept in all. */
   async enter(directory: RawPath, wanted: number, after: RawPath | null = null): Promise<void> {
-    using opened = ifThere(() => this.#top.directory(directory, "refuse"));
+    using opened = this.#top.plainDirectory(directory);
     if (!opened) return;
     const { names, cut } = await firstNames(opened, after, wanted);
     const inside = names.map((name) => joinRaw(directory, name)).filter((path) => path.length <= this.#longestPath);

@@ -8,7 +8,6 @@ import { DEFAULT_PAGE } from "../../shared/api/contract.ts";
 import { type DriveEntry, fsList, MAX_PATH_BYTES } from "../../shared/api/drive.ts";
 import type { Bound } from "../core/operation.ts";
 import type { Beneath } from "../host/files/beneath.ts";
-import { ifThere } from "../host/files/entries.ts";
 import { HERE, joinRaw, type RawPath } from "../host/files/raw-path.ts";
 import { readCursor, writeCursor } from "./cursor.ts";
 import { describeEntry } from "./entry.ts";
@@ -75,6 +74,6 @@ async function pageOf({ top, path, recursive, after, limit, signal }: PageReques
 
 async function describeBelow(top: Beneath, below: RawPath, path: RawPath): Promise<DriveEntry | null> {
   const { parent, name } = splitPath(below);
-  using directory = ifThere(() => top.directory(parent, "refuse"));
+  using directory = top.plainDirectory(parent);
   return directory && (await describeEntry(directory, name, path));
 }

@@ -1,5 +1,6 @@
 /** Owns the measuring of a drive: what it takes on the disk, holes not counted, and how many files there are. */
 import { Beneath } from "../host/files/beneath.ts";
+import { ifThere } from "../host/files/gone.ts";
 import { walk } from "../host/files/walk.ts";
 
 export interface Measured {
@@ -10,11 +11,12 @@ export interface Measured {
 // Files with several names are counted once, as far as they can be remembered.
 const MOST_LINKED = 100_000;
 
-/** Walks the whole drive. Names that `skip` knows are left out. */
+/** Walks the whole drive; one that is gone takes nothing. Names that `skip` knows are left out. */
 export async function measureTree(directory: string, skip: (name: string) => boolean): Promise<Measured> {
-  using root = Beneath.open(directory);
   const linked = new Set<string>();
   const measured = { used_bytes: 0, file_count: 0 };
+  using root = ifThere(() => Beneath.open(directory));
+  if (!root) return measured;
   await walk(root, (parent, { name }) => {
     const facts = parent.facts(name);
     if (!facts || skip(name)) return;

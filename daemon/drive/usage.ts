@@ -113,7 +113,7 @@ interface ClaimRoom {
 }
 
 /** The share of the quota that one write has set aside while it is under way. */
-export class Claim implements Disposable {
+class Claim implements Disposable {
   readonly temporary: string | null;
   readonly #room: ClaimRoom;
   bytes = 0;

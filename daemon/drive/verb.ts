@@ -4,7 +4,7 @@ import type { Log } from "../core/log.ts";
 import { type Bound, bind, type Caller, type Done, type KeyCall, type Verb } from "../core/operation.ts";
 import { errnoOf, ServiceError } from "../core/service-error.ts";
 import { Beneath } from "../host/files/beneath.ts";
-import { driveError } from "./errors.ts";
+import { driveError, type Meaning } from "./errors.ts";
 import type { Turns } from "./turns.ts";
 import type { Usage } from "./usage.ts";
 
@@ -53,7 +53,7 @@ export function bindDrive<Op extends Operation>(
         using root = openRoot(room);
         return await verb.run(call, input, { room, root }, transfer);
       } catch (error) {
-        const shown = driveError(error);
+        const shown = driveError(error, operation.errors.includes("path_not_found") ? {} : VANISHED);
         // Whoever asked is gone, and what was under way for them was ended.
         if (call.signal.aborted && !(shown instanceof ServiceError)) {
           throw new ServiceError("invalid_body", { detail: "The caller is gone.", cause: error });
@@ -63,6 +63,12 @@ export function bindDrive<Op extends Operation>(
     },
   });
 }
+
+/** What a call makes it cannot miss: then a directory above it was removed by a guest in the middle. */
+const VANISHED: Record<string, Meaning> = {
+  ENOENT: ["invalid_path", "A directory on the way was removed meanwhile."],
+  ENOTDIR: ["invalid_path", "A name on the way is not a directory."],
+};
 
 function findRoom(drive: Drive, call: KeyCall, roomId: string): DriveRoom {
   const room = drive.findRoom(call.caller, roomId);

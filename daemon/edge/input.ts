@@ -17,6 +17,7 @@ export interface InputCheck {
 }
 
 const MOST_ERRORS = 50;
+const MOST_SHOWN = 200;
 
 /** Compiles an operation's schemas once. */
 export function makeInputCheck(operation: {
@@ -33,11 +34,12 @@ export function makeInputCheck(operation: {
     check: (params, query, body) => {
       const bad: RuleBreak[] = [];
       // Unknown query parameters are ignored; unknown body fields are refused.
-      const known = Object.entries(query).filter(([name]) => name in parts.query.schema.properties);
+      const known = Object.entries(query).filter(([name]) => Object.hasOwn(parts.query.schema.properties, name));
+      const read = parts.body && readJsonFields(parts.body.schema, body, bad);
       const checked = [
         checkPart(parts.params, fromText(parts.params.schema, params), bad),
         checkPart(parts.query, fromText(parts.query.schema, Object.fromEntries(known)), bad),
-        parts.body ? checkPart(parts.body, readJsonFields(parts.body.schema, body, bad), bad) : {},
+        parts.body && read ? checkPart(parts.body, read.fields, bad, read.spelled) : {},
       ];
       return { input: Object.assign({}, ...checked), bad };
     },
@@ -46,7 +48,9 @@ export function makeInputCheck(operation: {
 
 /** The code of an answer with these bad fields: their own when all agree, else validation_failed. */
 export function problemCodeOf(bad: readonly RuleBreak[]): ErrorCode {
-  const codes = new Set(bad.map((field) => field.problem ?? (field.code in ERRORS ? (field.code as ErrorCode) : null)));
+  const codes = new Set(
+    bad.map((field) => field.problem ?? (Object.hasOwn(ERRORS, field.code) ? (field.code as ErrorCode) : null)),
+  );
   const [only] = codes;
   return codes.size === 1 && only ? only : "validation_failed";
 }
@@ -60,8 +64,13 @@ function compile(schema: TObject): Part {
   return { schema, compiled: TypeCompiler.Compile(schema) };
 }
 
-/** Adds what is wrong to `bad` and returns the fields that are right. */
-function checkPart(part: Part, value: Record<string, unknown>, bad: RuleBreak[]): Record<string, unknown> {
+/** Adds what is wrong to `bad` and returns the fields that are right. `spelled` has the fields that came as `x_json`. */
+function checkPart(
+  part: Part,
+  value: Record<string, unknown>,
+  bad: RuleBreak[],
+  spelled: ReadonlyMap<string, string> = new Map(),
+): Record<string, unknown> {
   if (part.compiled.Check(value)) return value;
   const wrong = new Set<string>(bad.map((field) => field.field));
   for (const error of part.compiled.Errors(value)) {
@@ -70,7 +79,10 @@ function checkPart(part: Part, value: Record<string, unknown>, bad: RuleBreak[])
     const field = fieldOf(error.path);
     if (wrong.has(field) || (top !== field && wrong.has(top))) continue;
     wrong.add(field);
-    bad.push(describe(error, field, part.schema));
+    const asJson = spelled.get(top);
+    const shown = clip(asJson === undefined ? field : asJson + field.slice(top.length));
+    const described = describe(error, shown, part.schema);
+    bad.push(asJson === undefined ? described : { ...described, problem: ownCode(part.schema, asJson) });
     if (bad.length >= MOST_ERRORS) break;
   }
   const badTops = new Set([...wrong].map((field) => topOf(`/${field.replace(/[.[].*$/, "")}`)));
@@ -81,7 +93,7 @@ function checkPart(part: Part, value: Record<string, unknown>, bad: RuleBreak[])
 function fromText(schema: TObject, values: Record<string, string>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(values).map(([name, text]) => {
-      const type: unknown = schema.properties[name]?.type;
+      const type: unknown = Object.hasOwn(schema.properties, name) ? schema.properties[name]?.type : undefined;
       if (type === "integer" && /^-?\d{1,15}$/.test(text)) return [name, Number(text)];
       if (type === "boolean" && (text === "true" || text === "1")) return [name, true];
       if (type === "boolean" && (text === "false" || text === "0")) return [name, false];
@@ -91,34 +103,41 @@ function fromText(schema: TObject, values: Record<string, string>): Record<strin
 }
 
 /** `x_json` becomes `x`; both at once is a conflict. */
-function readJsonFields(schema: TObject, body: Record<string, unknown>, bad: RuleBreak[]): Record<string, unknown> {
+function readJsonFields(schema: TObject, body: Record<string, unknown>, bad: RuleBreak[]) {
   const fields = new Map(Object.entries(body));
-  for (const [spelled, value] of [...fields]) {
-    const name = spelled.endsWith("_json") ? spelled.slice(0, -"_json".length) : spelled;
-    if (name === spelled || !(spelled in schema.properties) || !(name in schema.properties)) continue;
+  const spelled = new Map<string, string>();
+  const isField = (name: string) => Object.hasOwn(schema.properties, name);
+  for (const [asJson, value] of [...fields]) {
+    const name = asJson.endsWith("_json") ? asJson.slice(0, -"_json".length) : asJson;
+    if (name === asJson || !isField(asJson) || !isField(name)) continue;
     if (fields.has(name)) {
-      bad.push({ field: spelled, code: "conflicting_fields", message: `Send either ${name} or ${spelled}, not both.` });
-      fields.delete(spelled);
+      bad.push({ field: asJson, code: "conflicting_fields", message: `Send either ${name} or ${asJson}, not both.` });
+      fields.delete(asJson);
       continue;
     }
     if (typeof value !== "string") continue;
-    fields.delete(spelled);
+    fields.delete(asJson);
     try {
       fields.set(name, JSON.parse(value));
+      spelled.set(name, asJson);
     } catch {
-      const problem = ownCode(schema.properties[spelled]);
-      bad.push({ field: spelled, code: problem ?? "invalid_json", message: `${spelled} is not valid JSON.`, problem });
+      const problem = ownCode(schema, asJson);
+      bad.push({ field: asJson, code: problem ?? "invalid_json", message: `${asJson} is not valid JSON.`, problem });
     }
   }
-  return Object.fromEntries(fields);
+  return { fields: Object.fromEntries(fields), spelled };
 }
 
 function describe(error: ValueError, field: string, schema: TObject): RuleBreak {
-  const own = ownCode(error.schema) ?? ownCode(schema.properties[topOf(error.path)]);
+  const own = codeOf(error.schema) ?? ownCode(schema, topOf(error.path));
   const base = { field, problem: own };
   const { minimum, maximum, minLength, maxLength, minItems, maxItems, pattern } = error.schema;
   switch (error.type) {
     case ValueErrorType.ObjectAdditionalProperties: {
+      const [names] = Object.keys(error.schema.patternProperties ?? {});
+      if (names !== undefined) {
+        return { ...base, code: "pattern", message: `${field} has a name that does not match ${names}.` };
+      }
       const nearest = nearestOf(field, Object.keys(schema.properties));
       return {
         field,
@@ -161,9 +180,14 @@ function describe(error: ValueError, field: string, schema: TObject): RuleBreak 
 }
 
 /** The code that a schema gives to its own rule. */
-function ownCode(schema: TSchema | undefined): ErrorCode | undefined {
+function codeOf(schema: TSchema | undefined): ErrorCode | undefined {
   const code: unknown = schema?.code;
-  return typeof code === "string" && code in ERRORS ? (code as ErrorCode) : undefined;
+  return typeof code === "string" && Object.hasOwn(ERRORS, code) ? (code as ErrorCode) : undefined;
+}
+
+/** The code that a field gives to the rules about it. */
+function ownCode(schema: TObject, field: string): ErrorCode | undefined {
+  return Object.hasOwn(schema.properties, field) ? codeOf(schema.properties[field]) : undefined;
 }
 
 function between(min: number | undefined, max: number | undefined): string {
@@ -178,6 +202,11 @@ function typeName(schema: TSchema): string {
   if (schema.type === "integer") return "a whole number";
   if (schema.type === "array") return "a list";
   return schema.type === undefined ? "of another form" : `of type ${schema.type}`;
+}
+
+/** Callers may send names of any length, and get so much of them back. */
+function clip(field: string): string {
+  return field.length <= MOST_SHOWN ? field : `${field.slice(0, MOST_SHOWN)}…`;
 }
 
 function topOf(path: string): string {
@@ -197,10 +226,10 @@ function unescapePointer(text: string): string {
   return text.replaceAll("~1", "/").replaceAll("~0", "~");
 }
 
-/** The known name that differs least, when it differs little. */
+/** The known name that differs least, when it differs little and not in all of its letters. */
 export function nearestOf(name: string, known: readonly string[]): string | null {
   let best: string | null = null;
-  let least = Math.max(2, Math.floor(name.length / 3)) + 1;
+  let least = Math.min(name.length, Math.max(2, Math.floor(name.length / 3)) + 1);
   for (const candidate of known) {
     const distance = editDistance(name.slice(0, 64), candidate);
     if (distance < least) [best, least] = [candidate, distance];

@@ -30,7 +30,8 @@ export interface RoadRequest {
   /** The path as it was asked for: part of the idempotency scope. */
   path: string;
   params: Record<string, string>;
-  query: Record<string, string>;
+  /** Reads the query. Throws invalid_query. */
+  query(): Record<string, string>;
   /** Reads the body's fields. Throws body_too_large, unsupported_media_type, invalid_json, invalid_body. */
   body(maxBytes: number): Promise<{ fields: Record<string, unknown>; sha256: string }>;
   idempotency_key: string | null;
@@ -40,7 +41,7 @@ export interface RoadRequest {
 
 export type RoadReply =
   | { kind: "done"; status: number; done: Done<Operation>; location: string | null; replayed: boolean }
-  | { kind: "problem"; status: number; problem: Problem; retry_after_seconds: number | null };
+  | { kind: "problem"; status: number; problem: Problem; retry_after_seconds: number | null; replayed: boolean };
 
 export interface RoadDeps {
   authenticate(authorization: string | null): Caller;
@@ -106,7 +107,7 @@ export function makeRoad(deps: RoadDeps): Road {
       caller: null,
     };
     let claimed: IdempotentCall | null = null;
-    let reply: RoadReply;
+    let reply: RoadReply | null = null;
     try {
       call.caller = operation.access === "open" ? anyCaller(request.authorization) : identify(request);
       if (call.caller) requireScope(call.caller, operation.access);
@@ -116,22 +117,26 @@ export function makeRoad(deps: RoadDeps): Road {
       if (request.idempotency_key !== null && operation.method === "POST" && caller) {
         const key = idempotentCall(caller, operation, request, request.idempotency_key, body_sha256);
         const stored = await idempotency.begin(key);
-        if (stored) return replay(stored);
-        claimed = key;
+        if (stored) {
+          call.audit.details = { replayed: true };
+          reply = replay(stored);
+        } else {
+          claimed = key;
+        }
       }
-      const done = await bound.run(call, input, target, request.transfer);
-      const status = operation.outcomes[done.outcome] ?? 200;
-      reply = { kind: "done", status, done, location: locationOf(operation, request, done), replayed: false };
+      if (reply === null) {
+        const done = await bound.run(call, input, target, request.transfer);
+        const status = operation.outcomes[done.outcome] ?? 200;
+        reply = { kind: "done", status, done, location: locationOf(operation, request, done), replayed: false };
+      }
     } catch (error) {
-      const problem = toProblem(error, request.request_id, log);
-      reply = { kind: "problem", status: problem.status, problem, retry_after_seconds: retryAfterOf(error, problem) };
+      reply = refusal(toProblem(error, request.request_id, log), error);
     }
     try {
       await settle(operation, call, claimed, reply, at, performance.now() - startedAt);
     } catch (error) {
       // What cannot be recorded is not acknowledged.
-      const problem = toProblem(error, request.request_id, log);
-      return { kind: "problem", status: problem.status, problem, retry_after_seconds: null };
+      return refusal(toProblem(error, request.request_id, log), error);
     }
     return reply;
   }
@@ -142,7 +147,7 @@ export function makeRoad(deps: RoadDeps): Road {
       operation.body === null || operation.body === "bytes"
         ? { fields: {}, sha256: "" }
         : await request.body(operation.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES);
-    const { input, bad } = inputCheckOf(operation).check(request.params, request.query, body.fields);
+    const { input, bad } = inputCheckOf(operation).check(request.params, request.query(), body.fields);
     bad.push(...bound.rules(input, target));
     if (bad.length > 0) {
       const [first] = bad;
@@ -205,6 +210,11 @@ function idempotentCall(
   };
 }
 
+function refusal(problem: Problem, error: unknown): RoadReply {
+  const retry_after_seconds = retryAfterOf(error, problem);
+  return { kind: "problem", status: problem.status, problem, retry_after_seconds, replayed: false };
+}
+
 function storedReply(reply: Extract<RoadReply, { kind: "done" }>): StoredReply {
   return { status: reply.status, body: reply.done.body, location: reply.location };
 }
@@ -216,6 +226,7 @@ function replay(stored: StoredReply): RoadReply {
       status: stored.status,
       problem: stored.body as Problem,
       retry_after_seconds: null,
+      replayed: true,
     };
   }
   return {

@@ -50,8 +50,8 @@ function stdinRules({ stdin, stdin_b64 }: Partial<Input>): RuleBreak[] {
   if (stdin_b64 !== undefined && !isBase64(stdin_b64)) {
     return [{ field: "stdin_b64", code: "invalid_base64", message: "stdin_b64 is not base64." }];
   }
-  const bytes = stdin === undefined ? Math.floor(((stdin_b64 ?? "").length * 3) / 4) : Buffer.byteLength(stdin);
-  if (bytes <= MAX_STDIN_BYTES + 2) return [];
+  const bytes = stdin === undefined ? Buffer.byteLength(stdin_b64 ?? "", "base64") : Buffer.byteLength(stdin);
+  if (bytes <= MAX_STDIN_BYTES) return [];
   const field = stdin === undefined ? "stdin_b64" : "stdin";
   return [{ field, code: "length", message: `Standard input may have at most ${MAX_STDIN_BYTES} bytes.` }];
 }

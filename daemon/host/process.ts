@@ -12,11 +12,15 @@ export interface ProcessRecord {
   start_ticks: string;
 }
 
-export interface HostProcess extends ProcessRecord {
+/** A process of ours, or of a daemon before us: the end of the latter shows in /proc only, and in its sockets. */
+export interface KnownProcess extends ProcessRecord {
   name: string;
-  /** Resolves when it has ended, with what it said last for a person: `exit 1` or `killed by SIGKILL`. */
-  exited: Promise<string>;
+  /** Resolves when it has ended, with how: `exit 1` or `killed by SIGKILL`. */
+  exited?: Promise<string>;
 }
+
+/** A process that we have started. */
+export type HostProcess = Required<KnownProcess>;
 
 /** What every process of ours gets; nothing of the daemon's own environment goes along. */
 const ENVIRONMENT = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C.UTF-8" };
@@ -80,7 +84,7 @@ export function isAlive(process: ProcessRecord): boolean {
 }
 
 /** Ends a process and its group; resolves once it is gone. Again is nothing. */
-export async function endProcess(target: ProcessRecord & Partial<HostProcess>, graceMs = 0): Promise<void> {
+export async function endProcess(target: ProcessRecord & Partial<KnownProcess>, graceMs = 0): Promise<void> {
   if (graceMs > 0 && signalGroup(target, "SIGTERM")) {
     try {
       await gone(target, graceMs);
@@ -102,7 +106,7 @@ function signalGroup(target: ProcessRecord, signal: NodeJS.Signals): boolean {
   }
 }
 
-async function gone(target: ProcessRecord & Partial<HostProcess>, deadlineMs: number): Promise<void> {
+async function gone(target: ProcessRecord & Partial<KnownProcess>, deadlineMs: number): Promise<void> {
   if (target.exited) {
     await within(target.exited, deadlineMs, `the end of ${target.name}`);
     return;

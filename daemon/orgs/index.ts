@@ -11,7 +11,7 @@ export interface Orgs {
   operations: Bound[];
   /** Throws missing_credentials, invalid_api_key or api_key_expired. */
   authenticate(authorization: string | null): Caller;
-  /** The caller's own organization by its id or `self`; every other one does not exist for it. */
+  /** The caller's own organization by its id or `self`; every other one does not exist for it. Throws org_not_found. */
   find(caller: Caller, orgId: string): string;
 }
 
@@ -21,6 +21,11 @@ export function makeOrgs(deps: { queries: Queries }): Orgs {
     authenticate: makeAuthenticate(deps.queries),
     find: (caller, orgId) => {
       if (orgId !== "self" && orgId !== caller.org_id) throw new ServiceError("org_not_found");
+      if (caller.room_ids !== null) {
+        throw new ServiceError("insufficient_scope", {
+          detail: "The key is bound to rooms; the organization as a whole is not for it.",
+        });
+      }
       return caller.org_id;
     },
   };

@@ -70,12 +70,16 @@ export function makeOperator(database: Database) {
       }),
 
     /** Without what could be used: a key's hash stays inside. */
-    listKeys: (orgId: OrgId) => listKeys(database.queries, orgId).map(({ key_sha256: _, ...shown }) => shown),
+    listKeys: (orgId: OrgId) => {
+      if (!getOrg(database.queries, orgId)) throw new ServiceError("org_not_found");
+      return listKeys(database.queries, orgId).map(({ key_sha256: _, ...shown }) => shown);
+    },
 
     revokeKey: (keyId: KeyRow["key_id"]) =>
       database.commit((queries) => {
-        if (!revokeKey(queries, keyId, now())) throw new ServiceError("key_not_found");
-        record(queries, "key.revoked", null, { key_id: keyId });
+        const revoked = revokeKey(queries, keyId, now());
+        if (!revoked) throw new ServiceError("key_not_found");
+        record(queries, "key.revoked", revoked.org_id, { key_id: keyId });
       }),
   };
 }

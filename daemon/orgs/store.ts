@@ -33,13 +33,12 @@ export function prepareKeyLookup(queries: Queries) {
     .prepare();
 }
 
-/** Returns whether there was such a key that was not revoked yet. */
-export function revokeKey(queries: Queries, keyId: KeyRow["key_id"], revokedAt: string): boolean {
-  const revoked = queries
+/** Returns whose key it was; undefined when there is none that was not revoked before. */
+export function revokeKey(queries: Queries, keyId: KeyRow["key_id"], revokedAt: string) {
+  return queries
     .update(apiKeys)
     .set({ revoked_at: revokedAt })
     .where(and(eq(apiKeys.key_id, keyId), isNull(apiKeys.revoked_at)))
-    .returning({ key_id: apiKeys.key_id })
-    .all();
-  return revoked.length > 0;
+    .returning({ org_id: apiKeys.org_id })
+    .get();
 }

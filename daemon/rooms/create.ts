@@ -10,6 +10,7 @@ import type { RoomDeps } from "./index.ts";
 import type { RoomRecords } from "./record.ts";
 import { insertRoom } from "./store.ts";
 import type { RoomRow } from "./table.ts";
+import { mayEnter } from "./target.ts";
 
 export function makeCreate(
   deps: RoomDeps,
@@ -19,6 +20,9 @@ export function makeCreate(
 ): Bound {
   return bind(roomCreate, {
     run: async (call, input) => {
+      if (!mayEnter(call.caller, input.room_id)) {
+        throw new ServiceError("insufficient_scope", { detail: "The key is bound to other rooms." });
+      }
       if (lookup(call.caller.org_id, input.room_id)) throw inUse(input.room_id);
       const created_at = now();
       const row: RoomRow = {

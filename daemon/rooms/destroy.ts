@@ -26,11 +26,11 @@ export interface Destroyer {
   end(row: RoomRow, keepDrive: boolean): Promise<Ended>;
 }
 
-/** `onRetired` hears of every drive that is now kept for a while. */
+/** `onEnded` hears of every room that has come to its end, or could not be brought there. */
 export function makeDestroy(
   deps: RoomDeps,
   findRow: (caller: Caller, roomId: string) => RoomRow,
-  onRetired: () => void,
+  onEnded: (row: RoomRow) => void,
 ): Destroyer {
   const ending = new Map<string, Promise<Ended>>();
 
@@ -39,7 +39,7 @@ export function makeDestroy(
     if (known) return known;
     const work = destroy(deps, row, keepDrive).finally(() => {
       ending.delete(row.room_uid);
-      onRetired();
+      onEnded(row);
     });
     ending.set(row.room_uid, work);
     return work;

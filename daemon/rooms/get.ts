@@ -20,6 +20,7 @@ export function makeGet(
         const kind = `rooms ${call.caller.org_id}`;
         const rows = listRooms(deps.database.queries, {
           org_id: call.caller.org_id,
+          room_ids: call.caller.room_ids,
           state: input.state,
           label: input.label,
           after: readCursor(kind, input.cursor),

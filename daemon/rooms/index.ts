@@ -1,13 +1,16 @@
 /** Owns rooms: the container of a run, with its sandboxes and its drive. */
-import { rm } from "node:fs/promises";
+import { readdir, rm, rmdir } from "node:fs/promises";
+import { roomDestroy } from "../../shared/api/rooms.ts";
 import type { RoomUid } from "../../shared/ids.ts";
+import { appendAudit } from "../audit/index.ts";
 import { now } from "../core/clock.ts";
 import { Deadlines } from "../core/deadlines.ts";
 import type { Log } from "../core/log.ts";
 import type { Bound, Caller } from "../core/operation.ts";
 import type { Paths } from "../core/paths.ts";
 import type { FindRoom, RoomTarget } from "../core/room-target.ts";
-import { ServiceError } from "../core/service-error.ts";
+import { describeError, errnoOf, ServiceError } from "../core/service-error.ts";
+import type { Queries } from "../db/client.ts";
 import type { Database } from "../db/transact.ts";
 import { makeCreate } from "./create.ts";
 import { makeDestroy } from "./destroy.ts";
@@ -15,7 +18,7 @@ import { makeGet } from "./get.ts";
 import { makeRoomRecords } from "./record.ts";
 import { drivesDue, drivesKept, getRoom, liveRooms, prepareRoomLookup, updateRoom } from "./store.ts";
 import type { RoomRow } from "./table.ts";
-import { toTarget } from "./target.ts";
+import { mayEnter, toTarget } from "./target.ts";
 
 export interface RoomDeps {
   database: Database;
@@ -24,7 +27,13 @@ export interface RoomDeps {
   hostId: string;
   driveLimitBytes: number;
   retentionSeconds: number;
-  measureDrive(room: RoomTarget): Promise<{ used_bytes: number; file_count: number }>;
+  drive: {
+    measure(room: RoomTarget): Promise<{ used_bytes: number; file_count: number }>;
+    /** Removes what a crash left on it. */
+    sweep(room: RoomTarget): Promise<void>;
+    /** Drops what is remembered of a room that is gone. */
+    forget(roomUid: RoomUid): void;
+  };
   sandboxes: {
     countLive(roomUid: RoomUid): number;
     destroyAll(roomUid: RoomUid): Promise<string[]>;
@@ -47,27 +56,64 @@ export function makeRoomFinder(database: Database, paths: Paths) {
     return row;
   };
   const find: FindRoom = (caller, roomId) => toTarget(findRow(caller, roomId), paths);
-  const current = (roomUid: RoomUid): Pick<RoomTarget, "room_id" | "state"> =>
-    getRoom(database.queries, roomUid) ?? { room_id: "", state: "destroyed" };
+  const current = (roomUid: RoomUid): RoomTarget => {
+    const row = getRoom(database.queries, roomUid);
+    if (!row) throw new ServiceError("room_not_found");
+    return toTarget(row, paths);
+  };
   return { lookup, findRow, find, current };
 }
 
-/** A key that is bound to rooms sees no others. */
-function mayEnter(caller: Caller, roomId: string): boolean {
-  return caller.room_ids === null || caller.room_ids.includes(roomId);
+/** The record of a room's end that no call asked for. */
+function recordEnd(queries: Queries, row: RoomRow, reason: string, agents: string[]): void {
+  appendAudit(queries, {
+    event: roomDestroy.audit,
+    outcome: "success",
+    at: now(),
+    org_id: row.org_id,
+    room_id: row.room_id,
+    room_uid: row.room_uid,
+    actor: { type: "system", id: "rooms", name: "rooms" },
+    source: "reconciler",
+    details: { reason, sandboxes_destroyed: agents },
+  });
+}
+
+/** Directories of rooms whose making a crash cut off: they have no row, and nothing in them. */
+async function removeUnborn(paths: Paths, live: ReadonlySet<string>): Promise<void> {
+  for (const name of await readdir(paths.rooms)) {
+    if (live.has(name)) continue;
+    for (const directory of [paths.drive(name), paths.room(name)]) {
+      await rmdir(directory).catch((error: unknown) => {
+        if (!["ENOENT", "ENOTEMPTY", "ENOTDIR"].includes(errnoOf(error) ?? "")) throw error;
+      });
+    }
+  }
 }
 
 export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFinder>): Rooms {
   const { database, paths, log } = deps;
   const records = makeRoomRecords(deps);
-  const destroyer = makeDestroy(deps, finder.findRow, () => void eraseDue());
+  const destroyer = makeDestroy(deps, finder.findRow, (row) => {
+    expiries.set(row.room_uid, null);
+    deps.drive.forget(row.room_uid);
+    eraseSoon();
+  });
+  const endUnasked = async (row: RoomRow, reason: string) => {
+    const { agents } = await destroyer.end(row, true);
+    await database.commit((queries) => recordEnd(queries, row, reason, agents));
+  };
 
   const expiries = new Deadlines((roomUid) => {
     const row = getRoom(database.queries, roomUid as RoomUid);
     if (row?.state !== "active") return;
-    destroyer.end(row, true).catch((error: unknown) => log.error("room not destroyed", { error: String(error) }));
+    endUnasked(row, "expired").catch((error: unknown) =>
+      log.error("room not destroyed", { room_uid: roomUid, error: describeError(error) }),
+    );
   });
-  const retirements = new Deadlines(() => void eraseDue());
+  const eraseSoon = () =>
+    void eraseDue().catch((error: unknown) => log.error("drive not erased", { error: describeError(error) }));
+  const retirements = new Deadlines(eraseSoon);
   const schedule = (row: RoomRow) => expiries.set(row.room_uid, row.expires_at);
 
   const eraseDue = async () => {
@@ -88,9 +134,17 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
       destroyer.operation,
     ],
     recover: async () => {
-      for (const row of liveRooms(database.queries)) {
-        if (row.state === "destroying") await destroyer.end(row, true);
-        else schedule(row);
+      const live = liveRooms(database.queries);
+      await removeUnborn(paths, new Set(live.map((row) => row.room_uid)));
+      for (const row of live) {
+        if (row.state === "destroying") {
+          await endUnasked(row, "taken_up");
+          continue;
+        }
+        await deps.drive.sweep(toTarget(row, paths)).catch((error: unknown) => {
+          log.warn("drive not swept", { room_uid: row.room_uid, error: describeError(error) });
+        });
+        schedule(row);
       }
       await eraseDue();
     },

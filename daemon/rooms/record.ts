@@ -7,6 +7,8 @@ import { toTarget } from "./target.ts";
 /** From this share of its limit on, a drive is worth a warning. */
 const DRIVE_WARNING_SHARE = 0.9;
 
+const NOTHING = { used_bytes: 0, file_count: 0 };
+
 export interface RoomRecords {
   of(row: RoomRow): Promise<RoomRecord>;
 }
@@ -14,7 +16,8 @@ export interface RoomRecords {
 export function makeRoomRecords(deps: RoomDeps): RoomRecords {
   return {
     of: async (row) => {
-      const { used_bytes, file_count } = await deps.measureDrive(toTarget(row, deps.paths));
+      const gone = row.state === "destroyed";
+      const { used_bytes, file_count } = gone ? NOTHING : await deps.drive.measure(toTarget(row, deps.paths));
       const full = used_bytes >= row.drive_limit_bytes * DRIVE_WARNING_SHARE;
       return {
         room_id: row.room_id,

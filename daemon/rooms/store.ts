@@ -37,6 +37,8 @@ export function listRooms(
   queries: Queries,
   filter: {
     org_id: OrgId;
+    /** Only these, for a key that is bound to them. */
+    room_ids: readonly string[] | null;
     state?: RoomState | undefined;
     label?: string | undefined;
     after: string | null;
@@ -50,6 +52,7 @@ export function listRooms(
     .where(
       and(
         eq(rooms.org_id, filter.org_id),
+        filter.room_ids === null ? undefined : inArray(rooms.room_id, [...filter.room_ids]),
         filter.state === undefined ? ne(rooms.state, "destroyed") : eq(rooms.state, filter.state),
         filter.label === undefined
           ? undefined

@@ -1,4 +1,6 @@
-/** Owns a room as other nouns see it. */
+/** Owns a room as other nouns see it, and who may see it. */
+
+import type { Caller } from "../core/operation.ts";
 import type { Paths } from "../core/paths.ts";
 import type { RoomTarget } from "../core/room-target.ts";
 import type { RoomRow } from "./table.ts";
@@ -12,4 +14,9 @@ export function toTarget(row: RoomRow, paths: Paths): RoomTarget {
     drive_directory: paths.drive(row.room_uid),
     drive_limit_bytes: row.drive_limit_bytes,
   };
+}
+
+/** A key that is bound to rooms sees no others. */
+export function mayEnter(caller: Caller, roomId: string): boolean {
+  return caller.room_ids === null || caller.room_ids.includes(roomId);
 }

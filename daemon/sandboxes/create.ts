@@ -9,6 +9,8 @@ import { type RoomTarget, requireActive } from "../core/room-target.ts";
 import { ServiceError } from "../core/service-error.ts";
 import { violatesUnique } from "../db/transact.ts";
 import { environmentRules } from "../executions/environment.ts";
+import type { Launched } from "../host/guest/start.ts";
+import { imageOf } from "../templates/manifest.ts";
 import type { Template } from "../templates/registry.ts";
 import { requireMemory } from "./admission.ts";
 import { egressOf, egressRules } from "./egress.ts";
@@ -70,14 +72,20 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
       requireActive(room);
       const template = templateOf(input);
       if (!template) throw new ServiceError("template_not_found");
-      const row = newRow(call, input, room, template, deps.egressDefault);
+      const warm = deps.pool.take(imageOf(template.directory, template.manifest, true));
+      const row = newRow(call, input, room, template, deps.egressDefault, warm);
       call.audit.room_id = room.room_id;
       call.audit.room_uid = room.room_uid;
       call.audit.agent_id = row.agent_id;
       call.audit.sandbox_id = row.sandbox_id;
       call.audit.details = { guest_cid: row.guest_cid, memory_mib: row.memory_mib, template_id: row.template_id };
-      await insert(deps, row, room);
-      const supervisor = supervisors.add(row, room);
+      try {
+        await insert(deps, row, room);
+      } catch (error) {
+        if (warm) deps.pool.giveBack(warm);
+        throw error;
+      }
+      const supervisor = supervisors.add(row, room, warm);
       void supervisor.start();
       const waitMs = input.wait === "none" ? 0 : (input.wait_timeout_ms ?? DEFAULT_WAIT_MS);
       const reached = await supervisor.published
@@ -147,10 +155,11 @@ function newRow(
   room: RoomTarget,
   template: Template,
   egressDefault: "public" | "none",
+  warm: Launched | null,
 ): SandboxRow {
   const created_at = now();
   return {
-    sandbox_id: newId("sbx"),
+    sandbox_id: warm?.parts.plan.sandbox_id ?? newId("sbx"),
     room_uid: room.room_uid,
     org_id: room.org_id,
     agent_id: input.agent_id,

@@ -9,7 +9,7 @@ export function makeDestroy(deps: SandboxDeps, supervisors: Supervisors): Bound 
   return bind(sandboxDestroy, {
     find: (call, params) => findTarget(deps, call, params),
     run: async (_call, _input, { room, row }) => {
-      const supervisor = supervisors.get(row.sandbox_id) ?? supervisors.add(row, room);
+      const supervisor = supervisors.get(row.sandbox_id) ?? supervisors.add(row, room, null);
       await supervisor.destroy("user_requested");
       return {
         outcome: "destroyed",

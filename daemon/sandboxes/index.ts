@@ -6,7 +6,8 @@ import type { Paths } from "../core/paths.ts";
 import type { FindRoom, RoomTarget } from "../core/room-target.ts";
 import type { Database } from "../db/transact.ts";
 import { makeExecutions } from "../executions/run.ts";
-import type { GuestHost } from "../host/guest/start.ts";
+import type { GuestHost } from "../host/guest/plan.ts";
+import type { WarmPool } from "../host/guest/pool.ts";
 import type { Templates } from "../templates/registry.ts";
 import { freeMemoryMib } from "./admission.ts";
 import { makeCreate } from "./create.ts";
@@ -28,9 +29,11 @@ export interface SandboxDeps {
   templates: Templates;
   /** What guests start on; asked for each time, because a probe may still be finding out. */
   host(): GuestHost;
+  /** Machines that wait for the next sandboxes. */
+  pool: WarmPool;
   findRoom: FindRoom;
   /** The room as it is now, within a transaction. */
-  currentRoom(roomUid: RoomUid): Pick<RoomTarget, "room_id" | "state">;
+  currentRoom(roomUid: RoomUid): Pick<RoomTarget, "room_id" | "state" | "drive_directory">;
   limits: { memory_mib: number; vcpus: number; concurrent_creates: number };
   egressDefault: "public" | "none";
   onEvent(event: string, row: SandboxRow, details: Record<string, unknown>): void;
@@ -40,7 +43,7 @@ export interface SandboxDeps {
 
 export interface Sandboxes {
   operations: Bound[];
-  /** Ends what a daemon before this one left and could not be taken over. */
+  /** Takes over the guests of a daemon before this one, and ends what cannot be. */
   recover(): Promise<void>;
   /** Destroys all sandboxes of a room; returns their agents. */
   destroyAll(roomUid: RoomUid): Promise<string[]>;
@@ -62,7 +65,7 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
       makeMetrics(deps, supervisors),
       makeExec(deps, supervisors, makeExecutions()),
     ],
-    recover: () => recover(deps),
+    recover: () => recover(deps, supervisors),
     destroyAll: async (roomUid) => {
       const rows = roomSandboxes(queries, roomUid);
       await Promise.all(rows.map((row) => supervisors.get(row.sandbox_id)?.destroy("user_requested")));

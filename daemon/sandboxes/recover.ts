@@ -1,61 +1,71 @@
-/** Owns what a new daemon does with the sandboxes of the one before it: their processes end, and they fail by name. */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+/**
+ * Owns what a new daemon does with the sandboxes of the one before it: running guests are taken over, everything else
+ * ends, by name, and is freed. The service answers meanwhile; a call to a guest that is being taken over waits for it.
+ */
+import { existsSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { join } from "node:path";
 import { now } from "../core/clock.ts";
 import type { SandboxPaths } from "../core/paths.ts";
-import { endProcess, type ProcessRecord } from "../host/process.ts";
+import { endRecorded, readProcesses } from "../host/guest/adopt.ts";
 import type { SandboxDeps } from "./index.ts";
 import { unfinished, updateSandbox } from "./store.ts";
+import type { Supervisors } from "./supervisors.ts";
+import type { SandboxRow } from "./table.ts";
 
-interface Processes {
-  qemu: ProcessRecord | null;
-  virtiofsd: ProcessRecord | null;
-  vsock: ProcessRecord | null;
+export async function recover(deps: SandboxDeps, supervisors: Supervisors): Promise<void> {
+  const rows = unfinished(deps.database.queries);
+  for (const row of rows.filter(({ state }) => state === "running")) {
+    takeOver(deps, supervisors, row).catch((error: unknown) =>
+      deps.log.error("sandbox not recovered", { sandbox_id: row.sandbox_id, error: String(error) }),
+    );
+  }
+  await Promise.all(rows.filter(({ state }) => state !== "running").map((row) => endUnfinished(deps, row)));
+  await sweepUnknown(deps, new Set<string>(rows.map((row) => row.sandbox_id)));
 }
 
-export async function recover(deps: SandboxDeps): Promise<void> {
-  const { database, paths, log } = deps;
-  const rows = unfinished(database.queries);
-  await Promise.all(
-    rows.map(async (row) => {
-      await sweep(paths.sandbox(row.sandbox_id));
-      const destroying = row.state === "destroying";
-      if (destroying) await rm(paths.sandbox(row.sandbox_id).directory, { recursive: true, force: true });
-      await database.commit((queries) =>
-        updateSandbox(queries, row.sandbox_id, {
-          state: destroying ? "destroyed" : "failed",
-          status_reason: "host_restart",
-          status_message: "The daemon was restarted.",
-          last_transition_at: now(),
-          exit_cause: row.exit_cause ?? "host_restart",
-          exit_at: row.exit_at ?? now(),
-          stopped_at: row.stopped_at ?? now(),
-          cid_held: false,
-        }),
-      );
-      log.info("sandbox ended by restart", { sandbox_id: row.sandbox_id, was: row.state });
+async function takeOver(deps: SandboxDeps, supervisors: Supervisors, row: SandboxRow): Promise<void> {
+  const supervisor = supervisors.add(row, deps.currentRoom(row.room_uid), null);
+  const refused = await supervisor.adopt();
+  if (refused === null) return;
+  await sweep(deps.paths.sandbox(row.sandbox_id));
+  await supervisor.lost("host_restart", `The guest could not be taken over after a restart: ${refused}.`);
+}
+
+/** Sandboxes that were on their way up or down when the daemon ended. */
+async function endUnfinished({ database, paths, log }: SandboxDeps, row: SandboxRow): Promise<void> {
+  await sweep(paths.sandbox(row.sandbox_id));
+  const destroying = row.state === "destroying";
+  if (destroying) await rm(paths.sandbox(row.sandbox_id).directory, { recursive: true, force: true });
+  await database.commit((queries) =>
+    updateSandbox(queries, row.sandbox_id, {
+      state: destroying ? "destroyed" : "failed",
+      status_reason: "host_restart",
+      status_message: `The daemon was restarted while the sandbox was ${row.state}.`,
+      last_transition_at: now(),
+      exit_cause: row.exit_cause ?? "host_restart",
+      exit_at: row.exit_at ?? now(),
+      stopped_at: row.stopped_at ?? now(),
+      cid_held: false,
     }),
   );
-  // A guest of which there is no row: a template's clone, or what a crash left between two steps.
-  const known = new Set(rows.map((row) => row.sandbox_id as string));
-  for (const name of existsSync(paths.guests) ? readdirSync(paths.guests) : []) {
-    if (!known.has(name)) await sweep(paths.sandbox(name));
-  }
+  log.info("sandbox ended by restart", { sandbox_id: row.sandbox_id, was: row.state });
+}
+
+/** Guests of which there is no row: the pool's, a template's clone, or what a crash left between two steps. */
+async function sweepUnknown({ paths }: SandboxDeps, known: ReadonlySet<string>): Promise<void> {
+  if (!existsSync(paths.guests)) return;
+  const unknown = readdirSync(paths.guests).filter((name) => !known.has(name));
+  await Promise.all(
+    unknown.map(async (name) => {
+      await sweep(paths.sandbox(name));
+      await rm(paths.sandbox(name).directory, { recursive: true, force: true });
+    }),
+  );
 }
 
 /** Ends a guest's processes, as its record names them, and removes its sockets and disk. */
 async function sweep(own: SandboxPaths): Promise<void> {
-  for (const process of recordedProcesses(own)) await endProcess(process);
+  await endRecorded(readProcesses(own.processes));
   await rm(own.runtime, { recursive: true, force: true });
   await rm(own.overlay, { force: true });
-}
-
-function recordedProcesses(own: SandboxPaths): ProcessRecord[] {
-  try {
-    const { qemu, virtiofsd, vsock } = JSON.parse(readFileSync(join(own.processes), "utf8")) as Processes;
-    return [qemu, virtiofsd, vsock].filter((process) => process !== null);
-  } catch {
-    return [];
-  }
 }

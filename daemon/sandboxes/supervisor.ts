@@ -27,6 +27,8 @@ export interface SupervisorDeps {
   paths: SandboxPaths;
   /** Starts the guest; `onStarted` is called once its process runs. */
   start(row: SandboxRow, onStarted: () => void, signal: AbortSignal): Promise<Guest>;
+  /** Takes over a guest that a daemon before this one started. Throws with why it cannot be. */
+  adopt(row: SandboxRow): Promise<Guest>;
   /** Hears of what nobody asked for: an end, an expiry. */
   onEvent(event: string, row: SandboxRow, details: Record<string, unknown>): void;
   /** The sandbox is destroyed: nothing is left to supervise. */
@@ -40,6 +42,7 @@ export class Supervisor {
   readonly #giveUp = new AbortController();
   readonly #createdAt = performance.now();
   #guest: Guest | null = null;
+  #adopting: Promise<unknown> | null = null;
   #lostTimer: Timer | undefined;
 
   constructor(row: SandboxRow, deps: SupervisorDeps) {
@@ -80,6 +83,37 @@ export class Supervisor {
     });
   }
 
+  /** Takes over the running guest. Resolves to why it cannot be, or to null. */
+  adopt(): Promise<string | null> {
+    const adopting = this.#mailbox.put(async () => {
+      try {
+        const guest = await this.#deps.adopt(this.row);
+        this.#guest = guest;
+        this.#watch(guest);
+        this.#deps.log.info("sandbox taken over", { sandbox_id: this.row.sandbox_id });
+        return null;
+      } catch (error) {
+        return describeError(error);
+      }
+    });
+    this.#adopting = adopting;
+    return adopting;
+  }
+
+  /** Notes that the guest is gone and everything of it was freed. */
+  lost(cause: ExitCause, message: string): Promise<void> {
+    return this.#mailbox.put(async () => {
+      if (!canBecome(this.row.state, "failed")) return;
+      await this.#become("failed", cause, message, {
+        exit_cause: cause,
+        exit_at: now(),
+        stopped_at: now(),
+        cid_held: false,
+      });
+      this.#deps.onEvent("sandbox.failed", this.row, { reason: cause, message });
+    });
+  }
+
   /** Ends the guest and frees all it had, from whatever state. Again waits for the first. */
   destroy(cause: ExitCause): Promise<void> {
     this.#giveUp.abort();
@@ -104,6 +138,7 @@ export class Supervisor {
 
   /** The guest's link of the moment; waits a little for one that is coming back. */
   async link(deadlineMs: number, signal?: AbortSignal): Promise<GuestLink> {
+    await this.#adopting;
     if (!this.#guest) throw new Error("the guest has ended");
     return await this.#guest.connection.link(deadlineMs, signal);
   }

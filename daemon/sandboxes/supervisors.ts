@@ -3,7 +3,10 @@ import { createHash } from "node:crypto";
 import { at } from "../core/clock.ts";
 import { Deadlines } from "../core/deadlines.ts";
 import type { RoomTarget } from "../core/room-target.ts";
-import { startGuest } from "../host/guest/start.ts";
+import { adoptGuest } from "../host/guest/adopt.ts";
+import type { GuestImage, GuestPlan } from "../host/guest/plan.ts";
+import { type Launched, startGuest } from "../host/guest/start.ts";
+import { imageOf } from "../templates/manifest.ts";
 import { Gate } from "./admission.ts";
 import type { SandboxDeps } from "./index.ts";
 import { Supervisor } from "./supervisor.ts";
@@ -11,8 +14,11 @@ import type { SandboxRow } from "./table.ts";
 
 const MAX_HOSTNAME_CHARACTERS = 63;
 
+type SupervisedRoom = Pick<RoomTarget, "room_id" | "drive_directory">;
+
 export interface Supervisors {
-  add(row: SandboxRow, room: Pick<RoomTarget, "room_id" | "drive_directory">): Supervisor;
+  /** Supervises a sandbox; `warm` is the machine that waits for it. */
+  add(row: SandboxRow, room: SupervisedRoom, warm: Launched | null): Supervisor;
   get(sandboxId: string): Supervisor | undefined;
   /** Notes that the sandbox was used, which puts its idle timeout off. */
   touch(sandboxId: string): void;
@@ -37,38 +43,52 @@ export function makeSupervisors(deps: SandboxDeps): Supervisors {
     touch(row.sandbox_id);
   };
 
+  const planOf = (row: SandboxRow, room: SupervisedRoom, image: GuestImage): GuestPlan => ({
+    sandbox_id: row.sandbox_id,
+    guest_cid: row.guest_cid,
+    memory_mib: row.memory_mib,
+    vcpu_count: row.vcpu_count,
+    image,
+    paths: deps.paths.sandbox(row.sandbox_id),
+    drive_directory: room.drive_directory,
+    identity: identityOf(row, room.room_id),
+  });
+
+  const imageFor = async (row: SandboxRow): Promise<GuestImage> => {
+    const template = deps.templates.get(row.template_id);
+    if (!template) throw new Error(`template ${row.template_id} is gone`);
+    const { image, refused } = await deps.templates.usable(template);
+    if (refused !== null) {
+      deps.log.warn("snapshot refused, booting cold", { template_id: row.template_id, reason: refused });
+    }
+    return image;
+  };
+
   return {
-    add: (row, room) => {
+    add: (row, room, warm) => {
       const supervisor = new Supervisor(row, {
         database: deps.database,
         log: deps.log,
         paths: deps.paths.sandbox(row.sandbox_id),
         start: (current, onStarted, signal) =>
           gate.through(async () => {
-            signal.throwIfAborted();
-            const template = deps.templates.get(current.template_id);
-            if (!template) throw new Error(`template ${current.template_id} is gone`);
-            const { image, refused } = await deps.templates.usable(template);
-            if (refused !== null) {
-              deps.log.warn("snapshot refused, booting cold", { template_id: current.template_id, reason: refused });
+            try {
+              signal.throwIfAborted();
+              const image = warm?.parts.plan.image ?? (await imageFor(current));
+              return await startGuest(deps.host(), planOf(current, room, image), warm, onStarted, signal);
+            } catch (error) {
+              await warm?.end();
+              throw error;
+            } finally {
+              deps.pool.refill();
             }
-            const guest = await startGuest(
-              deps.host(),
-              {
-                sandbox_id: current.sandbox_id,
-                guest_cid: current.guest_cid,
-                memory_mib: current.memory_mib,
-                vcpu_count: current.vcpu_count,
-                image,
-                paths: deps.paths.sandbox(current.sandbox_id),
-                drive_directory: room.drive_directory,
-                identity: identityOf(current, room.room_id),
-              },
-              onStarted,
-              signal,
-            );
-            return guest;
           }),
+        adopt: async (current) => {
+          const template = deps.templates.get(current.template_id);
+          if (!template) throw new Error(`template ${current.template_id} is gone`);
+          const image = imageOf(template.directory, template.manifest, false);
+          return await adoptGuest(deps.host(), planOf(current, room, image), current.start_mode ?? "snapshot");
+        },
         onEvent: deps.onEvent,
         onGone: (gone) => {
           all.delete(gone.sandbox_id);

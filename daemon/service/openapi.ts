@@ -94,7 +94,10 @@ function successesOf(operation: Operation): Json {
 function problemsOf(operation: Operation): Json {
   const codes = new Map<number, ErrorCode[]>();
   for (const code of [...operation.errors, ...everywhere(operation)]) {
-    const { status } = errorKind(code);
+    const { status: usual, statusInPath } = errorKind(code);
+    // template_id in the path, for template_not_found.
+    const inPath = Object.hasOwn(operation.params.properties, code.replace(/_not_found$/, "_id"));
+    const status = (inPath ? statusInPath : undefined) ?? usual;
     codes.set(status, [...(codes.get(status) ?? []), code]);
   }
   return Object.fromEntries(

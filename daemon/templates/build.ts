@@ -16,7 +16,7 @@ import { now } from "../core/clock.ts";
 import type { Paths } from "../core/paths.ts";
 import { within } from "../core/published.ts";
 import { ServiceError } from "../core/service-error.ts";
-import type { GuestHost } from "../host/guest/start.ts";
+import type { GuestHost } from "../host/guest/plan.ts";
 import { digestFile } from "../host/images/digest.ts";
 import { convertRoot, makeOverlay } from "../host/images/overlay.ts";
 import { type Machine, startMachine } from "../host/machine/machine.ts";
@@ -143,6 +143,7 @@ async function snapshot(deps: BuildDeps, directory: string, hardware: Hardware, 
         incoming: false,
       },
       { vmm_log: own.vmm_log, console_log: own.console_log },
+      async () => {},
     );
     await readyLine(machine);
     await machine.save(join(directory, FILE_NAMES.memory));

@@ -120,3 +120,11 @@ export function newestKernel(paths: Paths): string | null {
   const kernels = readdirSync(paths.templates).map((name) => join(paths.template(name), CURRENT, FILE_NAMES.kernel));
   return kernels.find((kernel) => existsSync(kernel)) ?? null;
 }
+
+/** A template's image when its snapshot may be used, else null: nothing else is worth launching ahead. */
+export async function usableSnapshot(templates: Templates, templateId: string): Promise<GuestImage | null> {
+  const template = templates.get(templateId);
+  if (!template) return null;
+  const { image, refused } = await templates.usable(template);
+  return refused === null ? image : null;
+}

@@ -6,8 +6,8 @@ import { randomBytes, randomInt } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { newId } from "../../shared/ids.ts";
 import type { Paths } from "../core/paths.ts";
-import type { GuestImage } from "../host/guest/plan.ts";
-import { type GuestHost, startGuest } from "../host/guest/start.ts";
+import type { GuestHost, GuestImage } from "../host/guest/plan.ts";
+import { startGuest } from "../host/guest/start.ts";
 import { execInGuest } from "../host/guest-link/exec.ts";
 import { removeOverlay } from "../host/images/overlay.ts";
 
@@ -60,6 +60,7 @@ async function inspectClone(host: GuestHost, paths: Paths, image: GuestImage) {
       drive_directory: null,
       identity: { hostname, machine_id: randomBytes(16).toString("hex"), env: {} },
     },
+    null,
     () => {},
     new AbortController().signal,
   );

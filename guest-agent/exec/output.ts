@@ -7,6 +7,7 @@
  * from dying of a broken pipe.
  */
 import * as libc from "../libc.ts";
+import { log } from "../log.ts";
 
 /** More than pipe and reader can hold at a command's end: who still writes by then is someone else. */
 const MAX_LEFT_BYTES = 2 * 1024 * 1024;
@@ -44,10 +45,10 @@ export class Output {
         if (done) return;
         if (!this.#dropping) await this.#send(value);
         this.#left -= value.byteLength;
-        if (this.#left !== Number.POSITIVE_INFINITY && !this.#dropping) void this.#settle();
+        if (Number.isFinite(this.#left) && !this.#dropping) void this.#settle();
       }
     } catch (error) {
-      console.error("roomd-agent: output:", error);
+      log("output", error);
     } finally {
       this.#complete.resolve();
       this.#closed = true;

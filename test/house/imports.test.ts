@@ -43,8 +43,8 @@ function placeOf(path: string): { row: number; folder: string } {
 /** What a file imports in any way, types too; a worker's file counts. */
 function importsOf({ text }: Source): string[] {
   const patterns = [
-    /^\s*(?:import|export)\b[^;"'`]*?\bfrom\s*["']([^"']+)["']/gm,
-    /^\s*import\s*["']([^"']+)["']/gm,
+    /(?:^|;)\s*(?:import|export)\b[^;"'`]*?\bfrom\s*["']([^"']+)["']/gm,
+    /(?:^|;)\s*import\s*["']([^"']+)["']/gm,
     /\bimport\(\s*["']([^"']+)["']/g,
     /\bnew URL\(\s*["'](\.[^"']+)["']\s*,\s*import\.meta\.url/g,
   ];

@@ -38,9 +38,8 @@ function parseObject(bytes: Uint8Array): Record<string, unknown> {
   try {
     value = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch (error) {
-    throw new ServiceError("invalid_json", {
-      detail: `The body is not valid JSON: ${error instanceof Error ? error.message : String(error)}`.slice(0, 200),
-    });
+    const what = error instanceof SyntaxError ? "JSON" : "UTF-8 text";
+    throw new ServiceError("invalid_json", { detail: `The body is not valid ${what}.` });
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw new ServiceError("invalid_body", { detail: "The body must be a JSON object." });

@@ -5,9 +5,9 @@ import type { RoadReply } from "../run.ts";
 
 export function toResponse(reply: RoadReply, requestId: string): Response {
   const headers = new Headers({ "X-Request-Id": requestId, "Cache-Control": "no-store" });
+  if (reply.replayed) headers.set("Idempotency-Replayed", "true");
   if (reply.kind === "problem") return problemResponse(reply.problem, headers, reply.retry_after_seconds);
   if (reply.location !== null) headers.set("Location", reply.location);
-  if (reply.replayed) headers.set("Idempotency-Replayed", "true");
   const { bytes, unchanged, body } = reply.done;
   if (unchanged) {
     headers.set("ETag", unchanged.etag);

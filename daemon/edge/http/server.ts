@@ -10,6 +10,7 @@ import { ServiceError } from "../../core/service-error.ts";
 import { toProblem } from "../problem.ts";
 import type { Road, RoadRequest } from "../run.ts";
 import { readJsonBody } from "./body.ts";
+import { readQuery } from "./query.ts";
 import { problemResponse, toResponse } from "./reply.ts";
 import { matchPath, type PathPattern, parsePath, toRoute } from "./route.ts";
 import type { Certificate } from "./tls.ts";
@@ -27,28 +28,31 @@ export interface HttpDeps {
   log: Log;
 }
 
+/** The address that each request came from. */
+type Peers = WeakMap<Request, string>;
+
 export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
-  const app = new Elysia({ normalize: false });
-  const peers = new WeakMap<Request, string>();
+  // Without the second option no host with a name of one or two letters is served on the usual port.
+  const app = new Elysia({ normalize: false, handler: { standardHostname: false } });
+  const peers: Peers = new WeakMap();
   const methodsOf = new Map<string, string[]>();
 
   for (const bound of deps.operations) {
     const { method, path } = bound.operation;
     const pattern = parsePath(path);
-    const handle = ({ request }: { request: Request }) =>
-      answer(deps, bound, pattern, request, peers.get(request) ?? null);
+    const handle = ({ request }: { request: Request }) => answer(deps, bound, pattern, request, peers);
     const methods = method === "GET" ? ["GET", "HEAD"] : [method];
     for (const each of methods) app.route(each, toRoute(pattern), handle, { parse: "none" } as never);
     methodsOf.set(toRoute(pattern), [...(methodsOf.get(toRoute(pattern)) ?? []), ...methods]);
   }
   for (const [route, methods] of methodsOf) {
-    app.all(route, ({ request }) => refuse(deps, request, new ServiceError("method_not_allowed"), methods), {
+    app.all(route, ({ request }) => refuse(deps, request, peers, new ServiceError("method_not_allowed"), methods), {
       parse: "none",
     });
   }
-  app.all("/*", ({ request }) => refuse(deps, request, new ServiceError("route_not_found")), { parse: "none" });
+  app.all("/*", ({ request }) => refuse(deps, request, peers, new ServiceError("route_not_found")), { parse: "none" });
   app.onError(({ request, error, code }) =>
-    refuse(deps, request, code === "NOT_FOUND" ? new ServiceError("route_not_found") : error),
+    refuse(deps, request, peers, code === "NOT_FOUND" ? new ServiceError("route_not_found") : error),
   );
 
   app.compile();
@@ -72,21 +76,21 @@ async function answer(
   bound: Bound,
   pattern: PathPattern,
   request: Request,
-  ip: string | null,
+  peers: Peers,
 ): Promise<Response> {
   const requestId = requestIdOf(request);
   const url = new URL(request.url);
   const params = matchPath(pattern, url.pathname);
-  if (!params) return refuse(deps, request, new ServiceError("route_not_found"));
+  if (!params) return refuse(deps, request, peers, new ServiceError("route_not_found"));
   const { headers } = request;
   const roadRequest: RoadRequest = {
     source: "rest",
     request_id: requestId,
-    ip,
+    ip: peers.get(request) ?? null,
     authorization: headers.get("authorization"),
     path: url.pathname,
     params,
-    query: Object.fromEntries(url.searchParams),
+    query: () => readQuery(url.search),
     body: (maxBytes) => readJsonBody(request, maxBytes),
     idempotency_key: headers.get("idempotency-key"),
     transfer: {
@@ -101,13 +105,18 @@ async function answer(
 }
 
 /** Answers what is no operation; under /v1 only to those with a key, as everything there. */
-function refuse(deps: HttpDeps, request: Request, error: unknown, allow?: readonly string[]): Response {
+function refuse(deps: HttpDeps, request: Request, peers: Peers, error: unknown, allow?: readonly string[]): Response {
   const request_id = requestIdOf(request);
   const headers = new Headers({ "X-Request-Id": request_id, "Cache-Control": "no-store" });
   let shown = error;
   if (new URL(request.url).pathname.startsWith("/v1/")) {
     try {
-      deps.road.identify({ authorization: request.headers.get("authorization"), source: "rest", request_id, ip: null });
+      deps.road.identify({
+        authorization: request.headers.get("authorization"),
+        source: "rest",
+        request_id,
+        ip: peers.get(request) ?? null,
+      });
     } catch (refused) {
       shown = refused;
     }

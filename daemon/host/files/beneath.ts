@@ -13,6 +13,7 @@ import { closeSync, constants, fchmodSync, fchownSync, openSync, promises } from
 import { errnoOf } from "../../core/service-error.ts";
 import { sync } from "./async-calls.ts";
 import { type Facts, readFacts } from "./facts.ts";
+import { isGone } from "./gone.ts";
 import {
   O_CLOEXEC,
   O_PATH,
@@ -30,7 +31,7 @@ const { O_APPEND, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY
 const ALWAYS = O_CLOEXEC | O_NONBLOCK;
 const DIRECTORY = O_RDONLY | O_DIRECTORY | ALWAYS;
 const FOLLOWING = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
-const PLAIN = FOLLOWING; void RESOLVE_NO_SYMLINKS;
+const PLAIN = FOLLOWING | RESOLVE_NO_SYMLINKS;
 
 export class Beneath implements Disposable {
   readonly #descriptor: number;
@@ -45,8 +46,19 @@ export class Beneath implements Disposable {
   }
 
   /** The directory at `path`. Throws ENOENT, ENOTDIR, EXDEV, ELOOP. */
-  directory(path: RawPath, links: "follow" | "refuse" = "follow"): Beneath {
-    return new Beneath(openat2(this.#descriptor, path, DIRECTORY, 0, links === "follow" ? FOLLOWING : PLAIN));
+  directory(path: RawPath): Beneath {
+    return new Beneath(openat2(this.#descriptor, path, DIRECTORY, 0, FOLLOWING));
+  }
+
+  /** The directory that was found at `path`, with no link on the way; null when it is no longer there. */
+  plainDirectory(path: RawPath): Beneath | null {
+    try {
+      return new Beneath(openat2(this.#descriptor, path, DIRECTORY, 0, PLAIN));
+    } catch (error) {
+      // EXDEV: it was moved away from beneath this one while the path was walked.
+      if (isGone(error) || errnoOf(error) === "EXDEV") return null;
+      throw error;
+    }
   }
 
   /** The regular file at `path`. Throws EISDIR for a directory and ENXIO for a FIFO, socket or device. */
@@ -92,8 +104,8 @@ export class Beneath implements Disposable {
   /** Throws EEXIST. */
   async makeDirectory(name: RawPath, mode: number): Promise<void> {
     await promises.mkdir(this.#at(name), 0o700);
-    using made = this.directory(name, "refuse");
-    made.own(mode);
+    using made = this.plainDirectory(name);
+    made?.own(mode);
   }
 
   /** Gives the directory to root, as what a guest's own processes make, and sets its mode. */

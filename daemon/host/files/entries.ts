@@ -49,20 +49,3 @@ function* parse(directory: Beneath, buffer: Buffer, filled: number): Generator<E
     if (known) yield { name, type: known };
   }
 }
-
-// What a guest did between finding an entry and opening it: removed it, or put something else there.
-const GONE = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
-
-export function isGone(error: unknown): boolean {
-  return GONE.has(errnoOf(error) ?? "");
-}
-
-/** What `find` finds, or null when it is no longer there. */
-export function ifThere<T>(find: () => T): T | null {
-  try {
-    return find();
-  } catch (error) {
-    if (isGone(error)) return null;
-    throw error;
-  }
-}

@@ -5,7 +5,8 @@
  */
 import { errnoOf } from "../../core/service-error.ts";
 import type { Beneath } from "./beneath.ts";
-import { type Entry, ifThere, isGone, readEntries } from "./entries.ts";
+import { type Entry, readEntries } from "./entries.ts";
+import { isGone } from "./gone.ts";
 import type { RawPath } from "./raw-path.ts";
 import { temporaryName } from "./temporary.ts";
 
@@ -27,14 +28,14 @@ export async function eraseHidden(parent: Beneath, hidden: RawPath): Promise<voi
   const deadline = performance.now() + ERASE_MS;
   while (!(await removed(() => parent.removeDirectory(hidden)))) {
     if (performance.now() > deadline) throw new Error("the tree is being filled faster than it can be erased");
-    using top = ifThere(() => parent.directory(hidden, "refuse"));
+    using top = parent.plainDirectory(hidden);
     if (top) await forEach(top, (entry) => flatten(top, entry));
   }
 }
 
 async function flatten(top: Beneath, entry: Entry): Promise<void> {
   if (await removed(() => remove(top, entry))) return;
-  using directory = ifThere(() => top.directory(entry.name, "refuse"));
+  using directory = top.plainDirectory(entry.name);
   if (!directory) return;
   await forEach(directory, async (inner) => {
     if (await removed(() => remove(directory, inner))) return;

@@ -1,7 +1,7 @@
 /** Owns what a crash leaves on a drive: temporary files, and trees whose erasing was cut short. */
 import { Beneath } from "./beneath.ts";
-import { isGone } from "./entries.ts";
 import { eraseHidden } from "./erase.ts";
+import { isGone } from "./gone.ts";
 import { isTemporaryName } from "./temporary.ts";
 import { walk } from "./walk.ts";
 

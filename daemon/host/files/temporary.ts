@@ -6,8 +6,8 @@
  */
 import { randomBytes } from "node:crypto";
 import type { Beneath } from "./beneath.ts";
-import { isGone } from "./entries.ts";
 import type { Facts } from "./facts.ts";
+import { isGone } from "./gone.ts";
 import type { OpenFile } from "./open-file.ts";
 import type { RawPath } from "./raw-path.ts";
 

@@ -1,6 +1,6 @@
 /** Owns the walk over a whole tree: bounded memory and descriptors, links never followed. */
 import type { Beneath } from "./beneath.ts";
-import { type Entry, ifThere, readEntries } from "./entries.ts";
+import { type Entry, readEntries } from "./entries.ts";
 import { Pace } from "./pace.ts";
 
 // Each level holds two descriptors and some hundred names. What is deeper is not visited.
@@ -19,7 +19,7 @@ export async function walk(
         if (visited) await visited;
         if (pace.due) await pace.rest();
         if (entry.type !== "directory" || depth === WALK_DEPTH) continue;
-        using below = ifThere(() => directory.directory(entry.name, "refuse"));
+        using below = directory.plainDirectory(entry.name);
         if (below) await descend(below, depth + 1);
       }
     }

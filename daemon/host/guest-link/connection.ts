@@ -39,12 +39,20 @@ export class GuestConnection {
     lost_since_ms: performance.now(),
   });
   #newest: GuestLink | null = null;
+  #nonce: string | null;
   #closed = false;
 
-  constructor(guestCid: number, identity: GuestIdentity, log: Log) {
+  /** `nonce` is that of a guest which was set up before; null for one that never was. */
+  constructor(guestCid: number, identity: GuestIdentity, nonce: string | null, log: Log) {
     this.#guestCid = guestCid;
     this.#identity = identity;
+    this.#nonce = nonce;
     this.#log = log;
+  }
+
+  /** What the agent made when it was set up, by which the guest is recognised. */
+  get nonce(): string | null {
+    return this.#nonce;
   }
 
   get state(): Published<ConnectionState> {
@@ -90,12 +98,15 @@ export class GuestConnection {
     if (hello.guest_cid !== this.#guestCid) {
       throw new Error(`the guest says it is CID ${hello.guest_cid}, not ${this.#guestCid}`);
     }
+    // One that was set up before us is the one we know, or none of ours.
+    if (hello.nonce !== (this.#nonce ?? "")) throw new Error("the guest is another one than was set up");
     const inGuest = await link.welcome(this.#welcome(), SETUP_DEADLINE_MS);
     timer.mark("setup");
     // Received and answered: only now is the way proven in both directions.
     await link.ping(PING_DEADLINE_MS);
     timer.mark("ping");
-    const stages_ms = { ...timer.stages_ms, ...inGuest };
+    const stages_ms = { ...timer.stages_ms, ...inGuest.stages_ms };
+    this.#nonce = inGuest.nonce;
     if (this.#newest !== link || this.#closed) return;
     this.#change({ link, failure: null, stages_ms });
     link.closed.then((reason) => {

@@ -59,12 +59,12 @@ export class GuestLink {
     return within(this.#hello.promise, deadlineMs, "the guest agent's hello");
   }
 
-  /** Sets the guest up. Resolves with the agent's own timings; rejects with what failed in the guest. */
-  async welcome(welcome: Welcome, deadlineMs: number): Promise<Record<string, number>> {
+  /** Sets the guest up. Resolves with the agent's nonce and timings; rejects with what failed in the guest. */
+  async welcome(welcome: Welcome, deadlineMs: number): Promise<Extract<Ready, { ok: true }>> {
     this.#link.sendJson(FrameType.welcome, 0, welcome);
     const ready = await within(this.#ready.promise, deadlineMs, "setting up the guest");
     if (!ready.ok) throw new Error(`the guest could not be set up: ${ready.error}`);
-    return ready.stages_ms;
+    return ready;
   }
 
   /** Resolves when the agent has answered. */

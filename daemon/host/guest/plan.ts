@@ -1,6 +1,9 @@
 /** Owns what is needed to start a guest, as plain data. */
+import type { SandboxId } from "../../../shared/ids.ts";
+import type { Log } from "../../core/log.ts";
 import type { SandboxPaths } from "../../core/paths.ts";
 import type { GuestIdentity } from "../guest-link/connection.ts";
+import type { VsockTransport } from "../guest-link/transports/transport.ts";
 import type { Hardware } from "../machine/spec.ts";
 
 /** The files that a guest starts from. */
@@ -17,19 +20,25 @@ export interface GuestImage {
   cold_overlay: string;
 }
 
-export interface GuestPlan {
-  sandbox_id: string;
+/** A machine that is launched, and belongs to nobody yet. */
+export interface LaunchPlan {
+  sandbox_id: SandboxId;
+  image: GuestImage;
+  paths: SandboxPaths;
+}
+
+export interface GuestPlan extends LaunchPlan {
   guest_cid: number;
   memory_mib: number;
   vcpu_count: number;
-  image: GuestImage;
-  paths: SandboxPaths;
   /** The room's directory, or null for a guest without a drive. */
   drive_directory: string | null;
   identity: Omit<GuestIdentity, "drive">;
 }
 
-export interface HostPrograms {
-  qemu: string;
-  virtiofsd: string;
+/** What guests start on. */
+export interface GuestHost {
+  programs: { qemu: string; virtiofsd: string };
+  transport: VsockTransport;
+  log: Log;
 }

@@ -2,12 +2,12 @@
  * Owns one running QEMU: start, load a snapshot, plug, go, save, end. It knows nothing of rooms or agents.
  */
 
-import { endProcess, type HostProcess, startProcess } from "../process.ts";
+import { endProcess, type HostProcess, type KnownProcess, type ProcessRecord, startProcess } from "../process.ts";
 import { connectWhenThere } from "../unix-socket.ts";
 import { qemuArgv } from "./argv.ts";
 import { ConsoleLog } from "./console.ts";
 import { Qmp, type QmpEvent } from "./qmp.ts";
-import { type MachineSpec, MEMORY_BLOCK_MIB, PORTS } from "./spec.ts";
+import { type Hardware, type MachineSpec, MEMORY_BLOCK_MIB, PORTS } from "./spec.ts";
 
 const START_DEADLINE_MS = 20_000;
 const MIGRATION_DEADLINE_MS = 120_000;
@@ -32,6 +32,7 @@ export interface Machine {
   resizeMemory(memoryMib: number): Promise<void>;
   plugCpus(count: number): Promise<void>;
   resume(): Promise<void>;
+  pause(): Promise<void>;
   end(): Promise<void>;
   /** Why the guest has ended, as far as QEMU said: its own panic, its own power-off, or nothing. */
   ending(): "panic" | "power_off" | null;
@@ -40,15 +41,37 @@ export interface Machine {
 /** Either the kernel's own vhost-vsock, or a vhost-user device that serves a socket. */
 export type VsockDevice = { kind: "kernel"; guest_cid: number } | { kind: "vhost-user"; socket: string };
 
-/** Starts QEMU, paused before the guest's first instruction. */
-export async function startMachine(qemu: string, spec: MachineSpec, files: MachineFiles): Promise<Machine> {
+/** Starts QEMU, paused before the guest's first instruction. `onProcess` hears of the process before anything can fail. */
+export async function startMachine(
+  qemu: string,
+  spec: MachineSpec,
+  files: MachineFiles,
+  onProcess: (process: ProcessRecord) => Promise<void>,
+): Promise<Machine> {
   const process = startProcess("qemu", qemuArgv(qemu, spec), files.vmm_log);
-  const log = new ConsoleLog(files.console_log);
+  try {
+    await onProcess(process);
+    return await connectMachine(spec.hardware, process, { sockets: spec.sockets, console_log: files.console_log });
+  } catch (error) {
+    await endProcess(process);
+    throw error;
+  }
+}
+
+/** Connects to the sockets of a QEMU that runs. */
+export async function connectMachine(
+  hardware: Hardware,
+  process: KnownProcess,
+  at: { sockets: MachineSpec["sockets"]; console_log: string },
+): Promise<Machine> {
+  const log = new ConsoleLog(at.console_log);
   const listeners = new Set<(bytes: Uint8Array) => void>();
+  // Whose child it is not, its end shows by its sockets.
+  const gone = process.exited ?? new Promise<never>(() => {});
   try {
     const [qmp] = await Promise.all([
-      Qmp.connect(spec.sockets.qmp, START_DEADLINE_MS, process.exited),
-      connectWhenThere(spec.sockets.console, START_DEADLINE_MS, process.exited, {
+      Qmp.connect(at.sockets.qmp, START_DEADLINE_MS, gone),
+      connectWhenThere(at.sockets.console, START_DEADLINE_MS, gone, {
         data: (_socket, bytes) => {
           log.append(bytes);
           for (const listener of listeners) listener(bytes);
@@ -56,23 +79,23 @@ export async function startMachine(qemu: string, spec: MachineSpec, files: Machi
         close: () => log.close(),
       }),
     ]);
-    return new RunningMachine(spec, process, qmp, listeners);
+    const exited = process.exited ?? qmp.closed.then(() => "its monitor closed");
+    return new RunningMachine(hardware, { ...process, exited }, qmp, listeners);
   } catch (error) {
-    await endProcess(process);
     log.close();
     throw error;
   }
 }
 
 class RunningMachine implements Machine {
-  readonly #spec: MachineSpec;
+  readonly #hardware: Hardware;
   readonly process: HostProcess;
   readonly qmp: Qmp;
   readonly #listeners: Set<(bytes: Uint8Array) => void>;
   #ending: "panic" | "power_off" | null = null;
 
-  constructor(spec: MachineSpec, process: HostProcess, qmp: Qmp, listeners: Set<(bytes: Uint8Array) => void>) {
-    this.#spec = spec;
+  constructor(hardware: Hardware, process: HostProcess, qmp: Qmp, listeners: Set<(bytes: Uint8Array) => void>) {
+    this.#hardware = hardware;
     this.process = process;
     this.qmp = qmp;
     this.#listeners = listeners;
@@ -128,7 +151,7 @@ class RunningMachine implements Machine {
   }
 
   async resizeMemory(memoryMib: number): Promise<void> {
-    const wanted = Math.max(0, memoryMib - this.#spec.hardware.base_memory_mib);
+    const wanted = Math.max(0, memoryMib - this.#hardware.base_memory_mib);
     const blocks = Math.ceil(wanted / MEMORY_BLOCK_MIB);
     if (blocks === 0) return;
     await this.qmp.execute("qom-set", {
@@ -150,6 +173,10 @@ class RunningMachine implements Machine {
 
   async resume(): Promise<void> {
     await this.qmp.execute("cont");
+  }
+
+  async pause(): Promise<void> {
+    await this.qmp.execute("stop");
   }
 
   async end(): Promise<void> {

@@ -69,6 +69,7 @@ export async function standIn(
     hostname: "127.0.0.1",
     port: 0,
     idleTimeout: 0,
+    development: false,
     ...(tls === undefined ? {} : { tls }),
     fetch: async (request) => {
       const { pathname, search } = new URL(request.url);

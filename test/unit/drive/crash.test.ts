@@ -17,6 +17,7 @@ afterEach(() => room[Symbol.dispose]());
 async function writeAndKill(first: number, afterMs: number): Promise<Map<string, number>> {
   const child = spawn(process.execPath, [CRASH_WRITER, room.directory, String(first)], {
     stdio: ["ignore", "pipe", "inherit"],
+    env: { ...process.env, TMPDIR: room.outside },
   });
   let said = "";
   child.stdout.on("data", (bytes) => {

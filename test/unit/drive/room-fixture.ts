@@ -11,7 +11,7 @@ import type { DriveEntry } from "../../../shared/api/drive.ts";
 import type { KeyId, OrgId } from "../../../shared/ids.ts";
 
 /** What drive verbs may answer, all fields at once. */
-export interface Body extends DriveEntry {
+interface Body extends DriveEntry {
   guest_path: string;
   sha256: string;
   created: boolean;

@@ -32,18 +32,21 @@ export function makeKernelTransport(port: number = HOST_PORT): VsockTransport & 
   const options: unknown = { fd: listenVsock(port), socket: handlers };
   const listener = Bun.listen(options as UnixSocketOptions<Feed | null>);
 
+  const register: VsockTransport["open"] = async (address, onLink) => {
+    guests.set(address.guest_cid, onLink);
+    return {
+      device: { kind: "kernel", guest_cid: address.guest_cid },
+      process: null,
+      close: async () => {
+        if (guests.get(address.guest_cid) === onLink) guests.delete(address.guest_cid);
+      },
+    };
+  };
+
   return {
     kind: "kernel",
-    open: async (address, onLink) => {
-      guests.set(address.guest_cid, onLink);
-      return {
-        device: { kind: "kernel", guest_cid: address.guest_cid },
-        process: null,
-        close: async () => {
-          if (guests.get(address.guest_cid) === onLink) guests.delete(address.guest_cid);
-        },
-      };
-    },
+    open: register,
+    adopt: (address, _process, onLink) => register(address, onLink),
     stop: () => listener.stop(true),
   };
 }

@@ -1,7 +1,7 @@
 /** Owns what a vsock transport is: two of them exist, the kernel's vhost-vsock and a vhost-user device. */
 
 import type { VsockDevice } from "../../machine/machine.ts";
-import type { HostProcess } from "../../process.ts";
+import type { KnownProcess } from "../../process.ts";
 import type { GuestLink } from "../handshake.ts";
 
 export interface GuestAddress {
@@ -18,7 +18,7 @@ export interface GuestAddress {
 export interface VsockEndpoint {
   device: VsockDevice;
   /** The device's own process; null where the kernel is the device. */
-  process: HostProcess | null;
+  process: KnownProcess | null;
   /** Stops listening and ends the process. Again is nothing. */
   close(): Promise<void>;
 }
@@ -27,4 +27,6 @@ export interface VsockTransport {
   kind: VsockDevice["kind"];
   /** Makes the guest's device and listens; `onLink` is called for every connection that the guest makes. */
   open(address: GuestAddress, onLink: (link: GuestLink) => void): Promise<VsockEndpoint>;
+  /** Listens again for a guest whose device, and `process` of it, were there before this daemon. */
+  adopt(address: GuestAddress, process: KnownProcess | null, onLink: (link: GuestLink) => void): Promise<VsockEndpoint>;
 }

@@ -1,10 +1,10 @@
 /** Owns the vsock transport by vhost-device-vsock: a process per guest, the guest's ports as Unix sockets. */
 import { rmSync } from "node:fs";
 import { HOST_PORT } from "../../../../shared/agent-protocol/messages.ts";
-import { endProcess, startProcess } from "../../process.ts";
+import { endProcess, type KnownProcess, startProcess } from "../../process.ts";
 import { socketThere } from "../../unix-socket.ts";
 import { type GuestLink, linkSocket } from "../handshake.ts";
-import type { VsockTransport } from "./transport.ts";
+import type { GuestAddress, VsockEndpoint, VsockTransport } from "./transport.ts";
 
 const START_DEADLINE_MS = 10_000;
 
@@ -12,22 +12,8 @@ export function makeVhostUserTransport(program: string): VsockTransport {
   return {
     kind: "vhost-user",
     open: async (address, onLink) => {
-      const portSocket = `${address.guest_socket}_${HOST_PORT}`;
-      for (const stale of [portSocket, address.guest_socket, address.device_socket]) rmSync(stale, { force: true });
-      const listener = Bun.listen<Feed>({
-        unix: portSocket,
-        socket: {
-          open: (socket) => {
-            const { link, drain } = linkSocket(socket);
-            socket.data = { link, drain };
-            onLink(link);
-          },
-          data: (socket, bytes) => socket.data.link.receive(bytes),
-          drain: (socket) => socket.data.drain(),
-          close: (socket) => socket.data.link.close("the guest closed it"),
-          error: (socket, error) => socket.data.link.close(error.message),
-        },
-      });
+      for (const stale of [address.guest_socket, address.device_socket]) rmSync(stale, { force: true });
+      const stopListening = listen(address, onLink);
       const device = startProcess(
         "vhost-device-vsock",
         [
@@ -44,19 +30,52 @@ export function makeVhostUserTransport(program: string): VsockTransport {
         ],
         address.log_file,
       );
-      const close = async () => {
-        listener.stop(true);
-        await endProcess(device);
-        for (const used of [portSocket, address.guest_socket, address.device_socket]) rmSync(used, { force: true });
-      };
+      const endpoint = endpointOf(address, device, stopListening);
       try {
         await socketThere(address.device_socket, START_DEADLINE_MS, device.exited);
       } catch (error) {
-        await close();
+        await endpoint.close();
         throw error;
       }
-      return { device: { kind: "vhost-user", socket: address.device_socket }, process: device, close };
+      return endpoint;
     },
+    adopt: async (address, process, onLink) => endpointOf(address, process, listen(address, onLink)),
+  };
+}
+
+function endpointOf(address: GuestAddress, process: KnownProcess | null, stopListening: () => void): VsockEndpoint {
+  return {
+    device: { kind: "vhost-user", socket: address.device_socket },
+    process,
+    close: async () => {
+      stopListening();
+      if (process) await endProcess(process);
+      for (const used of [address.guest_socket, address.device_socket]) rmSync(used, { force: true });
+    },
+  };
+}
+
+/** Takes the connections that the guest makes to HOST_PORT, which arrive at a socket of that name. */
+function listen(address: GuestAddress, onLink: (link: GuestLink) => void): () => void {
+  const path = `${address.guest_socket}_${HOST_PORT}`;
+  rmSync(path, { force: true });
+  const listener = Bun.listen<Feed>({
+    unix: path,
+    socket: {
+      open: (socket) => {
+        const { link, drain } = linkSocket(socket);
+        socket.data = { link, drain };
+        onLink(link);
+      },
+      data: (socket, bytes) => socket.data.link.receive(bytes),
+      drain: (socket) => socket.data.drain(),
+      close: (socket) => socket.data.link.close("the guest closed it"),
+      error: (socket, error) => socket.data.link.close(error.message),
+    },
+  });
+  return () => {
+    listener.stop(true);
+    rmSync(path, { force: true });
   };
 }
 

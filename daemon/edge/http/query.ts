@@ -1,0 +1,13 @@
+/** Owns how a query is read: of a parameter that comes twice the last counts, and bytes that are no text are refused. */
+import { ServiceError } from "../../core/service-error.ts";
+
+/** Throws invalid_query. */
+export function readQuery(search: string): Record<string, string> {
+  try {
+    // URLSearchParams would put U+FFFD where the text is broken, and so name something else.
+    decodeURIComponent(search);
+  } catch {
+    throw new ServiceError("invalid_query", { detail: "The query is not percent-encoded UTF-8." });
+  }
+  return Object.fromEntries(new URLSearchParams(search));
+}

@@ -1,0 +1,25 @@
+/** Owns the wait for a device: the kernel tells of each one as it comes, so nobody has to ask all the time. */
+import * as libc from "./libc.ts";
+import { adopt } from "./socket-link.ts";
+
+export class DeviceEvents {
+  #waiting = Promise.withResolvers<boolean>();
+
+  /** Hears of devices from now on. */
+  async listen(): Promise<void> {
+    await adopt(libc.deviceEventSocket(), { data: () => this.#wake(true) });
+  }
+
+  /** Whether an event came within `timeoutMs`. */
+  async next(timeoutMs: number): Promise<boolean> {
+    const timer = setTimeout(() => this.#wake(false), timeoutMs);
+    const came = await this.#waiting.promise;
+    clearTimeout(timer);
+    return came;
+  }
+
+  #wake(came: boolean): void {
+    this.#waiting.resolve(came);
+    this.#waiting = Promise.withResolvers<boolean>();
+  }
+}

@@ -1,0 +1,25 @@
+/** Owns what an environment may hold, and the one that every command of a user starts from. */
+import type { User } from "./user.ts";
+
+export const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+export function environmentOf(user: User): Record<string, string> {
+  return {
+    PATH: DEFAULT_PATH,
+    HOME: user.home,
+    USER: user.name,
+    LOGNAME: user.name,
+    SHELL: user.shell,
+    LANG: "C.UTF-8",
+  };
+}
+
+export function isEnvironment(value: unknown): value is Record<string, string> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  return Object.entries(value).every(([name, text]) => name !== "" && !/[=\0]/.test(name) && isArgument(text));
+}
+
+/** What execve can pass on: text without NUL. */
+export function isArgument(value: unknown): value is string {
+  return typeof value === "string" && !value.includes("\0");
+}

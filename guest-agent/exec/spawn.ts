@@ -1,0 +1,49 @@
+/** Owns the start of a command: its program, its pipes, its session of its own. */
+import * as libc from "../libc.ts";
+import { DEFAULT_PATH } from "./environment.ts";
+import { findProgram, type Refusal, refusalOf } from "./program.ts";
+import { commandAs, type User } from "./user.ts";
+
+export interface CommandLine {
+  argv: string[];
+  user: User;
+  cwd: string;
+  env: Record<string, string>;
+  /** Whether to make a pipe for stdin; without it the command reads end of file at once. */
+  stdin: boolean;
+}
+
+/** A running command and our ends of its pipes, which the caller has to close. */
+export interface Command {
+  child: Bun.Subprocess;
+  stdin: number | null;
+  stdout: number;
+  stderr: number;
+}
+
+export function spawn({ argv, user, cwd, env, stdin }: CommandLine): Command | Refusal {
+  const program = findProgram(argv[0] ?? "", cwd, env.PATH ?? DEFAULT_PATH);
+  if ("reason" in program) return program;
+  // Real pipes, not Bun's own: those are sockets, on which a command cannot open /dev/stdout.
+  const input = stdin ? libc.pipe() : null;
+  const output = libc.pipe();
+  const errors = libc.pipe();
+  try {
+    const child = Bun.spawn(commandAs(user, argv), {
+      cwd,
+      env,
+      detached: true,
+      stdio: [input?.read ?? "ignore", output.write, errors.write],
+    });
+    return { child, stdin: input?.write ?? null, stdout: output.read, stderr: errors.read };
+  } catch (error) {
+    closeAll(input?.write, output.read, errors.read);
+    return refusalOf(error);
+  } finally {
+    closeAll(input?.read, output.write, errors.write);
+  }
+}
+
+function closeAll(...fds: (number | undefined)[]): void {
+  for (const fd of fds) if (fd !== undefined) libc.close(fd);
+}

@@ -1,0 +1,74 @@
+/** Owns the way from a connected descriptor to a Link: Bun's socket, its events, and the order of what is written. */
+import type { Socket, SocketHandler } from "bun";
+import { Link, type LinkOptions, type Transport } from "../shared/agent-protocol/link.ts";
+
+/**
+ * Linux 6.12 sends a write of more than 32 KiB as one vsock packet in several descriptors; vhost-device-vsock 0.3.0
+ * takes only packets of one, and loses the others without a word, credit included.
+ */
+const MAX_WRITE_BYTES = 16 * 1024;
+
+/** Takes over a connected stream socket. */
+export async function linkOver(fd: number, options: Omit<LinkOptions, "transport">): Promise<Link> {
+  const transport = new SocketTransport();
+  const link = new Link({ ...options, transport });
+  await adopt(fd, {
+    open: (socket) => transport.open(socket),
+    data: (_, chunk) => link.receive(chunk),
+    drain: () => transport.flush(),
+    close: () => link.close("the connection ended"),
+    error: (_, error) => link.close(error.message),
+  });
+  return link;
+}
+
+/** Bun takes a descriptor here; only its types do not say so. */
+export async function adopt(fd: number, socket: SocketHandler<undefined>): Promise<void> {
+  const options: Bun.FdSocketOptions = { fd, socket };
+  await Bun.connect(options as Bun.FdSocketOptions & Bun.UnixSocketOptions);
+}
+
+class SocketTransport implements Transport {
+  #socket: Socket<undefined> | null = null;
+  #queue: Uint8Array[] = [];
+  #drained: PromiseWithResolvers<void> | null = null;
+
+  open(socket: Socket<undefined>): void {
+    this.#socket = socket;
+    this.flush();
+  }
+
+  write(bytes: Uint8Array): Promise<void> | undefined {
+    this.#queue.push(bytes);
+    if (!this.#drained) this.flush();
+    if (this.#queue.length === 0) return undefined;
+    this.#drained ??= Promise.withResolvers<void>();
+    return this.#drained.promise;
+  }
+
+  /** Writes what waits; to be called when the socket takes more. */
+  flush(): void {
+    if (!this.#socket) return;
+    for (let [head] = this.#queue; head; [head] = this.#queue) {
+      const part = head.subarray(0, MAX_WRITE_BYTES);
+      const written = Math.max(this.#socket.write(part), 0);
+      if (written < head.byteLength) this.#queue[0] = head.subarray(written);
+      else this.#queue.shift();
+      if (written < part.byteLength) return;
+    }
+    this.#settle();
+  }
+
+  /** What waits is dropped, and who waits to write goes on. */
+  close(): void {
+    this.#queue = [];
+    this.#settle();
+    this.#socket?.end();
+  }
+
+  #settle(): void {
+    const drained = this.#drained;
+    this.#drained = null;
+    drained?.resolve();
+  }
+}

@@ -1,0 +1,408 @@
+/** The audit: one record for every operation, in a chain that shows any change, with nothing in it that could be used. */
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Connection, openConnection } from "../../daemon/db/client.ts";
+import type { AuditRecord } from "../../shared/api/audit.ts";
+import type { Operation } from "../../shared/api/contract.ts";
+import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { bare, bearer, makeKey, run, until } from "./calls.ts";
+import { OPERATIONS, requestOf } from "./requests.ts";
+
+let daemon: TestDaemon;
+beforeAll(async () => {
+  daemon = await TestDaemon.start();
+  await daemon.room("r");
+});
+afterAll(() => daemon.stop());
+
+const org = async (query = ""): Promise<{ items: AuditRecord[]; next_cursor: string | null }> =>
+  await daemon.ok("GET", `/v1/orgs/self/audit?${query}`);
+
+/** The records of these requests, once all are there. */
+function recordsOf(ids: string[], count = ids.length): Promise<AuditRecord[]> {
+  return until(
+    async () => (await org("limit=1000")).items.filter(({ request_id }) => ids.includes(request_id ?? "")),
+    (records) => records.length >= count,
+  );
+}
+
+/** The daemon's own database, as another process of the host sees it. */
+async function inDatabase<T>(work: (connection: Connection) => T, file = join(daemon.dataDir, "roomd.db")): Promise<T> {
+  const connection = openConnection(file);
+  try {
+    return work(connection);
+  } finally {
+    connection.close();
+  }
+}
+
+/** Whose records do not say yet which room they are about. */
+const UNPLACED = new Set(["sandbox_create", "sandbox_list"]);
+
+describe("a record", () => {
+  const audited = OPERATIONS.filter(({ audit }) => audit !== null);
+  const call = async (operation: Operation, requestId: string, key: string) => {
+    const { method, path, body, headers } = requestOf(operation, { room_id: "r", org_id: "self" });
+    return await bare(daemon, method, path, { ...headers, ...bearer(key), "x-request-id": requestId }, body);
+  };
+
+  test("is left by every operation, exactly one, that says what came of it", async () => {
+    const { key_id, org_id } = await daemon.ok("GET", "/v1/me");
+    const { room_uid } = await daemon.ok("GET", "/v1/rooms/r");
+    const answers = new Map<string, Json>();
+    // The room's end comes last.
+    const inOrder = audited.toSorted((a, b) => Number(a.name === "room_destroy") - Number(b.name === "room_destroy"));
+    for (const operation of inOrder)
+      answers.set(operation.name, await call(operation, `all-${operation.name}`, daemon.apiKey));
+    await daemon.room("r");
+    const records = await recordsOf(audited.map(({ name }) => `all-${name}`));
+    expect(records).toHaveLength(audited.length);
+    for (const operation of audited) {
+      const { status, body } = answers.get(operation.name);
+      const record = records.find(({ request_id }) => request_id === `all-${operation.name}`);
+      const inRoom = "room_id" in operation.params.properties && !UNPLACED.has(operation.name);
+      expect(record, operation.name).toMatchObject({
+        event: operation.audit,
+        outcome: status < 400 ? "success" : "error",
+        status,
+        error_code: status < 400 ? null : body.code,
+        org_id,
+        ...(inRoom ? { room_id: "r", room_uid } : {}),
+        actor: { type: "key", id: key_id, name: "first" },
+        source: "rest",
+        ip: "127.0.0.1",
+        at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        duration_ms: expect.any(Number),
+      });
+    }
+  });
+
+  test("is left by every operation that is denied for want of a scope", async () => {
+    const { key_id, key } = await makeKey(daemon, { scopes: ["usage:read"] });
+    const scoped = audited.filter(({ access }) => access !== "key");
+    for (const operation of scoped) await call(operation, `scope-${operation.name}`, key);
+    const records = await recordsOf(scoped.map(({ name }) => `scope-${name}`));
+    expect(records).toHaveLength(scoped.length);
+    for (const record of records) {
+      expect(record).toMatchObject({
+        outcome: "denied",
+        status: 403,
+        error_code: "insufficient_scope",
+        actor: { id: key_id },
+      });
+    }
+  });
+
+  test("of a failed authentication is kept with the host's own, not with any organization's", async () => {
+    const before = (await org("limit=1")).items[0]?.seq;
+    const { key_id, key } = await makeKey(daemon);
+    await run(daemon, "key", "revoke", key_id);
+    for (const [id, bad] of [
+      ["auth-none", null],
+      ["auth-unknown", `key-${"b".repeat(43)}`],
+      ["auth-revoked", key],
+    ] as const) {
+      await bare(daemon, "GET", "/v1/rooms", { "x-request-id": id, ...(bad === null ? {} : bearer(bad)) });
+    }
+    await bare(daemon, "PATCH", "/v1/nowhere", { "x-request-id": "auth-nowhere", ...bearer("key-short") });
+    const failed = await until(
+      () =>
+        inDatabase(({ queries }) =>
+          queries.all<Json>(`SELECT * FROM audit WHERE org_key = '' AND request_id LIKE 'auth-%' ORDER BY request_id`),
+        ),
+      (rows) => rows.length === 3,
+    );
+    expect(failed.map(({ request_id }) => request_id)).toEqual(["auth-nowhere", "auth-revoked", "auth-unknown"]);
+    for (const row of failed) {
+      expect(row).toMatchObject({
+        event: "auth.failed",
+        outcome: "denied",
+        status: 401,
+        error_code: "invalid_api_key",
+        ip: "127.0.0.1",
+      });
+    }
+    const since = (await org("order=desc&limit=20")).items.filter(({ seq }) => seq > (before ?? 0));
+    expect(since.map(({ event }) => event)).not.toContain("auth.failed");
+    expect(since.map(({ event }) => event)).toEqual(expect.arrayContaining(["key.created", "key.revoked"]));
+  });
+
+  test("of a replayed answer says that nothing was done", async () => {
+    const headers = { "idempotency-key": "audited" };
+    for (const id of ["replay-1", "replay-2"]) {
+      await daemon.api("POST", "/v1/rooms", { room_id: "replayed" }, { ...headers, "x-request-id": id });
+    }
+    const [second, first] = await recordsOf(["replay-1", "replay-2"]);
+    expect(first).toMatchObject({ event: "room.created", status: 201, room_id: "replayed", details: {} });
+    expect(second).toMatchObject({ event: "room.created", status: 201, details: { replayed: true } });
+  });
+
+  test("of a write has its path, size and digest, and never the bytes", async () => {
+    const content = "content that is nobody's business";
+    await daemon.api(
+      "POST",
+      "/v1/rooms/r/drive/write",
+      { path: "/secret.txt", content },
+      { "x-request-id": "write-1" },
+    );
+    const [record] = await recordsOf(["write-1"]);
+    const sha256 = new Bun.CryptoHasher("sha256").update(content).digest("hex");
+    expect(record?.details).toEqual({ path: "/secret.txt", size_bytes: content.length, sha256 });
+    const files = readdirSync(daemon.dataDir).filter((name) => name.startsWith("roomd.db"));
+    expect(files.map((name) => readFileSync(join(daemon.dataDir, name)).includes(content))).toEqual(
+      files.map(() => false),
+    );
+  });
+});
+
+describe("the list", () => {
+  beforeAll(async () => {
+    await daemon.room("listed");
+    for (let n = 0; n < 12; n++) await daemon.api("GET", `/v1/rooms/${n % 3 ? "listed" : "not-there"}`);
+  });
+
+  test("goes either way and in pages, each record once", async () => {
+    const all = (await daemon.ok("GET", "/v1/rooms/listed/audit?order=asc&limit=1000")).items as AuditRecord[];
+    const upTo = `until=${all.at(-1)?.at}`;
+    for (const order of ["asc", "desc"]) {
+      const seen: number[] = [];
+      let cursor: string | null = null;
+      do {
+        const page: Json = await daemon.ok(
+          "GET",
+          `/v1/rooms/listed/audit?${upTo}&order=${order}&limit=4${cursor === null ? "" : `&cursor=${cursor}`}`,
+        );
+        seen.push(...page.items.map(({ seq }: AuditRecord) => seq));
+        cursor = page.next_cursor;
+      } while (cursor !== null);
+      expect(seen).toEqual(seen.toSorted((a, b) => (order === "asc" ? a - b : b - a)));
+      expect(new Set(seen).size).toBe(seen.length);
+      expect(seen).toEqual(expect.arrayContaining(all.map(({ seq }) => seq)));
+    }
+    const { next_cursor } = await daemon.ok("GET", "/v1/rooms/listed/audit?limit=1&order=asc");
+    for (const query of [`order=desc&cursor=${next_cursor}`, `order=asc&cursor=${next_cursor}x`]) {
+      expect((await daemon.problem("GET", `/v1/rooms/listed/audit?${query}`)).code).toBe("invalid_cursor");
+    }
+    expect((await daemon.problem("GET", `/v1/orgs/self/audit?order=asc&cursor=${next_cursor}`)).code).toBe(
+      "invalid_cursor",
+    );
+  });
+
+  test("has the newest first and 200 of them when nothing is asked", async () => {
+    const seqs = (await org()).items.map(({ seq }) => seq);
+    expect(seqs).toEqual(seqs.toSorted((a, b) => b - a));
+    expect(seqs.length).toBeLessThanOrEqual(200);
+  });
+
+  test("of a room has that room's records only", async () => {
+    const { items } = await daemon.ok("GET", "/v1/rooms/listed/audit?limit=1000");
+    expect(new Set(items.map(({ room_id }: AuditRecord) => room_id))).toEqual(new Set(["listed"]));
+  });
+
+  test("is filtered by event, outcome, agent and time", async () => {
+    const events = async (query: string) => new Set((await org(query)).items.map(({ event }) => event));
+    expect(await events("event=room.r&limit=1000")).toEqual(new Set(["room.read"]));
+    expect([...(await events("event=room.&limit=1000"))].every((event) => event.startsWith("room."))).toBe(true);
+    expect(await events("event=ROOM.")).toEqual(new Set());
+    expect(await events("event=%25")).toEqual(new Set());
+    const errors = (await org("outcome=error&limit=1000")).items;
+    expect(errors.length).toBeGreaterThan(3);
+    expect(new Set(errors.map(({ outcome }) => outcome))).toEqual(new Set(["error"]));
+    expect((await org("agent_id=nobody")).items).toEqual([]);
+    const problem = await daemon.problem("GET", "/v1/orgs/self/audit?outcome=maybe&order=up&limit=1001");
+    expect(problem.errors.map(({ field }) => field).sort()).toEqual(["limit", "order", "outcome"]);
+  });
+
+  test("takes moments as RFC 3339 and as unix seconds, and none that there are not", async () => {
+    const all = (await org("order=asc&limit=1000")).items;
+    const middle = all[Math.floor(all.length / 2)];
+    if (!middle) throw new Error("no records");
+    const after = all.filter(({ at }) => at >= middle.at).map(({ seq }) => seq);
+    const seconds = Date.parse(middle.at) / 1000;
+    const offset = new Date(Date.parse(middle.at) + 2 * 3_600_000).toISOString().replace("Z", "%2B02:00");
+    const last = all.at(-1)?.at;
+    for (const since of [middle.at, String(seconds), offset]) {
+      const found = (await org(`order=asc&limit=1000&since=${since}&until=${last}`)).items.map(({ seq }) => seq);
+      expect({ since, found }).toEqual({ since, found: after });
+    }
+    const before = (await org(`order=asc&limit=1000&until=${middle.at}`)).items;
+    expect(before.at(-1)?.at).toBe(middle.at);
+    expect((await org("since=999999999999")).items).toEqual([]);
+    expect((await org("until=999999999999&limit=1")).items).toHaveLength(1);
+    expect((await org("until=0")).items).toEqual([]);
+    for (const none of [
+      "2026-13-01T00:00:00Z",
+      "2026-01-01T25:00:00Z",
+      "yesterday",
+      "2026-01-01",
+      "-1",
+      "",
+      "1e9",
+      "NaN",
+    ]) {
+      const { status, errors } = await daemon.problem("GET", `/v1/orgs/self/audit?since=${none}&until=${none}`);
+      expect({ none, status, fields: errors.map(({ field }) => field) }).toEqual({
+        none,
+        status: 422,
+        fields: ["since", "until"],
+      });
+    }
+  });
+
+  test("is empty past its end, and not there for a room that is not", async () => {
+    expect(await daemon.problem("GET", "/v1/rooms/nowhere/audit")).toMatchObject({ code: "room_not_found" });
+    expect(await daemon.problem("GET", "/v1/orgs/org_01ARZ3NDEKTSV4RRFFQ69G5FAV/audit")).toMatchObject({
+      status: 404,
+      code: "org_not_found",
+    });
+  });
+});
+
+describe("nothing that could be used", () => {
+  test("is in the database, in its log or in the daemon's: no key, not even in part", async () => {
+    const { key } = await makeKey(daemon);
+    const { key: revoked, key_id } = await makeKey(daemon);
+    await run(daemon, "key", "revoke", key_id);
+    for (const each of [key, revoked, "key-malformed-but-secret"]) await bare(daemon, "GET", "/v1/me", bearer(each));
+    await daemon.api("POST", "/v1/rooms", `{"room_id": ${key}}`);
+    const secrets = [daemon.apiKey, daemon.operatorKey, key, revoked];
+    const files = readdirSync(daemon.dataDir).filter((name) => name.startsWith("roomd.db"));
+    expect(files).toContain("roomd.db-wal");
+    const dump = Buffer.concat(files.map((name) => readFileSync(join(daemon.dataDir, name)))).toString("latin1");
+    expect(dump).toContain(new Bun.CryptoHasher("sha256").update(key).digest("hex"));
+    for (const secret of secrets) {
+      // The first 8 characters are shown to people; 35 more are what makes it a key.
+      const rest = secret.slice("key-".length + 8);
+      for (const text of [dump, daemon.log]) {
+        expect(text.includes(secret.slice(0, 20))).toBe(false);
+        expect(text.includes(rest.slice(0, 12))).toBe(false);
+      }
+    }
+    expect(daemon.log).not.toMatch(/bearer|malformed-but-secret/i);
+  });
+});
+
+describe("the chain", () => {
+  test("is whole, as the service and the host say", async () => {
+    const verdict = await daemon.ok("GET", "/v1/orgs/self/audit/verify");
+    expect(verdict).toMatchObject({ ok: true, from_seq: 1, broken_at: null });
+    const { items } = await org("limit=1");
+    expect(items[0]?.seq).toBeGreaterThanOrEqual(verdict.to_seq);
+    const said = await daemon.cli(["audit", "verify", "--json"]);
+    expect(said.status).toBe(0);
+    expect(JSON.parse(said.stdout).ok).toBe(true);
+  });
+
+  test("refuses every statement that would change it, on the live database", async () => {
+    for (const statement of [
+      "UPDATE audit SET status = 200",
+      "UPDATE audit SET details = '{}' WHERE seq = 1",
+      "DELETE FROM audit",
+      "DELETE FROM audit WHERE seq = (SELECT max(seq) FROM audit)",
+      "REPLACE INTO audit SELECT * FROM audit WHERE seq = 1",
+      "REPLACE INTO audit_heads SELECT org_key, seq - 1, hash FROM audit_heads",
+      "UPDATE audit_heads SET seq = seq - 1",
+      "UPDATE audit_heads SET seq = seq + 2",
+      "DELETE FROM audit_heads",
+    ]) {
+      const attempt = inDatabase((connection) => connection.execute(statement));
+      await expect(attempt, statement).rejects.toThrow(/append-only/);
+    }
+    expect((await daemon.ok("GET", "/v1/orgs/self/audit/verify")).ok).toBe(true);
+  });
+
+  describe("of a copy", () => {
+    let original: string;
+    let last: number;
+    beforeAll(async () => {
+      const directory = join(daemon.home, "copies");
+      mkdirSync(directory);
+      original = join(directory, "original.db");
+      await inDatabase((connection) => {
+        connection.execute(`VACUUM INTO '${original}'`);
+      });
+      last = await inDatabase(
+        ({ queries }) => queries.all<Json>(`SELECT seq FROM audit_heads WHERE org_key = '${daemon.orgId}'`)[0].seq,
+        original,
+      );
+      expect(last).toBeGreaterThan(50);
+    });
+
+    let made = 0;
+    /** What `roomd audit verify` says of a copy of the database after this was done to it. */
+    async function verdictAfter(tamper: (file: string) => unknown): Promise<{ status: number; broken: Json[] }> {
+      const directory = join(daemon.home, "copies", String(++made));
+      mkdirSync(directory);
+      const file = join(directory, "roomd.db");
+      copyFileSync(original, file);
+      await tamper(file);
+      const said = await daemon.cli(["audit", "verify", "--host", "--json"], undefined, { ROOMD_DATA_DIR: directory });
+      return { status: said.status, broken: JSON.parse(said.stdout).filter(({ ok }: Json) => !ok) };
+    }
+
+    /** As one who may write to the file would: without the triggers. */
+    const bySql =
+      (...statements: string[]) =>
+      (file: string) =>
+        inDatabase((connection) => {
+          const triggers = connection.queries.all<Json>("SELECT name FROM sqlite_schema WHERE type = 'trigger'");
+          for (const { name } of triggers) connection.execute(`DROP TRIGGER ${name}`);
+          for (const statement of statements) connection.execute(statement.replaceAll("$ORG", `'${daemon.orgId}'`));
+        }, file);
+
+    test("that nobody touched is whole", async () => {
+      expect(await verdictAfter(bySql())).toEqual({ status: 0, broken: [] });
+    });
+
+    test.each([
+      ["a changed status", 20, "UPDATE audit SET status = 299 WHERE org_key = $ORG AND seq = 20"],
+      ["a changed actor", 7, "UPDATE audit SET actor_id = 'kid_x' WHERE org_key = $ORG AND seq = 7"],
+      ["a changed moment", 1, "UPDATE audit SET at = '2020-01-01T00:00:00.000Z' WHERE org_key = $ORG AND seq = 1"],
+      ["a changed detail", 9, `UPDATE audit SET details = '{"a":1}' WHERE org_key = $ORG AND seq = 9`],
+      ["a changed hash", 12, "UPDATE audit SET hash = prev_hash WHERE org_key = $ORG AND seq = 12"],
+      ["a dropped record", 30, "DELETE FROM audit WHERE org_key = $ORG AND seq = 30"],
+      ["a dropped beginning", 1, "DELETE FROM audit WHERE org_key = $ORG AND seq <= 3"],
+    ])("with %s is broken at %i", async (_, seq, statement) => {
+      const { status, broken } = await verdictAfter(bySql(statement));
+      expect(status).toBe(1);
+      expect(broken).toMatchObject([{ org_id: daemon.orgId, ok: false, broken_at: seq }]);
+    });
+
+    test("with two records that changed places is broken at the first of them", async () => {
+      const { broken } = await verdictAfter(
+        bySql(
+          "UPDATE audit SET seq = -1 WHERE org_key = $ORG AND seq = 14",
+          "UPDATE audit SET seq = 14 WHERE org_key = $ORG AND seq = 15",
+          "UPDATE audit SET seq = 15 WHERE org_key = $ORG AND seq = -1",
+        ),
+      );
+      expect(broken).toMatchObject([{ org_id: daemon.orgId, broken_at: 14 }]);
+    });
+
+    test("without its last records is broken where they began", async () => {
+      const cut = last - 4;
+      const { broken } = await verdictAfter(bySql(`DELETE FROM audit WHERE org_key = $ORG AND seq >= ${cut}`));
+      expect(broken).toMatchObject([{ org_id: daemon.orgId, broken_at: cut }]);
+    });
+
+    test("without any record, or without its head, is broken", async () => {
+      const none = await verdictAfter(bySql("DELETE FROM audit WHERE org_key = $ORG"));
+      expect(none.broken).toMatchObject([{ org_id: daemon.orgId, broken_at: 1 }]);
+      const headless = await verdictAfter(bySql("DELETE FROM audit_heads WHERE org_key = $ORG"));
+      expect(headless.broken).toMatchObject([{ org_id: daemon.orgId, broken_at: last + 1 }]);
+    });
+
+    test("with one letter changed in the file itself is broken at that record", async () => {
+      const { seq } = (await org("limit=1000")).items.find(({ request_id }) => request_id === "write-1") ?? {};
+      const { broken } = await verdictAfter((file) => {
+        const bytes = readFileSync(file);
+        // SQLite leaves what it has moved where it was: the record may be there more than once.
+        for (let at = bytes.indexOf("write-1"); at >= 0; at = bytes.indexOf("write-1", at))
+          bytes[at] = "v".charCodeAt(0);
+        writeFileSync(file, bytes);
+      });
+      expect(broken).toMatchObject([{ org_id: daemon.orgId, broken_at: seq }]);
+    });
+  });
+});

@@ -1,0 +1,49 @@
+/**
+ * Owns a template of which only the manifest is there: enough for every rule about a request that names it, and no guest can
+ * ever start from it. A daemon reads it as it reads those that `roomd template build` makes.
+ */
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { FILE_NAMES, type FileRole, MANIFEST_FORMAT, type Manifest } from "../../daemon/templates/manifest.ts";
+import { CURRENT, MANIFEST_FILE } from "../../daemon/templates/registry.ts";
+import type { TestDaemon } from "../harness/daemon.ts";
+
+export const DESCRIBED_MIN_MIB = 192;
+
+export function describeTemplate(daemon: TestDaemon, templateId = "default"): Manifest["record"] {
+  const record = {
+    template_id: templateId,
+    digest: `sha256:${"0".repeat(64)}`,
+    description: "A manifest without files",
+    min_memory_mib: DESCRIBED_MIN_MIB,
+    default_memory_mib: 512,
+    tools: ["git"],
+    created_at: "2026-01-31T12:00:00.000Z",
+  };
+  const roles = Object.keys(FILE_NAMES) as FileRole[];
+  const manifest: Manifest = {
+    format: MANIFEST_FORMAT,
+    record,
+    agent_version: "0.1.0",
+    agent_digest: record.digest,
+    generation: 1,
+    qemu_version: "10.0.0",
+    hardware: {
+      machine_type: "q35",
+      cpu_model: "qemu64",
+      base_memory_mib: 128,
+      max_plugged_mib: 4096,
+      max_vcpus: 4,
+      acceleration: "tcg",
+    },
+    append: "",
+    files: Object.fromEntries(
+      roles.map((role) => [role, { name: FILE_NAMES[role], digest: record.digest, size_bytes: 1 }]),
+    ) as Manifest["files"],
+  };
+  const directory = join(daemon.dataDir, "templates", templateId);
+  mkdirSync(join(directory, "v1"), { recursive: true });
+  writeFileSync(join(directory, "v1", MANIFEST_FILE), JSON.stringify(manifest));
+  symlinkSync("v1", join(directory, CURRENT));
+  return record;
+}

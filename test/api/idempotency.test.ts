@@ -1,0 +1,139 @@
+/** Idempotency-Key: one effect and one answer, however often and through whatever it is asked. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Answer, TestDaemon } from "../harness/daemon.ts";
+import { bearer, makeKey, until } from "./calls.ts";
+
+let daemon: TestDaemon;
+beforeAll(async () => {
+  daemon = await TestDaemon.start();
+});
+afterAll(() => daemon.stop());
+
+const post = (path: string, body: unknown, key: string, headers: Record<string, string> = {}) =>
+  daemon.api("POST", path, body, { "idempotency-key": key, ...headers });
+const create = (roomId: string, key: string, headers: Record<string, string> = {}) =>
+  post("/v1/rooms", { room_id: roomId }, key, headers);
+const replayed = ({ headers }: Answer) => headers.get("idempotency-replayed");
+
+test("the same call a hundred times at once is one room and one answer", async () => {
+  const answers = await Promise.all(Array.from({ length: 100 }, () => create("once", "hundred")));
+  const made = answers.filter(({ status }) => status === 201);
+  expect(made.length).toBeGreaterThan(0);
+  expect(made.filter((answer) => replayed(answer) === null)).toHaveLength(1);
+  expect(new Set(made.map(({ body }) => JSON.stringify(body))).size).toBe(1);
+  const others = new Set(answers.filter(({ status }) => status !== 201).map(({ body }) => body.code));
+  expect([...others].filter((code) => code !== "idempotency_in_progress")).toEqual([]);
+
+  // Whoever was told to come back gets the one answer then.
+  const later = await Promise.all(Array.from({ length: 100 }, () => create("once", "hundred")));
+  expect(new Set(later.map(({ body }) => JSON.stringify(body)))).toEqual(new Set([JSON.stringify(made[0]?.body)]));
+  expect(later.every((answer) => answer.status === 201 && replayed(answer) === "true")).toBe(true);
+  expect((await daemon.ok("GET", "/v1/rooms")).items).toHaveLength(1);
+});
+
+test("what is still running is 409 and worth another try", async () => {
+  const answers = await Promise.all(Array.from({ length: 50 }, () => create("running", "running")));
+  const early = answers.find(({ body }) => body.code === "idempotency_in_progress");
+  expect(early).toMatchObject({ status: 409, body: { retryable: true } });
+  expect(early?.headers.get("retry-after")).toBe("1");
+});
+
+test("a replay says so and is the first answer with its place", async () => {
+  const first = await create("place", "place");
+  const second = await create("place", "place");
+  expect([first, second].map(replayed)).toEqual([null, "true"]);
+  expect(second.status).toBe(201);
+  expect(second.headers.get("location")).toBe("/v1/rooms/place");
+  expect(second.body).toEqual(first.body);
+  expect(second.headers.get("x-request-id")).not.toBe(first.headers.get("x-request-id"));
+});
+
+test("another body under the same key is refused", async () => {
+  await create("body", "body");
+  const other = await post("/v1/rooms", { room_id: "body", labels: {} }, "body");
+  expect(other).toMatchObject({ status: 422, body: { code: "idempotency_key_reused" } });
+  // Nor is it taken for the first one.
+  expect((await create("body", "body")).status).toBe(201);
+});
+
+test("a refusal is kept as well, as long as it is the caller's fault", async () => {
+  await create("taken", "first");
+  const refused = await create("taken", "second");
+  expect(refused).toMatchObject({ status: 409, body: { code: "room_id_in_use" } });
+  await daemon.ok("DELETE", "/v1/rooms/taken");
+  const again = await create("taken", "second");
+  expect(again.status).toBe(409);
+  expect(replayed(again)).toBe("true");
+  expect(again.headers.get("content-type")).toBe("application/problem+json");
+  expect(again.body).toEqual(refused.body);
+});
+
+test("what never got as far as the work may be put right under the same key", async () => {
+  const bad = await post("/v1/rooms", { room_id: "-" }, "fixed");
+  expect(bad.status).toBe(422);
+  expect((await create("fixed", "fixed")).status).toBe(201);
+});
+
+describe("the scope of a key", () => {
+  test("is the path", async () => {
+    await create("scope-a", "x");
+    await create("scope-b", "y");
+    const made = [];
+    for (const room of ["scope-a", "scope-b"]) {
+      made.push(await post(`/v1/rooms/${room}/drive/mkdir`, { path: "/d" }, "same"));
+    }
+    expect(made.map(({ status }) => status)).toEqual([201, 201]);
+    expect(made.map(replayed)).toEqual([null, null]);
+  });
+
+  test("is the API key", async () => {
+    const other = await makeKey(daemon);
+    const own = await create("scope-key", "mine");
+    const others = await create("scope-key", "mine", bearer(other.key));
+    expect(own.status).toBe(201);
+    expect(others).toMatchObject({ status: 409, body: { code: "room_id_in_use" } });
+    expect(replayed(others)).toBeNull();
+  });
+
+  test("is POST: a read is never answered from memory", async () => {
+    await create("scope-read", "read");
+    const headers = { "idempotency-key": "reading" };
+    const first = await daemon.api("GET", "/v1/rooms/scope-read", undefined, headers);
+    await daemon.ok("POST", "/v1/rooms/scope-read/drive/write", { path: "/f", content: "x" });
+    const second = await daemon.api("GET", "/v1/rooms/scope-read", undefined, headers);
+    expect([first.body.drive.file_count, second.body.drive.file_count]).toEqual([0, 1]);
+    expect(replayed(second)).toBeNull();
+  });
+});
+
+test.each(["a b", "ü", "x".repeat(256)])("%j is no key", async (key) => {
+  expect(await create("no-key", key)).toMatchObject({ status: 422, body: { errors: [{ field: "Idempotency-Key" }] } });
+});
+
+test("an answer survives the daemon's end", async () => {
+  const first = await create("survives", "survives");
+  await daemon.restart("SIGKILL");
+  const second = await create("survives", "survives");
+  expect(second.status).toBe(201);
+  expect(replayed(second)).toBe("true");
+  expect(second.body).toEqual(first.body);
+});
+
+test("a call that was cut off by the daemon's end may be made again", async () => {
+  const keys = Array.from({ length: 40 }, (_, index) => `cut-${index}`);
+  const answers = keys.map((key) => create(key, key).catch(() => null));
+  await until(
+    () => daemon.api("GET", "/v1/rooms?limit=1000"),
+    ({ body }) => body.items.some((room: { room_id: string }) => room.room_id.startsWith("cut-")),
+  );
+  await daemon.restart("SIGKILL");
+  const first = await Promise.all(answers);
+  for (const [index, key] of keys.entries()) {
+    const again = await create(key, key);
+    const known = first[index];
+    if (known?.status === 201) expect(again.body).toEqual(known.body);
+    // Made and not answered: the room is there, and the caller is told so.
+    else expect([201, 409]).toContain(again.status);
+    expect((await daemon.api("GET", `/v1/rooms/${key}`)).status).toBe(200);
+  }
+});

@@ -1,0 +1,163 @@
+/**
+ * The document of the interface against the list of operations, and against the copy in the repository, by which a change of
+ * the interface is seen in review. With ROOMD_UPDATE=1 the test writes that copy.
+ */
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { TSchema } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openapiDocument } from "../../daemon/service/openapi.ts";
+import { errorKind } from "../../shared/api/errors.ts";
+import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { OPERATIONS } from "./requests.ts";
+
+const COPY = join(import.meta.dirname, "../../shared/api/openapi.json");
+
+let daemon: TestDaemon;
+let document: Json;
+beforeAll(async () => {
+  daemon = await TestDaemon.start();
+  document = await daemon.ok("GET", "/v1/openapi.json");
+});
+afterAll(() => daemon.stop());
+
+test("the repository's copy is the interface", () => {
+  // The version is the build's, and no part of the interface.
+  const current = `${JSON.stringify(openapiDocument("v1"), null, 2)}\n`;
+  if (process.env.ROOMD_UPDATE === "1") writeFileSync(COPY, current);
+  const copy = existsSync(COPY) ? readFileSync(COPY, "utf8") : "";
+  expect(copy, "the interface has changed: run the tests once with ROOMD_UPDATE=1 and look at the difference").toBe(
+    current,
+  );
+});
+
+test("the daemon serves that document, with its own version", () => {
+  expect(document).toEqual({ ...openapiDocument(document.info.version), openapi: "3.1.0" });
+  expect(document.info.version).toMatch(/^\d+\.\d+\.\d+/);
+});
+
+describe("every operation", () => {
+  const of = (path: string, method: string) => document.paths[path.replace("*}", "}")]?.[method.toLowerCase()];
+
+  test("is in it, and nothing else is", () => {
+    const shown = Object.values<Json>(document.paths).flatMap((methods) =>
+      Object.values<Json>(methods).map(({ operationId }) => operationId),
+    );
+    expect(shown.sort()).toEqual(OPERATIONS.map(({ name }) => name).sort());
+  });
+
+  test.each(OPERATIONS)("$name is described whole", (operation) => {
+    const shown = of(operation.path, operation.method);
+    const named = (where: string) =>
+      shown.parameters.filter((each: Json) => each.in === where).map(({ name }: Json) => name);
+    const inPath = [...operation.path.matchAll(/\{(\w+)\*?\}/g)].map((match) => match[1]);
+    expect(named("path").sort()).toEqual(inPath.sort());
+    expect(named("query").sort()).toEqual(Object.keys(operation.query.properties).sort());
+    expect(shown.requestBody === undefined).toBe(operation.body === null);
+    expect(shown.security).toEqual(operation.access === "open" ? [] : undefined);
+    const statuses = Object.keys(shown.responses).map(Number);
+    expect(statuses).toEqual(expect.arrayContaining(Object.values(operation.outcomes)));
+    const inTemplatePath = "template_id" in operation.params.properties;
+    for (const code of operation.errors) {
+      const { status, statusInPath } = errorKind(code);
+      const expected = (inTemplatePath ? statusInPath : undefined) ?? status;
+      expect(shown.responses[expected].description.split(", ")).toContain(code);
+    }
+  });
+
+  test.each(OPERATIONS.filter(({ example }) => example?.body !== undefined))(
+    "$name has an example that its own schema takes",
+    ({ path, method }) => {
+      const { schema, example } = of(path, method).requestBody.content["application/json"];
+      expect(Value.Errors(fromJsonSchema(schema), example).First()).toBeUndefined();
+    },
+  );
+});
+
+describe("its schemas", () => {
+  const schemas: { at: string; schema: Json }[] = [];
+  const collect = (at: string, value: Json): void => {
+    if (typeof value !== "object" || value === null) return;
+    if (typeof value.schema === "object") schemas.push({ at, schema: value.schema });
+    for (const [key, inner] of Object.entries(value)) if (key !== "schema") collect(`${at}/${key}`, inner);
+  };
+  beforeAll(() => collect("", document));
+
+  test("are JSON Schema: known words only, patterns that compile, bounds that leave something", () => {
+    expect(schemas.length).toBeGreaterThan(100);
+    for (const { at, schema } of schemas) check(at, schema);
+  });
+
+  test("have no references that lead nowhere", () => {
+    const references = [...JSON.stringify(document).matchAll(/"\$ref":"#([^"]+)"/g)].map((match) => String(match[1]));
+    expect(references.length).toBeGreaterThan(0);
+    for (const reference of new Set(references)) {
+      expect(
+        reference
+          .split("/")
+          .slice(1)
+          .reduce((value: Json, key) => value?.[key], document),
+        reference,
+      ).toBeDefined();
+    }
+  });
+});
+
+const TYPES = ["object", "array", "string", "integer", "number", "boolean", "null"];
+const WORDS = new Set(
+  [
+    ["type", "enum", "const", "anyOf", "description", "examples", "format", "$ref", "contentEncoding"],
+    ["properties", "required", "additionalProperties", "patternProperties", "maxProperties"],
+    ["items", "minItems", "maxItems", "pattern", "minLength", "maxLength", "minimum", "maximum"],
+  ].flat(),
+);
+
+/** Throws, with its place, on what is no JSON Schema. */
+function check(at: string, schema: Json): void {
+  expect(
+    Object.keys(schema).filter((word) => !WORDS.has(word)),
+    at,
+  ).toEqual([]);
+  if (schema.type !== undefined) expect(TYPES, at).toContain(schema.type);
+  for (const pattern of [schema.pattern, ...Object.keys(schema.patternProperties ?? {})]) {
+    if (pattern !== undefined) expect(() => new RegExp(pattern, "u"), `${at}: ${pattern}`).not.toThrow();
+  }
+  for (const [low, high] of [
+    [schema.minimum, schema.maximum],
+    [schema.minLength, schema.maxLength],
+    [schema.minItems, schema.maxItems],
+  ]) {
+    if (low !== undefined && high !== undefined) expect(low, at).toBeLessThanOrEqual(high);
+  }
+  const properties = Object.entries<Json>(schema.properties ?? {});
+  for (const name of schema.required ?? [])
+    expect(
+      properties.map(([each]) => each),
+      at,
+    ).toContain(name);
+  for (const [name, inner] of [...properties, ...Object.entries<Json>(schema.patternProperties ?? {})]) {
+    check(`${at}.${name}`, inner);
+  }
+  if (schema.items) check(`${at}[]`, schema.items);
+  for (const [index, inner] of (schema.anyOf ?? []).entries()) check(`${at}|${index}`, inner);
+}
+
+/** What TypeBox needs beside the words of JSON Schema to check a value by it. */
+function fromJsonSchema(schema: Json): TSchema {
+  const kinds: Record<string, string> = { object: "Object", array: "Array", string: "String", integer: "Integer" };
+  kinds.boolean = "Boolean";
+  kinds.number = "Number";
+  kinds.null = "Null";
+  const inner = (record: Json) =>
+    Object.fromEntries(Object.entries<Json>(record).map(([name, each]) => [name, fromJsonSchema(each)]));
+  const kind = schema.anyOf ? "Union" : schema.patternProperties ? "Record" : kinds[schema.type];
+  return {
+    ...schema,
+    [Symbol.for("TypeBox.Kind")]: kind ?? "Unknown",
+    ...(schema.properties ? { properties: inner(schema.properties) } : {}),
+    ...(schema.patternProperties ? { patternProperties: inner(schema.patternProperties) } : {}),
+    ...(schema.items ? { items: fromJsonSchema(schema.items) } : {}),
+    ...(schema.anyOf ? { anyOf: schema.anyOf.map(fromJsonSchema) } : {}),
+  };
+}

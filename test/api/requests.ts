@@ -1,0 +1,62 @@
+/**
+ * Owns a plausible request for every operation, read off the list: its example where it has one, and the names below.
+ * `missing` and `unused` say where the list and the names do not fit together.
+ */
+import type { Operation } from "../../shared/api/contract.ts";
+import { operations } from "../../shared/api/operations.ts";
+
+export interface Names {
+  room_id: string;
+  org_id: string;
+}
+
+/** What no schema can tell: values of path parameters and of required query parameters. */
+const VALUES: Record<string, (names: Names) => string> = {
+  room_id: ({ room_id }) => room_id,
+  org_id: ({ org_id }) => org_id,
+  sandbox: () => "worker-1",
+  template_id: () => "default",
+  path: () => "notes.txt",
+};
+
+export const OPERATIONS: readonly Operation[] = Object.values(operations);
+
+export interface TestRequest {
+  method: string;
+  path: string;
+  body: string | undefined;
+  headers: Record<string, string>;
+}
+
+export function requestOf(operation: Operation, names: Names): TestRequest {
+  const textOf = (name: string) => encodeURIComponent(VALUES[name]?.(names) ?? "");
+  const path = operation.path.replaceAll(/\{(\w+)\*?\}/g, (_, name: string) => textOf(name));
+  const query = requiredQuery(operation).map((name) => `${name}=${textOf(name)}`);
+  const isJson = operation.body !== null && operation.body !== "bytes";
+  return {
+    method: operation.method,
+    path: query.length === 0 ? path : `${path}?${query.join("&")}`,
+    body: isJson ? JSON.stringify(operation.example?.body) : operation.body === "bytes" ? "bytes" : undefined,
+    headers: isJson ? { "content-type": "application/json" } : {},
+  };
+}
+
+const requiredQuery = (operation: Operation): string[] => operation.query.required ?? [];
+const pathParameters = (operation: Operation): string[] => Object.keys(operation.params.properties);
+
+/** What an operation needs and nothing here gives. */
+export function missing(): string[] {
+  return OPERATIONS.flatMap((operation) => {
+    const names = [...pathParameters(operation), ...requiredQuery(operation)].filter((name) => !(name in VALUES));
+    const needsExample = operation.body !== null && operation.body !== "bytes" && !operation.example?.body;
+    return [...names, ...(needsExample ? ["an example of its body"] : [])].map((what) => `${operation.name}: ${what}`);
+  });
+}
+
+/** What is given here and no operation needs. */
+export function unused(): string[] {
+  const needed = new Set(
+    OPERATIONS.flatMap((operation) => [...pathParameters(operation), ...requiredQuery(operation)]),
+  );
+  return Object.keys(VALUES).filter((name) => !needed.has(name));
+}

@@ -1,0 +1,158 @@
+/** What the service says of itself: health, configuration, who the caller is, templates. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { SCOPES } from "../../shared/api/contract.ts";
+import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { bare, bearer, makeKey } from "./calls.ts";
+import { describeTemplate } from "./described-template.ts";
+
+let daemon: TestDaemon;
+beforeAll(async () => {
+  daemon = await TestDaemon.start({ env: { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0" } });
+});
+afterAll(() => daemon.stop());
+
+describe("/health", () => {
+  test("without a key says whether, and not why", async () => {
+    const before = Date.now();
+    const { status, headers, body } = await bare(daemon, "GET", "/health");
+    expect(status).toBe(503);
+    expect(headers.get("content-type")).toBe("application/json");
+    expect(Object.keys(body).sort()).toEqual(
+      [
+        "status",
+        "topology",
+        "ready",
+        "version",
+        "api_versions",
+        "acceleration",
+        "uptime_seconds",
+        "time",
+        "checks",
+      ].sort(),
+    );
+    expect(body).toMatchObject({
+      status: "unavailable",
+      ready: false,
+      topology: "emulated",
+      acceleration: "tcg",
+      api_versions: ["v1"],
+      uptime_seconds: expect.any(Number),
+    });
+    expect(Date.parse(body.time)).toBeGreaterThanOrEqual(before);
+    for (const check of body.checks) expect(Object.keys(check)).toEqual(["id", "status"]);
+    expect(body.checks).toContainEqual({ id: "templates", status: "fail" });
+  });
+
+  test("with a key also says why, what to do, and what is free", async () => {
+    const { body } = await daemon.api("GET", "/health");
+    for (const check of body.checks) {
+      expect(check.message).toMatch(/\.$/);
+      if (check.status !== "ok") expect(check.remedy).toMatch(/\.$/);
+    }
+    expect(body.capacity).toEqual({ memory_mib_free: expect.any(Number), guest_cids_free: 900 });
+  });
+
+  test("with a key that is none answers as to anyone", async () => {
+    for (const key of ["key-none", daemon.operatorKey]) {
+      const { status, body } = await bare(daemon, "GET", "/health", bearer(key));
+      expect(status).toBe(503);
+      expect(body.capacity).toBeUndefined();
+    }
+  });
+
+  test("to HEAD is the same without the words", async () => {
+    const get = await bare(daemon, "GET", "/health");
+    const head = await bare(daemon, "HEAD", "/health");
+    expect(head).toMatchObject({ status: get.status, body: "" });
+    expect(head.headers.get("content-type")).toBe("application/json");
+  });
+
+  test("has the checks of `roomd doctor`", async () => {
+    const { body } = await daemon.api("GET", "/health");
+    const doctor = await daemon.cli(["doctor", "--json"]);
+    const ids = (checks: Json) => checks.map(({ id }: Json) => id);
+    const said: Json = JSON.parse(doctor.stdout);
+    expect(ids(said.checks ?? said)).toEqual(ids(body.checks));
+    expect(doctor.status).not.toBe(0);
+  });
+});
+
+describe("/v1/config", () => {
+  test("tells limits, defaults, and what is promised and what is not", async () => {
+    const config = await daemon.ok("GET", "/v1/config");
+    expect(config).toMatchObject({
+      version: (await daemon.ok("GET", "/v1/openapi.json")).info.version,
+      limits: {
+        guest_cid_min: 9100,
+        guest_cid_max: 9999,
+        memory_mib_min: 128,
+        drive_write_bytes_max: 16 * 1024 * 1024,
+      },
+      defaults: { template_id: "default", vcpu_count: 1, exec_timeout_ms: 30_000, list_limit: 100 },
+      templates: [],
+    });
+    for (const promise of [...config.guarantees, ...config.non_guarantees]) expect(promise).toMatch(/^[A-Z].*\.$/);
+    expect(config.non_guarantees.join(" ")).toContain("not audited");
+    expect(config.api_extensions.length).toBeGreaterThan(0);
+  });
+
+  test("tells what this host was configured to", async () => {
+    const env = { ROOMD_LIMITS_MEMORY_MIB: "777", ROOMD_LIMITS_VCPUS: "3", ROOMD_DRIVE_LIMIT_GIB: "2" };
+    const other = await TestDaemon.start({
+      env: { ...env, ROOMD_DRIVE_RETENTION: "7d", ROOMD_EGRESS_DEFAULT: "none" },
+    });
+    try {
+      const { limits, defaults } = await other.ok("GET", "/v1/config");
+      expect(limits).toMatchObject({ memory_mib_max: 777, vcpu_count_max: 3, drive_bytes_max: 2 * 1024 ** 3 });
+      expect(defaults).toMatchObject({ drive_retention_seconds: 7 * 86_400, egress: "none" });
+      expect((await other.room("r")).drive.limit_bytes).toBe(2 * 1024 ** 3);
+    } finally {
+      await other.stop();
+    }
+  });
+});
+
+describe("/v1/me", () => {
+  test("of the first key is everything in its organization", async () => {
+    expect(await daemon.ok("GET", "/v1/me")).toEqual({
+      org_id: daemon.orgId,
+      plan: "free",
+      key_id: expect.stringMatching(/^kid_/),
+      name: "first",
+      scopes: [...SCOPES],
+      room_ids: null,
+      agent_id: null,
+      expires_at: null,
+    });
+  });
+
+  test("of a narrow key says how narrow", async () => {
+    const { key, key_id } = await makeKey(daemon, { scopes: ["rooms:read", "exec"], rooms: ["a", "b"], expires: "1h" });
+    const me = (await daemon.api("GET", "/v1/me", undefined, bearer(key))).body;
+    expect(me).toMatchObject({ key_id, name: "test", scopes: ["rooms:read", "exec"], room_ids: ["a", "b"] });
+    const left = Date.parse(me.expires_at) - Date.now();
+    expect(left).toBeGreaterThan(3_590_000);
+    expect(left).toBeLessThanOrEqual(3_600_000);
+  });
+});
+
+describe("templates", () => {
+  test("are none at first, and one that is none is 404 in a path", async () => {
+    expect(await daemon.ok("GET", "/v1/templates")).toEqual({ items: [], next_cursor: null });
+    for (const id of ["default", "..", "%2e%2e", "a%2Fb", "a%00b", "x".repeat(300)]) {
+      const problem = await daemon.problem("GET", `/v1/templates/${id}`);
+      expect([id, problem.status]).toEqual([id, 404]);
+    }
+    expect((await daemon.problem("GET", "/v1/templates/none")).code).toBe("template_not_found");
+  });
+
+  test("are shown as soon as they are there, without what only the host needs", async () => {
+    const record = describeTemplate(daemon, "tools");
+    expect(await daemon.ok("GET", "/v1/templates")).toEqual({ items: [record], next_cursor: null });
+    expect(await daemon.ok("GET", "/v1/templates/tools")).toEqual(record);
+    expect((await daemon.ok("GET", "/v1/config")).templates).toEqual([record]);
+    expect((await daemon.ok("GET", "/health")).checks).toContainEqual(
+      expect.objectContaining({ id: "templates", status: "ok" }),
+    );
+  });
+});

@@ -1,0 +1,130 @@
+/**
+ * Owns the benchmark of create: from the call to the first command done, as a client sees it, and where the time goes;
+ * from the snapshot, several at once, and from the warm pool.
+ * Yardstick: the same with the same template, whose snapshot is refused, so that each guest boots cold.
+ */
+import { readFileSync } from "node:fs";
+import type { SandboxRecord, StartMode } from "../../shared/api/sandboxes.ts";
+import { GUEST_CID_MIN } from "../../shared/ids.ts";
+import type { TestDaemon } from "../harness/daemon.ts";
+import { layColdTemplate } from "./cold-template.ts";
+import { poolAtRest } from "./pool.ts";
+import type { Bench, Report } from "./report.ts";
+import { inLanes, timed } from "./sampling.ts";
+
+const USUAL_COUNT = 20;
+const COLD_COUNT = 3;
+const AT_ONCE = 4;
+const POOL_SIZE = 2;
+const MEMORY_MIB = 512;
+const ROOM = "bench";
+
+/** One sandbox from its creation to its end, in milliseconds. */
+interface Life {
+  create: number;
+  firstExec: number;
+  destroy: number;
+  boot: SandboxRecord["boot"];
+}
+
+/** One way for a sandbox to start, on a daemon whose sandboxes all start that way. */
+interface Way {
+  daemon: TestDaemon;
+  mode: StartMode;
+  count: number;
+  lives: Life[];
+}
+
+export async function benchCreate({ report, count = USUAL_COUNT, start }: Bench): Promise<void> {
+  const restoring = await start({ guests: true, env: poolOf(0) });
+  const freshRss = residentMib(restoring.pid);
+  const pooling = await start({ guests: true, env: poolOf(POOL_SIZE) });
+  const booting = await start({ guests: false, env: poolOf(0) });
+  layColdTemplate(booting.dataDir);
+  await booting.restart("SIGTERM");
+
+  const restored: Way = { daemon: restoring, mode: "snapshot", count, lives: [] };
+  const pooled: Way = { daemon: pooling, mode: "pool", count, lives: [] };
+  const cold: Way = { daemon: booting, mode: "cold", count: COLD_COUNT, lives: [] };
+  await takeAllWays([restored, pooled, cold]);
+
+  const together = await inLanes(AT_ONCE, AT_ONCE, (index) => reachFirstExec(restoring, index, "snapshot"));
+  await Promise.all(Array.from({ length: AT_ONCE }, (_, index) => destroy(restoring, index)));
+
+  addLives(report, "create", restored.lives, "cold_boot");
+  report.add(`create_x${AT_ONCE}`, "ms", together.samples, "create");
+  report.add(`create_x${AT_ONCE}_wall`, "ms", [together.wallMs], "create");
+  addLives(report, "create_pool", pooled.lives, "cold_boot");
+  addLives(report, "cold_boot", cold.lives);
+  report.add("daemon_rss_fresh", "MiB", [freshRss]);
+  report.add("daemon_rss_after", "MiB", [residentMib(restoring.pid)]);
+  report.add("daemon_rss_after_pool", "MiB", [residentMib(pooling.pid)]);
+}
+
+const poolOf = (size: number) => ({ ROOMD_POOL_SIZE: String(size) });
+
+/** Each way once uncounted, for the daemon reads the whole template then; and each in turns, so that load falls on all. */
+async function takeAllWays(ways: readonly Way[]): Promise<void> {
+  for (const way of ways) {
+    await way.daemon.room(ROOM);
+    await live(way);
+  }
+  for (let round = 0; round < COLD_COUNT; round++) {
+    for (const way of ways) {
+      while (way.lives.length < (way.count * (round + 1)) / COLD_COUNT) way.lives.push(await live(way));
+    }
+  }
+}
+
+/** One sandbox's life. A pool is full before it and again after it, so that filling it is in nobody's way. */
+async function live({ daemon, mode }: Way): Promise<Life> {
+  const poolFull = async () => (mode === "pool" ? await poolAtRest(daemon, POOL_SIZE) : undefined);
+  await poolFull();
+  const life = await reachFirstExec(daemon, 0, mode);
+  const destroyMs = await timed(() => destroy(daemon, 0));
+  await poolFull();
+  return { ...life, destroy: destroyMs };
+}
+
+/** Creates a sandbox and runs its first command. Throws unless it started in that mode. */
+async function reachFirstExec(daemon: TestDaemon, index: number, mode: StartMode): Promise<Omit<Life, "destroy">> {
+  const startedAt = performance.now();
+  const created: SandboxRecord = await daemon.sandbox(ROOM, agent(index), GUEST_CID_MIN + index, {
+    memory_mib: MEMORY_MIB,
+  });
+  const createdAt = performance.now();
+  const done = await daemon.exec(ROOM, agent(index), { argv: ["true"] });
+  const doneAt = performance.now();
+  if (done.exit_code !== 0) throw new Error(`the first command failed: ${JSON.stringify(done)}`);
+  if (created.start_mode !== mode) throw new Error(`the sandbox started by ${created.start_mode}, not by ${mode}`);
+  return { create: createdAt - startedAt, firstExec: doneAt - createdAt, boot: created.boot };
+}
+
+async function destroy(daemon: TestDaemon, index: number): Promise<void> {
+  await daemon.ok("DELETE", `/v1/rooms/${ROOM}/sandboxes/${agent(index)}`);
+}
+
+const agent = (index: number) => `worker-${index}`;
+
+/** The whole road first, then its parts as the client and as the daemon see them. */
+function addLives(report: Report, name: string, lives: readonly Life[], yardstick?: string): void {
+  const add = (part: string, of: (life: Life) => number | undefined, against?: string) =>
+    report.add(
+      name + part,
+      "ms",
+      lives.map((life) => of(life) ?? Number.NaN),
+      against,
+    );
+  add("", ({ create, firstExec }) => create + firstExec, yardstick);
+  add(".call", ({ create }) => create);
+  add(".first_exec", ({ firstExec }) => firstExec);
+  add(".destroy", ({ destroy }) => destroy);
+  for (const stage of Object.keys(lives[0]?.boot ?? {})) {
+    add(`.boot.${stage.replace(/_ms$/, "")}`, ({ boot }) => boot[stage]);
+  }
+}
+
+function residentMib(pid: number): number {
+  const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+  return Number(kib) / 1024;
+}

@@ -1,0 +1,81 @@
+/**
+ * Owns the benchmarks' command line: `bun run bench NAME [--count N] [--json FILE]`.
+ * A table for people, then the same as one line of JSON; a benchmark that gives no figures ends with 1.
+ */
+import { existsSync, writeFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { BINARY, TestDaemon, whyNoGuests } from "../harness/daemon.ts";
+import { benchCreate } from "./create.ts";
+import { benchDrive } from "./drive.ts";
+import { benchExec } from "./exec.ts";
+import { type Bench, Report } from "./report.ts";
+import { tableOf } from "./table.ts";
+
+const BENCHMARKS = new Map<string, { about: string; run(bench: Bench): Promise<void> }>([
+  ["create", { about: "a sandbox to its first command done, against a cold boot of its template", run: benchCreate }],
+  ["exec", { about: "`true` and 64 MiB of output, against calls that reach no guest", run: benchExec }],
+  ["drive", { about: "files written, read, streamed and listed, against plain system calls", run: benchDrive }],
+]);
+
+const USAGE = [
+  "usage: bun run bench NAME [--count N] [--json FILE]",
+  ...[...BENCHMARKS].map(([name, { about }]) => `  ${name.padEnd(8)}${about}`),
+].join("\n");
+
+function refuse(reason: string): never {
+  console.error(reason);
+  process.exit(2);
+}
+
+function readArguments() {
+  try {
+    const { positionals, values } = parseArgs({
+      allowPositionals: true,
+      options: { count: { type: "string" }, json: { type: "string" } },
+    });
+    const [name = "", ...more] = positionals;
+    const benchmark = BENCHMARKS.get(name);
+    if (!benchmark || more.length > 0) refuse(USAGE);
+    const count = values.count === undefined ? undefined : Number(values.count);
+    if (count !== undefined && !(Number.isInteger(count) && count > 0))
+      refuse("--count must be a whole number above 0");
+    return { name, benchmark, count, json: values.json };
+  } catch (error) {
+    return refuse(`${error instanceof Error ? error.message : error}\n${USAGE}`);
+  }
+}
+
+const { name, benchmark, count, json } = readArguments();
+if (!existsSync(BINARY)) refuse(`there is no ${BINARY}: run packaging/build`);
+
+const report = new Report(name);
+const daemons = new AsyncDisposableStack();
+let interrupted = false;
+
+// Guests outlive their daemon, so an interrupted benchmark must end them itself.
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.once(signal, () => {
+    interrupted = true;
+    void daemons.disposeAsync();
+  });
+}
+
+async function start(options: Parameters<Bench["start"]>[0]): Promise<TestDaemon> {
+  const missing = options.guests ? whyNoGuests() : null;
+  if (missing) throw new Error(missing);
+  const daemon = daemons.use(await TestDaemon.start(options));
+  if (options.guests) report.acceleration = String((await daemon.ok("GET", "/health")).acceleration);
+  return daemon;
+}
+
+try {
+  await benchmark.run({ report, count, start });
+  const line = report.json();
+  console.log(`${tableOf(report.measures())}\n\n${line}`);
+  if (json !== undefined) writeFileSync(json, `${line}\n`);
+} catch (error) {
+  process.exitCode = 1;
+  if (!interrupted) console.error(error);
+} finally {
+  await daemons.disposeAsync();
+}

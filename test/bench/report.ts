@@ -1,0 +1,70 @@
+/** Owns what a benchmark is and what it hands back: named measures, some held against a yardstick of the same run. */
+import { cpus, loadavg, totalmem } from "node:os";
+import type { TestDaemon, TestDaemonOptions } from "../harness/daemon.ts";
+import { type Summary, summarize } from "./stats.ts";
+
+export type Unit = "ms" | "MB/s" | "1/s" | "MiB";
+
+export interface Measure extends Summary {
+  unit: Unit;
+  /** The measure that this one is held against, and this one's p50 over that one's. */
+  yardstick?: string;
+  ratio?: number;
+}
+
+export interface Bench {
+  report: Report;
+  /** How often to do what is measured; the benchmark knows what is usual. */
+  count: number | undefined;
+  /** A daemon that is stopped when the benchmark ends, however it ends. */
+  start(options: TestDaemonOptions): Promise<TestDaemon>;
+}
+
+export class Report {
+  readonly benchmark: string;
+  readonly #measures = new Map<string, Summary & { unit: Unit; yardstick: string | undefined }>();
+  /** What the guests ran on, once a daemon has told. */
+  acceleration: string | null = null;
+  readonly #startedAt = new Date();
+  readonly #load = loadavg()[0] ?? 0;
+
+  constructor(benchmark: string) {
+    this.benchmark = benchmark;
+  }
+
+  /** Adds a measure. Throws when it has no figures. */
+  add(name: string, unit: Unit, samples: readonly number[], yardstick?: string): void {
+    try {
+      this.#measures.set(name, { unit, ...summarize(samples), yardstick });
+    } catch (error) {
+      throw new Error(`${name} was not measured`, { cause: error });
+    }
+  }
+
+  /** By name, in the order they were added. Throws when there are none, or one lacks its yardstick. */
+  measures(): Record<string, Measure> {
+    if (this.#measures.size === 0) throw new Error(`${this.benchmark} measured nothing`);
+    return Object.fromEntries(
+      [...this.#measures].map(([name, { yardstick, ...figures }]) => {
+        if (yardstick === undefined) return [name, figures];
+        const held = this.#measures.get(yardstick);
+        if (!held) throw new Error(`${name} has no yardstick ${yardstick}`);
+        return [name, { ...figures, yardstick, ratio: figures.p50 / held.p50 }];
+      }),
+    );
+  }
+
+  /** One line, for programs. */
+  json(): string {
+    const facts = {
+      benchmark: this.benchmark,
+      started_at: this.#startedAt.toISOString(),
+      host: { cores: cpus().length, memory_mib: Math.round(totalmem() / 1024 ** 2), load_before: this.#load },
+      acceleration: this.acceleration,
+      measures: this.measures(),
+    };
+    return JSON.stringify(facts, (_, value: unknown) =>
+      typeof value === "number" ? Number(value.toPrecision(5)) : value,
+    );
+  }
+}
