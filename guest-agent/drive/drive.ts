@@ -1,7 +1,7 @@
 /** Owns the guest's end of the room's drive: its mount, and whether it still answers. */
 import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { statfs } from "node:fs/promises";
-import { relative, resolve } from "node:path";
+import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Welcome } from "../../shared/agent-protocol/messages.ts";
 import { isMounted } from "../boot.ts";
@@ -28,7 +28,7 @@ export class Drive {
 
   /** Whether a path is on the drive, by its name alone: to look at the file would be to ask the drive. */
   holds(path: string): boolean {
-    return this.#mountPoint !== null && !relative(this.#mountPoint, resolve(path)).startsWith("..");
+    return this.#mountPoint !== null && `${resolve(path)}/`.startsWith(`${this.#mountPoint}/`);
   }
 
   /**

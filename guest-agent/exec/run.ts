@@ -65,14 +65,14 @@ export class Exec {
   async #run(stream: Stream, request: ExecRequest): Promise<void> {
     const user = findUser(request.user);
     if (!user) return stream.fail(StreamErrorCode.user_not_found, `no user ${request.user}`);
+    const env = { ...environmentOf(user), ...this.#deps.env(), ...request.env };
     const { argv, stdin } = request;
-    if (!(await this.#canTouch(request.cwd ?? "/", argv[0] ?? ""))) {
+    if (!(await this.#canLook(request.cwd ?? user.home, argv, env))) {
       return stream.fail(StreamErrorCode.internal, "the drive does not answer");
     }
     // As login does: not every user has a home.
     const cwd = request.cwd ?? (isDirectory(user.home) ? user.home : "/");
     if (!isDirectory(cwd)) return stream.fail(StreamErrorCode.cwd_not_found, `no directory ${cwd}`);
-    const env = { ...environmentOf(user), ...this.#deps.env(), ...request.env };
 
     const startedAt = Date.now();
     const command = spawn({ argv, user, cwd, env, stdin });
@@ -84,10 +84,11 @@ export class Exec {
     stream.finish(result);
   }
 
-  /** Whether a command's folder and program can be looked at without being held by a dead drive. */
-  async #canTouch(cwd: string, program: string): Promise<boolean> {
+  /** Whether folder and program can be looked for without being held by a drive that does not answer. */
+  async #canLook(cwd: string, [name = ""]: string[], env: Record<string, string>): Promise<boolean> {
     const { drive } = this.#deps;
-    return drive.holds(cwd) || drive.holds(resolve(cwd, program)) ? drive.answers() : true;
+    const places = [".", name, ...(env.PATH ?? "").split(":")].map((path) => resolve(cwd, path));
+    return places.some((place) => drive.holds(place)) ? drive.answers() : true;
   }
 
   /** From the spawn until everything that the command wrote has been sent. */
