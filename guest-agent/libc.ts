@@ -28,7 +28,7 @@ const { symbols: libc } = dlopen("libc.so.6", {
   clock_settime: { args: [i32, pointer], returns: i32 },
   setrlimit: { args: [i32, pointer], returns: i32 },
   waitid: { args: [i32, i32, pointer, i32], returns: i32 },
-  sync: { args: [], returns: FFIType.void },
+  syncfs: { args: [i32], returns: i32 },
   reboot: { args: [i32], returns: i32 },
 });
 
@@ -62,6 +62,7 @@ function text(value: string): Buffer {
 
 // ---- descriptors ----
 
+const O_RDONLY = 0;
 const O_RDWR = 2;
 const O_NONBLOCK = 0o4000;
 const O_CLOEXEC = 0o2000000;
@@ -98,8 +99,8 @@ export function unreadBytes(fd: number): number {
   return count[0] ?? 0;
 }
 
-function withDevice<T>(path: string, use: (fd: number) => T): T {
-  const fd = check(`open ${path}`, libc.open(text(path), O_RDWR | O_CLOEXEC, 0));
+function withFile<T>(path: string, flags: number, use: (fd: number) => T): T {
+  const fd = check(`open ${path}`, libc.open(text(path), flags | O_CLOEXEC, 0));
   try {
     return use(fd);
   } finally {
@@ -173,7 +174,9 @@ export function deviceEventSocket(): number {
 export function localCid(): number {
   const IOCTL_VM_SOCKETS_GET_LOCAL_CID = 0x7b9;
   const cid = new Uint32Array(1);
-  withDevice("/dev/vsock", (fd) => check("ioctl GET_LOCAL_CID", libc.ioctl(fd, IOCTL_VM_SOCKETS_GET_LOCAL_CID, cid)));
+  withFile("/dev/vsock", O_RDWR, (fd) =>
+    check("ioctl GET_LOCAL_CID", libc.ioctl(fd, IOCTL_VM_SOCKETS_GET_LOCAL_CID, cid)),
+  );
   return cid[0] ?? 0;
 }
 
@@ -217,7 +220,7 @@ export function addEntropy(bytes: Uint8Array): void {
   pool.writeInt32LE(bytes.byteLength * 8, 0);
   pool.writeInt32LE(bytes.byteLength, 4);
   pool.set(bytes, 8);
-  withDevice("/dev/urandom", (fd) => {
+  withFile("/dev/urandom", O_RDWR, (fd) => {
     check("ioctl RNDADDENTROPY", libc.ioctl(fd, RNDADDENTROPY, pool));
     check("ioctl RNDRESEEDCRNG", libc.ioctl(fd, RNDRESEEDCRNG, null));
   });
@@ -279,8 +282,9 @@ function wait(kind: number, pid: number, options: number): number | null {
 
 // ---- the end ----
 
-export function sync(): void {
-  libc.sync();
+/** Writes the root disk only: to sync the drive as well would wait for ever for one whose host end has died. */
+export function syncRoot(): void {
+  withFile("/", O_RDONLY, (fd) => check("syncfs", libc.syncfs(fd)));
 }
 
 /** Returns only when it failed. */

@@ -9,7 +9,7 @@ import { REHEARSED_LINE, TEMPLATE_FLAG, TEMPLATE_READY_LINE } from "../shared/ag
 import { boot } from "./boot.ts";
 import { Drive } from "./drive/drive.ts";
 import { Exec } from "./exec/run.ts";
-import { sync } from "./libc.ts";
+import { syncRoot } from "./libc.ts";
 import { keepLinked } from "./link.ts";
 import { log } from "./log.ts";
 import { Reaper } from "./reap.ts";
@@ -38,7 +38,7 @@ const router = makeRouter(new Exec({ reaper, drive, env: () => setup.env }));
 const warm = (rounds: number) => warmUp(router, rounds).catch((error) => log("warm-up", error));
 await warm(isTemplate ? WARM_UP_ROUNDS.template : WARM_UP_ROUNDS.alone);
 if (isTemplate) {
-  sync();
+  syncRoot();
   announce(TEMPLATE_READY_LINE);
 }
 let rehearsed = !isTemplate;

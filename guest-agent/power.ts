@@ -11,11 +11,10 @@ const EVERYONE = -1;
 
 export async function powerOff(stream: Stream): Promise<void> {
   signalEveryone("SIGTERM");
-  libc.sync();
   const graceUntil = performance.now() + GRACE_MS;
   while (libc.hasChildren() && performance.now() < graceUntil) await sleep(10);
   signalEveryone("SIGKILL");
-  libc.sync();
+  libc.syncRoot();
   stream.finish({});
   await sleep(ANSWER_MS);
   libc.powerOff();

@@ -34,6 +34,24 @@ export type Paths = ReturnType<typeof makePaths>;
 /** Throws when runtime_dir is too long for the sockets in it. */
 export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
   const { data_dir: data, runtime_dir: runtime } = dirs;
+  const guestPaths = (kept: string, live: string, sandboxId: string): SandboxPaths => {
+    const directory = join(data, kept, sandboxId);
+    const sockets = join(runtime, live, sandboxId);
+    return {
+      directory,
+      overlay: join(directory, "disk.qcow2"),
+      console_log: join(directory, "console"),
+      runtime: sockets,
+      qmp: join(sockets, "qmp.sock"),
+      qmp_spare: join(sockets, "qmp2.sock"),
+      console: join(sockets, "console.sock"),
+      vsock_device: join(sockets, "vsock-device.sock"),
+      vsock: join(sockets, "vsock.sock"),
+      virtiofs: join(sockets, "fs.sock"),
+      processes: join(sockets, "processes.json"),
+      vmm_log: join(directory, "vmm.log"),
+    };
+  };
   const paths = {
     data,
     runtime,
@@ -52,24 +70,9 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     guests: join(runtime, "g"),
     daemon_lock: join(runtime, "daemon.lock"),
     probe: join(runtime, "probe.json"),
-    sandbox: (sandboxId: string): SandboxPaths => {
-      const directory = join(data, "sandboxes", sandboxId);
-      const live = join(runtime, "g", sandboxId);
-      return {
-        directory,
-        overlay: join(directory, "disk.qcow2"),
-        console_log: join(directory, "console"),
-        runtime: live,
-        qmp: join(live, "qmp.sock"),
-        qmp_spare: join(live, "qmp2.sock"),
-        console: join(live, "console.sock"),
-        vsock_device: join(live, "vsock-device.sock"),
-        vsock: join(live, "vsock.sock"),
-        virtiofs: join(live, "fs.sock"),
-        processes: join(live, "processes.json"),
-        vmm_log: join(directory, "vmm.log"),
-      };
-    },
+    sandbox: (sandboxId: string) => guestPaths("sandboxes", "g", sandboxId),
+    /** A guest that a template build starts beside a running daemon, which must not take it for a leftover of its own. */
+    trial: (sandboxId: string) => guestPaths("trials", "t", sandboxId),
   };
   const longest = `${paths.sandbox(`sbx_${"0".repeat(26)}`).vsock}_65535`;
   if (Buffer.byteLength(longest) > MAX_SOCKET_PATH_BYTES) {

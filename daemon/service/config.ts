@@ -21,6 +21,7 @@ const GUARANTEES = [
   "A drive write that was answered is on disk, whole; no reader sees half a file.",
   "The drive calls never read or write outside the room's drive, whatever links a guest makes.",
   "What one sandbox wrote to the drive the others of its room and the drive calls see at once.",
+  "Sandboxes and the commands in them go on while the daemon is restarted, also after a crash of it.",
   "Every call with a key is recorded in the organization's audit, a chain of hashes that shows any change.",
   "After a sandbox or room is destroyed none of its processes, sockets, disks, mounts or CIDs is left.",
 ];
@@ -29,8 +30,8 @@ const NON_GUARANTEES = [
   "Direct file input and output inside a guest is not audited.",
   "flock() on /mnt/drive does not exclude processes of other sandboxes.",
   "The drive's quota is checked on drive calls; what guests write directly is measured some seconds later.",
+  "The answer to a command that was running when the daemon ended is lost, though the command goes on.",
   "Sandboxes have no network: egress and exposed ports are not part of this version.",
-  "Sandboxes end when the daemon is restarted.",
 ];
 
 export function makeConfig(deps: ServiceDeps): Bound {

@@ -124,7 +124,7 @@ function hardwareFor(limits: BuildDeps["limits"], acceleration: Acceleration): H
 async function snapshot(deps: BuildDeps, directory: string, hardware: Hardware, virtualSize: number): Promise<void> {
   const disk = join(directory, FILE_NAMES.disk);
   await makeOverlay(deps.programs.qemu_img, disk, FILE_NAMES.root, virtualSize);
-  const own = deps.paths.sandbox(newId("sbx"));
+  const own = deps.paths.trial(newId("sbx"));
   await mkdir(own.runtime, { recursive: true, mode: 0o700 });
   await mkdir(own.directory, { recursive: true, mode: 0o700 });
   let machine: Machine | undefined;

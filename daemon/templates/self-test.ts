@@ -45,7 +45,7 @@ export async function selfTest(host: GuestHost, paths: Paths, image: GuestImage)
 
 async function inspectClone(host: GuestHost, paths: Paths, image: GuestImage) {
   const sandbox_id = newId("sbx");
-  const own = paths.sandbox(sandbox_id);
+  const own = paths.trial(sandbox_id);
   const hostname = `clone-${randomBytes(4).toString("hex")}`;
   // The guest says its CID in its hello, and a wrong one is refused there.
   const guest = await startGuest(

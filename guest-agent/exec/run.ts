@@ -108,7 +108,7 @@ export class Exec {
       if (signal !== null && !ended) signalGroup(child.pid, signal);
     });
 
-    await child.exited;
+    await Promise.race([child.exited, deadline.lost]);
     ended = true;
     const finishedAt = Date.now();
     deadline.commandEnded();

@@ -92,6 +92,10 @@ export const fsList = operation({
     path: Type.Optional(drivePath),
     recursive: Type.Optional(Type.Boolean({ description: "true when no path is given, else false, if absent." })),
     ...pageQuery,
+    // A cursor holds a path, and its encoding adds a third.
+    cursor: Type.Optional(
+      Type.String({ maxLength: 2 * MAX_PATH_BYTES, description: pageQuery.cursor.description ?? "" }),
+    ),
   }),
   body: null,
   output: fields({ path: Type.String(), items: Type.Array(entry), next_cursor: nullable(Type.String()) }),

@@ -32,8 +32,7 @@ export interface HttpDeps {
 type Peers = WeakMap<Request, string>;
 
 export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
-  // Without the second option no host with a name of one or two letters is served on the usual port.
-  const app = new Elysia({ normalize: false, handler: { standardHostname: false } });
+  const app = new Elysia({ normalize: false });
   const peers: Peers = new WeakMap();
   const methodsOf = new Map<string, string[]>();
 
@@ -62,13 +61,22 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
       // A silent stream is not a dead one, and file bodies are bounded by the drive's quota.
       idleTimeout: 0,
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-      fetch: (request, server) => {
-        const peer = server.requestIP(request);
+      fetch: (incoming, server) => {
+        const request = withLongHost(incoming);
+        const peer = server.requestIP(incoming);
         if (peer) peers.set(request, peer.address);
         return app.fetch(request);
       },
     }),
   );
+}
+
+/** Elysia looks for the path after so many characters of the URL, beyond the end of `http://a` and `https://vm`. */
+const PATH_FROM = 11;
+
+function withLongHost(request: Request): Request {
+  if (request.url.indexOf("/", "https://".length) >= PATH_FROM) return request;
+  return new Request(request.url.replace(/(?<=:\/\/)[^/]*/, "short-host"), request);
 }
 
 async function answer(

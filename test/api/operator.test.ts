@@ -1,0 +1,285 @@
+/** What the operator does on the host, beside a daemon that runs: keys, organizations, starts, stops, and two daemons on one host. */
+import { existsSync, readdirSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { bearer, makeKey, makeOrg, run, until } from "./calls.ts";
+
+let daemon: TestDaemon;
+beforeAll(async () => {
+  daemon = await TestDaemon.start();
+});
+afterAll(() => daemon.stop());
+
+const KEY = /^key-[0-9A-Za-z]{43}$/;
+const me = async (key: string) => (await daemon.api("GET", "/v1/me", undefined, bearer(key))).status;
+
+describe("init", () => {
+  test("gives an organization and two keys, which are not the same", () => {
+    expect(daemon.orgId).toMatch(/^org_[0-9A-Z]{26}$/);
+    expect(daemon.apiKey).toMatch(KEY);
+    expect(daemon.operatorKey).toMatch(KEY);
+    expect(daemon.apiKey).not.toBe(daemon.operatorKey);
+  });
+
+  test("a second time refuses, says what to do, and changes nothing", async () => {
+    const before = await run(daemon, "org", "list");
+    const again = await daemon.cli(["init"]);
+    expect(again.status).not.toBe(0);
+    expect(again.stdout).toBe("");
+    expect(again.stderr).toContain("roomd key create");
+    expect(await run(daemon, "org", "list")).toEqual(before);
+    expect(await me(daemon.apiKey)).toBe(200);
+  });
+});
+
+describe("keys", () => {
+  test("work as soon as they are made, and not a moment after they are revoked", async () => {
+    for (let n = 0; n < 5; n++) {
+      const { key, key_id } = await makeKey(daemon);
+      expect(await me(key)).toBe(200);
+      await run(daemon, "key", "revoke", key_id);
+      expect(await me(key)).toBe(401);
+    }
+  });
+
+  test("in heavy use are refused from the moment of their revocation on, without one late success", async () => {
+    const { key, key_id } = await makeKey(daemon);
+    let revokedAt = Number.POSITIVE_INFINITY;
+    let stop = false;
+    const late: number[] = [];
+    const callers = Array.from({ length: 8 }, async () => {
+      while (!stop) {
+        const sentAt = performance.now();
+        if ((await me(key)) === 200 && sentAt > revokedAt) late.push(sentAt - revokedAt);
+      }
+    });
+    await run(daemon, "key", "revoke", key_id);
+    revokedAt = performance.now();
+    await until(
+      () => me(key),
+      (status) => status === 401,
+      1000,
+    );
+    stop = true;
+    await Promise.all(callers);
+    expect(late).toEqual([]);
+  });
+
+  test("are listed by their beginnings, never whole", async () => {
+    const { key, key_id } = await makeKey(daemon, { scopes: ["rooms:read"], rooms: ["a"] });
+    const { items } = await run(daemon, "key", "list", "--org", daemon.orgId);
+    const shown = items.find((each: Json) => each.key_id === key_id);
+    expect(shown).toMatchObject({
+      name: "test",
+      kind: "api",
+      scopes: ["rooms:read"],
+      room_ids: ["a"],
+      revoked_at: null,
+    });
+    expect(shown.key_prefix).toBe(key.slice(0, 12));
+    expect(JSON.stringify(items)).not.toContain(key.slice(0, 20));
+    expect(JSON.stringify(items)).not.toContain(new Bun.CryptoHasher("sha256").update(key).digest("hex"));
+    await run(daemon, "key", "revoke", key_id);
+    const after = (await run(daemon, "key", "list", "--org", daemon.orgId)).items;
+    expect(after.find((each: Json) => each.key_id === key_id).revoked_at).toMatch(/Z$/);
+  });
+
+  test("that are not there cannot be revoked, nor one twice, nor made for no organization", async () => {
+    const { key_id } = await makeKey(daemon);
+    await run(daemon, "key", "revoke", key_id);
+    for (const args of [
+      ["key", "revoke", key_id],
+      ["key", "revoke", "kid_none"],
+      ["key", "create", "--name", "x", "--org", "org_none"],
+      ["key", "list", "--org", "org_none"],
+      ["key", "create", "--name", "x", "--scope", "everything"],
+    ]) {
+      const refused = await daemon.cli(args);
+      expect([args.join(" "), refused.status === 0, refused.stdout]).toEqual([args.join(" "), false, ""]);
+      expect(refused.stderr.trim()).not.toBe("");
+      expect(refused.stderr).not.toMatch(/\bat \w+ \(|SQLITE/);
+    }
+  });
+
+  test("leave a record of their making and their end with their organization", async () => {
+    const { key_id } = await makeKey(daemon);
+    await run(daemon, "key", "revoke", key_id);
+    const { items } = await daemon.ok("GET", "/v1/orgs/self/audit?event=key.&limit=2");
+    expect(items.map(({ event, source, actor, details }: Json) => [event, source, actor.type, details.key_id])).toEqual(
+      [
+        ["key.revoked", "cli", "operator", key_id],
+        ["key.created", "cli", "operator", key_id],
+      ],
+    );
+  });
+});
+
+describe("organizations", () => {
+  test("are made beside a running daemon, each with a key that works at once", async () => {
+    const made = await makeOrg(daemon, "Acme");
+    const { body } = await daemon.api("GET", "/v1/me", undefined, bearer(made.api_key));
+    expect(body).toMatchObject({ org_id: made.org_id, plan: "free", name: "first" });
+    const starter = await run(daemon, "org", "create", "--name", "Big", "--plan", "starter");
+    expect((await daemon.api("GET", "/v1/me", undefined, bearer(starter.api_key))).body.plan).toBe("starter");
+    expect((await run(daemon, "org", "list")).items.map(({ name }: Json) => name)).toEqual(["default", "Acme", "Big"]);
+    const again = await daemon.cli(["org", "create", "--name", "Acme"]);
+    expect([again.status === 0, again.stderr.includes("Acme")]).toEqual([false, true]);
+  });
+});
+
+describe("two daemons", () => {
+  test("with directories and ports of their own run side by side and know nothing of each other", async () => {
+    const other = await TestDaemon.start();
+    try {
+      await daemon.room("mine");
+      await other.room("theirs");
+      expect((await other.problem("GET", "/v1/rooms/mine")).code).toBe("room_not_found");
+      expect((await other.api("GET", "/v1/me", undefined, bearer(daemon.apiKey))).body.code).toBe("invalid_api_key");
+      expect(await other.end("SIGTERM")).toBe(0);
+      expect(await me(daemon.apiKey)).toBe(200);
+    } finally {
+      await other.stop();
+    }
+  });
+
+  test("cannot share a runtime directory: the second says so and leaves the first alone", async () => {
+    const second = await daemon.cli(["serve"], undefined, { ROOMD_DATA_DIR: join(daemon.home, "second") });
+    expect(second.status).not.toBe(0);
+    expect(second.stderr).toContain(`another roomd (pid ${daemon.pid}) runs with this runtime_dir`);
+    expect(second.stdout).toBe("");
+    expect(await me(daemon.apiKey)).toBe(200);
+  });
+});
+
+describe("the end of a daemon", () => {
+  test.each(["SIGTERM", "SIGINT"] as const)(
+    "by %s is status 0, soon, also with a connection that is kept",
+    async (signal) => {
+      const own = await TestDaemon.start();
+      try {
+        const { hostname, port } = new URL(own.url);
+        const idle = connect({ host: hostname, port: Number(port) });
+        idle.write(`GET /health HTTP/1.1\r\nHost: x\r\n\r\n`);
+        await new Promise((answered) => idle.once("data", answered));
+        const startedAt = performance.now();
+        expect(await own.end(signal)).toBe(0);
+        expect(performance.now() - startedAt).toBeLessThan(5000);
+        idle.destroy();
+        expect(own.log).not.toMatch(/"level":"(warn|error)"/);
+        await expect(fetch(`${own.url}/health`)).rejects.toThrow();
+      } finally {
+        await own.stop();
+      }
+    },
+  );
+
+  test("answers what is under way", async () => {
+    const own = await TestDaemon.start();
+    try {
+      await own.room("r");
+      const { hostname, port } = new URL(own.url);
+      const socket = connect({ host: hostname, port: Number(port) });
+      let text = "";
+      socket.on("data", (chunk) => {
+        text += chunk;
+      });
+      socket.write(
+        `PUT /v1/rooms/r/drive/files/late HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${own.apiKey}\r\nContent-Length: 4\r\nConnection: close\r\n\r\nla`,
+      );
+      const directory = join(own.dataDir, "rooms");
+      await until(
+        () => readdirSync(directory, { recursive: true }).map(String),
+        (names) => names.some((name) => name.includes(".roomd-")),
+      );
+      const ended = own.end("SIGTERM");
+      await until(
+        () => fetch(`${own.url}/health`).catch(() => null),
+        (answer) => answer === null,
+      );
+      socket.write("te");
+      await until(
+        () => text,
+        (seen) => seen.startsWith("HTTP/1.1 201 "),
+      );
+      expect(await ended).toBe(0);
+    } finally {
+      await own.stop();
+    }
+  });
+
+  test("is not the end of rooms, files, keys and audit", async () => {
+    const { key } = await makeKey(daemon, { scopes: ["rooms:read", "drive:read"] });
+    const room = await daemon.room("stays");
+    await daemon.ok("POST", "/v1/rooms/stays/drive/write", { path: "f", content: "kept" });
+    const verified = await daemon.ok("GET", "/v1/orgs/self/audit/verify");
+    for (const signal of ["SIGTERM", "SIGKILL"] as const) {
+      await daemon.restart(signal);
+      expect(await daemon.ok("GET", "/v1/rooms/stays")).toMatchObject({
+        room_uid: room.room_uid,
+        created_at: room.created_at,
+        drive: { file_count: 1 },
+      });
+      const read = await daemon.api("GET", "/v1/rooms/stays/drive/read?path=f", undefined, bearer(key));
+      expect(read.body.content).toBe("kept");
+      const again = await daemon.ok("GET", "/v1/orgs/self/audit/verify");
+      expect(again.ok).toBe(true);
+      expect(again.to_seq).toBeGreaterThan(verified.to_seq);
+    }
+  });
+
+  test("by kill -9 under 200 creates at once loses none that was answered, and leaves nothing half made", async () => {
+    const own = await TestDaemon.start();
+    try {
+      const made: string[] = [];
+      let killed: Promise<unknown> | undefined;
+      // Each begins its next when it is answered, so that there are always 200 under way.
+      const creators = Array.from({ length: 200 }, async (_, creator) => {
+        for (let n = 0; ; n++) {
+          const answer = await own.api("POST", "/v1/rooms", { room_id: `r-${creator}-${n}` }).catch(() => null);
+          if (answer?.status !== 201) return;
+          made.push(answer.body.room_uid);
+          if (made.length >= 500) killed ??= own.end("SIGKILL");
+        }
+      });
+      await Promise.all(creators);
+      await killed;
+      await own.serve();
+      const rooms = (await own.ok("GET", "/v1/rooms?limit=1000")).items;
+      console.log(`kill -9 under 200 creates: ${made.length} were answered, ${rooms.length} rooms are there`);
+      const uids = rooms.map(({ room_uid }: Json) => room_uid);
+      expect(uids).toEqual(expect.arrayContaining(made));
+      expect(readdirSync(join(own.dataDir, "rooms")).sort()).toEqual(uids.sort());
+      for (const { room_id } of rooms) {
+        expect((await own.api("POST", `/v1/rooms/${room_id}/drive/write`, { path: "f", content: "x" })).status).toBe(
+          201,
+        );
+      }
+      // Every room that is there has its record, and the chain is whole.
+      const verdict = await own.ok("GET", "/v1/orgs/self/audit/verify");
+      expect(verdict).toMatchObject({ ok: true });
+    } finally {
+      await own.stop();
+    }
+  });
+
+  test("while it erases a room is made up for at the next start", async () => {
+    const own = await TestDaemon.start({ env: { ROOMD_DRIVE_RETENTION: "0s" } });
+    try {
+      for (let n = 0; n < 10; n++) await own.room(`r-${n}`);
+      const ends = Array.from({ length: 10 }, (_, n) => own.api("DELETE", `/v1/rooms/r-${n}`).catch(() => null));
+      await Promise.race(ends);
+      await own.end("SIGKILL");
+      const answered = (await Promise.all(ends)).filter((answer) => answer?.status === 200);
+      await own.serve();
+      const left = (await own.ok("GET", "/v1/rooms?limit=100")).items;
+      expect(left.length + answered.length).toBeLessThanOrEqual(10);
+      expect(readdirSync(join(own.dataDir, "rooms")).sort()).toEqual(left.map(({ room_uid }: Json) => room_uid).sort());
+      expect(left.every(({ state }: Json) => state === "active")).toBe(true);
+      expect(existsSync(join(own.dataDir, "retired")) ? readdirSync(join(own.dataDir, "retired")) : []).toEqual([]);
+    } finally {
+      await own.stop();
+    }
+  });
+});
