@@ -25,7 +25,7 @@ export interface DriveService {
   operations: readonly Bound[];
   /** What a room's drive takes, some seconds old at most unless it is very large. */
   measure(room: Pick<DriveRoom, "room_uid" | "drive_directory">): Promise<Measured>;
-  /** Removes what a crash left. To be called before a room that was there before is served again. */
+  /** Removes what an earlier run of the daemon left of unfinished writes. */
   sweep(room: Pick<DriveRoom, "room_id" | "drive_directory">): Promise<void>;
   /** Saves a command's streams in the directory `path`. Throws as fs_write does. */
   saveStreams(room: DriveRoom, path: string, streams: { stdout: Uint8Array; stderr: Uint8Array }): Promise<void>;

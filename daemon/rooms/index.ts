@@ -127,6 +127,13 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
     retirements.set("next", next ?? null);
   };
 
+  /** A large drive takes a while, and nobody has to wait for it. */
+  const sweep = (row: RoomRow) => {
+    deps.drive
+      .sweep(toTarget(row, paths))
+      .catch((error: unknown) => log.warn("drive not swept", { room_id: row.room_id, error: describeError(error) }));
+  };
+
   return {
     operations: [
       makeCreate(deps, records, finder.lookup, schedule),
@@ -141,10 +148,8 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
           await endUnasked(row, "taken_up");
           continue;
         }
-        await deps.drive.sweep(toTarget(row, paths)).catch((error: unknown) => {
-          log.warn("drive not swept", { room_uid: row.room_uid, error: describeError(error) });
-        });
         schedule(row);
+        sweep(row);
       }
       await eraseDue();
     },

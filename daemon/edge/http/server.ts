@@ -32,7 +32,8 @@ export interface HttpDeps {
 type Peers = WeakMap<Request, string>;
 
 export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
-  const app = new Elysia({ normalize: false });
+  // Elysia looks for the path after 11 characters of the URL or after 7: beyond `http://a`, and within `https://`.
+  const app = new Elysia({ normalize: false, handler: { standardHostname: options.tls !== null } });
   const peers: Peers = new WeakMap();
   const methodsOf = new Map<string, string[]>();
 
@@ -61,22 +62,13 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
       // A silent stream is not a dead one, and file bodies are bounded by the drive's quota.
       idleTimeout: 0,
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-      fetch: (incoming, server) => {
-        const request = withLongHost(incoming);
-        const peer = server.requestIP(incoming);
+      fetch: (request, server) => {
+        const peer = server.requestIP(request);
         if (peer) peers.set(request, peer.address);
         return app.fetch(request);
       },
     }),
   );
-}
-
-/** Elysia looks for the path after so many characters of the URL, beyond the end of `http://a` and `https://vm`. */
-const PATH_FROM = 11;
-
-function withLongHost(request: Request): Request {
-  if (request.url.indexOf("/", "https://".length) >= PATH_FROM) return request;
-  return new Request(request.url.replace(/(?<=:\/\/)[^/]*/, "short-host"), request);
 }
 
 async function answer(

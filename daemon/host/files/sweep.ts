@@ -2,15 +2,15 @@
 import { Beneath } from "./beneath.ts";
 import { eraseHidden } from "./erase.ts";
 import { isGone } from "./gone.ts";
-import { isTemporaryName } from "./temporary.ts";
+import { isLeftOver } from "./temporary.ts";
 import { walk } from "./walk.ts";
 
-/** Removes what has a temporary name, and returns how many there were. Only while nobody writes through the host. */
+/** Removes what an earlier run left under a temporary name, and returns how many there were. What this run of the daemon has under way stays. */
 export async function sweepTemporaryFiles(directory: string): Promise<number> {
   using root = Beneath.open(directory);
   let swept = 0;
   await walk(root, async (parent, { name }) => {
-    if (!isTemporaryName(name)) return;
+    if (!isLeftOver(name)) return;
     try {
       await eraseHidden(parent, name);
       swept++;

@@ -18,8 +18,16 @@ export function isTemporaryName(name: string): boolean {
   return PATTERN.test(name);
 }
 
+/** Each run of the daemon has a mark of its own, by which what an earlier one left is told from what is under way. */
+const RUN = randomBytes(4).toString("hex");
+
 export function temporaryName(): RawPath {
-  return `.roomd-${randomBytes(16).toString("hex")}` as RawPath;
+  return `.roomd-${RUN}${randomBytes(12).toString("hex")}` as RawPath;
+}
+
+/** Whether it is a temporary name of an earlier run. */
+export function isLeftOver(name: string): boolean {
+  return isTemporaryName(name) && !name.startsWith(`.roomd-${RUN}`);
 }
 
 export class Temporary implements AsyncDisposable {
