@@ -32,14 +32,11 @@ export function newId<Prefix extends keyof Generated>(prefix: Prefix): Generated
   return `${prefix}_${nextUlid()}` as Generated[Prefix];
 }
 
-/** Names that callers choose: room_id and agent_id. */
+/** Names that callers choose: room_id, agent_id; also what stands for `{sandbox}` in a path, an agent_id or a sandbox_id. */
 export const NAME_PATTERN = "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$";
 
 /** agent_id: a name that cannot be taken for a sandbox_id. */
 export const AGENT_PATTERN = "^(?!sbx_)[A-Za-z0-9][A-Za-z0-9._-]{0,127}$";
-
-/** What stands for `{sandbox}` in a path: an agent_id or a sandbox_id. */
-export const SANDBOX_PATTERN = NAME_PATTERN;
 
 /** A request id that a client may bring along; anything else is replaced by our own. */
 export const REQUEST_ID_PATTERN = "^[\\w.-]{1,128}$";

@@ -5,7 +5,7 @@ import type { Queries } from "../db/client.ts";
 import { makeAuthenticate } from "./keys.ts";
 import { makeMe } from "./me.ts";
 
-export { makeOperator, type Operator } from "./operator.ts";
+export { makeOperator } from "./operator.ts";
 
 export interface Orgs {
   operations: Bound[];

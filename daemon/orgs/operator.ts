@@ -12,8 +12,6 @@ import type { KeyRow, Plan } from "./table.ts";
 const FIRST_ORG = "default";
 const OPERATOR = { type: "operator", id: "host", name: "operator" };
 
-export type Operator = ReturnType<typeof makeOperator>;
-
 export function makeOperator(database: Database) {
   const record = (queries: Queries, event: string, orgId: OrgId | null, details: Record<string, unknown>) =>
     appendAudit(queries, {

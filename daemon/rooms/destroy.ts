@@ -96,7 +96,6 @@ async function destroy(deps: RoomDeps, row: RoomRow, keepDrive: boolean): Promis
     await mkdir(paths.retired, { recursive: true, mode: 0o700 });
     await rename(directory, paths.retired_room(row.room_uid));
   }
-  deps.drive.forget(row.room_uid);
   await change({
     state: "destroyed",
     status_reason: "destroyed",

@@ -24,11 +24,6 @@ export function canBecome(from: SandboxState, to: SandboxState): boolean {
   return (NEXT_STATES[from] as readonly SandboxState[]).includes(to);
 }
 
-/** States in which a sandbox holds its agent_id. */
-export function isLive(state: SandboxState): boolean {
-  return state !== "failed" && state !== "destroyed";
-}
-
 /** Throws invalid_state unless the sandbox is in one of these states. */
 export function requireState(
   sandbox: { agent_id: string; state: SandboxState },

@@ -41,4 +41,3 @@ export const operations = {
 } as const;
 
 export type Operations = typeof operations;
-export type OperationName = keyof Operations;

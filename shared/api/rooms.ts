@@ -30,7 +30,6 @@ export const status = fields({
   message: Type.String({ description: "One sentence for a person." }),
   last_transition_at: timestamp,
 });
-export type Status = Static<typeof status>;
 
 export const actor = fields({ type: Type.String(), id: Type.String() });
 

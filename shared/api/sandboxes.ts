@@ -1,6 +1,6 @@
 /** Owns the interface of sandboxes. */
 import { type Static, Type } from "@sinclair/typebox";
-import { AGENT_PATTERN, GUEST_CID_MAX, GUEST_CID_MIN, SANDBOX_PATTERN } from "../ids.ts";
+import { AGENT_PATTERN, GUEST_CID_MAX, GUEST_CID_MIN, NAME_PATTERN } from "../ids.ts";
 import { fields, NONE, nullable, oneOf, operation, page, pageQuery, timestamp } from "./contract.ts";
 import { actor, labelFilter, labels, roomId, roomPath, status } from "./rooms.ts";
 
@@ -114,7 +114,7 @@ export type SandboxRecord = Static<typeof sandbox>;
 export const sandboxPath = fields({
   room_id: roomId,
   sandbox: Type.String({
-    pattern: SANDBOX_PATTERN,
+    pattern: NAME_PATTERN,
     description: "agent_id of a live sandbox of the room, or its sandbox_id.",
   }),
 });

@@ -139,7 +139,8 @@ describe("a certificate from files", () => {
     socket.on("data", (chunk) => {
       text += chunk;
     });
-    const head = (request: string) => `${request} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${to.apiKey}\r\n`;
+    const head = (request: string) =>
+      `${request} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${to.apiKey}\r\n`;
     const answer = async (holds: RegExp) => {
       await until(
         () => text,

@@ -159,7 +159,8 @@ export class TestDaemon {
   /** A call that must fail. */
   async problem(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Problem> {
     const answer = await this.api(method, path, body, headers);
-    if (answer.status < 400) throw new Error(`${method} ${path} succeeded: ${JSON.stringify(answer.body).slice(0, 2000)}`);
+    if (answer.status < 400)
+      throw new Error(`${method} ${path} succeeded: ${JSON.stringify(answer.body).slice(0, 2000)}`);
     return answer.body as Problem;
   }
 

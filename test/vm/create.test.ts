@@ -136,7 +136,11 @@ withGuests("creating", {}, (guests) => {
     const { daemon } = guests;
     await daemon.room("later");
     const create = (agent_id: string, query: string) =>
-      daemon.api("POST", `${path("later")}/from-template?${query}`, { agent_id, guest_cid: guests.cid(), memory_mib: 256 });
+      daemon.api("POST", `${path("later")}/from-template?${query}`, {
+        agent_id,
+        guest_cid: guests.cid(),
+        memory_mib: 256,
+      });
     for (const [name, query] of [
       ["none", "wait=none"],
       ["brief", "wait_timeout_ms=1"],
@@ -194,14 +198,18 @@ withGuests("creating with a warm pool", { env: { ROOMD_POOL_SIZE: "1" } }, (gues
     await daemon.room("pool");
     const modes: string[] = [];
     // A machine that still warms up is not waited for.
-    await until("two sandboxes came from the pool", async () => {
-      const record = await daemon.sandbox("pool", "warm", guests.cid(), { memory_mib: 640 });
-      const seen = await daemon.sh("pool", "warm", "hostname; ls -A /mnt/drive; grep MemTotal /proc/meminfo");
-      expect(seen).toMatch(/^warm\nMemTotal: +6\d{5} kB$/);
-      await daemon.ok("DELETE", "/v1/rooms/pool/sandboxes/warm");
-      modes.push(record.start_mode);
-      return modes.filter((mode) => mode === "pool").length === 2;
-    }, 60_000);
+    await until(
+      "two sandboxes came from the pool",
+      async () => {
+        const record = await daemon.sandbox("pool", "warm", guests.cid(), { memory_mib: 640 });
+        const seen = await daemon.sh("pool", "warm", "hostname; ls -A /mnt/drive; grep MemTotal /proc/meminfo");
+        expect(seen).toMatch(/^warm\nMemTotal: +6\d{5} kB$/);
+        await daemon.ok("DELETE", "/v1/rooms/pool/sandboxes/warm");
+        modes.push(record.start_mode);
+        return modes.filter((mode) => mode === "pool").length === 2;
+      },
+      60_000,
+    );
     await daemon.end("SIGTERM");
     expect(daemon.leftovers().filter((line) => !line.includes("/rooms/"))).toEqual([]);
   });

@@ -45,11 +45,12 @@ withGuests("the drive", {}, (guests) => {
     expect(await a("ls -d /mnt/drive/e || echo gone")).toBe("gone");
   });
 
-
   test("a sandbox of another room sees none of it", async () => {
     await a("echo secret >/mnt/drive/of-shared; sync");
     const { daemon } = guests;
-    expect(await daemon.sh("other", "c", "ls -A /mnt/drive; cat /mnt/drive/of-shared 2>&1 || true")).toContain("No such file");
+    expect(await daemon.sh("other", "c", "ls -A /mnt/drive; cat /mnt/drive/of-shared 2>&1 || true")).toContain(
+      "No such file",
+    );
     await daemon.sh("other", "c", "echo other >/mnt/drive/of-other");
     expect(await b("ls /mnt/drive/of-other 2>&1 || true")).toContain("No such file");
     // Nor is anything of the host above the drive.
@@ -68,7 +69,9 @@ withGuests("the drive", {}, (guests) => {
     }
     await daemon.ok("POST", drive("mkdir"), { path: "/made/by/host" });
     await daemon.ok("POST", drive("move"), { from: "from-host", to: "made/by/host/file" });
-    expect(await b("cat /mnt/drive/made/by/host/file; ls /mnt/drive/from-host 2>/dev/null || echo moved")).toMatch(/moved$/);
+    expect(await b("cat /mnt/drive/made/by/host/file; ls /mnt/drive/from-host 2>/dev/null || echo moved")).toMatch(
+      /moved$/,
+    );
     await daemon.ok("DELETE", `${drive("delete")}?path=/made&recursive=true`);
     expect(await b("ls -d /mnt/drive/made || echo gone")).toBe("gone");
   });
@@ -76,7 +79,8 @@ withGuests("the drive", {}, (guests) => {
   test("a reader in a guest never sees half of what the API writes", async () => {
     const { daemon } = guests;
     const size = 256 * 1024;
-    const write = (letter: string) => daemon.ok("POST", drive("write"), { path: "whole", content: letter.repeat(size) });
+    const write = (letter: string) =>
+      daemon.ok("POST", drive("write"), { path: "whole", content: letter.repeat(size) });
     await write("a");
     const script = [
       "import sys",
@@ -88,11 +92,9 @@ withGuests("the drive", {}, (guests) => {
       "print(sorted(set(seen)))",
     ].join("\n");
     let reading = true;
-    const reader = daemon
-      .exec("shared", "b", { argv: ["python3", "-c", script], timeout_ms: 60_000 })
-      .finally(() => {
-        reading = false;
-      });
+    const reader = daemon.exec("shared", "b", { argv: ["python3", "-c", script], timeout_ms: 60_000 }).finally(() => {
+      reading = false;
+    });
     while (reading) for (const letter of "ba") await write(letter);
     expect(await reader).toMatchObject({ exit_code: 0, stdout: "['a', 'b']\n", stderr: "" });
   });

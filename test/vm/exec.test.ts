@@ -31,7 +31,14 @@ withGuests("commands", {}, (guests) => {
     expect(JSON.parse((await exec({ argv: ["python3", "-c", script, ...words] })).stdout)).toEqual(words);
     expect((await exec({ command: "echo $((6 * 7)) | tr 4 5" })).stdout).toBe("52\n");
     const done = await exec({ argv: ["true"] });
-    expect(done).toMatchObject({ state: "exited", exit_code: 0, signal: null, timed_out: false, stdout: "", stderr: "" });
+    expect(done).toMatchObject({
+      state: "exited",
+      exit_code: 0,
+      signal: null,
+      timed_out: false,
+      stdout: "",
+      stderr: "",
+    });
     expect(done.exec_id).toMatch(/^exe_/);
     expect(Date.parse(done.finished_at) - Date.parse(done.started_at)).toBe(done.duration_ms);
   });
@@ -43,14 +50,24 @@ withGuests("commands", {}, (guests) => {
     expect(await exec({ argv: ["/etc/passwd"] })).toMatchObject({ exit_code: 126 });
     expect(await exec({ argv: ["/etc"] })).toMatchObject({ exit_code: 126 });
     expect(await exec({ command: "no-such-program" })).toMatchObject({ exit_code: 127 });
-    expect(await exec({ command: "kill -SEGV $$" })).toMatchObject({ exit_code: null, signal: "SIGSEGV", timed_out: false });
+    expect(await exec({ command: "kill -SEGV $$" })).toMatchObject({
+      exit_code: null,
+      signal: "SIGSEGV",
+      timed_out: false,
+    });
     expect(await exec({ command: "kill -9 $$" })).toMatchObject({ exit_code: null, signal: "SIGKILL" });
   });
 
   test("the two streams are kept apart, and bytes that are no text are still bytes", async () => {
     expect(await exec({ command: "echo out; echo err >&2" })).toMatchObject({ stdout: "out\n", stderr: "err\n" });
     const binary = await exec({ command: "printf '\\377\\000\\n'; printf ok >&2" });
-    expect(binary).toMatchObject({ stdout: null, stdout_b64: "/wAK", stdout_bytes: 3, stderr: "ok", stderr_b64: "b2s=" });
+    expect(binary).toMatchObject({
+      stdout: null,
+      stdout_b64: "/wAK",
+      stdout_bytes: 3,
+      stderr: "ok",
+      stderr_b64: "b2s=",
+    });
   });
 
   test("output over the limit is cut, counted and told", async () => {
@@ -144,7 +161,10 @@ withGuests("commands", {}, (guests) => {
   });
 
   test("an exec_id is one command's while it runs", async () => {
-    const first = exec({ exec_id: "mine", command: "until [ -e /mnt/drive/mine-go ]; do sleep 0.05; done; echo first" });
+    const first = exec({
+      exec_id: "mine",
+      command: "until [ -e /mnt/drive/mine-go ]; do sleep 0.05; done; echo first",
+    });
     const second = await until("the second is refused", async () => {
       const answer = await guests.daemon.api("POST", `${path("it")}/exec`, { exec_id: "mine", argv: ["true"] });
       return answer.status === 409 && answer.body;
@@ -156,7 +176,9 @@ withGuests("commands", {}, (guests) => {
 
   test("20 at once get their own answers", async () => {
     const numbers = Array.from({ length: 20 }, (_, index) => index);
-    const answers = await Promise.all(numbers.map((number) => exec({ command: `sleep 0.2; echo ${number}; exit ${number}` })));
+    const answers = await Promise.all(
+      numbers.map((number) => exec({ command: `sleep 0.2; echo ${number}; exit ${number}` })),
+    );
     expect(answers.map(({ stdout }) => Number(stdout))).toEqual(numbers);
     expect(answers.map(({ exit_code }) => exit_code)).toEqual(numbers);
   });
@@ -185,7 +207,8 @@ withGuests("commands", {}, (guests) => {
       method: "POST",
       headers: { authorization: `Bearer ${daemon.apiKey}`, "content-type": "application/json" },
       body: JSON.stringify({
-        command: "touch /mnt/drive/began; until [ -e /mnt/drive/left ]; do echo; sleep 0.1; done; echo whole >/mnt/drive/ended",
+        command:
+          "touch /mnt/drive/began; until [ -e /mnt/drive/left ]; do echo; sleep 0.1; done; echo whole >/mnt/drive/ended",
       }),
       signal: leaving.signal,
     });

@@ -31,7 +31,13 @@ async function expectUnwound(daemon: TestDaemon, answer: Answer, guest_cid: numb
   expect([answer.status, answer.body.code]).toEqual([502, "guest_unreachable"]);
   const { sandbox_id } = answer.body.details;
   const record = await daemon.ok("GET", `/v1/rooms/faults/sandboxes/${sandbox_id}`);
-  expect(record).toMatchObject({ sandbox_id, guest_cid, state: "failed", exit: { cause: "vmm_crash" }, ready_at: null });
+  expect(record).toMatchObject({
+    sandbox_id,
+    guest_cid,
+    state: "failed",
+    exit: { cause: "vmm_crash" },
+    ready_at: null,
+  });
   expect(record.stopped_at).not.toBeNull();
   expect(`${record.status.reason} ${record.status.message}`).toMatch(reason);
   expect(remainsOf(daemon, sandbox_id)).toEqual([]);
@@ -80,16 +86,29 @@ withGuests("a step of create that fails", moody, (guests) => {
     const creating = create(daemon, "doomed", guest_cid);
     const pid = await until("QEMU runs", () => processesOf(daemon, "qemu")[0], 10_000);
     process.kill(pid, "SIGKILL");
-    await expectUnwound(daemon, await creating, guest_cid, /(machine|load|devices|plug|resume|agent)_failed .*(SIGKILL|ended|closed)/);
+    await expectUnwound(
+      daemon,
+      await creating,
+      guest_cid,
+      /(machine|load|devices|plug|resume|agent)_failed .*(SIGKILL|ended|closed)/,
+    );
   });
 
   test("unwinds: QEMU killed while the agent is awaited", async () => {
     const { daemon } = guests;
     const guest_cid = guests.cid();
     const creating = create(daemon, "doomed", guest_cid);
-    const pid = await until("its devices are there", () => processesOf(daemon, "vsock")[0] && processesOf(daemon, "qemu")[0]);
+    const pid = await until(
+      "its devices are there",
+      () => processesOf(daemon, "vsock")[0] && processesOf(daemon, "qemu")[0],
+    );
     process.kill(pid, "SIGKILL");
-    await expectUnwound(daemon, await creating, guest_cid, /^(devices|plug|resume|agent)_failed .*(SIGKILL|ended|closed)/);
+    await expectUnwound(
+      daemon,
+      await creating,
+      guest_cid,
+      /^(devices|plug|resume|agent)_failed .*(SIGKILL|ended|closed)/,
+    );
   });
 });
 
@@ -120,7 +139,10 @@ withGuests("a guest that ends unasked", {}, (guests) => {
     const record = await failed("crashed", sandbox_id, "vmm_crash");
     expect(Date.parse(record.exit.at) - killedAt).toBeLessThan(2_000);
     expect(record.status).toMatchObject({ reason: "vmm_crash", message: expect.stringContaining("SIGKILL") });
-    expect(await waiting).toMatchObject({ status: 502, body: { code: "guest_unreachable", details: { started: true } } });
+    expect(await waiting).toMatchObject({
+      status: 502,
+      body: { code: "guest_unreachable", details: { started: true } },
+    });
     // Who asked in the same moment is told as soon, not at a deadline of their own.
     const { status, body } = await late;
     expect([502, 409]).toContain(status);
@@ -143,7 +165,9 @@ withGuests("a guest that ends unasked", {}, (guests) => {
       ["c", "guest_panic"],
     ] as const) {
       const { sandbox_id } = await daemon.sandbox("faults", `end-${key}`, guests.cid());
-      const answer = await daemon.api("POST", `${path(sandbox_id)}/exec`, { command: `echo ${key} >/proc/sysrq-trigger; sleep 60` });
+      const answer = await daemon.api("POST", `${path(sandbox_id)}/exec`, {
+        command: `echo ${key} >/proc/sysrq-trigger; sleep 60`,
+      });
       expect(answer).toMatchObject({ status: 502, body: { details: { started: true } } });
       await failed(`end-${key}`, sandbox_id, cause);
       await daemon.ok("DELETE", path(sandbox_id));

@@ -78,7 +78,12 @@ withGuests("a hostile guest's drive", {}, (guests) => {
   /** What must be true of every answer, whatever the guest does meanwhile. */
   function mustBeHarmless(call: string, path: string, { status, body }: Answer): void {
     const told = JSON.stringify(body);
-    expect([call, path, told.includes(SECRET) || told.includes(btoa(SECRET)), status >= 500]).toEqual([call, path, false, false]);
+    expect([call, path, told.includes(SECRET) || told.includes(btoa(SECRET)), status >= 500]).toEqual([
+      call,
+      path,
+      false,
+      false,
+    ]);
   }
 
   function mustBeUntouched(): void {
@@ -104,7 +109,9 @@ withGuests("a hostile guest's drive", {}, (guests) => {
       "dir-fd": "/proc/self/fd",
       "dir-chain": "dir",
     };
-    const make = Object.entries(targets).map(([name, to]) => `os.symlink(${JSON.stringify(to)}, '/mnt/drive/' + n + ${JSON.stringify(name)})`);
+    const make = Object.entries(targets).map(
+      ([name, to]) => `os.symlink(${JSON.stringify(to)}, '/mnt/drive/' + n + ${JSON.stringify(name)})`,
+    );
     const outcomes = new Map<string, number>();
     // What lies below a link first: some calls rightly replace or remove the link itself.
     const below = (name: string) => (name.startsWith("dir") ? ["secret", "inner", "new", "new/deep"] : ["x"]);
@@ -112,7 +119,11 @@ withGuests("a hostile guest's drive", {}, (guests) => {
     const paths = [...names.flatMap((name) => below(name).map((file) => `${name}/${file}`)), ...names];
     const calls = Object.keys(everyCall(""));
     // Each call gets links of its own.
-    const makeAll = ["import os", `for n in ${JSON.stringify(calls.map((call) => `${call}-`))}:`, ...make.map((line) => ` ${line}`)];
+    const makeAll = [
+      "import os",
+      `for n in ${JSON.stringify(calls.map((call) => `${call}-`))}:`,
+      ...make.map((line) => ` ${line}`),
+    ];
     expect(await guest(makeAll.join("\n"))).toMatchObject({ exit_code: 0, stderr: "" });
     for (const call of calls) {
       for (const path of paths) {
@@ -124,7 +135,11 @@ withGuests("a hostile guest's drive", {}, (guests) => {
         // Below a link that leads out nothing may succeed at all.
         if (own.includes("/")) expect([call, own, answer.status >= 400]).toEqual([call, own, true]);
         if (["read", "raw", "get", "list", "deep", "append"].includes(call)) {
-          expect([call, own, answer.status]).toEqual([call, own, answer.status === 404 || answer.status === 422 ? answer.status : 403]);
+          expect([call, own, answer.status]).toEqual([
+            call,
+            own,
+            answer.status === 404 || answer.status === 422 ? answer.status : 403,
+          ]);
         }
         const key = `${call} ${answer.body.code ?? answer.status}`;
         outcomes.set(key, (outcomes.get(key) ?? 0) + 1);
@@ -199,7 +214,10 @@ withGuests("a hostile guest's drive", {}, (guests) => {
       "print(count)",
     ].join("\n");
     const racing = guest(script, (raceSeconds + 60) * 1000);
-    await until("the guest races", async () => (await daemon.api("GET", `${drive("stat")}?path=/race/write`)).status === 200);
+    await until(
+      "the guest races",
+      async () => (await daemon.api("GET", `${drive("stat")}?path=/race/write`)).status === 200,
+    );
     const outcomes = new Map<string, number>();
     const deadline = performance.now() + raceSeconds * 1000;
     let slowest = 0;
@@ -227,7 +245,10 @@ withGuests("a hostile guest's drive", {}, (guests) => {
     const total = [...outcomes.values()].reduce((sum, count) => sum + count, 0);
     console.log(
       `${total} calls against ${raced.stdout.trim()} swaps, slowest ${Math.round(slowest)} ms: ` +
-        [...outcomes].toSorted().map(([key, count]) => `${key}: ${count}`).join(", "),
+        [...outcomes]
+          .toSorted()
+          .map(([key, count]) => `${key}: ${count}`)
+          .join(", "),
     );
     expect(slowest).toBeLessThan(PROMPT_MS);
     // The race was one: reading it worked at times, and was refused at times.

@@ -33,7 +33,10 @@ withGuests("with curl alone", { env: { ROOMD_ACCELERATION: "auto" } }, (guests) 
     expect(uname).toMatchObject({ status: 200, body: { exit_code: 0, stderr: "", timed_out: false } });
     expect(uname.body.stdout).toMatch(/^Linux traveller .*x86_64 GNU\/Linux\n$/);
 
-    const written = curl("POST", "/v1/rooms/journey/drive/write", { path: "letters/in.txt", content: "from the host\n" });
+    const written = curl("POST", "/v1/rooms/journey/drive/write", {
+      path: "letters/in.txt",
+      content: "from the host\n",
+    });
     expect(written).toMatchObject({ status: 201, body: { guest_path: "/mnt/drive/letters/in.txt", size_bytes: 14 } });
     expect(exec(["cat", "/mnt/drive/letters/in.txt"]).body.stdout).toBe("from the host\n");
 

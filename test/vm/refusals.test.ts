@@ -48,7 +48,11 @@ withGuests("refusing and ending", {}, (guests) => {
       const body = typeof change === "string" ? change : { ...good, ...change };
       const answer = await create("bad", body);
       const seen = typeof change === "string" ? change.slice(0, 60) : change;
-      expect([seen, answer.body.code, answer.status]).toEqual([seen, code, /json|body/.test(code) && code !== "invalid_env_json" ? 400 : 422]);
+      expect([seen, answer.body.code, answer.status]).toEqual([
+        seen,
+        code,
+        /json|body/.test(code) && code !== "invalid_env_json" ? 400 : 422,
+      ]);
     }
     const both = await create("bad", { agent_id: "/", guest_cid: 1, memory_mib: -1, nothing: 1 });
     expect(both.body.errors.map((error: Json) => error.field).toSorted()).toEqual([
@@ -58,7 +62,9 @@ withGuests("refusing and ending", {}, (guests) => {
     expect(noTemplate.body.details.available).toContain("default");
     expect((await create("nowhere", good)).body.code).toBe("room_not_found");
     expect((await create("bad", good, { authorization: "" })).body.code).toBe("missing_credentials");
-    expect((await create("bad", good, { authorization: `Bearer key-${"x".repeat(43)}` })).body.code).toBe("invalid_api_key");
+    expect((await create("bad", good, { authorization: `Bearer key-${"x".repeat(43)}` })).body.code).toBe(
+      "invalid_api_key",
+    );
 
     expect(daemon.leftovers()).toEqual(before);
     expect((await daemon.ok("GET", "/v1/rooms/bad")).sandbox_count).toBe(0);
@@ -93,7 +99,8 @@ withGuests("refusing and ending", {}, (guests) => {
       expect(suggested).toBeGreaterThanOrEqual(9100);
       expect(suggested).not.toBe(guest_cid);
       const told = JSON.stringify(refused.body);
-      for (const secret of ["holder", sandbox_id, ...(name === "held" ? [] : ["held"])]) expect(told).not.toContain(secret);
+      for (const secret of ["holder", sandbox_id, ...(name === "held" ? [] : ["held"])])
+        expect(told).not.toContain(secret);
       if (name !== "theirs") continue;
       const taken = await create(name, { agent_id: "second", guest_cid: suggested, memory_mib: 256 }, headers);
       expect([taken.status, taken.body.guest_cid]).toEqual([201, suggested]);
