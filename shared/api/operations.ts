@@ -40,4 +40,3 @@ export const operations = {
   org_audit_verify: audit.orgAuditVerify,
 } as const;
 
-export type Operations = typeof operations;

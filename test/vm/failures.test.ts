@@ -4,7 +4,7 @@
  */
 import { chmodSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { findVirtiofsd } from "../../daemon/host/probe.ts";
 import type { Answer, Json, TestDaemon } from "../harness/daemon.ts";
 import { LONG, processesOf, remainsOf, until, untilState, withGuests } from "../harness/guests.ts";
@@ -60,6 +60,8 @@ const moody = {
 };
 
 withGuests("a step of create that fails", moody, (guests) => {
+  beforeAll(() => guests.daemon.room("faults"));
+
   test.for([
     ["qemu", "fail", /^machine_failed .*exit 3/],
     ["virtiofsd", "fail", /^devices_failed .*exit 3/],
@@ -68,7 +70,6 @@ withGuests("a step of create that fails", moody, (guests) => {
     ["virtiofsd", "hang", /^devices_failed .*10000 ms/],
   ] as const)("unwinds: %s, which does %s", async ([program, mood, reason]) => {
     const { daemon } = guests;
-    await daemon.api("POST", "/v1/rooms", { room_id: "faults" });
     const guest_cid = guests.cid();
     const path = join(daemon.home, program);
     const script = readFileSync(path, "utf8");
@@ -113,6 +114,8 @@ withGuests("a step of create that fails", moody, (guests) => {
 });
 
 withGuests("a guest that ends unasked", {}, (guests) => {
+  beforeAll(() => guests.daemon.room("faults"));
+
   const path = (sandbox: string) => `/v1/rooms/faults/sandboxes/${sandbox}`;
 
   /** The record once it is failed, with what is left of it checked. */
@@ -125,7 +128,6 @@ withGuests("a guest that ends unasked", {}, (guests) => {
 
   test("by a crash of QEMU is failed within two seconds, with a typed end for who waits, and its CID free", async () => {
     const { daemon } = guests;
-    await daemon.room("faults");
     const guest_cid = guests.cid();
     const { sandbox_id } = await daemon.sandbox("faults", "crashed", guest_cid);
     const waiting = daemon.api("POST", `${path("crashed")}/exec`, { command: "touch /mnt/drive/began; sleep 60" });
