@@ -3,7 +3,7 @@
  *
  *   creating → starting → running ⇄ pausing/paused/resuming
  *       └──────────┴─────────┴──▶ failed
- *   any ──▶ destroying ──▶ destroyed
+ *   any but failed ──▶ destroying ──▶ destroyed ◀── failed
  */
 import type { SandboxState } from "../../shared/api/sandboxes.ts";
 import { ServiceError } from "../core/service-error.ts";
@@ -15,7 +15,7 @@ export const NEXT_STATES = {
   pausing: ["paused", "failed", "destroying"],
   paused: ["resuming", "failed", "destroying"],
   resuming: ["running", "failed", "destroying"],
-  failed: ["destroying"],
+  failed: ["destroyed"],
   destroying: ["destroyed"],
   destroyed: [],
 } as const satisfies Record<SandboxState, readonly SandboxState[]>;

@@ -119,8 +119,10 @@ export class Supervisor {
     this.#giveUp.abort();
     return this.#mailbox.put(async () => {
       if (this.row.state === "destroyed") return;
+      // One that failed has nothing left to end, and its agent may have another sandbox by now.
+      const hasFailed = this.row.state === "failed";
       const ended = this.row.exit_cause === null ? { exit_cause: cause, exit_at: now() } : {};
-      await this.#become("destroying", cause, "The sandbox is being destroyed.", ended);
+      if (!hasFailed) await this.#become("destroying", cause, "The sandbox is being destroyed.", ended);
       await this.#endGuest();
       await rm(this.#deps.paths.directory, { recursive: true, force: true });
       await this.#become("destroyed", cause, "The sandbox is destroyed.", { stopped_at: now(), cid_held: false });

@@ -91,7 +91,9 @@ export class WarmPool {
       this.#members = this.#members.filter((other) => other !== member);
       void this.#discard(member);
     });
-    this.giveBack(member);
+    // Closed meanwhile: whoever closes waits for this.
+    if (this.#closed) await this.#discard(member);
+    else this.#members.push(member);
   }
 
   async #discard(member: Launched): Promise<void> {

@@ -35,8 +35,8 @@ export const BASE_MEMORY_MIB = 256;
 /** virtio-mem plugs in blocks of this size. */
 export const MEMORY_BLOCK_MIB = 2;
 
-/** Where devices that come and go are plugged. */
-export const PORTS = { vsock: "port-vsock", drive: "port-drive", spare: "port-spare" } as const;
+/** Where devices that come and go are plugged. The guest looks at the last first, and needs its vsock soonest. */
+export const PORTS = { drive: "port-drive", spare: "port-spare", vsock: "port-vsock" } as const;
 
 export const KERNEL_APPEND = [
   "console=ttyS0",

@@ -1,0 +1,59 @@
+/**
+ * The surface of the guest protocol against the one that is written down for its generation. An agent lives in its template for
+ * months: what is written down stays as it is (VERSIONING.md), and what is new is added to surface/generation-N.json by hand.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { GENERATION, type Surface, surface } from "./surface.ts";
+
+const FILES = join(import.meta.dirname, "surface");
+const written = (generation: number): Surface =>
+  JSON.parse(readFileSync(join(FILES, `generation-${generation}.json`), "utf8")) as Surface;
+
+test("every generation so far is written down", () => {
+  const expected = Array.from({ length: GENERATION }, (_, index) => `generation-${index + 1}.json`);
+  expect(readdirSync(FILES).sort()).toEqual(expected.sort());
+});
+
+describe(`generation ${GENERATION}`, () => {
+  const now = surface();
+  const then = written(GENERATION);
+
+  test("is read whole: frames, methods and fields are found", () => {
+    expect(Object.keys(now.frame.types).length).toBeGreaterThan(10);
+    expect(Object.keys(now.methods)).toEqual(expect.arrayContaining(["exec", "clock", "power_off"]));
+    expect(now.methods.exec).toMatchObject({ argv: "string[]", timeout_ms: "number" });
+    expect(now.messages).toMatchObject({ Hello: { generation: "number" }, Welcome: { clock_ns: "string" } });
+  });
+
+  test("keeps everything that is written down, under its name and with its meaning", () => {
+    const lost = differences(then, now).filter(({ now }) => now === undefined);
+    const changed = differences(then, now).filter(({ now }) => now !== undefined);
+    expect({ lost, changed }, "what older agents know must stay: add beside it, or raise GENERATION").toEqual({
+      lost: [],
+      changed: [],
+    });
+  });
+
+  test("has nothing that is not written down", () => {
+    const added = differences(now, then).filter(({ now }) => now === undefined);
+    expect(
+      added.map(({ at }) => at),
+      `add it to surface/generation-${GENERATION}.json`,
+    ).toEqual([]);
+  });
+});
+
+/** What of `before` is not the same in `after`. */
+function differences(before: unknown, after: unknown, at = ""): { at: string; then: unknown; now: unknown }[] {
+  if (typeof before !== "object" || before === null) {
+    return before === after ? [] : [{ at, then: before, now: after }];
+  }
+  if (Array.isArray(before)) {
+    const kept = new Set(Array.isArray(after) ? after : []);
+    return before.filter((each) => !kept.has(each)).map((each) => ({ at: `${at}[]`, then: each, now: undefined }));
+  }
+  const others = typeof after === "object" && after !== null ? (after as Record<string, unknown>) : {};
+  return Object.entries(before).flatMap(([name, value]) => differences(value, others[name], `${at}/${name}`));
+}

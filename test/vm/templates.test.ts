@@ -1,0 +1,116 @@
+/** Templates that were spoiled: refused with the reason, and a guest still comes up wherever one can. */
+import { closeSync, cpSync, mkdirSync, openSync, readdirSync, readlinkSync, readSync, rmSync, symlinkSync, truncateSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { expect } from "vitest";
+import { digestFile } from "../../daemon/host/images/digest.ts";
+import { type Json, SHARED_TEMPLATES, type TestDaemon } from "../harness/daemon.ts";
+import { remainsOf, testAlone } from "../harness/guests.ts";
+
+/** Gives the daemon a template of its own: `changed` is a copy, the other files are the shared template's. */
+function ownTemplate({ dataDir }: TestDaemon, changed: string): string {
+  rmSync(join(dataDir, "templates"));
+  const shared = join(SHARED_TEMPLATES, "default");
+  const version = readlinkSync(join(shared, "current"));
+  const own = join(dataDir, "templates", "default", version);
+  mkdirSync(own, { recursive: true });
+  symlinkSync(version, join(dataDir, "templates", "default", "current"));
+  for (const name of readdirSync(join(shared, version))) {
+    const from = join(shared, version, name);
+    if (name === changed || name === "manifest.json") copySparse(from, join(own, name));
+    else symlinkSync(from, join(own, name));
+  }
+  return own;
+}
+
+/** The snapshot's memory is far larger than what is in it. */
+function copySparse(from: string, to: string): void {
+  const { exitCode, stderr } = Bun.spawnSync(["cp", "--sparse=always", from, to]);
+  if (exitCode !== 0) throw new Error(`no copy of ${from}: ${stderr}`);
+}
+
+async function changeManifest(directory: string, change: (manifest: Json) => void | Promise<void>): Promise<void> {
+  const file = Bun.file(join(directory, "manifest.json"));
+  const manifest = await file.json();
+  await change(manifest);
+  await file.write(JSON.stringify(manifest));
+}
+
+/** Turns over the last byte that is not zero. */
+function flipLastByte(path: string): void {
+  const file = openSync(path, "r+");
+  const block = Buffer.alloc(1 << 20);
+  const from = Bun.file(path).size - block.length;
+  const index = block.subarray(0, readSync(file, block, 0, block.length, from)).findLastIndex((byte) => byte !== 0);
+  if (index < 0) throw new Error(`${path} ends with nothing but zeros`);
+  writeSync(file, Buffer.of((block[index] ?? 0) ^ 0xff), 0, 1, from + index);
+  closeSync(file);
+}
+
+const create = (daemon: TestDaemon) =>
+  daemon.api("POST", "/v1/rooms/spoiled/sandboxes/from-template", { agent_id: "it", guest_cid: 9100, memory_mib: 512 });
+
+/** It comes up without the snapshot, with all that it should have. */
+async function expectColdBoot(daemon: TestDaemon, reason: RegExp): Promise<void> {
+  await daemon.room("spoiled");
+  const { status, body } = await create(daemon);
+  expect([status, body.state, body.start_mode]).toEqual([201, "running", "cold"]);
+  expect(daemon.log).toMatch(reason);
+  console.log(`booted cold in ${body.create_wall_ms} ms`);
+  expect(await daemon.sh("spoiled", "it", "hostname; echo here >/mnt/drive/f; cat /mnt/drive/f")).toBe("it\nhere");
+  const memory = await daemon.sh("spoiled", "it", "grep -o '[0-9]*' /proc/meminfo | head -n 1");
+  expect(Number(memory)).toBeGreaterThan(440 * 1024);
+  await daemon.ok("DELETE", "/v1/rooms/spoiled?drive=delete");
+  expect(daemon.leftovers()).toEqual([]);
+}
+
+const spoil = (changed: string, how: (own: string) => void | Promise<void>) => ({
+  prepare: (daemon: TestDaemon) => how(ownTemplate(daemon, changed)),
+});
+
+testAlone(
+  "a snapshot with one byte turned over is refused, and the guest boots cold",
+  spoil("memory", (own) => flipLastByte(join(own, "memory"))),
+  (daemon) => expectColdBoot(daemon, /snapshot refused.*memory is damaged/),
+);
+
+testAlone(
+  "a snapshot of another QEMU is refused, and the guest boots cold",
+  spoil("", (own) =>
+    changeManifest(own, (manifest) => {
+      manifest.qemu_version = "8.2.0";
+    }),
+  ),
+  (daemon) => expectColdBoot(daemon, /snapshot refused.*saved by QEMU 8\.2\.0/),
+);
+
+testAlone(
+  "a snapshot that looks right and does not load leaves nothing half alive, and the guest boots cold",
+  spoil("memory", async (own) => {
+    const memory = join(own, "memory");
+    truncateSync(memory, 1 << 20);
+    await changeManifest(own, async (manifest) => {
+      manifest.files.memory.size_bytes = 1 << 20;
+      manifest.files.memory.digest = await digestFile(memory);
+    });
+  }),
+  (daemon) => expectColdBoot(daemon, /snapshot did not load/),
+);
+
+testAlone(
+  "a damaged disk image lets no guest come up, and the answer says so",
+  spoil("root.qcow2", (own) => flipLastByte(join(own, "root.qcow2"))),
+  async (daemon) => {
+    await daemon.room("spoiled");
+    const { status, body } = await create(daemon);
+    expect(status).toBeGreaterThanOrEqual(500);
+    const { sandbox_id } = body.details;
+    const record = await daemon.ok("GET", `/v1/rooms/spoiled/sandboxes/${sandbox_id}`);
+    expect(record).toMatchObject({ state: "failed", status: { message: expect.stringContaining("root.qcow2 is damaged") } });
+    expect(remainsOf(daemon, sandbox_id)).toEqual([]);
+    // Once the image is as it was, guests come up again.
+    const own = join(daemon.dataDir, "templates", "default", "current", "root.qcow2");
+    cpSync(join(SHARED_TEMPLATES, "default", "current", "root.qcow2"), own);
+    const again = await create(daemon);
+    expect([again.status, again.body.start_mode]).toEqual([201, "snapshot"]);
+  },
+);
