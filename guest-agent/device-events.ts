@@ -1,5 +1,6 @@
 /** Owns the wait for a device: the kernel tells of each one as it comes, so nobody has to ask all the time. */
 import * as libc from "./libc.ts";
+import { log } from "./log.ts";
 import { adopt } from "./socket-link.ts";
 
 export class DeviceEvents {
@@ -7,7 +8,14 @@ export class DeviceEvents {
 
   /** Hears of devices from now on. */
   async listen(): Promise<void> {
-    await adopt(libc.deviceEventSocket(), { data: () => this.#wake(true) });
+    await adopt(libc.deviceEventSocket(), {
+      data: () => this.#wake(true),
+      // The kernel ends a listener that fell behind; what it missed may be the one that is waited for.
+      close: () => {
+        this.#wake(true);
+        this.listen().catch((error) => log("device events", error));
+      },
+    });
   }
 
   /** Whether an event came within `timeoutMs`. */

@@ -22,7 +22,7 @@ const DIAL_UNPLUGGED_MS = 2_000;
 /** While the host refuses: soon, then more and more seldom. */
 const DIAL_REFUSED_MS = { first: 10, most: 200 } as const;
 /** An answer takes a few ms; vhost-device-vsock 0.3.0 gives none at all while no daemon listens. */
-const CONNECT_POLL_MS = { soon: 1, late: 10 } as const;
+const CONNECT_POLL_MS = { soon: 1, late: 25 } as const;
 const CONNECT_LATE_MS = 10;
 const CONNECT_DEADLINE_MS = 500;
 const MAX_HOST_STREAMS = 256;

@@ -6,7 +6,6 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import type { Acceleration } from "./machine/spec.ts";
-import { MACHINE_TYPE } from "./machine/spec.ts";
 import { endProcess, runProgram, startProcess } from "./process.ts";
 
 /** A kernel under KVM panics for want of a root disk well within this. */
@@ -43,18 +42,7 @@ async function bootProbe(qemu: string, kernel: string, scratch: string): Promise
   const serial = join(scratch, "probe-serial.log");
   const log = join(scratch, "probe.log");
   for (const old of [serial, log]) rmSync(old, { force: true });
-  const argv = [
-    "-accel",
-    "kvm",
-    "-machine",
-    MACHINE_TYPE,
-    "-cpu",
-    "host",
-    "-m",
-    "256",
-    "-nodefaults",
-    "-no-user-config",
-  ];
+  const argv = ["-accel", "kvm", "-machine", "q35", "-cpu", "host", "-m", "256", "-nodefaults", "-no-user-config"];
   const probe = startProcess(
     "qemu",
     [qemu, ...argv, "-no-reboot", "-display", "none", "-serial", `file:${serial.replaceAll(",", ",,")}`].concat([

@@ -25,7 +25,7 @@ import {
   BASE_MEMORY_MIB,
   type Hardware,
   KERNEL_APPEND,
-  MACHINE_TYPE,
+  machineTypeFor,
 } from "../host/machine/spec.ts";
 import { runWithProgress } from "../host/process.ts";
 import { digestOf, FILE_NAMES, type FileRole, factsOf, imageOf, MANIFEST_FORMAT, type Manifest } from "./manifest.ts";
@@ -76,7 +76,7 @@ export async function buildTemplate(
   try {
     await buildImage(deps, recipe, directory, options.onProgress);
     const acceleration = await deps.probe(join(directory, FILE_NAMES.kernel));
-    const hardware = hardwareFor(deps.limits, acceleration);
+    const hardware = hardwareFor(deps, acceleration);
     options.onProgress(`booting the template under ${acceleration} and saving it`);
     const virtualSize = await convertRoot(
       deps.programs.qemu_img,
@@ -109,9 +109,9 @@ async function buildImage(deps: BuildDeps, recipe: Recipe, directory: string, on
   await rm(scratch, { recursive: true });
 }
 
-function hardwareFor(limits: BuildDeps["limits"], acceleration: Acceleration): Hardware {
+function hardwareFor({ limits, qemuVersion }: BuildDeps, acceleration: Acceleration): Hardware {
   return {
-    machine_type: MACHINE_TYPE,
+    machine_type: machineTypeFor(qemuVersion),
     cpu_model: acceleration === "kvm" ? "host" : "max",
     base_memory_mib: BASE_MEMORY_MIB,
     max_plugged_mib: Math.ceil(Math.max(0, limits.memory_mib - BASE_MEMORY_MIB) / PLUG_GRAIN_MIB) * PLUG_GRAIN_MIB,

@@ -28,8 +28,8 @@ describe(`generation ${GENERATION}`, () => {
   });
 
   test("keeps everything that is written down, under its name and with its meaning", () => {
-    const lost = differences(then, now).filter(({ now }) => now === undefined);
-    const changed = differences(then, now).filter(({ now }) => now !== undefined);
+    const lost = differences(then, now).filter(({ is }) => is === undefined);
+    const changed = differences(then, now).filter(({ is }) => is !== undefined);
     expect({ lost, changed }, "what older agents know must stay: add beside it, or raise GENERATION").toEqual({
       lost: [],
       changed: [],
@@ -37,7 +37,7 @@ describe(`generation ${GENERATION}`, () => {
   });
 
   test("has nothing that is not written down", () => {
-    const added = differences(now, then).filter(({ now }) => now === undefined);
+    const added = differences(now, then).filter(({ is }) => is === undefined);
     expect(
       added.map(({ at }) => at),
       `add it to surface/generation-${GENERATION}.json`,
@@ -46,13 +46,13 @@ describe(`generation ${GENERATION}`, () => {
 });
 
 /** What of `before` is not the same in `after`. */
-function differences(before: unknown, after: unknown, at = ""): { at: string; then: unknown; now: unknown }[] {
+function differences(before: unknown, after: unknown, at = ""): { at: string; was: unknown; is: unknown }[] {
   if (typeof before !== "object" || before === null) {
-    return before === after ? [] : [{ at, then: before, now: after }];
+    return before === after ? [] : [{ at, was: before, is: after }];
   }
   if (Array.isArray(before)) {
     const kept = new Set(Array.isArray(after) ? after : []);
-    return before.filter((each) => !kept.has(each)).map((each) => ({ at: `${at}[]`, then: each, now: undefined }));
+    return before.filter((each) => !kept.has(each)).map((each) => ({ at: `${at}[]`, was: each, is: undefined }));
   }
   const others = typeof after === "object" && after !== null ? (after as Record<string, unknown>) : {};
   return Object.entries(before).flatMap(([name, value]) => differences(value, others[name], `${at}/${name}`));

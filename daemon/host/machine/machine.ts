@@ -11,6 +11,8 @@ import { type Hardware, type MachineSpec, MEMORY_BLOCK_MIB, PORTS } from "./spec
 
 const START_DEADLINE_MS = 20_000;
 const MIGRATION_DEADLINE_MS = 120_000;
+/** Pages at fixed places of the file, and events instead of asking. */
+const MIGRATION_CAPABILITIES = ["mapped-ram", "events"];
 
 export interface MachineFiles {
   vmm_log: string;
@@ -192,12 +194,13 @@ class RunningMachine implements Machine {
   }
 
   async #setMigration(): Promise<void> {
-    await this.qmp.execute("migrate-set-capabilities", {
-      capabilities: [
-        { capability: "mapped-ram", state: true },
-        { capability: "events", state: true },
-      ],
-    });
+    // QEMU 8 has no mapped-ram: it writes a plain stream to the file, which loads more slowly.
+    const known = (await this.qmp.execute("query-migrate-capabilities")) as { capability: string }[];
+    const capabilities = known
+      .map(({ capability }) => capability)
+      .filter((capability) => MIGRATION_CAPABILITIES.includes(capability))
+      .map((capability) => ({ capability, state: true }));
+    await this.qmp.execute("migrate-set-capabilities", { capabilities });
   }
 
   async #migrationDone(finished: Promise<QmpEvent>, what: string): Promise<void> {

@@ -30,7 +30,10 @@ export interface MachineSpec {
   incoming: boolean;
 }
 
-export const MACHINE_TYPE = "pc-q35-10.0";
+/** The newest machine type that all QEMUs of a major version have. 8.2 is the oldest that loads a snapshot from a file. */
+export function machineTypeFor(qemuVersion: string | null): string {
+  return Number.parseInt(qemuVersion ?? "", 10) >= 10 ? "pc-q35-10.0" : "pc-q35-8.2";
+}
 export const BASE_MEMORY_MIB = 256;
 /** virtio-mem plugs in blocks of this size. */
 export const MEMORY_BLOCK_MIB = 2;

@@ -1,0 +1,113 @@
+/** Sequences of steps with undo: it works, it unwinds, it unwinds twice, and each step may be done twice. */
+import { describe, expect, test } from "vitest";
+import { runSteps, type Step, StepError, undoSteps } from "../../../daemon/core/steps.ts";
+
+/** A shelf on which three steps put things; `failAt` and `stuckAt` name where it goes wrong. */
+interface Shelf {
+  things: Set<string>;
+  log: string[];
+  failAt?: string;
+  stuckAt?: string;
+}
+
+const NAMES = ["first", "second", "third"];
+const steps: Step<Shelf>[] = NAMES.map((name) => ({
+  name,
+  run: async (shelf) => {
+    shelf.log.push(`run ${name}`);
+    // Half done before it fails: that is what undo has to cope with.
+    shelf.things.add(`half ${name}`);
+    if (shelf.failAt === name) throw new Error(`${name} is broken`, { cause: new Error("the wood is wet") });
+    shelf.things.add(name);
+  },
+  undo: async (shelf) => {
+    shelf.log.push(`undo ${name}`);
+    if (shelf.stuckAt === name) throw new Error(`${name} is stuck`);
+    shelf.things.delete(name);
+    shelf.things.delete(`half ${name}`);
+  },
+}));
+
+const shelf = (more: Partial<Shelf> = {}): Shelf => ({ things: new Set(), log: [], ...more });
+const whole = new Set(NAMES.flatMap((name) => [name, `half ${name}`]));
+const noneFailed = (step: string, error: unknown) => expect.unreachable(`${step}: ${error}`);
+
+test("all steps are done in order, each with its time", async () => {
+  const on = shelf();
+  const timings = await runSteps(steps, on, noneFailed);
+  expect(on.things).toEqual(whole);
+  expect(on.log).toEqual(["run first", "run second", "run third"]);
+  expect(Object.keys(timings)).toEqual(["first_ms", "second_ms", "third_ms"]);
+  for (const ms of Object.values(timings)) expect(ms).toBeGreaterThanOrEqual(0);
+});
+
+describe.each(NAMES)("when %s fails", (failAt) => {
+  const before = NAMES.slice(0, NAMES.indexOf(failAt) + 1);
+
+  test("it and those before it are undone in reverse, and nothing is left", async () => {
+    const on = shelf({ failAt });
+    const failed = runSteps(steps, on, noneFailed);
+    await expect(failed).rejects.toBeInstanceOf(StepError);
+    await expect(failed).rejects.toMatchObject({
+      step: failAt,
+      message: `${failAt}: ${failAt} is broken ← the wood is wet`,
+      cause: { message: `${failAt} is broken` },
+    });
+    expect(on.things).toEqual(new Set());
+    expect(on.log).toEqual([
+      ...before.map((name) => `run ${name}`),
+      ...before.toReversed().map((name) => `undo ${name}`),
+    ]);
+  });
+
+  test("undoing all of it again changes nothing", async () => {
+    const on = shelf({ failAt });
+    await runSteps(steps, on, noneFailed).catch(() => {});
+    await undoSteps(steps, on, noneFailed);
+    await undoSteps(steps, on, noneFailed);
+    expect(on.things).toEqual(new Set());
+  });
+
+  test("what cannot be undone is told and keeps nothing else from it", async () => {
+    for (const stuckAt of before) {
+      const on = shelf({ failAt, stuckAt });
+      const stuck: string[] = [];
+      await expect(runSteps(steps, on, (step, error) => stuck.push(`${step}: ${String(error)}`))).rejects.toMatchObject(
+        {
+          step: failAt,
+        },
+      );
+      expect(stuck).toEqual([`${stuckAt}: Error: ${stuckAt} is stuck`]);
+      expect([...on.things].every((thing) => thing.endsWith(stuckAt))).toBe(true);
+    }
+  });
+});
+
+test("each step done twice is as if it was done once", async () => {
+  const on = shelf();
+  const twice = steps.flatMap((step) => [step, step]);
+  await runSteps(twice, on, noneFailed);
+  expect(on.things).toEqual(whole);
+  await undoSteps(twice, on, noneFailed);
+  expect(on.things).toEqual(new Set());
+});
+
+test("no steps are no work", async () => {
+  expect(await runSteps([], shelf(), noneFailed)).toEqual({});
+});
+
+test("the next step begins only when the one before has ended", async () => {
+  let running = 0;
+  let most = 0;
+  const slow: Step<null> = {
+    name: "slow",
+    run: async () => {
+      most = Math.max(most, ++running);
+      await new Promise((done) => setImmediate(done));
+      running--;
+    },
+    undo: async () => {},
+  };
+  await runSteps([slow, slow, slow], null, noneFailed);
+  expect(most).toBe(1);
+});

@@ -1,0 +1,150 @@
+/** Group commit: many writes share one commit, each succeeds or fails alone, and what was promised is on the disk. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { sql } from "drizzle-orm";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ServiceError } from "../../../daemon/core/service-error.ts";
+import { type Connection, openConnection, type Queries } from "../../../daemon/db/client.ts";
+import { type Database, makeDatabase, violatesUnique } from "../../../daemon/db/transact.ts";
+
+let directory: string;
+let connection: Connection;
+let database: Database;
+let statements: string[];
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "roomd-db-"));
+  connection = openConnection(join(directory, "test.db"));
+  connection.execute("CREATE TABLE t (n INTEGER PRIMARY KEY, text TEXT UNIQUE) STRICT");
+  statements = [];
+  const seen: Connection = {
+    ...connection,
+    execute: (statement) => {
+      statements.push(statement);
+      connection.execute(statement);
+    },
+  };
+  database = makeDatabase(seen);
+});
+afterEach(async () => {
+  await database.close();
+  rmSync(directory, { recursive: true });
+});
+
+const insert =
+  (n: number, text = `text ${n}`) =>
+  (queries: Queries) => {
+    queries.run(sql`INSERT INTO t VALUES (${n}, ${text})`);
+    return n;
+  };
+const numbers = (from: Queries = database.queries) =>
+  from.all<{ n: number }>(sql`SELECT n FROM t ORDER BY n`).map(({ n }) => n);
+const commits = () => statements.filter((statement) => statement === "COMMIT").length;
+
+describe("writes of one turn", () => {
+  test("share one commit, and each gets its own value", async () => {
+    const values = await Promise.all(Array.from({ length: 200 }, (_, n) => database.commit(insert(n))));
+    expect(values).toEqual(Array.from({ length: 200 }, (_, n) => n));
+    expect(numbers()).toEqual(values);
+    expect(commits()).toBe(1);
+  });
+
+  test("see those before them", async () => {
+    const [, seen] = await Promise.all([database.commit(insert(1)), database.commit((queries) => numbers(queries))]);
+    expect(seen).toEqual([1]);
+  });
+
+  test("fail alone: neither those before nor those after are lost", async () => {
+    const half = (n: number) => (queries: Queries) => {
+      insert(n)(queries);
+      throw new Error(`${n} thinks better of it`);
+    };
+    const outcomes = await Promise.allSettled([
+      database.commit(insert(1)),
+      database.commit(half(2)),
+      database.commit(insert(3)),
+      database.commit(insert(1)),
+      database.commit(insert(4, "text 3")),
+      database.commit(insert(5)),
+    ]);
+    expect(outcomes.map(({ status }) => status === "fulfilled")).toEqual([true, false, true, false, false, true]);
+    expect(numbers()).toEqual([1, 3, 5]);
+    expect(commits()).toBe(1);
+  });
+
+  test("that break a unique column say which", async () => {
+    await database.commit(insert(1));
+    const byKey = await database.commit(insert(1)).catch((error: unknown) => error);
+    const byText = await database.commit(insert(2, "text 1")).catch((error: unknown) => error);
+    expect([violatesUnique(byKey, "t.n"), violatesUnique(byKey, "t.text")]).toEqual([true, false]);
+    expect([violatesUnique(byText, "t.n"), violatesUnique(byText, "t.text")]).toEqual([false, true]);
+    expect(violatesUnique(new Error("t.n"), "t.n")).toBe(false);
+    expect(violatesUnique(null, "t.n")).toBe(false);
+  });
+});
+
+test("nothing is promised before it is on the disk: another connection sees it then", async () => {
+  const other = openConnection(join(directory, "test.db"));
+  const writing = database.commit(insert(1));
+  expect(numbers(other.queries)).toEqual([]);
+  await writing;
+  expect(numbers(other.queries)).toEqual([1]);
+  other.close();
+});
+
+test("a write within what a write resolves to goes into the next commit", async () => {
+  await database.commit(insert(1)).then(() => database.commit(insert(2)));
+  expect(numbers()).toEqual([1, 2]);
+  expect(commits()).toBe(2);
+});
+
+test("close waits for what was begun, also for what that begins", async () => {
+  const file = join(directory, "test.db");
+  const writes = [database.commit(insert(1)), database.commit(insert(2)).then(() => database.commit(insert(3)))];
+  await database.close();
+  await Promise.all(writes);
+  const again = openConnection(file);
+  expect(numbers(again.queries)).toEqual([1, 2, 3]);
+  again.close();
+  connection = openConnection(file);
+  database = makeDatabase(connection);
+});
+
+describe("a full disk", () => {
+  test("refuses the writes of that turn as disk_full, keeps nothing of them, and takes others once there is space", async () => {
+    await database.commit(insert(0));
+    const { pages } = connection.queries.get<{ pages: number }>(sql`SELECT page_count AS pages FROM pragma_page_count`);
+    connection.execute(`PRAGMA max_page_count = ${pages + 4}`);
+    const outcomes = await Promise.allSettled([
+      database.commit(insert(1)),
+      database.commit(insert(2, "x".repeat(100_000))),
+      database.commit(insert(3)),
+    ]);
+    const refused = outcomes.filter((outcome) => outcome.status === "rejected");
+    expect(refused.length).toBeGreaterThan(0);
+    for (const { reason } of refused) {
+      expect(reason).toBeInstanceOf(ServiceError);
+      expect(reason).toMatchObject({ code: "disk_full" });
+    }
+    const kept = outcomes.flatMap((outcome) => (outcome.status === "fulfilled" ? [outcome.value] : []));
+    expect(numbers()).toEqual([0, ...kept]);
+
+    expect(await database.commit(insert(4))).toBe(4);
+    connection.execute("PRAGMA max_page_count = 100000");
+    expect(await database.commit(insert(2, "x".repeat(100_000)))).toBe(2);
+    expect(connection.pragma("integrity_check")).toBe("ok");
+  });
+});
+
+test("a database that another process is writing to is waited for", async () => {
+  const other = openConnection(join(directory, "test.db"));
+  other.execute("BEGIN IMMEDIATE");
+  other.execute("INSERT INTO t VALUES (10, 'other')");
+  const writing = database.commit(insert(11));
+  // The wait for the lock blocks this thread, so the other one lets go before it begins.
+  other.execute("COMMIT");
+  other.close();
+  expect(await writing).toBe(11);
+  expect(numbers()).toEqual([10, 11]);
+});

@@ -1,0 +1,159 @@
+/** The check of fields against the schemas of real operations: what is let through, what is named, and as what. */
+import { Type } from "@sinclair/typebox";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { makeInputCheck, nearestOf, problemCodeOf } from "../../../daemon/edge/input.ts";
+import { fields, NONE } from "../../../shared/api/contract.ts";
+import { operations } from "../../../shared/api/operations.ts";
+
+const create = makeInputCheck(operations.sandbox_create);
+const GOOD = { agent_id: "worker-1", guest_cid: 9100, memory_mib: 512 };
+const checkBody = (body: Record<string, unknown>) => create.check({ room_id: "r" }, {}, body);
+const namesOf = (body: Record<string, unknown>) => checkBody(body).bad.map(({ field, code }) => `${field}: ${code}`);
+const codeOf = (body: Record<string, unknown>) => problemCodeOf(checkBody(body).bad);
+
+describe("what is right", () => {
+  test("comes through as one object of path, query and body", () => {
+    const { input, bad } = create.check({ room_id: "r" }, { wait: "none", wait_timeout_ms: "5", other: "x" }, GOOD);
+    expect(bad).toEqual([]);
+    expect(input).toEqual({ room_id: "r", wait: "none", wait_timeout_ms: 5, ...GOOD });
+  });
+
+  test("text of the query becomes numbers and booleans, only where the schema wants them", () => {
+    const check = makeInputCheck({
+      params: NONE,
+      query: fields({
+        n: Type.Optional(Type.Integer()),
+        b: Type.Optional(Type.Boolean()),
+        s: Type.Optional(Type.String()),
+      }),
+      body: null,
+    });
+    const read = (query: Record<string, string>) => check.check({}, query, {}).input;
+    expect(read({ n: "-7", b: "1", s: "7" })).toEqual({ n: -7, b: true, s: "7" });
+    expect(read({ b: "false" })).toEqual({ b: false });
+    for (const n of ["", "1.0", "1e3", " 1", "0x1", "--1", "9".repeat(16), "true", "NaN"]) {
+      expect({ n, bad: check.check({}, { n }, {}).bad.map(({ field }) => field) }).toEqual({ n, bad: ["n"] });
+    }
+    for (const b of ["", "yes", "TRUE", "2"]) expect(check.check({}, { b }, {}).bad).toHaveLength(1);
+  });
+
+  test("x_json is read as x", () => {
+    const { input, bad } = checkBody({ ...GOOD, env_json: '{"A":"b"}', egress_allowlist_json: '["example.org"]' });
+    expect(bad).toEqual([]);
+    expect(input).toMatchObject({ env: { A: "b" }, egress_allowlist: ["example.org"] });
+    expect(input).not.toHaveProperty("env_json");
+  });
+});
+
+describe("what is wrong", () => {
+  test("is named all at once, each field once", () => {
+    expect(
+      namesOf({ guest_cid: "9100", memory_mib: 1, env: { A: 1, B: "ok", C: null }, labels: [], extra: 1 }),
+    ).toEqual([
+      "agent_id: required",
+      "extra: unknown_field",
+      "guest_cid: wrong_type",
+      "memory_mib: out_of_range",
+      "env.A: wrong_type",
+      "env.C: wrong_type",
+      "labels: wrong_type",
+    ]);
+  });
+
+  test("is left out of what the rules see, which see the rest", () => {
+    const { input } = checkBody({ ...GOOD, guest_cid: 1, env: { A: 1 }, labels: { a: "b" } });
+    expect(input).toEqual({ room_id: "r", agent_id: "worker-1", memory_mib: 512, labels: { a: "b" } });
+  });
+
+  test("has its place in lists and objects, whatever their names", () => {
+    expect(namesOf({ ...GOOD, egress_allowlist: ["a", 1, null] })).toEqual([
+      "egress_allowlist[1]: wrong_type",
+      "egress_allowlist[2]: wrong_type",
+    ]);
+    expect(namesOf({ ...GOOD, env: { "a/b~c.d": 1, "7": 1 } }).sort()).toEqual([
+      "env.a/b~c.d: wrong_type",
+      "env[7]: wrong_type",
+    ]);
+    expect(namesOf({ ...GOOD, labels: { "a b": "x" } })).toEqual(["labels.a b: pattern"]);
+  });
+
+  test("of x_json is named as it was sent", () => {
+    expect(namesOf({ ...GOOD, env_json: '{"A":1}' })).toEqual(["env_json.A: wrong_type"]);
+    expect(namesOf({ ...GOOD, env_json: "{" })).toEqual(["env_json: invalid_env_json"]);
+    expect(namesOf({ ...GOOD, env_json: 7 })).toEqual(["env_json: wrong_type"]);
+    expect(namesOf({ ...GOOD, env: {}, env_json: "{" })).toEqual(["env_json: conflicting_fields"]);
+    expect(namesOf({ ...GOOD, env: { A: 1 }, env_json: "{}" }).sort()).toEqual([
+      "env.A: wrong_type",
+      "env_json: conflicting_fields",
+    ]);
+  });
+
+  test("has the code of its field when nothing else is wrong", () => {
+    expect(codeOf({ ...GOOD, guest_cid: 9099 })).toBe("guest_cid_out_of_range");
+    expect(codeOf({ ...GOOD, memory_mib: 0 })).toBe("memory_mib_out_of_range");
+    expect(codeOf({ ...GOOD, guest_cid: 9099, memory_mib: 0 })).toBe("validation_failed");
+    expect(codeOf({ ...GOOD, env_json: "[]" })).toBe("invalid_env_json");
+    expect(codeOf({ ...GOOD, a: 1, b: 2 })).toBe("unknown_field");
+    expect(codeOf({ ...GOOD, a: 1, guest_cid: 1 })).toBe("validation_failed");
+    expect(codeOf({ ...GOOD, guest_cid: "9100" })).toBe("validation_failed");
+  });
+
+  test("is at most fifty fields", () => {
+    const many = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`x${index}`, 1]));
+    expect(checkBody({ ...GOOD, ...many }).bad).toHaveLength(50);
+  });
+});
+
+test("names of JavaScript's own are names like any other, in path, query and body", () => {
+  for (const name of ["__proto__", "constructor", "toString", "valueOf", "hasOwnProperty", "__defineGetter__"]) {
+    const own = JSON.parse(`{"${name}":"x"}`) as Record<string, string>;
+    expect(create.check({ room_id: "r" }, own, GOOD)).toEqual({ input: { room_id: "r", ...GOOD }, bad: [] });
+    expect(checkBody({ ...GOOD, ...own }).bad).toMatchObject([{ field: name, code: "unknown_field" }]);
+    const { input, bad } = checkBody({ ...GOOD, env: own });
+    expect(bad).toEqual([]);
+    expect(Object.keys(input.env as object)).toEqual([name]);
+  }
+  expect(({} as Record<string, unknown>).x).toBeUndefined();
+});
+
+test("any JSON at all gives an answer, and whatever is let through has the shape that was promised", () => {
+  const names = ["agent_id", "guest_cid", "memory_mib", "env", "env_json", "egress_allowlist", "labels", "other"];
+  const body = fc.dictionary(
+    fc.constantFrom(...names),
+    fc.oneof(fc.jsonValue(), fc.constantFrom(9100, 512, "worker", "{}", "[]")),
+  );
+  fc.assert(
+    fc.property(body, (value) => {
+      const { input, bad } = checkBody(value as Record<string, unknown>);
+      if (bad.length > 0) return;
+      expect(input.agent_id).toBeTypeOf("string");
+      expect(input.guest_cid).toBeGreaterThanOrEqual(9100);
+      expect(Object.values((input.env ?? {}) as object).every((each) => typeof each === "string")).toBe(true);
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+describe("the nearest name", () => {
+  const known = ["room_id", "labels", "ttl_seconds", "to"];
+  test.each([
+    ["roomid", "room_id"],
+    ["room-id", "room_id"],
+    ["ROOM_ID", null],
+    ["lables", "labels"],
+    ["label", "labels"],
+    ["ttl_second", "ttl_seconds"],
+    ["ttlSeconds", "ttl_seconds"],
+    ["nonsense", null],
+    ["t", null],
+    ["x", null],
+    ["", null],
+  ])("to %j is %j", (name, nearest) => {
+    expect(nearestOf(name, known)).toBe(nearest);
+  });
+
+  test("is found in no time, also for a name of a megabyte", () => {
+    expect(nearestOf("room_id".repeat(150_000), known)).toBeNull();
+  });
+});
