@@ -23,9 +23,13 @@ import { warmUp } from "./warm-up.ts";
  */
 const WARM_UP_ROUNDS = { template: 50, clone: 3, alone: 1 } as const;
 
+const SPURNED_SIGNALS = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGALRM"] as const;
+
 // The end of process 1 is the end of the guest: one command's trouble must not be everyone's.
 process.on("uncaughtException", (error) => log("uncaught", error));
 process.on("unhandledRejection", (error) => log("unhandled", error));
+// The kernel spares process 1 the signals that it has no handler for; Bun has handlers, and they would end it.
+for (const signal of SPURNED_SIGNALS) process.on(signal, () => log(`${signal} ignored`));
 
 boot();
 const isTemplate = readFileSync("/proc/cmdline", "utf8").split(/\s+/).includes(TEMPLATE_FLAG);

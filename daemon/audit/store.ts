@@ -1,5 +1,5 @@
 /** Owns the audit's SQL: append, page through, walk in order. */
-import { and, asc, desc, eq, gt, gte, lt, lte, type SQL } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, gt, gte, lt, lte, type SQL, sql } from "drizzle-orm";
 import type { AuditRecord, Source } from "../../shared/api/audit.ts";
 import { newId } from "../../shared/ids.ts";
 import type { Queries } from "../db/client.ts";
@@ -28,8 +28,9 @@ export interface AuditEntry {
 
 /** Adds a record to its organization's chain. Within a transaction. */
 export function appendAudit(queries: Queries, entry: AuditEntry): void {
+  const statements = statementsOf(queries);
   const org_key = entry.org_id ?? "";
-  const head = chainHead(queries, org_key);
+  const head = statements.head.get({ org_key });
   const row: Omit<AuditRow, "hash"> = {
     org_key,
     seq: (head?.seq ?? 0) + 1,
@@ -54,23 +55,39 @@ export function appendAudit(queries: Queries, entry: AuditEntry): void {
     details: JSON.stringify(entry.details),
     prev_hash: head?.hash ?? GENESIS,
   };
-  const { seq } = row;
   const hash = hashOf(row);
-  queries
-    .insert(audit)
-    .values({ ...row, hash })
-    .run();
-  queries
-    .insert(auditHeads)
-    .values({ org_key, seq, hash })
-    .onConflictDoUpdate({ target: auditHeads.org_key, set: { seq, hash } })
-    .run();
+  statements.record.run({ ...row, hash });
+  statements.advance.run({ org_key, seq: row.seq, hash });
+}
+
+/** Prepared once per connection: nearly every request leaves a record. */
+function statementsOf(queries: Queries): Statements {
+  const known = prepared.get(queries) ?? prepare(queries);
+  prepared.set(queries, known);
+  return known;
+}
+
+type Statements = ReturnType<typeof prepare>;
+const prepared = new WeakMap<Queries, Statements>();
+
+function prepare(queries: Queries) {
+  const { org_key, seq, hash } = auditHeads;
+  const head = { org_key: sql.placeholder("org_key"), seq: sql.placeholder("seq"), hash: sql.placeholder("hash") };
+  const columns = Object.keys(getTableColumns(audit)).map((name) => [name, sql.placeholder(name)]);
+  return {
+    head: queries.select({ seq, hash }).from(auditHeads).where(eq(org_key, head.org_key)).prepare(),
+    record: queries.insert(audit).values(Object.fromEntries(columns)).prepare(),
+    advance: queries
+      .insert(auditHeads)
+      .values(head)
+      .onConflictDoUpdate({ target: org_key, set: { seq: sql`excluded.seq`, hash: sql`excluded.hash` } })
+      .prepare(),
+  };
 }
 
 /** Where a chain ends; null for one that has no record. */
 export function chainHead(queries: Queries, orgKey: string): Head | null {
-  const { seq, hash } = auditHeads;
-  return queries.select({ seq, hash }).from(auditHeads).where(eq(auditHeads.org_key, orgKey)).get() ?? null;
+  return statementsOf(queries).head.get({ org_key: orgKey }) ?? null;
 }
 
 export interface AuditFilter {

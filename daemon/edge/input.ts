@@ -228,10 +228,12 @@ function unescapePointer(text: string): string {
 
 /** The known name that differs least, when it differs little and not in all of its letters. */
 export function nearestOf(name: string, known: readonly string[]): string | null {
+  // Nobody mistypes a name of that length, and comparing it would take long.
+  if (name.length > 64) return null;
   let best: string | null = null;
   let least = Math.min(name.length, Math.max(2, Math.floor(name.length / 3)) + 1);
   for (const candidate of known) {
-    const distance = editDistance(name.slice(0, 64), candidate);
+    const distance = editDistance(name, candidate);
     if (distance < least) [best, least] = [candidate, distance];
   }
   return best;

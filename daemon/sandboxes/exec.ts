@@ -23,15 +23,18 @@ export function makeExec(deps: SandboxDeps, supervisors: Supervisors, executions
     run: async (call, input, { room, row }) => {
       requireActive(room);
       requireState(row, ["running"]);
-      const supervisor = supervisors.get(row.sandbox_id);
-      supervisors.touch(row.sandbox_id);
-      const link = await supervisor?.link(LINK_DEADLINE_MS).catch((cause: unknown) => {
-        throw new ServiceError("guest_unreachable", { details: { started: false }, cause });
+      const body = await supervisors.use(row.sandbox_id, async () => {
+        const link = await supervisors
+          .get(row.sandbox_id)
+          ?.link(LINK_DEADLINE_MS)
+          .catch((cause: unknown) => {
+            throw new ServiceError("guest_unreachable", { details: { started: false }, cause });
+          });
+        if (!link) throw new ServiceError("guest_unreachable", { details: { started: false } });
+        const { body, save } = await executions.run(link, row.sandbox_id, input);
+        if (save) await deps.saveOutput(room, save.path, save.streams);
+        return body;
       });
-      if (!link) throw new ServiceError("guest_unreachable", { details: { started: false } });
-      const { body, save } = await executions.run(link, row.sandbox_id, input);
-      if (save) await deps.saveOutput(room, save.path, save.streams);
-      supervisors.touch(row.sandbox_id);
       call.audit.details = {
         exec_id: body.exec_id,
         exit_code: body.exit_code,

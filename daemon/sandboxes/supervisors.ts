@@ -20,8 +20,8 @@ export interface Supervisors {
   /** Supervises a sandbox; `warm` is the machine that waits for it. */
   add(row: SandboxRow, room: SupervisedRoom, warm: Launched | null): Supervisor;
   get(sandboxId: string): Supervisor | undefined;
-  /** Notes that the sandbox was used, which puts its idle timeout off. */
-  touch(sandboxId: string): void;
+  /** Does something with the sandbox, which is not idle meanwhile, however long it takes. */
+  use<T>(sandboxId: string, work: () => Promise<T>): Promise<T>;
   /** Sets the sandbox's deadlines anew, after its timeouts have changed. */
   schedule(row: SandboxRow): void;
   stop(): void;
@@ -33,14 +33,30 @@ export function makeSupervisors(deps: SandboxDeps): Supervisors {
   const expiries = new Deadlines((sandboxId) => void all.get(sandboxId)?.destroy("expired"));
   const idles = new Deadlines((sandboxId) => void all.get(sandboxId)?.destroy("idle"));
 
-  const touch = (sandboxId: string) => {
+  /** How many things are being done with each sandbox. */
+  const uses = new Map<string, number>();
+
+  const scheduleIdle = (sandboxId: string) => {
     const seconds = all.get(sandboxId)?.row.idle_timeout_seconds ?? null;
-    idles.set(sandboxId, seconds === null ? null : at(Date.now() + seconds * 1000));
+    idles.set(sandboxId, seconds === null || uses.has(sandboxId) ? null : at(Date.now() + seconds * 1000));
+  };
+
+  const use = async <T>(sandboxId: string, work: () => Promise<T>): Promise<T> => {
+    uses.set(sandboxId, (uses.get(sandboxId) ?? 0) + 1);
+    scheduleIdle(sandboxId);
+    try {
+      return await work();
+    } finally {
+      const left = (uses.get(sandboxId) ?? 1) - 1;
+      if (left === 0) uses.delete(sandboxId);
+      else uses.set(sandboxId, left);
+      scheduleIdle(sandboxId);
+    }
   };
 
   const schedule = (row: SandboxRow) => {
     expiries.set(row.sandbox_id, row.expires_at);
-    touch(row.sandbox_id);
+    scheduleIdle(row.sandbox_id);
   };
 
   const planOf = (row: SandboxRow, room: SupervisedRoom, image: GuestImage): GuestPlan => ({
@@ -71,18 +87,20 @@ export function makeSupervisors(deps: SandboxDeps): Supervisors {
         log: deps.log,
         paths: deps.paths.sandbox(row.sandbox_id),
         start: (current, onStarted, signal) =>
-          gate.through(async () => {
-            try {
-              signal.throwIfAborted();
-              const image = warm?.parts.plan.image ?? (await imageFor(current));
-              return await startGuest(deps.host(), planOf(current, room, image), warm, onStarted, signal);
-            } catch (error) {
-              await warm?.end();
-              throw error;
-            } finally {
-              deps.pool.refill();
-            }
-          }),
+          use(current.sandbox_id, () =>
+            gate.through(async () => {
+              try {
+                signal.throwIfAborted();
+                const image = warm?.parts.plan.image ?? (await imageFor(current));
+                return await startGuest(deps.host(), planOf(current, room, image), warm, onStarted, signal);
+              } catch (error) {
+                await warm?.end();
+                throw error;
+              } finally {
+                deps.pool.refill();
+              }
+            }),
+          ),
         adopt: async (current) => {
           const template = deps.templates.get(current.template_id);
           if (!template) throw new Error(`template ${current.template_id} is gone`);
@@ -101,7 +119,7 @@ export function makeSupervisors(deps: SandboxDeps): Supervisors {
       return supervisor;
     },
     get: (sandboxId) => all.get(sandboxId),
-    touch,
+    use,
     schedule,
     stop: () => {
       expiries.clear();

@@ -20,7 +20,11 @@ export const WINDOW_BYTES = 256 * 1024;
 const MAX_UNREAD_EVENTS = 256;
 /** Enough for what any method uses; each one more would let a peer make us hold another window. */
 const MAX_CHANNELS = 4;
+const MAX_UNREAD_ANSWERS = 1024;
 const EMPTY = new Uint8Array(0);
+const TOO_MANY_STREAMS = new TextEncoder().encode(
+  JSON.stringify({ error: { code: StreamErrorCode.too_many_streams, message: "too many open streams" } }),
+);
 
 /** What carries the bytes. `write` resolves once more may be written. */
 export interface Transport {
@@ -60,6 +64,7 @@ export class Link {
   #lastPeerStream = 0;
   #closedReason: string | null = null;
   #draining: Promise<void> | undefined;
+  #unread = 0;
   #awaitingPong: (() => void)[] = [];
 
   constructor(options: LinkOptions) {
@@ -151,7 +156,7 @@ export class Link {
         this.#accept(id, parseJson(payload));
         return;
       case FrameType.ping:
-        this.send(FrameType.pong, 0, EMPTY);
+        this.#answer(FrameType.pong, 0, EMPTY);
         return;
       case FrameType.pong:
         this.#awaitingPong.shift()?.();
@@ -167,13 +172,18 @@ export class Link {
     stream.receive(type, payload);
   }
 
+  /** Answers on the spot. A peer that asks without reading its answers would make them pile up here. */
+  #answer(type: FrameType, stream: number, payload: Uint8Array): void {
+    this.#unread = this.#draining ? this.#unread + 1 : 0;
+    if (this.#unread > MAX_UNREAD_ANSWERS) throw new Error("the peer asks without reading the answers");
+    this.send(type, stream, payload);
+  }
+
   #accept(id: number, request: unknown): void {
     if (id % 2 !== this.#peerParity || id <= this.#lastPeerStream) throw new Error(`stream ${id} may not be opened`);
     this.#lastPeerStream = id;
     if (this.#peerStreams >= this.#options.maxPeerStreams) {
-      this.sendJson(FrameType.close, id, {
-        error: { code: StreamErrorCode.too_many_streams, message: "too many open streams" },
-      });
+      this.#answer(FrameType.close, id, TOO_MANY_STREAMS);
       return;
     }
     this.#peerStreams++;

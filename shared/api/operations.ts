@@ -39,4 +39,3 @@ export const operations = {
   org_audit_list: audit.orgAuditList,
   org_audit_verify: audit.orgAuditVerify,
 } as const;
-

@@ -29,15 +29,19 @@ withGuests("the command line", {}, (guests) => {
     expect(second.guest_cid).toBeGreaterThanOrEqual(9100);
     expect(second.guest_cid).not.toBe(first.guest_cid);
     const table = await done("sandbox", "list", "cli");
-    for (const word of ["AGENT", "worker", "second", String(second.guest_cid), "256 MiB"]) expect(table).toContain(word);
+    for (const word of ["AGENT", "worker", "second", String(second.guest_cid), "256 MiB"])
+      expect(table).toContain(word);
     expect(await done("sandbox", "destroy", "cli", "second")).toContain("destroyed");
     expect((await json("sandbox", "list", "cli")).items.map((item: Json) => item.agent_id)).toEqual(["worker"]);
   });
 
   test("exec passes on both streams, and ends as the command did", async () => {
-    const sh = (line: string, ...options: string[]) => roomd("exec", "cli", "worker", ...options, "--", "sh", "-c", line);
+    const sh = (line: string, ...options: string[]) =>
+      roomd("exec", "cli", "worker", ...options, "--", "sh", "-c", line);
     expect(await sh("echo out; echo err >&2; exit 7")).toEqual({ status: 7, stdout: "out\n", stderr: "err\n" });
-    expect(await sh("echo $GREETING $MORE; pwd", "--env", "MORE=1", "--cwd", "/tmp")).toMatchObject({ stdout: "hello 1\n/tmp\n" });
+    expect(await sh("echo $GREETING $MORE; pwd", "--env", "MORE=1", "--cwd", "/tmp")).toMatchObject({
+      stdout: "hello 1\n/tmp\n",
+    });
     expect((await sh("kill -9 $$")).status).toBe(137);
     expect((await sh("sleep 20", "--timeout", "300ms")).status).toBe(124);
     expect((await roomd("exec", "cli", "worker", "--", "no-such-program")).status).toBe(127);
@@ -73,7 +77,9 @@ withGuests("the command line", {}, (guests) => {
     expect((await json("drive", "ls", "cli:/in")).items.map((item: Json) => item.path)).toEqual(["/in/data.bin"]);
     await done("drive", "get", "cli:/in/data.bin", join(local, "back.bin"));
     expect(readFileSync(join(local, "back.bin")).equals(bytes)).toBe(true);
-    expect(await done("drive", "get", "cli:/out/reversed", "-")).toBe(`${await daemon.sh("cli", "worker", "tac /etc/passwd")}\n`);
+    expect(await done("drive", "get", "cli:/out/reversed", "-")).toBe(
+      `${await daemon.sh("cli", "worker", "tac /etc/passwd")}\n`,
+    );
     const missing = await roomd("drive", "get", "cli:/no/such", "-");
     expect([missing.status, missing.stdout]).toEqual([1, ""]);
   });
@@ -88,7 +94,8 @@ withGuests("the command line", {}, (guests) => {
 
   test("audit tells who did what, and that nothing of it was changed", async () => {
     const told = await done("audit", "cli");
-    for (const event of ["sandbox.created", "sandbox.destroyed", "exec.finished", "drive.written"]) expect(told).toContain(event);
+    for (const event of ["sandbox.created", "sandbox.destroyed", "exec.finished", "drive.written"])
+      expect(told).toContain(event);
     const { items } = await json("audit", "cli", "--event", "sandbox.", "--order", "asc");
     expect(items[0]).toMatchObject({ event: "sandbox.created", agent_id: "worker", outcome: "success" });
     expect(await done("audit", "verify")).toMatch(/records \d+ to \d+ are whole/);

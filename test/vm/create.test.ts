@@ -2,7 +2,7 @@
 import { cpus } from "node:os";
 import { expect, test } from "vitest";
 import type { Json } from "../harness/daemon.ts";
-import { commandLineOf, processesOf, until, untilState, withGuests } from "../harness/guests.ts";
+import { commandLineOf, processesOf, untilState, withGuests } from "../harness/guests.ts";
 
 /** Every field of the contract's record. */
 const RECORD_FIELDS = [
@@ -189,28 +189,5 @@ withGuests("creating", {}, (guests) => {
     expect(first.items.map((item: Json) => item.agent_id)).toEqual(["x"]);
     expect(await names(`limit=1&cursor=${first.next_cursor}`)).toEqual(["y"]);
     await daemon.ok("DELETE", "/v1/rooms/lists?drive=delete");
-  });
-});
-
-withGuests("creating with a warm pool", { env: { ROOMD_POOL_SIZE: "1" } }, (guests) => {
-  test("starts from a waiting machine, and another one takes its place", async () => {
-    const { daemon } = guests;
-    await daemon.room("pool");
-    const modes: string[] = [];
-    // A machine that still warms up is not waited for.
-    await until(
-      "two sandboxes came from the pool",
-      async () => {
-        const record = await daemon.sandbox("pool", "warm", guests.cid(), { memory_mib: 640 });
-        const seen = await daemon.sh("pool", "warm", "hostname; ls -A /mnt/drive; grep MemTotal /proc/meminfo");
-        expect(seen).toMatch(/^warm\nMemTotal: +6\d{5} kB$/);
-        await daemon.ok("DELETE", "/v1/rooms/pool/sandboxes/warm");
-        modes.push(record.start_mode);
-        return modes.filter((mode) => mode === "pool").length === 2;
-      },
-      60_000,
-    );
-    await daemon.end("SIGTERM");
-    expect(daemon.leftovers().filter((line) => !line.includes("/rooms/"))).toEqual([]);
   });
 });

@@ -26,7 +26,8 @@ function fill(directory: string, leftBytes = 0): void {
     closeSync(file);
   }
   const { blocks, bsize } = statfsSync(directory);
-  if (leftBytes > 0) truncateSync(filler(directory), Math.max(0, sizeOf(directory) - Math.min(leftBytes, blocks * bsize)));
+  if (leftBytes > 0)
+    truncateSync(filler(directory), Math.max(0, sizeOf(directory) - Math.min(leftBytes, blocks * bsize)));
 }
 
 const sizeOf = (directory: string) => Bun.file(filler(directory)).size;
@@ -54,7 +55,10 @@ withGuests("a full data directory", smallData, (guests) => {
     expect([refused.status, refused.body.code]).toEqual([507, "disk_full"]);
     const { sandbox_id } = refused.body.details;
     const record = await daemon.ok("GET", `${sandboxes}/${sandbox_id}`);
-    expect(record).toMatchObject({ state: "failed", status: { reason: "disk_failed", message: expect.stringMatching(/ENOSPC|space/) } });
+    expect(record).toMatchObject({
+      state: "failed",
+      status: { reason: "disk_failed", message: expect.stringMatching(/ENOSPC|space/) },
+    });
     expect(remainsOf(daemon, sandbox_id)).toEqual([]);
     empty(daemon.dataDir);
     expect((await daemon.api("POST", `${sandboxes}/from-template`, body)).status).toBe(201);
@@ -95,39 +99,49 @@ withGuests("a full data directory", smallData, (guests) => {
     const filling = await exec("head -c 100M /dev/zero >/mnt/drive/huge; echo $? >/dev/shm/outcome");
     expect([filling.status, filling.body.code]).toEqual([507, "disk_full"]);
     await exec("rm -f /mnt/drive/huge");
-    expect(await daemon.sh("full", "bystander", "cat /dev/shm/outcome; echo on >/mnt/drive/on; cat /mnt/drive/on")).toBe("1\non");
+    expect(
+      await daemon.sh("full", "bystander", "cat /dev/shm/outcome; echo on >/mnt/drive/on; cat /mnt/drive/on"),
+    ).toBe("1\non");
   });
 });
 
 for (const [what, options, take] of [
   ["space", "size=256k", (directory: string) => fill(directory)],
-  ["names", "nr_inodes=64", (directory: string) => {
-    for (let n = 0; ; n++) {
-      try {
-        mkdirSync(join(filler(directory), String(n)), { recursive: true });
-      } catch {
-        return;
+  [
+    "names",
+    "nr_inodes=64",
+    (directory: string) => {
+      for (let n = 0; ; n++) {
+        try {
+          mkdirSync(join(filler(directory), String(n)), { recursive: true });
+        } catch {
+          return;
+        }
       }
-    }
-  }],
+    },
+  ],
 ] as const) {
-  withGuests(`a runtime directory with no ${what} left`, { prepare: ({ runtimeDir }) => mountSmall(runtimeDir, options) }, (guests) => {
-    test("fails the create, which unwinds, and works again once there is some", async () => {
-      const { daemon } = guests;
-      await daemon.room("full");
-      const path = "/v1/rooms/full/sandboxes";
-      const body = { agent_id: "it", guest_cid: guests.cid(), memory_mib: 256 };
-      take(daemon.runtimeDir);
-      const refused = await daemon.api("POST", `${path}/from-template`, body);
-      expect([refused.status, refused.body.code]).toEqual([507, "disk_full"]);
-      const { sandbox_id } = refused.body.details;
-      expect((await daemon.ok("GET", `${path}/${sandbox_id}`)).status.message).toMatch(/ENOSPC|No space left/);
-      expect(remainsOf(daemon, sandbox_id)).toEqual([]);
-      rmSync(filler(daemon.runtimeDir), { recursive: true });
-      expect((await daemon.api("POST", `${path}/from-template`, body)).status).toBe(201);
-      expect(await daemon.sh("full", "it", "hostname")).toBe("it");
-      await daemon.ok("DELETE", "/v1/rooms/full?drive=delete");
-      expect(daemon.leftovers().filter((line) => !line.startsWith("mount"))).toEqual([]);
-    });
-  });
+  withGuests(
+    `a runtime directory with no ${what} left`,
+    { prepare: ({ runtimeDir }) => mountSmall(runtimeDir, options) },
+    (guests) => {
+      test("fails the create, which unwinds, and works again once there is some", async () => {
+        const { daemon } = guests;
+        await daemon.room("full");
+        const path = "/v1/rooms/full/sandboxes";
+        const body = { agent_id: "it", guest_cid: guests.cid(), memory_mib: 256 };
+        take(daemon.runtimeDir);
+        const refused = await daemon.api("POST", `${path}/from-template`, body);
+        expect([refused.status, refused.body.code]).toEqual([507, "disk_full"]);
+        const { sandbox_id } = refused.body.details;
+        expect((await daemon.ok("GET", `${path}/${sandbox_id}`)).status.message).toMatch(/ENOSPC|No space left/);
+        expect(remainsOf(daemon, sandbox_id)).toEqual([]);
+        rmSync(filler(daemon.runtimeDir), { recursive: true });
+        expect((await daemon.api("POST", `${path}/from-template`, body)).status).toBe(201);
+        expect(await daemon.sh("full", "it", "hostname")).toBe("it");
+        await daemon.ok("DELETE", "/v1/rooms/full?drive=delete");
+        expect(daemon.leftovers().filter((line) => !line.startsWith("mount"))).toEqual([]);
+      });
+    },
+  );
 }

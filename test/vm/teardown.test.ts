@@ -24,10 +24,16 @@ withGuests("the end of a room", { env: { ROOMD_DRIVE_RETENTION: `${RETENTION_SEC
     await daemon.sandbox("ending", "failed", cids[1] ?? 0);
     await daemon.sandbox("ending", "running", cids[2] ?? 0);
     await daemon.sh("ending", "running", "mkdir -p /mnt/drive/deep/er; echo kept >/mnt/drive/deep/er/file");
-    const waiting = daemon.api("POST", "/v1/rooms/ending/sandboxes/running/exec", { command: "touch /mnt/drive/began; sleep 60" });
+    const waiting = daemon.api("POST", "/v1/rooms/ending/sandboxes/running/exec", {
+      command: "touch /mnt/drive/began; sleep 60",
+    });
     const began = "/v1/rooms/ending/drive/stat?path=began";
     await until("a command runs", async () => (await daemon.api("GET", began)).status === 200);
-    await daemon.ok("POST", from("ending", "?wait=none"), { agent_id: "starting", guest_cid: cids[3], memory_mib: 256 });
+    await daemon.ok("POST", from("ending", "?wait=none"), {
+      agent_id: "starting",
+      guest_cid: cids[3],
+      memory_mib: 256,
+    });
     expect(await freeCids()).toBe(free - 3);
 
     const end = await daemon.ok("DELETE", "/v1/rooms/ending");
@@ -45,7 +51,10 @@ withGuests("the end of a room", { env: { ROOMD_DRIVE_RETENTION: `${RETENTION_SEC
     expect((await daemon.ok("GET", "/v1/rooms/ending/drive/list")).items).toEqual([]);
     await daemon.sandbox("ending", "running", cids[0] ?? 0);
     expect(await daemon.sh("ending", "running", "ls -A /mnt/drive")).toBe("");
-    expect((await daemon.ok("DELETE", "/v1/rooms/ending?drive=delete")).drive).toEqual({ state: "deleted", until_at: null });
+    expect((await daemon.ok("DELETE", "/v1/rooms/ending?drive=delete")).drive).toEqual({
+      state: "deleted",
+      until_at: null,
+    });
 
     await until("the kept drive is erased", () => !existsSync(retired(room_uid)), (RETENTION_SECONDS + 10) * 1000);
     expect(Date.now() - endedAt).toBeGreaterThanOrEqual((RETENTION_SECONDS - 1) * 1000);

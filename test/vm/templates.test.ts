@@ -1,5 +1,17 @@
 /** Templates that were spoiled: refused with the reason, and a guest still comes up wherever one can. */
-import { closeSync, cpSync, mkdirSync, openSync, readdirSync, readlinkSync, readSync, rmSync, symlinkSync, truncateSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  cpSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  readSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeSync,
+} from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { digestFile } from "../../daemon/host/images/digest.ts";
@@ -105,7 +117,10 @@ testAlone(
     expect(status).toBeGreaterThanOrEqual(500);
     const { sandbox_id } = body.details;
     const record = await daemon.ok("GET", `/v1/rooms/spoiled/sandboxes/${sandbox_id}`);
-    expect(record).toMatchObject({ state: "failed", status: { message: expect.stringContaining("root.qcow2 is damaged") } });
+    expect(record).toMatchObject({
+      state: "failed",
+      status: { message: expect.stringContaining("root.qcow2 is damaged") },
+    });
     expect(remainsOf(daemon, sandbox_id)).toEqual([]);
     // Once the image is as it was, guests come up again.
     const own = join(daemon.dataDir, "templates", "default", "current", "root.qcow2");

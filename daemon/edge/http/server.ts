@@ -59,17 +59,24 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
   return openListener(options, options.tls, (listen) =>
     Bun.serve({
       ...listen,
-      // A silent stream is not a dead one, and file bodies are bounded by the drive's quota.
-      idleTimeout: 0,
+      idleTimeout: IDLE_SECONDS,
+      // File bodies are bounded by the drive's quota, all others where they are read.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-      fetch: (request, server) => {
+      fetch: async (request, server) => {
         const peer = server.requestIP(request);
         if (peer) peers.set(request, peer.address);
-        return app.fetch(request);
+        // Whoever waits for an answer, or reads a silent stream, is not idle.
+        server.timeout(request, 0);
+        const response = await app.fetch(request);
+        if (response.headers.get("content-type")?.endsWith("json")) server.timeout(request, IDLE_SECONDS);
+        return response;
       },
     }),
   );
 }
+
+/** A connection on which nobody asks anything is closed after this time. */
+const IDLE_SECONDS = 120;
 
 async function answer(
   deps: HttpDeps,

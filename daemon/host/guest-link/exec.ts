@@ -5,8 +5,12 @@ import {
   type ExecRequest,
   type ExecResult,
   type ExecStarted,
+  StreamErrorCode,
 } from "../../../shared/agent-protocol/messages.ts";
 import type { GuestLink } from "./handshake.ts";
+
+/** TERM, five seconds, KILL, and what a busy guest takes for them. */
+const OVERDUE_MS = 30_000;
 
 /** Takes a stream's bytes as they come; the guest waits while it does. */
 export type Sink = (bytes: Uint8Array) => void | Promise<void>;
@@ -48,6 +52,11 @@ export async function execInGuest(
     if (io.stdin.byteLength > 0) await stream.write(Channel.stdin, io.stdin);
     stream.endChannel(Channel.stdin);
   };
+  // The agent keeps the command's deadline; one that does not, by fault or by malice, holds nobody here for ever.
+  const overdue = setTimeout(
+    () => stream.fail(StreamErrorCode.link_closed, "the guest agent let the command's deadline pass"),
+    request.timeout_ms + OVERDUE_MS,
+  );
   try {
     const [, , , result] = await Promise.all([
       feed(),
@@ -59,6 +68,8 @@ export async function execInGuest(
   } catch (error) {
     if (error instanceof StreamError && error.code !== "link_closed" && error.code !== "internal") throw error;
     throw new ExecLostError(started, error);
+  } finally {
+    clearTimeout(overdue);
   }
 }
 

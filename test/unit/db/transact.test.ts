@@ -114,8 +114,7 @@ test("close waits for what was begun, also for what that begins", async () => {
 describe("a full disk", () => {
   test("refuses the writes of that turn as disk_full, keeps nothing of them, and takes others once there is space", async () => {
     await database.commit(insert(0));
-    const { pages } = connection.queries.get<{ pages: number }>(sql`SELECT page_count AS pages FROM pragma_page_count`);
-    connection.execute(`PRAGMA max_page_count = ${pages + 4}`);
+    connection.execute(`PRAGMA max_page_count = ${Number(connection.pragma("page_count")) + 4}`);
     const outcomes = await Promise.allSettled([
       database.commit(insert(1)),
       database.commit(insert(2, "x".repeat(100_000))),
