@@ -17,7 +17,6 @@ import type { Paths } from "../core/paths.ts";
 import { within } from "../core/published.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { GuestHost } from "../host/guest/plan.ts";
-import { digestFile } from "../host/images/digest.ts";
 import { convertRoot, makeOverlay } from "../host/images/overlay.ts";
 import { type Machine, startMachine } from "../host/machine/machine.ts";
 import {
@@ -212,7 +211,7 @@ async function writeManifest(
       created_at: now(),
     },
     agent_version: VERSION,
-    agent_digest: await digestFile(deps.programs.agent),
+    agent_sha256: new Bun.CryptoHasher("sha256").update(await Bun.file(deps.programs.agent).bytes()).digest("hex"),
     generation: GENERATION,
     qemu_version: deps.qemuVersion ?? "unknown",
     hardware,

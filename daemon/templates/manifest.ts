@@ -17,7 +17,8 @@ export const manifest = fields({
   format: Type.Literal(MANIFEST_FORMAT),
   record: template,
   agent_version: Type.String(),
-  agent_digest: Type.String(),
+  /** Plain SHA-256 of the agent's file, so that anyone can compare it. */
+  agent_sha256: Type.String(),
   generation: Type.Integer(),
   qemu_version: Type.String(),
   hardware: fields({
