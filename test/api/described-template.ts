@@ -25,7 +25,7 @@ export function describeTemplate(daemon: TestDaemon, templateId = "default"): Ma
     format: MANIFEST_FORMAT,
     record,
     agent_version: "0.1.0",
-    agent_digest: record.digest,
+    agent_sha256: record.digest,
     generation: 1,
     qemu_version: "10.0.0",
     hardware: {
