@@ -2,7 +2,7 @@
 import { auditList, DEFAULT_AUDIT_PAGE, orgAuditList } from "../../shared/api/audit.ts";
 import type { InputOf } from "../../shared/api/contract.ts";
 import { at } from "../core/clock.ts";
-import { makeCursor, readCursor } from "../core/cursor.ts";
+import { readCursor, toPage } from "../core/cursor.ts";
 import { type Bound, bind, type Caller, type RuleBreak } from "../core/operation.ts";
 import type { Queries } from "../db/client.ts";
 import { listAudit, toRecord } from "./store.ts";
@@ -52,11 +52,8 @@ function pageOf(queries: Queries, query: Query, orgId: string, roomUid?: string)
     after: position === null ? undefined : Number(position),
     limit: limit + 1,
   });
-  const last = rows.length > limit ? rows[limit - 1] : undefined;
-  return {
-    items: rows.slice(0, limit).map(toRecord),
-    next_cursor: last ? makeCursor(kind, String(last.seq)) : null,
-  };
+  const page = toPage(kind, rows, limit, (row) => String(row.seq));
+  return { items: page.rows.map(toRecord), next_cursor: page.next_cursor };
 }
 
 /** Names the moments that there are not, such as a 13th month. */

@@ -18,6 +18,20 @@ export function readCursor(kind: string, cursor: string | undefined): string | n
   return position;
 }
 
+/**
+ * A page of rows, of which one more than `limit` was asked for: the rows to show, and the cursor of the page after them.
+ * `positionOf` says where a row stands in the list's order.
+ */
+export function toPage<Row>(
+  kind: string,
+  rows: readonly Row[],
+  limit: number,
+  positionOf: (row: Row) => string,
+): { rows: Row[]; next_cursor: string | null } {
+  const last = rows.length > limit ? rows[limit - 1] : undefined;
+  return { rows: rows.slice(0, limit), next_cursor: last ? makeCursor(kind, positionOf(last)) : null };
+}
+
 function tagOf(kind: string, position: string): string {
   return createHash("sha256").update(`${kind}\0${position}`).digest("base64url").slice(0, TAG_LENGTH);
 }

@@ -1,7 +1,7 @@
 /** Owns the calls that list rooms and show one. */
 import { DEFAULT_PAGE } from "../../shared/api/contract.ts";
 import { roomGet, roomList } from "../../shared/api/rooms.ts";
-import { makeCursor, readCursor } from "../core/cursor.ts";
+import { readCursor, toPage } from "../core/cursor.ts";
 import { type Bound, bind, type Caller } from "../core/operation.ts";
 import type { RoomDeps } from "./index.ts";
 import type { RoomRecords } from "./record.ts";
@@ -26,15 +26,9 @@ export function makeGet(
           after: readCursor(kind, input.cursor),
           limit: limit + 1,
         });
-        const last = rows.length > limit ? rows[limit - 1] : undefined;
-        return {
-          outcome: "ok",
-          body: {
-            org_id: call.caller.org_id,
-            items: await Promise.all(rows.slice(0, limit).map((row) => records.of(row))),
-            next_cursor: last ? makeCursor(kind, last.room_uid) : null,
-          },
-        };
+        const page = toPage(kind, rows, limit, (row) => row.room_uid);
+        const items = await Promise.all(page.rows.map((row) => records.of(row)));
+        return { outcome: "ok", body: { org_id: call.caller.org_id, items, next_cursor: page.next_cursor } };
       },
     }),
     bind(roomGet, {

@@ -14,6 +14,7 @@ import { imageOf } from "../templates/manifest.ts";
 import type { Template } from "../templates/registry.ts";
 import { requireMemory } from "./admission.ts";
 import { egressOf, egressRules } from "./egress.ts";
+import { findRoomTarget } from "./find.ts";
 import type { SandboxDeps } from "./index.ts";
 import { toSandboxRecord } from "./record.ts";
 import { heldCids, insertSandbox, suggestCid } from "./store.ts";
@@ -66,7 +67,7 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
   };
 
   return bind(sandboxCreate, {
-    find: (call, params) => deps.findRoom(call.caller, String(params.room_id)),
+    find: (call, params) => findRoomTarget(deps, call, params),
     rules,
     run: async (call, input, room) => {
       requireActive(room);
@@ -74,8 +75,6 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
       if (!template) throw new ServiceError("template_not_found");
       const warm = deps.pool.take(imageOf(template.directory, template.manifest, true));
       const row = newRow(call, input, room, template, deps.egressDefault, warm);
-      call.audit.room_id = room.room_id;
-      call.audit.room_uid = room.room_uid;
       call.audit.agent_id = row.agent_id;
       call.audit.sandbox_id = row.sandbox_id;
       call.audit.details = { guest_cid: row.guest_cid, memory_mib: row.memory_mib, template_id: row.template_id };

@@ -11,11 +11,17 @@ export interface SandboxTarget {
   row: SandboxRow;
 }
 
-/** By agent_id or sandbox_id. Throws room_not_found, sandbox_not_found. */
-export function findTarget(deps: SandboxDeps, call: KeyCall, params: Record<string, string>): SandboxTarget {
+/** Throws room_not_found. */
+export function findRoomTarget(deps: SandboxDeps, call: KeyCall, params: Record<string, string>): RoomTarget {
   const room = deps.findRoom(call.caller, String(params.room_id));
   call.audit.room_id = room.room_id;
   call.audit.room_uid = room.room_uid;
+  return room;
+}
+
+/** By agent_id or sandbox_id. Throws room_not_found, sandbox_not_found. */
+export function findTarget(deps: SandboxDeps, call: KeyCall, params: Record<string, string>): SandboxTarget {
+  const room = findRoomTarget(deps, call, params);
   const row = findSandbox(deps.database.queries, room.room_uid, String(params.sandbox));
   if (!row) {
     throw new ServiceError("sandbox_not_found", { detail: `Room ${room.room_id} has no sandbox ${params.sandbox}.` });
