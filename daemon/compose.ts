@@ -52,7 +52,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const { config, paths, log } = options;
   const listen = planListen(config);
   makeDirectories(paths);
-  const unlock = takeLock(paths.daemon_lock);
+  const unlock = [takeLock(paths.daemon_lock, "runtime_dir"), takeLock(paths.data_lock, "data_dir")];
   const database = openDatabase(paths);
   const inspected = await inspectHost(config, paths, log);
   const templates = makeTemplates({
@@ -163,7 +163,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       await pool.close();
       inspected.close();
       await database.close();
-      unlock();
+      for (const release of unlock) release();
     },
   };
 }

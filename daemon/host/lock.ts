@@ -1,4 +1,4 @@
-/** Owns the lock that keeps a second daemon out of a runtime directory, for as long as the first one lives. */
+/** Owns the lock that keeps a second daemon out of a directory, for as long as the first one lives. */
 import { dlopen } from "bun:ffi";
 import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from "node:fs";
 
@@ -8,12 +8,12 @@ const LOCK_NB = 4;
 const { symbols: libc } = dlopen("libc.so.6", { flock: { args: ["i32", "i32"], returns: "i32" } });
 
 /** Takes the lock and writes our pid into it. Throws when another daemon holds it. Its release is the process's end. */
-export function takeLock(file: string): () => void {
+export function takeLock(file: string, configKey: string): () => void {
   const fd = openSync(file, "a+", 0o600);
   if (libc.flock(fd, LOCK_EX | LOCK_NB) !== 0) {
     const holder = readFileSync(file, "utf8").trim();
     closeSync(fd);
-    throw new Error(`another roomd (pid ${holder}) runs with this runtime_dir; stop it, or choose another directory`);
+    throw new Error(`another roomd (pid ${holder}) runs with this ${configKey}; stop it, or choose another directory`);
   }
   ftruncateSync(fd, 0);
   writeSync(fd, String(process.pid));

@@ -348,8 +348,8 @@ export class Stream {
     if (incoming.eof) throw new Error("data after the end of its channel");
     if (bytes.byteLength === 0) return;
     incoming.window -= bytes.byteLength;
-    // The transport reuses its buffer, and a small piece must not keep a large one alive.
-    incoming.chunks.push(bytes.slice());
+    // A copy (a Buffer's slice is none): the transport reuses its memory, and a small piece must not keep a large one alive.
+    incoming.chunks.push(new Uint8Array(bytes));
     wake(incoming);
   }
 

@@ -37,9 +37,6 @@ async function inDatabase<T>(work: (connection: Connection) => T, file = join(da
   }
 }
 
-/** Whose records do not say yet which room they are about. */
-const UNPLACED = new Set(["sandbox_create", "sandbox_list"]);
-
 describe("a record", () => {
   const audited = OPERATIONS.filter(({ audit }) => audit !== null);
   const call = async (operation: Operation, requestId: string, key: string) => {
@@ -61,7 +58,7 @@ describe("a record", () => {
     for (const operation of audited) {
       const { status, body } = answers.get(operation.name);
       const record = records.find(({ request_id }) => request_id === `all-${operation.name}`);
-      const inRoom = "room_id" in operation.params.properties && !UNPLACED.has(operation.name);
+      const inRoom = "room_id" in operation.params.properties;
       expect(record, operation.name).toMatchObject({
         event: operation.audit,
         outcome: status < 400 ? "success" : "error",

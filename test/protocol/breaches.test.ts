@@ -141,6 +141,32 @@ test("a guest may begin no more streams than it is allowed, and is told so", () 
   });
 });
 
+test.each<[string, (n: number) => [type: FrameType, stream: number, payload?: object]]>([
+  ["pings", () => [FrameType.ping, 0]],
+  ["streams", (n) => [FrameType.open, 2 * n, REQUEST]],
+])("a guest that asks for %s and never reads the answers loses the connection before they pile up", (_, ask) => {
+  const deaf = alone({ deaf: true, maxPeerStreams: 1 });
+  for (let n = 1; n <= 100_000; n++) deaf.send(...ask(n));
+  expect(deaf.closed).toEqual([expect.stringMatching(/without reading/)]);
+  expect(deaf.sent.length).toBeLessThan(2000);
+
+  const reading = alone({ maxPeerStreams: 1 });
+  for (let n = 1; n <= 100_000; n++) reading.send(...ask(n));
+  expect(reading.closed).toEqual([]);
+});
+
+test("what was received is the host's own: neither changed nor kept alive by the buffer that it came in", async () => {
+  const guest = alone();
+  const stream = guest.link.open(REQUEST);
+  // Sockets hand over Buffers, whose slice() is no copy.
+  const chunk = Buffer.from(encodeFrame(FrameType.data, stream.id, Buffer.from("\u0001hello")));
+  guest.link.receive(chunk);
+  chunk.fill(0);
+  const { value } = await stream.read(1).next();
+  expect(Buffer.from(value ?? []).toString()).toBe("hello");
+  expect(value?.buffer.byteLength).toBe(5);
+});
+
 test("what a guest sends within its windows is all that the host holds for it", async () => {
   const guest = alone();
   const streams = Array.from({ length: 8 }, () => guest.link.open(REQUEST));

@@ -95,8 +95,8 @@ export function joined(options: { host?: Hooks; guest?: Hooks; capacity?: number
   return { host, guest, toGuest, toHost };
 }
 
-/** A host's link whose guest is the test: `send` is what the guest says, `sent` what it was told. */
-export function alone(hooks: Hooks = {}) {
+/** A host's link whose guest is the test: `send` is what the guest says, `sent` what it was told, unless it never reads. */
+export function alone(hooks: Hooks & { deaf?: boolean } = {}) {
   const sent: Frame[] = [];
   const decoder = new FrameDecoder(MAX_PAYLOAD_FROM_HOST);
   let transportClosed = 0;
@@ -105,7 +105,7 @@ export function alone(hooks: Hooks = {}) {
     {
       write: (bytes) => {
         for (const frame of decoder.push(bytes)) sent.push({ ...frame, payload: frame.payload.slice() });
-        return undefined;
+        return hooks.deaf ? new Promise<void>(() => {}) : undefined;
       },
       close: () => {
         transportClosed++;

@@ -6,7 +6,7 @@ import { type Json, SHARED_TEMPLATES } from "../harness/daemon.ts";
 import { shortOrLong, withGuests } from "../harness/guests.ts";
 
 const CLOCK_TOLERANCE_MS = 50;
-const clones = shortOrLong("clones compared", 4, 16);
+const clones = shortOrLong("clones compared", 3, 16);
 const atOnce = 2;
 
 withGuests("clones of one template", {}, (guests) => {

@@ -2,7 +2,9 @@
 import { cpus } from "node:os";
 import { expect, test } from "vitest";
 import type { Json } from "../harness/daemon.ts";
-import { commandLineOf, processesOf, untilState, withGuests } from "../harness/guests.ts";
+import { commandLineOf, processesOf, shortOrLong, untilState, withGuests } from "../harness/guests.ts";
+
+const atOnce = shortOrLong("creates at once", 4, 10);
 
 /** Every field of the contract's record. */
 const RECORD_FIELDS = [
@@ -100,17 +102,17 @@ withGuests("creating", {}, (guests) => {
     await daemon.ok("DELETE", "/v1/rooms/environment?drive=delete");
   });
 
-  test("four at once all succeed and are four", async () => {
+  test(`${atOnce} at once all succeed and share nothing`, async () => {
     const { daemon } = guests;
-    await daemon.room("four");
-    const names = ["a", "b", "c", "d"];
-    const records = await Promise.all(names.map((name) => daemon.sandbox("four", name, guests.cid())));
+    await daemon.room("at-once");
+    const names = Array.from({ length: atOnce }, (_, index) => `agent-${index}`);
+    const records = await Promise.all(names.map((name) => daemon.sandbox("at-once", name, guests.cid())));
     for (const key of ["sandbox_id", "guest_cid", "agent_id"]) {
-      expect(new Set(records.map((record) => record[key])).size).toBe(4);
+      expect(new Set(records.map((record) => record[key])).size).toBe(atOnce);
     }
-    expect(await Promise.all(names.map((name) => daemon.sh("four", name, "hostname")))).toEqual(names);
-    expect((await daemon.ok("GET", "/v1/rooms/four")).sandbox_count).toBe(4);
-    await daemon.ok("DELETE", "/v1/rooms/four?drive=delete");
+    expect(await Promise.all(names.map((name) => daemon.sh("at-once", name, "hostname")))).toEqual(names);
+    expect((await daemon.ok("GET", "/v1/rooms/at-once")).sandbox_count).toBe(atOnce);
+    await daemon.ok("DELETE", "/v1/rooms/at-once?drive=delete");
   });
 
   test("nothing that a caller writes reaches QEMU's command line", async () => {

@@ -1,6 +1,6 @@
 /** Disks of the host that are full: nothing is half done, nobody is killed, and there is work again as soon as there is space. */
 import { spawnSync } from "node:child_process";
-import { closeSync, mkdirSync, openSync, rmSync, statfsSync, symlinkSync, truncateSync, writeSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, rmSync, symlinkSync, truncateSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { SHARED_TEMPLATES, type TestDaemon } from "../harness/daemon.ts";
@@ -18,20 +18,27 @@ const filler = (directory: string) => join(directory, "filler");
 /** Takes all of the disk's space but so much. */
 function fill(directory: string, leftBytes = 0): void {
   const file = openSync(filler(directory), "w");
+  let taken = 0;
   try {
-    for (;;) writeSync(file, Buffer.alloc(4096, 1));
+    for (;;) taken += writeSync(file, Buffer.alloc(4096, 1));
   } catch (error) {
     if (!String(error).includes("ENOSPC")) throw error;
   } finally {
     closeSync(file);
   }
-  const { blocks, bsize } = statfsSync(directory);
-  if (leftBytes > 0)
-    truncateSync(filler(directory), Math.max(0, sizeOf(directory) - Math.min(leftBytes, blocks * bsize)));
+  truncateSync(filler(directory), Math.max(0, taken - leftBytes));
 }
 
-const sizeOf = (directory: string) => Bun.file(filler(directory)).size;
-const empty = (directory: string) => rmSync(filler(directory), { force: true });
+const empty = (directory: string) => rmSync(filler(directory), { recursive: true, force: true });
+
+/** Takes all the names that the disk has. */
+function takeNames(directory: string): void {
+  try {
+    for (let n = 0; ; n++) mkdirSync(join(filler(directory), String(n)), { recursive: true });
+  } catch (error) {
+    if (!String(error).includes("ENOSPC")) throw error;
+  }
+}
 
 const smallData = {
   prepare: ({ dataDir }: TestDaemon) => {
@@ -105,43 +112,28 @@ withGuests("a full data directory", smallData, (guests) => {
   });
 });
 
-for (const [what, options, take] of [
-  ["space", "size=256k", (directory: string) => fill(directory)],
-  [
-    "names",
-    "nr_inodes=64",
-    (directory: string) => {
-      for (let n = 0; ; n++) {
-        try {
-          mkdirSync(join(filler(directory), String(n)), { recursive: true });
-        } catch {
-          return;
-        }
-      }
-    },
-  ],
-] as const) {
-  withGuests(
-    `a runtime directory with no ${what} left`,
-    { prepare: ({ runtimeDir }) => mountSmall(runtimeDir, options) },
-    (guests) => {
-      test("fails the create, which unwinds, and works again once there is some", async () => {
-        const { daemon } = guests;
-        await daemon.room("full");
-        const path = "/v1/rooms/full/sandboxes";
-        const body = { agent_id: "it", guest_cid: guests.cid(), memory_mib: 256 };
-        take(daemon.runtimeDir);
-        const refused = await daemon.api("POST", `${path}/from-template`, body);
-        expect([refused.status, refused.body.code]).toEqual([507, "disk_full"]);
-        const { sandbox_id } = refused.body.details;
-        expect((await daemon.ok("GET", `${path}/${sandbox_id}`)).status.message).toMatch(/ENOSPC|No space left/);
-        expect(remainsOf(daemon, sandbox_id)).toEqual([]);
-        rmSync(filler(daemon.runtimeDir), { recursive: true });
-        expect((await daemon.api("POST", `${path}/from-template`, body)).status).toBe(201);
-        expect(await daemon.sh("full", "it", "hostname")).toBe("it");
-        await daemon.ok("DELETE", "/v1/rooms/full?drive=delete");
-        expect(daemon.leftovers().filter((line) => !line.startsWith("mount"))).toEqual([]);
-      });
-    },
-  );
+for (const { what, size, take } of [
+  { what: "space", size: "size=256k", take: (directory: string) => fill(directory) },
+  { what: "names", size: "nr_inodes=64", take: takeNames },
+]) {
+  const prepare = ({ runtimeDir }: TestDaemon) => mountSmall(runtimeDir, size);
+  withGuests(`a runtime directory with no ${what} left`, { prepare }, (guests) => {
+    test("fails the create, which unwinds, and works again once there is some", async () => {
+      const { daemon } = guests;
+      await daemon.room("full");
+      const path = "/v1/rooms/full/sandboxes";
+      const body = { agent_id: "it", guest_cid: guests.cid(), memory_mib: 256 };
+      take(daemon.runtimeDir);
+      const refused = await daemon.api("POST", `${path}/from-template`, body);
+      expect([refused.status, refused.body.code]).toEqual([507, "disk_full"]);
+      const { sandbox_id } = refused.body.details;
+      expect((await daemon.ok("GET", `${path}/${sandbox_id}`)).status.message).toMatch(/ENOSPC|No space left/);
+      expect(remainsOf(daemon, sandbox_id)).toEqual([]);
+      empty(daemon.runtimeDir);
+      expect((await daemon.api("POST", `${path}/from-template`, body)).status).toBe(201);
+      expect(await daemon.sh("full", "it", "hostname")).toBe("it");
+      await daemon.ok("DELETE", "/v1/rooms/full?drive=delete");
+      expect(daemon.leftovers().filter((line) => !line.startsWith("mount"))).toEqual([]);
+    });
+  });
 }

@@ -89,6 +89,8 @@ export class GuestConnection {
   close(reason: string): void {
     this.#closed = true;
     this.#newest?.close(reason);
+    // Whoever waits for the guest to come back waits in vain.
+    this.#change({ link: null, failure: reason });
   }
 
   async #setUp(link: GuestLink): Promise<void> {

@@ -91,7 +91,7 @@ export class GuestLink {
 
 /** Links a connected socket; returns the link and what feeds it. */
 export function linkSocket(socket: Socket<unknown>): { link: GuestLink; drain(): void } {
-  let queue: Uint8Array[] = [];
+  const queue: Uint8Array[] = [];
   let waiting: PromiseWithResolvers<void> | null = null;
   const flush = () => {
     while (queue.length > 0) {
@@ -102,7 +102,7 @@ export function linkSocket(socket: Socket<unknown>): { link: GuestLink; drain():
         queue[0] = head.subarray(Math.max(0, written));
         return;
       }
-      queue = queue.slice(1);
+      queue.shift();
     }
     waiting?.resolve();
     waiting = null;
@@ -116,7 +116,7 @@ export function linkSocket(socket: Socket<unknown>): { link: GuestLink; drain():
       return waiting.promise;
     },
     close: () => {
-      queue = [];
+      queue.length = 0;
       waiting?.resolve();
       socket.end();
     },

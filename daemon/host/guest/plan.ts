@@ -33,7 +33,7 @@ export interface GuestPlan extends LaunchPlan {
   vcpu_count: number;
   /** The room's directory, or null for a guest without a drive. */
   drive_directory: string | null;
-  identity: Omit<GuestIdentity, "drive">;
+  identity: Omit<GuestIdentity, "drive" | "vcpus">;
 }
 
 /** What guests start on. */

@@ -124,7 +124,7 @@ export function guestOf(parts: GuestParts, startMode: Guest["start_mode"], timin
 export function connectionOf(host: GuestHost, plan: GuestPlan, nonce: string | null): GuestConnection {
   const drive = plan.drive_directory === null ? null : { tag: DRIVE_TAG, mount_point: DRIVE_MOUNT };
   const log = host.log.with({ sandbox_id: plan.sandbox_id });
-  return new GuestConnection(plan.guest_cid, { ...plan.identity, drive }, nonce, log);
+  return new GuestConnection(plan.guest_cid, { ...plan.identity, drive, vcpus: plan.vcpu_count }, nonce, log);
 }
 
 function undoReporter(host: GuestHost, sandboxId: string) {

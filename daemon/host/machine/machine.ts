@@ -11,6 +11,7 @@ import { type Hardware, type MachineSpec, MEMORY_BLOCK_MIB, PORTS } from "./spec
 
 const START_DEADLINE_MS = 20_000;
 const MIGRATION_DEADLINE_MS = 120_000;
+const LISTEN_DEADLINE_MS = 5_000;
 /** Pages at fixed places of the file, and events instead of asking. */
 const MIGRATION_CAPABILITIES = ["mapped-ram", "events"];
 
@@ -187,10 +188,18 @@ class RunningMachine implements Machine {
   }
 
   async #addChardev(id: string, path: string): Promise<void> {
-    await this.qmp.execute("chardev-add", {
-      id,
-      backend: { type: "socket", data: { addr: { type: "unix", data: { path } }, server: false } },
-    });
+    const backend = { type: "socket", data: { addr: { type: "unix", data: { path } }, server: false } };
+    const deadline = performance.now() + LISTEN_DEADLINE_MS;
+    while (true) {
+      try {
+        await this.qmp.execute("chardev-add", { id, backend });
+        return;
+      } catch (error) {
+        // The socket is there a moment before its process listens, and a trial connection would be its only one.
+        if (!String(error).includes("Connection refused") || performance.now() > deadline) throw error;
+        await Bun.sleep(1);
+      }
+    }
   }
 
   async #setMigration(): Promise<void> {

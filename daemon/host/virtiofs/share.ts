@@ -1,5 +1,5 @@
 /** Owns the virtiofsd of one sandbox, which gives the guest the room's directory and nothing else. */
-import { type HostProcess, startProcess } from "../process.ts";
+import { endProcess, type HostProcess, startProcess } from "../process.ts";
 import { socketThere } from "../unix-socket.ts";
 
 const START_DEADLINE_MS = 10_000;
@@ -31,6 +31,11 @@ export async function startShare(options: {
     ],
     options.logFile,
   );
-  await socketThere(options.socket, START_DEADLINE_MS, share.exited);
+  try {
+    await socketThere(options.socket, START_DEADLINE_MS, share.exited);
+  } catch (error) {
+    await endProcess(share);
+    throw error;
+  }
   return share;
 }

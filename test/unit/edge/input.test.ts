@@ -105,6 +105,31 @@ describe("what is wrong", () => {
   });
 });
 
+describe("a command", () => {
+  const exec = makeInputCheck(operations.sandbox_exec);
+  const codeOfExec = (body: Record<string, unknown>) => {
+    const { bad } = exec.check({ room_id: "r", sandbox: "a" }, {}, body);
+    return bad.length === 0 ? null : problemCodeOf(bad);
+  };
+
+  test.each([
+    [{ argv: ["true"], timeout_ms: 1 }, null],
+    [{ argv: ["true"], timeout_ms: 0 }, "timeout_out_of_range"],
+    [{ argv: ["true"], timeout_ms: 3_600_001 }, "timeout_out_of_range"],
+    [{ argv: ["true"], timeout_ms: "5s" }, "validation_failed"],
+    [{ argv: [] }, "invalid_command"],
+    [{ argv: Array.from({ length: 1025 }, () => "x") }, "invalid_command"],
+    [{ argv: "true" }, "validation_failed"],
+    [{ command: "" }, "invalid_command"],
+    [{ argv: ["true"], env_json: "[" }, "invalid_env_json"],
+    [{ argv: ["true"], max_output_bytes: 8 * 1024 * 1024 + 1 }, "validation_failed"],
+    [{ argv: ["true"], user: "a b" }, "validation_failed"],
+    [{ argv: ["true"], comand: "true" }, "unknown_field"],
+  ])("%.60j is %s", (body, code) => {
+    expect(codeOfExec(body)).toBe(code);
+  });
+});
+
 test("names of JavaScript's own are names like any other, in path, query and body", () => {
   for (const name of ["__proto__", "constructor", "toString", "valueOf", "hasOwnProperty", "__defineGetter__"]) {
     const own = JSON.parse(`{"${name}":"x"}`) as Record<string, string>;
