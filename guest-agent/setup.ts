@@ -6,7 +6,6 @@
  */
 import { openSync, readSync, writeFileSync } from "node:fs";
 import type { Ready, Welcome } from "../shared/agent-protocol/messages.ts";
-import { useCpus } from "./cpus.ts";
 import type { Drive } from "./drive/drive.ts";
 import { isEnvironment } from "./exec/environment.ts";
 import * as libc from "./libc.ts";
@@ -64,8 +63,6 @@ export class Setup {
         await stage("names", () => setNames(welcome.hostname, welcome.machine_id));
         const { drive } = welcome;
         if (drive) await stage("mount", () => this.#drive.mount(drive));
-        const { vcpus = 1 } = welcome;
-        if (vcpus > 1) await stage("cpus", () => useCpus(vcpus));
         this.#env = welcome.env;
         this.#done = true;
       }
@@ -79,7 +76,7 @@ export class Setup {
 function parseWelcome(message: unknown): Omit<Welcome, "generation"> {
   if (typeof message !== "object" || message === null) throw new Error("welcome must be an object");
   const fields = message as Partial<Record<keyof Welcome, unknown>>;
-  const { entropy_b64, clock_ns, hostname, machine_id, env, drive, vcpus } = fields;
+  const { entropy_b64, clock_ns, hostname, machine_id, env, drive } = fields;
   if (typeof entropy_b64 !== "string" || Buffer.from(entropy_b64, "base64").byteLength < MIN_ENTROPY_BYTES) {
     throw new Error(`entropy_b64 must hold ${MIN_ENTROPY_BYTES} bytes`);
   }
@@ -88,8 +85,7 @@ function parseWelcome(message: unknown): Omit<Welcome, "generation"> {
   if (typeof machine_id !== "string" || !/^[0-9a-f]{32}$/.test(machine_id)) throw new Error("machine_id is not one");
   if (!isEnvironment(env)) throw new Error("env must map names to strings");
   if (drive !== null && !isDrive(drive)) throw new Error("drive must have tag and mount_point");
-  if (vcpus !== undefined && !(Number.isSafeInteger(vcpus) && Number(vcpus) >= 1)) throw new Error("vcpus is not one");
-  return { entropy_b64, clock_ns, hostname, machine_id, env, drive, vcpus: Number(vcpus ?? 1) };
+  return { entropy_b64, clock_ns, hostname, machine_id, env, drive };
 }
 
 function isDrive(value: unknown): value is NonNullable<Welcome["drive"]> {

@@ -73,7 +73,7 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
       requireActive(room);
       const template = templateOf(input);
       if (!template) throw new ServiceError("template_not_found");
-      const warm = deps.pool.take(imageOf(template.directory, template.manifest, true));
+      const warm = takeWarm(deps, input, template);
       const row = newRow(call, input, room, template, deps.egressDefault, warm);
       call.audit.agent_id = row.agent_id;
       call.audit.sandbox_id = row.sandbox_id;
@@ -98,6 +98,12 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
       return { outcome: ready ? "created" : "accepted", body: toSandboxRecord(reached, room.room_id) };
     },
   });
+}
+
+/** A machine that waits, for a sandbox of one processor: those that wait have no more. */
+function takeWarm(deps: SandboxDeps, input: Input, template: Template): Launched | null {
+  if ((input.vcpu_count ?? 1) > 1) return null;
+  return deps.pool.take(imageOf(template.directory, template.manifest, true));
 }
 
 async function insert(deps: SandboxDeps, row: SandboxRow, room: RoomTarget): Promise<void> {

@@ -29,6 +29,7 @@ const GUARANTEES = [
 const NON_GUARANTEES = [
   "Direct file input and output inside a guest is not audited.",
   "flock() on /mnt/drive does not exclude processes of other sandboxes.",
+  "A sandbox of more than one vCPU is booted instead of restored, which takes longer.",
   "The drive's quota is checked on drive calls; what guests write directly is measured some seconds later.",
   "The answer to a command that was running when the daemon ended is lost, though the command goes on.",
   "Sandboxes have no network: egress and exposed ports are not part of this version.",

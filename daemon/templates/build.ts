@@ -42,8 +42,8 @@ export interface BuildDeps {
   host(): GuestHost;
   programs: { qemu: string; qemu_img: string; agent: string };
   qemuVersion: string | null;
-  /** Most memory and vCPUs of one sandbox. */
-  limits: { memory_mib: number; vcpus: number };
+  /** Most memory of one sandbox. */
+  limits: { memory_mib: number };
   /** Finds out the acceleration with the new template's kernel. */
   probe(kernel: string): Promise<Acceleration>;
 }
@@ -114,7 +114,6 @@ function hardwareFor({ limits, qemuVersion }: BuildDeps, acceleration: Accelerat
     cpu_model: acceleration === "kvm" ? "host" : "max",
     base_memory_mib: BASE_MEMORY_MIB,
     max_plugged_mib: Math.ceil(Math.max(0, limits.memory_mib - BASE_MEMORY_MIB) / PLUG_GRAIN_MIB) * PLUG_GRAIN_MIB,
-    max_vcpus: limits.vcpus,
     acceleration,
   };
 }
@@ -134,6 +133,7 @@ async function snapshot(deps: BuildDeps, directory: string, hardware: Hardware, 
         name: "template",
         uuid: crypto.randomUUID(),
         hardware,
+        vcpu_count: 1,
         kernel: join(directory, FILE_NAMES.kernel),
         initramfs: join(directory, FILE_NAMES.initramfs),
         append: `${KERNEL_APPEND} ${TEMPLATE_FLAG}`,

@@ -26,7 +26,6 @@ export const manifest = fields({
     cpu_model: Type.String(),
     base_memory_mib: Type.Integer(),
     max_plugged_mib: Type.Integer(),
-    max_vcpus: Type.Integer(),
     acceleration: Type.Union([Type.Literal("kvm"), Type.Literal("tcg")]),
   }),
   append: Type.String(),

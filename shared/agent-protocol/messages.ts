@@ -47,8 +47,6 @@ export interface Welcome {
   env: Record<string, string>;
   /** The virtiofs share to mount, or null when there is none. */
   drive: { tag: string; mount_point: string } | null;
-  /** Processors that the guest is to have; those that were plugged in are brought into use. 1 when absent. */
-  vcpus?: number;
 }
 
 /** The nonce is made once, after the first welcome's entropy: one made earlier would be the same in every clone. */

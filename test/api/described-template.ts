@@ -33,7 +33,6 @@ export function describeTemplate(daemon: TestDaemon, templateId = "default"): Ma
       cpu_model: "qemu64",
       base_memory_mib: 128,
       max_plugged_mib: 4096,
-      max_vcpus: 4,
       acceleration: "tcg",
     },
     append: "",

@@ -25,15 +25,15 @@ export interface LaunchPlan {
   sandbox_id: SandboxId;
   image: GuestImage;
   paths: SandboxPaths;
+  vcpu_count: number;
 }
 
 export interface GuestPlan extends LaunchPlan {
   guest_cid: number;
   memory_mib: number;
-  vcpu_count: number;
   /** The room's directory, or null for a guest without a drive. */
   drive_directory: string | null;
-  identity: Omit<GuestIdentity, "drive" | "vcpus">;
+  identity: Omit<GuestIdentity, "drive">;
 }
 
 /** What guests start on. */

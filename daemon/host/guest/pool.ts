@@ -78,7 +78,7 @@ export class WarmPool {
 
   async #add(image: GuestImage): Promise<void> {
     const sandbox_id = newId("sbx");
-    const plan = { sandbox_id, image, paths: this.#deps.paths.sandbox(sandbox_id) };
+    const plan = { sandbox_id, image, paths: this.#deps.paths.sandbox(sandbox_id), vcpu_count: 1 };
     const member = await launchGuest(this.#deps.host(), plan, "snapshot");
     try {
       await rehearse(member.parts.machine);

@@ -70,6 +70,7 @@ const machine: Step<LaunchParts> = {
         name: plan.sandbox_id,
         uuid: crypto.randomUUID(),
         hardware: image.hardware,
+        vcpu_count: plan.vcpu_count,
         kernel: image.kernel,
         initramfs: image.initramfs,
         append: image.append,
@@ -131,7 +132,6 @@ const plug: Step<GuestParts> = {
     await machine.plugVsock(endpoint.device);
     if (share) await machine.plugDrive(plan.paths.virtiofs, DRIVE_TAG);
     await machine.resizeMemory(plan.memory_mib);
-    await machine.plugCpus(plan.vcpu_count);
   },
   undo: async () => {},
 };

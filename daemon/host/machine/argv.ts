@@ -35,7 +35,7 @@ export function qemuArgv(qemu: string, spec: MachineSpec): string[] {
       reserve: "off",
     }),
     "-smp",
-    `cpus=1,maxcpus=${hardware.max_vcpus},sockets=1,cores=${hardware.max_vcpus},threads=1`,
+    `cpus=${spec.vcpu_count},sockets=1,cores=${spec.vcpu_count},threads=1`,
     "-nodefaults",
     "-no-user-config",
     "-no-reboot",

@@ -33,7 +33,6 @@ export interface Machine {
   plugDrive(socket: string, tag: string, port?: keyof typeof PORTS): Promise<void>;
   /** Gives the guest memory beyond its base, rounded up to whole blocks. */
   resizeMemory(memoryMib: number): Promise<void>;
-  plugCpus(count: number): Promise<void>;
   resume(): Promise<void>;
   pause(): Promise<void>;
   end(): Promise<void>;
@@ -164,16 +163,6 @@ class RunningMachine implements Machine {
     });
   }
 
-  async plugCpus(count: number): Promise<void> {
-    if (count <= 1) return;
-    const cpus = (await this.qmp.execute("query-hotpluggable-cpus")) as HotpluggableCpu[];
-    // QEMU lists the highest first.
-    const free = cpus.filter((cpu) => cpu["qom-path"] === undefined).reverse();
-    for (const [index, cpu] of free.slice(0, count - 1).entries()) {
-      await this.qmp.execute("device_add", { driver: cpu.type, id: `cpu${index + 1}`, ...cpu.props });
-    }
-  }
-
   async resume(): Promise<void> {
     await this.qmp.execute("cont");
   }
@@ -218,12 +207,6 @@ class RunningMachine implements Machine {
     const info = (await this.qmp.execute("query-migrate")) as { "error-desc"?: string };
     throw new Error(`QEMU could not ${what} the snapshot: ${info["error-desc"] ?? String(event.data.status)}`);
   }
-}
-
-interface HotpluggableCpu {
-  type: string;
-  props: Record<string, number>;
-  "qom-path"?: string;
 }
 
 function isMigrationEnd(event: QmpEvent): boolean {

@@ -11,7 +11,6 @@ export interface Hardware {
   base_memory_mib: number;
   /** Most memory that can be plugged on top. */
   max_plugged_mib: number;
-  max_vcpus: number;
   acceleration: Acceleration;
 }
 
@@ -20,6 +19,8 @@ export interface MachineSpec {
   name: string;
   uuid: string;
   hardware: Hardware;
+  /** 1 for a machine that loads a snapshot, as the template had. */
+  vcpu_count: number;
   kernel: string;
   initramfs: string;
   /** Kernel command line. */
