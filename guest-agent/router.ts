@@ -14,7 +14,10 @@ export type Router = (stream: Stream, request: unknown) => void;
 export function makeRouter(exec: Exec): Router {
   const handlers: Record<HostRequest["method"], Handler> = {
     exec: (stream, request) => exec.run(stream, request),
-    clock: (stream) => {
+    clock: (stream, request) => {
+      const by = "adjust_ns" in request ? String(request.adjust_ns) : "0";
+      if (!/^-?\d{1,18}$/.test(by)) return stream.fail(StreamErrorCode.invalid_request, "adjust_ns is not a number");
+      if (BigInt(by) !== 0n) libc.setClock(libc.readClock() + BigInt(by));
       const result: ClockResult = { clock_ns: String(libc.readClock()) };
       stream.finish(result);
     },

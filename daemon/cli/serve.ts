@@ -2,7 +2,7 @@
 import { constants } from "node:os";
 import type { Command } from "commander";
 import { makeLog } from "../core/log.ts";
-import { errnoOf, ServiceError } from "../core/service-error.ts";
+import { describeError, errnoOf, ServiceError } from "../core/service-error.ts";
 import { planListen } from "../edge/http/tls.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { command, type JsonOption } from "./command.ts";
@@ -34,6 +34,8 @@ export function serveCommand(): Command {
     const ended = firstSignal();
     const { startDaemon } = await import("../compose.ts");
     const log = makeLog(config["log.level"]);
+    // One request's or one guest's trouble must not be everyone's.
+    process.on("unhandledRejection", (error) => log.error("unhandled rejection", { error: describeError(error) }));
     const daemon = await startDaemon({ config, paths, log }).catch((error) => {
       if (error instanceof Error && !(error instanceof ServiceError)) log.debug("not started", { stack: error.stack });
       if (errnoOf(error) !== "EADDRINUSE") throw error;

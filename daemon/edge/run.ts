@@ -206,7 +206,8 @@ function idempotentCall(
     method: operation.method,
     path: request.path,
     idempotency_key: key,
-    body_sha256: bodySha256,
+    // The query is part of what is asked.
+    body_sha256: `${bodySha256} ${JSON.stringify(request.query)}`,
   };
 }
 

@@ -22,10 +22,6 @@ export class Capture {
     return this.#total;
   }
 
-  get truncated(): boolean {
-    return this.#total > this.#kept;
-  }
-
   bytes(): Buffer {
     return Buffer.concat(this.#chunks);
   }

@@ -21,6 +21,9 @@ import { environmentRules } from "./environment.ts";
 
 type Input = InputOf<typeof sandboxExec>;
 
+/** Fits a frame to the guest with its environment; Linux takes a single argument of 128 KiB at most. */
+const MAX_COMMAND_BYTES = 2 * 1024 * 1024;
+
 /** Most bytes of each stream that `output_to` saves. */
 const SAVED_BYTES = 16 * 1024 * 1024;
 
@@ -33,6 +36,11 @@ export function execRules(input: Partial<Input>): RuleBreak[] {
   if (input.argv === undefined && input.command === undefined) invalid("argv", "Send argv or command.");
   for (const [index, word] of (input.argv ?? []).entries()) {
     if (word.includes("\0")) invalid(`argv[${index}]`, "An argument has a NUL character.");
+  }
+  const words = input.argv ?? [input.command ?? ""];
+  if (words.reduce((bytes, word) => bytes + Buffer.byteLength(word), 0) > MAX_COMMAND_BYTES) {
+    const field = input.argv === undefined ? "command" : "argv";
+    invalid(field, `${field} may have at most ${MAX_COMMAND_BYTES} bytes.`);
   }
   if (input.argv?.[0] === "") invalid("argv[0]", "The command is empty.");
   if (input.command?.includes("\0")) invalid("command", "The command has a NUL character.");

@@ -145,7 +145,9 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
       await removeUnborn(paths, new Set(live.map((row) => row.room_uid)));
       for (const row of live) {
         if (row.state === "destroying") {
-          await endUnasked(row, "taken_up");
+          endUnasked(row, "taken_up").catch((error: unknown) =>
+            log.error("room not destroyed", { room_uid: row.room_uid, error: describeError(error) }),
+          );
           continue;
         }
         schedule(row);

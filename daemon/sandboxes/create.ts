@@ -78,13 +78,15 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
       call.audit.agent_id = row.agent_id;
       call.audit.sandbox_id = row.sandbox_id;
       call.audit.details = { guest_cid: row.guest_cid, memory_mib: row.memory_mib, template_id: row.template_id };
+      // Supervised before its row is there: whoever destroys the room must find all that has a row.
+      const supervisor = supervisors.add(row, room, warm);
       try {
         await insert(deps, row, room);
       } catch (error) {
+        supervisors.drop(row.sandbox_id);
         if (warm) deps.pool.giveBack(warm);
         throw error;
       }
-      const supervisor = supervisors.add(row, room, warm);
       void supervisor.start();
       const waitMs = input.wait === "none" ? 0 : (input.wait_timeout_ms ?? DEFAULT_WAIT_MS);
       const reached = await supervisor.published

@@ -68,7 +68,10 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
     recover: () => recover(deps, supervisors),
     destroyAll: async (roomUid) => {
       const rows = roomSandboxes(queries, roomUid);
-      await Promise.all(rows.map((row) => supervisors.get(row.sandbox_id)?.destroy("user_requested")));
+      const room = deps.currentRoom(roomUid);
+      // One that failed before the daemon was restarted has no supervisor, but still its logs.
+      const supervised = rows.map((row) => supervisors.get(row.sandbox_id) ?? supervisors.add(row, room, null));
+      await Promise.all(supervised.map((supervisor) => supervisor.destroy("user_requested")));
       return rows.map((row) => row.agent_id);
     },
     countLive: (roomUid) => countLive(queries, roomUid),

@@ -1,18 +1,16 @@
 /** Owns measuring a sandbox from outside, and its clock from inside. */
 import { readFileSync, statSync } from "node:fs";
-import type { ClockRequest, ClockResult } from "../../shared/agent-protocol/messages.ts";
 import { sandboxMetrics } from "../../shared/api/sandboxes.ts";
 import { now } from "../core/clock.ts";
 import { type Bound, bind } from "../core/operation.ts";
-import { within } from "../core/published.ts";
 import { ServiceError } from "../core/service-error.ts";
-import type { GuestLink } from "../host/guest-link/handshake.ts";
+import { clockSkewMs } from "../host/guest-link/clock.ts";
 import { findTarget } from "./find.ts";
 import type { SandboxDeps } from "./index.ts";
 import { requireState } from "./state.ts";
 import type { Supervisors } from "./supervisors.ts";
 
-const CLOCK_DEADLINE_MS = 5_000;
+const LINK_DEADLINE_MS = 5_000;
 /** USER_HZ, which is 100 on every Linux that runs KVM. */
 const TICKS_PER_SECOND = 100;
 const PAGE_BYTES = 4096;
@@ -25,7 +23,7 @@ export function makeMetrics(deps: SandboxDeps, supervisors: Supervisors): Bound 
       const supervisor = supervisors.get(row.sandbox_id);
       const { pid } = supervisor?.guest?.machine.process ?? {};
       if (!supervisor || pid === undefined) throw new ServiceError("guest_unreachable");
-      const link = await supervisor.link(CLOCK_DEADLINE_MS).catch((cause: unknown) => {
+      const link = await supervisor.link(LINK_DEADLINE_MS).catch((cause: unknown) => {
         throw new ServiceError("guest_unreachable", { cause });
       });
       const { usedTicks, residentPages } = processFacts(pid);
@@ -48,15 +46,4 @@ function processFacts(pid: number): { usedTicks: number; residentPages: number }
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return { usedTicks: Number(fields[11]) + Number(fields[12]), residentPages: Number(fields[21]) };
-}
-
-/** How far the guest's clock is from ours, in milliseconds, beyond the time of asking. */
-async function clockSkewMs(link: GuestLink): Promise<number> {
-  const request: ClockRequest = { method: "clock" };
-  const askedAt = performance.timeOrigin + performance.now();
-  const answer = (await within(link.open(request).finished, CLOCK_DEADLINE_MS, "the guest's clock")) as ClockResult;
-  const answeredAt = performance.timeOrigin + performance.now();
-  const clock = Number(BigInt(answer.clock_ns) / 1000n) / 1000;
-  const skew = clock < askedAt ? clock - askedAt : Math.max(0, clock - answeredAt);
-  return Math.round(skew * 1000) / 1000;
 }

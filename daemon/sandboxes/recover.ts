@@ -1,6 +1,6 @@
 /**
  * Owns what a new daemon does with the sandboxes of the one before it: running guests are taken over, everything else
- * ends, by name, and is freed. The service answers meanwhile; a call to a guest that is being taken over waits for it.
+ * ends, by name, and is freed. Taking over goes on while the service answers already: a call to such a guest waits for it.
  */
 import { existsSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -8,7 +8,7 @@ import { now } from "../core/clock.ts";
 import type { SandboxPaths } from "../core/paths.ts";
 import { endRecorded, readProcesses } from "../host/guest/adopt.ts";
 import type { SandboxDeps } from "./index.ts";
-import { unfinished, updateSandbox } from "./store.ts";
+import { notDestroyed, unfinished, updateSandbox } from "./store.ts";
 import type { Supervisors } from "./supervisors.ts";
 import type { SandboxRow } from "./table.ts";
 
@@ -20,7 +20,7 @@ export async function recover(deps: SandboxDeps, supervisors: Supervisors): Prom
     );
   }
   await Promise.all(rows.filter(({ state }) => state !== "running").map((row) => endUnfinished(deps, row)));
-  await sweepUnknown(deps, new Set<string>(rows.map((row) => row.sandbox_id)));
+  await sweepUnknown(deps);
 }
 
 async function takeOver(deps: SandboxDeps, supervisors: Supervisors, row: SandboxRow): Promise<void> {
@@ -52,11 +52,12 @@ async function endUnfinished({ database, paths, log }: SandboxDeps, row: Sandbox
 }
 
 /** Guests of which there is no row: the pool's, a template's clone, or what a crash left between two steps. */
-async function sweepUnknown({ paths }: SandboxDeps, known: ReadonlySet<string>): Promise<void> {
-  if (!existsSync(paths.guests)) return;
-  const unknown = readdirSync(paths.guests).filter((name) => !known.has(name));
+async function sweepUnknown({ paths, database }: SandboxDeps): Promise<void> {
+  const known = notDestroyed(database.queries);
+  const places = [paths.guests, paths.sandboxes].filter((place) => existsSync(place));
+  const unknown = new Set(places.flatMap((place) => readdirSync(place)).filter((name) => !known.has(name)));
   await Promise.all(
-    unknown.map(async (name) => {
+    [...unknown].map(async (name) => {
       await sweep(paths.sandbox(name));
       await rm(paths.sandbox(name).directory, { recursive: true, force: true });
     }),

@@ -86,6 +86,16 @@ export function unfinished(queries: Queries): SandboxRow[] {
     .all();
 }
 
+/** Ids of all sandboxes that are not destroyed, on this host. */
+export function notDestroyed(queries: Queries): Set<string> {
+  const rows = queries
+    .select({ id: sandboxes.sandbox_id })
+    .from(sandboxes)
+    .where(ne(sandboxes.state, "destroyed"))
+    .all();
+  return new Set(rows.map(({ id }) => id));
+}
+
 /** Memory promised to guests that have not ended, in MiB. */
 export function memoryPromised(queries: Queries, states: SandboxState[]): number {
   const row = queries

@@ -44,6 +44,8 @@ export class Supervisor {
   #guest: Guest | null = null;
   #adopting: Promise<unknown> | null = null;
   #lostTimer: Timer | undefined;
+  /** Ends the watch over the guest's connection. */
+  readonly #watchOver = new AbortController();
 
   constructor(row: SandboxRow, deps: SupervisorDeps) {
     this.#published = new Published(row);
@@ -153,7 +155,8 @@ export class Supervisor {
 
   async #failToStart(error: unknown): Promise<void> {
     const stage = error instanceof StepError ? error.step : "start";
-    const message = describeError(error instanceof StepError ? error.cause : error);
+    const message = withoutPaths(describeError(error instanceof StepError ? error.cause : error));
+    this.#deps.log.warn("sandbox did not start", { sandbox_id: this.row.sandbox_id, error: describeError(error) });
     await this.#become("failed", `${stage}_failed`, `The sandbox did not start: ${message}`, {
       exit_cause: "vmm_crash",
       exit_at: now(),
@@ -174,14 +177,15 @@ export class Supervisor {
       void this.#fail(guest, cause, `${message} (QEMU: ${how}).`);
     });
     const { state } = guest.connection;
+    const over = this.#watchOver.signal;
     const watchLink = async () => {
-      while (this.#guest === guest) {
-        await state.until(({ link }) => link === null, FOREVER_MS);
+      while (!over.aborted) {
+        await state.until(({ link }) => link === null, FOREVER_MS, over);
         this.#lostTimer = setTimeout(
           () => void this.#fail(guest, "guest_panic", `The guest's agent was silent for ${AGENT_LOST_MS / 1000} s.`),
           AGENT_LOST_MS,
         );
-        await state.until(({ link }) => link !== null, FOREVER_MS);
+        await state.until(({ link }) => link !== null, FOREVER_MS, over);
         clearTimeout(this.#lostTimer);
       }
     };
@@ -199,6 +203,7 @@ export class Supervisor {
   }
 
   async #endGuest(): Promise<void> {
+    this.#watchOver.abort();
     clearTimeout(this.#lostTimer);
     const guest = this.#guest;
     this.#guest = null;
@@ -223,6 +228,11 @@ export class Supervisor {
     await this.#deps.database.commit((queries) => updateSandbox(queries, this.row.sandbox_id, change));
     this.#published.set({ ...this.row, ...change });
   }
+}
+
+/** Where things lie on the host is nobody's business: of each path its last part is left. */
+function withoutPaths(message: string): string {
+  return message.replaceAll(/(?:\/[\w.@-]+)+\/([\w.@-]+)/g, "$1");
 }
 
 const ENDINGS = {

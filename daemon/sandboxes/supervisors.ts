@@ -16,10 +16,15 @@ const MAX_HOSTNAME_CHARACTERS = 63;
 
 type SupervisedRoom = Pick<RoomTarget, "room_id" | "drive_directory">;
 
+/** A sandbox that is not ready by then has failed. */
+const START_LIMIT_MS = 120_000;
+
 export interface Supervisors {
   /** Supervises a sandbox; `warm` is the machine that waits for it. */
   add(row: SandboxRow, room: SupervisedRoom, warm: Launched | null): Supervisor;
   get(sandboxId: string): Supervisor | undefined;
+  /** Forgets a sandbox that did not come to be, or is no more. */
+  drop(sandboxId: string): void;
   /** Does something with the sandbox, which is not idle meanwhile, however long it takes. */
   use<T>(sandboxId: string, work: () => Promise<T>): Promise<T>;
   /** Sets the sandbox's deadlines anew, after its timeouts have changed. */
@@ -52,6 +57,12 @@ export function makeSupervisors(deps: SandboxDeps): Supervisors {
       else uses.set(sandboxId, left);
       scheduleIdle(sandboxId);
     }
+  };
+
+  const drop = (sandboxId: string) => {
+    all.delete(sandboxId);
+    expiries.set(sandboxId, null);
+    idles.set(sandboxId, null);
   };
 
   const schedule = (row: SandboxRow) => {
@@ -91,8 +102,9 @@ export function makeSupervisors(deps: SandboxDeps): Supervisors {
             gate.through(async () => {
               try {
                 signal.throwIfAborted();
+                const limit = AbortSignal.any([signal, AbortSignal.timeout(START_LIMIT_MS)]);
                 const image = warm?.parts.plan.image ?? (await imageFor(current));
-                return await startGuest(deps.host(), planOf(current, room, image), warm, onStarted, signal);
+                return await startGuest(deps.host(), planOf(current, room, image), warm, onStarted, limit);
               } catch (error) {
                 await warm?.end();
                 throw error;
@@ -108,17 +120,14 @@ export function makeSupervisors(deps: SandboxDeps): Supervisors {
           return await adoptGuest(deps.host(), planOf(current, room, image), current.start_mode ?? "snapshot");
         },
         onEvent: deps.onEvent,
-        onGone: (gone) => {
-          all.delete(gone.sandbox_id);
-          expiries.set(gone.sandbox_id, null);
-          idles.set(gone.sandbox_id, null);
-        },
+        onGone: (gone) => drop(gone.sandbox_id),
       });
       all.set(row.sandbox_id, supervisor);
       schedule(row);
       return supervisor;
     },
     get: (sandboxId) => all.get(sandboxId),
+    drop,
     use,
     schedule,
     stop: () => {

@@ -20,6 +20,8 @@ export const WINDOW_BYTES = 256 * 1024;
 const MAX_UNREAD_EVENTS = 256;
 /** Enough for what any method uses; each one more would let a peer make us hold another window. */
 const MAX_CHANNELS = 4;
+/** Pieces up to this size are kept together: each by itself would cost more than its bytes. */
+const SMALL_BYTES = 4096;
 const MAX_UNREAD_ANSWERS = 1024;
 const EMPTY = new Uint8Array(0);
 const TOO_MANY_STREAMS = new TextEncoder().encode(
@@ -349,7 +351,9 @@ export class Stream {
     if (bytes.byteLength === 0) return;
     incoming.window -= bytes.byteLength;
     // A copy (a Buffer's slice is none): the transport reuses its memory, and a small piece must not keep a large one alive.
-    incoming.chunks.push(new Uint8Array(bytes));
+    const last = incoming.chunks.at(-1);
+    if (last && last.byteLength + bytes.byteLength <= SMALL_BYTES) incoming.chunks.splice(-1, 1, joined(last, bytes));
+    else incoming.chunks.push(new Uint8Array(bytes));
     wake(incoming);
   }
 
@@ -405,6 +409,13 @@ function wake(waiting: Waiting): void {
   const { waiting: waiter } = waiting;
   waiting.waiting = null;
   waiter?.resolve();
+}
+
+function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
+  const both = new Uint8Array(first.byteLength + second.byteLength);
+  both.set(first);
+  both.set(second, first.byteLength);
+  return both;
 }
 
 function firstByte(payload: Uint8Array): number {

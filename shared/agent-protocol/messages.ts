@@ -91,6 +91,8 @@ export interface ExecResult {
 /** Wall clock of the guest, to measure its skew. */
 export interface ClockRequest {
   method: "clock";
+  /** Nanoseconds by which the clock is moved before it is read, as a decimal string. */
+  adjust_ns?: string;
 }
 export interface ClockResult {
   clock_ns: string;

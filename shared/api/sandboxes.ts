@@ -18,7 +18,7 @@ export const agentId = Type.String({
   examples: ["worker-1"],
 });
 
-/** Rules beyond the shape (names, sizes, reserved prefix) are in daemon/sandboxes/environment.ts. */
+/** Rules beyond the shape (names, sizes, reserved prefix) are in daemon/executions/environment.ts. */
 export const environment = Type.Optional(
   Type.Record(Type.String(), Type.String(), {
     code: "invalid_env_json",
@@ -180,6 +180,7 @@ export const sandboxCreate = operation({
     "invalid_egress_entry",
     "conflicting_fields",
     "quota_exceeded",
+    "guest_unreachable",
     "insufficient_capacity",
     "not_ready",
     "disk_full",

@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from "vitest";
 import type { Json } from "../harness/daemon.ts";
 import { shortOrLong, withGuests } from "../harness/guests.ts";
 
-const rounds = shortOrLong("rounds of writing in one place and reading in another", 100, 1000);
+const rounds = shortOrLong("rounds of writing in one place and reading in another", 100, 500);
 const entries = shortOrLong("entries of a listed directory", 5_000, 20_000);
 
 withGuests("the drive", {}, (guests) => {

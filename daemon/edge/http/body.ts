@@ -1,6 +1,10 @@
 /** Owns how a request's body is read: bounded, and only as JSON. */
 import { createHash } from "node:crypto";
+import { within } from "../../core/published.ts";
 import { ServiceError } from "../../core/service-error.ts";
+
+/** A client that sends nothing for so long has its request ended. */
+const SILENCE_MS = 30_000;
 
 /** Reads the body's fields; an absent body has none. */
 export async function readJsonBody(
@@ -15,13 +19,17 @@ export async function readJsonBody(
   if (Number(request.headers.get("content-length") ?? 0) > maxBytes) throw tooLarge();
   const chunks: Uint8Array[] = [];
   let size = 0;
+  const reader = request.body?.getReader();
   try {
-    for await (const chunk of request.body ?? []) {
-      size += chunk.byteLength;
+    while (reader) {
+      const { done, value } = await within(reader.read(), SILENCE_MS, "the next part of the body");
+      if (done) break;
+      size += value.byteLength;
       if (size > maxBytes) throw tooLarge();
-      chunks.push(chunk);
+      chunks.push(value);
     }
   } catch (error) {
+    reader?.cancel().catch(() => {});
     if (error instanceof ServiceError) throw error;
     throw new ServiceError("invalid_body", { detail: "The body ended early.", cause: error });
   }

@@ -7,6 +7,7 @@ import { GENERATION, type Welcome } from "../../../shared/agent-protocol/message
 import type { Log } from "../../core/log.ts";
 import { Published } from "../../core/published.ts";
 import { describeError } from "../../core/service-error.ts";
+import { correctClock } from "./clock.ts";
 import type { GuestLink } from "./handshake.ts";
 
 const HELLO_DEADLINE_MS = 5_000;
@@ -24,8 +25,6 @@ interface ConnectionState {
   failure: string | null;
   /** Milliseconds of each stage of setting up, as the agent measured them. */
   stages_ms: Record<string, number>;
-  /** Since when there is no link, in performance.now() milliseconds. */
-  lost_since_ms: number;
 }
 
 export class GuestConnection {
@@ -36,7 +35,6 @@ export class GuestConnection {
     link: null,
     failure: null,
     stages_ms: {},
-    lost_since_ms: performance.now(),
   });
   #newest: GuestLink | null = null;
   #nonce: string | null;
@@ -65,8 +63,11 @@ export class GuestConnection {
       link.close("the sandbox is ending");
       return;
     }
-    this.#newest?.close("the guest dialled again");
+    const before = this.#newest;
     this.#newest = link;
+    before?.close("the guest dialled again");
+    // Until the new one is set up there is none.
+    if (before) this.#change({ link: null, failure: null });
     this.#setUp(link).catch((error: unknown) => {
       const failure = describeError(error);
       link.close(failure);
@@ -107,13 +108,15 @@ export class GuestConnection {
     // Received and answered: only now is the way proven in both directions.
     await link.ping(PING_DEADLINE_MS);
     timer.mark("ping");
+    await correctClock(link);
+    timer.mark("clock_set");
     const stages_ms = { ...timer.stages_ms, ...inGuest.stages_ms };
     this.#nonce = inGuest.nonce;
     if (this.#newest !== link || this.#closed) return;
     this.#change({ link, failure: null, stages_ms });
     link.closed.then((reason) => {
       if (this.#newest !== link || this.#closed) return;
-      this.#change({ link: null, lost_since_ms: performance.now() });
+      this.#change({ link: null });
       this.#log.warn("guest connection lost", { reason });
     });
   }

@@ -10,6 +10,7 @@ import type { Paths } from "../../core/paths.ts";
 import { within } from "../../core/published.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { Machine } from "../machine/machine.ts";
+import { isAlive } from "../process.ts";
 import type { GuestHost, GuestImage } from "./plan.ts";
 import { type Launched, launchGuest } from "./start.ts";
 
@@ -44,7 +45,7 @@ export class WarmPool {
 
   /** Puts an unused machine back. */
   giveBack(launched: Launched): void {
-    if (this.#closed) void this.#discard(launched);
+    if (this.#closed || !isAlive(launched.parts.machine.process)) void this.#discard(launched);
     else this.#members.push(launched);
   }
 
@@ -79,7 +80,10 @@ export class WarmPool {
   async #add(image: GuestImage): Promise<void> {
     const sandbox_id = newId("sbx");
     const plan = { sandbox_id, image, paths: this.#deps.paths.sandbox(sandbox_id), vcpu_count: 1 };
-    const member = await launchGuest(this.#deps.host(), plan, "snapshot");
+    const member = await launchGuest(this.#deps.host(), plan, "snapshot").catch(async (error: unknown) => {
+      await rm(plan.paths.directory, { recursive: true, force: true });
+      throw error;
+    });
     try {
       await rehearse(member.parts.machine);
     } catch (error) {

@@ -27,9 +27,14 @@ export class ConsoleLog {
 
   append(bytes: Uint8Array): void {
     if (this.#closed) return;
-    writeSync(this.#file, bytes);
-    this.#size += bytes.byteLength;
-    if (this.#size >= SEGMENT_BYTES) this.#nextSegment();
+    try {
+      writeSync(this.#file, bytes);
+      this.#size += bytes.byteLength;
+      if (this.#size >= SEGMENT_BYTES) this.#nextSegment();
+    } catch {
+      // A full disk: the guest goes on without its log.
+      this.close();
+    }
   }
 
   close(): void {
@@ -39,10 +44,13 @@ export class ConsoleLog {
   }
 
   #nextSegment(): void {
+    const begin = this.#begin + this.#size;
+    // The new file first: a closed descriptor's number may be another file's by the next write.
+    const next = openSync(this.#pathOf(begin), "a", 0o600);
     closeSync(this.#file);
-    this.#begin += this.#size;
+    this.#file = next;
+    this.#begin = begin;
     this.#size = 0;
-    this.#file = openSync(this.#pathOf(this.#begin), "a", 0o600);
     for (const old of segmentsOf(this.#directory).slice(0, -2)) rmSync(this.#pathOf(old.begin), { force: true });
   }
 
