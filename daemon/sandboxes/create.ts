@@ -1,6 +1,6 @@
 /** Owns creating a sandbox: what is wrong with the request, the row, the answer once the guest is ready. */
 import type { InputOf } from "../../shared/api/contract.ts";
-import { MEMORY_MIB_MIN, sandboxCreate } from "../../shared/api/sandboxes.ts";
+import { MEMORY_MIB_MIN, type SandboxState, sandboxCreate } from "../../shared/api/sandboxes.ts";
 import { newId } from "../../shared/ids.ts";
 import { after, now } from "../core/clock.ts";
 import { type Bound, bind, type KeyCall, type RuleBreak } from "../core/operation.ts";
@@ -23,6 +23,8 @@ import type { SandboxRow } from "./table.ts";
 
 const DEFAULT_TEMPLATE = "default";
 const DEFAULT_WAIT_MS = 60_000;
+/** A launch takes a tenth of it. */
+const LAUNCH_MS = 2_000;
 
 type Input = InputOf<typeof sandboxCreate>;
 
@@ -88,9 +90,11 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
         throw error;
       }
       void supervisor.start();
-      const waitMs = input.wait === "none" ? 0 : (input.wait_timeout_ms ?? DEFAULT_WAIT_MS);
+      // Who does not wait still hears that the guest is on its way, unless others are before it.
+      const waited: readonly SandboxState[] = input.wait === "none" ? ["creating"] : ["creating", "starting"];
+      const waitMs = input.wait === "none" ? LAUNCH_MS : (input.wait_timeout_ms ?? DEFAULT_WAIT_MS);
       const reached = await supervisor.published
-        .until(({ state }) => state !== "creating" && state !== "starting", waitMs)
+        .until(({ state }) => !waited.includes(state), waitMs)
         .catch((error: unknown) => {
           if (error instanceof DeadlineError) return supervisor.row;
           throw error;

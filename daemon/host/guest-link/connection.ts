@@ -13,6 +13,7 @@ import type { GuestLink } from "./handshake.ts";
 const HELLO_DEADLINE_MS = 5_000;
 const SETUP_DEADLINE_MS = 30_000;
 const PING_DEADLINE_MS = 10_000;
+const PING_EVERY_MS = 10_000;
 /** The kernel's pool takes this much in as full entropy. */
 const ENTROPY_BYTES = 64;
 
@@ -114,6 +115,7 @@ export class GuestConnection {
     this.#nonce = inGuest.nonce;
     if (this.#newest !== link || this.#closed) return;
     this.#change({ link, failure: null, stages_ms });
+    void keepAsking(link);
     link.closed.then((reason) => {
       if (this.#newest !== link || this.#closed) return;
       this.#change({ link: null });
@@ -132,6 +134,14 @@ export class GuestConnection {
 
   #change(change: Partial<ConnectionState>): void {
     this.#state.set({ ...this.#state.value, ...change });
+  }
+}
+
+/** A guest that stands still keeps its connection open: only asking shows it. */
+async function keepAsking(link: GuestLink): Promise<void> {
+  while (!link.isClosed) {
+    await link.ping(PING_DEADLINE_MS).catch((error: unknown) => link.close(describeError(error)));
+    await Promise.race([Bun.sleep(PING_EVERY_MS), link.closed]);
   }
 }
 
