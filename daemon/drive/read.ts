@@ -1,6 +1,7 @@
 /** Owns fs_read: up to 16 MiB of a file as JSON, or any part of it raw. */
 import { fsRead, MAX_WRITE_BYTES } from "../../shared/api/drive.ts";
 import type { Bound } from "../core/operation.ts";
+import { textOf } from "../core/text.ts";
 import { guestPath, parsePath, pathRule, shownPath } from "./path.ts";
 import { partOf, rangeOf } from "./range.ts";
 import { sendFile } from "./send-file.ts";
@@ -44,12 +45,4 @@ export function read(drive: Drive): Bound {
       };
     },
   });
-}
-
-function textOf(bytes: Uint8Array): string | null {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return null;
-  }
 }

@@ -26,12 +26,3 @@ export class Capture {
     return Buffer.concat(this.#chunks);
   }
 }
-
-/** The text of UTF-8 bytes, or null when they are not UTF-8. */
-export function textOf(bytes: Uint8Array): string | null {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return null;
-  }
-}

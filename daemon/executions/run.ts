@@ -14,9 +14,10 @@ import { newId } from "../../shared/ids.ts";
 import { at } from "../core/clock.ts";
 import type { RuleBreak } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
+import { textOf } from "../core/text.ts";
 import { ExecLostError, execInGuest } from "../host/guest-link/exec.ts";
 import type { GuestLink } from "../host/guest-link/handshake.ts";
-import { Capture, textOf } from "./capture.ts";
+import { Capture } from "./capture.ts";
 import { environmentRules } from "./environment.ts";
 
 type Input = InputOf<typeof sandboxExec>;
