@@ -2,6 +2,7 @@
 import { and, asc, desc, eq, getTableColumns, gt, gte, lt, lte, type SQL, sql } from "drizzle-orm";
 import type { AuditRecord, Source } from "../../shared/api/audit.ts";
 import { newId } from "../../shared/ids.ts";
+import { faultPoint } from "../core/fault-points.ts";
 import type { Queries } from "../db/client.ts";
 import { GENESIS, type Head, hashOf } from "./chain.ts";
 import { type AuditRow, audit, auditHeads } from "./table.ts";
@@ -57,6 +58,7 @@ export function appendAudit(queries: Queries, entry: AuditEntry): void {
   };
   const hash = hashOf(row);
   statements.record.run({ ...row, hash });
+  faultPoint("audit.recorded");
   statements.advance.run({ org_key, seq: row.seq, hash });
 }
 

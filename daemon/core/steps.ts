@@ -2,6 +2,7 @@
  * Owns sequences of steps with undo: each step registers how it is undone before the next begins, is timed,
  * and on a failure everything done so far is undone in reverse.
  */
+import { faultPoint } from "./fault-points.ts";
 import { describeError } from "./service-error.ts";
 
 export interface Step<Context> {
@@ -34,7 +35,9 @@ export async function runSteps<Context>(
   for (const [index, step] of steps.entries()) {
     const startedAt = performance.now();
     try {
+      await faultPoint(`run.${step.name}.before`);
       await step.run(context);
+      await faultPoint(`run.${step.name}.after`);
     } catch (error) {
       await undoSteps(steps.slice(0, index + 1), context, onUndoFailed);
       throw new StepError(step.name, error);
@@ -52,7 +55,9 @@ export async function undoSteps<Context>(
 ): Promise<void> {
   for (const step of steps.toReversed()) {
     try {
+      await faultPoint(`undo.${step.name}.before`);
       await step.undo(context);
+      await faultPoint(`undo.${step.name}.after`);
     } catch (error) {
       onUndoFailed(step.name, error);
     }

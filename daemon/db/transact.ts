@@ -2,6 +2,7 @@
  * Owns transactions. Writes of one turn of the event loop share one commit, so that a flood of requests pays
  * for one fsync together; each write still succeeds or fails alone, by its savepoint.
  */
+import { faultPoint } from "../core/fault-points.ts";
 import { errnoOf, ServiceError } from "../core/service-error.ts";
 import type { Connection, Queries } from "./client.ts";
 
@@ -29,9 +30,12 @@ export function makeDatabase(connection: Connection): Database {
     scheduled = null;
     const outcomes: (() => void)[] = [];
     try {
+      faultPoint("commit.before");
       connection.execute("BEGIN IMMEDIATE");
       for (const write of batch) outcomes.push(attempt(connection, write));
+      faultPoint("commit.written");
       connection.execute("COMMIT");
+      faultPoint("commit.after");
     } catch (error) {
       const failure = asServiceError(error);
       try {

@@ -7,6 +7,7 @@
  *
  * A link in the last place is followed, as far as it stays on the drive.
  */
+import { faultPoint } from "../core/fault-points.ts";
 import { ServiceError } from "../core/service-error.ts";
 import { HERE } from "../host/files/raw-path.ts";
 import { openIfThere, requireDigest, requireHashable } from "./digest.ts";
@@ -39,8 +40,10 @@ export async function appendToFile(drive: Drive, { room, root }: Place, addition
     claim.grow(bytes.byteLength, 0);
     file.reserve(bytes.byteLength);
     await file.write(bytes);
+    await faultPoint("append.written");
     if (mode !== null) file.setMode(mode);
     await file.sync();
+    await faultPoint("append.synced");
     const facts = file.freshFacts();
     claim.settle({ used_bytes: facts.allocated_bytes - file.facts.allocated_bytes, file_count: 0 });
     return written(path, facts, await file.digest(facts.size_bytes), false);

@@ -3,6 +3,7 @@ import { chmod, mkdir, rm } from "node:fs/promises";
 import { roomCreate } from "../../shared/api/rooms.ts";
 import { newId } from "../../shared/ids.ts";
 import { after, now } from "../core/clock.ts";
+import { faultPoint } from "../core/fault-points.ts";
 import { type Bound, bind } from "../core/operation.ts";
 import { errnoOf, ServiceError } from "../core/service-error.ts";
 import { violatesUnique } from "../db/transact.ts";
@@ -46,6 +47,7 @@ export function makeCreate(
       call.audit.room_id = row.room_id;
       call.audit.room_uid = row.room_uid;
       await makeDirectories(deps, row);
+      await faultPoint("room.made");
       try {
         await deps.database.commit((queries) => insertRoom(queries, row));
       } catch (error) {

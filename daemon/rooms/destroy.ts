@@ -6,6 +6,7 @@ import { existsSync } from "node:fs";
 import { mkdir, rename, rm } from "node:fs/promises";
 import { roomDestroy } from "../../shared/api/rooms.ts";
 import { after, now } from "../core/clock.ts";
+import { faultPoint } from "../core/fault-points.ts";
 import { type Bound, bind, type Caller } from "../core/operation.ts";
 import { DeadlineError, within } from "../core/published.ts";
 import type { RoomDeps } from "./index.ts";
@@ -88,6 +89,7 @@ async function destroy(deps: RoomDeps, row: RoomRow, keepDrive: boolean): Promis
     );
   await change({ state: "destroying", status_reason: "destroying", status_message: "The room is being destroyed." });
   const agents = await deps.sandboxes.destroyAll(row.room_uid);
+  await faultPoint("room.emptied");
   const drive_until_at = keepDrive && deps.retentionSeconds > 0 ? after(now(), deps.retentionSeconds) : null;
   const directory = paths.room(row.room_uid);
   if (drive_until_at === null) {
@@ -96,6 +98,7 @@ async function destroy(deps: RoomDeps, row: RoomRow, keepDrive: boolean): Promis
     await mkdir(paths.retired, { recursive: true, mode: 0o700 });
     await rename(directory, paths.retired_room(row.room_uid));
   }
+  await faultPoint("room.retired");
   await change({
     state: "destroyed",
     status_reason: "destroyed",

@@ -3,6 +3,7 @@ import type { InputOf } from "../../shared/api/contract.ts";
 import { MEMORY_MIB_MIN, type SandboxState, sandboxCreate } from "../../shared/api/sandboxes.ts";
 import { newId } from "../../shared/ids.ts";
 import { after, now } from "../core/clock.ts";
+import { faultPoint } from "../core/fault-points.ts";
 import { type Bound, bind, type KeyCall, type RuleBreak } from "../core/operation.ts";
 import { DeadlineError } from "../core/published.ts";
 import { type RoomTarget, requireActive } from "../core/room-target.ts";
@@ -89,6 +90,7 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
         if (warm) deps.pool.giveBack(warm);
         throw error;
       }
+      await faultPoint("sandbox.accepted");
       void supervisor.start();
       // Who does not wait still hears that the guest is on its way, unless others are before it.
       const waited: readonly SandboxState[] = input.wait === "none" ? ["creating"] : ["creating", "starting"];

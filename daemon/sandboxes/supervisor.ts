@@ -5,6 +5,7 @@
 import { rm } from "node:fs/promises";
 import type { ExitCause, SandboxState } from "../../shared/api/sandboxes.ts";
 import { now } from "../core/clock.ts";
+import { faultPoint } from "../core/fault-points.ts";
 import type { Log } from "../core/log.ts";
 import { Mailbox } from "../core/mailbox.ts";
 import type { SandboxPaths } from "../core/paths.ts";
@@ -126,7 +127,9 @@ export class Supervisor {
       const ended = this.row.exit_cause === null ? { exit_cause: cause, exit_at: now() } : {};
       if (!hasFailed) await this.#become("destroying", cause, "The sandbox is being destroyed.", ended);
       await this.#endGuest();
+      await faultPoint("sandbox.ended");
       await rm(this.#deps.paths.directory, { recursive: true, force: true });
+      await faultPoint("sandbox.erased");
       await this.#become("destroyed", cause, "The sandbox is destroyed.", { stopped_at: now(), cid_held: false });
       this.#deps.onGone(this.row);
     });

@@ -5,6 +5,7 @@
  * Root in a guest can see that name and do to it what it may do to any file of its drive, and no more.
  */
 import { randomBytes } from "node:crypto";
+import { faultPoint } from "../../core/fault-points.ts";
 import type { Beneath } from "./beneath.ts";
 import type { Facts } from "./facts.ts";
 import { isGone } from "./gone.ts";
@@ -50,13 +51,16 @@ export class Temporary implements AsyncDisposable {
   /** The bytes are complete: makes them durable. */
   async finish(mode: number): Promise<void> {
     this.#file.own(mode);
+    await faultPoint("place.written");
     await this.#file.sync();
+    await faultPoint("place.synced");
   }
 
   /** Puts the finished file in its place, for good. Throws EEXIST, EISDIR. */
   async place(name: RawPath, taken: "replace" | "refuse"): Promise<Facts> {
     await this.#directory.rename(this.name, this.#directory, name, taken);
     this.#placed = true;
+    await faultPoint("place.renamed");
     await this.#directory.sync();
     return this.#file.freshFacts();
   }

@@ -7,6 +7,7 @@ import {
   type ExecStarted,
   StreamErrorCode,
 } from "../../../shared/agent-protocol/messages.ts";
+import { faultPoint } from "../../core/fault-points.ts";
 import type { GuestLink } from "./handshake.ts";
 
 /** TERM, five seconds, KILL, and what a busy guest takes for them. */
@@ -39,6 +40,7 @@ export async function execInGuest(
   request: Omit<ExecRequest, "method">,
   io: ExecIo,
 ): Promise<ExecResult> {
+  await faultPoint("exec.before");
   const stream = link.open({ method: "exec", ...request } as ExecRequest);
   let started = false;
   stream.hear((event) => {
@@ -58,12 +60,14 @@ export async function execInGuest(
     request.timeout_ms + OVERDUE_MS,
   );
   try {
+    await faultPoint("exec.sent");
     const [, , , result] = await Promise.all([
       feed(),
       drain(Channel.stdout, io.stdout),
       drain(Channel.stderr, io.stderr),
       stream.finished,
     ]);
+    await faultPoint("exec.done");
     return readResult(result);
   } catch (error) {
     if (error instanceof StreamError && error.code !== "link_closed" && error.code !== "internal") throw error;

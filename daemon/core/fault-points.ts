@@ -1,0 +1,86 @@
+/**
+ * Owns the points at which a test can stop this process: between the steps of a create, around a commit, on the way of a
+ * write to its name. Inert unless the environment names one point, and then only that one does anything:
+ *
+ *   ROOMD_FAULT_POINT=place.synced=kill      SIGKILL to itself, as a crash would end it there
+ *   ROOMD_FAULT_POINT=run.plug.before=stall  waits there until SIGUSR2
+ *   ROOMD_FAULT_POINT=commit.written=kill@7  the seventh time that the point is passed
+ *
+ * A point that is reached says so in one line on standard error first.
+ */
+import { writeSync } from "node:fs";
+
+export const FAULT_VARIABLE = "ROOMD_FAULT_POINT";
+
+/** The steps of a guest's start, in their order: each has a point before and after it, and before and after its undo. */
+export const FAULT_STEPS = ["directories", "disk", "machine", "load", "devices", "plug", "resume", "agent"] as const;
+
+/** Points of code that waits nowhere: a test can kill there, and not stall. */
+const SYNCHRONOUS = ["commit.before", "commit.written", "commit.after", "audit.recorded"] as const;
+
+const PLACES = [
+  "room.made", // its directory is there, its row is not
+  "room.emptied", // its guests have ended, its drive is in place
+  "room.retired", // its drive is put away, its row says destroying
+  "sandbox.accepted", // its row is there, nothing of its guest is
+  "sandbox.ended", // its guest has ended, its directory is there
+  "sandbox.erased", // its directory is gone, its row says destroying
+  "place.written", // the temporary file is whole and not synced
+  "place.synced", // … synced and not renamed
+  "place.renamed", // … renamed, its directory not synced
+  "append.written", // the bytes are in the file and not synced
+  "append.synced",
+  "exec.before", // the request is not sent
+  "exec.sent", // … sent, no answer read
+  "exec.done", // the result is here and told to nobody
+] as const;
+
+type StepPoint<Name extends string> = `${"run" | "undo"}.${Name}.${"before" | "after"}`;
+
+/** Where a step that a test made up has points too, which nothing can name. */
+export type FaultPoint = (typeof SYNCHRONOUS)[number] | (typeof PLACES)[number] | StepPoint<string>;
+
+/** Every point that can be named. */
+export const FAULT_POINTS: readonly string[] = [
+  ...SYNCHRONOUS,
+  ...PLACES,
+  ...(["run", "undo"] as const).flatMap((way) =>
+    FAULT_STEPS.flatMap((step) => [`${way}.${step}.before`, `${way}.${step}.after`]),
+  ),
+];
+
+interface Fault {
+  point: string;
+  does: "kill" | "stall";
+  /** Passings of the point that do nothing, before the one that does. */
+  passes: number;
+}
+
+/** Throws on a point that does not exist: a test would otherwise wait for it in vain. */
+export function readFault(text: string | undefined): Fault | null {
+  if (text === undefined || text === "") return null;
+  const [, point = "", does = "", nth = "1"] = /^([\w.]+)=(kill|stall)(?:@([1-9]\d*))?$/.exec(text) ?? [];
+  if (!FAULT_POINTS.includes(point)) throw new Error(`${FAULT_VARIABLE}=${text} names no point of this program`);
+  if (does === "stall" && (SYNCHRONOUS as readonly string[]).includes(point)) {
+    throw new Error(`${FAULT_VARIABLE}=${text}: nothing can wait at ${point}`);
+  }
+  return { point, does: does as Fault["does"], passes: Number(nth) - 1 };
+}
+
+const fault = readFault(process.env[FAULT_VARIABLE]);
+
+/** Does what the environment asks for at this point; nothing, and at once, in all other cases. */
+export function faultPoint(name: FaultPoint): Promise<void> | undefined {
+  if (fault === null) return undefined;
+  return reach(fault, name);
+}
+
+function reach(wanted: Fault, name: FaultPoint): Promise<void> | undefined {
+  if (wanted.point !== name || wanted.passes-- !== 0) return undefined;
+  return new Promise((resolve) => {
+    // Whoever hears of it may answer at once, and the signal ends a process that does not await it.
+    if (wanted.does === "stall") process.once("SIGUSR2", () => resolve());
+    writeSync(2, `${JSON.stringify({ fault_point: name, does: wanted.does })}\n`);
+    if (wanted.does === "kill") process.kill(process.pid, "SIGKILL");
+  });
+}

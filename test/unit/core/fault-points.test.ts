@@ -1,0 +1,73 @@
+import { spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { describe, expect, it } from "vitest";
+import { FAULT_POINTS, FAULT_STEPS, FAULT_VARIABLE, readFault } from "../../../daemon/core/fault-points.ts";
+import { allSteps } from "../../../daemon/host/guest/steps.ts";
+import { codeOf } from "../../house/sources.ts";
+
+const RUNNER = fileURLToPath(new URL("fault-runner.ts", import.meta.url));
+
+/** Runs the runner with a fault, and lets it go on when it says that it has reached it. */
+async function run(fault: string) {
+  const child = spawn(process.execPath, [RUNNER], { env: { ...process.env, [FAULT_VARIABLE]: fault } });
+  const said = { out: "", err: "" };
+  child.stdout.on("data", (bytes) => {
+    said.out += bytes;
+  });
+  child.stderr.on("data", (bytes) => {
+    said.err += bytes;
+    if (String(said.err).includes('"stall"}\n')) child.kill("SIGUSR2");
+  });
+  const how = await new Promise<unknown[]>((resolve) => child.once("close", (...how) => resolve(how)));
+  return { how, done: said.out.trim().split("\n"), errors: said.err };
+}
+
+const ALL = ["disk", "machine", "commit 1", "commit 2", "commit 3", "end"];
+
+describe("fault points", () => {
+  it("do nothing unless one is named", async () => {
+    expect(await run("")).toEqual({ how: [0, null], done: ALL, errors: "" });
+  });
+
+  it("kill the process there, and say so", async () => {
+    expect(await run("run.machine.before=kill")).toEqual({
+      how: [null, "SIGKILL"],
+      done: ["disk"],
+      errors: '{"fault_point":"run.machine.before","does":"kill"}\n',
+    });
+  });
+
+  it("kill it the time that is asked for", async () => {
+    expect((await run("commit.written=kill@3")).done).toEqual(["disk", "machine", "commit 1", "commit 2"]);
+  });
+
+  it("stall until they are told to go on", async () => {
+    const { how, done, errors } = await run("run.disk.after=stall");
+    expect([how, done]).toEqual([[0, null], ALL]);
+    expect(errors).toContain("run.disk.after");
+  });
+
+  it("refuse a name that is none, and a stall where nothing can wait", async () => {
+    for (const wrong of [
+      "run.nothing.before=kill",
+      "place.synced=explode",
+      "place.synced=kill@0",
+      "commit.after=stall",
+    ]) {
+      expect(() => readFault(wrong)).toThrow(wrong);
+    }
+    expect((await run("nowhere=kill")).how).not.toEqual([0, null]);
+  });
+
+  it("are those of the steps that there are, and every other name is one in the code", () => {
+    const steps = [...new Set([...allSteps("snapshot"), ...allSteps("cold")].map(({ name }) => name))];
+    expect([...FAULT_STEPS].sort()).toEqual(steps.sort());
+    const used = codeOf("daemon").flatMap(({ text }) =>
+      [...text.matchAll(/faultPoint\("([\w.]+)"\)/g)].map((match) => String(match[1])),
+    );
+    expect(used.length).toBeGreaterThan(10);
+    for (const name of used) expect(readFault(`${name}=kill`)).toMatchObject({ point: name });
+    const named = FAULT_POINTS.filter((name) => !/^(run|undo)\./.test(name));
+    expect(used.toSorted()).toEqual(named.toSorted());
+  });
+});

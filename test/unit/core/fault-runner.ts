@@ -1,0 +1,16 @@
+/** Runs two steps and a commit, saying what was done: what a fault point stops is not said. */
+import { writeSync } from "node:fs";
+import { runSteps, type Step } from "../../../daemon/core/steps.ts";
+import { openConnection } from "../../../daemon/db/client.ts";
+import { makeDatabase } from "../../../daemon/db/transact.ts";
+
+const say = (what: string) => writeSync(1, `${what}\n`);
+const step = (name: string): Step<null> => ({ name, run: async () => void say(name), undo: async () => {} });
+
+await runSteps([step("disk"), step("machine")], null, () => {});
+const database = makeDatabase(openConnection(":memory:"));
+for (const count of [1, 2, 3]) {
+  await database.commit(() => null);
+  say(`commit ${count}`);
+}
+say("end");
