@@ -20,6 +20,7 @@ import { loadCertificate, planListen } from "./edge/http/tls.ts";
 import { watchCertificate } from "./edge/http/tls-watch.ts";
 import { releaseUnanswered } from "./edge/idempotency.ts";
 import { makeRoad } from "./edge/run.ts";
+import { Disk } from "./host/files/disk.ts";
 import type { GuestHost } from "./host/guest/plan.ts";
 import { WarmPool } from "./host/guest/pool.ts";
 import { takeLock } from "./host/lock.ts";
@@ -34,6 +35,8 @@ import { makeTemplateList } from "./templates/list.ts";
 import { makeTemplates, usableSnapshot } from "./templates/registry.ts";
 
 const STOP_GRACE_MS = 10_000;
+/** How soon the disk's reserve grows again once there is space. */
+const RESTORE_MS = 1000;
 
 export interface ComposeOptions {
   config: Config;
@@ -53,7 +56,12 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const listen = planListen(config);
   makeDirectories(paths);
   const unlock = [takeLock(paths.daemon_lock, "runtime_dir"), takeLock(paths.data_lock, "data_dir")];
-  const database = openDatabase(paths);
+  const disk = new Disk(paths.data, {
+    floor_mib: config["limits.disk_free_mib"],
+    reserve_mib: config["limits.disk_reserve_mib"],
+  });
+  const giveUpSpace = () => disk.giveUp(true);
+  const database = openDatabase(paths, (vital) => disk.giveUp(vital));
   const inspected = await inspectHost(config, paths, log);
   const templates = makeTemplates({
     paths,
@@ -63,7 +71,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   });
   const orgs = makeOrgs({ queries: database.queries });
   const finder = makeRoomFinder(database, paths);
-  const drive = makeDrive({ findRoom: finder.find, log });
+  const drive = makeDrive({ findRoom: finder.find, giveUpSpace, log });
   const limits = inspected.limits;
   const egressDefault = config["egress.default"];
   const pool = new WarmPool({
@@ -113,6 +121,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       hostId: config.host_id,
       driveLimitBytes,
       retentionSeconds,
+      giveUpSpace,
       drive,
       sandboxes,
     },
@@ -143,7 +152,17 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   await rooms.recover();
   await database.commit(releaseUnanswered);
   const certificate = await loadCertificate(config, paths);
-  const road = makeRoad({ authenticate: orgs.authenticate, database, log, auditReads: config["audit.reads"] });
+  const road = makeRoad({
+    authenticate: orgs.authenticate,
+    requireSpace: ({ method, onFullDisk }) => {
+      if (method === "GET" || method === "DELETE") return;
+      if (onFullDisk) disk.requireRecord();
+      else disk.requireSpace();
+    },
+    database,
+    log,
+    auditReads: config["audit.reads"],
+  });
   const server = makeHttpServer({ operations: bound, road, log }, { ...listen, tls: certificate });
   const watch =
     certificate === null
@@ -152,17 +171,20 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   // Port 0 is whatever the system chose.
   const url = listen.port === 0 ? server.url.href.replace(/\/$/, "") : listen.url;
   pool.refill();
+  const restoring = setInterval(() => disk.restore(), RESTORE_MS);
   log.info("ready", { url, acceleration: inspected.findings.acceleration.acceleration });
   return {
     url,
     stop: async () => {
       watch?.close();
+      clearInterval(restoring);
       await server.stop(STOP_GRACE_MS);
       sandboxes.stop();
       rooms.stop();
       await pool.close();
       inspected.close();
       await database.close();
+      disk.close();
       for (const release of unlock) release();
     },
   };
@@ -234,10 +256,10 @@ function makeDirectories(paths: Paths): void {
   }
 }
 
-function openDatabase(paths: Paths): Database {
+function openDatabase(paths: Paths, onFull?: (vital: boolean) => boolean): Database {
   const connection = openConnection(paths.database);
   migrate(connection);
-  return makeDatabase(connection);
+  return makeDatabase(connection, onFull);
 }
 
 /** Every operation of the list has its verb, and there is no other. */

@@ -67,6 +67,16 @@ export const CONFIG_KEYS = {
     default: 0,
     about: "Sandboxes being started at once; 0: the host's cores.",
   },
+  "limits.disk_free_mib": {
+    kind: "integer",
+    default: 128,
+    about: "Free space of data_dir under which nothing is added; at most 1/8 of the disk.",
+  },
+  "limits.disk_reserve_mib": {
+    kind: "integer",
+    default: 64,
+    about: "Kept in data_dir so that deletes work on a full disk; at most 1/8 of it.",
+  },
   "pool.size": {
     kind: "integer",
     default: 2,

@@ -32,6 +32,8 @@ export interface Call {
   signal: AbortSignal;
   /** Facts that the verb adds to the audit record of this call. */
   audit: AuditFacts;
+  /** What has happened already: `details` of the answer when it cannot be recorded. */
+  happened?: Record<string, unknown>;
 }
 
 export interface AuditFacts {

@@ -8,6 +8,7 @@ import type { Connection, Queries } from "./client.ts";
 
 interface Write {
   work(queries: Queries): unknown;
+  vital: boolean;
   resolve(value: unknown): void;
   reject(error: unknown): void;
 }
@@ -15,12 +16,16 @@ interface Write {
 export interface Database {
   /** For reads: sees what is committed, never the middle of a write. */
   queries: Queries;
-  /** Runs `work`, which must not await, and resolves once what it wrote is on disk. */
-  commit<T>(work: (queries: Queries) => T): Promise<T>;
+  /**
+   * Runs `work`, which must not await, and resolves once what it wrote is on disk. On a full disk it may run twice. What is
+   * vital is written by all of the disk's reserve: changes of state, and the records of what frees space.
+   */
+  commit<T>(work: (queries: Queries) => T, vital?: boolean): Promise<T>;
   close(): Promise<void>;
 }
 
-export function makeDatabase(connection: Connection): Database {
+/** `onFull` may make some space when the disk is full: where it could, the writes are tried again. */
+export function makeDatabase(connection: Connection, onFull: (vital: boolean) => boolean = () => false): Database {
   let waiting: Write[] = [];
   let scheduled: Promise<void> | null = null;
 
@@ -28,32 +33,35 @@ export function makeDatabase(connection: Connection): Database {
     const batch = waiting;
     waiting = [];
     scheduled = null;
-    const outcomes: (() => void)[] = [];
-    try {
-      faultPoint("commit.before");
-      connection.execute("BEGIN IMMEDIATE");
-      for (const write of batch) outcomes.push(attempt(connection, write));
-      faultPoint("commit.written");
-      connection.execute("COMMIT");
-      faultPoint("commit.after");
-    } catch (error) {
-      const failure = asServiceError(error);
+    for (;;) {
+      const outcomes: (() => void)[] = [];
       try {
-        connection.execute("ROLLBACK");
-      } catch {
-        // SQLite has rolled back by itself, as it does on a full disk.
+        faultPoint("commit.before");
+        connection.execute("BEGIN IMMEDIATE");
+        for (const write of batch) outcomes.push(attempt(connection, write));
+        faultPoint("commit.written");
+        connection.execute("COMMIT");
+        faultPoint("commit.after");
+      } catch (error) {
+        try {
+          connection.execute("ROLLBACK");
+        } catch {
+          // SQLite has rolled back by itself, as it does on a full disk.
+        }
+        if (isDiskFull(error) && onFull(batch.some(({ vital }) => vital))) continue;
+        for (const write of batch) write.reject(asServiceError(error));
+        return;
       }
-      for (const write of batch) write.reject(failure);
+      for (const settle of outcomes) settle();
       return;
     }
-    for (const settle of outcomes) settle();
   };
 
   return {
     queries: connection.queries,
-    commit: <T>(work: (queries: Queries) => T) =>
+    commit: <T>(work: (queries: Queries) => T, vital = true) =>
       new Promise<T>((resolve, reject) => {
-        waiting.push({ work, resolve: resolve as (value: unknown) => void, reject });
+        waiting.push({ work, vital, resolve: resolve as (value: unknown) => void, reject });
         scheduled ??= new Promise((done) =>
           setImmediate(() => {
             flush();
@@ -87,8 +95,11 @@ function asServiceError(error: unknown): unknown {
   return isDiskFull(error) ? new ServiceError("disk_full", { cause: error }) : error;
 }
 
+/** The second: no block for the index of the log, which a connection needs first. */
+const FULL = new Set(["SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"]);
+
 function isDiskFull(error: unknown): boolean {
-  return causesOf(error).some((cause) => errnoOf(cause) === "SQLITE_FULL");
+  return causesOf(error).some((cause) => FULL.has(errnoOf(cause) ?? ""));
 }
 
 /** Whether an insert failed because of a unique index on this column (`table.column`). */

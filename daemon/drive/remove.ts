@@ -26,7 +26,7 @@ export function remove(drive: Drive): Bound {
           file_count: facts.type === "file" && lastName ? -1 : 0,
         });
       } else if (input.recursive) {
-        await erase(directory, name);
+        await erase(directory, name, drive.giveUpSpace);
         usage.invalidate();
       } else {
         await directory.removeDirectory(name);

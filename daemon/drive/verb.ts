@@ -21,6 +21,8 @@ export interface DriveRoom {
 export interface DriveDeps {
   /** Throws room_not_found. */
   findRoom(caller: Caller, roomId: string): DriveRoom;
+  /** Makes some space on a full disk for what frees more; false when there is none to make. */
+  giveUpSpace(): boolean;
   log: Log;
 }
 

@@ -47,6 +47,8 @@ export interface RoadDeps {
   authenticate(authorization: string | null): Caller;
   database: Database;
   log: Log;
+  /** Whether the disk has space for what the operation adds. Throws disk_full. */
+  requireSpace(operation: Operation): void;
   /** Whether calls that only read are recorded. */
   auditReads: boolean;
 }
@@ -78,7 +80,7 @@ export function makeRoad(deps: RoadDeps): Road {
     } catch (error) {
       if (error instanceof ServiceError && error.code !== "missing_credentials") {
         database
-          .commit((queries) => appendAudit(queries, failedAuthentication(request, error.code)))
+          .commit((queries) => appendAudit(queries, failedAuthentication(request, error.code)), false)
           .catch((cause: unknown) => log.error("audit not written", { error: String(cause) }));
       }
       throw error;
@@ -113,6 +115,7 @@ export function makeRoad(deps: RoadDeps): Road {
       if (call.caller) requireScope(call.caller, operation.access);
       const target = await bound.find(call, request.params);
       const { input, body_sha256 } = await readInput(bound, request, target);
+      deps.requireSpace(operation);
       const caller = call.caller;
       if (request.idempotency_key !== null && operation.method === "POST" && caller) {
         const key = idempotentCall(caller, operation, request, request.idempotency_key, body_sha256);
@@ -136,7 +139,8 @@ export function makeRoad(deps: RoadDeps): Road {
       await settle(operation, call, claimed, reply, at, performance.now() - startedAt);
     } catch (error) {
       // What cannot be recorded is not acknowledged.
-      return refusal(toProblem(error, request.request_id, log), error);
+      const problem = toProblem(error, request.request_id, log);
+      return refusal({ ...problem, details: { ...problem.details, ...call.happened } }, error);
     }
     return reply;
   }
@@ -179,7 +183,7 @@ export function makeRoad(deps: RoadDeps): Road {
       if (reply.kind === "done") idempotency.keep(queries, claimed, storedReply(reply));
       else if (reply.status >= 500) idempotency.release(queries, claimed);
       else idempotency.keep(queries, claimed, { status: reply.status, body: reply.problem, location: null });
-    });
+    }, operation.method === "DELETE");
     // A reader need not wait for the record of its reading.
     if (reads) written.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
     else await written;

@@ -9,6 +9,7 @@ import { after, now } from "../core/clock.ts";
 import { faultPoint } from "../core/fault-points.ts";
 import { type Bound, bind, type Caller } from "../core/operation.ts";
 import { DeadlineError, within } from "../core/published.ts";
+import { onFullDisk } from "../host/files/disk.ts";
 import type { RoomDeps } from "./index.ts";
 import { updateRoom } from "./store.ts";
 import type { RoomRow } from "./table.ts";
@@ -95,8 +96,10 @@ async function destroy(deps: RoomDeps, row: RoomRow, keepDrive: boolean): Promis
   if (drive_until_at === null) {
     await rm(directory, { recursive: true, force: true });
   } else if (existsSync(directory)) {
-    await mkdir(paths.retired, { recursive: true, mode: 0o700 });
-    await rename(directory, paths.retired_room(row.room_uid));
+    await onFullDisk(deps.giveUpSpace, async () => {
+      await mkdir(paths.retired, { recursive: true, mode: 0o700 });
+      await rename(directory, paths.retired_room(row.room_uid));
+    });
   }
   await faultPoint("room.retired");
   await change({

@@ -27,6 +27,8 @@ export interface RoomDeps {
   hostId: string;
   driveLimitBytes: number;
   retentionSeconds: number;
+  /** Makes some space on a full disk for what frees more; false when there is none to make. */
+  giveUpSpace(): boolean;
   drive: {
     measure(room: RoomTarget): Promise<{ used_bytes: number; file_count: number }>;
     /** Removes what a crash left on it. */

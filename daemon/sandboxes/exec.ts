@@ -32,6 +32,8 @@ export function makeExec(deps: SandboxDeps, supervisors: Supervisors, executions
           });
         if (!link) throw new ServiceError("guest_unreachable", { details: { started: false } });
         const { body, save } = await executions.run(link, row.sandbox_id, input);
+        const { exec_id, exit_code, signal, timed_out } = body;
+        call.happened = { started: true, exec_id, exit_code, signal, timed_out };
         if (save) await deps.saveOutput(room, save.path, save.streams);
         return body;
       });

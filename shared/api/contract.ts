@@ -50,6 +50,8 @@ export interface Operation {
   errors: ErrorCode[];
   /** Event name in the audit; null for what says nothing about an organization. */
   audit: string | null;
+  /** It adds no data but its own record, so that it is carried out on a disk that is nearly full. DELETE always is. */
+  onFullDisk?: true;
   /** Most bytes of body; the default serves all but file contents. */
   maxBodyBytes?: number;
   example?: { body?: unknown; query?: Record<string, string> };

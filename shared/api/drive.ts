@@ -185,6 +185,7 @@ export const fsMove = operation({
   output: stat,
   outcomes: { ok: 200 },
   errors: [...writeErrors, "path_not_found", "already_exists", "is_directory", "not_empty"],
+  onFullDisk: true,
   audit: "drive.moved",
   example: { body: { from: "/draft.txt", to: "/final.txt" } },
 });

@@ -107,6 +107,7 @@ export const sandboxExec = operation({
     "drive_full",
     "disk_full",
   ],
+  onFullDisk: true,
   audit: "exec.finished",
   maxBodyBytes: 14 * 1024 * 1024,
   example: { body: { argv: ["uname", "-a"] } },

@@ -236,6 +236,7 @@ export const sandboxUpdate = operation({
   output: sandbox,
   outcomes: { ok: 200 },
   errors: ["room_not_found", "sandbox_not_found", "invalid_state", "room_destroying"],
+  onFullDisk: true,
   audit: "sandbox.updated",
   example: { body: { labels: { role: "builder" } } },
 });

@@ -1,12 +1,15 @@
 /** A host whose disk is full: every call says so or works, nothing that was acknowledged is lost, and space is all it takes. */
 import { spawnSync } from "node:child_process";
-import { readdirSync, rmSync, statfsSync } from "node:fs";
+import { readdirSync, rmSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 
 const whyNot = process.getuid?.() === 0 ? null : "a small disk can be mounted by root only";
 if (whyNot !== null) console.log(`disk_full.test.ts is left out: ${whyNot}`);
+
+const SIZE = 12 * 1024 ** 2;
+const DELETED = 20;
 
 describe.skipIf(whyNot !== null)("a disk of 12 MiB", () => {
   let daemon: TestDaemon;
@@ -16,7 +19,7 @@ describe.skipIf(whyNot !== null)("a disk of 12 MiB", () => {
   beforeAll(async () => {
     daemon = await TestDaemon.start({
       prepare: ({ dataDir }) => {
-        const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=12m", "roomd-test", dataDir]);
+        const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${SIZE}`, "roomd-test", dataDir]);
         if (mounted.status !== 0) throw new Error(`mount: ${mounted.stderr}`);
       },
     });
@@ -31,6 +34,7 @@ describe.skipIf(whyNot !== null)("a disk of 12 MiB", () => {
     return answer;
   };
   const rooms = async () => (await daemon.ok("GET", "/v1/rooms?limit=1000")).items.map(({ room_id }: Json) => room_id);
+  const reserveBytes = () => statSync(join(daemon.dataDir, "reserve")).blocks * 512;
   /** To the last block. */
   const fill = () => {
     for (const size of ["64k", "4k"])
@@ -39,13 +43,13 @@ describe.skipIf(whyNot !== null)("a disk of 12 MiB", () => {
   };
 
   test("refuses what it cannot keep with 507, keeps nothing of it, and goes on answering", async () => {
+    for (let n = 0; n < DELETED; n++) await create(`deleted-${n}`);
+    await daemon.ok("POST", "/v1/rooms/before/drive/write", { path: "deep/a/b/f", content: "x" });
     fill();
-    const answers = [];
-    for (let n = 0; n < 20; n++) answers.push(await create(`during-${n}`));
-    const refused = answers.filter(({ status }) => status !== 201);
-    expect(refused.length).toBeGreaterThan(0);
-    for (const { status, body } of refused) {
+    for (let n = 0; n < 20; n++) {
+      const { status, body } = await create(`during-${n}`);
       expect({ status, code: body.code }).toEqual({ status: 507, code: "disk_full" });
+      expect(body.details).toEqual({ free_bytes: expect.any(Number), floor_bytes: SIZE / 8 });
       expect(JSON.stringify(body)).not.toMatch(/SQLITE|ENOSPC|\/tmp/);
     }
     const write = await daemon.api("POST", "/v1/rooms/before/drive/write", { path: "f", content: "x".repeat(100_000) });
@@ -54,10 +58,28 @@ describe.skipIf(whyNot !== null)("a disk of 12 MiB", () => {
       status: 507,
     });
     expect(await rooms()).toEqual(acknowledged);
-    expect((await daemon.ok("GET", "/v1/rooms/before/drive/list")).items).toEqual([]);
+    expect((await daemon.ok("GET", "/v1/rooms/before/drive/list?path=/")).items).toHaveLength(1);
     expect((await daemon.api("GET", "/health")).body.checks).toContainEqual(
       expect.objectContaining({ id: "disk", status: "fail", remedy: expect.stringMatching(/Free space/) }),
     );
+  });
+
+  test("deletes whatever is asked, as the record shows, after any number of calls that read or are refused", async () => {
+    // More records than the whole reserve has space for, were they all kept.
+    const flood = Array.from({ length: 40 }, async () => {
+      for (let n = 0; n < 100; n++) expect((await daemon.api("GET", "/v1/rooms/none")).status).toBe(404);
+    });
+    await Promise.all(flood);
+    await daemon.ok("DELETE", "/v1/rooms/before/drive/delete?path=deep&recursive=true");
+    for (let n = 0; n < DELETED; n++) {
+      await daemon.ok("DELETE", `/v1/rooms/deleted-${n}${n % 2 ? "?drive=delete" : ""}`);
+      acknowledged.splice(acknowledged.indexOf(`deleted-${n}`), 1);
+    }
+    expect(await rooms()).toEqual(acknowledged);
+    expect(statfsSync(daemon.dataDir).bavail * 4096).toBeLessThan(SIZE / 8);
+    const { items } = await daemon.ok("GET", "/v1/orgs/self/audit?event=room.destroy&outcome=success&limit=1000");
+    expect(items).toHaveLength(DELETED);
+    expect(reserveBytes()).toBeLessThan(SIZE / 8);
   });
 
   test("works again once there is space, with nothing left over of what was refused", async () => {
@@ -65,6 +87,7 @@ describe.skipIf(whyNot !== null)("a disk of 12 MiB", () => {
       if (name.startsWith("filler")) rmSync(join(daemon.dataDir, name));
     }
     expect((await create("after")).status).toBe(201);
+    await vi.waitFor(() => expect(reserveBytes()).toBe(SIZE / 8), 10_000);
     await daemon.ok("POST", "/v1/rooms/before/drive/write", { path: "f", content: "x".repeat(100_000) });
     expect(await rooms()).toEqual(acknowledged);
     expect(readdirSync(join(daemon.dataDir, "rooms"))).toHaveLength(acknowledged.length);

@@ -5,6 +5,7 @@
  */
 import { errnoOf } from "../../core/service-error.ts";
 import type { Beneath } from "./beneath.ts";
+import { onFullDisk } from "./disk.ts";
 import { type Entry, readEntries } from "./entries.ts";
 import { isGone } from "./gone.ts";
 import type { RawPath } from "./raw-path.ts";
@@ -14,32 +15,33 @@ import { temporaryName } from "./temporary.ts";
 const ERASE_MS = 10 * 60_000;
 const AT_ONCE = 32;
 
-/** Removes what is under this name, durably. Throws ENOENT. */
-export async function erase(parent: Beneath, name: RawPath): Promise<void> {
+/** Removes what is under this name, durably; a new name may take a block, which `giveUp` finds on a full disk. Throws ENOENT. */
+export async function erase(parent: Beneath, name: RawPath, giveUp = () => false): Promise<void> {
   const hidden = temporaryName();
-  await parent.rename(name, parent, hidden, "refuse");
+  await onFullDisk(giveUp, () => parent.rename(name, parent, hidden, "refuse"));
   await parent.sync();
-  await eraseHidden(parent, hidden);
+  await eraseHidden(parent, hidden, giveUp);
 }
 
 /** Removes what already has a temporary name. */
-export async function eraseHidden(parent: Beneath, hidden: RawPath): Promise<void> {
+export async function eraseHidden(parent: Beneath, hidden: RawPath, giveUp = () => false): Promise<void> {
   if (await removed(() => parent.unlink(hidden))) return;
   const deadline = performance.now() + ERASE_MS;
   while (!(await removed(() => parent.removeDirectory(hidden)))) {
     if (performance.now() > deadline) throw new Error("the tree is being filled faster than it can be erased");
     using top = parent.plainDirectory(hidden);
-    if (top) await forEach(top, (entry) => flatten(top, entry));
+    if (top) await forEach(top, (entry) => flatten(top, entry, giveUp));
   }
 }
 
-async function flatten(top: Beneath, entry: Entry): Promise<void> {
+async function flatten(top: Beneath, entry: Entry, giveUp: () => boolean): Promise<void> {
   if (await removed(() => remove(top, entry))) return;
   using directory = top.plainDirectory(entry.name);
   if (!directory) return;
   await forEach(directory, async (inner) => {
     if (await removed(() => remove(directory, inner))) return;
-    await directory.rename(inner.name, top, temporaryName(), "refuse").catch((error: unknown) => {
+    const moved = onFullDisk(giveUp, () => directory.rename(inner.name, top, temporaryName(), "refuse"));
+    await moved.catch((error: unknown) => {
       if (!isGone(error)) throw error;
     });
   });

@@ -138,6 +138,26 @@ describe("a full disk", () => {
   });
 });
 
+test("on a full disk writes are tried again whole for as long as space is made, which for lesser ones it is not", async () => {
+  const asked: boolean[] = [];
+  const again = makeDatabase(connection, (vital) => {
+    asked.push(vital);
+    const pages = Number(connection.pragma("max_page_count"));
+    if (vital) connection.execute(`PRAGMA max_page_count = ${pages + 8}`);
+    return vital;
+  });
+  await again.commit(insert(0));
+  connection.execute(`PRAGMA max_page_count = ${connection.pragma("page_count")}`);
+  const lesser = again.commit(insert(1, "x".repeat(100_000)), false);
+  await expect(lesser).rejects.toMatchObject({ code: "disk_full" });
+  expect(asked).toEqual([false]);
+  const both = [again.commit(insert(2), false), again.commit(insert(3, "y".repeat(100_000)))];
+  expect(await Promise.all(both)).toEqual([2, 3]);
+  expect(asked.length).toBeGreaterThan(2);
+  expect(numbers()).toEqual([0, 2, 3]);
+  database = again;
+});
+
 test("a database that another process is writing to is waited for", async () => {
   const other = openConnection(join(directory, "test.db"));
   other.execute("BEGIN IMMEDIATE");

@@ -60,6 +60,7 @@ export class RoomFixture implements Disposable {
         if (roomId !== this.room.room_id) throw new ServiceError("room_not_found");
         return this.room;
       },
+      giveUpSpace: () => false,
       log: makeLog("error", () => {}),
     });
   }

@@ -1,0 +1,117 @@
+/**
+ * Owns how much of the data directory's disk may be used, and by what. Three things want it:
+ *
+ *   what adds data (a room, a sandbox, a file)   only while more than `floor_bytes` are free
+ *   what is only recorded (a command, a change)  also below that, until half of the reserve is given up
+ *   what frees space (every DELETE)              always, by what is left of the reserve
+ *
+ * Guests write past all of this; the reserve is what they cannot take.
+ */
+import { statfsSync } from "node:fs";
+import { join } from "node:path";
+import { errnoOf, ServiceError } from "../../core/service-error.ts";
+import { Reserve } from "./reserve.ts";
+
+/** On a small disk floor and reserve are this share of it each. */
+const LARGEST_SHARE = 1 / 8;
+/** A disk can also run out of names. */
+const LEAST_NAMES = 64;
+const MIB = 1024 ** 2;
+
+export interface DiskState {
+  free_bytes: number;
+  free_names: number;
+  floor_bytes: number;
+  reserve_bytes: number;
+  reserve_held_bytes: number;
+}
+
+export class Disk {
+  readonly #directory: string;
+  readonly #floor: number;
+  readonly #reserve: Reserve;
+
+  constructor(directory: string, sizes: { floor_mib: number; reserve_mib: number }) {
+    const { blocks, bsize } = statfsSync(directory);
+    const most = blocks * bsize * LARGEST_SHARE;
+    this.#directory = directory;
+    this.#floor = Math.min(sizes.floor_mib * MIB, most);
+    this.#reserve = new Reserve(join(directory, "reserve"), Math.min(sizes.reserve_mib * MIB, most));
+    if (this.#hasSpace) this.restore();
+    // What is opened next, the database, may need a block to be opened at all.
+    else this.#reserve.giveUp();
+  }
+
+  state(): DiskState {
+    const { bavail, bsize, files, ffree } = statfsSync(this.#directory);
+    return {
+      free_bytes: bavail * bsize,
+      // Some file systems have as many names as there is space, and say 0.
+      free_names: files === 0 ? Number.MAX_SAFE_INTEGER : ffree,
+      floor_bytes: this.#floor,
+      reserve_bytes: this.#reserve.size_bytes,
+      reserve_held_bytes: this.#reserve.held_bytes,
+    };
+  }
+
+  /** Before anything that adds data. Throws disk_full. */
+  requireSpace(): void {
+    if (!this.#hasSpace) throw this.#full();
+  }
+
+  /** Before what is only recorded. Throws disk_full. */
+  requireRecord(): void {
+    const half = this.#reserve.size_bytes / 2;
+    if (this.#reserve.held_bytes < half && !this.#hasSpace) throw this.#full();
+  }
+
+  /** Gives up a piece of the reserve for what must be written; false when there is none left that this may have. */
+  giveUp(vital: boolean): boolean {
+    if (!vital && this.#reserve.held_bytes < this.#reserve.size_bytes / 2) return false;
+    return this.#reserve.giveUp();
+  }
+
+  /** Whether there is space for whoever was stopped for want of it. */
+  get hasSpace(): boolean {
+    return this.#hasSpace;
+  }
+
+  /** Takes the reserve again, once what is free allows. */
+  restore(): void {
+    const { free_bytes, reserve_bytes, reserve_held_bytes } = this.state();
+    if (reserve_held_bytes >= reserve_bytes) return;
+    if (free_bytes - (reserve_bytes - reserve_held_bytes) >= this.#floor) this.#reserve.fill();
+  }
+
+  close(): void {
+    this.#reserve.close();
+  }
+
+  get #hasSpace(): boolean {
+    const { free_bytes, free_names } = this.state();
+    return free_bytes >= this.#floor && free_names >= LEAST_NAMES;
+  }
+
+  #full(): ServiceError {
+    const { free_bytes, free_names } = this.state();
+    const names = free_bytes >= this.#floor;
+    return new ServiceError("disk_full", {
+      detail: names
+        ? `The host's disk has ${free_names} names left for files; ${LEAST_NAMES} must stay free.`
+        : `The host's disk has ${Math.floor(free_bytes / MIB)} MiB free; ${Math.ceil(this.#floor / MIB)} MiB must stay free.`,
+      details: { free_bytes, floor_bytes: this.#floor },
+      hint: "Delete rooms, sandboxes or files: that works on a full disk.",
+    });
+  }
+}
+
+/** Does it; on a full disk again, for as long as `giveUp` makes space. */
+export async function onFullDisk<T>(giveUp: () => boolean, work: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await work();
+    } catch (error) {
+      if (errnoOf(error) !== "ENOSPC" || !giveUp()) throw error;
+    }
+  }
+}

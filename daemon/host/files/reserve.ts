@@ -1,0 +1,76 @@
+/**
+ * Owns the reserve: a file of real blocks that does nothing until the disk is full. Then a piece of it is given up for each
+ * thing that must be written all the same, so that what frees space can be recorded; and it grows again once there is space.
+ */
+import { closeSync, fstatSync, ftruncateSync, openSync, writeSync } from "node:fs";
+import { errnoOf } from "../../core/service-error.ts";
+import { reserveSpace } from "./libc.ts";
+
+/** Enough for any one commit, and little to lose to a guest that takes whatever becomes free. */
+const PIECE_BYTES = 256 * 1024;
+/** A small reserve is given up in so many pieces. */
+const LEAST_PIECES = 32;
+const BLOCK_BYTES = 4096;
+
+export class Reserve {
+  readonly size_bytes: number;
+  readonly #file: number;
+  readonly #piece: number;
+
+  /** Opens the reserve, or makes an empty one; `fill` gives it its blocks. */
+  constructor(path: string, sizeBytes: number) {
+    this.size_bytes = roundDown(sizeBytes);
+    this.#piece = Math.min(PIECE_BYTES, Math.max(BLOCK_BYTES, roundDown(sizeBytes / LEAST_PIECES)));
+    this.#file = openSync(path, "a+", 0o600);
+  }
+
+  /** What it holds of the disk now. */
+  get held_bytes(): number {
+    return fstatSync(this.#file).blocks * 512;
+  }
+
+  /** Gives a piece up for something that must be written; false when there is none left. */
+  giveUp(): boolean {
+    const held = this.held_bytes;
+    if (held === 0) return false;
+    // The blocks lie at the beginning, without a hole.
+    ftruncateSync(this.#file, held);
+    ftruncateSync(this.#file, Math.max(0, roundDown(held - this.#piece)));
+    return true;
+  }
+
+  /** Takes what is missing, or as much of it as there is. */
+  fill(): void {
+    const missing = this.size_bytes - this.held_bytes;
+    if (missing <= 0) {
+      if (missing < 0) ftruncateSync(this.#file, this.size_bytes);
+      return;
+    }
+    try {
+      this.#take(this.size_bytes - missing, missing);
+      ftruncateSync(this.#file, this.size_bytes);
+    } catch (error) {
+      if (errnoOf(error) !== "ENOSPC" && errnoOf(error) !== "EDQUOT") throw error;
+    }
+  }
+
+  close(): void {
+    closeSync(this.#file);
+  }
+
+  #take(offset: number, length: number): void {
+    try {
+      reserveSpace(this.#file, offset, length);
+    } catch (error) {
+      if (errnoOf(error) !== "EOPNOTSUPP") throw error;
+      const zeros = Buffer.alloc(PIECE_BYTES);
+      for (let left = length; left > 0; left -= PIECE_BYTES) {
+        writeSync(this.#file, zeros.subarray(0, Math.min(left, PIECE_BYTES)));
+      }
+    }
+  }
+}
+
+function roundDown(bytes: number): number {
+  return Math.floor(bytes / BLOCK_BYTES) * BLOCK_BYTES;
+}
