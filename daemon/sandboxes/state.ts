@@ -1,8 +1,10 @@
 /**
  * Owns the states of a sandbox and the ways between them. Pure.
  *
- *   creating → starting → running ⇄ pausing/paused/resuming
- *       └──────────┴─────────┴──▶ failed
+ *   creating → starting → running ──▶ pausing ──▶ paused
+ *       │          │         │ ▲ ◀──────┘│          │
+ *       │          │         │ └─────────┼─ resuming ◀
+ *       └──────────┴─────────┴───────────┴──────────┴──▶ failed
  *   any but failed ──▶ destroying ──▶ destroyed ◀── failed
  */
 import type { SandboxState } from "../../shared/api/sandboxes.ts";
@@ -12,7 +14,7 @@ export const NEXT_STATES = {
   creating: ["starting", "failed", "destroying"],
   starting: ["running", "failed", "destroying"],
   running: ["pausing", "failed", "destroying"],
-  pausing: ["paused", "failed", "destroying"],
+  pausing: ["paused", "running", "failed", "destroying"],
   paused: ["resuming", "failed", "destroying"],
   resuming: ["running", "failed", "destroying"],
   failed: ["destroyed"],
@@ -33,5 +35,6 @@ export function requireState(
   throw new ServiceError("invalid_state", {
     detail: `Sandbox ${sandbox.agent_id} is ${sandbox.state}; this needs it to be ${allowed.join(" or ")}.`,
     details: { state: sandbox.state, allowed_states: allowed },
+    ...(sandbox.state === "paused" ? { hint: `It is in standby: POST …/sandboxes/${sandbox.agent_id}/resume lets it go on.` } : {}),
   });
 }

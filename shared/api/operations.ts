@@ -21,6 +21,8 @@ export const operations = {
   sandbox_get: sandboxes.sandboxGet,
   sandbox_update: sandboxes.sandboxUpdate,
   sandbox_destroy: sandboxes.sandboxDestroy,
+  sandbox_standby: sandboxes.sandboxStandby,
+  sandbox_resume: sandboxes.sandboxResume,
   sandbox_logs: sandboxes.sandboxLogs,
   sandbox_metrics: sandboxes.sandboxMetrics,
   sandbox_exec: executions.sandboxExec,

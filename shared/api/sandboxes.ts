@@ -43,10 +43,19 @@ const egressEntriesJson = Type.Optional(
 
 const timeouts = {
   idle_timeout_seconds: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 2_592_000, description: "Ends the sandbox after this time without a call." }),
+    Type.Integer({
+      minimum: 1,
+      maximum: 2_592_000,
+      description:
+        "Ends a running sandbox after this time without a call that uses it: exec, standby, resume. It is not idle while a command that was called for runs; what a command left in the background does not count. Time in standby does not count, and resume begins it anew.",
+    }),
   ),
   max_duration_seconds: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 2_592_000, description: "Ends the sandbox after this time." }),
+    Type.Integer({
+      minimum: 1,
+      maximum: 2_592_000,
+      description: "Ends the sandbox this long after its creation, whatever it does, also in standby.",
+    }),
   ),
 };
 
@@ -262,6 +271,40 @@ export const sandboxDestroy = operation({
   audit: "sandbox.destroyed",
 });
 
+export const sandboxStandby = operation({
+  name: "sandbox_standby",
+  method: "POST",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/standby",
+  summary: "Let a sandbox stand still",
+  description:
+    "Stops its processors: it uses no CPU and keeps its memory, its processes, its guest_cid and its drive. Running commands stand still too, their timeouts with them: the calls that wait for them are answered after resume. While it is paused its drive, logs, metrics, labels and timeouts can be used; exec is 409 invalid_state until POST …/resume.",
+  access: "sandboxes:write",
+  params: sandboxPath,
+  query: NONE,
+  body: null,
+  output: sandbox,
+  outcomes: { paused: 200 },
+  errors: ["room_not_found", "sandbox_not_found", "invalid_state", "room_destroying", "guest_unreachable"],
+  audit: "sandbox.standby",
+});
+
+export const sandboxResume = operation({
+  name: "sandbox_resume",
+  method: "POST",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/resume",
+  summary: "Let a sandbox in standby go on",
+  description:
+    "Its processes go on where they stood; the wall clock is right before the answer comes, the monotonic clock has stood still.",
+  access: "sandboxes:write",
+  params: sandboxPath,
+  query: NONE,
+  body: null,
+  output: sandbox,
+  outcomes: { resumed: 200 },
+  errors: ["room_not_found", "sandbox_not_found", "invalid_state", "room_destroying", "guest_unreachable"],
+  audit: "sandbox.resume",
+});
+
 export const sandboxLogs = operation({
   name: "sandbox_logs",
   method: "GET",
@@ -290,6 +333,7 @@ export const sandboxMetrics = operation({
   method: "GET",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/metrics",
   summary: "Measure a sandbox",
+  description: "In standby clock_skew_ms is null: a clock that stands still has none.",
   access: "sandboxes:read",
   params: sandboxPath,
   query: NONE,

@@ -237,13 +237,16 @@ describe("the handshake", () => {
   function guest() {
     const decoder = new FrameDecoder(MAX_PAYLOAD_FROM_HOST);
     const told: number[] = [];
-    const link = new GuestLink({
-      write: (bytes) => {
-        for (const { type } of decoder.push(bytes)) told.push(type);
-        return undefined;
+    const link = new GuestLink(
+      {
+        write: (bytes) => {
+          for (const { type } of decoder.push(bytes)) told.push(type);
+          return undefined;
+        },
+        close: () => {},
       },
-      close: () => {},
-    });
+      { shut: () => {}, stopReading: () => {}, open: () => {} },
+    );
     const send = (type: FrameType, body: object) =>
       link.receive(encodeFrame(type, 0, Buffer.from(JSON.stringify(body))));
     return { link, told, send };

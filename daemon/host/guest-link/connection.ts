@@ -88,6 +88,16 @@ export class GuestConnection {
     throw new Error(failure ?? "the guest is not connected");
   }
 
+  /** Lets nothing through any more, to a guest that is about to stand still. Rejects when its agent does not answer. */
+  async hold(deadlineMs: number): Promise<void> {
+    const link = await this.link(deadlineMs);
+    await link.hold(deadlineMs);
+  }
+
+  release(): void {
+    this.#newest?.release();
+  }
+
   close(reason: string): void {
     this.#closed = true;
     this.#newest?.close(reason);
@@ -137,10 +147,15 @@ export class GuestConnection {
   }
 }
 
-/** A guest that stands still keeps its connection open: only asking shows it. */
+/** A guest that hangs keeps its connection open: only asking shows it. One that was told to stand still is not asked. */
 async function keepAsking(link: GuestLink): Promise<void> {
+  const { standstill } = link;
   while (!link.isClosed) {
-    await link.ping(PING_DEADLINE_MS).catch((error: unknown) => link.close(describeError(error)));
+    await standstill.over;
+    const { times } = standstill;
+    await link.ping(PING_DEADLINE_MS).catch((error: unknown) => {
+      if (standstill.times === times) link.close(describeError(error));
+    });
     await Promise.race([Bun.sleep(PING_EVERY_MS), link.closed]);
   }
 }

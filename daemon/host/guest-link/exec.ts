@@ -9,6 +9,7 @@ import {
 } from "../../../shared/agent-protocol/messages.ts";
 import { faultPoint } from "../../core/fault-points.ts";
 import type { GuestLink } from "./handshake.ts";
+import { afterGuestMs } from "./standstill.ts";
 
 /** TERM, five seconds, KILL, and what a busy guest takes for them. */
 const OVERDUE_MS = 30_000;
@@ -55,9 +56,8 @@ export async function execInGuest(
     stream.endChannel(Channel.stdin);
   };
   // The agent keeps the command's deadline; one that does not, by fault or by malice, holds nobody here for ever.
-  const overdue = setTimeout(
-    () => stream.fail(StreamErrorCode.link_closed, "the guest agent let the command's deadline pass"),
-    request.timeout_ms + OVERDUE_MS,
+  const giveUp = afterGuestMs(link.standstill, request.timeout_ms + OVERDUE_MS, () =>
+    stream.fail(StreamErrorCode.link_closed, "the guest agent let the command's deadline pass"),
   );
   try {
     await faultPoint("exec.sent");
@@ -73,7 +73,7 @@ export async function execInGuest(
     if (error instanceof StreamError && error.code !== "link_closed" && error.code !== "internal") throw error;
     throw new ExecLostError(started, error);
   } finally {
-    clearTimeout(overdue);
+    giveUp();
   }
 }
 

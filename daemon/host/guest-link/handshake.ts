@@ -4,11 +4,11 @@
  *   dialled ──hello──▶ greeted ──welcome()──▶ setting up ──ready──▶ ready
  *      └──────────── anything else, or the connection ends ────────▶ closed
  */
-import type { Socket } from "bun";
 import { FrameType } from "../../../shared/agent-protocol/frame.ts";
 import { Link, type Stream, type Transport } from "../../../shared/agent-protocol/link.ts";
 import { GENERATION, type Hello, type Ready, type Welcome } from "../../../shared/agent-protocol/messages.ts";
 import { within } from "../../core/published.ts";
+import { Standstill } from "./standstill.ts";
 
 /** A guest begins no streams yet. */
 const MAX_GUEST_STREAMS = 0;
@@ -18,9 +18,13 @@ export class GuestLink {
   readonly #hello = Promise.withResolvers<Hello>();
   readonly #ready = Promise.withResolvers<Ready>();
   readonly #closed = Promise.withResolvers<string>();
+  readonly #valve: Valve;
+  /** When the guest stood still, for those who measure its time. */
+  readonly standstill = new Standstill();
   #heard = 0;
 
-  constructor(transport: Transport) {
+  constructor(transport: Transport, valve: Valve) {
+    this.#valve = valve;
     this.#hello.promise.catch(() => {});
     this.#ready.promise.catch(() => {});
     this.#link = new Link({
@@ -34,6 +38,7 @@ export class GuestLink {
         this.#hello.reject(error);
         this.#ready.reject(error);
         this.#closed.resolve(reason);
+        this.standstill.end();
       },
     });
   }
@@ -72,6 +77,30 @@ export class GuestLink {
     return within(this.#link.ping(), deadlineMs, "the guest agent's answer");
   }
 
+  /**
+   * Lets nothing through any more, and resolves once nothing is on its way to the guest: vhost-device-vsock 0.3.0 is lost
+   * when something arrives while the guest's queues are stopped. Rejects when the agent does not answer.
+   */
+  async hold(deadlineMs: number): Promise<void> {
+    const answered = this.ping(deadlineMs);
+    this.#valve.shut();
+    this.standstill.begin();
+    try {
+      // What was sent before the ping has been read when it is answered.
+      await answered;
+      this.#valve.stopReading();
+    } catch (error) {
+      this.release();
+      throw error;
+    }
+  }
+
+  /** Lets everything through again, what was held first. */
+  release(): void {
+    this.#valve.open();
+    this.standstill.end();
+  }
+
   open(request: { method: string }): Stream {
     return this.#link.open(request);
   }
@@ -89,39 +118,12 @@ export class GuestLink {
   }
 }
 
-/** Links a connected socket; returns the link and what feeds it. */
-export function linkSocket(socket: Socket<unknown>): { link: GuestLink; drain(): void } {
-  const queue: Uint8Array[] = [];
-  let waiting: PromiseWithResolvers<void> | null = null;
-  const flush = () => {
-    while (queue.length > 0) {
-      const [head] = queue;
-      if (!head) break;
-      const written = socket.write(head);
-      if (written < head.byteLength) {
-        queue[0] = head.subarray(Math.max(0, written));
-        return;
-      }
-      queue.shift();
-    }
-    waiting?.resolve();
-    waiting = null;
-  };
-  const link = new GuestLink({
-    write: (bytes) => {
-      queue.push(bytes);
-      if (!waiting) flush();
-      if (queue.length === 0) return undefined;
-      waiting ??= Promise.withResolvers<void>();
-      return waiting.promise;
-    },
-    close: () => {
-      queue.length = 0;
-      waiting?.resolve();
-      socket.end();
-    },
-  });
-  return { link, drain: flush };
+/** What stops the flow of a connection without ending it. */
+export interface Valve {
+  /** What is written from now on is kept back; what was written before goes out. */
+  shut(): void;
+  stopReading(): void;
+  open(): void;
 }
 
 function readHello(body: unknown): Hello {

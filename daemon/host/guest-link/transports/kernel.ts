@@ -4,7 +4,8 @@
  */
 import type { SocketHandler, UnixSocketOptions } from "bun";
 import { HOST_PORT } from "../../../../shared/agent-protocol/messages.ts";
-import { type GuestLink, linkSocket } from "../handshake.ts";
+import type { GuestLink } from "../handshake.ts";
+import { linkSocket } from "../link-socket.ts";
 import type { VsockTransport } from "./transport.ts";
 import { listenVsock, peerCid } from "./vsock-socket.ts";
 

@@ -3,7 +3,8 @@ import { rmSync } from "node:fs";
 import { HOST_PORT } from "../../../../shared/agent-protocol/messages.ts";
 import { endProcess, type KnownProcess, startProcess } from "../../process.ts";
 import { socketThere } from "../../unix-socket.ts";
-import { type GuestLink, linkSocket } from "../handshake.ts";
+import type { GuestLink } from "../handshake.ts";
+import { linkSocket } from "../link-socket.ts";
 import type { GuestAddress, VsockEndpoint, VsockTransport } from "./transport.ts";
 
 const START_DEADLINE_MS = 10_000;

@@ -1,0 +1,58 @@
+/** Owns for how long a guest has stood still, and deadlines in its own time, which does not pass meanwhile. */
+export class Standstill {
+  #since: number | null = null;
+  #pastMs = 0;
+  #times = 0;
+  #over = Promise.resolve();
+  #end = () => {};
+
+  begin(): void {
+    if (this.#since !== null) return;
+    this.#since = performance.now();
+    this.#times++;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#over = promise;
+    this.#end = resolve;
+  }
+
+  end(): void {
+    if (this.#since === null) return;
+    this.#pastMs += performance.now() - this.#since;
+    this.#since = null;
+    this.#end();
+  }
+
+  /** Milliseconds in all, the present time included. */
+  get totalMs(): number {
+    return this.#pastMs + (this.#since === null ? 0 : performance.now() - this.#since);
+  }
+
+  /** How often it has begun: two equal numbers, and none in between, mean that the guest was free to answer. */
+  get times(): number {
+    return this.#times;
+  }
+
+  /** Resolves when the guest does not stand still, which is at once when it does not. */
+  get over(): Promise<void> {
+    return this.#over;
+  }
+}
+
+/** Calls `onDue` once `ms` of the guest's time have passed; what is returned gives it up. */
+export function afterGuestMs(standstill: Standstill, ms: number, onDue: () => void): () => void {
+  const startedAt = performance.now() - standstill.totalMs;
+  let timer: Timer | undefined;
+  let over = false;
+  const wait = async () => {
+    await standstill.over;
+    if (over) return;
+    const leftMs = ms - (performance.now() - standstill.totalMs - startedAt);
+    if (leftMs <= 0) onDue();
+    else timer = setTimeout(wait, leftMs);
+  };
+  timer = setTimeout(wait, ms);
+  return () => {
+    over = true;
+    clearTimeout(timer);
+  };
+}

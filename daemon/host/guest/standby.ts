@@ -1,0 +1,37 @@
+/**
+ * Owns letting a guest stand still and go on. Its processors stop, its memory and its devices stay as they are.
+ *
+ *   hold its connection → stop the processors ⇒ standing still → go on → let its connection flow → set its clock
+ */
+import { DeadlineError } from "../../core/published.ts";
+import { correctClock } from "../guest-link/clock.ts";
+import type { Guest } from "./start.ts";
+
+/** A guest that is too busy to answer by then is not stopped. */
+const HOLD_DEADLINE_MS = 10_000;
+/** As long as a running agent may be silent. */
+const AGENT_DEADLINE_MS = 30_000;
+
+/** QEMU said nothing: whether the guest stands still nobody knows. */
+export class StuckError extends Error {
+  override name = "StuckError";
+}
+
+/** Stops the guest. Throws when it goes on as before, and StuckError when that is not sure. */
+export async function pauseGuest({ connection, machine }: Guest): Promise<void> {
+  await connection.hold(HOLD_DEADLINE_MS);
+  try {
+    await machine.pause();
+  } catch (error) {
+    if (error instanceof DeadlineError) throw new StuckError("QEMU did not answer when it was to stop the guest");
+    connection.release();
+    throw error;
+  }
+}
+
+/** Lets the guest go on, its clock right. Throws when it does not answer. */
+export async function resumeGuest({ connection, machine }: Guest, signal: AbortSignal): Promise<void> {
+  await machine.resume();
+  connection.release();
+  await correctClock(await connection.link(AGENT_DEADLINE_MS, signal));
+}
