@@ -18,6 +18,8 @@ export function sandboxCommand(): Command {
     .addCommand(list())
     .addCommand(get())
     .addCommand(update())
+    .addCommand(standby())
+    .addCommand(resume())
     .addCommand(destroy());
 }
 
@@ -95,6 +97,30 @@ function update(): Command {
 
 function orNull(time: number | "none" | undefined): number | null | undefined {
   return time === "none" ? null : time;
+}
+
+function standby(): Command {
+  return command("standby <room> <agent>", {
+    summary: "let a sandbox stand still: no CPU is used, memory and processes stay as they are",
+    examples: ["roomd sandbox standby build-42 worker-1"],
+  }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
+    const reply = await withProgress(`bringing sandbox ${sandbox} to a standstill`, () =>
+      call(sandboxes.sandboxStandby, { room_id, sandbox }),
+    );
+    await show(reply, options, (done) => [`sandbox ${done.agent_id} is ${done.state}`]);
+  });
+}
+
+function resume(): Command {
+  return command("resume <room> <agent>", {
+    summary: "let a sandbox in standby go on, its clock set right",
+    examples: ["roomd sandbox resume build-42 worker-1"],
+  }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
+    const reply = await withProgress(`resuming sandbox ${sandbox}`, () =>
+      call(sandboxes.sandboxResume, { room_id, sandbox }),
+    );
+    await show(reply, options, (done) => [`sandbox ${done.agent_id} is ${done.state}`]);
+  });
 }
 
 function destroy(): Command {

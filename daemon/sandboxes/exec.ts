@@ -28,6 +28,7 @@ export function makeExec(deps: SandboxDeps, supervisors: Supervisors, executions
           .get(row.sandbox_id)
           ?.link(LINK_DEADLINE_MS)
           .catch((cause: unknown) => {
+            if (cause instanceof ServiceError) throw cause;
             throw new ServiceError("guest_unreachable", { details: { started: false }, cause });
           });
         if (!link) throw new ServiceError("guest_unreachable", { details: { started: false } });

@@ -17,6 +17,8 @@ import { makeGet } from "./get.ts";
 import { makeLogs } from "./logs.ts";
 import { makeMetrics } from "./metrics.ts";
 import { recover } from "./recover.ts";
+import { makeResume } from "./resume.ts";
+import { makeStandby } from "./standby.ts";
 import { countLive, heldCids, roomSandboxes } from "./store.ts";
 import { makeSupervisors } from "./supervisors.ts";
 import type { SandboxRow } from "./table.ts";
@@ -61,6 +63,8 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
       ...makeGet(deps),
       makeUpdate(deps, supervisors),
       makeDestroy(deps, supervisors),
+      makeStandby(deps, supervisors),
+      makeResume(deps, supervisors),
       makeLogs(deps),
       makeMetrics(deps, supervisors),
       makeExec(deps, supervisors, makeExecutions()),

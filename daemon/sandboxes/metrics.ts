@@ -8,6 +8,7 @@ import { clockSkewMs } from "../host/guest-link/clock.ts";
 import { findTarget } from "./find.ts";
 import type { SandboxDeps } from "./index.ts";
 import { requireState } from "./state.ts";
+import type { Supervisor } from "./supervisor.ts";
 import type { Supervisors } from "./supervisors.ts";
 
 const LINK_DEADLINE_MS = 5_000;
@@ -19,13 +20,10 @@ export function makeMetrics(deps: SandboxDeps, supervisors: Supervisors): Bound 
   return bind(sandboxMetrics, {
     find: (call, params) => findTarget(deps, call, params),
     run: async (_call, _input, { row }) => {
-      requireState(row, ["running"]);
+      requireState(row, ["running", "pausing", "paused", "resuming"]);
       const supervisor = supervisors.get(row.sandbox_id);
       const { pid } = supervisor?.guest?.machine.process ?? {};
       if (!supervisor || pid === undefined) throw new ServiceError("guest_unreachable");
-      const link = await supervisor.link(LINK_DEADLINE_MS).catch((cause: unknown) => {
-        throw new ServiceError("guest_unreachable", { cause });
-      });
       const { usedTicks, residentPages } = processFacts(pid);
       return {
         outcome: "ok",
@@ -33,12 +31,20 @@ export function makeMetrics(deps: SandboxDeps, supervisors: Supervisors): Bound 
           cpu: { vcpu_count: row.vcpu_count, used_seconds: usedTicks / TICKS_PER_SECOND },
           memory: { memory_mib: row.memory_mib, resident_bytes: residentPages * PAGE_BYTES },
           disk: { used_bytes: statSync(deps.paths.sandbox(row.sandbox_id).overlay).blocks * 512 },
-          clock_skew_ms: await clockSkewMs(link).catch(() => null),
+          clock_skew_ms: row.state === "running" ? await skewOf(supervisor) : null,
           at: now(),
         },
       };
     },
   });
+}
+
+async function skewOf(supervisor: Supervisor): Promise<number | null> {
+  const link = await supervisor.link(LINK_DEADLINE_MS).catch((cause: unknown) => {
+    if (cause instanceof ServiceError) throw cause;
+    throw new ServiceError("guest_unreachable", { cause });
+  });
+  return await clockSkewMs(link).catch(() => null);
 }
 
 /** Fields 14, 15 and 24 of /proc/<pid>/stat. */

@@ -1,10 +1,8 @@
 /**
  * Owns the states of a sandbox and the ways between them. Pure.
  *
- *   creating → starting → running ──▶ pausing ──▶ paused
- *       │          │         │ ▲ ◀──────┘│          │
- *       │          │         │ └─────────┼─ resuming ◀
- *       └──────────┴─────────┴───────────┴──────────┴──▶ failed
+ *   creating → starting → running ⇄ pausing → paused → resuming → running
+ *       └──────────┴─────────┴─────────┴────────┴─────────┴──▶ failed
  *   any but failed ──▶ destroying ──▶ destroyed ◀── failed
  */
 import type { SandboxState } from "../../shared/api/sandboxes.ts";
@@ -35,6 +33,8 @@ export function requireState(
   throw new ServiceError("invalid_state", {
     detail: `Sandbox ${sandbox.agent_id} is ${sandbox.state}; this needs it to be ${allowed.join(" or ")}.`,
     details: { state: sandbox.state, allowed_states: allowed },
-    ...(sandbox.state === "paused" ? { hint: `It is in standby: POST …/sandboxes/${sandbox.agent_id}/resume lets it go on.` } : {}),
+    ...(sandbox.state === "paused"
+      ? { hint: `It is in standby: POST …/sandboxes/${sandbox.agent_id}/resume lets it go on.` }
+      : {}),
   });
 }

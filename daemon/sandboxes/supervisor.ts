@@ -10,12 +10,13 @@ import type { Log } from "../core/log.ts";
 import { Mailbox } from "../core/mailbox.ts";
 import type { SandboxPaths } from "../core/paths.ts";
 import { Published } from "../core/published.ts";
-import { describeError } from "../core/service-error.ts";
+import { describeError, ServiceError } from "../core/service-error.ts";
 import { StepError } from "../core/steps.ts";
 import type { Database } from "../db/transact.ts";
+import { pauseGuest, resumeGuest, StuckError } from "../host/guest/standby.ts";
 import type { Guest } from "../host/guest/start.ts";
 import type { GuestLink } from "../host/guest-link/handshake.ts";
-import { canBecome } from "./state.ts";
+import { canBecome, requireState } from "./state.ts";
 import { updateSandbox } from "./store.ts";
 import type { SandboxRow } from "./table.ts";
 
@@ -32,6 +33,8 @@ export interface SupervisorDeps {
   adopt(row: SandboxRow): Promise<Guest>;
   /** Hears of what nobody asked for: an end, an expiry. */
   onEvent(event: string, row: SandboxRow, details: Record<string, unknown>): void;
+  /** The sandbox has a new state. */
+  onState(row: SandboxRow): void;
   /** The sandbox is destroyed: nothing is left to supervise. */
   onGone(row: SandboxRow): void;
 }
@@ -135,6 +138,43 @@ export class Supervisor {
     });
   }
 
+  /** Lets the running guest stand still. Throws invalid_state; or guest_unreachable, and then it goes on or has failed. */
+  standby(): Promise<SandboxRow> {
+    return this.#mailbox.put(async () => {
+      const guest = this.#guestWhen("running");
+      await this.#become("pausing", "standby", "The sandbox is being brought to a standstill.");
+      try {
+        await this.#unlessDestroyed(pauseGuest(guest));
+      } catch (error) {
+        if (this.#giveUp.signal.aborted) throw error;
+        const detail = `The guest was not brought to a standstill: ${withoutPaths(describeError(error))}`;
+        if (error instanceof StuckError) await this.#failNow(guest, "vmm_crash", detail);
+        else await this.#become("running", "standby_failed", detail);
+        throw new ServiceError("guest_unreachable", { detail, cause: error });
+      }
+      await this.#become("paused", "standby", "The sandbox stands still until it is resumed.");
+      return this.row;
+    });
+  }
+
+  /** Lets the paused guest go on, its clock right. Throws invalid_state; or guest_unreachable, and then it has failed. */
+  resume(): Promise<SandboxRow> {
+    return this.#mailbox.put(async () => {
+      const guest = this.#guestWhen("paused");
+      await this.#become("resuming", "resume", "The sandbox is going on.");
+      try {
+        await this.#unlessDestroyed(resumeGuest(guest, this.#giveUp.signal));
+      } catch (error) {
+        if (this.#giveUp.signal.aborted) throw error;
+        const detail = `The guest did not go on after standby: ${withoutPaths(describeError(error))}`;
+        await this.#failNow(guest, guest.machine.ending() === "panic" ? "guest_panic" : "vmm_crash", detail);
+        throw new ServiceError("guest_unreachable", { detail, cause: error });
+      }
+      await this.#become("running", "resumed", "The sandbox is running.");
+      return this.row;
+    });
+  }
+
   /** Writes changes that are no change of state: labels, timeouts. */
   async change(change: Partial<SandboxRow>): Promise<SandboxRow> {
     return await this.#mailbox.put(async () => {
@@ -143,11 +183,34 @@ export class Supervisor {
     });
   }
 
-  /** The guest's link of the moment; waits a little for one that is coming back. */
+  /** The running guest's link of the moment; waits a little for one that is coming back. Throws invalid_state. */
   async link(deadlineMs: number, signal?: AbortSignal): Promise<GuestLink> {
     await this.#adopting;
     if (!this.#guest) throw new Error("the guest has ended");
-    return await this.#guest.connection.link(deadlineMs, signal);
+    const link = await this.#guest.connection.link(deadlineMs, signal);
+    // Brought to a standstill meanwhile: what is sent now would wait for its end.
+    requireState(this.row, ["running"]);
+    return link;
+  }
+
+  #guestWhen(state: SandboxState): Guest {
+    requireState(this.row, [state]);
+    if (!this.#guest) throw new ServiceError("guest_unreachable", { detail: "The guest has just ended." });
+    return this.#guest;
+  }
+
+  /** Rejects as soon as somebody destroys the sandbox: whatever QEMU is busy with must not hold that up. */
+  async #unlessDestroyed<T>(work: Promise<T>): Promise<T> {
+    const { signal } = this.#giveUp;
+    const destroyed = Promise.withResolvers<never>();
+    const refuse = () => destroyed.reject(beingDestroyed(this.row));
+    signal.addEventListener("abort", refuse);
+    try {
+      if (signal.aborted) refuse();
+      return await Promise.race([work, destroyed.promise]);
+    } finally {
+      signal.removeEventListener("abort", refuse);
+    }
   }
 
   async #markStarted(): Promise<void> {
@@ -184,10 +247,7 @@ export class Supervisor {
     const watchLink = async () => {
       while (!over.aborted) {
         await state.until(({ link }) => link === null, FOREVER_MS, over);
-        this.#lostTimer = setTimeout(
-          () => void this.#fail(guest, "guest_panic", `The guest's agent was silent for ${AGENT_LOST_MS / 1000} s.`),
-          AGENT_LOST_MS,
-        );
+        this.#lostTimer = setTimeout(() => void this.#failSilent(guest), AGENT_LOST_MS);
         await state.until(({ link }) => link !== null, FOREVER_MS, over);
         clearTimeout(this.#lostTimer);
       }
@@ -196,13 +256,23 @@ export class Supervisor {
   }
 
   async #fail(guest: Guest, cause: ExitCause, message: string): Promise<void> {
+    await this.#mailbox.put(() => this.#failNow(guest, cause, message));
+  }
+
+  /** One that stands still may be silent, and one that has just been resumed may have come back meanwhile. */
+  async #failSilent(guest: Guest): Promise<void> {
     await this.#mailbox.put(async () => {
-      if (this.#guest !== guest || !canBecome(this.row.state, "failed")) return;
-      await this.#become("failed", cause, message, { exit_cause: cause, exit_at: now() });
-      await this.#endGuest();
-      await this.#write({ stopped_at: now(), cid_held: false });
-      this.#deps.onEvent("sandbox.failed", this.row, { reason: cause, message });
+      if (this.row.state !== "running" || guest.connection.state.value.link !== null) return;
+      await this.#failNow(guest, "guest_panic", `The guest's agent was silent for ${AGENT_LOST_MS / 1000} s.`);
     });
+  }
+
+  async #failNow(guest: Guest, cause: ExitCause, message: string): Promise<void> {
+    if (this.#guest !== guest || !canBecome(this.row.state, "failed")) return;
+    await this.#become("failed", cause, message, { exit_cause: cause, exit_at: now() });
+    await this.#endGuest();
+    await this.#write({ stopped_at: now(), cid_held: false });
+    this.#deps.onEvent("sandbox.failed", this.row, { reason: cause, message });
   }
 
   async #endGuest(): Promise<void> {
@@ -225,6 +295,7 @@ export class Supervisor {
       last_transition_at: now(),
     });
     this.#deps.log.info("sandbox state", { sandbox_id: this.row.sandbox_id, state, reason });
+    this.#deps.onState(this.row);
   }
 
   async #write(change: Partial<SandboxRow>): Promise<void> {
@@ -236,6 +307,13 @@ export class Supervisor {
 /** Where things lie on the host is nobody's business: of each path its last part is left. */
 function withoutPaths(message: string): string {
   return message.replaceAll(/(?:\/[\w.@-]+)+\/([\w.@-]+)/g, "$1");
+}
+
+function beingDestroyed(row: SandboxRow): ServiceError {
+  return new ServiceError("invalid_state", {
+    detail: `Sandbox ${row.agent_id} is being destroyed.`,
+    details: { state: "destroying", allowed_states: ["running", "paused"] },
+  });
 }
 
 const ENDINGS = {

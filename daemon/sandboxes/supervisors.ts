@@ -41,9 +41,11 @@ export function makeSupervisors(deps: SandboxDeps): Supervisors {
   /** How many things are being done with each sandbox. */
   const uses = new Map<string, number>();
 
+  /** Only a running sandbox can be idle: one in standby waits to be resumed, for as long as it may exist. */
   const scheduleIdle = (sandboxId: string) => {
-    const seconds = all.get(sandboxId)?.row.idle_timeout_seconds ?? null;
-    idles.set(sandboxId, seconds === null || uses.has(sandboxId) ? null : at(Date.now() + seconds * 1000));
+    const row = all.get(sandboxId)?.row;
+    const seconds = row?.state === "running" && !uses.has(sandboxId) ? row.idle_timeout_seconds : null;
+    idles.set(sandboxId, seconds === null ? null : at(Date.now() + seconds * 1000));
   };
 
   const use = async <T>(sandboxId: string, work: () => Promise<T>): Promise<T> => {
@@ -120,6 +122,7 @@ export function makeSupervisors(deps: SandboxDeps): Supervisors {
           return await adoptGuest(deps.host(), planOf(current, room, image), current.start_mode ?? "snapshot");
         },
         onEvent: deps.onEvent,
+        onState: (current) => scheduleIdle(current.sandbox_id),
         onGone: (gone) => drop(gone.sandbox_id),
       });
       all.set(row.sandbox_id, supervisor);

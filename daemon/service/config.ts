@@ -22,6 +22,7 @@ const GUARANTEES = [
   "The drive calls never read or write outside the room's drive, whatever links a guest makes.",
   "What one sandbox wrote to the drive the others of its room and the drive calls see at once.",
   "Sandboxes and the commands in them go on while the daemon is restarted, also after a crash of it.",
+  "A sandbox in standby uses no CPU and keeps its memory, processes and guest_cid; after resume its clock is right and no command's timeout has passed meanwhile.",
   "Every call with a key is recorded in the organization's audit, a chain of hashes that shows any change.",
   "After a sandbox or room is destroyed none of its processes, sockets, disks, mounts or CIDs is left.",
 ];
@@ -31,6 +32,7 @@ const NON_GUARANTEES = [
   "flock() on /mnt/drive does not exclude processes of other sandboxes.",
   "A sandbox of more than one vCPU is booted instead of restored, which takes longer.",
   "The drive's quota is checked on drive calls; what guests write directly is measured some seconds later.",
+  "Standby frees no memory of the host: what the guest has stays reserved for it.",
   "The answer to a command that was running when the daemon ended is lost, though the command goes on.",
   "Sandboxes have no network: egress and exposed ports are not part of this version.",
 ];
@@ -69,7 +71,15 @@ export function makeConfig(deps: ServiceDeps): Bound {
           drive_retention_seconds: deps.retentionSeconds,
         },
         templates: deps.templates.list().map(({ record }) => record),
-        api_extensions: ["drive.files", "drive.stat", "drive.mkdir", "drive.move", "drive.delete", "sandbox.metrics"],
+        api_extensions: [
+          "drive.files",
+          "drive.stat",
+          "drive.mkdir",
+          "drive.move",
+          "drive.delete",
+          "sandbox.metrics",
+          "sandbox.standby",
+        ],
         guarantees: GUARANTEES,
         non_guarantees: NON_GUARANTEES,
       },

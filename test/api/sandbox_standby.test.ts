@@ -1,0 +1,124 @@
+/** What standby and resume refuse, state by state; test/vm/standby.test.ts has what they do to a guest. */
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { SANDBOX_STATES, type SandboxState } from "../../shared/api/sandboxes.ts";
+import { type Answer, TestDaemon } from "../harness/daemon.ts";
+import { untilState } from "../harness/guests.ts";
+import { bearer, makeKey } from "./calls.ts";
+import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
+
+const SANDBOX = "/v1/rooms/r/sandboxes/worker-1";
+const LIVE = SANDBOX_STATES.filter((state) => state !== "destroyed");
+const ALLOWED = [
+  ["standby", ["running"]],
+  ["resume", ["paused"]],
+  ["exec", ["running"]],
+] as const satisfies [string, SandboxState[]][];
+
+let daemon: TestDaemon;
+let rows: Database;
+
+beforeAll(async () => {
+  daemon = await TestDaemon.start({
+    env: { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_HOST_QEMU: "/bin/false" },
+  });
+  describeTemplate(daemon);
+  await daemon.room("r");
+  // It fails, for want of a QEMU, and leaves its row.
+  await daemon.api("POST", "/v1/rooms/r/sandboxes/from-template", {
+    agent_id: "worker-1",
+    guest_cid: 9100,
+    memory_mib: DESCRIBED_MIN_MIB,
+  });
+  await untilState(daemon, "r", "worker-1", "failed");
+  rows = new Database(join(daemon.dataDir, "roomd.db"));
+  rows.run("PRAGMA busy_timeout = 5000");
+});
+afterAll(async () => {
+  rows?.close();
+  await daemon.stop();
+});
+
+const setState = (state: SandboxState) => rows.run("UPDATE sandboxes SET state = ?", [state]);
+const ask = (verb: string, headers?: Record<string, string>): Promise<Answer> =>
+  daemon.api("POST", `${SANDBOX}/${verb}`, verb === "exec" ? { argv: ["true"] } : undefined, headers);
+
+describe.each(ALLOWED)("%s", (verb, allowed) => {
+  test.each(LIVE.filter((state) => !(allowed as readonly SandboxState[]).includes(state)))(
+    "is refused in the state %s, with those in which it is not",
+    async (state) => {
+      setState(state);
+      const { status, body } = await ask(verb);
+      expect({ status, code: body.code, details: body.details }).toEqual({
+        status: 409,
+        code: "invalid_state",
+        details: { state, allowed_states: allowed },
+      });
+      expect(body.detail).toContain(state);
+      if (state === "paused") expect(body.hint).toContain(`${SANDBOX.replace("/v1/rooms/r/", "")}/resume`);
+      expect((await daemon.ok("GET", SANDBOX)).state).toBe(state);
+    },
+  );
+});
+
+test("who has the sandbox's guest has the last word, not its row", async () => {
+  for (const [verb, state] of [
+    ["standby", "running"],
+    ["resume", "paused"],
+  ] as const) {
+    setState(state);
+    expect(await ask(verb)).toMatchObject({
+      status: 409,
+      body: { code: "invalid_state", details: { state: "failed", allowed_states: [state] } },
+    });
+  }
+});
+
+test("a room or sandbox that is not there comes before its state", async () => {
+  setState("paused");
+  for (const verb of ["standby", "resume"]) {
+    expect(await daemon.problem("POST", `/v1/rooms/none/sandboxes/worker-1/${verb}`)).toMatchObject({
+      status: 404,
+      code: "room_not_found",
+    });
+    expect(await daemon.problem("POST", `/v1/rooms/r/sandboxes/none/${verb}`)).toMatchObject({
+      status: 404,
+      code: "sandbox_not_found",
+    });
+    expect(await daemon.problem("GET", `${SANDBOX}/${verb}`)).toMatchObject({
+      status: 405,
+      code: "method_not_allowed",
+    });
+  }
+});
+
+test("reading is not enough to bring a sandbox to a standstill", async () => {
+  const { key } = await makeKey(daemon, { scopes: ["sandboxes:read", "exec"] });
+  for (const verb of ["standby", "resume"]) {
+    expect(await ask(verb, bearer(key))).toMatchObject({
+      status: 403,
+      body: { code: "insufficient_scope", details: { required: "sandboxes:write" } },
+    });
+  }
+});
+
+test("the same Idempotency-Key gets the same answer, whatever has become of the sandbox", async () => {
+  setState("running");
+  const headers = { "idempotency-key": "once" };
+  const first = await ask("resume", headers);
+  setState("paused");
+  const again = await ask("resume", headers);
+  expect(first.status).toBe(409);
+  expect({ ...again.body, request_id: "" }).toEqual({ ...first.body, request_id: "" });
+  expect(again.headers.get("idempotency-replayed")).toBe("true");
+});
+
+test("every refusal is in the audit, by the event's name", async () => {
+  const { items } = await daemon.ok("GET", "/v1/rooms/r/audit?event=sandbox.&order=asc&limit=1000");
+  for (const verb of ["standby", "resume"]) {
+    const own = items.filter(({ event }: { event: string }) => event === `sandbox.${verb}`);
+    expect(own.length).toBeGreaterThanOrEqual(LIVE.length - 1);
+    expect(own[0]).toMatchObject({ outcome: "error", error_code: "invalid_state", agent_id: "worker-1", room_id: "r" });
+  }
+});

@@ -1,0 +1,277 @@
+/**
+ * Standby with real guests: what runs inside stands still and goes on, the clock is right afterwards, the host's CPU is left
+ * alone, and whatever happens to a sandbox may happen to one in standby.
+ */
+import { readFileSync } from "node:fs";
+import { beforeAll, describe, expect, test } from "vitest";
+import type { Answer, Json } from "../harness/daemon.ts";
+import { processesOf, remainsOf, shortOrLong, until, untilState, withGuests } from "../harness/guests.ts";
+
+/** Long enough to tell standing still from going on. */
+const STILL_MS = 1_500;
+
+withGuests("standby", {}, (guests) => {
+  beforeAll(() => guests.daemon.room("still"));
+
+  const path = (name: string, verb = "") => `/v1/rooms/still/sandboxes/${name}${verb}`;
+  const standby = (name: string): Promise<Json> => guests.daemon.ok("POST", path(name, "/standby"));
+  const resume = (name: string): Promise<Json> => guests.daemon.ok("POST", path(name, "/resume"));
+  const record = (name: string): Promise<Json> => guests.daemon.ok("GET", path(name));
+  const destroy = (name: string): Promise<Json> => guests.daemon.ok("DELETE", path(name));
+  const drive = (verb: string) => `/v1/rooms/still/drive/${verb}`;
+  const sh = (name: string, line: string) => guests.daemon.sh("still", name, line);
+  const skewMs = async (name: string) => (await guests.daemon.ok("GET", path(name, "/metrics"))).clock_skew_ms;
+
+  /** Waits for a command to say that it runs, by making this file. */
+  const begun = (file: string) =>
+    until("the command runs", async () => (await guests.daemon.api("GET", drive(`stat?path=${file}`))).status === 200);
+
+  /** Starts a counter that writes to the drive, where it can be read while the guest stands still. */
+  async function startCounter(name: string): Promise<() => Promise<number>> {
+    const count = `i=0; while :; do i=$((i+1)); echo $i >/mnt/drive/${name}.new; mv /mnt/drive/${name}.new /mnt/drive/${name}; sleep 0.05; done`;
+    await sh(name, `setsid sh -c '${count}' >/dev/null 2>&1 &`);
+    const counted = async () => {
+      const { status, body } = await guests.daemon.api("GET", drive(`read?path=${name}`));
+      return status === 200 ? Number(body.content) : 0;
+    };
+    await until("the counter has begun", async () => (await counted()) > 0);
+    return counted;
+  }
+
+  describe("a sandbox", () => {
+    test("stands still and goes on, again and again, its clock right each time", async () => {
+      const { sandbox_id } = await guests.daemon.sandbox("still", "counter", guests.cid());
+      const counted = await startCounter("counter");
+      const qemu = processesOf(guests.daemon, "qemu", sandbox_id);
+      for (let round = 0; round < shortOrLong("rounds of standby", 4, 40); round++) {
+        const paused = await standby("counter");
+        expect(paused).toMatchObject({ state: "paused", status: { reason: "standby" }, exit: null });
+        const [before, cpu] = [await counted(), cpuTicks(qemu[0] ?? 0)];
+        await Bun.sleep(STILL_MS);
+        expect(await counted()).toBe(before);
+        // A tick or two for its monitor; a running guest takes far more even when it idles.
+        expect(cpuTicks(qemu[0] ?? 0) - cpu).toBeLessThanOrEqual(2);
+        expect(await resume("counter")).toMatchObject({ state: "running", status: { reason: "resumed" } });
+        expect(Math.abs(await skewMs("counter"))).toBeLessThanOrEqual(50);
+        await until("the counter goes on", async () => (await counted()) > before);
+      }
+      expect(processesOf(guests.daemon, "qemu", sandbox_id)).toEqual(qemu);
+      await destroy("counter");
+    });
+
+    test("has time of its own: a command's timeout does not pass, and its caller is answered in the end", async () => {
+      await guests.daemon.sandbox("still", "timed", guests.cid());
+      const body = { command: ">/mnt/drive/timed; sleep 2; echo done", timeout_ms: 3_500 };
+      const waiting = guests.daemon.exec("still", "timed", body);
+      await begun("timed");
+      await standby("timed");
+      await Bun.sleep(4_000);
+      await resume("timed");
+      expect(await waiting).toMatchObject({ exit_code: 0, timed_out: false, stdout: "done\n" });
+      // One that is too slow in its own time is still ended, at that time.
+      const slow = guests.daemon.exec("still", "timed", { command: ">/mnt/drive/slow; sleep 60", timeout_ms: 1_500 });
+      await begun("slow");
+      await standby("timed");
+      await Bun.sleep(STILL_MS);
+      await resume("timed");
+      expect(await slow).toMatchObject({ exit_code: null, timed_out: true });
+      await destroy("timed");
+    });
+
+    test("in the midst of a flood of output and input loses none of it", async () => {
+      await guests.daemon.sandbox("still", "flood", guests.cid());
+      const bytes = 4 * 1024 * 1024;
+      const out = guests.daemon.exec("still", "flood", {
+        command: `>/mnt/drive/out; head -c ${bytes} /dev/zero | tr '\\0' a`,
+        max_output_bytes: bytes,
+        timeout_ms: 120_000,
+      });
+      const sent = Buffer.alloc(bytes, "stdin\n").toString();
+      const into = guests.daemon.exec("still", "flood", {
+        command: ">/mnt/drive/into; md5sum",
+        stdin: sent,
+        timeout_ms: 120_000,
+      });
+      await Promise.all([begun("out"), begun("into")]);
+      for (let round = 0; round < shortOrLong("rounds under a flood", 5, 30); round++) {
+        await standby("flood");
+        await Bun.sleep(100);
+        await resume("flood");
+      }
+      const output = await out;
+      expect([output.exit_code, output.stdout_bytes, /^a+$/.test(output.stdout)]).toEqual([0, bytes, true]);
+      expect((await into).stdout).toBe(`${new Bun.CryptoHasher("md5").update(sent).digest("hex")}  -\n`);
+      await destroy("flood");
+    });
+
+    test("in the midst of writing to the drive loses none of it", async () => {
+      await guests.daemon.sandbox("still", "writer", guests.cid());
+      const files = 400;
+      const line = `i=0; while [ $i -lt ${files} ]; do i=$((i+1)); dd if=/dev/zero of=/mnt/drive/w$i bs=4k count=2 conv=fsync 2>/dev/null || exit 1; done`;
+      const writing = guests.daemon.exec("still", "writer", { command: line, timeout_ms: 300_000 });
+      let over = false;
+      const ended = writing.finally(() => {
+        over = true;
+      });
+      await begun("w1");
+      let rounds = 0;
+      while (!over && rounds < shortOrLong("rounds under writes", 25, 200)) {
+        await standby("writer");
+        await resume("writer");
+        rounds++;
+      }
+      expect((await ended).exit_code).toBe(0);
+      expect(rounds).toBeGreaterThan(3);
+      const { items } = await guests.daemon.ok("GET", drive("list?limit=1000"));
+      expect(items.filter((item: Json) => /^w\d+$/.test(item.name) && item.size_bytes === 8192)).toHaveLength(files);
+      await destroy("writer");
+    });
+
+    test("in standby refuses commands and takes everything else", async () => {
+      await guests.daemon.sandbox("still", "quiet", guests.cid());
+      await standby("quiet");
+      const refusal = { status: 409, code: "invalid_state", details: { state: "paused", allowed_states: ["running"] } };
+      expect(await guests.daemon.problem("POST", path("quiet", "/exec"), { argv: ["true"] })).toMatchObject({
+        ...refusal,
+        hint: expect.stringContaining("/resume"),
+      });
+      expect(await guests.daemon.problem("POST", path("quiet", "/standby"))).toMatchObject(refusal);
+      await guests.daemon.ok("POST", drive("write"), { path: "for-quiet", content: "written meanwhile" });
+      expect((await guests.daemon.ok("GET", path("quiet", "/logs"))).source).toBe("console");
+      const metrics = await guests.daemon.ok("GET", path("quiet", "/metrics"));
+      expect(metrics).toMatchObject({ clock_skew_ms: null, memory: { memory_mib: 256 } });
+      expect(metrics.memory.resident_bytes).toBeGreaterThan(0);
+      const labels = { role: "waiting" };
+      expect(await guests.daemon.ok("PATCH", path("quiet"), { labels })).toMatchObject({ labels, state: "paused" });
+      expect((await guests.daemon.ok("GET", "/v1/rooms/still/sandboxes?state=paused")).items).toHaveLength(1);
+
+      await resume("quiet");
+      expect(await guests.daemon.problem("POST", path("quiet", "/resume"))).toMatchObject({
+        status: 409,
+        code: "invalid_state",
+        details: { state: "running", allowed_states: ["paused"] },
+      });
+      expect(await sh("quiet", "cat /mnt/drive/for-quiet")).toBe("written meanwhile");
+      const { items } = await guests.daemon.ok("GET", "/v1/rooms/still/audit?event=sandbox.&order=asc");
+      const own = items.filter((item: Json) => item.agent_id === "quiet" && /standby|resume/.test(item.event));
+      expect(own.map(({ event, outcome }: Json) => [event, outcome])).toEqual([
+        ["sandbox.standby", "success"],
+        ["sandbox.standby", "error"],
+        ["sandbox.resume", "success"],
+        ["sandbox.resume", "error"],
+      ]);
+      expect(own[2].details.paused_seconds).toBeGreaterThanOrEqual(0);
+      await destroy("quiet");
+    });
+
+    test("asked many times at once stands still once", async () => {
+      await guests.daemon.sandbox("still", "asked", guests.cid());
+      const both = async (verb: string) => {
+        const answers = await Promise.all([1, 2, 3, 4].map(() => guests.daemon.api("POST", path("asked", verb))));
+        return answers.map(({ status }) => status).sort();
+      };
+      expect(await both("/standby")).toEqual([200, 409, 409, 409]);
+      expect(await both("/resume")).toEqual([200, 409, 409, 409]);
+      await destroy("asked");
+    });
+  });
+
+  describe("the end of a sandbox in standby", () => {
+    test("by DELETE, also while it is on its way there or back, and its caller hears why", async () => {
+      for (const moment of ["paused", "pausing", "resuming"] as const) {
+        const guest_cid = guests.cid();
+        const { sandbox_id } = await guests.daemon.sandbox("still", "ended", guest_cid);
+        let under: Promise<Answer> | null = null;
+        if (moment !== "pausing") await standby("ended");
+        if (moment !== "paused") {
+          // QEMU that does not answer keeps it in between.
+          for (const pid of processesOf(guests.daemon, "qemu", sandbox_id)) process.kill(pid, "SIGSTOP");
+          under = guests.daemon.api("POST", path("ended", moment === "pausing" ? "/standby" : "/resume"));
+          await untilState(guests.daemon, "still", "ended", moment);
+        }
+        const startedAt = performance.now();
+        expect(await destroy("ended")).toMatchObject({ sandbox_id, guest_cid, state: "destroyed" });
+        expect(performance.now() - startedAt).toBeLessThan(5_000);
+        if (under) expect(await under).toMatchObject({ status: 409, body: { code: "invalid_state" } });
+        expect(remainsOf(guests.daemon, sandbox_id)).toEqual([]);
+        // Its CID is free at once.
+        await guests.daemon.sandbox("still", "next", guest_cid);
+        await destroy("next");
+      }
+    });
+
+    test("by QEMU's own end is failed, with a typed end for a command that stood still", async () => {
+      const { sandbox_id } = await guests.daemon.sandbox("still", "killed", guests.cid());
+      const waiting = guests.daemon.api("POST", path("killed", "/exec"), {
+        command: ">/mnt/drive/killed; sleep 60",
+      });
+      await begun("killed");
+      await standby("killed");
+      for (const pid of processesOf(guests.daemon, "qemu", sandbox_id)) process.kill(pid, "SIGKILL");
+      const failed = await untilState(guests.daemon, "still", sandbox_id, "failed");
+      expect(failed).toMatchObject({ exit: { cause: "vmm_crash" } });
+      await until("all of it is freed", async () => (await record(sandbox_id)).stopped_at !== null);
+      expect(remainsOf(guests.daemon, sandbox_id)).toEqual([]);
+      expect(await waiting).toMatchObject({
+        status: 502,
+        body: { code: "guest_unreachable", details: { started: true } },
+      });
+      expect((await guests.daemon.problem("POST", path(sandbox_id, "/resume"))).code).toBe("invalid_state");
+      await destroy(sandbox_id);
+    });
+
+    test("by its longest duration comes all the same; idleness does not count, and begins anew", async () => {
+      const audited = async (sandbox: Json, event: string) => {
+        const { items } = await guests.daemon.ok("GET", `/v1/rooms/still/audit?event=${event}`);
+        return items.filter((item: Json) => item.sandbox_id === sandbox.sandbox_id);
+      };
+      const idle = await guests.daemon.sandbox("still", "idle", guests.cid(), { idle_timeout_seconds: 3 });
+      const short = await guests.daemon.sandbox("still", "short", guests.cid());
+      await Promise.all([standby("idle"), standby("short")]);
+      await guests.daemon.ok("PATCH", path("short"), { max_duration_seconds: 1 });
+      await until("the short one is gone", async () => (await guests.daemon.api("GET", path("short"))).status === 404);
+      expect(remainsOf(guests.daemon, short.sandbox_id)).toEqual([]);
+      await Bun.sleep(3_500);
+      expect((await record("idle")).state).toBe("paused");
+      // A command under way is use, however long it takes.
+      await resume("idle");
+      expect((await guests.daemon.exec("still", "idle", { command: "sleep 5; echo awake" })).stdout).toBe("awake\n");
+      expect((await record("idle")).state).toBe("running");
+      await until("the idle one is gone", async () => (await guests.daemon.api("GET", path("idle"))).status === 404);
+      expect((await audited(idle, "sandbox.resume")).length).toBe(1);
+    });
+
+    test("by the end of its room", async () => {
+      await guests.daemon.room("whole");
+      const inRoom = await guests.daemon.sandbox("whole", "a", guests.cid());
+      await guests.daemon.ok("POST", "/v1/rooms/whole/sandboxes/a/standby");
+      expect(await guests.daemon.ok("DELETE", "/v1/rooms/whole?drive=delete")).toMatchObject({
+        state: "destroyed",
+        sandboxes_destroyed: ["a"],
+      });
+      expect(remainsOf(guests.daemon, inRoom.sandbox_id)).toEqual([]);
+    });
+  });
+
+  test("by the command line", async () => {
+    await guests.daemon.sandbox("still", "typed", guests.cid());
+    expect(await guests.daemon.cli(["sandbox", "standby", "still", "typed"])).toMatchObject({
+      status: 0,
+      stdout: "sandbox typed is paused\n",
+    });
+    const refused = await guests.daemon.cli(["exec", "still", "typed", "--", "true"]);
+    expect(refused.status).not.toBe(0);
+    expect(refused.stderr).toContain("resume");
+    expect((await guests.daemon.cli(["sandbox", "resume", "still", "typed"])).stdout).toBe(
+      "sandbox typed is running\n",
+    );
+    await destroy("typed");
+  });
+});
+
+/** Fields 14 and 15 of /proc/<pid>/stat: hundredths of a second. */
+function cpuTicks(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return Number(fields[11]) + Number(fields[12]);
+}
