@@ -12,7 +12,7 @@ const CONTRACT = [
   ...["create", "list", "revoke"].map((verb) => `key ${verb}`),
   ...["build", "list", "remove"].map((verb) => `template ${verb}`),
   ...["create", "list", "get", "destroy"].map((verb) => `room ${verb}`),
-  ...["create", "list", "get", "destroy", "update"].map((verb) => `sandbox ${verb}`),
+  ...["create", "list", "get", "destroy", "update", "standby", "resume"].map((verb) => `sandbox ${verb}`),
   ...["ls", "put", "get", "rm", "mkdir", "mv", "stat"].map((verb) => `drive ${verb}`),
   "exec",
   "logs",
