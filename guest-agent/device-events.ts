@@ -4,30 +4,29 @@ import { log } from "./log.ts";
 import { adopt } from "./socket-link.ts";
 
 export class DeviceEvents {
-  #waiting = Promise.withResolvers<boolean>();
+  #waiting = Promise.withResolvers<void>();
 
   /** Hears of devices from now on. */
   async listen(): Promise<void> {
     await adopt(libc.deviceEventSocket(), {
-      data: () => this.#wake(true),
+      data: () => this.#wake(),
       // The kernel ends a listener that fell behind; what it missed may be the one that is waited for.
       close: () => {
-        this.#wake(true);
+        this.#wake();
         this.listen().catch((error) => log("device events", error));
       },
     });
   }
 
-  /** Whether an event came within `timeoutMs`. */
-  async next(timeoutMs: number): Promise<boolean> {
-    const timer = setTimeout(() => this.#wake(false), timeoutMs);
-    const came = await this.#waiting.promise;
+  /** Resolves with the next event, or after `timeoutMs`. */
+  async next(timeoutMs: number): Promise<void> {
+    const timer = setTimeout(() => this.#wake(), timeoutMs);
+    await this.#waiting.promise;
     clearTimeout(timer);
-    return came;
   }
 
-  #wake(came: boolean): void {
-    this.#waiting.resolve(came);
-    this.#waiting = Promise.withResolvers<boolean>();
+  #wake(): void {
+    this.#waiting.resolve();
+    this.#waiting = Promise.withResolvers<void>();
   }
 }

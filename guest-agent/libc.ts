@@ -92,6 +92,18 @@ export function setNonBlocking(fd: number): void {
   check("fcntl", libc.fcntl(fd, F_SETFL, check("fcntl", libc.fcntl(fd, F_GETFL, 0)) | O_NONBLOCK));
 }
 
+/** Opens a terminal so that this process gets SIGIO when something is typed. */
+export function openForSignal(path: string): number {
+  const F_SETFL = 4;
+  const F_SETOWN = 8;
+  const O_NOCTTY = 0o400;
+  const O_ASYNC = 0o20000;
+  const fd = check(`open ${path}`, libc.open(text(path), O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0));
+  check("fcntl F_SETOWN", libc.fcntl(fd, F_SETOWN, process.pid));
+  check("fcntl F_SETFL", libc.fcntl(fd, F_SETFL, O_NONBLOCK | O_ASYNC));
+  return fd;
+}
+
 /** Bytes that were written to the pipe and not yet read. */
 export function unreadBytes(fd: number): number {
   const count = new Int32Array(1);

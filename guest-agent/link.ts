@@ -12,12 +12,13 @@ import { VERSION } from "../shared/version.ts";
 import { DeviceEvents } from "./device-events.ts";
 import * as libc from "./libc.ts";
 import { log } from "./log.ts";
+import type { Rehearsal } from "./rehearsal.ts";
 import type { Router } from "./router.ts";
 import type { Setup } from "./setup.ts";
 import { linkOver } from "./socket-link.ts";
 
 const HOST_CID = 2;
-/** While there is no device; one that comes is announced, so it need not be asked for often. A host saves a template sooner. */
+/** While there is no device; one that comes is announced, so it need not be asked for often. */
 const DIAL_UNPLUGGED_MS = 2_000;
 /** While the host refuses: soon, then more and more seldom. */
 const DIAL_REFUSED_MS = { first: 10, most: 200 } as const;
@@ -27,12 +28,12 @@ const CONNECT_LATE_MS = 10;
 const CONNECT_DEADLINE_MS = 500;
 const MAX_HOST_STREAMS = 256;
 
-/** Never returns. `atRest` is called when no device has come for a while; the next try waits for it. */
-export async function keepLinked(setup: Setup, router: Router, atRest: () => Promise<void>): Promise<never> {
+/** Never returns. A dial waits for a rehearsal that is under way. */
+export async function keepLinked(setup: Setup, router: Router, rehearsal: Rehearsal): Promise<never> {
   const devices = new DeviceEvents();
   await devices.listen().catch((error) => log("device events", error));
   while (true) {
-    const reason = await serve(await dial(devices, atRest), setup, router).catch(String);
+    const reason = await serve(await dial(devices, rehearsal), setup, router).catch(String);
     log(`link closed: ${reason}`);
     await sleep(DIAL_REFUSED_MS.first);
   }
@@ -63,14 +64,15 @@ export async function serve(fd: number, setup: Setup, router: Router): Promise<s
   return closed.promise;
 }
 
-async function dial(devices: DeviceEvents, atRest: () => Promise<void>): Promise<number> {
+async function dial(devices: DeviceEvents, rehearsal: Rehearsal): Promise<number> {
   let pauseMs: number = DIAL_REFUSED_MS.first;
   while (true) {
     try {
       return await connect();
     } catch (error) {
       if (error instanceof libc.SystemError && error.errno === libc.Errno.ENODEV) {
-        if (!(await devices.next(DIAL_UNPLUGGED_MS))) await atRest();
+        await devices.next(DIAL_UNPLUGGED_MS);
+        await rehearsal.over;
         continue;
       }
     }

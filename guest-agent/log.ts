@@ -4,6 +4,11 @@ import { inspect } from "node:util";
 
 const STDERR = 2;
 
+/** A line that the host looks for: on a line of its own, whatever the kernel was just printing. */
+export function announce(line: string): void {
+  writeSync(STDERR, `\n${line}\n`);
+}
+
 export function log(what: string, error?: unknown): void {
   const why =
     error === undefined ? "" : `: ${error instanceof Error ? (error.stack ?? error.message) : inspect(error)}`;

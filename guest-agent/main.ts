@@ -2,26 +2,24 @@
  * The guest agent: process 1 of a sandbox. Owns the order of its life; each part is in the file of its name.
  *
  *   boot ─▶ warm up ─▶ (template: the host saves the guest here) ─▶ dial the host, serve, dial again
- *                                                                     └─ no device for a while: warm up once more
+ *                                                                     └─ told to on the console: warm up once more
  */
-import { readFileSync, writeFileSync } from "node:fs";
-import { REHEARSED_LINE, TEMPLATE_FLAG, TEMPLATE_READY_LINE } from "../shared/agent-protocol/messages.ts";
+import { readFileSync } from "node:fs";
+import { TEMPLATE_FLAG, TEMPLATE_READY_LINE } from "../shared/agent-protocol/messages.ts";
 import { boot } from "./boot.ts";
 import { Drive } from "./drive/drive.ts";
 import { Exec } from "./exec/run.ts";
 import { syncRoot } from "./libc.ts";
 import { keepLinked } from "./link.ts";
-import { log } from "./log.ts";
+import { announce, log } from "./log.ts";
 import { Reaper } from "./reap.ts";
+import { Rehearsal } from "./rehearsal.ts";
 import { makeRouter } from "./router.ts";
 import { Setup } from "./setup.ts";
-import { warmUp } from "./warm-up.ts";
+import { touchUp, warmUp } from "./warm-up.ts";
 
-/**
- * A template is warmed once for all its clones, and a clone that waits in the pool once more: its QEMU has translated
- * nothing yet. A guest that boots for itself is in a hurry.
- */
-const WARM_UP_ROUNDS = { template: 50, clone: 3, alone: 1 } as const;
+/** A template is warmed once for all its clones; a guest that boots for itself is in a hurry. */
+const WARM_UP_ROUNDS = { template: 50, alone: 1 } as const;
 
 const SPURNED_SIGNALS = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGALRM"] as const;
 
@@ -41,19 +39,10 @@ const router = makeRouter(new Exec({ reaper, drive, env: () => setup.env }));
 
 const warm = (rounds: number) => warmUp(router, rounds).catch((error) => log("warm-up", error));
 await warm(isTemplate ? WARM_UP_ROUNDS.template : WARM_UP_ROUNDS.alone);
+const rehearsal = new Rehearsal(() => touchUp(router));
 if (isTemplate) {
+  rehearsal.listen();
   syncRoot();
   announce(TEMPLATE_READY_LINE);
 }
-let rehearsed = !isTemplate;
-await keepLinked(setup, router, async () => {
-  if (rehearsed) return;
-  rehearsed = true;
-  await warm(WARM_UP_ROUNDS.clone);
-  announce(REHEARSED_LINE);
-});
-
-/** On a line of its own, whatever the kernel was just printing. */
-function announce(line: string): void {
-  writeFileSync("/dev/console", `\n${line}\n`);
-}
+await keepLinked(setup, router, rehearsal);

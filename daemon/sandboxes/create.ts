@@ -10,7 +10,7 @@ import { type RoomTarget, requireActive } from "../core/room-target.ts";
 import { ServiceError } from "../core/service-error.ts";
 import { violatesUnique } from "../db/transact.ts";
 import { environmentRules } from "../executions/environment.ts";
-import type { Launched } from "../host/guest/start.ts";
+import type { WarmMachine } from "../host/guest/pool.ts";
 import { imageOf } from "../templates/manifest.ts";
 import type { Template } from "../templates/registry.ts";
 import { requireMemory } from "./admission.ts";
@@ -109,7 +109,7 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
 }
 
 /** A machine that waits, for a sandbox of one processor: those that wait have no more. */
-function takeWarm(deps: SandboxDeps, input: Input, template: Template): Launched | null {
+function takeWarm(deps: SandboxDeps, input: Input, template: Template): WarmMachine | null {
   if ((input.vcpu_count ?? 1) > 1) return null;
   return deps.pool.take(imageOf(template.directory, template.manifest, true));
 }
@@ -168,11 +168,11 @@ function newRow(
   room: RoomTarget,
   template: Template,
   egressDefault: "public" | "none",
-  warm: Launched | null,
+  warm: WarmMachine | null,
 ): SandboxRow {
   const created_at = now();
   return {
-    sandbox_id: warm?.parts.plan.sandbox_id ?? newId("sbx"),
+    sandbox_id: warm?.sandbox_id ?? newId("sbx"),
     room_uid: room.room_uid,
     org_id: room.org_id,
     agent_id: input.agent_id,

@@ -5,7 +5,8 @@ import { Deadlines } from "../core/deadlines.ts";
 import type { RoomTarget } from "../core/room-target.ts";
 import { adoptGuest } from "../host/guest/adopt.ts";
 import type { GuestImage, GuestPlan } from "../host/guest/plan.ts";
-import { type Launched, startGuest } from "../host/guest/start.ts";
+import type { WarmMachine } from "../host/guest/pool.ts";
+import { startGuest } from "../host/guest/start.ts";
 import { imageOf } from "../templates/manifest.ts";
 import { Gate } from "./admission.ts";
 import type { SandboxDeps } from "./index.ts";
@@ -21,7 +22,7 @@ const START_LIMIT_MS = 120_000;
 
 export interface Supervisors {
   /** Supervises a sandbox; `warm` is the machine that waits for it. */
-  add(row: SandboxRow, room: SupervisedRoom, warm: Launched | null): Supervisor;
+  add(row: SandboxRow, room: SupervisedRoom, warm: WarmMachine | null): Supervisor;
   get(sandboxId: string): Supervisor | undefined;
   /** Forgets a sandbox that did not come to be, or is no more. */
   drop(sandboxId: string): void;
@@ -102,13 +103,15 @@ export function makeSupervisors(deps: SandboxDeps): Supervisors {
         start: (current, onStarted, signal) =>
           use(current.sandbox_id, () =>
             gate.through(async () => {
+              // One that could not be launched is as if there were none.
+              const launched = (await warm?.launched.catch(() => null)) ?? null;
               try {
                 signal.throwIfAborted();
                 const limit = AbortSignal.any([signal, AbortSignal.timeout(START_LIMIT_MS)]);
-                const image = warm?.parts.plan.image ?? (await imageFor(current));
-                return await startGuest(deps.host(), planOf(current, room, image), warm, onStarted, limit);
+                const image = launched?.parts.plan.image ?? (await imageFor(current));
+                return await startGuest(deps.host(), planOf(current, room, image), launched, onStarted, limit);
               } catch (error) {
-                await warm?.end();
+                await launched?.end();
                 throw error;
               } finally {
                 deps.pool.refill();

@@ -17,7 +17,10 @@ export const HOST_PORT = 1024;
 /** The line on the serial console that says that a template guest is at rest and may be saved. */
 export const TEMPLATE_READY_LINE = "roomd-agent: template ready";
 
-/** Printed by a guest that was resumed but has no vsock device for a while, once it has rehearsed being set up. */
+/** Typed on the serial console of a clone that has no sandbox yet: it is to rehearse being set up. */
+export const REHEARSE_LINE = "rehearse";
+
+/** Printed by a clone once it has rehearsed. */
 export const REHEARSED_LINE = "roomd-agent: rehearsed";
 
 /** Kernel command line flag: the guest boots to be made a template. */

@@ -1,10 +1,10 @@
 /**
- * Owns the warm pool: machines that are launched ahead, have run long enough to be warm, and wait paused until a
- * sandbox takes one. A member carries the sandbox_id that its sandbox will have, so that taking one renames nothing.
+ * Owns the warm pool: machines that are launched ahead, have rehearsed being set up, and wait paused until a sandbox
+ * takes one. A member carries the sandbox_id that its sandbox will have, so that taking one renames nothing.
  */
 import { rm } from "node:fs/promises";
-import { REHEARSED_LINE } from "../../../shared/agent-protocol/messages.ts";
-import { newId } from "../../../shared/ids.ts";
+import { REHEARSE_LINE, REHEARSED_LINE } from "../../../shared/agent-protocol/messages.ts";
+import { newId, type SandboxId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import type { Paths } from "../../core/paths.ts";
 import { within } from "../../core/published.ts";
@@ -16,6 +16,8 @@ import { type Launched, launchGuest } from "./start.ts";
 
 /** A guest that has not rehearsed by then is paused as it is. */
 const REHEARSAL_DEADLINE_MS = 10_000;
+/** Without KVM a rehearsal takes a core for a second; more at once would stand in the way of whoever creates. */
+const FILL_AT_ONCE = 2;
 
 export interface PoolDeps {
   size: number;
@@ -26,87 +28,123 @@ export interface PoolDeps {
   nextImage(): Promise<GuestImage | null>;
 }
 
+/** A machine that waits, or will soon. */
+export interface WarmMachine {
+  sandbox_id: SandboxId;
+  image: GuestImage;
+  /** Rejects when the machine could not be launched; nothing is left behind then. */
+  launched: Promise<Launched>;
+}
+
 export class WarmPool {
   readonly #deps: PoolDeps;
-  #members: Launched[] = [];
-  #filling: Promise<void> | null = null;
+  /** In the order in which they are ready. */
+  #members: WarmMachine[] = [];
+  readonly #lanes = new Set<Promise<void>>();
   #closed = false;
 
   constructor(deps: PoolDeps) {
     this.#deps = deps;
   }
 
-  /** A warm machine of this snapshot, or null. Whoever takes one starts or ends it, and then asks for a refill. */
-  take(image: Pick<GuestImage, "snapshot_memory">): Launched | null {
-    const index = this.#members.findIndex(({ parts }) => parts.plan.image.snapshot_memory === image.snapshot_memory);
-    const [taken] = index < 0 ? [] : this.#members.splice(index, 1);
+  /**
+   * A machine of this snapshot: a warm one, or one on its way, which is there sooner than a new one would be. Null when
+   * there is none. Whoever takes one starts or ends it, and then asks for a refill.
+   */
+  take(image: Pick<GuestImage, "snapshot_memory">): WarmMachine | null {
+    const taken = this.#members.find((member) => member.image.snapshot_memory === image.snapshot_memory);
+    if (taken) this.#remove(taken);
     return taken ?? null;
   }
 
   /** Puts an unused machine back. */
-  giveBack(launched: Launched): void {
-    if (this.#closed || !isAlive(launched.parts.machine.process)) void this.#discard(launched);
-    else this.#members.push(launched);
+  giveBack(member: WarmMachine): void {
+    if (this.#closed) void this.#discard(member);
+    else this.#members.unshift(member);
   }
 
-  /** Launches what is missing, one after another, in the background. */
+  /** Launches what is missing, in the background. */
   refill(): void {
-    if (this.#closed || this.#filling) return;
-    this.#filling = this.#fill()
-      .catch((error: unknown) => this.#deps.log.warn("warm pool not filled", { error: describeError(error) }))
-      .finally(() => {
-        this.#filling = null;
-      });
+    while (!this.#closed && this.#lanes.size < FILL_AT_ONCE) {
+      const lane = this.#fill().catch((error: unknown) =>
+        this.#deps.log.warn("warm pool not filled", { error: describeError(error) }),
+      );
+      this.#lanes.add(lane);
+      void lane.then(() => this.#lanes.delete(lane));
+    }
   }
 
   /** Ends all members. */
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#filling;
+    await Promise.all(this.#lanes);
     await Promise.all(this.#members.splice(0).map((member) => this.#discard(member)));
   }
 
   async #fill(): Promise<void> {
-    while (!this.#closed && this.#members.length < this.#deps.size) {
+    while (true) {
       const image = await this.#deps.nextImage();
       if (!image) return;
-      const stale = this.#members.filter(({ parts }) => parts.plan.image.snapshot_memory !== image.snapshot_memory);
-      this.#members = this.#members.filter((member) => !stale.includes(member));
+      const stale = this.#members.filter((member) => member.image.snapshot_memory !== image.snapshot_memory);
+      for (const member of stale) this.#remove(member);
       await Promise.all(stale.map((member) => this.#discard(member)));
+      if (this.#closed || this.#members.length >= this.#deps.size) return;
       await this.#add(image);
     }
   }
 
   async #add(image: GuestImage): Promise<void> {
     const sandbox_id = newId("sbx");
-    const plan = { sandbox_id, image, paths: this.#deps.paths.sandbox(sandbox_id), vcpu_count: 1 };
-    const member = await launchGuest(this.#deps.host(), plan, "snapshot").catch(async (error: unknown) => {
-      await rm(plan.paths.directory, { recursive: true, force: true });
-      throw error;
-    });
+    const member: WarmMachine = { sandbox_id, image, launched: this.#launch(sandbox_id, image) };
+    this.#members.push(member);
     try {
-      await rehearse(member.parts.machine);
+      const { parts } = await member.launched;
+      parts.machine.process.exited.then(() => {
+        if (this.#remove(member)) void this.#discard(member);
+      });
     } catch (error) {
-      await this.#discard(member);
+      this.#remove(member);
       throw error;
     }
-    member.parts.machine.process.exited.then(() => {
-      if (!this.#members.includes(member)) return;
-      this.#members = this.#members.filter((other) => other !== member);
-      void this.#discard(member);
-    });
-    // Closed meanwhile: whoever closes waits for this.
-    if (this.#closed) await this.#discard(member);
-    else this.#members.push(member);
   }
 
-  async #discard(member: Launched): Promise<void> {
-    await member.end();
-    await rm(member.parts.plan.paths.directory, { recursive: true, force: true });
+  async #launch(sandbox_id: SandboxId, image: GuestImage): Promise<Launched> {
+    const plan = { sandbox_id, image, paths: this.#deps.paths.sandbox(sandbox_id), vcpu_count: 1 };
+    let launched: Launched | undefined;
+    try {
+      const begun = performance.now();
+      launched = await launchGuest(this.#deps.host(), plan, "snapshot");
+      const launch_ms = Math.round(performance.now() - begun);
+      await rehearse(launched.parts.machine);
+      this.#deps.log.info("warm machine ready", {
+        sandbox_id,
+        launch_ms,
+        ready_ms: Math.round(performance.now() - begun),
+      });
+      if (!isAlive(launched.parts.machine.process)) throw new Error("QEMU ended while its guest rehearsed");
+      return launched;
+    } catch (error) {
+      await launched?.end();
+      await rm(plan.paths.directory, { recursive: true, force: true });
+      throw error;
+    }
+  }
+
+  /** Whether it was there. */
+  #remove(member: WarmMachine): boolean {
+    const before = this.#members.length;
+    this.#members = this.#members.filter((other) => other !== member);
+    return this.#members.length < before;
+  }
+
+  async #discard({ launched }: WarmMachine): Promise<void> {
+    const machine = await launched.catch(() => null);
+    await machine?.end();
+    if (machine) await rm(machine.parts.plan.paths.directory, { recursive: true, force: true });
   }
 }
 
-/** Lets the guest run until it has gone through being set up once, and pauses it: what it ran is then translated. */
+/** Lets the guest go through being set up once, and pauses it: what that runs is then translated. */
 async function rehearse(machine: Machine): Promise<void> {
   const done = Promise.withResolvers<void>();
   let printed = "";
@@ -115,6 +153,7 @@ async function rehearse(machine: Machine): Promise<void> {
     if (printed.includes(REHEARSED_LINE)) done.resolve();
   });
   await machine.resume();
+  machine.typeLine(REHEARSE_LINE);
   await within(done.promise, REHEARSAL_DEADLINE_MS, "the rehearsal").catch(() => {});
   await machine.pause();
 }

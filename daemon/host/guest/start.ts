@@ -53,7 +53,7 @@ export async function launchGuest(host: GuestHost, plan: LaunchPlan, mode: Launc
 }
 
 /**
- * Starts a guest, from `warm` when there is one. `onStarted` is called once its process runs; `signal` gives the start up.
+ * Starts a guest, from `warm` when there is one that is launched. `onStarted` is called once its process runs; `signal` gives the start up.
  * Throws StepError; nothing is left behind then.
  */
 export async function startGuest(

@@ -1,7 +1,7 @@
 /**
  * Owns one running QEMU: start, load a snapshot, plug, go, save, end. It knows nothing of rooms or agents.
  */
-
+import type { Socket } from "bun";
 import { endProcess, type HostProcess, type KnownProcess, type ProcessRecord, startProcess } from "../process.ts";
 import { connectWhenThere } from "../unix-socket.ts";
 import { qemuArgv } from "./argv.ts";
@@ -25,6 +25,8 @@ export interface Machine {
   qmp: Qmp;
   /** Hears what the guest prints on its serial console. */
   onConsole(listener: (bytes: Uint8Array) => void): void;
+  /** Types a line on the guest's serial console. Short: nothing waits for the guest to read it. */
+  typeLine(line: string): void;
   /** Loads a snapshot that `save` made. */
   load(memoryFile: string): Promise<void>;
   /** Stops the guest and saves memory and device state. */
@@ -71,7 +73,7 @@ export async function connectMachine(
   // Whose child it is not, its end shows by its sockets.
   const gone = process.exited ?? new Promise<never>(() => {});
   try {
-    const [qmp] = await Promise.all([
+    const [qmp, console] = await Promise.all([
       Qmp.connect(at.sockets.qmp, START_DEADLINE_MS, gone),
       connectWhenThere(at.sockets.console, START_DEADLINE_MS, gone, {
         data: (_socket, bytes) => {
@@ -82,7 +84,7 @@ export async function connectMachine(
       }),
     ]);
     const exited = process.exited ?? qmp.closed.then(() => "its monitor closed");
-    return new RunningMachine(hardware, { ...process, exited }, qmp, listeners);
+    return new RunningMachine(hardware, { ...process, exited }, qmp, console, listeners);
   } catch (error) {
     log.close();
     throw error;
@@ -93,13 +95,21 @@ class RunningMachine implements Machine {
   readonly #hardware: Hardware;
   readonly process: HostProcess;
   readonly qmp: Qmp;
+  readonly #console: Socket<undefined>;
   readonly #listeners: Set<(bytes: Uint8Array) => void>;
   #ending: "panic" | "power_off" | null = null;
 
-  constructor(hardware: Hardware, process: HostProcess, qmp: Qmp, listeners: Set<(bytes: Uint8Array) => void>) {
+  constructor(
+    hardware: Hardware,
+    process: HostProcess,
+    qmp: Qmp,
+    console: Socket<undefined>,
+    listeners: Set<(bytes: Uint8Array) => void>,
+  ) {
     this.#hardware = hardware;
     this.process = process;
     this.qmp = qmp;
+    this.#console = console;
     this.#listeners = listeners;
     qmp.onEvent(({ event, data }) => {
       if (event === "GUEST_PANICKED") this.#ending = "panic";
@@ -113,6 +123,10 @@ class RunningMachine implements Machine {
 
   onConsole(listener: (bytes: Uint8Array) => void): void {
     this.#listeners.add(listener);
+  }
+
+  typeLine(line: string): void {
+    this.#console.write(`${line}\n`);
   }
 
   async load(memoryFile: string): Promise<void> {
