@@ -241,6 +241,23 @@ withGuests("standby", {}, (guests) => {
       expect((await audited(idle, "sandbox.resume")).length).toBe(1);
     });
 
+    test("does not come by a vsock device that dies meanwhile: it gets another", async () => {
+      const { sandbox_id } = await guests.daemon.sandbox("still", "deaf", guests.cid());
+      for (let round = 0; round < 2; round++) {
+        await standby("deaf");
+        const [device = 0] = processesOf(guests.daemon, "vsock", sandbox_id);
+        process.kill(device, "SIGKILL");
+        await until("it has ended", () => !processesOf(guests.daemon, "vsock", sandbox_id).includes(device));
+        expect((await record("deaf")).state).toBe("paused");
+        await resume("deaf");
+        expect(await sh("deaf", "echo heard >/mnt/drive/deaf; cat /mnt/drive/deaf")).toBe("heard");
+        expect(Math.abs(await skewMs("deaf"))).toBeLessThanOrEqual(50);
+        expect(processesOf(guests.daemon, "vsock", sandbox_id)).toHaveLength(1);
+      }
+      await destroy("deaf");
+      expect(remainsOf(guests.daemon, sandbox_id)).toEqual([]);
+    });
+
     test("by the end of its room", async () => {
       await guests.daemon.room("whole");
       const inRoom = await guests.daemon.sandbox("whole", "a", guests.cid());

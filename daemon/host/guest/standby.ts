@@ -2,6 +2,8 @@
  * Owns letting a guest stand still and go on. Its processors stop, its memory and its devices stay as they are.
  *
  *   hold its connection → stop the processors ⇒ standing still → go on → let its connection flow → set its clock
+ *
+ * A connection that was lost meanwhile, by a restart of the daemon, comes back over a new vsock device.
  */
 import { DeadlineError } from "../../core/published.ts";
 import { correctClock } from "../guest-link/clock.ts";
@@ -30,8 +32,10 @@ export async function pauseGuest({ connection, machine }: Guest): Promise<void> 
 }
 
 /** Lets the guest go on, its clock right. Throws when it does not answer. */
-export async function resumeGuest({ connection, machine }: Guest, signal: AbortSignal): Promise<void> {
+export async function resumeGuest(guest: Guest, signal: AbortSignal): Promise<void> {
+  const { connection, machine } = guest;
   await machine.resume();
   connection.release();
+  await guest.ensureVsock(signal);
   await correctClock(await connection.link(AGENT_DEADLINE_MS, signal));
 }

@@ -12,6 +12,7 @@ import { GuestConnection } from "../guest-link/connection.ts";
 import type { Machine } from "../machine/machine.ts";
 import { DRIVE_TAG } from "../virtiofs/share.ts";
 import type { GuestHost, GuestPlan, LaunchPlan } from "./plan.ts";
+import { hasLostVsock, renewVsock } from "./renew-vsock.ts";
 import { allSteps, type GuestParts, JOIN_STEPS, type LaunchMode, type LaunchParts, launchSteps } from "./steps.ts";
 
 export const DRIVE_MOUNT = "/mnt/drive";
@@ -26,6 +27,8 @@ export interface Guest {
   boot: Record<string, number>;
   /** Resolves with how QEMU ended. */
   exited: Promise<string>;
+  /** Makes sure that the guest, which has just gone on, has a vsock device that works. Throws when it cannot have one. */
+  ensureVsock(signal: AbortSignal): Promise<void>;
   /** Ends the guest and frees all it had but its logs. Again is nothing. */
   end(): Promise<void>;
 }
@@ -114,6 +117,9 @@ export function guestOf(parts: GuestParts, startMode: Guest["start_mode"], timin
     start_mode: startMode,
     boot: { ...timings, ...Object.fromEntries(agentStages.map(([name, ms]) => [`agent_${name}_ms`, ms])) },
     exited: machine.process.exited,
+    ensureVsock: async (signal) => {
+      if (hasLostVsock(parts)) await renewVsock(parts, signal);
+    },
     end: () => {
       connection.close("the sandbox is ending");
       return undoSteps(allSteps(mode), parts, undoReporter(host, plan.sandbox_id));

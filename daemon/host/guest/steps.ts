@@ -174,6 +174,11 @@ export function vsockAddress({ sandbox_id, guest_cid, paths }: GuestPlan) {
   };
 }
 
+/** Writes down which processes are the guest's now. */
+export async function recordParts(parts: GuestParts): Promise<void> {
+  await recordProcesses(parts.plan.paths.processes, processesOf(parts, parts.machine?.process));
+}
+
 type RecordedParts = LaunchParts & Partial<Pick<GuestParts, "connection" | "share" | "endpoint">>;
 
 function processesOf(parts: RecordedParts, qemu: ProcessRecord | undefined): GuestProcesses {

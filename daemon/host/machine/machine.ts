@@ -12,6 +12,8 @@ import { type Hardware, type MachineSpec, MEMORY_BLOCK_MIB, PORTS } from "./spec
 const START_DEADLINE_MS = 20_000;
 const MIGRATION_DEADLINE_MS = 120_000;
 const LISTEN_DEADLINE_MS = 5_000;
+/** The guest's kernel lets go of a device when it gets to it: 44 ms as a rule. */
+const UNPLUG_DEADLINE_MS = 10_000;
 /** Pages at fixed places of the file, and events instead of asking. */
 const MIGRATION_CAPABILITIES = ["mapped-ram", "events"];
 
@@ -32,6 +34,8 @@ export interface Machine {
   /** Stops the guest and saves memory and device state. */
   save(memoryFile: string): Promise<void>;
   plugVsock(device: VsockDevice): Promise<void>;
+  /** Takes the vsock device away from a guest that runs. */
+  unplugVsock(): Promise<void>;
   plugDrive(socket: string, tag: string, port?: keyof typeof PORTS): Promise<void>;
   /** Gives the guest memory beyond its base, rounded up to whole blocks. */
   resizeMemory(memoryMib: number): Promise<void>;
@@ -152,6 +156,19 @@ class RunningMachine implements Machine {
     }
     await this.#addChardev("vsock0-socket", device.socket);
     await this.qmp.execute("device_add", { driver: "vhost-user-vsock-pci", chardev: "vsock0-socket", ...common });
+  }
+
+  async unplugVsock(): Promise<void> {
+    const gone = this.qmp.nextEvent(
+      ({ event, data }) => event === "DEVICE_DELETED" && data.device === "vsock0",
+      UNPLUG_DEADLINE_MS,
+    );
+    await this.qmp.execute("device_del", { id: "vsock0" });
+    await gone;
+    const chardevs = (await this.qmp.execute("query-chardev")) as { label: string }[];
+    if (chardevs.some(({ label }) => label === "vsock0-socket")) {
+      await this.qmp.execute("chardev-remove", { id: "vsock0-socket" });
+    }
   }
 
   async plugDrive(socket: string, tag: string, port: keyof typeof PORTS = "drive"): Promise<void> {

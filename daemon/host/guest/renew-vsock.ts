@@ -1,0 +1,29 @@
+/**
+ * Owns giving a running guest a new vsock device in place of one that cannot work any more; its agent dials again over it.
+ *
+ *   end its process → unplug → start another → plug
+ */
+import { isAlive } from "../process.ts";
+import { type GuestParts, recordParts, vsockAddress } from "./steps.ts";
+
+/**
+ * A vhost-device-vsock (0.3.0) is lost with its process, and with the connection that a guest had while it stood still: what
+ * arrives while the guest's queues are stopped, its end too, ends the thread that serves them.
+ */
+export function hasLostVsock({ endpoint, connection }: GuestParts): boolean {
+  if (!endpoint || endpoint.process === null) return false;
+  return connection.state.value.link === null || !isAlive(endpoint.process);
+}
+
+/** Throws when QEMU or the guest refuses, or when it is given up. */
+export async function renewVsock(parts: GuestParts, signal: AbortSignal): Promise<void> {
+  const { machine, endpoint, host, plan, connection } = parts;
+  if (!machine || !endpoint) throw new Error("there is no vsock device to renew");
+  await endpoint.close();
+  await machine.unplugVsock();
+  signal.throwIfAborted();
+  parts.endpoint = await host.transport.open(vsockAddress(plan), (link) => connection.accept(link));
+  await recordParts(parts);
+  signal.throwIfAborted();
+  await machine.plugVsock(parts.endpoint.device);
+}
