@@ -2,7 +2,7 @@
  * Owns how the parts are put together: the daemon, and what an operator's command needs of it without a daemon.
  * Nothing else knows more than its own folder and the rows below it.
  */
-import { mkdirSync, readFileSync } from "node:fs";
+import { chmodSync, closeSync, openSync, readFileSync } from "node:fs";
 import { operations } from "../shared/api/operations.ts";
 import type { TemplateRecord } from "../shared/api/templates.ts";
 import { appendAudit, auditChains, makeAudit, verifyAudit } from "./audit/index.ts";
@@ -23,6 +23,7 @@ import { makeRoad } from "./edge/run.ts";
 import { Disk } from "./host/files/disk.ts";
 import type { GuestHost } from "./host/guest/plan.ts";
 import { WarmPool } from "./host/guest/pool.ts";
+import { crossedDirectory } from "./host/isolation/directories.ts";
 import { takeLock } from "./host/lock.ts";
 import { type InspectedHost, inspectHost } from "./inspect-host.ts";
 import { makeOperator, makeOrgs } from "./orgs/index.ts";
@@ -122,6 +123,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       driveLimitBytes,
       retentionSeconds,
       giveUpSpace,
+      driveRoot: (roomUid) => inspected.isolation.newDriveRoot(roomUid),
       drive,
       sandboxes,
     },
@@ -252,11 +254,14 @@ export async function openOperator(options: ComposeOptions) {
 
 function makeDirectories(paths: Paths): void {
   for (const directory of [paths.data, paths.templates, paths.rooms, paths.sandboxes, paths.runtime, paths.guests]) {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    crossedDirectory(directory);
   }
 }
 
 function openDatabase(paths: Paths, onFull?: (vital: boolean) => boolean): Database {
+  // Its log and index get the same mode. The directory is one that others may cross.
+  closeSync(openSync(paths.database, "a", 0o600));
+  chmodSync(paths.database, 0o600);
   const connection = openConnection(paths.database);
   migrate(connection);
   return makeDatabase(connection, onFull);

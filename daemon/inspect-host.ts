@@ -5,10 +5,14 @@ import type { Config } from "./core/config.ts";
 import type { Log } from "./core/log.ts";
 import type { Paths } from "./core/paths.ts";
 import { ServiceError } from "./core/service-error.ts";
+import { findConfinement } from "./host/confine/index.ts";
 import type { GuestHost } from "./host/guest/plan.ts";
-import { makeKernelTransport } from "./host/guest-link/transports/kernel.ts";
+import { makeKernelTransport, VHOST_VSOCK } from "./host/guest-link/transports/kernel.ts";
 import type { VsockTransport } from "./host/guest-link/transports/transport.ts";
 import { makeVhostUserTransport } from "./host/guest-link/transports/vhost-user.ts";
+import { asUser } from "./host/isolation/argv.ts";
+import { type Isolation, kvmGroups, makeIsolation } from "./host/isolation/index.ts";
+import { canOpen, inspectIsolation } from "./host/isolation/inspect.ts";
 import type { Acceleration } from "./host/machine/spec.ts";
 import { findVirtiofsd, hostFacts, type ProbeResult, probeAcceleration, programVersion } from "./host/probe.ts";
 import type { HostFindings } from "./service/checks.ts";
@@ -21,6 +25,7 @@ export interface InspectedHost {
   findings: HostFindings;
   limits: { memory_mib: number; vcpus: number; concurrent_creates: number };
   programs: { qemu: string; qemu_img: string; agent: string };
+  isolation: Isolation;
   /** Throws not_ready, saying what is missing. */
   guestHost(): GuestHost;
   /** Finds out the acceleration with a kernel that has just been built. */
@@ -32,14 +37,23 @@ export async function inspectHost(config: Config, paths: Paths, log: Log): Promi
   const qemu = config["host.qemu"];
   const virtiofsd = findVirtiofsd(config["host.virtiofsd"]);
   const configured = config.acceleration;
+  const confinement = findConfinement();
+  const separation = await inspectIsolation({
+    base: config["isolation.uid_base"],
+    places: [paths.sandboxes, paths.rooms, paths.templates, paths.guests],
+    scratch: paths.runtime,
+  });
+  const isolation = makeIsolation({ ...separation, kvmGroups: kvmGroups() });
+  const prober = isolation.usersOf("probe")?.qemu ?? null;
   const probe = async (kernel: string | null): Promise<ProbeResult> => {
     if (configured !== "auto") return { acceleration: configured, reason: `The configuration says ${configured}.` };
-    return await probeAcceleration({ qemu, kernel, cacheFile: paths.probe, scratch: paths.runtime });
+    return await probeAcceleration({ qemu, kernel, cacheFile: paths.probe, scratch: paths.runtime, user: prober });
   };
-  const [qemuVersion, vsock, acceleration] = await Promise.all([
+  const [qemuVersion, vsock, acceleration, kvmOpens] = await Promise.all([
     programVersion(qemu),
     chooseTransport(config),
     probe(newestKernel(paths)),
+    prober === null ? true : canOpen((argv) => asUser(prober, argv), "/dev/kvm"),
   ]);
   const facts = hostFacts();
   const findings: HostFindings = {
@@ -48,9 +62,12 @@ export async function inspectHost(config: Config, paths: Paths, log: Log): Promi
     qemu_version: qemuVersion,
     virtiofsd,
     vsock: { kind: vsock.transport?.kind ?? null, reason: vsock.reason },
+    isolation: { ...separation, kvm_opens: kvmOpens },
+    confinement,
   };
   return {
     findings,
+    isolation,
     limits: {
       memory_mib: config["limits.memory_mib"] || Math.floor(facts.memory_mib * MEMORY_SHARE),
       vcpus: config["limits.vcpus"] || facts.cores,
@@ -64,7 +81,9 @@ export async function inspectHost(config: Config, paths: Paths, log: Log): Promi
     guestHost: () => {
       if (!vsock.transport) throw new ServiceError("not_ready", { detail: vsock.reason });
       if (!virtiofsd) throw new ServiceError("not_ready", { detail: "There is no virtiofsd on this host." });
-      return { programs: { qemu, virtiofsd }, transport: vsock.transport, log };
+      const [problem] = separation.problems;
+      if (problem !== undefined) throw new ServiceError("not_ready", { detail: problem });
+      return { programs: { qemu, virtiofsd }, transport: vsock.transport, isolation, confinement, log };
     },
     probe: async (kernel) => {
       findings.acceleration = await probe(kernel);
@@ -85,7 +104,7 @@ async function chooseTransport(config: Config): Promise<ChosenTransport> {
   const wanted = config["vsock.transport"];
   const program = config["host.vhost_device_vsock"];
   let why = "";
-  if (wanted !== "vhost-user" && (wanted === "kernel" || existsSync("/dev/vhost-vsock"))) {
+  if (wanted !== "vhost-user" && (wanted === "kernel" || existsSync(VHOST_VSOCK))) {
     try {
       const transport = makeKernelTransport();
       return { transport, reason: "Guests use the kernel's vhost-vsock.", close: () => transport.stop() };

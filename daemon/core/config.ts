@@ -60,6 +60,12 @@ export const CONFIG_KEYS = {
     default: "auto",
     about: "The guest agent to bake into templates; auto: beside roomd.",
   },
+  "isolation.uid_base": {
+    kind: "integer",
+    default: 1_900_019_712,
+    about:
+      "First of the 2^27 user ids that guests' processes and files have, a multiple of 65536; 0: they run as root.",
+  },
   "limits.memory_mib": { kind: "integer", default: 0, about: "Most memory of one sandbox; 0: 3/4 of the host's." },
   "limits.vcpus": { kind: "integer", default: 0, about: "Most vCPUs of one sandbox; 0: the host's cores." },
   "limits.concurrent_creates": {

@@ -15,8 +15,11 @@ export interface SandboxPaths {
   overlay: string;
   /** Directory of the bounded log of the serial console. */
   console_log: string;
-  /** Sockets and process records. */
+  /** Process records, which only the daemon writes, and a directory of sockets for each program that makes some. */
   runtime: string;
+  vm_sockets: string;
+  vsock_sockets: string;
+  fs_sockets: string;
   qmp: string;
   qmp_spare: string;
   console: string;
@@ -42,12 +45,15 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
       overlay: join(directory, "disk.qcow2"),
       console_log: join(directory, "console"),
       runtime: sockets,
-      qmp: join(sockets, "qmp.sock"),
-      qmp_spare: join(sockets, "qmp2.sock"),
-      console: join(sockets, "console.sock"),
-      vsock_device: join(sockets, "vsock-device.sock"),
-      vsock: join(sockets, "vsock.sock"),
-      virtiofs: join(sockets, "fs.sock"),
+      vm_sockets: join(sockets, "vm"),
+      vsock_sockets: join(sockets, "vsock"),
+      fs_sockets: join(sockets, "fs"),
+      qmp: join(sockets, "vm", "qmp.sock"),
+      qmp_spare: join(sockets, "vm", "qmp2.sock"),
+      console: join(sockets, "vm", "console.sock"),
+      vsock_device: join(sockets, "vsock", "device.sock"),
+      vsock: join(sockets, "vsock", "guest.sock"),
+      virtiofs: join(sockets, "fs", "drive.sock"),
       processes: join(sockets, "processes.json"),
       vmm_log: join(directory, "vmm.log"),
     };

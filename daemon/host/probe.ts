@@ -5,6 +5,8 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
+import { asUser } from "./isolation/argv.ts";
+import type { Identity } from "./isolation/ids.ts";
 import type { Acceleration } from "./machine/spec.ts";
 import { endProcess, runProgram, startProcess } from "./process.ts";
 
@@ -25,6 +27,8 @@ export async function probeAcceleration(options: {
   kernel: string | null;
   cacheFile: string;
   scratch: string;
+  /** Who guests' QEMU runs as; null: as ourselves. */
+  user: Identity | null;
 }): Promise<ProbeResult> {
   if (!existsSync("/dev/kvm")) return { acceleration: "tcg", reason: "There is no /dev/kvm on this host." };
   if (options.kernel === null) {
@@ -33,32 +37,28 @@ export async function probeAcceleration(options: {
   const bootId = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
   const cached = readCache(options.cacheFile, bootId);
   if (cached) return cached;
-  const result = await bootProbe(options.qemu, options.kernel, options.scratch);
+  const result = await bootProbe(options.qemu, options.kernel, options.scratch, options.user);
   writeFileSync(options.cacheFile, JSON.stringify({ boot_id: bootId, ...result }));
   return result;
 }
 
-async function bootProbe(qemu: string, kernel: string, scratch: string): Promise<ProbeResult> {
-  const serial = join(scratch, "probe-serial.log");
+async function bootProbe(qemu: string, kernel: string, scratch: string, user: Identity | null): Promise<ProbeResult> {
   const log = join(scratch, "probe.log");
-  for (const old of [serial, log]) rmSync(old, { force: true });
-  const argv = ["-accel", "kvm", "-machine", "q35", "-cpu", "host", "-m", "256", "-nodefaults", "-no-user-config"];
-  const probe = startProcess(
-    "qemu",
-    [qemu, ...argv, "-no-reboot", "-display", "none", "-serial", `file:${serial.replaceAll(",", ",,")}`].concat([
-      "-kernel",
-      kernel,
-      "-append",
-      "console=ttyS0 panic=-1",
-    ]),
-    log,
-  );
+  rmSync(log, { force: true });
+  const hardware = ["-accel", "kvm", "-machine", "q35", "-cpu", "host", "-m", "256", "-nodefaults", "-no-user-config"];
+  // The guest's console, and what QEMU says, both go to the log.
+  const guest = ["-no-reboot", "-display", "none", "-serial", "stdio", "-kernel", kernel];
+  const argv = [qemu, ...hardware, ...guest, "-append", "console=ttyS0 panic=-1"];
+  const probe = startProcess("qemu", user ? asUser(user, argv) : argv, log);
   const timer = setTimeout(() => void endProcess(probe), PROBE_DEADLINE_MS);
   await probe.exited;
   clearTimeout(timer);
-  const printed = existsSync(serial) ? readFileSync(serial, "utf8") : "";
+  const printed = existsSync(log) ? readFileSync(log, "utf8") : "";
   if (printed.includes(PROBE_REACHED)) return { acceleration: "kvm", reason: "A probe guest booted under KVM." };
-  const said = existsSync(log) ? readFileSync(log, "utf8").split("\n")[0]?.slice(0, 200) : "";
+  const said = printed
+    .split("\n")
+    .find((line) => line.startsWith("qemu"))
+    ?.slice(0, 200);
   return {
     acceleration: "tcg",
     reason: `/dev/kvm is there, but a probe guest did not boot on it within ${PROBE_DEADLINE_MS / 1000} s${said ? ` (${said})` : ""}.`,

@@ -3,7 +3,10 @@
  * Each gets its own session, so that it outlives the daemon, and a clean environment.
  */
 import { closeSync, openSync, readFileSync } from "node:fs";
+import type { Subprocess } from "bun";
 import { DeadlineError, within } from "../core/published.ts";
+import { asNamespaceRoot } from "./isolation/argv.ts";
+import { mapIds } from "./isolation/namespace.ts";
 
 /** Enough to know the process again: a pid alone is reused. */
 export interface ProcessRecord {
@@ -24,29 +27,63 @@ export type HostProcess = Required<KnownProcess>;
 
 /** What every process of ours gets; nothing of the daemon's own environment goes along. */
 const ENVIRONMENT = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C.UTF-8" };
+const OWN_SESSION = { env: ENVIRONMENT, cwd: "/", detached: true };
 
-/** Starts a process in its own session with its output in `logFile`. Throws when there is no such program. */
-export function startProcess(name: string, argv: readonly string[], logFile: string): HostProcess {
+/**
+ * Starts a process in its own session with its output in `logFile`. Throws when there is no such program.
+ * `device` is opened here, where we may, and becomes its descriptor DEVICE_DESCRIPTOR.
+ */
+export function startProcess(
+  name: string,
+  argv: readonly string[],
+  logFile: string,
+  device: string | null = null,
+): HostProcess {
   const log = openSync(logFile, "a", 0o600);
+  const opened = device === null ? [] : [openSync(device, "r+")];
   try {
-    const child = Bun.spawn([...argv], {
-      env: ENVIRONMENT,
-      cwd: "/",
-      stdin: "ignore",
-      stdout: log,
-      stderr: log,
-      detached: true,
-    });
-    // The daemon may end before its guests do.
-    child.unref();
-    const exited = child.exited.then(() =>
-      child.signalCode === null ? `exit ${child.exitCode}` : `killed by ${child.signalCode}`,
-    );
-    return { name, pid: child.pid, start_ticks: startTicksOf(child.pid) ?? "", exited };
+    return describe(name, Bun.spawn([...argv], { ...OWN_SESSION, stdio: ["ignore", log, log, ...opened] }));
   } finally {
-    closeSync(log);
+    for (const descriptor of [log, ...opened]) closeSync(descriptor);
   }
 }
+
+/**
+ * Starts a process as root of a user namespace of its own, which is user `root` on the host, and those after it the
+ * users after it. Throws when the host has no user namespaces; nothing is left then.
+ */
+export async function startInNamespace(
+  name: string,
+  argv: readonly string[],
+  logFile: string,
+  root: number,
+): Promise<HostProcess> {
+  const log = openSync(logFile, "a", 0o600);
+  const child = Bun.spawn(asNamespaceRoot(argv), { ...OWN_SESSION, stdio: ["pipe", log, log] });
+  closeSync(log);
+  const process = describe(name, child);
+  try {
+    await mapIds(child.pid, root, process.exited);
+    child.stdin.write("go\n");
+    await child.stdin.end();
+    return process;
+  } catch (error) {
+    await endProcess(process);
+    throw error;
+  }
+}
+
+function describe(name: string, child: Subprocess<"ignore" | "pipe", number, number>): HostProcess {
+  // The daemon may end before its guests do.
+  child.unref();
+  const exited = child.exited.then(() =>
+    child.signalCode === null ? `exit ${child.exitCode}` : `killed by ${child.signalCode}`,
+  );
+  return { name, pid: child.pid, start_ticks: startTicksOf(child.pid) ?? "", exited };
+}
+
+/** The first after standard input, output and error. */
+export const DEVICE_DESCRIPTOR = 3;
 
 /** Runs a program to its end and returns its standard output. Throws with its standard error when it fails. */
 export async function runProgram(argv: readonly string[], deadlineMs: number): Promise<string> {

@@ -7,6 +7,7 @@ import { faultPoint } from "../core/fault-points.ts";
 import { type Bound, bind } from "../core/operation.ts";
 import { errnoOf, ServiceError } from "../core/service-error.ts";
 import { violatesUnique } from "../db/transact.ts";
+import { markDrive } from "../host/isolation/directories.ts";
 import type { RoomDeps } from "./index.ts";
 import type { RoomRecords } from "./record.ts";
 import { insertRoom } from "./store.ts";
@@ -66,6 +67,7 @@ async function makeDirectories(deps: RoomDeps, row: RoomRow): Promise<void> {
     await mkdir(drive, { recursive: true, mode: 0o700 });
     // In the guests every user may write to the drive, as to /tmp, but not delete another's files.
     await chmod(drive, 0o1777);
+    await markDrive(drive, deps.driveRoot(row.room_uid));
   } catch (error) {
     throw errnoOf(error) === "ENOSPC" ? new ServiceError("disk_full", { cause: error }) : error;
   }

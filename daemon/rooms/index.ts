@@ -29,6 +29,8 @@ export interface RoomDeps {
   retentionSeconds: number;
   /** Makes some space on a full disk for what frees more; false when there is none to make. */
   giveUpSpace(): boolean;
+  /** Who root of the guests of a new room is on the host. */
+  driveRoot(roomUid: RoomUid): number;
   drive: {
     measure(room: RoomTarget): Promise<{ used_bytes: number; file_count: number }>;
     /** Removes what a crash left on it. */

@@ -2,6 +2,8 @@
 import { existsSync, statfsSync } from "node:fs";
 import type { HealthCheck } from "../../shared/api/service.ts";
 import type { Paths } from "../core/paths.ts";
+import type { Confinement } from "../host/confine/index.ts";
+import type { IsolationFindings } from "../host/isolation/inspect.ts";
 import type { ProbeResult } from "../host/probe.ts";
 import type { Templates } from "../templates/registry.ts";
 
@@ -16,6 +18,8 @@ export interface HostFindings {
   qemu_version: string | null;
   virtiofsd: string | null;
   vsock: { kind: "kernel" | "vhost-user" | null; reason: string };
+  isolation: IsolationFindings & { kvm_opens: boolean };
+  confinement: Pick<Confinement, "kind" | "reason">;
 }
 
 type Check = Required<HealthCheck>;
@@ -34,6 +38,14 @@ export function runChecks(findings: HostFindings, templates: Templates, paths: P
     findings.vsock.kind === null
       ? fail("vsock", findings.vsock.reason, "Load the module vhost_vsock, or install vhost-device-vsock.")
       : ok("vsock", findings.vsock.reason),
+    isolationCheck(findings),
+    findings.confinement.kind === "none"
+      ? warn(
+          "confinement",
+          findings.confinement.reason,
+          "Run roomd on a host that systemd runs, or in a container with cgroup v2 and its controllers.",
+        )
+      : ok("confinement", findings.confinement.reason),
     templateCheck(templates),
     diskCheck(paths),
   ];
@@ -56,6 +68,36 @@ function qemuCheck({ qemu_version }: HostFindings): Check {
     return fail("qemu", `QEMU ${qemu_version} is too old; ${LEAST_QEMU} is the least.`, remedy);
   }
   return ok("qemu", `QEMU is ${qemu_version}.`);
+}
+
+function isolationCheck({ isolation, acceleration }: HostFindings): Check {
+  const { base, problems, namespaces, kvm_opens } = isolation;
+  const base_remedy = "Set isolation.uid_base to a multiple of 65536 from which on 2^27 ids are nobody's.";
+  if (base === 0) return warn("isolation", "The configuration lets guests' processes run as root.", base_remedy);
+  const [problem] = problems;
+  if (problem !== undefined) return fail("isolation", problem, remedyOf(problem) ?? base_remedy);
+  if (!namespaces) {
+    return warn(
+      "isolation",
+      "This host gives no user namespaces, so the processes that serve drives (virtiofsd) run as root, with few capabilities; QEMU and vsock devices run as users of their own.",
+      "Set user.max_user_namespaces above 0 by sysctl, or give roomd's container the right to make them.",
+    );
+  }
+  if (acceleration.acceleration === "kvm" && !kvm_opens) {
+    return fail(
+      "isolation",
+      "The users of guests' QEMU cannot open /dev/kvm.",
+      "Give /dev/kvm a group and the mode 660, or 666, by a rule of udev, as the packages of QEMU do.",
+    );
+  }
+  return ok("isolation", "QEMU, virtiofsd and vsock device of each sandbox run as users of their own.");
+}
+
+function remedyOf(problem: string): string | null {
+  const crossed = /cannot cross (\S+)/.exec(problem);
+  if (crossed) return `Run \`chmod o+x ${crossed[1]}\`, or choose another data_dir and runtime_dir.`;
+  if (problem.includes("by root")) return "Start roomd as root, as its systemd unit does.";
+  return null;
 }
 
 function templateCheck(templates: Templates): Check {

@@ -18,6 +18,7 @@ import { within } from "../core/published.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { GuestHost } from "../host/guest/plan.ts";
 import { convertRoot, makeOverlay } from "../host/images/overlay.ts";
+import { makeGuestDirectories, ownFile, readableTemplate } from "../host/isolation/directories.ts";
 import { type Machine, startMachine } from "../host/machine/machine.ts";
 import {
   type Acceleration,
@@ -74,6 +75,7 @@ export async function buildTemplate(
   await mkdir(directory, { recursive: true, mode: 0o700 });
   try {
     await buildImage(deps, recipe, directory, options.onProgress);
+    readableTemplate(directory);
     const acceleration = await deps.probe(join(directory, FILE_NAMES.kernel));
     const hardware = hardwareFor(deps, acceleration);
     options.onProgress(`booting the template under ${acceleration} and saving it`);
@@ -86,6 +88,7 @@ export async function buildTemplate(
     await snapshot(deps, directory, hardware, virtualSize);
     await makeOverlays(deps, directory, virtualSize);
     const manifest = await writeManifest(deps, recipe, directory, hardware);
+    readableTemplate(directory);
     options.onProgress("testing clones of the template");
     await selfTest(deps.host(), paths, imageOf(directory, manifest, true));
     await publish(home, version);
@@ -122,9 +125,14 @@ function hardwareFor({ limits, qemuVersion }: BuildDeps, acceleration: Accelerat
 async function snapshot(deps: BuildDeps, directory: string, hardware: Hardware, virtualSize: number): Promise<void> {
   const disk = join(directory, FILE_NAMES.disk);
   await makeOverlay(deps.programs.qemu_img, disk, FILE_NAMES.root, virtualSize);
-  const own = deps.paths.trial(newId("sbx"));
-  await mkdir(own.runtime, { recursive: true, mode: 0o700 });
-  await mkdir(own.directory, { recursive: true, mode: 0o700 });
+  const memory = join(directory, FILE_NAMES.memory);
+  const sandboxId = newId("sbx");
+  const own = deps.paths.trial(sandboxId);
+  const users = deps.host().isolation.usersOf(sandboxId);
+  await makeGuestDirectories(own, users);
+  // QEMU may write into files that it finds, and make none.
+  await writeFile(memory, "");
+  for (const file of [disk, memory]) await ownFile(file, users?.qemu.uid ?? 0);
   let machine: Machine | undefined;
   try {
     machine = await startMachine(
@@ -139,15 +147,18 @@ async function snapshot(deps: BuildDeps, directory: string, hardware: Hardware, 
         append: `${KERNEL_APPEND} ${TEMPLATE_FLAG}`,
         disk,
         sockets: { qmp: own.qmp, qmp_spare: own.qmp_spare, console: own.console },
+        user: users?.qemu ?? null,
+        vsock_file: null,
         incoming: false,
       },
       { vmm_log: own.vmm_log, console_log: own.console_log },
       async () => {},
     );
     await readyLine(machine);
-    await machine.save(join(directory, FILE_NAMES.memory));
+    await machine.save(memory);
   } finally {
     await machine?.end();
+    for (const file of [disk, memory]) await ownFile(file, 0);
     await rm(own.runtime, { recursive: true, force: true });
     await rm(own.directory, { recursive: true, force: true });
   }

@@ -10,6 +10,7 @@ import type { Log } from "../core/log.ts";
 import type { Paths } from "../core/paths.ts";
 import type { GuestImage } from "../host/guest/plan.ts";
 import { digestFile } from "../host/images/digest.ts";
+import { readableTemplate } from "../host/isolation/directories.ts";
 import type { Acceleration } from "../host/machine/spec.ts";
 import { COLD_FILES, FILE_NAMES, type FileRole, imageOf, type Manifest, manifest, SNAPSHOT_FILES } from "./manifest.ts";
 
@@ -62,6 +63,7 @@ export function makeTemplates(deps: {
     try {
       const value: unknown = JSON.parse(readFileSync(join(directory, MANIFEST_FILE), "utf8"));
       if (!Value.Check(manifest, value)) throw new Error("its manifest is of another form: build it again");
+      readableTemplate(directory);
       const template = { record: value.record, directory, manifest: value };
       cache.set(templateId, template);
       return template;

@@ -3,8 +3,8 @@
  * Each is its own process; it is ended by its pid, and what it left is listed by `leftovers`.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import type { Problem } from "../../shared/api/errors.ts";
 
@@ -51,6 +51,9 @@ export class TestDaemon {
     this.dataDir = join(this.home, "data");
     this.runtimeDir = join(this.home, "run");
     mkdirSync(this.dataDir);
+    // The users of guests' processes must get to their files, also to those of a template from before they had users.
+    chmodSync(this.home, 0o711);
+    if (options.guests) for (const above of [SHARED_TEMPLATES, dirname(SHARED_TEMPLATES)]) chmodSync(above, 0o711);
     if (options.guests) symlinkSync(SHARED_TEMPLATES, join(this.dataDir, "templates"));
     this.env = {
       PATH: process.env.PATH ?? "",

@@ -11,6 +11,7 @@
  */
 import { closeSync, constants, fchmodSync, fchownSync, openSync, promises } from "node:fs";
 import { errnoOf } from "../../core/service-error.ts";
+import { driveRootOf } from "../isolation/directories.ts";
 import { sync } from "./async-calls.ts";
 import { type Facts, readFacts } from "./facts.ts";
 import { isGone } from "./gone.ts";
@@ -35,25 +36,28 @@ const PLAIN = FOLLOWING | RESOLVE_NO_SYMLINKS;
 
 export class Beneath implements Disposable {
   readonly #descriptor: number;
+  /** Who root of the guests is on the host: what is made here is theirs. */
+  readonly #root: number;
 
-  private constructor(descriptor: number) {
+  private constructor(descriptor: number, root: number) {
     this.#descriptor = descriptor;
+    this.#root = root;
   }
 
-  /** A directory of the host's own, which is trusted. Throws ENOENT. */
+  /** A room's drive; the directory it lies in is the host's own, which is trusted. Throws ENOENT. */
   static open(directory: string): Beneath {
-    return new Beneath(openSync(directory, DIRECTORY));
+    return new Beneath(openSync(directory, DIRECTORY), driveRootOf(directory));
   }
 
   /** The directory at `path`. Throws ENOENT, ENOTDIR, EXDEV, ELOOP. */
   directory(path: RawPath): Beneath {
-    return new Beneath(openat2(this.#descriptor, path, DIRECTORY, 0, FOLLOWING));
+    return new Beneath(openat2(this.#descriptor, path, DIRECTORY, 0, FOLLOWING), this.#root);
   }
 
   /** The directory that was found at `path`, with no link on the way; null when it is no longer there. */
   plainDirectory(path: RawPath): Beneath | null {
     try {
-      return new Beneath(openat2(this.#descriptor, path, DIRECTORY, 0, PLAIN));
+      return new Beneath(openat2(this.#descriptor, path, DIRECTORY, 0, PLAIN), this.#root);
     } catch (error) {
       // EXDEV: it was moved away from beneath this one while the path was walked.
       if (isGone(error) || errnoOf(error) === "EXDEV") return null;
@@ -69,7 +73,7 @@ export class Beneath implements Disposable {
       if (facts.type === "directory") throw new SystemError("EISDIR", "open");
       if (facts.type !== "file") throw new SystemError("ENXIO", "open");
       const flags = (access === "read" ? O_RDONLY : O_RDWR | O_APPEND) | ALWAYS;
-      return new OpenFile(openSync(`/proc/self/fd/${found}`, flags), facts);
+      return new OpenFile(openSync(`/proc/self/fd/${found}`, flags), facts, this.#root);
     } finally {
       closeSync(found);
     }
@@ -79,7 +83,7 @@ export class Beneath implements Disposable {
   newFile(name: RawPath): OpenFile {
     const flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | ALWAYS;
     const descriptor = openat2(this.#descriptor, name, flags, 0o600, PLAIN);
-    return new OpenFile(descriptor, readFacts(descriptor));
+    return new OpenFile(descriptor, readFacts(descriptor), this.#root);
   }
 
   /** What is under this name, links not followed; null when nothing is. */
@@ -108,9 +112,9 @@ export class Beneath implements Disposable {
     made?.own(mode);
   }
 
-  /** Gives the directory to root, as what a guest's own processes make, and sets its mode. */
+  /** Gives the directory to root of the guests, as what their own processes make, and sets its mode. */
   own(mode: number): void {
-    if (process.geteuid?.() === 0) fchownSync(this.#descriptor, 0, 0);
+    if (process.geteuid?.() === 0) fchownSync(this.#descriptor, this.#root, this.#root);
     fchmodSync(this.#descriptor, mode);
   }
 

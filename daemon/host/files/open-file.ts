@@ -12,11 +12,13 @@ export class OpenFile implements AsyncDisposable {
   readonly #descriptor: number;
   /** As they were when the file was opened. */
   readonly facts: Facts;
+  readonly #root: number;
   #closed = false;
   readonly #underWay = new Set<Promise<unknown>>();
 
-  constructor(descriptor: number, facts: Facts) {
+  constructor(descriptor: number, facts: Facts, root: number) {
     this.#descriptor = descriptor;
+    this.#root = root;
     this.facts = facts;
   }
 
@@ -68,9 +70,9 @@ export class OpenFile implements AsyncDisposable {
     }
   }
 
-  /** Gives the file to root, as what a guest's own processes make, and sets its mode. */
+  /** Gives the file to root of the guests, as what their own processes make, and sets its mode. */
   own(mode: number): void {
-    if (process.geteuid?.() === 0) fchownSync(this.#open, 0, 0);
+    if (process.geteuid?.() === 0) fchownSync(this.#open, this.#root, this.#root);
     this.setMode(mode);
   }
 

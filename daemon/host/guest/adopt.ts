@@ -54,7 +54,7 @@ export async function adoptGuest(host: GuestHost, plan: GuestPlan, startMode: Gu
     );
     const { name } = (await parts.machine.qmp.execute("query-name")) as { name?: string };
     if (name !== plan.sandbox_id) throw new Error(`QEMU says it is ${name}`);
-    const address = vsockAddress(plan);
+    const address = vsockAddress(host, plan);
     const device = vsock ? { name: "vhost-device-vsock", ...vsock } : null;
     parts.endpoint = await host.transport.adopt(address, device, (link) => connection.accept(link));
     await connection.link(AGENT_DEADLINE_MS);

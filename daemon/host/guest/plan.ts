@@ -2,8 +2,10 @@
 import type { SandboxId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import type { SandboxPaths } from "../../core/paths.ts";
+import type { Confinement } from "../confine/index.ts";
 import type { GuestIdentity } from "../guest-link/connection.ts";
 import type { VsockTransport } from "../guest-link/transports/transport.ts";
+import type { Isolation } from "../isolation/index.ts";
 import type { Hardware } from "../machine/spec.ts";
 
 /** The files that a guest starts from. */
@@ -40,5 +42,7 @@ export interface GuestPlan extends LaunchPlan {
 export interface GuestHost {
   programs: { qemu: string; virtiofsd: string };
   transport: VsockTransport;
+  isolation: Isolation;
+  confinement: Confinement;
   log: Log;
 }

@@ -1,9 +1,12 @@
 /** Owns the steps by which a guest comes up, each with its undo. start.ts puts them in order. */
-import { mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { rename, rm, writeFile } from "node:fs/promises";
 import type { Step } from "../../core/steps.ts";
+import { type Limits, limitsOf } from "../confine/index.ts";
 import type { GuestConnection } from "../guest-link/connection.ts";
 import type { VsockEndpoint } from "../guest-link/transports/transport.ts";
 import { copyOverlay, removeOverlay } from "../images/overlay.ts";
+import { driveRootOf, makeGuestDirectories, ownedDirectory, ownFile } from "../isolation/directories.ts";
+import { TCG_BUFFER_MIB } from "../machine/argv.ts";
 import { type Machine, startMachine } from "../machine/machine.ts";
 import { endProcess, type KnownProcess, type ProcessRecord } from "../process.ts";
 import { DRIVE_TAG, startShare } from "../virtiofs/share.ts";
@@ -45,17 +48,19 @@ export interface GuestProcesses {
 
 const directories: Step<LaunchParts> = {
   name: "directories",
-  run: async ({ plan: { paths } }) => {
-    await mkdir(paths.directory, { recursive: true, mode: 0o700 });
-    await mkdir(paths.runtime, { recursive: true, mode: 0o700 });
+  run: ({ plan: { sandbox_id, paths }, host }) => makeGuestDirectories(paths, host.isolation.usersOf(sandbox_id)),
+  undo: async ({ plan: { sandbox_id, paths }, host }) => {
+    await host.confinement.release(sandbox_id);
+    await rm(paths.runtime, { recursive: true, force: true });
   },
-  undo: ({ plan: { paths } }) => rm(paths.runtime, { recursive: true, force: true }),
 };
 
 const disk: Step<LaunchParts> = {
   name: "disk",
-  run: ({ plan: { image, paths }, mode }) =>
-    copyOverlay(mode === "snapshot" ? image.snapshot_overlay : image.cold_overlay, paths.overlay),
+  run: async ({ plan: { sandbox_id, image, paths }, host, mode }) => {
+    await copyOverlay(mode === "snapshot" ? image.snapshot_overlay : image.cold_overlay, paths.overlay);
+    await ownFile(paths.overlay, host.isolation.usersOf(sandbox_id)?.qemu.uid ?? 0);
+  },
   undo: ({ plan: { paths } }) => removeOverlay(paths.overlay),
 };
 
@@ -76,6 +81,8 @@ const machine: Step<LaunchParts> = {
         append: image.append,
         disk: paths.overlay,
         sockets: { qmp: paths.qmp, qmp_spare: paths.qmp_spare, console: paths.console },
+        user: host.isolation.usersOf(plan.sandbox_id)?.qemu ?? null,
+        vsock_file: host.transport.device_file,
         incoming: mode === "snapshot",
       },
       { vmm_log: paths.vmm_log, console_log: paths.console_log },
@@ -102,21 +109,26 @@ const devices: Step<GuestParts> = {
   run: async (parts) => {
     const { plan, host, connection } = parts;
     const { paths } = plan;
+    const client = host.isolation.usersOf(plan.sandbox_id)?.qemu.uid ?? null;
     const startDrive = async () => {
       if (plan.drive_directory === null) return;
+      await ownedDirectory(paths.fs_sockets, driveRootOf(plan.drive_directory), client ?? 0);
       parts.share = await startShare({
         virtiofsd: host.programs.virtiofsd,
         directory: plan.drive_directory,
         socket: paths.virtiofs,
         logFile: paths.vmm_log,
+        client,
       });
     };
     const openVsock = async () => {
-      parts.endpoint = await host.transport.open(vsockAddress(plan), (link) => connection.accept(link));
+      parts.endpoint = await host.transport.open(vsockAddress(host, plan), (link) => connection.accept(link));
     };
     const started = await Promise.allSettled([startDrive(), openVsock()]);
     for (const outcome of started) if (outcome.status === "rejected") throw outcome.reason;
-    await recordProcesses(paths.processes, processesOf(parts, parts.machine?.process));
+    const processes = processesOf(parts, parts.machine?.process);
+    await recordProcesses(paths.processes, processes);
+    await host.confinement.confine(plan.sandbox_id, pidsOf(processes), guestLimits(plan));
   },
   undo: async ({ share, endpoint, connection }) => {
     connection.close("the sandbox did not start");
@@ -164,13 +176,14 @@ export function allSteps(mode: LaunchMode): Step<GuestParts>[] {
   return [...launchSteps(mode), ...JOIN_STEPS] as Step<GuestParts>[];
 }
 
-export function vsockAddress({ sandbox_id, guest_cid, paths }: GuestPlan) {
+export function vsockAddress({ isolation }: GuestHost, { sandbox_id, guest_cid, paths }: GuestPlan) {
   return {
     sandbox_id,
     guest_cid,
     device_socket: paths.vsock_device,
     guest_socket: paths.vsock,
     log_file: paths.vmm_log,
+    users: isolation.usersOf(sandbox_id),
   };
 }
 
@@ -193,6 +206,16 @@ function processesOf(parts: RecordedParts, qemu: ProcessRecord | undefined): Gue
     virtiofsd: record(parts.share),
     vsock: record(parts.endpoint?.process),
   };
+}
+
+function pidsOf({ qemu, virtiofsd, vsock }: GuestProcesses): number[] {
+  return [qemu, virtiofsd, vsock].flatMap((process) => (process ? [process.pid] : []));
+}
+
+function guestLimits({ memory_mib, vcpu_count, image }: GuestPlan): Limits {
+  const { acceleration, base_memory_mib } = image.hardware;
+  const translated_mib = acceleration === "tcg" ? TCG_BUFFER_MIB : 0;
+  return limitsOf({ memory_mib: Math.max(memory_mib, base_memory_mib), vcpu_count, translated_mib });
 }
 
 /** Whole or not at all: a daemon that comes after a crash must be able to read it. */

@@ -2,7 +2,7 @@
 import { type MachineSpec, PORTS } from "./spec.ts";
 
 /** Bytes of translated code that TCG may keep, per guest. */
-const TCG_BUFFER_MIB = 128;
+export const TCG_BUFFER_MIB = 128;
 
 export function qemuArgv(qemu: string, spec: MachineSpec): string[] {
   const { hardware } = spec;

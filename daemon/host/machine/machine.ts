@@ -2,7 +2,15 @@
  * Owns one running QEMU: start, load a snapshot, plug, go, save, end. It knows nothing of rooms or agents.
  */
 import type { Socket } from "bun";
-import { endProcess, type HostProcess, type KnownProcess, type ProcessRecord, startProcess } from "../process.ts";
+import { asUser } from "../isolation/argv.ts";
+import {
+  DEVICE_DESCRIPTOR,
+  endProcess,
+  type HostProcess,
+  type KnownProcess,
+  type ProcessRecord,
+  startProcess,
+} from "../process.ts";
 import { connectWhenThere } from "../unix-socket.ts";
 import { qemuArgv } from "./argv.ts";
 import { ConsoleLog } from "./console.ts";
@@ -56,7 +64,9 @@ export async function startMachine(
   files: MachineFiles,
   onProcess: (process: ProcessRecord) => Promise<void>,
 ): Promise<Machine> {
-  const process = startProcess("qemu", qemuArgv(qemu, spec), files.vmm_log);
+  const argv = qemuArgv(qemu, spec);
+  const ownArgv = spec.user ? asUser(spec.user, argv) : argv;
+  const process = startProcess("qemu", ownArgv, files.vmm_log, spec.vsock_file);
   try {
     await onProcess(process);
     return await connectMachine(spec.hardware, process, { sockets: spec.sockets, console_log: files.console_log });
@@ -151,7 +161,9 @@ class RunningMachine implements Machine {
   async plugVsock(device: VsockDevice): Promise<void> {
     const common = { id: "vsock0", bus: PORTS.vsock, addr: "0x0" };
     if (device.kind === "kernel") {
-      await this.qmp.execute("device_add", { driver: "vhost-vsock-pci", "guest-cid": device.guest_cid, ...common });
+      const vhostfd = String(DEVICE_DESCRIPTOR);
+      const kernel = { driver: "vhost-vsock-pci", "guest-cid": device.guest_cid, vhostfd };
+      await this.qmp.execute("device_add", { ...kernel, ...common });
       return;
     }
     await this.#addChardev("vsock0-socket", device.socket);

@@ -1,5 +1,7 @@
 /** Owns what a virtual machine is, as plain data. argv.ts turns it into QEMU's command line. */
 
+import type { Identity } from "../isolation/ids.ts";
+
 export type Acceleration = "kvm" | "tcg";
 
 /** What a template's snapshot and every guest restored from it must have in common. */
@@ -27,6 +29,10 @@ export interface MachineSpec {
   append: string;
   disk: string;
   sockets: { qmp: string; qmp_spare: string; console: string };
+  /** Who QEMU runs as; null: as ourselves. */
+  user: Identity | null;
+  /** What a guest's vsock is plugged with: the kernel's device, opened by us, since it is root's; null for vhost-user. */
+  vsock_file: string | null;
   /** Whether it begins by loading a snapshot. */
   incoming: boolean;
 }

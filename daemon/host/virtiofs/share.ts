@@ -1,5 +1,9 @@
 /** Owns the virtiofsd of one sandbox, which gives the guest the room's directory and nothing else. */
-import { endProcess, type HostProcess, startProcess } from "../process.ts";
+import { readFileSync } from "node:fs";
+import { chown } from "node:fs/promises";
+import { asBoundRoot } from "../isolation/argv.ts";
+import { driveRootOf } from "../isolation/directories.ts";
+import { endProcess, type HostProcess, startInNamespace, startProcess } from "../process.ts";
 import { socketThere } from "../unix-socket.ts";
 
 const START_DEADLINE_MS = 10_000;
@@ -7,35 +11,57 @@ const START_DEADLINE_MS = 10_000;
 /** The tag by which the guest mounts it. */
 export const DRIVE_TAG = "drive";
 
-/** Starts virtiofsd on a directory; resolves once QEMU can connect. */
-export async function startShare(options: {
+export interface ShareOptions {
   virtiofsd: string;
   directory: string;
   socket: string;
   logFile: string;
-}): Promise<HostProcess> {
-  const share = startProcess(
-    "virtiofsd",
-    [
-      options.virtiofsd,
-      "--shared-dir",
-      options.directory,
-      "--socket-path",
-      options.socket,
-      // What one guest writes the others and the host see at once; a cache would show it up to a second later.
-      "--cache=never",
-      "--allow-mmap",
-      "--sandbox=namespace",
-      "--inode-file-handles=never",
-      "--log-level=warn",
-    ],
-    options.logFile,
-  );
+  /** QEMU's user, who connects; null when that is us. */
+  client: number | null;
+}
+
+/**
+ * Starts virtiofsd on a directory; resolves once QEMU can connect. On a drive whose guests' root is nobody on the host it
+ * runs as that; else (no user namespaces, or a room from before) as root with the few capabilities that files need.
+ */
+export async function startShare(options: ShareOptions): Promise<HostProcess> {
+  const root = driveRootOf(options.directory);
+  const argv = shareArgv(options);
+  const share =
+    root === 0
+      ? startProcess("virtiofsd", asBoundRoot(argv), options.logFile)
+      : await startInNamespace("virtiofsd", argv, options.logFile, root);
   try {
     await socketThere(options.socket, START_DEADLINE_MS, share.exited);
+    if (options.client !== null) await chown(options.socket, options.client, options.client);
   } catch (error) {
     await endProcess(share);
     throw error;
   }
   return share;
+}
+
+export function shareArgv({ virtiofsd, directory, socket }: ShareOptions): string[] {
+  return [
+    virtiofsd,
+    "--shared-dir",
+    directory,
+    "--socket-path",
+    socket,
+    // What one guest writes the others and the host see at once; a cache would show it up to a second later.
+    "--cache=never",
+    "--allow-mmap",
+    "--sandbox=namespace",
+    "--seccomp=kill",
+    "--inode-file-handles=never",
+    // Each file that the guest's kernel knows takes one; more than we have it cannot get.
+    `--rlimit-nofile=${Math.min(1_000_000, mostDescriptors())}`,
+    "--log-level=warn",
+  ];
+}
+
+/** The hard limit of open files, which processes of ours inherit. */
+function mostDescriptors(): number {
+  const match = /^Max open files\s+\S+\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"));
+  return match ? Number(match[1]) : 1_000_000;
 }

@@ -9,6 +9,9 @@ import { linkSocket } from "../link-socket.ts";
 import type { VsockTransport } from "./transport.ts";
 import { listenVsock, peerCid } from "./vsock-socket.ts";
 
+/** The kernel's vhost-vsock. */
+export const VHOST_VSOCK = "/dev/vhost-vsock";
+
 export function makeKernelTransport(port: number = HOST_PORT): VsockTransport & { stop(): void } {
   const guests = new Map<number, (link: GuestLink) => void>();
   const handlers: SocketHandler<Feed | null> = {
@@ -46,6 +49,7 @@ export function makeKernelTransport(port: number = HOST_PORT): VsockTransport & 
 
   return {
     kind: "kernel",
+    device_file: VHOST_VSOCK,
     open: register,
     adopt: (address, _process, onLink) => register(address, onLink),
     stop: () => listener.stop(true),

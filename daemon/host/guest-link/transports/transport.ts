@@ -1,5 +1,6 @@
 /** Owns what a vsock transport is: two of them exist, the kernel's vhost-vsock and a vhost-user device. */
 
+import type { GuestUsers } from "../../isolation/index.ts";
 import type { VsockDevice } from "../../machine/machine.ts";
 import type { KnownProcess } from "../../process.ts";
 import type { GuestLink } from "../handshake.ts";
@@ -12,6 +13,8 @@ export interface GuestAddress {
   /** Socket beside which the guest's connections arrive. */
   guest_socket: string;
   log_file: string;
+  /** Who the device's process is, and QEMU, who connects to it; null when both are us. */
+  users: GuestUsers | null;
 }
 
 /** The host's end of one guest's vsock. */
@@ -25,6 +28,8 @@ export interface VsockEndpoint {
 
 export interface VsockTransport {
   kind: VsockDevice["kind"];
+  /** The device that QEMU is given opened; null where it connects to a socket. */
+  device_file: string | null;
   /** Makes the guest's device and listens; `onLink` is called for every connection that the guest makes. */
   open(address: GuestAddress, onLink: (link: GuestLink) => void): Promise<VsockEndpoint>;
   /** Listens again for a guest whose device, and `process` of it, were there before this daemon. */

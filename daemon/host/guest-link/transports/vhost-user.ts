@@ -1,6 +1,8 @@
 /** Owns the vsock transport by vhost-device-vsock: a process per guest, the guest's ports as Unix sockets. */
-import { rmSync } from "node:fs";
+import { chownSync, rmSync } from "node:fs";
 import { HOST_PORT } from "../../../../shared/agent-protocol/messages.ts";
+import { asUser } from "../../isolation/argv.ts";
+import type { Identity } from "../../isolation/ids.ts";
 import { endProcess, type KnownProcess, startProcess } from "../../process.ts";
 import { socketThere } from "../../unix-socket.ts";
 import type { GuestLink } from "../handshake.ts";
@@ -12,28 +14,19 @@ const START_DEADLINE_MS = 10_000;
 export function makeVhostUserTransport(program: string): VsockTransport {
   return {
     kind: "vhost-user",
+    device_file: null,
     open: async (address, onLink) => {
       for (const stale of [address.guest_socket, address.device_socket]) rmSync(stale, { force: true });
       const stopListening = listen(address, onLink);
       const device = startProcess(
         "vhost-device-vsock",
-        [
-          program,
-          "--guest-cid",
-          String(address.guest_cid),
-          "--socket",
-          address.device_socket,
-          "--uds-path",
-          address.guest_socket,
-          // Guests of one group may talk to each other: each gets a group of its own.
-          "--groups",
-          address.sandbox_id,
-        ],
+        address.users ? asUser(address.users.vsock, deviceArgv(program, address)) : deviceArgv(program, address),
         address.log_file,
       );
       const endpoint = endpointOf(address, device, stopListening);
       try {
         await socketThere(address.device_socket, START_DEADLINE_MS, device.exited);
+        if (address.users) giveTo(address.device_socket, address.users.qemu);
       } catch (error) {
         await endpoint.close();
         throw error;
@@ -42,6 +35,25 @@ export function makeVhostUserTransport(program: string): VsockTransport {
     },
     adopt: async (address, process, onLink) => endpointOf(address, process, listen(address, onLink)),
   };
+}
+
+export function deviceArgv(program: string, address: GuestAddress): string[] {
+  return [
+    program,
+    "--guest-cid",
+    String(address.guest_cid),
+    "--socket",
+    address.device_socket,
+    "--uds-path",
+    address.guest_socket,
+    // Guests of one group may talk to each other: each gets a group of its own.
+    "--groups",
+    address.sandbox_id,
+  ];
+}
+
+function giveTo(socket: string, { uid }: Identity): void {
+  chownSync(socket, uid, uid);
 }
 
 function endpointOf(address: GuestAddress, process: KnownProcess | null, stopListening: () => void): VsockEndpoint {
@@ -74,6 +86,7 @@ function listen(address: GuestAddress, onLink: (link: GuestLink) => void): () =>
       error: (socket, error) => socket.data.link.close(error.message),
     },
   });
+  if (address.users) giveTo(path, address.users.vsock);
   return () => {
     listener.stop(true);
     rmSync(path, { force: true });

@@ -1,0 +1,79 @@
+/** Owns confinement by the files of cgroup v2: a group `roomd` of our own, in it one per sandbox. */
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { errnoOf } from "../../core/service-error.ts";
+import type { Confinement, Limits } from "./index.ts";
+
+const CONTROLLERS = ["memory", "pids", "cpu"];
+const PERIOD_USEC = 100_000;
+
+/** By the file system mounted at `mount`; null where it cannot be. */
+export function makeCgroups(mount: string | null = findMount()): Confinement | null {
+  if (mount === null || !delegate(mount)) return null;
+  const own = join(mount, "roomd");
+  sweep(own);
+  const write = (sandboxId: string, file: string, value: string) => writeFileSync(join(own, sandboxId, file), value);
+  return {
+    kind: "cgroup",
+    reason: "Each sandbox has a control group with limits of memory, processors and threads.",
+    confine: async (sandboxId, pids, limits) => {
+      mkdirSync(join(own, sandboxId), { recursive: true });
+      for (const [file, value] of Object.entries(valuesOf(limits))) write(sandboxId, file, value);
+      for (const pid of pids) write(sandboxId, "cgroup.procs", String(pid));
+    },
+    add: async (sandboxId, pid) => write(sandboxId, "cgroup.procs", String(pid)),
+    ranOutOfMemory: (sandboxId) => killedForMemory(() => readFileSync(join(own, sandboxId, "memory.events"), "utf8")),
+    release: async (sandboxId) => remove(join(own, sandboxId)),
+  };
+}
+
+export function valuesOf(limits: Limits): Record<string, string> {
+  return {
+    "memory.max": String(limits.memory_bytes),
+    "pids.max": String(limits.tasks),
+    "cpu.max": `${limits.cpus * PERIOD_USEC} ${PERIOD_USEC}`,
+  };
+}
+
+/** Whether memory.events counts a process that was killed. */
+export function killedForMemory(read: () => string): boolean {
+  try {
+    return Number(/^oom_kill (\d+)$/m.exec(read())?.[1] ?? 0) > 0;
+  } catch {
+    return false;
+  }
+}
+
+function findMount(): string | null {
+  const line = /^\S+ (\S+) cgroup2 /m.exec(readFileSync("/proc/self/mounts", "utf8"));
+  return line?.[1] ?? null;
+}
+
+/** Hands the controllers down to our group. False where the kernel, or who made the container, does not let us. */
+function delegate(mount: string): boolean {
+  const offered = join(mount, "cgroup.controllers");
+  if (!existsSync(offered)) return false;
+  const there = readFileSync(offered, "utf8").trim().split(" ");
+  if (!CONTROLLERS.every((name) => there.includes(name))) return false;
+  try {
+    mkdirSync(join(mount, "roomd"), { recursive: true });
+    const wanted = CONTROLLERS.map((name) => `+${name}`).join(" ");
+    for (const group of [mount, join(mount, "roomd")]) writeFileSync(join(group, "cgroup.subtree_control"), wanted);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Groups of sandboxes that ended while no daemon ran; those in use refuse. */
+function sweep(own: string): void {
+  for (const entry of readdirSync(own, { withFileTypes: true })) if (entry.isDirectory()) remove(join(own, entry.name));
+}
+
+function remove(group: string): void {
+  try {
+    rmdirSync(group);
+  } catch (error) {
+    if (!["ENOENT", "EBUSY"].includes(errnoOf(error) ?? "")) throw error;
+  }
+}

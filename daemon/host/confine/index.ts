@@ -1,0 +1,58 @@
+/**
+ * Owns the limits that a sandbox's processes have together: memory, processor time, number of threads. By scopes of
+ * systemd where it runs the host, else by files of cgroup v2, else not at all, which doctor says.
+ */
+import { existsSync } from "node:fs";
+import { makeCgroups } from "./cgroup.ts";
+import { makeScopes } from "./systemd.ts";
+
+export interface Limits {
+  memory_bytes: number;
+  /** Whole processors. */
+  cpus: number;
+  tasks: number;
+}
+
+export interface Confinement {
+  kind: "systemd" | "cgroup" | "none";
+  /** One sentence for /health and doctor. */
+  reason: string;
+  /** Puts the processes of a sandbox under its limits, all at once. */
+  confine(sandboxId: string, pids: readonly number[], limits: Limits): Promise<void>;
+  /** Puts one more under the limits that are there. */
+  add(sandboxId: string, pid: number): Promise<void>;
+  /** Whether the kernel has ended a process of it for want of memory. */
+  ranOutOfMemory(sandboxId: string): boolean;
+  /** Frees what is kept for a sandbox whose processes have ended. Again is nothing. */
+  release(sandboxId: string): Promise<void>;
+}
+
+/** QEMU without its guest, virtiofsd with a file for each that the guest knows, the vsock device, page tables. */
+const OVERHEAD_MIB = 384;
+/** QEMU's thread pools are bounded by 64 each; virtiofsd and the vsock device have a handful. */
+const TASKS = 256;
+
+export function limitsOf(guest: { memory_mib: number; vcpu_count: number; translated_mib: number }): Limits {
+  return {
+    memory_bytes: (guest.memory_mib + guest.translated_mib + OVERHEAD_MIB) * 1024 ** 2,
+    // One beside the guest's own, for the devices' processes.
+    cpus: guest.vcpu_count + 1,
+    tasks: TASKS + guest.vcpu_count,
+  };
+}
+
+/** What this host has for it. */
+export function findConfinement(): Confinement {
+  if (existsSync("/run/systemd/system")) return makeScopes();
+  return makeCgroups() ?? NONE;
+}
+
+const NONE: Confinement = {
+  kind: "none",
+  reason:
+    "Neither systemd nor cgroup v2 with the controllers memory, pids and cpu is here: a guest's processes have no limits but the guest's own.",
+  confine: async () => {},
+  add: async () => {},
+  ranOutOfMemory: () => false,
+  release: async () => {},
+};

@@ -1,0 +1,73 @@
+/**
+ * Owns who may enter the directories of guests. Those above are crossed by every process and listed by none:
+ *
+ *   data_dir 711 ─ sandboxes 711 ─ <sandbox> 710 root:qemu ─ disk.qcow2 600 qemu
+ *            │     rooms 711 ───── <room> 710 root:drive ──── drive 1777 drive    the group says who root of its guests is
+ *            └──── templates 711 ─ … 755, files 644
+ *   runtime_dir 711 ─ g 711 ─ <sandbox> 711 ─ vm 710 qemu · vsock 710 vsock:qemu · fs 710 drive:qemu
+ *
+ * What the daemon believes (process records, logs) lies where none of them may write.
+ */
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
+import { chmod, chown, mkdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { SandboxPaths } from "../../core/paths.ts";
+import type { GuestUsers } from "./index.ts";
+
+/** Others cross it, and need to know the name of what they want. */
+const CROSSED = 0o711;
+
+/** A directory of its owner, which the members of a group may cross. Again sets the same. */
+export async function ownedDirectory(path: string, uid: number, gid: number): Promise<void> {
+  await mkdir(path, { recursive: true, mode: 0o700 });
+  await chown(path, uid, gid);
+  await chmod(path, 0o710);
+}
+
+/** A directory that others cross. */
+export function crossedDirectory(path: string): void {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  setMode(path, CROSSED);
+}
+
+/** Lets every user read the files in a template's version, which hold nothing of anybody. */
+export function readableTemplate(directory: string): void {
+  for (const crossed of [dirname(directory), directory]) setMode(crossed, CROSSED);
+  for (const entry of readdirSync(directory, { withFileTypes: true })) {
+    if (entry.isFile()) setMode(join(directory, entry.name), 0o644);
+  }
+}
+
+/** Only where it is another: a change of mode makes a file look changed. */
+function setMode(path: string, mode: number): void {
+  if (existsSync(path) && (statSync(path).mode & 0o7777) !== mode) chmodSync(path, mode);
+}
+
+/** Gives a file to a user, for it alone. */
+export async function ownFile(path: string, uid: number): Promise<void> {
+  await chown(path, uid, uid);
+  await chmod(path, 0o600);
+}
+
+/** Marks a room's directory with who root of its guests is; the drive in it is theirs. */
+export async function markDrive(drive: string, root: number): Promise<void> {
+  if (process.geteuid?.() !== 0) return;
+  await chown(dirname(drive), 0, root);
+  await chmod(dirname(drive), root === 0 ? 0o700 : 0o710);
+  await chown(drive, root, root);
+}
+
+/** The host's number of root in the guests of a room: what the room's directory, which no guest can change, is marked with. */
+export function driveRootOf(drive: string): number {
+  return statSync(dirname(drive)).gid;
+}
+
+/** The directories of one sandbox but that of its drive's socket, whose owner is known later. */
+export async function makeGuestDirectories(paths: SandboxPaths, users: GuestUsers | null): Promise<void> {
+  const [qemu, vsock] = users ? [users.qemu.uid, users.vsock.uid] : [0, 0];
+  for (const above of [dirname(paths.directory), dirname(paths.runtime)]) crossedDirectory(above);
+  await ownedDirectory(paths.directory, 0, qemu);
+  crossedDirectory(paths.runtime);
+  await ownedDirectory(paths.vm_sockets, qemu, qemu);
+  await ownedDirectory(paths.vsock_sockets, vsock, qemu);
+}

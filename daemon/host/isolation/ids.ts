@@ -1,0 +1,38 @@
+/**
+ * Owns which user and group ids the processes of guests run as: numbers without a passwd entry, made from ids that are
+ * never used again. A guest that breaks out of its QEMU finds nothing on the host that belongs to its user but its own
+ * disk and sockets; neither does one that comes later, since no state says which number is free.
+ *
+ *   base ─┬─ 1024 ranges of 65536: a room's drive, whose guests' user n is range + n on the host
+ *         └─ 2^26 numbers: in pairs, QEMU and vsock device of a sandbox
+ */
+import { createHash } from "node:crypto";
+
+/** A process's user, whose group has the same number. */
+export interface Identity {
+  uid: number;
+  /** Further groups: that of /dev/kvm. */
+  groups: readonly number[];
+}
+
+/** User ids that a guest knows. */
+export const DRIVE_RANGE = 65_536;
+const DRIVE_RANGES = 1024;
+const SANDBOX_IDS = 2 ** 26;
+/** How many numbers from the base on are ours. */
+export const ID_SPAN = DRIVE_RANGE * DRIVE_RANGES + SANDBOX_IDS;
+
+/** Two sandboxes of a thousand get the same pair once in a hundred times; they then lack one wall of several. */
+export function sandboxIds(base: number, sandboxId: string): { qemu: number; vsock: number } {
+  const qemu = base + DRIVE_RANGE * DRIVE_RANGES + 2 * numberOf(sandboxId, SANDBOX_IDS / 2);
+  return { qemu, vsock: qemu + 1 };
+}
+
+/** The host's number of user 0 of the guests of a room. */
+export function driveRoot(base: number, roomUid: string): number {
+  return base + DRIVE_RANGE * numberOf(roomUid, DRIVE_RANGES);
+}
+
+function numberOf(id: string, below: number): number {
+  return createHash("sha256").update(id).digest().readUInt32BE(0) % below;
+}

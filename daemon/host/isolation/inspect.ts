@@ -1,0 +1,95 @@
+/** Owns finding out whether the processes of guests can have users of their own here, and what is in the way. */
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { runProgram, startInNamespace } from "../process.ts";
+import { DRIVE_RANGE, ID_SPAN } from "./ids.ts";
+
+const PROBE_DEADLINE_MS = 5_000;
+/** What virtiofsd does first: its own processes, mounts and network, and a /proc of those processes. */
+const SHUT_IN = ["unshare", "--pid", "--mount", "--net", "--fork", "mount", "-t", "proc", "proc", "/proc"];
+
+export interface IsolationFindings {
+  base: number;
+  /** What must be put right before a guest may start, one sentence each; empty when nothing. */
+  problems: string[];
+  /** Whether root of the guests can be nobody on the host. */
+  namespaces: boolean;
+}
+
+export async function inspectIsolation(options: {
+  base: number;
+  /** Directories that guests' processes must be able to reach. */
+  places: readonly string[];
+  scratch: string;
+}): Promise<IsolationFindings> {
+  const { base, places, scratch } = options;
+  if (base === 0) return { base, problems: [], namespaces: false };
+  const problems = [
+    ...(process.geteuid?.() === 0 ? [] : ["roomd is not run by root, so it cannot start processes as others."]),
+    ...(base % DRIVE_RANGE === 0 ? [] : [`isolation.uid_base ${base} is not a multiple of ${DRIVE_RANGE}.`]),
+    ...missingIds(base, readText("/proc/self/uid_map")),
+    ...takenIds(base, (file) => readText(join("/etc", file))),
+    ...places.flatMap(unreachable),
+  ];
+  return { base, problems, namespaces: problems.length === 0 && (await haveNamespaces(base, scratch)) };
+}
+
+/** `map` is /proc/self/uid_map: in a container some numbers may not exist. */
+export function missingIds(base: number, map: string): string[] {
+  const ranges = map
+    .trim()
+    .split("\n")
+    .map((line) => line.trim().split(/\s+/).map(Number));
+  const there = ranges.some(([from = 0, , count = 0]) => from <= base && base + ID_SPAN <= from + count);
+  return there ? [] : [`The user ids ${base} to ${base + ID_SPAN - 1} do not exist here.`];
+}
+
+/** Users, groups and subordinate ranges among ours. `read` gives the text of a file of /etc. */
+export function takenIds(base: number, read: (file: string) => string): string[] {
+  const overlaps = (from: number, count: number) => from < base + ID_SPAN && base < from + count;
+  const taken: string[] = [];
+  for (const [file, field] of Object.entries({ passwd: 2, group: 2, subuid: 1, subgid: 1 })) {
+    for (const line of read(file).split("\n")) {
+      const fields = line.split(":");
+      const from = Number(fields[field] || Number.NaN);
+      const count = field === 1 ? Number(fields[2]) : 1;
+      if (overlaps(from, count)) taken.push(`/etc/${file} gives ids of roomd's guests to ${fields[0]}.`);
+    }
+  }
+  return taken;
+}
+
+/** Directories on the way that others may not cross. */
+function unreachable(place: string): string[] {
+  const closed: string[] = [];
+  for (let at = existsSync(place) ? realpathSync(place) : place; ; at = dirname(at)) {
+    if (existsSync(at) && (statSync(at).mode & 0o001) === 0) closed.push(at);
+    if (at === dirname(at)) break;
+  }
+  return closed.map((directory) => `The users of guests' processes cannot cross ${directory} on the way to ${place}.`);
+}
+
+async function haveNamespaces(base: number, scratch: string): Promise<boolean> {
+  const log = join(scratch, "namespace-probe.log");
+  try {
+    // To the end, as virtiofsd will do it: a container may hide parts of /proc, or a kernel allow none.
+    const probe = await startInNamespace("namespace-probe", SHUT_IN, log, base);
+    return (await probe.exited) === "exit 0";
+  } catch {
+    return false;
+  }
+}
+
+/** Whether this user can open the file for reading and writing; its own process tries. */
+export async function canOpen(argvOf: (argv: readonly string[]) => string[], file: string): Promise<boolean> {
+  try {
+    await runProgram(argvOf(["sh", "-c", 'exec 3<>"$0"', file]), PROBE_DEADLINE_MS);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function readText(file: string): string {
+  return existsSync(file) ? readFileSync(file, "utf8") : "";
+}

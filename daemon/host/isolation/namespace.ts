@@ -1,0 +1,31 @@
+/** Owns the ids of a process's user namespace: written by us, who may, so that no setuid program has to. */
+import { readlinkSync, writeFileSync } from "node:fs";
+import { DeadlineError } from "../../core/published.ts";
+import { DRIVE_RANGE } from "./ids.ts";
+
+/** How often to look whether the process has its namespace: well under what starting it takes. */
+const LOOK_EVERY_MS = 1;
+const DEADLINE_MS = 10_000;
+
+/** Maps users and groups 0 to 65535 of the process's namespace to those from `root` on. Throws when it gets none. */
+export async function mapIds(pid: number, root: number, ended: Promise<string>): Promise<void> {
+  let how: string | null = null;
+  ended.then((text) => {
+    how = text;
+  });
+  const deadline = performance.now() + DEADLINE_MS;
+  while (namespaceOf(pid) === namespaceOf("self")) {
+    if (how !== null) throw new Error(`it got no user namespace and has ended: ${how}`);
+    if (performance.now() > deadline) throw new DeadlineError(`it had no user namespace after ${DEADLINE_MS} ms`);
+    await Bun.sleep(LOOK_EVERY_MS);
+  }
+  for (const ids of ["uid_map", "gid_map"]) writeFileSync(`/proc/${pid}/${ids}`, `0 ${root} ${DRIVE_RANGE}\n`);
+}
+
+function namespaceOf(process: number | "self"): string {
+  try {
+    return readlinkSync(`/proc/${process}/ns/user`);
+  } catch {
+    return namespaceOf("self");
+  }
+}
