@@ -30,7 +30,8 @@ const ENVIRONMENT = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/
 const OWN_SESSION = { env: ENVIRONMENT, cwd: "/", detached: true };
 
 /**
- * Starts a process in its own session with its output in `logFile`. Throws when there is no such program.
+ * Starts a process in its own session with its output in `logFile`. Throws when there is no such program; one that is
+ * started by another, which first gives up its rights, shows by ending with 127.
  * `device` is opened here, where we may, and becomes its descriptor DEVICE_DESCRIPTOR.
  */
 export function startProcess(

@@ -66,7 +66,7 @@ withGuests("a step of create that fails", moody, (guests) => {
     ["qemu", "fail", /^machine_failed .*exit 3/],
     ["virtiofsd", "fail", /^devices_failed .*exit 3/],
     ["vhost_device_vsock", "fail", /^devices_failed .*exit 3/],
-    ["virtiofsd", "gone", /^devices_failed .*ENOENT/],
+    ["virtiofsd", "gone", /^devices_failed .*exit 127/],
     ["virtiofsd", "hang", /^devices_failed .*10000 ms/],
   ] as const)("unwinds: %s, which does %s", async ([program, mood, reason]) => {
     const { daemon } = guests;

@@ -1,0 +1,93 @@
+/** Which numbers the processes of guests run as, and what stands in the way of them. */
+import { expect, test } from "vitest";
+import { asBoundRoot, asNamespaceRoot, asUser } from "../../../../daemon/host/isolation/argv.ts";
+import { DRIVE_RANGE, driveRoot, ID_SPAN, sandboxIds } from "../../../../daemon/host/isolation/ids.ts";
+import { makeIsolation } from "../../../../daemon/host/isolation/index.ts";
+import { missingIds, takenIds } from "../../../../daemon/host/isolation/inspect.ts";
+import { newId } from "../../../../shared/ids.ts";
+
+const BASE = 1_900_019_712;
+const COUNT = 2000;
+
+test("sandboxes' users are of our range, the same each time, and not those of drives or of each other", () => {
+  const seen = new Set<number>();
+  for (let n = 0; n < COUNT; n++) {
+    const sandboxId = newId("sbx");
+    const { qemu, vsock } = sandboxIds(BASE, sandboxId);
+    expect(sandboxIds(BASE, sandboxId)).toEqual({ qemu, vsock });
+    for (const uid of [qemu, vsock]) {
+      expect(uid).toBeGreaterThanOrEqual(BASE + 1024 * DRIVE_RANGE);
+      expect(uid).toBeLessThan(BASE + ID_SPAN);
+      seen.add(uid);
+    }
+  }
+  // By chance two in 2000 share a pair once in seventeen runs; five never do.
+  expect(seen.size).toBeGreaterThan(2 * COUNT - 10);
+});
+
+test("a room's drive has a whole range of its own", () => {
+  for (let n = 0; n < COUNT; n++) {
+    const root = driveRoot(BASE, newId("rom"));
+    expect((root - BASE) % DRIVE_RANGE).toBe(0);
+    expect(root).toBeGreaterThanOrEqual(BASE);
+    expect(root + DRIVE_RANGE).toBeLessThanOrEqual(BASE + 1024 * DRIVE_RANGE);
+  }
+});
+
+test("without a base everything is root's, and without namespaces drives are", () => {
+  const off = makeIsolation({ base: 0, namespaces: true, kvmGroups: [] });
+  expect([off.usersOf("sbx_1"), off.newDriveRoot("rom_1")]).toEqual([null, 0]);
+  const halved = makeIsolation({ base: BASE, namespaces: false, kvmGroups: [106] });
+  expect(halved.newDriveRoot("rom_1")).toBe(0);
+  expect(halved.usersOf("sbx_1")).toEqual({
+    qemu: { uid: sandboxIds(BASE, "sbx_1").qemu, groups: [106] },
+    vsock: { uid: sandboxIds(BASE, "sbx_1").vsock, groups: [] },
+  });
+});
+
+test.for([
+  ["nobody's", "", []],
+  ["below", "a:x:1000:1000::/:/bin/sh\nb:x:65534:65534::/:", []],
+  ["the first", `mary:x:${BASE}:5::/home:/bin/sh`, ["/etc/passwd gives ids of roomd's guests to mary."]],
+  ["the last", `mary:x:${BASE + ID_SPAN - 1}:5::/:`, ["/etc/passwd gives ids of roomd's guests to mary."]],
+  ["past the last", `mary:x:${BASE + ID_SPAN}:5::/:`, []],
+  ["no number", "mary:x:::::\n::\n\n+::::::", []],
+] as const)("a user among ours is found: %s", ([, passwd, taken]) => {
+  expect(takenIds(BASE, (file) => (file === "passwd" ? passwd : ""))).toEqual(taken);
+});
+
+test.for([
+  ["below", "mary:100000:65536", 0],
+  ["up to the first", `mary:${BASE - 65_536}:65536`, 0],
+  ["over the first", `mary:${BASE - 65_536}:65537`, 1],
+  ["within", `mary:${BASE + 70_000}:10\nbob:${BASE + 80_000}:10`, 2],
+  ["around", "root:1:4294967294", 1],
+] as const)("subordinate ids among ours are found: %s", ([, subuid, count]) => {
+  expect(takenIds(BASE, (file) => (file === "subuid" ? subuid : ""))).toHaveLength(count);
+});
+
+test("ids that a container does not have are missed", () => {
+  expect(missingIds(BASE, "         0          0 4294967295\n")).toEqual([]);
+  expect(missingIds(BASE, `0 100000 65536\n${BASE} 500000 ${ID_SPAN}\n`)).toEqual([]);
+  expect(missingIds(BASE, "0 100000 65536\n")).toHaveLength(1);
+  expect(missingIds(BASE, `${BASE} 500000 ${ID_SPAN - 1}\n`)).toHaveLength(1);
+});
+
+test("a command line gives everything up before the program begins", () => {
+  expect(asUser({ uid: 7, groups: [] }, ["qemu", "-S"])).toEqual([
+    "setpriv",
+    "--reuid=7",
+    "--regid=7",
+    "--clear-groups",
+    "--no-new-privs",
+    "--inh-caps=-all",
+    "--bounding-set=-all",
+    "qemu",
+    "-S",
+  ]);
+  expect(asUser({ uid: 7, groups: [106] }, ["qemu"])).toContain("--groups=106");
+  expect(asNamespaceRoot(["virtiofsd", "a b;$(id)"]).slice(-2)).toEqual(["virtiofsd", "a b;$(id)"]);
+  expect(asBoundRoot(["virtiofsd"]).find((word) => word.startsWith("--bounding-set"))).toBe(
+    "--bounding-set=-all,+chown,+dac_override,+fowner,+fsetid,+setgid,+setuid,+mknod,+setfcap,+setpcap,+sys_admin",
+  );
+});

@@ -1,0 +1,342 @@
+/**
+ * Who the processes of a guest are on the host, and what is out of their reach: what a guest that broke out of one of them
+ * would find. And that guests notice nothing of it.
+ */
+import { spawnSync } from "node:child_process";
+import { chownSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { beforeAll, expect, test } from "vitest";
+import { DRIVE_RANGE, driveRoot, sandboxIds } from "../../daemon/host/isolation/ids.ts";
+import { HOST_PORT } from "../../shared/agent-protocol/messages.ts";
+import type { Json, TestDaemon } from "../harness/daemon.ts";
+import { commandLineOf, type Part, processesOf, testAlone, until, withGuests } from "../harness/guests.ts";
+
+const BASE = 1_900_019_712;
+const NOBODY_IN_PARTICULAR = 12_345;
+const PARTS: Part[] = ["qemu", "virtiofsd", "vsock"];
+const VHOST_USER = { env: { ROOMD_VSOCK_TRANSPORT: "vhost-user" } };
+
+/** The fields of /proc/<pid>/status, as they are written there. */
+function statusOf(pid: number): Record<string, string> {
+  const lines = readFileSync(`/proc/${pid}/status`, "utf8").trim().split("\n");
+  return Object.fromEntries(lines.map((line) => [line.split(":")[0], line.slice(line.indexOf(":") + 1).trim()]));
+}
+
+const four = (id: number) => [id, id, id, id].join("\t");
+const environOf = (pid: number) => readFileSync(`/proc/${pid}/environ`, "utf8").split("\0").filter(Boolean).sort();
+const none = "0000000000000000";
+
+/** Whether a user could do this to a file: `-r`, `-w`, `-x`. */
+function may(uid: number, what: string, path: string): boolean {
+  const as = [`--reuid=${uid}`, `--regid=${uid}`, "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"];
+  const { status, stderr } = spawnSync("setpriv", [...as, "test", what, path], { encoding: "utf8" });
+  if (status === null || status > 1) throw new Error(`test ${what} ${path}: ${status} ${stderr}`);
+  return status === 0;
+}
+
+withGuests("the users of guests' processes", VHOST_USER, (guests) => {
+  const sandboxes: Record<string, Json> = {};
+  const rooms: Record<string, Json> = {};
+  const dir = (name: string) => join(guests.daemon.dataDir, "sandboxes", sandboxes[name].sandbox_id);
+  const run = (name: string) => join(guests.daemon.runtimeDir, "g", sandboxes[name].sandbox_id);
+  const drive = (room: string) => join(guests.daemon.dataDir, "rooms", rooms[room].room_uid, "drive");
+  const ids = (name: string) => sandboxIds(BASE, sandboxes[name].sandbox_id);
+
+  beforeAll(async () => {
+    const { daemon } = guests;
+    for (const room of ["one", "two"]) rooms[room] = await daemon.room(room);
+    sandboxes.ann = await daemon.sandbox("one", "ann", guests.cid());
+    sandboxes.bob = await daemon.sandbox("two", "bob", guests.cid());
+  });
+
+  test("are their own, with no rights and a clean environment", () => {
+    const seen = new Set<number>();
+    for (const name of ["ann", "bob"]) {
+      const { sandbox_id, room_id } = sandboxes[name];
+      const root = driveRoot(BASE, rooms[room_id].room_uid);
+      const users: Record<Part, number> = { qemu: ids(name).qemu, vsock: ids(name).vsock, virtiofsd: root };
+      for (const part of PARTS) {
+        const pids = processesOf(guests.daemon, part, sandbox_id);
+        expect([part, pids.length > 0]).toEqual([part, true]);
+        for (const pid of pids) {
+          const status = statusOf(pid);
+          expect([part, status.Uid, status.Gid]).toEqual([part, four(users[part]), four(users[part])]);
+          expect([part, status.Groups, status.NoNewPrivs]).toEqual([part, "", "1"]);
+          expect([part, status.CapInh, status.CapAmb]).toEqual([part, none, none]);
+          expect(environOf(pid).map((line) => line.split("=")[0])).toEqual(expect.arrayContaining(["LANG", "PATH"]));
+          expect(environOf(pid).filter((line) => !/^(LANG|PATH|PWD|OLDPWD|SHLVL|_)=/.test(line))).toEqual([]);
+          expect(environOf(pid).join()).not.toMatch(/ROOMD|BUN/);
+          if (part === "virtiofsd") continue;
+          expect([part, status.CapPrm, status.CapEff, status.CapBnd]).toEqual([part, none, none, none]);
+          seen.add(users[part]);
+        }
+      }
+      // What virtiofsd may do, it may in a namespace where root is nobody outside.
+      for (const pid of processesOf(guests.daemon, "virtiofsd", sandbox_id)) {
+        expect(readlinkSync(`/proc/${pid}/ns/user`)).not.toBe(readlinkSync("/proc/self/ns/user"));
+        for (const map of ["uid_map", "gid_map"]) {
+          const [inside, outside, count] = readFileSync(`/proc/${pid}/${map}`, "utf8").trim().split(/\s+/).map(Number);
+          expect([inside, outside, count]).toEqual([0, root, DRIVE_RANGE]);
+        }
+      }
+      // The process that serves the guest, which its parent only waits for.
+      const server = processesOf(guests.daemon, "virtiofsd", sandbox_id).at(-1) ?? 0;
+      expect(statusOf(server).Seccomp).toBe("2");
+      expect(BigInt(`0x${statusOf(server).CapEff}`) & (1n << 21n)).toBe(0n); // no CAP_SYS_ADMIN
+      for (const kind of ["mnt", "pid", "net"]) {
+        expect(readlinkSync(`/proc/${server}/ns/${kind}`)).not.toBe(readlinkSync(`/proc/self/ns/${kind}`));
+      }
+      expect(statusOf(processesOf(guests.daemon, "qemu", sandbox_id)[0] ?? 0).Seccomp).toBe("2");
+    }
+    expect(seen.size).toBe(4);
+  });
+
+  test("reach what is their own sandbox's, and nothing else of the service", () => {
+    const { dataDir, runtimeDir } = guests.daemon;
+    const { qemu, vsock } = ids("ann");
+    const root = driveRoot(BASE, rooms.one.room_uid);
+    const own: [number, string, string][] = [
+      [qemu, "-w", join(dir("ann"), "disk.qcow2")],
+      [qemu, "-w", join(run("ann"), "vm", "qmp.sock")],
+      [qemu, "-w", join(run("ann"), "fs", "drive.sock")],
+      [qemu, "-w", join(run("ann"), "vsock", "device.sock")],
+      [vsock, "-w", join(run("ann"), "vsock", `guest.sock_${HOST_PORT}`)],
+      [root, "-w", drive("one")],
+    ];
+    for (const [uid, what, path] of own) expect([uid, path, may(uid, what, path)]).toEqual([uid, path, true]);
+
+    const closed = [
+      dataDir,
+      runtimeDir,
+      join(dataDir, "roomd.db"),
+      join(dataDir, "roomd.db-wal"),
+      join(dataDir, "rooms"),
+      join(dataDir, "sandboxes"),
+      join(runtimeDir, "g"),
+      join(run("ann"), "processes.json"),
+      join(dir("ann"), "vmm.log"),
+      join(dir("bob"), "disk.qcow2"),
+      join(dir("bob"), "console"),
+      ...["vm/qmp.sock", "vm/qmp2.sock", "vm/console.sock", "fs/drive.sock", "vsock/device.sock"].map((socket) =>
+        join(run("bob"), socket),
+      ),
+      join(run("bob"), "vsock", `guest.sock_${HOST_PORT}`),
+      drive("two"),
+      "/dev/mem",
+      "/etc/shadow",
+    ];
+    for (const uid of [qemu, vsock, root, NOBODY_IN_PARTICULAR]) {
+      for (const path of closed) {
+        // Something is there: that a name is wrong must not look like being kept out.
+        if (!path.startsWith("/dev")) expect(statSync(path)).toBeTruthy();
+        for (const what of ["-r", "-w"])
+          expect([uid, what, path, may(uid, what, path)]).toEqual([uid, what, path, false]);
+      }
+    }
+    // Not even within one sandbox: QEMU not its drive or the daemon's end of its vsock, the others not its disk or monitor.
+    const inner: [number, string][] = [
+      [qemu, drive("one")],
+      [qemu, join(run("ann"), "vsock", `guest.sock_${HOST_PORT}`)],
+      [qemu, dir("ann")],
+      [qemu, run("ann")],
+      [vsock, join(dir("ann"), "disk.qcow2")],
+      [vsock, join(run("ann"), "vm", "qmp.sock")],
+      [root, join(dir("ann"), "disk.qcow2")],
+      [root, join(run("ann"), "vm", "qmp.sock")],
+      [NOBODY_IN_PARTICULAR, drive("one")],
+      [NOBODY_IN_PARTICULAR, join(dir("ann"), "disk.qcow2")],
+    ];
+    for (const [uid, path] of inner) expect([uid, path, may(uid, "-w", path)]).toEqual([uid, path, false]);
+    // Templates are read by all and written by none.
+    const template = join(dataDir, "templates", "default", "current", "root.qcow2");
+    expect([may(qemu, "-r", template), may(qemu, "-w", template)]).toEqual([true, false]);
+  });
+
+  test("show as the guest's own on its drive, both ways", async () => {
+    const { daemon } = guests;
+    const look = (path: string) => daemon.sh("one", "ann", `stat -c '%u:%g %a' /mnt/drive/${path}`);
+    await daemon.ok("POST", "/v1/rooms/one/drive/write", { path: "api/file", content: "from the host", mode: "0640" });
+    expect(await look("api/file")).toBe("0:0 640");
+    expect(await look("api")).toMatch(/^0:0 /);
+    expect(await daemon.sh("one", "ann", "cat /mnt/drive/api/file")).toBe("from the host");
+
+    const script = [
+      "cd /mnt/drive",
+      "echo guest > made && chmod 4750 made && chown 1000:33 made",
+      "mkdir sticky && chmod 1777 sticky && ln -s made link && mkfifo fifo && chown -h 65535:65535 link",
+      "setpriv --reuid=1000 --regid=1000 --clear-groups sh -c 'echo mine > sticky/mine && chmod 600 sticky/mine'",
+      "! setpriv --reuid=1001 --regid=1001 --clear-groups cat sticky/mine",
+      "! setpriv --reuid=1001 --regid=1001 --clear-groups rm -f sticky/mine",
+      "chown 0:0 made && chmod 640 made",
+      "echo more >> api/file && truncate -s 4 api/file",
+    ].join(" && ");
+    await daemon.sh("one", "ann", script);
+    expect(await look("made")).toBe("0:0 640");
+    expect(await look("sticky")).toBe("0:0 1777");
+    expect(await look("sticky/mine")).toBe("1000:1000 600");
+    expect(await look("link")).toBe("65535:65535 777");
+    const root = driveRoot(BASE, rooms.one.room_uid);
+    expect(statSync(join(drive("one"), "sticky", "mine")).uid).toBe(root + 1000);
+    expect(statSync(join(drive("one"), "made")).uid).toBe(root);
+    expect((await daemon.ok("GET", "/v1/rooms/one/drive/read?path=sticky/mine")).content).toBe("mine\n");
+    expect((await daemon.ok("GET", "/v1/rooms/one/drive/stat?path=sticky/mine")).mode).toBe("0600");
+    // Beyond the range there is nobody, and devices would be the host's.
+    expect((await daemon.exec("one", "ann", { command: "chown 70000 /mnt/drive/made" })).exit_code).not.toBe(0);
+    expect((await daemon.exec("one", "ann", { command: "mknod /mnt/drive/disk b 7 0" })).exit_code).not.toBe(0);
+    // What the guest takes for its own the API still changes.
+    await daemon.sh("one", "ann", "chown 1000:1000 /mnt/drive && mkdir -m 700 /mnt/drive/shut");
+    await daemon.ok("POST", "/v1/rooms/one/drive/write", { path: "shut/in", content: "x" });
+    expect(await look("shut/in")).toMatch(/^0:0 /);
+    await daemon.ok("DELETE", "/v1/rooms/one/drive/delete?path=shut&recursive=true");
+  });
+
+  test("are the same after the daemon was killed, and its guests go on", async () => {
+    const { daemon } = guests;
+    await daemon.restart("SIGKILL");
+    expect(await daemon.sh("one", "ann", "echo still > /mnt/drive/still && cat /mnt/drive/still")).toBe("still");
+    const listener = join(run("ann"), "vsock", `guest.sock_${HOST_PORT}`);
+    expect([may(ids("ann").vsock, "-w", listener), may(ids("bob").vsock, "-w", listener)]).toEqual([true, false]);
+  });
+
+  test("serve guests that are booted, and leave nothing", async () => {
+    const { daemon } = guests;
+    const booted = await daemon.sandbox("one", "cold", guests.cid(), { vcpu_count: 2 });
+    expect(booted.start_mode).toBe("cold");
+    expect(await daemon.sh("one", "cold", "cat /mnt/drive/still; nproc")).toBe("still\n2");
+    for (const [room, name] of [
+      ["one", "cold"],
+      ["one", "ann"],
+      ["two", "bob"],
+    ]) {
+      await daemon.ok("DELETE", `/v1/rooms/${room}/sandboxes/${name}`);
+    }
+    await until("nothing of them is left", () => daemon.leftovers().every((line) => line.includes("/rooms/")));
+    for (const room of ["one", "two"]) await daemon.ok("DELETE", `/v1/rooms/${room}?drive=delete`);
+    expect(daemon.leftovers()).toEqual([]);
+  });
+});
+
+withGuests("a drive of before", VHOST_USER, (guests) => {
+  test("is served by root with few capabilities, and belongs to root as it did", async () => {
+    const { daemon } = guests;
+    const { room_uid } = await daemon.room("old");
+    const directory = join(daemon.dataDir, "rooms", room_uid, "drive");
+    for (const path of [directory, dirname(directory)]) chownSync(path, 0, 0);
+    const { sandbox_id } = await daemon.sandbox("old", "ann", guests.cid());
+    await daemon.ok("POST", "/v1/rooms/old/drive/write", { path: "f", content: "x" });
+    expect(await daemon.sh("old", "ann", "chown 33:33 /mnt/drive/f && stat -c %u:%g /mnt/drive/f")).toBe("33:33");
+    expect(statSync(join(directory, "f")).uid).toBe(33);
+    const kept = [0, 1, 3, 4, 6, 7, 8, 21, 27, 31].reduce((all, bit) => all | (1n << BigInt(bit)), 0n);
+    for (const pid of processesOf(daemon, "virtiofsd", sandbox_id)) {
+      const status = statusOf(pid);
+      expect([status.Uid, status.NoNewPrivs]).toEqual([four(0), "1"]);
+      expect(BigInt(`0x${status.CapBnd}`) & ~kept).toBe(0n);
+    }
+  });
+});
+
+testAlone(
+  "without users of their own, as configured, guests run and doctor warns",
+  { env: { ROOMD_ISOLATION_UID_BASE: "0" } },
+  async (daemon) => {
+    await daemon.room("plain");
+    const { sandbox_id } = await daemon.sandbox("plain", "ann", 9100);
+    expect(await daemon.sh("plain", "ann", "echo x > /mnt/drive/x && cat /mnt/drive/x")).toBe("x");
+    const [qemu = 0] = processesOf(daemon, "qemu", sandbox_id);
+    expect(statusOf(qemu).Uid).toBe(four(0));
+    const { checks } = await daemon.ok("GET", "/health");
+    expect(checks.find(({ id }: Json) => id === "isolation")).toMatchObject({
+      status: "warn",
+      remedy: expect.any(String),
+    });
+  },
+);
+
+withGuests("what callers say, on command lines", VHOST_USER, (guests) => {
+  /** A process's command line with its typed values by their names. */
+  const shapeOf = (daemon: TestDaemon, part: Part, record: Json, roomUid: string) =>
+    commandLineOf(processesOf(daemon, part, record.sandbox_id)[0] ?? 0).map((word) =>
+      word
+        .replaceAll(record.sandbox_id, "SANDBOX")
+        .replaceAll(roomUid, "ROOM")
+        .replace(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/, "UUID")
+        .replace(new RegExp(`^${record.guest_cid}$`), "CID"),
+    );
+
+  test("changes typed values only", async () => {
+    const { daemon } = guests;
+    const plain = await daemon.room("plain");
+    const odd = await daemon.room("a..b--c__d");
+    const tame = await daemon.sandbox("plain", "tame", guests.cid());
+    const nasty = "a,b=c,,file=/etc/passwd\n-device x\r\t\"'`$(id);%s\\ \u202e😀";
+    const deep = JSON.parse(`${'{"a":'.repeat(50)}1${"}".repeat(50)}`);
+    const wild = await daemon.sandbox(odd.room_id, "A.-_.--sandbox..on__S", guests.cid(), {
+      labels: { [`k${"x".repeat(20)}`]: "on,obsolete=allow" },
+      env: {
+        NASTY: nasty,
+        __proto__x: "1",
+        constructor: nasty,
+        LD_PRELOAD: "/mnt/drive/x.so",
+        DEEP: JSON.stringify(deep),
+      },
+      memory_mib: 320,
+    });
+    for (const part of PARTS) {
+      const shape = shapeOf(daemon, part, wild, odd.room_uid);
+      expect([part, shape.length > 3]).toEqual([part, true]);
+      expect([part, shape]).toEqual([part, shapeOf(daemon, part, tame, plain.room_uid)]);
+      const [pid = 0] = processesOf(daemon, part, wild.sandbox_id);
+      expect(readFileSync(`/proc/${pid}/environ`, "utf8")).not.toMatch(/NASTY|LD_PRELOAD|A\.-_/);
+    }
+    expect((await daemon.exec(odd.room_id, wild.agent_id, { command: 'printf %s "$NASTY"' })).stdout).toBe(nasty);
+  });
+
+  test("is refused where it could be more than that", async () => {
+    const { daemon } = guests;
+    await daemon.room("strict");
+    const create = (body: unknown) => daemon.api("POST", "/v1/rooms/strict/sandboxes/from-template", body);
+    const good = { agent_id: "x", guest_cid: guests.cid(), memory_mib: 256 };
+    const before = daemon.leftovers();
+    const names = [
+      "a,b",
+      "a\nb",
+      "a\0b",
+      "a b",
+      "-a",
+      "../a",
+      "a/b",
+      "",
+      "é",
+      "x".repeat(129),
+      "sbx_a",
+      "a=b",
+      "a,share=off",
+    ];
+    const bodies: unknown[] = [
+      ...names.map((agent_id) => ({ ...good, agent_id })),
+      ...["default,x", "../default", "default\0", "default/current", "-h"].map((template_id) => ({
+        ...good,
+        template_id,
+      })),
+      ...["9100,x=y", 9100.5, -1, 1e300, "0x2400", null, [9100], { a: 1 }].map((guest_cid) => ({ ...good, guest_cid })),
+      ...["256M", "256,slots=8", 256.5, -256, 1e12, null, true].map((memory_mib) => ({ ...good, memory_mib })),
+      ...["1,maxcpus=9", 0, 1.5, 1e9].map((vcpu_count) => ({ ...good, vcpu_count })),
+      { ...good, env: { "A=B": "1" } },
+      { ...good, env: { A: "nul\0" } },
+      { ...good, env: { A: { b: 1 } } },
+      { ...good, env_json: `{"__proto__":${"[".repeat(100_000)}${"]".repeat(100_000)}}` },
+      `{"agent_id":"x","guest_cid":9200,"memory_mib":256,"__proto__":{"vcpu_count":64}}`,
+      `{"agent_id":"x","guest_cid":9200,"memory_mib":256,"constructor":{"prototype":{}}}`,
+      `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`,
+    ];
+    for (const body of bodies) {
+      const { status } = await create(body);
+      expect([JSON.stringify(body).slice(0, 120), status >= 400 && status < 500]).toEqual([
+        JSON.stringify(body).slice(0, 120),
+        true,
+      ]);
+    }
+    expect(daemon.leftovers()).toEqual(before);
+    expect(readdirSync(join(daemon.dataDir, "rooms"))).toHaveLength(3);
+  });
+});
