@@ -22,7 +22,8 @@ export async function renewVsock(parts: GuestParts, signal: AbortSignal): Promis
   await endpoint.close();
   await machine.unplugVsock();
   signal.throwIfAborted();
-  parts.endpoint = await host.transport.open(vsockAddress(plan), (link) => connection.accept(link));
+  parts.endpoint = await host.transport.open(vsockAddress(host, plan), (link) => connection.accept(link));
+  if (parts.endpoint.process) await host.confinement.add(plan.sandbox_id, parts.endpoint.process.pid);
   await recordParts(parts);
   signal.throwIfAborted();
   await machine.plugVsock(parts.endpoint.device);
