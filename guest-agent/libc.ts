@@ -3,7 +3,7 @@
  *
  * Numbers are Linux' on x86-64. A call that fails throws SystemError with the errno, unless it says otherwise.
  */
-import { dlopen, FFIType, read } from "bun:ffi";
+import { dlopen, FFIType, type Pointer, read } from "bun:ffi";
 
 const { i32, u64, pointer, cstring } = FFIType;
 
@@ -12,6 +12,9 @@ const { symbols: libc } = dlopen("libc.so.6", {
   strerror: { args: [i32], returns: cstring },
   open: { args: [pointer, i32, i32], returns: i32 },
   close: { args: [i32], returns: i32 },
+  posix_openpt: { args: [i32], returns: i32 },
+  grantpt: { args: [i32], returns: i32 },
+  unlockpt: { args: [i32], returns: i32 },
   pipe2: { args: [pointer, i32], returns: i32 },
   fcntl: { args: [i32, i32, i32], returns: i32 },
   ioctl: { args: [i32, u64, pointer], returns: i32 },
@@ -109,6 +112,43 @@ export function unreadBytes(fd: number): number {
   const count = new Int32Array(1);
   check("ioctl FIONREAD", libc.ioctl(fd, FIONREAD, count));
   return count[0] ?? 0;
+}
+
+// ---- terminals ----
+
+/** The two ends of a pseudo-terminal: `master` is ours and does not block, `slave` is the command's. */
+export interface PseudoTerminal {
+  master: number;
+  slave: number;
+}
+
+export function openPseudoTerminal(): PseudoTerminal {
+  const TIOCGPTPEER = 0x5441;
+  const O_NOCTTY = 0o400;
+  const master = check("posix_openpt", libc.posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
+  try {
+    check("grantpt", libc.grantpt(master));
+    check("unlockpt", libc.unlockpt(master));
+    // By the descriptor, not by a path, which a guest may have mounted something over.
+    const flags = (O_RDWR | O_NOCTTY | O_CLOEXEC) as Pointer;
+    return { master, slave: check("ioctl TIOCGPTPEER", libc.ioctl(master, TIOCGPTPEER, flags)) };
+  } catch (error) {
+    libc.close(master);
+    throw error;
+  }
+}
+
+/** The kernel tells the foreground group when it changes. Returns whether there was a terminal to set. */
+export function setWindowSize(master: number, rows: number, cols: number): boolean {
+  const TIOCSWINSZ = 0x5414;
+  return libc.ioctl(master, TIOCSWINSZ, new Uint16Array([rows, cols, 0, 0])) === 0;
+}
+
+/** The process group that the terminal's keys go to; null when there is none. */
+export function foregroundGroup(master: number): number | null {
+  const TIOCGPGRP = 0x540f;
+  const group = new Int32Array(1);
+  return libc.ioctl(master, TIOCGPGRP, group) < 0 ? null : group[0] || null;
 }
 
 function withFile<T>(path: string, flags: number, use: (fd: number) => T): T {

@@ -16,6 +16,7 @@ import { Reaper } from "./reap.ts";
 import { Rehearsal } from "./rehearsal.ts";
 import { makeRouter } from "./router.ts";
 import { Setup } from "./setup.ts";
+import { Terminals } from "./terminal/terminals.ts";
 import { touchUp, warmUp } from "./warm-up.ts";
 
 /** A template is warmed once for all its clones; a guest that boots for itself is in a hurry. */
@@ -35,7 +36,8 @@ const reaper = new Reaper();
 reaper.start();
 const drive = new Drive();
 const setup = new Setup(drive);
-const router = makeRouter(new Exec({ reaper, drive, env: () => setup.env }));
+const env = () => setup.env;
+const router = makeRouter(new Exec({ reaper, drive, env }), new Terminals({ reaper, drive, env }));
 
 const warm = (rounds: number) => warmUp(router, rounds).catch((error) => log("warm-up", error));
 await warm(isTemplate ? WARM_UP_ROUNDS.template : WARM_UP_ROUNDS.alone);

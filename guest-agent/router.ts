@@ -1,17 +1,19 @@
 /** Owns the list of methods: which handler carries out what the host asks for. */
 import type { Stream } from "../shared/agent-protocol/link.ts";
 import { type ClockResult, type HostRequest, StreamErrorCode } from "../shared/agent-protocol/messages.ts";
+import { InvalidRequest } from "./exec/request.ts";
 import type { Exec } from "./exec/run.ts";
 import * as libc from "./libc.ts";
 import { log } from "./log.ts";
 import { powerOff } from "./power.ts";
+import type { Terminals } from "./terminal/terminals.ts";
 
 /** Ends its stream; the request is an object with this method, and nothing else about it is sure. */
 type Handler = (stream: Stream, request: object) => Promise<void> | void;
 
 export type Router = (stream: Stream, request: unknown) => void;
 
-export function makeRouter(exec: Exec): Router {
+export function makeRouter(exec: Exec, terminals: Terminals): Router {
   const handlers: Record<HostRequest["method"], Handler> = {
     exec: (stream, request) => exec.run(stream, request),
     clock: (stream, request) => {
@@ -22,6 +24,10 @@ export function makeRouter(exec: Exec): Router {
       stream.finish(result);
     },
     power_off: (stream) => powerOff(stream),
+    terminal_open: (stream, request) => terminals.open(stream, request),
+    terminal_attach: (stream, request) => terminals.attach(stream, request),
+    terminal_list: (stream) => terminals.list(stream),
+    terminal_close: (stream, request) => terminals.close(stream, request),
   };
   const isMethod = (method: string): method is keyof typeof handlers => Object.hasOwn(handlers, method);
 
@@ -32,6 +38,7 @@ export function makeRouter(exec: Exec): Router {
     const method = String(request.method);
     if (!isMethod(method)) return stream.fail(StreamErrorCode.unknown_method, `no method ${method}`);
     Promise.try(handlers[method], stream, request).catch((error) => {
+      if (error instanceof InvalidRequest) return stream.fail(StreamErrorCode.invalid_request, error.message);
       log(method, error);
       stream.fail(StreamErrorCode.internal, error instanceof Error ? error.message : String(error));
     });

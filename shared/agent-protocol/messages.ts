@@ -101,14 +101,105 @@ export interface ClockResult {
   clock_ns: string;
 }
 
+/**
+ * Starts a command in a terminal of its own, which outlives this stream and the link. Answered with TerminalOpened.
+ * Terminals and their history are the agent's: a host that comes back asks for them by terminal_list.
+ */
+export interface TerminalOpenRequest {
+  method: "terminal_open";
+  /** Of the host's making; one that exists is refused. */
+  terminal_id: string;
+  /** null is the user's login shell. */
+  argv: string[] | null;
+  cwd: string | null;
+  env: Record<string, string>;
+  /** User name or numeric id; null is root. */
+  user: string | null;
+  /** What TERM is set to. */
+  term: string;
+  rows: number;
+  cols: number;
+}
+export interface TerminalOpened {
+  pid: number;
+  started_at_ms: number;
+}
+
+/**
+ * Attaches to a terminal: TerminalAttached is said first, then its bytes come on channel stdout, and what is sent on channel
+ * stdin is typed. Ends with a TerminalEnd once the command has ended and all its bytes were sent; the host detaches by
+ * ending the stream. Who is attached sets the pace: the command waits for a reader that is behind.
+ */
+export interface TerminalAttachRequest {
+  method: "terminal_attach";
+  terminal_id: string;
+  /** Offset of the first byte wanted; null is all that is kept. */
+  since: number | null;
+  /** Whether one who is attached already has to go; else the second one is refused. */
+  takeover: boolean;
+}
+export interface TerminalAttached {
+  type: "attached";
+  /** Offset of the first byte that will be sent: `since`, or the oldest byte kept when that is later. */
+  offset: number;
+  rows: number;
+  cols: number;
+}
+/** Said by the host within an attach stream, as ExecSignal is: the terminal's foreground group gets the signal. */
+export interface TerminalResize {
+  type: "resize";
+  rows: number;
+  cols: number;
+}
+export interface TerminalEnd {
+  exit_code: number | null;
+  /** Signal name when a signal ended the command. */
+  signal: string | null;
+  ended_at_ms: number;
+}
+
+/** All terminals of the guest, those that have ended lately included. */
+export interface TerminalListRequest {
+  method: "terminal_list";
+}
+export interface TerminalList {
+  terminals: TerminalState[];
+}
+export interface TerminalState {
+  terminal_id: string;
+  /** The command, cut after 256 characters. */
+  command: string;
+  user: string;
+  rows: number;
+  cols: number;
+  started_at_ms: number;
+  attached: boolean;
+  /** Offset after the newest byte, which is how many there have been. */
+  offset: number;
+  end: TerminalEnd | null;
+}
+
+/** Ends a terminal and every process in it: HUP, five seconds, KILL. Answered with a TerminalEnd once it is over. */
+export interface TerminalCloseRequest {
+  method: "terminal_close";
+  terminal_id: string;
+}
+
 /** Syncs and powers the guest off. */
 export interface PowerOffRequest {
   method: "power_off";
 }
 
-export type HostRequest = ExecRequest | ClockRequest | PowerOffRequest;
+export type HostRequest =
+  | ExecRequest
+  | ClockRequest
+  | PowerOffRequest
+  | TerminalOpenRequest
+  | TerminalAttachRequest
+  | TerminalListRequest
+  | TerminalCloseRequest;
 
-/** Channels of an exec stream. */
+/** Channels of an exec stream; an attached terminal has the first two. */
 export const Channel = { stdin: 0, stdout: 1, stderr: 2 } as const;
 
 /** Why a stream failed, as the agent says it. */
@@ -118,6 +209,12 @@ export const StreamErrorCode = {
   cwd_not_found: "cwd_not_found",
   user_not_found: "user_not_found",
   too_many_streams: "too_many_streams",
+  terminal_not_found: "terminal_not_found",
+  terminal_in_use: "terminal_in_use",
+  /** To who was attached: somebody else is now. */
+  taken_over: "taken_over",
+  /** By the host: it is no longer interested in this stream. */
+  detached: "detached",
   internal: "internal",
   /** Made by the link itself when the connection ends under an open stream. */
   link_closed: "link_closed",

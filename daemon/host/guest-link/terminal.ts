@@ -1,0 +1,160 @@
+/** Owns terminals in a guest, over its link: the host's half of guest-agent/terminal. */
+import { StreamError } from "../../../shared/agent-protocol/link.ts";
+import {
+  Channel,
+  StreamErrorCode,
+  type TerminalAttached,
+  type TerminalAttachRequest,
+  type TerminalCloseRequest,
+  type TerminalEnd,
+  type TerminalList,
+  type TerminalListRequest,
+  type TerminalOpened,
+  type TerminalOpenRequest,
+  type TerminalResize,
+  type TerminalState,
+} from "../../../shared/agent-protocol/messages.ts";
+import { within } from "../../core/published.ts";
+import type { GuestLink } from "./handshake.ts";
+
+const ANSWER_MS = 10_000;
+/** HUP, five seconds, KILL, and what a busy guest takes for them. */
+const CLOSE_MS = 30_000;
+const MOST_LISTED = 64;
+const MOST_CHARACTERS = 1024;
+
+/** Starts a command in a terminal of its own. Rejects with StreamError when the agent refuses it. */
+export async function openTerminal(
+  link: GuestLink,
+  spec: Omit<TerminalOpenRequest, "method">,
+): Promise<{ started_at_ms: number }> {
+  const request: TerminalOpenRequest = { method: "terminal_open", ...spec };
+  const opened = (await answerOf(link, request, ANSWER_MS, "opening a terminal")) as Partial<TerminalOpened>;
+  return { started_at_ms: momentOf(opened.started_at_ms) };
+}
+
+/** Ends a terminal and every process in it. Rejects with StreamError when there is none. */
+export async function closeTerminal(link: GuestLink, terminalId: string): Promise<TerminalEnd> {
+  const request: TerminalCloseRequest = { method: "terminal_close", terminal_id: terminalId };
+  return readEnd(await answerOf(link, request, CLOSE_MS, "closing a terminal"));
+}
+
+/** All terminals of the guest, as its agent tells; whatever a guest says, what comes out has the shape of it. */
+export async function listTerminals(link: GuestLink): Promise<TerminalState[]> {
+  const request: TerminalListRequest = { method: "terminal_list" };
+  const list = (await answerOf(link, request, ANSWER_MS, "listing terminals")) as Partial<TerminalList>;
+  if (!Array.isArray(list.terminals)) return [];
+  return list.terminals.slice(0, MOST_LISTED).map(readState);
+}
+
+/** Somebody at a terminal. Whoever takes its bytes slowly makes the command wait. */
+export interface AttachedTerminal {
+  /** Offset of the first byte of `output`. */
+  offset: number;
+  rows: number;
+  cols: number;
+  /** The terminal's bytes, once; it ends with the terminal, or when we detach. */
+  output: AsyncIterable<Uint8Array>;
+  /** Types these bytes, waiting until they are on their way. */
+  write(bytes: Uint8Array): Promise<void>;
+  resize(rows: number, cols: number): void;
+  /** Sends a signal, by name, to the terminal's foreground group. */
+  signal(name: string): void;
+  /** Resolves when the command has ended and all its bytes were taken; rejects with StreamError: taken_over, link_closed. */
+  ended: Promise<TerminalEnd>;
+  /** Lets go of the terminal, which goes on. Again is nothing. */
+  detach(): void;
+}
+
+/** Attaches to a terminal. Rejects with StreamError: terminal_not_found, terminal_in_use, invalid_request. */
+export async function attachTerminal(
+  link: GuestLink,
+  { terminal_id, since, takeover }: Omit<TerminalAttachRequest, "method">,
+): Promise<AttachedTerminal> {
+  const request: TerminalAttachRequest = { method: "terminal_attach", terminal_id, since, takeover };
+  const stream = link.open(request);
+  const said = Promise.withResolvers<Partial<TerminalAttached>>();
+  stream.hear((event) => {
+    const attached = Object(event) as Partial<TerminalAttached>;
+    if (attached.type === "attached") said.resolve(attached);
+  });
+  const detach = () => stream.fail(StreamErrorCode.detached, "the host has detached");
+  try {
+    const refused = stream.finished.then(() => Promise.reject(new Error("the terminal ended before it was shown")));
+    const { offset, rows, cols } = await within(Promise.race([said.promise, refused]), ANSWER_MS, "attaching");
+    return {
+      offset: countOf(offset),
+      rows: countOf(rows),
+      cols: countOf(cols),
+      output: stream.read(Channel.stdout),
+      write: async (bytes) => void (await stream.write(Channel.stdin, bytes)),
+      resize: (toRows, toCols) => {
+        const resize: TerminalResize = { type: "resize", rows: toRows, cols: toCols };
+        stream.say(resize);
+      },
+      signal: (signal) => stream.say({ type: "signal", signal }),
+      ended: stream.finished.then(readEnd),
+      detach,
+    };
+  } catch (error) {
+    detach();
+    throw error;
+  }
+}
+
+/** The agent's refusal of a request, or null when it did not answer at all. */
+export function refusalOf(error: unknown): string | null {
+  const lost: readonly string[] = [StreamErrorCode.link_closed, StreamErrorCode.internal];
+  return error instanceof StreamError && !lost.includes(error.code) ? error.code : null;
+}
+
+async function answerOf(
+  link: GuestLink,
+  request: { method: string },
+  deadlineMs: number,
+  what: string,
+): Promise<unknown> {
+  const stream = link.open(request);
+  try {
+    return Object(await within(stream.finished, deadlineMs, what));
+  } finally {
+    stream.fail(StreamErrorCode.detached, "the host has stopped waiting");
+  }
+}
+
+function readState(value: unknown): TerminalState {
+  const state = Object(value) as Partial<Record<keyof TerminalState, unknown>>;
+  return {
+    terminal_id: textOf(state.terminal_id),
+    command: textOf(state.command),
+    user: textOf(state.user),
+    rows: countOf(state.rows),
+    cols: countOf(state.cols),
+    started_at_ms: momentOf(state.started_at_ms),
+    attached: state.attached === true,
+    offset: countOf(state.offset),
+    end: state.end === null || state.end === undefined ? null : readEnd(state.end),
+  };
+}
+
+function readEnd(value: unknown): TerminalEnd {
+  const end = Object(value) as Partial<Record<keyof TerminalEnd, unknown>>;
+  return {
+    exit_code: Number.isSafeInteger(end.exit_code) ? (end.exit_code as number) : null,
+    signal: typeof end.signal === "string" ? end.signal.slice(0, 16) : null,
+    ended_at_ms: momentOf(end.ended_at_ms),
+  };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value.slice(0, MOST_CHARACTERS) : "";
+}
+
+function countOf(value: unknown): number {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
+}
+
+/** What a date can hold; else now. */
+function momentOf(ms: unknown): number {
+  return typeof ms === "number" && Number.isFinite(ms) && Math.abs(ms) < 8.64e15 ? ms : Date.now();
+}

@@ -1,0 +1,63 @@
+/**
+ * Owns what a terminal has shown lately: its last bytes, each with the offset it had in all that was ever shown.
+ *
+ *   0 ········ oldest ████████████ end
+ *     (gone)          (kept, a ring)
+ */
+
+/** Enough for many screens; a terminal takes what it has shown, at most this. */
+export const HISTORY_BYTES = 1024 * 1024;
+const FIRST_BYTES = 16 * 1024;
+
+export class History {
+  readonly #most: number;
+  #ring: Uint8Array;
+  #end = 0;
+
+  constructor(mostBytes = HISTORY_BYTES) {
+    this.#most = mostBytes;
+    this.#ring = new Uint8Array(Math.min(FIRST_BYTES, mostBytes));
+  }
+
+  /** Offset after the newest byte. */
+  get end(): number {
+    return this.#end;
+  }
+
+  /** Offset of the oldest byte that is kept. */
+  get oldest(): number {
+    return Math.max(0, this.#end - this.#ring.byteLength);
+  }
+
+  append(bytes: Uint8Array): void {
+    const kept = bytes.subarray(Math.max(0, bytes.byteLength - this.#most));
+    this.#end += bytes.byteLength - kept.byteLength;
+    this.#grow(kept.byteLength);
+    const size = this.#ring.byteLength;
+    const at = this.#end % size;
+    const first = kept.subarray(0, size - at);
+    this.#ring.set(first, at);
+    this.#ring.set(kept.subarray(first.byteLength), 0);
+    this.#end += kept.byteLength;
+  }
+
+  /** A copy of at most `most` bytes from an offset that is kept; empty at the end. */
+  read(offset: number, most: number): Uint8Array {
+    if (offset < this.oldest || offset > this.#end) throw new RangeError(`offset ${offset} is not kept`);
+    const size = this.#ring.byteLength;
+    const at = offset % size;
+    return this.#ring.slice(at, at + Math.min(most, this.#end - offset, size - at));
+  }
+
+  /** While nothing was lost yet the ring may grow; then it has its full size. */
+  #grow(more: number): void {
+    const want = Math.min(this.#end + more, this.#most);
+    if (want <= this.#ring.byteLength) return;
+    let size = this.#ring.byteLength;
+    while (size < want) size = Math.min(size * 2, this.#most);
+    const grown = new Uint8Array(size);
+    // Below its full size the ring has never wrapped: it grew before it did.
+    grown.set(this.#ring.subarray(0, Math.min(this.#end, this.#ring.byteLength)));
+    this.#ring = grown;
+  }
+}

@@ -1,0 +1,57 @@
+/** Owns the check of terminal requests: whatever the host sent, what comes out has the shape of the message. */
+import type {
+  TerminalAttachRequest,
+  TerminalOpenRequest,
+  TerminalResize,
+} from "../../shared/agent-protocol/messages.ts";
+import { isArgument, isEnvironment } from "../exec/environment.ts";
+import { InvalidRequest } from "../exec/request.ts";
+
+/** The kernel's own numbers are 16 bits; nobody's screen is larger than this. */
+const MOST_ROWS_OR_COLS = 1000;
+
+/** Throws InvalidRequest. */
+export function parseOpen(request: object): TerminalOpenRequest {
+  const fields = request as Partial<Record<keyof TerminalOpenRequest, unknown>>;
+  const { argv, cwd, env, user, term, rows, cols } = fields;
+  if (argv !== null && !(Array.isArray(argv) && argv.length > 0 && argv.every(isArgument))) {
+    throw new InvalidRequest("argv must be one or more strings without NUL, or null");
+  }
+  if (!isEnvironment(env)) throw new InvalidRequest("env must map names to strings without NUL");
+  if (cwd !== null && !isArgument(cwd)) throw new InvalidRequest("cwd must be a string without NUL, or null");
+  if (user !== null && typeof user !== "string") throw new InvalidRequest("user must be a string or null");
+  if (!isArgument(term)) throw new InvalidRequest("term must be a string without NUL");
+  if (!isSize(rows) || !isSize(cols)) throw new InvalidRequest(`rows and cols must be 1 to ${MOST_ROWS_OR_COLS}`);
+  return { method: "terminal_open", terminal_id: parseId(request), argv, cwd, env, user, term, rows, cols };
+}
+
+/** Throws InvalidRequest. */
+export function parseAttach(request: object): TerminalAttachRequest {
+  const { since, takeover } = request as Partial<Record<keyof TerminalAttachRequest, unknown>>;
+  if (since !== null && !(Number.isSafeInteger(since) && Number(since) >= 0)) {
+    throw new InvalidRequest("since must be an offset or null");
+  }
+  if (typeof takeover !== "boolean") throw new InvalidRequest("takeover must be true or false");
+  const offset = since === null ? null : Number(since);
+  return { method: "terminal_attach", terminal_id: parseId(request), since: offset, takeover };
+}
+
+/** Throws InvalidRequest. */
+export function parseId(request: object): string {
+  const { terminal_id } = request as { terminal_id?: unknown };
+  if (typeof terminal_id !== "string" || !/^\w{1,64}$/.test(terminal_id)) {
+    throw new InvalidRequest("terminal_id must be a name");
+  }
+  return terminal_id;
+}
+
+/** What the host says within an attach stream; null is what this agent does not know. */
+export function resizeOf(event: unknown): TerminalResize | null {
+  if (typeof event !== "object" || event === null) return null;
+  const { type, rows, cols } = event as Partial<Record<keyof TerminalResize, unknown>>;
+  return type === "resize" && isSize(rows) && isSize(cols) ? { type, rows, cols } : null;
+}
+
+function isSize(value: unknown): value is number {
+  return typeof value === "number" && Number.isInteger(value) && value >= 1 && value <= MOST_ROWS_OR_COLS;
+}

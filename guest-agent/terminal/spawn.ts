@@ -1,0 +1,50 @@
+/**
+ * Owns the start of a command in a terminal of its own: the pseudo-terminal, its size and owner, and the session.
+ *
+ * We read the master ourselves, not by Bun's own terminal: that one cannot be told to wait, while a master that nobody
+ * reads holds the writer as a full pipe does.
+ */
+import { fchownSync } from "node:fs";
+import { DEFAULT_PATH } from "../exec/environment.ts";
+import { findProgram, type Refusal, refusalOf } from "../exec/program.ts";
+import { commandAs, type User } from "../exec/user.ts";
+import * as libc from "../libc.ts";
+
+/** devpts gives terminals to the group of that number, tty. */
+const TTY_GROUP = 5;
+
+export interface TerminalLine {
+  argv: string[];
+  user: User;
+  cwd: string;
+  env: Record<string, string>;
+  rows: number;
+  cols: number;
+}
+
+/** A running command and both ends of its terminal, which are the caller's to close. */
+export interface TerminalCommand extends libc.PseudoTerminal {
+  child: Bun.Subprocess;
+}
+
+export function spawnInTerminal({ argv, user, cwd, env, rows, cols }: TerminalLine): TerminalCommand | Refusal {
+  const program = findProgram(argv[0] ?? "", cwd, env.PATH ?? DEFAULT_PATH);
+  if ("reason" in program) return program;
+  const terminal = libc.openPseudoTerminal();
+  const { master, slave } = terminal;
+  try {
+    libc.setWindowSize(master, rows, cols);
+    fchownSync(slave, user.uid, TTY_GROUP);
+    // setsid becomes the command: its session's leader, whose terminal this is.
+    const child = Bun.spawn(["/usr/bin/setsid", "--ctty", "--", ...commandAs(user, argv)], {
+      cwd,
+      env,
+      stdio: [slave, slave, slave],
+    });
+    return { child, ...terminal };
+  } catch (error) {
+    libc.close(master);
+    libc.close(slave);
+    return refusalOf(error);
+  }
+}

@@ -1,0 +1,239 @@
+/**
+ * Owns one terminal: its command, what it has shown, and who is attached.
+ *
+ *   running ──the command ends, its last bytes are read──▶ ended
+ *      │  detached for DETACHED_LIFE_MS, or close()
+ *      └──▶ HUP ──5 s──▶ KILL ──▶ ended
+ *
+ * Without anyone attached the command goes on and the history forgets its oldest bytes. With someone attached the master
+ * is read only as fast as they take it, so that the command itself waits.
+ */
+import { writeSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Stream } from "../../shared/agent-protocol/link.ts";
+import {
+  Channel,
+  StreamErrorCode,
+  type TerminalAttached,
+  type TerminalAttachRequest,
+  type TerminalEnd,
+  type TerminalState,
+} from "../../shared/agent-protocol/messages.ts";
+import { signalGroup, signalName, signalOf } from "../exec/group.ts";
+import type { Refusal } from "../exec/program.ts";
+import * as libc from "../libc.ts";
+import { log } from "../log.ts";
+import { History } from "./history.ts";
+import { resizeOf } from "./request.ts";
+import { signalSession } from "./session.ts";
+import type { TerminalCommand, TerminalLine } from "./spawn.ts";
+
+/** A shell that nobody is attached to ends after this time. */
+export const DETACHED_LIFE_MS = 10 * 60_000;
+const KILL_AFTER_MS = 5_000;
+/** How far a reader may be behind before the command waits for it. */
+const MOST_BEHIND_BYTES = 64 * 1024;
+const PIECE_BYTES = 32 * 1024;
+/** A command that does not read what is typed is tried again after this time. */
+const FULL_RETRY_MS = 10;
+const SHOWN_CHARACTERS = 256;
+
+export class Terminal {
+  readonly id: string;
+  readonly startedAt = Date.now();
+  readonly #line: TerminalLine;
+  readonly #history = new History();
+  readonly #ended = Promise.withResolvers<TerminalEnd>();
+  #end: TerminalEnd | null = null;
+  #rows: number;
+  #cols: number;
+  #pid = 0;
+  #master: number | null = null;
+  #attached: { stream: Stream; at: number } | null = null;
+  #life: Timer | undefined;
+  #killing: Promise<void> | null = null;
+  #typing: Promise<unknown> = Promise.resolve();
+  /** Wakes whoever waits for bytes, or for those who are behind. */
+  #moved = Promise.withResolvers<void>();
+
+  constructor(id: string, line: TerminalLine, command: TerminalCommand | Refusal) {
+    this.id = id;
+    this.#line = line;
+    this.#rows = line.rows;
+    this.#cols = line.cols;
+    if ("reason" in command) {
+      this.#history.append(new TextEncoder().encode(`roomd: ${line.argv[0]}: ${command.reason}\r\n`));
+      this.#finish({ exit_code: command.exitCode, signal: null, ended_at_ms: Date.now() });
+      return;
+    }
+    this.#pid = command.child.pid;
+    this.#master = command.master;
+    this.#detach(null);
+    void this.#run(command);
+  }
+
+  get pid(): number {
+    return this.#pid;
+  }
+
+  get ended(): Promise<TerminalEnd> {
+    return this.#ended.promise;
+  }
+
+  get hasEnded(): boolean {
+    return this.#end !== null;
+  }
+
+  get state(): TerminalState {
+    return {
+      terminal_id: this.id,
+      command: this.#line.argv.join(" ").slice(0, SHOWN_CHARACTERS),
+      user: this.#line.user.name,
+      rows: this.#rows,
+      cols: this.#cols,
+      started_at_ms: this.startedAt,
+      attached: this.#attached !== null,
+      offset: this.#history.end,
+      end: this.#end,
+    };
+  }
+
+  /** Shows the terminal on a stream from an offset on, until its end or the stream's. */
+  async attach(stream: Stream, { since, takeover }: TerminalAttachRequest): Promise<void> {
+    const { oldest, end } = this.#history;
+    if (since !== null && since > end) {
+      return stream.fail(StreamErrorCode.invalid_request, `since is ${since}, and the terminal is at ${end}`);
+    }
+    if (this.#attached && !takeover) return stream.fail(StreamErrorCode.terminal_in_use, "somebody is attached");
+    this.#attached?.stream.fail(StreamErrorCode.taken_over, "somebody else is attached now");
+    const own = { stream, at: Math.max(since ?? 0, oldest) };
+    this.#attached = own;
+    clearTimeout(this.#life);
+    this.#wake();
+    const attached: TerminalAttached = { type: "attached", offset: own.at, rows: this.#rows, cols: this.#cols };
+    stream.say(attached);
+    stream.hear((event) => this.#hear(event));
+    void this.#type(stream);
+    stream.finished.catch(() => {}).finally(() => this.#detach(own));
+    await this.#show(own);
+  }
+
+  /** Ends every process of the terminal, those too that a hang-up does not end; resolves when it is over. */
+  async close(): Promise<TerminalEnd> {
+    this.#hangUp();
+    const end = await this.ended;
+    if (this.#killing && signalSession(this.#pid, 0)) await this.#killing;
+    return end;
+  }
+
+  async #run({ child, master, slave }: TerminalCommand): Promise<void> {
+    // At its leader's end the kernel hangs up on everyone else; ours is kept open until then, so that a command may close
+    // its terminal and open it again.
+    const exited = child.exited.finally(() => libc.close(slave));
+    await Promise.all([this.#read(master), exited]);
+    clearTimeout(this.#life);
+    this.#master = null;
+    libc.close(master);
+    this.#finish({
+      exit_code: child.signalCode === null ? child.exitCode : null,
+      signal: signalName(child.signalCode),
+      ended_at_ms: Date.now(),
+    });
+  }
+
+  #finish(end: TerminalEnd): void {
+    this.#end = end;
+    this.#ended.resolve(end);
+    this.#wake();
+  }
+
+  /** From the master into the history, at the pace of who is attached; ends when the last slave was closed (EIO). */
+  async #read(master: number): Promise<void> {
+    const reader = Bun.file(master).stream().getReader();
+    try {
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) return;
+        // Before, not after: what is added may push out what somebody has yet to be shown.
+        while (this.#attached && this.#history.end - this.#attached.at > MOST_BEHIND_BYTES) await this.#moved.promise;
+        this.#history.append(value);
+        this.#wake();
+      }
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error && error.code === "EIO")) log("terminal", error);
+    }
+  }
+
+  async #show(own: { stream: Stream; at: number }): Promise<void> {
+    while (this.#attached === own) {
+      // The history is never shorter than what its reader is behind: it waits for them.
+      const bytes = this.#history.read(own.at, PIECE_BYTES);
+      if (bytes.byteLength > 0) {
+        if (!(await own.stream.write(Channel.stdout, bytes))) return;
+        own.at += bytes.byteLength;
+        this.#wake();
+      } else if (this.#end) {
+        own.stream.endChannel(Channel.stdout);
+        own.stream.finish(this.#end);
+        return;
+      } else {
+        await this.#moved.promise;
+      }
+    }
+  }
+
+  /** One after another: what somebody typed before they were cut off comes before what the next one types. */
+  async #type(stream: Stream): Promise<void> {
+    for await (const bytes of stream.read(Channel.stdin)) {
+      this.#typing = this.#typing.then(() => this.#press(bytes));
+      await this.#typing;
+    }
+  }
+
+  /** Not by Bun's writer: once it has one for a terminal, it takes the terminal for a file when it reads. */
+  async #press(bytes: Uint8Array): Promise<void> {
+    for (let at = 0; at < bytes.byteLength && this.#master !== null; ) {
+      try {
+        at += writeSync(this.#master, bytes, at);
+      } catch (error) {
+        // What cannot be typed any more has no one to read it.
+        if (!(error instanceof Error && "code" in error && error.code === "EAGAIN")) return;
+        await sleep(FULL_RETRY_MS);
+      }
+    }
+  }
+
+  #hear(event: unknown): void {
+    if (this.#master === null) return;
+    const size = resizeOf(event);
+    if (size && libc.setWindowSize(this.#master, size.rows, size.cols)) {
+      this.#rows = size.rows;
+      this.#cols = size.cols;
+    }
+    const signal = signalOf(event);
+    const group = signal === null ? null : libc.foregroundGroup(this.#master);
+    if (signal !== null && group !== null) signalGroup(group, signal);
+  }
+
+  /** `own` is who has gone; null begins the life of one that nobody has attached to yet. */
+  #detach(own: { stream: Stream } | null): void {
+    if (this.#attached !== own) return;
+    this.#attached = null;
+    this.#wake();
+    if (!this.#end) this.#life = setTimeout(() => this.#hangUp(), DETACHED_LIFE_MS);
+  }
+
+  #hangUp(): void {
+    if (this.#end || this.#killing) return;
+    signalSession(this.#pid, "SIGHUP");
+    // One that is stopped hears of it only when it goes on.
+    signalSession(this.#pid, "SIGCONT");
+    this.#killing = sleep(KILL_AFTER_MS).then(() => void signalSession(this.#pid, "SIGKILL"));
+  }
+
+  #wake(): void {
+    const moved = this.#moved;
+    this.#moved = Promise.withResolvers<void>();
+    moved.resolve();
+  }
+}

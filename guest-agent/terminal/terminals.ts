@@ -1,0 +1,115 @@
+/** Owns a guest's terminals: the methods by which the host opens, shows, lists and closes them. */
+import type { Stream } from "../../shared/agent-protocol/link.ts";
+import { StreamErrorCode, type TerminalList, type TerminalOpened } from "../../shared/agent-protocol/messages.ts";
+import type { Drive } from "../drive/drive.ts";
+import { DEFAULT_PATH, environmentOf } from "../exec/environment.ts";
+import { canLook, isDirectory } from "../exec/start-place.ts";
+import { findUser } from "../exec/user.ts";
+import type { Reaper } from "../reap.ts";
+import { parseAttach, parseId, parseOpen } from "./request.ts";
+import { spawnInTerminal } from "./spawn.ts";
+import { Terminal } from "./terminal.ts";
+
+/** What the API promises per sandbox. As many that have ended are kept at most. */
+const MOST_LIVE = 16;
+const MOST_ENDED = 16;
+/** How long the last bytes and the exit code of one that has ended can be had. */
+const ENDED_KEPT_MS = 10 * 60_000;
+
+export interface TerminalDeps {
+  reaper: Reaper;
+  drive: Drive;
+  /** The sandbox's own environment. */
+  env(): Record<string, string>;
+}
+
+export class Terminals {
+  readonly #deps: TerminalDeps;
+  readonly #all = new Map<string, Terminal>();
+  #opening = 0;
+
+  constructor(deps: TerminalDeps) {
+    this.#deps = deps;
+  }
+
+  /** Answers with TerminalOpened. Throws InvalidRequest. */
+  async open(stream: Stream, request: object): Promise<void> {
+    if (this.#live + this.#opening >= MOST_LIVE) {
+      return stream.fail(StreamErrorCode.too_many_streams, `${MOST_LIVE} terminals are open`);
+    }
+    this.#opening++;
+    try {
+      await this.#open(stream, request);
+    } finally {
+      this.#opening--;
+    }
+  }
+
+  /** Shows a terminal on the stream. Throws InvalidRequest. */
+  async attach(stream: Stream, request: object): Promise<void> {
+    const wanted = parseAttach(request);
+    const terminal = this.#all.get(wanted.terminal_id);
+    if (!terminal) return notFound(stream, wanted.terminal_id);
+    await terminal.attach(stream, wanted);
+  }
+
+  /** Answers with TerminalList. */
+  list(stream: Stream): void {
+    const list: TerminalList = { terminals: [...this.#all.values()].map(({ state }) => state) };
+    stream.finish(list);
+  }
+
+  /** Ends a terminal and forgets it. Throws InvalidRequest. */
+  async close(stream: Stream, request: object): Promise<void> {
+    const id = parseId(request);
+    const terminal = this.#all.get(id);
+    if (!terminal) return notFound(stream, id);
+    const end = await terminal.close();
+    this.#all.delete(id);
+    stream.finish(end);
+  }
+
+  async #open(stream: Stream, request: object): Promise<void> {
+    const { terminal_id, argv, cwd: wanted, env: more, user: name, term, rows, cols } = parseOpen(request);
+    if (this.#all.has(terminal_id)) {
+      return stream.fail(StreamErrorCode.invalid_request, `there is a terminal ${terminal_id}`);
+    }
+    const user = findUser(name);
+    if (!user) return stream.fail(StreamErrorCode.user_not_found, `no user ${name}`);
+    const env: Record<string, string> = { ...environmentOf(user), ...this.#deps.env(), ...more, TERM: term };
+    const command = argv ?? [user.shell, "-l"];
+    if (!(await canLook(this.#deps.drive, wanted ?? user.home, command[0] ?? "", env.PATH ?? DEFAULT_PATH))) {
+      return stream.fail(StreamErrorCode.internal, "the drive does not answer");
+    }
+    // As login does: not every user has a home.
+    const cwd = wanted ?? (isDirectory(user.home) ? user.home : "/");
+    if (!isDirectory(cwd)) return stream.fail(StreamErrorCode.cwd_not_found, `no directory ${cwd}`);
+    const line = { argv: command, user, cwd, env, rows, cols };
+    const spawned = spawnInTerminal(line);
+    if ("child" in spawned) this.#deps.reaper.spare(spawned.child);
+    this.#keep(new Terminal(terminal_id, line, spawned), stream);
+  }
+
+  #keep(terminal: Terminal, stream: Stream): void {
+    this.#all.set(terminal.id, terminal);
+    void terminal.ended.then(() => {
+      setTimeout(() => this.#forget(terminal), ENDED_KEPT_MS);
+      const ended = [...this.#all.values()].filter(({ hasEnded }) => hasEnded);
+      for (const oldest of ended.slice(0, -MOST_ENDED)) this.#forget(oldest);
+    });
+    const opened: TerminalOpened = { pid: terminal.pid, started_at_ms: terminal.startedAt };
+    stream.finish(opened);
+  }
+
+  #forget(terminal: Terminal): void {
+    if (this.#all.get(terminal.id) === terminal) this.#all.delete(terminal.id);
+  }
+
+  get #live(): number {
+    return [...this.#all.values()].filter(({ hasEnded }) => !hasEnded).length;
+  }
+}
+
+function notFound(stream: Stream, id: string): void {
+  stream.fail(StreamErrorCode.terminal_not_found, `no terminal ${id}`);
+}
