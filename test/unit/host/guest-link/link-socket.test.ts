@@ -1,0 +1,133 @@
+/** The valve of a guest's connection: while it is shut nothing gets through, and afterwards everything does, in order. */
+import { describe, expect, test } from "vitest";
+import { linkSocket } from "../../../../daemon/host/guest-link/link-socket.ts";
+import {
+  encodeFrame,
+  FrameDecoder,
+  FrameType,
+  MAX_PAYLOAD_FROM_HOST,
+} from "../../../../shared/agent-protocol/frame.ts";
+
+const NOTHING = new Uint8Array(0);
+
+/** A socket that takes `room` bytes at a time, and the guest that reads them. */
+function connected() {
+  const decoder = new FrameDecoder(MAX_PAYLOAD_FROM_HOST);
+  const heard: number[] = [];
+  const socket = {
+    room: Number.POSITIVE_INFINITY,
+    reading: true,
+    ended: false,
+    write(bytes: Uint8Array): number {
+      const taken = Math.min(bytes.byteLength, socket.room);
+      socket.room -= taken;
+      for (const { type } of decoder.push(bytes.slice(0, taken))) heard.push(type);
+      return taken;
+    },
+    pause: () => {
+      socket.reading = false;
+    },
+    resume: () => {
+      socket.reading = true;
+    },
+    end: () => {
+      socket.ended = true;
+    },
+  };
+  const { link, drain } = linkSocket(socket as unknown as Parameters<typeof linkSocket>[0]);
+  const pong = () => link.receive(encodeFrame(FrameType.pong, 0, NOTHING));
+  return { socket, link, drain, heard, pong };
+}
+
+const holds = async (work: Promise<unknown>): Promise<boolean> => {
+  const open = {};
+  return (await Promise.race([work, Promise.resolve(open)])) === open;
+};
+
+describe("holding a link", () => {
+  test("waits for the guest's answer, and then lets nothing through either way", async () => {
+    const { link, socket, heard, pong } = connected();
+    const held = link.hold(1000);
+    expect(heard).toEqual([FrameType.ping]);
+    link.open({ method: "clock" });
+    expect(heard).toEqual([FrameType.ping]);
+    expect([await holds(held), socket.reading]).toEqual([true, true]);
+    pong();
+    await held;
+    expect([heard.length, socket.reading]).toEqual([1, false]);
+  });
+
+  test("sends what was written before it, however slowly the socket takes it", async () => {
+    const { link, socket, drain, heard, pong } = connected();
+    socket.room = 3;
+    link.open({ method: "clock" });
+    const held = link.hold(1000);
+    link.open({ method: "power_off" });
+    for (let turn = 0; turn < 100; turn++) {
+      socket.room = 3;
+      drain();
+    }
+    expect(heard).toEqual([FrameType.open, FrameType.ping]);
+    pong();
+    await held;
+  });
+
+  test("gives the answer to an earlier ping to that ping", async () => {
+    const { link, socket, pong } = connected();
+    const earlier = link.ping(1000);
+    const held = link.hold(1000);
+    pong();
+    await earlier;
+    expect([await holds(held), socket.reading]).toEqual([true, true]);
+    pong();
+    await held;
+    expect(socket.reading).toBe(false);
+  });
+
+  test("is over when the guest does not answer, with nothing lost", async () => {
+    const { link, socket, heard } = connected();
+    const held = link.hold(20);
+    link.open({ method: "clock" });
+    await expect(held).rejects.toThrow("20 ms");
+    expect([heard, socket.reading]).toEqual([[FrameType.ping, FrameType.open], true]);
+    await link.standstill.over;
+  });
+
+  test("makes writers wait, and releasing it sends all of theirs in order", async () => {
+    const { link, heard, pong, socket } = connected();
+    const stream = link.open({ method: "exec" });
+    const held = link.hold(1000);
+    pong();
+    await held;
+    const written = stream.write(0, new Uint8Array(100_000));
+    const later = stream.write(0, new Uint8Array(100_000));
+    expect([await holds(written), await holds(later), heard.length]).toEqual([true, true, 2]);
+    link.release();
+    expect([await written, await later, socket.reading]).toEqual([true, true, true]);
+    stream.endChannel(0);
+    expect(heard.slice(2, -1).every((type) => type === FrameType.data)).toBe(true);
+    expect(heard.at(-1)).toBe(FrameType.eof);
+    link.release();
+  });
+
+  test("ends with the link: nobody waits for ever", async () => {
+    const { link, socket, pong } = connected();
+    const stream = link.open({ method: "exec" });
+    const held = link.hold(1000);
+    pong();
+    await held;
+    const written = stream.write(0, new Uint8Array(1_000_000));
+    link.close("the sandbox is ending");
+    expect(await written).toBe(false);
+    await expect(stream.finished).rejects.toThrow("the sandbox is ending");
+    await link.standstill.over;
+    expect(socket.ended).toBe(true);
+  });
+
+  test("cannot be done to a link that has ended", async () => {
+    const { link } = connected();
+    link.close("gone");
+    await expect(link.hold(1000)).rejects.toThrow("gone");
+    await link.standstill.over;
+  });
+});
