@@ -152,7 +152,7 @@ withGuests("standby", {}, (guests) => {
         details: { state: "running", allowed_states: ["paused"] },
       });
       expect(await sh("quiet", "cat /mnt/drive/for-quiet")).toBe("written meanwhile");
-      const { items } = await guests.daemon.ok("GET", "/v1/rooms/still/audit?event=sandbox.&order=asc");
+      const { items } = await guests.daemon.ok("GET", "/v1/rooms/still/audit?event=sandbox.&agent_id=quiet&order=asc");
       const own = items.filter((item: Json) => item.agent_id === "quiet" && /standby|resume/.test(item.event));
       expect(own.map(({ event, outcome }: Json) => [event, outcome])).toEqual([
         ["sandbox.standby", "success"],
