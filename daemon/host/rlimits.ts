@@ -1,0 +1,11 @@
+/** Owns the resource limits that processes of ours inherit: those which no guest's process may do without. */
+import { dlopen } from "bun:ffi";
+
+const RLIMIT_CORE = 4;
+
+const { symbols: libc } = dlopen("libc.so.6", { setrlimit: { args: ["i32", "ptr"], returns: "i32" } });
+
+/** No process writes a core file: it would hold guests' memory. */
+export function forbidCores(): void {
+  if (libc.setrlimit(RLIMIT_CORE, new BigUint64Array([0n, 0n])) !== 0) throw new Error("setrlimit refused RLIMIT_CORE");
+}
