@@ -15,6 +15,7 @@ import { type Isolation, kvmGroups, makeIsolation } from "./host/isolation/index
 import { canOpen, inspectIsolation } from "./host/isolation/inspect.ts";
 import type { Acceleration } from "./host/machine/spec.ts";
 import { findVirtiofsd, hostFacts, type ProbeResult, probeAcceleration, programVersion } from "./host/probe.ts";
+import { forbidCores } from "./host/rlimits.ts";
 import type { HostFindings } from "./service/checks.ts";
 import { newestKernel } from "./templates/registry.ts";
 
@@ -37,6 +38,7 @@ export async function inspectHost(config: Config, paths: Paths, log: Log): Promi
   const qemu = config["host.qemu"];
   const virtiofsd = findVirtiofsd(config["host.virtiofsd"]);
   const configured = config.acceleration;
+  forbidCores();
   const confinement = findConfinement();
   const separation = await inspectIsolation({
     base: config["isolation.uid_base"],

@@ -239,7 +239,7 @@ export class Supervisor {
   /** Ends the sandbox when its guest does, or when its agent is silent for too long. */
   #watch(guest: Guest): void {
     guest.exited.then((how) => {
-      const { cause, message } = ENDINGS[guest.machine.ending() ?? "crash"];
+      const { cause, message } = ENDINGS[guest.ending() ?? "crash"];
       void this.#fail(guest, cause, `${message} (QEMU: ${how}).`);
     });
     const { state } = guest.connection;
@@ -319,6 +319,7 @@ function beingDestroyed(row: SandboxRow): ServiceError {
 const ENDINGS = {
   panic: { cause: "guest_panic", message: "The guest's kernel panicked" },
   power_off: { cause: "user_requested", message: "The guest powered itself off" },
+  out_of_memory: { cause: "oom", message: "The host ended a process of the virtual machine at its limit of memory" },
   crash: { cause: "vmm_crash", message: "The virtual machine ended unexpectedly" },
 } as const satisfies Record<string, { cause: ExitCause; message: string }>;
 

@@ -18,7 +18,10 @@ function analyze(...args: string[]) {
   try {
     const path = join(directory, "roomd.service");
     writeFileSync(path, readFileSync(UNIT, "utf8").replace(/^ExecStart=\S+/m, "ExecStart=/bin/true"));
-    const { status, stdout, stderr } = spawnSync("systemd-analyze", [...args, path], { encoding: "utf8", timeout: 60_000 });
+    const { status, stdout, stderr } = spawnSync("systemd-analyze", [...args, path], {
+      encoding: "utf8",
+      timeout: 60_000,
+    });
     return { status, said: stdout + stderr };
   } finally {
     rmSync(directory, { recursive: true });

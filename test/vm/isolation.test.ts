@@ -63,6 +63,7 @@ withGuests("the users of guests' processes", VHOST_USER, (guests) => {
           expect([part, status.Uid, status.Gid]).toEqual([part, four(users[part]), four(users[part])]);
           expect([part, status.Groups, status.NoNewPrivs]).toEqual([part, "", "1"]);
           expect([part, status.CapInh, status.CapAmb]).toEqual([part, none, none]);
+          expect(readFileSync(`/proc/${pid}/limits`, "utf8")).toMatch(/^Max core file size +0 +0 /m);
           expect(environOf(pid).map((line) => line.split("=")[0])).toEqual(expect.arrayContaining(["LANG", "PATH"]));
           expect(environOf(pid).filter((line) => !/^(LANG|PATH|PWD|OLDPWD|SHLVL|_)=/.test(line))).toEqual([]);
           expect(environOf(pid).join()).not.toMatch(/ROOMD|BUN/);

@@ -10,36 +10,32 @@ import type { Confinement, Limits } from "./index.ts";
 
 const DEADLINE_MS = 10_000;
 const MANAGER = ["org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"] as const;
+const SLICE = "roomd.slice";
+const GROUPS = join("/sys/fs/cgroup", SLICE);
 const USEC_PER_SEC = 1_000_000;
 
 export function makeScopes(): Confinement {
-  /** Where each sandbox's scope is: gone from /proc once its processes are. */
-  const groups = new Map<string, string>();
   return {
     kind: "systemd",
     reason: "Each sandbox has a scope of systemd with limits of memory, processors and threads.",
     confine: async (sandboxId, pids, limits) => {
       await runProgram(startArgv(sandboxId, pids, limits), DEADLINE_MS);
-      groups.set(sandboxId, join("/sys/fs/cgroup", "roomd.slice", scopeOf(sandboxId)));
     },
     add: async (sandboxId, pid) => {
       await runProgram(addArgv(sandboxId, pid), DEADLINE_MS);
     },
-    ranOutOfMemory: (sandboxId) => {
-      const group = groups.get(sandboxId);
-      return group !== undefined && killedForMemory(() => readFileSync(join(group, "memory.events"), "utf8"));
-    },
+    // QEMU's end is heard of while its back ends still keep the scope.
+    ranOutOfMemory: (sandboxId) =>
+      killedForMemory(() => readFileSync(join(GROUPS, scopeOf(sandboxId), "memory.events"), "utf8")),
     // A scope goes with its last process.
-    release: async (sandboxId) => {
-      groups.delete(sandboxId);
-    },
+    release: async () => {},
   };
 }
 
 export function startArgv(sandboxId: string, pids: readonly number[], limits: Limits): string[] {
   const properties = [
     ["Description", "s", `Sandbox ${sandboxId} of roomd`],
-    ["Slice", "s", "roomd.slice"],
+    ["Slice", "s", SLICE],
     ["CollectMode", "s", "inactive-or-failed"],
     ["PIDs", "au", String(pids.length), ...pids.map(String)],
     ["MemoryMax", "t", String(limits.memory_bytes)],

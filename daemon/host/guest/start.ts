@@ -27,6 +27,8 @@ export interface Guest {
   boot: Record<string, number>;
   /** Resolves with how QEMU ended. */
   exited: Promise<string>;
+  /** Why it has ended, as far as QEMU or the host's kernel said. */
+  ending(): ReturnType<Machine["ending"]> | "out_of_memory";
   /** Makes sure that the guest, which has just gone on, has a vsock device that works. Throws when it cannot have one. */
   ensureVsock(signal: AbortSignal): Promise<void>;
   /** Ends the guest and frees all it had but its logs. Again is nothing. */
@@ -117,6 +119,7 @@ export function guestOf(parts: GuestParts, startMode: Guest["start_mode"], timin
     start_mode: startMode,
     boot: { ...timings, ...Object.fromEntries(agentStages.map(([name, ms]) => [`agent_${name}_ms`, ms])) },
     exited: machine.process.exited,
+    ending: () => machine.ending() ?? (host.confinement.ranOutOfMemory(plan.sandbox_id) ? "out_of_memory" : null),
     ensureVsock: async (signal) => {
       if (hasLostVsock(parts)) await renewVsock(parts, signal);
     },
