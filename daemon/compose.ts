@@ -5,6 +5,7 @@
 import { chmodSync, closeSync, openSync, readFileSync } from "node:fs";
 import { operations } from "../shared/api/operations.ts";
 import type { TemplateRecord } from "../shared/api/templates.ts";
+import type { RoomUid } from "../shared/ids.ts";
 import { appendAudit, auditChains, makeAudit, verifyAudit } from "./audit/index.ts";
 import { now } from "./core/clock.ts";
 import type { Config } from "./core/config.ts";
@@ -36,7 +37,7 @@ import { makeTemplateList } from "./templates/list.ts";
 import { makeTemplates, usableSnapshot } from "./templates/registry.ts";
 
 const STOP_GRACE_MS = 10_000;
-/** How soon the disk's reserve grows again once there is space. */
+/** How soon the disk's reserve grows again, and guests that stood still go on, once there is space. */
 const RESTORE_MS = 1000;
 
 export interface ComposeOptions {
@@ -72,7 +73,13 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   });
   const orgs = makeOrgs({ queries: database.queries });
   const finder = makeRoomFinder(database, paths);
-  const drive = makeDrive({ findRoom: finder.find, giveUpSpace, log });
+  const drive = makeDrive({
+    findRoom: finder.find,
+    limitEntries: config["drive.limit_entries"],
+    sharesOf: (roomUid) => sandboxes.shares().flatMap((share) => (share.room_uid === roomUid ? share.process() : [])),
+    giveUpSpace,
+    log,
+  });
   const limits = inspected.limits;
   const egressDefault = config["egress.default"];
   const pool = new WarmPool({
@@ -92,6 +99,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     findRoom: finder.find,
     currentRoom: finder.current,
     limits,
+    memoryOvercommitPercent: config["limits.memory_overcommit"],
     egressDefault,
     saveOutput: (room, path, streams) => drive.saveStreams(room, path, streams),
     onEvent: (event, row, details) => {
@@ -129,6 +137,35 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     },
     finder,
   );
+  const quota = drive.watch({
+    rooms: () => {
+      const rooms = new Set(sandboxes.shares().map((share) => share.room_uid));
+      return [...rooms].map((roomUid) => finder.current(roomUid));
+    },
+    onChange: ({ room_id, room_uid }, mode, { used_bytes, entry_count }) => {
+      log.warn("drive quota", { room_id, mode, used_bytes, entry_count });
+      const { org_id } = finder.current(room_uid as RoomUid);
+      const written = database.commit((queries) =>
+        appendAudit(queries, {
+          event: `quota.drive_${mode}`,
+          outcome: mode === "open" ? "success" : "denied",
+          at: now(),
+          org_id,
+          room_id,
+          room_uid,
+          actor: { type: "system", id: "quota", name: "quota" },
+          source: "reconciler",
+          details: {
+            used_bytes,
+            entry_count,
+            limit_bytes: driveLimitBytes,
+            limit_entries: config["drive.limit_entries"],
+          },
+        }),
+      );
+      written.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
+    },
+  });
   const audit = makeAudit({ queries: database.queries, findRoom: finder.find, findOrg: orgs.find });
   const service = makeService({
     paths,
@@ -137,6 +174,9 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     capacity: sandboxes.capacity,
     limits,
     driveLimitBytes,
+    driveLimitEntries: config["drive.limit_entries"],
+    disk: disk.state(),
+    memoryOvercommitPercent: config["limits.memory_overcommit"],
     retentionSeconds,
     egressDefault,
   });
@@ -173,13 +213,17 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   // Port 0 is whatever the system chose.
   const url = listen.port === 0 ? server.url.href.replace(/\/$/, "") : listen.url;
   pool.refill();
-  const restoring = setInterval(() => disk.restore(), RESTORE_MS);
+  const restoring = setInterval(() => {
+    disk.restore();
+    if (disk.hasSpace) sandboxes.unstall();
+  }, RESTORE_MS);
   log.info("ready", { url, acceleration: inspected.findings.acceleration.acceleration });
   return {
     url,
     stop: async () => {
       watch?.close();
       clearInterval(restoring);
+      quota.stop();
       await server.stop(STOP_GRACE_MS);
       sandboxes.stop();
       rooms.stop();

@@ -73,6 +73,11 @@ export const CONFIG_KEYS = {
     default: 0,
     about: "Sandboxes being started at once; 0: the host's cores.",
   },
+  "limits.memory_overcommit": {
+    kind: "integer",
+    default: 0,
+    about: "Percent of the memory that guests were promised and do not use yet which is promised again.",
+  },
   "limits.disk_free_mib": {
     kind: "integer",
     default: 128,
@@ -89,6 +94,11 @@ export const CONFIG_KEYS = {
     about: "Machines that wait warm for the next sandboxes; about 200 MiB each.",
   },
   "drive.limit_gib": { kind: "integer", default: 10, about: "Most bytes on one room's drive, in GiB." },
+  "drive.limit_entries": {
+    kind: "integer",
+    default: 1_000_000,
+    about: "Most files, directories and other names on one room's drive.",
+  },
   "drive.retention": { kind: "duration", default: "24h", about: "How long a destroyed room's drive is kept." },
   "egress.default": {
     kind: ["public", "none"],

@@ -32,7 +32,7 @@ export interface Call {
   signal: AbortSignal;
   /** Facts that the verb adds to the audit record of this call. */
   audit: AuditFacts;
-  /** What has happened already: `details` of the answer when it cannot be recorded. */
+  /** What has happened already: among the `details` of the answer when a full disk or drive keeps the rest from being done. */
   happened?: Record<string, unknown>;
 }
 

@@ -36,7 +36,7 @@ export async function appendToFile(drive: Drive, { room, root }: Place, addition
     if (!file) return null;
     requireHashable(file, room);
     if (if_match !== undefined) await requireDigest(file, if_match, room, signal);
-    using claim = await drive.usage.of(room).claim(room.drive_limit_bytes);
+    using claim = await drive.usage.of(room).claim(room.drive_limit_bytes, 0);
     claim.grow(bytes.byteLength, 0);
     file.reserve(bytes.byteLength);
     await file.write(bytes);
@@ -45,7 +45,7 @@ export async function appendToFile(drive: Drive, { room, root }: Place, addition
     await file.sync();
     await faultPoint("append.synced");
     const facts = file.freshFacts();
-    claim.settle({ used_bytes: facts.allocated_bytes - file.facts.allocated_bytes, file_count: 0 });
+    claim.settle({ used_bytes: facts.allocated_bytes - file.facts.allocated_bytes, file_count: 0, entry_count: 0 });
     return written(path, facts, await file.digest(facts.size_bytes), false);
   });
 }

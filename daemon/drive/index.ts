@@ -4,12 +4,14 @@
  */
 import type { Bound } from "../core/operation.ts";
 import { sweepTemporaryFiles } from "../host/files/sweep.ts";
+import type { ShareMode } from "../host/virtiofs/restrain.ts";
 import { getFile } from "./get-file.ts";
 import { list } from "./list.ts";
 import type { Measured } from "./measure.ts";
 import { mkdir } from "./mkdir.ts";
 import { move } from "./move.ts";
 import { putFile } from "./put-file.ts";
+import { LOOK_EVERY_MS, Quota, type QuotaDeps } from "./quota.ts";
 import { read } from "./read.ts";
 import { remove } from "./remove.ts";
 import { saveStreams } from "./save.ts";
@@ -29,12 +31,17 @@ export interface DriveService {
   sweep(room: Pick<DriveRoom, "room_id" | "drive_directory">): Promise<void>;
   /** Saves a command's streams in the directory `path`. Throws as fs_write does. */
   saveStreams(room: DriveRoom, path: string, streams: { stdout: Uint8Array; stderr: Uint8Array }): Promise<void>;
+  /** Keeps guests to the quota, from now on. */
+  watch(deps: Pick<QuotaDeps, "rooms" | "onChange">): { stop(): void };
+  /** What the room's guests may do on the drive for the time being. */
+  modeOf(roomUid: string): ShareMode;
   /** Drops what is remembered of a room that is gone. */
   forget(roomUid: string): void;
 }
 
 export function makeDrive(deps: DriveDeps): DriveService {
-  const drive: Drive = { ...deps, usage: new Usage(), turns: new Turns() };
+  const drive: Drive = { ...deps, usage: new Usage(deps), turns: new Turns() };
+  let quota: Quota | null = null;
   return {
     operations: [write, list, read, stat, mkdir, move, remove, putFile, getFile].map((verb) => verb(drive)),
     measure: (room) => drive.usage.of(room).current(),
@@ -43,6 +50,16 @@ export function makeDrive(deps: DriveDeps): DriveService {
       if (swept > 0) deps.log.info("temporary files swept", { room_id: room.room_id, swept });
     },
     saveStreams: (room, path, streams) => saveStreams(drive, room, path, streams),
-    forget: (roomUid) => drive.usage.forget(roomUid),
+    watch: (watched) => {
+      const watching = new Quota({ ...deps, ...watched, usage: drive.usage });
+      quota = watching;
+      const timer = setInterval(() => watching.look(), LOOK_EVERY_MS);
+      return { stop: () => clearInterval(timer) };
+    },
+    modeOf: (roomUid) => quota?.modeOf(roomUid) ?? "open",
+    forget: (roomUid) => {
+      drive.usage.forget(roomUid);
+      quota?.forget(roomUid);
+    },
   };
 }

@@ -16,12 +16,12 @@ export function mkdir(drive: Drive): Bound {
       call.audit.details = { path: shownPath(path) };
       const there = path === HERE ? null : factsAt(root, path);
       if (there?.type === "file" || there?.type === "other") throw new ServiceError("already_exists");
-      using claim = await drive.usage.of(room).claim(room.drive_limit_bytes);
+      using claim = await drive.usage.of(room).claim(room.drive_limit_bytes, there === null ? 1 : 0);
       claim.grow(0, 0);
       const { directory, created } = await openOrMake(root, path, parseMode(input.mode, DIRECTORY_MODE));
       using made = directory;
       const facts = made.ownFacts();
-      claim.settle({ used_bytes: created ? facts.allocated_bytes : 0, file_count: 0 });
+      claim.settle({ used_bytes: created ? facts.allocated_bytes : 0, file_count: 0, entry_count: created ? 1 : 0 });
       const body = { guest_path: guestPath(path), ...entryOf(facts, path), created };
       return { outcome: created ? "created" : "existing", body };
     },

@@ -34,7 +34,7 @@ export async function placeFile(drive: Drive, { room, root }: Place, file: NewFi
   using directory = (await openOrMake(root, parent)).directory;
   const before = mayBeReplaced(directory, name, file.overwrite);
   const temporaryAs = temporaryName();
-  using claim = await drive.usage.of(room).claim(room.drive_limit_bytes, temporaryAs);
+  using claim = await drive.usage.of(room).claim(room.drive_limit_bytes, before === null ? 1 : 0, temporaryAs);
   claim.grow(file.size_bytes ?? 0, freedBytes(before));
   await using temporary = new Temporary(directory, temporaryAs);
   let size = 0;
@@ -57,6 +57,7 @@ export async function placeFile(drive: Drive, { room, root }: Place, file: NewFi
   claim.settle({
     used_bytes: facts.allocated_bytes - freedBytes(replaced),
     file_count: 1 - (replaced?.type === "file" && replaced.links === 1 ? 1 : 0),
+    entry_count: replaced === null ? 1 : 0,
   });
   return written(file.path, facts, hash.digest("hex"), replaced === null);
 }

@@ -24,13 +24,14 @@ export function remove(drive: Drive): Bound {
         usage.change({
           used_bytes: -freedBytes(facts),
           file_count: facts.type === "file" && lastName ? -1 : 0,
+          entry_count: -1,
         });
       } else if (input.recursive) {
         await erase(directory, name, drive.giveUpSpace);
         usage.invalidate();
       } else {
         await directory.removeDirectory(name);
-        usage.change({ used_bytes: -facts.allocated_bytes, file_count: 0 });
+        usage.change({ used_bytes: -facts.allocated_bytes, file_count: 0, entry_count: -1 });
       }
       await directory.sync();
       return { outcome: "ok", body: { path: shownPath(path), guest_path: guestPath(path), state: "deleted" as const } };

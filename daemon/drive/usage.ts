@@ -4,15 +4,21 @@
  */
 import { ServiceError } from "../core/service-error.ts";
 import { type Measured, measureTree } from "./measure.ts";
-import type { DriveRoom } from "./verb.ts";
+import type { DriveDeps, DriveRoom } from "./verb.ts";
 
 type Room = Pick<DriveRoom, "room_uid" | "drive_directory">;
+type Deps = Pick<DriveDeps, "limitEntries" | "sharesOf">;
 
 export class Usage {
   readonly #rooms = new Map<string, RoomUsage>();
+  readonly #deps: Deps;
+
+  constructor(deps: Deps) {
+    this.#deps = deps;
+  }
 
   of(room: Room): RoomUsage {
-    const known = this.#rooms.get(room.room_uid) ?? new RoomUsage(room.drive_directory);
+    const known = this.#rooms.get(room.room_uid) ?? new RoomUsage(room, this.#deps);
     this.#rooms.set(room.room_uid, known);
     return known;
   }
@@ -28,8 +34,12 @@ const LARGEST_SHARE = 1 / 20;
 // How long a call waits for a new measure when there is an old one.
 const PATIENCE_MS = 100;
 
+/** What the API has added to a drive or taken away. */
+export type Change = Pick<Measured, "used_bytes" | "file_count" | "entry_count">;
+
 class RoomUsage {
-  readonly #directory: string;
+  readonly #room: Room;
+  readonly #deps: Deps;
   readonly #claims = new Set<Claim>();
   #measured: Measured | null = null;
   #staleAt = 0;
@@ -37,8 +47,9 @@ class RoomUsage {
   /** Counts the measures that are no longer wanted. */
   #generation = 0;
 
-  constructor(directory: string) {
-    this.#directory = directory;
+  constructor(room: Room, deps: Deps) {
+    this.#room = room;
+    this.#deps = deps;
   }
 
   /** Not older than some seconds, except on drives that take long to measure. */
@@ -50,6 +61,13 @@ class RoomUsage {
     return this.#measured ?? (await this.#measuring);
   }
 
+  /** A measure that begins now. */
+  async fresh(): Promise<Measured> {
+    await this.#measuring?.catch(() => {});
+    this.#measuring ??= this.#measure();
+    return await this.#measuring;
+  }
+
   /** The measure says nothing any more: the next call waits for a new one. */
   invalidate(): void {
     this.#measured = null;
@@ -57,11 +75,14 @@ class RoomUsage {
     this.#generation++;
   }
 
-  /** Begins a write. What is under `temporary` is counted by the claim. */
-  async claim(limitBytes: number, temporary: string | null = null): Promise<Claim> {
+  /** Begins a write that makes so many new names. What is under `temporary` is counted by the claim. */
+  async claim(limitBytes: number, entries: number, temporary: string | null = null): Promise<Claim> {
     await this.current();
-    const claim = new Claim(temporary, {
-      grow: (bytes, replaced) => this.#checkLimit(limitBytes, bytes, replaced),
+    const claim = new Claim(temporary, entries, {
+      grow: (bytes, replaced) => {
+        this.#checkEntries(entries);
+        this.#checkLimit(limitBytes, bytes, replaced);
+      },
       settle: (change) => this.change(change),
       end: () => this.#claims.delete(claim),
     });
@@ -70,9 +91,11 @@ class RoomUsage {
   }
 
   /** What the API has just added or taken away. */
-  change(change: Measured): void {
+  change(change: Change): void {
     if (!this.#measured) return;
     this.#measured = {
+      ...this.#measured,
+      entry_count: Math.max(0, this.#measured.entry_count + change.entry_count),
       used_bytes: Math.max(0, this.#measured.used_bytes + change.used_bytes),
       file_count: Math.max(0, this.#measured.file_count + change.file_count),
     };
@@ -88,13 +111,26 @@ class RoomUsage {
     });
   }
 
+  #checkEntries(added: number): void {
+    if (added === 0) return;
+    // The claim itself is among them.
+    const claimed = this.#claims.values().reduce((sum, claim) => sum + claim.entries, 0);
+    const entries = (this.#measured?.entry_count ?? 0) + claimed;
+    const limit = this.#deps.limitEntries;
+    if (entries <= limit) return;
+    throw new ServiceError("drive_full", {
+      detail: `The drive's quota of ${limit} files and directories is used up.`,
+      details: { limit_entries: limit, entry_count: entries - added },
+    });
+  }
+
   async #measure(): Promise<Measured> {
     const startedAt = performance.now();
     const generation = this.#generation;
     try {
-      const measured = await measureTree(this.#directory, (name) =>
-        this.#claims.values().some((claim) => claim.temporary === name),
-      );
+      const isClaimed = (name: string) => this.#claims.values().some((claim) => claim.temporary === name);
+      const shares = this.#deps.sharesOf(this.#room.room_uid);
+      const measured = await measureTree(this.#room.drive_directory, isClaimed, shares);
       if (generation === this.#generation) {
         this.#measured = measured;
         this.#staleAt = performance.now() + Math.max(FRESH_MS, (performance.now() - startedAt) / LARGEST_SHARE);
@@ -108,18 +144,20 @@ class RoomUsage {
 
 interface ClaimRoom {
   grow(bytes: number, replaced: number): void;
-  settle(change: Measured): void;
+  settle(change: Change): void;
   end(): void;
 }
 
 /** The share of the quota that one write has set aside while it is under way. */
 class Claim implements Disposable {
   readonly temporary: string | null;
+  readonly entries: number;
   readonly #room: ClaimRoom;
   bytes = 0;
 
-  constructor(temporary: string | null, room: ClaimRoom) {
+  constructor(temporary: string | null, entries: number, room: ClaimRoom) {
     this.temporary = temporary;
+    this.entries = entries;
     this.#room = room;
   }
 
@@ -130,7 +168,7 @@ class Claim implements Disposable {
   }
 
   /** The write is done, and this is what it changed. */
-  settle(change: Measured): void {
+  settle(change: Change): void {
     this.#room.end();
     this.#room.settle(change);
   }

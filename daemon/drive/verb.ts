@@ -4,6 +4,7 @@ import type { Log } from "../core/log.ts";
 import { type Bound, bind, type Caller, type Done, type KeyCall, type Verb } from "../core/operation.ts";
 import { errnoOf, ServiceError } from "../core/service-error.ts";
 import { Beneath } from "../host/files/beneath.ts";
+import type { ProcessRecord } from "../host/process.ts";
 import { driveError, type Meaning } from "./errors.ts";
 import type { Turns } from "./turns.ts";
 import type { Usage } from "./usage.ts";
@@ -21,6 +22,10 @@ export interface DriveRoom {
 export interface DriveDeps {
   /** Throws room_not_found. */
   findRoom(caller: Caller, roomId: string): DriveRoom;
+  /** Most names that a drive may have. */
+  limitEntries: number;
+  /** The processes by which guests reach this room's drive. */
+  sharesOf(roomUid: string): ProcessRecord[];
   /** Makes some space on a full disk for what frees more; false when there is none to make. */
   giveUpSpace(): boolean;
   log: Log;

@@ -133,14 +133,13 @@ export function makeRoad(deps: RoadDeps): Road {
         reply = { kind: "done", status, done, location: locationOf(operation, request, done), replayed: false };
       }
     } catch (error) {
-      reply = refusal(toProblem(error, request.request_id, log), error);
+      reply = refusal(withHappened(toProblem(error, request.request_id, log), call), error);
     }
     try {
       await settle(operation, call, claimed, reply, at, performance.now() - startedAt);
     } catch (error) {
       // What cannot be recorded is not acknowledged.
-      const problem = toProblem(error, request.request_id, log);
-      return refusal({ ...problem, details: { ...problem.details, ...call.happened } }, error);
+      return refusal(withHappened(toProblem(error, request.request_id, log), call), error);
     }
     return reply;
   }
@@ -218,6 +217,11 @@ function idempotentCall(
 function refusal(problem: Problem, error: unknown): RoadReply {
   const retry_after_seconds = retryAfterOf(error, problem);
   return { kind: "problem", status: problem.status, problem, retry_after_seconds, replayed: false };
+}
+
+/** On a full disk a caller must know whether what it asked for was done all the same. */
+function withHappened(problem: Problem, { happened }: OpenCall): Problem {
+  return problem.status === 507 && happened ? { ...problem, details: { ...problem.details, ...happened } } : problem;
 }
 
 function storedReply(reply: Extract<RoadReply, { kind: "done" }>): StoredReply {

@@ -95,6 +95,16 @@ export function availableMemoryMib(): number {
   return match ? Math.floor(Number(match[1]) / 1024) : 0;
 }
 
+/** Memory of the host that a process has now, in MiB; 0 when it has ended. */
+export function residentMemoryMib(pid: number): number {
+  try {
+    const match = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
+    return match ? Math.floor(Number(match[1]) / 1024) : 0;
+  } catch {
+    return 0;
+  }
+}
+
 /** Where setup puts the Rust virtiofsd, and where distributions do; the first that is there. */
 export function findVirtiofsd(configured: string): string | null {
   if (configured !== "auto") return existsSync(configured) ? configured : null;

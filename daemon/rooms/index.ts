@@ -33,6 +33,8 @@ export interface RoomDeps {
   driveRoot(roomUid: RoomUid): number;
   drive: {
     measure(room: RoomTarget): Promise<{ used_bytes: number; file_count: number }>;
+    /** What the room's guests may do on it. */
+    modeOf(roomUid: RoomUid): "open" | "stopped" | "held";
     /** Removes what a crash left on it. */
     sweep(room: RoomTarget): Promise<void>;
     /** Drops what is remembered of a room that is gone. */

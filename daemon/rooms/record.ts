@@ -7,6 +7,14 @@ import { toTarget } from "./target.ts";
 /** From this share of its limit on, a drive is worth a warning. */
 const DRIVE_WARNING_SHARE = 0.9;
 
+const WARNINGS = {
+  open: [],
+  stopped: ["The drive is over its quota: in the sandboxes its files can be read and deleted, but not written."],
+  held: [
+    "The drive grew beyond its quota in spite of that: in the sandboxes every access to it waits until drive calls have deleted enough.",
+  ],
+} as const;
+
 const NOTHING = { used_bytes: 0, file_count: 0 };
 
 export interface RoomRecords {
@@ -18,6 +26,7 @@ export function makeRoomRecords(deps: RoomDeps): RoomRecords {
     of: async (row) => {
       const gone = row.state === "destroyed";
       const { used_bytes, file_count } = gone ? NOTHING : await deps.drive.measure(toTarget(row, deps.paths));
+      const mode = gone ? "open" : deps.drive.modeOf(row.room_uid);
       const full = used_bytes >= row.drive_limit_bytes * DRIVE_WARNING_SHARE;
       return {
         room_id: row.room_id,
@@ -36,7 +45,7 @@ export function makeRoomRecords(deps: RoomDeps): RoomRecords {
         updated_at: row.updated_at,
         expires_at: row.expires_at,
         created_by: { type: row.created_by_type, id: row.created_by_id },
-        warnings: full ? ["The drive is nearly full."] : [],
+        warnings: [...(mode === "open" && full ? ["The drive is nearly full."] : []), ...WARNINGS[mode]],
       };
     },
   };

@@ -9,9 +9,17 @@ const OVERHEAD_MIB = 96;
 /** Left for the host itself. */
 const RESERVE_MIB = 512;
 
+/** Memory that guests may still take of what they were promised. */
+export interface Growth {
+  /** The percentage of it that is promised again (limits.memory_overcommit). */
+  overcommit_percent: number;
+  /** What each running guest's QEMU has of the host's memory now, in MiB, by sandbox_id. */
+  resident_mib: ReadonlyMap<string, number>;
+}
+
 /** Throws insufficient_capacity with the free figure. */
-export function requireMemory(queries: Queries, memoryMib: number): void {
-  const free = freeMemoryMib(queries);
+export function requireMemory(queries: Queries, memoryMib: number, growth: Growth): void {
+  const free = freeMemoryMib(queries, growth);
   if (memoryMib + OVERHEAD_MIB <= free) return;
   throw new ServiceError("insufficient_capacity", {
     detail: `The host has ${free} MiB free for guests; this sandbox needs ${memoryMib + OVERHEAD_MIB} MiB.`,
@@ -21,10 +29,13 @@ export function requireMemory(queries: Queries, memoryMib: number): void {
   });
 }
 
-/** Memory for new guests: what the host has, less what starting ones were promised and do not use yet. */
-export function freeMemoryMib(queries: Queries): number {
-  const promised = memoryPromised(queries, ["creating", "starting"]);
-  return Math.max(0, availableMemoryMib() - promised - RESERVE_MIB);
+/** Memory for new guests: what the host has, less what those that are there were promised and do not use yet. */
+export function freeMemoryMib(queries: Queries, { overcommit_percent, resident_mib }: Growth): number {
+  const untouched = memoryPromised(queries)
+    .map((guest) => guest.memory_mib + OVERHEAD_MIB - (resident_mib.get(guest.sandbox_id) ?? 0))
+    .reduce((sum, mib) => sum + Math.max(0, mib), 0);
+  const kept = untouched * (1 - Math.min(100, overcommit_percent) / 100);
+  return Math.max(0, Math.floor(availableMemoryMib() - kept - RESERVE_MIB));
 }
 
 /** Lets a few through at a time, first come first served. */

@@ -84,7 +84,7 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
       // Supervised before its row is there: whoever destroys the room must find all that has a row.
       const supervisor = supervisors.add(row, room, warm);
       try {
-        await insert(deps, row, room);
+        await insert(deps, supervisors, row, room);
       } catch (error) {
         supervisors.drop(row.sandbox_id);
         if (warm) deps.pool.giveBack(warm);
@@ -114,12 +114,13 @@ function takeWarm(deps: SandboxDeps, input: Input, template: Template): WarmMach
   return deps.pool.take(imageOf(template.directory, template.manifest, true));
 }
 
-async function insert(deps: SandboxDeps, row: SandboxRow, room: RoomTarget): Promise<void> {
+async function insert(deps: SandboxDeps, supervisors: Supervisors, row: SandboxRow, room: RoomTarget): Promise<void> {
+  const growth = supervisors.growth();
   try {
     await deps.database.commit((queries) => {
       requireActive(deps.currentRoom(room.room_uid));
       if (heldCids(queries).has(row.guest_cid)) throw cidInUse(deps, row.guest_cid);
-      requireMemory(queries, row.memory_mib);
+      requireMemory(queries, row.memory_mib, growth);
       insertSandbox(queries, row);
     });
   } catch (error) {

@@ -8,6 +8,7 @@ import { type Executions, execRules } from "../executions/run.ts";
 import { findTarget } from "./find.ts";
 import type { SandboxDeps } from "./index.ts";
 import { requireState } from "./state.ts";
+import { STALLED_REASON } from "./supervisor.ts";
 import type { Supervisors } from "./supervisors.ts";
 
 /** How long to wait for a guest whose connection is just coming back. */
@@ -15,7 +16,10 @@ const LINK_DEADLINE_MS = 10_000;
 
 export function makeExec(deps: SandboxDeps, supervisors: Supervisors, executions: Executions): Bound {
   return bind(sandboxExec, {
-    find: (call, params) => findTarget(deps, call, params),
+    find: (call, params) => {
+      call.happened = { started: false };
+      return findTarget(deps, call, params);
+    },
     rules: (input) => [
       ...execRules(input),
       ...(input.output_to === undefined ? [] : pathRule("output_to", input.output_to)),
@@ -23,6 +27,9 @@ export function makeExec(deps: SandboxDeps, supervisors: Supervisors, executions
     run: async (call, input, { room, row }) => {
       requireActive(room);
       requireState(row, ["running"]);
+      if (row.status_reason === STALLED_REASON) {
+        throw new ServiceError("disk_full", { detail: row.status_message });
+      }
       const body = await supervisors.use(row.sandbox_id, async () => {
         const link = await supervisors
           .get(row.sandbox_id)

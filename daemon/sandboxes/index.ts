@@ -20,7 +20,7 @@ import { recover } from "./recover.ts";
 import { makeResume } from "./resume.ts";
 import { makeStandby } from "./standby.ts";
 import { countLive, heldCids, roomSandboxes } from "./store.ts";
-import { makeSupervisors } from "./supervisors.ts";
+import { type GuestShare, makeSupervisors } from "./supervisors.ts";
 import type { SandboxRow } from "./table.ts";
 import { makeUpdate } from "./update.ts";
 
@@ -37,6 +37,7 @@ export interface SandboxDeps {
   /** The room as it is now, within a transaction. */
   currentRoom(roomUid: RoomUid): Pick<RoomTarget, "room_id" | "state" | "drive_directory">;
   limits: { memory_mib: number; vcpus: number; concurrent_creates: number };
+  memoryOvercommitPercent: number;
   egressDefault: "public" | "none";
   onEvent(event: string, row: SandboxRow, details: Record<string, unknown>): void;
   /** Saves a command's full streams on the room's drive. */
@@ -51,6 +52,10 @@ export interface Sandboxes {
   destroyAll(roomUid: RoomUid): Promise<string[]>;
   countLive(roomUid: RoomUid): number;
   capacity(): { memory_mib_free: number; guest_cids_used: number };
+  /** The guests that have a drive: their rooms, and how to find the process that serves it. */
+  shares(): GuestShare[];
+  /** There is space on the disk: guests that stood still for want of it go on. */
+  unstall(): void;
   stop(): void;
 }
 
@@ -79,7 +84,12 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
       return rows.map((row) => row.agent_id);
     },
     countLive: (roomUid) => countLive(queries, roomUid),
-    capacity: () => ({ memory_mib_free: freeMemoryMib(queries), guest_cids_used: heldCids(queries).size }),
+    capacity: () => ({
+      memory_mib_free: freeMemoryMib(queries, supervisors.growth()),
+      guest_cids_used: heldCids(queries).size,
+    }),
+    shares: () => supervisors.shares(),
+    unstall: () => supervisors.unstall(),
     stop: () => supervisors.stop(),
   };
 }

@@ -1,5 +1,5 @@
 /** Owns the SQL of sandboxes. */
-import { and, asc, count, eq, gt, inArray, ne, notInArray, sql } from "drizzle-orm";
+import { and, asc, count, eq, gt, ne, notInArray, sql } from "drizzle-orm";
 import type { SandboxState } from "../../shared/api/sandboxes.ts";
 import { GUEST_CID_MAX, GUEST_CID_MIN } from "../../shared/ids.ts";
 import type { Queries } from "../db/client.ts";
@@ -96,14 +96,13 @@ export function notDestroyed(queries: Queries): Set<string> {
   return new Set(rows.map(({ id }) => id));
 }
 
-/** Memory promised to guests that have not ended, in MiB. */
-export function memoryPromised(queries: Queries, states: SandboxState[]): number {
-  const row = queries
-    .select({ mib: sql<number>`coalesce(sum(${sandboxes.memory_mib}), 0)` })
+/** What guests that have not ended were promised. */
+export function memoryPromised(queries: Queries): Pick<SandboxRow, "sandbox_id" | "memory_mib">[] {
+  return queries
+    .select({ sandbox_id: sandboxes.sandbox_id, memory_mib: sandboxes.memory_mib })
     .from(sandboxes)
-    .where(inArray(sandboxes.state, states))
-    .get();
-  return row?.mib ?? 0;
+    .where(notInArray(sandboxes.state, ["failed", "destroyed"]))
+    .all();
 }
 
 export function heldCids(queries: Queries): Set<number> {

@@ -15,10 +15,15 @@ import { StepError } from "../core/steps.ts";
 import type { Database } from "../db/transact.ts";
 import { pauseGuest, resumeGuest, StuckError } from "../host/guest/standby.ts";
 import type { Guest } from "../host/guest/start.ts";
+import { correctClock } from "../host/guest-link/clock.ts";
 import type { GuestLink } from "../host/guest-link/handshake.ts";
 import { canBecome, requireState } from "./state.ts";
 import { updateSandbox } from "./store.ts";
 import type { SandboxRow } from "./table.ts";
+
+/** `status.reason` while the guest stands still for want of space on the host's disk. */
+export const STALLED_REASON = "disk_full";
+const STALLED_MESSAGE = "The host's disk is full: the guest stands still, and goes on once there is space.";
 
 /** A guest whose agent is silent for so long is of no use. */
 const AGENT_LOST_MS = 30_000;
@@ -244,6 +249,7 @@ export class Supervisor {
     });
     const { state } = guest.connection;
     const over = this.#watchOver.signal;
+    const { stalled } = guest.machine;
     const watchLink = async () => {
       while (!over.aborted) {
         await state.until(({ link }) => link === null, FOREVER_MS, over);
@@ -252,7 +258,26 @@ export class Supervisor {
         clearTimeout(this.#lostTimer);
       }
     };
+    const watchStall = async () => {
+      while (!over.aborted) {
+        await stalled.until((stands) => stands, FOREVER_MS, over);
+        guest.connection.freeze();
+        await this.#note(guest, STALLED_REASON, STALLED_MESSAGE);
+        await stalled.until((stands) => !stands, FOREVER_MS, over);
+        guest.connection.release();
+        reconnect(guest, over).catch(() => this.#failSilent(guest));
+        await this.#note(guest, "ready", "The sandbox is running.");
+      }
+    };
+    watchStall().catch(() => {});
     watchLink().catch(() => {});
+  }
+
+  /** Says of a running guest how it goes. */
+  async #note(guest: Guest, reason: string, message: string): Promise<void> {
+    await this.#mailbox.put(async () => {
+      if (this.#guest === guest && this.row.state === "running") await this.#become("running", reason, message);
+    });
   }
 
   async #fail(guest: Guest, cause: ExitCause, message: string): Promise<void> {
@@ -263,6 +288,7 @@ export class Supervisor {
   async #failSilent(guest: Guest): Promise<void> {
     await this.#mailbox.put(async () => {
       if (this.row.state !== "running" || guest.connection.state.value.link !== null) return;
+      if (guest.machine.stalled.value) return;
       await this.#failNow(guest, "guest_panic", `The guest's agent was silent for ${AGENT_LOST_MS / 1000} s.`);
     });
   }
@@ -304,6 +330,21 @@ export class Supervisor {
   }
 }
 
+/** After a guest stood still: its connection as before, or a new one, and its clock right. Throws when it does not answer. */
+async function reconnect(guest: Guest, signal: AbortSignal): Promise<void> {
+  await guest.ensureVsock(signal);
+  const link = await guest.connection.link(AGENT_LOST_MS, signal);
+  try {
+    await correctClock(link);
+  } catch {
+    // What was on its way when it stopped has cost it its vsock device.
+    link.close("the guest does not answer after it stood still");
+    await link.closed;
+    await guest.ensureVsock(signal);
+    await correctClock(await guest.connection.link(AGENT_LOST_MS, signal));
+  }
+}
+
 /** Where things lie on the host is nobody's business: of each path its last part is left. */
 function withoutPaths(message: string): string {
   return message.replaceAll(/(?:\/[\w.@-]+)+\/([\w.@-]+)/g, "$1");
@@ -320,6 +361,7 @@ const ENDINGS = {
   panic: { cause: "guest_panic", message: "The guest's kernel panicked" },
   power_off: { cause: "user_requested", message: "The guest powered itself off" },
   out_of_memory: { cause: "oom", message: "The host ended a process of the virtual machine at its limit of memory" },
+  oom: { cause: "oom", message: "The host's kernel ended the virtual machine for want of memory" },
   crash: { cause: "vmm_crash", message: "The virtual machine ended unexpectedly" },
 } as const satisfies Record<string, { cause: ExitCause; message: string }>;
 

@@ -1,14 +1,18 @@
 /** Owns all supervisors of this host: one per sandbox that is not destroyed, and the deadlines of their sandboxes. */
 import { createHash } from "node:crypto";
+import type { SandboxState } from "../../shared/api/sandboxes.ts";
+import type { RoomUid } from "../../shared/ids.ts";
 import { at } from "../core/clock.ts";
 import { Deadlines } from "../core/deadlines.ts";
 import type { RoomTarget } from "../core/room-target.ts";
-import { adoptGuest } from "../host/guest/adopt.ts";
+import { adoptGuest, readProcesses } from "../host/guest/adopt.ts";
 import type { GuestImage, GuestPlan } from "../host/guest/plan.ts";
 import type { WarmMachine } from "../host/guest/pool.ts";
 import { startGuest } from "../host/guest/start.ts";
+import { residentMemoryMib } from "../host/probe.ts";
+import type { ProcessRecord } from "../host/process.ts";
 import { imageOf } from "../templates/manifest.ts";
-import { Gate } from "./admission.ts";
+import { Gate, type Growth } from "./admission.ts";
 import type { SandboxDeps } from "./index.ts";
 import { Supervisor } from "./supervisor.ts";
 import type { SandboxRow } from "./table.ts";
@@ -17,8 +21,16 @@ const MAX_HOSTNAME_CHARACTERS = 63;
 
 type SupervisedRoom = Pick<RoomTarget, "room_id" | "drive_directory">;
 
+const HAVE_GUESTS: readonly SandboxState[] = ["starting", "running", "pausing", "paused", "resuming"];
+
 /** A sandbox that is not ready by then has failed. */
 const START_LIMIT_MS = 120_000;
+
+export interface GuestShare {
+  room_uid: RoomUid;
+  /** Its virtiofsd as recorded; none while it is not there. */
+  process(): ProcessRecord[];
+}
 
 export interface Supervisors {
   /** Supervises a sandbox; `warm` is the machine that waits for it. */
@@ -30,6 +42,11 @@ export interface Supervisors {
   use<T>(sandboxId: string, work: () => Promise<T>): Promise<T>;
   /** Sets the sandbox's deadlines anew, after its timeouts have changed. */
   schedule(row: SandboxRow): void;
+  shares(): GuestShare[];
+  /** What the guests may still take of the host's memory. */
+  growth(): Growth;
+  /** Lets guests go on that stand still because the disk was full. */
+  unstall(): void;
   stop(): void;
 }
 
@@ -136,6 +153,32 @@ export function makeSupervisors(deps: SandboxDeps): Supervisors {
     drop,
     use,
     schedule,
+    shares: () =>
+      [...all.values()]
+        .filter(({ row }) => HAVE_GUESTS.includes(row.state))
+        .map(({ row }) => ({
+          room_uid: row.room_uid,
+          process: () => {
+            const recorded = readProcesses(deps.paths.sandbox(row.sandbox_id).processes);
+            return recorded?.virtiofsd ? [recorded.virtiofsd] : [];
+          },
+        })),
+    growth: () => ({
+      overcommit_percent: deps.memoryOvercommitPercent,
+      resident_mib: new Map(
+        [...all.values()].map(({ row, guest }) => [
+          row.sandbox_id,
+          guest ? residentMemoryMib(guest.machine.process.pid) : 0,
+        ]),
+      ),
+    }),
+    unstall: () => {
+      for (const { guest, row } of all.values()) {
+        guest?.machine.unstall().catch((error: unknown) => {
+          deps.log.warn("guest not resumed", { sandbox_id: row.sandbox_id, error: String(error) });
+        });
+      }
+    },
     stop: () => {
       expiries.clear();
       idles.clear();

@@ -14,6 +14,7 @@ import { configGet } from "../../shared/api/service.ts";
 import { GUEST_CID_MAX, GUEST_CID_MIN } from "../../shared/ids.ts";
 import { COMMIT, VERSION } from "../../shared/version.ts";
 import { type Bound, bind } from "../core/operation.ts";
+import { LOOK_EVERY_MS, MEASURE_EVERY_MS, MOST_GROWTH } from "../drive/quota.ts";
 import type { ServiceDeps } from "./index.ts";
 
 const GUARANTEES = [
@@ -31,8 +32,11 @@ const NON_GUARANTEES = [
   "Direct file input and output inside a guest is not audited.",
   "flock() on /mnt/drive does not exclude processes of other sandboxes.",
   "A sandbox of more than one vCPU is booted instead of restored, which takes longer.",
-  "The drive's quota is checked on drive calls; what guests write directly is measured some seconds later.",
   "Standby frees no memory of the host: what the guest has stays reserved for it.",
+  "What guests write to the drive directly is measured: within drive_look_seconds and the time that measuring takes once it could be over the quota, and every drive_measure_seconds; on a drive that takes long to measure, so that it takes a quarter of one core at most. Until then a drive may be over its quota.",
+  "In the sandboxes of a room whose drive is over its quota writes to it fail with EFBIG, and reading and deleting work. Should it grow by drive_growth_bytes_max or drive_growth_entries_max all the same, every access to it waits until drive calls have deleted enough.",
+  "A sandbox whose own disk finds no space on the host stands still, with status.reason disk_full, and goes on once there is space; the answer to a command that was running then may be lost.",
+  "On a full disk whose reserve is half used up calls that read, and refusals, are no longer recorded.",
   "The answer to a command that was running when the daemon ended is lost, though the command goes on.",
   "Sandboxes have no network: egress and exposed ports are not part of this version.",
 ];
@@ -59,6 +63,13 @@ export function makeConfig(deps: ServiceDeps): Bound {
           egress_entries_max: MAX_EGRESS_ENTRIES,
           drive_write_bytes_max: MAX_WRITE_BYTES,
           drive_bytes_max: deps.driveLimitBytes,
+          drive_entries_max: deps.driveLimitEntries,
+          drive_measure_seconds: MEASURE_EVERY_MS / 1000,
+          drive_look_seconds: LOOK_EVERY_MS / 1000,
+          drive_growth_bytes_max: MOST_GROWTH.bytes,
+          drive_growth_entries_max: MOST_GROWTH.entries,
+          disk_free_bytes_min: deps.disk.floor_bytes,
+          disk_reserve_bytes: deps.disk.reserve_bytes,
           list_limit_max: 1000,
         },
         defaults: {
@@ -67,6 +78,8 @@ export function makeConfig(deps: ServiceDeps): Bound {
           exec_timeout_ms: DEFAULT_TIMEOUT_MS,
           exec_output_bytes: DEFAULT_OUTPUT_BYTES,
           list_limit: DEFAULT_PAGE,
+          drive_quota: "measured",
+          memory_overcommit_percent: deps.memoryOvercommitPercent,
           egress: deps.egressDefault,
           drive_retention_seconds: deps.retentionSeconds,
         },

@@ -14,6 +14,9 @@ export interface ServiceDeps {
   capacity(): { memory_mib_free: number; guest_cids_used: number };
   limits: { memory_mib: number; vcpus: number };
   driveLimitBytes: number;
+  driveLimitEntries: number;
+  disk: { floor_bytes: number; reserve_bytes: number };
+  memoryOvercommitPercent: number;
   retentionSeconds: number;
   egressDefault: "public" | "none";
 }

@@ -12,6 +12,7 @@ const libc = dlopen("libc.so.6", {
   renameat2: { args: ["i32", "ptr", "i32", "ptr", "u32"], returns: "i32" },
   getdents64: { args: ["i32", "ptr", "u64"], returns: "i32" },
   fallocate: { args: ["i32", "i32", "i64", "i64"], returns: "i32" },
+  prlimit64: { args: ["i32", "i32", "ptr", "ptr"], returns: "i32" },
   __errno_location: { args: [], returns: "ptr" },
 }).symbols;
 
@@ -102,4 +103,15 @@ const FALLOC_FL_KEEP_SIZE = 1;
 /** fallocate(2) that sets space aside and leaves the file's length. */
 export function reserveSpace(file: number, offset: number, length: number): void {
   check(libc.fallocate(file, FALLOC_FL_KEEP_SIZE, offset, length), "fallocate");
+}
+
+const RLIMIT_FSIZE = 1;
+
+/** prlimit(2): how far into a file another process may write; null is as far as it might at first. Throws SystemError: ESRCH. */
+export function limitFileSize(pid: number, bytes: number | null): void {
+  const limits = new BigUint64Array(2);
+  check(libc.prlimit64(pid, RLIMIT_FSIZE, null, limits), "prlimit64");
+  // The hard limit stays: to raise it again takes a capability that a daemon need not have.
+  limits[0] = bytes === null ? (limits[1] ?? 0n) : BigInt(bytes);
+  check(libc.prlimit64(pid, RLIMIT_FSIZE, limits, null), "prlimit64");
 }

@@ -94,6 +94,11 @@ export class GuestConnection {
     await link.hold(deadlineMs);
   }
 
+  /** The same for a guest that stands still already. */
+  freeze(): void {
+    this.#newest?.freeze();
+  }
+
   release(): void {
     this.#newest?.release();
   }

@@ -95,6 +95,13 @@ export class GuestLink {
     }
   }
 
+  /** The same at once, for a guest that stands still already; what was on its way may be lost with the device. */
+  freeze(): void {
+    this.#valve.shut();
+    this.#valve.stopReading();
+    this.standstill.begin();
+  }
+
   /** Lets everything through again, what was held first. */
   release(): void {
     this.#valve.open();

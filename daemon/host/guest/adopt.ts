@@ -57,7 +57,9 @@ export async function adoptGuest(host: GuestHost, plan: GuestPlan, startMode: Gu
     const address = vsockAddress(host, plan);
     const device = vsock ? { name: "vhost-device-vsock", ...vsock } : null;
     parts.endpoint = await host.transport.adopt(address, device, (link) => connection.accept(link));
-    await connection.link(AGENT_DEADLINE_MS);
+    await parts.machine.noteStall();
+    // One that stands still cannot dial; when it does, it is asked for its nonce all the same.
+    if (!parts.machine.stalled.value) await connection.link(AGENT_DEADLINE_MS);
     return guestOf(parts, startMode, {});
   } catch (error) {
     connection.close("the sandbox was not taken over");

@@ -50,7 +50,8 @@ export function qemuArgv(qemu: string, spec: MachineSpec): string[] {
     spec.append,
     ...option("-blockdev", "", { driver: "file", "node-name": "disk-file", filename: spec.disk }),
     ...option("-blockdev", "", { driver: "qcow2", "node-name": "disk", file: "disk-file", discard: "unmap" }),
-    ...device("virtio-blk-pci", { id: "disk0", drive: "disk", bus: "pcie.0", addr: "0x2" }),
+    // A guest whose disk the host has no space for stands still until there is; an error would break its file system.
+    ...device("virtio-blk-pci", { id: "disk0", drive: "disk", werror: "enospc", bus: "pcie.0", addr: "0x2" }),
     ...device("virtio-rng-pci", { id: "rng0", bus: "pcie.0", addr: "0x3" }),
     ...device("virtio-mem-pci", { id: "mem0", memdev: "plugged0", "requested-size": "0", bus: "pcie.0", addr: "0x4" }),
     ...Object.values(PORTS).flatMap((id, index) =>

@@ -2,7 +2,9 @@
  * Owns one running QEMU: start, load a snapshot, plug, go, save, end. It knows nothing of rooms or agents.
  */
 import type { Socket } from "bun";
+import { Published } from "../../core/published.ts";
 import { asUser } from "../isolation/argv.ts";
+import { offerToOomKiller, wasOomKilled } from "../oom.ts";
 import {
   DEVICE_DESCRIPTOR,
   endProcess,
@@ -50,8 +52,14 @@ export interface Machine {
   resume(): Promise<void>;
   pause(): Promise<void>;
   end(): Promise<void>;
-  /** Why the guest has ended, as far as QEMU said: its own panic, its own power-off, or nothing. */
-  ending(): "panic" | "power_off" | null;
+  /** Whether QEMU has stopped the guest because the host's disk had no space for what the guest wrote to its own. */
+  stalled: Published<boolean>;
+  /** Finds out whether the guest of a daemon before us is stalled. */
+  noteStall(): Promise<void>;
+  /** Lets a stalled guest go on: QEMU writes again what it could not, and stalls again where it still cannot. */
+  unstall(): Promise<void>;
+  /** Why the guest has ended, as far as QEMU or the kernel said: its own panic, its own power-off, the host's memory, or nothing. */
+  ending(): "panic" | "power_off" | "oom" | null;
 }
 
 /** Either the kernel's own vhost-vsock, or a vhost-user device that serves a socket. */
@@ -67,6 +75,7 @@ export async function startMachine(
   const argv = qemuArgv(qemu, spec);
   const ownArgv = spec.user ? asUser(spec.user, argv) : argv;
   const process = startProcess("qemu", ownArgv, files.vmm_log, spec.vsock_file);
+  offerToOomKiller(process.pid);
   try {
     await onProcess(process);
     return await connectMachine(spec.hardware, process, { sockets: spec.sockets, console_log: files.console_log });
@@ -111,6 +120,7 @@ class RunningMachine implements Machine {
   readonly qmp: Qmp;
   readonly #console: Socket<undefined>;
   readonly #listeners: Set<(bytes: Uint8Array) => void>;
+  readonly stalled = new Published(false);
   #ending: "panic" | "power_off" | null = null;
 
   constructor(
@@ -128,11 +138,14 @@ class RunningMachine implements Machine {
     qmp.onEvent(({ event, data }) => {
       if (event === "GUEST_PANICKED") this.#ending = "panic";
       else if (event === "SHUTDOWN" && data.guest === true) this.#ending ??= "power_off";
+      // Without space QEMU's `werror=enospc` stops the guest; other errors are the guest's to see.
+      else if (event === "BLOCK_IO_ERROR" && data.action === "stop") this.stalled.set(true);
+      else if (event === "RESUME") this.stalled.set(false);
     });
   }
 
-  ending(): "panic" | "power_off" | null {
-    return this.#ending;
+  ending(): "panic" | "power_off" | "oom" | null {
+    return this.#ending ?? (wasOomKilled(this.process) ? "oom" : null);
   }
 
   onConsole(listener: (bytes: Uint8Array) => void): void {
@@ -212,6 +225,15 @@ class RunningMachine implements Machine {
 
   async pause(): Promise<void> {
     await this.qmp.execute("stop");
+  }
+
+  async noteStall(): Promise<void> {
+    const { status } = (await this.qmp.execute("query-status")) as { status?: string };
+    this.stalled.set(status === "io-error");
+  }
+
+  async unstall(): Promise<void> {
+    if (this.stalled.value) await this.qmp.execute("cont");
   }
 
   async end(): Promise<void> {

@@ -43,6 +43,9 @@ export async function startShare(options: ShareOptions): Promise<HostProcess> {
 
 export function shareArgv({ virtiofsd, directory, socket }: ShareOptions): string[] {
   return [
+    // Over its file size limit (restrain.ts) a write fails, and does not end the process.
+    "/usr/bin/env",
+    "--ignore-signal=XFSZ",
     virtiofsd,
     "--shared-dir",
     directory,

@@ -40,7 +40,7 @@ export class RoomFixture implements Disposable {
   readonly room: DriveRoom;
   readonly drive;
 
-  constructor(options: Partial<DriveRoom> = {}) {
+  constructor({ limitEntries = 1_000_000, ...options }: Partial<DriveRoom> & { limitEntries?: number } = {}) {
     this.base = mkdtempSync(join(tmpdir(), "roomd-drive-"));
     this.directory = join(this.base, "drive");
     this.outside = join(this.base, "outside");
@@ -60,6 +60,8 @@ export class RoomFixture implements Disposable {
         if (roomId !== this.room.room_id) throw new ServiceError("room_not_found");
         return this.room;
       },
+      limitEntries,
+      sharesOf: () => [],
       giveUpSpace: () => false,
       log: makeLog("error", () => {}),
     });

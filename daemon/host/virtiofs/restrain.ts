@@ -1,0 +1,91 @@
+/**
+ * Owns what a share lets its guest do to the drive, from outside of it, so that root in the guest can undo none of it:
+ *
+ *   open      everything
+ *   stopped   reads, deletes, makes empty files; a write fails with EFBIG, by the process's limit on file sizes
+ *   held      nothing: whoever uses the drive in the guest waits until it is another of these
+ */
+import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import { errnoOf } from "../../core/service-error.ts";
+import { limitFileSize } from "../files/libc.ts";
+import { Pace } from "../files/pace.ts";
+import { isAlive, type ProcessRecord } from "../process.ts";
+
+export type ShareMode = "open" | "stopped" | "held";
+
+const SIGXFSZ_BIT = 1n << 24n;
+
+/** Puts a share into a mode. One that has ended is nothing. Throws when the daemon may not. */
+export function restrain(share: ProcessRecord, mode: ShareMode): void {
+  if (!isAlive(share)) return;
+  // virtiofsd serves from a child in a namespace of its own.
+  for (const pid of treeOf(share.pid)) {
+    try {
+      const mayLimit = mode === "open" || ignoresFileSizeSignal(pid);
+      // A share of an earlier version would be ended by the signal: it is held instead.
+      if (mayLimit) limitFileSize(pid, mode === "open" ? null : 0);
+      process.kill(pid, mode === "held" || !mayLimit ? "SIGSTOP" : "SIGCONT");
+    } catch (error) {
+      // It has ended meanwhile.
+      if (errnoOf(error) !== "ESRCH") throw error;
+    }
+  }
+}
+
+/** What guests have deleted and still hold open: on the drive's disk, but in no directory. */
+export async function* deletedFiles(
+  drive: string,
+  shares: readonly ProcessRecord[],
+): AsyncGenerator<{ allocated_bytes: number }> {
+  const seen = new Set<string>();
+  // A share has the guest's memory open too, which is a file that has no name on another device.
+  const device = statSync(drive).dev;
+  const pace = new Pace();
+  for (const pid of shares.filter(isAlive).flatMap((share) => treeOf(share.pid))) {
+    for (const descriptor of namesIn(`/proc/${pid}/fd`)) {
+      if (pace.due) await pace.rest();
+      const file = deletedFile(`/proc/${pid}/fd/${descriptor}`, device);
+      if (!file || seen.has(file.identity)) continue;
+      seen.add(file.identity);
+      yield file;
+    }
+  }
+}
+
+function deletedFile(path: string, device: number): { identity: string; allocated_bytes: number } | null {
+  try {
+    // Asking for the name first leaves devices and sockets alone.
+    if (!readlinkSync(path).endsWith(" (deleted)")) return null;
+    const { dev, ino, nlink, blocks } = statSync(path);
+    return nlink > 0 || dev !== device ? null : { identity: `${dev}:${ino}`, allocated_bytes: blocks * 512 };
+  } catch {
+    return null;
+  }
+}
+
+/** The process and all that it has started. */
+function treeOf(pid: number): number[] {
+  const children = textOf(`/proc/${pid}/task/${pid}/children`).split(" ").filter(Boolean).map(Number);
+  return [pid, ...children.flatMap(treeOf)];
+}
+
+function ignoresFileSizeSignal(pid: number): boolean {
+  const mask = /^SigIgn:\s+([0-9a-f]+)$/m.exec(textOf(`/proc/${pid}/status`))?.[1];
+  return mask !== undefined && (BigInt(`0x${mask}`) & SIGXFSZ_BIT) !== 0n;
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+function namesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,74 @@
+/** Memory of the host: what was promised is kept back, and who is ended for want of it is a guest, and called by that name. */
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { processesOf, until, untilState, withGuests } from "../harness/guests.ts";
+
+const MIB = 1024 ** 2;
+const CGROUP = "/sys/fs/cgroup/memory";
+const whyNoGroup = existsSync(join(CGROUP, "memory.limit_in_bytes"))
+  ? null
+  : "there is no memory controller of cgroup v1 to make a want of memory with";
+if (whyNoGroup !== null) console.log(`the end of a guest for want of memory is left out, because ${whyNoGroup}`);
+
+// So that it is the host's memory that a request exceeds, not what one sandbox may have.
+withGuests("memory of the host", { env: { ROOMD_LIMITS_MEMORY_MIB: "1000000" } }, (guests) => {
+  const sandboxes = "/v1/rooms/r/sandboxes";
+  const free = async () => (await guests.daemon.ok("GET", "/health")).capacity.memory_mib_free;
+  const group = join(CGROUP, `roomd-test-${process.pid}`);
+
+  beforeAll(async () => {
+    await guests.daemon.room("r");
+    await guests.daemon.sandbox("r", "bystander", guests.cid());
+  });
+  afterAll(() => {
+    if (existsSync(group)) rmdirSync(group);
+  });
+
+  test("what a guest was promised and has not touched is kept back for it", async () => {
+    const before = await free();
+    const promised = 2048;
+    await guests.daemon.sandbox("r", "large", guests.cid(), { memory_mib: promised });
+    // It has touched some 200 MiB; other programs of this host come and go.
+    expect(before - (await free())).toBeGreaterThan(promised / 2);
+    const tooMuch = { agent_id: "more", guest_cid: guests.cid(), memory_mib: (await free()) + 512 };
+    const refused = await guests.daemon.problem("POST", `${sandboxes}/from-template`, tooMuch);
+    expect([refused.status, refused.code]).toEqual([503, "insufficient_capacity"]);
+    expect(refused.details.memory_mib_free).toBeLessThan(tooMuch.memory_mib);
+    await guests.daemon.ok("DELETE", `${sandboxes}/large`);
+    await until("it is free again", async () => before - (await free()) < promised / 4);
+    expect(await guests.daemon.sh("r", "bystander", "hostname")).toBe("bystander");
+  });
+
+  test("guests are the first that the kernel ends", async () => {
+    const { sandbox_id } = await guests.daemon.ok("GET", `${sandboxes}/bystander`);
+    const scoreOf = (pid: number) => Number(readFileSync(`/proc/${pid}/oom_score_adj`, "utf8"));
+    const [qemu = 0] = processesOf(guests.daemon, "qemu", sandbox_id);
+    expect(scoreOf(qemu)).toBeGreaterThan(scoreOf(guests.daemon.pid));
+  });
+
+  test.skipIf(whyNoGroup !== null)("one that it has ended says so, and no other is affected", async () => {
+    const { daemon } = guests;
+    const { sandbox_id, guest_cid } = await daemon.sandbox("r", "eater", guests.cid(), { memory_mib: 1024 });
+    const [qemu = 0] = processesOf(daemon, "qemu", sandbox_id);
+    mkdirSync(group);
+    writeFileSync(join(group, "memory.limit_in_bytes"), String(64 * MIB));
+    writeFileSync(join(group, "cgroup.procs"), String(qemu));
+    const answer = await daemon.api("POST", `${sandboxes}/eater/exec`, {
+      command: "head -c 500M /dev/zero >/dev/shm/eaten",
+    });
+    expect([answer.status, answer.body.code]).toEqual([502, "guest_unreachable"]);
+    const failed = await untilState(daemon, "r", sandbox_id, "failed");
+    expect(failed).toMatchObject({
+      exit: { cause: "oom" },
+      status: { message: expect.stringMatching(/want of memory/) },
+    });
+    expect(await daemon.sh("r", "bystander", "hostname")).toBe("bystander");
+    await daemon.ok("DELETE", `${sandboxes}/${sandbox_id}`);
+    await daemon.sandbox("r", "eater", guest_cid);
+    // Another end by SIGKILL is not called so.
+    const again = await daemon.ok("GET", `${sandboxes}/eater`);
+    process.kill(processesOf(daemon, "qemu", again.sandbox_id)[0] ?? 0, "SIGKILL");
+    expect((await untilState(daemon, "r", again.sandbox_id, "failed")).exit.cause).toBe("vmm_crash");
+  });
+});

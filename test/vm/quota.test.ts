@@ -1,0 +1,121 @@
+/** A drive's quota, kept against guests that write past the API: also against root, and against space that no name shows. */
+import { beforeAll, expect, test } from "vitest";
+import type { Json } from "../harness/daemon.ts";
+import { until, withGuests } from "../harness/guests.ts";
+
+const MIB = 1024 ** 2;
+const LIMIT = 1024 * MIB;
+const STOPPED = /can be read and deleted, but not written/;
+const HELD = /waits until drive calls have deleted enough/;
+
+withGuests("a drive's quota", { env: { ROOMD_DRIVE_LIMIT_GIB: "1" } }, (guests) => {
+  const record = (room = "greedy") => guests.daemon.ok("GET", `/v1/rooms/${room}`);
+  const greedy = (command: string) => guests.daemon.exec("greedy", "it", { command, timeout_ms: 120_000 });
+  const untilWarned = (warning: RegExp) =>
+    until(`the room warns of ${warning}`, async () => warning.test((await record()).warnings.join()), 30_000);
+  const untilOpen = () =>
+    until("the room warns of nothing", async () => (await record()).warnings.length === 0, 30_000);
+  const neighboursWork = async () => {
+    expect(await guests.daemon.sh("modest", "it", "date +%N >/mnt/drive/f && wc -l </mnt/drive/f")).toBe("1");
+    expect(await guests.daemon.sh("greedy", "it", "hostname")).toBe("it");
+  };
+
+  beforeAll(async () => {
+    for (const room of ["greedy", "modest"]) {
+      await guests.daemon.room(room);
+      await guests.daemon.sandbox(room, "it", guests.cid());
+    }
+    await guests.daemon.sandbox("greedy", "second", guests.cid());
+  });
+
+  test("stops a guest's writes, says so, and lets it read and delete, after which it may write again", async () => {
+    const { daemon } = guests;
+    await greedy("fallocate -l 1000M /mnt/drive/base && echo kept >/mnt/drive/kept");
+    expect((await record()).drive.used_bytes).toBeLessThan(LIMIT);
+    // Far more than fits, a little at a time: it must end by itself.
+    const filling = await greedy(
+      "i=0; while head -c 1M /dev/zero >>/mnt/drive/more && [ $i -lt 3000 ]; do i=$((i+1)); sleep 0.02; done; echo $i",
+    );
+    expect(filling.stderr).toMatch(/File too large/);
+    expect(Number(filling.stdout)).toBeLessThan(3000);
+    await untilWarned(STOPPED);
+    const { used_bytes } = (await record()).drive;
+    console.log(
+      `a guest that writes 1 MiB at a time got ${Math.round((used_bytes - LIMIT) / MIB)} MiB beyond a quota of 1 GiB`,
+    );
+    expect(used_bytes).toBeGreaterThanOrEqual(LIMIT);
+    const body = { path: "api", content: "x" };
+    const refused = await daemon.problem("POST", "/v1/rooms/greedy/drive/write", body);
+    expect([refused.status, refused.code]).toEqual([507, "drive_full"]);
+    expect(refused.details).toMatchObject({ limit_bytes: LIMIT });
+    // A guest that comes later, and the daemon's next run, are no way around it.
+    const second = { command: "echo >>/mnt/drive/new" };
+    await until(
+      "the second guest is stopped too",
+      async () => (await daemon.exec("greedy", "second", second)).exit_code,
+    );
+    await neighboursWork();
+    expect((await greedy("cat /mnt/drive/kept; echo over | tee /mnt/drive/kept")).stderr).toMatch(/File too large/);
+    await daemon.restart("SIGKILL");
+    await untilWarned(STOPPED);
+    expect((await greedy("echo | tee /mnt/drive/new")).stderr).toMatch(/File too large/);
+    expect((await greedy("rm /mnt/drive/base && ls /mnt/drive")).stdout).toContain("kept");
+    await untilOpen();
+    expect((await greedy("echo again >/mnt/drive/kept && cat /mnt/drive/kept")).stdout).toBe("again\n");
+    await daemon.ok("POST", "/v1/rooms/greedy/drive/write", body);
+    const events = await daemon.ok("GET", "/v1/rooms/greedy/audit?event=quota.&order=asc");
+    const seen = events.items.map(({ event }: Json) => event);
+    expect(seen).toContain("quota.drive_stopped");
+    expect(seen.at(-1)).toBe("quota.drive_open");
+    await greedy("rm /mnt/drive/*");
+  });
+
+  test("counts what is deleted and still open", async () => {
+    const { daemon } = guests;
+    const script =
+      "exec 3>/mnt/drive/gone; rm /mnt/drive/gone; fallocate -l 1100M /proc/self/fd/3; touch /dev/shm/hidden; while [ ! -e /dev/shm/let-go ]; do sleep 0.1; done";
+    await daemon.sh("greedy", "it", `sh -c '${script}' >/dev/null 2>&1 &`);
+    await until("it is hidden", async () => (await greedy("ls /dev/shm /mnt/drive")).stdout.includes("hidden"));
+    await untilWarned(STOPPED);
+    expect((await record()).drive.file_count).toBe(0);
+    expect((await record()).drive.used_bytes).toBeGreaterThanOrEqual(LIMIT);
+    await greedy("touch /dev/shm/let-go");
+    await untilOpen();
+    await greedy("rm -f /mnt/drive/*");
+  });
+
+  test("holds a drive that root in the guest makes grow all the same, until drive calls have made room", async () => {
+    const { daemon } = guests;
+    await greedy("fallocate -l 1024M /mnt/drive/base");
+    await untilWarned(STOPPED);
+    // Space beyond a file's end needs no write.
+    const grow = "for n in $(seq 60); do touch /mnt/drive/x$n; fallocate -n -l 32M /mnt/drive/x$n; sleep 0.3; done";
+    await daemon.sh("greedy", "it", `(${grow}) >/dev/null 2>&1 &`);
+    await untilWarned(HELD);
+    await daemon.sh("greedy", "it", "(ls /mnt/drive >/dev/shm/listed; touch /dev/shm/answered) >/dev/null 2>&1 &");
+    await neighboursWork();
+    expect((await daemon.ok("GET", "/v1/rooms/greedy/drive/stat?path=base")).size_bytes).toBe(LIMIT);
+    expect(await daemon.sh("greedy", "it", "ls /dev/shm")).not.toContain("answered");
+    await daemon.restart("SIGKILL");
+    expect(await daemon.sh("greedy", "it", "hostname")).toBe("it");
+    const { used_bytes } = (await record()).drive;
+    console.log(
+      `a guest that makes its drive grow by other means was held ${Math.round((used_bytes - LIMIT) / MIB)} MiB beyond it`,
+    );
+    await daemon.ok("DELETE", "/v1/rooms/greedy/drive/delete?path=base");
+    await untilOpen();
+    await until("the guest goes on", async () => (await greedy("ls /dev/shm")).stdout.includes("answered"));
+    expect((await greedy("echo on >/mnt/drive/on && cat /mnt/drive/on")).stdout).toBe("on\n");
+  });
+
+  test("does not keep a sandbox or room from being deleted while it is over", async () => {
+    const { daemon } = guests;
+    await greedy("rm -f /mnt/drive/*; fallocate -l 1100M /mnt/drive/base");
+    await untilWarned(STOPPED);
+    await daemon.ok("DELETE", "/v1/rooms/greedy/sandboxes/second");
+    await daemon.ok("DELETE", "/v1/rooms/greedy?drive=delete");
+    expect(daemon.leftovers().filter((line) => line.includes("process")).length).toBeGreaterThan(0);
+    await daemon.ok("DELETE", "/v1/rooms/modest?drive=delete");
+    expect(daemon.leftovers()).toEqual([]);
+  });
+});
