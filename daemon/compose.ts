@@ -35,6 +35,7 @@ import { makeService } from "./service/index.ts";
 import { buildTemplate, removeTemplate } from "./templates/build.ts";
 import { makeTemplateList } from "./templates/list.ts";
 import { makeTemplates, usableSnapshot } from "./templates/registry.ts";
+import { makeTerminals } from "./terminals/index.ts";
 
 const STOP_GRACE_MS = 10_000;
 /** How soon the disk's reserve grows again, and guests that stood still go on, once there is space. */
@@ -120,6 +121,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       written.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
     },
   });
+  const terminals = makeTerminals({ database, log, sandboxes: sandboxes.access, isCurrentKey: orgs.isCurrent });
   const driveLimitBytes = config["drive.limit_gib"] * 1024 ** 3;
   const retentionSeconds = config["drive.retention"];
   const rooms = makeRooms(
@@ -185,6 +187,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     ...orgs.operations,
     ...rooms.operations,
     ...sandboxes.operations,
+    ...terminals.operations,
     ...drive.operations,
     ...makeTemplateList(templates),
     ...audit.operations,
@@ -224,6 +227,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       watch?.close();
       clearInterval(restoring);
       quota.stop();
+      terminals.stop();
       await server.stop(STOP_GRACE_MS);
       sandboxes.stop();
       rooms.stop();

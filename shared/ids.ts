@@ -11,6 +11,7 @@ export type OrgId = Branded<"org">;
 export type RoomUid = Branded<"room">;
 export type SandboxId = Branded<"sandbox">;
 export type ExecId = Branded<"execution">;
+export type TerminalId = Branded<"terminal">;
 export type KeyId = Branded<"key">;
 export type AuditId = Branded<"audit">;
 export type RequestId = Branded<"request">;
@@ -20,6 +21,7 @@ interface Generated {
   rom: RoomUid;
   sbx: SandboxId;
   exe: ExecId;
+  ter: TerminalId;
   kid: KeyId;
   evt: AuditId;
   req: RequestId;

@@ -10,6 +10,7 @@ import type { Source } from "../../shared/api/audit.ts";
 import type { InputOf, Operation, OutputOf, Scope } from "../../shared/api/contract.ts";
 import type { ErrorCode, FieldError } from "../../shared/api/errors.ts";
 import type { KeyId, OrgId, RequestId } from "../../shared/ids.ts";
+import type { Conversation } from "./conversation.ts";
 
 /** Whom a key stands for. */
 export interface Caller {
@@ -72,6 +73,8 @@ export interface Done<Op extends Operation> {
   outcome: keyof Op["outcomes"] & string;
   body?: OutputOf<Op>;
   bytes?: BytesReply;
+  /** The answer is a conversation, by WebSocket. */
+  conversation?: Conversation;
   /** The caller's copy is still current (If-None-Match). */
   unchanged?: { etag: string };
 }
@@ -82,6 +85,8 @@ export interface Transfer {
   range: string | null;
   if_match: string | null;
   if_none_match: string | null;
+  /** Whether the caller wants a WebSocket. */
+  websocket: boolean;
 }
 
 /** A field that breaks a rule beyond its shape. */
@@ -93,6 +98,8 @@ export interface RuleBreak extends FieldError {
 }
 
 export interface Verb<Op extends Operation, Target> {
+  /** Who calls with a token of the noun's own instead of a key. Throws invalid_api_key. */
+  admit?(token: string, params: Record<string, string>): Caller;
   find?(call: CallOf<Op>, params: Record<string, string>): Target | Promise<Target>;
   rules?(input: Partial<InputOf<Op>>, target: Target): RuleBreak[];
   run(call: CallOf<Op>, input: InputOf<Op>, target: Target, transfer: Transfer): Done<Op> | Promise<Done<Op>>;
@@ -101,6 +108,7 @@ export interface Verb<Op extends Operation, Target> {
 /** An operation with its verb, its types forgotten, as the road walks it. */
 export interface Bound {
   operation: Operation;
+  admit: ((token: string, params: Record<string, string>) => Caller) | null;
   find(call: OpenCall, params: Record<string, string>): unknown;
   rules(input: unknown, target: unknown): RuleBreak[];
   run(call: OpenCall, input: unknown, target: unknown, transfer: Transfer): Promise<Done<Operation>>;
@@ -110,6 +118,7 @@ export interface Bound {
 export function bind<Op extends Operation, Target = undefined>(operation: Op, verb: Verb<NoInfer<Op>, Target>): Bound {
   return {
     operation,
+    admit: verb.admit ?? null,
     find: (call, params) => verb.find?.(call as CallOf<Op>, params),
     rules: (input, target) => verb.rules?.(input as Partial<InputOf<Op>>, target as Target) ?? [],
     run: async (call, input, target, transfer) =>

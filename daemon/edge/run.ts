@@ -27,6 +27,8 @@ export interface RoadRequest {
   ip: string | null;
   /** The Authorization header, or null. */
   authorization: string | null;
+  /** A token of the noun's own, for operations that take one instead of a key. */
+  token: string | null;
   /** The path as it was asked for: part of the idempotency scope. */
   path: string;
   params: Record<string, string>;
@@ -53,11 +55,13 @@ export interface RoadDeps {
   auditReads: boolean;
 }
 
+type Credentials = Pick<RoadRequest, "authorization" | "source" | "request_id" | "ip">;
+
 export interface Road {
   /** Walks the road. Never throws. */
   run(bound: Bound, request: RoadRequest): Promise<RoadReply>;
   /** Who is calling; for doors that answer before there is an operation. Throws as authenticate does. */
-  identify(request: Pick<RoadRequest, "authorization" | "source" | "request_id" | "ip">): Caller;
+  identify(request: Credentials): Caller;
 }
 
 export function makeRoad(deps: RoadDeps): Road {
@@ -74,9 +78,9 @@ export function makeRoad(deps: RoadDeps): Road {
     return check;
   };
 
-  const identify: Road["identify"] = (request) => {
+  const identify = (request: Credentials, admit = () => deps.authenticate(request.authorization)): Caller => {
     try {
-      return deps.authenticate(request.authorization);
+      return admit();
     } catch (error) {
       if (error instanceof ServiceError && error.code !== "missing_credentials") {
         database
@@ -96,6 +100,13 @@ export function makeRoad(deps: RoadDeps): Road {
     }
   };
 
+  const admitted = ({ admit }: Bound, request: RoadRequest): Caller => {
+    const { token, authorization, params } = request;
+    return admit && token !== null && authorization === null
+      ? identify(request, () => admit(token, params))
+      : identify(request);
+  };
+
   async function run(bound: Bound, request: RoadRequest): Promise<RoadReply> {
     const { operation } = bound;
     const startedAt = performance.now();
@@ -111,7 +122,7 @@ export function makeRoad(deps: RoadDeps): Road {
     let claimed: IdempotentCall | null = null;
     let reply: RoadReply | null = null;
     try {
-      call.caller = operation.access === "open" ? anyCaller(request.authorization) : identify(request);
+      call.caller = operation.access === "open" ? anyCaller(request.authorization) : admitted(bound, request);
       if (call.caller) requireScope(call.caller, operation.access);
       const target = await bound.find(call, request.params);
       const { input, body_sha256 } = await readInput(bound, request, target);
@@ -188,7 +199,7 @@ export function makeRoad(deps: RoadDeps): Road {
     else await written;
   }
 
-  return { run, identify };
+  return { run, identify: (request) => identify(request) };
 }
 
 function idempotentCall(

@@ -6,7 +6,7 @@ import { after, now } from "../core/clock.ts";
 import type { Caller } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
-import { insertKey, prepareKeyLookup } from "./store.ts";
+import { insertKey, prepareKeyLookup, prepareKeyTerm } from "./store.ts";
 
 export const KEY_PATTERN = /^key-[0-9A-Za-z]{43}$/;
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -78,6 +78,15 @@ export function makeAuthenticate(queries: Queries): (authorization: string | nul
       agent_id: row.key.agent_id,
       expires_at: row.key.expires_at,
     };
+  };
+}
+
+/** Whether a key is neither revoked nor expired, for what goes on longer than a call. */
+export function makeIsCurrent(queries: Queries): (keyId: KeyId) => boolean {
+  const term = prepareKeyTerm(queries);
+  return (key_id) => {
+    const key = term.get({ key_id });
+    return key !== undefined && key.revoked_at === null && (key.expires_at === null || key.expires_at > now());
   };
 }
 

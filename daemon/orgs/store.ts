@@ -33,6 +33,16 @@ export function prepareKeyLookup(queries: Queries) {
     .prepare();
 }
 
+/** Looks up until when a key is good, by its id. */
+export function prepareKeyTerm(queries: Queries) {
+  const { expires_at, revoked_at } = apiKeys;
+  return queries
+    .select({ expires_at, revoked_at })
+    .from(apiKeys)
+    .where(eq(apiKeys.key_id, sql.placeholder("key_id")))
+    .prepare();
+}
+
 /** Returns whose key it was; undefined when there is none that was not revoked before. */
 export function revokeKey(queries: Queries, keyId: KeyRow["key_id"], revokedAt: string) {
   return queries

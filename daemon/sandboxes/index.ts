@@ -9,6 +9,8 @@ import { makeExecutions } from "../executions/run.ts";
 import type { GuestHost } from "../host/guest/plan.ts";
 import type { WarmPool } from "../host/guest/pool.ts";
 import type { Templates } from "../templates/registry.ts";
+import type { SandboxAccess } from "../terminals/index.ts";
+import { makeAccess } from "./access.ts";
 import { freeMemoryMib } from "./admission.ts";
 import { makeCreate } from "./create.ts";
 import { makeDestroy } from "./destroy.ts";
@@ -46,6 +48,7 @@ export interface SandboxDeps {
 
 export interface Sandboxes {
   operations: Bound[];
+  access: SandboxAccess;
   /** Takes over the guests of a daemon before this one, and ends what cannot be. */
   recover(): Promise<void>;
   /** Destroys all sandboxes of a room; returns their agents. */
@@ -74,6 +77,7 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
       makeMetrics(deps, supervisors),
       makeExec(deps, supervisors, makeExecutions()),
     ],
+    access: makeAccess(deps, supervisors),
     recover: () => recover(deps, supervisors),
     destroyAll: async (roomUid) => {
       const rows = roomSandboxes(queries, roomUid);

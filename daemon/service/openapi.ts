@@ -9,6 +9,8 @@ import { type Bound, bind } from "../core/operation.ts";
 
 type Json = Record<string, unknown>;
 
+const SWITCHING_PROTOCOLS = 101;
+
 export function makeOpenapi(): Bound {
   let document: Json | undefined;
   return bind(openapiGet, {
@@ -85,7 +87,13 @@ function successesOf(operation: Operation): Json {
   return Object.fromEntries(
     Object.entries(operation.outcomes).map(([outcome, status]) => [
       String(status),
-      { description: outcome, content: { "application/json": { schema: plain(operation.output) }, ...bytes } },
+      {
+        description: outcome,
+        // What follows a change of protocols is no body of HTTP's.
+        ...(status === SWITCHING_PROTOCOLS
+          ? {}
+          : { content: { "application/json": { schema: plain(operation.output) }, ...bytes } }),
+      },
     ]),
   );
 }

@@ -6,6 +6,7 @@ import * as rooms from "./rooms.ts";
 import * as sandboxes from "./sandboxes.ts";
 import * as service from "./service.ts";
 import * as templates from "./templates.ts";
+import * as terminals from "./terminals.ts";
 
 export const operations = {
   health: service.health,
@@ -26,6 +27,12 @@ export const operations = {
   sandbox_logs: sandboxes.sandboxLogs,
   sandbox_metrics: sandboxes.sandboxMetrics,
   sandbox_exec: executions.sandboxExec,
+  terminal_create: terminals.terminalCreate,
+  terminal_list: terminals.terminalList,
+  terminal_get: terminals.terminalGet,
+  terminal_close: terminals.terminalClose,
+  terminal_token: terminals.terminalToken,
+  terminal_attach: terminals.terminalAttach,
   fs_write: drive.fsWrite,
   fs_list: drive.fsList,
   fs_read: drive.fsRead,

@@ -15,6 +15,7 @@ const VALUES: Record<string, (names: Names) => string> = {
   room_id: ({ room_id }) => room_id,
   org_id: ({ org_id }) => org_id,
   sandbox: () => "worker-1",
+  terminal_id: () => "ter_none",
   template_id: () => "default",
   path: () => "notes.txt",
 };

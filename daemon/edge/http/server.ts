@@ -15,10 +15,23 @@ import { problemResponse, toResponse } from "./reply.ts";
 import { matchPath, type PathPattern, parsePath, toRoute } from "./route.ts";
 import type { Certificate } from "./tls.ts";
 import { type Listener, openListener } from "./tls-listener.ts";
+import {
+  foreignOrigin,
+  isHandshake,
+  isOwnOrigin,
+  type SocketData,
+  tokenOf,
+  UPGRADED,
+  type Upgrade,
+  upgrade,
+  websocket,
+} from "./websocket.ts";
 
 export interface HttpOptions {
   hostname: string;
   port: number;
+  /** How clients reach the service: browsers there may open WebSockets. */
+  url: string;
   tls: Certificate | null;
 }
 
@@ -28,8 +41,8 @@ export interface HttpDeps {
   log: Log;
 }
 
-/** The address that each request came from. */
-type Peers = WeakMap<Request, string>;
+/** The address that each request came from, and the server that it came to. */
+type Peers = WeakMap<Request, { address: string | null; upgrade: Upgrade }>;
 
 export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
   // Elysia looks for the path after 11 characters of the URL or after 7: beyond `http://a`, and within `https://`.
@@ -40,7 +53,7 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
   for (const bound of deps.operations) {
     const { method, path } = bound.operation;
     const pattern = parsePath(path);
-    const handle = ({ request }: { request: Request }) => answer(deps, bound, pattern, request, peers);
+    const handle = ({ request }: { request: Request }) => answer(deps, options, bound, pattern, request, peers);
     const methods = method === "GET" ? ["GET", "HEAD"] : [method];
     for (const each of methods) app.route(each, toRoute(pattern), handle, { parse: "none" } as never);
     methodsOf.set(toRoute(pattern), [...(methodsOf.get(toRoute(pattern)) ?? []), ...methods]);
@@ -57,17 +70,22 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
 
   app.compile();
   return openListener(options, options.tls, (listen) =>
-    Bun.serve({
+    Bun.serve<SocketData>({
       ...listen,
       idleTimeout: IDLE_SECONDS,
       // File bodies are bounded by the drive's quota, all others where they are read.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+      websocket,
       fetch: async (request, server) => {
-        const peer = server.requestIP(request);
-        if (peer) peers.set(request, peer.address);
+        const address = server.requestIP(request)?.address ?? null;
+        peers.set(request, {
+          address,
+          upgrade: (conversation, headers) => upgrade(server, request, conversation, headers),
+        });
         // Whoever waits for an answer, or reads a silent stream, is not idle.
         server.timeout(request, 0);
         const response = await app.fetch(request);
+        if (response === UPGRADED) return undefined;
         if (response.headers.get("content-type")?.endsWith("json")) server.timeout(request, IDLE_SECONDS);
         return response;
       },
@@ -80,6 +98,7 @@ const IDLE_SECONDS = 120;
 
 async function answer(
   deps: HttpDeps,
+  { url: publicUrl }: HttpOptions,
   bound: Bound,
   pattern: PathPattern,
   request: Request,
@@ -90,11 +109,15 @@ async function answer(
   const params = matchPath(pattern, url.pathname);
   if (!params) return refuse(deps, request, peers, new ServiceError("route_not_found"));
   const { headers } = request;
+  const wantsSocket = isHandshake(headers);
+  if (wantsSocket && !isOwnOrigin(headers, publicUrl)) return refuse(deps, request, peers, foreignOrigin());
+  const peer = peers.get(request);
   const roadRequest: RoadRequest = {
     source: "rest",
     request_id: requestId,
-    ip: peers.get(request) ?? null,
+    ip: peer?.address ?? null,
     authorization: headers.get("authorization"),
+    token: wantsSocket ? tokenOf(headers) : null,
     path: url.pathname,
     params,
     query: () => readQuery(url.search),
@@ -105,10 +128,23 @@ async function answer(
       range: headers.get("range"),
       if_match: headers.get("if-match"),
       if_none_match: headers.get("if-none-match"),
+      websocket: wantsSocket,
     },
     signal: request.signal,
   };
-  return toResponse(await deps.road.run(bound, roadRequest), requestId);
+  const reply = await deps.road.run(bound, roadRequest);
+  const conversation = reply.kind === "done" ? reply.done.conversation : undefined;
+  if (conversation) {
+    if (peer?.upgrade(conversation, headers)) return UPGRADED;
+    conversation.left();
+    return refuse(
+      deps,
+      request,
+      peers,
+      new ServiceError("invalid_body", { detail: "The handshake is not a WebSocket's." }),
+    );
+  }
+  return toResponse(reply, requestId);
 }
 
 /** Answers what is no operation; under /v1 only to those with a key, as everything there. */
@@ -122,7 +158,7 @@ function refuse(deps: HttpDeps, request: Request, peers: Peers, error: unknown, 
         authorization: request.headers.get("authorization"),
         source: "rest",
         request_id,
-        ip: peers.get(request) ?? null,
+        ip: peers.get(request)?.address ?? null,
       });
     } catch (refused) {
       shown = refused;

@@ -30,7 +30,7 @@ export interface Answer extends Done<Operation> {
   call: KeyCall;
 }
 
-const NO_TRANSFER: Transfer = { body: null, range: null, if_match: null, if_none_match: null };
+const NO_TRANSFER: Transfer = { body: null, range: null, if_match: null, if_none_match: null, websocket: false };
 
 export class RoomFixture implements Disposable {
   /** Holds the drive and, beside it, what no call may ever reach. */

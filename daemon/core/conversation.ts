@@ -1,0 +1,19 @@
+/** Owns what a verb and a door know of a two-way conversation, such as one by WebSocket. */
+
+/** The client, as the door shows it. */
+export interface Talker {
+  say(text: string): void;
+  /** Resolves once there is room for more. */
+  send(bytes: Uint8Array): Promise<void>;
+  /** Ends the conversation with a code and a reason of a few words. */
+  close(code: number, reason: string): void;
+}
+
+/** The verb's side. The door starts it once, then hands over what comes, and says when the client is gone. */
+export interface Conversation {
+  start(client: Talker): void;
+  hear(text: string): void;
+  take(bytes: Uint8Array): void;
+  /** The client has gone, or never came. */
+  left(): void;
+}

@@ -1,0 +1,107 @@
+/**
+ * Owns WebSockets at the HTTP door: who may open one, and how a conversation's two sides meet.
+ *
+ * The handshake is an operation like any other. A token may come as a subprotocol, because browsers can send no header
+ * and a query ends up in logs; a foreign page is refused by its Origin.
+ */
+import type { Server, ServerWebSocket, WebSocketHandler } from "bun";
+import { MAX_FRAME_BYTES, TERMINAL_PROTOCOL, TOKEN_PROTOCOL_PREFIX } from "../../../shared/api/terminals.ts";
+import type { Conversation, Talker } from "../../core/conversation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+
+/** A client is pinged, and gone when nothing came from it for so long. */
+const IDLE_SECONDS = 60;
+/** Most that a browser shows of a reason. */
+const MOST_REASON_BYTES = 123;
+
+/** What the route's handler answers with once the connection is no longer HTTP's. */
+export const UPGRADED = new Response(null);
+
+/** Makes a connection a conversation's; false when its handshake is none. */
+export type Upgrade = (conversation: Conversation, headers: Headers) => boolean;
+
+export interface SocketData {
+  conversation: Conversation;
+  /** Who waits until there is room for more. */
+  drained: PromiseWithResolvers<void> | null;
+}
+
+export function isHandshake(headers: Headers): boolean {
+  return headers.get("upgrade")?.toLowerCase() === "websocket";
+}
+
+/** Programs send no Origin; a browser's page must come from us. */
+export function isOwnOrigin(headers: Headers, publicUrl: string): boolean {
+  const origin = headers.get("origin");
+  if (origin === null) return true;
+  if (!URL.canParse(origin)) return false;
+  const { host } = new URL(origin);
+  return host === headers.get("host") || host === new URL(publicUrl).host;
+}
+
+export function foreignOrigin(): ServiceError {
+  return new ServiceError("source_mismatch", { detail: "A page may open a WebSocket only to where it came from." });
+}
+
+/** The token among the subprotocols, or null. */
+export function tokenOf(headers: Headers): string | null {
+  const offer = protocolsOf(headers).find((each) => each.startsWith(TOKEN_PROTOCOL_PREFIX));
+  return offer?.slice(TOKEN_PROTOCOL_PREFIX.length) ?? null;
+}
+
+export function upgrade(
+  server: Server<SocketData>,
+  request: Request,
+  conversation: Conversation,
+  headers: Headers,
+): boolean {
+  const offered = protocolsOf(headers);
+  // A browser gives up unless one of its offers is taken; the token is said back only to who offers nothing else.
+  const chosen = offered.find((each) => each === TERMINAL_PROTOCOL) ?? offered[0];
+  return server.upgrade(request, {
+    data: { conversation, drained: null },
+    ...(chosen === undefined ? {} : { headers: { "Sec-WebSocket-Protocol": chosen } }),
+  });
+}
+
+export const websocket: WebSocketHandler<SocketData> = {
+  maxPayloadLength: MAX_FRAME_BYTES,
+  idleTimeout: IDLE_SECONDS,
+  sendPings: true,
+  open: (socket) => socket.data.conversation.start(talkerOf(socket)),
+  message: ({ data: { conversation } }, message) => {
+    if (typeof message === "string") conversation.hear(message);
+    // A copy: the memory of the frame is used again.
+    else conversation.take(new Uint8Array(message));
+  },
+  drain: ({ data }) => letGo(data),
+  close: ({ data }) => {
+    letGo(data);
+    data.conversation.left();
+  },
+};
+
+function talkerOf(socket: ServerWebSocket<SocketData>): Talker {
+  const { data } = socket;
+  return {
+    say: (text) => void socket.sendText(text),
+    send: async (bytes) => {
+      socket.sendBinary(bytes);
+      // Everything that has not left for the kernel counts: a client that does not read is felt at once.
+      if (socket.readyState !== WebSocket.OPEN || socket.getBufferedAmount() === 0) return;
+      data.drained ??= Promise.withResolvers<void>();
+      await data.drained.promise;
+    },
+    close: (code, reason) => socket.close(code, Buffer.from(reason).subarray(0, MOST_REASON_BYTES).toString()),
+  };
+}
+
+function letGo(data: SocketData): void {
+  data.drained?.resolve();
+  data.drained = null;
+}
+
+function protocolsOf(headers: Headers): string[] {
+  const offer = headers.get("sec-websocket-protocol") ?? "";
+  return offer.split(",").flatMap((each) => each.trim() || []);
+}

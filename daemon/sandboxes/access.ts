@@ -1,0 +1,42 @@
+/** Owns what terminals have of a sandbox: its guest's link while it runs, and word of its stopping. */
+import { requireActive } from "../core/room-target.ts";
+import { ServiceError } from "../core/service-error.ts";
+import type { GuestLink } from "../host/guest-link/handshake.ts";
+import type { SandboxAccess, TerminalTarget } from "../terminals/index.ts";
+import { findTarget } from "./find.ts";
+import type { SandboxDeps } from "./index.ts";
+import { requireState } from "./state.ts";
+import type { Supervisors } from "./supervisors.ts";
+
+/** How long to wait for a guest whose connection is just coming back. */
+const LINK_DEADLINE_MS = 10_000;
+/** Longer than any daemon runs, and short enough for a timer. */
+const FOREVER_MS = 2 ** 31 - 1;
+
+export function makeAccess(deps: SandboxDeps, supervisors: Supervisors): SandboxAccess {
+  return {
+    find: (call, params) => findTarget(deps, call, params),
+    withLink: (target, work) =>
+      supervisors.use(target.row.sandbox_id, async () => await work(await linkOf(supervisors, target))),
+    use: (sandboxId, work) => supervisors.use(sandboxId, work),
+    stopped: async (sandboxId, signal) => {
+      const supervisor = supervisors.get(sandboxId);
+      if (!supervisor) return "destroyed";
+      const { promise: never } = Promise.withResolvers<never>();
+      const stopped = supervisor.published.until(({ state }) => state !== "running", FOREVER_MS, signal);
+      return (await stopped.catch(() => never)).state;
+    },
+  };
+}
+
+async function linkOf(supervisors: Supervisors, { room, row }: TerminalTarget): Promise<GuestLink> {
+  requireActive(room);
+  requireState(row, ["running"]);
+  try {
+    const link = await supervisors.get(row.sandbox_id)?.link(LINK_DEADLINE_MS);
+    if (link) return link;
+  } catch (cause) {
+    throw cause instanceof ServiceError ? cause : new ServiceError("guest_unreachable", { cause });
+  }
+  throw new ServiceError("guest_unreachable");
+}

@@ -1,0 +1,118 @@
+/**
+ * Owns one client at a terminal, from its first frame to the close.
+ *
+ *   attached ──▶ bytes both ways, resize ──▶ exit, close 1000
+ *                       └── end(why) ──────▶ close with its code; the terminal goes on
+ */
+import { MAX_TYPED_BYTES, MOST_ROWS_OR_COLS, TERMINAL_CLOSE, type TerminalClose } from "../../shared/api/terminals.ts";
+import type { Conversation, Talker } from "../core/conversation.ts";
+import { type AttachedTerminal, refusalOf } from "../host/guest-link/terminal.ts";
+
+const NORMAL_CLOSE = 1000;
+
+export interface SessionEnd {
+  /** `exit`, `left`, or why it was closed. */
+  reason: string;
+  bytes_out: number;
+  bytes_in: number;
+  exit_code: number | null;
+}
+
+export class Session implements Conversation {
+  readonly #terminal: AttachedTerminal;
+  readonly #gap: number;
+  readonly #over = Promise.withResolvers<SessionEnd>();
+  #client: Talker | null = null;
+  #reason: string | null = null;
+  #typing: Promise<void> = Promise.resolve();
+  #untyped = 0;
+  #out = 0;
+  #in = 0;
+
+  /** `gap` is how many bytes before the first one are gone. */
+  constructor(terminal: AttachedTerminal, gap: number) {
+    this.#terminal = terminal;
+    this.#gap = gap;
+    terminal.ended.catch(() => {});
+  }
+
+  /** Resolves once nobody is at the terminal any more. */
+  get over(): Promise<SessionEnd> {
+    return this.#over.promise;
+  }
+
+  start(client: Talker): void {
+    this.#client = client;
+    const { offset, rows, cols } = this.#terminal;
+    client.say(JSON.stringify({ type: "attached", offset, rows, cols, gap: this.#gap }));
+    void this.#show(client);
+  }
+
+  /** Sends the client away, at once. */
+  end(why: TerminalClose, message: string): void {
+    if (this.#reason !== null) return;
+    this.#client?.close(TERMINAL_CLOSE[why], `${why}: ${message}`);
+    this.#settle(why, null);
+  }
+
+  hear(text: string): void {
+    const size = parseResize(text);
+    if (size) this.#terminal.resize(size.rows, size.cols);
+    else this.end("bad_frame", 'a text frame must be {"type":"resize","rows","cols"}');
+  }
+
+  take(bytes: Uint8Array): void {
+    this.#untyped += bytes.byteLength;
+    if (this.#untyped > MAX_TYPED_BYTES) {
+      this.end("input_overflow", "the guest reads more slowly than this");
+      return;
+    }
+    this.#in += bytes.byteLength;
+    this.#typing = this.#typing.then(async () => {
+      await this.#terminal.write(bytes);
+      this.#untyped -= bytes.byteLength;
+    });
+  }
+
+  left(): void {
+    this.#settle("left", null);
+  }
+
+  async #show(client: Talker): Promise<void> {
+    try {
+      for await (const bytes of this.#terminal.output) {
+        if (this.#reason !== null) return;
+        this.#out += bytes.byteLength;
+        await client.send(bytes);
+      }
+      const { exit_code, signal } = await this.#terminal.ended;
+      if (this.#reason !== null) return;
+      client.say(JSON.stringify({ type: "exit", exit_code, signal }));
+      client.close(NORMAL_CLOSE, "exit");
+      this.#settle("exit", exit_code);
+    } catch (error) {
+      if (refusalOf(error) === "taken_over") this.end("taken_over", "somebody else is attached now");
+      else this.end("guest_unreachable", "the guest's connection was lost");
+    }
+  }
+
+  #settle(reason: string, exitCode: number | null): void {
+    if (this.#reason !== null) return;
+    this.#reason = reason;
+    this.#terminal.detach();
+    this.#over.resolve({ reason, bytes_out: this.#out, bytes_in: this.#in, exit_code: exitCode });
+  }
+}
+
+function parseResize(text: string): { rows: number; cols: number } | null {
+  try {
+    const { type, rows, cols } = Object(JSON.parse(text)) as Record<string, unknown>;
+    return type === "resize" && isSize(rows) && isSize(cols) ? { rows, cols } : null;
+  } catch {
+    return null;
+  }
+}
+
+function isSize(value: unknown): value is number {
+  return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MOST_ROWS_OR_COLS;
+}

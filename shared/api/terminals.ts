@@ -1,0 +1,233 @@
+/** Owns the interface of terminals: a command on a screen of its own, reached by WebSocket. */
+import { Type } from "@sinclair/typebox";
+import { fields, NONE, nullable, oneOf, operation, page, timestamp } from "./contract.ts";
+import { sandboxPath } from "./sandboxes.ts";
+
+export const MOST_ROWS_OR_COLS = 1000;
+export const MAX_LIVE_TERMINALS = 16;
+export const DEFAULT_TERM = "xterm-256color";
+/** What a client offers, and gets, as the WebSocket's subprotocol; the token comes as a second one. */
+export const TERMINAL_PROTOCOL = "roomd.terminal";
+export const TOKEN_PROTOCOL_PREFIX = "roomd.token.";
+/** Most bytes of one frame from a client. */
+export const MAX_FRAME_BYTES = 1024 * 1024;
+/** Most bytes that were typed and not yet taken by the guest; a client that sends more is closed. */
+export const MAX_TYPED_BYTES = 8 * 1024 * 1024;
+
+/** Why a terminal's WebSocket was closed by us, besides 1000 after the exit frame. */
+export const TERMINAL_CLOSE = {
+  /** The service is stopping; attach again with since. */
+  going_away: 1001,
+  /** A frame was none of those that a client may send. */
+  bad_frame: 4000,
+  /** Somebody attached with takeover=1. */
+  taken_over: 4001,
+  /** The key that it was attached with has been revoked or has expired. */
+  unauthorized: 4002,
+  /** The sandbox is no longer running; the reason names its state. */
+  sandbox_stopped: 4003,
+  /** The guest's connection was lost; attach again with since. */
+  guest_unreachable: 4004,
+  /** More was typed than the guest took. */
+  input_overflow: 4005,
+} as const;
+export type TerminalClose = keyof typeof TERMINAL_CLOSE;
+
+const size = { minimum: 1, maximum: MOST_ROWS_OR_COLS };
+
+const terminal = fields({
+  terminal_id: Type.String(),
+  state: oneOf(["running", "ended"]),
+  command: Type.String({ description: "What runs in it, cut after 256 characters." }),
+  user: Type.String(),
+  rows: Type.Integer(),
+  cols: Type.Integer(),
+  attached: Type.Boolean(),
+  offset: Type.Integer({ description: "How many bytes it has shown so far." }),
+  exit_code: nullable(Type.Integer()),
+  signal: nullable(Type.String()),
+  created_at: timestamp,
+  ended_at: nullable(timestamp),
+});
+
+const ticket = {
+  terminal_id: Type.String(),
+  ws_path: Type.String({ description: "Where to attach; the query may have since and takeover." }),
+  token: Type.String({
+    description: `Opens this terminal and nothing else until expires_at, as often as needed, as long as the key that made it is good: offer the subprotocols ${TERMINAL_PROTOCOL} and ${TOKEN_PROTOCOL_PREFIX}TOKEN.`,
+  }),
+  expires_at: timestamp,
+};
+
+const terminalPath = fields({
+  ...sandboxPath.properties,
+  terminal_id: Type.String({ pattern: "^[A-Za-z0-9_]{1,64}$" }),
+});
+
+export const terminalCreate = operation({
+  name: "terminal_create",
+  method: "POST",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/terminals",
+  summary: "Open a terminal",
+  description:
+    "Starts the user's login shell, or a command, in a terminal of its own. It goes on without a client: for 10 minutes after the last one has gone, also when the service is restarted; then it is hung up. Its last MiB can be shown again.",
+  access: "terminal",
+  params: sandboxPath,
+  query: NONE,
+  body: fields({
+    rows: Type.Integer(size),
+    cols: Type.Integer(size),
+    command: Type.Optional(
+      Type.String({
+        minLength: 1,
+        code: "invalid_command",
+        description: "A line that /bin/sh -c runs; the login shell if absent.",
+      }),
+    ),
+    argv: Type.Optional(
+      Type.Array(Type.String(), {
+        minItems: 1,
+        maxItems: 1024,
+        code: "invalid_command",
+        description: "Instead of command: the command and its arguments, run without a shell.",
+      }),
+    ),
+    cwd: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 4096, description: "Working directory; the user's home if absent." }),
+    ),
+    user: Type.Optional(
+      Type.String({ pattern: "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}$", description: "User name or id; root if absent." }),
+    ),
+    term: Type.Optional(
+      Type.String({
+        pattern: "^[A-Za-z0-9][\\w.+-]{0,63}$",
+        description: `TERM of the command; ${DEFAULT_TERM} if absent.`,
+      }),
+    ),
+  }),
+  output: fields(ticket),
+  outcomes: { created: 201 },
+  location: "/v1/rooms/{room_id}/sandboxes/{sandbox}/terminals/{terminal_id}",
+  errors: [
+    "room_not_found",
+    "sandbox_not_found",
+    "invalid_state",
+    "room_destroying",
+    "invalid_command",
+    "cwd_not_found",
+    "too_many_executions",
+    "guest_unreachable",
+  ],
+  onFullDisk: true,
+  audit: "exec.terminal_opened",
+  example: { body: { rows: 24, cols: 80 } },
+});
+
+export const terminalList = operation({
+  name: "terminal_list",
+  method: "GET",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/terminals",
+  summary: "List a sandbox's terminals",
+  description: "Those that run, and for 10 minutes those that have ended.",
+  access: "terminal",
+  params: sandboxPath,
+  query: NONE,
+  body: null,
+  output: page(terminal),
+  outcomes: { ok: 200 },
+  errors: ["room_not_found", "sandbox_not_found", "invalid_state", "room_destroying", "guest_unreachable"],
+  audit: "exec.terminal_listed",
+});
+
+const KNOWN_ERRORS = [
+  "room_not_found",
+  "sandbox_not_found",
+  "execution_not_found",
+  "invalid_state",
+  "room_destroying",
+  "guest_unreachable",
+] as const;
+
+export const terminalGet = operation({
+  name: "terminal_get",
+  method: "GET",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/terminals/{terminal_id}",
+  summary: "Get a terminal",
+  access: "terminal",
+  params: terminalPath,
+  query: NONE,
+  body: null,
+  output: terminal,
+  outcomes: { ok: 200 },
+  errors: [...KNOWN_ERRORS],
+  audit: "exec.terminal_read",
+});
+
+export const terminalClose = operation({
+  name: "terminal_close",
+  method: "DELETE",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/terminals/{terminal_id}",
+  summary: "End a terminal",
+  description: "Hangs up, and kills after 5 s whoever of its processes is left. It is gone then.",
+  access: "terminal",
+  params: terminalPath,
+  query: NONE,
+  body: null,
+  output: fields({
+    terminal_id: Type.String(),
+    state: oneOf(["ended"]),
+    exit_code: nullable(Type.Integer()),
+    signal: nullable(Type.String()),
+  }),
+  outcomes: { ended: 200 },
+  errors: [...KNOWN_ERRORS],
+  audit: "exec.terminal_closed",
+});
+
+export const terminalToken = operation({
+  name: "terminal_token",
+  method: "POST",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/terminals/{terminal_id}/token",
+  summary: "Make another token for a terminal",
+  description: "Tokens are short-lived and end with a restart of the service; the terminal does not.",
+  access: "terminal",
+  params: terminalPath,
+  query: NONE,
+  body: NONE,
+  output: fields(ticket),
+  outcomes: { created: 201 },
+  errors: [...KNOWN_ERRORS],
+  onFullDisk: true,
+  audit: "exec.terminal_token_made",
+  example: { body: {} },
+});
+
+export const terminalAttach = operation({
+  name: "terminal_attach",
+  method: "GET",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/terminals/{terminal_id}/ws",
+  summary: "Attach to a terminal by WebSocket",
+  description: [
+    `Authorized by the terminal's token as a subprotocol (\`Sec-WebSocket-Protocol: ${TERMINAL_PROTOCOL}, ${TOKEN_PROTOCOL_PREFIX}TOKEN\`), never in the query, or by an API key as Bearer. A browser's Origin must be the service's own.`,
+    'Binary frames are bytes, both ways. Text frames from the service: first {"type":"attached","offset","rows","cols","gap"}, where offset is that of the first byte that follows and gap how many bytes before it are no longer kept; last {"type":"exit","exit_code","signal"}. Text frame from the client: {"type":"resize","rows","cols"}. Count the bytes and attach again with since=OFFSET to go on where a connection broke.',
+    "A client that reads slowly makes the command wait, nothing is dropped. The connection is pinged, and ends when no pong comes for a minute.",
+    `Close codes: 1000 after the exit frame, ${Object.entries(TERMINAL_CLOSE)
+      .map(([name, code]) => `${code} ${name}`)
+      .join(", ")}; 1009 for a frame of over ${MAX_FRAME_BYTES} bytes.`,
+  ].join("\n\n"),
+  access: "terminal",
+  params: terminalPath,
+  query: fields({
+    since: Type.Optional(
+      Type.Integer({ minimum: 0, description: "Offset of the first byte wanted; all that is kept if absent." }),
+    ),
+    takeover: Type.Optional(
+      Type.Boolean({ description: "Whether a client that is attached has to go; else a second one is 409." }),
+    ),
+  }),
+  body: null,
+  output: Type.Unknown(),
+  outcomes: { attached: 101 },
+  errors: [...KNOWN_ERRORS, "source_mismatch"],
+  audit: "exec.terminal_attached",
+});

@@ -1,0 +1,135 @@
+/** What terminals refuse before there is a guest to ask; test/vm/terminals.test.ts has what they do. */
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { SANDBOX_STATES } from "../../shared/api/sandboxes.ts";
+import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { untilState } from "../harness/guests.ts";
+import { bare, bearer, makeKey } from "./calls.ts";
+import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
+
+const SANDBOX = "/v1/rooms/r/sandboxes/worker-1";
+const WS = `${SANDBOX}/terminals/ter_none/ws`;
+const HANDSHAKE = {
+  connection: "Upgrade",
+  upgrade: "websocket",
+  "sec-websocket-version": "13",
+  "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+};
+
+let daemon: TestDaemon;
+let rows: Database;
+
+beforeAll(async () => {
+  daemon = await TestDaemon.start({
+    env: { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_HOST_QEMU: "/bin/false" },
+  });
+  describeTemplate(daemon);
+  await daemon.room("r");
+  // It fails, for want of a QEMU, and leaves its row.
+  await daemon.api("POST", "/v1/rooms/r/sandboxes/from-template", {
+    agent_id: "worker-1",
+    guest_cid: 9100,
+    memory_mib: DESCRIBED_MIN_MIB,
+  });
+  await untilState(daemon, "r", "worker-1", "failed");
+  rows = new Database(join(daemon.dataDir, "roomd.db"));
+  rows.run("PRAGMA busy_timeout = 5000");
+});
+afterAll(async () => {
+  rows?.close();
+  await daemon.stop();
+});
+
+const setState = (state: string) => rows.run("UPDATE sandboxes SET state = ?", [state]);
+const opened = (more: object) => daemon.problem("POST", `${SANDBOX}/terminals`, { rows: 24, cols: 80, ...more });
+const shaken = (headers: Record<string, string>, path = WS) => bare(daemon, "GET", path, { ...HANDSHAKE, ...headers });
+
+test.each<[string, object, string, string]>([
+  ["no rows", { rows: 0 }, "validation_failed", "rows"],
+  ["too many cols", { cols: 1001 }, "validation_failed", "cols"],
+  ["half a row", { rows: 1.5 }, "validation_failed", "rows"],
+  ["both argv and command", { argv: ["a"], command: "a" }, "invalid_command", "command"],
+  ["an empty argv", { argv: [] }, "invalid_command", "argv"],
+  ["an empty command", { command: "" }, "invalid_command", "command"],
+  ["an empty first word", { argv: [""] }, "invalid_command", "argv[0]"],
+  ["NUL in a word", { argv: ["a", "b\0"] }, "invalid_command", "argv"],
+  ["a relative cwd", { cwd: "tmp" }, "validation_failed", "cwd"],
+  ["a user that is no name", { user: "a b" }, "validation_failed", "user"],
+  ["a TERM that is none", { term: "x\ny" }, "validation_failed", "term"],
+  ["an unknown field", { row: 3 }, "unknown_field", "row"],
+])("a terminal with %s is refused, by its field", async (_, more, code, field) => {
+  const problem = await opened(more);
+  expect(problem).toMatchObject({ status: 422, code });
+  expect(problem.errors.map((each) => each.field)).toEqual([field]);
+});
+
+describe.each(SANDBOX_STATES.filter((state) => state !== "destroyed" && state !== "running"))("%s", (state) => {
+  test.each<[string, string, Json?]>([
+    ["POST", "/terminals", { rows: 1, cols: 1 }],
+    ["GET", "/terminals"],
+    ["GET", "/terminals/ter_x"],
+    ["DELETE", "/terminals/ter_x"],
+    ["POST", "/terminals/ter_x/token", {}],
+  ])("refuses %s %s", async (method, path, body) => {
+    setState(state);
+    expect(await daemon.problem(method, SANDBOX + path, body)).toMatchObject({
+      status: 409,
+      code: "invalid_state",
+      details: { state, allowed_states: ["running"] },
+    });
+  });
+
+  test("refuses a handshake", async () => {
+    setState(state);
+    expect(await shaken(bearer(daemon.apiKey))).toMatchObject({ status: 409, body: { code: "invalid_state" } });
+  });
+});
+
+test("attaching needs a handshake", async () => {
+  for (const method of ["GET", "HEAD"]) expect((await daemon.api(method, WS)).status).toBe(422);
+  expect(await daemon.problem("GET", WS)).toMatchObject({ errors: [{ field: "Upgrade", code: "required" }] });
+  expect(await daemon.problem("POST", WS, {})).toMatchObject({ code: "method_not_allowed" });
+});
+
+test("a handshake needs a key, or a token as a subprotocol; the query is none", async () => {
+  const token = `ttk_${"A".repeat(43)}`;
+  const protocol = (value: string) => ({ "sec-websocket-protocol": value });
+  for (const [headers, path, code] of [
+    [{}, WS, "missing_credentials"],
+    [{}, `${WS}?token=${daemon.apiKey}`, "missing_credentials"],
+    [protocol("roomd.terminal"), WS, "missing_credentials"],
+    [protocol(`roomd.terminal, roomd.token.${token}`), WS, "invalid_api_key"],
+    [protocol(`roomd.token.${daemon.apiKey}`), WS, "invalid_api_key"],
+    [protocol("roomd.token."), WS, "invalid_api_key"],
+    [bearer(token), WS, "invalid_api_key"],
+  ] as const) {
+    expect([headers, (await shaken(headers, path)).body.code]).toEqual([headers, code]);
+  }
+  const { items } = await daemon.ok("GET", "/v1/orgs/self/audit?event=exec.terminal_attached");
+  expect(items.every(({ outcome }: Json) => outcome !== "success")).toBe(true);
+});
+
+test("a token is taken nowhere else", async () => {
+  const headers = { "sec-websocket-protocol": `roomd.token.ttk_${"A".repeat(43)}` };
+  expect((await bare(daemon, "GET", "/v1/me", { ...HANDSHAKE, ...headers })).body.code).toBe("missing_credentials");
+});
+
+test.each([
+  ["https://elsewhere.example", 403],
+  ["null", 403],
+  ["nonsense", 403],
+])("a page of %s may not open one", async (origin, status) => {
+  const refused = await shaken({ ...bearer(daemon.apiKey), origin });
+  expect(refused).toMatchObject({ status, body: { code: "source_mismatch" } });
+});
+
+test("a page of the service's own may", async () => {
+  setState("paused");
+  expect((await shaken({ ...bearer(daemon.apiKey), origin: daemon.url })).body.code).toBe("invalid_state");
+});
+
+test("it needs the scope terminal, and exec is not it", async () => {
+  const { key } = await makeKey(daemon, { scopes: ["exec", "sandboxes:write"] });
+  expect(await shaken(bearer(key))).toMatchObject({ status: 403, body: { details: { required: "terminal" } } });
+});

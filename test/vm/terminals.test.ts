@@ -1,0 +1,312 @@
+/** Terminals in real guests, by WebSocket: what a shell sees, coming back by offset, who waits for whom, and who has to go. */
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { beforeAll, expect, test } from "vitest";
+import { makeKey, run } from "../api/calls.ts";
+import type { Json } from "../harness/daemon.ts";
+import { until, withGuests } from "../harness/guests.ts";
+import { openTerminal, TerminalClient } from "../harness/terminal-client.ts";
+
+const sha256 = (bytes: Uint8Array | string) => createHash("sha256").update(bytes).digest("hex");
+/** Every line once; as many bytes as it says. */
+const numbered = (lines: number) => Array.from({ length: lines }, (_, index) => `${index + 1}\n`).join("");
+
+withGuests("terminals", {}, (guests) => {
+  const SANDBOX = "t/sandboxes/a";
+  const open = (line: string | null, more: object = {}): Promise<Json> =>
+    openTerminal(guests.daemon, SANDBOX, line, more);
+  const attach = (made: Json, options: Parameters<typeof TerminalClient.attach>[2] = {}) =>
+    TerminalClient.attach(guests.daemon, made.ws_path, options);
+  const terminal = (made: Json, path = "") => `/v1/rooms/${SANDBOX}/terminals/${made.terminal_id}${path}`;
+
+  beforeAll(async () => {
+    await guests.daemon.room("t");
+    await guests.daemon.sandbox("t", "a", guests.cid(), { env: { GREETING: "hello" } });
+  });
+
+  test("a login shell, by token: size, resize, ctrl-c, environment, exit code", async () => {
+    const made = await open(null, { rows: 30, cols: 100, term: "vt100" });
+    expect(made.terminal_id).toMatch(/^ter_/);
+    expect(Date.parse(made.expires_at)).toBeGreaterThan(Date.now());
+    const client = await attach(made, { token: made.token });
+    expect(client.attached).toEqual({ type: "attached", offset: 0, rows: 30, cols: 100, gap: 0 });
+    client.type("stty size; echo $TERM-$GREETING-$ROOMD_AGENT_ID; pwd\r");
+    await client.shows("30 100\r\nvt100-hello-a\r\n/root\r\n");
+    client.say({ type: "resize", rows: 50, cols: 132 });
+    client.type("stty size\r");
+    await client.shows("50 132\r\n");
+    client.type("echo sleep-be''gins; sleep 1000\r");
+    await client.shows("sleep-begins\r\n");
+    client.type("\x03echo code-$?-\r");
+    await client.shows("code-130-\r\n");
+    client.type("exit 7\r");
+    expect(await client.closed).toMatchObject({ code: 1000 });
+    expect(client.said.at(-1)).toEqual({ type: "exit", exit_code: 7, signal: null });
+    expect(await guests.daemon.ok("GET", terminal(made))).toMatchObject({
+      state: "ended",
+      exit_code: 7,
+      rows: 50,
+      cols: 132,
+      attached: false,
+    });
+  });
+
+  test("another user's shell is theirs, terminal and home", async () => {
+    const made = await open(null, { user: "agent" });
+    const client = await attach(made);
+    client.type("id -un; pwd; stat -c %U $(tty); exit\r");
+    expect((await client.closed).code).toBe(1000);
+    expect(client.text).toContain("agent\r\n/home/agent\r\nagent\r\n");
+  });
+
+  test("every byte goes through as it is, both ways", async () => {
+    const all = Uint8Array.from({ length: 256 * 256 }, (_, index) => index % 256);
+    const client = await attach(await open(`stty raw -echo; echo ready; exec head -c ${all.byteLength}`));
+    await client.shows("ready");
+    client.type(all);
+    expect((await client.closed).code).toBe(1000);
+    expect(sha256(client.bytes.subarray(-all.byteLength))).toBe(sha256(all));
+  });
+
+  test("who comes back by offset sees what one that never left has seen, the daemon's death included", async () => {
+    const lines = 60_000;
+    const made = await open(`stty -opost; read -r; seq 1 ${lines}; exit 3`);
+    const pieces: Buffer[] = [];
+    let offset = 0;
+    for (let round = 0; ; round++) {
+      const client = await attach(made, { since: offset, takeover: true });
+      expect(client.attached).toMatchObject({ offset, gap: 0 });
+      if (round === 0) client.type("\r");
+      const want = 20_000 * (round + 1);
+      await Promise.race([until("some of it is here", () => client.size >= want, 60_000), client.closed]);
+      if (round === 2) {
+        await guests.daemon.end("SIGKILL");
+      } else {
+        client.drop();
+      }
+      const { code } = await client.closed;
+      pieces.push(client.bytes);
+      offset += client.size;
+      if (code === 1000) {
+        expect(client.said.at(-1)).toEqual({ type: "exit", exit_code: 3, signal: null });
+        break;
+      }
+      if (round === 2) await guests.daemon.serve();
+    }
+    expect(pieces.length).toBeGreaterThan(4);
+    // What the terminal echoed of the key comes first.
+    const whole = Buffer.concat(pieces).toString().replace(/^\n/, "");
+    expect(sha256(whole)).toBe(sha256(numbered(lines)));
+    expect((await guests.daemon.ok("GET", terminal(made))).offset).toBe(offset);
+  });
+
+  test("a client that does not read makes the command wait, and costs the daemon nothing", async () => {
+    const { daemon } = guests;
+    const rss = () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${daemon.pid}/status`, "utf8"))?.[1]) * 1024;
+    const made = await open("echo $$ >/tmp/yes.pid; exec yes");
+    await until("yes runs", async () => (await daemon.ok("GET", terminal(made))).offset > 0);
+    const before = rss();
+    const deaf = await openDeaf(daemon.url, daemon.apiKey, made.ws_path);
+    const used = () => daemon.sh("t", "a", "cut -d' ' -f14,15 /proc/$(cat /tmp/yes.pid)/stat");
+    const shown = async () => (await daemon.ok("GET", terminal(made))).offset as number;
+    let last = "";
+    await until(
+      "yes stands still",
+      async () => {
+        const now = `${await used()} ${await shown()}`;
+        const isStill = now === last;
+        last = now;
+        return isStill;
+      },
+      60_000,
+    );
+    await Bun.sleep(1000);
+    expect(`${await used()} ${await shown()}`).toBe(last);
+    expect(rss() - before).toBeLessThan(64 * 1024 * 1024);
+    console.log(`yes stood still after ${await shown()} bytes; the daemon grew by ${rss() - before} bytes`);
+    // The guest has other things to do meanwhile.
+    expect(await daemon.sh("t", "a", "echo alive")).toBe("alive");
+    deaf.destroy();
+    const stoodAt = await shown();
+    await until("yes goes on without a client", async () => (await shown()) > stoodAt + 2 * 1024 * 1024, 60_000);
+    const late = await attach(made, { since: 0 });
+    expect(late.attached.gap).toBe(late.attached.offset);
+    expect(late.attached.offset).toBeGreaterThan(0);
+    expect(await daemon.ok("DELETE", terminal(made))).toMatchObject({ state: "ended", exit_code: null });
+    expect((await late.closed).code).toBe(1000);
+    expect(await daemon.problem("GET", terminal(made))).toMatchObject({ status: 404, code: "execution_not_found" });
+  });
+
+  test("a second client is refused, or takes over", async () => {
+    const made = await open("read -r; echo got-$REPLY");
+    const first = await attach(made);
+    await expect(attach(made)).rejects.toThrow("not attached");
+    const refused = await handshake(guests.daemon.url, made.ws_path, {
+      authorization: `Bearer ${guests.daemon.apiKey}`,
+    });
+    expect(refused).toMatchObject({ status: 409, body: { code: "invalid_state" } });
+    const second = await attach(made, { takeover: true, token: made.token });
+    expect(await first.closed).toMatchObject({ code: 4001, reason: expect.stringContaining("taken_over") });
+    second.type("it\r");
+    expect((await second.closed).code).toBe(1000);
+    expect(second.text).toContain("got-it\r\n");
+  });
+
+  test("frames that no client may send end the connection, not the terminal", async () => {
+    const made = await open("read -r; echo got-$REPLY");
+    for (const bad of ["{}", "no json", { type: "resize", rows: 0, cols: 10 }, { type: "exit", exit_code: 0 }]) {
+      const client = await attach(made, { takeover: true });
+      client.say(bad);
+      expect([bad, (await client.closed).code]).toEqual([bad, 4000]);
+    }
+    const large = await attach(made, { takeover: true });
+    large.type(new Uint8Array(1024 * 1024 + 1));
+    await large.closed;
+    expect((await guests.daemon.ok("GET", terminal(made))).state).toBe("running");
+    await guests.daemon.ok("DELETE", terminal(made));
+  });
+
+  test("a token opens its own terminal and nothing else, and never from the query", async () => {
+    const { daemon } = guests;
+    const [made, other] = await Promise.all([open("read -r"), open("read -r")]);
+    const status = async (path: string, headers: Record<string, string>) =>
+      (await handshake(daemon.url, path, headers)).status;
+    const protocol = (token: string) => ({ "sec-websocket-protocol": `roomd.terminal, roomd.token.${token}` });
+    expect(await status(made.ws_path, protocol(other.token))).toBe(401);
+    expect(await status(made.ws_path, protocol(`${made.token}x`))).toBe(401);
+    expect(await status(`${made.ws_path}?token=${made.token}`, {})).toBe(401);
+    expect(await status(made.ws_path, { authorization: `Bearer ${made.token}` })).toBe(401);
+    expect(await status(made.ws_path, { ...protocol(made.token), origin: "https://elsewhere.example" })).toBe(403);
+    expect(await status(made.ws_path, { ...protocol(made.token), origin: daemon.url })).toBe(101);
+    const again = await daemon.ok("POST", terminal(other, "/token"));
+    expect(again.token).not.toBe(other.token);
+    const client = await attach(other, { token: again.token });
+    client.type("\r");
+    expect((await client.closed).code).toBe(1000);
+    await daemon.ok("DELETE", terminal(made));
+  });
+
+  test("a revoked key's clients are sent away, by key and by token", async () => {
+    const { daemon } = guests;
+    const { key, key_id } = await makeKey(daemon, { scopes: ["terminal"] });
+    const made = (
+      await daemon.api(
+        "POST",
+        `/v1/rooms/${SANDBOX}/terminals`,
+        { rows: 24, cols: 80 },
+        { authorization: `Bearer ${key}` },
+      )
+    ).body;
+    const client = await attach(made, { token: made.token });
+    await run(daemon, "key", "revoke", key_id);
+    expect(await client.closed).toMatchObject({ code: 4002, reason: expect.stringContaining("unauthorized") });
+    await expect(attach(made, { token: made.token })).rejects.toThrow("not attached");
+    await daemon.ok("DELETE", terminal(made));
+  });
+
+  test("standby, restart and delete send clients away with their reason; the terminal outlives the first two", async () => {
+    const { daemon } = guests;
+    await daemon.sandbox("t", "b", guests.cid());
+    const made = await openTerminal(daemon, "t/sandboxes/b", "while read -r x; do echo got-$x; done");
+    const before = await attach(made);
+    await daemon.ok("POST", "/v1/rooms/t/sandboxes/b/standby");
+    expect(await before.closed).toMatchObject({ code: 4003, reason: expect.stringMatching(/paus/) });
+    expect(await daemon.problem("GET", "/v1/rooms/t/sandboxes/b/terminals")).toMatchObject({ code: "invalid_state" });
+    await daemon.ok("POST", "/v1/rooms/t/sandboxes/b/resume");
+    const between = await attach(made);
+    between.type("one\r");
+    await between.shows("got-one\r\n");
+    await daemon.restart("SIGTERM");
+    expect((await between.closed).code).toBe(1001);
+    const after = await attach(made, { since: between.size });
+    after.type("two\r");
+    await after.shows("got-two\r\n");
+    await daemon.ok("DELETE", "/v1/rooms/t/sandboxes/b");
+    expect(await after.closed).toMatchObject({ code: 4003, reason: expect.stringContaining("destroying") });
+  });
+
+  test("sixteen live at most; what cannot be opened says why; all of it is in the list", async () => {
+    const { daemon } = guests;
+    const path = `/v1/rooms/${SANDBOX}/terminals`;
+    for (const { terminal_id } of (await daemon.ok("GET", path)).items)
+      await daemon.ok("DELETE", `${path}/${terminal_id}`);
+    const made = await Promise.all(Array.from({ length: 16 }, () => open("read -r")));
+    expect(await daemon.problem("POST", path, { rows: 1, cols: 1 })).toMatchObject({
+      status: 429,
+      code: "too_many_executions",
+    });
+    const { items } = await daemon.ok("GET", path);
+    expect(items.map((item: Json) => item.terminal_id).sort()).toEqual(made.map((each) => each.terminal_id).sort());
+    for (const each of made) await daemon.ok("DELETE", terminal(each));
+    const wrong = async (more: object) => (await daemon.problem("POST", path, { rows: 24, cols: 80, ...more })).code;
+    expect(await wrong({ cwd: "/no/such" })).toBe("cwd_not_found");
+    expect(await wrong({ user: "nobody-knows" })).toBe("validation_failed");
+    const missing = await attach(await open(null, { argv: ["no-such-program"] }));
+    await missing.closed;
+    expect(missing.said.at(-1)).toMatchObject({ exit_code: 127 });
+    expect(missing.text).toBe("roomd: no-such-program: not found\r\n");
+  });
+
+  test("the audit has who was at a terminal and how much, and nothing of what", async () => {
+    const { daemon } = guests;
+    const made = await open("read -r x; echo secret-$x");
+    const client = await attach(made);
+    client.type("word\r");
+    await client.closed;
+    const events = await until("the record of the end", async () => {
+      const { items } = await daemon.ok("GET", "/v1/rooms/t/audit?event=exec.terminal&limit=1000&order=asc");
+      const own = items.filter((item: Json) => item.details.terminal_id === made.terminal_id);
+      return own.length >= 3 && own;
+    });
+    expect(events.map((item: Json) => item.event)).toEqual([
+      "exec.terminal_opened",
+      "exec.terminal_attached",
+      "exec.terminal_detached",
+    ]);
+    expect(events[2].details).toEqual({
+      terminal_id: made.terminal_id,
+      reason: "exit",
+      bytes_in: 5,
+      bytes_out: client.size,
+      exit_code: 0,
+    });
+    expect(JSON.stringify(events)).not.toContain("secret");
+  });
+});
+
+/** A handshake as a program makes it: how it was answered. */
+async function handshake(url: string, path: string, headers: Record<string, string>) {
+  const response = await fetch(url + path, {
+    headers: {
+      connection: "Upgrade",
+      upgrade: "websocket",
+      "sec-websocket-version": "13",
+      "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+      ...headers,
+    },
+  });
+  const body: Json = response.status >= 400 ? await response.json() : null;
+  return { status: response.status, body };
+}
+
+/** A client that attaches and never reads. */
+async function openDeaf(url: string, key: string, path: string): Promise<Socket> {
+  const { hostname, port, host } = new URL(url);
+  const socket = connect({ host: hostname, port: Number(port) });
+  socket.pause();
+  socket.write(
+    [
+      `GET ${path} HTTP/1.1`,
+      `Host: ${host}`,
+      `Authorization: Bearer ${key}`,
+      "Connection: Upgrade",
+      "Upgrade: websocket",
+      "Sec-WebSocket-Version: 13",
+      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+      "",
+      "",
+    ].join("\r\n"),
+  );
+  return socket;
+}
