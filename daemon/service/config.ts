@@ -25,6 +25,7 @@ const GUARANTEES = [
   "Sandboxes and the commands in them go on while the daemon is restarted, also after a crash of it.",
   "A sandbox in standby uses no CPU and keeps its memory, processes and guest_cid; after resume its clock is right and no command's timeout has passed meanwhile.",
   "Every call with a key is recorded in the organization's audit, a chain of hashes that shows any change.",
+  "Unless the check `isolation` of /health warns, a sandbox's processes are users of the host that own nothing there but its disk, its sockets and its room's drive.",
   "After a sandbox or room is destroyed none of its processes, sockets, disks, mounts or CIDs is left.",
 ];
 
