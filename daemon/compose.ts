@@ -103,11 +103,11 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     memoryOvercommitPercent: config["limits.memory_overcommit"],
     egressDefault,
     saveOutput: (room, path, streams) => drive.saveStreams(room, path, streams),
-    onEvent: (event, row, details) => {
+    onEvent: (event, row, details, outcome = "error") => {
       const written = database.commit((queries) =>
         appendAudit(queries, {
           event,
-          outcome: "error",
+          outcome,
           at: now(),
           org_id: row.org_id,
           room_uid: row.room_uid,

@@ -45,7 +45,7 @@ export function boot(): void {
 }
 
 /** Whether something is mounted exactly there. */
-export function isMounted(target: string): boolean {
+function isMounted(target: string): boolean {
   if (!existsSync("/proc/self/mounts")) return false;
   return readFileSync("/proc/self/mounts", "utf8")
     .split("\n")

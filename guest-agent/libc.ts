@@ -234,7 +234,7 @@ export function localCid(): number {
 
 // ---- the machine ----
 
-export const MountFlag = { nosuid: 2, nodev: 4, noexec: 8 } as const;
+export const MountFlag = { readonly: 1, nosuid: 2, nodev: 4, noexec: 8 } as const;
 
 export function mount(source: string, target: string, type: string, flags: number, data: string | null): void {
   const result = libc.mount(text(source), text(target), text(type), flags, data === null ? null : text(data));
@@ -243,6 +243,12 @@ export function mount(source: string, target: string, type: string, flags: numbe
 
 export function unmount(target: string): void {
   check(`umount ${target}`, libc.umount2(text(target), 0));
+}
+
+/** Out of sight at once, and gone when the last who uses it has ended. */
+export function unmountLazily(target: string): void {
+  const MNT_DETACH = 2;
+  check(`umount ${target}`, libc.umount2(text(target), MNT_DETACH));
 }
 
 export function setHostname(name: string): void {

@@ -34,10 +34,10 @@ boot();
 const isTemplate = readFileSync("/proc/cmdline", "utf8").split(/\s+/).includes(TEMPLATE_FLAG);
 const reaper = new Reaper();
 reaper.start();
-const drive = new Drive();
+const drive = new Drive(reaper);
 const setup = new Setup(drive);
 const env = () => setup.env;
-const router = makeRouter(new Exec({ reaper, drive, env }), new Terminals({ reaper, drive, env }));
+const router = makeRouter(new Exec({ reaper, drive, env }), new Terminals({ reaper, drive, env }), drive);
 
 const warm = (rounds: number) => warmUp(router, rounds).catch((error) => log("warm-up", error));
 await warm(isTemplate ? WARM_UP_ROUNDS.template : WARM_UP_ROUNDS.alone);

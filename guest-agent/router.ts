@@ -1,11 +1,13 @@
 /** Owns the list of methods: which handler carries out what the host asks for. */
 import type { Stream } from "../shared/agent-protocol/link.ts";
 import { type ClockResult, type HostRequest, StreamErrorCode } from "../shared/agent-protocol/messages.ts";
+import type { Drive } from "./drive/drive.ts";
 import { InvalidRequest } from "./exec/request.ts";
 import type { Exec } from "./exec/run.ts";
 import * as libc from "./libc.ts";
 import { log } from "./log.ts";
 import { powerOff } from "./power.ts";
+import { isDrive } from "./setup.ts";
 import type { Terminals } from "./terminal/terminals.ts";
 
 /** Ends its stream; the request is an object with this method, and nothing else about it is sure. */
@@ -13,7 +15,7 @@ type Handler = (stream: Stream, request: object) => Promise<void> | void;
 
 export type Router = (stream: Stream, request: unknown) => void;
 
-export function makeRouter(exec: Exec, terminals: Terminals): Router {
+export function makeRouter(exec: Exec, terminals: Terminals, drive: Drive): Router {
   const handlers: Record<HostRequest["method"], Handler> = {
     exec: (stream, request) => exec.run(stream, request),
     clock: (stream, request) => {
@@ -22,6 +24,15 @@ export function makeRouter(exec: Exec, terminals: Terminals): Router {
       if (BigInt(by) !== 0n) libc.setClock(libc.readClock() + BigInt(by));
       const result: ClockResult = { clock_ns: String(libc.readClock()) };
       stream.finish(result);
+    },
+    drive_lost: async (stream) => {
+      await drive.lose();
+      stream.finish({});
+    },
+    drive_mount: async (stream, request) => {
+      if (!isDrive(request)) return stream.fail(StreamErrorCode.invalid_request, "tag and mount_point are needed");
+      await drive.mount(request);
+      stream.finish({});
     },
     power_off: (stream) => powerOff(stream),
     terminal_open: (stream, request) => terminals.open(stream, request),

@@ -88,7 +88,7 @@ function parseWelcome(message: unknown): Omit<Welcome, "generation"> {
   return { entropy_b64, clock_ns, hostname, machine_id, env, drive };
 }
 
-function isDrive(value: unknown): value is NonNullable<Welcome["drive"]> {
+export function isDrive(value: unknown): value is NonNullable<Welcome["drive"]> {
   if (typeof value !== "object" || value === null) return false;
   const { tag, mount_point } = value as Partial<Record<"tag" | "mount_point", unknown>>;
   return typeof tag === "string" && tag !== "" && typeof mount_point === "string" && mount_point.startsWith("/");

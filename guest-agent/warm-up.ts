@@ -47,7 +47,7 @@ async function rehearse(router: Router, commands: (host: Link) => Promise<void>)
     },
     onClosed: ready.reject,
   });
-  const served = serve(guestEnd, new Setup(new Drive()), router);
+  const served = serve(guestEnd, new Setup(new Drive({ spare: () => {} })), router);
   await ready.promise;
   await commands(host);
   host.close("warm");

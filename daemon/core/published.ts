@@ -73,3 +73,16 @@ export async function within<T>(promise: Promise<T>, deadlineMs: number, what: s
     clearTimeout(timer);
   }
 }
+
+/** Settles like `work`, or rejects as soon as the signal is given. The work itself goes on. */
+export async function unlessGivenUp<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  const givenUp = Promise.withResolvers<never>();
+  const refuse = () => givenUp.reject(new DeadlineError("the wait was given up"));
+  signal.addEventListener("abort", refuse);
+  try {
+    if (signal.aborted) refuse();
+    return await Promise.race([work, givenUp.promise]);
+  } finally {
+    signal.removeEventListener("abort", refuse);
+  }
+}

@@ -189,6 +189,14 @@ function asServiceError(error: unknown, input: Input): unknown {
     }
     if (error.code === StreamErrorCode.too_many_streams)
       return new ServiceError("too_many_executions", { retryAfterSeconds: 1 });
+    if (error.code === StreamErrorCode.drive_unavailable) {
+      return new ServiceError("guest_unreachable", {
+        detail:
+          "The command needs /mnt/drive, which does not answer in this sandbox now; commands that do without it run.",
+        details: { started: false },
+        cause: error,
+      });
+    }
     return new ServiceError("guest_unreachable", { details: { started: false }, cause: error });
   }
   if (error instanceof ExecLostError) {

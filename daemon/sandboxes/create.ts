@@ -202,6 +202,7 @@ function newRow(
     stopped_at: null,
     expires_at: input.max_duration_seconds === undefined ? null : after(created_at, input.max_duration_seconds),
     create_wall_ms: null,
+    drive_fault: null,
     boot: {},
     start_mode: null,
     created_by_type: "key",

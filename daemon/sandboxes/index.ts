@@ -41,7 +41,7 @@ export interface SandboxDeps {
   limits: { memory_mib: number; vcpus: number; concurrent_creates: number };
   memoryOvercommitPercent: number;
   egressDefault: "public" | "none";
-  onEvent(event: string, row: SandboxRow, details: Record<string, unknown>): void;
+  onEvent(event: string, row: SandboxRow, details: Record<string, unknown>, outcome?: "success" | "error"): void;
   /** Saves a command's full streams on the room's drive. */
   saveOutput(room: RoomTarget, path: string, streams: { stdout: Uint8Array; stderr: Uint8Array }): Promise<void>;
 }

@@ -24,6 +24,7 @@ export function toSandboxRecord(row: SandboxRow, roomId: string): SandboxRecord 
     egress: { mode: row.egress_mode, allowlist: row.egress_allowlist, revision: row.egress_revision },
     fabric_attached: row.fabric_attached,
     drive_mount: DRIVE_MOUNT,
+    drive: { state: row.drive_fault === null ? "ok" : "degraded", message: row.drive_fault },
     ports: [],
     labels: row.labels,
     created_at: row.created_at,

@@ -13,6 +13,7 @@ import { Published } from "../core/published.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
 import { StepError } from "../core/steps.ts";
 import type { Database } from "../db/transact.ts";
+import type { Fault } from "../host/guest/parts.ts";
 import { pauseGuest, resumeGuest, StuckError } from "../host/guest/standby.ts";
 import type { Guest } from "../host/guest/start.ts";
 import { correctClock } from "../host/guest-link/clock.ts";
@@ -37,7 +38,7 @@ export interface SupervisorDeps {
   /** Takes over a guest that a daemon before this one started. Throws with why it cannot be. */
   adopt(row: SandboxRow): Promise<Guest>;
   /** Hears of what nobody asked for: an end, an expiry. */
-  onEvent(event: string, row: SandboxRow, details: Record<string, unknown>): void;
+  onEvent(event: string, row: SandboxRow, details: Record<string, unknown>, outcome?: "success" | "error"): void;
   /** The sandbox has a new state. */
   onState(row: SandboxRow): void;
   /** The sandbox is destroyed: nothing is left to supervise. */
@@ -176,6 +177,7 @@ export class Supervisor {
         throw new ServiceError("guest_unreachable", { detail, cause: error });
       }
       await this.#become("running", "resumed", "The sandbox is running.");
+      await this.#noteHealth(guest);
       return this.row;
     });
   }
@@ -271,6 +273,38 @@ export class Supervisor {
     };
     watchStall().catch(() => {});
     watchLink().catch(() => {});
+    const watchHealth = async () => {
+      while (!over.aborted) {
+        const { generation } = guest.health;
+        await this.#mailbox.put(() => this.#noteHealth(guest));
+        await guest.health.until(() => guest.health.generation !== generation, FOREVER_MS, over);
+      }
+    };
+    watchHealth().catch((error: unknown) => {
+      if (!over.aborted) this.#deps.log.error("health not noted", { error: describeError(error) });
+    });
+  }
+
+  /** Shows what is amiss with the guest's parts, until it is put right. Its state is not touched. */
+  async #noteHealth(guest: Guest): Promise<void> {
+    if (this.#guest !== guest) return;
+    const { drive, vsock } = guest.health.value;
+    const fault = vsock ?? drive;
+    const before = this.row;
+    const change: Partial<SandboxRow> = {};
+    if (before.drive_fault !== (drive?.message ?? null)) change.drive_fault = drive?.message ?? null;
+    if (before.state === "running" && fault && before.status_message !== fault.message) {
+      Object.assign(change, { status_reason: fault.reason, status_message: fault.message });
+    } else if (before.state === "running" && !fault && FAULT_REASONS.includes(before.status_reason)) {
+      Object.assign(change, { status_reason: "recovered", status_message: "The sandbox is running." });
+    }
+    if (Object.keys(change).length === 0) return;
+    await this.#write(change);
+    if (before.drive_fault === null && drive) {
+      this.#deps.onEvent("sandbox.drive_degraded", this.row, { message: drive.message });
+    } else if (before.drive_fault !== null && !drive) {
+      this.#deps.onEvent("sandbox.drive_restored", this.row, {}, "success");
+    }
   }
 
   /** Says of a running guest how it goes. */
@@ -356,6 +390,8 @@ function beingDestroyed(row: SandboxRow): ServiceError {
     details: { state: "destroying", allowed_states: ["running", "paused"] },
   });
 }
+
+const FAULT_REASONS: readonly string[] = ["drive_degraded", "vsock_lost"] satisfies Fault["reason"][];
 
 const ENDINGS = {
   panic: { cause: "guest_panic", message: "The guest's kernel panicked" },

@@ -38,6 +38,7 @@ export const sandboxes = sqliteTable("sandboxes", {
   start_mode: text().$type<StartMode>(),
   created_by_type: text().notNull(),
   created_by_id: text().notNull(),
+  drive_fault: text(),
 });
 
 export type SandboxRow = typeof sandboxes.$inferSelect;

@@ -23,6 +23,7 @@ import { type Machine, startMachine } from "../host/machine/machine.ts";
 import {
   type Acceleration,
   BASE_MEMORY_MIB,
+  DRIVE_PORTS,
   type Hardware,
   KERNEL_APPEND,
   machineTypeFor,
@@ -118,6 +119,7 @@ function hardwareFor({ limits, qemuVersion }: BuildDeps, acceleration: Accelerat
     base_memory_mib: BASE_MEMORY_MIB,
     max_plugged_mib: Math.ceil(Math.max(0, limits.memory_mib - BASE_MEMORY_MIB) / PLUG_GRAIN_MIB) * PLUG_GRAIN_MIB,
     acceleration,
+    drive_ports: DRIVE_PORTS,
   };
 }
 

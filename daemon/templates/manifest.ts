@@ -11,6 +11,9 @@ import { digestFile } from "../host/images/digest.ts";
 /** Raised when templates of an older form cannot be used any more. */
 export const MANIFEST_FORMAT = 1;
 
+/** What templates had before their manifest said it. */
+const DRIVE_PORTS_UNSAID = 2;
+
 const file = fields({ name: Type.String(), digest: Type.String(), size_bytes: Type.Integer() });
 
 export const manifest = fields({
@@ -27,6 +30,8 @@ export const manifest = fields({
     base_memory_mib: Type.Integer(),
     max_plugged_mib: Type.Integer(),
     acceleration: Type.Union([Type.Literal("kvm"), Type.Literal("tcg")]),
+    /** Older templates do not say it. */
+    drive_ports: Type.Optional(Type.Integer({ minimum: 1, maximum: 7 })),
   }),
   append: Type.String(),
   files: fields({
@@ -73,7 +78,7 @@ export function digestOf(files: Manifest["files"]): string {
 export function imageOf(directory: string, { hardware, append }: Manifest, useSnapshot: boolean): GuestImage {
   const pathOf = (role: FileRole) => join(directory, FILE_NAMES[role]);
   return {
-    hardware,
+    hardware: { ...hardware, drive_ports: hardware.drive_ports ?? DRIVE_PORTS_UNSAID },
     kernel: pathOf("kernel"),
     initramfs: pathOf("initramfs"),
     append,

@@ -68,7 +68,7 @@ export class Exec {
     const env = { ...environmentOf(user), ...this.#deps.env(), ...request.env };
     const { argv, stdin } = request;
     if (!(await this.#canLook(request.cwd ?? user.home, argv, env))) {
-      return stream.fail(StreamErrorCode.internal, "the drive does not answer");
+      return stream.fail(StreamErrorCode.drive_unavailable, "the drive does not answer");
     }
     // As login does: not every user has a home.
     const cwd = request.cwd ?? (isDirectory(user.home) ? user.home : "/");

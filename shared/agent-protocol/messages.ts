@@ -190,10 +190,25 @@ export interface PowerOffRequest {
   method: "power_off";
 }
 
+/** The host's end of the drive has died. The guest lets go of the mount, on which nothing answers any more. */
+export interface DriveLostRequest {
+  method: "drive_lost";
+}
+
+/** Another end of the drive is plugged: the guest mounts it. Again is nothing. */
+export interface DriveMountRequest {
+  method: "drive_mount";
+  /** As in Welcome. */
+  tag: string;
+  mount_point: string;
+}
+
 export type HostRequest =
   | ExecRequest
   | ClockRequest
   | PowerOffRequest
+  | DriveLostRequest
+  | DriveMountRequest
   | TerminalOpenRequest
   | TerminalAttachRequest
   | TerminalListRequest
@@ -215,6 +230,8 @@ export const StreamErrorCode = {
   taken_over: "taken_over",
   /** By the host: it is no longer interested in this stream. */
   detached: "detached",
+  /** The command needs the drive, whose host end does not answer. */
+  drive_unavailable: "drive_unavailable",
   internal: "internal",
   /** Made by the link itself when the connection ends under an open stream. */
   link_closed: "link_closed",

@@ -106,6 +106,12 @@ export const sandbox = fields({
   }),
   fabric_attached: Type.Boolean(),
   drive_mount: Type.String(),
+  drive: fields({
+    state: oneOf(["ok", "degraded"], {
+      description: "degraded: commands that touch the drive wait or fail until it is back; all others run.",
+    }),
+    message: nullable(Type.String()),
+  }),
   ports: Type.Array(Type.Unknown()),
   labels,
   created_at: timestamp,

@@ -7,9 +7,13 @@ import { within } from "../../core/published.ts";
 import { connectMachine } from "../machine/machine.ts";
 import { endProcess, isAlive, type ProcessRecord } from "../process.ts";
 import type { GuestHost, GuestPlan } from "./plan.ts";
+import { renewVsock } from "./renew-vsock.ts";
+import type { DrivePlace } from "./serve-drive.ts";
 import { connectionOf, type Guest, guestOf } from "./start.ts";
 import { type GuestParts, type GuestProcesses, vsockAddress } from "./steps.ts";
 
+/** Guests of daemons that did not record it. */
+const FIRST_PLACE: DrivePlace = { turn: 0, ports: 2, mounted: true };
 const QEMU_DEADLINE_MS = 5_000;
 const AGENT_DEADLINE_MS = 15_000;
 
@@ -28,8 +32,6 @@ export async function adoptGuest(host: GuestHost, plan: GuestPlan, startMode: Gu
   const { qemu, virtiofsd, vsock } = processes ?? {};
   if (!processes || !qemu || !isAlive(qemu)) throw new Error("its QEMU has ended");
   if (processes.guest_cid !== plan.guest_cid) throw new Error("its record names another CID");
-  if (virtiofsd && !isAlive(virtiofsd)) throw new Error("its virtiofsd has ended");
-  if (vsock && !isAlive(vsock)) throw new Error("its vsock device has ended");
   const connection = connectionOf(host, plan, processes.nonce);
   const parts: GuestParts = {
     plan,
@@ -37,6 +39,7 @@ export async function adoptGuest(host: GuestHost, plan: GuestPlan, startMode: Gu
     mode: processes.mode,
     signal: new AbortController().signal,
     connection,
+    drive: processes.drive ?? FIRST_PLACE,
     ...(virtiofsd ? { share: { name: "virtiofsd", ...virtiofsd } } : {}),
   };
   try {
@@ -59,7 +62,10 @@ export async function adoptGuest(host: GuestHost, plan: GuestPlan, startMode: Gu
     parts.endpoint = await host.transport.adopt(address, device, (link) => connection.accept(link));
     await parts.machine.noteStall();
     // One that stands still cannot dial; when it does, it is asked for its nonce all the same.
-    if (!parts.machine.stalled.value) await connection.link(AGENT_DEADLINE_MS);
+    if (!parts.machine.stalled.value) {
+      if (device && !isAlive(device)) await renewVsock(parts, parts.signal);
+      await connection.link(AGENT_DEADLINE_MS);
+    }
     return guestOf(parts, startMode, {});
   } catch (error) {
     connection.close("the sandbox was not taken over");

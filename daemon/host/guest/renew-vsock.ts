@@ -3,6 +3,7 @@
  *
  *   end its process → unplug → start another → plug
  */
+import { unlessGivenUp } from "../../core/published.ts";
 import { isAlive } from "../process.ts";
 import { type GuestParts, recordParts, vsockAddress } from "./steps.ts";
 
@@ -20,11 +21,9 @@ export async function renewVsock(parts: GuestParts, signal: AbortSignal): Promis
   const { machine, endpoint, host, plan, connection } = parts;
   if (!machine || !endpoint) throw new Error("there is no vsock device to renew");
   await endpoint.close();
-  await machine.unplugVsock();
-  signal.throwIfAborted();
+  await unlessGivenUp(signal, machine.unplugVsock());
   parts.endpoint = await host.transport.open(vsockAddress(host, plan), (link) => connection.accept(link));
   if (parts.endpoint.process) await host.confinement.add(plan.sandbox_id, parts.endpoint.process.pid);
   await recordParts(parts);
-  signal.throwIfAborted();
-  await machine.plugVsock(parts.endpoint.device);
+  await unlessGivenUp(signal, machine.plugVsock(parts.endpoint.device));
 }

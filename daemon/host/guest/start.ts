@@ -7,15 +7,16 @@
  * The first half may have been done ahead (pool.ts). A snapshot that does not load is followed by a cold boot;
  * whatever fails, nothing is left behind but the logs.
  */
+import { DRIVE_MOUNT } from "../../../shared/api/drive.ts";
+import type { Published } from "../../core/published.ts";
 import { runSteps, StepError, undoSteps } from "../../core/steps.ts";
 import { GuestConnection } from "../guest-link/connection.ts";
 import type { Machine } from "../machine/machine.ts";
 import { DRIVE_TAG } from "../virtiofs/share.ts";
+import { type Health, PartsKeeper } from "./parts.ts";
 import type { GuestHost, GuestPlan, LaunchPlan } from "./plan.ts";
-import { hasLostVsock, renewVsock } from "./renew-vsock.ts";
+import type { DrivePlace } from "./serve-drive.ts";
 import { allSteps, type GuestParts, JOIN_STEPS, type LaunchMode, type LaunchParts, launchSteps } from "./steps.ts";
-
-export const DRIVE_MOUNT = "/mnt/drive";
 
 /** A guest that is up. */
 export interface Guest {
@@ -29,6 +30,8 @@ export interface Guest {
   exited: Promise<string>;
   /** Why it has ended, as far as QEMU or the host's kernel said. */
   ending(): ReturnType<Machine["ending"]> | "out_of_memory";
+  /** What is amiss with it, until that is put right. */
+  health: Published<Health>;
   /** Makes sure that the guest, which has just gone on, has a vsock device that works. Throws when it cannot have one. */
   ensureVsock(signal: AbortSignal): Promise<void>;
   /** Ends the guest and frees all it had but its logs. Again is nothing. */
@@ -95,7 +98,14 @@ async function join(
   signal: AbortSignal,
 ): Promise<Guest> {
   onStarted();
-  const parts: GuestParts = { ...launched.parts, plan, host, signal, connection: connectionOf(host, plan, null) };
+  const parts: GuestParts = {
+    ...launched.parts,
+    plan,
+    host,
+    signal,
+    connection: connectionOf(host, plan, null),
+    drive: firstPlace(plan),
+  };
   const undoFailed = undoReporter(host, plan.sandbox_id);
   let timings: Record<string, number>;
   try {
@@ -111,6 +121,8 @@ async function join(
 export function guestOf(parts: GuestParts, startMode: Guest["start_mode"], timings: Record<string, number>): Guest {
   const { machine, connection, plan, host, mode } = parts;
   if (!machine) throw new Error("a guest without a machine");
+  const keeper = new PartsKeeper(parts);
+  keeper.begin();
   const agentStages = Object.entries(connection.state.value.stages_ms);
   return {
     plan,
@@ -120,12 +132,12 @@ export function guestOf(parts: GuestParts, startMode: Guest["start_mode"], timin
     boot: { ...timings, ...Object.fromEntries(agentStages.map(([name, ms]) => [`agent_${name}_ms`, ms])) },
     exited: machine.process.exited,
     ending: () => machine.ending() ?? (host.confinement.ranOutOfMemory(plan.sandbox_id) ? "out_of_memory" : null),
-    ensureVsock: async (signal) => {
-      if (hasLostVsock(parts)) await renewVsock(parts, signal);
-    },
-    end: () => {
+    health: keeper.health,
+    ensureVsock: (signal) => keeper.ensureVsock(signal),
+    end: async () => {
       connection.close("the sandbox is ending");
-      return undoSteps(allSteps(mode), parts, undoReporter(host, plan.sandbox_id));
+      await keeper.end();
+      return await undoSteps(allSteps(mode), parts, undoReporter(host, plan.sandbox_id));
     },
   };
 }
@@ -140,4 +152,9 @@ export function connectionOf(host: GuestHost, plan: GuestPlan, nonce: string | n
 function undoReporter(host: GuestHost, sandboxId: string) {
   return (step: string, error: unknown) =>
     host.log.error("step not undone", { sandbox_id: sandboxId, step, error: String(error) });
+}
+
+/** Where the drive is plugged at first. */
+function firstPlace({ image }: LaunchPlan): DrivePlace {
+  return { turn: 0, ports: image.hardware.drive_ports, mounted: false };
 }

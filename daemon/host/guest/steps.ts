@@ -5,12 +5,12 @@ import { type Limits, limitsOf } from "../confine/index.ts";
 import type { GuestConnection } from "../guest-link/connection.ts";
 import type { VsockEndpoint } from "../guest-link/transports/transport.ts";
 import { copyOverlay, removeOverlay } from "../images/overlay.ts";
-import { driveRootOf, makeGuestDirectories, ownedDirectory, ownFile } from "../isolation/directories.ts";
+import { makeGuestDirectories, ownFile } from "../isolation/directories.ts";
 import { TCG_BUFFER_MIB } from "../machine/argv.ts";
 import { type Machine, startMachine } from "../machine/machine.ts";
 import { endProcess, type KnownProcess, type ProcessRecord } from "../process.ts";
-import { DRIVE_TAG, startShare } from "../virtiofs/share.ts";
 import type { GuestHost, GuestPlan, LaunchPlan } from "./plan.ts";
+import { type DrivePlace, driveTag, serveDrive } from "./serve-drive.ts";
 
 /** Under TCG on a busy host a cold boot takes most of it. */
 const AGENT_DEADLINE_MS = 100_000;
@@ -31,6 +31,7 @@ export interface GuestParts extends LaunchParts {
   connection: GuestConnection;
   signal: AbortSignal;
   share?: KnownProcess;
+  drive: DrivePlace;
   endpoint?: VsockEndpoint;
 }
 
@@ -44,6 +45,8 @@ export interface GuestProcesses {
   qemu: ProcessRecord | null;
   virtiofsd: ProcessRecord | null;
   vsock: ProcessRecord | null;
+  /** Missing where it was recorded by a daemon that knew one place only. */
+  drive?: DrivePlace | null;
 }
 
 const directories: Step<LaunchParts> = {
@@ -109,22 +112,10 @@ const devices: Step<GuestParts> = {
   run: async (parts) => {
     const { plan, host, connection } = parts;
     const { paths } = plan;
-    const client = host.isolation.usersOf(plan.sandbox_id)?.qemu.uid ?? null;
-    const startDrive = async () => {
-      if (plan.drive_directory === null) return;
-      await ownedDirectory(paths.fs_sockets, driveRootOf(plan.drive_directory), client ?? 0);
-      parts.share = await startShare({
-        virtiofsd: host.programs.virtiofsd,
-        directory: plan.drive_directory,
-        socket: paths.virtiofs,
-        logFile: paths.vmm_log,
-        client,
-      });
-    };
     const openVsock = async () => {
       parts.endpoint = await host.transport.open(vsockAddress(host, plan), (link) => connection.accept(link));
     };
-    const started = await Promise.allSettled([startDrive(), openVsock()]);
+    const started = await Promise.allSettled([serveDrive(parts), openVsock()]);
     for (const outcome of started) if (outcome.status === "rejected") throw outcome.reason;
     const processes = processesOf(parts, parts.machine?.process);
     await recordProcesses(paths.processes, processes);
@@ -142,7 +133,7 @@ const plug: Step<GuestParts> = {
   run: async ({ machine, endpoint, share, plan }) => {
     if (!machine || !endpoint) throw new Error("there is no machine to plug into");
     await machine.plugVsock(endpoint.device);
-    if (share) await machine.plugDrive(plan.paths.virtiofs, DRIVE_TAG);
+    if (share) await machine.plugDrive(plan.paths.virtiofs, driveTag(0), 0);
     await machine.resizeMemory(plan.memory_mib);
   },
   undo: async () => {},
@@ -157,12 +148,15 @@ const resume: Step<GuestParts> = {
 const agent: Step<GuestParts> = {
   name: "agent",
   run: async (parts) => {
-    const { connection, machine, signal, plan } = parts;
-    const died = machine?.process.exited.then((how) => {
-      throw new Error(`QEMU has ended: ${how}`);
-    });
-    died?.catch(() => {});
-    await Promise.race([connection.link(AGENT_DEADLINE_MS, signal), ...(died ? [died] : [])]);
+    const { connection, machine, share, endpoint, signal, plan } = parts;
+    const died = [machine?.process, share, endpoint?.process].map((process) =>
+      process?.exited?.then((how) => {
+        throw new Error(`${process.name} has ended: ${how}`);
+      }),
+    );
+    for (const end of died) end?.catch(() => {});
+    await Promise.race([connection.link(AGENT_DEADLINE_MS, signal), ...died.filter((end) => end !== undefined)]);
+    parts.drive = { ...parts.drive, mounted: true };
     await recordProcesses(plan.paths.processes, processesOf(parts, machine?.process));
   },
   undo: async () => {},
@@ -192,7 +186,7 @@ export async function recordParts(parts: GuestParts): Promise<void> {
   await recordProcesses(parts.plan.paths.processes, processesOf(parts, parts.machine?.process));
 }
 
-type RecordedParts = LaunchParts & Partial<Pick<GuestParts, "connection" | "share" | "endpoint">>;
+type RecordedParts = LaunchParts & Partial<Pick<GuestParts, "connection" | "share" | "endpoint" | "drive">>;
 
 function processesOf(parts: RecordedParts, qemu: ProcessRecord | undefined): GuestProcesses {
   const record = (process: ProcessRecord | null | undefined) =>
@@ -205,6 +199,7 @@ function processesOf(parts: RecordedParts, qemu: ProcessRecord | undefined): Gue
     qemu: record(qemu),
     virtiofsd: record(parts.share),
     vsock: record(parts.endpoint?.process),
+    drive: parts.drive ?? null,
   };
 }
 

@@ -1,5 +1,5 @@
 /** Owns QEMU's command line. Pure: a spec in, arguments out; every value is typed or escaped. */
-import { type MachineSpec, PORTS } from "./spec.ts";
+import { type MachineSpec, portsOf } from "./spec.ts";
 
 /** Bytes of translated code that TCG may keep, per guest. */
 export const TCG_BUFFER_MIB = 128;
@@ -54,7 +54,7 @@ export function qemuArgv(qemu: string, spec: MachineSpec): string[] {
     ...device("virtio-blk-pci", { id: "disk0", drive: "disk", werror: "enospc", bus: "pcie.0", addr: "0x2" }),
     ...device("virtio-rng-pci", { id: "rng0", bus: "pcie.0", addr: "0x3" }),
     ...device("virtio-mem-pci", { id: "mem0", memdev: "plugged0", "requested-size": "0", bus: "pcie.0", addr: "0x4" }),
-    ...Object.values(PORTS).flatMap((id, index) =>
+    ...portsOf(hardware).flatMap((id, index) =>
       device("pcie-root-port", {
         id,
         bus: "pcie.0",

@@ -16,8 +16,8 @@ import {
 import { connectWhenThere } from "../unix-socket.ts";
 import { qemuArgv } from "./argv.ts";
 import { ConsoleLog } from "./console.ts";
-import { Qmp, type QmpEvent } from "./qmp.ts";
-import { type Hardware, type MachineSpec, MEMORY_BLOCK_MIB, PORTS } from "./spec.ts";
+import { Qmp, QmpError, type QmpEvent } from "./qmp.ts";
+import { drivePort, type Hardware, type MachineSpec, MEMORY_BLOCK_MIB, VSOCK_PORT } from "./spec.ts";
 
 const START_DEADLINE_MS = 20_000;
 const MIGRATION_DEADLINE_MS = 120_000;
@@ -46,7 +46,10 @@ export interface Machine {
   plugVsock(device: VsockDevice): Promise<void>;
   /** Takes the vsock device away from a guest that runs. */
   unplugVsock(): Promise<void>;
-  plugDrive(socket: string, tag: string, port?: keyof typeof PORTS): Promise<void>;
+  /** `turn` says how many devices of the drive were plugged before. */
+  plugDrive(socket: string, tag: string, turn: number): Promise<void>;
+  /** Resolves once the guest runs, which is at once unless it stands still. Rejects when QEMU has ended, or is given up. */
+  running(signal: AbortSignal): Promise<void>;
   /** Gives the guest memory beyond its base, rounded up to whole blocks. */
   resizeMemory(memoryMib: number): Promise<void>;
   resume(): Promise<void>;
@@ -172,7 +175,7 @@ class RunningMachine implements Machine {
   }
 
   async plugVsock(device: VsockDevice): Promise<void> {
-    const common = { id: "vsock0", bus: PORTS.vsock, addr: "0x0" };
+    const common = { id: "vsock0", bus: VSOCK_PORT, addr: "0x0" };
     if (device.kind === "kernel") {
       const vhostfd = String(DEVICE_DESCRIPTOR);
       const kernel = { driver: "vhost-vsock-pci", "guest-cid": device.guest_cid, vhostfd };
@@ -184,28 +187,50 @@ class RunningMachine implements Machine {
   }
 
   async unplugVsock(): Promise<void> {
-    const gone = this.qmp.nextEvent(
-      ({ event, data }) => event === "DEVICE_DELETED" && data.device === "vsock0",
-      UNPLUG_DEADLINE_MS,
-    );
-    await this.qmp.execute("device_del", { id: "vsock0" });
-    await gone;
+    // Not there when a try before this one did half of it.
+    const devices = (await this.qmp.execute("qom-list", { path: "/machine/peripheral" })) as { name: string }[];
+    if (devices.some(({ name }) => name === "vsock0")) {
+      const gone = this.qmp.nextEvent(
+        ({ event, data }) => event === "DEVICE_DELETED" && data.device === "vsock0",
+        UNPLUG_DEADLINE_MS,
+      );
+      await this.qmp.execute("device_del", { id: "vsock0" });
+      await gone;
+    }
     const chardevs = (await this.qmp.execute("query-chardev")) as { label: string }[];
     if (chardevs.some(({ label }) => label === "vsock0-socket")) {
       await this.qmp.execute("chardev-remove", { id: "vsock0-socket" });
     }
   }
 
-  async plugDrive(socket: string, tag: string, port: keyof typeof PORTS = "drive"): Promise<void> {
-    await this.#addChardev(`${port}-socket`, socket);
+  async plugDrive(socket: string, tag: string, turn: number): Promise<void> {
+    const chardev = `drive${turn}-socket`;
+    await this.#addChardev(chardev, socket);
     await this.qmp.execute("device_add", {
       driver: "vhost-user-fs-pci",
-      id: `${port}-device`,
-      chardev: `${port}-socket`,
+      id: `drive${turn}`,
+      chardev,
       tag,
-      bus: PORTS[port],
+      bus: drivePort(turn),
       addr: "0x0",
     });
+  }
+
+  async running(signal: AbortSignal): Promise<void> {
+    const resumed = Promise.withResolvers<void>();
+    const unlisten = this.qmp.onEvent(({ event }) => event === "RESUME" && resumed.resolve());
+    const giveUp = () => resumed.reject(new QmpError("the wait was given up"));
+    signal.addEventListener("abort", giveUp);
+    this.qmp.closed.then(() => resumed.reject(new QmpError("QEMU has ended")));
+    resumed.promise.catch(() => {});
+    try {
+      signal.throwIfAborted();
+      const { running } = (await this.qmp.execute("query-status")) as { running?: boolean };
+      if (running !== true) await resumed.promise;
+    } finally {
+      unlisten();
+      signal.removeEventListener("abort", giveUp);
+    }
   }
 
   async resizeMemory(memoryMib: number): Promise<void> {

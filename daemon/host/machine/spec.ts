@@ -14,6 +14,8 @@ export interface Hardware {
   /** Most memory that can be plugged on top. */
   max_plugged_mib: number;
   acceleration: Acceleration;
+  /** Ports for the drive's device: the first, and spares, since a device whose virtiofsd has died can never be unplugged. */
+  drive_ports: number;
 }
 
 export interface MachineSpec {
@@ -45,8 +47,19 @@ export const BASE_MEMORY_MIB = 256;
 /** virtio-mem plugs in blocks of this size. */
 export const MEMORY_BLOCK_MIB = 2;
 
+/** What new templates have: two spares. Each more costs every start some 10 ms, the pool's quick ones too. */
+export const DRIVE_PORTS = 3;
+export const VSOCK_PORT = "port-vsock";
+
+/** Where the drive's device is plugged, the first time (0) and each time after its virtiofsd has died. */
+export function drivePort(turn: number): string {
+  return turn === 0 ? "port-drive" : `port-spare${turn === 1 ? "" : turn}`;
+}
+
 /** Where devices that come and go are plugged. The guest looks at the last first, and needs its vsock soonest. */
-export const PORTS = { drive: "port-drive", spare: "port-spare", vsock: "port-vsock" } as const;
+export function portsOf({ drive_ports }: Hardware): string[] {
+  return [...Array.from({ length: drive_ports }, (_, turn) => drivePort(turn)), VSOCK_PORT];
+}
 
 export const KERNEL_APPEND = [
   "console=ttyS0",

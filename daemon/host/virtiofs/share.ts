@@ -1,6 +1,6 @@
 /** Owns the virtiofsd of one sandbox, which gives the guest the room's directory and nothing else. */
 import { readFileSync } from "node:fs";
-import { chown } from "node:fs/promises";
+import { chown, rm } from "node:fs/promises";
 import { asBoundRoot } from "../isolation/argv.ts";
 import { driveRootOf } from "../isolation/directories.ts";
 import { endProcess, type HostProcess, startInNamespace, startProcess } from "../process.ts";
@@ -27,6 +27,8 @@ export interface ShareOptions {
 export async function startShare(options: ShareOptions): Promise<HostProcess> {
   const root = driveRootOf(options.directory);
   const argv = shareArgv(options);
+  // That of one which has died would pass for the new one's.
+  await rm(options.socket, { force: true });
   const share =
     root === 0
       ? startProcess("virtiofsd", asBoundRoot(argv), options.logFile)

@@ -17,6 +17,7 @@ function specOf(path: string): MachineSpec {
       base_memory_mib: 256,
       max_plugged_mib: 1024,
       acceleration: "tcg",
+      drive_ports: 2,
     },
     vcpu_count: 2,
     kernel: path,

@@ -1,0 +1,59 @@
+/**
+ * Owns giving a running guest its drive back after its virtiofsd has died.
+ *
+ *   let go in the guest → start another → plug it into the next port → mount in the guest
+ *
+ * The dead device stays where it is: its unplugging never completes, and would hold up all later plugging.
+ */
+import { DRIVE_MOUNT } from "../../../shared/api/drive.ts";
+import { unlessGivenUp } from "../../core/published.ts";
+import { describeError } from "../../core/service-error.ts";
+import { loseDrive, mountDrive } from "../guest-link/drive.ts";
+import { endProcess, isAlive } from "../process.ts";
+import { driveTag, serveDrive } from "./serve-drive.ts";
+import { type GuestParts, recordParts } from "./steps.ts";
+
+const LINK_DEADLINE_MS = 30_000;
+
+/** Every port of the guest is used up. */
+export class NoPortError extends Error {
+  override name = "NoPortError";
+}
+
+/** Throws NoPortError, or with what failed: to try again then is to go on. */
+export async function renewDrive(parts: GuestParts, signal: AbortSignal): Promise<void> {
+  const { machine, connection } = parts;
+  if (!machine) throw new Error("there is no machine to plug into");
+  await machine.running(signal);
+  const link = await connection.link(LINK_DEADLINE_MS, signal);
+  if (!parts.drive.mounted || !parts.share || !isAlive(parts.share)) {
+    await unlessGivenUp(signal, loseDrive(link));
+    await plugNext(parts, signal);
+  }
+  const { turn } = parts.drive;
+  await unlessGivenUp(signal, mountDrive(link, { tag: driveTag(turn), mount_point: DRIVE_MOUNT }));
+  parts.drive = { ...parts.drive, mounted: true };
+  await recordParts(parts);
+}
+
+async function plugNext(parts: GuestParts, signal: AbortSignal): Promise<void> {
+  const { machine, host, plan, drive } = parts;
+  const turn = drive.turn + 1;
+  if (turn >= drive.ports) throw new NoPortError(`all ${drive.ports} ports for the drive are used up`);
+  // What is left of the group, or one that a daemon before this one did not get to plug.
+  if (parts.share) await endProcess(parts.share);
+  await serveDrive(parts);
+  const { share } = parts;
+  if (!share || !machine) throw new Error("there is no drive to plug");
+  try {
+    signal.throwIfAborted();
+    await host.confinement.add(plan.sandbox_id, share.pid);
+    // Before it is plugged: a port that may be used up is not to be tried again.
+    parts.drive = { ...drive, turn, mounted: false };
+    await recordParts(parts);
+    await unlessGivenUp(signal, machine.plugDrive(plan.paths.virtiofs, driveTag(turn), turn));
+  } catch (error) {
+    await endProcess(share);
+    throw new Error(`the drive was not plugged: ${describeError(error)}`, { cause: error });
+  }
+}

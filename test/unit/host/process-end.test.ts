@@ -1,0 +1,37 @@
+/** Hearing of the end of processes that are not our children. */
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { isAlive } from "../../../daemon/host/process.ts";
+import { endOf } from "../../../daemon/host/process-end.ts";
+
+/** A process whose parent has ended, as a guest's have when their daemon did. */
+async function orphan() {
+  const parent = Bun.spawn(["/bin/sh", "-c", "sleep 60 > /dev/null 2>&1 & echo $!"], { stdout: "pipe" });
+  const pid = Number(await new Response(parent.stdout).text());
+  await parent.exited;
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  return { pid, start_ticks: stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "" };
+}
+
+test("the end of somebody else's child is heard of, and not before it comes", async () => {
+  const [first, second] = [await orphan(), await orphan()];
+  const ended: string[] = [];
+  const ends = [endOf(first).then(() => ended.push("first")), endOf(second).then(() => ended.push("second"))];
+  expect(isAlive(first)).toBe(true);
+  process.kill(second.pid, "SIGKILL");
+  await ends[1];
+  expect(isAlive(second)).toBe(false);
+  expect(ended).toEqual(["second"]);
+  process.kill(first.pid, "SIGKILL");
+  await ends[0];
+  expect(ended).toEqual(["second", "first"]);
+});
+
+test("one that has ended before, or whose number is another's by now, has ended", async () => {
+  const gone = await orphan();
+  process.kill(gone.pid, "SIGKILL");
+  await endOf(gone);
+  await endOf(gone);
+  await endOf({ pid: process.pid, start_ticks: "1" });
+  expect(isAlive(gone)).toBe(false);
+});
