@@ -39,6 +39,7 @@ export function makeCreate(
         labels: input.labels ?? {},
         drive_limit_bytes: deps.driveLimitBytes,
         drive_until_at: null,
+        keep_drive: true,
         created_at,
         updated_at: created_at,
         expires_at: input.ttl_seconds === undefined ? null : after(created_at, input.ttl_seconds),

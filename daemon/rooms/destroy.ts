@@ -1,9 +1,11 @@
 /**
- * Owns the end of a room, in this order: its row says destroying → guests end → drive is retired → its row says destroyed.
- * What a crash cuts off is taken up again at the next start.
+ * Owns the end of a room, in this order: its row says destroying, and what becomes of its drive → guests end → drive is
+ * retired → its row says destroyed, and until when the drive is kept → the drive is erased when that is now.
+ * What a crash cuts off is taken up again at the next start. Who says that the drive is to be deleted is heard until the
+ * row says destroyed.
  */
 import { existsSync } from "node:fs";
-import { mkdir, rename, rm } from "node:fs/promises";
+import { mkdir, rename } from "node:fs/promises";
 import { roomDestroy } from "../../shared/api/rooms.ts";
 import { after, now } from "../core/clock.ts";
 import { faultPoint } from "../core/fault-points.ts";
@@ -11,7 +13,7 @@ import { type Bound, bind, type Caller } from "../core/operation.ts";
 import { DeadlineError, within } from "../core/published.ts";
 import { onFullDisk } from "../host/files/disk.ts";
 import type { RoomDeps } from "./index.ts";
-import { updateRoom } from "./store.ts";
+import { getRoom, updateRoom } from "./store.ts";
 import type { RoomRow } from "./table.ts";
 
 /** How long a caller waits before it is told that the room is still going. */
@@ -26,20 +28,29 @@ export interface Destroyer {
   operation: Bound;
   /** Ends a room; again joins the first. */
   end(row: RoomRow, keepDrive: boolean): Promise<Ended>;
+  isEnding(row: RoomRow): boolean;
 }
 
-/** `onEnded` hears of every room that has come to its end, or could not be brought there. */
+/**
+ * `onEnded` hears of every room that has come to its end, or could not be brought there; `erase` removes a retired drive.
+ */
 export function makeDestroy(
   deps: RoomDeps,
   findRow: (caller: Caller, roomId: string) => RoomRow,
   onEnded: (row: RoomRow) => void,
+  erase: (row: RoomRow) => Promise<void>,
 ): Destroyer {
   const ending = new Map<string, Promise<Ended>>();
 
   const end = (row: RoomRow, keepDrive: boolean): Promise<Ended> => {
     const known = ending.get(row.room_uid);
-    if (known) return known;
-    const work = destroy(deps, row, keepDrive).finally(() => {
+    if (known && keepDrive) return known;
+    if (known) {
+      return deps.database
+        .commit((queries) => updateRoom(queries, row.room_uid, { keep_drive: false }))
+        .then(() => known);
+    }
+    const work = destroy(deps, row, keepDrive && row.keep_drive, erase).finally(() => {
       ending.delete(row.room_uid);
       onEnded(row);
     });
@@ -79,34 +90,50 @@ export function makeDestroy(
     },
   });
 
-  return { operation, end };
+  return { operation, end, isEnding: (row) => ending.has(row.room_uid) };
 }
 
-async function destroy(deps: RoomDeps, row: RoomRow, keepDrive: boolean): Promise<Ended> {
+async function destroy(
+  deps: RoomDeps,
+  row: RoomRow,
+  keepDrive: boolean,
+  erase: (row: RoomRow) => Promise<void>,
+): Promise<Ended> {
   const { database, paths } = deps;
-  const change = (next: Partial<RoomRow>) =>
-    database.commit((queries) =>
-      updateRoom(queries, row.room_uid, { ...next, updated_at: now(), last_transition_at: now() }),
-    );
-  await change({ state: "destroying", status_reason: "destroying", status_message: "The room is being destroyed." });
-  const agents = await deps.sandboxes.destroyAll(row.room_uid);
+  const { room_uid } = row;
+  const changed = () => ({ updated_at: now(), last_transition_at: now() });
+  await database.commit((queries) =>
+    updateRoom(queries, room_uid, {
+      state: "destroying",
+      status_reason: "destroying",
+      status_message: "The room is being destroyed.",
+      keep_drive: keepDrive,
+      ...changed(),
+    }),
+  );
+  const agents = await deps.sandboxes.destroyAll(room_uid);
   await faultPoint("room.emptied");
-  const drive_until_at = keepDrive && deps.retentionSeconds > 0 ? after(now(), deps.retentionSeconds) : null;
-  const directory = paths.room(row.room_uid);
-  if (drive_until_at === null) {
-    await rm(directory, { recursive: true, force: true });
-  } else if (existsSync(directory)) {
+  const directory = paths.room(room_uid);
+  if (existsSync(directory)) {
     await onFullDisk(deps.giveUpSpace, async () => {
       await mkdir(paths.retired, { recursive: true, mode: 0o700 });
-      await rename(directory, paths.retired_room(row.room_uid));
+      await rename(directory, paths.retired_room(room_uid));
     });
   }
   await faultPoint("room.retired");
-  await change({
-    state: "destroyed",
-    status_reason: "destroyed",
-    status_message: "The room is destroyed.",
-    drive_until_at,
+  const until = await database.commit((queries) => {
+    // As it is now: somebody may have asked for its deletion meanwhile.
+    const keep = getRoom(queries, room_uid)?.keep_drive === true && deps.retentionSeconds > 0;
+    const drive_until_at = keep ? after(now(), deps.retentionSeconds) : now();
+    updateRoom(queries, room_uid, {
+      state: "destroyed",
+      status_reason: "destroyed",
+      status_message: "The room is destroyed.",
+      drive_until_at,
+      ...changed(),
+    });
+    return keep ? drive_until_at : null;
   });
-  return { agents, drive_until_at };
+  if (until === null) await erase(row);
+  return { agents, drive_until_at: until };
 }

@@ -50,6 +50,8 @@ export interface Rooms {
   operations: Bound[];
   /** Takes up what a daemon before this one left half done, and sets the deadlines of rooms and kept drives. */
   recover(): Promise<void>;
+  /** Takes up again the ends of rooms that could not be brought to their end, and the erasing of drives. */
+  reconcile(): Promise<void>;
   stop(): void;
 }
 
@@ -100,22 +102,29 @@ async function removeUnborn(paths: Paths, live: ReadonlySet<string>): Promise<vo
 export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFinder>): Rooms {
   const { database, paths, log } = deps;
   const records = makeRoomRecords(deps);
-  const destroyer = makeDestroy(deps, finder.findRow, (row) => {
+  const erase = async (row: RoomRow) => {
+    await rm(paths.retired_room(row.room_uid), { recursive: true, force: true });
+    await database.commit((queries) => updateRoom(queries, row.room_uid, { drive_until_at: null }));
+  };
+  const onEnded = (row: RoomRow) => {
     expiries.set(row.room_uid, null);
     deps.drive.forget(row.room_uid);
     eraseSoon();
-  });
-  const endUnasked = async (row: RoomRow, reason: string) => {
-    const { agents } = await destroyer.end(row, true);
-    await database.commit((queries) => recordEnd(queries, row, reason, agents));
+  };
+  const destroyer = makeDestroy(deps, finder.findRow, onEnded, erase);
+  const endUnasked = (row: RoomRow, reason: string) => {
+    const work = async () => {
+      const { agents } = await destroyer.end(row, true);
+      await database.commit((queries) => recordEnd(queries, row, reason, agents));
+    };
+    work().catch((error: unknown) =>
+      log.error("room not destroyed", { room_uid: row.room_uid, error: describeError(error) }),
+    );
   };
 
   const expiries = new Deadlines((roomUid) => {
     const row = getRoom(database.queries, roomUid as RoomUid);
-    if (row?.state !== "active") return;
-    endUnasked(row, "expired").catch((error: unknown) =>
-      log.error("room not destroyed", { room_uid: roomUid, error: describeError(error) }),
-    );
+    if (row?.state === "active") endUnasked(row, "expired");
   });
   const eraseSoon = () =>
     void eraseDue().catch((error: unknown) => log.error("drive not erased", { error: describeError(error) }));
@@ -123,10 +132,7 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
   const schedule = (row: RoomRow) => expiries.set(row.room_uid, row.expires_at);
 
   const eraseDue = async () => {
-    for (const row of drivesDue(database.queries, now())) {
-      await rm(paths.retired_room(row.room_uid), { recursive: true, force: true });
-      await database.commit((queries) => updateRoom(queries, row.room_uid, { drive_until_at: null }));
-    }
+    for (const row of drivesDue(database.queries, now())) await erase(row);
     const next = drivesKept(database.queries)
       .map((row) => row.drive_until_at)
       .sort()[0];
@@ -151,13 +157,17 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
       await removeUnborn(paths, new Set(live.map((row) => row.room_uid)));
       for (const row of live) {
         if (row.state === "destroying") {
-          endUnasked(row, "taken_up").catch((error: unknown) =>
-            log.error("room not destroyed", { room_uid: row.room_uid, error: describeError(error) }),
-          );
+          endUnasked(row, "taken_up");
           continue;
         }
         schedule(row);
         sweep(row);
+      }
+      eraseSoon();
+    },
+    reconcile: async () => {
+      for (const row of liveRooms(database.queries)) {
+        if (row.state === "destroying" && !destroyer.isEnding(row)) endUnasked(row, "taken_up");
       }
       await eraseDue();
     },

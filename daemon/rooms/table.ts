@@ -20,6 +20,7 @@ export const rooms = sqliteTable("rooms", {
   expires_at: text(),
   created_by_type: text().notNull(),
   created_by_id: text().notNull(),
+  keep_drive: integer({ mode: "boolean" }).notNull(),
 });
 
 export type RoomRow = typeof rooms.$inferSelect;

@@ -132,6 +132,6 @@ export const roomDestroy = operation({
     duration_ms: Type.Integer(),
   }),
   outcomes: { destroyed: 200, destroying: 202 },
-  errors: ["room_not_found"],
+  errors: ["room_not_found", "not_ready"],
   audit: "room.destroyed",
 });
