@@ -6,12 +6,14 @@ import { chmodSync, closeSync, openSync, readFileSync } from "node:fs";
 import { operations } from "../shared/api/operations.ts";
 import type { TemplateRecord } from "../shared/api/templates.ts";
 import type { RoomUid } from "../shared/ids.ts";
-import { appendAudit, auditChains, makeAudit, verifyAudit } from "./audit/index.ts";
+import { type AuditEntry, appendAudit, auditChains, makeAudit, verifyAudit } from "./audit/index.ts";
 import { now } from "./core/clock.ts";
 import type { Config } from "./core/config.ts";
 import type { Log } from "./core/log.ts";
 import type { Bound } from "./core/operation.ts";
 import type { Paths } from "./core/paths.ts";
+import { repeat } from "./core/repeat.ts";
+import { describeError } from "./core/service-error.ts";
 import { openConnection } from "./db/client.ts";
 import { migrate } from "./db/migrate.ts";
 import { type Database, makeDatabase } from "./db/transact.ts";
@@ -90,6 +92,13 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     host: () => inspected.guestHost(),
     nextImage: () => usableSnapshot(templates, "default"),
   });
+  /** Records what no call asked for. */
+  const recordUnasked = (entry: Omit<AuditEntry, "at" | "actor" | "source">) => {
+    const actor = { type: "system", id: "supervisor", name: "supervisor" };
+    database
+      .commit((queries) => appendAudit(queries, { ...entry, at: now(), actor, source: "reconciler" }))
+      .catch((error: unknown) => log.error("audit not written", { error: String(error) }));
+  };
   const sandboxes = makeSandboxes({
     pool,
     database,
@@ -104,22 +113,11 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     egressDefault,
     saveOutput: (room, path, streams) => drive.saveStreams(room, path, streams),
     onEvent: (event, row, details, outcome = "error") => {
-      const written = database.commit((queries) =>
-        appendAudit(queries, {
-          event,
-          outcome,
-          at: now(),
-          org_id: row.org_id,
-          room_uid: row.room_uid,
-          agent_id: row.agent_id,
-          sandbox_id: row.sandbox_id,
-          actor: { type: "system", id: "supervisor", name: "supervisor" },
-          source: "reconciler",
-          details,
-        }),
-      );
-      written.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
+      const { org_id, room_uid, agent_id, sandbox_id } = row;
+      recordUnasked({ event, outcome, org_id, room_uid, agent_id, sandbox_id, details });
     },
+    onSwept: (sandbox_id) =>
+      recordUnasked({ event: "sandbox.swept", outcome: "success", org_id: null, sandbox_id, details: {} }),
   });
   const terminals = makeTerminals({ database, log, sandboxes: sandboxes.access, isCurrentKey: orgs.isCurrent });
   const driveLimitBytes = config["drive.limit_gib"] * 1024 ** 3;
@@ -193,7 +191,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     ...audit.operations,
   ];
   requireAll(bound);
-  await sandboxes.recover();
+  sandboxes.recover();
   await rooms.recover();
   await database.commit(releaseUnanswered);
   const certificate = await loadCertificate(config, paths);
@@ -220,6 +218,11 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     disk.restore();
     if (disk.hasSpace) sandboxes.unstall();
   }, RESTORE_MS);
+  const stopReconciling = repeat(config["reconcile.interval"] * 1000, async () => {
+    for (const noun of [sandboxes, rooms]) {
+      await noun.reconcile().catch((error: unknown) => log.error("not reconciled", { error: describeError(error) }));
+    }
+  });
   log.info("ready", { url, acceleration: inspected.findings.acceleration.acceleration });
   return {
     url,
@@ -228,6 +231,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       clearInterval(restoring);
       quota.stop();
       terminals.stop();
+      stopReconciling();
       await server.stop(STOP_GRACE_MS);
       sandboxes.stop();
       rooms.stop();

@@ -93,6 +93,11 @@ export const CONFIG_KEYS = {
     default: 2,
     about: "Machines that wait warm for the next sandboxes; about 200 MiB each.",
   },
+  "reconcile.interval": {
+    kind: "duration",
+    default: "60s",
+    about: "How often what the rows say is compared with what runs on the host.",
+  },
   "drive.limit_gib": { kind: "integer", default: 10, about: "Most bytes on one room's drive, in GiB." },
   "drive.limit_entries": {
     kind: "integer",

@@ -1,10 +1,19 @@
 /** Owns the mailbox of a task: what is put in is done one after another, in order. */
 export class Mailbox {
   #tail: Promise<unknown> = Promise.resolve();
+  #inside = 0;
+
+  /** Whether something is under way. */
+  get busy(): boolean {
+    return this.#inside > 0;
+  }
 
   /** Runs `work` after all that was put in before; resolves or rejects as it does. */
   put<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#tail.then(work, work);
+    this.#inside++;
+    const done = this.#tail.then(work, work).finally(() => {
+      this.#inside--;
+    });
     this.#tail = done.catch(() => {});
     return done;
   }

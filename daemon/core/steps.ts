@@ -16,50 +16,61 @@ export interface Step<Context> {
 export class StepError extends Error {
   override name = "StepError";
   readonly step: string;
-  constructor(step: string, cause: unknown) {
+  /** Steps of which something is left, because they could not be undone. */
+  readonly not_undone: readonly string[];
+  constructor(step: string, cause: unknown, notUndone: readonly string[]) {
     super(`${step}: ${describeError(cause)}`, { cause });
     this.step = step;
+    this.not_undone = notUndone;
   }
 }
 
 /**
  * Runs the steps in order and returns the milliseconds of each as `{<name>_ms}`.
- * On a failure undoes the failed step and all before it, in reverse, and throws StepError.
+ * On a failure undoes the failed step and all before it, in reverse, and throws StepError. No step begins once `signal`
+ * is aborted; what ends one that is under way is up to whoever aborts.
  */
 export async function runSteps<Context>(
   steps: readonly Step<Context>[],
   context: Context,
   onUndoFailed: (step: string, error: unknown) => void,
+  signal?: AbortSignal,
 ): Promise<Record<string, number>> {
   const timings: Record<string, number> = {};
   for (const [index, step] of steps.entries()) {
     const startedAt = performance.now();
     try {
+      signal?.throwIfAborted();
       await faultPoint(`run.${step.name}.before`);
       await step.run(context);
       await faultPoint(`run.${step.name}.after`);
     } catch (error) {
-      await undoSteps(steps.slice(0, index + 1), context, onUndoFailed);
-      throw new StepError(step.name, error);
+      throw new StepError(step.name, error, await undoSteps(steps.slice(0, index + 1), context, onUndoFailed));
     }
     timings[`${step.name}_ms`] = Math.round((performance.now() - startedAt) * 10) / 10;
   }
   return timings;
 }
 
-/** Undoes the steps in reverse. A step that cannot be undone is reported and does not keep the others from it. */
+/**
+ * Undoes the steps in reverse, and returns the names of those that could not be. Such a one is reported and does not keep
+ * the others from it.
+ */
 export async function undoSteps<Context>(
   steps: readonly Step<Context>[],
   context: Context,
   onUndoFailed: (step: string, error: unknown) => void,
-): Promise<void> {
+): Promise<string[]> {
+  const notUndone: string[] = [];
   for (const step of steps.toReversed()) {
     try {
       await faultPoint(`undo.${step.name}.before`);
       await step.undo(context);
       await faultPoint(`undo.${step.name}.after`);
     } catch (error) {
+      notUndone.push(step.name);
       onUndoFailed(step.name, error);
     }
   }
+  return notUndone;
 }

@@ -136,12 +136,22 @@ export async function endProcess(target: ProcessRecord & Partial<KnownProcess>, 
 
 function signalGroup(target: ProcessRecord, signal: NodeJS.Signals): boolean {
   if (!isAlive(target)) return false;
-  try {
-    process.kill(-target.pid, signal);
-    return true;
-  } catch {
-    return false;
+  // One that leads no group is a process of a group whose leader has ended.
+  for (const pid of [-target.pid, target.pid]) {
+    try {
+      process.kill(pid, signal);
+      return true;
+    } catch {
+      // There is no such group, or it has ended meanwhile.
+    }
   }
+  return false;
+}
+
+/** The process that has this pid now; null when none has, or only its zombie. */
+export function processOf(pid: number): ProcessRecord | null {
+  const start_ticks = startTicksOf(pid);
+  return start_ticks === null ? null : { pid, start_ticks };
 }
 
 async function gone(target: ProcessRecord & Partial<KnownProcess>, deadlineMs: number): Promise<void> {

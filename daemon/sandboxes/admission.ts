@@ -40,22 +40,41 @@ export function freeMemoryMib(queries: Queries, { overcommit_percent, resident_m
 
 /** Lets a few through at a time, first come first served. */
 export class Gate {
-  readonly #waiting: (() => void)[] = [];
+  readonly #waiting = new Set<() => void>();
   #free: number;
 
   constructor(places: number) {
     this.#free = places;
   }
 
-  async through<T>(work: () => Promise<T>): Promise<T> {
+  /** Rejects with the signal's reason when it is given up before its turn. */
+  async through<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    signal.throwIfAborted();
     if (this.#free > 0) this.#free--;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else await this.#turn(signal);
     try {
       return await work();
     } finally {
-      const next = this.#waiting.shift();
+      const [next] = this.#waiting;
       if (next) next();
       else this.#free++;
     }
+  }
+
+  /** Resolves with a place that is handed on. */
+  #turn(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        this.#waiting.delete(enter);
+        reject(signal.reason);
+      };
+      const enter = () => {
+        this.#waiting.delete(enter);
+        signal.removeEventListener("abort", leave);
+        resolve();
+      };
+      this.#waiting.add(enter);
+      signal.addEventListener("abort", leave, { once: true });
+    });
   }
 }

@@ -7,7 +7,7 @@ import { faultPoint } from "../core/fault-points.ts";
 import { type Bound, bind, type KeyCall, type RuleBreak } from "../core/operation.ts";
 import { DeadlineError } from "../core/published.ts";
 import { type RoomTarget, requireActive } from "../core/room-target.ts";
-import { ServiceError } from "../core/service-error.ts";
+import { describeError, ServiceError } from "../core/service-error.ts";
 import { violatesUnique } from "../db/transact.ts";
 import { environmentRules } from "../executions/environment.ts";
 import type { WarmMachine } from "../host/guest/pool.ts";
@@ -91,7 +91,11 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
         throw error;
       }
       await faultPoint("sandbox.accepted");
-      void supervisor.start();
+      supervisor
+        .start()
+        .catch((error: unknown) =>
+          deps.log.error("sandbox's start not written", { sandbox_id: row.sandbox_id, error: describeError(error) }),
+        );
       // Who does not wait still hears that the guest is on its way, unless others are before it.
       const waited: readonly SandboxState[] = input.wait === "none" ? ["creating"] : ["creating", "starting"];
       const waitMs = input.wait === "none" ? LAUNCH_MS : (input.wait_timeout_ms ?? DEFAULT_WAIT_MS);
@@ -102,6 +106,7 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
           throw error;
         });
       if (reached.state === "failed") throw notStarted(reached);
+      if (reached.state === "destroying" || reached.state === "destroyed") throw destroyedMeanwhile(reached);
       const ready = reached.state === "running";
       return { outcome: ready ? "created" : "accepted", body: toSandboxRecord(reached, room.room_id) };
     },
@@ -160,6 +165,13 @@ function notStarted(row: SandboxRow): ServiceError {
     detail: row.status_message,
     details: { sandbox_id: row.sandbox_id, state: row.state, reason: row.status_reason },
     hint: `Its logs stay until it is deleted: GET …/sandboxes/${row.sandbox_id}/logs.`,
+  });
+}
+
+function destroyedMeanwhile(row: SandboxRow): ServiceError {
+  return new ServiceError("invalid_state", {
+    detail: `Sandbox ${row.agent_id} was destroyed while it was being created.`,
+    details: { sandbox_id: row.sandbox_id, state: row.state, allowed_states: ["creating", "starting", "running"] },
   });
 }
 

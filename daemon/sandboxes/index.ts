@@ -18,6 +18,7 @@ import { makeExec } from "./exec.ts";
 import { makeGet } from "./get.ts";
 import { makeLogs } from "./logs.ts";
 import { makeMetrics } from "./metrics.ts";
+import { reconcile } from "./reconcile.ts";
 import { recover } from "./recover.ts";
 import { makeResume } from "./resume.ts";
 import { makeStandby } from "./standby.ts";
@@ -41,7 +42,10 @@ export interface SandboxDeps {
   limits: { memory_mib: number; vcpus: number; concurrent_creates: number };
   memoryOvercommitPercent: number;
   egressDefault: "public" | "none";
+  /** Something happened to a sandbox that no call asked for; an error unless it says otherwise. */
   onEvent(event: string, row: SandboxRow, details: Record<string, unknown>, outcome?: "success" | "error"): void;
+  /** Something of a guest was on the host that belonged to no sandbox, and was removed. */
+  onSwept(sandboxId: string): void;
   /** Saves a command's full streams on the room's drive. */
   saveOutput(room: RoomTarget, path: string, streams: { stdout: Uint8Array; stderr: Uint8Array }): Promise<void>;
 }
@@ -50,7 +54,9 @@ export interface Sandboxes {
   operations: Bound[];
   access: SandboxAccess;
   /** Takes over the guests of a daemon before this one, and ends what cannot be. */
-  recover(): Promise<void>;
+  recover(): void;
+  /** Sets right what differs between the rows and the host. */
+  reconcile(): Promise<void>;
   /** Destroys all sandboxes of a room; returns their agents. */
   destroyAll(roomUid: RoomUid): Promise<string[]>;
   countLive(roomUid: RoomUid): number;
@@ -79,12 +85,14 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
     ],
     access: makeAccess(deps, supervisors),
     recover: () => recover(deps, supervisors),
+    reconcile: () => reconcile(deps, supervisors),
     destroyAll: async (roomUid) => {
       const rows = roomSandboxes(queries, roomUid);
       const room = deps.currentRoom(roomUid);
       // One that failed before the daemon was restarted has no supervisor, but still its logs.
       const supervised = rows.map((row) => supervisors.get(row.sandbox_id) ?? supervisors.add(row, room, null));
-      await Promise.all(supervised.map((supervisor) => supervisor.destroy("user_requested")));
+      const ended = await Promise.allSettled(supervised.map((supervisor) => supervisor.destroy("user_requested")));
+      for (const outcome of ended) if (outcome.status === "rejected") throw outcome.reason;
       return rows.map((row) => row.agent_id);
     },
     countLive: (roomUid) => countLive(queries, roomUid),

@@ -20,6 +20,26 @@ export const NEXT_STATES = {
   destroyed: [],
 } as const satisfies Record<SandboxState, readonly SandboxState[]>;
 
+/**
+ * How long a sandbox may be on its way. What takes longer ends: as destroyed when it was to be destroyed, else as failed.
+ * Each is beyond what the work itself allows for, so that it strikes only where that hangs.
+ */
+export const STATE_DEADLINES_MS: Partial<Record<SandboxState, number>> = {
+  creating: 150_000,
+  starting: 150_000,
+  pausing: 60_000,
+  resuming: 60_000,
+  destroying: 45_000,
+};
+
+/** Milliseconds by which a sandbox is past its state's deadline, or null. */
+export function overdueFor(sandbox: { state: SandboxState; last_transition_at: string }, nowMs: number): number | null {
+  const deadlineMs = STATE_DEADLINES_MS[sandbox.state];
+  if (deadlineMs === undefined) return null;
+  const late = nowMs - Date.parse(sandbox.last_transition_at) - deadlineMs;
+  return late > 0 ? late : null;
+}
+
 export function canBecome(from: SandboxState, to: SandboxState): boolean {
   return (NEXT_STATES[from] as readonly SandboxState[]).includes(to);
 }

@@ -86,14 +86,9 @@ export function unfinished(queries: Queries): SandboxRow[] {
     .all();
 }
 
-/** Ids of all sandboxes that are not destroyed, on this host. */
-export function notDestroyed(queries: Queries): Set<string> {
-  const rows = queries
-    .select({ id: sandboxes.sandbox_id })
-    .from(sandboxes)
-    .where(ne(sandboxes.state, "destroyed"))
-    .all();
-  return new Set(rows.map(({ id }) => id));
+/** All sandboxes that are not destroyed, on this host. */
+export function undestroyed(queries: Queries): SandboxRow[] {
+  return queries.select().from(sandboxes).where(ne(sandboxes.state, "destroyed")).all();
 }
 
 /** What guests that have not ended were promised. */

@@ -1,9 +1,15 @@
 /**
  * Owns the life of one sandbox: the only one that changes its state. Others ask it, or wait on what it publishes.
- * Every change is committed before it is published. States and their order are in state.ts.
+ * Every change is committed before it is published, and before what it announces is done. States are in state.ts.
+ *
+ *   #work     start, take over, standby, resume, end: one after another, however long each takes
+ *   #changes  of the row: whether one is still possible is decided where it is written, so nothing late undoes another
+ *
+ * So a DELETE says `destroying` at once, takes the processes from under whatever is being done, and ends the rest when its
+ * turn comes. What is late is known by the sandbox_id, which is never used again, and by the guest that it was meant for.
  */
 import { rm } from "node:fs/promises";
-import type { ExitCause, SandboxState } from "../../shared/api/sandboxes.ts";
+import { type ExitCause, SANDBOX_STATES, type SandboxState } from "../../shared/api/sandboxes.ts";
 import { now } from "../core/clock.ts";
 import { faultPoint } from "../core/fault-points.ts";
 import type { Log } from "../core/log.ts";
@@ -14,20 +20,18 @@ import { describeError, ServiceError } from "../core/service-error.ts";
 import { StepError } from "../core/steps.ts";
 import type { Database } from "../db/transact.ts";
 import type { Fault } from "../host/guest/parts.ts";
+import { endProcesses } from "../host/guest/remains.ts";
 import { pauseGuest, resumeGuest, StuckError } from "../host/guest/standby.ts";
 import type { Guest } from "../host/guest/start.ts";
-import { correctClock } from "../host/guest-link/clock.ts";
 import type { GuestLink } from "../host/guest-link/handshake.ts";
 import { canBecome, requireState } from "./state.ts";
 import { updateSandbox } from "./store.ts";
 import type { SandboxRow } from "./table.ts";
+import { AGENT_LOST_MS, watchGuest } from "./watch.ts";
 
 /** `status.reason` while the guest stands still for want of space on the host's disk. */
 export const STALLED_REASON = "disk_full";
 const STALLED_MESSAGE = "The host's disk is full: the guest stands still, and goes on once there is space.";
-
-/** A guest whose agent is silent for so long is of no use. */
-const AGENT_LOST_MS = 30_000;
 
 export interface SupervisorDeps {
   database: Database;
@@ -36,7 +40,9 @@ export interface SupervisorDeps {
   /** Starts the guest; `onStarted` is called once its process runs. */
   start(row: SandboxRow, onStarted: () => void, signal: AbortSignal): Promise<Guest>;
   /** Takes over a guest that a daemon before this one started. Throws with why it cannot be. */
-  adopt(row: SandboxRow): Promise<Guest>;
+  adopt(row: SandboxRow, signal: AbortSignal): Promise<{ guest: Guest; paused: boolean }>;
+  /** Ends and removes whatever is on the host by the sandbox's name, but its logs. Throws when something is left. */
+  freeRemains(): Promise<void>;
   /** Hears of what nobody asked for: an end, an expiry. */
   onEvent(event: string, row: SandboxRow, details: Record<string, unknown>, outcome?: "success" | "error"): void;
   /** The sandbox has a new state. */
@@ -48,13 +54,14 @@ export interface SupervisorDeps {
 export class Supervisor {
   readonly #deps: SupervisorDeps;
   readonly #published: Published<SandboxRow>;
-  readonly #mailbox = new Mailbox();
+  readonly #work = new Mailbox();
+  readonly #changes = new Mailbox();
   readonly #giveUp = new AbortController();
   readonly #createdAt = performance.now();
   #guest: Guest | null = null;
   #adopting: Promise<unknown> | null = null;
-  #lostTimer: Timer | undefined;
-  /** Ends the watch over the guest's connection. */
+  #marked: Promise<void> | null = null;
+  /** Ends the watch over the guest. */
   readonly #watchOver = new AbortController();
 
   constructor(row: SandboxRow, deps: SupervisorDeps) {
@@ -74,68 +81,92 @@ export class Supervisor {
     return this.#guest;
   }
 
-  /** Brings the guest up. Never rejects: a failure becomes the state `failed` with its reason. */
+  /** Whether something is being done with it that takes a while. */
+  get busy(): boolean {
+    return this.#work.busy;
+  }
+
+  /** Brings the guest up. A failure becomes the state `failed` with its reason; rejects only when not even that can be written. */
   start(): Promise<void> {
-    return this.#mailbox.put(async () => {
+    return this.#work.put(async () => {
       if (this.row.state !== "creating") return;
       try {
-        const guest = await this.#deps.start(this.row, () => void this.#markStarted(), this.#giveUp.signal);
+        // Whether it could be written shows below.
+        const onStarted = () => void this.#markStarted().catch(() => {});
+        const guest = await this.#deps.start(this.row, onStarted, this.#giveUp.signal);
         this.#guest = guest;
-        this.#watch(guest);
-        if (this.row.state === "creating") await this.#markStarted();
+        await this.#markStarted();
         await this.#become("running", "ready", "The sandbox is running.", {
           ready_at: now(),
           start_mode: guest.start_mode,
           boot: guest.boot,
           create_wall_ms: Math.round(performance.now() - this.#createdAt),
         });
+        this.#watch(guest);
       } catch (error) {
-        await this.#failToStart(error);
+        // Whoever destroys it has said so, waits for this turn to end, and frees what is there.
+        if (!this.#isGoing) await this.#failToStart(error);
       }
     });
   }
 
-  /** Takes over the running guest. Resolves to why it cannot be, or to null. */
-  adopt(): Promise<string | null> {
-    const adopting = this.#mailbox.put(async () => {
+  /** Takes over the guest of a daemon before this one, in the state in which it is. What cannot be taken over has failed. */
+  adopt(): Promise<void> {
+    const adopting = this.#work.put(async () => {
+      if (!ADOPTABLE.includes(this.row.state)) return;
       try {
-        const guest = await this.#deps.adopt(this.row);
+        const { guest, paused } = await this.#deps.adopt(this.row, this.#giveUp.signal);
         this.#guest = guest;
+        await this.#settle(paused);
         this.#watch(guest);
-        this.#deps.log.info("sandbox taken over", { sandbox_id: this.row.sandbox_id });
-        return null;
+        this.#deps.log.info("sandbox taken over", { sandbox_id: this.row.sandbox_id, paused });
       } catch (error) {
-        return describeError(error);
+        if (this.#isGoing) return;
+        const why = withoutPaths(describeError(error));
+        await this.#lose("host_restart", "host_restart", `The guest could not be taken over after a restart: ${why}.`);
       }
     });
     this.#adopting = adopting;
     return adopting;
   }
 
-  /** Notes that the guest is gone and everything of it was freed. */
+  /** The guest is gone, or has to go: ends what is left of it, and frees all it had. */
   lost(cause: ExitCause, message: string): Promise<void> {
-    return this.#mailbox.put(async () => {
-      if (!canBecome(this.row.state, "failed")) return;
-      await this.#become("failed", cause, message, {
-        exit_cause: cause,
-        exit_at: now(),
-        stopped_at: now(),
-        cid_held: false,
-      });
-      this.#deps.onEvent("sandbox.failed", this.row, { reason: cause, message });
+    return this.#work.put(() => this.#lose(cause, cause, message));
+  }
+
+  /** It was on its way for too long: takes away what it waits for, and ends it. */
+  async overdue(message: string): Promise<void> {
+    const since = this.row.last_transition_at;
+    await this.#endProcesses();
+    await this.#work.put(async () => {
+      if (this.row.last_transition_at === since) await this.#lose("vmm_crash", "overdue", message);
     });
   }
 
-  /** Ends the guest and frees all it had, from whatever state. Again waits for the first. */
-  destroy(cause: ExitCause): Promise<void> {
-    this.#giveUp.abort();
-    return this.#mailbox.put(async () => {
-      if (this.row.state === "destroyed") return;
-      // One that failed has nothing left to end, and its agent may have another sandbox by now.
-      const hasFailed = this.row.state === "failed";
+  /** Ends and frees what is left of one that failed. */
+  free(): Promise<void> {
+    return this.#work.put(async () => {
+      if (this.row.state === "failed") await this.#free({});
+    });
+  }
+
+  /**
+   * Ends the guest and frees all it had, from whatever state and whatever is being done with it. Again joins the first.
+   * Throws not_ready when a process of it does not end; it is then still to be destroyed.
+   */
+  async destroy(cause: ExitCause): Promise<void> {
+    if (this.row.state === "destroyed") return;
+    // One that failed has nothing left to end, and its agent may have another sandbox by now.
+    if (this.row.state !== "failed" && this.row.state !== "destroying") {
       const ended = this.row.exit_cause === null ? { exit_cause: cause, exit_at: now() } : {};
-      if (!hasFailed) await this.#become("destroying", cause, "The sandbox is being destroyed.", ended);
-      await this.#endGuest();
+      await this.#becomeUnlessPast("destroying", cause, "The sandbox is being destroyed.", ended);
+    }
+    this.#giveUp.abort();
+    if (this.#work.busy) await this.#endProcesses();
+    await this.#work.put(async () => {
+      if (this.row.state === "destroyed") return;
+      await this.#endOrSay();
       await faultPoint("sandbox.ended");
       await rm(this.#deps.paths.directory, { recursive: true, force: true });
       await faultPoint("sandbox.erased");
@@ -146,7 +177,7 @@ export class Supervisor {
 
   /** Lets the running guest stand still. Throws invalid_state; or guest_unreachable, and then it goes on or has failed. */
   standby(): Promise<SandboxRow> {
-    return this.#mailbox.put(async () => {
+    return this.#work.put(async () => {
       const guest = this.#guestWhen("running");
       await this.#become("pausing", "standby", "The sandbox is being brought to a standstill.");
       try {
@@ -165,7 +196,7 @@ export class Supervisor {
 
   /** Lets the paused guest go on, its clock right. Throws invalid_state; or guest_unreachable, and then it has failed. */
   resume(): Promise<SandboxRow> {
-    return this.#mailbox.put(async () => {
+    return this.#work.put(async () => {
       const guest = this.#guestWhen("paused");
       await this.#become("resuming", "resume", "The sandbox is going on.");
       try {
@@ -183,11 +214,8 @@ export class Supervisor {
   }
 
   /** Writes changes that are no change of state: labels, timeouts. */
-  async change(change: Partial<SandboxRow>): Promise<SandboxRow> {
-    return await this.#mailbox.put(async () => {
-      await this.#write(change);
-      return this.row;
-    });
+  change(change: Partial<SandboxRow>): Promise<SandboxRow> {
+    return this.#write(() => change);
   }
 
   /** The running guest's link of the moment; waits a little for one that is coming back. Throws invalid_state. */
@@ -220,9 +248,23 @@ export class Supervisor {
     }
   }
 
-  async #markStarted(): Promise<void> {
-    if (this.row.state === "creating") {
-      await this.#become("starting", "booting", "The guest is starting.", { started_at: now() });
+  /** Whether somebody destroys it. */
+  get #isGoing(): boolean {
+    return this.#giveUp.signal.aborted || this.row.state === "destroying";
+  }
+
+  /** Once, however often it is told. */
+  #markStarted(): Promise<void> {
+    this.#marked ??= this.#become("starting", "booting", "The guest is starting.", { started_at: now() });
+    return this.#marked;
+  }
+
+  /** What was cut off on the way to or from standby is now where the guest is. */
+  async #settle(paused: boolean): Promise<void> {
+    if (paused && this.row.state === "pausing") {
+      await this.#become("paused", "standby", "The sandbox stands still until it is resumed.");
+    } else if (!paused && this.row.state !== "running") {
+      await this.#become("running", "taken_over", "The sandbox is running.");
     }
   }
 
@@ -230,58 +272,29 @@ export class Supervisor {
     const stage = error instanceof StepError ? error.step : "start";
     const message = withoutPaths(describeError(error instanceof StepError ? error.cause : error));
     this.#deps.log.warn("sandbox did not start", { sandbox_id: this.row.sandbox_id, error: describeError(error) });
-    await this.#become("failed", `${stage}_failed`, `The sandbox did not start: ${message}`, {
-      exit_cause: "vmm_crash",
-      exit_at: now(),
-      stopped_at: now(),
-      cid_held: false,
+    await this.#lose("vmm_crash", `${stage}_failed`, `The sandbox did not start: ${message}`, {
       create_wall_ms: Math.round(performance.now() - this.#createdAt),
-    });
-    this.#deps.onEvent("sandbox.failed", this.row, {
-      reason: this.row.status_reason,
-      message: this.row.status_message,
     });
   }
 
-  /** Ends the sandbox when its guest does, or when its agent is silent for too long. */
   #watch(guest: Guest): void {
-    guest.exited.then((how) => {
-      const { cause, message } = ENDINGS[guest.ending() ?? "crash"];
-      void this.#fail(guest, cause, `${message} (QEMU: ${how}).`);
-    });
-    const { state } = guest.connection;
-    const over = this.#watchOver.signal;
-    const { stalled } = guest.machine;
-    const watchLink = async () => {
-      while (!over.aborted) {
-        await state.until(({ link }) => link === null, FOREVER_MS, over);
-        this.#lostTimer = setTimeout(() => void this.#failSilent(guest), AGENT_LOST_MS);
-        await state.until(({ link }) => link !== null, FOREVER_MS, over);
-        clearTimeout(this.#lostTimer);
-      }
-    };
-    const watchStall = async () => {
-      while (!over.aborted) {
-        await stalled.until((stands) => stands, FOREVER_MS, over);
-        guest.connection.freeze();
-        await this.#note(guest, STALLED_REASON, STALLED_MESSAGE);
-        await stalled.until((stands) => !stands, FOREVER_MS, over);
-        guest.connection.release();
-        reconnect(guest, over).catch(() => this.#failSilent(guest));
-        await this.#note(guest, "ready", "The sandbox is running.");
-      }
-    };
-    watchStall().catch(() => {});
-    watchLink().catch(() => {});
-    const watchHealth = async () => {
-      while (!over.aborted) {
-        const { generation } = guest.health;
-        await this.#mailbox.put(() => this.#noteHealth(guest));
-        await guest.health.until(() => guest.health.generation !== generation, FOREVER_MS, over);
-      }
-    };
-    watchHealth().catch((error: unknown) => {
-      if (!over.aborted) this.#deps.log.error("health not noted", { error: describeError(error) });
+    watchGuest(guest, this.#watchOver.signal, {
+      ended: (cause, message) => this.#notice(() => this.#failNow(guest, cause, message)),
+      // One that stands still may be silent, and one that has just been resumed may have come back meanwhile.
+      silent: () =>
+        this.#notice(async () => {
+          if (this.row.state !== "running" || guest.connection.state.value.link !== null) return;
+          if (guest.machine.stalled.value) return;
+          await this.#failNow(guest, "guest_panic", `The guest's agent was silent for ${AGENT_LOST_MS / 1000} s.`);
+        }),
+      stalled: (stands) =>
+        this.#notice(async () => {
+          if (this.#guest !== guest) return;
+          const status_reason = stands ? STALLED_REASON : "ready";
+          const status_message = stands ? STALLED_MESSAGE : "The sandbox is running.";
+          await this.#write(() => (this.row.state === "running" ? { status_reason, status_message } : {}));
+        }),
+      health: () => this.#notice(() => this.#noteHealth(guest)),
     });
   }
 
@@ -299,7 +312,7 @@ export class Supervisor {
       Object.assign(change, { status_reason: "recovered", status_message: "The sandbox is running." });
     }
     if (Object.keys(change).length === 0) return;
-    await this.#write(change);
+    await this.#write(() => change);
     if (before.drive_fault === null && drive) {
       this.#deps.onEvent("sandbox.drive_degraded", this.row, { message: drive.message });
     } else if (before.drive_fault !== null && !drive) {
@@ -307,75 +320,142 @@ export class Supervisor {
     }
   }
 
-  /** Says of a running guest how it goes. */
-  async #note(guest: Guest, reason: string, message: string): Promise<void> {
-    await this.#mailbox.put(async () => {
-      if (this.#guest === guest && this.row.state === "running") await this.#become("running", reason, message);
-    });
+  /** What cannot be written now, on a full disk, the reconciler finds. */
+  #notice(work: () => Promise<void>): void {
+    this.#work.put(work).catch((error: unknown) =>
+      this.#deps.log.error("sandbox's end not noted", {
+        sandbox_id: this.row.sandbox_id,
+        error: describeError(error),
+      }),
+    );
   }
 
-  async #fail(guest: Guest, cause: ExitCause, message: string): Promise<void> {
-    await this.#mailbox.put(() => this.#failNow(guest, cause, message));
-  }
-
-  /** One that stands still may be silent, and one that has just been resumed may have come back meanwhile. */
-  async #failSilent(guest: Guest): Promise<void> {
-    await this.#mailbox.put(async () => {
-      if (this.row.state !== "running" || guest.connection.state.value.link !== null) return;
-      if (guest.machine.stalled.value) return;
-      await this.#failNow(guest, "guest_panic", `The guest's agent was silent for ${AGENT_LOST_MS / 1000} s.`);
-    });
-  }
-
+  /** A guest that has ended, or is of no use any more: its failure is said at once, and then it is freed. */
   async #failNow(guest: Guest, cause: ExitCause, message: string): Promise<void> {
-    if (this.#guest !== guest || !canBecome(this.row.state, "failed")) return;
-    await this.#become("failed", cause, message, { exit_cause: cause, exit_at: now() });
-    await this.#endGuest();
-    await this.#write({ stopped_at: now(), cid_held: false });
-    this.#deps.onEvent("sandbox.failed", this.row, { reason: cause, message });
+    if (this.#guest !== guest) return;
+    if (await this.#failed(cause, cause, message, {})) await this.#free({ stopped_at: now() });
   }
 
+  /** What is left of it is freed first: whoever hears of its failure can use its CID again. Nothing when it has ended. */
+  async #lose(cause: ExitCause, reason: string, message: string, change: Partial<SandboxRow> = {}): Promise<void> {
+    if (!canBecome(this.row.state, "failed")) return;
+    const freed = await this.#freed();
+    const said = freed ? message : message + NOT_ENDED;
+    await this.#failed(cause, reason, said, { ...change, stopped_at: now(), cid_held: !freed });
+  }
+
+  /** Whether it has failed by this, and not been ended otherwise before. */
+  async #failed(cause: ExitCause, reason: string, message: string, change: Partial<SandboxRow>): Promise<boolean> {
+    const ended = { ...change, exit_cause: cause, exit_at: now() };
+    if (!(await this.#becomeUnlessPast("failed", reason, message, ended))) return false;
+    this.#deps.onEvent("sandbox.failed", this.row, { reason, message: this.row.status_message });
+    return true;
+  }
+
+  /** Its CID is free once nothing is left of it; what does not end is tried again by the reconciler. */
+  async #free(change: Partial<SandboxRow>): Promise<void> {
+    const freed = await this.#freed();
+    await this.#write(() => {
+      // One that is free stays so: it may be another's by now.
+      const { status_message: said, cid_held: held } = this.row;
+      const status_message = freed || !held || said.endsWith(NOT_ENDED) ? said : said + NOT_ENDED;
+      return { ...change, status_message, cid_held: held && !freed };
+    });
+  }
+
+  async #freed(): Promise<boolean> {
+    try {
+      await this.#endGuest();
+      return true;
+    } catch (error) {
+      this.#deps.log.error("sandbox not freed", { sandbox_id: this.row.sandbox_id, error: describeError(error) });
+      return false;
+    }
+  }
+
+  async #endOrSay(): Promise<void> {
+    try {
+      await this.#endGuest();
+    } catch (cause) {
+      const detail = `The sandbox has not ended yet.${NOT_ENDED}`;
+      await this.#write(() => ({ status_reason: "not_ended", status_message: detail }));
+      throw new ServiceError("not_ready", { detail, retryAfterSeconds: 10, cause });
+    }
+  }
+
+  /** Ends the guest, by what is known of it or else by its names. Throws when something of it is left. */
   async #endGuest(): Promise<void> {
     this.#watchOver.abort();
-    clearTimeout(this.#lostTimer);
     const guest = this.#guest;
+    // What its steps cannot undo is perhaps gone by its names.
+    if (guest) await guest.end().catch(() => this.#deps.freeRemains());
+    else await this.#deps.freeRemains();
     this.#guest = null;
-    await guest?.end();
   }
 
-  async #become(state: SandboxState, reason: string, message: string, change: Partial<SandboxRow> = {}): Promise<void> {
-    if (this.row.state !== state && !canBecome(this.row.state, state)) {
-      throw new Error(`sandbox ${this.row.sandbox_id} cannot become ${state} from ${this.row.state}`);
+  /** What does not end now is tried again when it is freed. */
+  async #endProcesses(): Promise<void> {
+    await endProcesses(this.#deps.paths).catch((error: unknown) =>
+      this.#deps.log.warn("processes not ended", { sandbox_id: this.row.sandbox_id, error: describeError(error) }),
+    );
+  }
+
+  /** Whether it became so. */
+  async #becomeUnlessPast(
+    state: SandboxState,
+    reason: string,
+    message: string,
+    change: Partial<SandboxRow>,
+  ): Promise<boolean> {
+    try {
+      await this.#become(state, reason, message, change);
+      return true;
+    } catch (error) {
+      if (error instanceof PastError) return false;
+      throw error;
     }
-    await this.#write({
-      ...change,
-      state,
-      status_reason: reason,
-      status_message: message.slice(0, 1000),
-      last_transition_at: now(),
+  }
+
+  /** Throws PastError when the sandbox is past it, because something else was faster. */
+  async #become(state: SandboxState, reason: string, message: string, change: Partial<SandboxRow> = {}): Promise<void> {
+    await this.#write(() => {
+      if (!canBecome(this.row.state, state)) throw new PastError(this.row, state);
+      return {
+        ...change,
+        state,
+        status_reason: reason,
+        status_message: message.slice(0, 1000),
+        last_transition_at: now(),
+      };
     });
     this.#deps.log.info("sandbox state", { sandbox_id: this.row.sandbox_id, state, reason });
     this.#deps.onState(this.row);
   }
 
-  async #write(change: Partial<SandboxRow>): Promise<void> {
-    await this.#deps.database.commit((queries) => updateSandbox(queries, this.row.sandbox_id, change));
-    this.#published.set({ ...this.row, ...change });
+  #write(changeOf: () => Partial<SandboxRow>): Promise<SandboxRow> {
+    return this.#changes.put(async () => {
+      const change = changeOf();
+      if (Object.keys(change).length === 0) return this.row;
+      await this.#deps.database.commit((queries) => updateSandbox(queries, this.row.sandbox_id, change));
+      this.#published.set({ ...this.row, ...change });
+      return this.row;
+    });
   }
 }
 
-/** After a guest stood still: its connection as before, or a new one, and its clock right. Throws when it does not answer. */
-async function reconnect(guest: Guest, signal: AbortSignal): Promise<void> {
-  await guest.ensureVsock(signal);
-  const link = await guest.connection.link(AGENT_LOST_MS, signal);
-  try {
-    await correctClock(link);
-  } catch {
-    // What was on its way when it stopped has cost it its vsock device.
-    link.close("the guest does not answer after it stood still");
-    await link.closed;
-    await guest.ensureVsock(signal);
-    await correctClock(await guest.connection.link(AGENT_LOST_MS, signal));
+/** States of a sandbox that has a guest. */
+const ADOPTABLE: readonly SandboxState[] = ["running", "pausing", "paused", "resuming"];
+
+const NOT_ENDED = " A process of it does not end; its guest_cid stays in use until it has.";
+
+/** Something else was faster: most often whoever destroys the sandbox. */
+class PastError extends ServiceError {
+  constructor({ agent_id, state }: SandboxRow, wanted: SandboxState) {
+    const details = { state, allowed_states: SANDBOX_STATES.filter((from) => canBecome(from, wanted)) };
+    super("invalid_state", {
+      detail: `Sandbox ${agent_id} is ${state} and cannot become ${wanted} any more.`,
+      details,
+    });
   }
 }
 
@@ -392,14 +472,3 @@ function beingDestroyed(row: SandboxRow): ServiceError {
 }
 
 const FAULT_REASONS: readonly string[] = ["drive_degraded", "vsock_lost"] satisfies Fault["reason"][];
-
-const ENDINGS = {
-  panic: { cause: "guest_panic", message: "The guest's kernel panicked" },
-  power_off: { cause: "user_requested", message: "The guest powered itself off" },
-  out_of_memory: { cause: "oom", message: "The host ended a process of the virtual machine at its limit of memory" },
-  oom: { cause: "oom", message: "The host's kernel ended the virtual machine for want of memory" },
-  crash: { cause: "vmm_crash", message: "The virtual machine ended unexpectedly" },
-} as const satisfies Record<string, { cause: ExitCause; message: string }>;
-
-/** Longer than any daemon runs, and short enough for a timer. */
-const FOREVER_MS = 2 ** 31 - 1;

@@ -1,13 +1,18 @@
 /** Owns all supervisors of this host: one per sandbox that is not destroyed, and the deadlines of their sandboxes. */
 import { createHash } from "node:crypto";
-import type { SandboxState } from "../../shared/api/sandboxes.ts";
+import type { ExitCause, SandboxState } from "../../shared/api/sandboxes.ts";
 import type { RoomUid } from "../../shared/ids.ts";
 import { at } from "../core/clock.ts";
 import { Deadlines } from "../core/deadlines.ts";
+import type { SandboxPaths } from "../core/paths.ts";
+import { DeadlineError } from "../core/published.ts";
 import type { RoomTarget } from "../core/room-target.ts";
-import { adoptGuest, readProcesses } from "../host/guest/adopt.ts";
+import { describeError } from "../core/service-error.ts";
+import type { Confinement } from "../host/confine/index.ts";
+import { type AdoptedAs, adoptGuest } from "../host/guest/adopt.ts";
 import type { GuestImage, GuestPlan } from "../host/guest/plan.ts";
 import type { WarmMachine } from "../host/guest/pool.ts";
+import { endProcesses, freeRemains, readProcesses } from "../host/guest/remains.ts";
 import { startGuest } from "../host/guest/start.ts";
 import { residentMemoryMib } from "../host/probe.ts";
 import type { ProcessRecord } from "../host/process.ts";
@@ -36,6 +41,10 @@ export interface Supervisors {
   /** Supervises a sandbox; `warm` is the machine that waits for it. */
   add(row: SandboxRow, room: SupervisedRoom, warm: WarmMachine | null): Supervisor;
   get(sandboxId: string): Supervisor | undefined;
+  /** Destroys a sandbox that nobody's call destroys. What does not end is tried again by the reconciler. */
+  endUnasked(sandboxId: string, cause: ExitCause): Promise<void>;
+  /** Ends and removes whatever is on the host by this name, but its logs. Throws when something is left. */
+  freeRemains(sandboxId: string): Promise<void>;
   /** Forgets a sandbox that did not come to be, or is no more. */
   drop(sandboxId: string): void;
   /** Does something with the sandbox, which is not idle meanwhile, however long it takes. */
@@ -53,8 +62,19 @@ export interface Supervisors {
 export function makeSupervisors(deps: SandboxDeps): Supervisors {
   const all = new Map<string, Supervisor>();
   const gate = new Gate(deps.limits.concurrent_creates);
-  const expiries = new Deadlines((sandboxId) => void all.get(sandboxId)?.destroy("expired"));
-  const idles = new Deadlines((sandboxId) => void all.get(sandboxId)?.destroy("idle"));
+  const expiries = new Deadlines((sandboxId) => void endUnasked(sandboxId, "expired"));
+  const idles = new Deadlines((sandboxId) => void endUnasked(sandboxId, "idle"));
+
+  const endUnasked = async (sandboxId: string, cause: ExitCause) => {
+    const supervisor = all.get(sandboxId);
+    if (!supervisor) return;
+    try {
+      await supervisor.destroy(cause);
+      deps.onEvent("sandbox.destroyed", supervisor.row, { reason: cause }, "success");
+    } catch (error) {
+      deps.log.error("sandbox not destroyed", { sandbox_id: sandboxId, error: describeError(error) });
+    }
+  };
 
   /** How many things are being done with each sandbox. */
   const uses = new Map<string, number>();
@@ -77,6 +97,11 @@ export function makeSupervisors(deps: SandboxDeps): Supervisors {
       else uses.set(sandboxId, left);
       scheduleIdle(sandboxId);
     }
+  };
+
+  const free = async (sandboxId: string) => {
+    await freeRemains(deps.paths.sandbox(sandboxId));
+    await confinementOf(deps)?.release(sandboxId);
   };
 
   const drop = (sandboxId: string) => {
@@ -118,29 +143,29 @@ export function makeSupervisors(deps: SandboxDeps): Supervisors {
         log: deps.log,
         paths: deps.paths.sandbox(row.sandbox_id),
         start: (current, onStarted, signal) =>
-          use(current.sandbox_id, () =>
-            gate.through(async () => {
-              // One that could not be launched is as if there were none.
-              const launched = (await warm?.launched.catch(() => null)) ?? null;
-              try {
-                signal.throwIfAborted();
-                const limit = AbortSignal.any([signal, AbortSignal.timeout(START_LIMIT_MS)]);
-                const image = launched?.parts.plan.image ?? (await imageFor(current));
-                return await startGuest(deps.host(), planOf(current, room, image), launched, onStarted, limit);
-              } catch (error) {
-                await launched?.end();
-                throw error;
-              } finally {
-                deps.pool.refill();
-              }
-            }),
-          ),
-        adopt: async (current) => {
+          use(current.sandbox_id, async () => {
+            // Also the time at the gate counts.
+            const limit = AbortSignal.any([signal, timeUp(START_LIMIT_MS)]);
+            try {
+              return await gate.through(async () => {
+                const plan = planOf(current, room, warm?.image ?? (await imageFor(current)));
+                return await startGuest(deps.host(), plan, warm?.launched ?? null, onStarted, limit);
+              }, limit);
+            } catch (error) {
+              if (warm) await endWarm(warm, deps.paths.sandbox(current.sandbox_id));
+              throw limit.aborted ? limit.reason : error;
+            } finally {
+              deps.pool.refill();
+            }
+          }),
+        adopt: async (current, signal) => {
           const template = deps.templates.get(current.template_id);
           if (!template) throw new Error(`template ${current.template_id} is gone`);
           const image = imageOf(template.directory, template.manifest, false);
-          return await adoptGuest(deps.host(), planOf(current, room, image), current.start_mode ?? "snapshot");
+          const mode = current.start_mode ?? "snapshot";
+          return await adoptGuest(deps.host(), planOf(current, room, image), mode, adoptedAs(current.state), signal);
         },
+        freeRemains: () => free(row.sandbox_id),
         onEvent: deps.onEvent,
         onState: (current) => scheduleIdle(current.sandbox_id),
         onGone: (gone) => drop(gone.sandbox_id),
@@ -150,6 +175,8 @@ export function makeSupervisors(deps: SandboxDeps): Supervisors {
       return supervisor;
     },
     get: (sandboxId) => all.get(sandboxId),
+    endUnasked,
+    freeRemains: free,
     drop,
     use,
     schedule,
@@ -184,6 +211,36 @@ export function makeSupervisors(deps: SandboxDeps): Supervisors {
       idles.clear();
     },
   };
+}
+
+/** What a guest was doing when its daemon ended: to stop it was perhaps done, to let it go on is done again. */
+function adoptedAs(state: SandboxState): AdoptedAs {
+  if (state === "pausing") return "either";
+  return state === "paused" ? "paused" : "running";
+}
+
+/** Null on a host that lacks something for guests: then none runs, and the next start sweeps what is left. */
+function confinementOf(deps: SandboxDeps): Confinement | null {
+  try {
+    return deps.host().confinement;
+  } catch {
+    return null;
+  }
+}
+
+/** Ends a machine that was taken and not used; one that is still being launched too, whatever it waits for. */
+async function endWarm(warm: WarmMachine, paths: SandboxPaths): Promise<void> {
+  await endProcesses(paths);
+  const launched = await warm.launched.catch(() => null);
+  await launched?.end();
+}
+
+/** Aborts with a reason that a person understands. */
+function timeUp(ms: number): AbortSignal {
+  const controller = new AbortController();
+  const reason = new DeadlineError(`it was not ready within ${ms / 1000} s`);
+  setTimeout(() => controller.abort(reason), ms).unref();
+  return controller.signal;
 }
 
 /** What the guest is told about itself. Nothing in it is secret, and nothing but agent_id is of the caller's making. */

@@ -184,6 +184,7 @@ export const sandboxCreate = operation({
   errors: [
     "room_not_found",
     "room_destroying",
+    "invalid_state",
     "agent_id_in_use",
     "guest_cid_in_use",
     "guest_cid_out_of_range",
@@ -273,7 +274,7 @@ export const sandboxDestroy = operation({
     state: oneOf(["destroyed"]),
   }),
   outcomes: { destroyed: 200 },
-  errors: ["room_not_found", "sandbox_not_found"],
+  errors: ["room_not_found", "sandbox_not_found", "not_ready"],
   audit: "sandbox.destroyed",
 });
 

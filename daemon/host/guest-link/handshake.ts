@@ -10,6 +10,8 @@ import { GENERATION, type Hello, type Ready, type Welcome } from "../../../share
 import { within } from "../../core/published.ts";
 import { Standstill } from "./standstill.ts";
 
+/** Agents as old as this are still spoken to: a guest may be older than the daemon that takes it over. */
+const OLDEST_GENERATION = 1;
 /** A guest begins no streams yet. */
 const MAX_GUEST_STREAMS = 0;
 
@@ -144,7 +146,13 @@ function readHello(body: unknown): Hello {
   ) {
     throw new Error("the hello is not one");
   }
-  if (generation > GENERATION) throw new Error(`the agent speaks generation ${generation}, this roomd ${GENERATION}`);
+  if (generation > GENERATION || generation < OLDEST_GENERATION) {
+    const known = `${OLDEST_GENERATION} to ${GENERATION}`;
+    const age = generation > GENERATION ? "newer" : "too old";
+    throw new Error(
+      `its agent speaks generation ${generation} of the protocol, which is ${age}: this roomd speaks ${known}`,
+    );
+  }
   return { generation, version: version.slice(0, 64), nonce: nonce.slice(0, 64), guest_cid, set_up };
 }
 

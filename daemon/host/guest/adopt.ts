@@ -1,33 +1,40 @@
 /**
- * Owns taking over a guest that a daemon before this one started: the processes are the recorded ones, QEMU answers
- * and has the right name, and the agent that dials again has the nonce that it was set up with.
+ * Owns taking over a guest that a daemon before this one started: the processes are the recorded ones, QEMU answers and is
+ * the one that was started, and the agent that dials again has the nonce that it was set up with. A guest that stands still
+ * dials when it goes on.
  */
-import { readFileSync } from "node:fs";
-import { within } from "../../core/published.ts";
+import { DeadlineError, within } from "../../core/published.ts";
 import { connectMachine } from "../machine/machine.ts";
-import { endProcess, isAlive, type ProcessRecord } from "../process.ts";
+import { isAlive } from "../process.ts";
 import type { GuestHost, GuestPlan } from "./plan.ts";
-import { renewVsock } from "./renew-vsock.ts";
+import { readProcesses } from "./remains.ts";
+import { hasLostVsock, renewVsock } from "./renew-vsock.ts";
 import type { DrivePlace } from "./serve-drive.ts";
 import { connectionOf, type Guest, guestOf } from "./start.ts";
 import { type GuestParts, type GuestProcesses, vsockAddress } from "./steps.ts";
 
 /** Guests of daemons that did not record it. */
 const FIRST_PLACE: DrivePlace = { turn: 0, ports: 2, mounted: true };
-const QEMU_DEADLINE_MS = 5_000;
-const AGENT_DEADLINE_MS = 15_000;
+const QEMU_DEADLINE_MS = 10_000;
+/** A guest whose vsock device works dials within a second, unless its host is busy. */
+const DIAL_DEADLINE_MS = 15_000;
+/** As long as the agent of a running guest may be silent. */
+const AGENT_DEADLINE_MS = 30_000;
 
-/** What is recorded of a guest's processes; null when nothing is. */
-export function readProcesses(file: string): GuestProcesses | null {
-  try {
-    return JSON.parse(readFileSync(file, "utf8")) as GuestProcesses;
-  } catch {
-    return null;
-  }
-}
+/** What the guest was doing when its daemon ended, as far as its row says. */
+export type AdoptedAs = "running" | "paused" | "either";
 
-/** Takes over a guest. Throws with why it cannot be; its processes are then still to be ended. */
-export async function adoptGuest(host: GuestHost, plan: GuestPlan, startMode: Guest["start_mode"]): Promise<Guest> {
+/**
+ * Takes over a guest; `paused` is how it was found, or brought back to. Throws with why it cannot be taken over, or is given
+ * up; its processes are then still to be ended.
+ */
+export async function adoptGuest(
+  host: GuestHost,
+  plan: GuestPlan,
+  startMode: Guest["start_mode"],
+  as: AdoptedAs,
+  signal: AbortSignal,
+): Promise<{ guest: Guest; paused: boolean }> {
   const processes = readProcesses(plan.paths.processes);
   const { qemu, virtiofsd, vsock } = processes ?? {};
   if (!processes || !qemu || !isAlive(qemu)) throw new Error("its QEMU has ended");
@@ -37,36 +44,23 @@ export async function adoptGuest(host: GuestHost, plan: GuestPlan, startMode: Gu
     plan,
     host,
     mode: processes.mode,
-    signal: new AbortController().signal,
+    signal,
     connection,
     drive: processes.drive ?? FIRST_PLACE,
+    qemu: { name: "qemu", ...qemu },
+    ...(processes.uuid === undefined ? {} : { uuid: processes.uuid }),
     ...(virtiofsd ? { share: { name: "virtiofsd", ...virtiofsd } } : {}),
   };
   try {
-    parts.machine = await within(
-      connectMachine(
-        plan.image.hardware,
-        { name: "qemu", ...qemu },
-        {
-          sockets: plan.paths,
-          console_log: plan.paths.console_log,
-        },
-      ),
-      QEMU_DEADLINE_MS,
-      "QEMU's answer",
-    );
-    const { name } = (await parts.machine.qmp.execute("query-name")) as { name?: string };
-    if (name !== plan.sandbox_id) throw new Error(`QEMU says it is ${name}`);
+    const { found, paused } = await within(adoptMachine(parts, processes, as), QEMU_DEADLINE_MS, "QEMU's answer");
     const address = vsockAddress(host, plan);
     const device = vsock ? { name: "vhost-device-vsock", ...vsock } : null;
     parts.endpoint = await host.transport.adopt(address, device, (link) => connection.accept(link));
-    await parts.machine.noteStall();
     // One that stands still cannot dial; when it does, it is asked for its nonce all the same.
-    if (!parts.machine.stalled.value) {
-      if (device && !isAlive(device)) await renewVsock(parts, parts.signal);
-      await connection.link(AGENT_DEADLINE_MS);
+    if (!paused && found !== "stalled") {
+      await meetAgent(parts, found === "running" && (!device || isAlive(device)), signal);
     }
-    return guestOf(parts, startMode, {});
+    return { guest: guestOf(parts, startMode, {}), paused };
   } catch (error) {
     connection.close("the sandbox was not taken over");
     await parts.endpoint?.close();
@@ -75,10 +69,42 @@ export async function adoptGuest(host: GuestHost, plan: GuestPlan, startMode: Gu
   }
 }
 
-/** Ends the processes that a record names. */
-export async function endRecorded(processes: GuestProcesses | null): Promise<void> {
-  const all = [processes?.qemu, processes?.virtiofsd, processes?.vsock];
-  await Promise.all(
-    all.map((process: ProcessRecord | null | undefined) => (process ? endProcess(process) : undefined)),
-  );
+/** Waits for the agent to dial; where it cannot, because its vsock device was lost, it gets another. */
+async function meetAgent(parts: GuestParts, mayDial: boolean, signal: AbortSignal): Promise<void> {
+  const { connection } = parts;
+  if (mayDial) {
+    try {
+      await connection.link(DIAL_DEADLINE_MS, signal);
+      return;
+    } catch (error) {
+      if (!(error instanceof DeadlineError) || signal.aborted) throw error;
+    }
+  }
+  if (hasLostVsock(parts)) await renewVsock(parts, signal);
+  await connection.link(AGENT_DEADLINE_MS, signal);
+}
+
+/** Meets QEMU, makes sure who it is, and brings its guest to where it should be, or tells where it is. */
+async function adoptMachine(
+  parts: GuestParts,
+  processes: GuestProcesses,
+  as: AdoptedAs,
+): Promise<{ found: "running" | "paused" | "stalled"; paused: boolean }> {
+  const { plan, qemu } = parts;
+  if (!qemu) throw new Error("its QEMU has ended");
+  const machine = await connectMachine(plan.image.hardware, qemu, {
+    sockets: plan.paths,
+    console_log: plan.paths.console_log,
+  });
+  parts.machine = machine;
+  const { name } = (await machine.qmp.execute("query-name")) as { name?: string };
+  if (name !== plan.sandbox_id) throw new Error(`QEMU says it is ${name}`);
+  const { UUID } = (await machine.qmp.execute("query-uuid")) as { UUID?: string };
+  if (processes.uuid !== undefined && UUID !== processes.uuid) throw new Error(`QEMU says its UUID is ${UUID}`);
+  const found = await machine.find();
+  // One that stalled on its way to standby, or in it, goes on when it is resumed.
+  const paused = as === "either" ? found !== "running" : as === "paused";
+  if (paused && found === "running") await machine.pause();
+  if (!paused && found === "paused") await machine.resume();
+  return { found, paused };
 }

@@ -57,6 +57,11 @@ export class WarmPool {
     return taken ?? null;
   }
 
+  /** Whether a machine of the pool has this sandbox_id. */
+  holds(sandboxId: string): boolean {
+    return this.#members.some((member) => member.sandbox_id === sandboxId);
+  }
+
   /** Puts an unused machine back. */
   giveBack(member: WarmMachine): void {
     if (this.#closed) void this.#discard(member);

@@ -4,17 +4,19 @@
  *   launch   directories → disk → machine → load (from a snapshot)
  *   join     devices → plug → resume → agent
  *
- * The first half may have been done ahead (pool.ts). A snapshot that does not load is followed by a cold boot;
- * whatever fails, nothing is left behind but the logs.
+ * The first half may have been done ahead (pool.ts); a machine that ended while it waited is followed by a fresh one, and a
+ * snapshot that does not load by a cold boot. Whatever fails, nothing is left behind but the logs.
  */
 import { DRIVE_MOUNT } from "../../../shared/api/drive.ts";
 import type { Published } from "../../core/published.ts";
-import { runSteps, StepError, undoSteps } from "../../core/steps.ts";
+import { runSteps, type Step, StepError, undoSteps } from "../../core/steps.ts";
 import { GuestConnection } from "../guest-link/connection.ts";
 import type { Machine } from "../machine/machine.ts";
+import { isAlive } from "../process.ts";
 import { DRIVE_TAG } from "../virtiofs/share.ts";
 import { type Health, PartsKeeper } from "./parts.ts";
 import type { GuestHost, GuestPlan, LaunchPlan } from "./plan.ts";
+import { endProcesses } from "./remains.ts";
 import type { DrivePlace } from "./serve-drive.ts";
 import { allSteps, type GuestParts, JOIN_STEPS, type LaunchMode, type LaunchParts, launchSteps } from "./steps.ts";
 
@@ -34,7 +36,7 @@ export interface Guest {
   health: Published<Health>;
   /** Makes sure that the guest, which has just gone on, has a vsock device that works. Throws when it cannot have one. */
   ensureVsock(signal: AbortSignal): Promise<void>;
-  /** Ends the guest and frees all it had but its logs. Again is nothing. */
+  /** Ends the guest and frees all it had but its logs. Throws when something of it is left; again tries again. */
   end(): Promise<void>;
 }
 
@@ -42,50 +44,92 @@ export interface Guest {
 export interface Launched {
   parts: LaunchParts & { machine: Machine };
   timings: Record<string, number>;
-  /** Ends it and frees all it had. */
+  /** Ends it and frees all it had. Throws when something of it is left; again tries again. */
   end(): Promise<void>;
 }
 
-/** Launches a machine. Throws StepError; nothing is left behind then. */
-export async function launchGuest(host: GuestHost, plan: LaunchPlan, mode: LaunchMode): Promise<Launched> {
+/** Launches a machine, unless `signal` gives it up. Throws StepError. */
+export async function launchGuest(
+  host: GuestHost,
+  plan: LaunchPlan,
+  mode: LaunchMode,
+  signal?: AbortSignal,
+): Promise<Launched> {
   const parts: LaunchParts = { plan, host, mode };
-  const undoFailed = undoReporter(host, plan.sandbox_id);
-  const timings = await runSteps(launchSteps(mode), parts, undoFailed);
+  const timings = await runSteps(launchSteps(mode), parts, undoReporter(host, plan.sandbox_id), signal);
   const { machine } = parts;
   if (!machine) throw new Error("the machine step left no machine");
-  return {
-    parts: { ...parts, machine },
-    timings,
-    end: () => undoSteps(launchSteps(mode), parts, undoFailed),
-  };
+  return { parts: { ...parts, machine }, timings, end: () => undoAll(launchSteps(mode), parts) };
 }
 
 /**
- * Starts a guest, from `warm` when there is one that is launched. `onStarted` is called once its process runs; `signal` gives the start up.
- * Throws StepError; nothing is left behind then.
+ * Starts a guest, from `warm` when that is launched. `onStarted` is called once its process runs. When `signal` gives the
+ * start up, the guest's processes are killed, whatever they are doing. Throws; what is left then is in StepError.not_undone.
  */
 export async function startGuest(
   host: GuestHost,
   plan: GuestPlan,
-  warm: Launched | null,
+  warm: Promise<Launched> | null,
   onStarted: () => void,
   signal: AbortSignal,
 ): Promise<Guest> {
-  if (warm) return await join(host, plan, warm, "pool", onStarted, signal);
-  const launched = await launchBestWay(host, plan);
-  return await join(host, plan, launched, launched.parts.mode, onStarted, signal);
+  // The steps wait for these processes and for nothing else, and undo what they can then no longer do.
+  const giveUp = () => void endProcesses(plan.paths).catch(() => {});
+  signal.addEventListener("abort", giveUp, { once: true });
+  try {
+    // One that could not be launched is as if there were none.
+    const ready = await warm?.catch(() => null);
+    const guest = ready ? await joinWarm(host, plan, ready, onStarted, signal) : null;
+    return guest ?? (await startFresh(host, plan, onStarted, signal));
+  } finally {
+    signal.removeEventListener("abort", giveUp);
+  }
 }
 
-async function launchBestWay(host: GuestHost, plan: GuestPlan): Promise<Launched> {
-  // The snapshot has one processor, and Linux 6.12 takes no other while it runs on QEMU without KVM.
-  if (plan.image.snapshot_memory === null || plan.vcpu_count > 1) return await launchGuest(host, plan, "cold");
+async function startFresh(
+  host: GuestHost,
+  plan: GuestPlan,
+  onStarted: () => void,
+  signal: AbortSignal,
+): Promise<Guest> {
+  const launched = await launchBestWay(host, plan, signal);
   try {
-    return await launchGuest(host, plan, "snapshot");
+    return await join(host, plan, launched, launched.parts.mode, onStarted, signal);
+  } catch (error) {
+    await launched.end();
+    throw error;
+  }
+}
+
+/** A guest made of the machine that waited; null when that had ended by itself. */
+async function joinWarm(
+  host: GuestHost,
+  plan: GuestPlan,
+  warm: Launched,
+  onStarted: () => void,
+  signal: AbortSignal,
+): Promise<Guest | null> {
+  try {
+    return await join(host, plan, warm, "pool", onStarted, signal);
+  } catch (error) {
+    const ended = !isAlive(warm.parts.machine.process);
+    await warm.end();
+    if (!ended || signal.aborted) throw error;
+    host.log.warn("the warm machine had ended, launching another", { sandbox_id: plan.sandbox_id });
+    return null;
+  }
+}
+
+async function launchBestWay(host: GuestHost, plan: GuestPlan, signal: AbortSignal): Promise<Launched> {
+  // The snapshot has one processor, and Linux 6.12 takes no other while it runs on QEMU without KVM.
+  if (plan.image.snapshot_memory === null || plan.vcpu_count > 1) return await launchGuest(host, plan, "cold", signal);
+  try {
+    return await launchGuest(host, plan, "snapshot", signal);
   } catch (error) {
     // Only the snapshot itself is worth another way in; every other failure would repeat.
-    if (!(error instanceof StepError) || error.step !== "load") throw error;
+    if (!(error instanceof StepError) || error.step !== "load" || signal.aborted) throw error;
     host.log.warn("the snapshot did not load, booting cold", { sandbox_id: plan.sandbox_id, error: error.message });
-    return await launchGuest(host, plan, "cold");
+    return await launchGuest(host, plan, "cold", signal);
   }
 }
 
@@ -106,14 +150,7 @@ async function join(
     connection: connectionOf(host, plan, null),
     drive: firstPlace(plan),
   };
-  const undoFailed = undoReporter(host, plan.sandbox_id);
-  let timings: Record<string, number>;
-  try {
-    timings = await runSteps(JOIN_STEPS, parts, undoFailed);
-  } catch (error) {
-    await launched.end();
-    throw error;
-  }
+  const timings = await runSteps(JOIN_STEPS, parts, undoReporter(host, plan.sandbox_id), signal);
   return guestOf(parts, startMode, { ...(startMode === "pool" ? {} : launched.timings), ...timings });
 }
 
@@ -137,9 +174,14 @@ export function guestOf(parts: GuestParts, startMode: Guest["start_mode"], timin
     end: async () => {
       connection.close("the sandbox is ending");
       await keeper.end();
-      return await undoSteps(allSteps(mode), parts, undoReporter(host, plan.sandbox_id));
+      await undoAll(allSteps(mode), parts);
     },
   };
+}
+
+async function undoAll<Parts extends LaunchParts>(steps: readonly Step<Parts>[], parts: Parts): Promise<void> {
+  const left = await undoSteps(steps, parts, undoReporter(parts.host, parts.plan.sandbox_id));
+  if (left.length > 0) throw new Error(`not undone: ${left.join(", ")}`);
 }
 
 /** `nonce` is that of a guest which was set up before, by which it is recognised. */

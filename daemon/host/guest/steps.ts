@@ -8,7 +8,7 @@ import { copyOverlay, removeOverlay } from "../images/overlay.ts";
 import { makeGuestDirectories, ownFile } from "../isolation/directories.ts";
 import { TCG_BUFFER_MIB } from "../machine/argv.ts";
 import { type Machine, startMachine } from "../machine/machine.ts";
-import { endProcess, type KnownProcess, type ProcessRecord } from "../process.ts";
+import { endProcess, isAlive, type KnownProcess, type ProcessRecord } from "../process.ts";
 import type { GuestHost, GuestPlan, LaunchPlan } from "./plan.ts";
 import { type DrivePlace, driveTag, serveDrive } from "./serve-drive.ts";
 
@@ -22,6 +22,9 @@ export interface LaunchParts {
   plan: LaunchPlan;
   host: GuestHost;
   mode: LaunchMode;
+  /** Its process, from the moment that it exists. */
+  qemu?: KnownProcess;
+  uuid?: string;
   machine?: Machine;
 }
 
@@ -40,6 +43,8 @@ export interface GuestProcesses {
   sandbox_id: string;
   guest_cid: number | null;
   mode: LaunchMode;
+  /** What QEMU was told to say that it is; absent in the records of older daemons. */
+  uuid?: string;
   /** The agent's nonce, once it is known: by it the guest is recognised. */
   nonce: string | null;
   qemu: ProcessRecord | null;
@@ -52,9 +57,11 @@ export interface GuestProcesses {
 const directories: Step<LaunchParts> = {
   name: "directories",
   run: ({ plan: { sandbox_id, paths }, host }) => makeGuestDirectories(paths, host.isolation.usersOf(sandbox_id)),
-  undo: async ({ plan: { sandbox_id, paths }, host }) => {
-    await host.confinement.release(sandbox_id);
-    await rm(paths.runtime, { recursive: true, force: true });
+  undo: async (parts) => {
+    requireEnded(parts);
+    const { plan, host } = parts;
+    await host.confinement.release(plan.sandbox_id);
+    await rm(plan.paths.runtime, { recursive: true, force: true });
   },
 };
 
@@ -64,7 +71,10 @@ const disk: Step<LaunchParts> = {
     await copyOverlay(mode === "snapshot" ? image.snapshot_overlay : image.cold_overlay, paths.overlay);
     await ownFile(paths.overlay, host.isolation.usersOf(sandbox_id)?.qemu.uid ?? 0);
   },
-  undo: ({ plan: { paths } }) => removeOverlay(paths.overlay),
+  undo: async (parts) => {
+    requireEnded(parts);
+    await removeOverlay(parts.plan.paths.overlay);
+  },
 };
 
 const machine: Step<LaunchParts> = {
@@ -72,11 +82,12 @@ const machine: Step<LaunchParts> = {
   run: async (parts) => {
     const { plan, host, mode } = parts;
     const { paths, image } = plan;
+    parts.uuid = crypto.randomUUID();
     parts.machine = await startMachine(
       host.programs.qemu,
       {
         name: plan.sandbox_id,
-        uuid: crypto.randomUUID(),
+        uuid: parts.uuid,
         hardware: image.hardware,
         vcpu_count: plan.vcpu_count,
         kernel: image.kernel,
@@ -89,11 +100,22 @@ const machine: Step<LaunchParts> = {
         incoming: mode === "snapshot",
       },
       { vmm_log: paths.vmm_log, console_log: paths.console_log },
-      (qemu) => recordProcesses(plan.paths.processes, processesOf(parts, qemu)),
+      (qemu) => {
+        parts.qemu = qemu;
+        return recordProcesses(plan.paths.processes, processesOf(parts));
+      },
     );
   },
-  undo: async ({ machine }) => machine?.end(),
+  undo: async ({ machine, qemu }) => {
+    if (qemu) await endProcess(qemu);
+    machine?.qmp.close();
+  },
 };
+
+/** What QEMU uses, and by which it is found again, stays as long as it does. */
+function requireEnded({ qemu }: LaunchParts): void {
+  if (qemu && isAlive(qemu)) throw new Error("its QEMU has not ended");
+}
 
 const load: Step<LaunchParts> = {
   name: "load",
@@ -117,7 +139,7 @@ const devices: Step<GuestParts> = {
     };
     const started = await Promise.allSettled([serveDrive(parts), openVsock()]);
     for (const outcome of started) if (outcome.status === "rejected") throw outcome.reason;
-    const processes = processesOf(parts, parts.machine?.process);
+    const processes = processesOf(parts);
     await recordProcesses(paths.processes, processes);
     await host.confinement.confine(plan.sandbox_id, pidsOf(processes), guestLimits(plan));
   },
@@ -157,7 +179,7 @@ const agent: Step<GuestParts> = {
     for (const end of died) end?.catch(() => {});
     await Promise.race([connection.link(AGENT_DEADLINE_MS, signal), ...died.filter((end) => end !== undefined)]);
     parts.drive = { ...parts.drive, mounted: true };
-    await recordProcesses(plan.paths.processes, processesOf(parts, machine?.process));
+    await recordProcesses(plan.paths.processes, processesOf(parts));
   },
   undo: async () => {},
 };
@@ -183,20 +205,21 @@ export function vsockAddress({ isolation }: GuestHost, { sandbox_id, guest_cid, 
 
 /** Writes down which processes are the guest's now. */
 export async function recordParts(parts: GuestParts): Promise<void> {
-  await recordProcesses(parts.plan.paths.processes, processesOf(parts, parts.machine?.process));
+  await recordProcesses(parts.plan.paths.processes, processesOf(parts));
 }
 
 type RecordedParts = LaunchParts & Partial<Pick<GuestParts, "connection" | "share" | "endpoint" | "drive">>;
 
-function processesOf(parts: RecordedParts, qemu: ProcessRecord | undefined): GuestProcesses {
+function processesOf(parts: RecordedParts): GuestProcesses {
   const record = (process: ProcessRecord | null | undefined) =>
     process ? { pid: process.pid, start_ticks: process.start_ticks } : null;
   return {
     sandbox_id: parts.plan.sandbox_id,
     guest_cid: "guest_cid" in parts.plan ? (parts.plan as GuestPlan).guest_cid : null,
     mode: parts.mode,
+    ...(parts.uuid === undefined ? {} : { uuid: parts.uuid }),
     nonce: parts.connection?.nonce ?? null,
-    qemu: record(qemu),
+    qemu: record(parts.qemu),
     virtiofsd: record(parts.share),
     vsock: record(parts.endpoint?.process),
     drive: parts.drive ?? null,

@@ -5,14 +5,7 @@ import type { Socket } from "bun";
 import { Published } from "../../core/published.ts";
 import { asUser } from "../isolation/argv.ts";
 import { offerToOomKiller, wasOomKilled } from "../oom.ts";
-import {
-  DEVICE_DESCRIPTOR,
-  endProcess,
-  type HostProcess,
-  type KnownProcess,
-  type ProcessRecord,
-  startProcess,
-} from "../process.ts";
+import { DEVICE_DESCRIPTOR, endProcess, type HostProcess, type KnownProcess, startProcess } from "../process.ts";
 import { connectWhenThere } from "../unix-socket.ts";
 import { qemuArgv } from "./argv.ts";
 import { ConsoleLog } from "./console.ts";
@@ -20,6 +13,8 @@ import { Qmp, QmpError, type QmpEvent } from "./qmp.ts";
 import { drivePort, type Hardware, type MachineSpec, MEMORY_BLOCK_MIB, VSOCK_PORT } from "./spec.ts";
 
 const START_DEADLINE_MS = 20_000;
+/** A monitor that has its client greets nobody else: then the spare one is asked. */
+const GREETING_DEADLINE_MS = 3_000;
 const MIGRATION_DEADLINE_MS = 120_000;
 const LISTEN_DEADLINE_MS = 5_000;
 /** The guest's kernel lets go of a device when it gets to it: 44 ms as a rule. */
@@ -54,11 +49,11 @@ export interface Machine {
   resizeMemory(memoryMib: number): Promise<void>;
   resume(): Promise<void>;
   pause(): Promise<void>;
+  /** Whether the guest of a daemon before us runs, was stopped, or is stalled. Throws when QEMU is in any other state. */
+  find(): Promise<"running" | "paused" | "stalled">;
   end(): Promise<void>;
   /** Whether QEMU has stopped the guest because the host's disk had no space for what the guest wrote to its own. */
   stalled: Published<boolean>;
-  /** Finds out whether the guest of a daemon before us is stalled. */
-  noteStall(): Promise<void>;
   /** Lets a stalled guest go on: QEMU writes again what it could not, and stalls again where it still cannot. */
   unstall(): Promise<void>;
   /** Why the guest has ended, as far as QEMU or the kernel said: its own panic, its own power-off, the host's memory, or nothing. */
@@ -73,7 +68,7 @@ export async function startMachine(
   qemu: string,
   spec: MachineSpec,
   files: MachineFiles,
-  onProcess: (process: ProcessRecord) => Promise<void>,
+  onProcess: (process: HostProcess) => Promise<void>,
 ): Promise<Machine> {
   const argv = qemuArgv(qemu, spec);
   const ownArgv = spec.user ? asUser(spec.user, argv) : argv;
@@ -100,7 +95,8 @@ export async function connectMachine(
   const gone = process.exited ?? new Promise<never>(() => {});
   try {
     const [qmp, console] = await Promise.all([
-      Qmp.connect(at.sockets.qmp, START_DEADLINE_MS, gone),
+      // Our own child's monitor has had no client yet, and its start may take long on a busy host.
+      process.exited ? Qmp.connect(at.sockets.qmp, START_DEADLINE_MS, gone) : connectMonitor(at.sockets),
       connectWhenThere(at.sockets.console, START_DEADLINE_MS, gone, {
         data: (_socket, bytes) => {
           log.append(bytes);
@@ -114,6 +110,16 @@ export async function connectMachine(
   } catch (error) {
     log.close();
     throw error;
+  }
+}
+
+/** The monitor of a QEMU that had a client before: the spare one, where that client still holds the first. */
+async function connectMonitor({ qmp, qmp_spare }: MachineSpec["sockets"]): Promise<Qmp> {
+  const gone = new Promise<never>(() => {});
+  try {
+    return await Qmp.connect(qmp, GREETING_DEADLINE_MS, gone);
+  } catch {
+    return await Qmp.connect(qmp_spare, GREETING_DEADLINE_MS, gone);
   }
 }
 
@@ -252,9 +258,12 @@ class RunningMachine implements Machine {
     await this.qmp.execute("stop");
   }
 
-  async noteStall(): Promise<void> {
+  async find(): Promise<"running" | "paused" | "stalled"> {
     const { status } = (await this.qmp.execute("query-status")) as { status?: string };
     this.stalled.set(status === "io-error");
+    if (this.stalled.value) return "stalled";
+    if (status !== "running" && status !== "paused") throw new Error(`QEMU says the guest is ${status}`);
+    return status;
   }
 
   async unstall(): Promise<void> {

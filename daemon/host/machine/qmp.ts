@@ -48,9 +48,14 @@ export class Qmp {
       },
       close: () => qmp.#end(),
     });
-    await within(Promise.race([greeted.promise, qmp.closed]), deadlineMs, "QEMU's greeting");
-    await qmp.execute("qmp_capabilities");
-    return qmp;
+    try {
+      await within(Promise.race([greeted.promise, qmp.closed]), deadlineMs, "QEMU's greeting");
+      await qmp.execute("qmp_capabilities", {}, deadlineMs);
+      return qmp;
+    } catch (error) {
+      qmp.close();
+      throw error;
+    }
   }
 
   /** Resolves when the connection has ended, which is when QEMU has. */

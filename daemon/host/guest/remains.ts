@@ -1,0 +1,90 @@
+/**
+ * Owns what of a guest is on the host, found by its names alone: processes by the sockets in their arguments, directory of
+ * sockets, disk. Nothing in memory is needed, so it serves for guests of a daemon before this one and for what a crash left
+ * between two steps. Another daemon's guests have another runtime_dir in their arguments.
+ */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { basename, dirname } from "node:path";
+import type { SandboxPaths } from "../../core/paths.ts";
+import { endProcess, isAlive, type ProcessRecord, processOf } from "../process.ts";
+import type { GuestProcesses } from "./steps.ts";
+
+const SANDBOX_ID = /^sbx_[0-9A-Z]{26}/;
+/** Options of virtiofsd and vhost-device-vsock whose value is a socket of one guest. */
+const SOCKET_OPTIONS = ["--socket-path", "--socket", "--uds-path"];
+/** A step that was under way may start one more process while the first are being ended. */
+const ROUNDS = 5;
+
+/** What is recorded of a guest's processes; null when nothing is. */
+export function readProcesses(file: string): GuestProcesses | null {
+  try {
+    return JSON.parse(readFileSync(file, "utf8")) as GuestProcesses;
+  } catch {
+    return null;
+  }
+}
+
+/** The processes that serve guests below this directory of sockets, by sandbox. */
+export function guestProcesses(guests: string): Map<string, ProcessRecord[]> {
+  const found = new Map<string, ProcessRecord[]>();
+  for (const name of readdirSync("/proc")) {
+    if (!/^\d+$/.test(name)) continue;
+    const sandboxId = servedBy(argumentsOf(Number(name)), guests);
+    const process = sandboxId === null ? null : processOf(Number(name));
+    if (sandboxId !== null && process) found.set(sandboxId, [...(found.get(sandboxId) ?? []), process]);
+  }
+  return found;
+}
+
+/** The sandbox whose sockets below `guests` these arguments name, as we give them to its processes; null when none. Pure. */
+export function servedBy(argv: readonly string[], guests: string): string | null {
+  for (const [index, word] of argv.entries()) {
+    const path = SOCKET_OPTIONS.includes(argv[index - 1] ?? "") ? word : chardevPath(word);
+    if (!path?.startsWith(`${guests}/`)) continue;
+    const [sandboxId] = SANDBOX_ID.exec(path.slice(guests.length + 1)) ?? [];
+    if (sandboxId) return sandboxId;
+  }
+  return null;
+}
+
+/** Ends every process of a guest, however it is known. Throws when one does not end. */
+export async function endProcesses(paths: SandboxPaths): Promise<void> {
+  const recorded = readProcesses(paths.processes);
+  const known = [recorded?.qemu, recorded?.virtiofsd, recorded?.vsock].flatMap((process) => process ?? []);
+  for (let round = 1; ; round++) {
+    const found = guestProcesses(dirname(paths.runtime)).get(basename(paths.runtime)) ?? [];
+    const alive = [...known, ...found].filter(isAlive);
+    if (alive.length === 0) return;
+    if (round > ROUNDS) throw new Error(`its processes ${alive.map(({ pid }) => pid).join(", ")} have not ended`);
+    await Promise.all(alive.map((process) => endProcess(process)));
+  }
+}
+
+/** Ends every process of a guest, then removes its sockets and its disk; its logs stay. Throws when something is left. */
+export async function freeRemains(paths: SandboxPaths): Promise<void> {
+  // The record of its processes goes last: until they have ended it is how they are found.
+  await endProcesses(paths);
+  await rm(paths.overlay, { force: true });
+  await rm(paths.runtime, { recursive: true, force: true });
+}
+
+/** Whether a guest left sockets or a disk. */
+export function hasRemains(paths: SandboxPaths): boolean {
+  return existsSync(paths.runtime) || existsSync(paths.overlay);
+}
+
+/** `socket,id=qmp,path=/run/…,server=on`, with its commas doubled in the path. */
+function chardevPath(word: string): string | null {
+  if (!word.startsWith("socket,")) return null;
+  const [, path] = /,path=((?:[^,]|,,)*)/.exec(word) ?? [];
+  return path?.replaceAll(",,", ",") ?? null;
+}
+
+function argumentsOf(pid: number): string[] {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0");
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,106 @@
+/** What of a guest is on the host is found by its names, and only what is this daemon's own. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { makePaths, type SandboxPaths } from "../../../../daemon/core/paths.ts";
+import {
+  endProcesses,
+  freeRemains,
+  guestProcesses,
+  hasRemains,
+  servedBy,
+} from "../../../../daemon/host/guest/remains.ts";
+import { isAlive, processOf } from "../../../../daemon/host/process.ts";
+import { newId } from "../../../../shared/ids.ts";
+
+const ID = "sbx_01ARZ3NDEKTSV4RRFFQ69G5FAV";
+
+test.each([
+  [["qemu", "-chardev", `socket,id=qmp,path=/run/roomd/g/${ID}/qmp.sock,server=on`], ID],
+  [["ld-linux", "virtiofsd", "--shared-dir", "/data", "--socket-path", `/run/roomd/g/${ID}/fs.sock`], ID],
+  [["vhost-device-vsock", "--guest-cid", "9100", "--socket", `/run/roomd/g/${ID}/vsock-device.sock`], ID],
+  // Another daemon's, a template's trial, and a longer name.
+  [["qemu", "-chardev", `socket,id=qmp,path=/run/other/g/${ID}/qmp.sock,server=on`], null],
+  [["qemu", "-chardev", `socket,id=qmp,path=/run/roomd/t/${ID}/qmp.sock,server=on`], null],
+  [["qemu", "-chardev", `socket,id=qmp,path=/run/roomd/g2/${ID}/qmp.sock,server=on`], null],
+  // Whoever only looks.
+  [["tail", "-f", `/run/roomd/g/${ID}/vmm.log`], null],
+  [["socat", "-", `UNIX-CONNECT:/run/roomd/g/${ID}/qmp.sock`], null],
+  [["virtiofsd", "--socket-path", "/run/roomd/g/something/fs.sock"], null],
+  [[], null],
+])("%j serves %s", (argv, expected) => {
+  expect(servedBy(argv, "/run/roomd/g")).toBe(expected);
+});
+
+test("a comma in a directory's name is doubled for QEMU, and read back", () => {
+  const argv = ["qemu", "-chardev", `socket,id=qmp,path=/run/a,,b/g/${ID}/qmp.sock,server=on`];
+  expect(servedBy(argv, "/run/a,b/g")).toBe(ID);
+});
+
+let home: string;
+let paths: SandboxPaths;
+const children: ChildProcess[] = [];
+
+beforeEach(() => {
+  home = mkdtempSync("/tmp/roomd-u-");
+  paths = makePaths({ data_dir: join(home, "data"), runtime_dir: join(home, "run") }).sandbox(newId("sbx"));
+  for (const directory of [paths.directory, paths.runtime]) mkdirSync(directory, { recursive: true });
+});
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill("SIGKILL");
+  rmSync(home, { recursive: true, force: true });
+});
+
+/** A process with these arguments, leader of its group as guests' processes are. */
+async function started(...argv: string[]): Promise<number> {
+  const child = spawn("sh", ["-c", "while :; do read -r line; done", ...argv], {
+    detached: true,
+    stdio: ["pipe", "ignore", "ignore"],
+  });
+  children.push(child);
+  await new Promise((done) => child.once("spawn", done));
+  return child.pid ?? 0;
+}
+
+const alive = (pid: number) => processOf(pid) !== null;
+
+test("processes are found by their sockets, stopped or not, and ended; others are left alone", async () => {
+  const own = await started("--socket-path", paths.virtiofs);
+  const stopped = await started("-chardev", `socket,id=qmp,path=${paths.qmp},server=on`);
+  process.kill(stopped, "SIGSTOP");
+  const other = await started("--socket-path", "/run/roomd-elsewhere/g/x/fs.sock");
+  const found = guestProcesses(join(home, "run", "g"));
+  expect([...found.keys()]).toHaveLength(1);
+  expect(
+    [...found.values()]
+      .flat()
+      .map(({ pid }) => pid)
+      .sort(),
+  ).toEqual([own, stopped].sort());
+  await endProcesses(paths);
+  expect([own, stopped, other].map(alive)).toEqual([false, false, true]);
+  await endProcesses(paths);
+});
+
+test("a recorded process is ended by pid and start, and not another that has its pid now", async () => {
+  const recorded = await started("without", "a", "socket");
+  const reused = await started("is", "somebody", "else");
+  const process = processOf(recorded);
+  expect(process && isAlive(process)).toBe(true);
+  const record = { sandbox_id: "", guest_cid: 9100, mode: "snapshot", nonce: null };
+  writeFileSync(
+    paths.processes,
+    JSON.stringify({ ...record, qemu: process, virtiofsd: { pid: reused, start_ticks: "1" }, vsock: null }),
+  );
+  await endProcesses(paths);
+  expect([recorded, reused].map(alive)).toEqual([false, true]);
+});
+
+test("what is freed leaves the logs and nothing else, and again is nothing", async () => {
+  for (const file of [paths.overlay, paths.processes, paths.vmm_log]) writeFileSync(file, "");
+  expect(hasRemains(paths)).toBe(true);
+  await freeRemains(paths);
+  await freeRemains(paths);
+  expect([hasRemains(paths), existsSync(paths.vmm_log), existsSync(paths.runtime)]).toEqual([false, true, false]);
+});
