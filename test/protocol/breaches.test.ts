@@ -295,6 +295,7 @@ describe("the handshake", () => {
         for (let n = 0; n < 2; n++) send(FrameType.ready, { ok: true, nonce: "", stages_ms: {} });
       },
     ],
+    ["a hello of a generation too old", (send) => send(FrameType.hello, { ...HELLO, generation: 0 })],
     ["a hello of a newer generation", (send) => send(FrameType.hello, { ...HELLO, generation: GENERATION + 1 })],
     ["a hello without its CID", (send) => send(FrameType.hello, { ...HELLO, guest_cid: "9100" })],
     ["a hello that is nothing", (send) => send(FrameType.hello, {})],

@@ -77,6 +77,9 @@ describe.each(NAMES)("when %s fails", (failAt) => {
           step: failAt,
         },
       );
+      await expect(runSteps(steps, shelf({ failAt, stuckAt }), () => {})).rejects.toMatchObject({
+        not_undone: [stuckAt],
+      });
       expect(stuck).toEqual([`${stuckAt}: Error: ${stuckAt} is stuck`]);
       expect([...on.things].every((thing) => thing.endsWith(stuckAt))).toBe(true);
     }
@@ -89,6 +92,32 @@ test("each step done twice is as if it was done once", async () => {
   await runSteps(twice, on, noneFailed);
   expect(on.things).toEqual(whole);
   await undoSteps(twice, on, noneFailed);
+  expect(on.things).toEqual(new Set());
+});
+
+test("what is given up begins no further step, and what was done is undone", async () => {
+  const on = shelf();
+  const giveUp = new AbortController();
+  const last: Step<Shelf> = {
+    name: "last",
+    run: async () => giveUp.abort(new Error("no longer wanted")),
+    undo: async () => {},
+  };
+  const [first, ...rest] = steps;
+  if (!first) expect.unreachable();
+  const given = runSteps([first, last, ...rest], on, noneFailed, giveUp.signal);
+  await expect(given).rejects.toMatchObject({ step: "second", cause: { message: "no longer wanted" }, not_undone: [] });
+  expect([[...on.things], on.log]).toEqual([[], ["run first", "undo second", "undo first"]]);
+});
+
+test("what cannot be undone is told once more, until it can be", async () => {
+  const on = shelf();
+  await runSteps(steps, on, noneFailed);
+  on.stuckAt = "second";
+  expect(await undoSteps(steps, on, () => {})).toEqual(["second"]);
+  expect([...on.things]).toEqual(["half second", "second"]);
+  delete on.stuckAt;
+  expect(await undoSteps(steps, on, noneFailed)).toEqual([]);
   expect(on.things).toEqual(new Set());
 });
 

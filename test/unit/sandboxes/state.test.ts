@@ -1,6 +1,12 @@
 /** The states of a sandbox: every one can be reached, left and destroyed, and each has its way to an end. */
 import { describe, expect, test } from "vitest";
-import { canBecome, NEXT_STATES, requireState } from "../../../daemon/sandboxes/state.ts";
+import {
+  canBecome,
+  NEXT_STATES,
+  overdueFor,
+  requireState,
+  STATE_DEADLINES_MS,
+} from "../../../daemon/sandboxes/state.ts";
 import { SANDBOX_STATES, type SandboxState } from "../../../shared/api/sandboxes.ts";
 
 const nextOf = (state: SandboxState): readonly SandboxState[] => NEXT_STATES[state];
@@ -47,4 +53,16 @@ describe("requireState", () => {
       }),
     );
   });
+});
+
+test("every state on the way to another has a deadline, and no other has one", () => {
+  const onTheWay = SANDBOX_STATES.filter((state) => state.endsWith("ing") && state !== "running");
+  expect(Object.keys(STATE_DEADLINES_MS).sort()).toEqual([...onTheWay].sort());
+  const since = "2026-01-01T00:00:00.000Z";
+  for (const [state, deadlineMs] of Object.entries(STATE_DEADLINES_MS)) {
+    const sandbox = { state: state as SandboxState, last_transition_at: since };
+    expect(overdueFor(sandbox, Date.parse(since) + deadlineMs)).toBe(null);
+    expect(overdueFor(sandbox, Date.parse(since) + deadlineMs + 1)).toBe(1);
+  }
+  expect(overdueFor({ state: "running", last_transition_at: since }, Date.now())).toBe(null);
 });
