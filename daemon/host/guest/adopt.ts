@@ -17,7 +17,7 @@ import { type GuestParts, type GuestProcesses, vsockAddress } from "./steps.ts";
 const FIRST_PLACE: DrivePlace = { turn: 0, ports: 2, mounted: true };
 const QEMU_DEADLINE_MS = 10_000;
 /** A guest whose vsock device works dials within a second, unless its host is busy. */
-const DIAL_DEADLINE_MS = 15_000;
+const DIAL_DEADLINE_MS = 5_000;
 /** As long as the agent of a running guest may be silent. */
 const AGENT_DEADLINE_MS = 30_000;
 
