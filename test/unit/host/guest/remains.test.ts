@@ -13,6 +13,7 @@ import {
 } from "../../../../daemon/host/guest/remains.ts";
 import { isAlive, processOf } from "../../../../daemon/host/process.ts";
 import { newId } from "../../../../shared/ids.ts";
+import { commandLineOf, until } from "../../../harness/guests.ts";
 
 const ID = "sbx_01ARZ3NDEKTSV4RRFFQ69G5FAV";
 
@@ -59,8 +60,10 @@ async function started(...argv: string[]): Promise<number> {
     stdio: ["pipe", "ignore", "ignore"],
   });
   children.push(child);
-  await new Promise((done) => child.once("spawn", done));
-  return child.pid ?? 0;
+  const pid = child.pid ?? 0;
+  // A process is there a moment before its arguments are.
+  await until("it has its arguments", () => commandLineOf(pid).includes(argv.at(-1) ?? ""));
+  return pid;
 }
 
 const alive = (pid: number) => processOf(pid) !== null;
