@@ -1,16 +1,17 @@
 /**
  * Owns the end of a room, in this order: its row says destroying, and what becomes of its drive → guests end → drive is
- * retired → its row says destroyed, and until when the drive is kept → the drive is erased when that is now.
+ * retired or erased → its row says destroyed, and until when the drive is kept.
  * What a crash cuts off is taken up again at the next start. Who says that the drive is to be deleted is heard until the
  * row says destroyed.
  */
 import { existsSync } from "node:fs";
-import { mkdir, rename } from "node:fs/promises";
+import { mkdir, rename, rm } from "node:fs/promises";
 import { roomDestroy } from "../../shared/api/rooms.ts";
 import { after, now } from "../core/clock.ts";
 import { faultPoint } from "../core/fault-points.ts";
 import { type Bound, bind, type Caller } from "../core/operation.ts";
 import { DeadlineError, within } from "../core/published.ts";
+import type { Queries } from "../db/client.ts";
 import { onFullDisk } from "../host/files/disk.ts";
 import type { RoomDeps } from "./index.ts";
 import { getRoom, updateRoom } from "./store.ts";
@@ -113,18 +114,17 @@ async function destroy(
   );
   const agents = await deps.sandboxes.destroyAll(room_uid);
   await faultPoint("room.emptied");
-  const directory = paths.room(room_uid);
-  if (existsSync(directory)) {
-    await onFullDisk(deps.giveUpSpace, async () => {
-      await mkdir(paths.retired, { recursive: true, mode: 0o700 });
-      await rename(directory, paths.retired_room(room_uid));
-    });
-  }
+  // As it is now: somebody may have asked for its deletion meanwhile.
+  const keeps = (queries: Queries) => getRoom(queries, room_uid)?.keep_drive === true && deps.retentionSeconds > 0;
+  const kept = keeps(database.queries);
+  if (kept) await retire(deps, room_uid);
+  // What is to be deleted gives its space back before anything more is written.
+  else
+    for (const place of [paths.room, paths.retired_room]) await rm(place(room_uid), { recursive: true, force: true });
   await faultPoint("room.retired");
   const until = await database.commit((queries) => {
-    // As it is now: somebody may have asked for its deletion meanwhile.
-    const keep = getRoom(queries, room_uid)?.keep_drive === true && deps.retentionSeconds > 0;
-    const drive_until_at = keep ? after(now(), deps.retentionSeconds) : now();
+    const late = kept && !keeps(queries);
+    const drive_until_at = kept ? after(now(), late ? 0 : deps.retentionSeconds) : null;
     updateRoom(queries, room_uid, {
       state: "destroyed",
       status_reason: "destroyed",
@@ -132,8 +132,18 @@ async function destroy(
       drive_until_at,
       ...changed(),
     });
-    return keep ? drive_until_at : null;
+    return late ? "erase" : drive_until_at;
   });
-  if (until === null) await erase(row);
-  return { agents, drive_until_at: until };
+  if (until !== "erase") return { agents, drive_until_at: until };
+  await erase(row);
+  return { agents, drive_until_at: null };
+}
+
+async function retire({ paths, giveUpSpace }: RoomDeps, roomUid: RoomRow["room_uid"]): Promise<void> {
+  const directory = paths.room(roomUid);
+  if (!existsSync(directory)) return;
+  await onFullDisk(giveUpSpace, async () => {
+    await mkdir(paths.retired, { recursive: true, mode: 0o700 });
+    await rename(directory, paths.retired_room(roomUid));
+  });
 }
