@@ -46,7 +46,9 @@ export class Beneath implements Disposable {
 
   /** A room's drive; the directory it lies in is the host's own, which is trusted. Throws ENOENT. */
   static open(directory: string): Beneath {
-    return new Beneath(openSync(directory, DIRECTORY), driveRootOf(directory));
+    // First what may fail: a descriptor that is open already would stay so.
+    const root = driveRootOf(directory);
+    return new Beneath(openSync(directory, DIRECTORY), root);
   }
 
   /** The directory at `path`. Throws ENOENT, ENOTDIR, EXDEV, ELOOP. */

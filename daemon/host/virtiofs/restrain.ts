@@ -7,6 +7,7 @@
  */
 import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { errnoOf } from "../../core/service-error.ts";
+import { ifThere } from "../files/gone.ts";
 import { limitFileSize } from "../files/libc.ts";
 import { Pace } from "../files/pace.ts";
 import { isAlive, type ProcessRecord } from "../process.ts";
@@ -37,11 +38,14 @@ export async function* deletedFiles(
   drive: string,
   shares: readonly ProcessRecord[],
 ): AsyncGenerator<{ allocated_bytes: number }> {
-  const seen = new Set<string>();
+  const alive = shares.filter(isAlive);
   // A share has the guest's memory open too, which is a file that has no name on another device.
-  const device = statSync(drive).dev;
+  const device = alive.length === 0 ? null : ifThere(() => statSync(drive).dev);
+  // A drive that is being erased may be gone by now.
+  if (device === null) return;
+  const seen = new Set<string>();
   const pace = new Pace();
-  for (const pid of shares.filter(isAlive).flatMap((share) => treeOf(share.pid))) {
+  for (const pid of alive.flatMap((share) => treeOf(share.pid))) {
     for (const descriptor of namesIn(`/proc/${pid}/fd`)) {
       if (pace.due) await pace.rest();
       const file = deletedFile(`/proc/${pid}/fd/${descriptor}`, device);

@@ -1,6 +1,17 @@
 import { execFileSync } from "node:child_process";
-import { linkSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { measureTree } from "../../../daemon/drive/measure.ts";
 import { RoomFixture, streamOf } from "./room-fixture.ts";
 
 const MIB = 1024 * 1024;
@@ -12,6 +23,31 @@ afterEach(() => room[Symbol.dispose]());
 
 const measured = () => room.drive.measure(room.room);
 const megabyte = (count: number) => Buffer.alloc(count * MIB, "x").toString("base64");
+
+describe("measuring a drive", () => {
+  it("ends well at whatever moment the drive is erased", async () => {
+    // Erased after its first, second or last name was counted.
+    for (const when of [1, 2, 3]) {
+      const directory = room.path(`erased-${when}`);
+      mkdirSync(join(directory, "below"), { recursive: true });
+      for (const name of ["a", "b"]) writeFileSync(join(directory, name), "x");
+      let visited = 0;
+      const erase = () => {
+        if (++visited === when) rmSync(directory, { recursive: true });
+        return false;
+      };
+      const self = { pid: process.pid, start_ticks: startTicks() };
+      const { too_deep, entry_count } = await measureTree(directory, erase, [self]);
+      expect([too_deep, visited, entry_count <= 3, existsSync(directory)]).toEqual([false, visited, true, false]);
+    }
+  });
+});
+
+/** Field 22 of this process's stat: when it started. */
+function startTicks(): string {
+  const stat = readFileSync("/proc/self/stat", "utf8");
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "";
+}
 
 describe("the quota of a drive", () => {
   it("measures what is on the disk: no holes, each file once", async () => {
