@@ -24,6 +24,7 @@ import { watchCertificate } from "./edge/http/tls-watch.ts";
 import { releaseUnanswered } from "./edge/idempotency.ts";
 import { makeRoad } from "./edge/run.ts";
 import { Disk } from "./host/files/disk.ts";
+import { ProjectQuota } from "./host/files/project-quota.ts";
 import type { GuestHost } from "./host/guest/plan.ts";
 import { WarmPool } from "./host/guest/pool.ts";
 import { crossedDirectory } from "./host/isolation/directories.ts";
@@ -76,8 +77,10 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   });
   const orgs = makeOrgs({ queries: database.queries });
   const finder = makeRoomFinder(database, paths);
+  const driveQuota = new ProjectQuota(inspected.findings.drive_quota, log);
   const drive = makeDrive({
     findRoom: finder.find,
+    kernelUse: (directory) => driveQuota.use(directory),
     limitEntries: config["drive.limit_entries"],
     sharesOf: (roomUid) => sandboxes.shares().flatMap((share) => (share.room_uid === roomUid ? share.process() : [])),
     giveUpSpace,
@@ -129,6 +132,8 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       paths,
       hostId: config.host_id,
       driveLimitBytes,
+      driveLimitEntries: config["drive.limit_entries"],
+      driveQuota,
       retentionSeconds,
       giveUpSpace,
       driveRoot: (roomUid) => inspected.isolation.newDriveRoot(roomUid),

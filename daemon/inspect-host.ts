@@ -6,6 +6,7 @@ import type { Log } from "./core/log.ts";
 import type { Paths } from "./core/paths.ts";
 import { ServiceError } from "./core/service-error.ts";
 import { findConfinement } from "./host/confine/index.ts";
+import { inspectProjectQuota } from "./host/files/project-quota.ts";
 import type { GuestHost } from "./host/guest/plan.ts";
 import { makeKernelTransport, VHOST_VSOCK } from "./host/guest-link/transports/kernel.ts";
 import type { VsockTransport } from "./host/guest-link/transports/transport.ts";
@@ -66,6 +67,7 @@ export async function inspectHost(config: Config, paths: Paths, log: Log): Promi
     vsock: { kind: vsock.transport?.kind ?? null, reason: vsock.reason },
     isolation: { ...separation, kvm_opens: kvmOpens },
     confinement,
+    drive_quota: inspectProjectQuota(paths.rooms),
   };
   return {
     findings,

@@ -72,6 +72,7 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     room: (roomUid: string) => join(data, "rooms", roomUid),
     retired: join(data, "retired"),
     retired_room: (roomUid: string) => join(data, "retired", roomUid),
+    drive_in: (roomDirectory: string) => join(roomDirectory, "drive"),
     sandboxes: join(data, "sandboxes"),
     guests: join(runtime, "g"),
     daemon_lock: join(runtime, "daemon.lock"),

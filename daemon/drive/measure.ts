@@ -17,6 +17,8 @@ export interface Measured {
   entry_count: number;
   /** There are directories that are not counted, because they lie too deep. */
   too_deep: boolean;
+  /** The kernel counts it and keeps guests to the quota; then every inode but the drive's own counts as a file and an entry. */
+  kept_by_kernel: boolean;
 }
 
 // Files with several names are counted once, as far as they can be remembered.
@@ -29,7 +31,7 @@ export async function measureTree(
   shares: readonly ProcessRecord[] = [],
 ): Promise<Measured> {
   const linked = new Set<string>();
-  const measured = { used_bytes: 0, file_count: 0, entry_count: 0, too_deep: false };
+  const measured = { used_bytes: 0, file_count: 0, entry_count: 0, too_deep: false, kept_by_kernel: false };
   using root = ifThere(() => Beneath.open(directory));
   if (!root) return measured;
   const visit = (parent: Beneath, { name }: Entry) => {

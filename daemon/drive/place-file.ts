@@ -46,6 +46,7 @@ export async function placeFile(drive: Drive, { room, root }: Place, file: NewFi
       if (size > claim.bytes) claim.grow(size - claim.bytes, freedBytes(before));
       hash.update(chunk);
       await temporary.write(chunk);
+      claim.written_bytes = size;
     }
   });
   await temporary.finish(file.mode);

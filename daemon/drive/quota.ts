@@ -1,5 +1,5 @@
 /**
- * Owns that guests, who write past the API, keep the quota too, where the file system cannot see to it by itself:
+ * Owns that guests, who write past the API, keep the quota too, on drives that the kernel keeps no quota of:
  *
  *   open ──over the limit──▶ stopped ──grows all the same──▶ held
  *     ▲                         │                              │
@@ -128,7 +128,8 @@ export class Quota {
   }
 
   #modeFor(room: QuotaRoom, { mode, stoppedAt }: Watch, measured: Measured): ShareMode {
-    const { used_bytes, entry_count, too_deep } = measured;
+    const { used_bytes, entry_count, too_deep, kept_by_kernel } = measured;
+    if (kept_by_kernel) return "open";
     const over = used_bytes >= room.drive_limit_bytes || entry_count >= this.#deps.limitEntries || too_deep;
     if (!over) return "open";
     if (mode !== "stopped" || stoppedAt === null) return mode === "open" ? "stopped" : mode;

@@ -7,7 +7,7 @@ import { type Measured, measureTree } from "./measure.ts";
 import type { DriveDeps, DriveRoom } from "./verb.ts";
 
 type Room = Pick<DriveRoom, "room_uid" | "drive_directory">;
-type Deps = Pick<DriveDeps, "limitEntries" | "sharesOf">;
+type Deps = Pick<DriveDeps, "limitEntries" | "sharesOf" | "kernelUse">;
 
 export class Usage {
   readonly #rooms = new Map<string, RoomUsage>();
@@ -54,6 +54,8 @@ class RoomUsage {
 
   /** Not older than some seconds, except on drives that take long to measure. */
   async current(): Promise<Measured> {
+    const kept = this.#askKernel();
+    if (kept) return kept;
     if (this.#measured && performance.now() < this.#staleAt) return this.#measured;
     this.#measuring ??= this.#measure();
     if (!this.#measured) return await this.#measuring;
@@ -63,6 +65,8 @@ class RoomUsage {
 
   /** A measure that begins now. */
   async fresh(): Promise<Measured> {
+    const kept = this.#askKernel();
+    if (kept) return kept;
     await this.#measuring?.catch(() => {});
     this.#measuring ??= this.#measure();
     return await this.#measuring;
@@ -124,13 +128,32 @@ class RoomUsage {
     });
   }
 
+  /** Temporary files are counted by the kernel and by their claims: here they are not. */
+  #askKernel(): Measured | null {
+    const use = this.#deps.kernelUse(this.#room.drive_directory);
+    if (use === null) return null;
+    const temporary = this.#claims.values().filter((claim) => claim.written_bytes > 0);
+    const { bytes, inodes } = temporary.reduce(
+      (left, { written_bytes }) => ({ bytes: left.bytes - written_bytes, inodes: left.inodes - 1 }),
+      use,
+    );
+    const entries = Math.max(0, inodes);
+    const counted = { used_bytes: Math.max(0, bytes), file_count: entries, entry_count: entries };
+    this.#measured = { ...counted, too_deep: false, kept_by_kernel: true };
+    return this.#measured;
+  }
+
+  async #walk(): Promise<Measured> {
+    const isClaimed = (name: string) => this.#claims.values().some((claim) => claim.temporary === name);
+    const shares = this.#deps.sharesOf(this.#room.room_uid);
+    return await measureTree(this.#room.drive_directory, isClaimed, shares);
+  }
+
   async #measure(): Promise<Measured> {
     const startedAt = performance.now();
     const generation = this.#generation;
     try {
-      const isClaimed = (name: string) => this.#claims.values().some((claim) => claim.temporary === name);
-      const shares = this.#deps.sharesOf(this.#room.room_uid);
-      const measured = await measureTree(this.#room.drive_directory, isClaimed, shares);
+      const measured = await this.#walk();
       if (generation === this.#generation) {
         this.#measured = measured;
         this.#staleAt = performance.now() + Math.max(FRESH_MS, (performance.now() - startedAt) / LARGEST_SHARE);
@@ -154,6 +177,8 @@ class Claim implements Disposable {
   readonly entries: number;
   readonly #room: ClaimRoom;
   bytes = 0;
+  /** How much of it is in the temporary file. */
+  written_bytes = 0;
 
   constructor(temporary: string | null, entries: number, room: ClaimRoom) {
     this.temporary = temporary;

@@ -26,6 +26,8 @@ export interface DriveDeps {
   limitEntries: number;
   /** The processes by which guests reach this room's drive. */
   sharesOf(roomUid: string): ProcessRecord[];
+  /** What the kernel says that a drive takes; null where it keeps no quota of it. */
+  kernelUse(directory: string): { bytes: number; inodes: number } | null;
   /** Makes some space on a full disk for what frees more; false when there is none to make. */
   giveUpSpace(): boolean;
   log: Log;

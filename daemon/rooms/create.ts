@@ -1,5 +1,5 @@
 /** Owns creating a room: its directory, then its row. */
-import { chmod, mkdir, rm } from "node:fs/promises";
+import { chmod, mkdir } from "node:fs/promises";
 import { roomCreate } from "../../shared/api/rooms.ts";
 import { newId } from "../../shared/ids.ts";
 import { after, now } from "../core/clock.ts";
@@ -8,6 +8,7 @@ import { type Bound, bind } from "../core/operation.ts";
 import { errnoOf, ServiceError } from "../core/service-error.ts";
 import { violatesUnique } from "../db/transact.ts";
 import { markDrive } from "../host/isolation/directories.ts";
+import { eraseDirectory } from "./erase.ts";
 import type { RoomDeps } from "./index.ts";
 import type { RoomRecords } from "./record.ts";
 import { insertRoom } from "./store.ts";
@@ -53,7 +54,7 @@ export function makeCreate(
       try {
         await deps.database.commit((queries) => insertRoom(queries, row));
       } catch (error) {
-        await rm(deps.paths.room(row.room_uid), { recursive: true, force: true });
+        await eraseDirectory(deps, deps.paths.room(row.room_uid));
         throw violatesUnique(error, "rooms.room_id") ? inUse(input.room_id) : error;
       }
       schedule(row);
@@ -69,6 +70,7 @@ async function makeDirectories(deps: RoomDeps, row: RoomRow): Promise<void> {
     // In the guests every user may write to the drive, as to /tmp, but not delete another's files.
     await chmod(drive, 0o1777);
     await markDrive(drive, deps.driveRoot(row.room_uid));
+    deps.driveQuota.begin(drive, row.room_uid, { bytes: row.drive_limit_bytes, inodes: deps.driveLimitEntries });
   } catch (error) {
     throw errnoOf(error) === "ENOSPC" ? new ServiceError("disk_full", { cause: error }) : error;
   }

@@ -5,7 +5,7 @@
  * row says destroyed.
  */
 import { existsSync } from "node:fs";
-import { mkdir, rename, rm } from "node:fs/promises";
+import { mkdir, rename } from "node:fs/promises";
 import { roomDestroy } from "../../shared/api/rooms.ts";
 import { after, now } from "../core/clock.ts";
 import { faultPoint } from "../core/fault-points.ts";
@@ -13,6 +13,7 @@ import { type Bound, bind, type Caller } from "../core/operation.ts";
 import { DeadlineError, within } from "../core/published.ts";
 import type { Queries } from "../db/client.ts";
 import { onFullDisk } from "../host/files/disk.ts";
+import { eraseDirectory } from "./erase.ts";
 import type { RoomDeps } from "./index.ts";
 import { getRoom, updateRoom } from "./store.ts";
 import type { RoomRow } from "./table.ts";
@@ -119,8 +120,7 @@ async function destroy(
   const kept = keeps(database.queries);
   if (kept) await retire(deps, room_uid);
   // What is to be deleted gives its space back before anything more is written.
-  else
-    for (const place of [paths.room, paths.retired_room]) await rm(place(room_uid), { recursive: true, force: true });
+  else for (const place of [paths.room, paths.retired_room]) await eraseDirectory(deps, place(room_uid));
   await faultPoint("room.retired");
   const until = await database.commit((queries) => {
     const late = kept && !keeps(queries);

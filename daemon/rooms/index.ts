@@ -1,5 +1,5 @@
 /** Owns rooms: the container of a run, with its sandboxes and its drive. */
-import { readdir, rm, rmdir } from "node:fs/promises";
+import { readdir, rmdir } from "node:fs/promises";
 import { roomDestroy } from "../../shared/api/rooms.ts";
 import type { RoomUid } from "../../shared/ids.ts";
 import { appendAudit } from "../audit/index.ts";
@@ -14,6 +14,7 @@ import type { Queries } from "../db/client.ts";
 import type { Database } from "../db/transact.ts";
 import { makeCreate } from "./create.ts";
 import { makeDestroy } from "./destroy.ts";
+import { eraseDirectory } from "./erase.ts";
 import { makeGet } from "./get.ts";
 import { makeRoomRecords } from "./record.ts";
 import { drivesDue, drivesKept, getRoom, liveRooms, prepareRoomLookup, updateRoom } from "./store.ts";
@@ -31,6 +32,13 @@ export interface RoomDeps {
   giveUpSpace(): boolean;
   /** Who root of the guests of a new room is on the host. */
   driveRoot(roomUid: RoomUid): number;
+  /** The quota that the kernel keeps of a drive, where it does. */
+  driveQuota: {
+    begin(directory: string, seed: string, limits: { bytes: number; inodes: number }): void;
+    renew(directory: string, limits: { bytes: number; inodes: number }): void;
+    end(directory: string): void;
+  };
+  driveLimitEntries: number;
   drive: {
     measure(room: RoomTarget): Promise<{ used_bytes: number; file_count: number }>;
     /** What the room's guests may do on it. */
@@ -88,9 +96,10 @@ function recordEnd(queries: Queries, row: RoomRow, reason: string, agents: strin
 }
 
 /** Directories of rooms whose making a crash cut off: they have no row, and nothing in them. */
-async function removeUnborn(paths: Paths, live: ReadonlySet<string>): Promise<void> {
+async function removeUnborn({ paths, driveQuota }: RoomDeps, live: ReadonlySet<string>): Promise<void> {
   for (const name of await readdir(paths.rooms)) {
     if (live.has(name)) continue;
+    driveQuota.end(paths.drive(name));
     for (const directory of [paths.drive(name), paths.room(name)]) {
       await rmdir(directory).catch((error: unknown) => {
         if (!["ENOENT", "ENOTEMPTY", "ENOTDIR"].includes(errnoOf(error) ?? "")) throw error;
@@ -103,7 +112,7 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
   const { database, paths, log } = deps;
   const records = makeRoomRecords(deps);
   const erase = async (row: RoomRow) => {
-    await rm(paths.retired_room(row.room_uid), { recursive: true, force: true });
+    await eraseDirectory(deps, paths.retired_room(row.room_uid));
     await database.commit((queries) => updateRoom(queries, row.room_uid, { drive_until_at: null }));
   };
   const onEnded = (row: RoomRow) => {
@@ -154,13 +163,17 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
     ],
     recover: async () => {
       const live = liveRooms(database.queries);
-      await removeUnborn(paths, new Set(live.map((row) => row.room_uid)));
+      await removeUnborn(deps, new Set(live.map((row) => row.room_uid)));
       for (const row of live) {
         if (row.state === "destroying") {
           endUnasked(row, "taken_up");
           continue;
         }
         schedule(row);
+        deps.driveQuota.renew(paths.drive(row.room_uid), {
+          bytes: row.drive_limit_bytes,
+          inodes: deps.driveLimitEntries,
+        });
         sweep(row);
       }
       eraseSoon();

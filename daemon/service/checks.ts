@@ -3,6 +3,7 @@ import { existsSync, statfsSync } from "node:fs";
 import type { HealthCheck } from "../../shared/api/service.ts";
 import type { Paths } from "../core/paths.ts";
 import type { Confinement } from "../host/confine/index.ts";
+import type { QuotaFindings } from "../host/files/project-quota.ts";
 import type { IsolationFindings } from "../host/isolation/inspect.ts";
 import type { ProbeResult } from "../host/probe.ts";
 import type { Templates } from "../templates/registry.ts";
@@ -20,6 +21,7 @@ export interface HostFindings {
   vsock: { kind: "kernel" | "vhost-user" | null; reason: string };
   isolation: IsolationFindings & { kvm_opens: boolean };
   confinement: Pick<Confinement, "kind" | "reason">;
+  drive_quota: QuotaFindings;
 }
 
 type Check = Required<HealthCheck>;
@@ -46,6 +48,7 @@ export function runChecks(findings: HostFindings, templates: Templates, paths: P
           "Run roomd on a host that systemd runs, or in a container with cgroup v2 and its controllers.",
         )
       : ok("confinement", findings.confinement.reason),
+    quotaCheck(findings),
     templateCheck(templates),
     diskCheck(paths),
   ];
@@ -91,6 +94,13 @@ function isolationCheck({ isolation, acceleration }: HostFindings): Check {
     );
   }
   return ok("isolation", "QEMU, virtiofsd and vsock device of each sandbox run as users of their own.");
+}
+
+/** Measuring does as well, only later: no reason to warn. */
+function quotaCheck({ drive_quota: { kind, reason } }: HostFindings): Check {
+  const check = ok("drive_quota", reason);
+  if (kind === "project_quota") return check;
+  return { ...check, remedy: "For quotas kept by the kernel: data_dir on XFS or ext4 with project quotas (prjquota)." };
 }
 
 function remedyOf(problem: string): string | null {

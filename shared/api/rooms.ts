@@ -47,7 +47,7 @@ export const room = fields({
   drive: fields({
     used_bytes: Type.Integer(),
     limit_bytes: Type.Integer(),
-    file_count: Type.Integer(),
+    file_count: Type.Integer({ description: "Where the kernel keeps the quota (defaults.drive_quota): of any kind." }),
   }),
   created_at: timestamp,
   updated_at: timestamp,

@@ -33,7 +33,8 @@ export class SystemError extends Error {
   }
 }
 
-function check(result: number, call: string): number {
+/** The result of a call, or its errno thrown as SystemError; nothing may run between the two. */
+export function check(result: number, call: string): number {
   if (result >= 0) return result;
   const errno = read.i32(errnoAt, 0);
   throw new SystemError(ERRNO_NAMES.get(errno) ?? `E${errno}`, call);

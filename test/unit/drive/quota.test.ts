@@ -13,7 +13,7 @@ const MIB = 1024 ** 2;
 function watchedRoom(limitBytes = 8 * MIB) {
   const fixture = new RoomFixture({ drive_limit_bytes: limitBytes });
   const seen: string[] = [];
-  const deps = { limitEntries: LIMIT_ENTRIES, sharesOf: () => [] };
+  const deps = { limitEntries: LIMIT_ENTRIES, sharesOf: () => [], kernelUse: () => null };
   const usage = new Usage(deps);
   const quota = new Quota({
     ...deps,

@@ -39,6 +39,8 @@ export class RoomFixture implements Disposable {
   readonly outside: string;
   readonly room: DriveRoom;
   readonly drive;
+  /** What the kernel says that the drive takes. */
+  kernelUse: () => { bytes: number; inodes: number } | null = () => null;
 
   constructor({ limitEntries = 1_000_000, ...options }: Partial<DriveRoom> & { limitEntries?: number } = {}) {
     this.base = mkdtempSync(join(tmpdir(), "roomd-drive-"));
@@ -62,6 +64,7 @@ export class RoomFixture implements Disposable {
       },
       limitEntries,
       sharesOf: () => [],
+      kernelUse: () => this.kernelUse(),
       giveUpSpace: () => false,
       log: makeLog("error", () => {}),
     });

@@ -6,12 +6,15 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   truncateSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { driveError } from "../../../daemon/drive/errors.ts";
 import { measureTree } from "../../../daemon/drive/measure.ts";
+import { SystemError } from "../../../daemon/host/files/libc.ts";
 import { RoomFixture, streamOf } from "./room-fixture.ts";
 
 const MIB = 1024 * 1024;
@@ -51,7 +54,7 @@ function startTicks(): string {
 
 describe("the quota of a drive", () => {
   it("measures what is on the disk: no holes, each file once", async () => {
-    expect(await measured()).toEqual({ used_bytes: 0, file_count: 0, entry_count: 0, too_deep: false });
+    expect(await measured()).toMatchObject({ used_bytes: 0, file_count: 0, entry_count: 0, too_deep: false });
     room.drive.forget(room.room.room_uid);
     mkdirSync(room.path("d"));
     writeFileSync(room.path("d/f"), Buffer.alloc(MIB));
@@ -177,3 +180,38 @@ async function fillAndFree(): Promise<void> {
   expect(await room.codeOf("fs_delete", { path: "fits" })).toBe("done");
   expect(await room.codeOf("fs_write", { path: "more", content_b64: megabyte(1) })).toBe("done");
 }
+
+describe("a drive whose quota the kernel keeps", () => {
+  it("is believed at once, and what is under way is not counted twice", async () => {
+    const use = { bytes: MIB, inodes: 3 };
+    room.kernelUse = () => use;
+    expect(await measured()).toMatchObject({ used_bytes: MIB, entry_count: 3, kept_by_kernel: true });
+    use.bytes = 3 * MIB;
+    expect((await measured()).used_bytes).toBe(3 * MIB);
+    expect(await room.codeOf("fs_write", { path: "more", content_b64: megabyte(2) })).toBe("drive_full");
+    // From here on the kernel sees what is really there, temporary files too.
+    room.kernelUse = () => {
+      const sizes = readdirSync(room.directory).map((name) => statSync(room.path(name)).size);
+      return { bytes: sizes.reduce((sum, size) => sum + size, 0), inodes: sizes.length };
+    };
+    let seen = 0;
+    const body = new ReadableStream<Uint8Array>({
+      pull: async (controller) => {
+        if (seen === 3) {
+          expect((await measured()).used_bytes).toBeLessThan(MIB);
+          expect(await room.codeOf("fs_write", { path: "fits", content: "x" })).toBe("done");
+          expect(await room.codeOf("fs_write", { path: "not", content_b64: megabyte(3) })).toBe("drive_full");
+          controller.close();
+          return;
+        }
+        seen++;
+        controller.enqueue(new Uint8Array(MIB));
+      },
+    });
+    expect(await room.codeOf("file_put", { path: "big" }, { body })).toBe("done");
+  });
+
+  it("says drive_full when the kernel refuses a write with EDQUOT", () => {
+    expect(driveError(new SystemError("EDQUOT", "write"))).toMatchObject({ code: "drive_full" });
+  });
+});

@@ -1,0 +1,170 @@
+/**
+ * Owns the quota that the kernel itself keeps for a drive, where the file system has project quotas: whatever guests and the
+ * daemon make in the drive's directory belongs to its project, and a write beyond the limit fails with EDQUOT.
+ *
+ *   begin  an empty directory gets a project of its own, with limits
+ *   use    what it takes, without a walk
+ *   end    before the directory is erased: the limits go, and with the last file the project is nobody's again
+ *
+ * The project is kept where the kernel keeps it, in the directory itself: it goes along when the drive is retired, and there
+ * is no second record that could say otherwise. It is made from the room_uid; one that takes anything or has a limit is
+ * somebody's, perhaps another daemon's on this file system, and the next is tried. A directory that was made without stays so.
+ *
+ * A daemon with CAP_SYS_RESOURCE is held to no limit by ext4, so that drive calls go on checking themselves. virtiofsd is: it
+ * has that capability neither as root of its namespace nor as bound root.
+ */
+import { createHash } from "node:crypto";
+import { closeSync, fsyncSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import type { Log } from "../../core/log.ts";
+import { describeError, errnoOf } from "../../core/service-error.ts";
+import { type QuotaCalls, quotaCalls, type TreeLimits, type TreeUse } from "./quota-calls.ts";
+
+export type { TreeLimits };
+
+const NO_LIMITS: TreeLimits = { bytes: 0, inodes: 0 };
+/** Away from the small numbers that people and other programs choose. */
+const FIRST_PROJECT = 2 ** 30;
+const PROJECTS = 2 ** 30;
+const MOST_TRIES = 16;
+
+export interface QuotaFindings {
+  kind: "project_quota" | "measured";
+  reason: string;
+}
+
+const TRIAL_BYTES = 128 * 1024;
+const TRIAL_LIMITS = { bytes: 1024 ** 2, inodes: 16 };
+
+/** Finds out, by trying it on a directory in `place`, whether the file system there keeps quotas of projects. */
+export function inspectProjectQuota(place: string, calls: QuotaCalls = quotaCalls): QuotaFindings {
+  try {
+    if (!calls.enforces(place)) return measured("counts projects and keeps them to no limit");
+    const scratch = mkdtempSync(join(place, ".quota-"));
+    try {
+      return tryOn(scratch, calls);
+    } finally {
+      rmSync(scratch, { recursive: true, force: true });
+    }
+  } catch (error) {
+    return measured(`has no project quotas (${errnoOf(error) ?? describeError(error)})`);
+  }
+}
+
+function tryOn(scratch: string, calls: QuotaCalls): QuotaFindings {
+  const project = takeProject(scratch, scratch, TRIAL_LIMITS, calls);
+  try {
+    const file = openSync(join(scratch, "trial"), "wx", 0o600);
+    try {
+      writeSync(file, Buffer.alloc(TRIAL_BYTES, 1));
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    const { bytes, inodes, limits } = calls.use(scratch, project);
+    const counts = bytes >= TRIAL_BYTES && inodes === 2 && limits.bytes === TRIAL_LIMITS.bytes;
+    if (!counts) return measured("does not count what is written to a project");
+    return { kind: "project_quota", reason: "The kernel keeps each drive to its quota, by project quotas." };
+  } finally {
+    calls.setLimits(scratch, project, NO_LIMITS);
+  }
+}
+
+function measured(what: string): QuotaFindings {
+  return { kind: "measured", reason: `The file system of data_dir ${what}, so drives are measured.` };
+}
+
+/** The drives' quotas on a host that was found to have them, or not: then none gets one, and nothing is done. */
+export class ProjectQuota {
+  readonly #enabled: boolean;
+  readonly #log: Log;
+  readonly #calls: QuotaCalls;
+
+  constructor({ kind }: Pick<QuotaFindings, "kind">, log: Log, calls: QuotaCalls = quotaCalls) {
+    this.#enabled = kind === "project_quota";
+    this.#log = log;
+    this.#calls = calls;
+  }
+
+  /** Gives an empty directory a project. Where that fails it is measured, as others are. */
+  begin(directory: string, seed: string, limits: TreeLimits): void {
+    this.#try("drive without project quota", directory, () => takeProject(directory, seed, limits, this.#calls));
+  }
+
+  /** Sets the limits of a directory anew, if it has a project. */
+  renew(directory: string, limits: TreeLimits): void {
+    this.#try("project quota not renewed", directory, () => {
+      const project = this.#calls.projectOf(directory);
+      if (project !== 0) this.#calls.setLimits(directory, project, withSelf(limits));
+    });
+  }
+
+  /** What the directory takes, itself not counted; null when it has no project, or is gone, and must be measured. */
+  use(directory: string): TreeLimits | null {
+    if (!this.#enabled) return null;
+    try {
+      const project = this.#calls.projectOf(directory);
+      if (project === 0) return null;
+      const { bytes, inodes, limits } = this.#calls.use(directory, project);
+      // Without limits nobody keeps it to them.
+      return limits.bytes === 0 ? null : { bytes, inodes: Math.max(0, inodes - 1) };
+    } catch {
+      return null;
+    }
+  }
+
+  /** To be called before the directory is erased; of one that has no project, or is gone, it is nothing. */
+  end(directory: string): void {
+    this.#try("project quota not ended", directory, () => {
+      const project = this.#calls.projectOf(directory);
+      if (project !== 0) this.#calls.setLimits(directory, project, NO_LIMITS);
+    });
+  }
+
+  #try(message: string, directory: string, work: () => void): void {
+    if (!this.#enabled) return;
+    try {
+      work();
+    } catch (error) {
+      if (errnoOf(error) !== "ENOENT") this.#log.warn(message, { directory, error: describeError(error) });
+    }
+  }
+}
+
+/** Gives the directory the first of its projects that is nobody's. The limit comes first: by it others see that it is taken. */
+function takeProject(directory: string, seed: string, limits: TreeLimits, calls: QuotaCalls): number {
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    const hash = createHash("sha256").update(`${seed} ${tries}`).digest().readUInt32LE(0);
+    const project = FIRST_PROJECT + (hash % PROJECTS);
+    if (!isFree(useOf(directory, project, calls))) continue;
+    calls.setLimits(directory, project, withSelf(limits));
+    try {
+      calls.setProject(directory, project);
+      if (calls.projectOf(directory) !== project) throw new Error("the directory did not take its project");
+      return project;
+    } catch (error) {
+      calls.setLimits(directory, project, NO_LIMITS);
+      throw error;
+    }
+  }
+  throw new Error(`${MOST_TRIES} projects are all taken`);
+}
+
+/** XFS says ENOENT of a project that nobody has used. */
+function useOf(directory: string, project: number, calls: QuotaCalls): TreeUse | null {
+  try {
+    return calls.use(directory, project);
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return null;
+    throw error;
+  }
+}
+
+function isFree(use: TreeUse | null): boolean {
+  return use === null || use.bytes + use.inodes + use.limits.bytes + use.limits.inodes === 0;
+}
+
+/** The directory itself is one of the project's inodes. */
+function withSelf({ bytes, inodes }: TreeLimits): TreeLimits {
+  return { bytes, inodes: inodes + 1 };
+}
