@@ -54,6 +54,8 @@ export interface LinkOptions {
   /** A frame of the handshake. */
   onHandshake(type: number, body: unknown): void;
   onClosed(reason: string): void;
+  /** Hears of every frame that came, before it is looked at. */
+  onFrame?(type: number, bytes: number): void;
 }
 
 export class Link {
@@ -85,6 +87,7 @@ export class Link {
     if (this.#closedReason !== null) return;
     try {
       for (const frame of this.#decoder.push(chunk)) {
+        this.#options.onFrame?.(frame.type, frame.payload.byteLength);
         this.#dispatch(frame.type, frame.stream, frame.payload);
         if (this.#closedReason !== null) return;
       }

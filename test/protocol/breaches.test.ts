@@ -245,7 +245,7 @@ describe("the handshake", () => {
         },
         close: () => {},
       },
-      { shut: () => {}, stopReading: () => {}, open: () => {} },
+      { widen: () => {}, shut: () => {}, stopReading: () => {}, open: () => {} },
     );
     const send = (type: FrameType, body: object) =>
       link.receive(encodeFrame(type, 0, Buffer.from(JSON.stringify(body))));

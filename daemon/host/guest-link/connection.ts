@@ -8,6 +8,7 @@ import type { Log } from "../../core/log.ts";
 import { Published } from "../../core/published.ts";
 import { describeError } from "../../core/service-error.ts";
 import { correctClock } from "./clock.ts";
+import { Dials } from "./dials.ts";
 import type { GuestLink } from "./handshake.ts";
 
 const HELLO_DEADLINE_MS = 5_000;
@@ -37,6 +38,7 @@ export class GuestConnection {
     failure: null,
     stages_ms: {},
   });
+  readonly #dials: Dials;
   #newest: GuestLink | null = null;
   #nonce: string | null;
   #closed = false;
@@ -47,6 +49,7 @@ export class GuestConnection {
     this.#identity = identity;
     this.#nonce = nonce;
     this.#log = log;
+    this.#dials = new Dials(log);
   }
 
   /** What the agent made when it was set up, by which the guest is recognised. */
@@ -58,22 +61,19 @@ export class GuestConnection {
     return this.#state;
   }
 
-  /** Takes a connection that the guest made. The newest one counts. */
+  /** Takes a connection that the guest made. The newest one that is its agent's counts. */
   accept(link: GuestLink): void {
     if (this.#closed) {
       link.close("the sandbox is ending");
       return;
     }
-    const before = this.#newest;
-    this.#newest = link;
-    before?.close("the guest dialled again");
-    // Until the new one is set up there is none.
-    if (before) this.#change({ link: null, failure: null });
+    if (!this.#dials.admit(link)) return;
     this.#setUp(link).catch((error: unknown) => {
       const failure = describeError(error);
-      link.close(failure);
-      if (this.#newest === link && !this.#closed) this.#change({ failure });
-      this.#log.warn("guest connection refused", { error: failure });
+      // One that was never set up has no nonce yet to be known by.
+      const isAgents = this.#newest === link || (this.#newest === null && this.#nonce === null);
+      if (isAgents && !this.#closed) this.#change({ failure });
+      this.#dials.refuse(link, failure);
     });
   }
 
@@ -105,6 +105,7 @@ export class GuestConnection {
 
   close(reason: string): void {
     this.#closed = true;
+    this.#dials.closeAll(reason);
     this.#newest?.close(reason);
     // Whoever waits for the guest to come back waits in vain.
     this.#change({ link: null, failure: reason });
@@ -119,6 +120,7 @@ export class GuestConnection {
     }
     // One that was set up before us is the one we know, or none of ours.
     if (hello.nonce !== (this.#nonce ?? "")) throw new Error("the guest is another one than was set up");
+    this.#becomeNewest(link);
     const inGuest = await link.welcome(this.#welcome(), SETUP_DEADLINE_MS);
     timer.mark("setup");
     // Received and answered: only now is the way proven in both directions.
@@ -136,6 +138,16 @@ export class GuestConnection {
       this.#change({ link: null });
       this.#log.warn("guest connection lost", { reason });
     });
+  }
+
+  /** From now on it is the agent's. Until it is set up there is none. */
+  #becomeNewest(link: GuestLink): void {
+    this.#dials.settle(link);
+    link.believe();
+    const before = this.#newest;
+    this.#newest = link;
+    before?.close("the guest dialled again");
+    if (before || this.#state.value.failure !== null) this.#change({ link: null, failure: null });
   }
 
   #welcome(): Welcome {

@@ -5,7 +5,7 @@
  *      └──────────── anything else, or the connection ends ────────▶ closed
  */
 import { FrameType } from "../../../shared/agent-protocol/frame.ts";
-import { Link, type Stream, type Transport } from "../../../shared/agent-protocol/link.ts";
+import { Link, type LinkOptions, type Stream, type Transport } from "../../../shared/agent-protocol/link.ts";
 import { GENERATION, type Hello, type Ready, type Welcome } from "../../../shared/agent-protocol/messages.ts";
 import { within } from "../../core/published.ts";
 import { Standstill } from "./standstill.ts";
@@ -25,7 +25,7 @@ export class GuestLink {
   readonly standstill = new Standstill();
   #heard = 0;
 
-  constructor(transport: Transport, valve: Valve) {
+  constructor(transport: Transport, valve: Valve, onFrame: LinkOptions["onFrame"] = () => {}) {
     this.#valve = valve;
     this.#hello.promise.catch(() => {});
     this.#ready.promise.catch(() => {});
@@ -34,6 +34,7 @@ export class GuestLink {
       transport,
       maxPeerStreams: MAX_GUEST_STREAMS,
       onOpen: () => {},
+      onFrame,
       onHandshake: (type, body) => this.#onHandshake(type, body),
       onClosed: (reason) => {
         const error = new Error(`the guest's connection has ended: ${reason}`);
@@ -64,6 +65,11 @@ export class GuestLink {
 
   hello(deadlineMs: number): Promise<Hello> {
     return within(this.#hello.promise, deadlineMs, "the guest agent's hello");
+  }
+
+  /** It has said who it is, and is the agent's. */
+  believe(): void {
+    this.#valve.widen();
   }
 
   /** Sets the guest up. Resolves with the agent's nonce and timings; rejects with what failed in the guest. */
@@ -129,6 +135,8 @@ export class GuestLink {
 
 /** What stops the flow of a connection without ending it. */
 export interface Valve {
+  /** It is the agent's: from now on it may say more than a hello. */
+  widen(): void;
   /** What is written from now on is kept back; what was written before goes out. */
   shut(): void;
   stopReading(): void;

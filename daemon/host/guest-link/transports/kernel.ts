@@ -5,7 +5,7 @@
 import type { SocketHandler, UnixSocketOptions } from "bun";
 import { HOST_PORT } from "../../../../shared/agent-protocol/messages.ts";
 import type { GuestLink } from "../handshake.ts";
-import { linkSocket } from "../link-socket.ts";
+import { type LinkedSocket, linkSocket } from "../link-socket.ts";
 import type { VsockTransport } from "./transport.ts";
 import { listenVsock, peerCid } from "./vsock-socket.ts";
 
@@ -14,7 +14,7 @@ export const VHOST_VSOCK = "/dev/vhost-vsock";
 
 export function makeKernelTransport(port: number = HOST_PORT): VsockTransport & { stop(): void } {
   const guests = new Map<number, (link: GuestLink) => void>();
-  const handlers: SocketHandler<Feed | null> = {
+  const handlers: SocketHandler<LinkedSocket | null> = {
     open: (socket) => {
       const cid = "fd" in socket && typeof socket.fd === "number" ? peerCid(socket.fd) : null;
       const onLink = cid === null ? undefined : guests.get(cid);
@@ -23,18 +23,17 @@ export function makeKernelTransport(port: number = HOST_PORT): VsockTransport & 
         socket.end();
         return;
       }
-      const { link, drain } = linkSocket(socket);
-      socket.data = { link, drain };
-      onLink(link);
+      socket.data = linkSocket(socket);
+      onLink(socket.data.link);
     },
-    data: (socket, bytes) => socket.data?.link.receive(bytes),
+    data: (socket, bytes) => socket.data?.receive(bytes),
     drain: (socket) => socket.data?.drain(),
-    close: (socket) => socket.data?.link.close("the guest closed it"),
-    error: (socket, error) => socket.data?.link.close(error.message),
+    close: (socket) => socket.data?.end("the guest closed it"),
+    error: (socket, error) => socket.data?.end(error.message),
   };
   // Bun adopts a listening descriptor, which its types do not say.
   const options: unknown = { fd: listenVsock(port), socket: handlers };
-  const listener = Bun.listen(options as UnixSocketOptions<Feed | null>);
+  const listener = Bun.listen(options as UnixSocketOptions<LinkedSocket | null>);
 
   const register: VsockTransport["open"] = async (address, onLink) => {
     guests.set(address.guest_cid, onLink);
@@ -54,9 +53,4 @@ export function makeKernelTransport(port: number = HOST_PORT): VsockTransport & 
     adopt: (address, _process, onLink) => register(address, onLink),
     stop: () => listener.stop(true),
   };
-}
-
-interface Feed {
-  link: GuestLink;
-  drain(): void;
 }

@@ -6,7 +6,7 @@ import type { Identity } from "../../isolation/ids.ts";
 import { endProcess, type KnownProcess, startProcess } from "../../process.ts";
 import { socketThere } from "../../unix-socket.ts";
 import type { GuestLink } from "../handshake.ts";
-import { linkSocket } from "../link-socket.ts";
+import { type LinkedSocket, linkSocket } from "../link-socket.ts";
 import type { GuestAddress, VsockEndpoint, VsockTransport } from "./transport.ts";
 
 const START_DEADLINE_MS = 10_000;
@@ -72,18 +72,17 @@ function endpointOf(address: GuestAddress, process: KnownProcess | null, stopLis
 function listen(address: GuestAddress, onLink: (link: GuestLink) => void): () => void {
   const path = `${address.guest_socket}_${HOST_PORT}`;
   rmSync(path, { force: true });
-  const listener = Bun.listen<Feed>({
+  const listener = Bun.listen<LinkedSocket>({
     unix: path,
     socket: {
       open: (socket) => {
-        const { link, drain } = linkSocket(socket);
-        socket.data = { link, drain };
-        onLink(link);
+        socket.data = linkSocket(socket);
+        onLink(socket.data.link);
       },
-      data: (socket, bytes) => socket.data.link.receive(bytes),
+      data: (socket, bytes) => socket.data.receive(bytes),
       drain: (socket) => socket.data.drain(),
-      close: (socket) => socket.data.link.close("the guest closed it"),
-      error: (socket, error) => socket.data.link.close(error.message),
+      close: (socket) => socket.data.end("the guest closed it"),
+      error: (socket, error) => socket.data.end(error.message),
     },
   });
   if (address.users) giveTo(path, address.users.vsock);
@@ -91,9 +90,4 @@ function listen(address: GuestAddress, onLink: (link: GuestLink) => void): () =>
     listener.stop(true);
     rmSync(path, { force: true });
   };
-}
-
-interface Feed {
-  link: GuestLink;
-  drain(): void;
 }

@@ -1,0 +1,55 @@
+/**
+ * Owns how much of a guest's talk the host takes in a second. Every frame has a price, about what it costs us to take; a guest
+ * that has spent its second's worth is not read from until it has earned it back, so that it slows down itself and nobody else.
+ */
+import { FrameType } from "../../../shared/agent-protocol/frame.ts";
+
+/** A command that writes single bytes as fast as it can needs a third of it; full frames of output come to 800 MiB a second. */
+export const PRICE_PER_SECOND = 65_536;
+/** Data is copied once; the text of other frames is parsed. */
+const BYTES_PER_POINT = { data: 16_384, other: 256 } as const;
+
+export function priceOf(type: number, bytes: number): number {
+  return 1 + Math.floor(bytes / (type === FrameType.data ? BYTES_PER_POINT.data : BYTES_PER_POINT.other));
+}
+
+/** So many at once, and so many a second. */
+export class Allowance {
+  readonly #perSecond: number;
+  readonly #atOnce: number;
+  #left: number;
+  #countedAt: number;
+
+  constructor(perSecond: number, atOnce: number, nowMs = performance.now()) {
+    this.#perSecond = perSecond;
+    this.#atOnce = atOnce;
+    this.#left = atOnce;
+    this.#countedAt = nowMs;
+  }
+
+  /** Takes so many, also more than there are; what is missing is earned back first. */
+  spend(count: number, nowMs = performance.now()): void {
+    this.#earn(nowMs);
+    this.#left -= count;
+  }
+
+  /** Takes one, if there is one. */
+  take(nowMs = performance.now()): boolean {
+    this.#earn(nowMs);
+    if (this.#left < 1) return false;
+    this.#left--;
+    return true;
+  }
+
+  /** Milliseconds until what was spent too much is earned back. */
+  debtMs(nowMs = performance.now()): number {
+    this.#earn(nowMs);
+    return this.#left >= 0 ? 0 : Math.ceil((-this.#left * 1000) / this.#perSecond);
+  }
+
+  #earn(nowMs: number): void {
+    const earned = ((nowMs - this.#countedAt) * this.#perSecond) / 1000;
+    this.#left = Math.min(this.#atOnce, this.#left + Math.max(0, earned));
+    this.#countedAt = nowMs;
+  }
+}

@@ -1,0 +1,171 @@
+/** Connections that a guest makes to its host: only its agent's counts, and the others are few, seldom and short. */
+import { describe, expect, test, vi } from "vitest";
+import type { Log } from "../../daemon/core/log.ts";
+import { GuestConnection } from "../../daemon/host/guest-link/connection.ts";
+import { linkSocket } from "../../daemon/host/guest-link/link-socket.ts";
+import { PRICE_PER_SECOND } from "../../daemon/host/guest-link/pace.ts";
+import { encodeFrame, FrameType } from "../../shared/agent-protocol/frame.ts";
+import { Link } from "../../shared/agent-protocol/link.ts";
+import { GENERATION } from "../../shared/agent-protocol/messages.ts";
+import { settled } from "./wire.ts";
+
+const CID = 9100;
+const NONCE = "the agent's own";
+const identity = { hostname: "h", machine_id: "0".repeat(32), env: {}, drive: null };
+
+/** A socket between a host and a guest that the test plays. */
+function dial(toGuest: (bytes: Uint8Array) => void = () => {}) {
+  const socket = {
+    reading: true,
+    ended: false,
+    write(bytes: Uint8Array) {
+      toGuest(bytes.slice());
+      return bytes.byteLength;
+    },
+    pause: () => {
+      socket.reading = false;
+    },
+    resume: () => {
+      socket.reading = true;
+    },
+    end: () => {
+      socket.ended = true;
+    },
+  };
+  return { socket, ...linkSocket(socket as unknown as Parameters<typeof linkSocket>[0]) };
+}
+
+/** Dials as an agent does, and answers as one. */
+function dialAsAgent(connection: GuestConnection, nonce: string) {
+  let link: Link | undefined;
+  const host = dial((bytes) => link?.receive(bytes));
+  connection.accept(host.link);
+  link = new Link({
+    side: "guest",
+    transport: {
+      write: (bytes) => {
+        queueMicrotask(() => host.receive(bytes));
+        return undefined;
+      },
+      close: () => {},
+    },
+    maxPeerStreams: 8,
+    onOpen: (stream) => stream.finish({ clock_ns: String(Date.now() * 1_000_000) }),
+    onHandshake: () => link?.sendJson(FrameType.ready, 0, { ok: true, nonce: NONCE, stages_ms: {} }),
+    onClosed: () => {},
+  });
+  link.sendJson(FrameType.hello, 0, {
+    generation: GENERATION,
+    version: "1",
+    nonce,
+    guest_cid: CID,
+    set_up: nonce !== "",
+  });
+  return host;
+}
+
+function connectionOf(nonce: string | null) {
+  const warnings: Record<string, unknown>[] = [];
+  const log = { warn: (message: string, fields = {}) => warnings.push({ message, ...fields }) } as unknown as Log;
+  return { connection: new GuestConnection(CID, identity, nonce, log), warnings };
+}
+
+describe("a connection that is not the agent's", () => {
+  test("does not touch the agent's link, whatever it says", async () => {
+    const { connection } = connectionOf(null);
+    const agent = dialAsAgent(connection, "");
+    const link = await connection.link(5_000);
+    for (const nonce of ["", "guessed"]) expect(dialAsAgent(connection, nonce).socket.ended).toBe(false);
+    const garbage = dial();
+    connection.accept(garbage.link);
+    garbage.receive(encodeFrame(FrameType.ready, 0, new TextEncoder().encode("{}")));
+    await vi.waitFor(() => expect(garbage.socket.ended).toBe(true));
+    await settled();
+    expect(await connection.link(5_000)).toBe(link);
+    expect([link.isClosed, agent.socket.ended]).toEqual([false, false]);
+    connection.close("over");
+  });
+
+  test("is one of four at most; the oldest goes", async () => {
+    const { connection } = connectionOf(NONCE);
+    const silent = Array.from({ length: 6 }, () => dial());
+    for (const { link } of silent) connection.accept(link);
+    expect(silent.map(({ socket }) => socket.ended)).toEqual([true, true, false, false, false, false]);
+    // An agent comes through all the same, and nobody who waits for it was told of the others.
+    dialAsAgent(connection, NONCE);
+    expect((await connection.link(5_000)).isClosed).toBe(false);
+    connection.close("over");
+    expect(silent.every(({ socket }) => socket.ended)).toBe(true);
+  });
+
+  test("is refused when too many came before, which is not told every time", async () => {
+    const { connection, warnings } = connectionOf(NONCE);
+    const many = Array.from({ length: 10_000 }, () => dial());
+    for (const { link } of many) connection.accept(link);
+    await settled();
+    expect(many.filter(({ socket }) => !socket.ended).length).toBeLessThanOrEqual(4);
+    expect(many.at(-1)?.socket.ended).toBe(true);
+    expect(await many.at(-1)?.link.closed).toMatch(/too often/);
+    expect(warnings).toHaveLength(1);
+    connection.close("over");
+  });
+});
+
+test("an agent that dials again takes the place of its link before", async () => {
+  const { connection } = connectionOf(null);
+  const first = dialAsAgent(connection, "");
+  await connection.link(5_000);
+  const second = dialAsAgent(connection, NONCE);
+  await vi.waitFor(() => expect(first.socket.ended).toBe(true));
+  expect(await connection.link(5_000)).toBe(second.link);
+  connection.close("over");
+});
+
+test("a guest that was never set up and says it is another one fails at once", async () => {
+  const { connection } = connectionOf(null);
+  dialAsAgent(connection, "not empty");
+  await expect(connection.link(5_000)).rejects.toThrow(/another one/);
+  connection.close("over");
+});
+
+test("a guest that floods is not read from until its time has come", async () => {
+  const { socket, link, receive } = dial();
+  link.believe();
+  const pings = Buffer.concat(Array.from({ length: 1024 }, () => encodeFrame(FrameType.pong, 0, new Uint8Array(0))));
+  let chunks = 0;
+  for (; socket.reading; chunks++) receive(pings);
+  expect(chunks).toBeGreaterThanOrEqual(PRICE_PER_SECOND / 1024);
+  expect(chunks).toBeLessThan((2 * PRICE_PER_SECOND) / 1024);
+  // One that stands still meanwhile is not read from when its time has come, but when it goes on.
+  const still = dial();
+  still.link.believe();
+  while (still.socket.reading) still.receive(pings);
+  still.link.freeze();
+  const last = dial();
+  last.link.believe();
+  while (last.socket.reading) last.receive(pings);
+  await vi.waitFor(() => expect([socket.reading, last.socket.reading]).toEqual([true, true]), { timeout: 5_000 });
+  expect(still.socket.reading).toBe(false);
+  still.link.release();
+  expect(still.socket.reading).toBe(true);
+  link.close("over");
+});
+
+test("a connection that says much before it is known whose it is is cut, unread", async () => {
+  const { socket, link, receive } = dial();
+  const pongs = Buffer.concat(Array.from({ length: 500 }, () => encodeFrame(FrameType.pong, 0, new Uint8Array(0))));
+  for (let said = 0; said <= 16 * 1024; said += pongs.byteLength) receive(pongs);
+  expect(await link.closed).toMatch(/too much/);
+  expect(socket.ended).toBe(true);
+});
+
+test("a guest that reads nothing loses the connection before much has piled up", async () => {
+  const { socket, link } = dial();
+  socket.write = () => 0;
+  const request = { method: "x", text: "x".repeat(1024 * 1024) };
+  let asked = 0;
+  for (; !link.isClosed && asked < 1000; asked++) link.open(request).finished.catch(() => {});
+  expect(asked).toBeLessThan(100);
+  expect(await link.closed).toMatch(/does not read/);
+  expect(socket.ended).toBe(true);
+});
