@@ -6,6 +6,7 @@ import { InvalidRequest } from "./exec/request.ts";
 import type { Exec } from "./exec/run.ts";
 import * as libc from "./libc.ts";
 import { log } from "./log.ts";
+import { connect } from "./ports/connect.ts";
 import { powerOff } from "./power.ts";
 import { isDrive } from "./setup.ts";
 import type { Terminals } from "./terminal/terminals.ts";
@@ -35,6 +36,7 @@ export function makeRouter(exec: Exec, terminals: Terminals, drive: Drive): Rout
       stream.finish({});
     },
     power_off: (stream) => powerOff(stream),
+    connect: (stream, request) => connect(stream, request),
     terminal_open: (stream, request) => terminals.open(stream, request),
     terminal_attach: (stream, request) => terminals.attach(stream, request),
     terminal_list: (stream) => terminals.list(stream),

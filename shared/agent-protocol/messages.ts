@@ -185,6 +185,18 @@ export interface TerminalCloseRequest {
   terminal_id: string;
 }
 
+/**
+ * Connects to a port of the guest's own loopback, whichever family listens there. ConnectOpened is said first; then what is sent
+ * on channel stdin goes in, and what comes out comes on channel stdout. Each direction ends by itself; ends with null after both.
+ */
+export interface ConnectRequest {
+  method: "connect";
+  port: number;
+}
+export interface ConnectOpened {
+  type: "connected";
+}
+
 /** Syncs and powers the guest off. */
 export interface PowerOffRequest {
   method: "power_off";
@@ -212,9 +224,10 @@ export type HostRequest =
   | TerminalOpenRequest
   | TerminalAttachRequest
   | TerminalListRequest
-  | TerminalCloseRequest;
+  | TerminalCloseRequest
+  | ConnectRequest;
 
-/** Channels of an exec stream; an attached terminal has the first two. */
+/** Channels of an exec stream; an attached terminal and a connection have the first two. */
 export const Channel = { stdin: 0, stdout: 1, stderr: 2 } as const;
 
 /** Why a stream failed, as the agent says it. */
@@ -228,6 +241,8 @@ export const StreamErrorCode = {
   terminal_in_use: "terminal_in_use",
   /** To who was attached: somebody else is now. */
   taken_over: "taken_over",
+  /** Nobody listens on the port. */
+  port_not_listening: "port_not_listening",
   /** By the host: it is no longer interested in this stream. */
   detached: "detached",
   /** The command needs the drive, whose host end does not answer. */

@@ -1,0 +1,96 @@
+/**
+ * Owns commands that somebody sits at: their streams as they come, input as it is typed, signals. For a command that is to
+ * outlive whoever asked for it, see exec.ts.
+ */
+import type { Stream } from "../../../shared/agent-protocol/link.ts";
+import { Channel, type ExecRequest, StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
+import type { GuestLink } from "./handshake.ts";
+import { afterGuestMs } from "./standstill.ts";
+
+/** As long as the protocol has it: who sits at a command decides when it is enough. */
+const NO_DEADLINE_MS = 2 ** 31 - 1;
+const START_MS = 15_000;
+
+export interface CommandEnd {
+  exit_code: number | null;
+  /** Signal name, e.g. `SIGKILL`, when a signal ended the command. */
+  signal: string | null;
+}
+
+/** A command on its way. Whoever takes its bytes slowly makes it wait. */
+export interface LiveCommand {
+  /** The command's bytes, each once, until its end. */
+  stdout: AsyncIterable<Uint8Array>;
+  /** null where both come as one, as on a screen. */
+  stderr: AsyncIterable<Uint8Array> | null;
+  /** Resolves once they are on their way to standard input. */
+  write(bytes: Uint8Array): Promise<void>;
+  /** Standard input has ended. */
+  endInput(): void;
+  signal(name: string): void;
+  resize(rows: number, cols: number): void;
+  /** After all its bytes were taken. Rejects with StreamError when the guest is lost. */
+  ended: Promise<CommandEnd>;
+  /** Nobody sits at it any more: it is told so, as by a line that was cut. */
+  hangUp(): void;
+}
+
+/** Starts a command and stays with it. Rejects with StreamError when the agent refuses it. */
+export async function startCommand(
+  link: GuestLink,
+  request: Pick<ExecRequest, "exec_id" | "argv" | "env">,
+): Promise<LiveCommand> {
+  const full: ExecRequest = {
+    method: "exec",
+    ...request,
+    cwd: null,
+    user: null,
+    timeout_ms: NO_DEADLINE_MS,
+    stdin: true,
+  };
+  const stream = link.open(full);
+  await begun(link, stream);
+  const ended = stream.finished.then(readEnd);
+  ended.catch(() => {});
+  return {
+    stdout: stream.read(Channel.stdout),
+    stderr: stream.read(Channel.stderr),
+    write: async (bytes) => void (await stream.write(Channel.stdin, bytes)),
+    endInput: () => stream.endChannel(Channel.stdin),
+    signal: (signal) => stream.say({ type: "signal", signal }),
+    resize: () => {},
+    ended,
+    hangUp: () => {
+      if (stream.ended) return;
+      stream.say({ type: "signal", signal: "SIGHUP" });
+      // One that is stopped hears of it only when it goes on.
+      stream.say({ type: "signal", signal: "SIGCONT" });
+      // What ignores it goes on, as it would anywhere; nobody takes its output.
+      stream.fail(StreamErrorCode.detached, "nobody sits at the command any more");
+    },
+  };
+}
+
+/** Resolves once there is a process, or there will be none. */
+async function begun(link: GuestLink, stream: Stream): Promise<void> {
+  const started = Promise.withResolvers<void>();
+  stream.hear((event) => {
+    if (Object(event).type === "started") started.resolve();
+  });
+  const giveUp = afterGuestMs(link.standstill, START_MS, () =>
+    stream.fail(StreamErrorCode.link_closed, "the guest agent did not start the command"),
+  );
+  try {
+    await Promise.race([started.promise, stream.finished]);
+  } finally {
+    giveUp();
+  }
+}
+
+function readEnd(value: unknown): CommandEnd {
+  const { exit_code, signal } = Object(value) as Partial<Record<keyof CommandEnd, unknown>>;
+  return {
+    exit_code: Number.isSafeInteger(exit_code) ? (exit_code as number) : null,
+    signal: typeof signal === "string" ? signal.slice(0, 16) : null,
+  };
+}

@@ -1,0 +1,63 @@
+/** Owns the method `connect`: a connection from the host to a port of the guest's loopback, carried on a stream. */
+import { once } from "node:events";
+import { connect as dial, type Socket } from "node:net";
+import type { Stream } from "../../shared/agent-protocol/link.ts";
+import { Channel, type ConnectOpened, StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
+import { InvalidRequest } from "../exec/request.ts";
+
+/** What listens on one family only is found all the same. */
+const LOOPBACKS = ["127.0.0.1", "::1"] as const;
+const DIAL_MS = 10_000;
+
+/** Ends the stream once both directions have ended. Throws InvalidRequest. */
+export async function connect(stream: Stream, request: object): Promise<void> {
+  const { port } = request as { port?: unknown };
+  if (typeof port !== "number" || !Number.isInteger(port) || port < 1 || port > 65_535) {
+    throw new InvalidRequest("port must be 1 to 65535");
+  }
+  const socket = await firstThatListens(port);
+  if (!socket) return stream.fail(StreamErrorCode.port_not_listening, `nothing listens on port ${port}`);
+  socket.setNoDelay(true);
+  const end = () => socket.destroy();
+  stream.finished.then(end, end);
+  const opened: ConnectOpened = { type: "connected" };
+  stream.say(opened);
+  try {
+    await Promise.all([takeIn(stream, socket), giveOut(stream, socket)]);
+    stream.finish(null);
+  } catch (error) {
+    stream.fail(StreamErrorCode.internal, error instanceof Error ? error.message : String(error));
+  } finally {
+    end();
+  }
+}
+
+async function firstThatListens(port: number): Promise<Socket | null> {
+  for (const host of LOOPBACKS) {
+    const socket = dial({ host, port, allowHalfOpen: true });
+    try {
+      await once(socket, "connect", { signal: AbortSignal.timeout(DIAL_MS) });
+      return socket;
+    } catch {
+      socket.destroy();
+    }
+  }
+  return null;
+}
+
+/** From the host to whoever listens, as fast as they read. */
+async function takeIn(stream: Stream, socket: Socket): Promise<void> {
+  for await (const bytes of stream.read(Channel.stdin)) {
+    if (socket.destroyed) return;
+    if (!socket.write(bytes)) await Promise.race([once(socket, "drain"), once(socket, "close")]);
+  }
+  if (!stream.ended) socket.end();
+}
+
+/** From them to the host, as fast as it reads. */
+async function giveOut(stream: Stream, socket: Socket): Promise<void> {
+  for await (const bytes of socket) {
+    if (!(await stream.write(Channel.stdout, bytes as Uint8Array))) return;
+  }
+  stream.endChannel(Channel.stdout);
+}
