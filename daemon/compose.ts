@@ -23,6 +23,10 @@ import { loadCertificate, planListen } from "./edge/http/tls.ts";
 import { watchCertificate } from "./edge/http/tls-watch.ts";
 import { releaseUnanswered } from "./edge/idempotency.ts";
 import { makeRoad } from "./edge/run.ts";
+import type { ConnectionDeps } from "./edge/ssh/connection.ts";
+import { loadHostKey } from "./edge/ssh/host-key.ts";
+import { planSsh, type SshPlan } from "./edge/ssh/plan.ts";
+import { startSshServer } from "./edge/ssh/server.ts";
 import { Disk } from "./host/files/disk.ts";
 import { ProjectQuota } from "./host/files/project-quota.ts";
 import type { GuestHost } from "./host/guest/plan.ts";
@@ -35,6 +39,7 @@ import { makeRoomFinder, makeRooms } from "./rooms/index.ts";
 import { makeSandboxes } from "./sandboxes/index.ts";
 import { runChecks } from "./service/checks.ts";
 import { makeService } from "./service/index.ts";
+import { type Gateway, makeSsh } from "./ssh/index.ts";
 import { buildTemplate, removeTemplate } from "./templates/build.ts";
 import { makeTemplateList } from "./templates/list.ts";
 import { makeTemplates, usableSnapshot } from "./templates/registry.ts";
@@ -52,6 +57,8 @@ export interface ComposeOptions {
 
 export interface Daemon {
   url: string;
+  /** Where the SSH gateway is, as host:port; null without one. */
+  ssh: string | null;
   /** Answers what is under way and stops. Guests go on. */
   stop(): Promise<void>;
 }
@@ -60,6 +67,7 @@ export interface Daemon {
 export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const { config, paths, log } = options;
   const listen = planListen(config);
+  const sshPlan = planSsh(config);
   makeDirectories(paths);
   const unlock = [takeLock(paths.daemon_lock, "runtime_dir"), takeLock(paths.data_lock, "data_dir")];
   const disk = new Disk(paths.data, {
@@ -75,7 +83,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     qemuVersion: inspected.findings.qemu_version,
     log,
   });
-  const orgs = makeOrgs({ queries: database.queries });
+  const orgs = makeOrgs({ database });
   const finder = makeRoomFinder(database, paths);
   const driveQuota = new ProjectQuota(inspected.findings.drive_quota, log);
   const drive = makeDrive({
@@ -123,6 +131,8 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       recordUnasked({ event: "sandbox.swept", outcome: "success", org_id: null, sandbox_id, details: {} }),
   });
   const terminals = makeTerminals({ database, log, sandboxes: sandboxes.access, isCurrentKey: orgs.isCurrent });
+  let gateway: Gateway | null = null;
+  const ssh = makeSsh({ database, log, sandboxes: sandboxes.access, orgs, gateway: () => gateway });
   const driveLimitBytes = config["drive.limit_gib"] * 1024 ** 3;
   const retentionSeconds = config["drive.retention"];
   const rooms = makeRooms(
@@ -191,6 +201,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     ...rooms.operations,
     ...sandboxes.operations,
     ...terminals.operations,
+    ...ssh.operations,
     ...drive.operations,
     ...makeTemplateList(templates),
     ...audit.operations,
@@ -212,6 +223,8 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     auditReads: config["audit.reads"],
   });
   const server = makeHttpServer({ operations: bound, road, log }, { ...listen, tls: certificate });
+  const door = sshPlan && (await openSshDoor(sshPlan, paths, { ssh, road, log }));
+  gateway = door?.gateway ?? null;
   const watch =
     certificate === null
       ? null
@@ -231,12 +244,15 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   log.info("ready", { url, acceleration: inspected.findings.acceleration.acceleration });
   return {
     url,
+    ssh: gateway && `${gateway.host}:${gateway.port}`,
     stop: async () => {
       watch?.close();
       clearInterval(restoring);
       quota.stop();
       terminals.stop();
       stopReconciling();
+      ssh.sessions.stop();
+      await door?.stop();
       await server.stop(STOP_GRACE_MS);
       sandboxes.stop();
       rooms.stop();
@@ -307,6 +323,15 @@ export async function openOperator(options: ComposeOptions) {
       await database.close();
     },
   };
+}
+
+/** Opens the SSH door and says how it is found. */
+async function openSshDoor(plan: SshPlan, paths: Paths, deps: Omit<ConnectionDeps, "limits">) {
+  const hostKey = loadHostKey(paths.ssh_host_key);
+  const listen = { ...plan, host_key: hostKey.privateKey };
+  const { port, stop } = await startSshServer({ ...deps, limits: plan.limits }, listen);
+  const gateway: Gateway = { ...plan.reachedAt(port), host_key_fingerprint: hostKey.fingerprint };
+  return { gateway, stop };
 }
 
 function makeDirectories(paths: Paths): void {

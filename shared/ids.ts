@@ -12,6 +12,8 @@ export type RoomUid = Branded<"room">;
 export type SandboxId = Branded<"sandbox">;
 export type ExecId = Branded<"execution">;
 export type TerminalId = Branded<"terminal">;
+export type SshKeyId = Branded<"ssh key">;
+export type SshAccessId = Branded<"ssh access">;
 export type KeyId = Branded<"key">;
 export type AuditId = Branded<"audit">;
 export type RequestId = Branded<"request">;
@@ -22,6 +24,8 @@ interface Generated {
   sbx: SandboxId;
   exe: ExecId;
   ter: TerminalId;
+  ssk: SshKeyId;
+  ssa: SshAccessId;
   kid: KeyId;
   evt: AuditId;
   req: RequestId;

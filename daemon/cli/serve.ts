@@ -4,6 +4,7 @@ import type { Command } from "commander";
 import { makeLog } from "../core/log.ts";
 import { describeError, errnoOf, ServiceError } from "../core/service-error.ts";
 import { planListen } from "../edge/http/tls.ts";
+import { planSsh } from "../edge/ssh/plan.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { command, type JsonOption } from "./command.ts";
 import { requireCleanEnvironment } from "./environment.ts";
@@ -30,6 +31,7 @@ export function serveCommand(): Command {
   return withConfigOption(command("serve", about)).action(async (options: JsonOption & ConfigOption) => {
     requireCleanEnvironment();
     const { config, paths } = readConfiguration(options);
+    planSsh(config);
     planListen(config); // a wrong address or TLS setting is said before anything is opened
     const ended = firstSignal();
     const { startDaemon } = await import("../compose.ts");
@@ -39,14 +41,17 @@ export function serveCommand(): Command {
     const daemon = await startDaemon({ config, paths, log }).catch((error) => {
       if (error instanceof Error && !(error instanceof ServiceError)) log.debug("not started", { stack: error.stack });
       if (errnoOf(error) !== "EADDRINUSE") throw error;
-      throw new CliError(
-        `http.listen = ${config["http.listen"]} is in use by another program: stop it or choose another.`,
-      );
+      const key = (error as { port?: unknown }).port === planSsh(config)?.port ? "ssh.listen" : "http.listen";
+      throw new CliError(`${key} = ${config[key]} is in use by another program: stop it or choose another.`);
     });
-    await print(options.json ? JSON.stringify({ url: daemon.url }) : `roomd is ready at ${daemon.url}`);
+    await print(options.json ? JSON.stringify({ url: daemon.url, ssh: daemon.ssh }) : readyLine(daemon));
     await ended;
     await daemon.stop();
   });
+}
+
+function readyLine({ url, ssh }: { url: string; ssh: string | null }): string {
+  return ssh === null ? `roomd is ready at ${url}` : `roomd is ready at ${url} and for ssh at ${ssh}`;
 }
 
 /** Resolves at the first signal to end; the second one ends the process there and then. */

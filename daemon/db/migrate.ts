@@ -4,9 +4,10 @@ import first from "./migrations/0001_first.sql" with { type: "text" };
 import auditHeads from "./migrations/0002_audit_heads.sql" with { type: "text" };
 import driveFault from "./migrations/0003_drive_fault.sql" with { type: "text" };
 import roomDriveChoice from "./migrations/0004_room_drive_choice.sql" with { type: "text" };
+import ssh from "./migrations/0005_ssh.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
-export const MIGRATIONS: readonly string[] = [first, auditHeads, driveFault, roomDriveChoice];
+export const MIGRATIONS: readonly string[] = [first, auditHeads, driveFault, roomDriveChoice, ssh];
 
 /** Brings the database up to date. Refuses one that a newer roomd has written. */
 export function migrate(connection: Connection): void {

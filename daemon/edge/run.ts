@@ -29,6 +29,8 @@ export interface RoadRequest {
   authorization: string | null;
   /** A token of the noun's own, for operations that take one instead of a key. */
   token: string | null;
+  /** Who calls, where the door knows it by another way than the header. Throws as authenticate does. */
+  recognise?(): Caller;
   /** The path as it was asked for: part of the idempotency scope. */
   path: string;
   params: Record<string, string>;
@@ -55,7 +57,7 @@ export interface RoadDeps {
   auditReads: boolean;
 }
 
-type Credentials = Pick<RoadRequest, "authorization" | "source" | "request_id" | "ip">;
+type Credentials = Pick<RoadRequest, "authorization" | "recognise" | "source" | "request_id" | "ip">;
 
 export interface Road {
   /** Walks the road. Never throws. */
@@ -101,7 +103,8 @@ export function makeRoad(deps: RoadDeps): Road {
   };
 
   const admitted = ({ admit }: Bound, request: RoadRequest): Caller => {
-    const { token, authorization, params } = request;
+    const { token, authorization, params, recognise } = request;
+    if (recognise) return identify(request, recognise);
     return admit && token !== null && authorization === null
       ? identify(request, () => admit(token, params))
       : identify(request);
@@ -199,7 +202,7 @@ export function makeRoad(deps: RoadDeps): Road {
     else await written;
   }
 
-  return { run, identify: (request) => identify(request) };
+  return { run, identify: (request) => identify(request, request.recognise) };
 }
 
 function idempotentCall(

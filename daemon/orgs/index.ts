@@ -2,9 +2,10 @@
 import type { KeyId } from "../../shared/ids.ts";
 import type { Bound, Caller } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
-import type { Queries } from "../db/client.ts";
+import type { Database } from "../db/transact.ts";
 import { makeAuthenticate, makeIsCurrent } from "./keys.ts";
 import { makeMe } from "./me.ts";
+import { callersOf, isCurrentSshKey, makeSshKeys } from "./ssh-keys.ts";
 
 export { makeOperator } from "./operator.ts";
 
@@ -14,23 +15,34 @@ export interface Orgs {
   authenticate(authorization: string | null): Caller;
   /** Whether a key that was good is so still. */
   isCurrent(keyId: KeyId): boolean;
+  ssh: {
+    /** Whom a public key stands for: one caller for each organization that has it, the oldest first. */
+    callersOf(key: Buffer): Caller[];
+    isCurrent(sshKeyId: string): boolean;
+  };
   /** The caller's own organization by its id or `self`; every other one does not exist for it. Throws org_not_found. */
   find(caller: Caller, orgId: string): string;
 }
 
-export function makeOrgs(deps: { queries: Queries }): Orgs {
+export function makeOrgs({ database }: { database: Database }): Orgs {
+  const { queries } = database;
+  const find: Orgs["find"] = (caller, orgId) => {
+    if (orgId !== "self" && orgId !== caller.org_id) throw new ServiceError("org_not_found");
+    if (caller.room_ids !== null) {
+      throw new ServiceError("insufficient_scope", {
+        detail: "The key is bound to rooms; the organization as a whole is not for it.",
+      });
+    }
+    return caller.org_id;
+  };
   return {
-    operations: [makeMe()],
-    authenticate: makeAuthenticate(deps.queries),
-    isCurrent: makeIsCurrent(deps.queries),
-    find: (caller, orgId) => {
-      if (orgId !== "self" && orgId !== caller.org_id) throw new ServiceError("org_not_found");
-      if (caller.room_ids !== null) {
-        throw new ServiceError("insufficient_scope", {
-          detail: "The key is bound to rooms; the organization as a whole is not for it.",
-        });
-      }
-      return caller.org_id;
+    operations: [makeMe(), ...makeSshKeys({ database, findOrg: find })],
+    authenticate: makeAuthenticate(queries),
+    isCurrent: makeIsCurrent(queries),
+    ssh: {
+      callersOf: (key) => callersOf(queries, key),
+      isCurrent: (id) => isCurrentSshKey(queries, id),
     },
+    find,
   };
 }

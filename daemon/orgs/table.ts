@@ -1,7 +1,7 @@
 /** Owns the tables of organizations and their keys as the queries see them. */
 import { sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { Scope } from "../../shared/api/contract.ts";
-import type { KeyId, OrgId } from "../../shared/ids.ts";
+import type { KeyId, OrgId, SshKeyId } from "../../shared/ids.ts";
 
 export const PLANS = ["free", "starter"] as const;
 export type Plan = (typeof PLANS)[number];
@@ -28,5 +28,19 @@ export const apiKeys = sqliteTable("api_keys", {
   revoked_at: text(),
 });
 
+export const sshKeys = sqliteTable("ssh_keys", {
+  ssh_key_id: text().$type<SshKeyId>().primaryKey(),
+  org_id: text().$type<OrgId>().notNull(),
+  name: text().notNull(),
+  algorithm: text().notNull(),
+  fingerprint: text().notNull(),
+  public_key: text().notNull(),
+  created_at: text().notNull(),
+  expires_at: text(),
+  created_by_type: text().notNull(),
+  created_by_id: text().notNull(),
+});
+
+export type SshKeyRow = typeof sshKeys.$inferSelect;
 export type OrgRow = typeof orgs.$inferSelect;
 export type KeyRow = typeof apiKeys.$inferSelect;

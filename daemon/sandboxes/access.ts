@@ -1,4 +1,5 @@
-/** Owns what terminals have of a sandbox: its guest's link while it runs, and word of its stopping. */
+/** Owns what others have of a sandbox: its guest's link while it runs, and word of its stopping and its end. */
+import type { SandboxState } from "../../shared/api/sandboxes.ts";
 import { requireActive } from "../core/room-target.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { GuestLink } from "../host/guest-link/handshake.ts";
@@ -13,19 +14,29 @@ const LINK_DEADLINE_MS = 10_000;
 /** Longer than any daemon runs, and short enough for a timer. */
 const FOREVER_MS = 2 ** 31 - 1;
 
-export function makeAccess(deps: SandboxDeps, supervisors: Supervisors): SandboxAccess {
+const ENDED: readonly SandboxState[] = ["failed", "destroying", "destroyed"];
+
+export interface SandboxReach extends SandboxAccess {
+  /** Resolves with its state once the sandbox will not run again; never when `signal` comes first. */
+  ended(sandboxId: string, signal: AbortSignal): Promise<string>;
+}
+
+export function makeAccess(deps: SandboxDeps, supervisors: Supervisors): SandboxReach {
+  /** Resolves with the first state that is one of these. */
+  const reached = async (sandboxId: string, isOne: (state: SandboxState) => boolean, signal: AbortSignal) => {
+    const supervisor = supervisors.get(sandboxId);
+    if (!supervisor) return "destroyed";
+    const { promise: never } = Promise.withResolvers<never>();
+    const row = supervisor.published.until(({ state }) => isOne(state), FOREVER_MS, signal);
+    return (await row.catch(() => never)).state;
+  };
   return {
     find: (call, params) => findTarget(deps, call, params),
     withLink: (target, work) =>
       supervisors.use(target.row.sandbox_id, async () => await work(await linkOf(supervisors, target))),
     use: (sandboxId, work) => supervisors.use(sandboxId, work),
-    stopped: async (sandboxId, signal) => {
-      const supervisor = supervisors.get(sandboxId);
-      if (!supervisor) return "destroyed";
-      const { promise: never } = Promise.withResolvers<never>();
-      const stopped = supervisor.published.until(({ state }) => state !== "running", FOREVER_MS, signal);
-      return (await stopped.catch(() => never)).state;
-    },
+    stopped: (sandboxId, signal) => reached(sandboxId, (state) => state !== "running", signal),
+    ended: (sandboxId, signal) => reached(sandboxId, (state) => ENDED.includes(state), signal),
   };
 }
 

@@ -9,8 +9,7 @@ import { makeExecutions } from "../executions/run.ts";
 import type { GuestHost } from "../host/guest/plan.ts";
 import type { WarmPool } from "../host/guest/pool.ts";
 import type { Templates } from "../templates/registry.ts";
-import type { SandboxAccess } from "../terminals/index.ts";
-import { makeAccess } from "./access.ts";
+import { makeAccess, type SandboxReach } from "./access.ts";
 import { freeMemoryMib } from "./admission.ts";
 import { makeCreate } from "./create.ts";
 import { makeDestroy } from "./destroy.ts";
@@ -52,7 +51,7 @@ export interface SandboxDeps {
 
 export interface Sandboxes {
   operations: Bound[];
-  access: SandboxAccess;
+  access: SandboxReach;
   /** Takes over the guests of a daemon before this one, and ends what cannot be. */
   recover(): void;
   /** Sets right what differs between the rows and the host. */

@@ -5,6 +5,7 @@ import * as executions from "./executions.ts";
 import * as rooms from "./rooms.ts";
 import * as sandboxes from "./sandboxes.ts";
 import * as service from "./service.ts";
+import * as ssh from "./ssh.ts";
 import * as templates from "./templates.ts";
 import * as terminals from "./terminals.ts";
 
@@ -33,6 +34,12 @@ export const operations = {
   terminal_close: terminals.terminalClose,
   terminal_token: terminals.terminalToken,
   terminal_attach: terminals.terminalAttach,
+  ssh_access_create: ssh.sshAccessCreate,
+  ssh_access_list: ssh.sshAccessList,
+  ssh_access_delete: ssh.sshAccessDelete,
+  ssh_key_add: ssh.sshKeyAdd,
+  ssh_key_list: ssh.sshKeyList,
+  ssh_key_remove: ssh.sshKeyRemove,
   fs_write: drive.fsWrite,
   fs_list: drive.fsList,
   fs_read: drive.fsRead,

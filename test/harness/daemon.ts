@@ -39,6 +39,8 @@ export class TestDaemon {
   readonly runtimeDir: string;
   readonly env: Record<string, string>;
   url = "";
+  /** The line by which it said that it is ready. */
+  ready = "";
   apiKey = "";
   orgId = "";
   operatorKey = "";
@@ -60,6 +62,7 @@ export class TestDaemon {
       ROOMD_DATA_DIR: this.dataDir,
       ROOMD_RUNTIME_DIR: this.runtimeDir,
       ROOMD_HTTP_LISTEN: "127.0.0.1:0",
+      ROOMD_SSH_LISTEN: "127.0.0.1:0",
       // Finding out takes seconds, and the template was built by what it would find.
       ...(options.guests ? { ROOMD_ACCELERATION: process.env.ROOMD_ACCELERATION ?? sharedAcceleration() } : {}),
       ...options.env,
@@ -104,6 +107,7 @@ export class TestDaemon {
     const ready = Promise.withResolvers<string>();
     createInterface({ input: child.stdout }).on("line", (line) => {
       const url = /https?:\/\/\S+/.exec(line)?.[0];
+      if (url) this.ready = line;
       if (url) ready.resolve(url.replace(/\/$/, ""));
     });
     child.once("exit", (code, signal) => ready.reject(new Error(`the daemon ended (${code ?? signal}):\n${this.log}`)));

@@ -24,7 +24,7 @@ const ROWS: readonly (readonly string[])[] = [
     "daemon/terminals",
   ],
   ["daemon/sandboxes"],
-  ["daemon/rooms", "daemon/service"],
+  ["daemon/rooms", "daemon/service", "daemon/ssh"],
   ["daemon/edge"],
   // The composition itself: whatever lies in daemon/ directly, and the command line.
   ["daemon"],

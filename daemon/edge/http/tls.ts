@@ -6,6 +6,7 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { type Config, ConfigError } from "../../core/config.ts";
+import { parseListen, WILDCARDS } from "../../core/listen.ts";
 import type { Paths } from "../../core/paths.ts";
 import { errnoOf } from "../../core/service-error.ts";
 
@@ -26,7 +27,7 @@ export interface ListenPlan {
 
 /** Throws ConfigError when http.listen cannot be read or would carry keys in the clear to other hosts. */
 export function planListen(config: Config): ListenPlan {
-  const { hostname, port } = parseListen(config["http.listen"]);
+  const { hostname, port } = parseListen("http.listen", config["http.listen"], "127.0.0.1:8080");
   const tls = tlsMode(config);
   if (tls === "off" && !isLoopback(hostname) && !config["http.insecure"]) {
     throw new ConfigError(
@@ -61,21 +62,6 @@ export function readPair(certFile: string, keyFile: string): Certificate {
     throw new ConfigError(`tls.key = ${keyFile}: not the key of the first certificate in ${certFile}`);
   }
   return { cert, key };
-}
-
-const WILDCARDS: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
-
-function parseListen(listen: string): { hostname: string; port: number } {
-  const match = /^(?:\[([^\]]+)\]|([^:[\]\s]+)):(\d{1,5})$/.exec(listen);
-  const [, v6, name, digits] = match ?? [];
-  const port = Number(digits);
-  const hostname = v6 ?? name;
-  if (hostname === undefined || port > 65_535 || (v6 !== undefined && isIP(v6) !== 6)) {
-    throw new ConfigError(
-      `http.listen = ${JSON.stringify(listen)}: must be host:port or [IPv6]:port, such as "127.0.0.1:8080"`,
-    );
-  }
-  return { hostname, port };
 }
 
 function tlsMode(config: Config): ListenPlan["tls"] {

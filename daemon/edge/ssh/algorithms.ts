@@ -1,0 +1,26 @@
+/** Owns what the gateway offers: nothing with SHA-1, CBC, NIST's curves or a short group. Strict key exchange is ssh2's own. */
+import type { Algorithms } from "ssh2";
+
+export const ALGORITHMS = {
+  kex: [
+    "curve25519-sha256",
+    "curve25519-sha256@libssh.org",
+    "diffie-hellman-group16-sha512",
+    "diffie-hellman-group18-sha512",
+  ],
+  serverHostKey: ["ssh-ed25519"],
+  // chacha20-poly1305 needs a cipher that Bun does not have.
+  cipher: ["aes128-gcm@openssh.com", "aes256-gcm@openssh.com", "aes128-ctr", "aes256-ctr"],
+  hmac: ["hmac-sha2-256-etm@openssh.com", "hmac-sha2-512-etm@openssh.com"],
+  compress: ["none"],
+} as const satisfies Record<keyof Algorithms, readonly string[]>;
+
+/** Signatures that a client's key may make. SHA-1, which the name `ssh-rsa` means, is not among them. */
+export const SIGNATURES: readonly string[] = [
+  "ssh-ed25519",
+  "ecdsa-sha2-nistp256",
+  "ecdsa-sha2-nistp384",
+  "ecdsa-sha2-nistp521",
+  "rsa-sha2-256",
+  "rsa-sha2-512",
+];

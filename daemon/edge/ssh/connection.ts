@@ -1,0 +1,295 @@
+/**
+ * Owns one connection of the SSH door: its logging in, its channels, its bounds.
+ *
+ *   connected ──keys exchanged──▶ greeted ──a key or password──▶ logged in ──cut, idle or gone──▶ over
+ *       └────────── grace over, too many attempts, its place needed ──────────────────────────────┘
+ */
+import type { Socket } from "node:net";
+import { type AuthContext, type Connection as Client, utils } from "ssh2";
+import type { Problem } from "../../../shared/api/errors.ts";
+import { newId } from "../../../shared/ids.ts";
+import type { Log } from "../../core/log.ts";
+import type { Bound, Caller } from "../../core/operation.ts";
+import { describeError, ServiceError } from "../../core/service-error.ts";
+import type { Credential, Held, Ssh } from "../../ssh/index.ts";
+import type { Road, RoadRequest } from "../run.ts";
+import { SIGNATURES } from "./algorithms.ts";
+import { serveForward } from "./forward.ts";
+import { serveSession } from "./session.ts";
+
+export interface SshLimits {
+  login_grace_ms: number;
+  max_attempts: number;
+  max_connections: number;
+  max_channels: number;
+  idle_timeout_ms: number;
+}
+
+export interface ConnectionDeps {
+  ssh: Ssh;
+  road: Road;
+  log: Log;
+  limits: SshLimits;
+}
+
+/** A wrong password is answered after this time: guessing is slow, and all that is wrong looks the same. */
+const REFUSED_AFTER_MS = 300;
+const METHODS = ["publickey" as const, "password" as const];
+/** ssh2's window with as much again: a client that sends more breaks the protocol. */
+const MOST_UNREAD_BYTES = 4 * 1024 * 1024;
+const LONGEST_USER = 300;
+
+interface Names {
+  room_id: string;
+  sandbox: string;
+}
+
+export class Connection {
+  readonly deps: ConnectionDeps;
+  readonly socket: Socket;
+  readonly #client: Client;
+  readonly #address: string;
+  readonly #clientVersion: string;
+  readonly #over = Promise.withResolvers<Record<string, unknown>>();
+  readonly #aborted = new AbortController();
+  readonly #channels = new Set<{ readableLength: number }>();
+  readonly #opened: Record<string, number> = {};
+  #names: Names = { room_id: "", sandbox: "" };
+  #held: Held | null = null;
+  #attempts = 0;
+  #recorded = false;
+  #open = 0;
+  #in = 0;
+  #out = 0;
+  #lastBytes = performance.now();
+
+  constructor(deps: ConnectionDeps, client: Client, socket: Socket, clientVersion: string) {
+    this.deps = deps;
+    this.#client = client;
+    this.socket = socket;
+    this.#address = socket.remoteAddress ?? "";
+    this.#clientVersion = clientVersion.slice(0, 128);
+    client.on("authentication", (context) => void this.#authenticate(context));
+    client.on("ready", () => this.#serve());
+    // A client that breaks the protocol, or its line, ends its own connection only.
+    client.on("error", (error) => deps.log.debug("ssh client", { ip: this.#address, error: describeError(error) }));
+    socket.once("close", () => this.#leave());
+  }
+
+  /** What the session holds on to. Only for one that has logged in. */
+  get held(): Held {
+    if (!this.#held) throw new Error("nobody has logged in");
+    return this.#held;
+  }
+
+  get isLoggedIn(): boolean {
+    return this.#held !== null;
+  }
+
+  readonly countIn = (bytes: number): void => {
+    this.#in += bytes;
+    this.#lastBytes = performance.now();
+  };
+
+  readonly countOut = (bytes: number): void => {
+    this.#out += bytes;
+    this.#lastBytes = performance.now();
+  };
+
+  /** Walks the road with an operation of the session; resolves to why it was refused, or null. */
+  async ask(bound: Bound, fields: Record<string, unknown>): Promise<string | null> {
+    const { credential } = this.held;
+    const refused = await this.#walk(bound, fields, () => {
+      if (!credential.isCurrent()) throw new ServiceError("invalid_api_key");
+      return credential.caller;
+    });
+    const { name } = bound.operation;
+    if (!refused) this.#opened[name] = (this.#opened[name] ?? 0) + 1;
+    return refused?.detail ?? null;
+  }
+
+  trouble(error: unknown): void {
+    this.deps.log.error("ssh channel failed", { ip: this.#address, error: describeError(error) });
+    this.#client.end();
+  }
+
+  /** Ends the connection at once. */
+  cut(why: string): void {
+    this.deps.log.debug("ssh connection cut", { ip: this.#address, why });
+    this.#client.end();
+    this.socket.destroySoon();
+  }
+
+  async #authenticate(context: AuthContext): Promise<void> {
+    // The first question of every client is what it may try; it is none that counts.
+    if (context.method === "none") return context.reject([...METHODS]);
+    if (++this.#attempts > this.deps.limits.max_attempts) return this.cut("too many attempts");
+    const names = namesOf(context.username);
+    if (names) this.#names = names;
+    try {
+      if (names && context.method === "password") return await this.#byPassword(context, context.password);
+      if (names && context.method === "publickey") return await this.#byPublicKey(context);
+    } catch (error) {
+      this.deps.log.error("ssh login failed", { error: describeError(error) });
+    }
+    this.#refuse(context);
+  }
+
+  async #byPassword(context: AuthContext, password: string): Promise<void> {
+    let credential: Credential;
+    try {
+      credential = this.deps.ssh.byPassword(password);
+    } catch (error) {
+      this.#record(error);
+      return this.#refuse(context);
+    }
+    if (await this.#login(credential)) context.accept();
+    else this.#refuse(context);
+  }
+
+  async #byPublicKey(context: Extract<AuthContext, { method: "publickey" }>): Promise<void> {
+    const { algo, data } = context.key;
+    const { signature, blob } = context;
+    const algorithm = algo === "ssh-rsa" && context.hashAlgo ? `rsa-sha2-${context.hashAlgo.slice(3)}` : algo;
+    const mayBe = SIGNATURES.includes(algorithm)
+      ? this.deps.ssh.byPublicKey(data).filter((each) => this.deps.ssh.verbs.opens(each, { ...this.#names }))
+      : [];
+    const [credential] = mayBe;
+    if (!credential) return this.#refuse(context, signature === undefined);
+    // Only asked whether it would do: the signature comes next.
+    if (signature === undefined || blob === undefined) {
+      this.#attempts--;
+      return context.accept();
+    }
+    const key = utils.parseKey(data);
+    const isSigned =
+      !(key instanceof Error) && !Array.isArray(key) && key.verify(blob, signature, context.hashAlgo) === true;
+    if (isSigned && (await this.#login(credential))) context.accept();
+    else this.#refuse(context);
+  }
+
+  async #login(credential: Credential): Promise<boolean> {
+    let held: Held | null = null;
+    const bound = this.deps.ssh.verbs.login(credential, this.#clientVersion, ({ sandbox_id, facts }) => {
+      held = { sandbox_id, credential };
+      this.deps.ssh.sessions.keep({
+        credential,
+        sandbox_id,
+        facts,
+        ip: this.#address,
+        cut: (why) => this.cut(why),
+        over: this.#over.promise,
+      });
+    });
+    this.#recorded = true;
+    const refused = await this.#walk(bound, {}, () => credential.caller);
+    if (refused || this.socket.destroyed) return false;
+    this.#held = held;
+    return this.#held !== null;
+  }
+
+  /** All that is wrong gets the same answer, at the same pace. */
+  #refuse(context: AuthContext, atOnce = false): void {
+    const refuse = () => context.reject([...METHODS]);
+    if (atOnce) refuse();
+    else setTimeout(refuse, REFUSED_AFTER_MS);
+  }
+
+  async #walk(bound: Bound, fields: Record<string, unknown>, recognise: () => Caller): Promise<Problem | null> {
+    const reply = await this.deps.road.run(bound, { ...this.#request(bound.operation.name, fields), recognise });
+    return reply.kind === "problem" ? reply.problem : null;
+  }
+
+  #request(path: string, fields: Record<string, unknown>): RoadRequest {
+    return {
+      source: "ssh",
+      request_id: newId("req"),
+      ip: this.#address,
+      authorization: null,
+      token: null,
+      path,
+      params: { ...this.#names },
+      query: () => ({}),
+      body: async () => ({ fields, sha256: "" }),
+      idempotency_key: null,
+      transfer: { body: null, range: null, if_match: null, if_none_match: null, websocket: false },
+      signal: this.#aborted.signal,
+    };
+  }
+
+  #serve(): void {
+    const { limits } = this.deps;
+    const idle = setInterval(
+      () => {
+        if (performance.now() - this.#lastBytes > limits.idle_timeout_ms) this.cut("idle");
+      },
+      Math.min(limits.idle_timeout_ms, 60_000),
+    );
+    this.socket.once("close", () => clearInterval(idle));
+    this.socket.on("data", () => this.#requireWindow());
+    this.#client.on("session", (accept, reject) => {
+      if (this.#open >= limits.max_channels) return reject();
+      const requests = accept();
+      this.#enter(requests);
+      serveSession(requests, this);
+    });
+    this.#client.on("tcpip", (accept, reject, info) => {
+      if (this.#open >= limits.max_channels) return reject();
+      this.#open++;
+      const leave = () => this.#open--;
+      const entered = () => {
+        const channel = accept();
+        this.watch(channel);
+        return channel;
+      };
+      serveForward(info, this, entered, reject).then(leave, (error: unknown) => {
+        leave();
+        this.trouble(error);
+      });
+    });
+  }
+
+  /** A channel whose unread bytes count. */
+  watch(channel: { readableLength: number; once(event: "close", listener: () => void): unknown }): void {
+    this.#channels.add(channel);
+    channel.once("close", () => this.#channels.delete(channel));
+  }
+
+  #enter(requests: { once(event: "close", listener: () => void): unknown }): void {
+    this.#open++;
+    requests.once("close", () => this.#open--);
+  }
+
+  /** ssh2 takes what comes beyond the window all the same. */
+  #requireWindow(): void {
+    const broken = [...this.#channels].some(({ readableLength }) => readableLength > MOST_UNREAD_BYTES);
+    if (broken) this.cut("sent beyond the window");
+  }
+
+  /** Says who tried what, once for a connection. */
+  #record(error: unknown): void {
+    this.#recorded = true;
+    try {
+      this.deps.road.identify({
+        ...this.#request("ssh_login", {}),
+        recognise: () => {
+          throw error;
+        },
+      });
+    } catch {
+      // It is thrown to be recorded.
+    }
+  }
+
+  #leave(): void {
+    this.#aborted.abort();
+    if (!this.#held && this.#attempts > 0 && !this.#recorded) this.#record(new ServiceError("invalid_api_key"));
+    this.#over.resolve({ opened: this.#opened, bytes_in: this.#in, bytes_out: this.#out });
+  }
+}
+
+/** `agent_id@room_id`; neither has an @ of its own. */
+function namesOf(username: string): Names | null {
+  const [sandbox = "", room_id = "", ...more] = username.slice(0, LONGEST_USER).split("@");
+  return sandbox === "" || room_id === "" || more.length > 0 ? null : { room_id, sandbox };
+}

@@ -1,0 +1,32 @@
+/** Owns connections that a client has forwarded (`ssh -L`): to the guest's own loopback, and nowhere else. */
+import type { ServerChannel, TcpipRequestInfo } from "ssh2";
+import type { GuestPort } from "../../host/guest-link/connect.ts";
+import { ChannelWriter } from "./channel-writer.ts";
+import type { Connection } from "./connection.ts";
+import { drain, feed } from "./pump.ts";
+
+export async function serveForward(
+  { destIP: host, destPort: port }: TcpipRequestInfo,
+  connection: Connection,
+  accept: () => ServerChannel,
+  reject: () => void,
+): Promise<void> {
+  let opened: GuestPort | null = null;
+  const bound = connection.deps.ssh.verbs.forward(connection.held, (taken) => {
+    opened = taken;
+  });
+  await connection.ask(bound, { host, port });
+  if (opened) await follow(accept(), opened, connection);
+  else reject();
+}
+
+async function follow(channel: ServerChannel, port: GuestPort, connection: Connection): Promise<void> {
+  const writer = new ChannelWriter(channel, connection.socket);
+  channel.once("close", () => port.close());
+  feed(channel, port, connection.countIn);
+  await drain(port.output, (bytes) => writer.out(bytes), connection.countOut);
+  // ssh2 closes a channel whose output ends: the guest's half has ended, the client's may go on.
+  (channel as ServerChannel & { eof(): void }).eof();
+  await port.ended.catch(() => {});
+  channel.end();
+}

@@ -1,0 +1,33 @@
+/** Owns the flow between a channel and what was opened in the guest, each side waiting for the other. */
+import type { ServerChannel } from "ssh2";
+import type { ChannelWriter } from "./channel-writer.ts";
+
+export interface Input {
+  write(bytes: Uint8Array): Promise<void>;
+  endInput(): void;
+}
+
+/** From the client into the guest. Not by the channel's own iterator, which closes the channel at the end of input. */
+export function feed(channel: ServerChannel, to: Input, count: (bytes: number) => void): void {
+  channel.on("data", (bytes: Buffer) => {
+    count(bytes.byteLength);
+    channel.pause();
+    to.write(bytes).then(
+      () => channel.resume(),
+      () => channel.resume(),
+    );
+  });
+  channel.once("end", () => to.endInput());
+}
+
+/** From the guest to the client, until either has had enough. */
+export async function drain(
+  from: AsyncIterable<Uint8Array>,
+  write: ChannelWriter["out"],
+  count: (bytes: number) => void,
+): Promise<void> {
+  for await (const bytes of from) {
+    count(bytes.byteLength);
+    if (!(await write(bytes))) return;
+  }
+}

@@ -1,0 +1,82 @@
+/** Owns the SSH door: it listens, gives each connection its time to log in, and makes room for those that do. */
+import { createServer, type Socket } from "node:net";
+import { Server } from "ssh2";
+import { ALGORITHMS } from "./algorithms.ts";
+import { Connection, type ConnectionDeps } from "./connection.ts";
+import { type StartupLimits, Startups } from "./startups.ts";
+
+const IDENT = "roomd";
+const KEEPALIVE_MS = 15_000;
+/** Unanswered, each after KEEPALIVE_MS: then the client is gone. */
+const KEEPALIVES = 4;
+
+export interface SshServer {
+  port: number;
+  stop(): Promise<void>;
+}
+
+export interface SshListen {
+  hostname: string;
+  port: number;
+  host_key: string;
+  startups: StartupLimits;
+}
+
+/** Resolves once it listens. Rejects with what the system says when it cannot. */
+export async function startSshServer(deps: ConnectionDeps, listen: SshListen): Promise<SshServer> {
+  const startups = new Startups(listen.startups);
+  const sockets = new Set<Socket>();
+  const entering = new WeakMap<Socket, { greet(): void; leave(): void }>();
+  let loggedIn = 0;
+
+  const ssh = new Server({
+    hostKeys: [listen.host_key],
+    ident: IDENT,
+    algorithms: ALGORITHMS as never,
+    keepaliveInterval: KEEPALIVE_MS,
+    keepaliveCountMax: KEEPALIVES,
+  } as ConstructorParameters<typeof Server>[0]);
+  ssh.on("connection", (client, info) => {
+    const socket = (client as typeof client & { _sock: Socket })._sock;
+    const startup = entering.get(socket);
+    const versions = info.header.versions;
+    new Connection(deps, client, socket, String(versions.software));
+    client.once("handshake", () => startup?.greet());
+    client.once("ready", () => {
+      startup?.leave();
+      if (++loggedIn > deps.limits.max_connections) client.end();
+      socket.once("close", () => loggedIn--);
+    });
+  });
+
+  const server = createServer({ noDelay: true }, (socket) => {
+    sockets.add(socket);
+    const startup = startups.enter(socket.remoteAddress ?? "", () => socket.destroy());
+    const grace = setTimeout(() => socket.destroy(), deps.limits.login_grace_ms);
+    const leave = () => {
+      clearTimeout(grace);
+      startup.leave();
+    };
+    entering.set(socket, { greet: startup.greet, leave });
+    socket.once("close", () => {
+      leave();
+      sockets.delete(socket);
+    });
+    // Its errors are ssh2's to hear, once that has it.
+    socket.on("error", () => {});
+    ssh.injectSocket(socket);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen({ host: listen.hostname, port: listen.port, backlog: 1024 }, resolve);
+  });
+  const address = server.address();
+  return {
+    port: typeof address === "object" && address ? address.port : listen.port,
+    stop: async () => {
+      const closed = new Promise((resolve) => server.close(resolve));
+      for (const socket of sockets) socket.destroySoon();
+      await closed;
+    },
+  };
+}

@@ -1,0 +1,110 @@
+/**
+ * Owns one session channel: what a client asks for before it begins, the command or files it is then, and its end.
+ *
+ *   environment, screen ──▶ shell, command or sftp ──▶ bytes both ways, signals, sizes ──▶ exit status or signal
+ */
+import { constants } from "node:os";
+import type { ServerChannel, Session as SessionRequests } from "ssh2";
+import { MOST_SCREEN_ROWS_OR_COLS } from "../../../shared/api/ssh.ts";
+import type { Bound } from "../../core/operation.ts";
+import type { LiveCommand } from "../../host/guest-link/command.ts";
+import { ChannelWriter } from "./channel-writer.ts";
+import type { Connection } from "./connection.ts";
+import { takeVariable } from "./environment.ts";
+import { drain, feed } from "./pump.ts";
+
+/** What ssh itself exits with when it is not the command that failed. */
+const FAILED = 255;
+const USUAL = { rows: 24, cols: 80 } as const;
+
+type Take = (command: LiveCommand) => void;
+
+export function serveSession(requests: SessionRequests, connection: Connection): void {
+  const { held } = connection;
+  const { verbs } = connection.deps.ssh;
+  const env: Record<string, string> = {};
+  let screen: { term: string; rows: number; cols: number } | null = null;
+  let command: LiveCommand | null = null;
+
+  const begin = async (channel: ServerChannel, verb: (take: Take) => Bound, fields: Record<string, unknown>) => {
+    const writer = new ChannelWriter(channel, connection.socket);
+    let gone = false;
+    connection.watch(channel);
+    channel.once("close", () => {
+      gone = true;
+      command?.hangUp();
+    });
+    const refused = await connection.ask(
+      verb((taken) => {
+        command = taken;
+      }),
+      fields,
+    );
+    if (gone) command?.hangUp();
+    else if (command) await follow(channel, command, writer, connection);
+    else {
+      await writer.err(Buffer.from(`roomd: ${refused ?? "nothing was started"}\n`));
+      channel.exit(FAILED);
+      channel.end();
+    }
+  };
+  const start = (channel: ServerChannel, verb: (take: Take) => Bound, fields: Record<string, unknown>) => {
+    begin(channel, verb, fields).catch((error: unknown) => connection.trouble(error));
+  };
+
+  requests.on("env", (accept, reject, { key, val }) => {
+    if (takeVariable(env, key, val)) accept?.();
+    else reject?.();
+  });
+  requests.on("pty", (accept, _, { term, rows, cols }) => {
+    screen = { term: termOf(term), ...sizeOf(rows, cols) };
+    accept?.();
+  });
+  requests.on("window-change", (accept, _, { rows, cols }) => {
+    const size = sizeOf(rows, cols);
+    if (screen) Object.assign(screen, size);
+    command?.resize(size.rows, size.cols);
+    accept?.();
+  });
+  requests.on("signal", (accept, reject, { name }) => {
+    const signal = `SIG${name}`;
+    if (!command || !Object.hasOwn(constants.signals, signal)) return reject?.();
+    command.signal(signal);
+    accept?.();
+  });
+  requests.on("shell", (accept) => start(accept(), (take) => verbs.shell(held, take), { env, screen }));
+  requests.on("exec", (accept, _, info) =>
+    start(accept(), (take) => verbs.exec(held, take), { command: info.command, env, screen }),
+  );
+  requests.on("subsystem", (accept, reject, { name }) => {
+    if (name === "sftp") start(accept(), (take) => verbs.sftp(held, take), {});
+    else reject?.();
+  });
+}
+
+async function follow(channel: ServerChannel, command: LiveCommand, writer: ChannelWriter, connection: Connection) {
+  feed(channel, command, connection.countIn);
+  try {
+    await Promise.all([
+      drain(command.stdout, (bytes) => writer.out(bytes), connection.countOut),
+      command.stderr && drain(command.stderr, (bytes) => writer.err(bytes), connection.countOut),
+    ]);
+    const { exit_code, signal } = await command.ended;
+    if (signal !== null) channel.exit(signal.replace(/^SIG/, ""), false, "");
+    else channel.exit(exit_code ?? FAILED);
+  } catch {
+    await writer.err(Buffer.from("roomd: the guest was lost\n"));
+    channel.exit(FAILED);
+  }
+  channel.end();
+}
+
+/** A client without a screen of its own says 0. */
+function sizeOf(rows: number, cols: number): { rows: number; cols: number } {
+  const within = (size: number, usual: number) => (size > 0 ? Math.min(size, MOST_SCREEN_ROWS_OR_COLS) : usual);
+  return { rows: within(rows, USUAL.rows), cols: within(cols, USUAL.cols) };
+}
+
+function termOf(term: string): string {
+  return /^[A-Za-z0-9][\w.+-]{0,63}$/.test(term) ? term : "xterm";
+}

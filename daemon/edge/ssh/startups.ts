@@ -1,0 +1,63 @@
+/**
+ * Owns the connections that have not logged in yet: how many there may be, in all and from one address, and which one goes
+ * when there is one too many. Whoever comes is let in; of the address that has most, the one goes that has got least far, the
+ * oldest first. So a thousand that only hold a place keep out nobody.
+ */
+export interface StartupLimits {
+  all: number;
+  per_address: number;
+}
+
+interface Startup {
+  address: string;
+  /** Whether keys were exchanged, which costs more than a place. */
+  greeted: boolean;
+  drop(): void;
+}
+
+export class Startups {
+  readonly #limits: StartupLimits;
+  /** In the order in which they came. */
+  readonly #all = new Set<Startup>();
+
+  constructor(limits: StartupLimits) {
+    this.#limits = limits;
+  }
+
+  get size(): number {
+    return this.#all.size;
+  }
+
+  /** Takes one in; `drop` ends it when its place is needed. */
+  enter(address: string, drop: () => void): { greet(): void; leave(): void } {
+    const own: Startup = { address, greeted: false, drop };
+    this.#all.add(own);
+    if (this.#of(address).length > this.#limits.per_address) this.#dropOne(address);
+    else if (this.#all.size > this.#limits.all) this.#dropOne(this.#busiest());
+    return {
+      greet: () => {
+        own.greeted = true;
+      },
+      leave: () => this.#all.delete(own),
+    };
+  }
+
+  #dropOne(address: string): void {
+    const candidates = this.#of(address);
+    const [first] = candidates.filter(({ greeted }) => !greeted).concat(candidates);
+    if (!first) return;
+    this.#all.delete(first);
+    first.drop();
+  }
+
+  #of(address: string): Startup[] {
+    return [...this.#all].filter((each) => each.address === address);
+  }
+
+  #busiest(): string {
+    const counts = new Map<string, number>();
+    for (const { address } of this.#all) counts.set(address, (counts.get(address) ?? 0) + 1);
+    const [most] = [...counts].sort(([, a], [, b]) => b - a);
+    return most?.[0] ?? "";
+  }
+}

@@ -1,0 +1,105 @@
+/** Owns OpenSSH's own programs as tests drive them: with a key of their own, no configuration, and no memory of hosts. */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { TestDaemon } from "./daemon.ts";
+
+export interface Ended {
+  status: number | null;
+  signal: NodeJS.Signals | null;
+  stdout: Buffer;
+  stderr: string;
+}
+
+/** The port of a daemon's gateway, as its first line says. */
+export function sshPort(daemon: TestDaemon): number {
+  const port = /ssh at \S+:(\d+)/.exec(daemon.ready)?.[1];
+  if (port === undefined) throw new Error(`the daemon has no gateway: ${daemon.ready}`);
+  return Number(port);
+}
+
+export class SshClient implements Disposable {
+  readonly home = mkdtempSync("/tmp/roomd-ssh-");
+  readonly key = join(this.home, "id");
+  readonly #port: number;
+
+  constructor(port: number) {
+    this.#port = port;
+    spawnSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", this.key]);
+  }
+
+  get publicKey(): string {
+    return readFileSync(`${this.key}.pub`, "utf8").trim();
+  }
+
+  /** Options of ssh, scp and sftp alike. */
+  get options(): string[] {
+    const options = {
+      IdentityFile: this.key,
+      IdentitiesOnly: "yes",
+      IdentityAgent: "none",
+      UserKnownHostsFile: join(this.home, "known_hosts"),
+      StrictHostKeyChecking: "accept-new",
+      PreferredAuthentications: "publickey",
+      LogLevel: "ERROR",
+      ConnectTimeout: "20",
+      Port: String(this.#port),
+    };
+    return ["-F", "none", ...Object.entries(options).flatMap(([name, value]) => ["-o", `${name}=${value}`])];
+  }
+
+  /** `ssh OPTIONS USER@127.0.0.1 WORDS`. */
+  ssh(user: string, words: string[], input: string | Buffer = "", more: string[] = []): Promise<Ended> {
+    return run("ssh", [...this.options, ...more, "-l", user, "127.0.0.1", ...words], input);
+  }
+
+  /** As rsync's -e and git's GIT_SSH_COMMAND have it. */
+  get command(): string {
+    return ["ssh", ...this.options].join(" ");
+  }
+
+  start(user: string, words: string[], more: string[] = []): ChildProcess {
+    return spawn("ssh", [...this.options, ...more, "-l", user, "127.0.0.1", ...words], { stdio: "pipe" });
+  }
+
+  /** What ssh needs to give a password without a person. */
+  withPassword(password: string): { options: string[]; env: NodeJS.ProcessEnv } {
+    const file = join(this.home, "askpass");
+    writeFileSync(file, `#!/bin/sh\nprintf '%s\\n' "$ROOMD_TEST_PASSWORD"\n`, { mode: 0o700 });
+    return {
+      options: ["-o", "PreferredAuthentications=password", "-o", "NumberOfPasswordPrompts=1"],
+      env: { ...process.env, SSH_ASKPASS: file, SSH_ASKPASS_REQUIRE: "force", ROOMD_TEST_PASSWORD: password },
+    };
+  }
+
+  async sshByPassword(user: string, password: string, words: string[]): Promise<Ended> {
+    const { options, env } = this.withPassword(password);
+    // The first of two options counts.
+    return run("ssh", ["-F", "none", ...options, ...this.options.slice(2), "-l", user, "127.0.0.1", ...words], "", env);
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.home, { recursive: true, force: true });
+  }
+}
+
+/** Runs a program to its end. */
+export function run(program: string, args: string[], input: string | Buffer = "", env = process.env): Promise<Ended> {
+  const child = spawn(program, args, { stdio: "pipe", env });
+  return ended(child, input);
+}
+
+export async function ended(child: ChildProcess, input: string | Buffer | null = null): Promise<Ended> {
+  const stdout: Buffer[] = [];
+  const stderr: Buffer[] = [];
+  child.stdout?.on("data", (chunk: Buffer) => stdout.push(chunk));
+  child.stderr?.on("data", (chunk: Buffer) => stderr.push(chunk));
+  child.stdin?.on("error", () => {});
+  if (input !== null) child.stdin?.end(input);
+  const { promise, resolve, reject } = Promise.withResolvers<Ended>();
+  child.once("error", reject);
+  child.once("close", (status, signal) =>
+    resolve({ status, signal, stdout: Buffer.concat(stdout), stderr: Buffer.concat(stderr).toString() }),
+  );
+  return await promise;
+}
