@@ -88,6 +88,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const driveQuota = new ProjectQuota(inspected.findings.drive_quota, log);
   const drive = makeDrive({
     findRoom: finder.find,
+    restraints: inspected.restraints,
     kernelUse: (directory) => driveQuota.use(directory),
     limitEntries: config["drive.limit_entries"],
     sharesOf: (roomUid) => sandboxes.shares().flatMap((share) => (share.room_uid === roomUid ? share.process() : [])),
@@ -122,6 +123,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     limits,
     memoryOvercommitPercent: config["limits.memory_overcommit"],
     egressDefault,
+    driveMode: (roomUid) => drive.modeOf(roomUid),
     saveOutput: (room, path, streams) => drive.saveStreams(room, path, streams),
     onEvent: (event, row, details, outcome = "error") => {
       const { org_id, room_uid, agent_id, sandbox_id } = row;

@@ -17,6 +17,7 @@ import { canOpen, inspectIsolation } from "./host/isolation/inspect.ts";
 import type { Acceleration } from "./host/machine/spec.ts";
 import { findVirtiofsd, hostFacts, type ProbeResult, probeAcceleration, programVersion } from "./host/probe.ts";
 import { forbidCores } from "./host/rlimits.ts";
+import { Restraints } from "./host/virtiofs/restrain.ts";
 import type { HostFindings } from "./service/checks.ts";
 import { newestKernel } from "./templates/registry.ts";
 
@@ -28,6 +29,8 @@ export interface InspectedHost {
   limits: { memory_mib: number; vcpus: number; concurrent_creates: number };
   programs: { qemu: string; qemu_img: string; agent: string };
   isolation: Isolation;
+  /** What the processes that serve drives let their guests do. */
+  restraints: Restraints;
   /** Throws not_ready, saying what is missing. */
   guestHost(): GuestHost;
   /** Finds out the acceleration with a kernel that has just been built. */
@@ -69,9 +72,11 @@ export async function inspectHost(config: Config, paths: Paths, log: Log): Promi
     confinement,
     drive_quota: inspectProjectQuota(paths.rooms),
   };
+  const restraints = new Restraints();
   return {
     findings,
     isolation,
+    restraints,
     limits: {
       memory_mib: config["limits.memory_mib"] || Math.floor(facts.memory_mib * MEMORY_SHARE),
       vcpus: config["limits.vcpus"] || facts.cores,
@@ -87,7 +92,7 @@ export async function inspectHost(config: Config, paths: Paths, log: Log): Promi
       if (!virtiofsd) throw new ServiceError("not_ready", { detail: "There is no virtiofsd on this host." });
       const [problem] = separation.problems;
       if (problem !== undefined) throw new ServiceError("not_ready", { detail: problem });
-      return { programs: { qemu, virtiofsd }, transport: vsock.transport, isolation, confinement, log };
+      return { programs: { qemu, virtiofsd }, transport: vsock.transport, isolation, confinement, restraints, log };
     },
     probe: async (kernel) => {
       findings.acceleration = await probe(kernel);

@@ -13,7 +13,7 @@ import { statfsSync } from "node:fs";
 import type { Log } from "../core/log.ts";
 import { describeError } from "../core/service-error.ts";
 import type { ProcessRecord } from "../host/process.ts";
-import { restrain, type ShareMode } from "../host/virtiofs/restrain.ts";
+import type { Restraints, ShareMode } from "../host/virtiofs/restrain.ts";
 import type { Measured } from "./measure.ts";
 import type { Usage } from "./usage.ts";
 import type { DriveRoom } from "./verb.ts";
@@ -37,6 +37,7 @@ export interface QuotaDeps {
   /** Rooms that have guests. */
   rooms(): QuotaRoom[];
   sharesOf(roomUid: string): ProcessRecord[];
+  restraints: Pick<Restraints, "set">;
   onChange(room: QuotaRoom, mode: ShareMode, measured: Measured): void;
   log: Log;
 }
@@ -145,7 +146,7 @@ export class Quota {
       if (applied.has(key)) continue;
       applied.add(key);
       try {
-        restrain(share, mode);
+        this.#deps.restraints.set(share, mode);
       } catch (error) {
         this.#deps.log.error("drive quota not enforced", { room_id: room.room_id, mode, error: describeError(error) });
       }

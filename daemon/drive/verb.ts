@@ -5,6 +5,7 @@ import { type Bound, bind, type Caller, type Done, type KeyCall, type Verb } fro
 import { errnoOf, ServiceError } from "../core/service-error.ts";
 import { Beneath } from "../host/files/beneath.ts";
 import type { ProcessRecord } from "../host/process.ts";
+import type { Restraints } from "../host/virtiofs/restrain.ts";
 import { driveError, type Meaning } from "./errors.ts";
 import type { Turns } from "./turns.ts";
 import type { Usage } from "./usage.ts";
@@ -26,6 +27,8 @@ export interface DriveDeps {
   limitEntries: number;
   /** The processes by which guests reach this room's drive. */
   sharesOf(roomUid: string): ProcessRecord[];
+  /** What the shares let their guests do. */
+  restraints: Restraints;
   /** What the kernel says that a drive takes; null where it keeps no quota of it. */
   kernelUse(directory: string): { bytes: number; inodes: number } | null;
   /** Makes some space on a full disk for what frees more; false when there is none to make. */

@@ -14,6 +14,7 @@ import type { WarmMachine } from "../host/guest/pool.ts";
 import { imageOf } from "../templates/manifest.ts";
 import type { Template } from "../templates/registry.ts";
 import { requireMemory } from "./admission.ts";
+import { requireDrive } from "./drive-held.ts";
 import { egressOf, egressRules } from "./egress.ts";
 import { findRoomTarget } from "./find.ts";
 import type { SandboxDeps } from "./index.ts";
@@ -74,6 +75,7 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
     rules,
     run: async (call, input, room) => {
       requireActive(room);
+      requireDrive(deps, room);
       const template = templateOf(input);
       if (!template) throw new ServiceError("template_not_found");
       const warm = takeWarm(deps, input, template);

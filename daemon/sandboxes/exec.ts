@@ -5,6 +5,7 @@ import { requireActive } from "../core/room-target.ts";
 import { ServiceError } from "../core/service-error.ts";
 import { pathRule } from "../drive/path.ts";
 import { type Executions, execRules } from "../executions/run.ts";
+import { heldInstead, requireDriveFor } from "./drive-held.ts";
 import { findTarget } from "./find.ts";
 import type { SandboxDeps } from "./index.ts";
 import { requireState } from "./state.ts";
@@ -30,6 +31,7 @@ export function makeExec(deps: SandboxDeps, supervisors: Supervisors, executions
       if (row.status_reason === STALLED_REASON) {
         throw new ServiceError("disk_full", { detail: row.status_message });
       }
+      requireDriveFor(deps, room, input);
       const body = await supervisors.use(row.sandbox_id, async () => {
         const link = await supervisors
           .get(row.sandbox_id)
@@ -39,7 +41,10 @@ export function makeExec(deps: SandboxDeps, supervisors: Supervisors, executions
             throw new ServiceError("guest_unreachable", { details: { started: false }, cause });
           });
         if (!link) throw new ServiceError("guest_unreachable", { details: { started: false } });
-        const { body, save } = await executions.run(link, row.sandbox_id, input);
+        const { body, save } = await executions.run(link, row.sandbox_id, input).catch((error: unknown) => {
+          if (error instanceof ServiceError) call.happened = { started: error.options.details?.started ?? false };
+          throw heldInstead(deps, room, error);
+        });
         const { exec_id, exit_code, signal, timed_out } = body;
         call.happened = { started: true, exec_id, exit_code, signal, timed_out };
         if (save) await deps.saveOutput(room, save.path, save.streams);

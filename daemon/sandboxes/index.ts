@@ -45,6 +45,8 @@ export interface SandboxDeps {
   onEvent(event: string, row: SandboxRow, details: Record<string, unknown>, outcome?: "success" | "error"): void;
   /** Something of a guest was on the host that belonged to no sandbox, and was removed. */
   onSwept(sandboxId: string): void;
+  /** What the room's guests may do on its drive for the time being. */
+  driveMode(roomUid: RoomUid): "open" | "stopped" | "held";
   /** Saves a command's full streams on the room's drive. */
   saveOutput(room: RoomTarget, path: string, streams: { stdout: Uint8Array; stderr: Uint8Array }): Promise<void>;
 }

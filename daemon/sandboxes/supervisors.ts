@@ -201,9 +201,12 @@ export function makeSupervisors(deps: SandboxDeps): Supervisors {
     }),
     unstall: () => {
       for (const { guest, row } of all.values()) {
-        guest?.machine.unstall().catch((error: unknown) => {
-          deps.log.warn("guest not resumed", { sandbox_id: row.sandbox_id, error: String(error) });
-        });
+        if (!guest?.machine.stalled.value) continue;
+        guest
+          .changeRun((machine) => machine.unstall())
+          .catch((error: unknown) => {
+            deps.log.warn("guest not resumed", { sandbox_id: row.sandbox_id, error: String(error) });
+          });
       }
     },
     stop: () => {

@@ -50,6 +50,8 @@ export function watchGuest(
     while (!over.aborted) {
       await stalled.until((stands) => stands, FOREVER_MS, over);
       guest.connection.freeze();
+      // QEMU says that it will stop the guest before it does.
+      guest.changeRun((machine) => machine.stopped()).catch(() => {});
       hear.stalled(true);
       await stalled.until((stands) => !stands, FOREVER_MS, over);
       guest.connection.release();

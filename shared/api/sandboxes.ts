@@ -199,6 +199,7 @@ export const sandboxCreate = operation({
     "guest_unreachable",
     "insufficient_capacity",
     "not_ready",
+    "drive_full",
     "disk_full",
   ],
   audit: "sandbox.created",

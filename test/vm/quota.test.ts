@@ -1,7 +1,8 @@
 /** A drive's quota, kept against guests that write past the API: also against root, and against space that no name shows. */
+import { readFileSync } from "node:fs";
 import { beforeAll, expect, test } from "vitest";
 import type { Json } from "../harness/daemon.ts";
-import { until, withGuests } from "../harness/guests.ts";
+import { processesOf, until, withGuests } from "../harness/guests.ts";
 
 const MIB = 1024 ** 2;
 const LIMIT = 1024 * MIB;
@@ -18,6 +19,46 @@ withGuests("a drive's quota", { env: { ROOMD_DRIVE_LIMIT_GIB: "1" } }, (guests) 
   const neighboursWork = async () => {
     expect(await guests.daemon.sh("modest", "it", "date +%N >/mnt/drive/f && wc -l </mnt/drive/f")).toBe("1");
     expect(await guests.daemon.sh("greedy", "it", "hostname")).toBe("it");
+  };
+
+  /** Of each process of the room's shares, whether it has been stopped. */
+  const stoppedShares = async () => {
+    const { items } = await guests.daemon.ok("GET", "/v1/rooms/greedy/sandboxes");
+    return items.flatMap(({ sandbox_id }: Json) =>
+      processesOf(guests.daemon, "virtiofsd", sandbox_id).map((pid) =>
+        /^State:\s+T/m.test(readFileSync(`/proc/${pid}/status`, "utf8")),
+      ),
+    );
+  };
+
+  const refusesWhatNeedsTheDrive = async () => {
+    const { daemon } = guests;
+    const create = { agent_id: "late", guest_cid: guests.cid(), memory_mib: 256 };
+    const refused = await daemon.problem("POST", "/v1/rooms/greedy/sandboxes/from-template", create);
+    expect([refused.status, refused.code]).toEqual([507, "drive_full"]);
+    expect(refused.hint).toContain("drive/delete");
+    expect((await daemon.problem("GET", "/v1/rooms/greedy/sandboxes/late")).code).toBe("sandbox_not_found");
+    const exec = "/v1/rooms/greedy/sandboxes/it/exec";
+    for (const body of [
+      { command: "true", cwd: "/mnt/drive" },
+      { command: "true", cwd: "/root/../mnt//drive/" },
+      { argv: ["/mnt/drive/program"] },
+      { command: "true", output_to: "saved" },
+    ]) {
+      const problem = await daemon.problem("POST", exec, body);
+      expect([body, problem.code, problem.details.started]).toEqual([body, "drive_full", expect.anything()]);
+      expect(problem.details.started).not.toBe(true);
+    }
+  };
+
+  const standsStillAndGoesOn = async () => {
+    const { daemon } = guests;
+    expect(await stoppedShares()).not.toContain(false);
+    expect((await daemon.ok("POST", "/v1/rooms/greedy/sandboxes/second/standby")).state).toBe("paused");
+    expect(await stoppedShares()).not.toContain(false);
+    expect((await daemon.ok("POST", "/v1/rooms/greedy/sandboxes/second/resume")).state).toBe("running");
+    expect(await stoppedShares()).not.toContain(false);
+    expect(await daemon.sh("greedy", "second", "hostname")).toBe("second");
   };
 
   beforeAll(async () => {
@@ -96,6 +137,10 @@ withGuests("a drive's quota", { env: { ROOMD_DRIVE_LIMIT_GIB: "1" } }, (guests) 
     await neighboursWork();
     expect((await daemon.ok("GET", "/v1/rooms/greedy/drive/stat?path=base")).size_bytes).toBe(LIMIT);
     expect(await daemon.sh("greedy", "it", "ls /dev/shm")).not.toContain("answered");
+    await refusesWhatNeedsTheDrive();
+    await standsStillAndGoesOn();
+    await daemon.ok("DELETE", "/v1/rooms/greedy/sandboxes/second");
+    expect((await record()).warnings.join()).toMatch(HELD);
     await daemon.restart("SIGKILL");
     expect(await daemon.sh("greedy", "it", "hostname")).toBe("it");
     const { used_bytes } = (await record()).drive;
@@ -112,7 +157,6 @@ withGuests("a drive's quota", { env: { ROOMD_DRIVE_LIMIT_GIB: "1" } }, (guests) 
     const { daemon } = guests;
     await greedy("rm -f /mnt/drive/*; fallocate -l 1100M /mnt/drive/base");
     await untilWarned(STOPPED);
-    await daemon.ok("DELETE", "/v1/rooms/greedy/sandboxes/second");
     await daemon.ok("DELETE", "/v1/rooms/greedy?drive=delete");
     expect(daemon.leftovers().filter((line) => line.includes("process")).length).toBeGreaterThan(0);
     await daemon.ok("DELETE", "/v1/rooms/modest?drive=delete");

@@ -6,6 +6,7 @@
 import { DeadlineError, within } from "../../core/published.ts";
 import { connectMachine } from "../machine/machine.ts";
 import { isAlive } from "../process.ts";
+import { wake } from "../virtiofs/restrain.ts";
 import type { GuestHost, GuestPlan } from "./plan.ts";
 import { readProcesses } from "./remains.ts";
 import { hasLostVsock, renewVsock } from "./renew-vsock.ts";
@@ -39,6 +40,8 @@ export async function adoptGuest(
   const { qemu, virtiofsd, vsock } = processes ?? {};
   if (!processes || !qemu || !isAlive(qemu)) throw new Error("its QEMU has ended");
   if (processes.guest_cid !== plan.guest_cid) throw new Error("its record names another CID");
+  // QEMU may be waiting for it, and then answers nobody.
+  if (virtiofsd) wake(virtiofsd);
   const connection = connectionOf(host, plan, processes.nonce);
   const parts: GuestParts = {
     plan,

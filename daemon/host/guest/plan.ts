@@ -1,4 +1,5 @@
 /** Owns what is needed to start a guest, as plain data. */
+
 import type { SandboxId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import type { SandboxPaths } from "../../core/paths.ts";
@@ -7,6 +8,7 @@ import type { GuestIdentity } from "../guest-link/connection.ts";
 import type { VsockTransport } from "../guest-link/transports/transport.ts";
 import type { Isolation } from "../isolation/index.ts";
 import type { Hardware } from "../machine/spec.ts";
+import type { Restraints } from "../virtiofs/restrain.ts";
 
 /** The files that a guest starts from. */
 export interface GuestImage {
@@ -44,5 +46,6 @@ export interface GuestHost {
   transport: VsockTransport;
   isolation: Isolation;
   confinement: Confinement;
+  restraints: Restraints;
   log: Log;
 }

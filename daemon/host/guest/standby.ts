@@ -20,10 +20,10 @@ export class StuckError extends Error {
 }
 
 /** Stops the guest. Throws when it goes on as before, and StuckError when that is not sure. */
-export async function pauseGuest({ connection, machine }: Guest): Promise<void> {
+export async function pauseGuest({ connection, changeRun }: Guest): Promise<void> {
   await connection.hold(HOLD_DEADLINE_MS);
   try {
-    await machine.pause();
+    await changeRun((machine) => machine.pause());
   } catch (error) {
     if (error instanceof DeadlineError) throw new StuckError("QEMU did not answer when it was to stop the guest");
     connection.release();
@@ -33,8 +33,8 @@ export async function pauseGuest({ connection, machine }: Guest): Promise<void> 
 
 /** Lets the guest go on, its clock right. Throws when it does not answer. */
 export async function resumeGuest(guest: Guest, signal: AbortSignal): Promise<void> {
-  const { connection, machine } = guest;
-  await machine.resume();
+  const { connection } = guest;
+  await guest.changeRun((machine) => machine.resume());
   connection.release();
   await guest.ensureVsock(signal);
   await correctClock(await connection.link(AGENT_DEADLINE_MS, signal));

@@ -36,6 +36,8 @@ export interface Guest {
   health: Published<Health>;
   /** Makes sure that the guest, which has just gone on, has a vsock device that works. Throws when it cannot have one. */
   ensureVsock(signal: AbortSignal): Promise<void>;
+  /** Lets the guest's processors stop, or go on, or finds out that they have: QEMU asks the drive's process then, held or not. */
+  changeRun(change: (machine: Machine) => Promise<void>): Promise<void>;
   /** Ends the guest and frees all it had but its logs. Throws when something of it is left; again tries again. */
   end(): Promise<void>;
 }
@@ -171,6 +173,10 @@ export function guestOf(parts: GuestParts, startMode: Guest["start_mode"], timin
     ending: () => machine.ending() ?? (host.confinement.ranOutOfMemory(plan.sandbox_id) ? "out_of_memory" : null),
     health: keeper.health,
     ensureVsock: (signal) => keeper.ensureVsock(signal),
+    changeRun: (change) => {
+      const { share } = parts;
+      return share ? host.restraints.answering(share, () => change(machine)) : change(machine);
+    },
     end: async () => {
       connection.close("the sandbox is ending");
       await keeper.end();

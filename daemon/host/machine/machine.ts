@@ -54,6 +54,8 @@ export interface Machine {
   end(): Promise<void>;
   /** Whether QEMU has stopped the guest because the host's disk had no space for what the guest wrote to its own. */
   stalled: Published<boolean>;
+  /** Resolves once QEMU has done all that stopping the guest takes. */
+  stopped(): Promise<void>;
   /** Lets a stalled guest go on: QEMU writes again what it could not, and stalls again where it still cannot. */
   unstall(): Promise<void>;
   /** Why the guest has ended, as far as QEMU or the kernel said: its own panic, its own power-off, the host's memory, or nothing. */
@@ -264,6 +266,10 @@ class RunningMachine implements Machine {
     if (this.stalled.value) return "stalled";
     if (status !== "running" && status !== "paused") throw new Error(`QEMU says the guest is ${status}`);
     return status;
+  }
+
+  async stopped(): Promise<void> {
+    await this.qmp.execute("query-status");
   }
 
   async unstall(): Promise<void> {

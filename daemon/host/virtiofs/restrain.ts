@@ -4,6 +4,9 @@
  *   open      everything
  *   stopped   reads, deletes, makes empty files; a write fails with EFBIG, by the process's limit on file sizes
  *   held      nothing: whoever uses the drive in the guest waits until it is another of these
+ *
+ * A share that is held does not answer QEMU either, which asks it whenever the guest stops or goes on, and then does nothing
+ * else. Meanwhile it is only stopped.
  */
 import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { errnoOf } from "../../core/service-error.ts";
@@ -16,8 +19,58 @@ export type ShareMode = "open" | "stopped" | "held";
 
 const SIGXFSZ_BIT = 1n << 24n;
 
-/** Puts a share into a mode. One that has ended is nothing. Throws when the daemon may not. */
-export function restrain(share: ProcessRecord, mode: ShareMode): void {
+/** Which shares are held, and which of them have to answer QEMU for the moment. */
+export class Restraints {
+  readonly #held = new Map<string, ProcessRecord>();
+  readonly #answering = new Map<string, number>();
+
+  /** Puts a share into a mode, for good. One that has ended is nothing. Throws when the daemon may not. */
+  set(share: ProcessRecord, mode: ShareMode): void {
+    for (const [key, held] of this.#held) if (!isAlive(held)) this.#held.delete(key);
+    if (mode === "held") this.#held.set(keyOf(share), share);
+    else this.#held.delete(keyOf(share));
+    this.#apply(share, mode);
+  }
+
+  /** Lets the share answer for as long as the work takes, whatever its mode is or becomes meanwhile. */
+  async answering<T>(share: ProcessRecord, work: () => Promise<T>): Promise<T> {
+    const key = keyOf(share);
+    this.#answering.set(key, (this.#answering.get(key) ?? 0) + 1);
+    try {
+      if (this.#held.has(key)) this.#apply(share, "held");
+      return await work();
+    } finally {
+      const left = (this.#answering.get(key) ?? 1) - 1;
+      if (left > 0) this.#answering.set(key, left);
+      else this.#answering.delete(key);
+      if (this.#held.has(key)) this.#apply(share, "held");
+    }
+  }
+
+  #apply(share: ProcessRecord, mode: ShareMode): void {
+    restrain(share, mode === "held" && this.#answering.has(keyOf(share)) ? "stopped" : mode);
+  }
+}
+
+function keyOf({ pid, start_ticks }: ProcessRecord): string {
+  return `${pid}:${start_ticks}`;
+}
+
+/** Lets a share that a daemon before us held answer again; how far it may write stays as it is. */
+export function wake(share: ProcessRecord): void {
+  if (isAlive(share)) for (const pid of treeOf(share.pid)) signal(pid, "SIGCONT");
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    // It has ended meanwhile.
+    if (errnoOf(error) !== "ESRCH") throw error;
+  }
+}
+
+function restrain(share: ProcessRecord, mode: ShareMode): void {
   if (!isAlive(share)) return;
   // virtiofsd serves from a child in a namespace of its own.
   for (const pid of treeOf(share.pid)) {

@@ -5,6 +5,7 @@ import { makeLog } from "../../../daemon/core/log.ts";
 import { ServiceError } from "../../../daemon/core/service-error.ts";
 import { Quota } from "../../../daemon/drive/quota.ts";
 import { Usage } from "../../../daemon/drive/usage.ts";
+import { Restraints } from "../../../daemon/host/virtiofs/restrain.ts";
 import { RoomFixture } from "./room-fixture.ts";
 
 const LIMIT_ENTRIES = 50;
@@ -13,7 +14,7 @@ const MIB = 1024 ** 2;
 function watchedRoom(limitBytes = 8 * MIB) {
   const fixture = new RoomFixture({ drive_limit_bytes: limitBytes });
   const seen: string[] = [];
-  const deps = { limitEntries: LIMIT_ENTRIES, sharesOf: () => [], kernelUse: () => null };
+  const deps = { limitEntries: LIMIT_ENTRIES, sharesOf: () => [], kernelUse: () => null, restraints: new Restraints() };
   const usage = new Usage(deps);
   const quota = new Quota({
     ...deps,

@@ -6,6 +6,7 @@ import { makeLog } from "../../../daemon/core/log.ts";
 import type { Done, KeyCall, Transfer } from "../../../daemon/core/operation.ts";
 import { ServiceError } from "../../../daemon/core/service-error.ts";
 import { type DriveRoom, makeDrive } from "../../../daemon/drive/index.ts";
+import { Restraints } from "../../../daemon/host/virtiofs/restrain.ts";
 import type { Operation } from "../../../shared/api/contract.ts";
 import type { DriveEntry } from "../../../shared/api/drive.ts";
 import type { KeyId, OrgId } from "../../../shared/ids.ts";
@@ -64,6 +65,7 @@ export class RoomFixture implements Disposable {
       },
       limitEntries,
       sharesOf: () => [],
+      restraints: new Restraints(),
       kernelUse: () => this.kernelUse(),
       giveUpSpace: () => false,
       log: makeLog("error", () => {}),
