@@ -229,9 +229,12 @@ for (const { what, size, take } of [
 ]) {
   const prepare = ({ runtimeDir }: TestDaemon) => mountSmall(runtimeDir, size);
   withGuests(`a runtime directory with no ${what} left`, { prepare }, (guests) => {
-    test("fails the create, which unwinds, and works again once there is some", async () => {
+    test("fails the create, which unwinds, touches no other sandbox, and works again once there is some", async () => {
       const { daemon } = guests;
       await daemon.room("full");
+      await daemon.sandbox("full", "bystander", guests.cid());
+      const bootId = await daemon.sh("full", "bystander", "cat /proc/sys/kernel/random/boot_id");
+      const processes = (["qemu", "virtiofsd", "vsock"] as const).map((part) => processesOf(daemon, part));
       const path = "/v1/rooms/full/sandboxes";
       const body = { agent_id: "it", guest_cid: guests.cid(), memory_mib: 256 };
       take(daemon.runtimeDir);
@@ -240,6 +243,10 @@ for (const { what, size, take } of [
       const { sandbox_id } = refused.body.details;
       expect((await daemon.ok("GET", `${path}/${sandbox_id}`)).status.message).toMatch(/ENOSPC|No space left/);
       expect(remainsOf(daemon, sandbox_id)).toEqual([]);
+      const counted = "echo on >>/mnt/drive/f && wc -l </mnt/drive/f && cat /proc/sys/kernel/random/boot_id";
+      expect(await daemon.sh("full", "bystander", counted)).toBe(`1\n${bootId}`);
+      expect((await daemon.ok("GET", `${path}/bystander`)).state).toBe("running");
+      expect((["qemu", "virtiofsd", "vsock"] as const).map((part) => processesOf(daemon, part))).toEqual(processes);
       empty(daemon.runtimeDir);
       expect((await daemon.api("POST", `${path}/from-template`, body)).status).toBe(201);
       expect(await daemon.sh("full", "it", "hostname")).toBe("it");

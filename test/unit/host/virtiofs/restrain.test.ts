@@ -1,0 +1,82 @@
+/** What shares are let do, on a process that plays one: who is held, who answers for the moment, who goes on. */
+import { readFileSync } from "node:fs";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { ProcessRecord } from "../../../../daemon/host/process.ts";
+import { Restraints, wake } from "../../../../daemon/host/virtiofs/restrain.ts";
+
+let child: Bun.Subprocess;
+let share: ProcessRecord;
+beforeEach(() => {
+  child = Bun.spawn(["/usr/bin/env", "--ignore-signal=XFSZ", "sleep", "300"]);
+  share = { pid: child.pid, start_ticks: statOf(child.pid)[19] ?? "" };
+});
+afterEach(async () => {
+  child.kill("SIGKILL");
+  await child.exited;
+});
+
+/** The fields of /proc/<pid>/stat after the name, which begin with the state. */
+function statOf(pid: number): string[] {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+}
+
+/** A process is stopped as soon as the signal is sent, or nearly so. */
+async function untilStands(stands: boolean): Promise<void> {
+  const deadline = performance.now() + 5000;
+  while ((statOf(share.pid)[0] === "T") !== stands) {
+    if (performance.now() > deadline) throw new Error(`the share does ${stands ? "not " : ""}stand still`);
+    await Bun.sleep(1);
+  }
+}
+
+const mayWrite = () => !/^Max file size\s+0 /m.test(readFileSync(`/proc/${share.pid}/limits`, "utf8"));
+
+/** The ignored signal is set by env, shortly after the process is there. */
+async function untilReady(): Promise<void> {
+  while (!readFileSync(`/proc/${share.pid}/cmdline`, "utf8").startsWith("sleep")) await Bun.sleep(1);
+}
+
+test("a held share answers while QEMU asks it, writes nothing meanwhile, and is held again", async () => {
+  await untilReady();
+  const restraints = new Restraints();
+  restraints.set(share, "held");
+  await untilStands(true);
+  await restraints.answering(share, async () => {
+    await untilStands(false);
+    expect(mayWrite()).toBe(false);
+    // Another who asks at the same time changes nothing, also when it is done first.
+    await restraints.answering(share, () => untilStands(false));
+    await untilStands(false);
+  });
+  await untilStands(true);
+  await expect(restraints.answering(share, () => Promise.reject(new Error("no")))).rejects.toThrow("no");
+  await untilStands(true);
+  restraints.set(share, "open");
+  await untilStands(false);
+  expect(mayWrite()).toBe(true);
+});
+
+test("what it becomes while it answers is what it is afterwards", async () => {
+  await untilReady();
+  const restraints = new Restraints();
+  await restraints.answering(share, async () => {
+    restraints.set(share, "held");
+    expect(mayWrite()).toBe(false);
+    await untilStands(false);
+  });
+  await untilStands(true);
+  await restraints.answering(share, async () => restraints.set(share, "open"));
+  await untilStands(false);
+  expect(mayWrite()).toBe(true);
+});
+
+test("one that an earlier daemon held is woken, and still writes nothing", async () => {
+  await untilReady();
+  new Restraints().set(share, "held");
+  await untilStands(true);
+  wake(share);
+  await untilStands(false);
+  expect(mayWrite()).toBe(false);
+  wake({ ...share, start_ticks: "1" });
+});
