@@ -21,7 +21,7 @@ import { makeDrive } from "./drive/index.ts";
 import { makeHttpServer } from "./edge/http/server.ts";
 import { loadCertificate, planListen } from "./edge/http/tls.ts";
 import { watchCertificate } from "./edge/http/tls-watch.ts";
-import { releaseUnanswered } from "./edge/idempotency.ts";
+import { MAX_REPLY_BYTES, releaseUnanswered } from "./edge/idempotency.ts";
 import { makeRoad } from "./edge/run.ts";
 import type { ConnectionDeps } from "./edge/ssh/connection.ts";
 import { loadHostKey } from "./edge/ssh/host-key.ts";
@@ -195,6 +195,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     disk: disk.state(),
     memoryOvercommitPercent: config["limits.memory_overcommit"],
     retentionSeconds,
+    idempotentReplyBytes: MAX_REPLY_BYTES,
     egressDefault,
   });
   const bound = [

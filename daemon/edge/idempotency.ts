@@ -1,15 +1,22 @@
 /**
  * Owns Idempotency-Key: the first call with a key is carried out and its answer kept for 24 hours,
  * the same call again gets that answer. Scope is API key, method and path.
+ *
+ * A large answer is kept compressed, and of each key's large answers the newest, so much as they may take. Of the others it is
+ * still known that the call was carried out, and with what status: again is 410 history_gone, never a second effect.
  */
-import { and, eq, lt, sql } from "drizzle-orm";
-import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { and, desc, eq, gt, lt, sql } from "drizzle-orm";
+import { blob, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { at, now } from "../core/clock.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
 import type { Database } from "../db/transact.ts";
 
 const KEPT_MS = 24 * 3600 * 1000;
+/** Smaller answers are kept as they are. */
+const LARGE_BYTES = 64 * 1024;
+/** Most bytes of one key's large answers, compressed; the largest that an exec can have fits twice. */
+export const MAX_REPLY_BYTES = 64 * 1024 ** 2;
 
 export const idempotency = sqliteTable(
   "idempotency",
@@ -22,6 +29,10 @@ export const idempotency = sqliteTable(
     status: integer(),
     reply: text(),
     created_at: text().notNull(),
+    /** The reply when it is large; then `reply` is null. */
+    reply_zstd: blob({ mode: "buffer" }),
+    /** What `reply_zstd` takes. */
+    reply_bytes: integer().notNull().default(0),
   },
   (table) => [primaryKey({ columns: [table.key_id, table.method, table.path, table.idempotency_key] })],
 );
@@ -40,24 +51,26 @@ export interface StoredReply {
   location: string | null;
 }
 
+/** A reply as it is kept. */
+export interface PackedReply {
+  status: number;
+  reply: string | null;
+  reply_zstd: Buffer | null;
+  reply_bytes: number;
+}
+
 export interface Idempotency {
-  /** Claims the key, or returns the answer that was given. Throws idempotency_key_reused, idempotency_in_progress. */
+  /** Claims the key, or returns the answer that was given. Throws idempotency_key_reused, idempotency_in_progress, history_gone. */
   begin(call: IdempotentCall): Promise<StoredReply | null>;
+  /** Makes an answer ready to be kept; a large one is compressed, on another thread. */
+  pack(reply: StoredReply): Promise<PackedReply>;
   /** Within a transaction: keeps the answer. */
-  keep(queries: Queries, call: IdempotentCall, reply: StoredReply): void;
+  keep(queries: Queries, call: IdempotentCall, reply: PackedReply): void;
   /** Within a transaction: forgets the claim, as after a 5xx, so that the call may be tried again. */
   release(queries: Queries, call: IdempotentCall): void;
 }
 
-export function makeIdempotency(database: Database): Idempotency {
-  const sameCall = (call: IdempotentCall) =>
-    and(
-      eq(idempotency.key_id, call.key_id),
-      eq(idempotency.method, call.method),
-      eq(idempotency.path, call.path),
-      eq(idempotency.idempotency_key, call.idempotency_key),
-    );
-
+export function makeIdempotency(database: Database, maxReplyBytes = MAX_REPLY_BYTES): Idempotency {
   return {
     begin: (call) =>
       database.commit((queries) => {
@@ -75,15 +88,20 @@ export function makeIdempotency(database: Database): Idempotency {
         }
         if (known.body_sha256 !== call.body_sha256) throw new ServiceError("idempotency_key_reused");
         if (known.status === null) throw new ServiceError("idempotency_in_progress", { retryAfterSeconds: 1 });
-        return JSON.parse(known.reply ?? "null") as StoredReply;
+        return unpack(known);
       }),
 
+    pack: async (reply) => {
+      const json = JSON.stringify(reply);
+      const packed = { status: reply.status, reply: json, reply_zstd: null, reply_bytes: 0 };
+      if (json.length < LARGE_BYTES) return packed;
+      const reply_zstd = await Bun.zstdCompress(json);
+      return { ...packed, reply: null, reply_zstd, reply_bytes: reply_zstd.byteLength };
+    },
+
     keep: (queries, call, reply) => {
-      queries
-        .update(idempotency)
-        .set({ status: reply.status, reply: JSON.stringify(reply) })
-        .where(sameCall(call))
-        .run();
+      queries.update(idempotency).set(reply).where(sameCall(call)).run();
+      if (reply.reply_bytes > 0) dropOldest(queries, call.key_id, maxReplyBytes);
     },
 
     release: (queries, call) => {
@@ -93,6 +111,43 @@ export function makeIdempotency(database: Database): Idempotency {
         .run();
     },
   };
+}
+
+function sameCall(call: Omit<IdempotentCall, "body_sha256">) {
+  return and(
+    eq(idempotency.key_id, call.key_id),
+    eq(idempotency.method, call.method),
+    eq(idempotency.path, call.path),
+    eq(idempotency.idempotency_key, call.idempotency_key),
+  );
+}
+
+function unpack({ status, reply, reply_zstd, created_at }: typeof idempotency.$inferSelect): StoredReply {
+  if (reply !== null) return JSON.parse(reply) as StoredReply;
+  if (reply_zstd !== null) return JSON.parse(Bun.zstdDecompressSync(reply_zstd).toString()) as StoredReply;
+  throw new ServiceError("history_gone", {
+    detail: `The call with this Idempotency-Key was carried out, with status ${status}; its answer was too large to be kept so long.`,
+    details: { status, created_at },
+    hint: "It is not carried out again. Use another key for another call.",
+  });
+}
+
+/** Keeps the newest of a key's large answers, as many as fit. */
+function dropOldest(queries: Queries, keyId: string, maxBytes: number): void {
+  const { key_id, method, path, idempotency_key } = idempotency;
+  const large = and(eq(key_id, keyId), gt(idempotency.reply_bytes, 0));
+  const newestFirst = queries
+    .select({ call: { key_id, method, path, idempotency_key }, bytes: idempotency.reply_bytes })
+    .from(idempotency)
+    .where(large)
+    .orderBy(desc(idempotency.created_at), desc(path), desc(idempotency_key))
+    .all();
+  let kept = 0;
+  for (const { call, bytes } of newestFirst) {
+    kept += bytes;
+    if (kept <= maxBytes) continue;
+    queries.update(idempotency).set({ reply_zstd: null, reply_bytes: 0 }).where(sameCall(call)).run();
+  }
 }
 
 /** Claims of calls that a crash cut off: nobody will answer them, so the caller may try again. */

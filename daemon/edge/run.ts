@@ -15,7 +15,7 @@ import type { Log } from "../core/log.ts";
 import type { Bound, Caller, Done, OpenCall, Transfer } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Database } from "../db/transact.ts";
-import { type IdempotentCall, makeIdempotency, type StoredReply } from "./idempotency.ts";
+import { type IdempotentCall, makeIdempotency, type PackedReply, type StoredReply } from "./idempotency.ts";
 import { type InputCheck, makeInputCheck, problemCodeOf } from "./input.ts";
 import { retryAfterOf, toProblem } from "./problem.ts";
 import { requireScope } from "./scope.ts";
@@ -190,16 +190,23 @@ export function makeRoad(deps: RoadDeps): Road {
     const reads = operation.method === "GET";
     const records = operation.audit !== null && caller !== null && (!reads || deps.auditReads);
     if (!records && !claimed) return;
+    const kept = claimed ? await keptReply(reply) : null;
     const written = database.commit((queries) => {
       if (records) appendAudit(queries, auditEntry(operation.audit ?? "", call, caller, reply, at, durationMs));
       if (!claimed) return;
-      if (reply.kind === "done") idempotency.keep(queries, claimed, storedReply(reply));
-      else if (reply.status >= 500) idempotency.release(queries, claimed);
-      else idempotency.keep(queries, claimed, { status: reply.status, body: reply.problem, location: null });
+      if (kept) idempotency.keep(queries, claimed, kept);
+      else idempotency.release(queries, claimed);
     }, operation.method === "DELETE");
     // A reader need not wait for the record of its reading.
     if (reads) written.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
     else await written;
+  }
+
+  /** Null for what may be tried again. */
+  async function keptReply(reply: RoadReply): Promise<PackedReply | null> {
+    if (reply.kind === "done") return await idempotency.pack(storedReply(reply));
+    if (reply.status >= 500) return null;
+    return await idempotency.pack({ status: reply.status, body: reply.problem, location: null });
   }
 
   return { run, identify: (request) => identify(request, request.recognise) };
@@ -224,7 +231,7 @@ function idempotentCall(
     path: request.path,
     idempotency_key: key,
     // The query is part of what is asked.
-    body_sha256: `${bodySha256} ${JSON.stringify(request.query)}`,
+    body_sha256: `${bodySha256} ${JSON.stringify(request.query())}`,
   };
 }
 

@@ -39,6 +39,7 @@ const NON_GUARANTEES = [
   "In the sandboxes of a room whose drive is over its quota writes to it fail with EFBIG, and reading and deleting work. Should it grow by drive_growth_bytes_max or drive_growth_entries_max all the same, every access to it waits until drive calls have deleted enough.",
   "A sandbox whose own disk finds no space on the host stands still, with status.reason disk_full, and goes on once there is space; the answer to a command that was running then may be lost.",
   "On a full disk whose reserve is half used up calls that read, and refusals, are no longer recorded.",
+  "Of the large answers to calls with an Idempotency-Key the newest are kept, up to idempotent_reply_bytes_max compressed for each API key; the others' calls are 410 history_gone when they are made again, and never carried out twice.",
   "The answer to a command that was running when the daemon ended is lost, though the command goes on.",
   "Sandboxes have no network: egress and exposed ports are not part of this version.",
 ];
@@ -73,6 +74,7 @@ export function makeConfig(deps: ServiceDeps): Bound {
           disk_free_bytes_min: deps.disk.floor_bytes,
           disk_reserve_bytes: deps.disk.reserve_bytes,
           list_limit_max: 1000,
+          idempotent_reply_bytes_max: deps.idempotentReplyBytes,
         },
         defaults: {
           template_id: "default",

@@ -18,6 +18,7 @@ export interface ServiceDeps {
   disk: { floor_bytes: number; reserve_bytes: number };
   memoryOvercommitPercent: number;
   retentionSeconds: number;
+  idempotentReplyBytes: number;
   egressDefault: "public" | "none";
 }
 

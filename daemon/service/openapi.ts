@@ -124,7 +124,7 @@ function everywhere(operation: Operation): ErrorCode[] {
   if (operation.access !== "open") codes.push("missing_credentials", "invalid_api_key", "api_key_expired");
   if (operation.access !== "open" && operation.access !== "key") codes.push("insufficient_scope");
   if (operation.method !== "GET") codes.push("disk_full");
-  if (operation.method === "POST") codes.push("idempotency_in_progress", "idempotency_key_reused");
+  if (operation.method === "POST") codes.push("idempotency_in_progress", "idempotency_key_reused", "history_gone");
   if (operation.body !== null && operation.body !== "bytes") {
     codes.push("invalid_json", "invalid_body", "body_too_large", "unsupported_media_type", "unknown_field");
   }

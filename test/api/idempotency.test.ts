@@ -144,3 +144,9 @@ test("a call that was cut off by the daemon's end may be made again", async () =
     expect((await daemon.api("GET", `/v1/rooms/${key}`)).status).toBe(200);
   }
 });
+
+test("another query under the same key is another call, and refused", async () => {
+  await create("query", "query");
+  const other = await post("/v1/rooms?wait=none", { room_id: "query" }, "query");
+  expect(other).toMatchObject({ status: 422, body: { code: "idempotency_key_reused" } });
+});

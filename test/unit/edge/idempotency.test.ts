@@ -1,0 +1,76 @@
+/** Answers kept for a second call: large ones compressed and bounded, and what is said once one had to go. */
+import { sql } from "drizzle-orm";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type Connection, openConnection } from "../../../daemon/db/client.ts";
+import { migrate } from "../../../daemon/db/migrate.ts";
+import { type Database, makeDatabase } from "../../../daemon/db/transact.ts";
+import { type IdempotentCall, makeIdempotency } from "../../../daemon/edge/idempotency.ts";
+
+const KIB = 1024;
+let connection: Connection;
+let database: Database;
+beforeEach(() => {
+  connection = openConnection(":memory:");
+  migrate(connection);
+  database = makeDatabase(connection);
+});
+afterEach(() => database.close());
+
+const callOf = (key: string, key_id = "kid_1"): IdempotentCall => ({
+  key_id,
+  method: "POST",
+  path: "/v1/rooms/r/sandboxes/a/exec",
+  idempotency_key: key,
+  body_sha256: "same",
+});
+/** Cannot be compressed. */
+const noise = (bytes: number) => Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString("base64");
+
+async function answer(idempotency: ReturnType<typeof makeIdempotency>, call: IdempotentCall, output: string) {
+  expect(await idempotency.begin(call)).toBeNull();
+  const packed = await idempotency.pack({ status: 200, body: { stdout: output }, location: null });
+  await database.commit((queries) => idempotency.keep(queries, call, packed));
+}
+
+const replayOf = async (idempotency: ReturnType<typeof makeIdempotency>, call: IdempotentCall) =>
+  ((await idempotency.begin(call))?.body as { stdout: string } | undefined)?.stdout;
+
+test("an answer of any size is the same again, and a large one takes less than it is long", async () => {
+  const idempotency = makeIdempotency(database);
+  for (const [key, output] of [
+    ["none", ""],
+    ["small", "x".repeat(KIB)],
+    ["large", "a line of output that comes again\n".repeat(300_000)],
+  ] as const) {
+    await answer(idempotency, callOf(key), output);
+    expect((await replayOf(idempotency, callOf(key))) === output).toBe(true);
+  }
+  const [{ taken } = { taken: 0 }] = database.queries.all<{ taken: number }>(
+    sql`SELECT sum(length(reply_zstd)) + sum(ifnull(length(reply), 0)) AS taken FROM idempotency`,
+  );
+  expect(taken).toBeLessThan(100 * KIB);
+});
+
+test("of a key's large answers the newest stay; the others' calls are not carried out again, and other keys lose nothing", async () => {
+  const idempotency = makeIdempotency(database, 300 * KIB);
+  const outputs = new Map<string, string>();
+  await answer(idempotency, callOf("bystander", "kid_2"), noise(150 * KIB));
+  await answer(idempotency, callOf("small"), "small");
+  for (const key of ["first", "second", "third"]) {
+    outputs.set(key, noise(120 * KIB));
+    await answer(idempotency, callOf(key), outputs.get(key) ?? "");
+    // The next is younger by a clock of milliseconds.
+    const now = Date.now();
+    while (Date.now() === now);
+  }
+  const gone = await idempotency.begin(callOf("first")).catch((error: unknown) => error);
+  expect(gone).toMatchObject({ code: "history_gone", options: { details: { status: 200 } } });
+  // Not a second time either.
+  await expect(idempotency.begin(callOf("first"))).rejects.toMatchObject({ code: "history_gone" });
+  await expect(idempotency.begin({ ...callOf("first"), body_sha256: "other" })).rejects.toMatchObject({
+    code: "idempotency_key_reused",
+  });
+  for (const key of ["second", "third"]) expect(await replayOf(idempotency, callOf(key))).toBe(outputs.get(key));
+  expect(await replayOf(idempotency, callOf("small"))).toBe("small");
+  expect(await replayOf(idempotency, callOf("bystander", "kid_2"))).toHaveLength(200 * KIB);
+});
