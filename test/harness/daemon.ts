@@ -135,15 +135,27 @@ export class TestDaemon {
     return code;
   }
 
+  /** Whether its process runs. */
+  get runs(): boolean {
+    return this.#process !== null && this.#process.exitCode === null && this.#process.signalCode === null;
+  }
+
   async restart(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
     await this.end(signal);
     await this.serve();
   }
 
   /** A call with the API key; `body` is sent as JSON. */
-  async api(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+  async api(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+    signal?: AbortSignal,
+  ): Promise<Answer> {
     const response = await fetch(this.url + path, {
       method,
+      ...(signal ? { signal } : {}),
       headers: {
         authorization: `Bearer ${this.apiKey}`,
         ...(body === undefined ? {} : { "content-type": "application/json" }),

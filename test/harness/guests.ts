@@ -50,18 +50,27 @@ export function startGuestDaemon(options: TestDaemonOptions = {}): Promise<TestD
 }
 
 /** A test that spoils its daemon, and so has one of its own. */
-export function testAlone(title: string, options: TestDaemonOptions, run: (daemon: TestDaemon) => Promise<void>): void {
+export function testAlone(
+  title: string,
+  options: TestDaemonOptions,
+  run: (daemon: TestDaemon) => Promise<void>,
+  timeoutMs?: number,
+): void {
   const reason = whyNoGuests();
   if (reason !== null) console.log(`${title}: left out, because ${reason}`);
-  test.skipIf(reason !== null)(title, async () => {
-    await using daemon = await startGuestDaemon(options);
-    try {
-      await run(daemon);
-    } catch (error) {
-      showLogs(daemon, title);
-      throw error;
-    }
-  });
+  test.skipIf(reason !== null)(
+    title,
+    async () => {
+      await using daemon = await startGuestDaemon(options);
+      try {
+        await run(daemon);
+      } catch (error) {
+        showLogs(daemon, title);
+        throw error;
+      }
+    },
+    timeoutMs,
+  );
 }
 
 /** Says that a test does less than it can, and how to have all of it. */
@@ -97,7 +106,7 @@ export async function untilState(daemon: TestDaemon, room: string, name: string,
 
 export type Part = "qemu" | "virtiofsd" | "vsock";
 
-const PROGRAMS: Record<Part, RegExp> = {
+export const PROGRAMS: Record<Part, RegExp> = {
   qemu: /^qemu-system/,
   virtiofsd: /^(virtiofsd|ld-linux)/,
   vsock: /^vhost-device-vsock/,
@@ -132,7 +141,7 @@ export function remainsOf(daemon: TestDaemon, sandboxId: string): string[] {
   return [...remains, ...files];
 }
 
-const LOGS = ["console", "vmm.log"];
+export const LOGS = ["console", "vmm.log"];
 
 /** Prints the ends of the daemon's log and of what its guests and their processes said. */
 export function showLogs(daemon: TestDaemon, title: string): void {

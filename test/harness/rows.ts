@@ -1,0 +1,51 @@
+/** Owns reading a daemon's database beside it, for tests: what it has promised, whether or not the API shows it. */
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
+import type { TestDaemon } from "./daemon.ts";
+
+export interface SandboxFacts {
+  sandbox_id: string;
+  room_uid: string;
+  agent_id: string;
+  guest_cid: number;
+  cid_held: number;
+  state: string;
+}
+
+export interface RoomFacts {
+  room_uid: string;
+  room_id: string;
+  state: string;
+  drive_until_at: string | null;
+}
+
+export interface Rows {
+  /** All that are not destroyed. */
+  sandboxes: SandboxFacts[];
+  /** All rooms that ever were. */
+  rooms: RoomFacts[];
+  /** CIDs that are held, of destroyed ones too. */
+  held_cids: number[];
+  /** Idempotency keys whose call is under way. */
+  unanswered: number;
+}
+
+export function rowsOf(daemon: TestDaemon): Rows {
+  const database = new Database(join(daemon.dataDir, "roomd.db"), { readonly: true });
+  try {
+    database.run("PRAGMA busy_timeout = 5000");
+    const all = <T>(sql: string) => database.query(sql).all() as T[];
+    return {
+      sandboxes: all(
+        "SELECT sandbox_id, room_uid, agent_id, guest_cid, cid_held, state FROM sandboxes WHERE state <> 'destroyed'",
+      ),
+      rooms: all("SELECT room_uid, room_id, state, drive_until_at FROM rooms"),
+      held_cids: all<{ guest_cid: number }>("SELECT guest_cid FROM sandboxes WHERE cid_held = 1").map(
+        (row) => row.guest_cid,
+      ),
+      unanswered: all<{ n: number }>("SELECT count(*) AS n FROM idempotency WHERE status IS NULL")[0]?.n ?? 0,
+    };
+  } finally {
+    database.close();
+  }
+}
