@@ -8,6 +8,7 @@ import { BINARY, TestDaemon, whyNoGuests } from "../harness/daemon.ts";
 import { benchCreate } from "./create.ts";
 import { benchDrive } from "./drive.ts";
 import { benchExec } from "./exec.ts";
+import { benchFaults } from "./faults.ts";
 import { type Bench, Report } from "./report.ts";
 import { tableOf } from "./table.ts";
 
@@ -15,6 +16,7 @@ const BENCHMARKS = new Map<string, { about: string; run(bench: Bench): Promise<v
   ["create", { about: "a sandbox to its first command done, against a cold boot of its template", run: benchCreate }],
   ["exec", { about: "`true` and 64 MiB of output, against calls that reach no guest", run: benchExec }],
   ["drive", { about: "files written, read, streamed and listed, against plain system calls", run: benchDrive }],
+  ["faults", { about: "`true` in one sandbox while another is stopped, killed, or fills the drive", run: benchFaults }],
 ]);
 
 const USAGE = [

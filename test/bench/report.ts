@@ -3,7 +3,7 @@ import { cpus, loadavg, totalmem } from "node:os";
 import type { TestDaemon, TestDaemonOptions } from "../harness/daemon.ts";
 import { type Summary, summarize } from "./stats.ts";
 
-export type Unit = "ms" | "MB/s" | "1/s" | "MiB";
+export type Unit = "ms" | "MB/s" | "1/s" | "MiB" | "×";
 
 export interface Measure extends Summary {
   unit: Unit;

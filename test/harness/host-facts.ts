@@ -40,26 +40,41 @@ export function zombiesOf(daemon: TestDaemon): number[] {
   });
 }
 
-/** What the process has open, one line each: `socket`, `pipe`, `[eventfd]`, or a path. */
+/** What the process has open, as /proc names it: `socket:[123]`, `anon_inode:[eventpoll]`, or a path. */
 export function descriptorsOf(pid: number): string[] {
-  return readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
-    try {
-      const target = readlinkSync(`/proc/${pid}/fd/${fd}`);
-      return [target.replace(/^(socket|pipe|anon_inode):/, "$1 ").replace(/^(socket|pipe) .*/, "$1")];
-    } catch {
-      return []; // closed meanwhile
-    }
-  });
+  return readdirSync(`/proc/${pid}/fd`).flatMap((fd) => targetOf(pid, fd) ?? []);
 }
 
-/** How many descriptors of each kind there are; ids are left out of paths. */
+/**
+ * How many descriptors of each kind there are; ids are left out of paths. Connections of clients are not counted: how many
+ * they keep open is theirs.
+ */
 export function descriptorKinds(pid: number): Record<string, number> {
+  const connected = establishedTcp();
   const kinds: Record<string, number> = {};
-  for (const target of descriptorsOf(pid).sort()) {
-    const kind = target.replaceAll(/(sbx|rom)_[0-9A-Z]{26}/g, "$1_…");
+  for (const fd of readdirSync(`/proc/${pid}/fd`)) {
+    const target = targetOf(pid, fd);
+    if (target === null || connected.has(target)) continue;
+    const kind = target.replace(/:\[\d+\]$/, "").replaceAll(/(sbx|rom)_[0-9A-Z]{26}/g, "$1_…");
     kinds[kind] = (kinds[kind] ?? 0) + 1;
   }
-  return kinds;
+  return Object.fromEntries(Object.entries(kinds).sort());
+}
+
+/** As they are named in /proc/PID/fd. */
+function establishedTcp(): Set<string> {
+  const lines = ["tcp", "tcp6"].flatMap((family) => readFileSync(`/proc/net/${family}`, "utf8").split("\n").slice(1));
+  const fields = lines.map((line) => line.trim().split(/\s+/)).filter((each) => each.length > 9);
+  // The state is the fourth field, 0A for listening; the inode is the tenth.
+  return new Set(fields.filter((each) => each[3] !== "0A").map((each) => `socket:[${each[9]}]`));
+}
+
+function targetOf(pid: number, fd: string): string | null {
+  try {
+    return readlinkSync(`/proc/${pid}/fd/${fd}`);
+  } catch {
+    return null; // closed meanwhile
+  }
 }
 
 export function mountsOf(daemon: TestDaemon): string[] {

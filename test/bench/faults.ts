@@ -1,0 +1,85 @@
+/**
+ * Owns the benchmark of what others feel of a fault: `true` in one sandbox while something befalls another. The same sandbox
+ * undisturbed is measured in turns with it; `…_p99_ratio` is the one's p99 over the other's, and 2 is what is promised.
+ */
+import { GUEST_CID_MIN } from "../../shared/ids.ts";
+import type { TestDaemon } from "../harness/daemon.ts";
+import { type Part, processesOf, until } from "../harness/guests.ts";
+import type { Bench } from "./report.ts";
+import { timed } from "./sampling.ts";
+import { summarize } from "./stats.ts";
+
+const USUAL_COUNT = 300;
+/** Of each fault, so many victims one after another: other load on the machine falls on both sides alike. */
+const ROUNDS = 3;
+const DRIVE_LIMIT_GIB = "4";
+const ROOM = "bench";
+const BYSTANDER = "bystander";
+
+interface Victim {
+  agent_id: string;
+  sandbox_id: string;
+}
+
+const FAULTS: Record<string, (daemon: TestDaemon, victim: Victim) => Promise<void>> = {
+  qemu_stopped: async (daemon, { sandbox_id }) => signal(daemon, "qemu", sandbox_id, "SIGSTOP"),
+  qemu_killed: async (daemon, { sandbox_id }) => signal(daemon, "qemu", sandbox_id, "SIGKILL"),
+  virtiofsd_killed: async (daemon, { sandbox_id }) => signal(daemon, "virtiofsd", sandbox_id, "SIGKILL"),
+  vsock_killed: async (daemon, { sandbox_id }) => signal(daemon, "vsock", sandbox_id, "SIGKILL"),
+  drive_filled: async (daemon, { agent_id }) => {
+    await daemon.exec(ROOM, agent_id, { command: "fallocate -l 8G /mnt/drive/fill; true" });
+  },
+};
+
+export async function benchFaults({ report, count = USUAL_COUNT, start }: Bench): Promise<void> {
+  const daemon = await start({ guests: true, env: { ROOMD_POOL_SIZE: "0", ROOMD_DRIVE_LIMIT_GIB: DRIVE_LIMIT_GIB } });
+  await daemon.room(ROOM);
+  await daemon.sandbox(ROOM, BYSTANDER, GUEST_CID_MIN);
+  await exec(daemon);
+  const each = Math.ceil(count / ROUNDS);
+  for (const [name, befall] of Object.entries(FAULTS)) {
+    const quiet: number[] = [];
+    const during: number[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      const victim = await newVictim(daemon, round);
+      await sample(quiet, each, daemon);
+      await befall(daemon, victim);
+      await sample(during, each, daemon);
+      await daemon.ok("DELETE", `/v1/rooms/${ROOM}/sandboxes/${victim.sandbox_id}`);
+      await emptied(daemon);
+    }
+    report.add(name, "ms", during, `${name}_before`);
+    report.add(`${name}_before`, "ms", quiet);
+    report.add(`${name}_p99_ratio`, "×", [summarize(during).p99 / summarize(quiet).p99]);
+  }
+}
+
+async function newVictim(daemon: TestDaemon, round: number): Promise<Victim> {
+  const made: Victim = await daemon.sandbox(ROOM, `victim-${round}`, GUEST_CID_MIN + 1);
+  await daemon.exec(ROOM, made.agent_id, { argv: ["true"] });
+  return made;
+}
+
+async function sample(into: number[], count: number, daemon: TestDaemon): Promise<void> {
+  for (let taken = 0; taken < count; taken++) into.push(await timed(() => exec(daemon)));
+}
+
+async function exec(daemon: TestDaemon): Promise<void> {
+  const { exit_code } = await daemon.exec(ROOM, BYSTANDER, { argv: ["true"] });
+  if (exit_code !== 0) throw new Error(`the command ended with ${exit_code}`);
+}
+
+/** What a victim left on the drive is gone, and the drive takes files again. */
+async function emptied(daemon: TestDaemon): Promise<void> {
+  await daemon.api("DELETE", `/v1/rooms/${ROOM}/drive/delete?path=fill`);
+  await until("the drive takes files", async () => {
+    const { status } = await daemon.api("POST", `/v1/rooms/${ROOM}/drive/write`, { path: "f", content: "f" });
+    return status < 300;
+  });
+}
+
+function signal(daemon: TestDaemon, part: Part, sandboxId: string, how: NodeJS.Signals): void {
+  const pids = processesOf(daemon, part, sandboxId);
+  if (pids.length === 0) throw new Error(`${sandboxId} has no ${part}`);
+  for (const pid of pids) process.kill(pid, how);
+}
