@@ -172,7 +172,8 @@ export class Ledger {
       },
       TAKE_OVER_DEADLINE_MS,
     ).catch((error: unknown) => String(error));
-    if (typeof done === "string") return [done];
+    if (typeof done === "string")
+      return [`${done}: ${JSON.stringify((await this.#daemon.api("GET", path)).body.status)}`];
     const [boot_id, ...runs] = String(done.stdout).trim().split("\n");
     const counted = (id: string) => runs.filter((each) => each === id).length;
     return [

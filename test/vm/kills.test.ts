@@ -14,7 +14,7 @@ import { Ledger } from "../harness/ledger.ts";
 import { Chance } from "../harness/random.ts";
 
 /** A point that the work has not come to by then is given up, and the daemon is killed at that moment. */
-const ROUND_MS = 6_000;
+const ROUND_MS = 15_000;
 const ROOM = "kept";
 const LONG_TIMEOUT_MS = 3 * 3600_000;
 
