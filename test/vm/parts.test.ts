@@ -39,6 +39,19 @@ async function driveEvents(daemon: TestDaemon, sandboxId: string): Promise<strin
   return own.map((item: Json) => `${item.event} ${item.outcome}`);
 }
 
+/**
+ * The drive is back, for the so many-th time. Who asks the guest too soon may be held by the dead one: a command that waits
+ * for that waits for its timeout.
+ */
+async function restored(daemon: TestDaemon, agent: string, sandboxId: string, times: number): Promise<void> {
+  await until(
+    `the drive is back for the time ${times}`,
+    async () => (await driveEvents(daemon, sandboxId)).filter((event) => event === RESTORED).length === times,
+    BACK_WITHIN_MS,
+  );
+  expect(await driveWorks(daemon, agent, `back-${times}`)).toBe(true);
+}
+
 const DEGRADED = "sandbox.drive_degraded error";
 const RESTORED = "sandbox.drive_restored success";
 
@@ -58,19 +71,18 @@ withGuests("a virtiofsd that dies", { env: TRANSPORT }, (guests) => {
       async () => (await daemon.api("GET", `/v1/rooms/${ROOM}/drive/stat?path=load`)).status === 200,
     );
 
-    const killedAt = performance.now();
     await kill(daemon, "virtiofsd", sandbox_id);
     expect(await daemon.sh(ROOM, "other", "echo on > /mnt/drive/other; cat /mnt/drive/other")).toBe("on");
     expect(await daemon.sh(ROOM, "worker", "hostname")).toBe("worker");
-    await until("the drive is back", () => driveWorks(daemon, "worker", "back"), BACK_WITHIN_MS);
-    expect(performance.now() - killedAt).toBeLessThan(BACK_WITHIN_MS);
-    const record = await until("the record says so", async () => {
-      const now = await recordOf(daemon, "worker");
-      return now.drive.state === "ok" ? now : null;
+    await restored(daemon, "worker", sandbox_id, 1);
+    const record = await recordOf(daemon, "worker");
+    expect(record).toMatchObject({
+      state: "running",
+      status: { reason: "recovered" },
+      drive: { state: "ok", message: null },
     });
-    expect(record).toMatchObject({ state: "running", status: { reason: "recovered" }, drive: { message: null } });
     expect(await driveEvents(daemon, sandbox_id)).toEqual([DEGRADED, RESTORED]);
-    expect(await daemon.sh(ROOM, "other", "cat /mnt/drive/worker")).toBe("back");
+    expect(await daemon.sh(ROOM, "other", "cat /mnt/drive/worker")).toBe("back-1");
     await daemon.ok("DELETE", `/v1/rooms/${ROOM}/sandboxes/worker`);
     await daemon.ok("DELETE", `/v1/rooms/${ROOM}/sandboxes/other`);
     expect(remainsOf(daemon, sandbox_id)).toEqual([]);
@@ -82,8 +94,7 @@ withGuests("a virtiofsd that dies", { env: TRANSPORT }, (guests) => {
     const { sandbox_id } = await daemon.sandbox(ROOM, "often", cid);
     for (let turn = 1; turn < DRIVE_PORTS; turn++) {
       await kill(daemon, "virtiofsd", sandbox_id);
-      await until(`it is back for the time ${turn}`, () => driveWorks(daemon, "often", `turn-${turn}`), BACK_WITHIN_MS);
-      await until("the record says so", async () => (await recordOf(daemon, "often")).drive.state === "ok");
+      await restored(daemon, "often", sandbox_id, turn);
     }
     await kill(daemon, "virtiofsd", sandbox_id);
     const record = await until("it is given up", async () => {
@@ -124,17 +135,44 @@ withGuests("a virtiofsd that dies", { env: TRANSPORT }, (guests) => {
     // Taken over, it is nobody's child.
     expect(await driveWorks(daemon, "kept", "adopted")).toBe(true);
     await kill(daemon, "virtiofsd", sandbox_id);
-    await until("it is back", () => driveWorks(daemon, "kept", "first"), BACK_WITHIN_MS);
-    await until("the record says so", async () => (await recordOf(daemon, "kept")).drive.state === "ok");
+    await restored(daemon, "kept", sandbox_id, 1);
 
     await daemon.end("SIGKILL");
     await kill(daemon, "virtiofsd", sandbox_id);
     await daemon.serve();
-    await until("it is back", () => driveWorks(daemon, "kept", "second"), BACK_WITHIN_MS);
-    await until("the record says so", async () => (await recordOf(daemon, "kept")).drive.state === "ok");
+    await restored(daemon, "kept", sandbox_id, 2);
     expect(processesOf(daemon, "qemu", sandbox_id)).toEqual([qemu]);
     expect(await driveEvents(daemon, sandbox_id)).toEqual([DEGRADED, RESTORED, DEGRADED, RESTORED]);
     await daemon.ok("DELETE", `/v1/rooms/${ROOM}/sandboxes/kept`);
+    expect(remainsOf(daemon, sandbox_id)).toEqual([]);
+  });
+
+  test("while its guest stands still is replaced when it goes on", async () => {
+    const { daemon } = guests;
+    const { sandbox_id } = await daemon.sandbox(ROOM, "still", guests.cid());
+    const path = `/v1/rooms/${ROOM}/sandboxes/still`;
+    await daemon.ok("POST", `${path}/standby`);
+    await kill(daemon, "virtiofsd", sandbox_id);
+    const paused = await until("the record says so", async () => {
+      const now = await recordOf(daemon, "still");
+      return now.drive.state === "degraded" ? now : null;
+    });
+    expect(paused).toMatchObject({ state: "paused", status: { reason: "standby" } });
+    expect(processesOf(daemon, "virtiofsd", sandbox_id)).toEqual([]);
+    await daemon.ok("POST", `${path}/resume`);
+    await restored(daemon, "still", sandbox_id, 1);
+    const record = await recordOf(daemon, "still");
+    expect(record).toMatchObject({ state: "running", status: { reason: "recovered" } });
+    await daemon.ok("DELETE", path);
+    expect(remainsOf(daemon, sandbox_id)).toEqual([]);
+  });
+
+  test("under a QEMU that hangs holds up no DELETE", async () => {
+    const { daemon } = guests;
+    const { sandbox_id } = await daemon.sandbox(ROOM, "stuck", guests.cid());
+    for (const pid of processesOf(daemon, "qemu", sandbox_id)) process.kill(pid, "SIGSTOP");
+    for (const part of ["virtiofsd", "vsock"] as const) await kill(daemon, part, sandbox_id);
+    await daemon.ok("DELETE", `/v1/rooms/${ROOM}/sandboxes/stuck`);
     expect(remainsOf(daemon, sandbox_id)).toEqual([]);
   });
 
