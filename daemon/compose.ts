@@ -256,6 +256,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       stopReconciling();
       ssh.sessions.stop();
       await door?.stop();
+      sandboxes.endStreams();
       await server.stop(STOP_GRACE_MS);
       sandboxes.stop();
       rooms.stop();

@@ -20,7 +20,8 @@ const MOUNTS: readonly Mount[] = [
   { type: "devpts", target: "/dev/pts", flags: nosuid | noexec, data: "gid=5,mode=620,ptmxmode=666" },
   { type: "tmpfs", target: "/dev/shm", flags: nosuid | nodev, data: "mode=1777" },
   { type: "tmpfs", target: "/run", flags: nosuid | nodev, data: "mode=755" },
-  { type: "cgroup2", target: "/sys/fs/cgroup", flags: nosuid | nodev | noexec, data: null },
+  // Every command is put into a group of its own, which without that option waits for a grace period.
+  { type: "cgroup2", target: "/sys/fs/cgroup", flags: nosuid | nodev | noexec, data: "favordynmods" },
 ];
 
 const DEVICE_LINKS = {

@@ -76,11 +76,13 @@ export interface Pipe {
   write: number;
 }
 
-/** Both ends close at exec; a child gets its end by its spawn. */
-export function pipe(): Pipe {
+/** Both ends close at exec; a child gets its end by its spawn. A size is a wish. */
+export function pipe(bytes?: number): Pipe {
   const ends = new Int32Array(2);
   check("pipe2", libc.pipe2(ends, O_CLOEXEC));
   const [readEnd = -1, writeEnd = -1] = ends;
+  const F_SETPIPE_SZ = 1031;
+  if (bytes !== undefined) libc.fcntl(readEnd, F_SETPIPE_SZ, bytes);
   return { read: readEnd, write: writeEnd };
 }
 
@@ -105,6 +107,12 @@ export function openForSignal(path: string): number {
   check("fcntl F_SETOWN", libc.fcntl(fd, F_SETOWN, process.pid));
   check("fcntl F_SETFL", libc.fcntl(fd, F_SETFL, O_NONBLOCK | O_ASYNC));
   return fd;
+}
+
+/** A new file in the directory that has no name, and is gone with its descriptor. */
+export function openUnnamed(directory: string): number {
+  const O_TMPFILE = 0o20200000;
+  return check(`open in ${directory}`, libc.open(text(directory), O_RDWR | O_TMPFILE | O_CLOEXEC, 0o600));
 }
 
 /** Bytes that were written to the pipe and not yet read. */

@@ -8,7 +8,7 @@ import { readFileSync } from "node:fs";
 import { TEMPLATE_FLAG, TEMPLATE_READY_LINE } from "../shared/agent-protocol/messages.ts";
 import { boot } from "./boot.ts";
 import { Drive } from "./drive/drive.ts";
-import { Exec } from "./exec/run.ts";
+import { Executions } from "./exec/executions.ts";
 import { syncRoot } from "./libc.ts";
 import { keepLinked } from "./link.ts";
 import { announce, log } from "./log.ts";
@@ -37,11 +37,15 @@ reaper.start();
 const drive = new Drive(reaper);
 const setup = new Setup(drive);
 const env = () => setup.env;
-const router = makeRouter(new Exec({ reaper, drive, env }), new Terminals({ reaper, drive, env }), drive);
+const executions = new Executions({ reaper, drive, env });
+const router = makeRouter(executions, new Terminals({ reaper, drive, env }), drive);
 
-const warm = (rounds: number) => warmUp(router, rounds).catch((error) => log("warm-up", error));
+const warm = async (rounds: number) => {
+  await warmUp(router, rounds).catch((error) => log("warm-up", error));
+  executions.forgetAll();
+};
 await warm(isTemplate ? WARM_UP_ROUNDS.template : WARM_UP_ROUNDS.alone);
-const rehearsal = new Rehearsal(() => touchUp(router));
+const rehearsal = new Rehearsal(() => touchUp(router).finally(() => executions.forgetAll()));
 if (isTemplate) {
   rehearsal.listen();
   syncRoot();

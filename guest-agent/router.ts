@@ -2,8 +2,10 @@
 import type { Stream } from "../shared/agent-protocol/link.ts";
 import { type ClockResult, type HostRequest, StreamErrorCode } from "../shared/agent-protocol/messages.ts";
 import type { Drive } from "./drive/drive.ts";
+import type { Executions } from "./exec/executions.ts";
+import { executionMethods } from "./exec/methods.ts";
 import { InvalidRequest } from "./exec/request.ts";
-import type { Exec } from "./exec/run.ts";
+import { runExec } from "./exec/run.ts";
 import * as libc from "./libc.ts";
 import { log } from "./log.ts";
 import { connect } from "./ports/connect.ts";
@@ -16,9 +18,10 @@ type Handler = (stream: Stream, request: object) => Promise<void> | void;
 
 export type Router = (stream: Stream, request: unknown) => void;
 
-export function makeRouter(exec: Exec, terminals: Terminals, drive: Drive): Router {
+export function makeRouter(executions: Executions, terminals: Terminals, drive: Drive): Router {
   const handlers: Record<HostRequest["method"], Handler> = {
-    exec: (stream, request) => exec.run(stream, request),
+    exec: (stream, request) => runExec(executions, stream, request),
+    ...executionMethods(executions),
     clock: (stream, request) => {
       const by = "adjust_ns" in request ? String(request.adjust_ns) : "0";
       if (!/^-?\d{1,18}$/.test(by)) return stream.fail(StreamErrorCode.invalid_request, "adjust_ns is not a number");

@@ -2,11 +2,17 @@
  * Owns what the agent does once before anyone asks, so that a template's clones find it done: the whole road from the
  * connection through set-up and commands has run, and what it runs is compiled and in memory.
  */
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { FrameType } from "../shared/agent-protocol/frame.ts";
 import type { Link } from "../shared/agent-protocol/link.ts";
-import { Channel, type ExecRequest, GENERATION, type Welcome } from "../shared/agent-protocol/messages.ts";
+import {
+  Channel,
+  type ExecStartRequest,
+  type ExecStdinRequest,
+  GENERATION,
+  type Welcome,
+} from "../shared/agent-protocol/messages.ts";
 import { Drive } from "./drive/drive.ts";
 import * as libc from "./libc.ts";
 import { serve } from "./link.ts";
@@ -69,23 +75,28 @@ function rehearsal(): Welcome {
 }
 
 async function runOnce(host: Link, argv: string[]): Promise<void> {
-  const request: ExecRequest = {
-    method: "exec",
-    exec_id: "warm-up",
+  const exec_id = randomUUID();
+  const request: ExecStartRequest = {
+    method: "exec_start",
+    exec_id,
+    fingerprint: "",
     argv,
     cwd: "/",
     env: {},
     user: null,
     timeout_ms: 10_000,
     stdin: true,
+    follow: true,
   };
   const stream = host.open(request);
-  await stream.write(Channel.stdin, new Uint8Array(1024));
-  stream.endChannel(Channel.stdin);
-  const drain = async (channel: number) => {
-    for await (const _ of stream.read(channel));
-  };
-  await Promise.all([stream.finished, drain(Channel.stdout), drain(Channel.stderr)]);
+  const input: ExecStdinRequest = { method: "exec_stdin", exec_id, offset: 0, eof: true };
+  const stdin = host.open(input);
+  await stdin.write(Channel.stdin, new Uint8Array(1024));
+  stdin.endChannel(Channel.stdin);
+  for await (const _ of stream.read(Channel.output));
+  await stream.finished;
+  // Who reads no standard input may have ended before it came.
+  await stdin.finished.catch(() => {});
 }
 
 function touchMount(): void {

@@ -13,6 +13,8 @@ export class CliError extends Error {
   override name = "CliError";
   readonly complaint: Complaint;
   readonly status: number;
+  /** Nobody answered, or the connection broke before there was an answer. */
+  unreachable = false;
 
   constructor(complaint: Complaint | string, status: number = EXIT.refused, options: ErrorOptions = {}) {
     const full = typeof complaint === "string" ? { detail: complaint, errors: [], hint: null } : complaint;

@@ -78,7 +78,7 @@ async function reach(connection: Connection, url: string, init: RequestInit): Pr
   try {
     return await fetch(url, init);
   } catch (error) {
-    throw new CliError(whyUnreachable(connection, error));
+    throw Object.assign(new CliError(whyUnreachable(connection, error)), { unreachable: true });
   }
 }
 

@@ -1,13 +1,15 @@
 /** Owns `roomd exec`: one command in a sandbox, with its own streams and its own exit status. */
-import { fstatSync } from "node:fs";
 import { constants } from "node:os";
 import type { Command } from "commander";
-import type { OutputOf } from "../../shared/api/contract.ts";
-import { MAX_OUTPUT_BYTES, MAX_STDIN_BYTES, sandboxExec } from "../../shared/api/executions.ts";
-import { CliError, EXIT } from "./cli-error.ts";
+import type { InputOf } from "../../shared/api/contract.ts";
+import { executionSignal, executionStart, sandboxExec } from "../../shared/api/executions.ts";
+import { newId } from "../../shared/ids.ts";
+import { EXIT } from "./cli-error.ts";
 import { call } from "./client.ts";
 import { command, type JsonOption } from "./command.ts";
-import { bytesText, print, say, write } from "./output.ts";
+import { type ExecutionName, type ExitEvent, followOutput, mayComeBack } from "./exec-follow.ts";
+import { isPiped, passOnStdin } from "./exec-stdin.ts";
+import { print, say, show } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { milliseconds, pair } from "./values.ts";
 
@@ -17,25 +19,31 @@ interface ExecOptions extends JsonOption {
   user?: string;
   timeout?: number;
   outputTo?: string;
+  execId?: string;
+  background?: boolean;
   stdin: boolean;
 }
 
-type Outcome = OutputOf<typeof sandboxExec>;
+const TRIES = 5;
+const PAUSE_MS = 500;
 
 export function execCommand(setStatus: (status: number) => void): Command {
   return command("exec <room> <agent> <command...>", {
     summary: "run a command in a sandbox",
     notes: [
-      "Standard input is passed on when it is a file or a pipe, up to 8 MiB.",
+      "Output is printed as it comes; standard input is passed on when it is a file or a pipe. Ctrl-c sends the command SIGINT,",
+      "a second one leaves it running. When the connection is lost, the output goes on from where it was.",
       "",
       "Exit status: the command's own; 124 when it ran out of time; 128+n when signal n ended it;",
       "125 when roomd could not run it. A command that is not there is 127, one that cannot be run 126.",
+      "With --json the output is printed when the command has ended, at most 1 MiB of each stream.",
     ],
     examples: [
       "roomd exec build-42 worker-1 -- uname -a",
       "roomd exec build-42 worker-1 --cwd /mnt/drive --env CI=1 --timeout 10m -- make test",
       "echo 'print(6 * 7)' | roomd exec build-42 worker-1 -- python3 -",
       "roomd exec build-42 worker-1 -- sh -c 'ls | wc -l'",
+      "roomd exec build-42 worker-1 --background --timeout 1h -- make",
     ],
   })
     .option("--cwd <dir>", "working directory in the sandbox")
@@ -43,69 +51,78 @@ export function execCommand(setStatus: (status: number) => void): Command {
     .option("--user <user>", "user name or id (default: root)")
     .option("--timeout <time>", "end it after this time, at most 1h (default: 30s)", milliseconds)
     .option("--output-to <dir>", "also save the full output in this directory of the drive")
+    .option("--exec-id <id>", "your own name for this run: the same one never runs twice")
+    .option("--background", "leave it running and print its exec_id; see `roomd execution`")
     .option("--no-stdin", "leave standard input alone")
     .action(async (room_id: string, sandbox: string, argv: string[], options: ExecOptions) => {
-      const stdin = options.stdin ? await readStdin() : null;
-      const { value, text } = await withProgress(`running ${argv[0]}`, () =>
-        call(sandboxExec, {
-          room_id,
-          sandbox,
-          argv,
-          cwd: options.cwd,
-          env: options.env,
-          user: options.user,
-          stdin_b64: stdin?.toBase64(),
-          timeout_ms: options.timeout,
-          max_output_bytes: options.json ? undefined : MAX_OUTPUT_BYTES,
-          output_to: options.outputTo,
-        }),
-      );
-      if (options.json) await print(text.trimEnd());
-      else await passOn(value);
-      setStatus(statusOf(value));
+      const { cwd, env, user, timeout: timeout_ms, outputTo: output_to, background, json } = options;
+      const wanted = { room_id, sandbox, argv, cwd, env, user, timeout_ms, output_to };
+      const name = { room_id, sandbox, exec_id: options.execId ?? newId("exe") };
+      const piped = options.stdin && !background && isPiped();
+      if (json && !background) return await runAsJson(wanted, name, piped, setStatus);
+      const begun = await withProgress(`starting ${argv[0]}`, () => begin({ ...wanted, ...name, stdin_open: piped }));
+      if (background) return await show(begun, { json }, ({ exec_id }) => [exec_id]);
+      const ended = await follow(name, -1, piped);
+      if (ended?.timed_out) await say(`roomd: ended after ${ended.duration_ms} ms, see --timeout`);
+      setStatus(statusOf(ended));
     });
 }
 
-async function passOn(outcome: Outcome): Promise<void> {
-  await write(process.stdout, Uint8Array.fromBase64(outcome.stdout_b64));
-  await write(process.stderr, Uint8Array.fromBase64(outcome.stderr_b64));
-  for (const stream of ["stdout", "stderr"] as const) {
-    if (!outcome[`${stream}_truncated`]) continue;
-    const total = bytesText(outcome[`${stream}_bytes`]);
-    await say(`roomd: ${stream} had ${total}, its rest is not shown; --output-to saves all of it on the drive`);
+/** Follows it as if it ran here: its input from ours, ctrl-c for it, a second one for us. Null when it was left running. */
+export async function follow(name: ExecutionName, after: number, piped: boolean): Promise<ExitEvent | null> {
+  const over = new AbortController();
+  let interrupts = 0;
+  const interrupt = () => {
+    interrupts++;
+    if (interrupts > 1) return over.abort();
+    call(executionSignal, { ...name, signal: "SIGINT" }).catch(() => {});
+  };
+  process.on("SIGINT", interrupt);
+  const fed = piped ? passOnStdin(name, over.signal) : Promise.resolve();
+  try {
+    const failed = fed.then(() => new Promise<never>(() => {}));
+    const ended = await Promise.race([followOutput(name, after, true, over.signal), failed]);
+    if (ended === null) {
+      await say(`roomd: left running; roomd execution attach ${name.room_id} ${name.sandbox} ${name.exec_id}`);
+    }
+    return ended;
+  } finally {
+    over.abort();
+    process.off("SIGINT", interrupt);
   }
-  if (outcome.timed_out) await say(`roomd: ended after ${outcome.duration_ms} ms, see --timeout`);
 }
 
-function statusOf({ timed_out, exit_code, signal }: Outcome): number {
+/** Its name makes it safe to ask again when no answer came. */
+async function begin(input: Parameters<typeof call<typeof executionStart>>[1]) {
+  for (let left = TRIES; ; left--) {
+    try {
+      return await call(executionStart, input);
+    } catch (error) {
+      if (left <= 1 || !mayComeBack(error)) throw error;
+    }
+    await Bun.sleep(PAUSE_MS);
+  }
+}
+
+async function runAsJson(
+  wanted: object,
+  name: ExecutionName,
+  piped: boolean,
+  setStatus: (status: number) => void,
+): Promise<void> {
+  const stdin = piped ? await Bun.stdin.bytes() : null;
+  const input = { ...wanted, ...name, ...(stdin?.byteLength ? { stdin_b64: stdin.toBase64() } : {}) };
+  const { value, text } = await withProgress("running", () => call(sandboxExec, input as InputOf<typeof sandboxExec>));
+  await print(text.trimEnd());
+  setStatus(statusOf(value));
+}
+
+/** The exit status that tells of this end; that of an interrupted program when it was left running. */
+export function statusOf(ended: Pick<ExitEvent, "timed_out" | "exit_code" | "signal"> | null): number {
+  if (ended === null) return EXIT.signal + constants.signals.SIGINT;
+  const { timed_out, exit_code, signal } = ended;
   if (timed_out) return EXIT.timeout;
   if (exit_code !== null) return exit_code;
   const number = Object.entries(constants.signals).find(([name]) => name === signal)?.[1];
   return number === undefined ? EXIT.roomd : EXIT.signal + number;
-}
-
-/** What is piped in; null when standard input is a terminal, a device or closed. */
-async function readStdin(): Promise<Uint8Array | null> {
-  if (!isPiped()) return null;
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of Bun.stdin.stream()) {
-    size += chunk.byteLength;
-    if (size > MAX_STDIN_BYTES) {
-      throw new CliError(
-        `Standard input has over ${bytesText(MAX_STDIN_BYTES)}: put it on the drive with \`roomd drive put\`.`,
-      );
-    }
-    chunks.push(chunk);
-  }
-  return size === 0 ? null : Buffer.concat(chunks);
-}
-
-function isPiped(): boolean {
-  try {
-    const stat = fstatSync(0);
-    return stat.isFIFO() || stat.isFile() || stat.isSocket();
-  } catch {
-    return false;
-  }
 }

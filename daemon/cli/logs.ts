@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import { sandboxLogs } from "../../shared/api/sandboxes.ts";
 import { call } from "./client.ts";
 import { choice, command, type JsonOption } from "./command.ts";
+import { mayComeBack } from "./exec-follow.ts";
 import { printable, show } from "./output.ts";
 import { integer } from "./values.ts";
 
@@ -10,20 +11,40 @@ interface LogsOptions extends JsonOption {
   source?: "console" | "agent";
   after?: number;
   limit?: number;
+  follow?: boolean;
 }
+
+const LOOK_EVERY_MS = 500;
 
 export function logsCommand(): Command {
   return command("logs <room> <agent>", {
     summary: "print a sandbox's log",
-    examples: ["roomd logs build-42 worker-1", "roomd logs build-42 worker-1 --source agent --limit 20"],
+    examples: [
+      "roomd logs build-42 worker-1",
+      "roomd logs build-42 worker-1 --source agent --limit 20",
+      "roomd logs build-42 worker-1 -f",
+    ],
   })
     .addOption(choice("--source <which>", "whose log (default: console)", ["console", "agent"]))
     .option("--after <offset>", "from this byte on: next_after of the answer before", integer(0))
-    .option("--limit <lines>", "most lines to print", integer(1))
-    .action(async (room_id: string, sandbox: string, { json, ...query }: LogsOptions) => {
-      const reply = await call(sandboxLogs, { room_id, sandbox, ...query });
+    .option("--limit <lines>", "most lines to print at once", integer(1))
+    .option("-f, --follow", "go on with what is added, until ctrl-c")
+    .action(async (room_id: string, sandbox: string, { json, follow, ...query }: LogsOptions) => {
       // A guest chooses these bytes, and a terminal would obey some of them.
       const shown = process.stdout.isTTY ? printable : (line: string) => line;
-      await show(reply, { json }, ({ items }) => items.map(({ line }) => shown(line)));
+      for (let after = query.after; ; ) {
+        const reply = await call(sandboxLogs, { room_id, sandbox, ...query, after }).catch((error: unknown) => {
+          // A service that is restarted comes back.
+          if (follow && after !== query.after && mayComeBack(error)) return null;
+          throw error;
+        });
+        if (reply && (!follow || reply.value.items.length > 0)) {
+          await show(reply, { json }, ({ items }) => items.map(({ line }) => shown(line)));
+        }
+        if (!follow) return;
+        const hasMore = reply !== null && reply.value.next_after !== after && reply.value.items.length > 0;
+        after = reply?.value.next_after ?? after;
+        if (!hasMore) await Bun.sleep(LOOK_EVERY_MS);
+      }
     });
 }

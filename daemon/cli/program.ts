@@ -8,6 +8,7 @@ import { configCommand } from "./config.ts";
 import { doctorCommand } from "./doctor.ts";
 import { driveCommand } from "./drive.ts";
 import { execCommand } from "./exec.ts";
+import { executionCommand } from "./execution.ts";
 import { initCommand } from "./init.ts";
 import { keyCommand } from "./key.ts";
 import { logsCommand } from "./logs.ts";
@@ -56,6 +57,7 @@ export function makeProgram(setStatus: (status: number) => void): Command {
     roomCommand(),
     sandboxCommand(),
     execCommand(setStatus),
+    executionCommand(setStatus),
     logsCommand(),
     driveCommand(),
     auditCommand(setStatus),

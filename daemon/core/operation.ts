@@ -35,6 +35,8 @@ export interface Call {
   audit: AuditFacts;
   /** What has happened already: among the `details` of the answer when a full disk or drive keeps the rest from being done. */
   happened?: Record<string, unknown>;
+  /** Called when the record of this call is kept, or could not be. */
+  onSettled?: (recorded: boolean) => void;
 }
 
 export interface AuditFacts {
@@ -69,17 +71,32 @@ export interface BytesReply {
   partial: boolean;
 }
 
+/** An answer that goes on: values as they come, each a line of JSON or a server-sent event. */
+export interface EventsReply {
+  /** Never throws; a slow reader makes it wait. */
+  events: AsyncGenerator<readonly StreamEvent[]>;
+  /** Nobody reads it any more. */
+  cancel(): void;
+}
+
+export interface StreamEvent {
+  /** What Last-Event-ID names it by; null for what is not a place in the stream. */
+  id: number | null;
+  data: object;
+}
+
 export interface Done<Op extends Operation> {
   outcome: keyof Op["outcomes"] & string;
   body?: OutputOf<Op>;
   bytes?: BytesReply;
   /** The answer is a conversation, by WebSocket. */
   conversation?: Conversation;
+  events?: EventsReply;
   /** The caller's copy is still current (If-None-Match). */
   unchanged?: { etag: string };
 }
 
-/** The parts of a request that are not fields: the raw body, and the headers about its bytes. */
+/** The parts of a request that are not fields: the raw body, and the headers about bytes and streams. */
 export interface Transfer {
   body: ReadableStream<Uint8Array> | null;
   range: string | null;
@@ -87,6 +104,8 @@ export interface Transfer {
   if_none_match: string | null;
   /** Whether the caller wants a WebSocket. */
   websocket: boolean;
+  /** Last-Event-ID: where an interrupted stream of events was. */
+  last_event_id: string | null;
 }
 
 /** A field that breaks a rule beyond its shape. */

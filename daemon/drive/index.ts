@@ -14,7 +14,7 @@ import { putFile } from "./put-file.ts";
 import { LOOK_EVERY_MS, Quota, type QuotaDeps } from "./quota.ts";
 import { read } from "./read.ts";
 import { remove } from "./remove.ts";
-import { saveStreams } from "./save.ts";
+import { type Streams, saveStreams } from "./save.ts";
 import { stat } from "./stat.ts";
 import { Turns } from "./turns.ts";
 import { Usage } from "./usage.ts";
@@ -30,7 +30,7 @@ export interface DriveService {
   /** Removes what an earlier run of the daemon left of unfinished writes. */
   sweep(room: Pick<DriveRoom, "room_id" | "drive_directory">): Promise<void>;
   /** Saves a command's streams in the directory `path`. Throws as fs_write does. */
-  saveStreams(room: DriveRoom, path: string, streams: { stdout: Uint8Array; stderr: Uint8Array }): Promise<void>;
+  saveStreams(room: DriveRoom, path: string, streams: Streams): ReturnType<typeof saveStreams>;
   /** Keeps guests to the quota, from now on. */
   watch(deps: Pick<QuotaDeps, "rooms" | "onChange">): { stop(): void };
   /** What the room's guests may do on the drive for the time being. */

@@ -151,7 +151,9 @@ export function makeRoad(deps: RoadDeps): Road {
     }
     try {
       await settle(operation, call, claimed, reply, at, performance.now() - startedAt);
+      call.onSettled?.(true);
     } catch (error) {
+      call.onSettled?.(false);
       // What cannot be recorded is not acknowledged.
       return refusal(withHappened(toProblem(error, request.request_id, log), call), error);
     }

@@ -5,7 +5,7 @@ import type { Bound } from "../core/operation.ts";
 import type { Paths } from "../core/paths.ts";
 import type { FindRoom, RoomTarget } from "../core/room-target.ts";
 import type { Database } from "../db/transact.ts";
-import { makeExecutions } from "../executions/run.ts";
+import type { SaveStreams } from "../executions/saving.ts";
 import type { GuestHost } from "../host/guest/plan.ts";
 import type { WarmPool } from "../host/guest/pool.ts";
 import type { Templates } from "../templates/registry.ts";
@@ -13,7 +13,8 @@ import { makeAccess, type SandboxReach } from "./access.ts";
 import { freeMemoryMib } from "./admission.ts";
 import { makeCreate } from "./create.ts";
 import { makeDestroy } from "./destroy.ts";
-import { makeExec } from "./exec.ts";
+import { Ends } from "./executions/ends.ts";
+import { makeExecutions } from "./executions/index.ts";
 import { makeGet } from "./get.ts";
 import { makeLogs } from "./logs.ts";
 import { makeMetrics } from "./metrics.ts";
@@ -37,7 +38,7 @@ export interface SandboxDeps {
   pool: WarmPool;
   findRoom: FindRoom;
   /** The room as it is now, within a transaction. */
-  currentRoom(roomUid: RoomUid): Pick<RoomTarget, "room_id" | "state" | "drive_directory">;
+  currentRoom(roomUid: RoomUid): RoomTarget;
   limits: { memory_mib: number; vcpus: number; concurrent_creates: number };
   memoryOvercommitPercent: number;
   egressDefault: "public" | "none";
@@ -47,8 +48,8 @@ export interface SandboxDeps {
   onSwept(sandboxId: string): void;
   /** What the room's guests may do on its drive for the time being. */
   driveMode(roomUid: RoomUid): "open" | "stopped" | "held";
-  /** Saves a command's full streams on the room's drive. */
-  saveOutput(room: RoomTarget, path: string, streams: { stdout: Uint8Array; stderr: Uint8Array }): Promise<void>;
+  /** Saves a command's full streams on the room's drive, as they come. */
+  saveOutput(room: RoomTarget, path: string, streams: Parameters<SaveStreams>[0]): ReturnType<SaveStreams>;
 }
 
 export interface Sandboxes {
@@ -66,11 +67,15 @@ export interface Sandboxes {
   shares(): GuestShare[];
   /** There is space on the disk: guests that stood still for want of it go on. */
   unstall(): void;
+  /** Ends what is streamed to callers: the daemon is about to stop. */
+  endStreams(): void;
   stop(): void;
 }
 
 export function makeSandboxes(deps: SandboxDeps): Sandboxes {
-  const supervisors = makeSupervisors(deps);
+  const ends = new Ends(deps, () => supervisors);
+  const supervisors = makeSupervisors(deps, ends);
+  const executions = makeExecutions(deps, supervisors, ends);
   const { queries } = deps.database;
   return {
     operations: [
@@ -82,7 +87,7 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
       makeResume(deps, supervisors),
       makeLogs(deps),
       makeMetrics(deps, supervisors),
-      makeExec(deps, supervisors, makeExecutions()),
+      ...executions.operations,
     ],
     access: makeAccess(deps, supervisors),
     recover: () => recover(deps, supervisors),
@@ -103,6 +108,7 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
     }),
     shares: () => supervisors.shares(),
     unstall: () => supervisors.unstall(),
+    endStreams: () => executions.stop(),
     stop: () => supervisors.stop(),
   };
 }

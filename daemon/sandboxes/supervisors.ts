@@ -18,6 +18,7 @@ import { residentMemoryMib } from "../host/probe.ts";
 import type { ProcessRecord } from "../host/process.ts";
 import { imageOf } from "../templates/manifest.ts";
 import { Gate, type Growth } from "./admission.ts";
+import type { Ends } from "./executions/ends.ts";
 import type { SandboxDeps } from "./index.ts";
 import { Supervisor } from "./supervisor.ts";
 import type { SandboxRow } from "./table.ts";
@@ -59,7 +60,7 @@ export interface Supervisors {
   stop(): void;
 }
 
-export function makeSupervisors(deps: SandboxDeps): Supervisors {
+export function makeSupervisors(deps: SandboxDeps, ends: Pick<Ends, "watch">): Supervisors {
   const all = new Map<string, Supervisor>();
   const gate = new Gate(deps.limits.concurrent_creates);
   const expiries = new Deadlines((sandboxId) => void endUnasked(sandboxId, "expired"));
@@ -167,10 +168,14 @@ export function makeSupervisors(deps: SandboxDeps): Supervisors {
         },
         freeRemains: () => free(row.sandbox_id),
         onEvent: deps.onEvent,
-        onState: (current) => scheduleIdle(current.sandbox_id),
+        onState: (current) => {
+          scheduleIdle(current.sandbox_id);
+          if (current.state === "running") ends.watch(current.sandbox_id);
+        },
         onGone: (gone) => drop(gone.sandbox_id),
       });
       all.set(row.sandbox_id, supervisor);
+      if (row.state === "running") ends.watch(row.sandbox_id);
       schedule(row);
       return supervisor;
     },

@@ -8,7 +8,7 @@ import { newId } from "../../shared/ids.ts";
 import type { Paths } from "../core/paths.ts";
 import type { GuestHost, GuestImage } from "../host/guest/plan.ts";
 import { startGuest } from "../host/guest/start.ts";
-import { execInGuest } from "../host/guest-link/exec.ts";
+import { startFollowed } from "../host/guest-link/exec.ts";
 import { removeOverlay } from "../host/images/overlay.ts";
 
 const CLONES = 3;
@@ -72,19 +72,18 @@ async function inspectClone(host: GuestHost, paths: Paths, image: GuestImage) {
       text += decoder.decode(bytes, { stream: true });
     };
     const startedAt = Date.now();
-    const result = await execInGuest(
-      link,
-      {
-        exec_id: newId("exe"),
-        argv: ["/bin/sh", "-c", SCRIPT],
-        cwd: null,
-        env: {},
-        user: null,
-        timeout_ms: 20_000,
-        stdin: false,
-      },
-      { stdin: null, stdout: sink, stderr: sink },
-    );
+    const following = await startFollowed(link, {
+      exec_id: newId("exe"),
+      fingerprint: "",
+      argv: ["/bin/sh", "-c", SCRIPT],
+      cwd: null,
+      env: {},
+      user: null,
+      timeout_ms: 20_000,
+      stdin: false,
+    });
+    for await (const pieces of following.pieces()) for (const { bytes } of pieces) sink(bytes);
+    const result = await following.finished;
     const endedAt = Date.now();
     if (result.exit_code !== 0) throw new Error(`a clone could not run a command: ${text.slice(0, 500)}`);
     const facts = Object.fromEntries(text.split("\n").map((line) => line.split("=", 2))) as Facts;

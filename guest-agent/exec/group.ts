@@ -1,5 +1,62 @@
-/** Owns signals to a command: it is always its whole process group that gets them. */
+/**
+ * Owns the processes of one execution: its process group, to which signals go, and its control group, of which the end is made.
+ */
 import { constants } from "node:os";
+import type { Cgroup } from "./cgroup.ts";
+
+export class Group {
+  readonly #pid: number;
+  readonly #lent: Cgroup | null;
+  readonly #turn: number;
+  #leaderEnded = false;
+  #emptied = false;
+
+  constructor(pid: number, cgroup: Cgroup | null) {
+    this.#pid = pid;
+    this.#lent = cgroup;
+    this.#turn = cgroup?.turn ?? 0;
+  }
+
+  /** To the process group, as a terminal would. Whether anyone was there to take it. */
+  signal(signal: NodeJS.Signals): boolean {
+    return signalGroup(this.#pid, signal);
+  }
+
+  /** Asks all of it to end. */
+  terminate(): void {
+    if (!this.#isEmptied()) signalGroup(this.#pid, "SIGTERM");
+    this.#cgroup?.signal("SIGTERM");
+  }
+
+  kill(): void {
+    if (!this.#isEmptied()) signalGroup(this.#pid, "SIGKILL");
+    this.#cgroup?.kill();
+  }
+
+  /** The number of its process group may become another's once nobody is left in it. */
+  leaderEnded(): void {
+    this.#leaderEnded = true;
+  }
+
+  /** Whether nothing of it is left. */
+  get isGone(): boolean {
+    return this.#isEmptied() && (this.#cgroup?.isEmpty ?? true);
+  }
+
+  /** Once nothing was left in it, it is another's. */
+  get #cgroup(): Cgroup | null {
+    return this.#lent?.turn === this.#turn ? this.#lent : null;
+  }
+
+  #isEmptied(): boolean {
+    this.#emptied ||= this.#leaderEnded && !signalGroup(this.#pid, 0);
+    return this.#emptied;
+  }
+
+  release(): void {
+    this.#cgroup?.release();
+  }
+}
 
 /** Whether anyone was there to take it; 0 only asks that. */
 export function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
@@ -22,6 +79,6 @@ export function signalName(signal: NodeJS.Signals | number | null): string | nul
   return typeof signal === "number" ? `SIG${signal}` : signal;
 }
 
-function isSignal(name: unknown): name is NodeJS.Signals {
+export function isSignal(name: unknown): name is NodeJS.Signals {
   return typeof name === "string" && Object.hasOwn(constants.signals, name);
 }

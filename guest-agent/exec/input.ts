@@ -1,20 +1,75 @@
-/** Owns a command's stdin pipe: what the host sends goes in as fast as the command reads. */
+/** Owns a command's standard input: a pipe that is filled as fast as the command reads, and how far it has been filled. */
 import * as libc from "../libc.ts";
 
-/** Takes over the write end of a pipe, feeds it until the end of `chunks`, and never fails. */
-export async function feed(fd: number, chunks: AsyncIterable<Uint8Array>): Promise<void> {
-  libc.setNonBlocking(fd);
-  // Bun writes to its own duplicate, so nothing of ours is left to be closed under it.
-  const sink = Bun.file(fd).writer();
-  libc.close(fd);
-  try {
-    for await (const chunk of chunks) {
-      await sink.write(chunk);
-      await sink.flush();
+export class Input {
+  readonly #sink: Bun.FileSink | null;
+  readonly #broken = Promise.withResolvers<void>();
+  #isBroken = false;
+  #open: boolean;
+  #received = 0;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  /** Takes over the write end of a pipe; null is a command without standard input. */
+  constructor(fd: number | null) {
+    this.#open = fd !== null;
+    if (fd === null) {
+      this.#sink = null;
+      return;
     }
-    await sink.end();
-  } catch {
-    // The command closed its stdin, as it is free to; what is not said yet has no one to hear it.
-    await Promise.resolve(sink.end()).catch(() => {});
+    libc.setNonBlocking(fd);
+    // Bun writes to its own duplicate, so nothing of ours is left to be closed under it.
+    this.#sink = Bun.file(fd).writer();
+    libc.close(fd);
+  }
+
+  /** Bytes that the pipe has taken, or that nobody reads any more. */
+  get received(): number {
+    return this.#received;
+  }
+
+  /** Whether more may be written. */
+  get isOpen(): boolean {
+    return this.#open && !this.#isBroken;
+  }
+
+  /** Lets one after another write, whole. */
+  inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#turn.then(work);
+    this.#turn = turn.catch(() => {});
+    return turn;
+  }
+
+  /** Resolves once the pipe has taken them. Who closed its standard input, as it is free to, hears nothing more. */
+  async write(bytes: Uint8Array): Promise<void> {
+    if (this.#sink && this.isOpen) {
+      await Promise.race([this.#put(this.#sink, bytes), this.#broken.promise]);
+    }
+    this.#received += bytes.byteLength;
+  }
+
+  end(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    void Promise.try(() => this.#sink?.end()).catch(() => {});
+  }
+
+  /** The command has ended: nobody has to read what is written. */
+  abandon(): void {
+    this.#break();
+    this.end();
+  }
+
+  async #put(sink: Bun.FileSink, bytes: Uint8Array): Promise<void> {
+    try {
+      await sink.write(bytes);
+      await sink.flush();
+    } catch {
+      this.#break();
+    }
+  }
+
+  #break(): void {
+    this.#isBroken = true;
+    this.#broken.resolve();
   }
 }

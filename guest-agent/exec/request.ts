@@ -1,5 +1,9 @@
-/** Owns the check of an exec request: whatever the host sent, what comes out has the shape of ExecRequest. */
-import type { ExecRequest } from "../../shared/agent-protocol/messages.ts";
+/** Owns the check of requests about executions: whatever the host sent, what comes out has the shape it should have. */
+import {
+  type ExecRequest,
+  type ExecStartRequest,
+  MAX_EXEC_TAG_CHARACTERS,
+} from "../../shared/agent-protocol/messages.ts";
 import { isArgument, isEnvironment } from "./environment.ts";
 
 /** setTimeout's own bound; a longer one would fire at once. */
@@ -24,4 +28,25 @@ export function parseExecRequest(request: object): ExecRequest {
   }
   if (typeof stdin !== "boolean") throw new InvalidRequest("stdin must be true or false");
   return { method: "exec", exec_id, argv, cwd, env, user, timeout_ms, stdin };
+}
+
+/** Throws InvalidRequest. */
+export function parseStartRequest(request: object): ExecStartRequest & { tag: string } {
+  const command = parseExecRequest(request);
+  const { fingerprint, follow, tag = "" } = request as Partial<Record<keyof ExecStartRequest, unknown>>;
+  if (typeof fingerprint !== "string") throw new InvalidRequest("fingerprint must be a string");
+  if (typeof follow !== "boolean") throw new InvalidRequest("follow must be true or false");
+  return { ...command, method: "exec_start", fingerprint, follow, tag: shortText("tag", tag) };
+}
+
+/** Throws InvalidRequest. */
+export function shortText(name: string, value: unknown): string {
+  if (typeof value === "string" && value.length <= MAX_EXEC_TAG_CHARACTERS) return value;
+  throw new InvalidRequest(`${name} must be a string of at most ${MAX_EXEC_TAG_CHARACTERS} characters`);
+}
+
+/** Throws InvalidRequest. */
+export function wholeNumber(name: string, value: unknown): number {
+  if (Number.isSafeInteger(value) && (value as number) >= 0) return value as number;
+  throw new InvalidRequest(`${name} must be a whole number from 0 on`);
 }

@@ -1,8 +1,12 @@
 /** Owns the start of a command: its program, its pipes, its session of its own. */
 import * as libc from "../libc.ts";
+import type { Cgroup } from "./cgroup.ts";
 import { DEFAULT_PATH } from "./environment.ts";
 import { findProgram, type Refusal, refusalOf } from "./program.ts";
 import { commandAs, type User } from "./user.ts";
+
+/** Four times the usual: a command and its reader wake each other less often. */
+const OUTPUT_PIPE_BYTES = 256 * 1024;
 
 export interface CommandLine {
   argv: string[];
@@ -11,6 +15,8 @@ export interface CommandLine {
   env: Record<string, string>;
   /** Whether to make a pipe for stdin; without it the command reads end of file at once. */
   stdin: boolean;
+  /** Where it belongs. */
+  cgroup: Cgroup | null;
 }
 
 /** A running command and our ends of its pipes, which the caller has to close. */
@@ -21,12 +27,12 @@ export interface Command {
   stderr: number;
 }
 
-export function spawn({ argv, user, cwd, env, stdin }: CommandLine): Command | Refusal {
+export function spawn({ argv, user, cwd, env, stdin, cgroup }: CommandLine): Command | Refusal {
   const program = findProgram(argv[0] ?? "", cwd, env.PATH ?? DEFAULT_PATH);
   if ("reason" in program) return program;
   // Real pipes, not Bun's own: those are sockets, on which a command cannot open /dev/stdout.
   const input = stdin ? libc.pipe() : null;
-  const output = libc.pipe();
+  const output = libc.pipe(OUTPUT_PIPE_BYTES);
   const errors = libc.pipe();
   try {
     const child = Bun.spawn(commandAs(user, argv), {
@@ -35,6 +41,8 @@ export function spawn({ argv, user, cwd, env, stdin }: CommandLine): Command | R
       detached: true,
       stdio: [input?.read ?? "ignore", output.write, errors.write],
     });
+    // Before its first instruction of its own is translated; what it forks earlier is still of its process group.
+    cgroup?.add(child.pid);
     return { child, stdin: input?.write ?? null, stdout: output.read, stderr: errors.read };
   } catch (error) {
     closeAll(input?.write, output.read, errors.read);

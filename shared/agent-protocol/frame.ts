@@ -60,6 +60,18 @@ export function encodeFrame(type: FrameType, stream: number, payload: Uint8Array
   return frame;
 }
 
+/** A data frame, made with one copy of its bytes. */
+export function encodeData(stream: number, channel: number, bytes: Uint8Array): Uint8Array {
+  const frame = new Uint8Array(HEADER_BYTES + 1 + bytes.byteLength);
+  const view = new DataView(frame.buffer);
+  view.setUint32(0, bytes.byteLength + 6);
+  view.setUint8(4, FrameType.data);
+  view.setUint32(5, stream);
+  frame[HEADER_BYTES] = channel;
+  frame.set(bytes, HEADER_BYTES + 1);
+  return frame;
+}
+
 /** Cuts a byte stream into frames. Holds at most one unfinished frame, and none longer than `maxPayload`. */
 export class FrameDecoder {
   readonly #maxPayload: number;

@@ -6,6 +6,7 @@
  * A peer that breaks a bound loses the connection, with the reason.
  */
 import {
+  encodeData,
   encodeFrame,
   FrameDecoder,
   FrameType,
@@ -130,8 +131,16 @@ export class Link {
   }
 
   send(type: FrameType, stream: number, payload: Uint8Array): void {
+    this.#write(encodeFrame(type, stream, payload));
+  }
+
+  sendData(stream: number, channel: number, bytes: Uint8Array): void {
+    this.#write(encodeData(stream, channel, bytes));
+  }
+
+  #write(frame: Uint8Array): void {
     if (this.#closedReason !== null) return;
-    const full = this.#options.transport.write(encodeFrame(type, stream, payload));
+    const full = this.#options.transport.write(frame);
     if (full) {
       this.#draining = full;
       const clear = () => {
@@ -242,12 +251,9 @@ export class Stream {
         continue;
       }
       const size = Math.min(outgoing.credit, MAX_DATA_BYTES, bytes.byteLength - offset);
-      const payload = new Uint8Array(size + 1);
-      payload[0] = channel;
-      payload.set(bytes.subarray(offset, offset + size), 1);
       outgoing.credit -= size;
+      this.#link.sendData(this.id, channel, bytes.subarray(offset, offset + size));
       offset += size;
-      this.#link.send(FrameType.data, this.id, payload);
     }
     return !this.#ended;
   }

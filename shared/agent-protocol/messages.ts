@@ -91,6 +91,136 @@ export interface ExecResult {
   finished_at_ms: number;
 }
 
+/**
+ * Begins an execution, which the agent keeps: its process, its state and its output, whatever becomes of this stream. The same
+ * exec_id with the same fingerprint again is the same execution, never a second run.
+ */
+export interface ExecStartRequest {
+  method: "exec_start";
+  exec_id: string;
+  /** Digest of what was asked for, by which a second request is known as the same or another. */
+  fingerprint: string;
+  argv: string[];
+  cwd: string | null;
+  env: Record<string, string>;
+  /** User name or numeric id; null is root. */
+  user: string | null;
+  timeout_ms: number;
+  /** Whether there will be standard input; without it the command reads end of file at once. */
+  stdin: boolean;
+  /** Whether this stream goes on as that of exec_follow does. */
+  follow: boolean;
+  /** Kept with the execution for the host, and told with it; at most MAX_EXEC_TAG_CHARACTERS. */
+  tag?: string;
+}
+
+/** Said within exec_start and exec_follow before anything else: the execution exists, and this is its state. */
+export interface ExecFollowing {
+  type: "following";
+  execution: ExecState;
+}
+
+/** The output of an execution from after a piece on, as pieces.ts has it, on the channel `output`; ends with an ExecReport. */
+export interface ExecFollowRequest {
+  method: "exec_follow";
+  exec_id: string;
+  /** Seq of the last piece that is known; 0 for none. */
+  after: number;
+  /** Whether to wait for what is still to come, to the execution's end. */
+  follow: boolean;
+}
+
+/** Ends with an ExecReport. */
+export interface ExecGetRequest {
+  method: "exec_get";
+  exec_id: string;
+}
+
+/** Executions in the order of their start, as many as fit; ends with an ExecList. */
+export interface ExecListRequest {
+  method: "exec_list";
+  /** Number of the last one that is known; 0 for none. */
+  after: number;
+  limit: number;
+}
+
+/** Bytes for standard input, on the channel `stdin`; ends with an ExecReport once the command's pipe has taken them. */
+export interface ExecStdinRequest {
+  method: "exec_stdin";
+  exec_id: string;
+  /** Which byte of standard input the first one is: what the agent has already is dropped. Null is where it stands. */
+  offset: number | null;
+  /** Whether standard input ends after them. */
+  eof: boolean;
+}
+
+/** A signal to the execution's process group; ends with an ExecReport. */
+export interface ExecSignalRequest {
+  method: "exec_signal";
+  exec_id: string;
+  signal: string;
+}
+
+/** TERM, five seconds, KILL, to all that the execution has begun; ends with an ExecReport once it has ended. */
+export interface ExecEndRequest {
+  method: "exec_end";
+  exec_id: string;
+}
+
+/** Keeps a text with the execution, for the host; ends with an ExecReport. */
+export interface ExecNoteRequest {
+  method: "exec_note";
+  exec_id: string;
+  note: string;
+}
+
+/** Waits for executions that have ended and are not settled; ends with an ExecList. */
+export interface ExecEndedRequest {
+  method: "exec_ended";
+  /** Executions whose end the host has recorded, and need not hear of again. */
+  settled: string[];
+}
+
+export interface ExecState {
+  exec_id: string;
+  /** Counts the executions of this guest. */
+  number: number;
+  state: "running" | "exited";
+  /** What is run, cut where it is long. */
+  argv: string[];
+  cwd: string;
+  user: string;
+  pid: number | null;
+  timeout_ms: number;
+  exit_code: number | null;
+  /** Signal name, e.g. `SIGKILL`, when a signal ended the command. */
+  signal: string | null;
+  timed_out: boolean;
+  stdout_bytes: number;
+  stderr_bytes: number;
+  /** Seq of the oldest piece that is kept, and of the last one; the first piece ever is 1. */
+  oldest_seq: number;
+  last_seq: number;
+  stdin_bytes: number;
+  stdin_open: boolean;
+  started_at_ms: number;
+  finished_at_ms: number | null;
+  tag: string;
+  note: string;
+}
+
+export interface ExecReport {
+  execution: ExecState;
+  /** Said to exec_start: an earlier request has begun it. */
+  existing?: boolean;
+}
+
+export interface ExecList {
+  executions: ExecState[];
+}
+
+export const MAX_EXEC_TAG_CHARACTERS = 1024;
+
 /** Wall clock of the guest, to measure its skew. */
 export interface ClockRequest {
   method: "clock";
@@ -217,6 +347,15 @@ export interface DriveMountRequest {
 
 export type HostRequest =
   | ExecRequest
+  | ExecStartRequest
+  | ExecFollowRequest
+  | ExecGetRequest
+  | ExecListRequest
+  | ExecStdinRequest
+  | ExecSignalRequest
+  | ExecEndRequest
+  | ExecNoteRequest
+  | ExecEndedRequest
   | ClockRequest
   | PowerOffRequest
   | DriveLostRequest
@@ -228,7 +367,7 @@ export type HostRequest =
   | ConnectRequest;
 
 /** Channels of an exec stream; an attached terminal and a connection have the first two. */
-export const Channel = { stdin: 0, stdout: 1, stderr: 2 } as const;
+export const Channel = { stdin: 0, stdout: 1, stderr: 2, output: 3 } as const;
 
 /** Why a stream failed, as the agent says it. */
 export const StreamErrorCode = {
@@ -247,6 +386,16 @@ export const StreamErrorCode = {
   detached: "detached",
   /** The command needs the drive, whose host end does not answer. */
   drive_unavailable: "drive_unavailable",
+  too_many_executions: "too_many_executions",
+  /** Another request had this exec_id. */
+  exec_id_in_use: "exec_id_in_use",
+  execution_not_found: "execution_not_found",
+  /** The output, or the execution with this exec_id, is not kept any more. */
+  history_gone: "history_gone",
+  /** The command has ended, or has closed its standard input. */
+  not_running: "not_running",
+  /** Bytes of standard input before these are missing. */
+  stdin_gap: "stdin_gap",
   internal: "internal",
   /** Made by the link itself when the connection ends under an open stream. */
   link_closed: "link_closed",

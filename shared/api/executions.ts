@@ -1,6 +1,6 @@
 /** Owns the interface of commands run in a sandbox. */
-import { Type } from "@sinclair/typebox";
-import { fields, NONE, nullable, oneOf, operation, timestamp } from "./contract.ts";
+import { type Static, Type } from "@sinclair/typebox";
+import { fields, NONE, nullable, oneOf, operation, page, pageQuery, timestamp } from "./contract.ts";
 import { environment, environmentJson, sandboxPath } from "./sandboxes.ts";
 
 export const MAX_STDIN_BYTES = 8 * 1024 * 1024;
@@ -9,6 +9,49 @@ export const DEFAULT_OUTPUT_BYTES = 1024 * 1024;
 export const DEFAULT_TIMEOUT_MS = 30_000;
 export const MAX_TIMEOUT_MS = 3_600_000;
 export const MAX_LIVE_EXECUTIONS = 64;
+/** Kept of each execution's output, and for how long after its end. */
+export const KEPT_OUTPUT_BYTES = 16 * 1024 * 1024;
+export const KEPT_SECONDS = 600;
+/** Streams that are read at once from one sandbox. */
+export const MAX_READERS = 128;
+const SIGNAL_NAMES = [
+  ...[
+    "HUP",
+    "INT",
+    "QUIT",
+    "ILL",
+    "TRAP",
+    "ABRT",
+    "BUS",
+    "FPE",
+    "KILL",
+    "USR1",
+    "SEGV",
+    "USR2",
+    "PIPE",
+    "ALRM",
+    "TERM",
+  ],
+  ...[
+    "CHLD",
+    "CONT",
+    "STOP",
+    "TSTP",
+    "TTIN",
+    "TTOU",
+    "URG",
+    "XCPU",
+    "XFSZ",
+    "VTALRM",
+    "PROF",
+    "WINCH",
+    "IO",
+    "PWR",
+    "SYS",
+  ],
+] as const;
+export const SIGNALS: readonly string[] = SIGNAL_NAMES.flatMap((name) => [`SIG${name}`, name]);
+export const EXEC_ID_PATTERN = "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$";
 
 const command = {
   argv: Type.Optional(
@@ -53,18 +96,56 @@ const command = {
   ),
   exec_id: Type.Optional(
     Type.String({
-      pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$",
+      pattern: EXEC_ID_PATTERN,
       description: "The caller's own name for this run; the same one never runs twice.",
     }),
   ),
 };
+
+const reached = [
+  "room_not_found",
+  "sandbox_not_found",
+  "invalid_state",
+  "room_destroying",
+  "guest_unreachable",
+  "disk_full",
+] as const;
+const named = [...reached, "execution_not_found", "history_gone"] as const;
+
+const commandErrors = [
+  "drive_full",
+  ...reached,
+  "exec_id_in_use",
+  "invalid_command",
+  "cwd_not_found",
+  "timeout_out_of_range",
+  "invalid_env_json",
+  "reserved_env_key",
+  "conflicting_fields",
+  "invalid_path",
+  "too_many_executions",
+] as const;
+
+const savedFile = fields({ path: Type.String(), size_bytes: Type.Integer(), sha256: Type.String() });
+
+/** What became of the streams that `output_to` asked for. */
+const output = nullable(
+  fields({
+    path: Type.String({ description: "The drive directory." }),
+    state: oneOf(["saving", "saved", "failed"]),
+    stdout: nullable(savedFile),
+    stderr: nullable(savedFile),
+    error_code: nullable(Type.String({ description: "Why they could not be saved." })),
+  }),
+);
 
 export const sandboxExec = operation({
   name: "sandbox_exec",
   method: "POST",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/exec",
   summary: "Run a command and wait for it",
-  description: "Answers 200 whatever the command's outcome. A client that disconnects does not end the command.",
+  description:
+    "Answers 200 whatever the command's outcome. A client that disconnects does not end the command. The same exec_id and body again is answered with the first run's outcome, never by a second run.",
   access: "exec",
   params: sandboxPath,
   query: NONE,
@@ -86,29 +167,194 @@ export const sandboxExec = operation({
     started_at: timestamp,
     finished_at: timestamp,
     duration_ms: Type.Integer(),
+    output,
   }),
   outcomes: { exited: 200 },
-  errors: [
-    "room_not_found",
-    "sandbox_not_found",
-    "invalid_state",
-    "room_destroying",
-    "exec_id_in_use",
-    "invalid_command",
-    "cwd_not_found",
-    "timeout_out_of_range",
-    "invalid_env_json",
-    "reserved_env_key",
-    "conflicting_fields",
-    "invalid_path",
-    "path_escapes_drive",
-    "too_many_executions",
-    "guest_unreachable",
-    "drive_full",
-    "disk_full",
-  ],
+  errors: [...commandErrors, "history_gone", "path_escapes_drive"],
   onFullDisk: true,
   audit: "exec.finished",
   maxBodyBytes: 14 * 1024 * 1024,
   example: { body: { argv: ["uname", "-a"] } },
+});
+
+const execId = Type.String({ pattern: EXEC_ID_PATTERN, description: "The execution, by its exec_id." });
+
+const executionPath = fields({ ...sandboxPath.properties, exec_id: execId });
+
+const execution = fields({
+  exec_id: Type.String(),
+  state: oneOf(["running", "exited"]),
+  argv: Type.Array(Type.String(), { description: "What was run, cut after 1024 characters." }),
+  cwd: Type.String(),
+  user: Type.String(),
+  pid: nullable(Type.Integer({ description: "In the guest." })),
+  timeout_ms: Type.Integer(),
+  exit_code: nullable(Type.Integer()),
+  signal: nullable(Type.String()),
+  timed_out: Type.Boolean(),
+  stdout_bytes: Type.Integer(),
+  stderr_bytes: Type.Integer(),
+  oldest_seq: Type.Integer({ description: "The oldest piece of output that is kept; the first one ever is 1." }),
+  last_seq: Type.Integer({ description: "The last piece of output." }),
+  stdin_bytes: Type.Integer({ description: "How much standard input the command has had." }),
+  stdin_open: Type.Boolean(),
+  started_at: timestamp,
+  finished_at: nullable(timestamp),
+  duration_ms: nullable(Type.Integer()),
+  output,
+});
+
+export type ExecutionRecord = Static<typeof execution>;
+
+export const executionStart = operation({
+  name: "execution_start",
+  method: "POST",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/executions",
+  summary: "Start a command and leave it running",
+  description:
+    "The same exec_id and body again is the same execution, never a second run. The sandbox keeps the last 16 MiB of its output, and all of it for 10 minutes after its end, whatever becomes of clients and of the daemon.",
+  access: "exec",
+  params: sandboxPath,
+  query: NONE,
+  body: fields({
+    ...command,
+    stdin_open: Type.Optional(
+      Type.Boolean({
+        description:
+          "Whether standard input takes more later; true if absent, unless stdin or stdin_b64 is all there is.",
+      }),
+    ),
+  }),
+  output: execution,
+  outcomes: { started: 201, existing: 200 },
+  location: "/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/{exec_id}",
+  errors: [...commandErrors, "history_gone"],
+  onFullDisk: true,
+  audit: "exec.started",
+  maxBodyBytes: 14 * 1024 * 1024,
+  example: { body: { command: "make -j2", exec_id: "build-1" } },
+});
+
+export const executionList = operation({
+  name: "execution_list",
+  method: "GET",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/executions",
+  summary: "List a sandbox's executions",
+  description: "In the order of their start: those that run, and those that ended within the last 10 minutes.",
+  access: "exec",
+  params: sandboxPath,
+  query: fields(pageQuery),
+  body: null,
+  output: page(execution),
+  outcomes: { ok: 200 },
+  errors: [...reached, "invalid_cursor"],
+  audit: "exec.read",
+});
+
+export const executionGet = operation({
+  name: "execution_get",
+  method: "GET",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/{exec_id}",
+  summary: "Look at an execution",
+  access: "exec",
+  params: executionPath,
+  query: NONE,
+  body: null,
+  output: execution,
+  outcomes: { ok: 200 },
+  errors: [...named],
+  audit: "exec.read",
+});
+
+export const executionStream = operation({
+  name: "execution_stream",
+  method: "GET",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/{exec_id}/stream",
+  summary: "Stream an execution's output",
+  description:
+    "Lines of JSON, or server-sent events when Accept asks for them: started (seq 0), stdout and stderr with their bytes in data_b64, ping every 15 s, and last exit or error. A stream without one of these two has not completed: ask again with after. Only after follow=false may it end without.",
+  access: "exec",
+  params: executionPath,
+  query: fields({
+    after: Type.Optional(
+      Type.Integer({
+        minimum: -1,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: "seq of the last event that is known; from the beginning if absent. Last-Event-ID means the same.",
+      }),
+    ),
+    follow: Type.Optional(Type.Boolean({ description: "Whether to wait for what is still to come; true if absent." })),
+  }),
+  body: null,
+  output: Type.Unknown(),
+  outcomes: { ok: 200 },
+  bytesOutput: ["application/x-ndjson", "text/event-stream"],
+  errors: [...named, "too_many_executions"],
+  audit: "exec.read",
+});
+
+export const executionStdin = operation({
+  name: "execution_stdin",
+  method: "POST",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/{exec_id}/stdin",
+  summary: "Write to an execution's standard input",
+  description: "Answers once the command's pipe has taken the bytes. With offset, sending the same again adds nothing.",
+  access: "exec",
+  params: executionPath,
+  query: NONE,
+  body: fields({
+    data_b64: Type.Optional(Type.String({ contentEncoding: "base64" })),
+    eof: Type.Optional(Type.Boolean({ description: "Whether standard input ends after these bytes." })),
+    offset: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: "Which byte of standard input the first one is; stdin_bytes says how far it is.",
+      }),
+    ),
+  }),
+  output: execution,
+  outcomes: { ok: 200 },
+  errors: [...named],
+  onFullDisk: true,
+  audit: "exec.stdin",
+  maxBodyBytes: 14 * 1024 * 1024,
+  example: { body: { data_b64: "aGVsbG8K", eof: true } },
+});
+
+export const executionSignal = operation({
+  name: "execution_signal",
+  method: "POST",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/{exec_id}/signal",
+  summary: "Send an execution a signal",
+  description: "To its process group, as ctrl-c on a terminal would.",
+  access: "exec",
+  params: executionPath,
+  query: NONE,
+  body: fields({
+    signal: oneOf(SIGNALS, { description: "SIGINT or INT, and so on." }),
+  }),
+  output: execution,
+  outcomes: { ok: 200 },
+  errors: [...named],
+  onFullDisk: true,
+  audit: "exec.signal",
+  example: { body: { signal: "SIGINT" } },
+});
+
+export const executionEnd = operation({
+  name: "execution_end",
+  method: "DELETE",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/{exec_id}",
+  summary: "End an execution",
+  description:
+    "SIGTERM, after 5 s SIGKILL, to all that it has begun, also to what it left behind; answers when nothing of it is left. Again is the same answer.",
+  access: "exec",
+  params: executionPath,
+  query: NONE,
+  body: null,
+  output: execution,
+  outcomes: { ended: 200 },
+  errors: [...named],
+  audit: "exec.killed",
 });

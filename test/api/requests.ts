@@ -19,6 +19,7 @@ const VALUES: Record<string, (names: Names) => string> = {
   ssh_key_id: () => "ssk_none",
   access_id: () => "ssa_none",
   template_id: () => "default",
+  exec_id: () => "build-1",
   path: () => "notes.txt",
 };
 

@@ -2,18 +2,21 @@
 import type { Problem } from "../../../shared/api/errors.ts";
 import type { BytesReply } from "../../core/operation.ts";
 import type { RoadReply } from "../run.ts";
+import { eventsResponse } from "./events.ts";
 
-export function toResponse(reply: RoadReply, requestId: string): Response {
+/** `accept` is the request's header of that name. */
+export function toResponse(reply: RoadReply, requestId: string, accept: string | null): Response {
   const headers = new Headers({ "X-Request-Id": requestId, "Cache-Control": "no-store" });
   if (reply.replayed) headers.set("Idempotency-Replayed", "true");
   if (reply.kind === "problem") return problemResponse(reply.problem, headers, reply.retry_after_seconds);
   if (reply.location !== null) headers.set("Location", reply.location);
-  const { bytes, unchanged, body } = reply.done;
+  const { bytes, events, unchanged, body } = reply.done;
   if (unchanged) {
     headers.set("ETag", unchanged.etag);
     return new Response(null, { status: 304, headers });
   }
   if (bytes) return bytesResponse(bytes, headers);
+  if (events) return eventsResponse(events, accept, headers);
   headers.set("Content-Type", "application/json");
   return new Response(JSON.stringify(body), { status: reply.status, headers });
 }

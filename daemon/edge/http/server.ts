@@ -129,6 +129,7 @@ async function answer(
       if_match: headers.get("if-match"),
       if_none_match: headers.get("if-none-match"),
       websocket: wantsSocket,
+      last_event_id: headers.get("last-event-id"),
     },
     signal: request.signal,
   };
@@ -144,7 +145,10 @@ async function answer(
       new ServiceError("invalid_body", { detail: "The handshake is not a WebSocket's." }),
     );
   }
-  return toResponse(reply, requestId);
+  const response = toResponse(reply, requestId, headers.get("accept"));
+  // Whoever asks for the head alone reads no stream of events.
+  if (request.method === "HEAD" && reply.kind === "done" && reply.done.events) await response.body?.cancel();
+  return response;
 }
 
 /** Answers what is no operation; under /v1 only to those with a key, as everything there. */

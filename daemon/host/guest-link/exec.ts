@@ -1,91 +1,167 @@
-/** Owns running one command in a guest, over its link: the host's half of guest-agent/exec. */
-import { StreamError } from "../../../shared/agent-protocol/link.ts";
+/** Owns what the host asks of a guest about executions, over its link: the host's half of guest-agent/exec. */
+import { type Stream, StreamError } from "../../../shared/agent-protocol/link.ts";
 import {
   Channel,
-  type ExecRequest,
-  type ExecResult,
-  type ExecStarted,
+  type ExecEndedRequest,
+  type ExecFollowRequest,
+  type ExecListRequest,
+  type ExecNoteRequest,
+  type ExecStartRequest,
+  type ExecState,
+  type ExecStdinRequest,
   StreamErrorCode,
 } from "../../../shared/agent-protocol/messages.ts";
-import { faultPoint } from "../../core/fault-points.ts";
+import { type Piece, PieceDecoder, PieceError } from "../../../shared/agent-protocol/pieces.ts";
+import { readList, readReport, readState } from "./exec-state.ts";
 import type { GuestLink } from "./handshake.ts";
 import { afterGuestMs } from "./standstill.ts";
 
+/** What an agent answers at once, on a busy guest. */
+const ANSWER_MS = 15_000;
 /** TERM, five seconds, KILL, and what a busy guest takes for them. */
-const OVERDUE_MS = 30_000;
+const END_MS = 30_000;
 
-/** Takes a stream's bytes as they come; the guest waits while it does. */
-export type Sink = (bytes: Uint8Array) => void | Promise<void>;
-
-export interface ExecIo {
-  /** Bytes for standard input, or null for none. */
-  stdin: Uint8Array | null;
-  stdout: Sink;
-  stderr: Sink;
+/** The output of an execution on its way. */
+export interface Following {
+  /** As it was when this began. */
+  execution: ExecState;
+  /** Pieces as they come, in order and without a gap; the guest waits while they are not taken. Rejects with StreamError. */
+  pieces(): AsyncGenerator<readonly Piece[]>;
+  /** After the last piece: the execution as it was then. Rejects with StreamError. */
+  finished: Promise<ExecState>;
+  /** Wants no more of it. */
+  close(): void;
 }
 
-/** The link was lost, or the agent failed, under a running command. */
-export class ExecLostError extends Error {
-  override name = "ExecLostError";
-  /** Whether the process is known to have begun. */
-  readonly started: boolean;
-  constructor(started: boolean, cause: unknown) {
-    super("the guest did not answer to the end", { cause });
-    this.started = started;
-  }
-}
-
-/** Runs a command to its end. Rejects with StreamError when the agent refuses it, else with ExecLostError. */
-export async function execInGuest(
+/** Begins an execution, or finds the one that the same request began. Rejects with StreamError. */
+export async function startInGuest(
   link: GuestLink,
-  request: Omit<ExecRequest, "method">,
-  io: ExecIo,
-): Promise<ExecResult> {
-  await faultPoint("exec.before");
-  const stream = link.open({ method: "exec", ...request } as ExecRequest);
-  let started = false;
-  stream.hear((event) => {
-    if ((event as Partial<ExecStarted>).type === "started") started = true;
-  });
-  const drain = async (channel: number, sink: Sink) => {
-    for await (const bytes of stream.read(channel)) await sink(bytes);
-  };
-  const feed = async () => {
-    if (io.stdin === null) return;
-    if (io.stdin.byteLength > 0) await stream.write(Channel.stdin, io.stdin);
-    stream.endChannel(Channel.stdin);
-  };
-  // The agent keeps the command's deadline; one that does not, by fault or by malice, holds nobody here for ever.
-  const giveUp = afterGuestMs(link.standstill, request.timeout_ms + OVERDUE_MS, () =>
-    stream.fail(StreamErrorCode.link_closed, "the guest agent let the command's deadline pass"),
-  );
+  request: Omit<ExecStartRequest, "method" | "follow">,
+): Promise<{ execution: ExecState; existing: boolean }> {
+  const start: ExecStartRequest = { method: "exec_start", ...request, follow: false };
+  const report = await inTime(link, link.open(start), ANSWER_MS);
+  return { execution: readReport(report), existing: (report as { existing?: unknown }).existing === true };
+}
+
+/** The same, and follows its output from the first piece. */
+export function startFollowed(
+  link: GuestLink,
+  request: Omit<ExecStartRequest, "method" | "follow">,
+): Promise<Following> {
+  const start: ExecStartRequest = { method: "exec_start", ...request, follow: true };
+  return following(link, link.open(start), 0);
+}
+
+/** Output from after this piece on. Rejects with StreamError. */
+export function followInGuest(link: GuestLink, request: Omit<ExecFollowRequest, "method">): Promise<Following> {
+  const follow: ExecFollowRequest = { method: "exec_follow", ...request };
+  return following(link, link.open(follow), request.after);
+}
+
+export function getInGuest(link: GuestLink, exec_id: string): Promise<ExecState> {
+  return answered(link, openNamed(link, "exec_get", exec_id), ANSWER_MS);
+}
+
+export async function listInGuest(link: GuestLink, after: number, limit: number): Promise<ExecState[]> {
+  const list: ExecListRequest = { method: "exec_list", after, limit };
+  return readList(await inTime(link, link.open(list), ANSWER_MS));
+}
+
+export function signalInGuest(link: GuestLink, exec_id: string, signal: string): Promise<ExecState> {
+  return answered(link, openNamed(link, "exec_signal", exec_id, { signal }), ANSWER_MS);
+}
+
+/** Resolves once nothing is left of it. */
+export function endInGuest(link: GuestLink, exec_id: string): Promise<ExecState> {
+  return answered(link, openNamed(link, "exec_end", exec_id), END_MS);
+}
+
+export function noteInGuest(link: GuestLink, exec_id: string, note: string): Promise<ExecState> {
+  const request: ExecNoteRequest = { method: "exec_note", exec_id, note };
+  return answered(link, link.open(request), ANSWER_MS);
+}
+
+/** Resolves once the command's pipe has taken the bytes, however long that is; `signal` gives it up. */
+export async function feedInGuest(
+  link: GuestLink,
+  request: Omit<ExecStdinRequest, "method">,
+  bytes: Uint8Array,
+  signal: AbortSignal,
+): Promise<ExecState> {
+  const feed: ExecStdinRequest = { method: "exec_stdin", ...request };
+  const stream = link.open(feed);
+  const giveUp = () => stream.fail(StreamErrorCode.link_closed, "the wait was given up");
+  signal.addEventListener("abort", giveUp, { once: true });
   try {
-    await faultPoint("exec.sent");
-    const [, , , result] = await Promise.all([
-      feed(),
-      drain(Channel.stdout, io.stdout),
-      drain(Channel.stderr, io.stderr),
-      stream.finished,
-    ]);
-    await faultPoint("exec.done");
-    return readResult(result);
-  } catch (error) {
-    if (error instanceof StreamError && error.code !== "link_closed" && error.code !== "internal") throw error;
-    throw new ExecLostError(started, error);
+    if (signal.aborted) giveUp();
+    await stream.write(Channel.stdin, bytes);
+    stream.endChannel(Channel.stdin);
+    return readReport(await stream.finished);
   } finally {
-    giveUp();
+    signal.removeEventListener("abort", giveUp);
   }
 }
 
-function readResult(value: unknown): ExecResult {
-  const result = value as Partial<Record<keyof ExecResult, unknown>>;
-  const moment = (ms: unknown) =>
-    typeof ms === "number" && Number.isFinite(ms) && Math.abs(ms) < 8.64e15 ? ms : Date.now();
+/** Executions that have ended and are not settled; resolves once there are any. */
+export async function endedInGuest(link: GuestLink, settled: readonly string[]): Promise<ExecState[]> {
+  const request: ExecEndedRequest = { method: "exec_ended", settled: [...settled] };
+  return readList(await link.open(request).finished);
+}
+
+/** Whether it was the connection that failed, and not the request. */
+export function isLinkLost(error: unknown): boolean {
+  return error instanceof StreamError && error.code === StreamErrorCode.link_closed;
+}
+
+async function following(link: GuestLink, stream: Stream, after: number): Promise<Following> {
+  const begun = Promise.withResolvers<ExecState>();
+  stream.hear((event) => {
+    const { type, execution } = event as { type?: unknown; execution?: unknown };
+    if (type === "following") begun.resolve(readState(execution));
+  });
+  stream.finished.catch(begun.reject);
+  const giveUp = afterGuestMs(link.standstill, ANSWER_MS, () =>
+    stream.fail(StreamErrorCode.link_closed, "the guest agent did not answer"),
+  );
+  const execution = await begun.promise.finally(giveUp);
+  const finished = stream.finished.then(readReport);
+  finished.catch(() => {});
   return {
-    exit_code: Number.isSafeInteger(result.exit_code) ? (result.exit_code as number) : null,
-    signal: typeof result.signal === "string" ? result.signal.slice(0, 16) : null,
-    timed_out: result.timed_out === true,
-    started_at_ms: moment(result.started_at_ms),
-    finished_at_ms: moment(result.finished_at_ms),
+    execution,
+    pieces: () => piecesOf(stream, after <= execution.last_seq ? after : null),
+    finished,
+    close: () => stream.fail(StreamErrorCode.link_closed, "nobody follows any more"),
   };
+}
+
+async function* piecesOf(stream: Stream, after: number | null): AsyncGenerator<readonly Piece[]> {
+  const decoder = new PieceDecoder(after);
+  try {
+    for await (const bytes of stream.read(Channel.output)) {
+      const pieces = decoder.push(bytes);
+      if (pieces.length > 0) yield pieces;
+    }
+  } catch (error) {
+    if (error instanceof PieceError) stream.fail(StreamErrorCode.internal, error.message);
+    throw error;
+  } finally {
+    // Who stops reading must not leave the guest waiting.
+    stream.fail(StreamErrorCode.link_closed, "nobody follows any more");
+  }
+}
+
+function openNamed(link: GuestLink, method: string, exec_id: string, more: object = {}): Stream {
+  return link.open({ method, exec_id, ...more } as { method: string });
+}
+
+async function answered(link: GuestLink, stream: Stream, deadlineMs: number): Promise<ExecState> {
+  return readReport(await inTime(link, stream, deadlineMs));
+}
+
+/** An agent that does not answer, by fault or by malice, holds nobody here for ever. */
+async function inTime(link: GuestLink, stream: Stream, deadlineMs: number): Promise<unknown> {
+  const giveUp = afterGuestMs(link.standstill, deadlineMs, () =>
+    stream.fail(StreamErrorCode.link_closed, "the guest agent did not answer"),
+  );
+  return await stream.finished.finally(giveUp);
 }

@@ -1,30 +1,48 @@
 import { expect, test } from "vitest";
-import { problem, run, standIn } from "./cli-fixture.ts";
+import { problem, run, type Seen, standIn } from "./cli-fixture.ts";
 
 const base64 = (bytes: string | Uint8Array) => Buffer.from(bytes).toString("base64");
+const EXECUTIONS = "/v1/rooms/a/sandboxes/w/executions";
 
-function outcome(fields: Record<string, unknown> = {}): Response {
-  const empty = { stdout: "", stderr: "", stdout_b64: "", stderr_b64: "", stdout_bytes: 0, stderr_bytes: 0 };
-  const whole = { stdout_truncated: false, stderr_truncated: false };
-  return Response.json({ exit_code: 0, signal: null, timed_out: false, duration_ms: 5, ...empty, ...whole, ...fields });
+const exit = (fields: Record<string, unknown> = {}) => ({
+  ...{ type: "exit", seq: 99, exit_code: 0, signal: null, timed_out: false, duration_ms: 5 },
+  ...fields,
+});
+const out = (seq: number, bytes: string | Uint8Array, type = "stdout") => ({ seq, type, data_b64: base64(bytes) });
+const lines = (...events: object[]) =>
+  new Response(events.map((event) => `${JSON.stringify(event)}\n`).join(""), {
+    headers: { "content-type": "application/x-ndjson" },
+  });
+
+const isStream = ({ path }: Seen) => path.includes("/stream");
+const begun = () => Response.json({ exec_id: "e", state: "running" }, { status: 201 });
+
+/** A service at which each stream is the next of these. */
+function streaming(...streams: (() => Response)[]) {
+  return standIn((seen) => {
+    if (!isStream(seen)) return begun();
+    return streams.shift()?.() ?? problem({ status: 500, code: "internal", detail: "No more streams." });
+  });
 }
 
 test("passes on the command as it is, and its streams byte for byte", async () => {
   const bytes = new Uint8Array([0, 255, 27, 10, 128]);
-  await using service = await standIn(() => outcome({ stdout_b64: base64(bytes), stderr_b64: base64("oh\n") }));
+  await using service = await streaming(() => lines(out(1, bytes), out(2, "oh\n", "stderr"), out(3, "more"), exit()));
   const words = ["exec", "a", "w", "--cwd", "/tmp", "--env", "K=V=W", "--user", "bob", "--timeout", "1500ms"];
-  const ran = await run([...words, "--", "sh", "-c", "echo --json", "--help", "--", "x"], service);
-  expect(ran.status).toBe(0);
-  expect(ran.stdout).toBe(new TextDecoder().decode(bytes));
-  expect(ran.stderr).toBe("oh\n");
-  expect(service.seen[0]?.path).toBe("/v1/rooms/a/sandboxes/w/exec");
+  const ran = await run([...words, "--exec-id", "mine", "--", "sh", "-c", "echo --json", "--help", "--", "x"], service);
+  expect(ran).toEqual({ status: 0, stdout: `${new TextDecoder().decode(bytes)}more`, stderr: "oh\n" });
+  expect(service.seen.map(({ method, path }) => `${method} ${path}`)).toEqual([
+    `POST ${EXECUTIONS}`,
+    `GET ${EXECUTIONS}/mine/stream?after=-1&follow=true`,
+  ]);
   expect(service.seen[0]?.body).toEqual({
     argv: ["sh", "-c", "echo --json", "--help", "--", "x"],
     cwd: "/tmp",
     env: { K: "V=W" },
     user: "bob",
     timeout_ms: 1500,
-    max_output_bytes: 8 * 1024 * 1024,
+    exec_id: "mine",
+    stdin_open: false,
   });
 });
 
@@ -36,9 +54,13 @@ test.each([
   [{ exit_code: null, signal: "SIGTERM" }, 143],
   [{ exit_code: null, timed_out: true, signal: "SIGTERM" }, 124],
 ])("%j exits with %i", async (fields, status) => {
-  await using service = await standIn(() => outcome(fields));
+  await using service = await streaming(() => lines(exit(fields)));
   expect((await run(["exec", "a", "w", "--", "true"], service)).status).toBe(status);
-  expect((await run(["exec", "a", "w", "--json", "--", "true"], service)).status).toBe(status);
+  await using waited = await standIn(() => Response.json(exit(fields)));
+  const json = await run(["exec", "a", "w", "--json", "--", "true"], waited);
+  expect(json.status).toBe(status);
+  expect(JSON.parse(json.stdout)).toEqual(exit(fields));
+  expect(waited.seen[0]?.path).toBe("/v1/rooms/a/sandboxes/w/exec");
 });
 
 test("125 is roomd's own failure, whichever it is", async () => {
@@ -48,39 +70,96 @@ test("125 is roomd's own failure, whichever it is", async () => {
     stdout: "",
     stderr: "roomd: No room a.\n",
   });
-  expect((await run(["exec", "a", "w", "--", "true"])).status).toBe(125);
   expect((await run(["exec", "a"], service)).status).toBe(125);
   // The command's own --json is not ours.
   expect((await run(["exec", "a", "w", "--", "tool", "--json"], service)).stderr).toBe("roomd: No room a.\n");
-});
-
-test("pipes standard input through, up to its limit", async () => {
-  await using service = await standIn(() => outcome());
-  const stdin = new Uint8Array(300_000).map((_, index) => index % 251);
-  await run(["exec", "a", "w", "--", "cat"], { ...service, stdin });
-  expect(service.seen[0]?.body).toMatchObject({ stdin_b64: base64(stdin) });
-  await run(["exec", "a", "w", "--no-stdin", "--", "cat"], { ...service, stdin });
-  expect(service.seen[1]?.body).not.toHaveProperty("stdin_b64");
-  const tooMuch = await run(["exec", "a", "w", "--", "cat"], {
-    ...service,
-    stdin: new Uint8Array(8 * 1024 * 1024 + 1),
-  });
-  expect(tooMuch).toMatchObject({ status: 125, stderr: expect.stringMatching(/over 8.0 MiB.*roomd drive put/) });
-  expect(service.seen.length).toBe(2);
-});
-
-test("says when output was cut and when time ran out", async () => {
-  await using service = await standIn(() =>
-    outcome({ timed_out: true, exit_code: null, stdout_truncated: true, stdout_bytes: 9 * 1024 * 1024 }),
+  await using broken = await streaming(() =>
+    lines(out(1, "some"), { type: "error", detail: "It is gone.", code: "x" }),
   );
-  const { stderr } = await run(["exec", "a", "w", "--", "yes"], service);
-  expect(stderr).toMatch(/stdout had 9.0 MiB, .*--output-to/);
-  expect(stderr).toMatch(/ended after 5 ms, see --timeout/);
+  const ran = await run(["exec", "a", "w", "--", "true"], broken);
+  expect(ran).toMatchObject({ status: 125, stdout: "some", stderr: expect.stringContaining("It is gone.") });
+});
+
+test("goes on from the last event when a stream ends without exit, and names its run each time", async () => {
+  await using service = await streaming(
+    () => lines({ seq: 0, type: "started" }, out(1, "one ")),
+    () => lines({ type: "ping" }, out(2, "two "), { type: "error", retryable: true, detail: "The service stops." }),
+    () => problem({ status: 503, code: "not_ready", detail: "Not yet.", retryable: true }),
+    () => lines(out(3, "three"), exit({ exit_code: 4 })),
+  );
+  const { status, stdout, stderr } = await run(["exec", "a", "w", "--", "count"], service);
+  expect({ status, stdout }).toEqual({ status: 4, stdout: "one two three" });
+  expect(stderr).toContain("trying to go on");
+  const streams = service.seen.filter(isStream).map(({ path }) => path);
+  expect(streams.map((path) => /after=(-?\d+)/.exec(path)?.[1])).toEqual(["-1", "1", "2", "2"]);
+  expect(new Set(streams.map((path) => path.split("?")[0])).size).toBe(1);
+  expect(streams[0]).toMatch(/executions\/exe_[0-9A-Z]{26}\/stream/);
+});
+
+test("pipes standard input through in parts that say where they belong", async () => {
+  const received: Uint8Array[] = [];
+  const over = Promise.withResolvers<void>();
+  await using service = await standIn(async (seen) => {
+    if (isStream(seen)) {
+      await over.promise;
+      return lines(exit());
+    }
+    const body = seen.body as { data_b64?: string; offset?: number; eof?: boolean };
+    if (!seen.path.endsWith("/stdin")) return begun();
+    expect(body.offset).toBe(received.reduce((sum, part) => sum + part.byteLength, 0));
+    received.push(Buffer.from(body.data_b64 ?? "", "base64"));
+    if (body.eof) over.resolve();
+    return Response.json({});
+  });
+  const stdin = new Uint8Array(3_000_000).map((_, index) => index % 251);
+  expect((await run(["exec", "a", "w", "--", "cat"], { ...service, stdin })).status).toBe(0);
+  expect(Buffer.concat(received).equals(Buffer.from(stdin))).toBe(true);
+  expect(service.seen[0]?.body).toMatchObject({ stdin_open: true });
+  const before = service.seen.length;
+  await run(["exec", "a", "w", "--no-stdin", "--", "cat"], { ...service, stdin });
+  expect(service.seen[before]?.body).toMatchObject({ stdin_open: false });
+});
+
+test("says when time ran out; --background prints the name", async () => {
+  await using service = await streaming(() => lines(exit({ timed_out: true, exit_code: null })));
+  expect((await run(["exec", "a", "w", "--", "yes"], service)).stderr).toMatch(/ended after 5 ms, see --timeout/);
+  expect(await run(["exec", "a", "w", "--background", "--", "yes"], service)).toMatchObject({
+    status: 0,
+    stdout: "e\n",
+  });
+});
+
+test("ctrl-c is the command's; a second one leaves it running", async () => {
+  const signalled = Promise.withResolvers<void>();
+  const encoder = new TextEncoder();
+  await using service = await standIn((seen) => {
+    if (seen.path.endsWith("/signal")) signalled.resolve();
+    if (!isStream(seen)) return begun();
+    const body = new ReadableStream({
+      start: (controller) => controller.enqueue(encoder.encode(`${JSON.stringify(out(1, "ready\n"))}\n`)),
+    });
+    return new Response(body);
+  });
+  const main = new URL("../../../daemon/main.ts", import.meta.url).pathname;
+  const child = Bun.spawn([process.execPath, main, "exec", "a", "w", "--exec-id", "mine", "--", "sleep"], {
+    env: { PATH: process.env.PATH ?? "", ...service.env },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  await child.stdout.getReader().read();
+  child.kill("SIGINT");
+  await signalled.promise;
+  expect(service.seen.at(-1)?.body).toEqual({ signal: "SIGINT" });
+  child.kill("SIGINT");
+  expect(await child.exited).toBe(130);
+  expect(await child.stderr.text()).toContain("roomd execution attach a w mine");
 });
 
 test("much output reaches a slow reader whole, and a reader that leaves is no error", async () => {
   const line = `${"x".repeat(99)}\n`;
-  await using service = await standIn(() => outcome({ stdout_b64: base64(line.repeat(50_000)) }));
+  const much = () => lines(...Array.from({ length: 100 }, (_, index) => out(index + 1, line.repeat(500))), exit());
+  await using service = await streaming(much, much);
   const { stdout } = await run(["exec", "a", "w", "--", "yes"], service);
   expect(stdout.length).toBe(5_000_000);
   const { env } = service;

@@ -15,6 +15,11 @@ const CONTRACT = [
   ...["create", "list", "get", "destroy", "update", "standby", "resume"].map((verb) => `sandbox ${verb}`),
   ...["ls", "put", "get", "rm", "mkdir", "mv", "stat"].map((verb) => `drive ${verb}`),
   "exec",
+  "execution attach",
+  "execution end",
+  "execution get",
+  "execution list",
+  "execution signal",
   "logs",
   ...["list", "verify"].map((verb) => `audit ${verb}`),
 ];

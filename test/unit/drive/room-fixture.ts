@@ -31,7 +31,14 @@ export interface Answer extends Done<Operation> {
   call: KeyCall;
 }
 
-const NO_TRANSFER: Transfer = { body: null, range: null, if_match: null, if_none_match: null, websocket: false };
+const NO_TRANSFER: Transfer = {
+  body: null,
+  range: null,
+  if_match: null,
+  if_none_match: null,
+  websocket: false,
+  last_event_id: null,
+};
 
 export class RoomFixture implements Disposable {
   /** Holds the drive and, beside it, what no call may ever reach. */

@@ -1,0 +1,68 @@
+/** Owns what is believed of what a guest says about executions: the shape, and bounds for every part of it. */
+import type { ExecState } from "../../../shared/agent-protocol/messages.ts";
+import { MAX_EXEC_TAG_CHARACTERS } from "../../../shared/agent-protocol/messages.ts";
+
+const MAX_LISTED = 256;
+const MAX_WORDS = 64;
+const MAX_TEXT_CHARACTERS = 1024;
+const MAX_SIGNAL_CHARACTERS = 16;
+/** Far beyond any year that a guest's clock may show. */
+const MAX_MOMENT_MS = 8.64e15;
+
+type Unsure = Partial<Record<keyof ExecState, unknown>>;
+
+export function readState(value: unknown): ExecState {
+  if (typeof value !== "object" || value === null) throw new Error("the guest told of no execution");
+  const told = value as Unsure;
+  const isRunning = told.state === "running";
+  const started = moment(told.started_at_ms) ?? Date.now();
+  return {
+    exec_id: text(told.exec_id, MAX_TEXT_CHARACTERS),
+    number: count(told.number),
+    state: isRunning ? "running" : "exited",
+    argv: words(told.argv),
+    cwd: text(told.cwd, MAX_TEXT_CHARACTERS),
+    user: text(told.user, MAX_TEXT_CHARACTERS),
+    pid: Number.isSafeInteger(told.pid) ? (told.pid as number) : null,
+    timeout_ms: count(told.timeout_ms),
+    exit_code: Number.isSafeInteger(told.exit_code) ? (told.exit_code as number) : null,
+    signal: told.signal === null || told.signal === undefined ? null : text(told.signal, MAX_SIGNAL_CHARACTERS),
+    timed_out: told.timed_out === true,
+    stdout_bytes: count(told.stdout_bytes),
+    stderr_bytes: count(told.stderr_bytes),
+    oldest_seq: count(told.oldest_seq),
+    last_seq: count(told.last_seq),
+    stdin_bytes: count(told.stdin_bytes),
+    stdin_open: told.stdin_open === true,
+    started_at_ms: started,
+    finished_at_ms: isRunning ? null : (moment(told.finished_at_ms) ?? started),
+    tag: text(told.tag, MAX_EXEC_TAG_CHARACTERS),
+    note: text(told.note, MAX_EXEC_TAG_CHARACTERS),
+  };
+}
+
+export function readReport(value: unknown): ExecState {
+  return readState((value as { execution?: unknown } | null)?.execution);
+}
+
+export function readList(value: unknown): ExecState[] {
+  const { executions } = (value ?? {}) as { executions?: unknown };
+  if (!Array.isArray(executions)) throw new Error("the guest told of no executions");
+  return executions.slice(0, MAX_LISTED).map(readState);
+}
+
+function text(value: unknown, most: number): string {
+  return typeof value === "string" ? value.slice(0, most) : "";
+}
+
+function count(value: unknown): number {
+  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : 0;
+}
+
+function moment(value: unknown): number | null {
+  return typeof value === "number" && Math.abs(value) < MAX_MOMENT_MS ? value : null;
+}
+
+function words(value: unknown): string[] {
+  return Array.isArray(value) ? value.slice(0, MAX_WORDS).map((word) => text(word, MAX_TEXT_CHARACTERS)) : [];
+}

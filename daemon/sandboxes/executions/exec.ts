@@ -1,0 +1,52 @@
+/** Owns sandbox_exec: a command that its caller waits for. */
+import { sandboxExec } from "../../../shared/api/executions.ts";
+import { type Bound, bind } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { pathRule } from "../../drive/path.ts";
+import { commandFacts } from "../../executions/redact.ts";
+import { requestOf } from "../../executions/request.ts";
+import { execRules } from "../../executions/rules.ts";
+import { runCommand } from "../../executions/run.ts";
+import { heldInstead, requireDriveFor } from "../drive-held.ts";
+import { findTarget } from "../find.ts";
+import { type ExecutionDeps, reachOf, requireRunning } from "./reach.ts";
+import { beginnerOf } from "./record-end.ts";
+
+export function makeExec(deps: ExecutionDeps): Bound {
+  const { supervisors, ends } = deps;
+  return bind(sandboxExec, {
+    find: (call, params) => {
+      call.happened = { started: false };
+      return findTarget(deps.sandboxes, call, params);
+    },
+    rules: (input) => [...execRules(input), ...pathRule("output_to", input.output_to)],
+    run: async (call, input, target) => {
+      requireRunning(target);
+      const { room, row } = target;
+      requireDriveFor(deps.sandboxes, room, input);
+      const request = requestOf(input);
+      const { exec_id } = request.start;
+      const facts = { exec_id, ...commandFacts(input, request.stdin) };
+      call.audit.details = facts;
+      const leave = ends.attend(row, exec_id, beginnerOf(call));
+      let ended = false;
+      // An end that this call's record does not tell of is recorded as any other.
+      call.onSettled = (recorded) => leave(recorded && ended);
+      return await supervisors.use(row.sandbox_id, async () => {
+        const reach = reachOf(supervisors, row);
+        const { body, not_saved } = await runCommand(reach, request, input, (streams) =>
+          deps.sandboxes.saveOutput(room, input.output_to ?? "", streams),
+        ).catch((error: unknown) => {
+          if (error instanceof ServiceError) call.happened = { started: error.options.details?.started ?? false };
+          throw heldInstead(deps.sandboxes, room, error);
+        });
+        ended = true;
+        const { exit_code, signal, timed_out, stdout_bytes, stderr_bytes } = body;
+        call.happened = { started: true, exec_id, exit_code, signal, timed_out };
+        call.audit.details = { ...facts, exit_code, signal, timed_out, stdout_bytes, stderr_bytes };
+        if (not_saved !== null) throw not_saved;
+        return { outcome: "exited" as const, body };
+      });
+    },
+  });
+}

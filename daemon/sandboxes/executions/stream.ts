@@ -1,0 +1,73 @@
+/** Owns execution_stream: the output of an execution, from any place on, to any number of readers. */
+import { executionStream, MAX_READERS } from "../../../shared/api/executions.ts";
+import { type Bound, bind } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { eventsOf } from "../../executions/events.ts";
+import { followFrom } from "../../executions/output.ts";
+import { type ExecutionDeps, findExecution, reachOf, requireRunning } from "./reach.ts";
+
+const LAST_EVENT_ID = /^\d{1,15}$/;
+
+export function makeStream(deps: ExecutionDeps): Bound {
+  const { supervisors } = deps;
+  /** How many streams are read from each sandbox. */
+  const readers = new Map<string, number>();
+  const enter = (sandboxId: string) => {
+    const before = readers.get(sandboxId) ?? 0;
+    if (before >= MAX_READERS) {
+      throw new ServiceError("too_many_executions", {
+        detail: `${MAX_READERS} streams are read from the sandbox, which is the most.`,
+        retryAfterSeconds: 1,
+      });
+    }
+    readers.set(sandboxId, before + 1);
+    return () => {
+      const left = (readers.get(sandboxId) ?? 1) - 1;
+      if (left === 0) readers.delete(sandboxId);
+      else readers.set(sandboxId, left);
+    };
+  };
+
+  return bind(executionStream, {
+    find: (call, params) => findExecution(deps, call, params),
+    run: async (call, input, target, { last_event_id }) => {
+      requireRunning(target);
+      const { row, exec_id } = target;
+      const known = last_event_id !== null && LAST_EVENT_ID.test(last_event_id) ? Number(last_event_id) : -1;
+      const after = input.after ?? known;
+      const follow = input.follow ?? true;
+      const reach = reachOf(supervisors, row);
+      const leave = enter(row.sandbox_id);
+      const gone = new AbortController();
+      const nobody = AbortSignal.any([call.signal, gone.signal]);
+      const signal = AbortSignal.any([nobody, deps.stopping]);
+      try {
+        const first = await followFrom(reach, exec_id, Math.max(after, 0), follow);
+        const over = Promise.withResolvers<void>();
+        // A sandbox whose output is read is in use.
+        void supervisors.use(row.sandbox_id, () => over.promise);
+        over.promise.then(leave);
+        // A body that is never read has to end as well.
+        const giveUp = () => {
+          first.close();
+          over.resolve();
+        };
+        if (nobody.aborted) giveUp();
+        nobody.addEventListener("abort", giveUp, { once: true });
+        const events = untilEnd(eventsOf(reach, first, { after, follow, signal }), over.resolve);
+        return { outcome: "ok", events: { events, cancel: () => gone.abort() } };
+      } catch (error) {
+        leave();
+        throw error;
+      }
+    },
+  });
+}
+
+async function* untilEnd<T>(values: AsyncGenerator<T>, over: () => void): AsyncGenerator<T> {
+  try {
+    yield* values;
+  } finally {
+    over();
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * Owns the control group of one execution: all that it ever began is in it, also what has left its session and its parent.
+ * Without cgroups there is none, and the process group has to do.
+ */
+import { closeSync, mkdirSync, openSync, readFileSync, rmdirSync, writeFileSync, writeSync } from "node:fs";
+import { join } from "node:path";
+
+const ROOT = "/sys/fs/cgroup";
+const OURS = "roomd";
+
+/** Nothing is in them: making and removing one costs more than keeping it. */
+const free: Cgroup[] = [];
+const MAX_FREE = 16;
+/** Those whose processes outlived their execution. */
+const left = new Set<Cgroup>();
+let made = 0;
+
+export class Cgroup {
+  readonly #directory: string;
+  readonly #procs: number;
+  /** Counts the executions that have had it. */
+  turn = 0;
+
+  private constructor(directory: string) {
+    this.#directory = directory;
+    this.#procs = openSync(join(directory, "cgroup.procs"), "w");
+  }
+
+  /** One with nothing in it; null where there are no cgroups. */
+  static take(): Cgroup | null {
+    const known = free.pop();
+    if (known) return known;
+    try {
+      const directory = join(ROOT, OURS, String(++made));
+      mkdirSync(directory, { recursive: true });
+      return new Cgroup(directory);
+    } catch {
+      return null;
+    }
+  }
+
+  /** Puts a process in it that has just been spawned, and with it all that it will begin. */
+  add(pid: number): void {
+    try {
+      writeSync(this.#procs, String(pid));
+    } catch {
+      // It has ended already.
+    }
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    for (const pid of this.#pids()) {
+      try {
+        process.kill(pid, signal);
+      } catch {
+        // It has ended meanwhile.
+      }
+    }
+  }
+
+  /** At once, whoever forks meanwhile included. */
+  kill(): void {
+    try {
+      writeFileSync(join(this.#directory, "cgroup.kill"), "1");
+    } catch {
+      this.signal("SIGKILL");
+    }
+  }
+
+  get isEmpty(): boolean {
+    try {
+      return readFileSync(join(this.#directory, "cgroup.events"), "utf8").includes("populated 0");
+    } catch {
+      return true;
+    }
+  }
+
+  /** Gives it back, now or once what is left in it has ended. */
+  release(): void {
+    left.add(this);
+    for (const cgroup of left) {
+      if (!cgroup.isEmpty) continue;
+      left.delete(cgroup);
+      cgroup.turn++;
+      if (free.length < MAX_FREE) free.push(cgroup);
+      else cgroup.#remove();
+    }
+  }
+
+  #pids(): number[] {
+    try {
+      return readFileSync(join(this.#directory, "cgroup.procs"), "utf8").split("\n").filter(Boolean).map(Number);
+    } catch {
+      return [];
+    }
+  }
+
+  /** One in which a command has made others stays. */
+  #remove(): void {
+    closeSync(this.#procs);
+    try {
+      rmdirSync(this.#directory);
+    } catch {
+      // It costs nothing.
+    }
+  }
+}

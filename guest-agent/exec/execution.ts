@@ -1,0 +1,203 @@
+/**
+ * Owns one execution: a command, its state and its output, from its request until it is forgotten.
+ *
+ *   starting ─▶ running ─▶ ended, output complete ─▶ exited
+ *       └─────▶ refused: there never was a command, and nothing is kept
+ *
+ * It belongs to the guest, not to who asked for it: whoever follows it may come and go.
+ */
+import { Channel, type ExecRequest, type ExecState, StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
+import type { Drive } from "../drive/drive.ts";
+import type { Reaper } from "../reap.ts";
+import { Cgroup } from "./cgroup.ts";
+import { Deadline } from "./deadline.ts";
+import { DEFAULT_PATH, environmentOf } from "./environment.ts";
+import { Group, signalName } from "./group.ts";
+import { Input } from "./input.ts";
+import { Journal } from "./journal.ts";
+import { Output } from "./output.ts";
+import type { Refusal } from "./program.ts";
+import { type Command, type CommandLine, spawn } from "./spawn.ts";
+import { canLook, isDirectory } from "./start-place.ts";
+import { findUser } from "./user.ts";
+
+export interface ExecDeps {
+  reaper: Reaper;
+  drive: Drive;
+  /** The sandbox's own environment. */
+  env(): Record<string, string>;
+}
+
+/** The command cannot begin, in the protocol's words. */
+export class StartError extends Error {
+  override name = "StartError";
+  readonly code: StreamErrorCode;
+  constructor(code: StreamErrorCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+const SHOWN_WORDS = 64;
+const SHOWN_CHARACTERS = 1024;
+
+type Kept = Pick<ExecRequest, "exec_id" | "argv" | "timeout_ms"> & { number: number; fingerprint: string; tag: string };
+
+export class Execution {
+  readonly exec_id: string;
+  readonly fingerprint: string;
+  readonly number: number;
+  readonly journal = new Journal();
+  /** Resolves once there is a command. Rejects with StartError. */
+  readonly started: Promise<void>;
+  /** Resolves once it has ended and its output is complete. Rejects as `started` does. */
+  readonly ended: Promise<void>;
+  /** A text that the host wants to have kept. */
+  note = "";
+  input = new Input(null);
+  #deadline: Deadline | null = null;
+  #group: Group | null = null;
+  #state: Omit<ExecState, "oldest_seq" | "last_seq" | "stdin_bytes" | "stdin_open" | "note">;
+
+  constructor(deps: ExecDeps, request: ExecRequest, kept: Omit<Kept, "exec_id" | "argv" | "timeout_ms">) {
+    const { exec_id, argv, timeout_ms } = request;
+    this.exec_id = exec_id;
+    this.fingerprint = kept.fingerprint;
+    this.number = kept.number;
+    this.#state = {
+      exec_id,
+      number: kept.number,
+      state: "running",
+      argv: shownWords(argv),
+      cwd: "",
+      user: "",
+      pid: null,
+      timeout_ms,
+      exit_code: null,
+      signal: null,
+      timed_out: false,
+      stdout_bytes: 0,
+      stderr_bytes: 0,
+      started_at_ms: Date.now(),
+      finished_at_ms: null,
+      tag: kept.tag,
+    };
+    const began = this.#begin(deps, request);
+    this.started = began.then(() => {});
+    this.ended = began.then((running) => running.ended);
+    // Whoever wants to know asks; nobody has to.
+    this.started.catch(() => {});
+    this.ended.catch(() => {});
+  }
+
+  get state(): ExecState {
+    const { journal, input, note } = this;
+    return {
+      ...this.#state,
+      oldest_seq: journal.oldestSeq,
+      last_seq: journal.lastSeq,
+      stdin_bytes: input.received,
+      stdin_open: input.isOpen,
+      note,
+    };
+  }
+
+  get isRunning(): boolean {
+    return this.#state.state === "running";
+  }
+
+  /** Whether anyone was there to take it. */
+  signal(signal: NodeJS.Signals): boolean {
+    return this.#state.finished_at_ms === null && (this.#group?.signal(signal) ?? false);
+  }
+
+  /** Ends the command and all that it began. Resolves when it is over. */
+  async end(): Promise<void> {
+    await this.#deadline?.end();
+    await this.ended;
+  }
+
+  async #begin(deps: ExecDeps, request: ExecRequest): Promise<{ ended: Promise<void> }> {
+    const line = await commandLineOf(deps, request);
+    Object.assign(this.#state, {
+      cwd: line.cwd.slice(0, SHOWN_CHARACTERS),
+      user: line.user.name,
+      started_at_ms: Date.now(),
+    });
+    const cgroup = Cgroup.take();
+    const command = spawn({ ...line, cgroup });
+    if ("reason" in command) {
+      cgroup?.release();
+      return { ended: this.#refuse(request.argv, command) };
+    }
+    const { child } = command;
+    deps.reaper.spare(child);
+    this.#state.pid = child.pid;
+    this.input = new Input(command.stdin);
+    this.#group = new Group(child.pid, cgroup);
+    this.#deadline = new Deadline(this.#group, request.timeout_ms);
+    // Within an object: a promise that is returned is waited for.
+    return { ended: this.#follow(command, this.#deadline) };
+  }
+
+  /** From the spawn until everything that the command wrote is kept. */
+  async #follow({ child, stdout, stderr }: Command, deadline: Deadline): Promise<void> {
+    const outputs = [
+      new Output(stdout, (bytes) => this.#take(Channel.stdout, bytes)),
+      new Output(stderr, (bytes) => this.#take(Channel.stderr, bytes)),
+    ];
+    await Promise.race([child.exited, deadline.lost]);
+    this.#state.finished_at_ms = Date.now();
+    deadline.commandEnded();
+    this.journal.commandEnded();
+    await Promise.all(outputs.map((output) => output.finish()));
+    const timed_out = deadline.passed;
+    this.#exit({
+      timed_out,
+      exit_code: timed_out || child.signalCode !== null ? null : child.exitCode,
+      signal: timed_out ? null : signalName(child.signalCode),
+    });
+  }
+
+  #take(channel: 1 | 2, bytes: Uint8Array): Promise<void> {
+    this.#state[channel === Channel.stdout ? "stdout_bytes" : "stderr_bytes"] += bytes.byteLength;
+    return this.journal.append(channel, bytes);
+  }
+
+  /** A command that could not begin ends as it would in a shell: a line on stderr, and the shell's exit code. */
+  async #refuse(argv: string[], refusal: Refusal): Promise<void> {
+    await this.#take(Channel.stderr, new TextEncoder().encode(`roomd: ${argv[0]}: ${refusal.reason}\n`));
+    this.#state.finished_at_ms = Date.now();
+    this.#exit({ exit_code: refusal.exitCode, signal: null, timed_out: false });
+  }
+
+  #exit(ending: Pick<ExecState, "exit_code" | "signal" | "timed_out">): void {
+    Object.assign(this.#state, ending, { state: "exited" });
+    this.input.abandon();
+    this.journal.close();
+  }
+}
+
+async function commandLineOf(deps: ExecDeps, request: ExecRequest): Promise<Omit<CommandLine, "cgroup">> {
+  const { argv, stdin } = request;
+  const user = findUser(request.user);
+  if (!user) throw new StartError(StreamErrorCode.user_not_found, `no user ${request.user}`);
+  const env = { ...environmentOf(user), ...deps.env(), ...request.env };
+  if (!(await canLook(deps.drive, request.cwd ?? user.home, argv[0] ?? "", env.PATH ?? DEFAULT_PATH))) {
+    throw new StartError(StreamErrorCode.drive_unavailable, "the drive does not answer");
+  }
+  // As login does: not every user has a home.
+  const cwd = request.cwd ?? (isDirectory(user.home) ? user.home : "/");
+  if (!isDirectory(cwd)) throw new StartError(StreamErrorCode.cwd_not_found, `no directory ${cwd}`);
+  return { argv, user, cwd, env, stdin };
+}
+
+/** Enough to recognise a command by. */
+function shownWords(argv: string[]): string[] {
+  let left = SHOWN_CHARACTERS;
+  return argv.slice(0, SHOWN_WORDS).map((word) => {
+    const shown = word.slice(0, left);
+    left -= shown.length;
+    return shown;
+  });
+}

@@ -1,0 +1,133 @@
+/** Owns what the host may ask about executions: one handler per method of messages.ts. Each ends its stream. */
+import type { Stream } from "../../shared/agent-protocol/link.ts";
+import {
+  Channel,
+  type ExecFollowing,
+  type ExecList,
+  type ExecReport,
+  StreamErrorCode,
+} from "../../shared/agent-protocol/messages.ts";
+import { type Execution, StartError } from "./execution.ts";
+import type { Executions } from "./executions.ts";
+import { isSignal } from "./group.ts";
+import { HistoryGone } from "./journal.ts";
+import { InvalidRequest, parseStartRequest, shortText, wholeNumber } from "./request.ts";
+
+/** As much as goes into one frame. */
+const READ_BYTES = 64 * 1024;
+const MAX_LISTED = 64;
+
+type Fields = Record<string, unknown>;
+type Handler = (stream: Stream, request: Fields) => Promise<void> | void;
+
+export function executionMethods(executions: Executions) {
+  const handlers = {
+    exec_start: async (stream, request) => {
+      const { fingerprint, tag, follow, ...command } = parseStartRequest(request);
+      const { execution, existing } = await executions.start({ ...command, method: "exec" }, fingerprint, tag);
+      if (follow) return await send(stream, execution, 0, true);
+      const report: ExecReport = { execution: execution.state, existing };
+      stream.finish(report);
+    },
+    exec_follow: async (stream, { exec_id, after, follow }) => {
+      await send(stream, executions.get(exec_id), wholeNumber("after", after), follow === true);
+    },
+    exec_get: (stream, { exec_id }) => report(stream, executions.get(exec_id)),
+    exec_list: (stream, { after, limit }) => {
+      const most = Math.min(wholeNumber("limit", limit), MAX_LISTED);
+      const listed: ExecList = { executions: executions.list(wholeNumber("after", after), most) };
+      stream.finish(listed);
+    },
+    exec_stdin: (stream, { exec_id, offset, eof }) =>
+      take(stream, executions.get(exec_id), offset === null ? null : wholeNumber("offset", offset), eof === true),
+    exec_signal: async (stream, { exec_id, signal }) => {
+      const execution = executions.get(exec_id);
+      if (!isSignal(signal)) throw new InvalidRequest("signal is not the name of one");
+      await execution.started;
+      if (!execution.signal(signal)) throw hasEnded(execution);
+      report(stream, execution);
+    },
+    exec_end: async (stream, { exec_id }) => {
+      const execution = executions.get(exec_id);
+      await execution.started;
+      await execution.end();
+      report(stream, execution);
+    },
+    exec_note: (stream, { exec_id, note }) => {
+      const execution = executions.get(exec_id);
+      execution.note = shortText("note", note);
+      report(stream, execution);
+    },
+    exec_ended: async (stream, { settled }) => {
+      if (!Array.isArray(settled)) throw new InvalidRequest("settled must be a list");
+      const ended: ExecList = { executions: await executions.ended(settled.map(String), stream.finished) };
+      stream.finish(ended);
+    },
+  } satisfies Record<string, Handler>;
+
+  const refusing =
+    (handler: Handler): ((stream: Stream, request: object) => Promise<void>) =>
+    async (stream, request) => {
+      try {
+        await handler(stream, request as Fields);
+      } catch (error) {
+        if (error instanceof StartError) stream.fail(error.code, error.message);
+        else if (error instanceof InvalidRequest) stream.fail(StreamErrorCode.invalid_request, error.message);
+        else if (error instanceof HistoryGone) stream.fail(StreamErrorCode.history_gone, error.message);
+        else throw error;
+      }
+    };
+  const names = Object.keys(handlers) as (keyof typeof handlers)[];
+  return Object.fromEntries(names.map((name) => [name, refusing(handlers[name])])) as Record<
+    keyof typeof handlers,
+    ReturnType<typeof refusing>
+  >;
+}
+
+/** Sends output as fast as it is taken, and then the state. Who goes away is no reader any more. */
+async function send(stream: Stream, execution: Execution, after: number, follow: boolean): Promise<void> {
+  const reader = await execution.journal.reader(after);
+  stream.finished.catch(() => {}).finally(() => reader.close());
+  try {
+    const following: ExecFollowing = { type: "following", execution: execution.state };
+    stream.say(following);
+    for (;;) {
+      const bytes = await reader.next(READ_BYTES, follow);
+      if (bytes === null || !(await stream.write(Channel.output, bytes))) break;
+    }
+    if (!stream.ended) report(stream, execution);
+  } finally {
+    reader.close();
+  }
+}
+
+/** Passes on what the command has not had yet. */
+async function take(stream: Stream, execution: Execution, offset: number | null, eof: boolean): Promise<void> {
+  await execution.started;
+  const { input } = execution;
+  await input.inTurn(async () => {
+    if (stream.ended) return;
+    let known = offset === null ? 0 : input.received - offset;
+    if (known < 0) throw new StartError(StreamErrorCode.stdin_gap, `standard input stands at ${input.received}`);
+    for await (const bytes of stream.read(Channel.stdin)) {
+      const fresh = bytes.subarray(Math.min(known, bytes.byteLength));
+      known -= bytes.byteLength - fresh.byteLength;
+      if (fresh.byteLength === 0) continue;
+      if (!input.isOpen) throw hasEnded(execution);
+      await input.write(fresh);
+    }
+    if (stream.ended) return;
+    if (eof) input.end();
+    report(stream, execution);
+  });
+}
+
+function report(stream: Stream, execution: Execution): void {
+  const told: ExecReport = { execution: execution.state };
+  stream.finish(told);
+}
+
+function hasEnded({ exec_id, isRunning }: Execution): StartError {
+  const what = isRunning ? "takes no standard input" : "has ended";
+  return new StartError(StreamErrorCode.not_running, `${exec_id} ${what}`);
+}

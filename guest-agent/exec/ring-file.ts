@@ -1,0 +1,63 @@
+/**
+ * Owns a file of fixed size whose end is followed by its beginning. It has no name, so that nothing of it is left when the agent
+ * ends. Writes go to the page cache at once; reads, which may have to wait for the disk, wait in threads of their own.
+ */
+import { mkdirSync, read, writeSync } from "node:fs";
+import { promisify } from "node:util";
+import * as libc from "../libc.ts";
+
+const DIRECTORY = "/var/lib/roomd";
+
+const readAt = promisify(read);
+
+export class RingFile {
+  readonly #fd: number;
+  readonly #capacity: number;
+  #readers = 0;
+  #closed = false;
+
+  /** Throws when there is no place for it. */
+  constructor(capacity: number, directory = DIRECTORY) {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    this.#fd = libc.openUnnamed(directory);
+    this.#capacity = capacity;
+  }
+
+  /** Writes all of `bytes` where `offset` of an endless file would be. */
+  write(bytes: Uint8Array, offset: number): void {
+    for (let done = 0; done < bytes.byteLength; ) {
+      const at = (offset + done) % this.#capacity;
+      done += writeSync(this.#fd, bytes, done, Math.min(bytes.byteLength - done, this.#capacity - at), at);
+    }
+  }
+
+  /** Reads exactly so many bytes. */
+  async read(offset: number, length: number): Promise<Buffer> {
+    const bytes = Buffer.allocUnsafeSlow(length);
+    if (this.#closed) throw new Error("the file is closed");
+    this.#readers++;
+    try {
+      for (let done = 0; done < length; ) {
+        const at = (offset + done) % this.#capacity;
+        const part = Math.min(length - done, this.#capacity - at);
+        const { bytesRead } = await readAt(this.#fd, bytes, done, part, at);
+        if (bytesRead === 0) throw new Error("the file is shorter than was written");
+        done += bytesRead;
+      }
+      return bytes;
+    } finally {
+      this.#readers--;
+      this.#closeUnused();
+    }
+  }
+
+  /** Takes effect when nobody reads any more. */
+  close(): void {
+    this.#closed = true;
+    this.#closeUnused();
+  }
+
+  #closeUnused(): void {
+    if (this.#closed && this.#readers === 0) libc.close(this.#fd);
+  }
+}

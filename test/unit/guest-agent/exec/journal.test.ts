@@ -1,0 +1,195 @@
+/** The ring of an execution's output: every piece once and in order, who is held, who is overtaken, what a full disk leaves. */
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { HistoryGone, Journal, type Reader } from "../../../../guest-agent/exec/journal.ts";
+import { PieceDecoder } from "../../../../shared/agent-protocol/pieces.ts";
+
+const KIB = 1024;
+const KEPT = 1024 * KIB;
+
+/** A file in memory, which takes nothing while it is full. */
+class MemoryFile {
+  readonly #bytes = Buffer.alloc(8 * KEPT);
+  full = false;
+  written = 0;
+
+  write(bytes: Uint8Array, offset: number): void {
+    if (this.full) throw new Error("no space");
+    this.written += bytes.byteLength;
+    // The tests write less than the file holds.
+    this.#bytes.set(bytes, offset);
+  }
+
+  async read(offset: number, length: number): Promise<Buffer> {
+    return Buffer.from(this.#bytes.subarray(offset, offset + length));
+  }
+
+  close(): void {}
+}
+
+let file: MemoryFile;
+let journal: Journal;
+beforeEach(() => {
+  file = new MemoryFile();
+  journal = new Journal({ kept_bytes: KEPT, open: () => file });
+});
+afterEach(() => journal.forget());
+
+/** Pieces of 16 KiB, each of them all its own number. */
+async function write(count: number, from = 1): Promise<void> {
+  for (let number = from; number < from + count; number++) {
+    await journal.append(1 + (number % 2), new Uint8Array(16 * KIB).fill(number % 251));
+  }
+}
+
+async function readAll(reader: Reader, after: number, most = 64 * KIB): Promise<number[]> {
+  const decoder = new PieceDecoder(after);
+  const seqs: number[] = [];
+  for (let bytes = await reader.next(most, true); bytes !== null; bytes = await reader.next(most, true)) {
+    for (const { seq, channel, bytes: own } of decoder.push(bytes)) {
+      expect({ channel, all: own[0] === seq % 251 && own.at(-1) === seq % 251 }).toEqual({
+        channel: 1 + (seq % 2),
+        all: true,
+      });
+      seqs.push(seq);
+    }
+  }
+  return seqs;
+}
+
+const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index);
+
+/** Whether it is still not settled once everything has happened that can. */
+async function isHeld(work: Promise<unknown>): Promise<boolean> {
+  let settled = false;
+  work.then(
+    () => {
+      settled = true;
+    },
+    () => {
+      settled = true;
+    },
+  );
+  for (let turn = 0; turn < 50; turn++) await new Promise((done) => setImmediate(done));
+  return !settled;
+}
+
+test("a reader gets every piece from the one after it asks for, however small its bites", async () => {
+  await write(40);
+  journal.close();
+  for (const after of [0, 1, 7, 8, 39]) {
+    for (const bite of [7 * KIB, 64 * KIB]) {
+      expect(await readAll(await journal.reader(after), after, bite)).toEqual(range(after + 1, 40));
+    }
+  }
+  expect(await readAll(await journal.reader(40), 40)).toEqual([]);
+  expect(file.written).toBeGreaterThan(16 * KIB * 30);
+});
+
+test("what is written while it is read arrives as well, and the end is the end", async () => {
+  const all = readAll(await journal.reader(0), 0);
+  await write(200);
+  journal.close();
+  expect(await all).toEqual(range(1, 200));
+});
+
+test("little output costs no file", async () => {
+  await journal.append(1, new Uint8Array(2 * KIB));
+  journal.close();
+  expect(await isHeld(Promise.resolve())).toBe(false);
+  expect(file.written).toBe(0);
+});
+
+describe("without a reader", () => {
+  test("the oldest is overwritten and told of as gone", async () => {
+    await write(200);
+    journal.close();
+    expect(journal.oldestSeq).toBeGreaterThan(100);
+    const kept = (journal.lastSeq - journal.oldestSeq + 1) * 16 * KIB;
+    expect(kept).toBeGreaterThanOrEqual(KEPT - 16 * KIB);
+    expect(kept).toBeLessThan(KEPT + 256 * KIB);
+    await expect(journal.reader(0)).rejects.toThrow(HistoryGone);
+    await expect(journal.reader(journal.oldestSeq - 2)).rejects.toThrow(HistoryGone);
+    const after = journal.oldestSeq - 1;
+    expect(await readAll(await journal.reader(after), after)).toEqual(range(after + 1, 200));
+  });
+});
+
+describe("with readers", () => {
+  test("the command is held before its only reader is overtaken, and goes on when that reads or leaves", async () => {
+    const reader = await journal.reader(0);
+    const writing = write(300);
+    expect(await isHeld(writing)).toBe(true);
+    expect(journal.oldestSeq).toBe(1);
+    const heldAt = journal.lastSeq;
+    for (let bite = 0; bite < 16; bite++) await reader.next(64 * KIB, true);
+    expect(await isHeld(writing)).toBe(true);
+    expect(journal.lastSeq).toBeGreaterThan(heldAt);
+    reader.close();
+    await writing;
+    expect(journal.lastSeq).toBe(300);
+    expect(await reader.next(1, true)).toBeNull();
+  });
+
+  test("a fast one does not wait for a slow one, which is told that it was overtaken", async () => {
+    const slow = await journal.reader(0);
+    const fast = readAll(await journal.reader(0), 0);
+    await write(300);
+    journal.close();
+    expect(await fast).toEqual(range(1, 300));
+    await expect(slow.next(64 * KIB, true)).rejects.toThrow(HistoryGone);
+  });
+
+  test("what is left in the pipes at the command's end is not held, and not lost to a reader that is far behind", async () => {
+    const reader = await journal.reader(0);
+    const writing = write(300);
+    expect(await isHeld(writing)).toBe(true);
+    const heldAt = journal.lastSeq;
+    journal.commandEnded();
+    await writing;
+    // Beyond what may be added the oldest goes all the same.
+    expect(journal.lastSeq).toBe(300);
+    journal.close();
+    const few = new Journal({ kept_bytes: KEPT, open: () => new MemoryFile() });
+    const behind = await few.reader(0);
+    journal.forget();
+    journal = few;
+    const writingFew = write(heldAt + 20);
+    expect(await isHeld(writingFew)).toBe(true);
+    few.commandEnded();
+    await writingFew;
+    few.close();
+    expect(await readAll(behind, 0)).toEqual(range(1, heldAt + 20));
+    reader.close();
+  });
+
+  test("whoever waits hears that it is forgotten", async () => {
+    const reader = await journal.reader(0);
+    const waiting = reader.next(1, true);
+    expect(await isHeld(waiting)).toBe(true);
+    journal.forget();
+    await expect(waiting).rejects.toThrow(HistoryGone);
+    await expect(journal.reader(0)).rejects.toThrow(HistoryGone);
+  });
+});
+
+describe("on a full disk", () => {
+  test("a reader gets everything, and only the past is not kept", async () => {
+    file.full = true;
+    const all = readAll(await journal.reader(0), 0);
+    await write(100);
+    journal.close();
+    expect(await all).toEqual(range(1, 100));
+    await expect(journal.reader(0)).rejects.toThrow(HistoryGone);
+  });
+
+  test("without a reader the command goes on, and what is written once there is space is kept", async () => {
+    file.full = true;
+    await write(100);
+    file.full = false;
+    await write(50, 101);
+    journal.close();
+    const after = journal.oldestSeq - 1;
+    expect(after).toBeGreaterThan(50);
+    expect(await readAll(await journal.reader(after), after)).toEqual(range(after + 1, 150));
+  });
+});
