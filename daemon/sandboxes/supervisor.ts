@@ -181,9 +181,10 @@ export class Supervisor {
       const guest = this.#guestWhen("running");
       await this.#become("pausing", "standby", "The sandbox is being brought to a standstill.");
       try {
-        await this.#unlessDestroyed(pauseGuest(guest));
+        await pauseGuest(guest);
       } catch (error) {
-        if (this.#giveUp.signal.aborted) throw error;
+        // Its processes were taken from under us.
+        if (this.#isGoing) throw beingDestroyed(this.row);
         const detail = `The guest was not brought to a standstill: ${withoutPaths(describeError(error))}`;
         if (error instanceof StuckError) await this.#failNow(guest, "vmm_crash", detail);
         else await this.#become("running", "standby_failed", detail);
@@ -200,9 +201,10 @@ export class Supervisor {
       const guest = this.#guestWhen("paused");
       await this.#become("resuming", "resume", "The sandbox is going on.");
       try {
-        await this.#unlessDestroyed(resumeGuest(guest, this.#giveUp.signal));
+        await resumeGuest(guest, this.#giveUp.signal);
       } catch (error) {
-        if (this.#giveUp.signal.aborted) throw error;
+        // Its processes were taken from under us.
+        if (this.#isGoing) throw beingDestroyed(this.row);
         const detail = `The guest did not go on after standby: ${withoutPaths(describeError(error))}`;
         await this.#failNow(guest, guest.machine.ending() === "panic" ? "guest_panic" : "vmm_crash", detail);
         throw new ServiceError("guest_unreachable", { detail, cause: error });
@@ -232,20 +234,6 @@ export class Supervisor {
     requireState(this.row, [state]);
     if (!this.#guest) throw new ServiceError("guest_unreachable", { detail: "The guest has just ended." });
     return this.#guest;
-  }
-
-  /** Rejects as soon as somebody destroys the sandbox: whatever QEMU is busy with must not hold that up. */
-  async #unlessDestroyed<T>(work: Promise<T>): Promise<T> {
-    const { signal } = this.#giveUp;
-    const destroyed = Promise.withResolvers<never>();
-    const refuse = () => destroyed.reject(beingDestroyed(this.row));
-    signal.addEventListener("abort", refuse);
-    try {
-      if (signal.aborted) refuse();
-      return await Promise.race([work, destroyed.promise]);
-    } finally {
-      signal.removeEventListener("abort", refuse);
-    }
   }
 
   /** Whether somebody destroys it. */
