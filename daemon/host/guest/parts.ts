@@ -124,7 +124,12 @@ export class PartsKeeper {
     const { signal } = this.#over;
     await machine?.running(signal);
     if (this.#parts.endpoint === dead || hasLostVsock(this.#parts)) await this.#renewVsock(signal);
-    await connection.link(AGENT_DEADLINE_MS, signal);
+    try {
+      await connection.link(AGENT_DEADLINE_MS, signal);
+    } finally {
+      // One that nobody has dialled by now is as good as lost.
+      this.#parts.undialled = undefined;
+    }
   }
 
   /** One at a time: who comes while it is under way waits for it. */

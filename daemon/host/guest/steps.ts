@@ -36,6 +36,8 @@ export interface GuestParts extends LaunchParts {
   share?: KnownProcess;
   drive: DrivePlace;
   endpoint?: VsockEndpoint;
+  /** The endpoint that the agent is still to dial for the first time. */
+  undialled?: VsockEndpoint | undefined;
 }
 
 /** Which processes belong to a guest, kept on disk for a daemon that comes after this one. */
