@@ -1,10 +1,10 @@
 /** Owns `roomd key`: the API keys of an organization. */
 import { type Command, InvalidArgumentError } from "commander";
 import { SCOPES, type Scope } from "../../shared/api/contract.ts";
-import type { KeyId, OrgId } from "../../shared/ids.ts";
-import { CliError, EXIT } from "./cli-error.ts";
+import type { KeyId } from "../../shared/ids.ts";
 import { command, commandGroup, type JsonOption } from "./command.ts";
-import { type ConfigOption, type Operator, withConfigOption, withOperator } from "./operator.ts";
+import { type ConfigOption, withConfigOption, withOperator } from "./operator.ts";
+import { type OrgOption, orgOf, withOrgOption } from "./org-option.ts";
 import { fieldLines, print, showValue, table } from "./output.ts";
 import { seconds, word } from "./values.ts";
 
@@ -23,10 +23,6 @@ function scopes(text: string, before: Scope[] = []): Scope[] {
   const scope = SCOPES.find((each) => each === text);
   if (!scope) throw new InvalidArgumentError(`It must be one of ${SCOPES.join(", ")}.`);
   return [...before, scope];
-}
-
-interface OrgOption {
-  org?: string;
 }
 
 interface CreateOptions extends JsonOption, ConfigOption, OrgOption {
@@ -105,16 +101,4 @@ function revoke(): Command {
       else await print(`key ${key_id} is revoked`);
     },
   );
-}
-
-function withOrgOption(command: Command): Command {
-  return command.option("--org <org>", "the organization (default: the only one there is)");
-}
-
-async function orgOf(operator: Operator, { org }: OrgOption): Promise<OrgId> {
-  if (org !== undefined) return org as OrgId; // an unknown one is refused where it is used
-  const [only, ...others] = await operator.listOrgs();
-  if (!only) throw new CliError("There is no organization yet: `roomd init` makes the first one.");
-  if (others.length === 0) return only.org_id;
-  throw new CliError("There are several organizations: name one with --org; `roomd org list` shows them.", EXIT.usage);
 }

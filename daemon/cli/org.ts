@@ -4,6 +4,7 @@ import { PLANS, type Plan } from "../orgs/table.ts";
 import { choice, command, commandGroup, type JsonOption } from "./command.ts";
 import { type ConfigOption, withConfigOption, withOperator } from "./operator.ts";
 import { fieldLines, showValue, table } from "./output.ts";
+import { sshKeyCommand } from "./ssh-key.ts";
 
 export function orgCommand(): Command {
   return commandGroup("org", {
@@ -11,7 +12,8 @@ export function orgCommand(): Command {
     examples: ["roomd org create --name Acme", "roomd org list"],
   })
     .addCommand(create())
-    .addCommand(list());
+    .addCommand(list())
+    .addCommand(sshKeyCommand());
 }
 
 interface CreateOptions extends JsonOption, ConfigOption {

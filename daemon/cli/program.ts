@@ -17,6 +17,7 @@ import { showError, write } from "./output.ts";
 import { roomCommand } from "./room.ts";
 import { sandboxCommand } from "./sandbox.ts";
 import { serveCommand } from "./serve.ts";
+import { sshAccessCommand } from "./ssh-access.ts";
 import { templateCommand } from "./template.ts";
 
 const ABOUT = {
@@ -58,6 +59,7 @@ export function makeProgram(setStatus: (status: number) => void): Command {
     sandboxCommand(),
     execCommand(setStatus),
     executionCommand(setStatus),
+    sshAccessCommand(),
     logsCommand(),
     driveCommand(),
     auditCommand(setStatus),

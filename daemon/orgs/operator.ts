@@ -6,6 +6,8 @@ import { ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
 import { type Database, violatesUnique } from "../db/transact.ts";
 import { createKey, type NewKey } from "./keys.ts";
+import { addSshKey, type NewSshKey, removeSshKey, toRecord } from "./ssh-keys.ts";
+import { listSshKeys } from "./ssh-keys-store.ts";
 import { getOrg, insertOrg, listKeys, listOrgs, revokeKey } from "./store.ts";
 import type { KeyRow, Plan } from "./table.ts";
 
@@ -72,6 +74,28 @@ export function makeOperator(database: Database) {
       if (!getOrg(database.queries, orgId)) throw new ServiceError("org_not_found");
       return listKeys(database.queries, orgId).map(({ key_sha256: _, ...shown }) => shown);
     },
+
+    addSshKey: (orgId: OrgId, request: NewSshKey) =>
+      database.commit((queries) => {
+        if (!getOrg(queries, orgId)) throw new ServiceError("org_not_found");
+        const { type, id } = OPERATOR;
+        const added = addSshKey(queries, orgId, request, { type, id });
+        const { ssh_key_id, fingerprint, name } = added;
+        record(queries, "key.ssh_added", orgId, { ssh_key_id, fingerprint, name });
+        return added;
+      }),
+
+    listSshKeys: (orgId: OrgId) => {
+      if (!getOrg(database.queries, orgId)) throw new ServiceError("org_not_found");
+      return listSshKeys(database.queries, orgId).map(toRecord);
+    },
+
+    removeSshKey: (orgId: OrgId, sshKeyId: string) =>
+      database.commit((queries) => {
+        const { fingerprint } = removeSshKey(queries, orgId, sshKeyId);
+        record(queries, "key.ssh_removed", orgId, { ssh_key_id: sshKeyId, fingerprint });
+        return { ssh_key_id: sshKeyId, fingerprint, state: "removed" };
+      }),
 
     revokeKey: (keyId: KeyRow["key_id"]) =>
       database.commit((queries) => {

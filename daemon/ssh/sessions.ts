@@ -25,9 +25,13 @@ export interface Session {
   over: Promise<Record<string, unknown>>;
 }
 
+interface Open extends Session {
+  end(reason: "sandbox_ended" | "unauthorized" | "service_stopping", sentence: string): void;
+}
+
 export class Sessions {
   readonly #deps: { database: Database; log: Log; sandboxes: SandboxReach };
-  readonly #all = new Set<Session>();
+  readonly #all = new Set<Open>();
   #timer: Timer | undefined;
 
   constructor(deps: { database: Database; log: Log; sandboxes: SandboxReach }) {
@@ -45,16 +49,18 @@ export class Sessions {
     const startedAt = performance.now();
     const over = new AbortController();
     let reason = "left";
-    const cut = (why: string, sentence: string) => {
-      reason = why;
-      session.cut(sentence);
+    const own: Open = {
+      ...session,
+      end: (why, sentence) => {
+        reason = why;
+        session.cut(sentence);
+      },
     };
-    const own = { ...session, cut: (why: string) => cut("unauthorized", why) };
     this.#all.add(own);
     this.#timer ??= setInterval(() => this.look(), LOOK_MS);
     void sandboxes
       .ended(session.sandbox_id, over.signal)
-      .then((state) => cut("sandbox_ended", `The sandbox is ${state}.`));
+      .then((state) => own.end("sandbox_ended", `The sandbox is ${state}.`));
     const done = session.over.then(async (counts) => {
       over.abort();
       this.#all.delete(own);
@@ -70,13 +76,13 @@ export class Sessions {
     for (const session of [...this.#all]) {
       const { id, isCurrent } = session.credential;
       if (!known.has(id)) known.set(id, isCurrent());
-      if (!known.get(id)) session.cut("The key or token that you logged in with is no longer good.");
+      if (!known.get(id)) session.end("unauthorized", "The key or token is no longer good.");
     }
   }
 
   stop(): void {
     this.#stopLooking();
-    for (const session of [...this.#all]) session.cut("The service is stopping.");
+    for (const session of [...this.#all]) session.end("service_stopping", "The service is stopping.");
   }
 
   #stopLooking(): void {

@@ -21,10 +21,11 @@ export function sshPort(daemon: TestDaemon): number {
 export class SshClient implements Disposable {
   readonly home = mkdtempSync("/tmp/roomd-ssh-");
   readonly key = join(this.home, "id");
-  readonly #port: number;
+  /** Where the gateway listens; another one after a restart. */
+  port: number;
 
   constructor(port: number) {
-    this.#port = port;
+    this.port = port;
     spawnSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", this.key]);
   }
 
@@ -43,7 +44,7 @@ export class SshClient implements Disposable {
       PreferredAuthentications: "publickey",
       LogLevel: "ERROR",
       ConnectTimeout: "20",
-      Port: String(this.#port),
+      Port: String(this.port),
     };
     return ["-F", "none", ...Object.entries(options).flatMap(([name, value]) => ["-o", `${name}=${value}`])];
   }
@@ -62,20 +63,27 @@ export class SshClient implements Disposable {
     return spawn("ssh", [...this.options, ...more, "-l", user, "127.0.0.1", ...words], { stdio: "pipe" });
   }
 
-  /** What ssh needs to give a password without a person. */
-  withPassword(password: string): { options: string[]; env: NodeJS.ProcessEnv } {
-    const file = join(this.home, "askpass");
-    writeFileSync(file, `#!/bin/sh\nprintf '%s\\n' "$ROOMD_TEST_PASSWORD"\n`, { mode: 0o700 });
-    return {
-      options: ["-o", "PreferredAuthentications=password", "-o", "NumberOfPasswordPrompts=1"],
-      env: { ...process.env, SSH_ASKPASS: file, SSH_ASKPASS_REQUIRE: "force", ROOMD_TEST_PASSWORD: password },
-    };
+  /** With a password, or with the key. */
+  startAs(user: string, password: string | null, words: string[]): ChildProcess {
+    if (password === null) return this.start(user, words);
+    const { args, env } = this.#withPassword(password);
+    return spawn("ssh", [...args, "-l", user, "127.0.0.1", ...words], { stdio: "pipe", env });
   }
 
-  async sshByPassword(user: string, password: string, words: string[]): Promise<Ended> {
-    const { options, env } = this.withPassword(password);
+  sshByPassword(user: string, password: string, words: string[]): Promise<Ended> {
+    return ended(this.startAs(user, password, words), "");
+  }
+
+  /** What ssh needs to be given a password without a person. */
+  #withPassword(password: string): { args: string[]; env: NodeJS.ProcessEnv } {
+    const file = join(this.home, "askpass");
+    writeFileSync(file, `#!/bin/sh\nprintf '%s\\n' "$ROOMD_TEST_PASSWORD"\n`, { mode: 0o700 });
     // The first of two options counts.
-    return run("ssh", ["-F", "none", ...options, ...this.options.slice(2), "-l", user, "127.0.0.1", ...words], "", env);
+    const first = ["-F", "none", "-o", "PreferredAuthentications=password", "-o", "NumberOfPasswordPrompts=1"];
+    return {
+      args: [...first, ...this.options.slice(2)],
+      env: { ...process.env, SSH_ASKPASS: file, SSH_ASKPASS_REQUIRE: "force", ROOMD_TEST_PASSWORD: password },
+    };
   }
 
   [Symbol.dispose](): void {

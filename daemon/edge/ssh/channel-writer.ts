@@ -25,6 +25,7 @@ export class ChannelWriter {
     const close = () => {
       this.#isClosed = true;
       this.#closed.resolve();
+      socket.off("close", close);
     };
     channel.once("close", close);
     socket.once("close", close);

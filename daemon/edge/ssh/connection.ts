@@ -67,6 +67,8 @@ export class Connection {
     this.deps = deps;
     this.#client = client;
     this.socket = socket;
+    // One for each channel, and those are bounded.
+    socket.setMaxListeners(0);
     this.#address = socket.remoteAddress ?? "";
     this.#clientVersion = clientVersion.slice(0, 128);
     client.on("authentication", (context) => void this.#authenticate(context));
@@ -231,6 +233,8 @@ export class Connection {
       if (this.#open >= limits.max_channels) return reject();
       const requests = accept();
       this.#enter(requests);
+      // By its class's name, which a build may change, ssh2 1.17 finds out that it is no channel that it has to close.
+      Object.assign(requests, { incoming: { state: "closed" } });
       serveSession(requests, this);
     });
     this.#client.on("tcpip", (accept, reject, info) => {

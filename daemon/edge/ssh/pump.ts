@@ -9,15 +9,15 @@ export interface Input {
 
 /** From the client into the guest. Not by the channel's own iterator, which closes the channel at the end of input. */
 export function feed(channel: ServerChannel, to: Input, count: (bytes: number) => void): void {
+  let taken: Promise<unknown> = Promise.resolve();
   channel.on("data", (bytes: Buffer) => {
     count(bytes.byteLength);
     channel.pause();
-    to.write(bytes).then(
-      () => channel.resume(),
-      () => channel.resume(),
-    );
+    const resume = () => void channel.resume();
+    taken = to.write(bytes).then(resume, resume);
   });
-  channel.once("end", () => to.endInput());
+  // The end is known before its last bytes are taken.
+  channel.once("end", () => void taken.then(() => to.endInput()));
 }
 
 /** From the guest to the client, until either has had enough. */

@@ -31,9 +31,10 @@ export class Startups {
   /** Takes one in; `drop` ends it when its place is needed. */
   enter(address: string, drop: () => void): { greet(): void; leave(): void } {
     const own: Startup = { address, greeted: false, drop };
+    // Before it counts itself: whoever comes is never the one to go.
+    if (this.#of(address).length >= this.#limits.per_address) this.#dropOne(address);
+    else if (this.#all.size >= this.#limits.all) this.#dropOne(this.#busiest());
     this.#all.add(own);
-    if (this.#of(address).length > this.#limits.per_address) this.#dropOne(address);
-    else if (this.#all.size > this.#limits.all) this.#dropOne(this.#busiest());
     return {
       greet: () => {
         own.greeted = true;

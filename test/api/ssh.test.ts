@@ -1,0 +1,203 @@
+/** Public keys, and what the gateway does to who has not logged in. Sessions are in test/vm/ssh.test.ts. */
+import { spawnSync } from "node:child_process";
+import { statSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ALGORITHMS } from "../../daemon/edge/ssh/algorithms.ts";
+import { TestDaemon } from "../harness/daemon.ts";
+import { run as runProgram, SshClient, sshPort } from "../harness/ssh-client.ts";
+import { bearer, makeKey, makeOrg, run } from "./calls.ts";
+
+let daemon: TestDaemon;
+let client: SshClient;
+
+beforeAll(async () => {
+  daemon = await TestDaemon.start({ env: { ROOMD_SSH_LOGIN_GRACE: "2s", ROOMD_SSH_MAX_ATTEMPTS: "3" } });
+  client = new SshClient(sshPort(daemon));
+  await daemon.room("here");
+});
+afterAll(async () => {
+  client[Symbol.dispose]();
+  await daemon.stop();
+});
+
+const KEYS = "/v1/orgs/self/ssh-keys";
+
+function keyOf(kind: string[], name: string): string {
+  const file = join(client.home, name);
+  spawnSync("ssh-keygen", ["-q", ...kind, "-N", "", "-C", `${name} key`, "-f", file]);
+  return spawnSync("cat", [`${file}.pub`])
+    .stdout.toString()
+    .trim();
+}
+
+describe("public keys", () => {
+  test("are added, listed as ssh-keygen shows them, and removed", async () => {
+    for (const kind of [
+      ["-t", "ed25519"],
+      ["-t", "ecdsa", "-b", "384"],
+      ["-t", "rsa", "-b", "2048"],
+    ]) {
+      const name = kind.join("").replaceAll("-", "_");
+      const line = keyOf(kind, name);
+      const added = await daemon.api("POST", KEYS, { public_key: line });
+      expect(added.status, JSON.stringify(added.body)).toBe(201);
+      const shown = spawnSync("ssh-keygen", ["-l", "-f", join(client.home, `${name}.pub`)]).stdout.toString();
+      expect(shown).toContain(added.body.fingerprint);
+      expect(added.body).toMatchObject({ name: `${name} key`, expires_at: null, created_by: { type: "key" } });
+      expect(line).toContain(added.body.public_key);
+      expect((await daemon.api("POST", KEYS, { public_key: line })).body.code).toBe("already_exists");
+    }
+    const { items } = await daemon.ok("GET", KEYS);
+    expect(items).toHaveLength(3);
+    for (const { ssh_key_id, fingerprint } of items) {
+      expect(await daemon.ok("DELETE", `${KEYS}/${ssh_key_id}`)).toEqual({ ssh_key_id, fingerprint, state: "removed" });
+      expect((await daemon.api("DELETE", `${KEYS}/${ssh_key_id}`)).body.code).toBe("key_not_found");
+    }
+    expect((await daemon.ok("GET", KEYS)).items).toEqual([]);
+  });
+
+  test("that are none are refused with what is wrong", async () => {
+    const good = client.publicKey.split(" ");
+    const wrong: Record<string, string> = {
+      "": "",
+      "private key": "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----",
+      "one line": `${client.publicKey}\n${client.publicKey}`,
+      "begin with one of": `ssh-dss ${good[1]}`,
+      "no public key of the kind": `ssh-rsa ${good[1]}`,
+      "2048 to": keyOf(["-t", "rsa", "-b", "1024"], "weak"),
+      "no public key": `ssh-ed25519 ${good[1]?.slice(0, 40)}`,
+    };
+    for (const [says, public_key] of Object.entries(wrong)) {
+      const { status, body } = await daemon.api("POST", KEYS, { public_key });
+      expect({ says, status, code: body.code }).toEqual({ says, status: 422, code: "validation_failed" });
+      expect(JSON.stringify(body.errors)).toContain(says);
+    }
+  });
+
+  test("belong to an organization, and open nothing that who adds them may not", async () => {
+    const other = await makeOrg(daemon, "elsewhere");
+    const { ssh_key_id } = await daemon.ok("POST", KEYS, { public_key: client.publicKey });
+    const theirs = (method: string, path: string, body?: unknown) =>
+      daemon.api(method, path, body, bearer(other.api_key));
+    expect((await theirs("GET", KEYS)).body.items).toEqual([]);
+    expect((await theirs("DELETE", `${KEYS}/${ssh_key_id}`)).body.code).toBe("key_not_found");
+    expect((await theirs("GET", `/v1/orgs/${daemon.orgId}/ssh-keys`)).body.code).toBe("org_not_found");
+    // A public key is no secret: another organization may have it too.
+    expect((await theirs("POST", KEYS, { public_key: client.publicKey })).status).toBe(201);
+    const { key } = await makeKey(daemon, { scopes: ["keys:write"] });
+    const added = await daemon.api("POST", KEYS, { public_key: client.publicKey }, bearer(key));
+    expect({ status: added.status, code: added.body.code }).toEqual({ status: 403, code: "scope_escalation" });
+    await daemon.ok("DELETE", `${KEYS}/${ssh_key_id}`);
+  });
+
+  test("are the operator's to add as well", async () => {
+    const file = join(client.home, "id.pub");
+    const added = await run(daemon, "org", "ssh-key", "add", file, "--org", daemon.orgId);
+    expect(added.name).toBe("test");
+    expect((await run(daemon, "org", "ssh-key", "list", "--org", daemon.orgId)).items[0]).toMatchObject(added);
+    await run(daemon, "org", "ssh-key", "remove", added.ssh_key_id, "--org", daemon.orgId);
+    expect((await daemon.ok("GET", KEYS)).items).toEqual([]);
+  });
+});
+
+describe("the gateway", () => {
+  const login = (user: string, more: string[] = []) => client.ssh(user, ["true"], "", more);
+
+  test("gives whoever may not come in the same answer", async () => {
+    const { ssh_key_id } = await daemon.ok("POST", KEYS, { public_key: client.publicKey });
+    const users = ["none@here", "none@nowhere", "none", "a@b@c", "@", "x".repeat(500)];
+    const answers = await Promise.all([
+      ...users.map((user) => login(user)),
+      ...users.map((user) => client.sshByPassword(user, daemon.apiKey, ["true"])),
+      ...[`key-${"A".repeat(43)}`, "sat_none", "", daemon.operatorKey].map((each) =>
+        client.sshByPassword("none@here", each, ["true"]),
+      ),
+    ]);
+    for (const { status, stderr } of answers) {
+      expect(status).toBe(255);
+      expect(stderr.trim()).toMatch(/Permission denied \(publickey,password\)\.$/);
+    }
+    await daemon.ok("DELETE", `${KEYS}/${ssh_key_id}`);
+    const { items } = await daemon.ok("GET", "/v1/rooms/here/audit?event=ssh.login");
+    expect(items[0]).toMatchObject({ source: "ssh", error_code: "sandbox_not_found", actor: { type: "key" } });
+  });
+
+  test("cuts off who does not log in in time, and who tries too often", async () => {
+    const silent = await open();
+    const began = performance.now();
+    await closed(silent);
+    expect(performance.now() - began).toBeGreaterThan(1000);
+    const many = ["a", "b", "c", "d", "e"].flatMap((name) => {
+      keyOf(["-t", "ed25519"], name);
+      return ["-o", `IdentityFile=${join(client.home, name)}`];
+    });
+    const tried = await login("none@here", many);
+    expect(tried.stderr).toMatch(/closed by|Connection reset|disconnect/i);
+  });
+
+  test("keeps a place for who comes when a thousand only hold one", async () => {
+    const idle = await Promise.all(Array.from({ length: 1000 }, open));
+    const answer = await login("none@here");
+    expect(answer.stderr).toContain("Permission denied");
+    for (const socket of idle) socket.destroy();
+  });
+
+  test("has a key of its own, which nobody else can read and which stays", async () => {
+    const file = join(daemon.dataDir, "ssh_host_ed25519_key");
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const scan = async () =>
+      (await runProgram("ssh-keyscan", ["-p", String(sshPort(daemon)), "127.0.0.1"])).stdout
+        .toString()
+        .split(" ")
+        .slice(1)
+        .join();
+    const before = await scan();
+    expect(before).toContain("ssh-ed25519");
+    await daemon.restart("SIGTERM");
+    client.port = sshPort(daemon);
+    expect(await scan()).toBe(before);
+  });
+
+  test("offers what is written down, with strict key exchange", async () => {
+    const { stderr } = await login("none@here", ["-vv"]);
+    const [, server = ""] = stderr.split("peer server KEXINIT proposal");
+    const offered = (name: string) => new RegExp(`${name}: (\\S+)`).exec(server)?.[1]?.split(",");
+    expect(offered("KEX algorithms")).toEqual([...ALGORITHMS.kex, "kex-strict-s-v00@openssh.com"]);
+    expect(offered("host key algorithms")).toEqual([...ALGORITHMS.serverHostKey]);
+    expect(offered("ciphers stoc")).toEqual([...ALGORITHMS.cipher]);
+    expect(offered("MACs ctos")).toEqual([...ALGORITHMS.hmac]);
+    expect(offered("compression ctos")).toEqual(["none"]);
+    expect(JSON.stringify(ALGORITHMS)).not.toMatch(/sha1|-cbc|nistp|group1\b|group14|md5|arcfour/);
+  });
+
+  test("shows ssh-audit nothing that fails", async () => {
+    const { stdout, status } = await runProgram("ssh-audit", [
+      "--level=fail",
+      "-p",
+      String(sshPort(daemon)),
+      "127.0.0.1",
+    ]);
+    expect(stdout.toString()).not.toContain("[fail]");
+    expect(status).not.toBe(3);
+    expect(stdout.toString().length).toBeGreaterThan(0);
+  });
+});
+
+test("switched off, there is none", async () => {
+  await using off = await TestDaemon.start({ env: { ROOMD_SSH_LISTEN: "" } });
+  expect(off.ready).not.toContain("ssh");
+});
+
+async function open(): Promise<Socket> {
+  const socket = connect(sshPort(daemon), "127.0.0.1");
+  socket.on("error", () => {});
+  socket.resume();
+  await new Promise<void>((done) => socket.once("connect", done).once("close", () => done()));
+  return socket;
+}
+
+function closed(socket: Socket): Promise<void> {
+  return new Promise((done) => (socket.destroyed ? done() : socket.once("close", () => done())));
+}
