@@ -12,7 +12,7 @@ export function asServiceError(error: unknown): never {
       cause: error,
     });
   }
-  if (code === StreamErrorCode.too_many_streams) {
+  if (code === StreamErrorCode.too_many_streams || code === StreamErrorCode.too_many_executions) {
     throw new ServiceError("too_many_executions", { detail: "The sandbox runs as much as it may.", cause: error });
   }
   if (code === StreamErrorCode.unknown_method) {

@@ -7,6 +7,7 @@ import { newId } from "../../shared/ids.ts";
 import type { AuditFacts, Bound, KeyCall } from "../core/operation.ts";
 import { bind } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
+import { redact } from "../executions/redact.ts";
 import { type LiveCommand, startCommand } from "../host/guest-link/command.ts";
 import { connectInGuest, type GuestPort } from "../host/guest-link/connect.ts";
 import type { GuestLink } from "../host/guest-link/handshake.ts";
@@ -87,7 +88,7 @@ export function makeVerbs(sandboxes: SandboxReach): SshVerbs {
       bind(sshExec, {
         ...within(session),
         run: async ({ audit }, { command, env, screen }, target: Target) => {
-          audit.details = { command, screen: screen !== null };
+          audit.details = { command: redact([command])[0], screen: screen !== null };
           const argv = commandOf(command);
           take(
             await open(target, (link) =>
