@@ -43,6 +43,7 @@ import { type Gateway, makeSsh } from "./ssh/index.ts";
 import { buildTemplate, removeTemplate } from "./templates/build.ts";
 import { makeTemplateList } from "./templates/list.ts";
 import { makeTemplates, usableSnapshot } from "./templates/registry.ts";
+import { sweepDeadTrials } from "./templates/trials.ts";
 import { makeTerminals } from "./terminals/index.ts";
 
 const STOP_GRACE_MS = 10_000;
@@ -235,6 +236,9 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   // Port 0 is whatever the system chose.
   const url = listen.port === 0 ? server.url.href.replace(/\/$/, "") : listen.url;
   pool.refill();
+  sweepDeadTrials(paths).catch((error: unknown) =>
+    log.warn("remains of a template build not swept", { error: describeError(error) }),
+  );
   const restoring = setInterval(() => {
     disk.restore();
     if (disk.hasSpace) sandboxes.unstall();

@@ -78,6 +78,7 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     guests: join(runtime, "g"),
     daemon_lock: join(runtime, "daemon.lock"),
     data_lock: join(data, "daemon.lock"),
+    build_lock: join(data, "template-build.lock"),
     probe: join(runtime, "probe.json"),
     sandbox: (sandboxId: string) => guestPaths("sandboxes", "g", sandboxId),
     /** A guest that a template build starts beside a running daemon, which must not take it for a leftover of its own. */

@@ -33,6 +33,7 @@ import { digestOf, FILE_NAMES, type FileRole, factsOf, imageOf, MANIFEST_FORMAT,
 import { type Recipe, readRecipe, unpackBuilder } from "./recipe.ts";
 import { CURRENT, MANIFEST_FILE } from "./registry.ts";
 import { selfTest } from "./self-test.ts";
+import { whileBuilding } from "./trials.ts";
 
 const BOOT_DEADLINE_MS = 180_000;
 /** Memory is plugged in steps of the guest's own blocks. */
@@ -70,6 +71,16 @@ export async function buildTemplate(
       hint: "Build it with `bun run build`, or set host.agent.",
     });
   }
+  return await whileBuilding(paths, () => buildVersion(deps, templateId, recipe, options));
+}
+
+async function buildVersion(
+  deps: BuildDeps,
+  templateId: string,
+  recipe: Recipe,
+  options: BuildOptions,
+): Promise<TemplateRecord> {
+  const { paths } = deps;
   const home = paths.template(templateId);
   const version = newId("evt").slice("evt_".length).toLowerCase();
   const directory = join(home, version);
