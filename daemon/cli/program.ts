@@ -17,6 +17,7 @@ import { showError, write } from "./output.ts";
 import { roomCommand } from "./room.ts";
 import { sandboxCommand } from "./sandbox.ts";
 import { serveCommand } from "./serve.ts";
+import { shellCommand } from "./shell.ts";
 import { sshAccessCommand } from "./ssh-access.ts";
 import { templateCommand } from "./template.ts";
 
@@ -27,7 +28,7 @@ const ABOUT = {
     "ROOMD_CA_CERT names the certificate file to trust; NODE_EXTRA_CA_CERTS adds one to the system's.",
     "",
     "Exit status: 0 done; 1 the service or the command refused; 2 the command line or the configuration is wrong.",
-    "`roomd exec` exits with the command's own status, 124 on timeout, 128+n on signal n, 125 when roomd failed.",
+    "`roomd exec` and `roomd shell` exit with the command's own status, 124 on timeout, 128+n on signal n, 125 when roomd failed.",
     "With --json a refusal is JSON as well, on standard error.",
   ],
   examples: [
@@ -60,6 +61,7 @@ export function makeProgram(setStatus: (status: number) => void): Command {
     execCommand(setStatus),
     executionCommand(setStatus),
     sshAccessCommand(),
+    shellCommand(setStatus),
     logsCommand(),
     driveCommand(),
     auditCommand(setStatus),
@@ -88,7 +90,7 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
 async function failed(error: unknown, args: readonly string[]): Promise<number> {
   // commander has printed what it throws.
   if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok;
-  const isExec = args[0] === "exec";
+  const isExec = args[0] === "exec" || args[0] === "shell";
   if (error instanceof CommanderError) return isExec ? EXIT.roomd : EXIT.usage;
   const known = toCliError(error);
   const own = args.includes("--") ? args.slice(0, args.indexOf("--")) : args;

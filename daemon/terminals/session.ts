@@ -24,6 +24,8 @@ export class Session implements Conversation {
   readonly #over = Promise.withResolvers<SessionEnd>();
   #client: Talker | null = null;
   #reason: string | null = null;
+  /** While the client has asked us to wait. */
+  #flowing: PromiseWithResolvers<void> | null = null;
   #typing: Promise<void> = Promise.resolve();
   #untyped = 0;
   #out = 0;
@@ -51,14 +53,16 @@ export class Session implements Conversation {
   /** Sends the client away, at once. */
   end(why: TerminalClose, message: string): void {
     if (this.#reason !== null) return;
-    this.#client?.close(TERMINAL_CLOSE[why], `${why}: ${message}`);
     this.#settle(why, null);
+    this.#client?.close(TERMINAL_CLOSE[why], `${why}: ${message}`);
   }
 
   hear(text: string): void {
-    const size = parseResize(text);
-    if (size) this.#terminal.resize(size.rows, size.cols);
-    else this.end("bad_frame", 'a text frame must be {"type":"resize","rows","cols"}');
+    const frame = parseFrame(text);
+    if (frame === null) this.end("bad_frame", "a text frame must be a resize or a flow");
+    else if (frame.type === "resize") this.#terminal.resize(frame.rows, frame.cols);
+    else if (frame.paused) this.#flowing ??= Promise.withResolvers<void>();
+    else this.#letFlow();
   }
 
   take(bytes: Uint8Array): void {
@@ -84,30 +88,41 @@ export class Session implements Conversation {
         if (this.#reason !== null) return;
         this.#out += bytes.byteLength;
         await client.send(bytes);
+        await this.#flowing?.promise;
       }
       const { exit_code, signal } = await this.#terminal.ended;
       if (this.#reason !== null) return;
+      // Before the close, which says that the client has left.
+      this.#settle("exit", exit_code);
       client.say(JSON.stringify({ type: "exit", exit_code, signal }));
       client.close(NORMAL_CLOSE, "exit");
-      this.#settle("exit", exit_code);
     } catch (error) {
       if (refusalOf(error) === "taken_over") this.end("taken_over", "somebody else is attached now");
       else this.end("guest_unreachable", "the guest's connection was lost");
     }
   }
 
+  #letFlow(): void {
+    this.#flowing?.resolve();
+    this.#flowing = null;
+  }
+
   #settle(reason: string, exitCode: number | null): void {
     if (this.#reason !== null) return;
     this.#reason = reason;
+    this.#letFlow();
     this.#terminal.detach();
     this.#over.resolve({ reason, bytes_out: this.#out, bytes_in: this.#in, exit_code: exitCode });
   }
 }
 
-function parseResize(text: string): { rows: number; cols: number } | null {
+type Frame = { type: "resize"; rows: number; cols: number } | { type: "flow"; paused: boolean };
+
+function parseFrame(text: string): Frame | null {
   try {
-    const { type, rows, cols } = Object(JSON.parse(text)) as Record<string, unknown>;
-    return type === "resize" && isSize(rows) && isSize(cols) ? { rows, cols } : null;
+    const { type, rows, cols, paused } = Object(JSON.parse(text)) as Record<string, unknown>;
+    if (type === "flow") return typeof paused === "boolean" ? { type, paused } : null;
+    return type === "resize" && isSize(rows) && isSize(cols) ? { type, rows, cols } : null;
   } catch {
     return null;
   }

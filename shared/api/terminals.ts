@@ -209,7 +209,7 @@ export const terminalAttach = operation({
   summary: "Attach to a terminal by WebSocket",
   description: [
     `Authorized by the terminal's token as a subprotocol (\`Sec-WebSocket-Protocol: ${TERMINAL_PROTOCOL}, ${TOKEN_PROTOCOL_PREFIX}TOKEN\`), never in the query, or by an API key as Bearer. A browser's Origin must be the service's own.`,
-    'Binary frames are bytes, both ways. Text frames from the service: first {"type":"attached","offset","rows","cols","gap"}, where offset is that of the first byte that follows and gap how many bytes before it are no longer kept; last {"type":"exit","exit_code","signal"}. Text frame from the client: {"type":"resize","rows","cols"}. Count the bytes and attach again with since=OFFSET to go on where a connection broke.',
+    'Binary frames are bytes, both ways. Text frames from the service: first {"type":"attached","offset","rows","cols","gap"}, where offset is that of the first byte that follows and gap how many bytes before it are no longer kept; last {"type":"exit","exit_code","signal"}. Text frames from the client: {"type":"resize","rows","cols"}, and {"type":"flow","paused"} to be sent no more bytes, or more again. Count the bytes and attach again with since=OFFSET to go on where a connection broke.',
     "A client that reads slowly makes the command wait, nothing is dropped. The connection is pinged, and ends when no pong comes for a minute.",
     `Close codes: 1000 after the exit frame, ${Object.entries(TERMINAL_CLOSE)
       .map(([name, code]) => `${code} ${name}`)

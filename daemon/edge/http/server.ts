@@ -110,7 +110,10 @@ async function answer(
   if (!params) return refuse(deps, request, peers, new ServiceError("route_not_found"));
   const { headers } = request;
   const wantsSocket = isHandshake(headers);
-  if (wantsSocket && !isOwnOrigin(headers, publicUrl)) return refuse(deps, request, peers, foreignOrigin());
+  if (wantsSocket && !isOwnOrigin(headers, publicUrl)) {
+    const shown = new Headers({ "X-Request-Id": requestId, "Cache-Control": "no-store" });
+    return problemResponse(toProblem(foreignOrigin(), requestId, deps.log), shown, null);
+  }
   const peer = peers.get(request);
   const roadRequest: RoadRequest = {
     source: "rest",

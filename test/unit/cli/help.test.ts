@@ -22,6 +22,7 @@ const CONTRACT = [
   "execution get",
   "execution list",
   "execution signal",
+  "shell",
   "logs",
   ...["list", "verify"].map((verb) => `audit ${verb}`),
 ];

@@ -1,0 +1,37 @@
+/** Owns what is typed at `roomd shell`: bytes for the sandbox, but for the commands that a ~ at a line's beginning gives us. */
+const TILDE = 0x7e;
+const LINE_ENDS: readonly number[] = [0x0d, 0x0a];
+const COMMANDS: Readonly<Record<number, "leave" | "help">> = { 46: "leave", 63: "help" };
+
+export interface Typed {
+  /** For the sandbox. */
+  bytes: Uint8Array;
+  command: "leave" | "help" | null;
+}
+
+export class KeyReader {
+  #atLineStart = true;
+  #afterTilde = false;
+
+  /** Reads what was typed up to the first command; what follows a command in the same piece is dropped. */
+  read(typed: Uint8Array): Typed {
+    const bytes: number[] = [];
+    for (const byte of typed) {
+      if (this.#afterTilde) {
+        this.#afterTilde = false;
+        const command = COMMANDS[byte];
+        this.#atLineStart = command !== undefined;
+        if (command) return { bytes: Uint8Array.from(bytes), command };
+        // A second ~ is the first one; with anything else there are both.
+        bytes.push(TILDE);
+        if (byte === TILDE) continue;
+      } else if (this.#atLineStart && byte === TILDE) {
+        this.#afterTilde = true;
+        continue;
+      }
+      bytes.push(byte);
+      this.#atLineStart = LINE_ENDS.includes(byte);
+    }
+    return { bytes: Uint8Array.from(bytes), command: null };
+  }
+}

@@ -1,0 +1,84 @@
+/** Owns `roomd shell`: a terminal in a sandbox on the terminal that it is typed in. */
+import { constants } from "node:os";
+import type { Command } from "commander";
+import { terminalCreate } from "../../shared/api/terminals.ts";
+import { CliError, EXIT } from "./cli-error.ts";
+import { call } from "./client.ts";
+import { command, type JsonOption } from "./command.ts";
+import { say } from "./output.ts";
+import { withProgress } from "./progress.ts";
+import { LocalTerminal } from "./shell-local.ts";
+import { type Outcome, ShellSession } from "./shell-session.ts";
+
+interface ShellOptions extends JsonOption {
+  user?: string;
+  cwd?: string;
+  attach?: string;
+}
+
+export function shellCommand(setStatus: (status: number) => void): Command {
+  return command("shell <room> <agent> [command...]", {
+    summary: "open a terminal in a sandbox",
+    notes: [
+      "Without a command it is the user's login shell. A connection that is lost comes back by itself, also after a restart",
+      "of the service. At the beginning of a line ~. leaves, ~~ types a ~, and ~? prints these. What was left goes on for",
+      "10 minutes, and --attach goes back to it.",
+      "",
+      "Exit status: the shell's own; 128+n when signal n ended it; 0 when it was left; 125 when roomd failed.",
+    ],
+    examples: [
+      "roomd shell build-42 worker-1",
+      "roomd shell build-42 worker-1 --user agent --cwd /mnt/drive",
+      "roomd shell build-42 worker-1 -- top -d 1",
+      "roomd shell build-42 worker-1 --attach ter_01JZ8Q4W5T6Y7V8X9ZABCDEFGH",
+    ],
+  })
+    .option("--user <user>", "user name or id (default: root)")
+    .option("--cwd <dir>", "working directory in the sandbox (default: the user's home)")
+    .option("--attach <terminal>", "go back to a terminal that was left, sending away who is there")
+    .action(async (room_id: string, sandbox: string, argv: string[], options: ShellOptions) => {
+      if (!process.stdin.isTTY || !process.stdout.isTTY) {
+        throw new CliError(
+          "A shell needs a terminal on standard input and output; `roomd exec` runs commands without.",
+        );
+      }
+      const local = new LocalTerminal();
+      const terminal_id =
+        options.attach ??
+        (await withProgress("opening a terminal", async () => {
+          const { cwd, user } = options;
+          const what = argv.length === 0 ? {} : { argv };
+          const { value } = await call(terminalCreate, {
+            room_id,
+            sandbox,
+            ...local.size,
+            ...what,
+            cwd,
+            user,
+            term: termOf(),
+          });
+          return value.terminal_id;
+        }));
+      const session = new ShellSession({ room_id, sandbox, terminal_id }, local);
+      const outcome = await session.run();
+      setStatus(statusOf(outcome));
+      if (outcome.kind === "left") {
+        await say(
+          `roomd: left; for 10 minutes \`roomd shell ${room_id} ${sandbox} --attach ${terminal_id}\` goes back`,
+        );
+      }
+    });
+}
+
+/** The local TERM, when the interface takes it for one. */
+function termOf(): string | undefined {
+  const { TERM = "" } = process.env;
+  return /^[A-Za-z0-9][\w.+-]{0,63}$/.test(TERM) ? TERM : undefined;
+}
+
+function statusOf(outcome: Outcome): number {
+  if (outcome.kind === "left") return EXIT.ok;
+  if (outcome.exit_code !== null) return outcome.exit_code;
+  const number = Object.entries(constants.signals).find(([name]) => name === outcome.signal)?.[1];
+  return number === undefined ? EXIT.roomd : EXIT.signal + number;
+}

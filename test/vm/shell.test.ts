@@ -1,0 +1,169 @@
+/** `roomd shell` in a real terminal: what a person sees and does, and that their terminal is as it was on every way out. */
+import { readdirSync, readFileSync } from "node:fs";
+import { beforeAll, expect, test } from "vitest";
+import { BINARY } from "../harness/daemon.ts";
+import { until, withGuests } from "../harness/guests.ts";
+import { RealTerminal } from "../harness/real-terminal.ts";
+
+withGuests("roomd shell", {}, (guests) => {
+  beforeAll(async () => {
+    await guests.daemon.room("s");
+    await guests.daemon.sandbox("s", "a", guests.cid());
+  });
+
+  const envOf = () => ({
+    PATH: process.env.PATH ?? "",
+    HOME: "/tmp",
+    ROOMD_URL: guests.daemon.url,
+    ROOMD_API_KEY: guests.daemon.apiKey,
+  });
+  /** The command in a terminal of its own; the shell around it tells the terminal's settings before and after. */
+  const shell = (...words: string[]) => {
+    const line = `stty -g; echo --; "$@"; echo "status=$?"; stty -g; echo ==`;
+    return new RealTerminal(["/bin/bash", "-c", line, "bash", BINARY, "shell", "s", "a", ...words], envOf());
+  };
+  /** How it ended, once the terminal is proven to be as it was. */
+  const statusOf = async (terminal: RealTerminal): Promise<number> => {
+    await terminal.shows(/==\r\n$/);
+    await terminal.ended;
+    const before = /^([\s\S]*?)--\r\n/.exec(terminal.text)?.[1];
+    const [, status, after] = /status=(\d+)\r\n([\s\S]*?)==\r\n$/.exec(terminal.text) ?? [];
+    expect(after).toBe(before);
+    return Number(status);
+  };
+
+  test("a login shell: size, resize, ctrl-c, exit status", async () => {
+    await using terminal = shell();
+    await terminal.shows("# ");
+    terminal.type("stty size\r");
+    await terminal.shows("24 80\r\n");
+    terminal.resize(40, 120);
+    await until("the size is the new one", async () => {
+      const from = terminal.mark;
+      terminal.type("stty size\r");
+      await terminal.shows(/\d+ \d+\r\n/, from);
+      return terminal.text.slice(from).includes("40 120\r\n");
+    });
+    terminal.type("echo sleep-be''gins; sleep 1000\r");
+    await terminal.shows("sleep-begins");
+    terminal.type("\x03");
+    terminal.type("echo code-$?-\r");
+    await terminal.shows("code-130-");
+    terminal.type("exit 7\r");
+    expect(await statusOf(terminal)).toBe(7);
+  });
+
+  test("vim draws, edits and saves; top shows processes and ends", async () => {
+    await using terminal = shell();
+    await terminal.shows("# ");
+    terminal.type("vi /tmp/note\r");
+    await terminal.shows("\x1b[?1049h");
+    await terminal.shows("/tmp/note");
+    terminal.type("ihello from vi\x1b");
+    terminal.type(":wq\r");
+    await terminal.shows("\x1b[?1049l");
+    terminal.type("cat /tmp/note\r");
+    await terminal.shows(/hello from vi\r\n/);
+    const from = terminal.mark;
+    terminal.type("top\r");
+    await terminal.shows("PID", from);
+    const shown = terminal.mark;
+    terminal.type("q");
+    // It throws away what was typed before it had ended.
+    await terminal.shows("# ", shown);
+    terminal.type("exit\r");
+    expect(await statusOf(terminal)).toBe(0);
+  });
+
+  test("a command instead of the shell, with its status and its signal", async () => {
+    await using exits = shell("--", "sh", "-c", "tty; exit 3");
+    expect(await statusOf(exits)).toBe(3);
+    expect(exits.text).toContain("/dev/pts/");
+    await using killed = shell("--", "sh", "-c", "kill -9 $$");
+    expect(await statusOf(killed)).toBe(137);
+    await using missing = shell("--", "no-such-program");
+    expect(await statusOf(missing)).toBe(127);
+  });
+
+  test("bytes are neither lost nor doubled when the daemon is killed meanwhile", async () => {
+    await using terminal = shell(
+      "--",
+      "bash",
+      "-c",
+      "for i in $(seq 1 400); do echo line-$i.; sleep 0.02; done; read -r",
+    );
+    await terminal.shows("line-20.");
+    await guests.daemon.end("SIGKILL");
+    // The same address, which the client knows.
+    guests.daemon.env.ROOMD_HTTP_LISTEN = new URL(guests.daemon.url).host;
+    await guests.daemon.serve();
+    await terminal.shows("line-400.", 0, 60_000);
+    terminal.type("\r");
+    expect(await statusOf(terminal)).toBe(0);
+    const lines = [...terminal.text.matchAll(/line-(\d+)\./g)].map(([, number]) => Number(number));
+    expect(lines).toEqual(Array.from({ length: 400 }, (_, index) => index + 1));
+  });
+
+  test("~. leaves a program that goes on, and --attach comes back to it", async () => {
+    await using first = shell();
+    await first.shows("# ");
+    first.type("vi /tmp/other\r");
+    await first.shows("\x1b[?1049h");
+    first.type("\x1b\r~.");
+    expect(await statusOf(first)).toBe(0);
+    expect(first.text).toContain("\x1b[?1049l");
+    const id = /--attach (ter_\w+)/.exec(first.text)?.[1] ?? "";
+    await using second = shell("--attach", id);
+    await second.shows("\x1b[?1049h");
+    second.type("\x1b:q!\r");
+    await second.shows("\x1b[?1049l");
+    second.type("exit 4\r");
+    expect(await statusOf(second)).toBe(4);
+  });
+
+  test.each([
+    ["SIGTERM", 143],
+    ["SIGHUP", 129],
+  ] as const)("the terminal is as it was after %s", async (signal, status) => {
+    await using terminal = shell();
+    await terminal.shows("# ");
+    const { pid } = await until("the client runs", () => clientOf(guests.daemon.url));
+    process.kill(pid, signal);
+    expect(await statusOf(terminal)).toBe(status);
+  });
+
+  test("somebody else who attaches, or the sandbox's end, is told in a sentence", async () => {
+    await using first = shell();
+    await first.shows("# ");
+    const { items } = await guests.daemon.ok("GET", "/v1/rooms/s/sandboxes/a/terminals");
+    const { terminal_id } = items.find((item: { attached: boolean }) => item.attached);
+    await using second = shell("--attach", terminal_id);
+    expect(await statusOf(first)).toBe(125);
+    expect(first.text).toContain("somebody else is attached now");
+    await second.shows("# ");
+    await guests.daemon.ok("DELETE", "/v1/rooms/s/sandboxes/a");
+    expect(await statusOf(second)).toBe(125);
+    expect(second.text).toContain("the sandbox is destroying");
+  });
+
+  test("without a terminal it says so", async () => {
+    const { status, stderr } = await guests.daemon.cli(["shell", "s", "a"], "echo hi\n");
+    expect(status).toBe(125);
+    expect(stderr).toContain("needs a terminal");
+  });
+});
+
+/** The `roomd shell` that is a client of this daemon. */
+function clientOf(url: string): { pid: number } | null {
+  for (const name of readdirSync("/proc").filter((each) => /^\d+$/.test(each))) {
+    try {
+      const [program, verb] = readFileSync(`/proc/${name}/cmdline`, "utf8").split("\0");
+      if (program !== BINARY || verb !== "shell") continue;
+      if (readFileSync(`/proc/${name}/environ`, "utf8").split("\0").includes(`ROOMD_URL=${url}`))
+        return { pid: Number(name) };
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  return null;
+}
