@@ -19,13 +19,13 @@ export function serveCommand(): Command {
     notes: [
       "One line with its URL is printed on standard output once it is ready; the log goes to standard error.",
       "SIGTERM and SIGINT end it gracefully, a second one at once. Guests outlive it and are taken over again.",
-      "Daemons with different data_dir, runtime_dir and http.listen run side by side.",
+      "Daemons with different data_dir, runtime_dir, http.listen and ssh.listen run side by side.",
       "It refuses to start with BUN_OPTIONS, BUN_INSPECT or BUN_BE_BUN set, which would run other code in it.",
     ],
     examples: [
       "roomd serve",
       "roomd serve --config /etc/roomd/config.toml",
-      "ROOMD_HTTP_LISTEN=127.0.0.1:9080 ROOMD_DATA_DIR=/srv/second ROOMD_RUNTIME_DIR=/run/second roomd serve",
+      "ROOMD_HTTP_LISTEN=127.0.0.1:9080 ROOMD_SSH_LISTEN=127.0.0.1:9022 ROOMD_DATA_DIR=/srv/second ROOMD_RUNTIME_DIR=/run/second roomd serve",
     ],
   };
   return withConfigOption(command("serve", about)).action(async (options: JsonOption & ConfigOption) => {
