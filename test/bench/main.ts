@@ -10,12 +10,14 @@ import { benchDrive } from "./drive.ts";
 import { benchExec } from "./exec.ts";
 import { benchFaults } from "./faults.ts";
 import { type Bench, Report } from "./report.ts";
+import { benchSsh } from "./ssh.ts";
 import { tableOf } from "./table.ts";
 
 const BENCHMARKS = new Map<string, { about: string; run(bench: Bench): Promise<void> }>([
   ["create", { about: "a sandbox to its first command done, against a cold boot of its template", run: benchCreate }],
   ["exec", { about: "`true` and 64 MiB of output, against calls that reach no guest", run: benchExec }],
   ["drive", { about: "files written, read, streamed and listed, against plain system calls", run: benchDrive }],
+  ["ssh", { about: "`true` by ssh and 64 MiB by scp either way, against a local sshd", run: benchSsh }],
   ["faults", { about: "`true` in one sandbox while another is stopped, killed, or fills the drive", run: benchFaults }],
 ]);
 
