@@ -1,0 +1,87 @@
+/** Executions outlive the daemon and whoever reads them: no output is lost or comes twice, and nothing runs a second time. */
+import { expect, test } from "vitest";
+import type { Json } from "../harness/daemon.ts";
+import { shortOrLong, until, withGuests } from "../harness/guests.ts";
+import { bytesOf, executionsPath, readStream } from "../harness/streams.ts";
+
+const EVERY_MS = 100;
+
+withGuests("executions and a daemon that is killed", {}, (guests) => {
+  test("every number arrives once, though the daemon is killed twice and the reader leaves in between", async () => {
+    const { daemon } = guests;
+    const seconds = shortOrLong("seconds of output", 6, 30);
+    const count = (seconds * 1000) / EVERY_MS;
+    await daemon.room("kept");
+    await daemon.sandbox("kept", "it", guests.cid());
+    const path = executionsPath("kept", "it");
+    const body = {
+      exec_id: "count",
+      command: `echo run >>/tmp/runs; for i in $(seq ${count}); do echo $i; sleep ${EVERY_MS / 1000}; done; exit 6`,
+      timeout_ms: 120_000,
+    };
+    await daemon.ok("POST", path, body);
+    const events: Json[] = [];
+    const lines = () => bytesOf(events, "stdout").toString().trim().split("\n").length;
+    let last = -1;
+    const follow = async (atLine: number) => {
+      const part = await readStream(daemon, `${path}/count`, {
+        after: last,
+        onEvent: (event) => {
+          events.push(event);
+          return lines() < atLine;
+        },
+      });
+      last = part.last;
+    };
+    await follow(count / 6);
+    for (const share of [1 / 3, 1 / 2]) {
+      const reading = follow(Number.POSITIVE_INFINITY);
+      await until("some more has come", () => lines() > count * share, 60_000);
+      await daemon.restart("SIGKILL");
+      await reading;
+      // Asked for again it is the same run.
+      expect((await daemon.api("POST", path, body)).status).toBe(200);
+      await follow(count * share + 2);
+    }
+    await follow(Number.POSITIVE_INFINITY);
+    const seqs = events.map(({ seq }) => seq).filter((seq) => seq !== undefined);
+    expect(seqs).toEqual(Array.from({ length: seqs.length }, (_, index) => index));
+    const expected = Array.from({ length: count }, (_, index) => `${index + 1}\n`).join("");
+    expect(bytesOf(events, "stdout").toString()).toBe(expected);
+    expect(events.at(-1)).toMatchObject({ type: "exit", exit_code: 6 });
+    expect(await daemon.sh("kept", "it", "cat /tmp/runs")).toBe("run");
+  });
+
+  test("what a caller waited for is in the audit once, and answered when it is asked for again", async () => {
+    const { daemon } = guests;
+    const body = { exec_id: "cut", command: "echo run >>/tmp/cut; echo begun >/mnt/drive/begun; sleep 3; echo done" };
+    const cut = expect(daemon.exec("kept", "it", body)).rejects.toThrow();
+    await until(
+      "it has begun",
+      async () => (await daemon.api("GET", "/v1/rooms/kept/drive/stat?path=begun")).status === 200,
+    );
+    await daemon.end("SIGKILL");
+    await cut;
+    await daemon.serve();
+    const recorded = async () => {
+      const { items } = await daemon.ok("GET", "/v1/rooms/kept/audit?event=exec.finished&limit=1000");
+      return items.filter(({ details }: Json) => details.exec_id === "cut");
+    };
+    const [record] = await until("it is recorded", async () => {
+      const own = await recorded();
+      return own.length > 0 && own;
+    });
+    expect(record).toMatchObject({ source: "reconciler", details: { exit_code: 0 } });
+    expect(await daemon.exec("kept", "it", body)).toMatchObject({ exit_code: 0, stdout: "done\n" });
+    expect(await daemon.sh("kept", "it", "cat /tmp/cut")).toBe("run");
+    await daemon.restart("SIGKILL");
+    // Whatever is looked at after a restart has been looked at when this one's end is there.
+    await daemon.ok("POST", executionsPath("kept", "it"), { exec_id: "later", argv: ["true"] });
+    await until("a later one is recorded", async () => {
+      const { items } = await daemon.ok("GET", "/v1/rooms/kept/audit?event=exec.finished&limit=1000");
+      return items.some(({ details }: Json) => details.exec_id === "later");
+    });
+    const sources = (await recorded()).map(({ source }: Json) => source);
+    expect(sources.sort()).toEqual(["reconciler", "rest"]);
+  });
+});
