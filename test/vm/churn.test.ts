@@ -3,7 +3,7 @@
  * the end nothing is left of any of it, and the daemon is no larger than it was.
  */
 import { expect } from "vitest";
-import { FAULTS } from "../harness/faults.ts";
+import { FAULTS, type Fault } from "../harness/faults.ts";
 import { LONG, shortOrLong, testAlone } from "../harness/guests.ts";
 import { descriptorKinds, privateMemoryMib } from "../harness/host-facts.ts";
 import { expectAtRest } from "../harness/invariants.ts";
@@ -64,6 +64,7 @@ testAlone(
       if (daemon.runs) memory.push({ pid: daemon.pid, at: performance.now(), mib: privateMemoryMib(daemon.pid) });
     };
 
+    const nextFault = dealer(chance);
     let faults = 0;
     let nextFaultAt = startedAt + faultEveryMs / 2;
     while (!over()) {
@@ -71,10 +72,7 @@ testAlone(
       sample();
       if (performance.now() < nextFaultAt || over()) continue;
       nextFaultAt += faultEveryMs;
-      // In the second half the daemon lives on, so that its size can be followed.
-      const late = performance.now() > startedAt + (endsAt - startedAt) / 2;
-      const possible = FAULTS.filter(({ name }) => !(late && name === "the daemon is killed"));
-      const fault = chance.pick(possible);
+      const fault = nextFault(performance.now() > startedAt + (endsAt - startedAt) / 2);
       const room = chance.pick(ROOMS);
       faults++;
       console.log(`fault ${faults}, seed ${chance.seed}: ${fault.name}, in room ${room}`);
@@ -106,6 +104,18 @@ testAlone(
   },
   LONG_TIMEOUT_MS,
 );
+
+/** Deals every fault once before any comes again. In the second half the daemon lives on, so that its size can be followed. */
+function dealer(chance: Chance): (late: boolean) => Fault {
+  let deck: Fault[] = [];
+  return (late) => {
+    const possible = () => deck.filter(({ name }) => !(late && name === "the daemon is killed"));
+    if (possible().length === 0) deck = [...FAULTS];
+    const dealt = chance.pick(possible());
+    deck = deck.filter((fault) => fault !== dealt);
+    return dealt;
+  };
+}
 
 function onceOver(): () => boolean {
   let asked = 0;
