@@ -28,7 +28,7 @@ function nextKill(chance: Chance): Kill {
   if (way < 0.7) {
     const point = chance.pick(FAULT_POINTS);
     // What is passed with every request is passed some times before.
-    const nth = /^(commit|audit)/.test(point) ? chance.whole(1, 40) : chance.whole(1, 3);
+    const nth = /^(commit|audit)/.test(point) ? chance.whole(1, 40) : chance.whole(1, 2);
     return { at: `${point}@${nth}`, fault: `${point}=kill@${nth}` };
   }
   const starting = way > 0.92;
