@@ -9,7 +9,7 @@ const atOnce = shortOrLong("creates at once", 4, 10);
 /** Every field of the contract's record. */
 const RECORD_FIELDS = [
   ...["sandbox_id", "room_id", "agent_id", "guest_cid", "template_id", "template_digest", "vcpu_count", "memory_mib"],
-  ...["state", "status", "exit", "env_keys", "egress", "fabric_attached", "drive_mount", "ports", "labels"],
+  ...["state", "status", "exit", "env_keys", "egress", "fabric_attached", "drive_mount", "drive", "ports", "labels"],
   ...["created_at", "started_at", "ready_at", "stopped_at", "expires_at", "create_wall_ms", "boot", "start_mode"],
   "created_by",
 ];
