@@ -44,7 +44,7 @@ withGuests("roomd shell", {}, (guests) => {
       await terminal.shows(/\d+ \d+\r\n/, from);
       return terminal.text.slice(from).includes("40 120\r\n");
     });
-    terminal.type("echo sleep-be''gins; sleep 1000\r");
+    terminal.type("sh -c 'echo sleep-be\"\"gins; exec sleep 1000'\r");
     await terminal.shows("sleep-begins");
     terminal.type("\x03");
     terminal.type("echo code-$?-\r");

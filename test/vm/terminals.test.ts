@@ -36,7 +36,7 @@ withGuests("terminals", {}, (guests) => {
     client.say({ type: "resize", rows: 50, cols: 132 });
     client.type("stty size\r");
     await client.shows("50 132\r\n");
-    client.type("echo sleep-be''gins; sleep 1000\r");
+    client.type("sh -c 'echo sleep-be\"\"gins; exec sleep 1000'\r");
     await client.shows("sleep-begins\r\n");
     client.type("\x03echo code-$?-\r");
     await client.shows(/code-130-\r\n[\s\S]*# $/);
