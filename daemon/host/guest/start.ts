@@ -8,7 +8,7 @@
  * snapshot that does not load by a cold boot. Whatever fails, nothing is left behind but the logs.
  */
 import { DRIVE_MOUNT } from "../../../shared/api/drive.ts";
-import type { Published } from "../../core/published.ts";
+import { type Published, within } from "../../core/published.ts";
 import { runSteps, type Step, StepError, undoSteps } from "../../core/steps.ts";
 import { GuestConnection } from "../guest-link/connection.ts";
 import type { Machine } from "../machine/machine.ts";
@@ -19,6 +19,9 @@ import type { GuestHost, GuestPlan, LaunchPlan } from "./plan.ts";
 import { endProcesses } from "./remains.ts";
 import type { DrivePlace } from "./serve-drive.ts";
 import { allSteps, type GuestParts, JOIN_STEPS, type LaunchMode, type LaunchParts, launchSteps } from "./steps.ts";
+
+/** What an ending QEMU takes to give back its memory. */
+const ENDING_MS = 500;
 
 /** A guest that is up. */
 export interface Guest {
@@ -114,7 +117,12 @@ async function joinWarm(
   try {
     return await join(host, plan, warm, "pool", onStarted, signal);
   } catch (error) {
-    const ended = !isAlive(warm.parts.machine.process);
+    const { process } = warm.parts.machine;
+    // Its sockets close a moment before it is gone.
+    const ended = await within(process.exited, ENDING_MS, "QEMU's end").then(
+      () => true,
+      () => !isAlive(process),
+    );
     await warm.end();
     if (!ended || signal.aborted) throw error;
     host.log.warn("the warm machine had ended, launching another", { sandbox_id: plan.sandbox_id });
