@@ -28,7 +28,7 @@ export async function warmUp(router: Router, rounds: number): Promise<void> {
   touchMount();
   await rehearse(router, async (host) => {
     for (let round = 0; round < rounds; round++) {
-      for (const argv of COMMANDS) await runOnce(host, argv);
+      for (const argv of COMMANDS) await runOnce(host, argv, true);
       await host.open({ method: "clock" }).finished;
     }
   });
@@ -37,7 +37,7 @@ export async function warmUp(router: Router, rounds: number): Promise<void> {
 
 /** The least that a sandbox's start and its first command go through. */
 export async function touchUp(router: Router): Promise<void> {
-  await rehearse(router, (host) => runOnce(host, ["true"]));
+  await rehearse(router, (host) => runOnce(host, ["true"], false));
 }
 
 async function rehearse(router: Router, commands: (host: Link) => Promise<void>): Promise<void> {
@@ -74,7 +74,7 @@ function rehearsal(): Welcome {
   };
 }
 
-async function runOnce(host: Link, argv: string[]): Promise<void> {
+async function runOnce(host: Link, argv: string[], stdin: boolean): Promise<void> {
   const exec_id = randomUUID();
   const request: ExecStartRequest = {
     method: "exec_start",
@@ -85,18 +85,23 @@ async function runOnce(host: Link, argv: string[]): Promise<void> {
     env: {},
     user: null,
     timeout_ms: 10_000,
-    stdin: true,
+    stdin,
     follow: true,
   };
   const stream = host.open(request);
-  const input: ExecStdinRequest = { method: "exec_stdin", exec_id, offset: 0, eof: true };
-  const stdin = host.open(input);
-  await stdin.write(Channel.stdin, new Uint8Array(1024));
-  stdin.endChannel(Channel.stdin);
+  const fed = stdin ? feed(host, exec_id) : null;
   for await (const _ of stream.read(Channel.output));
   await stream.finished;
+  await fed;
+}
+
+async function feed(host: Link, exec_id: string): Promise<void> {
+  const input: ExecStdinRequest = { method: "exec_stdin", exec_id, offset: 0, eof: true };
+  const stream = host.open(input);
+  await stream.write(Channel.stdin, new Uint8Array(1024));
+  stream.endChannel(Channel.stdin);
   // Who reads no standard input may have ended before it came.
-  await stdin.finished.catch(() => {});
+  await stream.finished.catch(() => {});
 }
 
 function touchMount(): void {
