@@ -126,13 +126,19 @@ withGuests("a guest that ends unasked", {}, (guests) => {
     return record;
   }
 
+  /** A command that makes this file runs, and the daemon has heard so: the guest's answers come in their order. */
+  async function begun(sandbox: string, file: string): Promise<void> {
+    const stat = `/v1/rooms/faults/drive/stat?path=${file}`;
+    await until("the command runs", async () => (await guests.daemon.api("GET", stat)).status === 200);
+    await guests.daemon.sh("faults", sandbox, "true");
+  }
+
   test("by a crash of QEMU is failed within two seconds, with a typed end for who waits, and its CID free", async () => {
     const { daemon } = guests;
     const guest_cid = guests.cid();
     const { sandbox_id } = await daemon.sandbox("faults", "crashed", guest_cid);
     const waiting = daemon.api("POST", `${path("crashed")}/exec`, { command: "touch /mnt/drive/began; sleep 60" });
-    const began = `/v1/rooms/faults/drive/stat?path=began`;
-    await until("the command runs", async () => (await daemon.api("GET", began)).status === 200);
+    await begun("crashed", "began");
 
     const [qemu = 0] = processesOf(daemon, "qemu", sandbox_id);
     const killedAt = Date.now();
@@ -161,9 +167,13 @@ withGuests("a guest that ends unasked", {}, (guests) => {
       ["c", "guest_panic"],
     ] as const) {
       const { sandbox_id } = await daemon.sandbox("faults", `end-${key}`, guests.cid());
-      const answer = await daemon.api("POST", `${path(sandbox_id)}/exec`, {
-        command: `echo ${key} >/proc/sysrq-trigger; sleep 60`,
+      // A guest that ends in the same moment cannot say that the command had begun: it ends once that is known.
+      const waiting = daemon.api("POST", `${path(sandbox_id)}/exec`, {
+        command: `touch /mnt/drive/began-${key}; until [ -e /mnt/drive/end-${key} ]; do sleep 0.1; done; echo ${key} >/proc/sysrq-trigger; sleep 60`,
       });
+      await begun(sandbox_id, `began-${key}`);
+      await daemon.ok("POST", "/v1/rooms/faults/drive/write", { path: `end-${key}`, content: "" });
+      const answer = await waiting;
       expect(answer).toMatchObject({ status: 502, body: { details: { started: true } } });
       // Who asks before its end is known is not kept waiting for it to come back.
       const askedAt = performance.now();
