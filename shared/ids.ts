@@ -2,7 +2,7 @@
  * Owns the identifiers: their brands, their patterns and how new ones are made.
  * A generated id is a prefix and a ULID, so ids of one kind sort by the time they were made.
  */
-import { monotonicFactory } from "ulid";
+import { monotonicFactory, ulid } from "ulid";
 
 declare const brand: unique symbol;
 type Branded<Name extends string> = string & { readonly [brand]: Name };
@@ -34,8 +34,14 @@ interface Generated {
 const nextUlid = monotonicFactory();
 
 /** A new id of the kind that `prefix` names, e.g. `newId("sbx")` → `sbx_01J…`. */
-export function newId<Prefix extends keyof Generated>(prefix: Prefix): Generated[Prefix] {
-  return `${prefix}_${nextUlid()}` as Generated[Prefix];
+export function newId<Prefix extends keyof Generated>(prefix: Prefix, ulid = nextUlid()): Generated[Prefix] {
+  return `${prefix}_${ulid}` as Generated[Prefix];
+}
+
+/** The ULID that follows from a time and a digest of 16 bytes or more: the same again for the same. */
+export function ulidFrom(atMs: number, digest: Uint8Array): string {
+  let next = 0;
+  return ulid(atMs, () => (digest[next++] ?? 0) / 256);
 }
 
 /** Names that callers choose: room_id, agent_id; also what stands for `{sandbox}` in a path, an agent_id or a sandbox_id. */

@@ -33,6 +33,8 @@ export interface Call {
   signal: AbortSignal;
   /** Facts that the verb adds to the audit record of this call. */
   audit: AuditFacts;
+  /** With an Idempotency-Key: names the call's work, and is the same when the call has to be made again. */
+  work_ulid?: string;
   /** What has happened already: among the `details` of the answer when a full disk or drive keeps the rest from being done. */
   happened?: Record<string, unknown>;
   /** Called when the record of this call is kept, or could not be. */

@@ -2,11 +2,19 @@
  * Owns Idempotency-Key: the first call with a key is carried out and its answer kept for 24 hours,
  * the same call again gets that answer. Scope is API key, method and path.
  *
+ *   claimed ──answered──▶ kept, replayed
+ *      └──5xx, a crash──▶ released: the same call again is carried out as the same work
+ *
+ * The work of a call has a ULID that follows from the call and from when its key was first used. What a verb begins by that name
+ * elsewhere, as a guest's command, is not begun twice though the daemon ends between the beginning and the answer.
+ *
  * A large answer is kept compressed, and of each key's large answers the newest, so much as they may take. Of the others it is
  * still known that the call was carried out, and with what status: again is 410 history_gone, never a second effect.
  */
-import { and, desc, eq, gt, lt, sql } from "drizzle-orm";
+import { createHash } from "node:crypto";
+import { and, desc, eq, gt, isNull, lt } from "drizzle-orm";
 import { blob, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { ulidFrom } from "../../shared/ids.ts";
 import { at, now } from "../core/clock.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
@@ -15,6 +23,8 @@ import type { Database } from "../db/transact.ts";
 const KEPT_MS = 24 * 3600 * 1000;
 /** Smaller answers are kept as they are. */
 const LARGE_BYTES = 64 * 1024;
+/** In the place of a status: the call has no answer, and may be made again. */
+const RELEASED = 0;
 /** Most bytes of one key's large answers, compressed; the largest that an exec can have fits twice. */
 export const MAX_REPLY_BYTES = 64 * 1024 ** 2;
 
@@ -59,14 +69,17 @@ export interface PackedReply {
   reply_bytes: number;
 }
 
+/** The answer that was given, or the name of the work that is to be done. */
+export type Claim = { reply: StoredReply } | { reply: null; work_ulid: string };
+
 export interface Idempotency {
   /** Claims the key, or returns the answer that was given. Throws idempotency_key_reused, idempotency_in_progress, history_gone. */
-  begin(call: IdempotentCall): Promise<StoredReply | null>;
+  begin(call: IdempotentCall): Promise<Claim>;
   /** Makes an answer ready to be kept; a large one is compressed, on another thread. */
   pack(reply: StoredReply): Promise<PackedReply>;
   /** Within a transaction: keeps the answer. */
   keep(queries: Queries, call: IdempotentCall, reply: PackedReply): void;
-  /** Within a transaction: forgets the claim, as after a 5xx, so that the call may be tried again. */
+  /** Within a transaction: releases the claim, as after a 5xx, so that the call may be tried again. */
   release(queries: Queries, call: IdempotentCall): void;
 }
 
@@ -79,16 +92,17 @@ export function makeIdempotency(database: Database, maxReplyBytes = MAX_REPLY_BY
           .where(lt(idempotency.created_at, at(Date.now() - KEPT_MS)))
           .run();
         const known = queries.select().from(idempotency).where(sameCall(call)).get();
-        if (!known) {
-          queries
-            .insert(idempotency)
-            .values({ ...call, status: null, reply: null, created_at: now() })
-            .run();
-          return null;
+        const isSame = known?.body_sha256 === call.body_sha256;
+        if (!known || known.status === RELEASED) {
+          // What was released may be put right, and is other work then.
+          const created_at = known && isSame ? known.created_at : now();
+          const claimed = { ...call, status: null, reply: null, created_at };
+          queries.insert(idempotency).values(claimed).onConflictDoUpdate({ target: KEY, set: claimed }).run();
+          return { reply: null, work_ulid: workUlid(call, created_at) };
         }
-        if (known.body_sha256 !== call.body_sha256) throw new ServiceError("idempotency_key_reused");
+        if (!isSame) throw new ServiceError("idempotency_key_reused");
         if (known.status === null) throw new ServiceError("idempotency_in_progress", { retryAfterSeconds: 1 });
-        return unpack(known);
+        return { reply: unpack(known) };
       }),
 
     pack: async (reply) => {
@@ -106,11 +120,20 @@ export function makeIdempotency(database: Database, maxReplyBytes = MAX_REPLY_BY
 
     release: (queries, call) => {
       queries
-        .delete(idempotency)
-        .where(and(sameCall(call), sql`${idempotency.status} IS NULL`))
+        .update(idempotency)
+        .set({ status: RELEASED })
+        .where(and(sameCall(call), isNull(idempotency.status)))
         .run();
     },
   };
+}
+
+const KEY = [idempotency.key_id, idempotency.method, idempotency.path, idempotency.idempotency_key];
+
+function workUlid(call: IdempotentCall, createdAt: string): string {
+  const { key_id, method, path, idempotency_key, body_sha256 } = call;
+  const text = JSON.stringify([key_id, method, path, idempotency_key, body_sha256, createdAt]);
+  return ulidFrom(Date.parse(createdAt), createHash("sha256").update(text).digest());
 }
 
 function sameCall(call: Omit<IdempotentCall, "body_sha256">) {
@@ -152,5 +175,5 @@ function dropOldest(queries: Queries, keyId: string, maxBytes: number): void {
 
 /** Claims of calls that a crash cut off: nobody will answer them, so the caller may try again. */
 export function releaseUnanswered(queries: Queries): void {
-  queries.delete(idempotency).where(sql`${idempotency.status} IS NULL`).run();
+  queries.update(idempotency).set({ status: RELEASED }).where(isNull(idempotency.status)).run();
 }

@@ -133,12 +133,13 @@ export function makeRoad(deps: RoadDeps): Road {
       const caller = call.caller;
       if (request.idempotency_key !== null && operation.method === "POST" && caller) {
         const key = idempotentCall(caller, operation, request, request.idempotency_key, body_sha256);
-        const stored = await idempotency.begin(key);
-        if (stored) {
+        const claim = await idempotency.begin(key);
+        if (claim.reply) {
           call.audit.details = { replayed: true };
-          reply = replay(stored);
+          reply = replay(claim.reply);
         } else {
           claimed = key;
+          call.work_ulid = claim.work_ulid;
         }
       }
       if (reply === null) {

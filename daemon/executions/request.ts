@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import type { InputOf } from "../../shared/api/contract.ts";
 import { DEFAULT_TIMEOUT_MS, type executionStart } from "../../shared/api/executions.ts";
 import { newId } from "../../shared/ids.ts";
+import type { Call } from "../core/operation.ts";
 import type { startInGuest } from "../host/guest-link/exec.ts";
 import type { CommandInput } from "./rules.ts";
 
@@ -20,23 +21,30 @@ interface Tag {
   output_to?: string;
 }
 
+/** A call whose work has a name gives that to its execution: made again, it finds that one. */
+type Named = Pick<Call, "work_ulid">;
+
 /** Of one that is waited for, standard input is what was sent along, or nothing. */
-export function requestOf(input: CommandInput): CommandRequest {
-  return makeRequest(input, false);
+export function requestOf(input: CommandInput, call: Named): CommandRequest {
+  return makeRequest(input, false, call);
 }
 
 /** Of one that is left running, standard input stays open unless all of it was sent along. */
-export function backgroundRequestOf(input: InputOf<typeof executionStart>): CommandRequest {
+export function backgroundRequestOf(input: InputOf<typeof executionStart>, call: Named): CommandRequest {
   const given = input.stdin !== undefined || input.stdin_b64 !== undefined;
-  return makeRequest(input, input.stdin_open ?? !given);
+  return makeRequest(input, input.stdin_open ?? !given, call);
 }
 
-function makeRequest(input: InputOf<typeof executionStart>, stdinStaysOpen: boolean): CommandRequest {
+function makeRequest(
+  input: InputOf<typeof executionStart>,
+  stdinStaysOpen: boolean,
+  { work_ulid }: Named,
+): CommandRequest {
   const stdin = stdinOf(input);
   const tag: Tag = input.output_to === undefined ? {} : { output_to: input.output_to };
   return {
     start: {
-      exec_id: input.exec_id ?? newId("exe"),
+      exec_id: input.exec_id ?? newId("exe", work_ulid),
       fingerprint: fingerprintOf(input, stdin),
       argv: input.argv ?? ["/bin/sh", "-c", input.command ?? ""],
       cwd: input.cwd ?? null,

@@ -145,7 +145,7 @@ export const sandboxExec = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/exec",
   summary: "Run a command and wait for it",
   description:
-    "Answers 200 whatever the command's outcome. A client that disconnects does not end the command. The same exec_id and body again is answered with the first run's outcome, never by a second run.",
+    "Answers 200 whatever the command's outcome. A client that disconnects does not end the command. The same exec_id and body again, or the same Idempotency-Key, is answered with the first run's outcome, never by a second run.",
   access: "exec",
   params: sandboxPath,
   query: NONE,
@@ -212,7 +212,7 @@ export const executionStart = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/executions",
   summary: "Start a command and leave it running",
   description:
-    "The same exec_id and body again is the same execution, never a second run. The sandbox keeps the last 16 MiB of its output, and all of it for 10 minutes after its end, whatever becomes of clients and of the daemon.",
+    "The same exec_id and body again, or the same Idempotency-Key, is the same execution, never a second run. The sandbox keeps the last 16 MiB of its output, and all of it for 10 minutes after its end, whatever becomes of clients and of the daemon.",
   access: "exec",
   params: sandboxPath,
   query: NONE,

@@ -1,5 +1,6 @@
 /** Executions outlive the daemon and whoever reads them: no output is lost or comes twice, and nothing runs a second time. */
 import { expect, test } from "vitest";
+import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
 import type { Json } from "../harness/daemon.ts";
 import { shortOrLong, until, withGuests } from "../harness/guests.ts";
 import { bytesOf, executionsPath, readStream } from "../harness/streams.ts";
@@ -83,5 +84,38 @@ withGuests("executions and a daemon that is killed", {}, (guests) => {
     });
     const sources = (await recorded()).map(({ source }: Json) => source);
     expect(sources.sort()).toEqual(["reconciler", "rest"]);
+  });
+
+  test.each([
+    ["exec", "exec.sent", "asked the guest to"],
+    ["exec", "exec.done", "heard of its end"],
+    ["executions", "exec.sent", "asked the guest to"],
+  ])("%s with an Idempotency-Key runs once, though the daemon ends at %s, when it has %s", async (verb, point) => {
+    const { daemon } = guests;
+    const name = `${verb}-${point}`;
+    const path = `/v1/rooms/kept/sandboxes/it/${verb}`;
+    const body = { command: `cat >>/tmp/${name}; echo ran`, stdin: "run\n" };
+    const call = () => daemon.api("POST", path, body, { "idempotency-key": name });
+    daemon.env[FAULT_VARIABLE] = `${point}=kill`;
+    await daemon.restart();
+    await expect(call()).rejects.toThrow();
+    await until("the daemon has ended", () => !daemon.runs);
+    delete daemon.env[FAULT_VARIABLE];
+    await daemon.serve();
+    const { status, body: answer } = await call();
+    expect([200, 201]).toContain(status);
+    const listed = await until("it has ended", async () => {
+      const { items } = await daemon.ok("GET", executionsPath("kept", "it"));
+      const own = items.filter(({ argv }: Json) => argv[2] === body.command);
+      return own.length > 0 && own.every(({ state }: Json) => state === "exited") && own;
+    });
+    expect(listed.map(({ exec_id }: Json) => exec_id)).toEqual([answer.exec_id]);
+    expect(await daemon.sh("kept", "it", `cat /tmp/${name}`)).toBe("run");
+    const again = await call();
+    expect(again.headers.get("idempotency-replayed")).toBe("true");
+    expect(again.body.exec_id).toBe(answer.exec_id);
+    // Another key is another run.
+    const other = await daemon.api("POST", path, body, { "idempotency-key": `${name}-other` });
+    expect(other.body.exec_id).not.toBe(answer.exec_id);
   });
 });

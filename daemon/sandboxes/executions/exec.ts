@@ -24,7 +24,7 @@ export function makeExec(deps: ExecutionDeps): Bound {
       requireRunning(target);
       const { room, row } = target;
       requireDriveFor(deps.sandboxes, room, input);
-      const request = requestOf(input);
+      const request = requestOf(input, call);
       const { exec_id } = request.start;
       const facts = { exec_id, ...commandFacts(input, request.stdin) };
       call.audit.details = facts;

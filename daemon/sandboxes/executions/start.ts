@@ -24,7 +24,7 @@ export function makeStart(deps: ExecutionDeps): Bound {
       requireRunning(target);
       const { room, row } = target;
       requireDriveFor(deps.sandboxes, room, input);
-      const request = backgroundRequestOf(input);
+      const request = backgroundRequestOf(input, call);
       const known = { exec_id: request.start.exec_id, ...commandFacts(input, request.stdin) };
       call.audit.details = known;
       const { execution, existing } = await supervisors.use(row.sandbox_id, () =>
@@ -34,10 +34,9 @@ export function makeStart(deps: ExecutionDeps): Bound {
       );
       call.happened = { started: true, exec_id: execution.exec_id };
       call.audit.details = { ...known, existing };
-      if (!existing) {
-        ends.begun(row, execution, beginnerOf(call));
-        void feedAll(reachOf(supervisors, row), request, deps.stopping);
-      }
+      if (!existing) ends.begun(row, execution, beginnerOf(call));
+      // Again, too: the daemon to which it was sent first may have ended meanwhile. What has arrived is left out.
+      void feedAll(reachOf(supervisors, row), request, deps.stopping);
       return { outcome: existing ? "existing" : "started", body: toExecutionRecord(execution) };
     },
   });

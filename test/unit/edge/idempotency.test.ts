@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Connection, openConnection } from "../../../daemon/db/client.ts";
 import { migrate } from "../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../daemon/db/transact.ts";
-import { type IdempotentCall, makeIdempotency } from "../../../daemon/edge/idempotency.ts";
+import { type IdempotentCall, makeIdempotency, releaseUnanswered } from "../../../daemon/edge/idempotency.ts";
 
 const KIB = 1024;
 let connection: Connection;
@@ -27,13 +27,13 @@ const callOf = (key: string, key_id = "kid_1"): IdempotentCall => ({
 const noise = (bytes: number) => Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString("base64");
 
 async function answer(idempotency: ReturnType<typeof makeIdempotency>, call: IdempotentCall, output: string) {
-  expect(await idempotency.begin(call)).toBeNull();
+  expect(await idempotency.begin(call)).toMatchObject({ reply: null });
   const packed = await idempotency.pack({ status: 200, body: { stdout: output }, location: null });
   await database.commit((queries) => idempotency.keep(queries, call, packed));
 }
 
 const replayOf = async (idempotency: ReturnType<typeof makeIdempotency>, call: IdempotentCall) =>
-  ((await idempotency.begin(call))?.body as { stdout: string } | undefined)?.stdout;
+  ((await idempotency.begin(call)).reply?.body as { stdout: string } | undefined)?.stdout;
 
 test("an answer of any size is the same again, and a large one takes less than it is long", async () => {
   const idempotency = makeIdempotency(database);
@@ -73,4 +73,38 @@ test("of a key's large answers the newest stay; the others' calls are not carrie
   for (const key of ["second", "third"]) expect(await replayOf(idempotency, callOf(key))).toBe(outputs.get(key));
   expect(await replayOf(idempotency, callOf("small"))).toBe("small");
   expect(await replayOf(idempotency, callOf("bystander", "kid_2"))).toHaveLength(200 * KIB);
+});
+
+test("a call that was begun and not answered is the same work when it is made again, and other work when it is another", async () => {
+  const idempotency = makeIdempotency(database);
+  const workOf = async (call: IdempotentCall) => {
+    const claim = await idempotency.begin(call);
+    return claim.reply === null ? claim.work_ulid : null;
+  };
+  const first = await workOf(callOf("cut"));
+  expect(first).toMatch(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/);
+  await expect(idempotency.begin(callOf("cut"))).rejects.toMatchObject({ code: "idempotency_in_progress" });
+  // As a daemon that starts after another's crash does.
+  await database.commit(releaseUnanswered);
+  expect(await workOf(callOf("cut"))).toBe(first);
+  // As after a 5xx.
+  await database.commit((queries) => idempotency.release(queries, callOf("cut")));
+  expect(await workOf(callOf("cut"))).toBe(first);
+  await database.commit(releaseUnanswered);
+
+  const now = Date.now();
+  while (Date.now() === now);
+  const others = [{ ...callOf("cut"), body_sha256: "other" }, callOf("cut", "kid_2"), callOf("another")];
+  const works = await Promise.all(others.map(workOf));
+  expect(new Set([first, ...works]).size).toBe(4);
+});
+
+test("a day later a key names other work", async () => {
+  const idempotency = makeIdempotency(database);
+  const first = await idempotency.begin(callOf("daily"));
+  await database.commit(releaseUnanswered);
+  database.queries.run(sql`UPDATE idempotency SET created_at = '2020-01-01T00:00:00.000Z'`);
+  const later = await idempotency.begin(callOf("daily"));
+  expect(later).toMatchObject({ reply: null, work_ulid: expect.any(String) });
+  expect(later).not.toEqual(first);
 });

@@ -1,0 +1,70 @@
+/** A command with an Idempotency-Key has one name, whatever ends between its beginning and the answer; the guest runs a name once. */
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
+import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { until, untilState } from "../harness/guests.ts";
+import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
+
+let daemon: TestDaemon;
+let rows: Database;
+
+beforeAll(async () => {
+  daemon = await TestDaemon.start({
+    env: { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_HOST_QEMU: "/bin/false" },
+  });
+  describeTemplate(daemon);
+  await daemon.room("r");
+  // It fails, for want of a QEMU, and leaves its row.
+  await daemon.api("POST", "/v1/rooms/r/sandboxes/from-template", {
+    agent_id: "it",
+    guest_cid: 9100,
+    memory_mib: DESCRIBED_MIN_MIB,
+  });
+  await untilState(daemon, "r", "it", "failed");
+  rows = new Database(join(daemon.dataDir, "roomd.db"));
+  rows.run("PRAGMA busy_timeout = 5000");
+});
+afterAll(async () => {
+  rows?.close();
+  await daemon.stop();
+});
+
+/** Calls as if the sandbox ran, whose guest does not answer. */
+const call = (verb: string, key: string, body: Json = { argv: ["true"] }) => {
+  rows.run("UPDATE sandboxes SET state = 'running'");
+  return daemon.api("POST", `/v1/rooms/r/sandboxes/it/${verb}`, body, { "idempotency-key": key });
+};
+/** The names by which commands were to be begun, oldest first. */
+const names = async () => {
+  const { items } = await daemon.ok("GET", "/v1/rooms/r/audit?event=exec.&order=asc&limit=1000");
+  return items.map(({ details }: Json) => details.exec_id).filter((id: unknown) => id !== undefined);
+};
+
+test.each(["exec", "executions"])("%s again, after an answer that was none, is by the same name", async (verb) => {
+  const before = (await names()).length;
+  for (const key of ["one", "one", "two"]) expect(await call(verb, key)).toMatchObject({ status: 502 });
+  const [first, second, third] = (await names()).slice(before);
+  expect(first).toMatch(/^exe_[0-9A-Z]{26}$/);
+  expect(second).toBe(first);
+  expect(third).not.toBe(first);
+  await call(verb, "one", { argv: ["false"] });
+  expect((await names()).at(-1)).not.toBe(first);
+  await call(verb, "named", { argv: ["true"], exec_id: "own" });
+  expect((await names()).at(-1)).toBe("own");
+});
+
+test("and after a daemon that ended in between", async () => {
+  await call("exec", "before");
+  const [first] = (await names()).slice(-1);
+  // What it does in the moment before it would ask the guest.
+  daemon.env[FAULT_VARIABLE] = "audit.recorded=kill";
+  await daemon.restart();
+  await expect(call("exec", "before")).rejects.toThrow();
+  await until("it has ended", () => !daemon.runs);
+  delete daemon.env[FAULT_VARIABLE];
+  await daemon.serve();
+  await call("exec", "before");
+  expect((await names()).at(-1)).toBe(first);
+});
