@@ -13,7 +13,7 @@ import { statfsSync } from "node:fs";
 import type { Log } from "../core/log.ts";
 import { describeError } from "../core/service-error.ts";
 import type { ProcessRecord } from "../host/process.ts";
-import type { Restraints, ShareMode } from "../host/virtiofs/restrain.ts";
+import { modeFound, type Restraints, type ShareMode } from "../host/virtiofs/restrain.ts";
 import type { Measured } from "./measure.ts";
 import type { Usage } from "./usage.ts";
 import type { DriveRoom } from "./verb.ts";
@@ -71,7 +71,7 @@ export class Quota {
   }
 
   modeOf(roomUid: string): ShareMode {
-    return this.#watches.get(roomUid)?.mode ?? "open";
+    return this.#watches.get(roomUid)?.mode ?? this.#modeFound(roomUid);
   }
 
   forget(roomUid: string): void {
@@ -81,9 +81,9 @@ export class Quota {
   /** Looks at every room with guests; to be called every LOOK_EVERY_MS. */
   look(): void {
     for (const room of this.#deps.rooms()) {
-      const watch = this.#watches.get(room.room_uid) ?? newWatch();
+      const watch = this.#watches.get(room.room_uid) ?? newWatch(this.#modeFound(room.room_uid));
       this.#watches.set(room.room_uid, watch);
-      if (watch.mode !== "open") this.#apply(room, watch);
+      this.#apply(room, watch);
       if (watch.measuring || this.#measuring >= MEASURED_AT_ONCE || !this.#isDue(room, watch)) continue;
       watch.measuring = true;
       this.#measuring++;
@@ -116,16 +116,14 @@ export class Quota {
     const free = freeOn(room.drive_directory);
     const before = watch.mode;
     const measured = await this.#deps.usage.of(room).fresh();
-    const first = watch.measured === null;
     Object.assign(watch, { measured, free, finishedAt: performance.now(), tookMs: performance.now() - startedAt });
     watch.mode = this.#modeFor(room, watch, measured);
     if (before === "open" || watch.mode === "open") watch.stoppedAt = null;
     else watch.stoppedAt ??= measured;
-    // A daemon before this one may have left its shares in any mode.
-    if (watch.mode === before && !first) return;
+    if (watch.mode === before) return;
     watch.applied.clear();
     this.#apply(room, watch);
-    if (watch.mode !== before) this.#deps.onChange(room, watch.mode, measured);
+    this.#deps.onChange(room, watch.mode, measured);
   }
 
   #modeFor(room: QuotaRoom, { mode, stoppedAt }: Watch, measured: Measured): ShareMode {
@@ -138,6 +136,12 @@ export class Quota {
       used_bytes - stoppedAt.used_bytes >= MOST_GROWTH.bytes ||
       entry_count - stoppedAt.entry_count >= MOST_GROWTH.entries;
     return grown ? "held" : "stopped";
+  }
+
+  /** A daemon before this one may have restrained the room's guests, and a restart frees nobody. */
+  #modeFound(roomUid: string): ShareMode {
+    const found = this.#deps.sharesOf(roomUid).map(modeFound);
+    return found.find((mode) => mode !== "open") ?? "open";
   }
 
   #apply(room: QuotaRoom, { mode, applied }: Watch): void {
@@ -154,9 +158,9 @@ export class Quota {
   }
 }
 
-function newWatch(): Watch {
+function newWatch(mode: ShareMode): Watch {
   return {
-    mode: "open",
+    mode,
     measured: null,
     free: { bytes: 0, names: 0 },
     finishedAt: 0,

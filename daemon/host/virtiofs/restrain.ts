@@ -61,6 +61,14 @@ export function wake(share: ProcessRecord): void {
   if (isAlive(share)) for (const pid of treeOf(share.pid)) signal(pid, "SIGCONT");
 }
 
+/** The mode in which a daemon before us left a share; one that it held and that has been woken is only stopped. */
+export function modeFound(share: ProcessRecord): ShareMode {
+  const processes = isAlive(share) ? treeOf(share.pid) : [];
+  if (processes.some((pid) => /^State:\s+T/m.test(textOf(`/proc/${pid}/status`)))) return "held";
+  const mayNotWrite = (pid: number) => /^Max file size\s+0\s/m.test(textOf(`/proc/${pid}/limits`));
+  return processes.some(mayNotWrite) ? "stopped" : "open";
+}
+
 function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { ProcessRecord } from "../../../../daemon/host/process.ts";
-import { Restraints, wake } from "../../../../daemon/host/virtiofs/restrain.ts";
+import { modeFound, Restraints, wake } from "../../../../daemon/host/virtiofs/restrain.ts";
 
 let child: Bun.Subprocess;
 let share: ProcessRecord;
@@ -79,4 +79,20 @@ test("one that an earlier daemon held is woken, and still writes nothing", async
   await untilStands(false);
   expect(mayWrite()).toBe(false);
   wake({ ...share, start_ticks: "1" });
+});
+
+test("the mode that an earlier daemon left is found", async () => {
+  await untilReady();
+  const restraints = new Restraints();
+  expect(modeFound(share)).toBe("open");
+  restraints.set(share, "stopped");
+  expect(modeFound(share)).toBe("stopped");
+  restraints.set(share, "held");
+  await untilStands(true);
+  expect(modeFound(share)).toBe("held");
+  wake(share);
+  await untilStands(false);
+  expect(modeFound(share)).toBe("stopped");
+  restraints.set(share, "open");
+  expect(modeFound(share)).toBe("open");
 });
