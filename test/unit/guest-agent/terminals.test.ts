@@ -111,6 +111,8 @@ test("who comes back by offset sees what one that never left has seen", async ()
     offset += screen.bytes.byteLength;
   }
   const last = await watch(link, cut, offset, true);
+  // What is typed is echoed where the command is just then: both have to be at the same place.
+  await until("both wait to be typed to", () => steady.bytes.byteLength === before && offset === before);
   for (const screen of [steady, last]) await screen.type("\r");
   await Promise.all([steady.over, last.over]);
   expect(sha256(Buffer.concat([...pieces, last.bytes]))).toBe(sha256(steady.bytes));
