@@ -6,14 +6,17 @@ import { chmodSync, closeSync, openSync, readFileSync } from "node:fs";
 import { operations } from "../shared/api/operations.ts";
 import type { TemplateRecord } from "../shared/api/templates.ts";
 import type { RoomUid } from "../shared/ids.ts";
+import { Agents } from "./agents/index.ts";
 import { type AuditEntry, appendAudit, auditChains, makeAudit, verifyAudit } from "./audit/index.ts";
+import { makeBarriers } from "./barriers/index.ts";
+import { Bells } from "./core/bells.ts";
 import { now } from "./core/clock.ts";
 import type { Config } from "./core/config.ts";
 import type { Log } from "./core/log.ts";
 import type { Bound } from "./core/operation.ts";
 import type { Paths } from "./core/paths.ts";
 import { repeat } from "./core/repeat.ts";
-import { describeError } from "./core/service-error.ts";
+import { describeError, ServiceError } from "./core/service-error.ts";
 import { openConnection } from "./db/client.ts";
 import { migrate } from "./db/migrate.ts";
 import { type Database, makeDatabase } from "./db/transact.ts";
@@ -27,6 +30,7 @@ import type { ConnectionDeps } from "./edge/ssh/connection.ts";
 import { loadHostKey } from "./edge/ssh/host-key.ts";
 import { planSsh, type SshPlan } from "./edge/ssh/plan.ts";
 import { startSshServer } from "./edge/ssh/server.ts";
+import { makeFabric } from "./fabric/index.ts";
 import { Disk } from "./host/files/disk.ts";
 import { ProjectQuota } from "./host/files/project-quota.ts";
 import type { GuestHost } from "./host/guest/plan.ts";
@@ -112,6 +116,21 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       .commit((queries) => appendAudit(queries, { ...entry, at: now(), actor, source: "reconciler" }))
       .catch((error: unknown) => log.error("audit not written", { error: String(error) }));
   };
+  const bells = new Bells();
+  const agents = new Agents({
+    queries: database.queries,
+    sandboxOf: (roomUid, agentId) => sandboxes.agents.agentOf(roomUid, agentId),
+    liveSandboxes: (roomUid) => sandboxes.agents.liveAgents(roomUid),
+  });
+  const fabric = makeFabric({
+    database,
+    log,
+    findRoom: finder.find,
+    agents,
+    bells,
+    ackMs: config["fabric.ack"] * 1000,
+  });
+  const barriers = makeBarriers({ database, findRoom: finder.find, agents, bells });
   const sandboxes = makeSandboxes({
     pool,
     database,
@@ -129,6 +148,14 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     onEvent: (event, row, details, outcome = "error") => {
       const { org_id, room_uid, agent_id, sandbox_id } = row;
       recordUnasked({ event, outcome, org_id, room_uid, agent_id, sandbox_id, details });
+    },
+    onState: ({ room_uid, agent_id }) => {
+      if (!agents.isGone(room_uid, agent_id)) return;
+      barriers
+        .agentGone(room_uid, agent_id)
+        .catch((error: unknown) => log.error("barriers not broken", { error: describeError(error) }));
+      // Whoever waits for the agent, or as it, looks again and sees that it is gone.
+      bells.ringAll(room_uid);
     },
     onSwept: (sandbox_id) =>
       recordUnasked({ event: "sandbox.swept", outcome: "success", org_id: null, sandbox_id, details: {} }),
@@ -152,6 +179,17 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       driveRoot: (roomUid) => inspected.isolation.newDriveRoot(roomUid),
       drive,
       sandboxes,
+      fabric: {
+        endWaits: ({ room_id, room_uid }) =>
+          bells.end(room_uid, new ServiceError("room_destroying", { detail: `Room ${room_id} is being destroyed.` })),
+        forget: async (roomUid) => {
+          await fabric.forget(roomUid);
+          await database.commit((queries) => {
+            agents.forget(queries, [roomUid]);
+            barriers.forget(queries, [roomUid]);
+          });
+        },
+      },
     },
     finder,
   );
@@ -207,6 +245,8 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     ...terminals.operations,
     ...ssh.operations,
     ...drive.operations,
+    ...fabric.operations,
+    ...barriers.operations,
     ...makeTemplateList(templates),
     ...audit.operations,
   ];
@@ -235,6 +275,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       : watchCertificate({ config, paths, log }, certificate, (renewed) => server.useCertificate(renewed));
   // Port 0 is whatever the system chose.
   const url = listen.port === 0 ? server.url.href.replace(/\/$/, "") : listen.url;
+  fabric.start();
   pool.refill();
   sweepDeadTrials(paths).catch((error: unknown) =>
     log.warn("remains of a template build not swept", { error: describeError(error) }),
@@ -261,6 +302,8 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       ssh.sessions.stop();
       await door?.stop();
       sandboxes.endStreams();
+      fabric.stop();
+      bells.close(new ServiceError("shutting_down", { retryAfterSeconds: 1 }));
       await server.stop(STOP_GRACE_MS);
       sandboxes.stop();
       rooms.stop();

@@ -17,6 +17,7 @@ export type SshAccessId = Branded<"ssh access">;
 export type KeyId = Branded<"key">;
 export type AuditId = Branded<"audit">;
 export type RequestId = Branded<"request">;
+export type MessageId = Branded<"message">;
 
 interface Generated {
   org: OrgId;
@@ -29,6 +30,7 @@ interface Generated {
   kid: KeyId;
   evt: AuditId;
   req: RequestId;
+  msg: MessageId;
 }
 
 const nextUlid = monotonicFactory();

@@ -126,6 +126,11 @@ export const CONFIG_KEYS = {
     default: "public",
     about: "Egress of a sandbox created without a list.",
   },
+  "fabric.ack": {
+    kind: "duration",
+    default: "30s",
+    about: "A message that needs an ack, and has none after this time, is delivered again.",
+  },
   "audit.reads": { kind: "boolean", default: true, about: "Record calls that only read." },
 } as const satisfies Record<string, Key>;
 

@@ -6,9 +6,18 @@ import driveFault from "./migrations/0003_drive_fault.sql" with { type: "text" }
 import roomDriveChoice from "./migrations/0004_room_drive_choice.sql" with { type: "text" };
 import ssh from "./migrations/0005_ssh.sql" with { type: "text" };
 import idempotentReplies from "./migrations/0006_idempotent_replies.sql" with { type: "text" };
+import fabric from "./migrations/0007_fabric.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
-export const MIGRATIONS: readonly string[] = [first, auditHeads, driveFault, roomDriveChoice, ssh, idempotentReplies];
+export const MIGRATIONS: readonly string[] = [
+  first,
+  auditHeads,
+  driveFault,
+  roomDriveChoice,
+  ssh,
+  idempotentReplies,
+  fabric,
+];
 
 /** Brings the database up to date. Refuses one that a newer roomd has written. */
 export function migrate(connection: Connection): void {

@@ -1,6 +1,6 @@
 /**
- * Owns the end of a room, in this order: its row says destroying, and what becomes of its drive → guests end → drive is
- * retired or erased → its row says destroyed, and until when the drive is kept.
+ * Owns the end of a room, in this order: its row says destroying, and what becomes of its drive → who waits in it is answered
+ * → guests end → drive is retired or erased, messages and barriers go → its row says destroyed, and until when the drive is kept.
  * What a crash cuts off is taken up again at the next start. Who says that the drive is to be deleted is heard until the
  * row says destroyed.
  */
@@ -113,6 +113,7 @@ async function destroy(
       ...changed(),
     }),
   );
+  deps.fabric.endWaits(row);
   const agents = await deps.sandboxes.destroyAll(room_uid);
   await faultPoint("room.emptied");
   // As it is now: somebody may have asked for its deletion meanwhile.
@@ -121,6 +122,7 @@ async function destroy(
   if (kept) await retire(deps, room_uid);
   // What is to be deleted gives its space back before anything more is written.
   else for (const place of [paths.room, paths.retired_room]) await eraseDirectory(deps, place(room_uid));
+  await deps.fabric.forget(room_uid);
   await faultPoint("room.retired");
   const until = await database.commit((queries) => {
     const late = kept && !keeps(queries);

@@ -48,6 +48,12 @@ export interface RoomDeps {
     /** Drops what is remembered of a room that is gone. */
     forget(roomUid: RoomUid): void;
   };
+  fabric: {
+    /** Answers whoever waits in the room. */
+    endWaits(row: RoomRow): void;
+    /** Removes the messages and barriers of a room that is gone. */
+    forget(roomUid: RoomUid): Promise<void>;
+  };
   sandboxes: {
     countLive(roomUid: RoomUid): number;
     destroyAll(roomUid: RoomUid): Promise<string[]>;

@@ -11,6 +11,7 @@ import type { WarmPool } from "../host/guest/pool.ts";
 import type { Templates } from "../templates/registry.ts";
 import { makeAccess, type SandboxReach } from "./access.ts";
 import { freeMemoryMib } from "./admission.ts";
+import { makeAgentLookup } from "./agents.ts";
 import { makeCreate } from "./create.ts";
 import { makeDestroy } from "./destroy.ts";
 import { Ends } from "./executions/ends.ts";
@@ -44,6 +45,8 @@ export interface SandboxDeps {
   egressDefault: "public" | "none";
   /** Something happened to a sandbox that no call asked for; an error unless it says otherwise. */
   onEvent(event: string, row: SandboxRow, details: Record<string, unknown>, outcome?: "success" | "error"): void;
+  /** A sandbox has a new state, which is committed. */
+  onState(row: SandboxRow): void;
   /** Something of a guest was on the host that belonged to no sandbox, and was removed. */
   onSwept(sandboxId: string): void;
   /** What the room's guests may do on its drive for the time being. */
@@ -54,6 +57,7 @@ export interface SandboxDeps {
 
 export interface Sandboxes {
   operations: Bound[];
+  agents: ReturnType<typeof makeAgentLookup>;
   access: SandboxReach;
   /** Takes over the guests of a daemon before this one, and ends what cannot be. */
   recover(): void;
@@ -89,6 +93,7 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
       makeMetrics(deps, supervisors),
       ...executions.operations,
     ],
+    agents: makeAgentLookup(queries),
     access: makeAccess(deps, supervisors),
     recover: () => recover(deps, supervisors),
     reconcile: () => reconcile(deps, supervisors),

@@ -171,6 +171,7 @@ export function makeSupervisors(deps: SandboxDeps, ends: Pick<Ends, "watch">): S
         onState: (current) => {
           scheduleIdle(current.sandbox_id);
           if (current.state === "running") ends.watch(current.sandbox_id);
+          deps.onState(current);
         },
         onGone: (gone) => drop(gone.sandbox_id),
       });

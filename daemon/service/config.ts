@@ -1,4 +1,5 @@
 /** Owns the call that tells limits, defaults, and what is guaranteed and what is not. */
+import { MAX_BARRIER_WAIT_MS, MAX_PARTIES, MAX_ROOM_BARRIERS } from "../../shared/api/barriers.ts";
 import { DEFAULT_PAGE } from "../../shared/api/contract.ts";
 import { MAX_WRITE_BYTES } from "../../shared/api/drive.ts";
 import {
@@ -12,6 +13,14 @@ import {
   MAX_STDIN_BYTES,
   MAX_TIMEOUT_MS,
 } from "../../shared/api/executions.ts";
+import {
+  MAX_INBOX,
+  MAX_PAYLOAD_BYTES,
+  MAX_REPLY_WAIT_MS,
+  MAX_ROOM_AGENTS,
+  MAX_WAIT_MS,
+  REDELIVERIES,
+} from "../../shared/api/fabric.ts";
 import { MAX_EGRESS_ENTRIES, MAX_ENV_BYTES, MAX_ENV_NAMES, MEMORY_MIB_MIN } from "../../shared/api/sandboxes.ts";
 import { configGet } from "../../shared/api/service.ts";
 import { GUEST_CID_MAX, GUEST_CID_MIN } from "../../shared/ids.ts";
@@ -29,6 +38,9 @@ const GUARANTEES = [
   "A command with an exec_id runs once, however often the call is repeated; its output can be read again from any place while it is kept.",
   "A stream of output ends with exit or error; one that does not has not completed.",
   "A sandbox in standby uses no CPU and keeps its memory, processes and guest_cid; after resume its clock is right and no command's timeout has passed meanwhile.",
+  "A message that was accepted is on disk, and is never dropped: it stays in its recipient's inbox until it is acked or read past, also after a crash.",
+  "Messages have one order per room; those of one agent to another come in the order in which they were sent.",
+  "A barrier's generation is released once; an arrival stands, whatever becomes of the call that made it.",
   "Every call with a key is recorded in the organization's audit, a chain of hashes that shows any change.",
   "Unless the check `isolation` of /health warns, a sandbox's processes are users of the host that own nothing there but its disk, its sockets and its room's drive.",
   "After a sandbox or room is destroyed none of its processes, sockets, disks, mounts or CIDs is left.",
@@ -38,6 +50,8 @@ const NON_GUARANTEES = [
   "Direct file input and output inside a guest is not audited.",
   "flock() on /mnt/drive does not exclude processes of other sandboxes.",
   "A sandbox of more than one vCPU is booted instead of restored, which takes longer.",
+  "A message may come more than once, if its reader loses an answer: message_id tells them apart.",
+  "Messages and barriers of a room go with the room.",
   "Standby frees no memory of the host: what the guest has stays reserved for it.",
   "defaults.drive_quota says who keeps guests to their drive's quota. project_quota: the kernel, and a write beyond it fails with EDQUOT; drive.file_count then counts every inode. measured, also for rooms from before: as follows.",
   "What guests write to the drive directly is measured: within drive_look_seconds and the time that measuring takes once it could be over the quota, and every drive_measure_seconds; on a drive that takes long to measure, so that it takes a quarter of one core at most. Until then a drive may be over its quota.",
@@ -82,6 +96,15 @@ export function makeConfig(deps: ServiceDeps): Bound {
           drive_growth_entries_max: MOST_GROWTH.entries,
           disk_free_bytes_min: deps.disk.floor_bytes,
           disk_reserve_bytes: deps.disk.reserve_bytes,
+          message_payload_bytes_max: MAX_PAYLOAD_BYTES,
+          message_wait_ms_max: MAX_WAIT_MS,
+          message_reply_wait_ms_max: MAX_REPLY_WAIT_MS,
+          message_redeliveries: REDELIVERIES,
+          inbox_messages_max: MAX_INBOX,
+          agents_per_room_max: MAX_ROOM_AGENTS,
+          barriers_per_room_max: MAX_ROOM_BARRIERS,
+          barrier_parties_max: MAX_PARTIES,
+          barrier_wait_ms_max: MAX_BARRIER_WAIT_MS,
           list_limit_max: 1000,
           idempotent_reply_bytes_max: deps.idempotentReplyBytes,
         },
@@ -106,6 +129,8 @@ export function makeConfig(deps: ServiceDeps): Bound {
           "sandbox.metrics",
           "sandbox.standby",
           "executions",
+          "messages",
+          "barriers",
         ],
         guarantees: GUARANTEES,
         non_guarantees: NON_GUARANTEES,

@@ -1,7 +1,9 @@
 /** Owns the list of operations: the whole interface, once. Doors, documents and sweeping tests are read off it. */
 import * as audit from "./audit.ts";
+import * as barriers from "./barriers.ts";
 import * as drive from "./drive.ts";
 import * as executions from "./executions.ts";
+import * as fabric from "./fabric.ts";
 import * as rooms from "./rooms.ts";
 import * as sandboxes from "./sandboxes.ts";
 import * as service from "./service.ts";
@@ -56,6 +58,17 @@ export const operations = {
   fs_delete: drive.fsDelete,
   file_put: drive.filePut,
   file_get: drive.fileGet,
+  agent_send: fabric.agentSend,
+  agent_wait: fabric.agentWait,
+  message_get: fabric.messageGet,
+  message_ack: fabric.messageAck,
+  message_reply: fabric.messageReply,
+  agent_subscribe: fabric.agentSubscribe,
+  agent_list: fabric.agentList,
+  barrier_arrive: barriers.barrierArrive,
+  barrier_list: barriers.barrierList,
+  barrier_get: barriers.barrierGet,
+  barrier_cancel: barriers.barrierCancel,
   template_list: templates.templateList,
   template_get: templates.templateGet,
   audit_list: audit.auditList,

@@ -20,6 +20,9 @@ const VALUES: Record<string, (names: Names) => string> = {
   access_id: () => "ssa_none",
   template_id: () => "default",
   exec_id: () => "build-1",
+  agent_id: () => "planner",
+  message_id: () => "no-message",
+  barrier_id: () => "no-barrier",
   path: () => "notes.txt",
 };
 

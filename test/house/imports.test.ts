@@ -13,7 +13,7 @@ const ROWS: readonly (readonly string[])[] = [
   ["daemon/db", "daemon/host"],
   ["daemon/audit"],
   ["daemon/orgs"],
-  ["daemon/templates"],
+  ["daemon/templates", "daemon/agents"],
   [
     "daemon/drive",
     "daemon/fabric",

@@ -1,0 +1,174 @@
+/**
+ * Owns who the agents of a room are: those of its sandboxes, and whoever else has taken part under a name of its own. Fabric
+ * and barriers ask here who there is, who is gone, and who waits for whom.
+ */
+import { MAX_ROOM_AGENTS } from "../../shared/api/fabric.ts";
+import type { RoomUid } from "../../shared/ids.ts";
+import { at, now } from "../core/clock.ts";
+import type { Caller } from "../core/operation.ts";
+import { ServiceError } from "../core/service-error.ts";
+import { WaitGraph } from "../core/wait-graph.ts";
+import type { Queries } from "../db/client.ts";
+import { forgetAgents, roomAgents, saveAgent } from "./store.ts";
+import type { AgentRow } from "./table.ts";
+import { matchesTopic } from "./topics.ts";
+
+export { matchesTopic } from "./topics.ts";
+
+/** What is known of an agent's newest sandbox. */
+export interface AgentSandbox {
+  agent_id: string;
+  state: string;
+  fabric_attached: boolean;
+}
+
+export interface AgentsDeps {
+  queries: Queries;
+  /** The newest sandbox of an agent, destroyed ones included. */
+  sandboxOf(roomUid: RoomUid, agentId: string): AgentSandbox | null;
+  /** The newest sandbox of every agent that has a live one. */
+  liveSandboxes(roomUid: RoomUid): AgentSandbox[];
+}
+
+const GONE: readonly string[] = ["failed", "destroying", "destroyed"];
+/** How old the moment on disk at which an agent was seen may be. */
+const SEEN_STEP_MS = 60_000;
+
+export class Agents {
+  readonly waits = new WaitGraph();
+  readonly #deps: AgentsDeps;
+  /** Who has taken part, by room; read from the table when first asked for. */
+  readonly #rooms = new Map<RoomUid, Map<string, AgentRow>>();
+
+  constructor(deps: AgentsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Within a transaction: the agent is seen to act. Throws agent_unavailable, and quota_exceeded for one too many. */
+  touch(queries: Queries, roomUid: RoomUid, agentId: string): void {
+    const known = this.participants(roomUid);
+    const row = known.get(agentId);
+    this.requireAlive(roomUid, agentId);
+    if (this.isFresh(roomUid, agentId)) return;
+    this.#save(queries, { room_uid: roomUid, agent_id: agentId, topics: row?.topics ?? [], last_seen_at: now() });
+  }
+
+  /** Whether it is written down that the agent was seen a short while ago. */
+  isFresh(roomUid: RoomUid, agentId: string): boolean {
+    const row = this.participants(roomUid).get(agentId);
+    return row !== undefined && Date.now() - Date.parse(row.last_seen_at) < SEEN_STEP_MS;
+  }
+
+  /** Within a transaction. */
+  subscribe(queries: Queries, roomUid: RoomUid, agentId: string, topics: string[]): void {
+    this.#save(queries, { room_uid: roomUid, agent_id: agentId, topics, last_seen_at: now() });
+  }
+
+  #save(queries: Queries, row: AgentRow): void {
+    const known = this.participants(row.room_uid);
+    if (!known.has(row.agent_id) && known.size >= MAX_ROOM_AGENTS) {
+      throw new ServiceError("quota_exceeded", {
+        detail: `${MAX_ROOM_AGENTS} agents take part in the room, which is the most.`,
+      });
+    }
+    saveAgent(queries, row);
+    known.set(row.agent_id, row);
+  }
+
+  /** The commit in which the agent was seen may have failed: it is written again when it acts again. */
+  unsure(roomUid: RoomUid, agentId: string): void {
+    const row = this.#rooms.get(roomUid)?.get(agentId);
+    if (row) row.last_seen_at = at(0);
+  }
+
+  participants(roomUid: RoomUid): Map<string, AgentRow> {
+    let known = this.#rooms.get(roomUid);
+    if (!known) {
+      known = new Map(roomAgents(this.#deps.queries, roomUid).map((row) => [row.agent_id, row]));
+      this.#rooms.set(roomUid, known);
+    }
+    return known;
+  }
+
+  /** The states of the sandboxes of the room's agents. */
+  sandboxes(roomUid: RoomUid): AgentSandbox[] {
+    return this.#deps.liveSandboxes(roomUid);
+  }
+
+  sandboxOf(roomUid: RoomUid, agentId: string): AgentSandbox | null {
+    return this.#deps.sandboxOf(roomUid, agentId);
+  }
+
+  /** Whether the agent had a sandbox and has it no more. */
+  isGone(roomUid: RoomUid, agentId: string): boolean {
+    return GONE.includes(this.#deps.sandboxOf(roomUid, agentId)?.state ?? "");
+  }
+
+  /** Throws agent_unavailable. */
+  requireAlive(roomUid: RoomUid, agentId: string): void {
+    if (this.isGone(roomUid, agentId)) throw agentGone(agentId);
+  }
+
+  /** Throws agent_not_found, agent_unavailable. */
+  require(roomUid: RoomUid, agentId: string): void {
+    const sandbox = this.#deps.sandboxOf(roomUid, agentId);
+    if (sandbox && GONE.includes(sandbox.state)) throw agentGone(agentId);
+    if (sandbox?.fabric_attached || this.participants(roomUid).has(agentId)) return;
+    throw new ServiceError("agent_not_found", {
+      detail: sandbox
+        ? `The sandbox of ${agentId} is not attached to the fabric, and nobody has taken part by that name.`
+        : `The room has no agent ${agentId}.`,
+      details: { agent_id: agentId },
+    });
+  }
+
+  /** All agents that are not gone, by name. */
+  all(roomUid: RoomUid): string[] {
+    const attached = this.sandboxes(roomUid).filter(({ fabric_attached }) => fabric_attached);
+    const names = new Set(attached.map(({ agent_id }) => agent_id));
+    for (const agentId of this.participants(roomUid).keys()) {
+      if (!names.has(agentId) && !this.isGone(roomUid, agentId)) names.add(agentId);
+    }
+    return [...names].sort();
+  }
+
+  /** The agents that subscribe to a topic and are not gone. */
+  subscribers(roomUid: RoomUid, topic: string): string[] {
+    return [...this.participants(roomUid).values()]
+      .filter(({ topics }) => topics.some((pattern) => matchesTopic(pattern, topic)))
+      .map(({ agent_id }) => agent_id)
+      .filter((agentId) => !this.isGone(roomUid, agentId))
+      .sort();
+  }
+
+  /** Within a transaction: the rooms are gone. */
+  forget(queries: Queries, roomUids: readonly RoomUid[]): void {
+    forgetAgents(queries, roomUids);
+    for (const roomUid of roomUids) this.#rooms.delete(roomUid);
+  }
+}
+
+export function agentGone(agentId: string): ServiceError {
+  return new ServiceError("agent_unavailable", {
+    detail: `The sandbox of agent ${agentId} is gone.`,
+    details: { agent_id: agentId },
+  });
+}
+
+/**
+ * Whom a caller acts as: a key that is bound to an agent, as that of a guest, acts as no other. Throws source_mismatch, and
+ * validation_failed when nobody is named.
+ */
+export function actingAs(caller: Caller, named: string | undefined, field: string): string {
+  const bound = caller.agent_id;
+  if (bound !== null && named !== undefined && named !== bound) {
+    throw new ServiceError("source_mismatch", {
+      detail: `This caller is agent ${bound} and cannot act as ${named}.`,
+      details: { agent_id: bound },
+    });
+  }
+  const agentId = named ?? bound;
+  if (agentId !== null) return agentId;
+  const message = `${field} is required.`;
+  throw new ServiceError("validation_failed", { detail: message, errors: [{ field, code: "required", message }] });
+}

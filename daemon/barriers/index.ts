@@ -1,0 +1,49 @@
+/** Owns barriers: points that the agents of a room pass together, generation after generation. */
+import type { RoomUid } from "../../shared/ids.ts";
+import type { Agents } from "../agents/index.ts";
+import type { Bells } from "../core/bells.ts";
+import { now } from "../core/clock.ts";
+import type { Bound, KeyCall } from "../core/operation.ts";
+import type { FindRoom, RoomTarget } from "../core/room-target.ts";
+import type { Queries } from "../db/client.ts";
+import type { Database } from "../db/transact.ts";
+import { makeArrive } from "./arrive.ts";
+import { makeGet } from "./get.ts";
+import { forgetBarriers, saveBarrier, waitingBarriers } from "./store.ts";
+
+export interface BarrierDeps {
+  database: Database;
+  findRoom: FindRoom;
+  agents: Agents;
+  bells: Bells;
+}
+
+export const barrierBell = (barrierId: string) => `barrier ${barrierId}`;
+
+export function makeBarriers(deps: BarrierDeps) {
+  const { bells, database } = deps;
+  return {
+    operations: [makeArrive(deps), ...makeGet(deps)] as Bound[],
+    /** Breaks what waits for this agent by name. */
+    agentGone: async (roomUid: RoomUid, agentId: string): Promise<void> => {
+      const isNamed = (row: { participants: string[] | null }) => row.participants?.includes(agentId) ?? false;
+      if (!waitingBarriers(database.queries, roomUid).some(isNamed)) return;
+      const broken = await database.commit((queries) => {
+        const rows = waitingBarriers(queries, roomUid).filter(isNamed);
+        for (const row of rows) saveBarrier(queries, { ...row, state: "broken", dead: [agentId], ended_at: now() });
+        return rows;
+      });
+      for (const { barrier_id } of broken) bells.ring(roomUid, barrierBell(barrier_id));
+    },
+    /** Within a transaction: the rooms are gone. */
+    forget: (queries: Queries, roomUids: readonly RoomUid[]) => forgetBarriers(queries, roomUids),
+  };
+}
+
+/** Throws room_not_found. */
+export function findRoom(deps: BarrierDeps, call: KeyCall, params: Record<string, string>): RoomTarget {
+  const room = deps.findRoom(call.caller, String(params.room_id));
+  call.audit.room_id = room.room_id;
+  call.audit.room_uid = room.room_uid;
+  return room;
+}

@@ -1,0 +1,96 @@
+/**
+ * Owns being woken: whoever waits for something of a room or an organization waits at a bell, and looks again from its own
+ * cursor when it rings. A bell carries no news, so none can be lost; built on Published, as every other wait of the daemon.
+ */
+import { DeadlineError, Published } from "./published.ts";
+import type { ServiceError } from "./service-error.ts";
+
+/** Null while the thing waited at goes on, else how the waits at it end. */
+type Bell = Published<ServiceError | null>;
+
+export interface Wait {
+  /** Names what is looked at, within its group. */
+  key: string;
+  deadlineMs: number;
+  signal: AbortSignal;
+}
+
+/** No request takes longer from finding its room to waiting in it. */
+const REMEMBERED_MS = 600_000;
+
+export class Bells {
+  /** By group (a room, an organization) and key; a bell exists while somebody waits at it. */
+  readonly #groups = new Map<string, Map<string, Bell>>();
+  readonly #ended = new Map<string, ServiceError>();
+  #closed: ServiceError | null = null;
+
+  /** After a commit: whoever waits at it looks again. */
+  ring(group: string, key: string): void {
+    this.#groups.get(group)?.get(key)?.set(null);
+  }
+
+  /** Everybody of a group looks again. */
+  ringAll(group: string): void {
+    for (const bell of [...(this.#groups.get(group)?.values() ?? [])]) bell.set(null);
+  }
+
+  /** Ends every wait of a group by this error, also of those who are just on their way to one. */
+  end(group: string, error: ServiceError): void {
+    this.#ended.set(group, error);
+    setTimeout(() => this.#ended.delete(group), REMEMBERED_MS).unref();
+    for (const bell of [...(this.#groups.get(group)?.values() ?? [])]) bell.set(error);
+  }
+
+  /** Throws what the group was ended by. */
+  requireOpen(group: string): void {
+    const error = this.#closed ?? this.#ended.get(group);
+    if (error) throw error;
+  }
+
+  /** Ends every wait, and each that is to begin. */
+  close(error: ServiceError): void {
+    this.#closed = error;
+    for (const bells of [...this.#groups.values()]) for (const bell of [...bells.values()]) bell.set(error);
+  }
+
+  /**
+   * What `look` finds, now or after a ring; null when it finds nothing by the deadline, or the waiter has gone. `look` may
+   * throw to end the wait. Throws what the group was ended by.
+   */
+  async wait<T>(group: string, { key, deadlineMs, signal }: Wait, look: () => T | null): Promise<T | null> {
+    const end = performance.now() + deadlineMs;
+    const bell = this.#bell(group, key);
+    try {
+      for (;;) {
+        const { generation } = bell;
+        const found = look();
+        if (found !== null) return found;
+        const left = end - performance.now();
+        if (left <= 0 || signal.aborted) return null;
+        this.requireOpen(group);
+        const ended = await bell.until(() => bell.generation !== generation, Math.ceil(left), signal);
+        if (ended) throw ended;
+      }
+    } catch (error) {
+      if (error instanceof DeadlineError) return null;
+      throw error;
+    } finally {
+      this.#leave(group, key, bell);
+    }
+  }
+
+  #bell(group: string, key: string): Bell {
+    const keys = this.#groups.get(group) ?? new Map<string, Bell>();
+    this.#groups.set(group, keys);
+    const bell = keys.get(key) ?? new Published<ServiceError | null>(null);
+    keys.set(key, bell);
+    return bell;
+  }
+
+  #leave(group: string, key: string, bell: Bell): void {
+    const keys = this.#groups.get(group);
+    if (bell.waiting > 0 || keys?.get(key) !== bell) return;
+    keys.delete(key);
+    if (keys.size === 0) this.#groups.delete(group);
+  }
+}

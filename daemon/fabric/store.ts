@@ -1,0 +1,236 @@
+/** Owns the SQL of messages: what is written once per message, prepared. */
+import { and, eq, getTableColumns, inArray, max, type SQL, sql } from "drizzle-orm";
+import type { RoomUid } from "../../shared/ids.ts";
+import type { Queries } from "../db/client.ts";
+import { type DeliveryRow, deliveries, type MessageRow, messages } from "./table.ts";
+
+/** Said by words, not by parameters, so that the index of open deliveries is used. */
+export const OPEN: SQL = sql`${deliveries.state} IN ('queued', 'delivered')`;
+
+const room_uid = sql.placeholder("room_uid");
+const agent_id = sql.placeholder("agent_id");
+const seq = sql.placeholder("seq");
+
+/** Prepared once per connection: every message asks for these. */
+function prepare(queries: Queries) {
+  const values = (columns: object) =>
+    Object.fromEntries(Object.keys(columns).map((name) => [name, sql.placeholder(name)]));
+  const mine = and(eq(deliveries.room_uid, room_uid), eq(deliveries.agent_id, agent_id));
+  return {
+    last: queries
+      .select({ seq: max(messages.seq) })
+      .from(messages)
+      .where(eq(messages.room_uid, room_uid))
+      .prepare(),
+    byId: queries
+      .select()
+      .from(messages)
+      .where(and(eq(messages.room_uid, room_uid), eq(messages.message_id, sql.placeholder("message_id"))))
+      .prepare(),
+    insertMessage: queries
+      .insert(messages)
+      .values(values(getTableColumns(messages)) as never)
+      .prepare(),
+    insertDelivery: queries
+      .insert(deliveries)
+      .values(values(getTableColumns(deliveries)) as never)
+      .prepare(),
+    depth: queries.select({ depth: sql<number>`count(*)` }).from(deliveries).where(and(mine, OPEN)).prepare(),
+    delivery: queries
+      .select()
+      .from(deliveries)
+      .where(and(mine, eq(deliveries.seq, seq)))
+      .prepare(),
+    reply: queries
+      .select()
+      .from(messages)
+      .where(
+        and(
+          eq(messages.room_uid, room_uid),
+          eq(messages.reply_to, sql.placeholder("reply_to")),
+          eq(messages.source, sql.placeholder("source")),
+          eq(messages.kind, "response"),
+        ),
+      )
+      .orderBy(messages.seq)
+      .limit(1)
+      .prepare(),
+    handOut: queries
+      .update(deliveries)
+      .set({
+        state: "delivered",
+        attempts: sql`${deliveries.attempts} + 1`,
+        due_at_ms: sql`CASE WHEN ${deliveries.ack_required} THEN min(${sql.placeholder("due_at_ms")}, ifnull(${deliveries.expires_at_ms}, ${sql.placeholder("due_at_ms")})) ELSE ${deliveries.expires_at_ms} END`,
+      })
+      .where(and(mine, eq(deliveries.seq, seq), sql`${deliveries.state} = 'queued'`))
+      .prepare(),
+    ack: queries
+      .update(deliveries)
+      .set({ state: "acked", due_at_ms: null })
+      .where(
+        and(
+          mine,
+          eq(deliveries.seq, seq),
+          sql`${deliveries.state} IN ('queued', 'delivered', 'read', 'undeliverable')`,
+        ),
+      )
+      .prepare(),
+    unread: queries
+      .select({ seq: deliveries.seq })
+      .from(deliveries)
+      .where(and(mine, OPEN, sql`${deliveries.seq} <= ${seq}`, sql`NOT ${deliveries.ack_required}`))
+      .limit(1)
+      .prepare(),
+    read: queries
+      .update(deliveries)
+      .set({ state: "read", due_at_ms: null })
+      .where(and(mine, OPEN, sql`${deliveries.seq} <= ${seq}`, sql`NOT ${deliveries.ack_required}`))
+      .prepare(),
+  };
+}
+
+const prepared = new WeakMap<Queries, ReturnType<typeof prepare>>();
+
+function statementsOf(queries: Queries): ReturnType<typeof prepare> {
+  const known = prepared.get(queries) ?? prepare(queries);
+  prepared.set(queries, known);
+  return known;
+}
+
+interface Place {
+  room_uid: RoomUid;
+  agent_id: string;
+  seq: number;
+}
+
+/** The seq of a room's last message; 0 when it has none. */
+export function lastSeq(queries: Queries, roomUid: RoomUid): number {
+  return statementsOf(queries).last.get({ room_uid: roomUid })?.seq ?? 0;
+}
+
+export function findMessage(queries: Queries, roomUid: RoomUid, messageId: string): MessageRow | undefined {
+  return statementsOf(queries).byId.get({ room_uid: roomUid, message_id: messageId });
+}
+
+export function insertMessage(queries: Queries, row: MessageRow): void {
+  statementsOf(queries).insertMessage.run(row);
+}
+
+export function insertDelivery(queries: Queries, row: DeliveryRow): void {
+  statementsOf(queries).insertDelivery.run(row);
+}
+
+/** How many messages are in an inbox. */
+export function inboxDepth(queries: Queries, roomUid: RoomUid, agentId: string): number {
+  return statementsOf(queries).depth.get({ room_uid: roomUid, agent_id: agentId })?.depth ?? 0;
+}
+
+export function findDelivery(queries: Queries, place: Place): DeliveryRow | undefined {
+  return statementsOf(queries).delivery.get({ ...place });
+}
+
+/** The first response of an agent to a message. */
+export function findReply(queries: Queries, roomUid: RoomUid, replyTo: string, source: string): MessageRow | undefined {
+  return statementsOf(queries).reply.get({ room_uid: roomUid, reply_to: replyTo, source });
+}
+
+/** It is handed out; one that needs an ack comes again at `dueAtMs`. */
+export function handOut(queries: Queries, place: Place, dueAtMs: number): void {
+  statementsOf(queries).handOut.run({ ...place, due_at_ms: dueAtMs });
+}
+
+export function ackDelivery(queries: Queries, place: Place): void {
+  statementsOf(queries).ack.run({ ...place });
+}
+
+/** Whether there is something up to `seq` that `markRead` would mark. */
+export function hasUnread(queries: Queries, place: Place): boolean {
+  return statementsOf(queries).unread.get({ ...place }) !== undefined;
+}
+
+/** The recipient has read on past `seq`: what needs no ack has left the inbox. */
+export function markRead(queries: Queries, place: Place): void {
+  statementsOf(queries).read.run({ ...place });
+}
+
+/** What is due by `nowMs`: to come again, or to expire. */
+export function dueDeliveries(queries: Queries, nowMs: number, limit: number): DeliveryRow[] {
+  return queries
+    .select()
+    .from(deliveries)
+    .where(sql`${deliveries.due_at_ms} IS NOT NULL AND ${deliveries.due_at_ms} <= ${nowMs}`)
+    .orderBy(deliveries.due_at_ms)
+    .limit(limit)
+    .all();
+}
+
+export function nextDue(queries: Queries): number | null {
+  const first = queries
+    .select({ due: deliveries.due_at_ms })
+    .from(deliveries)
+    .where(sql`${deliveries.due_at_ms} IS NOT NULL`)
+    .orderBy(deliveries.due_at_ms)
+    .limit(1)
+    .get();
+  return first?.due ?? null;
+}
+
+export function setDelivery(queries: Queries, place: Place, change: Pick<DeliveryRow, "state" | "due_at_ms">): void {
+  queries
+    .update(deliveries)
+    .set(change)
+    .where(
+      and(
+        eq(deliveries.room_uid, place.room_uid),
+        eq(deliveries.agent_id, place.agent_id),
+        eq(deliveries.seq, place.seq),
+        OPEN,
+      ),
+    )
+    .run();
+}
+
+/** How many messages are in each inbox of a room. */
+export function inboxDepths(queries: Queries, roomUid: RoomUid): Map<string, number> {
+  const rows = queries
+    .select({ agent_id: deliveries.agent_id, depth: sql<number>`count(*)` })
+    .from(deliveries)
+    .where(and(eq(deliveries.room_uid, roomUid), OPEN))
+    .groupBy(deliveries.agent_id)
+    .all();
+  return new Map(rows.map(({ agent_id, depth }) => [agent_id, depth]));
+}
+
+/** Removes some messages of a room with their deliveries; false when there are none left. */
+export function removeSome(queries: Queries, roomUid: RoomUid, limit: number): boolean {
+  const rows = queries
+    .select({ seq: messages.seq, recipients: messages.recipients })
+    .from(messages)
+    .where(eq(messages.room_uid, roomUid))
+    .orderBy(messages.seq)
+    .limit(limit)
+    .all();
+  for (const { seq, recipients } of rows) {
+    for (const agentId of recipients) {
+      queries
+        .delete(deliveries)
+        .where(and(eq(deliveries.room_uid, roomUid), eq(deliveries.agent_id, agentId), eq(deliveries.seq, seq)))
+        .run();
+    }
+  }
+  const seqs = rows.map((row) => row.seq);
+  queries
+    .delete(messages)
+    .where(and(eq(messages.room_uid, roomUid), inArray(messages.seq, seqs)))
+    .run();
+  return rows.length === limit;
+}
+
+/** Rooms of which there are messages. */
+export function roomsWithMessages(queries: Queries): RoomUid[] {
+  return queries
+    .selectDistinct({ room_uid: messages.room_uid })
+    .from(messages)
+    .all()
+    .map((row) => row.room_uid);
+}

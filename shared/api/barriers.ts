@@ -1,0 +1,123 @@
+/** Owns the interface of barriers: points that the agents of a room pass together. */
+import { type Static, Type } from "@sinclair/typebox";
+import { NAME_PATTERN } from "../ids.ts";
+import { fields, NONE, nullable, oneOf, operation, page, pageQuery, timestamp } from "./contract.ts";
+import { agentName } from "./fabric.ts";
+import { roomPath } from "./rooms.ts";
+
+export const MAX_PARTIES = 1000;
+export const MAX_ROOM_BARRIERS = 10_000;
+export const MAX_BARRIER_WAIT_MS = 300_000;
+export const DEFAULT_BARRIER_WAIT_MS = 30_000;
+
+export const BARRIER_STATES = ["waiting", "released", "broken", "cancelled"] as const;
+export type BarrierState = (typeof BARRIER_STATES)[number];
+
+const barrierId = Type.String({ pattern: NAME_PATTERN, description: "The barrier's name in the room." });
+const agents = (description: string) =>
+  Type.Array(agentName("An agent."), { minItems: 1, maxItems: MAX_PARTIES, uniqueItems: true, description });
+
+const standing = {
+  barrier_id: barrierId,
+  generation: Type.Integer({ description: "1 for the first; each release is followed by the next." }),
+  state: oneOf(BARRIER_STATES),
+  parties: Type.Integer(),
+  arrived: Type.Array(Type.String()),
+  missing: Type.Array(Type.String({ description: "Of the participants, where they are named." })),
+};
+const barrier = fields({
+  ...standing,
+  participants: nullable(Type.Array(Type.String())),
+  opened_at: timestamp,
+  ended_at: nullable(timestamp),
+});
+export type BarrierRecord = Static<typeof barrier>;
+const barrierPath = fields({ ...roomPath.properties, barrier_id: barrierId });
+
+export const barrierArrive = operation({
+  name: "barrier_arrive",
+  method: "POST",
+  path: "/v1/rooms/{room_id}/barriers",
+  summary: "Arrive at a barrier, and wait until all have",
+  description:
+    "The first arrival opens the barrier and says how many parties it has. Arriving again is the same arrival, also after a timeout; after the release the next arrival opens the next generation, unless generation names the one that is meant.",
+  access: "fabric:write",
+  params: roomPath,
+  query: NONE,
+  body: fields({
+    barrier_id: barrierId,
+    agent_id: Type.Optional(agentName("Who arrives; in a guest always the sandbox's own agent.")),
+    arrivals: Type.Optional(agents("Several who arrive at once.")),
+    arrivals_json: Type.Optional(Type.String({ maxLength: 256 * 1024 })),
+    parties: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_PARTIES })),
+    participants: Type.Optional(agents("Those for whom it waits, by name: it breaks when one of them is gone.")),
+    generation: Type.Optional(Type.Integer({ minimum: 1, description: "The one that is meant, if it may be over." })),
+    timeout_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_BARRIER_WAIT_MS, code: "timeout_out_of_range" })),
+  }),
+  output: fields({ ...standing, waited_ms: Type.Integer(), released_at: nullable(timestamp) }),
+  outcomes: { released: 200, waiting: 202 },
+  errors: [
+    "room_not_found",
+    "room_destroying",
+    "source_mismatch",
+    "agent_not_found",
+    "agent_unavailable",
+    "barrier_not_found",
+    "barrier_timeout",
+    "barrier_broken",
+    "barrier_cancelled",
+    "barrier_parties_mismatch",
+    "deadlock_detected",
+    "quota_exceeded",
+    "shutting_down",
+  ],
+  audit: "barrier.arrived",
+  example: { body: { barrier_id: "merged", agent_id: "planner", parties: 1 } },
+});
+
+export const barrierList = operation({
+  name: "barrier_list",
+  method: "GET",
+  path: "/v1/rooms/{room_id}/barriers",
+  summary: "List a room's barriers",
+  description: "The newest generation of each.",
+  access: "fabric:read",
+  params: roomPath,
+  query: fields(pageQuery),
+  body: null,
+  output: page(barrier),
+  outcomes: { ok: 200 },
+  errors: ["room_not_found", "invalid_cursor"],
+  audit: "barrier.listed",
+});
+
+export const barrierGet = operation({
+  name: "barrier_get",
+  method: "GET",
+  path: "/v1/rooms/{room_id}/barriers/{barrier_id}",
+  summary: "Get a barrier's newest generation",
+  access: "fabric:read",
+  params: barrierPath,
+  query: NONE,
+  body: null,
+  output: barrier,
+  outcomes: { ok: 200 },
+  errors: ["room_not_found", "barrier_not_found"],
+  audit: "barrier.read",
+});
+
+export const barrierCancel = operation({
+  name: "barrier_cancel",
+  method: "DELETE",
+  path: "/v1/rooms/{room_id}/barriers/{barrier_id}",
+  summary: "Cancel a barrier",
+  description: "Whoever waits at it gets barrier_cancelled; the next arrival opens the next generation.",
+  access: "fabric:write",
+  params: barrierPath,
+  query: NONE,
+  body: null,
+  output: barrier,
+  outcomes: { cancelled: 200 },
+  errors: ["room_not_found", "barrier_not_found", "room_destroying"],
+  audit: "barrier.cancelled",
+});

@@ -1,0 +1,292 @@
+/** Owns the interface of the fabric: messages between the agents of a room, and who they are. */
+import { type Static, Type } from "@sinclair/typebox";
+import { AGENT_PATTERN, NAME_PATTERN } from "../ids.ts";
+import { fields, NONE, nullable, oneOf, operation, page, timestamp } from "./contract.ts";
+import { roomPath } from "./rooms.ts";
+
+export const MAX_PAYLOAD_BYTES = 64 * 1024;
+export const MAX_INBOX = 1000;
+export const MAX_DESTINATIONS = 1000;
+export const MAX_ROOM_AGENTS = 10_000;
+export const MAX_TOPICS = 64;
+export const MAX_WAIT_MS = 50_000;
+export const MAX_REPLY_WAIT_MS = 300_000;
+export const DEFAULT_REPLY_WAIT_MS = 5000;
+export const MAX_HEADER_BYTES = 4096;
+/** A message that must be acknowledged comes again so often. */
+export const REDELIVERIES = 5;
+/** All other agents of the room. */
+export const EVERYONE = "*";
+
+export const MESSAGE_KINDS = ["event", "request", "response"] as const;
+export type MessageKind = (typeof MESSAGE_KINDS)[number];
+
+/**
+ * What became of a message at one recipient:
+ *   queued → delivered (handed out) → acked, or read: the recipient's cursor is past it
+ *   queued, delivered → undeliverable (never acked, however often it came), expired (ttl_ms)
+ */
+export const DELIVERY_STATES = ["queued", "delivered", "read", "acked", "undeliverable", "expired"] as const;
+export type DeliveryState = (typeof DELIVERY_STATES)[number];
+
+export const agentName = (description: string) =>
+  Type.String({ pattern: AGENT_PATTERN, description, examples: ["reviewer"] });
+export const TOPIC_PATTERN = "^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$";
+/** An empty one counts as absent; of others the pattern is checked by the verb. */
+const orNone = (pattern: string, description: string) =>
+  Type.Optional(nullable(Type.String({ maxLength: 256, description: `${description} Matches ${pattern}.` })));
+const messageId = Type.String({ pattern: NAME_PATTERN, description: "The message's name, unique in the room." });
+
+const content = {
+  payload: Type.Optional(Type.Unknown({ description: "Any JSON, up to 64 KiB as text." })),
+  payload_b64: Type.Optional(Type.String({ maxLength: 1024 * 1024, description: "Bytes, up to 64 KiB." })),
+  headers: Type.Optional(
+    Type.Record(Type.String({ pattern: "^[A-Za-z0-9_.-]{1,128}$" }), Type.String(), {
+      additionalProperties: false,
+      maxProperties: 32,
+      description: "Small facts beside the payload, up to 4 KiB.",
+    }),
+  ),
+  ack_required: Type.Optional(
+    Type.Boolean({ description: "Comes again after 30 s without an ack, 5 times; then it is undeliverable." }),
+  ),
+  ttl_ms: Type.Optional(Type.Integer({ minimum: 1, maximum: 604_800_000 })),
+};
+const source = Type.Optional(agentName("Who sends it; in a guest always the sandbox's own agent."));
+
+export const delivery = fields({ agent_id: Type.String(), state: oneOf(DELIVERY_STATES) });
+
+const message = fields({
+  message_id: messageId,
+  seq: Type.Integer({ description: "Place in the room's order." }),
+  source: Type.String(),
+  destination: nullable(Type.String()),
+  destinations: nullable(Type.Array(Type.String())),
+  topic: nullable(Type.String()),
+  kind: oneOf(MESSAGE_KINDS),
+  payload: Type.Unknown(),
+  payload_b64: nullable(Type.String()),
+  size_bytes: Type.Integer(),
+  headers: Type.Record(Type.String(), Type.String()),
+  reply_to: nullable(Type.String()),
+  ack_required: Type.Boolean(),
+  created_at: timestamp,
+  expires_at: nullable(timestamp),
+  attempt: nullable(
+    Type.Integer({ description: "In an inbox: how often it has been handed out, this time included." }),
+  ),
+});
+export type MessageRecord = Static<typeof message>;
+
+const receipt = {
+  message_id: messageId,
+  seq: Type.Integer(),
+  state: oneOf(DELIVERY_STATES, { description: "That of the recipient who is furthest behind." }),
+  deliveries: Type.Array(delivery),
+  recipient_count: Type.Integer(),
+};
+const sent = fields({ ...receipt, reply: Type.Optional(nullable(message)) });
+const messagePath = fields({ ...roomPath.properties, message_id: messageId });
+const agentPath = fields({ ...roomPath.properties, agent_id: agentName("The agent.") });
+
+export const agentSend = operation({
+  name: "agent_send",
+  method: "POST",
+  path: "/v1/rooms/{room_id}/messages",
+  summary: "Send a message",
+  description:
+    "To one agent, to several, to the subscribers of a topic, or to * for all others. It is kept before it is accepted, and never dropped. The same message_id and body again is the first message. With wait_reply, to one agent, the answer is the reply.",
+  access: "fabric:write",
+  params: roomPath,
+  query: NONE,
+  body: fields({
+    source,
+    destination: orNone(`* or ${AGENT_PATTERN}`, "Whom to send it to; * for all others."),
+    destinations: Type.Optional(
+      nullable(Type.Array(agentName("A recipient."), { maxItems: MAX_DESTINATIONS, uniqueItems: true })),
+    ),
+    topic: orNone(TOPIC_PATTERN, "Tokens with dots between; goes to those who subscribe to it."),
+    kind: Type.Optional(oneOf(MESSAGE_KINDS)),
+    reply_to: Type.Optional(messageId),
+    wait_reply: Type.Optional(Type.Boolean({ description: "Wait for the reply of its one recipient." })),
+    timeout_ms: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_REPLY_WAIT_MS, code: "timeout_out_of_range" })),
+    message_id: Type.Optional(messageId),
+    ...content,
+  }),
+  output: sent,
+  outcomes: { accepted: 202, known: 200, replied: 200 },
+  errors: [
+    "room_not_found",
+    "room_destroying",
+    "source_mismatch",
+    "agent_not_found",
+    "message_not_found",
+    "agent_unavailable",
+    "already_exists",
+    "deadlock_detected",
+    "payload_too_large",
+    "inbox_full",
+    "quota_exceeded",
+    "reply_timeout",
+    "shutting_down",
+  ],
+  audit: "message.sent",
+  example: { body: { source: "planner", destination: "planner", kind: "event", payload: { path: "/plan.md" } } },
+});
+
+export const agentWait = operation({
+  name: "agent_wait",
+  method: "GET",
+  path: "/v1/rooms/{room_id}/messages",
+  summary: "Read an inbox, or the room's messages",
+  description:
+    "With agent_id: what is in its inbox, oldest first, or after `after`, which says that all up to there has been read; messages that need an ack stay until acked, and come again whatever `after` says. Without agent_id: all messages of the room. With wait_ms it waits for the first.",
+  access: "fabric:read",
+  params: roomPath,
+  query: fields({
+    agent_id: Type.Optional(agentName("Whose inbox.")),
+    topic: Type.Optional(Type.String({ maxLength: 256, description: "A topic, or a pattern as for subscriptions." })),
+    kind: Type.Optional(oneOf(MESSAGE_KINDS)),
+    after: Type.Optional(Type.Integer({ minimum: 0, description: "next_after of the answer before." })),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: "100 if absent." })),
+    wait_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_WAIT_MS, code: "timeout_out_of_range" })),
+    cursor: Type.Optional(Type.String({ maxLength: 1024, description: "next_cursor instead of after." })),
+  }),
+  body: null,
+  output: fields({ ...page(message).properties, next_after: Type.Integer() }),
+  outcomes: { ok: 200 },
+  errors: [
+    "room_not_found",
+    "source_mismatch",
+    "agent_unavailable",
+    "invalid_cursor",
+    "room_destroying",
+    "quota_exceeded",
+    "shutting_down",
+  ],
+  audit: "message.read",
+});
+
+export const messageGet = operation({
+  name: "message_get",
+  method: "GET",
+  path: "/v1/rooms/{room_id}/messages/{message_id}",
+  summary: "Get a message and what became of it",
+  access: "fabric:read",
+  params: messagePath,
+  query: NONE,
+  body: null,
+  output: fields({
+    ...message.properties,
+    state: oneOf(DELIVERY_STATES),
+    deliveries: Type.Array(delivery),
+    recipient_count: Type.Integer(),
+  }),
+  outcomes: { ok: 200 },
+  errors: ["room_not_found", "message_not_found"],
+  audit: "message.read",
+});
+
+export const messageAck = operation({
+  name: "message_ack",
+  method: "POST",
+  path: "/v1/rooms/{room_id}/messages/{message_id}/ack",
+  summary: "Acknowledge a message",
+  description: "It leaves the agent's inbox. Again is the same.",
+  access: "fabric:write",
+  params: messagePath,
+  query: NONE,
+  body: fields({ agent_id: Type.Optional(agentName("The recipient that has it.")) }),
+  output: fields({ message_id: messageId, seq: Type.Integer(), ...delivery.properties }),
+  outcomes: { ok: 200 },
+  errors: ["room_not_found", "message_not_found", "source_mismatch", "room_destroying"],
+  audit: "message.acked",
+  onFullDisk: true,
+  example: { body: { agent_id: "reviewer" } },
+});
+
+export const messageReply = operation({
+  name: "message_reply",
+  method: "POST",
+  path: "/v1/rooms/{room_id}/messages/{message_id}/reply",
+  summary: "Reply to a message",
+  description: "Sends a response to whoever sent the message, and acknowledges it.",
+  access: "fabric:write",
+  params: messagePath,
+  query: NONE,
+  body: fields({
+    source,
+    reply_message_id: Type.Optional(
+      Type.String({ pattern: NAME_PATTERN, description: "The message_id of the reply." }),
+    ),
+    ...content,
+  }),
+  output: fields(receipt),
+  outcomes: { accepted: 202, known: 200 },
+  errors: [
+    "room_not_found",
+    "room_destroying",
+    "source_mismatch",
+    "agent_not_found",
+    "message_not_found",
+    "agent_unavailable",
+    "already_exists",
+    "payload_too_large",
+    "inbox_full",
+    "quota_exceeded",
+  ],
+  audit: "message.replied",
+  example: { body: { source: "reviewer", payload: { ok: true } } },
+});
+
+export const agentSubscribe = operation({
+  name: "agent_subscribe",
+  method: "PUT",
+  path: "/v1/rooms/{room_id}/agents/{agent_id}/subscriptions",
+  summary: "Set the topics that an agent subscribes to",
+  description:
+    "In a pattern * stands for one token and a last > for all that follow. The list replaces the one before.",
+  access: "fabric:write",
+  params: agentPath,
+  query: NONE,
+  body: fields({
+    topics: Type.Array(
+      Type.String({
+        pattern: "^(>|([A-Za-z0-9_-]+|\\*)(\\.([A-Za-z0-9_-]+|\\*))*(\\.>)?)$",
+        maxLength: 256,
+      }),
+      { maxItems: MAX_TOPICS, uniqueItems: true },
+    ),
+  }),
+  output: fields({ agent_id: Type.String(), topics: Type.Array(Type.String()) }),
+  outcomes: { ok: 200 },
+  errors: ["room_not_found", "source_mismatch", "agent_unavailable", "room_destroying", "quota_exceeded"],
+  audit: "message.subscribed",
+  example: { body: { topics: ["build.*"] } },
+});
+
+const presence = fields({
+  agent_id: Type.String(),
+  sandbox_state: nullable(Type.String({ description: "Null for an agent outside the room's sandboxes." })),
+  last_seen_at: nullable(timestamp),
+  inbox_depth: Type.Integer(),
+  waiting_on: Type.Array(
+    fields({ type: oneOf(["reply", "barrier", "inbox"]), id: nullable(Type.String({ description: "Its name." })) }),
+  ),
+  topics: Type.Array(Type.String()),
+});
+
+export const agentList = operation({
+  name: "agent_list",
+  method: "GET",
+  path: "/v1/rooms/{room_id}/agents",
+  summary: "List the agents of a room",
+  access: "fabric:read",
+  params: roomPath,
+  query: NONE,
+  body: null,
+  output: page(presence),
+  outcomes: { ok: 200 },
+  errors: ["room_not_found"],
+  audit: "message.agents_listed",
+});

@@ -1,0 +1,357 @@
+/** Messages between agents, on a daemon without guests: who gets what, in which order, how often, and what is refused. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { MAX_INBOX, MAX_PAYLOAD_BYTES } from "../../shared/api/fabric.ts";
+import { type Answer, type Json, TestDaemon } from "../harness/daemon.ts";
+import { until } from "./calls.ts";
+
+let daemon: TestDaemon;
+let count = 0;
+
+beforeAll(async () => {
+  daemon = await TestDaemon.start({ env: { ROOMD_FABRIC_ACK: "1s" } });
+});
+afterAll(() => daemon.stop());
+
+/** A room of its own, in which these agents have shown themselves. */
+async function roomOf(...agents: string[]) {
+  const id = `fabric-${++count}`;
+  await daemon.room(id);
+  const path = `/v1/rooms/${id}`;
+  const inbox = async (agent: string, query = ""): Promise<Json> =>
+    await daemon.ok("GET", `${path}/messages?agent_id=${agent}${query}`);
+  for (const agent of agents) await inbox(agent);
+  return {
+    id,
+    path,
+    inbox,
+    send: (body: object): Promise<Answer> => daemon.api("POST", `${path}/messages`, body),
+    ack: (messageId: string, agent: string): Promise<Answer> =>
+      daemon.api("POST", `${path}/messages/${messageId}/ack`, { agent_id: agent }),
+    reply: (messageId: string, body: object): Promise<Answer> =>
+      daemon.api("POST", `${path}/messages/${messageId}/reply`, body),
+    message: (messageId: string): Promise<Json> => daemon.ok("GET", `${path}/messages/${messageId}`),
+    presence: async (agent: string): Promise<Json> =>
+      (await daemon.ok("GET", `${path}/agents`)).items.find((each: Json) => each.agent_id === agent),
+  };
+}
+
+const payloads = (page: Json): unknown[] => page.items.map((item: Json) => item.payload);
+
+describe("a message", () => {
+  test("comes to its recipient as it was sent, and says what became of it", async () => {
+    const room = await roomOf("a", "b");
+    const sent = await room.send({
+      source: "a",
+      destination: "b",
+      payload: { deep: [1, "ü", null] },
+      headers: { h: "1" },
+    });
+    expect(sent.status).toBe(202);
+    expect(sent.body).toMatchObject({ seq: 1, state: "queued", recipient_count: 1 });
+    expect(sent.body.deliveries).toEqual([{ agent_id: "b", state: "queued" }]);
+    expect((await room.presence("b")).inbox_depth).toBe(1);
+    const { items, next_after } = await room.inbox("b");
+    expect(items).toHaveLength(1);
+    expect(items[0]).toMatchObject({
+      message_id: sent.body.message_id,
+      source: "a",
+      destination: "b",
+      topic: null,
+      kind: "event",
+      payload: { deep: [1, "ü", null] },
+      headers: { h: "1" },
+      attempt: 1,
+    });
+    expect(next_after).toBe(1);
+    await until(
+      async () => (await room.message(sent.body.message_id)).state,
+      (state) => state === "delivered",
+    );
+    expect((await room.ack(sent.body.message_id, "b")).body.state).toBe("acked");
+    expect((await room.ack(sent.body.message_id, "b")).body.state).toBe("acked");
+    expect((await room.inbox("b")).items).toEqual([]);
+    expect((await room.presence("b")).inbox_depth).toBe(0);
+  });
+
+  test("of bytes keeps them", async () => {
+    const room = await roomOf("b");
+    const payload_b64 = Buffer.from([0, 255, 7]).toString("base64");
+    await room.send({ source: "a", destination: "b", payload_b64 });
+    expect((await room.inbox("b")).items[0]).toMatchObject({ payload: null, payload_b64, size_bytes: 3 });
+  });
+
+  test("leaves the inbox when the reader's cursor is past it, and can be read again from before", async () => {
+    const room = await roomOf("b");
+    for (const payload of [1, 2, 3]) await room.send({ source: "a", destination: "b", payload });
+    expect(payloads(await room.inbox("b", "&after=0&limit=2"))).toEqual([1, 2]);
+    expect(payloads(await room.inbox("b", "&after=2"))).toEqual([3]);
+    await until(
+      async () => (await room.presence("b")).inbox_depth,
+      (depth) => depth === 1,
+    );
+    expect(payloads(await room.inbox("b"))).toEqual([3]);
+    expect(payloads(await room.inbox("b", "&after=1"))).toEqual([2, 3]);
+  });
+
+  test("goes to several, to a topic's subscribers, and to all others", async () => {
+    const room = await roomOf("a", "b", "c");
+    const topics = (agent: string, list: string[]) =>
+      daemon.ok("PUT", `${room.path}/agents/${agent}/subscriptions`, { topics: list });
+    await topics("b", ["build.*"]);
+    await topics("c", ["build.>", "other"]);
+    const got = async (body: object) =>
+      (await room.send({ source: "a", ...body })).body.deliveries.map((each: Json) => each.agent_id);
+    expect(await got({ destinations: ["b", "c"] })).toEqual(["b", "c"]);
+    expect(await got({ destination: "*" })).toEqual(["b", "c"]);
+    expect(await got({ topic: "build.done" })).toEqual(["b", "c"]);
+    expect(await got({ topic: "build.linux.done" })).toEqual(["c"]);
+    expect(await got({ topic: "nobody" })).toEqual([]);
+    expect(await got({ destination: "", topic: "other" })).toEqual(["c"]);
+    expect(await got({ destination: null, destinations: [], topic: "build.x" })).toEqual(["b", "c"]);
+    expect((await room.inbox("c", "&topic=build.>&kind=event")).items.map((item: Json) => item.topic)).toEqual([
+      "build.done",
+      "build.linux.done",
+      "build.x",
+    ]);
+    const all = await daemon.ok("GET", `${room.path}/messages`);
+    expect(all.items.map((item: Json) => item.seq)).toEqual([1, 2, 3, 4, 5, 6, 7]);
+  });
+
+  test("sent again by its message_id is the first one; another by that name is refused", async () => {
+    const room = await roomOf("b");
+    const body = { source: "a", destination: "b", message_id: "m-1", payload: "x" };
+    const first = await room.send(body);
+    const again = await room.send(body);
+    expect([first.status, again.status]).toEqual([202, 200]);
+    expect(again.body).toEqual(first.body);
+    const other = await room.send({ ...body, payload: "y" });
+    expect({ status: other.status, code: other.body.code }).toEqual({ status: 409, code: "already_exists" });
+    expect((await room.inbox("b")).items).toHaveLength(1);
+    const many = await Promise.all(Array.from({ length: 50 }, () => room.send({ ...body, message_id: "m-2" })));
+    expect(many.filter(({ status }) => status === 202)).toHaveLength(1);
+    expect(new Set(many.map((each) => each.body.seq)).size).toBe(1);
+  });
+
+  test("that expires is not delivered", async () => {
+    const room = await roomOf("b");
+    const { body } = await room.send({ source: "a", destination: "b", payload: 1, ttl_ms: 50 });
+    await until(
+      async () => (await room.message(body.message_id)).state,
+      (state) => state === "expired",
+    );
+    expect((await room.inbox("b")).items).toEqual([]);
+  });
+});
+
+describe("a message that needs an ack", () => {
+  test("comes again past any cursor until it is acked", async () => {
+    const room = await roomOf("b");
+    const { body } = await room.send({ source: "a", destination: "b", payload: 1, ack_required: true });
+    expect((await room.inbox("b", "&after=0")).items).toHaveLength(1);
+    expect((await room.inbox("b", `&after=${body.seq}`)).items).toEqual([]);
+    const again = await room.inbox("b", `&after=${body.seq}&wait_ms=10000`);
+    expect(again.items).toMatchObject([{ message_id: body.message_id, attempt: 2 }]);
+    expect(again.next_after).toBe(body.seq);
+    await room.ack(body.message_id, "b");
+    expect((await room.inbox("b", `&after=${body.seq}&wait_ms=1500`)).items).toEqual([]);
+  });
+
+  test("is undeliverable after five more tries", async () => {
+    const room = await roomOf("b");
+    const { body } = await room.send({ source: "a", destination: "b", payload: 1, ack_required: true });
+    const attempts: number[] = [];
+    for (let tries = 0; tries < 6; tries++) {
+      const { items } = await room.inbox("b", `&after=${tries === 0 ? 0 : body.seq}&wait_ms=10000`);
+      attempts.push(items[0].attempt);
+    }
+    expect(attempts).toEqual([1, 2, 3, 4, 5, 6]);
+    await until(
+      async () => (await room.message(body.message_id)).state,
+      (state) => state === "undeliverable",
+    );
+    expect((await room.presence("b")).inbox_depth).toBe(0);
+  });
+});
+
+describe("waiting", () => {
+  test("ends with the message as soon as it is there", async () => {
+    const room = await roomOf("b");
+    const waiting = room.inbox("b", "&wait_ms=20000");
+    await until(
+      async () => (await room.presence("b")).waiting_on,
+      (on) => on.length === 1,
+    );
+    const startedAt = performance.now();
+    await room.send({ source: "a", destination: "b", payload: "now" });
+    expect(payloads(await waiting)).toEqual(["now"]);
+    expect(performance.now() - startedAt).toBeLessThan(10_000);
+    expect((await room.presence("b")).waiting_on).toEqual([]);
+  });
+
+  test("ends with nothing at its deadline", async () => {
+    const room = await roomOf("b");
+    expect((await room.inbox("b", "&wait_ms=50")).items).toEqual([]);
+  });
+
+  test("ends at once, and typed, when the room is destroyed", async () => {
+    const room = await roomOf("b", "c");
+    const waits = [
+      daemon.api("GET", `${room.path}/messages?agent_id=b&wait_ms=40000`),
+      daemon.api("GET", `${room.path}/messages?wait_ms=40000`),
+      room.send({ source: "b", destination: "c", wait_reply: true, timeout_ms: 40_000 }),
+    ];
+    // The request is a message of the room: it ends the second wait with an answer.
+    expect((await waits[1])?.body.items).toHaveLength(1);
+    await until(
+      async () => (await room.presence("b")).waiting_on.length,
+      (waiting) => waiting === 2,
+    );
+    await daemon.ok("DELETE", room.path);
+    for (const wait of [waits[0], waits[2]]) {
+      expect((await wait)?.body).toMatchObject({ status: 409, code: "room_destroying" });
+    }
+  });
+});
+
+describe("a request", () => {
+  test("is answered by the reply, which leaves the inbox with it", async () => {
+    const room = await roomOf("a", "b");
+    const asked = room.send({ source: "a", destination: "b", payload: "?", wait_reply: true, timeout_ms: 20_000 });
+    const { items } = await room.inbox("b", "&wait_ms=20000");
+    expect(items[0]).toMatchObject({ kind: "request", payload: "?" });
+    expect((await room.presence("a")).waiting_on).toEqual([{ type: "reply", id: items[0].message_id }]);
+    const replied = await room.reply(items[0].message_id, { source: "b", payload: "!" });
+    expect(replied.status).toBe(202);
+    const { status, body } = await asked;
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      state: "acked",
+      reply: { kind: "response", payload: "!", reply_to: items[0].message_id },
+    });
+    expect((await room.inbox("a")).items).toEqual([]);
+    expect((await room.inbox("b")).items).toEqual([]);
+  });
+
+  test("that nobody answers times out, and its late reply comes to the inbox", async () => {
+    const room = await roomOf("a", "b");
+    const body = { source: "a", destination: "b", message_id: "ask", wait_reply: true, timeout_ms: 50 };
+    const late = await room.send(body);
+    expect(late.body).toMatchObject({
+      status: 504,
+      code: "reply_timeout",
+      retryable: true,
+      details: { message_id: "ask" },
+    });
+    await room.reply("ask", { source: "b", payload: 42 });
+    expect(payloads(await room.inbox("a"))).toEqual([42]);
+    // The same request again waits on, and finds it.
+    expect((await room.send({ ...body, timeout_ms: 5000 })).body.reply.payload).toBe(42);
+  });
+
+  test("that would close a cycle is refused with the cycle", async () => {
+    const room = await roomOf("a", "b", "c");
+    const ask = (source: string, destination: string, timeout_ms: number) =>
+      room.send({ source, destination, wait_reply: true, timeout_ms });
+    const waits = [ask("a", "b", 3000), ask("b", "c", 3000)];
+    for (const agent of ["a", "b"]) {
+      await until(
+        async () => (await room.presence(agent)).waiting_on,
+        (on) => on.length === 1,
+      );
+    }
+    const refused = await ask("c", "a", 3000);
+    expect(refused.body).toMatchObject({
+      status: 409,
+      code: "deadlock_detected",
+      details: { cycle: ["c", "a", "b", "c"] },
+    });
+    // It was not sent.
+    expect((await room.inbox("a")).items).toEqual([]);
+    expect((await ask("c", "c", 50)).body.code).toBe("deadlock_detected");
+    for (const wait of waits) expect((await wait).body.code).toBe("reply_timeout");
+    expect((await ask("c", "a", 50)).body.code).toBe("reply_timeout");
+  });
+});
+
+describe("refused is", () => {
+  test("a recipient that there is not", async () => {
+    const room = await roomOf("b");
+    const { body } = await room.send({ source: "a", destinations: ["b", "nobody"] });
+    expect(body).toMatchObject({ status: 404, code: "agent_not_found", details: { agent_id: "nobody" } });
+    expect((await room.inbox("b")).items).toEqual([]);
+    // Who was refused has not taken part.
+    expect(await room.presence("a")).toBeUndefined();
+  });
+
+  test("a payload over 64 KiB, with what to do instead", async () => {
+    const room = await roomOf("b");
+    const of = (bytes: number) => ({ source: "a", destination: "b", payload: "x".repeat(bytes - 2) });
+    expect((await room.send(of(MAX_PAYLOAD_BYTES))).status).toBe(202);
+    const large = await room.send(of(MAX_PAYLOAD_BYTES + 1));
+    expect(large.body).toMatchObject({ status: 413, code: "payload_too_large", hint: expect.stringMatching(/drive/) });
+  });
+
+  test("one message too many, for whoever it was meant", async () => {
+    const room = await roomOf("b", "c");
+    for (let sent = 0; sent < MAX_INBOX; sent += 50) {
+      const some = Array.from({ length: 50 }, () => room.send({ source: "a", destination: "b" }));
+      expect((await Promise.all(some)).map(({ status }) => status)).toEqual(some.map(() => 202));
+    }
+    const full = await room.send({ source: "a", destinations: ["c", "b"] });
+    expect(full.body).toMatchObject({ status: 429, code: "inbox_full", details: { agents: ["b"], limit: MAX_INBOX } });
+    expect(full.headers.get("retry-after")).toBe("1");
+    expect((await room.inbox("c")).items).toEqual([]);
+    await room.inbox("b", "&after=1");
+    await until(
+      async () => (await room.send({ source: "a", destination: "b" })).status,
+      (status) => status === 202,
+    );
+  });
+
+  test.each([
+    [{}, "validation_failed", "destination"],
+    [{ destination: "b", topic: "t" }, "conflicting_fields", "topic"],
+    [{ destination: "b", payload: 1, payload_b64: "AA==" }, "conflicting_fields", "payload_b64"],
+    [{ destination: "b", payload_b64: "?" }, "validation_failed", "payload_b64"],
+    [{ destination: "sbx_1" }, "validation_failed", "destination"],
+    [{ topic: "a..b" }, "validation_failed", "topic"],
+    [{ topic: "t", wait_reply: true }, "validation_failed", "wait_reply"],
+    [{ destination: "b", timeout_ms: 300_001 }, "timeout_out_of_range", "timeout_ms"],
+    [{ destination: "b", headers: { h: "x".repeat(5000) } }, "validation_failed", "headers"],
+    [{ destination: "b", source: undefined }, "validation_failed", "source"],
+  ])("%j", async (body, code, field) => {
+    const room = await roomOf("b");
+    const refused = await room.send({ source: "a", ...body });
+    expect(refused.body).toMatchObject({ status: 422, code, errors: [{ field }] });
+  });
+
+  test("a reply or an ack by whom it was not sent to", async () => {
+    const room = await roomOf("b", "c");
+    const { body } = await room.send({ source: "a", destination: "b" });
+    expect((await room.reply(body.message_id, { source: "c" })).body.code).toBe("source_mismatch");
+    expect((await room.ack(body.message_id, "c")).body.code).toBe("source_mismatch");
+    expect((await room.ack("none", "b")).body.code).toBe("message_not_found");
+  });
+});
+
+test("what was accepted is there after the daemon was killed, and so is who takes part", async () => {
+  const room = await roomOf("b");
+  await daemon.ok("PUT", `${room.path}/agents/b/subscriptions`, { topics: ["t"] });
+  for (const payload of [1, 2]) await room.send({ source: "a", destination: "b", payload });
+  await daemon.restart("SIGKILL");
+  expect(payloads(await room.inbox("b"))).toEqual([1, 2]);
+  expect((await room.send({ source: "c", topic: "t" })).body).toMatchObject({ seq: 3, recipient_count: 1 });
+  expect((await room.send({ source: "b", destination: "a" })).status).toBe(202);
+});
+
+test("a record says who sent how much to whom, and nothing of what", async () => {
+  const room = await roomOf("b");
+  const { body } = await room.send({ source: "a", destination: "b", payload: "secret" });
+  const { items } = await daemon.ok("GET", `${room.path}/audit?event=message.sent`);
+  expect(items[0]).toMatchObject({
+    agent_id: "a",
+    details: { message_id: body.message_id, seq: 1, destination: "b", size_bytes: 8, kind: "event", recipients: 1 },
+  });
+  expect(items[0].details.payload_sha256).toMatch(/^[0-9a-f]{64}$/);
+  expect(JSON.stringify(items)).not.toContain("secret");
+});
