@@ -109,7 +109,7 @@ describe("its schemas", () => {
 const TYPES = ["object", "array", "string", "integer", "number", "boolean", "null"];
 const WORDS = new Set(
   [
-    ["type", "enum", "const", "anyOf", "description", "examples", "format", "$ref", "contentEncoding"],
+    ["type", "enum", "const", "anyOf", "description", "examples", "format", "$ref", "contentEncoding", "uniqueItems"],
     ["properties", "required", "additionalProperties", "patternProperties", "maxProperties"],
     ["items", "minItems", "maxItems", "pattern", "minLength", "maxLength", "minimum", "maximum"],
   ].flat(),

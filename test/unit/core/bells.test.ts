@@ -1,0 +1,70 @@
+import { describe, expect, test } from "vitest";
+import { Bells } from "../../../daemon/core/bells.ts";
+import { ServiceError } from "../../../daemon/core/service-error.ts";
+
+const never = new AbortController().signal;
+const destroyed = () => new ServiceError("room_destroying");
+
+function waiter(bells: Bells, look: () => number | null, options: { signal?: AbortSignal; deadlineMs?: number } = {}) {
+  return bells.wait("room", { key: "k", deadlineMs: 60_000, signal: never, ...options }, look);
+}
+
+describe("a bell", () => {
+  test("wakes whoever waits, who looks again until it finds something", async () => {
+    const bells = new Bells();
+    let seq = 0;
+    const looks: number[] = [];
+    const waiting = waiter(bells, () => {
+      looks.push(seq);
+      return seq >= 2 ? seq : null;
+    });
+    for (seq = 1; seq <= 2; seq++) {
+      bells.ring("room", "other");
+      bells.ring("room", "k");
+      await Promise.resolve();
+      await Bun.sleep(0);
+    }
+    expect(await waiting).toBe(2);
+    expect(looks).toEqual([0, 1, 2]);
+  });
+
+  test("that rings while its waiter looks is not missed", async () => {
+    const bells = new Bells();
+    let looks = 0;
+    const found = await waiter(bells, () => {
+      if (looks++ === 0) bells.ring("room", "k");
+      return looks > 1 ? looks : null;
+    });
+    expect(found).toBe(2);
+  });
+
+  test("gives up at the deadline, and when the waiter has gone", async () => {
+    const bells = new Bells();
+    expect(await waiter(bells, () => null, { deadlineMs: 10 })).toBeNull();
+    const gone = new AbortController();
+    const waiting = waiter(bells, () => null, { signal: gone.signal });
+    gone.abort();
+    expect(await waiting).toBeNull();
+  });
+
+  test("ends all waits of a group by its error, also one that comes late, and what throws while looking", async () => {
+    const bells = new Bells();
+    const waits = Array.from({ length: 100 }, () => waiter(bells, () => null));
+    const other = bells.wait("other", { key: "k", deadlineMs: 50, signal: never }, () => null);
+    bells.end("room", destroyed());
+    for (const outcome of await Promise.allSettled([...waits, waiter(bells, () => null)])) {
+      expect(outcome).toMatchObject({ status: "rejected", reason: { code: "room_destroying" } });
+    }
+    expect(await other).toBeNull();
+    bells.close(new ServiceError("shutting_down"));
+    await expect(bells.wait("other", { key: "k", deadlineMs: 50, signal: never }, () => null)).rejects.toMatchObject({
+      code: "shutting_down",
+    });
+  });
+
+  test("what is there is found also after the end", async () => {
+    const bells = new Bells();
+    bells.end("room", destroyed());
+    expect(await waiter(bells, () => 7)).toBe(7);
+  });
+});
