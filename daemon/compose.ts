@@ -30,6 +30,7 @@ import type { ConnectionDeps } from "./edge/ssh/connection.ts";
 import { loadHostKey } from "./edge/ssh/host-key.ts";
 import { planSsh, type SshPlan } from "./edge/ssh/plan.ts";
 import { startSshServer } from "./edge/ssh/server.ts";
+import { makeEgress } from "./egress/index.ts";
 import { makeFabric } from "./fabric/index.ts";
 import { Disk } from "./host/files/disk.ts";
 import { ProjectQuota } from "./host/files/project-quota.ts";
@@ -110,12 +111,28 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     nextImage: () => usableSnapshot(templates, "default"),
   });
   /** Records what no call asked for. */
-  const recordUnasked = (entry: Omit<AuditEntry, "at" | "actor" | "source">) => {
-    const actor = { type: "system", id: "supervisor", name: "supervisor" };
+  const record = (entry: Omit<AuditEntry, "at">) => {
     database
-      .commit((queries) => appendAudit(queries, { ...entry, at: now(), actor, source: "reconciler" }))
+      .commit((queries) => appendAudit(queries, { ...entry, at: now() }))
       .catch((error: unknown) => log.error("audit not written", { error: String(error) }));
   };
+  const recordUnasked = (entry: Omit<AuditEntry, "at" | "actor" | "source">) => {
+    const actor = { type: "system", id: "supervisor", name: "supervisor" };
+    record({ ...entry, actor, source: "reconciler" });
+  };
+  const egress = makeEgress({
+    database,
+    log,
+    privateRanges: config["egress.private_ranges"],
+    hostsFile: config["egress.hosts_file"],
+    mibPerSecond: config["egress.mib_per_second"],
+    onDenied: ({ sandbox_id, org_id, room_uid, room_id, agent_id }, denial) => {
+      const actor = { type: "agent", id: agent_id, name: agent_id };
+      const details = { ...denial };
+      const about = { org_id, room_id, room_uid, agent_id, sandbox_id, details };
+      record({ event: "egress.denied", outcome: "denied", ...about, actor, source: "vsock" });
+    },
+  });
   const bells = new Bells();
   const agents = new Agents({
     queries: database.queries,
@@ -143,6 +160,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     limits,
     memoryOvercommitPercent: config["limits.memory_overcommit"],
     egressDefault,
+    egress,
     driveMode: (roomUid) => drive.modeOf(roomUid),
     saveOutput: (room, path, streams) => drive.saveStreams(room, path, streams),
     onEvent: (event, row, details, outcome = "error") => {
@@ -306,6 +324,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       bells.close(new ServiceError("shutting_down", { retryAfterSeconds: 1 }));
       await server.stop(STOP_GRACE_MS);
       sandboxes.stop();
+      await egress.stop();
       rooms.stop();
       await pool.close();
       inspected.close();

@@ -23,6 +23,7 @@ const { symbols: libc } = dlopen("libc.so.6", {
   bind: { args: [i32, pointer, i32], returns: i32 },
   connect: { args: [i32, pointer, i32], returns: i32 },
   getsockopt: { args: [i32, i32, i32, pointer, pointer], returns: i32 },
+  setsockopt: { args: [i32, i32, i32, pointer, i32], returns: i32 },
   poll: { args: [pointer, u64, i32], returns: i32 },
   mount: { args: [pointer, pointer, pointer, u64, pointer], returns: i32 },
   umount2: { args: [pointer, i32], returns: i32 },
@@ -215,6 +216,31 @@ export function connecting(fd: number): boolean {
   return false;
 }
 
+/** Where a connection that nftables redirected was going; null when it was not redirected. */
+export function originalDestination(fd: number): { address: Uint8Array; port: number } | null {
+  const SOL_IP = 0;
+  const SOL_IPV6 = 41;
+  const SO_ORIGINAL_DST = 80;
+  const size = new Int32Array([28]);
+  // struct sockaddr_in: u16 family, u16be port, 4 bytes; struct sockaddr_in6: u16, u16be port, u32 flow, 16 bytes, u32.
+  const found = Buffer.alloc(28);
+  if (libc.getsockopt(fd, SOL_IP, SO_ORIGINAL_DST, found, size) === 0) {
+    return { address: found.subarray(4, 8), port: found.readUInt16BE(2) };
+  }
+  size[0] = 28;
+  if (libc.getsockopt(fd, SOL_IPV6, SO_ORIGINAL_DST, found, size) === 0) {
+    return { address: found.subarray(8, 24), port: found.readUInt16BE(2) };
+  }
+  return null;
+}
+
+/** Closing the socket from now on resets its connection. */
+export function resetOnClose(fd: number): void {
+  const SOL_SOCKET = 1;
+  const SO_LINGER = 13;
+  libc.setsockopt(fd, SOL_SOCKET, SO_LINGER, new Int32Array([1, 0]), 8);
+}
+
 /** Hears of every device that comes, goes, or gets its driver: one datagram each. */
 export function deviceEventSocket(): number {
   const AF_NETLINK = 16;
@@ -294,17 +320,26 @@ export function addEntropy(bytes: Uint8Array): void {
 
 /** Raises an interface; the loopback gets its addresses by that alone. */
 export function raiseInterface(name: string): void {
+  const IFF_UP_RUNNING = 0x41;
+  setInterfaceFlags(name, IFF_UP_RUNNING);
+}
+
+/** Its routes go with it. */
+export function lowerInterface(name: string): void {
+  setInterfaceFlags(name, 0);
+}
+
+function setInterfaceFlags(name: string, flags: number): void {
   const AF_INET = 2;
   const SOCK_DGRAM_CLOEXEC = 2 | O_CLOEXEC;
   const SIOCSIFFLAGS = 0x8914;
-  const IFF_UP_RUNNING = 0x41;
   // struct ifreq: 16 bytes of name, then a union, here u16 flags.
   const request = Buffer.alloc(40);
   request.write(name, 0, 15);
-  request.writeUInt16LE(IFF_UP_RUNNING, 16);
+  request.writeUInt16LE(flags, 16);
   const fd = check("socket AF_INET", libc.socket(AF_INET, SOCK_DGRAM_CLOEXEC, 0));
   try {
-    check(`raise ${name}`, libc.ioctl(fd, SIOCSIFFLAGS, request));
+    check(`set flags of ${name}`, libc.ioctl(fd, SIOCSIFFLAGS, request));
   } finally {
     libc.close(fd);
   }

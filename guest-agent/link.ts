@@ -7,9 +7,11 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { FrameType } from "../shared/agent-protocol/frame.ts";
+import type { Link } from "../shared/agent-protocol/link.ts";
 import { GENERATION, type Hello, HOST_PORT, StreamErrorCode } from "../shared/agent-protocol/messages.ts";
 import { VERSION } from "../shared/version.ts";
 import { DeviceEvents } from "./device-events.ts";
+import type { HostLine } from "./host-line.ts";
 import * as libc from "./libc.ts";
 import { log } from "./log.ts";
 import type { Rehearsal } from "./rehearsal.ts";
@@ -28,21 +30,28 @@ const CONNECT_LATE_MS = 10;
 const CONNECT_DEADLINE_MS = 500;
 const MAX_HOST_STREAMS = 256;
 
+/** What a link serves, and who uses it. */
+export interface Served {
+  setup: Setup;
+  router: Router;
+  line: HostLine;
+}
+
 /** Never returns. A dial waits for a rehearsal that is under way. */
-export async function keepLinked(setup: Setup, router: Router, rehearsal: Rehearsal): Promise<never> {
+export async function keepLinked(served: Served, rehearsal: Rehearsal): Promise<never> {
   const devices = new DeviceEvents();
   await devices.listen().catch((error) => log("device events", error));
   while (true) {
-    const reason = await serve(await dial(devices, rehearsal), setup, router).catch(String);
+    const reason = await serve(await dial(devices, rehearsal), served).catch(String);
     log(`link closed: ${reason}`);
     await sleep(DIAL_REFUSED_MS.first);
   }
 }
 
 /** Serves one connection; resolves to why it ended. */
-export async function serve(fd: number, setup: Setup, router: Router): Promise<string> {
+export async function serve(fd: number, { setup, router, line }: Served): Promise<string> {
   const closed = Promise.withResolvers<string>();
-  const link = await linkOver(fd, {
+  const link: Link = await linkOver(fd, {
     side: "guest",
     maxPeerStreams: MAX_HOST_STREAMS,
     onOpen: (stream, request) =>
@@ -50,9 +59,15 @@ export async function serve(fd: number, setup: Setup, router: Router): Promise<s
     onHandshake: (type, body) => {
       if (type === FrameType.welcome) void welcome(body);
     },
-    onClosed: closed.resolve,
+    onClosed: (reason) => {
+      line.detach(link);
+      closed.resolve(reason);
+    },
   });
-  const welcome = async (body: unknown) => link.sendJson(FrameType.ready, 0, await setup.carryOut(body));
+  const welcome = async (body: unknown) => {
+    link.sendJson(FrameType.ready, 0, await setup.carryOut(body));
+    if (link.closedReason === null) line.attach(link);
+  };
   const hello: Hello = {
     generation: GENERATION,
     version: VERSION,

@@ -8,7 +8,9 @@ import { readFileSync } from "node:fs";
 import { TEMPLATE_FLAG, TEMPLATE_READY_LINE } from "../shared/agent-protocol/messages.ts";
 import { boot } from "./boot.ts";
 import { Drive } from "./drive/drive.ts";
+import { Egress } from "./egress/egress.ts";
 import { Executions } from "./exec/executions.ts";
+import { HostLine } from "./host-line.ts";
 import { syncRoot } from "./libc.ts";
 import { keepLinked } from "./link.ts";
 import { announce, log } from "./log.ts";
@@ -35,7 +37,10 @@ const isTemplate = readFileSync("/proc/cmdline", "utf8").split(/\s+/).includes(T
 const reaper = new Reaper();
 reaper.start();
 const drive = new Drive(reaper);
-const setup = new Setup(drive);
+const line = new HostLine();
+const egress = new Egress(reaper, line);
+const made = egress.make();
+const setup = new Setup(drive, egress);
 const env = () => setup.env;
 const executions = new Executions({ reaper, drive, env });
 const router = makeRouter(executions, new Terminals({ reaper, drive, env }), drive);
@@ -47,8 +52,9 @@ const warm = async (rounds: number) => {
 await warm(isTemplate ? WARM_UP_ROUNDS.template : WARM_UP_ROUNDS.alone);
 const rehearsal = new Rehearsal(() => touchUp(router).finally(() => executions.forgetAll()));
 if (isTemplate) {
+  await made;
   rehearsal.listen();
   syncRoot();
   announce(TEMPLATE_READY_LINE);
 }
-await keepLinked(setup, router, rehearsal);
+await keepLinked({ setup, router, line }, rehearsal);

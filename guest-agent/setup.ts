@@ -7,6 +7,7 @@
 import { openSync, readSync, writeFileSync } from "node:fs";
 import type { Ready, Welcome } from "../shared/agent-protocol/messages.ts";
 import type { Drive } from "./drive/drive.ts";
+import type { Egress } from "./egress/egress.ts";
 import { isEnvironment } from "./exec/environment.ts";
 import * as libc from "./libc.ts";
 
@@ -15,13 +16,15 @@ const MIN_ENTROPY_BYTES = 64;
 
 export class Setup {
   readonly #drive: Drive;
+  readonly #egress: Pick<Egress, "forbid">;
   #turn: Promise<unknown> = Promise.resolve();
   #nonce = "";
   #env: Record<string, string> = {};
   #done = false;
 
-  constructor(drive: Drive) {
+  constructor(drive: Drive, egress: Pick<Egress, "forbid">) {
     this.#drive = drive;
+    this.#egress = egress;
   }
 
   get done(): boolean {
@@ -63,6 +66,7 @@ export class Setup {
         await stage("names", () => setNames(welcome.hostname, welcome.machine_id));
         const { drive } = welcome;
         if (drive) await stage("mount", () => this.#drive.mount(drive));
+        if (welcome.egress !== true) await stage("egress", () => this.#egress.forbid());
         this.#env = welcome.env;
         this.#done = true;
       }
@@ -76,7 +80,7 @@ export class Setup {
 function parseWelcome(message: unknown): Omit<Welcome, "generation"> {
   if (typeof message !== "object" || message === null) throw new Error("welcome must be an object");
   const fields = message as Partial<Record<keyof Welcome, unknown>>;
-  const { entropy_b64, clock_ns, hostname, machine_id, env, drive } = fields;
+  const { entropy_b64, clock_ns, hostname, machine_id, env, drive, egress } = fields;
   if (typeof entropy_b64 !== "string" || Buffer.from(entropy_b64, "base64").byteLength < MIN_ENTROPY_BYTES) {
     throw new Error(`entropy_b64 must hold ${MIN_ENTROPY_BYTES} bytes`);
   }
@@ -85,7 +89,7 @@ function parseWelcome(message: unknown): Omit<Welcome, "generation"> {
   if (typeof machine_id !== "string" || !/^[0-9a-f]{32}$/.test(machine_id)) throw new Error("machine_id is not one");
   if (!isEnvironment(env)) throw new Error("env must map names to strings");
   if (drive !== null && !isDrive(drive)) throw new Error("drive must have tag and mount_point");
-  return { entropy_b64, clock_ns, hostname, machine_id, env, drive };
+  return { entropy_b64, clock_ns, hostname, machine_id, env, drive, egress: egress === true };
 }
 
 export function isDrive(value: unknown): value is NonNullable<Welcome["drive"]> {

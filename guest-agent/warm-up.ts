@@ -14,6 +14,7 @@ import {
   type Welcome,
 } from "../shared/agent-protocol/messages.ts";
 import { Drive } from "./drive/drive.ts";
+import { HostLine } from "./host-line.ts";
 import * as libc from "./libc.ts";
 import { serve } from "./link.ts";
 import type { Router } from "./router.ts";
@@ -53,7 +54,8 @@ async function rehearse(router: Router, commands: (host: Link) => Promise<void>)
     },
     onClosed: ready.reject,
   });
-  const served = serve(guestEnd, new Setup(new Drive({ spare: () => {} })), router);
+  const setup = new Setup(new Drive({ spare: () => {} }), { forbid: async () => {} });
+  const served = serve(guestEnd, { setup, router, line: new HostLine() });
   await ready.promise;
   await commands(host);
   host.close("warm");

@@ -131,6 +131,21 @@ export const CONFIG_KEYS = {
     default: "30s",
     about: "A message that needs an ack, and has none after this time, is delivered again.",
   },
+  "egress.private_ranges": {
+    kind: "string",
+    default: "",
+    about: "Private networks, or addresses of this host, that a list may name; ranges with commas between them.",
+  },
+  "egress.hosts_file": {
+    kind: "string",
+    default: "",
+    about: "Addresses of names for sandboxes, as in /etc/hosts, before this host's resolver is asked.",
+  },
+  "egress.mib_per_second": {
+    kind: "integer",
+    default: 0,
+    about: "Most that one sandbox sends or receives in a second; 0: no limit.",
+  },
   "audit.reads": { kind: "boolean", default: true, about: "Record calls that only read." },
 } as const satisfies Record<string, Key>;
 

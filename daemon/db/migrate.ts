@@ -7,6 +7,7 @@ import roomDriveChoice from "./migrations/0004_room_drive_choice.sql" with { typ
 import ssh from "./migrations/0005_ssh.sql" with { type: "text" };
 import idempotentReplies from "./migrations/0006_idempotent_replies.sql" with { type: "text" };
 import fabric from "./migrations/0007_fabric.sql" with { type: "text" };
+import egress from "./migrations/0008_egress.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -17,6 +18,7 @@ export const MIGRATIONS: readonly string[] = [
   ssh,
   idempotentReplies,
   fabric,
+  egress,
 ];
 
 /** Brings the database up to date. Refuses one that a newer roomd has written. */

@@ -34,7 +34,7 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
   const templateOf = (input: Partial<Input>) => deps.templates.get(input.template_id ?? DEFAULT_TEMPLATE);
 
   const rules = (input: Partial<Input>): RuleBreak[] => {
-    const broken = [...environmentRules(input.env), ...egressRules(input.egress_allowlist)];
+    const broken = [...environmentRules(input.env), ...egressRules("egress_allowlist", input.egress_allowlist)];
     const template = templateOf(input);
     if (!template) broken.push(unknownTemplate(deps, input.template_id ?? DEFAULT_TEMPLATE));
     const max = deps.limits.memory_mib;
@@ -206,6 +206,7 @@ function newRow(
     env: input.env ?? {},
     ...egressOf(input.egress_allowlist, input.enable_guest_net ?? true, egressDefault),
     egress_revision: 1,
+    guest_net: input.enable_guest_net ?? true,
     fabric_attached: input.attach_fabric ?? true,
     labels: input.labels ?? {},
     idle_timeout_seconds: input.idle_timeout_seconds ?? null,

@@ -5,6 +5,7 @@ import type { Bound } from "../core/operation.ts";
 import type { Paths } from "../core/paths.ts";
 import type { FindRoom, RoomTarget } from "../core/room-target.ts";
 import type { Database } from "../db/transact.ts";
+import type { Egress } from "../egress/index.ts";
 import type { SaveStreams } from "../executions/saving.ts";
 import type { GuestHost } from "../host/guest/plan.ts";
 import type { WarmPool } from "../host/guest/pool.ts";
@@ -14,6 +15,7 @@ import { freeMemoryMib } from "./admission.ts";
 import { makeAgentLookup } from "./agents.ts";
 import { makeCreate } from "./create.ts";
 import { makeDestroy } from "./destroy.ts";
+import { makeEgressCalls } from "./egress.ts";
 import { Ends } from "./executions/ends.ts";
 import { makeExecutions } from "./executions/index.ts";
 import { makeGet } from "./get.ts";
@@ -43,6 +45,7 @@ export interface SandboxDeps {
   limits: { memory_mib: number; vcpus: number; concurrent_creates: number };
   memoryOvercommitPercent: number;
   egressDefault: "public" | "none";
+  egress: Egress;
   /** Something happened to a sandbox that no call asked for; an error unless it says otherwise. */
   onEvent(event: string, row: SandboxRow, details: Record<string, unknown>, outcome?: "success" | "error"): void;
   /** A sandbox has a new state, which is committed. */
@@ -91,6 +94,7 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
       makeResume(deps, supervisors),
       makeLogs(deps),
       makeMetrics(deps, supervisors),
+      ...makeEgressCalls(deps, supervisors),
       ...executions.operations,
     ],
     agents: makeAgentLookup(queries),

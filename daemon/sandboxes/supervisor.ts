@@ -204,6 +204,11 @@ export class Supervisor {
     return this.#row.write(() => change);
   }
 
+  /** The same where what is changed depends on what it is now; what `changeOf` throws leaves it as it is. */
+  changeBy(changeOf: (row: SandboxRow) => Partial<SandboxRow>): Promise<SandboxRow> {
+    return this.#write(() => changeOf(this.row));
+  }
+
   /** The running guest's link of the moment; waits a little for one that is coming back. Throws invalid_state. */
   async link(deadlineMs: number, signal?: AbortSignal): Promise<GuestLink> {
     await this.#adopting;

@@ -18,6 +18,7 @@ import { residentMemoryMib } from "../host/probe.ts";
 import type { ProcessRecord } from "../host/process.ts";
 import { imageOf } from "../templates/manifest.ts";
 import { Gate, type Growth } from "./admission.ts";
+import { listOf } from "./egress.ts";
 import type { Ends } from "./executions/ends.ts";
 import type { SandboxDeps } from "./index.ts";
 import { Supervisor } from "./supervisor.ts";
@@ -107,6 +108,7 @@ export function makeSupervisors(deps: SandboxDeps, ends: Pick<Ends, "watch">): S
 
   const drop = (sandboxId: string) => {
     all.delete(sandboxId);
+    deps.egress.drop(sandboxId);
     expiries.set(sandboxId, null);
     idles.set(sandboxId, null);
   };
@@ -125,6 +127,8 @@ export function makeSupervisors(deps: SandboxDeps, ends: Pick<Ends, "watch">): S
     paths: deps.paths.sandbox(row.sandbox_id),
     drive_directory: room.drive_directory,
     identity: identityOf(row, room.room_id),
+    // The list may have been changed while it waited for its turn.
+    requests: deps.egress.serve({ ...row, room_id: room.room_id }, listOf(all.get(row.sandbox_id)?.row ?? row)),
   });
 
   const imageFor = async (row: SandboxRow): Promise<GuestImage> => {
@@ -267,5 +271,6 @@ function identityOf(row: SandboxRow, roomId: string) {
       ROOMD_AGENT_ID: row.agent_id,
       ROOMD_SANDBOX_ID: row.sandbox_id,
     },
+    egress: row.guest_net,
   };
 }

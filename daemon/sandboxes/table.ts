@@ -39,6 +39,7 @@ export const sandboxes = sqliteTable("sandboxes", {
   created_by_type: text().notNull(),
   created_by_id: text().notNull(),
   drive_fault: text(),
+  guest_net: integer({ mode: "boolean" }).notNull(),
 });
 
 export type SandboxRow = typeof sandboxes.$inferSelect;

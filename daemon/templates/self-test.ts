@@ -9,6 +9,7 @@ import type { Paths } from "../core/paths.ts";
 import type { GuestHost, GuestImage } from "../host/guest/plan.ts";
 import { startGuest } from "../host/guest/start.ts";
 import { startFollowed } from "../host/guest-link/exec.ts";
+import { NOTHING_TO_ASK } from "../host/guest-link/handshake.ts";
 import { removeOverlay } from "../host/images/overlay.ts";
 
 const CLONES = 3;
@@ -59,6 +60,7 @@ async function inspectClone(host: GuestHost, paths: Paths, image: GuestImage) {
       paths: own,
       drive_directory: null,
       identity: { hostname, machine_id: randomBytes(16).toString("hex"), env: {} },
+      requests: NOTHING_TO_ASK,
     },
     null,
     () => {},

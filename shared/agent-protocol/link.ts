@@ -50,6 +50,10 @@ export interface LinkOptions {
   transport: Transport;
   /** Most streams open at once that the peer began. */
   maxPeerStreams: number;
+  /** Channels that a stream which the peer began may send on; all of them if absent. */
+  peerChannels?: number;
+  /** What the peer may have sent on all streams that it began and nobody has taken yet; what its windows allow if absent. */
+  maxPeerUnreadBytes?: number;
   /** A stream that the peer began. */
   onOpen(stream: Stream, request: unknown): void;
   /** A frame of the handshake. */
@@ -70,6 +74,7 @@ export class Link {
   #closedReason: string | null = null;
   #draining: Promise<void> | undefined;
   #unread = 0;
+  #peerUnreadBytes = 0;
   #awaitingPong: (() => void)[] = [];
 
   constructor(options: LinkOptions) {
@@ -100,7 +105,7 @@ export class Link {
   /** Begins a stream with a request that has a `method`. */
   open(request: { method: string }): Stream {
     if (this.#closedReason !== null) throw linkClosed(this.#closedReason);
-    const stream = new Stream(this, this.#nextStream);
+    const stream = new Stream(this, this.#nextStream, MAX_CHANNELS);
     this.#nextStream += 2;
     this.#streams.set(stream.id, stream);
     this.sendJson(FrameType.open, stream.id, request);
@@ -159,6 +164,13 @@ export class Link {
     if (this.#streams.delete(stream.id) && stream.id % 2 === this.#peerParity) this.#peerStreams--;
   }
 
+  /** Counts what a stream has in store. Returns whether that is still within what its peer may have unread. */
+  countUnread(stream: Stream, bytes: number): boolean {
+    if (stream.id % 2 !== this.#peerParity) return true;
+    this.#peerUnreadBytes += bytes;
+    return bytes <= 0 || this.#peerUnreadBytes <= (this.#options.maxPeerUnreadBytes ?? Number.POSITIVE_INFINITY);
+  }
+
   #dispatch(type: number, id: number, payload: Uint8Array): void {
     switch (type) {
       case FrameType.hello:
@@ -201,7 +213,7 @@ export class Link {
       return;
     }
     this.#peerStreams++;
-    const stream = new Stream(this, id);
+    const stream = new Stream(this, id, this.#options.peerChannels ?? MAX_CHANNELS);
     this.#streams.set(id, stream);
     this.#options.onOpen(stream, request);
   }
@@ -216,12 +228,15 @@ export class Stream {
   readonly #outgoing = new Map<number, Outgoing>();
   readonly #events: unknown[] = [];
   readonly #finished = Promise.withResolvers<unknown>();
+  readonly #channels: number;
   #onEvent: ((event: unknown) => void) | null = null;
+  #unreadBytes = 0;
   #ended = false;
 
-  constructor(link: Link, id: number) {
+  constructor(link: Link, id: number, channels: number) {
     this.#link = link;
     this.id = id;
+    this.#channels = channels;
     // A stream whose end nobody awaits must not become an unhandled rejection.
     this.#finished.promise.catch(() => {});
   }
@@ -345,6 +360,7 @@ export class Stream {
   end(outcome: Outcome): void {
     if (this.#ended) return;
     this.#ended = true;
+    this.#link.countUnread(this, -this.#unreadBytes);
     this.#link.forget(this);
     for (const incoming of this.#incoming.values()) wake(incoming);
     for (const outgoing of this.#outgoing.values()) wake(outgoing);
@@ -359,6 +375,11 @@ export class Stream {
     if (incoming.eof) throw new Error("data after the end of its channel");
     if (bytes.byteLength === 0) return;
     incoming.window -= bytes.byteLength;
+    this.#unreadBytes += bytes.byteLength;
+    if (!this.#link.countUnread(this, bytes.byteLength)) {
+      this.fail(StreamErrorCode.too_many_streams, "too much is sent that nobody takes");
+      return;
+    }
     // A copy (a Buffer's slice is none): the transport reuses its memory, and a small piece must not keep a large one alive.
     const last = incoming.chunks.at(-1);
     if (last && last.byteLength + bytes.byteLength <= SMALL_BYTES) incoming.chunks.splice(-1, 1, joined(last, bytes));
@@ -367,6 +388,10 @@ export class Stream {
   }
 
   #giveBack(channel: number, incoming: Incoming, bytes: number): void {
+    if (!this.#ended) {
+      this.#unreadBytes -= bytes;
+      this.#link.countUnread(this, -bytes);
+    }
     incoming.owed += bytes;
     // Half a window at a time: few credit frames, and the sender never runs dry.
     if (incoming.owed < WINDOW_BYTES / 2 || this.#ended) return;
@@ -381,7 +406,7 @@ export class Stream {
   #incomingOf(channel: number): Incoming {
     let incoming = this.#incoming.get(channel);
     if (!incoming) {
-      if (channel >= MAX_CHANNELS) throw new Error(`channel ${channel} does not exist`);
+      if (channel >= this.#channels) throw new Error(`channel ${channel} does not exist`);
       incoming = { chunks: [], window: WINDOW_BYTES, owed: 0, eof: false, waiting: null };
       this.#incoming.set(channel, incoming);
     }

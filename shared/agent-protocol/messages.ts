@@ -6,6 +6,7 @@
  *     ◀────────────────── welcome ──     entropy, clock, names, drive (first time or again)
  *     ── ready ───────────────────▶      set up, drive mounted
  *     ◀───────────── open{method} ──     any number of streams, see link.ts
+ *     ── open{method} ────────────▶      what the guest asks of the host, see GuestRequest
  */
 
 /** Raised when older agents cannot be talked to any more; VERSIONING.md has the rules. */
@@ -50,6 +51,8 @@ export interface Welcome {
   env: Record<string, string>;
   /** The virtiofs share to mount, or null when there is none. */
   drive: { tag: string; mount_point: string } | null;
+  /** Whether the guest has a network, such as it is; it has none when this is absent. */
+  egress?: boolean;
 }
 
 /** The nonce is made once, after the first welcome's entropy: one made earlier would be the same in every clone. */
@@ -366,6 +369,29 @@ export type HostRequest =
   | TerminalCloseRequest
   | ConnectRequest;
 
+/** Asks whether a name has an address. Answered with EgressResolved. */
+export interface EgressResolveRequest {
+  method: "egress_resolve";
+  name: string;
+}
+export interface EgressResolved {
+  /** address: a connection to it may be asked for. none: there is no such name. failed: it could not be found out. */
+  answer: "address" | "none" | "failed";
+}
+
+/**
+ * Asks the host to connect to a name or an address. ConnectOpened is said once it has; what is sent on channel stdin, also before
+ * that, goes out, and what comes back comes on channel stdout. Each direction ends by itself; ends with null after both.
+ */
+export interface EgressConnectRequest {
+  method: "egress_connect";
+  host: string;
+  port: number;
+}
+
+/** What the agent asks of the host: streams that the guest opens. They have the channels stdin and stdout, and no others. */
+export type GuestRequest = EgressResolveRequest | EgressConnectRequest;
+
 /** Channels of an exec stream; an attached terminal and a connection have the first two. */
 export const Channel = { stdin: 0, stdout: 1, stderr: 2, output: 3 } as const;
 
@@ -396,6 +422,12 @@ export const StreamErrorCode = {
   not_running: "not_running",
   /** Bytes of standard input before these are missing. */
   stdin_gap: "stdin_gap",
+  /** By the host: the sandbox may not connect there. */
+  egress_denied: "egress_denied",
+  /** By the host: it may, and nobody answers there. */
+  egress_unreachable: "egress_unreachable",
+  /** By the host: the guest has too many connections, or makes them too fast. */
+  too_many_connections: "too_many_connections",
   internal: "internal",
   /** Made by the link itself when the connection ends under an open stream. */
   link_closed: "link_closed",

@@ -2,6 +2,7 @@
 import * as audit from "./audit.ts";
 import * as barriers from "./barriers.ts";
 import * as drive from "./drive.ts";
+import * as egress from "./egress.ts";
 import * as executions from "./executions.ts";
 import * as fabric from "./fabric.ts";
 import * as rooms from "./rooms.ts";
@@ -29,6 +30,8 @@ export const operations = {
   sandbox_resume: sandboxes.sandboxResume,
   sandbox_logs: sandboxes.sandboxLogs,
   sandbox_metrics: sandboxes.sandboxMetrics,
+  egress_get: egress.egressGet,
+  egress_set: egress.egressSet,
   sandbox_exec: executions.sandboxExec,
   terminal_create: terminals.terminalCreate,
   terminal_list: terminals.terminalList,

@@ -29,14 +29,13 @@ export const environmentJson = Type.Optional(
   Type.String({ code: "invalid_env_json", description: "The same as a JSON string. Not together with env." }),
 );
 
-const egressEntries = Type.Optional(
-  Type.Array(Type.String(), {
-    maxItems: MAX_EGRESS_ENTRIES,
-    code: "invalid_egress_entry",
-    description:
-      "Where the sandbox may connect to: addresses, CIDR, host names, *.example.org, each with optional :port.",
-  }),
-);
+export const egressEntryList = Type.Array(Type.String(), {
+  maxItems: MAX_EGRESS_ENTRIES,
+  code: "invalid_egress_entry",
+  description:
+    "Where the sandbox may connect to: addresses, CIDR, host names, *.example.org, each with optional :port; * is every public address.",
+});
+const egressEntries = Type.Optional(egressEntryList);
 const egressEntriesJson = Type.Optional(
   Type.String({ code: "invalid_egress_entry", description: "The same as a JSON string." }),
 );

@@ -9,7 +9,7 @@ import { Published } from "../../core/published.ts";
 import { describeError } from "../../core/service-error.ts";
 import { correctClock } from "./clock.ts";
 import { Dials } from "./dials.ts";
-import type { GuestLink } from "./handshake.ts";
+import { type GuestLink, type GuestRequests, NOTHING_TO_ASK } from "./handshake.ts";
 
 const HELLO_DEADLINE_MS = 5_000;
 const SETUP_DEADLINE_MS = 30_000;
@@ -32,6 +32,7 @@ interface ConnectionState {
 export class GuestConnection {
   readonly #guestCid: number;
   readonly #identity: GuestIdentity;
+  readonly #requests: GuestRequests;
   readonly #log: Log;
   readonly #state = new Published<ConnectionState>({
     link: null,
@@ -44,7 +45,14 @@ export class GuestConnection {
   #closed = false;
 
   /** `nonce` is that of a guest which was set up before; null for one that never was. */
-  constructor(guestCid: number, identity: GuestIdentity, nonce: string | null, log: Log) {
+  constructor(
+    guestCid: number,
+    identity: GuestIdentity,
+    nonce: string | null,
+    log: Log,
+    requests: GuestRequests = NOTHING_TO_ASK,
+  ) {
+    this.#requests = requests;
     this.#guestCid = guestCid;
     this.#identity = identity;
     this.#nonce = nonce;
@@ -143,7 +151,7 @@ export class GuestConnection {
   /** From now on it is the agent's. Until it is set up there is none. */
   #becomeNewest(link: GuestLink): void {
     this.#dials.settle(link);
-    link.believe();
+    link.believe(this.#requests);
     const before = this.#newest;
     this.#newest = link;
     before?.close("the guest dialled again");

@@ -6,14 +6,29 @@
  */
 import { FrameType } from "../../../shared/agent-protocol/frame.ts";
 import { Link, type LinkOptions, type Stream, type Transport } from "../../../shared/agent-protocol/link.ts";
-import { GENERATION, type Hello, type Ready, type Welcome } from "../../../shared/agent-protocol/messages.ts";
+import {
+  GENERATION,
+  type Hello,
+  type Ready,
+  StreamErrorCode,
+  type Welcome,
+} from "../../../shared/agent-protocol/messages.ts";
 import { within } from "../../core/published.ts";
 import { Standstill } from "./standstill.ts";
 
 /** Agents as old as this are still spoken to: a guest may be older than the daemon that takes it over. */
 const OLDEST_GENERATION = 1;
-/** A guest begins no streams yet. */
-const MAX_GUEST_STREAMS = 0;
+/** What the guest asks of the host at once: its connections to the outside, and a few more. */
+const MAX_GUEST_STREAMS = 1024;
+/** A stream that the guest began is sent on by one channel. */
+const GUEST_CHANNELS = 1;
+/** 256 connections whose far ends do not read. */
+const MAX_GUEST_UNREAD_BYTES = 64 * 1024 * 1024;
+
+/** Carries out what the guest asks: ends the stream. */
+export type GuestRequests = (stream: Stream, request: unknown) => void;
+export const NOTHING_TO_ASK: GuestRequests = (stream) =>
+  stream.fail(StreamErrorCode.unknown_method, "nothing can be asked here");
 
 export class GuestLink {
   readonly #link: Link;
@@ -23,6 +38,7 @@ export class GuestLink {
   readonly #valve: Valve;
   /** When the guest stood still, for those who measure its time. */
   readonly standstill = new Standstill();
+  #requests = NOTHING_TO_ASK;
   #heard = 0;
 
   constructor(transport: Transport, valve: Valve, onFrame: LinkOptions["onFrame"] = () => {}) {
@@ -33,7 +49,9 @@ export class GuestLink {
       side: "host",
       transport,
       maxPeerStreams: MAX_GUEST_STREAMS,
-      onOpen: () => {},
+      peerChannels: GUEST_CHANNELS,
+      maxPeerUnreadBytes: MAX_GUEST_UNREAD_BYTES,
+      onOpen: (stream, request) => this.#requests(stream, request),
       onFrame,
       onHandshake: (type, body) => this.#onHandshake(type, body),
       onClosed: (reason) => {
@@ -67,8 +85,9 @@ export class GuestLink {
     return within(this.#hello.promise, deadlineMs, "the guest agent's hello");
   }
 
-  /** It has said who it is, and is the agent's. */
-  believe(): void {
+  /** It has said who it is, and is the agent's, who may ask from now on. */
+  believe(requests = NOTHING_TO_ASK): void {
+    this.#requests = requests;
     this.#valve.widen();
   }
 

@@ -5,6 +5,7 @@ import type { Log } from "../../core/log.ts";
 import type { SandboxPaths } from "../../core/paths.ts";
 import type { Confinement } from "../confine/index.ts";
 import type { GuestIdentity } from "../guest-link/connection.ts";
+import type { GuestRequests } from "../guest-link/handshake.ts";
 import type { VsockTransport } from "../guest-link/transports/transport.ts";
 import type { Isolation } from "../isolation/index.ts";
 import type { Hardware } from "../machine/spec.ts";
@@ -38,6 +39,8 @@ export interface GuestPlan extends LaunchPlan {
   /** The room's directory, or null for a guest without a drive. */
   drive_directory: string | null;
   identity: Omit<GuestIdentity, "drive">;
+  /** What becomes of what the guest asks. */
+  requests: GuestRequests;
 }
 
 /** What guests start on. */

@@ -202,7 +202,7 @@ async function undoAll<Parts extends LaunchParts>(steps: readonly Step<Parts>[],
 export function connectionOf(host: GuestHost, plan: GuestPlan, nonce: string | null): GuestConnection {
   const drive = plan.drive_directory === null ? null : { tag: DRIVE_TAG, mount_point: DRIVE_MOUNT };
   const log = host.log.with({ sandbox_id: plan.sandbox_id });
-  return new GuestConnection(plan.guest_cid, { ...plan.identity, drive }, nonce, log);
+  return new GuestConnection(plan.guest_cid, { ...plan.identity, drive }, nonce, log, plan.requests);
 }
 
 function undoReporter(host: GuestHost, sandboxId: string) {

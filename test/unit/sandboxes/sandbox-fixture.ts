@@ -112,6 +112,7 @@ const FIELDS = {
   egress_mode: "none",
   egress_allowlist: [],
   egress_revision: 1,
+  guest_net: true,
   fabric_attached: true,
   labels: {},
   idle_timeout_seconds: null,

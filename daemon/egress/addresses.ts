@@ -1,0 +1,126 @@
+/**
+ * Owns what kind of place an IP address is, and ranges of addresses. Source of the ranges: IANA's registries of special-purpose
+ * addresses (RFC 6890 and its updates).
+ */
+import { isIP } from "node:net";
+
+export interface Range {
+  family: 4 | 6;
+  /** Of 32 or 128 bits. */
+  base: bigint;
+  prefix: number;
+}
+
+export interface Address {
+  family: 4 | 6;
+  value: bigint;
+  /** As it is usually written. */
+  text: string;
+}
+
+/**
+ * public: of the internet. private: of somebody's own network, which an operator may let sandboxes reach. never: means another
+ * thing to every host, or nothing at all.
+ */
+export type Kind = "public" | "private" | "never";
+
+const BITS = { 4: 32, 6: 128 } as const;
+
+/** Reads an address in its usual spelling only. An IPv4 address within an IPv6 one is the IPv4 address. */
+export function readAddress(text: string): Address | null {
+  const family = isIP(text);
+  if (family === 4) return { family: 4, value: valueOfIPv4(text), text };
+  if (family !== 6 || text.includes("%")) return null;
+  const value = valueOfIPv6(text);
+  const inner = embeddedIPv4(value);
+  if (inner !== null) return { family: 4, value: inner, text: textOfIPv4(inner) };
+  return { family: 6, value, text: new URL(`http://[${text}]`).hostname.slice(1, -1) };
+}
+
+/** `10.0.0.0/8`, or an address alone, which is a range of one. Null for what is none. */
+export function readRange(text: string): Range | null {
+  const [base = "", length, ...more] = text.split("/");
+  const address = isIP(base) === 6 ? { family: 6 as const, value: valueOfIPv6(base) } : readAddress(base);
+  if (!address || base.includes("%") || more.length > 0) return null;
+  const bits = BITS[address.family];
+  if (length === undefined) return { family: address.family, base: address.value, prefix: bits };
+  if (!/^\d{1,3}$/.test(length) || Number(length) > bits) return null;
+  const prefix = Number(length);
+  const shift = BigInt(bits - prefix);
+  return { family: address.family, base: (address.value >> shift) << shift, prefix };
+}
+
+export function contains(range: Range, { family, value }: Pick<Address, "family" | "value">): boolean {
+  if (range.family !== family) return false;
+  const shift = BigInt(BITS[family] - range.prefix);
+  return value >> shift === range.base >> shift;
+}
+
+/** Whether one range lies within another. */
+export function within(inner: Range, outer: Range): boolean {
+  return inner.prefix >= outer.prefix && contains(outer, { family: inner.family, value: inner.base });
+}
+
+export function kindOf(address: Address): Kind {
+  if (NEVER.some((range) => contains(range, address))) return "never";
+  if (PRIVATE.some((range) => contains(range, address))) return "private";
+  // Of IPv6 only this eighth is given out.
+  return address.family === 4 || contains(GLOBAL_UNICAST, address) ? "public" : "never";
+}
+
+const ranges = (...texts: string[]) =>
+  texts.map((text) => {
+    const range = readRange(text);
+    if (!range) throw new Error(`${text} is no range`);
+    return range;
+  });
+
+/** Loopback, link-local (metadata services among them), multicast: no list may name them. */
+export const UNNAMEABLE = ranges(
+  ...["127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/4", "0.0.0.0/8", "::1/128", "::/128", "fe80::/10", "ff00::/8"],
+);
+
+const NEVER = [
+  ...UNNAMEABLE,
+  ...ranges(
+    ...["240.0.0.0/4", "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "198.18.0.0/15", "192.88.99.0/24"],
+    // Tunnels, whose inner address would escape every check; documentation; discard.
+    ...["2001::/32", "2002::/16", "2001:db8::/32", "3fff::/20", "100::/64", "fec0::/10", "64:ff9b:1::/48"],
+  ),
+];
+
+const PRIVATE = ranges(
+  ...["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "192.0.0.0/24", "fc00::/7", "2001::/23"],
+  // The one metadata service that has an address of the internet.
+  "168.63.129.16/32",
+);
+
+const [GLOBAL_UNICAST = { family: 6 as const, base: 0n, prefix: 0 }] = ranges("2000::/3");
+
+/** ::ffff:a.b.c.d, ::a.b.c.d and 64:ff9b::a.b.c.d all mean a.b.c.d. */
+function embeddedIPv4(value: bigint): bigint | null {
+  const low = value & 0xffff_ffffn;
+  const high = value >> 32n;
+  if (high === 0xffffn || high === 0x64_ff9bn << 64n) return low;
+  return high === 0n && low > 0xffffn ? low : null;
+}
+
+function valueOfIPv4(text: string): bigint {
+  return text.split(".").reduce((value, part) => value * 256n + BigInt(part), 0n);
+}
+
+function textOfIPv4(value: bigint): string {
+  return [24n, 16n, 8n, 0n].map((shift) => String((value >> shift) & 255n)).join(".");
+}
+
+function valueOfIPv6(text: string): bigint {
+  // The URL parser writes it with hexadecimal groups only.
+  const [head = "", tail] = new URL(`http://[${text}]`).hostname.slice(1, -1).split("::");
+  const groups = (part: string) => (part === "" ? [] : part.split(":"));
+  const [first, last] = [groups(head), groups(tail ?? "")];
+  const zeros = tail === undefined ? 0 : 8 - first.length - last.length;
+  return [...first, ...Array<string>(zeros).fill("0"), ...last].reduce(
+    (value, group) => value * 65_536n + BigInt(`0x${group}`),
+    0n,
+  );
+}

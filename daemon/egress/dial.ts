@@ -1,0 +1,55 @@
+/** Owns connecting to one of a few addresses, none of which is looked up again. */
+import { connect, type Socket } from "node:net";
+import type { Address } from "./addresses.ts";
+
+const DIAL_MS = 10_000;
+/** Of several, each has this long, so that one that swallows everything does not take it all. */
+const DIAL_ONE_MS = 3_000;
+const KEEP_ALIVE_MS = 60_000;
+
+/** The connection to the first that answers. Rejects with why the last one did not, or when `signal` gives it up. */
+export async function dial(
+  addresses: readonly Address[],
+  port: number,
+  signal: AbortSignal,
+): Promise<{ socket: Socket; address: Address }> {
+  // IPv4 first: hosts that have IPv6 in name only are many.
+  const inOrder = addresses.toSorted((a, b) => a.family - b.family);
+  let last: unknown = new Error("it has no address");
+  for (const address of inOrder) {
+    try {
+      const socket = await dialOne(address, port, inOrder.length > 1 ? DIAL_ONE_MS : DIAL_MS, signal);
+      return { socket, address };
+    } catch (error) {
+      last = error;
+      if (signal.aborted) break;
+    }
+  }
+  throw last;
+}
+
+function dialOne({ text }: Address, port: number, withinMs: number, signal: AbortSignal): Promise<Socket> {
+  const { promise, resolve, reject } = Promise.withResolvers<Socket>();
+  const socket = connect({ host: text, port, allowHalfOpen: true });
+  const giveUp = () => fail(new Error("it was given up"));
+  const timer = setTimeout(() => fail(new Error("no answer in time")), withinMs);
+  const settle = () => {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", giveUp);
+  };
+  const fail = (error: unknown) => {
+    settle();
+    socket.destroy();
+    reject(error);
+  };
+  signal.addEventListener("abort", giveUp, { once: true });
+  if (signal.aborted) giveUp();
+  socket.on("error", fail);
+  socket.once("connect", () => {
+    settle();
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, KEEP_ALIVE_MS);
+    resolve(socket);
+  });
+  return promise;
+}

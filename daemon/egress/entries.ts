@@ -1,0 +1,69 @@
+/** Owns how an egress allowlist is written: which entries there are, and why one is refused. */
+import { getDomain, getPublicSuffix } from "tldts";
+import { type Range, readRange, UNNAMEABLE, within } from "./addresses.ts";
+import { canonicalName, looksNumeric } from "./names.ts";
+
+const MOST_CHARACTERS = 300;
+
+export type Entry = (
+  | { kind: "any" }
+  | ({ kind: "range" } & Range)
+  | { kind: "name"; name: string; wildcard: boolean }
+) & {
+  /** Null is every port. */
+  port: number | null;
+};
+
+/** Reads an entry, or says why it is none: words that follow its name in a sentence. */
+export function readEntry(text: string): Entry | { refused: string } {
+  if (text === "*") return { kind: "any", port: null };
+  if (text.length > MOST_CHARACTERS) return { refused: "is too long" };
+  if (text.includes("://") || (text.includes("/") && !/\/\d{1,3}(:\d*)?$/.test(text))) {
+    return { refused: "is a URL; write the host name alone" };
+  }
+  const { host, port } = splitPort(text);
+  if (port !== null && !(port >= 1 && port <= 65_535)) return { refused: "has a port outside 1 to 65535" };
+  const [base = ""] = host.split("/");
+  if (readRange(base)) {
+    const range = readRange(host);
+    if (!range) return { refused: "has a prefix that is none" };
+    if (UNNAMEABLE.some((unnameable) => within(range, unnameable))) {
+      return { refused: "is a loopback, link-local or multicast address" };
+    }
+    return { kind: "range", ...range, port };
+  }
+  return host.includes("/") ? { refused: NEITHER } : readName(host, port);
+}
+
+const NEITHER = "is neither an address, a CIDR nor a host name";
+
+function readName(host: string, port: number | null): Entry | { refused: string } {
+  const wildcard = host.startsWith("*.");
+  const written = wildcard ? host.slice(2) : host;
+  if (looksNumeric(written)) return { refused: "is an address in an unusual spelling; write it as a.b.c.d" };
+  const name = canonicalName(written);
+  if (name === null) return { refused: NEITHER };
+  if (name === "localhost" || name.endsWith(".localhost"))
+    return { refused: "is the guest's or the host's own loopback" };
+  if (wildcard && isPublicSuffix(name)) return { refused: "is a wildcard over a public suffix" };
+  return { kind: "name", name, wildcard, port };
+}
+
+/** Whether names right below it belong to different people; so do those below a name of one label. */
+function isPublicSuffix(name: string): boolean {
+  const options = { allowPrivateDomains: true };
+  return !name.includes(".") || getPublicSuffix(name, options) === name || getDomain(name, options) === null;
+}
+
+/** `host:port`, `[v6]:port`, or without a port. */
+function splitPort(text: string): { host: string; port: number | null } {
+  const bracketed = /^\[([^\]]*)\](?::(\d*))?$/.exec(text);
+  if (bracketed) return { host: bracketed[1] ?? "", port: bracketed[2] === undefined ? null : portOf(bracketed[2]) };
+  const single = /^([^:]+):(\d*)$/.exec(text);
+  if (single) return { host: single[1] ?? "", port: portOf(single[2] ?? "") };
+  return { host: text, port: null };
+}
+
+function portOf(digits: string): number {
+  return digits === "" ? 0 : Number(digits);
+}

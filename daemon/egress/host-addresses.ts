@@ -1,0 +1,27 @@
+/** Owns which addresses are this host's own. */
+import { networkInterfaces } from "node:os";
+import type { Address } from "./addresses.ts";
+import { readAddress } from "./addresses.ts";
+
+/** Addresses come and go seldom. */
+const KNOWN_FOR_MS = 2_000;
+
+/** Asks the kernel now and then. */
+export function makeIsHosts(): (address: Address) => boolean {
+  let known = new Set<string>();
+  let at = Number.NEGATIVE_INFINITY;
+  return ({ family, value }) => {
+    if (performance.now() - at > KNOWN_FOR_MS) {
+      known = new Set(
+        Object.values(networkInterfaces()).flatMap((each = []) =>
+          each.flatMap(({ address }) => {
+            const own = readAddress(address.replace(/%.*$/, ""));
+            return own ? [`${own.family} ${own.value}`] : [];
+          }),
+        ),
+      );
+      at = performance.now();
+    }
+    return known.has(`${family} ${value}`);
+  };
+}

@@ -1,0 +1,73 @@
+/** Owns reading the head of one HTTP/1 request (RFC 9112): whom it is for, and how long its body is. What two servers could read differently is refused. */
+import { readAddress } from "./addresses.ts";
+import { canonicalName } from "./names.ts";
+
+export type Body = { kind: "length"; bytes: number } | { kind: "chunked" };
+
+export interface Head {
+  /** The canonical host name, or the address as it is usually written. */
+  host: string;
+  body: Body;
+  /** The protocol that the connection is to go on with, if the server agrees. */
+  upgrade: string | null;
+}
+
+/** Why a request is refused. */
+export class BadRequest extends Error {
+  override name = "BadRequest";
+}
+
+const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
+const REQUEST_LINE = new RegExp(`^(${TOKEN}) (\\S+) HTTP/1\\.[01]$`);
+const FIELD = new RegExp(`^(${TOKEN}):[ \\t]*(.*?)[ \\t]*$`);
+
+/** `text` is all before the empty line, its lines ended by CRLF. Throws BadRequest. */
+export function readHead(text: string): Head {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for.
+  if (/[\x00-\x08\x0a-\x1f\x7f]/.test(text.replaceAll("\r\n", ""))) throw new BadRequest("it has control characters");
+  const [requestLine = "", ...lines] = text.split("\r\n");
+  const [, method = "", target = ""] = REQUEST_LINE.exec(requestLine) ?? [];
+  if (method === "") throw new BadRequest("its first line is none of HTTP/1");
+  if (method === "CONNECT") throw new BadRequest("CONNECT is not allowed");
+  const fields = new Map<string, string[]>();
+  for (const line of lines) {
+    const [, name, value = ""] = FIELD.exec(line) ?? [];
+    if (name === undefined) throw new BadRequest("one of its fields is none of HTTP/1");
+    const key = name.toLowerCase();
+    fields.set(key, [...(fields.get(key) ?? []), value]);
+  }
+  const hosts = fields.get("host") ?? [];
+  if (hosts.length !== 1) throw new BadRequest("it has no Host, or several");
+  const host = hostOf(hosts[0] ?? "");
+  if (!target.startsWith("/") && target !== "*") {
+    const absolute = /^https?:\/\/([^/?#]*)/i.exec(target)?.[1];
+    if (absolute === undefined || hostOf(absolute) !== host) throw new BadRequest("its target and its Host differ");
+  }
+  const connection = (fields.get("connection") ?? []).join(",").toLowerCase();
+  const upgrade = connection.includes("upgrade") ? (fields.get("upgrade") ?? []).join(",").toLowerCase() : "";
+  return { host, body: bodyOf(fields), upgrade: upgrade === "" ? null : upgrade };
+}
+
+function bodyOf(fields: ReadonlyMap<string, string[]>): Body {
+  const encodings = fields.get("transfer-encoding") ?? [];
+  const lengths = fields.get("content-length") ?? [];
+  if (encodings.length > 0) {
+    if (lengths.length > 0 || encodings.join(",").toLowerCase() !== "chunked") {
+      throw new BadRequest("the end of its body is not clear");
+    }
+    return { kind: "chunked" };
+  }
+  if (lengths.length === 0) return { kind: "length", bytes: 0 };
+  if (lengths.length > 1 || !/^\d{1,15}$/.test(lengths[0] ?? ""))
+    throw new BadRequest("the end of its body is not clear");
+  return { kind: "length", bytes: Number(lengths[0]) };
+}
+
+/** Without its port. Throws BadRequest. */
+function hostOf(authority: string): string {
+  const [, bracketed, plain] = /^(?:\[([^\]]+)\]|([^:@[\]]+))(?::\d{0,5})?$/.exec(authority) ?? [];
+  const host = bracketed ?? plain ?? "";
+  const found = readAddress(host)?.text ?? canonicalName(host);
+  if (found === null) throw new BadRequest("its Host is none");
+  return found;
+}

@@ -1,0 +1,158 @@
+/**
+ * Owns following the requests on an HTTP/1 connection, each to its end, so that every one of them is looked at before its
+ * first byte goes out.
+ *
+ *   head ──whole, and for the right host──▶ body ──its end──▶ head
+ *     └─ asks for another protocol ─▶ held ──101──▶ open       (held: nothing goes out until the server has answered)
+ *                                       └──else──▶ head
+ */
+import { BadRequest, type Body, readHead } from "./http-head.ts";
+
+const MOST_HEAD_BYTES = 64 * 1024;
+const MOST_CHUNK_LINE_BYTES = 256;
+const LINE_END = "\r\n";
+
+type State =
+  | { at: "head" }
+  | { at: "body"; left: number; next: "head" | "held" | "chunk_end" }
+  | { at: "chunk" }
+  | { at: "chunk_end" }
+  | { at: "trailer" }
+  | { at: "held" }
+  | { at: "open" };
+
+export class HttpRequests {
+  readonly #isAllowed: (host: string) => boolean;
+  #state: State = { at: "head" };
+  #pending: Buffer = Buffer.alloc(0);
+  #requests = 0;
+  #holds = false;
+
+  constructor(isAllowed: (host: string) => boolean) {
+    this.#isAllowed = isAllowed;
+  }
+
+  /** What may go out now that these bytes came. Throws BadRequest. */
+  push(bytes: Buffer): Buffer {
+    this.#pending = this.#pending.byteLength === 0 ? bytes : Buffer.concat([this.#pending, bytes]);
+    const out: Buffer[] = [];
+    for (let passed = this.#step(); passed !== null; passed = this.#step()) out.push(passed);
+    const tooMuch = this.#state.at === "held" && this.#pending.byteLength > MOST_HEAD_BYTES;
+    if (tooMuch) throw new BadRequest("it goes on before the server has agreed to another protocol");
+    return Buffer.concat(out);
+  }
+
+  /** The server has begun to answer: what may go out now. Throws BadRequest. */
+  answered(bytes: Buffer): Buffer {
+    if (this.#state.at !== "held" && !this.#holds) return Buffer.alloc(0);
+    this.#holds = false;
+    const switches = /^HTTP\/1\.1 101[ \r]/.test(bytes.subarray(0, 16).toString("latin1"));
+    if (this.#state.at !== "held") {
+      // It was answered before its body had ended: whatever it was, it is no other protocol.
+      if (switches) throw new BadRequest("the server goes on in another protocol too early");
+      if (this.#state.at === "body" && this.#state.next === "held") this.#state.next = "head";
+      return Buffer.alloc(0);
+    }
+    this.#state = switches ? { at: "open" } : { at: "head" };
+    return this.push(Buffer.alloc(0));
+  }
+
+  /** Takes one part off what is pending; null when more must come first. */
+  #step(): Buffer | null {
+    const state = this.#state;
+    switch (state.at) {
+      case "open":
+        return this.#pending.byteLength === 0 ? null : this.#take(this.#pending.byteLength);
+      case "held":
+        return null;
+      case "head":
+        return this.#head();
+      case "body": {
+        if (state.left === 0) {
+          this.#state = state.next === "chunk_end" ? { at: "chunk_end" } : { at: state.next };
+          return Buffer.alloc(0);
+        }
+        if (this.#pending.byteLength === 0) return null;
+        const taken = this.#take(Math.min(state.left, this.#pending.byteLength));
+        state.left -= taken.byteLength;
+        return taken;
+      }
+      case "chunk": {
+        const line = this.#line(MOST_CHUNK_LINE_BYTES);
+        if (line === null) return null;
+        const size = /^([0-9a-fA-F]{1,12})(?:[ \t]*;[\x20-\x7e]*)?$/.exec(line)?.[1];
+        if (size === undefined) throw new BadRequest("a chunk of its body has no length");
+        const left = Number.parseInt(size, 16);
+        this.#state = left === 0 ? { at: "trailer" } : { at: "body", left, next: "chunk_end" };
+        return Buffer.from(`${line}${LINE_END}`, "latin1");
+      }
+      case "chunk_end": {
+        const line = this.#line(0);
+        if (line === null) return null;
+        this.#state = { at: "chunk" };
+        return Buffer.from(LINE_END);
+      }
+      case "trailer": {
+        const line = this.#line(MOST_HEAD_BYTES);
+        if (line === null) return null;
+        if (line === "") this.#state = { at: "head" };
+        return Buffer.from(`${line}${LINE_END}`, "latin1");
+      }
+    }
+  }
+
+  #head(): Buffer | null {
+    // Empty lines before a request are ignored by servers, and so need not reach them.
+    while (this.#pending.subarray(0, 2).equals(Buffer.from(LINE_END))) this.#pending = this.#pending.subarray(2);
+    const end = this.#pending.indexOf(`${LINE_END}${LINE_END}`);
+    if (end === -1) {
+      if (this.#pending.byteLength > MOST_HEAD_BYTES) throw new BadRequest("its head is too long");
+      return null;
+    }
+    const head = readHead(this.#pending.subarray(0, end).toString("latin1"));
+    if (!this.#isAllowed(head.host)) throw new WrongHost(head.host);
+    this.#requests++;
+    if (head.upgrade !== null) this.#requireUpgradable(head.upgrade, head.body);
+    this.#holds = head.upgrade !== null;
+    this.#state =
+      head.body.kind === "chunked"
+        ? { at: "chunk" }
+        : { at: "body", left: head.body.bytes, next: this.#holds ? "held" : "head" };
+    return this.#take(end + 4);
+  }
+
+  /** Whose answer is whose is only clear for the first request, and what is spoken after it only for this protocol. */
+  #requireUpgradable(protocol: string, body: Body): void {
+    if (protocol !== "websocket" || this.#requests > 1 || body.kind === "chunked") {
+      throw new BadRequest("it asks for another protocol than a WebSocket at the connection's begin");
+    }
+  }
+
+  /** A line without its end; null when it is not whole. */
+  #line(most: number): string | null {
+    const end = this.#pending.indexOf(LINE_END);
+    if (end > most || (end === -1 && this.#pending.byteLength > most + 1))
+      throw new BadRequest("a line of its body is too long");
+    if (end === -1) return null;
+    const line = this.#pending.subarray(0, end).toString("latin1");
+    if (/[\r\n]/.test(line)) throw new BadRequest("a line of its body is none");
+    this.#take(end + 2);
+    return line;
+  }
+
+  #take(count: number): Buffer {
+    const taken = this.#pending.subarray(0, count);
+    this.#pending = this.#pending.subarray(count);
+    return taken;
+  }
+}
+
+/** A request that is for somebody else. */
+export class WrongHost extends Error {
+  override name = "WrongHost";
+  readonly host: string;
+  constructor(host: string) {
+    super(`a request is for ${host}`);
+    this.host = host;
+  }
+}

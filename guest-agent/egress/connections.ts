@@ -1,0 +1,124 @@
+/**
+ * Owns the connections of the guest's programs to the outside: each is taken here instead of where it was going, and carried to
+ * the host as a stream, which decides. A program whose connection is refused is told why in the protocol that it speaks.
+ */
+import { once } from "node:events";
+import { createServer, type Socket } from "node:net";
+import type { Stream } from "../../shared/agent-protocol/link.ts";
+import { Channel, StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
+import type { HostLine } from "../host-line.ts";
+import * as libc from "../libc.ts";
+import { log } from "../log.ts";
+import type { Names } from "./names.ts";
+import { INTERCEPT_PORT } from "./network.ts";
+import { explain } from "./refusal.ts";
+
+/** As nftables redirects the two families. */
+const LOOPBACKS = ["127.0.0.1", "::1"] as const;
+const BACKLOG = 1024;
+
+export class Connections {
+  readonly #line: HostLine;
+  readonly #names: Names;
+
+  constructor(line: HostLine, names: Names) {
+    this.#line = line;
+    this.#names = names;
+  }
+
+  async listen(): Promise<void> {
+    for (const host of LOOPBACKS) {
+      const server = createServer({ allowHalfOpen: true }, (socket) => this.#take(socket));
+      server.on("error", (error) => log("egress", error));
+      await new Promise<void>((done) => server.listen({ host, port: INTERCEPT_PORT, backlog: BACKLOG }, done));
+    }
+  }
+
+  #take(socket: Socket): void {
+    socket.on("error", () => {});
+    const fd = descriptorOf(socket);
+    const target = libc.originalDestination(fd);
+    // Not redirected: somebody speaks to this port itself.
+    if (!target || target.port === INTERCEPT_PORT) {
+      reset(socket, fd);
+      return;
+    }
+    const host = this.#names.nameOf(target.address) ?? textOf(target.address);
+    let stream: Stream;
+    try {
+      stream = this.#line.ask({ method: "egress_connect", host, port: target.port });
+    } catch {
+      reset(socket, fd);
+      return;
+    }
+    void carry(socket, fd, stream);
+  }
+}
+
+/** Moves bytes both ways until both have ended. What the program says first may be on its way before the host has decided. */
+async function carry(socket: Socket, fd: number, stream: Stream): Promise<void> {
+  socket.setNoDelay(true);
+  const seen: Seen = { first: null, answered: false };
+  const gone = () => stream.fail(StreamErrorCode.detached, "the program has closed the connection");
+  socket.once("close", gone);
+  const taking = takeIn(stream, socket, seen);
+  try {
+    await Promise.all([giveOut(stream, socket, seen), taking, stream.finished]);
+    socket.end();
+  } catch (error) {
+    socket.off("close", gone);
+    if (seen.answered || socket.destroyed) return reset(socket, fd);
+    const refused = error instanceof Error && "code" in error && error.code === StreamErrorCode.egress_denied;
+    await explain(socket, seen.first, refused ? error.message : null);
+    reset(socket, fd);
+  } finally {
+    stream.fail(StreamErrorCode.detached, "the connection has ended");
+  }
+}
+
+interface Seen {
+  /** The first that the program said. */
+  first: Uint8Array | null;
+  /** Whether anything came back. */
+  answered: boolean;
+}
+
+/** From the program to the host, as fast as it takes it. */
+async function takeIn(stream: Stream, socket: Socket, seen: Seen): Promise<void> {
+  try {
+    for await (const bytes of socket) {
+      seen.first ??= bytes as Uint8Array;
+      if (!(await stream.write(Channel.stdin, bytes as Uint8Array))) return;
+    }
+    stream.endChannel(Channel.stdin);
+  } catch {
+    stream.fail(StreamErrorCode.detached, "the program has broken the connection");
+  }
+}
+
+/** From the host to the program, as fast as it reads. */
+async function giveOut(stream: Stream, socket: Socket, seen: Seen): Promise<void> {
+  for await (const bytes of stream.read(Channel.stdout)) {
+    if (socket.destroyed) return;
+    seen.answered = true;
+    if (!socket.write(bytes)) await Promise.race([once(socket, "drain"), once(socket, "close")]);
+  }
+  if (!stream.ended) socket.end();
+}
+
+function reset(socket: Socket, fd: number): void {
+  if (socket.destroyed) return;
+  libc.resetOnClose(fd);
+  socket.destroy();
+}
+
+/** Bun has it here; its types do not say so. */
+function descriptorOf(socket: Socket): number {
+  return (socket as Socket & { _handle: { fd: number } })._handle.fd;
+}
+
+function textOf(address: Uint8Array): string {
+  if (address.byteLength === 4) return address.join(".");
+  const view = new DataView(address.buffer, address.byteOffset);
+  return Array.from({ length: 8 }, (_, index) => view.getUint16(index * 2).toString(16)).join(":");
+}

@@ -1,0 +1,76 @@
+/** Owns DNS messages as far as the guest's resolver needs them: one question in, its answer out (RFC 1035). */
+
+export const RecordType = { A: 1, AAAA: 28 } as const;
+export const ResponseCode = { ok: 0, formatError: 1, failed: 2, noSuchName: 3, notImplemented: 4, refused: 5 } as const;
+
+const CLASS_INTERNET = 1;
+const HEADER_BYTES = 12;
+const POINTER_TO_QUESTION = 0xc00c;
+/** Short, so that a program that keeps answers asks again soon. */
+const TTL_SECONDS = 60;
+
+export interface Question {
+  id: number;
+  /** In lower case, without the dot at its end. */
+  name: string;
+  type: number;
+  /** The question as it was sent, to be sent back. */
+  bytes: Uint8Array;
+  recursionDesired: boolean;
+}
+
+/** Reads a query of one question. Null for what is none: nothing to answer. */
+export function readQuestion(message: Uint8Array): Question | null {
+  if (message.byteLength < HEADER_BYTES) return null;
+  const view = new DataView(message.buffer, message.byteOffset, message.byteLength);
+  const flags = view.getUint16(2);
+  const isQuery = (flags & 0xf800) === 0;
+  if (!isQuery || view.getUint16(4) !== 1) return null;
+  const labels: string[] = [];
+  let offset = HEADER_BYTES;
+  for (;;) {
+    const length = message[offset];
+    // Two high bits would be a pointer, which no first name needs.
+    if (length === undefined || length > 63) return null;
+    offset++;
+    if (length === 0) break;
+    const label = message.subarray(offset, offset + length);
+    if (label.byteLength < length) return null;
+    // What is not printable is in no host name.
+    if (label.some((byte) => byte <= 0x20 || byte >= 0x7f || byte === 0x2e)) return null;
+    labels.push(String.fromCharCode(...label).toLowerCase());
+    offset += length;
+  }
+  if (offset + 4 > message.byteLength || offset - HEADER_BYTES > 255) return null;
+  if (view.getUint16(offset + 2) !== CLASS_INTERNET) return null;
+  return {
+    id: view.getUint16(0),
+    name: labels.join("."),
+    type: view.getUint16(offset),
+    bytes: message.slice(HEADER_BYTES, offset + 4),
+    recursionDesired: (flags & 0x0100) !== 0,
+  };
+}
+
+/** The answer: an address, or none, with its code. */
+export function writeAnswer(question: Question, code: number, address: number | null): Uint8Array {
+  const answerBytes = address === null ? 0 : 16;
+  const message = new Uint8Array(HEADER_BYTES + question.bytes.byteLength + answerBytes);
+  const view = new DataView(message.buffer);
+  view.setUint16(0, question.id);
+  // A response, recursion available.
+  view.setUint16(2, 0x8080 | (question.recursionDesired ? 0x0100 : 0) | code);
+  view.setUint16(4, 1);
+  view.setUint16(6, address === null ? 0 : 1);
+  message.set(question.bytes, HEADER_BYTES);
+  if (address !== null) {
+    const at = HEADER_BYTES + question.bytes.byteLength;
+    view.setUint16(at, POINTER_TO_QUESTION);
+    view.setUint16(at + 2, RecordType.A);
+    view.setUint16(at + 4, CLASS_INTERNET);
+    view.setUint32(at + 6, TTL_SECONDS);
+    view.setUint16(at + 10, 4);
+    view.setUint32(at + 12, address);
+  }
+  return message;
+}

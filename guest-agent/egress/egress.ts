@@ -1,0 +1,43 @@
+/** Owns the guest's way out as a whole. It is made before the guest has a sandbox, so that a clone finds it made. */
+import type { HostLine } from "../host-line.ts";
+import { log } from "../log.ts";
+import type { Reaper } from "../reap.ts";
+import { Connections } from "./connections.ts";
+import { Names } from "./names.ts";
+import { makeNetwork, removeRoutes } from "./network.ts";
+import { Resolver } from "./resolver.ts";
+
+export class Egress {
+  readonly #reaper: Reaper;
+  readonly #line: HostLine;
+  #made: Promise<boolean> = Promise.resolve(false);
+
+  constructor(reaper: Reaper, line: HostLine) {
+    this.#reaper = reaper;
+    this.#line = line;
+  }
+
+  /** Makes it; a guest that lacks what it needs has no network, which its log says. */
+  make(): Promise<boolean> {
+    this.#made = this.#make().then(
+      () => true,
+      (error) => {
+        log("egress", error);
+        return false;
+      },
+    );
+    return this.#made;
+  }
+
+  /** Takes the network away from a guest that is to have none. */
+  async forbid(): Promise<void> {
+    if (await this.#made) removeRoutes();
+  }
+
+  async #make(): Promise<void> {
+    const names = new Names();
+    await new Resolver(this.#line, names).listen();
+    await new Connections(this.#line, names).listen();
+    await makeNetwork(this.#reaper);
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * Owns the guest's network, which is an illusion: an interface that leads nowhere, so that there is a route; rules that turn what
+ * would leave by it to this agent, and refuse what the agent does not carry. Whoever takes the rules away has no network at all.
+ */
+import { writeFileSync } from "node:fs";
+import * as libc from "../libc.ts";
+import type { Reaper } from "../reap.ts";
+import { RESOLVER } from "./resolver.ts";
+
+const INTERFACE = "egress0";
+/** 192.0.0.2 is the address of a host behind a translator (RFC 7335); the other is of a range of its own (RFC 4193). */
+const ADDRESSES = ["192.0.0.2/32", "fd72:6f6f:6d64::2/128"] as const;
+
+/** Where the agent takes redirected connections. */
+export const INTERCEPT_PORT = 65_001;
+
+const RULES = `
+table inet roomd {
+  chain turn {
+    type nat hook output priority -100; policy accept;
+    oifname != "${INTERFACE}" return
+    udp dport 53 dnat ip to ${RESOLVER.address}:${RESOLVER.port}
+    meta nfproto ipv4 tcp dport 53 dnat ip to ${RESOLVER.address}:${RESOLVER.port}
+    meta l4proto tcp redirect to :${INTERCEPT_PORT}
+  }
+  chain refuse {
+    type filter hook output priority 0; policy accept;
+    oifname != "${INTERFACE}" return
+    ip daddr 127.0.0.0/8 return
+    ip6 daddr ::1 return
+    reject with icmpx type port-unreachable
+  }
+}
+`;
+
+/** Makes it, once per boot. Needs ip and nft in the guest; throws with what they say. */
+export async function makeNetwork(reaper: Reaper): Promise<void> {
+  const link = `link add ${INTERFACE} type dummy\nlink set ${INTERFACE} up\n`;
+  const addresses = ADDRESSES.map((address) => `address add ${address} dev ${INTERFACE} noprefixroute\n`).join("");
+  await run(reaper, ["nft", "-f", "-"], RULES);
+  // By itself it would bring an interface that nobody asked for.
+  await run(reaper, ["modprobe", "dummy", "numdummies=0"], "");
+  await run(reaper, ["ip", "-batch", "-"], `${link}${addresses}${ROUTES}`);
+  writeFileSync("/etc/resolv.conf", `nameserver ${RESOLVER.address}\noptions timeout:10 attempts:1\n`);
+}
+
+const ROUTES = `route add 0.0.0.0/0 dev ${INTERFACE}\nroute add ::/0 dev ${INTERFACE}\n`;
+
+/** Without the interface there is no route: every connection is refused by the guest's own kernel. */
+export function removeRoutes(): void {
+  libc.lowerInterface(INTERFACE);
+}
+
+async function run(reaper: Reaper, argv: string[], input: string): Promise<void> {
+  const child = Bun.spawn(argv, {
+    stdin: Buffer.from(input),
+    stdout: "ignore",
+    stderr: "pipe",
+    env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" },
+  });
+  reaper.spare(child);
+  const said = await new Response(child.stderr).text();
+  const code = await child.exited;
+  if (code !== 0) throw new Error(`${argv.join(" ")} ended with ${code}: ${said.trim()}`);
+}
