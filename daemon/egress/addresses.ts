@@ -40,12 +40,13 @@ export function readAddress(text: string): Address | null {
 /** `10.0.0.0/8`, or an address alone, which is a range of one. Null for what is none. */
 export function readRange(text: string): Range | null {
   const [base = "", length, ...more] = text.split("/");
-  const address = isIP(base) === 6 ? { family: 6 as const, value: valueOfIPv6(base) } : readAddress(base);
-  if (!address || base.includes("%") || more.length > 0) return null;
+  const address = readAddress(base);
+  if (!address || more.length > 0) return null;
   const bits = BITS[address.family];
   if (length === undefined) return { family: address.family, base: address.value, prefix: bits };
-  if (!/^\d{1,3}$/.test(length) || Number(length) > bits) return null;
-  const prefix = Number(length);
+  // Written as IPv6, an IPv4 range has 96 bits more.
+  const prefix = Number(length) - (isIP(base) === 6 ? BITS[6] - bits : 0);
+  if (!/^\d{1,3}$/.test(length) || prefix < 0 || prefix > bits) return null;
   const shift = BigInt(bits - prefix);
   return { family: address.family, base: (address.value >> shift) << shift, prefix };
 }

@@ -188,7 +188,8 @@ export class Guard {
     where: Pick<Denial, "host" | "ip"> & { port: number },
   ): null {
     this.#denials.add({ ...where, reason: verdict });
-    const to = `${where.host ?? where.ip}:${where.port}`;
+    const place = where.host ?? where.ip ?? "";
+    const to = place.includes(":") ? `[${place}]:${where.port}` : `${place}:${where.port}`;
     // What a name leads to is not the guest's to know.
     const why =
       verdict === "not_listed" ? "is not on this sandbox's egress allowlist" : "is no place that a sandbox may reach";

@@ -206,7 +206,7 @@ export class Supervisor {
 
   /** The same where what is changed depends on what it is now; what `changeOf` throws leaves it as it is. */
   changeBy(changeOf: (row: SandboxRow) => Partial<SandboxRow>): Promise<SandboxRow> {
-    return this.#write(() => changeOf(this.row));
+    return this.#row.write(() => changeOf(this.row));
   }
 
   /** The running guest's link of the moment; waits a little for one that is coming back. Throws invalid_state. */

@@ -27,6 +27,7 @@ import { GUEST_CID_MAX, GUEST_CID_MIN } from "../../shared/ids.ts";
 import { COMMIT, VERSION } from "../../shared/version.ts";
 import { type Bound, bind } from "../core/operation.ts";
 import { LOOK_EVERY_MS, MEASURE_EVERY_MS, MOST_GROWTH } from "../drive/quota.ts";
+import { MAX_CONNECTIONS } from "../egress/index.ts";
 import type { ServiceDeps } from "./index.ts";
 
 const GUARANTEES = [
@@ -42,6 +43,8 @@ const GUARANTEES = [
   "Messages have one order per room; those of one agent to another come in the order in which they were sent.",
   "A barrier's generation is released once; an arrival stands, whatever becomes of the call that made it.",
   "Every call with a key is recorded in the organization's audit, a chain of hashes that shows any change.",
+  "A sandbox has no network device: what leaves it is decided on the host, by name, address and port, whatever root does in the guest. Addresses of private networks, of this host and of metadata services are reached only where the configuration and the list name them.",
+  "On a connection that is allowed by its name, TLS must ask for that name and every HTTP/1 request must be for it; each refusal of a connection or a name is recorded as egress.denied, those that are alike with their count.",
   "Unless the check `isolation` of /health warns, a sandbox's processes are users of the host that own nothing there but its disk, its sockets and its room's drive.",
   "After a sandbox or room is destroyed none of its processes, sockets, disks, mounts or CIDs is left.",
 ];
@@ -61,7 +64,9 @@ const NON_GUARANTEES = [
   "Of the large answers to calls with an Idempotency-Key the newest are kept, up to idempotent_reply_bytes_max compressed for each API key; the others' calls are 410 history_gone when they are made again, and never carried out twice.",
   "A client that waits for a command while the daemon ends gets no answer; with an exec_id of its own it asks again for the same run.",
   "What a command is given on standard input is not kept: of input that a crash of the daemon cut off the rest is to be sent again.",
-  "Sandboxes have no network: egress and exposed ports are not part of this version.",
+  "Of the network a sandbox has TCP and names only: other UDP, ICMP and QUIC are refused in the guest, and not recorded. Names have no IPv6 addresses in it, and IPv6 addresses are connected to where the host has IPv6.",
+  "Within TLS nothing is looked at: whoever is reached under an allowed name may pass on what is meant for another, by the Host inside TLS, an encrypted ClientHello, or as a proxy. Protocols that begin in neither TLS nor HTTP/1 are held to name, address and port only.",
+  "A name resolves in a sandbox whether or not it may be connected to; a name that is not on the list is never looked up, and the connection to it is what is refused.",
 ];
 
 export function makeConfig(deps: ServiceDeps): Bound {
@@ -87,6 +92,7 @@ export function makeConfig(deps: ServiceDeps): Bound {
           env_names_max: MAX_ENV_NAMES,
           env_bytes_max: MAX_ENV_BYTES,
           egress_entries_max: MAX_EGRESS_ENTRIES,
+          egress_connections_max: MAX_CONNECTIONS,
           drive_write_bytes_max: MAX_WRITE_BYTES,
           drive_bytes_max: deps.driveLimitBytes,
           drive_entries_max: deps.driveLimitEntries,
@@ -131,6 +137,7 @@ export function makeConfig(deps: ServiceDeps): Bound {
           "executions",
           "messages",
           "barriers",
+          "egress",
         ],
         guarantees: GUARANTEES,
         non_guarantees: NON_GUARANTEES,

@@ -4,7 +4,7 @@
  */
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
-import type { Stream } from "../../shared/agent-protocol/link.ts";
+import { type Stream, StreamError } from "../../shared/agent-protocol/link.ts";
 import { Channel, StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
 import type { HostLine } from "../host-line.ts";
 import * as libc from "../libc.ts";
@@ -16,6 +16,7 @@ import { explain } from "./refusal.ts";
 /** As nftables redirects the two families. */
 const LOOPBACKS = ["127.0.0.1", "::1"] as const;
 const BACKLOG = 1024;
+const MOST_WAITING_BYTES = 128 * 1024;
 
 export class Connections {
   readonly #line: HostLine;
@@ -58,42 +59,44 @@ export class Connections {
 /** Moves bytes both ways until both have ended. What the program says first may be on its way before the host has decided. */
 async function carry(socket: Socket, fd: number, stream: Stream): Promise<void> {
   socket.setNoDelay(true);
-  const seen: Seen = { first: null, answered: false };
+  const seen: Seen = { first: Promise.withResolvers(), answered: false };
   const gone = () => stream.fail(StreamErrorCode.detached, "the program has closed the connection");
   socket.once("close", gone);
-  const taking = takeIn(stream, socket, seen);
+  takeIn(stream, socket, seen);
   try {
-    await Promise.all([giveOut(stream, socket, seen), taking, stream.finished]);
+    await Promise.all([giveOut(stream, socket, seen), stream.finished]);
     socket.end();
   } catch (error) {
     socket.off("close", gone);
-    if (seen.answered || socket.destroyed) return reset(socket, fd);
-    const refused = error instanceof Error && "code" in error && error.code === StreamErrorCode.egress_denied;
-    await explain(socket, seen.first, refused ? error.message : null);
+    const refused = error instanceof StreamError && error.code === StreamErrorCode.egress_denied;
+    if (refused && !seen.answered && !socket.destroyed) await explain(socket, seen.first.promise, error.message);
     reset(socket, fd);
-  } finally {
-    stream.fail(StreamErrorCode.detached, "the connection has ended");
   }
 }
 
 interface Seen {
   /** The first that the program said. */
-  first: Uint8Array | null;
+  first: PromiseWithResolvers<Uint8Array>;
   /** Whether anything came back. */
   answered: boolean;
 }
 
-/** From the program to the host, as fast as it takes it. */
-async function takeIn(stream: Stream, socket: Socket, seen: Seen): Promise<void> {
-  try {
-    for await (const bytes of socket) {
-      seen.first ??= bytes as Uint8Array;
-      if (!(await stream.write(Channel.stdin, bytes as Uint8Array))) return;
-    }
-    stream.endChannel(Channel.stdin);
-  } catch {
-    stream.fail(StreamErrorCode.detached, "the program has broken the connection");
-  }
+/** From the program to the host, as fast as it takes it; what is on its way there is bounded. */
+function takeIn(stream: Stream, socket: Socket, seen: Seen): void {
+  let waiting = 0;
+  let turn = Promise.resolve(true);
+  socket.on("data", (bytes: Uint8Array) => {
+    seen.first.resolve(bytes);
+    waiting += bytes.byteLength;
+    if (waiting > MOST_WAITING_BYTES) socket.pause();
+    turn = turn.then(async () => {
+      const taken = await stream.write(Channel.stdin, bytes);
+      waiting -= bytes.byteLength;
+      if (waiting <= MOST_WAITING_BYTES && socket.isPaused()) socket.resume();
+      return taken;
+    });
+  });
+  socket.once("end", () => void turn.then(() => stream.endChannel(Channel.stdin)));
 }
 
 /** From the host to the program, as fast as it reads. */

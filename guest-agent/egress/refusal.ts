@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** A program that is about to say something says it within that. */
-const SAYS_FIRST_MS = 150;
+const SAYS_FIRST_MS = 600;
 /** For it to read the answer; then the connection is reset. */
 const READS_MS = 500;
 const HANDSHAKE = 0x16;
@@ -12,20 +12,14 @@ const HANDSHAKE = 0x16;
 const ACCESS_DENIED = Uint8Array.of(0x15, 3, 3, 0, 2, 2, 49);
 const HTTP_START = /^(GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH|CONNECT|TRACE) /;
 
-/** Says so, if the program has said what it speaks. `reason` is null when nobody refused it and it just did not work. */
-export async function explain(socket: Socket, said: Uint8Array | null, reason: string | null): Promise<void> {
-  if (reason === null) return;
-  const first = said ?? (await firstOf(socket));
+/** Says so, if the program has said what it speaks. */
+export async function explain(socket: Socket, said: Promise<Uint8Array>, reason: string): Promise<void> {
+  const first = await Promise.race([said, sleep(SAYS_FIRST_MS, null)]);
   const answer = first && answerTo(first, reason);
   if (!answer || socket.destroyed) return;
   socket.resume();
   socket.end(answer);
   await Promise.race([once(socket, "close").catch(() => {}), sleep(READS_MS)]);
-}
-
-async function firstOf(socket: Socket): Promise<Uint8Array | null> {
-  const first = new Promise<Uint8Array>((resolve) => socket.once("data", resolve));
-  return await Promise.race([first, sleep(SAYS_FIRST_MS, null)]);
 }
 
 function answerTo(first: Uint8Array, reason: string): Uint8Array | null {
