@@ -80,6 +80,7 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     data_lock: join(data, "daemon.lock"),
     build_lock: join(data, "template-build.lock"),
     probe: join(runtime, "probe.json"),
+    verified_templates: join(runtime, "verified-templates.json"),
     sandbox: (sandboxId: string) => guestPaths("sandboxes", "g", sandboxId),
     /** A guest that a template build starts beside a running daemon, which must not take it for a leftover of its own. */
     trial: (sandboxId: string) => guestPaths("trials", "t", sandboxId),

@@ -13,6 +13,7 @@ import { digestFile } from "../host/images/digest.ts";
 import { readableTemplate } from "../host/isolation/directories.ts";
 import type { Acceleration } from "../host/machine/spec.ts";
 import { COLD_FILES, FILE_NAMES, type FileRole, imageOf, type Manifest, manifest, SNAPSHOT_FILES } from "./manifest.ts";
+import { lookOf, Verified } from "./verified.ts";
 
 /** Name of the link to the version in use. */
 export const CURRENT = "current";
@@ -45,8 +46,7 @@ export function makeTemplates(deps: {
   log: Log;
 }): Templates {
   const { paths, log } = deps;
-  /** What each file looked like when its digest was last right. */
-  const found = new Map<string, string>();
+  const verified = new Verified(paths.verified_templates, log);
   const cache = new Map<string, Template>();
 
   const get = (templateId: string): Template | null => {
@@ -78,12 +78,12 @@ export function makeTemplates(deps: {
       const facts = template.manifest.files[role];
       const path = join(template.directory, facts.name);
       if (!existsSync(path)) return `${facts.name} is missing`;
-      const { size, mtimeMs, ctimeMs, ino } = statSync(path);
-      const look = `${size} ${mtimeMs} ${ctimeMs} ${ino}`;
-      if (found.get(path) === look) continue;
+      if (verified.has(path)) continue;
+      const look = lookOf(path);
+      const { size } = statSync(path);
       if (size !== facts.size_bytes) return `${facts.name} has ${size} bytes instead of ${facts.size_bytes}`;
       if ((await digestFile(path)) !== facts.digest) return `${facts.name} is damaged: its digest is another`;
-      found.set(path, look);
+      verified.add(path, look);
     }
     return null;
   };
