@@ -40,6 +40,7 @@ import { crossedDirectory } from "./host/isolation/directories.ts";
 import { takeLock } from "./host/lock.ts";
 import { type InspectedHost, inspectHost } from "./inspect-host.ts";
 import { makeOperator, makeOrgs } from "./orgs/index.ts";
+import { makePorts } from "./ports/index.ts";
 import { makeRoomFinder, makeRooms } from "./rooms/index.ts";
 import { makeSandboxes } from "./sandboxes/index.ts";
 import { runChecks } from "./service/checks.ts";
@@ -74,6 +75,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const { config, paths, log } = options;
   const listen = planListen(config);
   const sshPlan = planSsh(config);
+  let { url } = listen;
   makeDirectories(paths);
   const unlock = [takeLock(paths.daemon_lock, "runtime_dir"), takeLock(paths.data_lock, "data_dir")];
   const disk = new Disk(paths.data, {
@@ -162,6 +164,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     egressDefault,
     egress,
     driveMode: (roomUid) => drive.modeOf(roomUid),
+    portsOf: (sandboxId) => ports.shown(sandboxId),
     saveOutput: (room, path, streams) => drive.saveStreams(room, path, streams),
     onEvent: (event, row, details, outcome = "error") => {
       const { org_id, room_uid, agent_id, sandbox_id } = row;
@@ -179,6 +182,13 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       recordUnasked({ event: "sandbox.swept", outcome: "success", org_id: null, sandbox_id, details: {} }),
   });
   const terminals = makeTerminals({ database, log, sandboxes: sandboxes.access, isCurrentKey: orgs.isCurrent });
+  const ports = makePorts({
+    database,
+    log,
+    sandboxes: sandboxes.access,
+    keyFile: paths.port_key,
+    urls: () => ({ base_url: url, domain: listen.ports_domain }),
+  });
   let gateway: Gateway | null = null;
   const ssh = makeSsh({ database, log, sandboxes: sandboxes.access, orgs, gateway: () => gateway });
   const driveLimitBytes = config["drive.limit_gib"] * 1024 ** 3;
@@ -261,6 +271,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     ...rooms.operations,
     ...sandboxes.operations,
     ...terminals.operations,
+    ...ports.operations,
     ...ssh.operations,
     ...drive.operations,
     ...fabric.operations,
@@ -270,6 +281,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   ];
   requireAll(bound);
   sandboxes.recover();
+  ports.recover();
   await rooms.recover();
   await database.commit(releaseUnanswered);
   const certificate = await loadCertificate(config, paths);
@@ -284,7 +296,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     log,
     auditReads: config["audit.reads"],
   });
-  const server = makeHttpServer({ operations: bound, road, log }, { ...listen, tls: certificate });
+  const server = makeHttpServer({ operations: bound, road, ports: ports.gate, log }, { ...listen, tls: certificate });
   const door = sshPlan && (await openSshDoor(sshPlan, paths, { ssh, road, log }));
   gateway = door?.gateway ?? null;
   const watch =
@@ -292,8 +304,8 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       ? null
       : watchCertificate({ config, paths, log }, certificate, (renewed) => server.useCertificate(renewed));
   // Port 0 is whatever the system chose.
-  const url = listen.port === 0 ? server.url.href.replace(/\/$/, "") : listen.url;
   fabric.start();
+  if (listen.port === 0) url = server.url.href.replace(/\/$/, "");
   pool.refill();
   sweepDeadTrials(paths).catch((error: unknown) =>
     log.warn("remains of a template build not swept", { error: describeError(error) }),
@@ -316,6 +328,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       clearInterval(restoring);
       quota.stop();
       terminals.stop();
+      ports.stop();
       stopReconciling();
       ssh.sessions.stop();
       await door?.stop();

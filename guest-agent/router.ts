@@ -9,6 +9,7 @@ import { runExec } from "./exec/run.ts";
 import * as libc from "./libc.ts";
 import { log } from "./log.ts";
 import { connect } from "./ports/connect.ts";
+import { listening } from "./ports/listening.ts";
 import { powerOff } from "./power.ts";
 import { isDrive } from "./setup.ts";
 import type { Terminals } from "./terminal/terminals.ts";
@@ -40,6 +41,7 @@ export function makeRouter(executions: Executions, terminals: Terminals, drive: 
     },
     power_off: (stream) => powerOff(stream),
     connect: (stream, request) => connect(stream, request),
+    listening: (stream, request) => listening(stream, request),
     terminal_open: (stream, request) => terminals.open(stream, request),
     terminal_attach: (stream, request) => terminals.attach(stream, request),
     terminal_list: (stream) => terminals.list(stream),

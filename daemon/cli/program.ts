@@ -14,6 +14,7 @@ import { keyCommand } from "./key.ts";
 import { logsCommand } from "./logs.ts";
 import { orgCommand } from "./org.ts";
 import { showError, write } from "./output.ts";
+import { portCommand } from "./port.ts";
 import { roomCommand } from "./room.ts";
 import { sandboxCommand } from "./sandbox.ts";
 import { serveCommand } from "./serve.ts";
@@ -60,6 +61,7 @@ export function makeProgram(setStatus: (status: number) => void): Command {
     sandboxCommand(),
     execCommand(setStatus),
     executionCommand(setStatus),
+    portCommand(),
     sshAccessCommand(),
     shellCommand(setStatus),
     logsCommand(),

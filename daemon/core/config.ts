@@ -32,6 +32,12 @@ export const CONFIG_KEYS = {
     about: "PEM file with the certificate chain; read again when it changes.",
   },
   "tls.key": { kind: "string", default: "", about: "PEM file with the certificate's private key." },
+  "ports.domain": {
+    kind: "string",
+    default: "",
+    about:
+      "Domain whose every name *.DOMAIN leads to the API: each exposed port then has a host, and an origin, of its own.",
+  },
   "ssh.listen": {
     kind: "string",
     default: "127.0.0.1:2222",

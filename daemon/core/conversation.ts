@@ -3,17 +3,19 @@
 /** The client, as the door shows it. */
 export interface Talker {
   say(text: string): void;
-  /** Resolves once there is room for more. */
-  send(bytes: Uint8Array): Promise<void>;
+  /** Bytes, or a text; resolves once there is room for more. */
+  send(message: Uint8Array | string): Promise<void>;
   /** Ends the conversation with a code and a reason of a few words. */
   close(code: number, reason: string): void;
 }
 
 /** The verb's side. The door starts it once, then hands over what comes, and says when the client is gone. */
 export interface Conversation {
+  /** Most bytes of one message from the client; a larger one ends the conversation. */
+  readonly mostBytes: number;
   start(client: Talker): void;
   hear(text: string): void;
   take(bytes: Uint8Array): void;
-  /** The client has gone, or never came. */
-  left(): void;
+  /** The client has gone, with a code and a reason where it gave them, or never came. */
+  left(code?: number, reason?: string): void;
 }

@@ -8,6 +8,7 @@ import ssh from "./migrations/0005_ssh.sql" with { type: "text" };
 import idempotentReplies from "./migrations/0006_idempotent_replies.sql" with { type: "text" };
 import fabric from "./migrations/0007_fabric.sql" with { type: "text" };
 import egress from "./migrations/0008_egress.sql" with { type: "text" };
+import ports from "./migrations/0009_ports.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -19,6 +20,7 @@ export const MIGRATIONS: readonly string[] = [
   idempotentReplies,
   fabric,
   egress,
+  ports,
 ];
 
 /** Brings the database up to date. Refuses one that a newer roomd has written. */

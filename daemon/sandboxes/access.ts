@@ -1,10 +1,11 @@
 /** Owns what others have of a sandbox: its guest's link while it runs, and word of its stopping and its end. */
 import type { SandboxState } from "../../shared/api/sandboxes.ts";
+import type { KeyCall } from "../core/operation.ts";
 import { requireActive } from "../core/room-target.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { GuestLink } from "../host/guest-link/handshake.ts";
 import type { SandboxAccess, TerminalTarget } from "../terminals/index.ts";
-import { findTarget } from "./find.ts";
+import { findTarget, type SandboxTarget } from "./find.ts";
 import type { SandboxDeps } from "./index.ts";
 import { requireState } from "./state.ts";
 import type { Supervisors } from "./supervisors.ts";
@@ -17,6 +18,9 @@ const FOREVER_MS = 2 ** 31 - 1;
 const ENDED: readonly SandboxState[] = ["failed", "destroying", "destroyed"];
 
 export interface SandboxReach extends SandboxAccess {
+  find(call: KeyCall, params: Record<string, string>): SandboxTarget;
+  /** The running guest's link for what no call asks for, to be used until `work` is done. Throws guest_unreachable. */
+  withGuest<T>(sandboxId: string, work: (link: GuestLink) => Promise<T>): Promise<T>;
   /** Resolves with its state once the sandbox will not run again; never when `signal` comes first. */
   ended(sandboxId: string, signal: AbortSignal): Promise<string>;
 }
@@ -34,17 +38,30 @@ export function makeAccess(deps: SandboxDeps, supervisors: Supervisors): Sandbox
     find: (call, params) => findTarget(deps, call, params),
     withLink: (target, work) =>
       supervisors.use(target.row.sandbox_id, async () => await work(await linkOf(supervisors, target))),
+    withGuest: (sandboxId, work) =>
+      supervisors.use(sandboxId, async () => await work(await runningLink(supervisors, sandboxId))),
     use: (sandboxId, work) => supervisors.use(sandboxId, work),
     stopped: (sandboxId, signal) => reached(sandboxId, (state) => state !== "running", signal),
     ended: (sandboxId, signal) => reached(sandboxId, (state) => ENDED.includes(state), signal),
   };
 }
 
+/** Says nothing about the sandbox but its state: whoever asks may know only a port's address. */
+async function runningLink(supervisors: Supervisors, sandboxId: string): Promise<GuestLink> {
+  const state = supervisors.get(sandboxId)?.row.state ?? "destroyed";
+  if (state !== "running") throw new ServiceError("guest_unreachable", { detail: `The sandbox is ${state}.` });
+  return await answeringLink(supervisors, sandboxId);
+}
+
 async function linkOf(supervisors: Supervisors, { room, row }: TerminalTarget): Promise<GuestLink> {
   requireActive(room);
   requireState(row, ["running"]);
+  return await answeringLink(supervisors, row.sandbox_id);
+}
+
+async function answeringLink(supervisors: Supervisors, sandboxId: string): Promise<GuestLink> {
   try {
-    const link = await supervisors.get(row.sandbox_id)?.link(LINK_DEADLINE_MS);
+    const link = await supervisors.get(sandboxId)?.link(LINK_DEADLINE_MS);
     if (link) return link;
   } catch (cause) {
     throw cause instanceof ServiceError ? cause : new ServiceError("guest_unreachable", { cause });

@@ -110,7 +110,10 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
       if (reached.state === "failed") throw notStarted(reached);
       if (reached.state === "destroying" || reached.state === "destroyed") throw destroyedMeanwhile(reached);
       const ready = reached.state === "running";
-      return { outcome: ready ? "created" : "accepted", body: toSandboxRecord(reached, room.room_id) };
+      return {
+        outcome: ready ? "created" : "accepted",
+        body: toSandboxRecord(reached, room.room_id, deps.portsOf(reached.sandbox_id)),
+      };
     },
   });
 }

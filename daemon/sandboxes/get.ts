@@ -23,13 +23,16 @@ export function makeGet(deps: SandboxDeps): Bound[] {
           limit: limit + 1,
         });
         const page = toPage(kind, rows, limit, (row) => row.sandbox_id);
-        const items = page.rows.map((row) => toSandboxRecord(row, room.room_id));
+        const items = page.rows.map((row) => toSandboxRecord(row, room.room_id, deps.portsOf(row.sandbox_id)));
         return { outcome: "ok", body: { items, next_cursor: page.next_cursor } };
       },
     }),
     bind(sandboxGet, {
       find: (call, params) => findTarget(deps, call, params),
-      run: (_call, _input, { room, row }) => ({ outcome: "ok", body: toSandboxRecord(row, room.room_id) }),
+      run: (_call, _input, { room, row }) => ({
+        outcome: "ok",
+        body: toSandboxRecord(row, room.room_id, deps.portsOf(row.sandbox_id)),
+      }),
     }),
   ];
 }

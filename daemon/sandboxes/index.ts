@@ -1,4 +1,5 @@
 /** Owns sandboxes: real virtual machines in a room. Each has a supervisor; the calls ask it or read its row. */
+import type { ShownPort } from "../../shared/api/shown-port.ts";
 import type { RoomUid } from "../../shared/ids.ts";
 import type { Log } from "../core/log.ts";
 import type { Bound } from "../core/operation.ts";
@@ -54,6 +55,8 @@ export interface SandboxDeps {
   onSwept(sandboxId: string): void;
   /** What the room's guests may do on its drive for the time being. */
   driveMode(roomUid: RoomUid): "open" | "stopped" | "held";
+  /** The sandbox's exposed ports, for its record. */
+  portsOf(sandboxId: string): ShownPort[];
   /** Saves a command's full streams on the room's drive, as they come. */
   saveOutput(room: RoomTarget, path: string, streams: Parameters<SaveStreams>[0]): ReturnType<SaveStreams>;
 }

@@ -1,9 +1,10 @@
 /** Owns how a sandbox is shown: its row as the interface's record. Values of its environment are never shown. */
 import { DRIVE_MOUNT } from "../../shared/api/drive.ts";
 import type { SandboxRecord } from "../../shared/api/sandboxes.ts";
+import type { ShownPort } from "../../shared/api/shown-port.ts";
 import type { SandboxRow } from "./table.ts";
 
-export function toSandboxRecord(row: SandboxRow, roomId: string): SandboxRecord {
+export function toSandboxRecord(row: SandboxRow, roomId: string, ports: ShownPort[]): SandboxRecord {
   return {
     sandbox_id: row.sandbox_id,
     room_id: roomId,
@@ -25,7 +26,7 @@ export function toSandboxRecord(row: SandboxRow, roomId: string): SandboxRecord 
     fabric_attached: row.fabric_attached,
     drive_mount: DRIVE_MOUNT,
     drive: { state: row.drive_fault === null ? "ok" : "degraded", message: row.drive_fault },
-    ports: [],
+    ports,
     labels: row.labels,
     created_at: row.created_at,
     started_at: row.started_at,

@@ -20,7 +20,7 @@ export function makeResume(deps: SandboxDeps, supervisors: Supervisors): Bound {
       const pausedMs = Date.now() - Date.parse(row.last_transition_at);
       call.audit.details = { paused_seconds: Math.round(pausedMs / 1000) };
       const changed = await supervisors.use(row.sandbox_id, () => supervisor.resume());
-      return { outcome: "resumed", body: toSandboxRecord(changed, room.room_id) };
+      return { outcome: "resumed", body: toSandboxRecord(changed, room.room_id, deps.portsOf(changed.sandbox_id)) };
     },
   });
 }

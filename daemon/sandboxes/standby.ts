@@ -18,7 +18,7 @@ export function makeStandby(deps: SandboxDeps, supervisors: Supervisors): Bound 
       const supervisor = supervisors.get(row.sandbox_id);
       if (!supervisor) throw new ServiceError("guest_unreachable");
       const changed = await supervisors.use(row.sandbox_id, () => supervisor.standby());
-      return { outcome: "paused", body: toSandboxRecord(changed, room.room_id) };
+      return { outcome: "paused", body: toSandboxRecord(changed, room.room_id, deps.portsOf(changed.sandbox_id)) };
     },
   });
 }

@@ -27,7 +27,7 @@ export function makeUpdate(deps: SandboxDeps, supervisors: Supervisors): Bound {
       const supervisor = supervisors.get(row.sandbox_id);
       const changed = supervisor ? await supervisor.change(change) : row;
       supervisors.schedule(changed);
-      return { outcome: "ok", body: toSandboxRecord(changed, room.room_id) };
+      return { outcome: "ok", body: toSandboxRecord(changed, room.room_id, deps.portsOf(changed.sandbox_id)) };
     },
   });
 }

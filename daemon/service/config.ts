@@ -21,6 +21,13 @@ import {
   MAX_WAIT_MS,
   REDELIVERIES,
 } from "../../shared/api/fabric.ts";
+import {
+  MAX_PORT_CONNECTIONS,
+  MAX_PORTS,
+  MAX_SANDBOX_CONNECTIONS,
+  MAX_SOCKET_MESSAGE_BYTES,
+  PORT_IDLE_SECONDS,
+} from "../../shared/api/ports.ts";
 import { MAX_EGRESS_ENTRIES, MAX_ENV_BYTES, MAX_ENV_NAMES, MEMORY_MIB_MIN } from "../../shared/api/sandboxes.ts";
 import { configGet } from "../../shared/api/service.ts";
 import { GUEST_CID_MAX, GUEST_CID_MIN } from "../../shared/ids.ts";
@@ -67,6 +74,8 @@ const NON_GUARANTEES = [
   "Of the network a sandbox has TCP and names only: other UDP, ICMP and QUIC are refused in the guest, and not recorded. Names have no IPv6 addresses in it, and IPv6 addresses are connected to where the host has IPv6.",
   "Within TLS nothing is looked at: whoever is reached under an allowed name may pass on what is meant for another, by the Host inside TLS, an encrypted ClientHello, or as a proxy. Protocols that begin in neither TLS nor HTTP/1 are held to name, address and port only.",
   "A name resolves in a sandbox whether or not it may be connected to; a name that is not on the list is never looked up, and the connection to it is what is refused.",
+  "Exposed ports speak HTTP/1.1 to the sandbox: trailers and interim answers are dropped, and each exchange has a connection of its own.",
+  "Pages of an exposed port's path_url are kept apart from each other and from the API by a sandbox policy, which takes module scripts, storage and service workers from them; a host of its own (ports.domain) does not.",
 ];
 
 export function makeConfig(deps: ServiceDeps): Bound {
@@ -86,6 +95,11 @@ export function makeConfig(deps: ServiceDeps): Bound {
           exec_stdin_bytes_max: MAX_STDIN_BYTES,
           exec_output_bytes_max: MAX_OUTPUT_BYTES,
           executions_per_sandbox_max: MAX_LIVE_EXECUTIONS,
+          ports_per_sandbox_max: MAX_PORTS,
+          port_connections_max: MAX_PORT_CONNECTIONS,
+          port_connections_per_sandbox_max: MAX_SANDBOX_CONNECTIONS,
+          port_idle_seconds: PORT_IDLE_SECONDS,
+          port_message_bytes_max: MAX_SOCKET_MESSAGE_BYTES,
           execution_kept_output_bytes: KEPT_OUTPUT_BYTES,
           execution_kept_seconds: KEPT_SECONDS,
           execution_readers_per_sandbox_max: MAX_READERS,
@@ -138,6 +152,7 @@ export function makeConfig(deps: ServiceDeps): Bound {
           "messages",
           "barriers",
           "egress",
+          "ports",
         ],
         guarantees: GUARANTEES,
         non_guarantees: NON_GUARANTEES,

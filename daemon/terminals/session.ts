@@ -4,7 +4,13 @@
  *   attached ──▶ bytes both ways, resize ──▶ exit, close 1000
  *                       └── end(why) ──────▶ close with its code; the terminal goes on
  */
-import { MAX_TYPED_BYTES, MOST_ROWS_OR_COLS, TERMINAL_CLOSE, type TerminalClose } from "../../shared/api/terminals.ts";
+import {
+  MAX_FRAME_BYTES,
+  MAX_TYPED_BYTES,
+  MOST_ROWS_OR_COLS,
+  TERMINAL_CLOSE,
+  type TerminalClose,
+} from "../../shared/api/terminals.ts";
 import type { Conversation, Talker } from "../core/conversation.ts";
 import { type AttachedTerminal, refusalOf } from "../host/guest-link/terminal.ts";
 
@@ -19,6 +25,7 @@ export interface SessionEnd {
 }
 
 export class Session implements Conversation {
+  readonly mostBytes = MAX_FRAME_BYTES;
   readonly #terminal: AttachedTerminal;
   readonly #gap: number;
   readonly #over = Promise.withResolvers<SessionEnd>();

@@ -330,6 +330,15 @@ export interface ConnectOpened {
   type: "connected";
 }
 
+/** Asks which of these ports somebody listens on where `connect` would reach them. */
+export interface ListeningRequest {
+  method: "listening";
+  ports: number[];
+}
+export interface ListeningResult {
+  ports: number[];
+}
+
 /** Syncs and powers the guest off. */
 export interface PowerOffRequest {
   method: "power_off";
@@ -367,7 +376,8 @@ export type HostRequest =
   | TerminalAttachRequest
   | TerminalListRequest
   | TerminalCloseRequest
-  | ConnectRequest;
+  | ConnectRequest
+  | ListeningRequest;
 
 /** Asks whether a name has an address. Answered with EgressResolved. */
 export interface EgressResolveRequest {

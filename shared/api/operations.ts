@@ -5,6 +5,7 @@ import * as drive from "./drive.ts";
 import * as egress from "./egress.ts";
 import * as executions from "./executions.ts";
 import * as fabric from "./fabric.ts";
+import * as ports from "./ports.ts";
 import * as rooms from "./rooms.ts";
 import * as sandboxes from "./sandboxes.ts";
 import * as service from "./service.ts";
@@ -45,6 +46,9 @@ export const operations = {
   ssh_key_add: ssh.sshKeyAdd,
   ssh_key_list: ssh.sshKeyList,
   ssh_key_remove: ssh.sshKeyRemove,
+  sandbox_expose_port: ports.sandboxExposePort,
+  sandbox_unexpose_port: ports.sandboxUnexposePort,
+  port_list: ports.portList,
   execution_start: executions.executionStart,
   execution_list: executions.executionList,
   execution_get: executions.executionGet,

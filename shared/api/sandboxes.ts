@@ -3,6 +3,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { AGENT_PATTERN, GUEST_CID_MAX, GUEST_CID_MIN, NAME_PATTERN } from "../ids.ts";
 import { fields, NONE, nullable, oneOf, operation, page, pageQuery, timestamp } from "./contract.ts";
 import { actor, labelFilter, labels, roomId, roomPath, status } from "./rooms.ts";
+import { shownPort } from "./shown-port.ts";
 
 export const MEMORY_MIB_MIN = 128;
 export const MAX_ENV_NAMES = 128;
@@ -111,7 +112,7 @@ export const sandbox = fields({
     }),
     message: nullable(Type.String()),
   }),
-  ports: Type.Array(Type.Unknown()),
+  ports: Type.Array(shownPort),
   labels,
   created_at: timestamp,
   started_at: nullable(timestamp),

@@ -23,6 +23,7 @@ const VALUES: Record<string, (names: Names) => string> = {
   agent_id: () => "planner",
   message_id: () => "no-message",
   barrier_id: () => "no-barrier",
+  port: () => "8000",
   path: () => "notes.txt",
 };
 

@@ -7,9 +7,11 @@ import { newId, REQUEST_ID_PATTERN } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import type { Bound } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import type { Gate } from "../../ports/gate.ts";
 import { toProblem } from "../problem.ts";
 import type { Road, RoadRequest } from "../run.ts";
 import { readJsonBody } from "./body.ts";
+import { answerForPort, portPlaceOf } from "./ports.ts";
 import { readQuery } from "./query.ts";
 import { problemResponse, toResponse } from "./reply.ts";
 import { matchPath, type PathPattern, parsePath, toRoute } from "./route.ts";
@@ -20,6 +22,7 @@ import {
   isHandshake,
   isOwnOrigin,
   type SocketData,
+  takenProtocol,
   tokenOf,
   UPGRADED,
   type Upgrade,
@@ -38,6 +41,8 @@ export interface HttpOptions {
 export interface HttpDeps {
   operations: readonly Bound[];
   road: Road;
+  /** The way to servers in guests. */
+  ports: Gate;
   log: Log;
 }
 
@@ -78,12 +83,17 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
       websocket,
       fetch: async (request, server) => {
         const address = server.requestIP(request)?.address ?? null;
-        peers.set(request, {
-          address,
-          upgrade: (conversation, headers) => upgrade(server, request, conversation, headers),
-        });
+        const upgraded: Upgrade = (conversation, headers) => upgrade(server, request, conversation, headers);
         // Whoever waits for an answer, or reads a silent stream, is not idle.
         server.timeout(request, 0);
+        const url = new URL(request.url);
+        const place = portPlaceOf(deps.ports, request, url);
+        if (place) {
+          const asked = { request, url, place, ip: address, upgrade: upgraded };
+          const response = await answerForPort({ gate: deps.ports, log: deps.log }, asked);
+          return response === UPGRADED ? undefined : response;
+        }
+        peers.set(request, { address, upgrade: upgraded });
         const response = await app.fetch(request);
         if (response === UPGRADED) return undefined;
         if (response.headers.get("content-type")?.endsWith("json")) server.timeout(request, IDLE_SECONDS);
@@ -139,7 +149,7 @@ async function answer(
   const reply = await deps.road.run(bound, roadRequest);
   const conversation = reply.kind === "done" ? reply.done.conversation : undefined;
   if (conversation) {
-    if (peer?.upgrade(conversation, headers)) return UPGRADED;
+    if (peer?.upgrade(conversation, takenProtocol(headers))) return UPGRADED;
     conversation.left();
     return refuse(
       deps,

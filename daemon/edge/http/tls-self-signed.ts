@@ -49,7 +49,8 @@ function readKept(directory: string): Certificate | null {
 
 function fits(kept: Certificate, names: readonly string[], now: number): boolean {
   const certificate = new X509Certificate(kept.cert);
-  const covers = (name: string) => (isIP(name) ? certificate.checkIP(name) : certificate.checkHost(name)) !== undefined;
+  const covers = (name: string) =>
+    (isIP(name) ? certificate.checkIP(name) : certificate.checkHost(name.replace("*", "any"))) !== undefined;
   const count = certificate.subjectAltName?.split(", ").length;
   return count === names.length && names.every(covers) && certificate.validToDate.getTime() - now > RENEW_DAYS * DAY_MS;
 }

@@ -23,6 +23,8 @@ export interface ListenPlan {
   tls: "off" | "files" | "self-signed";
   /** How a client on this host reaches the service, without a slash at its end; http.base_url when that is set. */
   url: string;
+  /** Below it each exposed port has a host of its own, with a port where it is not 443; null without one. */
+  ports_domain: string | null;
 }
 
 /** Throws ConfigError when http.listen cannot be read or would carry keys in the clear to other hosts. */
@@ -37,19 +39,22 @@ export function planListen(config: Config): ListenPlan {
   }
   const host = WILDCARDS.has(hostname) ? "localhost" : isIP(hostname) === 6 ? `[${hostname}]` : hostname;
   const own = `${tls === "off" ? "http" : "https"}://${host}:${port}`;
-  return { hostname, port, tls, url: baseUrl(config)?.href.replace(/\/+$/, "") ?? own };
+  const url = baseUrl(config)?.href.replace(/\/+$/, "") ?? own;
+  return { hostname, port, tls, url, ports_domain: portsDomain(config) };
 }
 
 /** The certificate to serve; null without TLS. Throws ConfigError that names the file and what is wrong with it. */
 export async function loadCertificate(config: Config, paths: Pick<Paths, "tls">): Promise<Certificate | null> {
-  const { tls, hostname } = planListen(config);
+  const { tls, hostname, ports_domain } = planListen(config);
   if (tls === "off") return null;
   if (tls === "files") return readPair(config["tls.cert"], config["tls.key"]);
   // Its library is loaded only by those who use it.
   const { loadSelfSigned } = await import("./tls-self-signed.ts");
   const hosts = WILDCARDS.has(hostname) ? [] : [hostname];
   const base = baseUrl(config)?.hostname.replace(/^\[|\]$/g, "");
-  return loadSelfSigned(paths.tls, base ? [...hosts, base] : hosts);
+  const domain = ports_domain?.replace(/:\d+$/, "");
+  const names = [...hosts, ...(base ? [base] : []), ...(domain ? [`*.${domain}`] : [])];
+  return loadSelfSigned(paths.tls, names);
 }
 
 /** Reads certificate and key and makes sure that they belong together. Throws ConfigError. */
@@ -88,6 +93,15 @@ function baseUrl(config: Config): URL | null {
   const url = URL.parse(text);
   if (url && (url.protocol === "http:" || url.protocol === "https:")) return url;
   throw new ConfigError(`http.base_url = ${JSON.stringify(text)}: must be a URL such as "https://rooms.example.org"`);
+}
+
+function portsDomain(config: Config): string | null {
+  const text = config["ports.domain"].toLowerCase();
+  if (text === "") return null;
+  if (/^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(:\d{1,5})?$/.test(text)) return text;
+  throw new ConfigError(
+    `ports.domain = ${JSON.stringify(text)}: must be a name such as "ports.example.org", without "*." and "https://"`,
+  );
 }
 
 function readPem(name: string, file: string): string {

@@ -5,7 +5,8 @@
  * and a query ends up in logs; a foreign page is refused by its Origin.
  */
 import type { Server, ServerWebSocket, WebSocketHandler } from "bun";
-import { MAX_FRAME_BYTES, TERMINAL_PROTOCOL, TOKEN_PROTOCOL_PREFIX } from "../../../shared/api/terminals.ts";
+import { MAX_SOCKET_MESSAGE_BYTES } from "../../../shared/api/ports.ts";
+import { TERMINAL_PROTOCOL, TOKEN_PROTOCOL_PREFIX } from "../../../shared/api/terminals.ts";
 import type { Conversation, Talker } from "../../core/conversation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
@@ -13,12 +14,13 @@ import { ServiceError } from "../../core/service-error.ts";
 const IDLE_SECONDS = 60;
 /** Most that a browser shows of a reason. */
 const MOST_REASON_BYTES = 123;
+const TOO_LARGE = 1009;
 
 /** What the route's handler answers with once the connection is no longer HTTP's. */
 export const UPGRADED = new Response(null);
 
-/** Makes a connection a conversation's; false when its handshake is none. */
-export type Upgrade = (conversation: Conversation, headers: Headers) => boolean;
+/** Makes a connection a conversation's, with these headers in the answer; false when its handshake is none. */
+export type Upgrade = (conversation: Conversation, answered: Headers) => boolean;
 
 export interface SocketData {
   conversation: Conversation;
@@ -49,35 +51,39 @@ export function tokenOf(headers: Headers): string | null {
   return offer?.slice(TOKEN_PROTOCOL_PREFIX.length) ?? null;
 }
 
+/** Headers that take one of the subprotocols which a terminal's client offers. */
+export function takenProtocol(headers: Headers): Headers {
+  const offered = protocolsOf(headers);
+  // A browser gives up unless one of its offers is taken; the token is said back only to who offers nothing else.
+  const chosen = offered.find((each) => each === TERMINAL_PROTOCOL) ?? offered[0];
+  return new Headers(chosen === undefined ? {} : { "Sec-WebSocket-Protocol": chosen });
+}
+
 export function upgrade(
   server: Server<SocketData>,
   request: Request,
   conversation: Conversation,
   headers: Headers,
 ): boolean {
-  const offered = protocolsOf(headers);
-  // A browser gives up unless one of its offers is taken; the token is said back only to who offers nothing else.
-  const chosen = offered.find((each) => each === TERMINAL_PROTOCOL) ?? offered[0];
-  return server.upgrade(request, {
-    data: { conversation, drained: null },
-    ...(chosen === undefined ? {} : { headers: { "Sec-WebSocket-Protocol": chosen } }),
-  });
+  return server.upgrade(request, { data: { conversation, drained: null }, headers });
 }
 
 export const websocket: WebSocketHandler<SocketData> = {
-  maxPayloadLength: MAX_FRAME_BYTES,
+  maxPayloadLength: MAX_SOCKET_MESSAGE_BYTES,
   idleTimeout: IDLE_SECONDS,
   sendPings: true,
   open: (socket) => socket.data.conversation.start(talkerOf(socket)),
-  message: ({ data: { conversation } }, message) => {
-    if (typeof message === "string") conversation.hear(message);
+  message: (socket, message) => {
+    const { conversation } = socket.data;
+    if (Buffer.byteLength(message) > conversation.mostBytes) socket.close(TOO_LARGE, "the message is too large");
+    else if (typeof message === "string") conversation.hear(message);
     // A copy: the memory of the frame is used again.
     else conversation.take(new Uint8Array(message));
   },
   drain: ({ data }) => letGo(data),
-  close: ({ data }) => {
+  close: ({ data }, code, reason) => {
     letGo(data);
-    data.conversation.left();
+    data.conversation.left(code, reason);
   },
 };
 
@@ -85,8 +91,9 @@ function talkerOf(socket: ServerWebSocket<SocketData>): Talker {
   const { data } = socket;
   return {
     say: (text) => void socket.sendText(text),
-    send: async (bytes) => {
-      socket.sendBinary(bytes);
+    send: async (message) => {
+      if (typeof message === "string") socket.sendText(message);
+      else socket.sendBinary(message);
       // Everything that has not left for the kernel counts: a client that does not read is felt at once.
       if (socket.readyState !== WebSocket.OPEN || socket.getBufferedAmount() === 0) return;
       data.drained ??= Promise.withResolvers<void>();

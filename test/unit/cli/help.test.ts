@@ -12,6 +12,7 @@ const CONTRACT = [
   ...["add", "list", "remove"].map((verb) => `org ssh-key ${verb}`),
   ...["create", "list", "revoke"].map((verb) => `key ${verb}`),
   ...["create", "list", "delete"].map((verb) => `ssh-access ${verb}`),
+  ...["expose", "list", "unexpose"].map((verb) => `port ${verb}`),
   ...["build", "list", "remove"].map((verb) => `template ${verb}`),
   ...["create", "list", "get", "destroy"].map((verb) => `room ${verb}`),
   ...["create", "list", "get", "destroy", "update", "standby", "resume"].map((verb) => `sandbox ${verb}`),

@@ -1,0 +1,173 @@
+/**
+ * Owns the way through the HTTP door to servers in guests: by `/p/{label}/…`, or by a host of the port's own. It has no key and
+ * is no operation: who has the label, and for a private port its token, is let through.
+ *
+ *   place → label → token (header, query once, cookie) → connection → exchange, or a WebSocket → the answer as it comes
+ */
+
+import { PORT_IDLE_SECONDS, PORT_TOKEN_COOKIE, PORT_TOKEN_HEADER } from "../../../shared/api/ports.ts";
+import { newId } from "../../../shared/ids.ts";
+import type { Log } from "../../core/log.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { OpenPort } from "../../ports/connections.ts";
+import type { Gate } from "../../ports/gate.ts";
+import { BadAnswer } from "../../ports/http/byte-reader.ts";
+import { type Answered, exchange } from "../../ports/http/exchange.ts";
+import { headersForClient, headersForServer } from "../../ports/http/headers.ts";
+import { type Place, placeOf } from "../../ports/http/place.ts";
+import { splitQuery, tokenInCookies } from "../../ports/http/secrets.ts";
+import { Bridge } from "../../ports/websocket/bridge.ts";
+import { offer } from "../../ports/websocket/handshake.ts";
+import { retryAfterOf, toProblem } from "../problem.ts";
+import { problemResponse } from "./reply.ts";
+import { isHandshake, UPGRADED, type Upgrade } from "./websocket.ts";
+
+export interface PortRequest {
+  request: Request;
+  url: URL;
+  place: Place;
+  ip: string | null;
+  upgrade: Upgrade;
+}
+
+export interface PortDoorDeps {
+  gate: Gate;
+  log: Log;
+}
+
+/** The place that a request is for, or null when it is for the API. */
+export function portPlaceOf(gate: Gate, request: Request, url: URL): Place | null {
+  return placeOf(request.headers.get("host"), url.pathname, gate.urls());
+}
+
+/** Never throws. */
+export async function answerForPort(deps: PortDoorDeps, asked: PortRequest): Promise<Response> {
+  const requestId = newId("req");
+  try {
+    return await answer(deps.gate, asked, requestId);
+  } catch (error) {
+    const problem = toProblem(asServiceError(error), requestId, deps.log);
+    const headers = new Headers({ "X-Request-Id": requestId, "Cache-Control": "no-store" });
+    return problemResponse(problem, headers, retryAfterOf(error, problem));
+  }
+}
+
+async function answer(gate: Gate, asked: PortRequest, requestId: string): Promise<Response> {
+  const { request, url, place } = asked;
+  const { method, headers } = request;
+  const row = gate.find(place.label);
+  const { search, token: inQuery } = splitQuery(url.search);
+  const inHeader = headers.get(PORT_TOKEN_HEADER);
+  const given = inHeader ?? inQuery;
+  gate.admit(row, given ?? tokenInCookies(headers.get("cookie")));
+  if (method === "CONNECT" || method === "TRACE") throw new ServiceError("method_not_allowed");
+  const wantsSocket = method === "GET" && isHandshake(headers);
+  const isPrivate = row.visibility === "private";
+  if (isPrivate && given === null) requireOwnPage(headers, place, wantsSocket);
+  const isRead = method === "GET" || method === "HEAD";
+  if (isRead && !wantsSocket && (inQuery !== null || place.path === "")) {
+    return redirected(place, search, isPrivate && inHeader === null ? inQuery : null, requestId);
+  }
+  if (place.mode === "path" && headers.has("service-worker")) {
+    throw new ServiceError("source_mismatch", { detail: "A service worker needs the port's own host." });
+  }
+  const connection = await gate.open(row);
+  const handshake = wantsSocket ? offer(headers.get("sec-websocket-protocol")) : null;
+  const length = headers.get("content-length");
+  let answered: Answered;
+  try {
+    answered = await exchange(
+      connection,
+      {
+        method,
+        target: (place.path === "" ? "/" : place.path) + search,
+        headers: headersForServer(headers, place, row.port, { ip: asked.ip }, handshake?.headers),
+        body: request.body,
+        length: length === null ? null : lengthOf(length),
+      },
+      request.signal,
+    );
+  } catch (error) {
+    connection.close();
+    throw connection.cutBecause === null
+      ? error
+      : new ServiceError("guest_unreachable", { detail: cutDetail(connection) });
+  }
+  const { head, body, reader } = answered;
+  const shown = headersForClient(head.headers, place, row.port);
+  if (!shown.has("x-request-id")) shown.set("x-request-id", requestId);
+  if (head.status === 101) {
+    if (!handshake) throw closed(connection, new BadAnswer("it changed to a protocol that nobody asked for"));
+    const protocol = accepted(connection, () => handshake.accepted(head));
+    for (const name of [...shown.keys()]) if (name.startsWith("sec-websocket-")) shown.delete(name);
+    if (protocol !== null) shown.set("sec-websocket-protocol", protocol);
+    const bridge = new Bridge(connection, reader);
+    if (asked.upgrade(bridge, shown)) return UPGRADED;
+    connection.close();
+    throw new ServiceError("invalid_body", { detail: "The handshake is not a WebSocket's." });
+  }
+  const announced = head.headers.find(([name]) => name === "content-length")?.[1];
+  const isChunked = head.headers.some(([name]) => name === "transfer-encoding");
+  if (announced !== undefined && !isChunked && head.status !== 204) shown.set("content-length", announced);
+  return new Response(body, { status: head.status, headers: shown });
+}
+
+/**
+ * A browser adds the cookie whoever's page asks, so a page of somebody else must not get an answer that it can read: by a
+ * WebSocket it could, which knows no other protection than this.
+ */
+function requireOwnPage(headers: Headers, { scheme, host }: Place, wantsSocket: boolean): void {
+  const origin = headers.get("origin");
+  if (!wantsSocket || origin === null || origin === `${scheme}://${host}`) return;
+  throw new ServiceError("source_mismatch", {
+    detail: "By its cookie a private port's WebSocket opens only to pages of the port's own host.",
+    hint: "Use the port's url with a wildcard domain, or send the token as ?port_token= or X-Port-Token.",
+  });
+}
+
+/** To where the token is not in the URL: from then on it comes as a cookie that scripts cannot read. */
+function redirected(place: Place, search: string, token: string | null, requestId: string): Response {
+  const path = place.path === "" ? "/" : place.path;
+  const at = `${place.scheme}://${place.host}${place.prefix}${path}${search}`;
+  const headers = new Headers({
+    Location: place.mode === "path" ? `${place.prefix}${path}${search}` : at,
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Request-Id": requestId,
+  });
+  if (token !== null) {
+    const secure = place.scheme === "https" ? "; Secure" : "";
+    headers.set("Set-Cookie", `${PORT_TOKEN_COOKIE}=${token}; Path=${place.prefix}/; HttpOnly; SameSite=Lax${secure}`);
+  }
+  return new Response(null, { status: token === null && search === "" ? 308 : 303, headers });
+}
+
+function lengthOf(text: string): number {
+  const [first = "", ...rest] = text.split(/\s*,\s*/);
+  if (/^\d{1,15}$/.test(first) && rest.every((each) => each === first)) return Number(first);
+  throw new ServiceError("invalid_body", { detail: "Content-Length is no number." });
+}
+
+function accepted<T>(connection: OpenPort, check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    throw closed(connection, error);
+  }
+}
+
+function closed(connection: OpenPort, error: unknown): unknown {
+  connection.close();
+  return error;
+}
+
+function cutDetail({ cutBecause }: OpenPort): string {
+  return `The connection was ended: ${cutBecause}.`;
+}
+
+function asServiceError(error: unknown): unknown {
+  if (!(error instanceof BadAnswer)) return error;
+  return new ServiceError("guest_unreachable", {
+    detail: `What listens on the port did not answer as HTTP does within ${PORT_IDLE_SECONDS} seconds: ${error.message}.`,
+  });
+}

@@ -1,0 +1,20 @@
+/** Owns asking a guest which of its ports somebody listens on: the host's half of guest-agent/ports/listening.ts. */
+import type { ListeningRequest } from "../../../shared/agent-protocol/messages.ts";
+import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
+import { within } from "../../core/published.ts";
+import type { GuestLink } from "./handshake.ts";
+
+const ANSWER_MS = 5000;
+
+/** Those of `ports` on which somebody listens. Rejects with StreamError, or DeadlineError. */
+export async function listeningInGuest(link: GuestLink, ports: readonly number[]): Promise<Set<number>> {
+  const request: ListeningRequest = { method: "listening", ports: [...ports] };
+  const stream = link.open(request);
+  try {
+    const told = Object(await within(stream.finished, ANSWER_MS, "asking who listens")) as { ports?: unknown };
+    const found: unknown[] = Array.isArray(told.ports) ? told.ports : [];
+    return new Set(ports.filter((port) => found.includes(port)));
+  } finally {
+    stream.fail(StreamErrorCode.detached, "the host has stopped waiting");
+  }
+}

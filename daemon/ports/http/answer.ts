@@ -1,0 +1,112 @@
+/** Owns reading an HTTP/1 answer of a guest's server: its head, bounded and strict, and how its body is told apart from the end. */
+import { BadAnswer, type ByteReader } from "./byte-reader.ts";
+
+/** Of the head, with all its lines. */
+const MAX_HEAD_BYTES = 64 * 1024;
+const MAX_HEADERS = 256;
+const MAX_INTERIM_ANSWERS = 16;
+const MAX_CHUNK_LINE_BYTES = 1024;
+const MAX_PIECE_BYTES = 256 * 1024;
+const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what a value may not have
+const FORBIDDEN = /[\u0000-\u0008\u000a-\u001f\u007f]/;
+
+export type Framing = { kind: "none" } | { kind: "length"; bytes: number } | { kind: "chunked" } | { kind: "to_end" };
+
+export interface AnswerHead {
+  status: number;
+  /** In the order they came, names in lower case. */
+  headers: [string, string][];
+}
+
+/** The final answer's head, those that only say `wait` left out. Throws BadAnswer. */
+export async function readHead(reader: ByteReader): Promise<AnswerHead> {
+  for (let interim = 0; interim <= MAX_INTERIM_ANSWERS; interim++) {
+    const head = await readOneHead(reader);
+    if (head.status === 101 || head.status >= 200) return head;
+  }
+  throw new BadAnswer("the server says nothing but wait");
+}
+
+async function readOneHead(reader: ByteReader): Promise<AnswerHead> {
+  let left = MAX_HEAD_BYTES;
+  const line = async () => {
+    const text = await reader.line(left);
+    if (text === null) throw new BadAnswer("the server ended before its answer did");
+    left -= text.length + 2;
+    if (left < 0) throw new BadAnswer(`a head of over ${MAX_HEAD_BYTES} bytes`);
+    return text;
+  };
+  const [, digits] = /^HTTP\/1\.[01] ([1-5]\d\d)(?: |$)/.exec(await line()) ?? [];
+  if (digits === undefined) throw new BadAnswer("the first line is none of HTTP/1");
+  const headers: [string, string][] = [];
+  for (let text = await line(); text !== ""; text = await line()) {
+    const at = text.indexOf(":");
+    const name = text.slice(0, Math.max(at, 0));
+    const value = text.slice(at + 1).replace(/^[ \t]+|[ \t]+$/g, "");
+    // A line that begins with a space goes on with the one before: nobody agrees on what that means.
+    if (!NAME.test(name) || FORBIDDEN.test(value)) throw new BadAnswer("a header that is none");
+    headers.push([name.toLowerCase(), value]);
+    if (headers.length > MAX_HEADERS) throw new BadAnswer(`over ${MAX_HEADERS} headers`);
+  }
+  return { status: Number(digits), headers };
+}
+
+/** How long the body is. Throws BadAnswer where that can be read in two ways. */
+export function framingOf({ status, headers }: AnswerHead, method: string): Framing {
+  const all = (name: string) => headers.filter(([each]) => each === name).map(([, value]) => value);
+  const lengths = new Set(all("content-length"));
+  const codings = all("transfer-encoding");
+  if (codings.length > 0) {
+    if (lengths.size > 0) throw new BadAnswer("both a length and a transfer coding");
+    if (codings.length > 1 || codings[0]?.toLowerCase() !== "chunked") throw new BadAnswer("an unknown coding");
+  }
+  const [length] = lengths;
+  if (lengths.size > 1 || (length !== undefined && !/^\d{1,15}$/.test(length))) throw new BadAnswer("an odd length");
+  if (method === "HEAD" || status === 204 || status === 304) return { kind: "none" };
+  if (codings.length > 0) return { kind: "chunked" };
+  return length === undefined ? { kind: "to_end" } : { kind: "length", bytes: Number(length) };
+}
+
+/** The body's bytes as they come. Throws BadAnswer when they end too early; `to_end` cannot tell. */
+export async function* readBody(reader: ByteReader, framing: Framing): AsyncGenerator<Uint8Array> {
+  switch (framing.kind) {
+    case "none":
+      return;
+    case "length":
+      return yield* readExactly(reader, framing.bytes);
+    case "chunked":
+      return yield* readChunks(reader);
+    case "to_end":
+      for (let bytes = await reader.some(MAX_PIECE_BYTES); bytes; bytes = await reader.some(MAX_PIECE_BYTES))
+        yield bytes;
+  }
+}
+
+async function* readExactly(reader: ByteReader, count: number): AsyncGenerator<Uint8Array> {
+  for (let left = count; left > 0; ) {
+    const bytes = await reader.some(Math.min(left, MAX_PIECE_BYTES));
+    if (!bytes) throw new BadAnswer("the server ended before the body did");
+    left -= bytes.byteLength;
+    yield bytes;
+  }
+}
+
+async function* readChunks(reader: ByteReader): AsyncGenerator<Uint8Array> {
+  const line = async () => {
+    const text = await reader.line(MAX_CHUNK_LINE_BYTES);
+    if (text === null) throw new BadAnswer("the server ended between chunks");
+    return text;
+  };
+  for (;;) {
+    const [, size] = /^([0-9A-Fa-f]{1,12})[ \t]*(?:;.*)?$/.exec(await line()) ?? [];
+    if (size === undefined) throw new BadAnswer("a chunk without its size");
+    if (Number.parseInt(size, 16) === 0) break;
+    yield* readExactly(reader, Number.parseInt(size, 16));
+    if ((await line()) !== "") throw new BadAnswer("a chunk of another size than it said");
+  }
+  // What follows the last chunk is for nobody: it would come after the head that the client has.
+  for (let left = MAX_HEADERS; (await line()) !== ""; left--) {
+    if (left === 0) throw new BadAnswer(`over ${MAX_HEADERS} headers`);
+  }
+}

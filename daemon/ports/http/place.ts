@@ -1,0 +1,40 @@
+/** Owns where a request is for: by the path's label or by the host's, and how the same place is spelled for client and server. */
+import { PATH_PREFIX, type PortUrls } from "../record.ts";
+
+export interface Place {
+  label: string;
+  /** path: all ports and the API are one origin. host: the port has an origin of its own. */
+  mode: "path" | "host";
+  /** What stands before the server's own paths, without a slash at its end: `/p/{label}`, or nothing. */
+  prefix: string;
+  /** The server's own path, from its slash on. */
+  path: string;
+  /** Scheme and host by which the client reached it. */
+  scheme: "http" | "https";
+  host: string;
+}
+
+/** Null for what is the API's. `path` is that of the URL, its dots resolved. */
+export function placeOf(host: string | null, path: string, urls: PortUrls): Place | null {
+  const base = new URL(urls.base_url);
+  const label = labelOfHost(host, base, urls.domain);
+  if (label !== null) {
+    return { label, mode: "host", prefix: "", path, scheme: "https", host: host?.toLowerCase() ?? "" };
+  }
+  if (!path.startsWith(PATH_PREFIX)) return null;
+  const at = path.indexOf("/", PATH_PREFIX.length);
+  const named = path.slice(PATH_PREFIX.length, at === -1 ? undefined : at);
+  const scheme = base.protocol === "https:" ? "https" : "http";
+  const prefix = PATH_PREFIX + named;
+  return { label: named, mode: "path", prefix, path: at === -1 ? "" : path.slice(at), scheme, host: host ?? base.host };
+}
+
+/** `label` of `label.domain`, on any port; a host that is the API's own is never one. */
+function labelOfHost(host: string | null, base: URL, domain: string | null): string | null {
+  if (host === null || domain === null || host.toLowerCase() === base.host) return null;
+  const name = host.toLowerCase().replace(/:\d+$/, "").replace(/\.$/, "");
+  const below = `.${domain.replace(/:\d+$/, "")}`;
+  if (!name.endsWith(below)) return null;
+  const label = name.slice(0, -below.length);
+  return label.includes(".") ? null : label;
+}

@@ -1,0 +1,60 @@
+/** Owns keeping our own secrets from the servers in guests: API keys wherever they stand, and everything about the port's token. */
+import { PORT_TOKEN_COOKIE, PORT_TOKEN_QUERY } from "../../../shared/api/ports.ts";
+
+/** API keys, operator keys, and the tokens of ports, terminals and SSH. */
+const SECRET = /(?:\bkey-[0-9A-Za-z]{43}\b)|(?:\b(?:ptk|ttk|sat)_[\w-]{43})/;
+/** Names of cookies that are the service's own, whatever an application would like. */
+const OWN_COOKIE = /^(?:__(?:host|secure)-)?roomd/i;
+
+/** Whether a header's value has one of our secrets in it, in Basic credentials too. */
+export function hasSecret(value: string): boolean {
+  if (SECRET.test(value)) return true;
+  const [, basic] = /^\s*basic\s+([A-Za-z0-9+/=_-]+)\s*$/i.exec(value) ?? [];
+  return basic !== undefined && SECRET.test(Buffer.from(basic, "base64").toString("latin1"));
+}
+
+export function isOwnCookie(name: string): boolean {
+  return OWN_COOKIE.test(name.trim());
+}
+
+/** The Cookie header without the service's own, or null when nothing is left. */
+export function foreignCookies(header: string): string | null {
+  const kept = header.split(";").filter((each) => !isOwnCookie(each.split("=")[0] ?? "") && !hasSecret(each));
+  return kept.length === 0 ? null : kept.map((each) => each.trim()).join("; ");
+}
+
+/** The port's token in a Cookie header, or null. */
+export function tokenInCookies(header: string | null): string | null {
+  for (const each of header?.split(";") ?? []) {
+    const at = each.indexOf("=");
+    if (each.slice(0, Math.max(at, 0)).trim() === PORT_TOKEN_COOKIE) return each.slice(at + 1).trim();
+  }
+  return null;
+}
+
+/** The query without the port's token and whatever holds a secret of ours, all else as it was written; and the token. */
+export function splitQuery(search: string): { search: string; token: string | null } {
+  if (search.length < 2) return { search: "", token: null };
+  let token: string | null = null;
+  const kept = search
+    .slice(1)
+    .split("&")
+    .filter((part) => {
+      const [name = "", ...rest] = part.split("=");
+      const value = decoded(rest.join("="));
+      if (decoded(name) === PORT_TOKEN_QUERY) {
+        token ??= value;
+        return false;
+      }
+      return !hasSecret(value) && !hasSecret(decoded(name));
+    });
+  return { search: kept.length === 0 ? "" : `?${kept.join("&")}`, token };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll("+", " "));
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,40 @@
+/** Owns our handshake, as a WebSocket's client, with a server in a guest. Extensions are not asked for: none is passed on. */
+import { createHash, randomBytes } from "node:crypto";
+import type { AnswerHead } from "../http/answer.ts";
+import { BadAnswer } from "../http/byte-reader.ts";
+
+const GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+
+export interface Offer {
+  headers: [string, string][];
+  /** The subprotocol that the server took, or null. Throws BadAnswer for an answer that is none to this offer. */
+  accepted(head: AnswerHead): string | null;
+}
+
+/** `protocols` is the client's Sec-WebSocket-Protocol. */
+export function offer(protocols: string | null): Offer {
+  const key = randomBytes(16).toString("base64");
+  const expected = createHash("sha1")
+    .update(key + GUID)
+    .digest("base64");
+  const offered = (protocols ?? "").split(",").map((each) => each.trim());
+  return {
+    headers: [
+      ["connection", "Upgrade"],
+      ["upgrade", "websocket"],
+      ["sec-websocket-version", "13"],
+      ["sec-websocket-key", key],
+      ...(protocols === null ? [] : ([["sec-websocket-protocol", protocols]] as [string, string][])),
+    ],
+    accepted: ({ headers }) => {
+      const value = (name: string) => headers.find(([each]) => each === name)?.[1] ?? null;
+      if (value("upgrade")?.toLowerCase() !== "websocket" || value("sec-websocket-accept") !== expected) {
+        throw new BadAnswer("a handshake that answers none of ours");
+      }
+      if (value("sec-websocket-extensions")) throw new BadAnswer("an extension that was not offered");
+      const taken = value("sec-websocket-protocol");
+      if (taken !== null && !offered.includes(taken)) throw new BadAnswer("a subprotocol that was not offered");
+      return taken;
+    },
+  };
+}

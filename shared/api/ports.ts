@@ -1,0 +1,110 @@
+/** Owns the interface of exposed ports: servers in a sandbox that clients elsewhere reach by URL. */
+import { type Static, Type } from "@sinclair/typebox";
+import { fields, NONE, nullable, oneOf, operation, page } from "./contract.ts";
+import { sandboxPath } from "./sandboxes.ts";
+import { portNumber as port, shownPort, VISIBILITIES } from "./shown-port.ts";
+
+export const MAX_PORTS = 16;
+
+/** Where a private port's token goes: a header, or once the query, which makes it a cookie. */
+export const PORT_TOKEN_HEADER = "x-port-token";
+export const PORT_TOKEN_QUERY = "port_token";
+export const PORT_TOKEN_COOKIE = "roomd_port_token";
+
+/** Connections that clients have open at once to one port, and to all of a sandbox. */
+export const MAX_PORT_CONNECTIONS = 64;
+export const MAX_SANDBOX_CONNECTIONS = 128;
+/** An exchange on which no byte moves for so long is cut; a WebSocket is pinged instead. */
+export const PORT_IDLE_SECONDS = 15 * 60;
+/** Most bytes of one WebSocket message, either way. */
+export const MAX_SOCKET_MESSAGE_BYTES = 16 * 1024 * 1024;
+
+const exposedPort = fields({
+  ...shownPort.properties,
+  token: nullable(
+    Type.String({
+      description: `Opens this port and nothing else: header X-Port-Token, or ${PORT_TOKEN_QUERY} in the query once, which makes it a cookie. null for a public port.`,
+    }),
+  ),
+  listening: Type.Boolean({ description: "Whether somebody listens on it in the guest at this moment." }),
+});
+export type PortRecord = Static<typeof exposedPort>;
+
+export const sandboxExposePort = operation({
+  name: "sandbox_expose_port",
+  method: "POST",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/ports",
+  summary: "Expose a port of a sandbox",
+  description:
+    "Makes a server on the guest's loopback reachable by URL: HTTP, server-sent events, WebSockets, bodies of any size. Nobody need listen yet. The same port again is the same record, its expiry included; with another visibility or label it is 409 already_exists: unexpose it first. It is unexposed with its sandbox; in standby it stays, and answers 502.",
+  access: "ports:write",
+  params: sandboxPath,
+  query: NONE,
+  body: fields({
+    port,
+    visibility: Type.Optional(
+      oneOf(VISIBILITIES, { description: "private (if absent): only with the port's own token." }),
+    ),
+    label: Type.Optional(
+      Type.String({
+        pattern: "^[a-z0-9]([a-z0-9-]{0,29}[a-z0-9])?$",
+        description: "What the URL's label begins with; characters that nobody can guess follow.",
+        examples: ["web"],
+      }),
+    ),
+    expires_in_seconds: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 31_536_000,
+        description: "When it is unexposed; with its sandbox if absent.",
+      }),
+    ),
+  }),
+  output: exposedPort,
+  outcomes: { created: 201, exists: 200 },
+  location: "/v1/rooms/{room_id}/sandboxes/{sandbox}/ports/{port}",
+  errors: [
+    "room_not_found",
+    "sandbox_not_found",
+    "room_destroying",
+    "invalid_state",
+    "already_exists",
+    "port_out_of_range",
+    "too_many_ports",
+  ],
+  onFullDisk: true,
+  audit: "port.exposed",
+  example: { body: { port: 8000 } },
+});
+
+export const portList = operation({
+  name: "port_list",
+  method: "GET",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/ports",
+  summary: "List a sandbox's exposed ports",
+  description: "With their tokens, which is why it needs the same scope as exposing one.",
+  access: "ports:write",
+  params: sandboxPath,
+  query: NONE,
+  body: null,
+  output: page(exposedPort),
+  outcomes: { ok: 200 },
+  errors: ["room_not_found", "sandbox_not_found"],
+  audit: "port.listed",
+});
+
+export const sandboxUnexposePort = operation({
+  name: "sandbox_unexpose_port",
+  method: "DELETE",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/ports/{port}",
+  summary: "Unexpose a port of a sandbox",
+  description: "Its URLs are 404 from then on and never come back; what is open through them is cut.",
+  access: "ports:write",
+  params: fields({ ...sandboxPath.properties, port }),
+  query: NONE,
+  body: null,
+  output: fields({ port, state: oneOf(["unexposed"]) }),
+  outcomes: { unexposed: 200 },
+  errors: ["room_not_found", "sandbox_not_found", "port_not_exposed", "port_out_of_range"],
+  audit: "port.unexposed",
+});

@@ -1,0 +1,18 @@
+/** Owns how an exposed port is shown to everybody who sees its sandbox: without its token. */
+import { type Static, Type } from "@sinclair/typebox";
+import { fields, nullable, oneOf, timestamp } from "./contract.ts";
+
+export const VISIBILITIES = ["private", "public"] as const;
+export type PortVisibility = (typeof VISIBILITIES)[number];
+
+export const portNumber = Type.Integer({ minimum: 1, maximum: 65_535, code: "port_out_of_range", examples: [8000] });
+
+export const shownPort = fields({
+  port: portNumber,
+  visibility: oneOf(VISIBILITIES),
+  url: Type.String({ description: "https://{label}.{ports.domain} where the operator has set one, else path_url." }),
+  path_url: Type.String({ description: "Always works; what browsers may do with its pages is restricted." }),
+  created_at: timestamp,
+  expires_at: nullable(timestamp),
+});
+export type ShownPort = Static<typeof shownPort>;

@@ -1,0 +1,329 @@
+/** What exposed ports are without a guest: records, tokens, limits, ends; test/vm/ports.test.ts has what passes through them. */
+import { Database } from "bun:sqlite";
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import type { SandboxState } from "../../shared/api/sandboxes.ts";
+import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { untilState } from "../harness/guests.ts";
+import { bare, bearer, makeKey, overSocket, until } from "./calls.ts";
+import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
+
+const SANDBOX = "/v1/rooms/r/sandboxes/worker-1";
+const PORTS = `${SANDBOX}/ports`;
+const DOMAIN = "ports.example";
+
+let daemon: TestDaemon;
+let rows: Database;
+
+beforeAll(async () => {
+  daemon = await TestDaemon.start({
+    env: {
+      ROOMD_ACCELERATION: "tcg",
+      ROOMD_POOL_SIZE: "0",
+      ROOMD_HOST_QEMU: "/bin/false",
+      ROOMD_PORTS_DOMAIN: DOMAIN,
+    },
+  });
+  describeTemplate(daemon);
+  await daemon.room("r");
+  // It fails, for want of a QEMU, and leaves its row.
+  await daemon.api("POST", "/v1/rooms/r/sandboxes/from-template", {
+    agent_id: "worker-1",
+    guest_cid: 9100,
+    memory_mib: DESCRIBED_MIN_MIB,
+  });
+  await untilState(daemon, "r", "worker-1", "failed");
+  rows = new Database(join(daemon.dataDir, "roomd.db"));
+  rows.run("PRAGMA busy_timeout = 5000");
+});
+afterAll(async () => {
+  rows?.close();
+  await daemon.stop();
+});
+
+const setState = (state: SandboxState) => rows.run("UPDATE sandboxes SET state = ?", [state]);
+
+/** A row as expose writes it: without a guest's supervisor no exposure outlives its call. */
+function exposed(more: Partial<Record<string, string | number | null>> = {}): Json {
+  const [sandbox] = rows.query("SELECT sandbox_id, org_id, room_uid, agent_id FROM sandboxes").all() as Json[];
+  const row = {
+    label: `web-${Math.random().toString(36).slice(2)}`,
+    port: 8000,
+    visibility: "private",
+    wish: null,
+    created_at: new Date().toISOString(),
+    expires_at: null,
+    ...sandbox,
+    ...more,
+  };
+  const names = Object.keys(row);
+  rows.run(
+    `INSERT INTO ports (${names.join()}) VALUES (${names.map(() => "?").join()})`,
+    Object.values(row) as string[],
+  );
+  return row;
+}
+
+beforeEach(() => {
+  rows.run("DELETE FROM ports");
+  setState("paused");
+});
+
+const listed = async (): Promise<Json[]> => (await daemon.ok("GET", PORTS)).items;
+const first = async () => (await listed())[0];
+const codeOf = async (path: string, headers: Record<string, string> = {}, method = "GET") => {
+  const { status, body } = await bare(daemon, method, path, headers);
+  return [status, body.code];
+};
+
+describe("expose", () => {
+  test.each<[string, object, string, string]>([
+    ["port 0", { port: 0 }, "port_out_of_range", "port"],
+    ["port 65536", { port: 65_536 }, "port_out_of_range", "port"],
+    ["half a port", { port: 1.5 }, "validation_failed", "port"],
+    ["no port", { port: undefined }, "validation_failed", "port"],
+    ["another visibility", { visibility: "secret" }, "validation_failed", "visibility"],
+    ["a label with dots", { label: "a.b" }, "validation_failed", "label"],
+    ["a label of capitals", { label: "Web" }, "validation_failed", "label"],
+    ["a label that ends oddly", { label: "web-" }, "validation_failed", "label"],
+    ["a label that is too long", { label: "a".repeat(32) }, "validation_failed", "label"],
+    ["no time", { expires_in_seconds: 0 }, "validation_failed", "expires_in_seconds"],
+    ["an unknown field", { ports: 1 }, "unknown_field", "ports"],
+  ])("refuses %s", async (_, more, code, field) => {
+    const problem = await daemon.problem("POST", PORTS, { port: 8000, ...more });
+    expect(problem).toMatchObject({ status: 422, code });
+    expect(problem.errors.map((each) => each.field)).toEqual([field]);
+  });
+
+  test.each(["failed", "destroying"] as const)("refuses a sandbox that is %s", async (state) => {
+    setState(state);
+    expect(await daemon.problem("POST", PORTS, { port: 8000 })).toMatchObject({
+      status: 409,
+      code: "invalid_state",
+      details: { state },
+    });
+  });
+
+  test("gives a record with an address that nobody guesses, and its token", async () => {
+    const { status, body } = await daemon.api("POST", PORTS, { port: 8000, label: "web", expires_in_seconds: 60 });
+    expect(status).toBe(201);
+    const [, label] = /\/p\/(web-[a-z2-7]{26})\/$/.exec(body.path_url) ?? [];
+    expect(body).toEqual({
+      port: 8000,
+      visibility: "private",
+      path_url: `${daemon.url}/p/${label}/`,
+      url: `https://${label}.${DOMAIN}`,
+      token: expect.stringMatching(/^ptk_[\w-]{43}$/),
+      listening: false,
+      created_at: expect.any(String),
+      expires_at: new Date(Date.parse(body.created_at) + 60_000).toISOString(),
+    });
+    const other = (await daemon.api("POST", PORTS, { port: 8001, label: "web", visibility: "public" })).body;
+    expect(other).toMatchObject({ visibility: "public", token: null, expires_at: null });
+    expect(other.path_url).not.toBe(body.path_url);
+  });
+
+  test("again is the same record; otherwise it is refused", async () => {
+    const row = exposed({ wish: "web" });
+    const before = await first();
+    for (const same of [{ port: 8000 }, { port: 8000, visibility: "private", label: "web", expires_in_seconds: 9 }]) {
+      // There is no supervisor, so each call also unexposes it.
+      const { status, body } = await daemon.api("POST", PORTS, same);
+      expect([status, body]).toEqual([200, before]);
+      await until(listed, (items) => items.length === 0);
+      exposed(row);
+    }
+    for (const other of [{ visibility: "public" }, { label: "other" }]) {
+      expect(await daemon.problem("POST", PORTS, { port: 8000, ...other })).toMatchObject({
+        status: 409,
+        code: "already_exists",
+      });
+    }
+  });
+
+  test("sixteen at most, those that have expired not counted", async () => {
+    const past = new Date(Date.now() - 1000).toISOString();
+    exposed({ port: 7000, expires_at: past });
+    for (let port = 8000; port < 8016; port++) exposed({ port });
+    expect(await listed()).toHaveLength(16);
+    expect(await daemon.problem("POST", PORTS, { port: 9000 })).toMatchObject({
+      status: 429,
+      code: "too_many_ports",
+      details: { max: 16 },
+    });
+    await daemon.ok("DELETE", `${PORTS}/8003`);
+    expect((await daemon.api("POST", PORTS, { port: 7000 })).status).toBe(201);
+  });
+});
+
+describe("list, record and unexpose", () => {
+  test("the list has tokens, the sandbox's record has none", async () => {
+    exposed();
+    const item = await first();
+    const { token, listening, ...shown } = item;
+    expect([token, listening]).toEqual([expect.stringMatching(/^ptk_/), false]);
+    expect((await daemon.ok("GET", SANDBOX)).ports).toEqual([shown]);
+  });
+
+  test("unexpose", async () => {
+    const { label } = exposed();
+    expect(await daemon.ok("DELETE", `${PORTS}/8000`)).toEqual({ port: 8000, state: "unexposed" });
+    expect(await daemon.problem("DELETE", `${PORTS}/8000`)).toMatchObject({ status: 404, code: "port_not_exposed" });
+    expect(await codeOf(`/p/${label}/`)).toEqual([404, "port_not_exposed"]);
+    expect((await daemon.problem("DELETE", `${PORTS}/70000`)).code).toBe("port_out_of_range");
+  });
+
+  test("another organization's port is no port", async () => {
+    exposed();
+    const { key } = await makeKey(daemon, { scopes: ["sandboxes:read"] });
+    expect((await daemon.api("GET", PORTS, undefined, bearer(key))).body.details).toEqual({ required: "ports:write" });
+  });
+
+  test("what is exposed and what is no longer is in the audit, without a token", async () => {
+    await daemon.api("POST", PORTS, { port: 8000 });
+    await until(listed, (items) => items.length === 0);
+    const { items } = await daemon.ok("GET", "/v1/rooms/r/audit?event=port.&order=desc&limit=5");
+    const [closed, opened] = ["port.closed", "port.exposed"].map((event) =>
+      items.find((each: Json) => each.event === event),
+    );
+    expect(opened).toMatchObject({ details: { port: 8000, visibility: "private" }, agent_id: "worker-1" });
+    expect(closed).toMatchObject({ details: { port: 8000 }, agent_id: "worker-1", actor: { id: "ports" } });
+    expect(JSON.stringify(items)).not.toContain("ptk_");
+  });
+});
+
+describe("the way to it", () => {
+  const refusal = [502, "guest_unreachable"];
+
+  test("needs the token: its own, by header, and nothing else", async () => {
+    const { label } = exposed();
+    const other = exposed({ port: 8001 });
+    const [own, others] = await listed();
+    const path = `/p/${label}/`;
+    expect(await codeOf(path)).toEqual([401, "missing_credentials"]);
+    expect(await codeOf(path, { "x-port-token": own.token })).toEqual(refusal);
+    expect(await codeOf(path, { "x-port-token": others.token })).toEqual([401, "invalid_api_key"]);
+    expect(await codeOf(`/p/${other.label}/`, { "x-port-token": own.token })).toEqual([401, "invalid_api_key"]);
+    for (const wrong of [daemon.apiKey, `${own.token}x`, own.token.slice(0, -1), ""]) {
+      expect(await codeOf(path, { "x-port-token": wrong })).toEqual([401, "invalid_api_key"]);
+    }
+    expect(await codeOf(path, bearer(daemon.apiKey))).toEqual([401, "missing_credentials"]);
+    expect(await codeOf(path, bearer(own.token))).toEqual([401, "missing_credentials"]);
+    expect(await codeOf("/v1/me", { ...bearer(own.token) })).toEqual([401, "invalid_api_key"]);
+  });
+
+  test("public needs none; labels that are none are 404", async () => {
+    const { label } = exposed({ visibility: "public" });
+    expect(await codeOf(`/p/${label}/x`)).toEqual(refusal);
+    for (const none of ["/p/nothing/", `/p/${label}x/`, `/p/${label.toUpperCase()}/`, "/p//", "/p/%2e/"]) {
+      expect([none, ...(await codeOf(none))]).toEqual([none, 404, expect.stringMatching(/port_not_exposed|route/)]);
+    }
+    const { headers } = await bare(daemon, "GET", `/p/${label}/x`);
+    expect([headers.get("x-request-id"), headers.get("cache-control")]).toEqual([
+      expect.stringMatching(/^req_/),
+      "no-store",
+    ]);
+  });
+
+  test("one that has expired is 404, though its row is there", async () => {
+    const { label } = exposed({ visibility: "public", expires_at: new Date(Date.now() - 1).toISOString() });
+    expect(await codeOf(`/p/${label}/`)).toEqual([404, "port_not_exposed"]);
+  });
+
+  test("the token in the query becomes a cookie of that path, which scripts cannot read", async () => {
+    const { label } = exposed();
+    const { token } = await first();
+    const asked = (query: string, headers = {}) =>
+      fetch(`${daemon.url}/p/${label}/a%20b?${query}`, { redirect: "manual", headers });
+    const answer = await asked(`x=%2B&port_token=${token}&y`);
+    expect([answer.status, answer.headers.get("location")]).toEqual([303, `/p/${label}/a%20b?x=%2B&y`]);
+    const [cookie = "", ...attributes] = (answer.headers.get("set-cookie") ?? "").split("; ");
+    expect(attributes.sort()).toEqual(["HttpOnly", `Path=/p/${label}/`, "SameSite=Lax"]);
+    expect(answer.headers.get("referrer-policy")).toBe("no-referrer");
+    expect(await codeOf(`/p/${label}/`, { cookie })).toEqual(refusal);
+    expect(await codeOf(`/p/${label}/`, { cookie: `a=b; ${cookie}` })).toEqual(refusal);
+    expect(await codeOf(`/p/${label}/`, { cookie: `x${cookie}` })).toEqual([401, "missing_credentials"]);
+    const wrong = await asked("port_token=ptk_wrong");
+    expect([wrong.status, wrong.headers.get("set-cookie")]).toEqual([401, null]);
+    // What a redirect would lose is let in at once.
+    expect(await codeOf(`/p/${label}/?port_token=${token}`, {}, "POST")).toEqual(refusal);
+  });
+
+  test("without its last slash it is led to it", async () => {
+    const { label } = exposed({ visibility: "public" });
+    const answer = await fetch(`${daemon.url}/p/${label}`, { redirect: "manual" });
+    expect([answer.status, answer.headers.get("location")]).toEqual([308, `/p/${label}/`]);
+  });
+
+  test("by a host of its own, where another host's paths are not the API's", async () => {
+    const { label } = exposed();
+    const { token } = await first();
+    const host = (name: string) => ({ host: `${name}.${DOMAIN}` });
+    expect(await codeOf("/v1/me", { ...host(label), "x-port-token": token })).toEqual(refusal);
+    expect(await codeOf("/", { ...host(label) })).toEqual([401, "missing_credentials"]);
+    expect(await codeOf("/", { host: `${label.toUpperCase()}.${DOMAIN}:8443`, "x-port-token": token })).toEqual(
+      refusal,
+    );
+    expect(await codeOf("/health", host("nothing"))).toEqual([404, "port_not_exposed"]);
+    const answer = await fetch(`${daemon.url}//evil.example/?port_token=${token}`, {
+      redirect: "manual",
+      headers: host(label),
+    });
+    expect(answer.headers.get("location")).toMatch(`https://${label}.${DOMAIN}/`);
+    expect(answer.headers.get("set-cookie")).toContain("Path=/; HttpOnly; SameSite=Lax; Secure");
+    expect((await codeOf("/health", { host: `a.b.${DOMAIN}` }))[0]).not.toBe(404);
+  });
+
+  test("a page of somebody else opens no WebSocket by the cookie, nor registers a worker", async () => {
+    const { label } = exposed();
+    const { token } = await first();
+    const shaken = (origin: string | null, more: Record<string, string>) =>
+      codeOf(`/p/${label}/`, {
+        connection: "Upgrade",
+        upgrade: "websocket",
+        "sec-websocket-version": "13",
+        "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==",
+        ...(origin === null ? {} : { origin }),
+        ...more,
+      });
+    const cookie = { cookie: `roomd_port_token=${token}` };
+    expect(await shaken("null", cookie)).toEqual([403, "source_mismatch"]);
+    expect(await shaken("https://elsewhere.example", cookie)).toEqual([403, "source_mismatch"]);
+    expect(await shaken(daemon.url, cookie)).toEqual(refusal);
+    expect(await shaken(null, cookie)).toEqual(refusal);
+    expect(await shaken("null", { "x-port-token": token })).toEqual(refusal);
+    expect(await codeOf(`/p/${label}/sw.js`, { ...cookie, "service-worker": "script" })).toEqual([
+      403,
+      "source_mismatch",
+    ]);
+  });
+
+  test.each([
+    ["two lengths", "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"],
+    ["a length and a coding", "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"],
+    ["a list of lengths", "Content-Length: 3, 3\r\n\r\nabc"],
+    ["a length with a sign", "Content-Length: +3\r\n\r\nabc"],
+    ["another coding", "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n"],
+    ["a coding with a space", "Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n"],
+    ["a folded header", "X-A: b\r\n c\r\n\r\n"],
+    ["a bare line feed", "X-A: b\nX-C: d\r\n\r\n"],
+    ["a NUL", "X-A: b\0c\r\n\r\n"],
+    ["too many bytes of head", `X-A: ${"a".repeat(20_000)}\r\n\r\n`],
+  ])("a request with %s gets no further than the door", async (_, rest) => {
+    const { label } = exposed({ visibility: "public" });
+    const answer = await overSocket(daemon, `POST /p/${label}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${rest}`);
+    expect(answer).toMatch(/^HTTP\/1\.1 4\d\d /);
+    expect(answer.match(/HTTP\/1/g)).toHaveLength(1);
+  });
+});
+
+test("neither the token nor its hash is in the database, and its key is for root alone", async () => {
+  exposed();
+  const { token } = await first();
+  rows.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  const bytes = readFileSync(join(daemon.dataDir, "roomd.db"));
+  expect(bytes.includes(token)).toBe(false);
+  expect(bytes.includes(new Bun.CryptoHasher("sha256").update(token).digest("hex"))).toBe(false);
+  expect(statSync(join(daemon.dataDir, "port_token_key")).mode & 0o777).toBe(0o600);
+});
