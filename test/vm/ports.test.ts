@@ -1,27 +1,316 @@
-/** Exposed ports, to servers in a real guest. */
-import { beforeAll, expect, test } from "vitest";
-import type { Json } from "../harness/daemon.ts";
-import { until, withGuests } from "../harness/guests.ts";
+/** Exposed ports, to servers in a real guest: what passes through, who waits for whom, and what ends it. */
+import { createHash, randomBytes } from "node:crypto";
+import { readFileSync } from "node:fs";
+import type { Socket } from "node:net";
+import { beforeAll, describe, expect, test } from "vitest";
+import { ExposedPort } from "../harness/exposed-port.ts";
+import { shortOrLong, until, untilState, withGuests } from "../harness/guests.ts";
+
+const MIB = 1024 * 1024;
+/** What may lie between the two ends: buffers of kernels, of Bun, and a window of the guest's link. */
+const MOST_BETWEEN = 32 * MIB;
+const SANDBOX = "p/sandboxes/a";
 
 withGuests("ports", {}, (guests) => {
-  const PORTS = "/v1/rooms/p/sandboxes/a/ports";
+  let port: ExposedPort;
+  const expose = (body: object) => ExposedPort.expose(guests.daemon, SANDBOX, body);
+  const unexpose = (number: number) => guests.daemon.ok("DELETE", `/v1/rooms/${SANDBOX}/ports/${number}`);
+  const rss = () =>
+    Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${guests.daemon.pid}/status`, "utf8"))?.[1]) * 1024;
 
   beforeAll(async () => {
     await guests.daemon.room("p");
     await guests.daemon.sandbox("p", "a", guests.cid());
+    port = await expose({ port: 8000 });
+    expect(port.record.listening).toBe(false);
+    expect(await (await port.fetch("")).json()).toMatchObject({ status: 502, code: "port_not_listening" });
+    await port.serve(8001);
   });
 
-  test("a server in the guest is reached once it listens, and no more once its port is not exposed", async () => {
+  describe("a request", () => {
+    test("reaches the server as one for localhost, without what is ours", async () => {
+      const { daemon } = guests;
+      const seen = await port.json("a%2Fb/?x=1&port_token=old&y=%20", {
+        method: "PUT",
+        headers: {
+          authorization: `Bearer ${daemon.apiKey}`,
+          cookie: `a=1; roomd_port_token=${port.record.token}; b=2`,
+          origin: daemon.url,
+          referer: `${port.url}c?d`,
+          "x-forwarded-for": "1.2.3.4",
+          "x-forwarded-user": "root",
+          forwarded: "for=1.2.3.4",
+          "x-own": "kept",
+          "x-key": `leaked ${daemon.apiKey}`,
+          te: "trailers",
+        },
+      });
+      expect([seen.method, seen.target]).toEqual(["PUT", "/a%2Fb/?x=1&y=%20"]);
+      const headers = Object.fromEntries(seen.headers);
+      expect(headers).toMatchObject({
+        host: "localhost:8000",
+        cookie: "a=1; b=2",
+        origin: "http://localhost:8000",
+        referer: "http://localhost:8000/c?d",
+        connection: "close",
+        "x-forwarded-for": "127.0.0.1",
+        "x-forwarded-host": new URL(daemon.url).host,
+        "x-forwarded-proto": "http",
+        "x-forwarded-prefix": new URL(port.url).pathname.slice(0, -1),
+        "x-own": "kept",
+      });
+      for (const gone of ["authorization", "x-port-token", "forwarded", "x-forwarded-user", "te", "x-key"]) {
+        expect(headers).not.toHaveProperty(gone);
+      }
+      const own = await port.json("", { headers: { authorization: "Bearer the-applications-own" } });
+      expect(Object.fromEntries(own.headers)).toMatchObject({ authorization: "Bearer the-applications-own" });
+    });
+
+    test("gets the answer, with its places and cookies as the client knows them", async () => {
+      const answer = await port.fetch("cookies");
+      const prefix = new URL(port.url).pathname.slice(0, -1);
+      expect([answer.status, answer.headers.get("location")]).toEqual([302, `${prefix}/next?a=b`]);
+      expect(answer.headers.getSetCookie()).toEqual([`a=1; HttpOnly; Path=${prefix}/`, `b=2; Path=${prefix}/`]);
+      for (const gone of ["clear-site-data", "service-worker-allowed", "x-hop", "connection"]) {
+        expect([gone, answer.headers.get(gone)]).toEqual([gone, null]);
+      }
+      expect(answer.headers.get("x-stays")).toBe("1");
+      const policy = answer.headers.get("content-security-policy") ?? "";
+      expect(policy).toMatch(/^default-src 'self', sandbox .*allow-scripts/);
+      expect(policy).not.toContain("allow-same-origin");
+    });
+
+    test("for the head alone has no body", async () => {
+      const whole = await (await port.fetch("x")).bytes();
+      const answer = await port.fetch("x", { method: "HEAD" });
+      expect([answer.status, await answer.text()]).toEqual([200, ""]);
+      expect(answer.headers.get("content-length")).toBe("0");
+      const length = (await port.fetch("bytes?n=70000", { method: "HEAD" })).headers.get("content-length");
+      expect([length, whole.byteLength > 0]).toEqual(["70000", true]);
+    });
+
+    test.each([
+      ["interim", "hello world"],
+      ["to-end", "until the end"],
+    ])("is answered by /%s with its body", async (path, body) => {
+      expect(await (await port.fetch(path)).text()).toBe(body);
+    });
+
+    test.each(["both", "folded", "very-short", "nonsense", "nothing", "endless-head", "unasked"])(
+      "that is answered by /%s gets 502",
+      async (path) => {
+        expect(await (await port.fetch(path)).json()).toMatchObject({ status: 502, code: "guest_unreachable" });
+      },
+    );
+
+    test.each(["short", "short-chunk"])(
+      "that is answered by /%s breaks off, and is not taken for whole",
+      async (path) => {
+        await expect(port.fetch(path).then((answer) => answer.text())).rejects.toThrow();
+      },
+    );
+
+    test("may be refused before its body is there", async () => {
+      const client = port.raw(`POST /early HTTP/1.1\r\nContent-Length: ${64 * MIB}`);
+      expect(await textOf(client)).toMatch(/^HTTP\/1\.1 413 [\s\S]*too much$/);
+    });
+
+    test("whose body breaks off is not whole for the server either", async () => {
+      const client = port.raw("POST /sink HTTP/1.1\r\nTransfer-Encoding: chunked");
+      client.write("5\r\nhello\r\n-1\r\n\r\n0\r\n\r\n");
+      expect(await textOf(client)).not.toContain("sha256");
+    });
+  });
+
+  test("events come when they happen, each by itself", async () => {
+    const answer = await port.fetch("events", { headers: { accept: "text/event-stream" } });
+    expect(answer.headers.get("content-type")).toBe("text/event-stream");
+    const reader = (answer.body as ReadableStream<Uint8Array>).getReader();
+    for (let number = 0; number < 4; number++) {
+      const { value } = await reader.read();
+      expect(Buffer.from(value ?? []).toString()).toBe(`data: ${number}\n\n`);
+      await port.fetch("go");
+    }
+    await reader.cancel();
+  });
+
+  test("a WebSocket carries messages of every size and kind, pings, subprotocols and closes", async () => {
+    const client = await port.socket("ws", { protocols: ["a", "b"], headers: port.token });
+    expect(client.socket.protocol).toBe("b");
+    for (const text of ["", "hello", "grüße", "x".repeat(70_000)]) {
+      client.socket.send(text);
+      expect(await client.next()).toBe(text);
+    }
+    const bytes = randomBytes(shortOrLong("bytes of a message", 1, 15) * MIB + 3);
+    client.socket.send(bytes);
+    expect(sha256((await client.next()) as Buffer)).toBe(sha256(bytes));
+    const before = (await port.json("moved")).pongs;
+    expect(before).toBeGreaterThanOrEqual(5);
+    client.socket.close(4321, "enough");
+    await until("the server heard of the close", async () => (await port.json("moved")).closed_with === 4321);
+    const other = await port.socket("ws");
+    other.socket.send("close 4242");
+    expect(await other.closed).toEqual({ code: 4242, reason: "because" });
+    const third = await port.socket("ws");
+    third.socket.send("hang up");
+    expect((await third.closed).code).toBe(1011);
+    await expect(port.socket("ws", { headers: {} })).rejects.toThrow("not opened");
+    await expect(port.socket("moved")).rejects.toThrow("not opened");
+  });
+
+  test("large bodies go through whole, both ways", async () => {
+    const up = shortOrLong("MiB up", 16, 200) * MIB;
+    const down = shortOrLong("MiB down", 16, 1024) * MIB;
+    const piece = randomBytes(MIB);
+    const digest = createHash("sha256");
+    for (let sent = 0; sent < up; sent += MIB) digest.update(piece);
+    const wanted = { bytes: up, sha256: digest.digest("hex") };
+    const pieces = () => {
+      let sent = 0;
+      return new ReadableStream<Uint8Array>({
+        pull: (controller) => {
+          if (sent >= up) return controller.close();
+          sent += MIB;
+          controller.enqueue(piece);
+        },
+      });
+    };
+    expect(await port.json("sink", { method: "POST", body: pieces() })).toEqual(wanted);
+    const answer = await port.fetch(`bytes?n=${down}`);
+    const taken = createHash("sha256");
+    let size = 0;
+    for await (const bytes of answer.body as unknown as AsyncIterable<Uint8Array>) {
+      taken.update(bytes);
+      size += bytes.byteLength;
+    }
+    expect([size, taken.digest("hex")]).toEqual([down, (await port.json("moved")).sent_sha256]);
+  });
+
+  test("a client that does not read makes the server wait, and one that is not read waits too", async () => {
+    const before = rss();
+    const deaf = port.raw(`GET /bytes?n=${2 ** 40} HTTP/1.1`);
+    const sent = async () => (await port.json("moved")).sent as number;
+    await until("the server sends", async () => (await sent()) > 0);
+    const stoodAt = await untilStill(sent);
+    expect(stoodAt).toBeLessThan(MOST_BETWEEN);
+    deaf.resume();
+    await until("it goes on", async () => (await sent()) > stoodAt);
+    deaf.destroy();
+    const ended = await untilStill(sent);
+    expect(ended).toBeLessThan(2 ** 40);
+
+    const length = 256 * MIB;
+    const client = port.raw(`POST /hold HTTP/1.1\r\nContent-Length: ${length}`);
+    const piece = Buffer.alloc(MIB);
+    let written = 0;
+    const write = (): void => {
+      while (written < length) {
+        written += MIB;
+        if (!client.write(piece)) return void client.once("drain", write);
+      }
+    };
+    write();
+    const heldAt = await untilStill(async () => written);
+    expect(heldAt).toBeLessThan(MOST_BETWEEN);
+    await port.fetch("release");
+    await until("it goes on", () => written > heldAt);
+    client.destroy();
+    const grown = rss() - before;
+    expect(grown).toBeLessThan(2 * MOST_BETWEEN);
+    console.log(`stood still after ${stoodAt} bytes down and ${heldAt} up; the daemon grew by ${grown} bytes`);
+  });
+
+  test("as many connections as there may be, and then no more until one ends", async () => {
+    const other = await expose({ port: 8001, visibility: "public", label: "more" });
+    expect(new URL(other.url).pathname).toMatch(/^\/p\/more-/);
+    const open = await Promise.all(Array.from({ length: 64 }, () => other.fetch("events")));
+    expect(open.map(({ status }) => status)).toEqual(open.map(() => 200));
+    const refused = await other.fetch("");
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([503, "1"]);
+    expect(((await refused.json()) as { code: string }).code).toBe("insufficient_capacity");
+    expect((await port.fetch("")).status).toBe(200);
+    for (const answer of open) await answer.body?.cancel();
+    await until("there is room again", async () => (await other.fetch("")).status === 200);
+    await unexpose(8001);
+  });
+
+  test("exposed again after a crash of the daemon, by the same label and token", async () => {
+    const answer = await port.fetch("events");
+    const broken = expect(answer.text()).rejects.toThrow();
+    await guests.daemon.restart("SIGKILL");
+    await broken;
+    expect((await port.fetch("")).status).toBe(200);
+    const again = await guests.daemon.ok("POST", `/v1/rooms/${SANDBOX}/ports`, { port: 8000 });
+    expect([again.token, new URL(again.path_url).pathname]).toEqual([port.record.token, new URL(port.url).pathname]);
+  });
+
+  test("what is unexposed is cut and gone, and exposed anew it has another address and token", async () => {
+    const short = await expose({ port: 8000 });
+    const [events, socket] = [await short.fetch("events"), await short.socket("ws")];
+    await unexpose(8000);
+    await expect(events.text()).rejects.toThrow();
+    expect(await socket.closed).toMatchObject({ code: 1001, reason: expect.stringContaining("exposed") });
+    expect(await (await short.fetch("")).json()).toMatchObject({ status: 404, code: "port_not_exposed" });
+    port = await expose({ port: 8000 });
+    expect(port.record.listening).toBe(true);
+    expect([port.url === short.url, port.record.token === short.record.token]).toEqual([false, false]);
+    expect((await port.fetch("", { headers: short.token })).status).toBe(401);
+    expect((await port.fetch("")).status).toBe(200);
+  });
+
+  test("what has had its time is cut and gone", async () => {
+    await unexpose(8000);
+    const short = await expose({ port: 8000, expires_in_seconds: 3 });
+    const events = await short.fetch("events");
+    expect(events.status).toBe(200);
+    await expect(events.text()).rejects.toThrow();
+    expect((await short.fetch("")).status).toBe(404);
+    const { items } = await guests.daemon.ok("GET", "/v1/rooms/p/audit?event=port.expired");
+    expect(items).toMatchObject([{ details: { port: 8000 }, agent_id: "a" }]);
+    port = await expose({ port: 8000 });
+  });
+
+  test("standby cuts what is open and keeps what is exposed; the end of the sandbox ends both", async () => {
     const { daemon } = guests;
-    const made: Json = await daemon.ok("POST", PORTS, { port: 8000 });
-    const get = (path: string, headers = {}) => fetch(made.path_url + path, { headers, redirect: "manual" });
-    expect((await get("")).status).toBe(401);
-    expect((await get("", { "x-port-token": made.token })).status).toBe(502);
-    await daemon.sh("p", "a", "cd /etc && (setsid python3 -m http.server 8000 >/dev/null 2>&1 &)");
-    await until("it listens", async () => (await daemon.ok("GET", PORTS)).items[0].listening);
-    const answer = await get("hostname", { "x-port-token": made.token });
-    expect([answer.status, await answer.text()]).toEqual([200, "a\n"]);
-    await daemon.ok("DELETE", `${PORTS}/8000`);
-    expect((await get("hostname", { "x-port-token": made.token })).status).toBe(404);
+    const socket = await port.socket("ws");
+    await daemon.ok("POST", `/v1/rooms/${SANDBOX}/standby`);
+    expect(await socket.closed).toMatchObject({ code: 1001, reason: expect.stringMatching(/paus/) });
+    expect(await (await port.fetch("")).json()).toMatchObject({ status: 502, code: "guest_unreachable" });
+    expect((await daemon.ok("GET", `/v1/rooms/${SANDBOX}`)).ports).toMatchObject([{ port: 8000 }]);
+    await daemon.ok("POST", `/v1/rooms/${SANDBOX}/resume`);
+    expect((await port.fetch("")).status).toBe(200);
+    const last = await port.socket("ws");
+    await daemon.sh("p", "a", "sh -c 'sleep 0.2; echo c >/proc/sysrq-trigger' >/dev/null 2>&1 &");
+    await untilState(daemon, "p", "a", "failed");
+    expect((await last.closed).code).toBe(1001);
+    await until("it is gone", async () => (await port.fetch("")).status === 404);
+    const { items } = await daemon.ok("GET", "/v1/rooms/p/audit?event=port.closed");
+    expect(items).toMatchObject([{ details: { port: 8000, reason: expect.stringContaining("failed") } }]);
   });
 });
+
+function sha256(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}
+
+/** The value that has not changed for a while. */
+async function untilStill(look: () => Promise<number>): Promise<number> {
+  let [seen, since] = [await look(), performance.now()];
+  return await until("it stands still", async () => {
+    const now = await look();
+    if (now !== seen) [seen, since] = [now, performance.now()];
+    return performance.now() - since > 1000 && seen;
+  });
+}
+
+async function textOf(socket: Socket): Promise<string> {
+  let text = "";
+  socket.on("data", (chunk) => {
+    text += chunk;
+  });
+  const closed = new Promise((resolve) => socket.once("close", resolve));
+  socket.resume();
+  await Promise.race([closed, until("an answer", () => /\r\n\r\n[\s\S]/.test(text))]);
+  socket.destroy();
+  return text;
+}

@@ -107,8 +107,7 @@ async function answer(gate: Gate, asked: PortRequest, requestId: string): Promis
     throw new ServiceError("invalid_body", { detail: "The handshake is not a WebSocket's." });
   }
   const announced = head.headers.find(([name]) => name === "content-length")?.[1];
-  const isChunked = head.headers.some(([name]) => name === "transfer-encoding");
-  if (announced !== undefined && !isChunked && head.status !== 204) shown.set("content-length", announced);
+  if (method === "HEAD" && announced !== undefined) shown.set("content-length", announced);
   return new Response(body, { status: head.status, headers: shown });
 }
 

@@ -98,7 +98,8 @@ function baseUrl(config: Config): URL | null {
 function portsDomain(config: Config): string | null {
   const text = config["ports.domain"].toLowerCase();
   if (text === "") return null;
-  if (/^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(:\d{1,5})?$/.test(text)) return text;
+  // Below a name without a dot no certificate counts for all.
+  if (/^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(:\d{1,5})?$/.test(text)) return text;
   throw new ConfigError(
     `ports.domain = ${JSON.stringify(text)}: must be a name such as "ports.example.org", without "*." and "https://"`,
   );

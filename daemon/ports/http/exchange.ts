@@ -1,6 +1,6 @@
 /**
  * Owns one HTTP/1 exchange with a server in a guest, on a connection of its own: what one client makes of it can confuse no
- * other. Nothing is kept whole: who reads slowly makes the server wait, and the server the client.
+ * other. Nothing large is kept whole: who reads slowly makes the server wait, and the server the client.
  */
 import { PORT_IDLE_SECONDS } from "../../../shared/api/ports.ts";
 import type { OpenPort } from "../connections.ts";
@@ -19,13 +19,15 @@ export interface Asked {
 
 export interface Answered {
   head: AnswerHead;
-  /** Null where there is none. It breaks off with an error when the server's does. */
-  body: ReadableStream<Uint8Array> | null;
+  /** Null where there is none. A stream breaks off with an error when the server's does. */
+  body: ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> | null;
   /** What comes after a head of 101, where HTTP has ended. */
   reader: ByteReader;
 }
 
 const CRLF = "\r\n";
+/** A body of a known length up to this is read before it is passed on: Bun's server says no stream's length (oven-sh/bun#10507). */
+const MOST_KEPT_BYTES = 64 * 1024;
 /** For the server's end of a connection that ended in order to be told from one that broke. */
 const END_MS = 5000;
 
@@ -50,12 +52,17 @@ export async function exchange(port: OpenPort, asked: Asked, gone: AbortSignal):
   const sending = asked.body === null ? null : new Sending(port, asked.body, asked.length === null, moved);
   try {
     const head = await readHead(reader);
-    if (head.status === 101) return { head, body: null, reader };
+    if (head.status === 101) {
+      // From here on it is a conversation, which ends in its own way.
+      over();
+      return { head, body: null, reader };
+    }
     const framing = framingOf(head, asked.method);
-    if (framing.kind === "none" || (framing.kind === "length" && framing.bytes === 0)) {
+    if (framing.kind === "none" || (framing.kind === "length" && framing.bytes <= MOST_KEPT_BYTES)) {
+      const kept = await wholeOf(readBody(reader, framing));
       sending?.stop();
       port.close();
-      return { head, body: null, reader };
+      return { head, body: framing.kind === "none" ? null : kept, reader };
     }
     const isWhole = framing.kind === "to_end" ? () => endedInOrder(port) : () => Promise.resolve(true);
     const done = () => {
@@ -73,6 +80,12 @@ export async function exchange(port: OpenPort, asked: Asked, gone: AbortSignal):
 function framingHeaders({ body, length }: Asked): [string, string][] {
   if (body === null) return length === 0 ? [["content-length", "0"]] : [];
   return [length === null ? ["transfer-encoding", "chunked"] : ["content-length", String(length)]];
+}
+
+async function wholeOf(body: AsyncIterable<Uint8Array>): Promise<Uint8Array<ArrayBuffer>> {
+  const parts: Uint8Array[] = [];
+  for await (const bytes of body) parts.push(bytes);
+  return Buffer.concat(parts);
 }
 
 async function* watched(source: AsyncIterable<Uint8Array>, moved: (bytes: Uint8Array) => Uint8Array) {

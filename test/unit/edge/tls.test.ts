@@ -16,7 +16,24 @@ test.each([
   ["[::1]:8443", "::1", 8443, "http://[::1]:8443"],
   ["127.9.9.9:1", "127.9.9.9", 1, "http://127.9.9.9:1"],
 ])("listens on %s without TLS", (listen, host, port, url) => {
-  expect(planListen(configOf({ ROOMD_HTTP_LISTEN: listen }))).toEqual({ hostname: host, port, tls: "off", url });
+  const plan = { hostname: host, port, tls: "off", url, ports_domain: null };
+  expect(planListen(configOf({ ROOMD_HTTP_LISTEN: listen }))).toEqual(plan);
+});
+
+test.each(["roomd.localhost", "ports.example.org", "P.example.org:8443"])("takes ports.domain = %j", (domain) => {
+  expect(planListen(configOf({ ROOMD_PORTS_DOMAIN: domain })).ports_domain).toBe(domain.toLowerCase());
+});
+
+test.each([
+  "*.example.org",
+  "https://example.org",
+  "localhost",
+  ".example.org",
+  "example.org.",
+  "a b",
+  "example.org/x",
+])("refuses ports.domain = %j", (domain) => {
+  expect(() => planListen(configOf({ ROOMD_PORTS_DOMAIN: domain }))).toThrow(/must be a name such as/);
 });
 
 test.each(["8080", ":8080", "::1:8080", "[::1]", "[localhost]:1", "127.0.0.1:65536", "127.0.0.1:http", "", "a b:1"])(
@@ -79,10 +96,12 @@ test("makes a certificate once, for every name of the service", async () => {
     ROOMD_TLS_MODE: "self-signed",
     ROOMD_HTTP_LISTEN: "192.0.2.7:8443",
     ROOMD_HTTP_BASE_URL: "https://rooms.example.org",
+    ROOMD_PORTS_DOMAIN: "ports.example.org:8443",
   });
   const made = await loadCertificate(config, { tls });
   const certificate = new X509Certificate(made?.cert ?? "");
-  for (const name of ["localhost", hostname(), "rooms.example.org"]) expect(certificate.checkHost(name)).toBeDefined();
+  const names = ["localhost", hostname(), "rooms.example.org", "web-abc.ports.example.org"];
+  for (const name of names) expect(certificate.checkHost(name)).toBeDefined();
   for (const ip of ["127.0.0.1", "::1", "192.0.2.7"]) expect(certificate.checkIP(ip)).toBeDefined();
   expect(certificate.verify(certificate.publicKey)).toBe(true);
   const days = (certificate.validToDate.getTime() - certificate.validFromDate.getTime()) / DAY_MS;
