@@ -181,7 +181,13 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     onSwept: (sandbox_id) =>
       recordUnasked({ event: "sandbox.swept", outcome: "success", org_id: null, sandbox_id, details: {} }),
   });
-  const terminals = makeTerminals({ database, log, sandboxes: sandboxes.access, isCurrentKey: orgs.isCurrent });
+  const terminals = makeTerminals({
+    database,
+    log,
+    sandboxes: sandboxes.access,
+    isCurrentKey: orgs.isCurrent,
+    detachedLifeMs: config["terminal.detached_life"] * 1000,
+  });
   const ports = makePorts({
     database,
     log,

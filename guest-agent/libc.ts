@@ -241,6 +241,15 @@ export function resetOnClose(fd: number): void {
   libc.setsockopt(fd, SOL_SOCKET, SO_LINGER, new Int32Array([1, 0]), 8);
 }
 
+/** Whether there is something to be read at once. */
+export function isReadable(fd: number): boolean {
+  const POLLIN = 1;
+  // struct pollfd: i32 fd, i16 events, i16 revents; the last is the upper half of the second word here.
+  const entry = new Int32Array([fd, POLLIN]);
+  check("poll", libc.poll(entry, 1, 0));
+  return (((entry[1] ?? 0) >> 16) & POLLIN) !== 0;
+}
+
 /** Hears of every device that comes, goes, or gets its driver: one datagram each. */
 export function deviceEventSocket(): number {
   const AF_NETLINK = 16;

@@ -9,6 +9,7 @@ import { TEMPLATE_FLAG, TEMPLATE_READY_LINE } from "../shared/agent-protocol/mes
 import { boot } from "./boot.ts";
 import { Drive } from "./drive/drive.ts";
 import { Egress } from "./egress/egress.ts";
+import { Cgroup } from "./exec/cgroup.ts";
 import { Executions } from "./exec/executions.ts";
 import { HostLine } from "./host-line.ts";
 import { syncRoot } from "./libc.ts";
@@ -43,14 +44,19 @@ const made = egress.make();
 const setup = new Setup(drive, egress);
 const env = () => setup.env;
 const executions = new Executions({ reaper, drive, env });
-const router = makeRouter(executions, new Terminals({ reaper, drive, env }), drive);
+const terminals = new Terminals({ reaper, drive, env, takeCgroup: Cgroup.take });
+const router = makeRouter(executions, terminals, drive);
 
+const forgetAll = () => {
+  executions.forgetAll();
+  terminals.forgetAll();
+};
 const warm = async (rounds: number) => {
   await warmUp(router, rounds).catch((error) => log("warm-up", error));
-  executions.forgetAll();
+  forgetAll();
 };
 await warm(isTemplate ? WARM_UP_ROUNDS.template : WARM_UP_ROUNDS.alone);
-const rehearsal = new Rehearsal(() => touchUp(router).finally(() => executions.forgetAll()));
+const rehearsal = new Rehearsal(() => touchUp(router).finally(forgetAll));
 if (isTemplate) {
   await made;
   rehearsal.listen();

@@ -11,6 +11,8 @@ import {
   type ExecStartRequest,
   type ExecStdinRequest,
   GENERATION,
+  type TerminalAttachRequest,
+  type TerminalOpenRequest,
   type Welcome,
 } from "../shared/agent-protocol/messages.ts";
 import { Drive } from "./drive/drive.ts";
@@ -24,6 +26,9 @@ import { linkOver } from "./socket-link.ts";
 const MOUNT_POINT = "/run/roomd-warm-up";
 const COMMANDS: readonly string[][] = [["true"], ["/bin/sh", "-c", "cat; echo warm >&2"], ["no-such-program"]];
 
+/** Each takes as long as a shell's start. */
+const SHELLS = 3;
+
 /** The router is the real one; the set-up is not, so that the guest's own is still to be done. */
 export async function warmUp(router: Router, rounds: number): Promise<void> {
   touchMount();
@@ -32,6 +37,7 @@ export async function warmUp(router: Router, rounds: number): Promise<void> {
       for (const argv of COMMANDS) await runOnce(host, argv, true);
       await host.open({ method: "clock" }).finished;
     }
+    for (let round = 0; round < SHELLS; round++) await typeOnce(host);
   });
   Bun.gc(true);
 }
@@ -95,6 +101,23 @@ async function runOnce(host: Link, argv: string[], stdin: boolean): Promise<void
   for await (const _ of stream.read(Channel.output));
   await stream.finished;
   await fed;
+}
+
+/** A login shell in a terminal, in which somebody types that they leave. */
+async function typeOnce(host: Link): Promise<void> {
+  const terminal_id = randomUUID().replaceAll("-", "");
+  const open: TerminalOpenRequest = {
+    method: "terminal_open",
+    terminal_id,
+    ...{ argv: null, cwd: null, env: {}, user: null, term: "xterm-256color", rows: 24, cols: 80 },
+  };
+  await host.open(open).finished;
+  const attach: TerminalAttachRequest = { method: "terminal_attach", terminal_id, since: 0, takeover: false };
+  const stream = host.open(attach);
+  stream.say({ type: "resize", rows: 25, cols: 80 });
+  await stream.write(Channel.stdin, new TextEncoder().encode("exit\r"));
+  for await (const _ of stream.read(Channel.stdout));
+  await stream.finished;
 }
 
 async function feed(host: Link, exec_id: string): Promise<void> {

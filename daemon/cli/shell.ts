@@ -22,7 +22,7 @@ export function shellCommand(setStatus: (status: number) => void): Command {
     notes: [
       "Without a command it is the user's login shell. A connection that is lost comes back by itself, also after a restart",
       "of the service. At the beginning of a line ~. leaves, ~~ types a ~, and ~? prints these. What was left goes on for",
-      "10 minutes, and --attach goes back to it.",
+      "10 minutes (terminal.detached_life), and --attach goes back to it.",
       "",
       "Exit status: the shell's own; 128+n when signal n ended it; 0 when it was left; 125 when roomd failed.",
     ],
@@ -64,7 +64,7 @@ export function shellCommand(setStatus: (status: number) => void): Command {
       setStatus(statusOf(outcome));
       if (outcome.kind === "left") {
         await say(
-          `roomd: left; for 10 minutes \`roomd shell ${room_id} ${sandbox} --attach ${terminal_id}\` goes back`,
+          `roomd: left; \`roomd shell ${room_id} ${sandbox} --attach ${terminal_id}\` goes back, for 10 minutes as shipped`,
         );
       }
     });

@@ -55,6 +55,11 @@ export const CONFIG_KEYS = {
   "ssh.max_connections": { kind: "integer", default: 512, about: "Connections that have logged in." },
   "ssh.max_channels": { kind: "integer", default: 64, about: "Commands and forwarded connections of one of them." },
   "ssh.idle_timeout": { kind: "duration", default: "12h", about: "One on which nothing is sent for so long is ended." },
+  "terminal.detached_life": {
+    kind: "duration",
+    default: "10m",
+    about: "How long a terminal goes on while nobody is attached to it.",
+  },
   data_dir: { kind: "string", default: "/var/lib/roomd", about: "What must survive: database, templates, drives." },
   runtime_dir: { kind: "string", default: "/run/roomd", about: "Sockets and process records of the running guests." },
   host_id: { kind: "string", default: "host-1", about: "Name of this host in a room's record." },

@@ -5,6 +5,7 @@ import { requireActive } from "../core/room-target.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { GuestLink } from "../host/guest-link/handshake.ts";
 import type { SandboxAccess, TerminalTarget } from "../terminals/index.ts";
+import { heldInstead, requireDriveFor } from "./drive-held.ts";
 import { findTarget, type SandboxTarget } from "./find.ts";
 import type { SandboxDeps } from "./index.ts";
 import { requireState } from "./state.ts";
@@ -40,6 +41,8 @@ export function makeAccess(deps: SandboxDeps, supervisors: Supervisors): Sandbox
       supervisors.use(target.row.sandbox_id, async () => await work(await linkOf(supervisors, target))),
     withGuest: (sandboxId, work) =>
       supervisors.use(sandboxId, async () => await work(await runningLink(supervisors, sandboxId))),
+    requireDriveFor: ({ room }, cwd) => requireDriveFor(deps, room, cwd === null ? {} : { cwd }),
+    heldInstead: ({ room }, error) => heldInstead(deps, room, error),
     use: (sandboxId, work) => supervisors.use(sandboxId, work),
     stopped: (sandboxId, signal) => reached(sandboxId, (state) => state !== "running", signal),
     ended: (sandboxId, signal) => reached(sandboxId, (state) => ENDED.includes(state), signal),

@@ -22,7 +22,7 @@ export async function openScreen(
 ): Promise<LiveCommand> {
   const terminal_id = newId("ter");
   await openTerminal(link, { terminal_id, argv, cwd: null, env, user: null, ...screen });
-  const forget = () => void closeTerminal(link, terminal_id).catch(() => {});
+  const forget = () => void closeTerminal(link, terminal_id, false).catch(() => {});
   const attached = await attachTerminal(link, { terminal_id, since: 0, takeover: false }).catch((error: unknown) => {
     forget();
     throw error;

@@ -11,7 +11,7 @@ export function makeClose({ sandboxes }: TerminalDeps): Bound {
     run: async (call, { terminal_id }, target) => {
       call.audit.details = { terminal_id };
       const { exit_code, signal } = await sandboxes.withLink(target, (link) =>
-        closeTerminal(link, terminal_id).catch((error: unknown) => {
+        closeTerminal(link, terminal_id, true).catch((error: unknown) => {
           throw asServiceError(error, target, { terminal_id });
         }),
       );

@@ -11,7 +11,7 @@ import type { Tokens } from "./tokens.ts";
 
 type Input = InputOf<typeof terminalCreate>;
 
-export function makeCreate({ sandboxes }: TerminalDeps, tokens: Tokens): Bound {
+export function makeCreate({ sandboxes, detachedLifeMs }: TerminalDeps, tokens: Tokens): Bound {
   return bind(terminalCreate, {
     find: (call, params) => sandboxes.find(call, params),
     rules,
@@ -19,10 +19,12 @@ export function makeCreate({ sandboxes }: TerminalDeps, tokens: Tokens): Bound {
       const terminal_id = newId("ter");
       call.audit.details = { terminal_id, user: input.user ?? "root" };
       const { rows, cols, user = null, cwd = null, term = DEFAULT_TERM } = input;
+      sandboxes.requireDriveFor(target, cwd);
       await sandboxes.withLink(target, async (link) => {
-        const spec = { terminal_id, argv: argvOf(input), cwd, env: {}, user, term, rows, cols };
+        const what = { argv: argvOf(input), cwd, env: {}, user, term, rows, cols };
+        const spec = { terminal_id, ...what, detached_life_ms: detachedLifeMs };
         await openTerminal(link, spec).catch((error: unknown) => {
-          throw asServiceError(error, target, input);
+          throw sandboxes.heldInstead(target, asServiceError(error, target, input));
         });
       });
       return { outcome: "created", body: ticketOf(tokens, call, target, terminal_id) };

@@ -41,6 +41,12 @@ export function asServiceError(error: unknown, { row }: TerminalTarget, asked: A
         cause: error,
       });
     }
+    case StreamErrorCode.drive_unavailable:
+      return new ServiceError("guest_unreachable", {
+        detail:
+          "The terminal needs /mnt/drive, which does not answer in this sandbox now; one that does without it opens.",
+        cause: error,
+      });
     case StreamErrorCode.unknown_method:
       return new ServiceError("guest_unreachable", {
         detail: "The sandbox's template is older than terminals: build it again and create the sandbox anew.",

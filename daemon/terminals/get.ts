@@ -52,6 +52,7 @@ function toRecord({ started_at_ms, end, ...state }: TerminalState): OutputOf<typ
     state: end === null ? "running" : "ended",
     exit_code: end?.exit_code ?? null,
     signal: end?.signal ?? null,
+    end_reason: end === null ? null : (end.reason ?? "exited"),
     created_at: at(started_at_ms),
     ended_at: end === null ? null : at(end.ended_at_ms),
   };

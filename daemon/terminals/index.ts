@@ -29,6 +29,10 @@ export interface SandboxAccess {
   find(call: KeyCall, params: Record<string, string>): TerminalTarget;
   /** The running guest's link, to be used until `work` is done. Throws invalid_state, room_destroying, guest_unreachable. */
   withLink<T>(target: TerminalTarget, work: (link: GuestLink) => Promise<T>): Promise<T>;
+  /** Before what begins at a path of the guest, or in the user's home. Throws drive_full while the drive there is held. */
+  requireDriveFor(target: TerminalTarget, cwd: string | null): void;
+  /** What a guest's failure to answer means while its drive is held. */
+  heldInstead(target: TerminalTarget, error: unknown): unknown;
   /** The sandbox is in use until `work` is done, and not idle. */
   use<T>(sandboxId: string, work: () => Promise<T>): Promise<T>;
   /** Resolves with its state once the sandbox is not running any more; never when `signal` comes first. */
@@ -41,6 +45,8 @@ export interface TerminalDeps {
   sandboxes: SandboxAccess;
   /** Whether a key that was good is so still. */
   isCurrentKey(keyId: KeyId): boolean;
+  /** How long a terminal goes on while nobody is attached. */
+  detachedLifeMs: number;
 }
 
 export interface Terminals {

@@ -25,7 +25,12 @@ export class Group {
   /** Asks all of it to end. */
   terminate(): void {
     if (!this.#isEmptied()) signalGroup(this.#pid, "SIGTERM");
-    this.#cgroup?.signal("SIGTERM");
+    this.signalAll("SIGTERM");
+  }
+
+  /** To everyone of the control group. */
+  signalAll(signal: NodeJS.Signals): void {
+    this.#cgroup?.signal(signal);
   }
 
   kill(): void {

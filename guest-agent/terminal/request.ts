@@ -13,7 +13,7 @@ const MOST_ROWS_OR_COLS = 1000;
 /** Throws InvalidRequest. */
 export function parseOpen(request: object): TerminalOpenRequest {
   const fields = request as Partial<Record<keyof TerminalOpenRequest, unknown>>;
-  const { argv, cwd, env, user, term, rows, cols } = fields;
+  const { argv, cwd, env, user, term, rows, cols, detached_life_ms } = fields;
   if (argv !== null && !(Array.isArray(argv) && argv.length > 0 && argv.every(isArgument))) {
     throw new InvalidRequest("argv must be one or more strings without NUL, or null");
   }
@@ -22,7 +22,9 @@ export function parseOpen(request: object): TerminalOpenRequest {
   if (user !== null && typeof user !== "string") throw new InvalidRequest("user must be a string or null");
   if (!isArgument(term)) throw new InvalidRequest("term must be a string without NUL");
   if (!isSize(rows) || !isSize(cols)) throw new InvalidRequest(`rows and cols must be 1 to ${MOST_ROWS_OR_COLS}`);
-  return { method: "terminal_open", terminal_id: parseId(request), argv, cwd, env, user, term, rows, cols };
+  const open = { argv, cwd, env, user, term, rows, cols };
+  const life = isLife(detached_life_ms) ? { detached_life_ms } : {};
+  return { method: "terminal_open", terminal_id: parseId(request), ...open, ...life };
 }
 
 /** Throws InvalidRequest. */
@@ -50,6 +52,11 @@ export function resizeOf(event: unknown): TerminalResize | null {
   if (typeof event !== "object" || event === null) return null;
   const { type, rows, cols } = event as Partial<Record<keyof TerminalResize, unknown>>;
   return type === "resize" && isSize(rows) && isSize(cols) ? { type, rows, cols } : null;
+}
+
+/** As long as a timer can be. */
+function isLife(value: unknown): value is number {
+  return Number.isInteger(value) && Number(value) > 0 && Number(value) < 2 ** 31;
 }
 
 function isSize(value: unknown): value is number {

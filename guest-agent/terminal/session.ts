@@ -1,17 +1,76 @@
-/** Owns the processes of a session: everyone who descends from its leader and has not begun a session of their own. */
+/**
+ * Owns the processes of a terminal: its session, which is everyone who descends from its leader and has not begun one of their own,
+ * and all that was ever begun in it, by its control group.
+ */
 import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Cgroup } from "../exec/cgroup.ts";
+import { Group } from "../exec/group.ts";
 
-/** Sends a signal to every process of the session; returns whether there was any. */
-export function signalSession(session: number, signal: NodeJS.Signals | 0): boolean {
-  const members = membersOf(session);
-  for (const pid of members) {
-    try {
-      process.kill(pid, signal);
-    } catch {
-      // It has ended meanwhile.
-    }
+const KILL_AFTER_MS = 5_000;
+/** Not even KILL ends who waits for a dead drive. */
+const LOST_AFTER_MS = 1_000;
+const LOOK_EVERY_MS = 50;
+
+export class Session {
+  readonly #leader: number;
+  readonly #group: Group;
+  #leaderEnded = false;
+
+  constructor(leader: number, cgroup: Cgroup | null) {
+    this.#leader = leader;
+    this.#group = new Group(leader, cgroup);
   }
-  return members.length > 0;
+
+  /** The kernel has hung up on whoever was in the foreground; who goes on is no longer known by the leader's number. */
+  leaderEnded(): void {
+    this.#leaderEnded = true;
+    this.#group.leaderEnded();
+    this.#group.release();
+  }
+
+  /** As the loss of a line does. Resolves once the leader has been made to end. */
+  async hangUp(): Promise<void> {
+    this.#signal("SIGHUP");
+    // One that is stopped hears of it only when it goes on.
+    this.#signal("SIGCONT");
+    if (await this.#within(KILL_AFTER_MS, () => this.#leaderEnded)) return;
+    send(this.#leader, "SIGKILL");
+  }
+
+  /** Ends all that was ever begun in it. Resolves when nothing is left, or could not be ended. */
+  async end(): Promise<void> {
+    for (const signal of ["SIGHUP", "SIGCONT"] as const) {
+      this.#signal(signal);
+      this.#group.signalAll(signal);
+    }
+    const isGone = () => this.#leaderEnded && this.#group.isGone;
+    if (await this.#within(KILL_AFTER_MS, isGone)) return;
+    this.#signal("SIGKILL");
+    this.#group.kill();
+    await this.#within(LOST_AFTER_MS, isGone);
+  }
+
+  #signal(signal: NodeJS.Signals): void {
+    // After its leader's end the number may be another session's.
+    if (this.#leaderEnded) return;
+    for (const pid of membersOf(this.#leader)) send(pid, signal);
+  }
+
+  async #within(ms: number, isSo: () => boolean): Promise<boolean> {
+    for (const due = performance.now() + ms; !isSo(); await sleep(LOOK_EVERY_MS)) {
+      if (performance.now() > due) return false;
+    }
+    return true;
+  }
+}
+
+function send(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It has ended meanwhile.
+  }
 }
 
 function membersOf(session: number): number[] {

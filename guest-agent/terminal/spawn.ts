@@ -5,6 +5,7 @@
  * reads holds the writer as a full pipe does.
  */
 import { fchownSync } from "node:fs";
+import type { Cgroup } from "../exec/cgroup.ts";
 import { DEFAULT_PATH } from "../exec/environment.ts";
 import { findProgram, type Refusal, refusalOf } from "../exec/program.ts";
 import { commandAs, type User } from "../exec/user.ts";
@@ -20,6 +21,8 @@ export interface TerminalLine {
   env: Record<string, string>;
   rows: number;
   cols: number;
+  /** Where its processes belong. */
+  cgroup: Cgroup | null;
 }
 
 /** A running command and both ends of its terminal, which are the caller's to close. */
@@ -27,7 +30,7 @@ export interface TerminalCommand extends libc.PseudoTerminal {
   child: Bun.Subprocess;
 }
 
-export function spawnInTerminal({ argv, user, cwd, env, rows, cols }: TerminalLine): TerminalCommand | Refusal {
+export function spawnInTerminal({ argv, user, cwd, env, rows, cols, cgroup }: TerminalLine): TerminalCommand | Refusal {
   const program = findProgram(argv[0] ?? "", cwd, env.PATH ?? DEFAULT_PATH);
   if ("reason" in program) return program;
   const terminal = libc.openPseudoTerminal();
@@ -41,6 +44,8 @@ export function spawnInTerminal({ argv, user, cwd, env, rows, cols }: TerminalLi
       env,
       stdio: [slave, slave, slave],
     });
+    // While it is setsid still: what the command begins is in it.
+    cgroup?.add(child.pid);
     return { child, ...terminal };
   } catch (error) {
     libc.close(master);

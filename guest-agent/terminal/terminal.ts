@@ -1,9 +1,11 @@
 /**
  * Owns one terminal: its command, what it has shown, and who is attached.
  *
- *   running ──the command ends, its last bytes are read──▶ ended
- *      │  detached for DETACHED_LIFE_MS, or close()
- *      └──▶ HUP ──5 s──▶ KILL ──▶ ended
+ *   running ──the command ends, its last bytes are read──▶ ended: exited
+ *      ├─ detached for too long, hangUp() ──▶ HUP ──5 s──▶ KILL to the leader ──▶ ended: detached, closed
+ *      └─ end() ──▶ HUP ──5 s──▶ KILL, to all that was begun in it ──▶ ended: closed
+ *
+ * When a shell ends, what it has left in the background goes on, as after a login of any kind; only end() ends that too.
  *
  * Without anyone attached the command goes on and the history forgets its oldest bytes. With someone attached the master
  * is read only as fast as they take it, so that the command itself waits.
@@ -25,48 +27,63 @@ import * as libc from "../libc.ts";
 import { log } from "../log.ts";
 import { History } from "./history.ts";
 import { resizeOf } from "./request.ts";
-import { signalSession } from "./session.ts";
+import { Session } from "./session.ts";
 import type { TerminalCommand, TerminalLine } from "./spawn.ts";
 
-/** A shell that nobody is attached to ends after this time. */
-export const DETACHED_LIFE_MS = 10 * 60_000;
-const KILL_AFTER_MS = 5_000;
+/** A shell that nobody is attached to ends after this time, unless another was asked for. */
+const DETACHED_LIFE_MS = 10 * 60_000;
 /** How far a reader may be behind before the command waits for it. */
 const MOST_BEHIND_BYTES = 64 * 1024;
 const PIECE_BYTES = 32 * 1024;
 /** A command that does not read what is typed is tried again after this time. */
 const FULL_RETRY_MS = 10;
+/** After its end a terminal that was empty so often in a row is taken to be; the kernel passes on what was written within a tick. */
+const EMPTY_LOOKS = 3;
+const LOOK_EVERY_MS = 20;
 const SHOWN_CHARACTERS = 256;
 
 export class Terminal {
   readonly id: string;
   readonly startedAt = Date.now();
   readonly #line: TerminalLine;
+  readonly #detachedLifeMs: number;
   readonly #history = new History();
   readonly #ended = Promise.withResolvers<TerminalEnd>();
   #end: TerminalEnd | null = null;
   #rows: number;
   #cols: number;
   #pid = 0;
+  #session: Session | null = null;
+  /** Why it is being ended. */
+  #ending: "detached" | "closed" | null = null;
   #master: number | null = null;
   #attached: { stream: Stream; at: number } | null = null;
   #life: Timer | undefined;
-  #killing: Promise<void> | null = null;
+  /** Whether what was read waits for who is attached. */
+  #isHeld = false;
   #typing: Promise<unknown> = Promise.resolve();
   /** Wakes whoever waits for bytes, or for those who are behind. */
   #moved = Promise.withResolvers<void>();
 
-  constructor(id: string, line: TerminalLine, command: TerminalCommand | Refusal) {
+  constructor(
+    id: string,
+    line: TerminalLine,
+    command: TerminalCommand | Refusal,
+    detachedLifeMs: number = DETACHED_LIFE_MS,
+  ) {
     this.id = id;
+    this.#detachedLifeMs = detachedLifeMs;
     this.#line = line;
     this.#rows = line.rows;
     this.#cols = line.cols;
     if ("reason" in command) {
       this.#history.append(new TextEncoder().encode(`roomd: ${line.argv[0]}: ${command.reason}\r\n`));
-      this.#finish({ exit_code: command.exitCode, signal: null, ended_at_ms: Date.now() });
+      line.cgroup?.release();
+      this.#finish({ exit_code: command.exitCode, signal: null });
       return;
     }
     this.#pid = command.child.pid;
+    this.#session = new Session(this.#pid, line.cgroup);
     this.#master = command.master;
     this.#detach(null);
     void this.#run(command);
@@ -118,49 +135,72 @@ export class Terminal {
     await this.#show(own);
   }
 
-  /** Ends every process of the terminal, those too that a hang-up does not end; resolves when it is over. */
-  async close(): Promise<TerminalEnd> {
-    this.#hangUp();
-    const end = await this.ended;
-    if (this.#killing && signalSession(this.#pid, 0)) await this.#killing;
-    return end;
+  /** Hangs up on the terminal; resolves when it has ended. */
+  async hangUp(): Promise<TerminalEnd> {
+    this.#hangUp("closed");
+    return await this.ended;
+  }
+
+  /** Ends all that was ever begun in the terminal, also when it has ended itself; resolves when it is over. */
+  async end(): Promise<TerminalEnd> {
+    this.#ending ??= "closed";
+    await this.#session?.end();
+    return await this.ended;
   }
 
   async #run({ child, master, slave }: TerminalCommand): Promise<void> {
     // At its leader's end the kernel hangs up on everyone else; ours is kept open until then, so that a command may close
     // its terminal and open it again.
-    const exited = child.exited.finally(() => libc.close(slave));
-    await Promise.all([this.#read(master), exited]);
+    const exited = child.exited.finally(() => {
+      this.#session?.leaderEnded();
+      libc.close(slave);
+    });
+    const reader = Bun.file(master).stream().getReader();
+    const read = this.#read(() => reader.read());
+    await exited;
+    // Who was told to go on may hold the terminal still: they have been hung up on, and write no more.
+    await Promise.race([read, this.#drained(master)]);
+    await reader.cancel().catch(() => {});
+    await read;
     clearTimeout(this.#life);
     this.#master = null;
     libc.close(master);
     this.#finish({
       exit_code: child.signalCode === null ? child.exitCode : null,
       signal: signalName(child.signalCode),
-      ended_at_ms: Date.now(),
     });
   }
 
-  #finish(end: TerminalEnd): void {
+  #finish(how: Pick<TerminalEnd, "exit_code" | "signal">): void {
+    const end: TerminalEnd = { ...how, ended_at_ms: Date.now(), reason: this.#ending ?? "exited" };
     this.#end = end;
     this.#ended.resolve(end);
     this.#wake();
   }
 
   /** From the master into the history, at the pace of who is attached; ends when the last slave was closed (EIO). */
-  async #read(master: number): Promise<void> {
-    const reader = Bun.file(master).stream().getReader();
+  async #read(next: () => Promise<{ done: boolean; value?: Uint8Array | undefined }>): Promise<void> {
     try {
       for (;;) {
-        const { done, value } = await reader.read();
-        if (done) return;
+        const { value } = await next();
+        if (!value) return;
         // Before, not after: what is added may push out what somebody has yet to be shown.
+        this.#isHeld = true;
         while (this.#attached && this.#history.end - this.#attached.at > MOST_BEHIND_BYTES) await this.#moved.promise;
+        this.#isHeld = false;
         this.#history.append(value);
         this.#wake();
       }
     } catch (error) {
       if (!(error instanceof Error && "code" in error && error.code === "EIO")) log("terminal", error);
+    }
+  }
+
+  /** Resolves once nothing is left to be read, after the command's end. */
+  async #drained(master: number): Promise<void> {
+    for (let empty = 0; empty < EMPTY_LOOKS; ) {
+      await sleep(LOOK_EVERY_MS);
+      empty = this.#isHeld || libc.isReadable(master) ? 0 : empty + 1;
     }
   }
 
@@ -220,15 +260,13 @@ export class Terminal {
     if (this.#attached !== own) return;
     this.#attached = null;
     this.#wake();
-    if (!this.#end) this.#life = setTimeout(() => this.#hangUp(), DETACHED_LIFE_MS);
+    if (!this.#end) this.#life = setTimeout(() => this.#hangUp("detached"), this.#detachedLifeMs);
   }
 
-  #hangUp(): void {
-    if (this.#end || this.#killing) return;
-    signalSession(this.#pid, "SIGHUP");
-    // One that is stopped hears of it only when it goes on.
-    signalSession(this.#pid, "SIGCONT");
-    this.#killing = sleep(KILL_AFTER_MS).then(() => void signalSession(this.#pid, "SIGKILL"));
+  #hangUp(why: "detached" | "closed"): void {
+    if (this.#end || this.#ending) return;
+    this.#ending = why;
+    void this.#session?.hangUp();
   }
 
   #wake(): void {

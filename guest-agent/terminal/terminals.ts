@@ -2,6 +2,7 @@
 import type { Stream } from "../../shared/agent-protocol/link.ts";
 import { StreamErrorCode, type TerminalList, type TerminalOpened } from "../../shared/agent-protocol/messages.ts";
 import type { Drive } from "../drive/drive.ts";
+import type { Cgroup } from "../exec/cgroup.ts";
 import { DEFAULT_PATH, environmentOf } from "../exec/environment.ts";
 import { canLook, isDirectory } from "../exec/start-place.ts";
 import { findUser } from "../exec/user.ts";
@@ -21,11 +22,14 @@ export interface TerminalDeps {
   drive: Drive;
   /** The sandbox's own environment. */
   env(): Record<string, string>;
+  /** A control group for a terminal's processes, or null where there are none. */
+  takeCgroup(): Cgroup | null;
 }
 
 export class Terminals {
   readonly #deps: TerminalDeps;
   readonly #all = new Map<string, Terminal>();
+  readonly #timers = new Map<Terminal, Timer>();
   #opening = 0;
 
   constructor(deps: TerminalDeps) {
@@ -64,13 +68,29 @@ export class Terminals {
     const id = parseId(request);
     const terminal = this.#all.get(id);
     if (!terminal) return notFound(stream, id);
-    const end = await terminal.close();
-    this.#all.delete(id);
+    const { everything } = request as { everything?: unknown };
+    const end = await (everything === true ? terminal.end() : terminal.hangUp());
+    this.#forget(terminal);
     stream.finish(end);
   }
 
+  /** For a template at rest: nothing of what was run to warm it. */
+  forgetAll(): void {
+    for (const terminal of [...this.#all.values()]) this.#forget(terminal);
+  }
+
   async #open(stream: Stream, request: object): Promise<void> {
-    const { terminal_id, argv, cwd: wanted, env: more, user: name, term, rows, cols } = parseOpen(request);
+    const {
+      terminal_id,
+      argv,
+      cwd: wanted,
+      env: more,
+      user: name,
+      term,
+      rows,
+      cols,
+      detached_life_ms,
+    } = parseOpen(request);
     if (this.#all.has(terminal_id)) {
       return stream.fail(StreamErrorCode.invalid_request, `there is a terminal ${terminal_id}`);
     }
@@ -79,21 +99,25 @@ export class Terminals {
     const env: Record<string, string> = { ...environmentOf(user), ...this.#deps.env(), ...more, TERM: term };
     const command = argv ?? [user.shell, "-l"];
     if (!(await canLook(this.#deps.drive, wanted ?? user.home, command[0] ?? "", env.PATH ?? DEFAULT_PATH))) {
-      return stream.fail(StreamErrorCode.internal, "the drive does not answer");
+      return stream.fail(StreamErrorCode.drive_unavailable, "the drive does not answer");
     }
     // As login does: not every user has a home.
     const cwd = wanted ?? (isDirectory(user.home) ? user.home : "/");
     if (!isDirectory(cwd)) return stream.fail(StreamErrorCode.cwd_not_found, `no directory ${cwd}`);
-    const line = { argv: command, user, cwd, env, rows, cols };
+    const line = { argv: command, user, cwd, env, rows, cols, cgroup: this.#deps.takeCgroup() };
     const spawned = spawnInTerminal(line);
     if ("child" in spawned) this.#deps.reaper.spare(spawned.child);
-    this.#keep(new Terminal(terminal_id, line, spawned), stream);
+    this.#keep(new Terminal(terminal_id, line, spawned, detached_life_ms), stream);
   }
 
   #keep(terminal: Terminal, stream: Stream): void {
     this.#all.set(terminal.id, terminal);
     void terminal.ended.then(() => {
-      setTimeout(() => this.#forget(terminal), ENDED_KEPT_MS);
+      if (this.#all.get(terminal.id) !== terminal) return;
+      this.#timers.set(
+        terminal,
+        setTimeout(() => this.#forget(terminal), ENDED_KEPT_MS),
+      );
       const ended = [...this.#all.values()].filter(({ hasEnded }) => hasEnded);
       for (const oldest of ended.slice(0, -MOST_ENDED)) this.#forget(oldest);
     });
@@ -102,6 +126,8 @@ export class Terminals {
   }
 
   #forget(terminal: Terminal): void {
+    clearTimeout(this.#timers.get(terminal));
+    this.#timers.delete(terminal);
     if (this.#all.get(terminal.id) === terminal) this.#all.delete(terminal.id);
   }
 

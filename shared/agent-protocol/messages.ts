@@ -252,6 +252,8 @@ export interface TerminalOpenRequest {
   term: string;
   rows: number;
   cols: number;
+  /** How long it goes on while nobody is attached; ten minutes if absent. */
+  detached_life_ms?: number;
 }
 export interface TerminalOpened {
   pid: number;
@@ -289,6 +291,8 @@ export interface TerminalEnd {
   /** Signal name when a signal ended the command. */
   signal: string | null;
   ended_at_ms: number;
+  /** Why; by itself if absent. */
+  reason?: "exited" | "detached" | "closed";
 }
 
 /** All terminals of the guest, those that have ended lately included. */
@@ -312,10 +316,15 @@ export interface TerminalState {
   end: TerminalEnd | null;
 }
 
-/** Ends a terminal and every process in it: HUP, five seconds, KILL. Answered with a TerminalEnd once it is over. */
+/**
+ * Hangs up on a terminal, as the loss of a line does: HUP to its session, and after five seconds KILL to its leader; who has taken
+ * leave of it goes on. Answered with a TerminalEnd once it is over, and forgotten then.
+ */
 export interface TerminalCloseRequest {
   method: "terminal_close";
   terminal_id: string;
+  /** Ends all that was ever begun in it, whoever has left its session too, also when its command has ended long ago. */
+  everything?: boolean;
 }
 
 /**

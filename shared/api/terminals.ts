@@ -46,6 +46,12 @@ const terminal = fields({
   offset: Type.Integer({ description: "How many bytes it has shown so far." }),
   exit_code: nullable(Type.Integer()),
   signal: nullable(Type.String()),
+  end_reason: nullable(
+    oneOf(["exited", "detached", "closed"], {
+      description:
+        "Why it ended: by itself, because nobody was attached for too long, or because somebody hung up. Null while it runs.",
+    }),
+  ),
   created_at: timestamp,
   ended_at: nullable(timestamp),
 });
@@ -70,7 +76,7 @@ export const terminalCreate = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/terminals",
   summary: "Open a terminal",
   description:
-    "Starts the user's login shell, or a command, in a terminal of its own. It goes on without a client: for 10 minutes after the last one has gone, also when the service is restarted; then it is hung up. Its last MiB can be shown again.",
+    "Starts the user's login shell, or a command, in a terminal of its own. It goes on without a client: for 10 minutes after the last one has gone, also when the service is restarted; then it is hung up, and its record says detached. Its last MiB can be shown again. What a shell leaves in the background goes on after its end, as after any login, until the terminal is deleted; what is to be followed is better an execution.",
   access: "terminal",
   params: sandboxPath,
   query: NONE,
@@ -117,6 +123,7 @@ export const terminalCreate = operation({
     "cwd_not_found",
     "too_many_executions",
     "guest_unreachable",
+    "drive_full",
   ],
   onFullDisk: true,
   audit: "exec.terminal_opened",
@@ -168,7 +175,8 @@ export const terminalClose = operation({
   method: "DELETE",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/terminals/{terminal_id}",
   summary: "End a terminal",
-  description: "Hangs up, and kills after 5 s whoever of its processes is left. It is gone then.",
+  description:
+    "Hangs up on all that was ever begun in it, what has left its session or outlived its shell too, and kills after 5 s whoever is left. It is gone then.",
   access: "terminal",
   params: terminalPath,
   query: NONE,

@@ -1,8 +1,10 @@
 /** A drive's quota, kept against guests that write past the API: also against root, and against space that no name shows. */
+
 import { readFileSync } from "node:fs";
 import { beforeAll, expect, test } from "vitest";
 import type { Json } from "../harness/daemon.ts";
 import { processesOf, until, withGuests } from "../harness/guests.ts";
+import { TerminalClient } from "../harness/terminal-client.ts";
 
 const MIB = 1024 ** 2;
 const LIMIT = 1024 * MIB;
@@ -49,6 +51,17 @@ withGuests("a drive's quota", { env: { ROOMD_DRIVE_LIMIT_GIB: "1" } }, (guests) 
       expect([body, problem.code, problem.details.started]).toEqual([body, "drive_full", expect.anything()]);
       expect(problem.details.started).not.toBe(true);
     }
+    const terminals = "/v1/rooms/greedy/sandboxes/it/terminals";
+    const size = { rows: 24, cols: 80 };
+    for (const more of [{ cwd: "/mnt/drive" }, { cwd: "/mnt/./drive/" }, { argv: ["/mnt/drive/program"] }]) {
+      const problem = await daemon.problem("POST", terminals, { ...size, ...more });
+      expect([more, problem.status, problem.code]).toEqual([more, 507, "drive_full"]);
+    }
+    // One that does without the drive is as any other.
+    const client = await TerminalClient.attach(daemon, (await daemon.ok("POST", terminals, size)).ws_path);
+    client.type("echo $((6 * 7)); exit\r");
+    await client.shows("42\r\n");
+    expect((await client.closed).code).toBe(1000);
   };
 
   const standsStillAndGoesOn = async () => {

@@ -5,6 +5,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { until, withGuests } from "../harness/guests.ts";
+import { RealTerminal } from "../harness/real-terminal.ts";
 import { ended, run, SshClient, sshPort } from "../harness/ssh-client.ts";
 import { SshScreen } from "../harness/ssh-screen.ts";
 
@@ -86,6 +87,41 @@ withGuests("ssh", {}, (guests) => {
     await until("sleep is gone", async () => (await ssh(["pgrep -x sleep"])).status === 1);
     screen.type("exit 9\r");
     expect(await screen.status).toBe(9);
+  });
+
+  test("a person at a terminal: vi, top, a resize, ctrl-c, and what is left in the background", async () => {
+    const env = { PATH: process.env.PATH ?? "", HOME: client.home, TERM: "xterm-256color" };
+    await using terminal = new RealTerminal(["ssh", ...client.options, "-l", USER, HOST], env);
+    await terminal.shows("# ");
+    terminal.type("vi /tmp/by-ssh\r");
+    await terminal.shows(/1049h[\s\S]*\/tmp\/by-ssh/);
+    terminal.type("itold by ssh\x1b:wq\r");
+    await terminal.shows("\x1b[?1049l");
+    expect(await sh("cat /tmp/by-ssh")).toBe("told by ssh");
+    let from = terminal.mark;
+    terminal.type("top\r");
+    await terminal.shows("PID", from);
+    terminal.type("q");
+    // It throws away what was typed before it had ended.
+    await terminal.shows(/PID[\s\S]*# $/, from);
+    terminal.resize(41, 121);
+    await until("the size is the new one", async () => {
+      from = terminal.mark;
+      terminal.type("stty size\r");
+      await terminal.shows(/\d+ \d+\r\n/, from);
+      return terminal.text.slice(from).includes("41 121\r\n");
+    });
+    terminal.type("sh -c 'echo sleep-be\"\"gins; exec sleep 1000'\r");
+    await terminal.shows("sleep-begins");
+    terminal.type("\x03");
+    terminal.type("echo code-$?-\r");
+    await terminal.shows("code-130-");
+    // As with any login, the end of the shell is that of the connection, and not of what was told to go on.
+    terminal.type("setsid sleep 5005 & nohup sleep 5005 >/dev/null 2>&1 &\r");
+    await until("both go on", async () => (await sh("pgrep -c -f -x 'sleep 5005' || true")) === "2");
+    terminal.type("exit 5\r");
+    expect((await terminal.ended).exit_code).toBe(5);
+    expect(await sh("pgrep -c -f -x 'sleep 5005'; pkill -f -x 'sleep 5005'")).toBe("2");
   });
 
   test("a command on a screen: both streams as one, its status, its end with the connection", async () => {

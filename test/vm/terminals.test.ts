@@ -5,7 +5,7 @@ import { connect, type Socket } from "node:net";
 import { beforeAll, expect, test } from "vitest";
 import { makeKey, run } from "../api/calls.ts";
 import type { Json } from "../harness/daemon.ts";
-import { until, withGuests } from "../harness/guests.ts";
+import { LONG, shortOrLong, until, withGuests } from "../harness/guests.ts";
 import { openTerminal, TerminalClient } from "../harness/terminal-client.ts";
 
 const sha256 = (bytes: Uint8Array | string) => createHash("sha256").update(bytes).digest("hex");
@@ -249,6 +249,85 @@ withGuests("terminals", {}, (guests) => {
     expect(missing.said.at(-1)).toMatchObject({ exit_code: 127 });
     expect(missing.text).toBe("roomd: no-such-program: not found\r\n");
   });
+
+  test("a full screen by WebSocket: vi, left in the middle and come back to by offset, and top", async () => {
+    const made = await open(null, { rows: 20, cols: 70 });
+    const first = await attach(made);
+    await first.shows("# ");
+    first.type("vi /tmp/note\r");
+    await first.shows(/1049h[\s\S]*\/tmp\/note/);
+    first.type("iby WebSocket\x1b");
+    await first.shows("by WebSocket");
+    first.drop();
+    await first.closed;
+    const second = await attach(made, { since: first.size });
+    expect(second.attached).toMatchObject({ offset: first.size, gap: 0, rows: 20, cols: 70 });
+    second.say({ type: "resize", rows: 33, cols: 99 });
+    second.type(":wq\r");
+    await second.shows("\x1b[?1049l");
+    second.type("cat /tmp/note; stty size\r");
+    await second.shows("by WebSocket\r\n33 99\r\n");
+    second.type("top\r");
+    await second.shows(/PID[\s\S]*roomd-agent|PID[\s\S]*top/);
+    second.type("q");
+    // It throws away what was typed before it had ended.
+    await second.shows(/PID[\s\S]*# $/);
+    second.type("exit\r");
+    expect((await second.closed).code).toBe(1000);
+    // All of it, as one that never left has seen it.
+    const whole = await attach(made);
+    expect((await whole.closed).code).toBe(1000);
+    expect(sha256(whole.bytes)).toBe(sha256(Buffer.concat([first.bytes, second.bytes])));
+  });
+
+  test("what a shell leaves behind goes on after its end, and ends with the terminal's DELETE, wherever it fled to", async () => {
+    const { daemon } = guests;
+    const alive = async (seconds: number) =>
+      Number(await daemon.sh("t", "a", `pgrep -c -f -x 'sleep ${seconds}' || true`));
+    const flee = (seconds: number) => `setsid sleep ${seconds} & (env -i setsid sleep ${seconds} &)`;
+    const running = await open(`${flee(7001)}; nohup sleep 7001 >/dev/null 2>&1 & sleep 7001`);
+    await until("all have begun", async () => (await alive(7001)) === 4);
+    expect(await daemon.ok("DELETE", terminal(running))).toMatchObject({ state: "ended" });
+    expect(await alive(7001)).toBe(0);
+
+    const shell = await open(null);
+    const client = await attach(shell);
+    client.type(`${flee(7002)}; sleep 0.2; exit 3\r`);
+    expect((await client.closed).code).toBe(1000);
+    expect(client.said.at(-1)).toMatchObject({ exit_code: 3 });
+    expect(await daemon.ok("GET", terminal(shell))).toMatchObject({ state: "ended", end_reason: "exited" });
+    expect(await alive(7002)).toBe(2);
+    await daemon.ok("DELETE", terminal(shell));
+    expect(await alive(7002)).toBe(0);
+  });
+
+  test("one that nobody is attached to is hung up after its life, and its record says so", async () => {
+    const { daemon } = guests;
+    const seconds = shortOrLong("seconds of a detached terminal's life", 2, 600);
+    // As shipped it is 10 minutes.
+    if (!LONG) daemon.env.ROOMD_TERMINAL_DETACHED_LIFE = `${seconds}s`;
+    await daemon.restart("SIGTERM");
+    const made = await open("exec sleep 100000");
+    const client = await attach(made);
+    await Bun.sleep(seconds === 600 ? 0 : seconds * 1500);
+    expect(await daemon.ok("GET", terminal(made))).toMatchObject({ state: "running", end_reason: null });
+    const leftAt = Date.now();
+    client.drop();
+    const record = await until(
+      "it has ended",
+      async () => {
+        const now = await daemon.ok("GET", terminal(made));
+        return now.state === "ended" && now;
+      },
+      (seconds + 60) * 1000,
+    );
+    expect(record).toMatchObject({ end_reason: "detached", attached: false });
+    expect(Date.parse(record.ended_at) - leftAt).toBeGreaterThanOrEqual(seconds * 1000 - 100);
+    expect(await daemon.sh("t", "a", "pgrep -c -f -x 'sleep 100000' || true")).toBe("0");
+    await daemon.ok("DELETE", terminal(made));
+    delete daemon.env.ROOMD_TERMINAL_DETACHED_LIFE;
+    await daemon.restart("SIGTERM");
+  }, 800_000);
 
   test("the audit has who was at a terminal and how much, and nothing of what", async () => {
     const { daemon } = guests;

@@ -33,9 +33,9 @@ export async function openTerminal(
   return { started_at_ms: momentOf(opened.started_at_ms) };
 }
 
-/** Ends a terminal and every process in it. Rejects with StreamError when there is none. */
-export async function closeTerminal(link: GuestLink, terminalId: string): Promise<TerminalEnd> {
-  const request: TerminalCloseRequest = { method: "terminal_close", terminal_id: terminalId };
+/** Hangs up on a terminal, or ends everything that was begun in it. Rejects with StreamError when there is none. */
+export async function closeTerminal(link: GuestLink, terminal_id: string, everything: boolean): Promise<TerminalEnd> {
+  const request: TerminalCloseRequest = { method: "terminal_close", terminal_id, everything };
   return readEnd(await answerOf(link, request, CLOSE_MS, "closing a terminal"));
 }
 
@@ -143,6 +143,7 @@ function readEnd(value: unknown): TerminalEnd {
     exit_code: Number.isSafeInteger(end.exit_code) ? (end.exit_code as number) : null,
     signal: typeof end.signal === "string" ? end.signal.slice(0, 16) : null,
     ended_at_ms: momentOf(end.ended_at_ms),
+    reason: end.reason === "detached" || end.reason === "closed" ? end.reason : "exited",
   };
 }
 

@@ -13,6 +13,7 @@ export class TerminalFixture {
     reaper: { spare: () => {} } as unknown as Reaper,
     drive: { holds: () => false } as unknown as Drive,
     env: () => ({}),
+    takeCgroup: () => null,
   });
   #made = 0;
 

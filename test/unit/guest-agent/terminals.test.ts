@@ -85,7 +85,7 @@ test("a command waits for who is attached and does not read", async () => {
   expect(shown).toBeLessThan(1024 * 1024);
   for (let taken = 0; taken < 2 * shown; ) taken += (await output.next()).value?.byteLength ?? Number.NaN;
   slow.detach();
-  await closeTerminal(link, id);
+  await closeTerminal(link, id, true);
 });
 
 test("who comes back by offset sees what one that never left has seen", async () => {
@@ -129,7 +129,7 @@ test("a detached command goes on, and an offset that is gone begins at the oldes
   expect(screen.terminal.offset).toBe(all.length - 1024 * 1024);
   await until("the rest is here", () => screen.bytes.byteLength >= 1024 * 1024);
   expect(sha256(screen.bytes)).toBe(sha256(Buffer.from(all.slice(screen.terminal.offset))));
-  await closeTerminal(link, id);
+  await closeTerminal(link, id, true);
 });
 
 test("a second one is refused, or takes over", async () => {
@@ -149,9 +149,55 @@ test("closing ends the whole session, also who shrugs off a hang-up", async () =
   const screen = await watch(link, id);
   await until("it runs", () => /at-\d+/.test(screen.text));
   const child = /at-(\d+)/.exec(screen.text)?.[1];
-  expect(await closeTerminal(link, id)).toMatchObject({ exit_code: null, signal: "SIGKILL" });
+  expect(await closeTerminal(link, id, true)).toMatchObject({ exit_code: null, signal: "SIGKILL" });
   await until("its child has ended", () => !existsSync(`/proc/${child}`) || stateOf(Number(child)) === "Z");
-  await expect(closeTerminal(link, id)).rejects.toMatchObject({ code: "terminal_not_found" });
+  await expect(closeTerminal(link, id, true)).rejects.toMatchObject({ code: "terminal_not_found" });
+});
+
+test("a hang-up ends the shell, though it shrugs that off; what was told to go on goes on", async () => {
+  const line = "trap '' HUP TERM; (trap '' HUP; exec sleep 1000) & echo at-$!; wait; sleep 1000";
+  const id = await agent.open(link, line);
+  const screen = await watch(link, id);
+  await until("it runs", () => /at-\d+/.test(screen.text));
+  const child = Number(/at-(\d+)/.exec(screen.text)?.[1]);
+  expect(await closeTerminal(link, id, false)).toMatchObject({ exit_code: null, signal: "SIGKILL", reason: "closed" });
+  expect(stateOf(child)).toBe("S");
+  process.kill(child, "SIGKILL");
+});
+
+test("a shell's end is the terminal's, whoever holds that still; all that was written is shown", async () => {
+  const before = openFiles();
+  const line = "stty -opost; setsid sleep 1000 & seq 1 100000; echo at-$!; exit 4";
+  const id = await agent.open(link, line);
+  // Nobody reads meanwhile, and then more than may be behind has to come.
+  await until("it is behind", async () => ((await listTerminals(link)).at(-1)?.offset ?? 0) > 0);
+  const screen = await watch(link, id);
+  expect(await screen.terminal.ended).toMatchObject({ exit_code: 4, reason: "exited" });
+  await screen.over;
+  const [, shown, child] = /^([\s\S]*)at-(\d+)\n$/.exec(screen.text) ?? [];
+  expect(shown).toBe(Array.from({ length: 100_000 }, (_, index) => `${index + 1}\n`).join(""));
+  expect(stateOf(Number(child))).toBe("S");
+  process.kill(Number(child), "SIGKILL");
+  await closeTerminal(link, id, true);
+  await until("every descriptor is closed", () => openFiles() <= before);
+});
+
+test("one that nobody is attached to is hung up after its life, which begins anew each time", async () => {
+  const id = await agent.open(link, "sleep 1000", { detached_life_ms: 700 });
+  const first = await watch(link, id);
+  await Bun.sleep(1000);
+  const stateNow = async () => (await listTerminals(link)).find((each) => each.terminal_id === id);
+  expect((await stateNow())?.end).toBeNull();
+  const detachedAt = Date.now();
+  first.terminal.detach();
+  const end = await until("it has ended", async () => (await stateNow())?.end);
+  expect(end).toMatchObject({ exit_code: null, signal: "SIGHUP", reason: "detached" });
+  expect(end.ended_at_ms - detachedAt).toBeGreaterThanOrEqual(690);
+  const never = await agent.open(link, "sleep 1000", { detached_life_ms: 300 });
+  await until("also who never was", async () => {
+    const states = await listTerminals(link);
+    return states.find(({ terminal_id }) => terminal_id === never)?.end?.reason === "detached";
+  });
 });
 
 test("what cannot be opened says why", async () => {
@@ -182,7 +228,7 @@ test("sixteen live at most, and nothing is left open of those that ended", async
   const before = openFiles();
   const ids = await Promise.all(Array.from({ length: 16 }, () => agent.open(link, "read -r")));
   await expect(agent.open(link, "true")).rejects.toMatchObject({ code: "too_many_streams" });
-  await Promise.all(ids.map((id) => closeTerminal(link, id)));
+  await Promise.all(ids.map((id) => closeTerminal(link, id, true)));
   await until("every descriptor is closed", () => openFiles() <= before);
   const again = await agent.open(link, "exit 0");
   await (await watch(link, again)).over;
