@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
 import type { Json } from "../harness/daemon.ts";
-import { shortOrLong, until, withGuests } from "../harness/guests.ts";
+import { LONG, shortOrLong, until, withGuests } from "../harness/guests.ts";
 import { bytesOf, executionsPath, readStream } from "../harness/streams.ts";
 
 const EVERY_MS = 100;
@@ -118,4 +118,29 @@ withGuests("executions and a daemon that is killed", {}, (guests) => {
     const other = await daemon.api("POST", path, body, { "idempotency-key": `${name}-other` });
     expect(other.body.exec_id).not.toBe(answer.exec_id);
   });
+
+  test("what has ended is kept for ten minutes, and its name is no second run's afterwards", async (context) => {
+    if (!LONG) return context.skip("it takes ten minutes: ROOMD_TEST_LONG=1 runs it");
+    const { daemon } = guests;
+    const path = executionsPath("kept", "it");
+    const body = { exec_id: "gone", command: "echo run >>/tmp/gone" };
+    await daemon.ok("POST", path, body);
+    const endedAt = await until("it has ended", async () => {
+      const { finished_at } = await daemon.ok("GET", `${path}/gone`);
+      return finished_at !== null && Date.parse(finished_at);
+    });
+    // Whatever becomes of the daemon.
+    await daemon.restart();
+    await Bun.sleep(endedAt + 9.5 * 60_000 - Date.now());
+    expect((await readStream(daemon, `${path}/gone`)).events.at(-1)).toMatchObject({ type: "exit", exit_code: 0 });
+    const goneAt = await until(
+      "it is not kept any more",
+      async () => (await daemon.api("GET", `${path}/gone`)).status === 410 && Date.now(),
+      90_000,
+    );
+    expect(goneAt - endedAt).toBeGreaterThanOrEqual(10 * 60_000 - 1_000);
+    expect(await daemon.problem("GET", `${path}/gone/stream`)).toMatchObject({ status: 410, code: "history_gone" });
+    expect(await daemon.problem("POST", path, body)).toMatchObject({ status: 410, code: "history_gone" });
+    expect(await daemon.sh("kept", "it", "cat /tmp/gone")).toBe("run");
+  }, 800_000);
 });

@@ -146,6 +146,31 @@ withGuests("roomd shell", {}, (guests) => {
     expect(second.text).toContain("the sandbox is destroying");
   });
 
+  test("ctrl-c at roomd exec reaches the command, and ends roomd logs -f, which had shown what came", async () => {
+    await guests.daemon.sandbox("s", "b", guests.cid());
+    const words = [
+      "exec",
+      "s",
+      "b",
+      "--",
+      "sh",
+      "-c",
+      "trap 'echo told; exit 9' INT; echo up; while :; do sleep 0.1; done",
+    ];
+    await using exec = new RealTerminal([BINARY, ...words], envOf());
+    await exec.shows("up\r\n");
+    exec.type("\x03");
+    await exec.shows("told\r\n");
+    expect(await exec.ended).toMatchObject({ exit_code: 9 });
+    await using logs = new RealTerminal([BINARY, "logs", "s", "b", "-f"], envOf());
+    for (const line of ["first-line", "second-line"]) {
+      await guests.daemon.sh("s", "b", `echo ${line} >/dev/console`);
+      await logs.shows(line);
+    }
+    logs.type("\x03");
+    await logs.ended;
+  });
+
   test("without a terminal it says so", async () => {
     const { status, stderr } = await guests.daemon.cli(["shell", "s", "a"], "echo hi\n");
     expect(status).toBe(125);
