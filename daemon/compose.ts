@@ -270,6 +270,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     retentionSeconds,
     idempotentReplyBytes: MAX_REPLY_BYTES,
     egressDefault,
+    terminalDetachedSeconds: config["terminal.detached_life"],
   });
   const bound = [
     ...service.operations,

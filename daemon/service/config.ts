@@ -30,6 +30,7 @@ import {
 } from "../../shared/api/ports.ts";
 import { MAX_EGRESS_ENTRIES, MAX_ENV_BYTES, MAX_ENV_NAMES, MEMORY_MIB_MIN } from "../../shared/api/sandboxes.ts";
 import { configGet } from "../../shared/api/service.ts";
+import { MAX_LIVE_TERMINALS } from "../../shared/api/terminals.ts";
 import { GUEST_CID_MAX, GUEST_CID_MIN } from "../../shared/ids.ts";
 import { COMMIT, VERSION } from "../../shared/version.ts";
 import { type Bound, bind } from "../core/operation.ts";
@@ -43,7 +44,7 @@ const GUARANTEES = [
   "The drive calls never read or write outside the room's drive, whatever links a guest makes.",
   "What one sandbox wrote to the drive the others of its room and the drive calls see at once.",
   "Sandboxes and the commands in them go on while the daemon is restarted, also after a crash of it.",
-  "A command with an exec_id runs once, however often the call is repeated; its output can be read again from any place while it is kept.",
+  "A command with an exec_id or an Idempotency-Key runs once, however often the call is repeated; its output can be read again from any place while it is kept.",
   "A stream of output ends with exit or error; one that does not has not completed.",
   "A sandbox in standby uses no CPU and keeps its memory, processes and guest_cid; after resume its clock is right and no command's timeout has passed meanwhile.",
   "A message that was accepted is on disk, and is never dropped: it stays in its recipient's inbox until it is acked or read past, also after a crash.",
@@ -69,7 +70,7 @@ const NON_GUARANTEES = [
   "A sandbox whose own disk finds no space on the host stands still, with status.reason disk_full, and goes on once there is space.",
   "On a full disk whose reserve is half used up calls that read, and refusals, are no longer recorded.",
   "Of the large answers to calls with an Idempotency-Key the newest are kept, up to idempotent_reply_bytes_max compressed for each API key; the others' calls are 410 history_gone when they are made again, and never carried out twice.",
-  "A client that waits for a command while the daemon ends gets no answer; with an exec_id of its own it asks again for the same run.",
+  "A client that waits for a command while the daemon ends gets no answer; with an exec_id or an Idempotency-Key it asks again for the same run.",
   "What a command is given on standard input is not kept: of input that a crash of the daemon cut off the rest is to be sent again.",
   "Of the network a sandbox has TCP and names only: other UDP, ICMP and QUIC are refused in the guest, and not recorded. Names have no IPv6 addresses in it, and IPv6 addresses are connected to where the host has IPv6.",
   "Within TLS nothing is looked at: whoever is reached under an allowed name may pass on what is meant for another, by the Host inside TLS, an encrypted ClientHello, or as a proxy. Protocols that begin in neither TLS nor HTTP/1 are held to name, address and port only.",
@@ -103,6 +104,8 @@ export function makeConfig(deps: ServiceDeps): Bound {
           execution_kept_output_bytes: KEPT_OUTPUT_BYTES,
           execution_kept_seconds: KEPT_SECONDS,
           execution_readers_per_sandbox_max: MAX_READERS,
+          terminals_per_sandbox_max: MAX_LIVE_TERMINALS,
+          terminal_detached_seconds: deps.terminalDetachedSeconds,
           env_names_max: MAX_ENV_NAMES,
           env_bytes_max: MAX_ENV_BYTES,
           egress_entries_max: MAX_EGRESS_ENTRIES,

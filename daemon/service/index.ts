@@ -20,6 +20,7 @@ export interface ServiceDeps {
   retentionSeconds: number;
   idempotentReplyBytes: number;
   egressDefault: "public" | "none";
+  terminalDetachedSeconds: number;
 }
 
 export function makeService(deps: ServiceDeps): { operations: Bound[] } {

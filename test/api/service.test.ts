@@ -99,11 +99,12 @@ describe("/v1/config", () => {
   test("tells what this host was configured to", async () => {
     const env = { ROOMD_LIMITS_MEMORY_MIB: "777", ROOMD_LIMITS_VCPUS: "3", ROOMD_DRIVE_LIMIT_GIB: "2" };
     const other = await TestDaemon.start({
-      env: { ...env, ROOMD_DRIVE_RETENTION: "7d", ROOMD_EGRESS_DEFAULT: "none" },
+      env: { ...env, ROOMD_DRIVE_RETENTION: "7d", ROOMD_EGRESS_DEFAULT: "none", ROOMD_TERMINAL_DETACHED_LIFE: "3m" },
     });
     try {
       const { limits, defaults } = await other.ok("GET", "/v1/config");
       expect(limits).toMatchObject({ memory_mib_max: 777, vcpu_count_max: 3, drive_bytes_max: 2 * 1024 ** 3 });
+      expect(limits.terminal_detached_seconds).toBe(180);
       expect(defaults).toMatchObject({ drive_retention_seconds: 7 * 86_400, egress: "none" });
       expect((await other.room("r")).drive.limit_bytes).toBe(2 * 1024 ** 3);
     } finally {
