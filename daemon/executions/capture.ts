@@ -1,8 +1,11 @@
 /** Owns keeping a command's output: the first bytes up to a limit, and the count of all. */
+const FIRST_BYTES = 4096;
+
 export class Capture {
   readonly #limit: number;
-  readonly #chunks: Uint8Array[] = [];
-  #kept = 0;
+  /** Of its own, and at most twice what is in it: a piece costs its bytes, however small pieces are. */
+  #kept: Buffer = Buffer.alloc(0);
+  #keptBytes = 0;
   #total = 0;
 
   constructor(limitBytes: number) {
@@ -11,18 +14,26 @@ export class Capture {
 
   take(bytes: Uint8Array): void {
     this.#total += bytes.byteLength;
-    const room = this.#limit - this.#kept;
-    if (room <= 0) return;
-    const kept = bytes.byteLength <= room ? bytes : bytes.slice(0, room);
-    this.#chunks.push(kept);
-    this.#kept += kept.byteLength;
+    const fresh = Math.min(bytes.byteLength, this.#limit - this.#keptBytes);
+    if (fresh === 0) return;
+    this.#makeRoom(this.#keptBytes + fresh);
+    this.#kept.set(bytes.subarray(0, fresh), this.#keptBytes);
+    this.#keptBytes += fresh;
   }
 
   get totalBytes(): number {
     return this.#total;
   }
 
+  /** What is kept so far; taking more leaves it as it is. */
   bytes(): Buffer {
-    return Buffer.concat(this.#chunks);
+    return this.#kept.subarray(0, this.#keptBytes);
+  }
+
+  #makeRoom(bytes: number): void {
+    if (bytes <= this.#kept.byteLength) return;
+    const larger = Buffer.allocUnsafeSlow(Math.min(this.#limit, Math.max(bytes, this.#kept.byteLength * 2, FIRST_BYTES)));
+    larger.set(this.bytes());
+    this.#kept = larger;
   }
 }

@@ -4,29 +4,32 @@ import type { CommandInput } from "./rules.ts";
 
 const MOST_CHARACTERS = 1024;
 const HIDDEN = "***";
-const NAMES = "[\\w-]*(?:token|secret|passw(?:or)?d|passphrase|api[_-]?key|credential|private[_-]?key)[\\w-]*";
+/** What is looked at of a word: as long as this, a secret that begins in what is kept is seen whole. */
+const MOST_LOOKED_AT = MOST_CHARACTERS * 4;
+const SECRET = /token|secret|passw(?:or)?d|passphrase|api[_-]?key|credential|private[_-]?key/i;
 
-/** `--token=x`, `PASSWORD=x`, `password: x`: the value goes, the name stays. */
-const ASSIGNED = new RegExp(`(${NAMES}["']?\\s*[=:]\\s*["']?)[^\\s"'&]+`, "gi");
+/** `--token=x`, `PASSWORD=x`, `password: x`, to before the value. A name is looked at once, from its beginning. */
+const ASSIGNED = /(?<![\w-])([\w-]+)["']?\s*[=:]\s*["']?/g;
+const VALUE = /[^\s"'&]+/y;
 /** `Authorization: Bearer x` and `https://user:x@host`. */
 const BEARER = /\b((?:bearer|basic)\s+)[\w.~+/=-]+/gi;
 const IN_URL = /(\w:\/\/[^\s:/@]+:)[^\s@/]+(?=@)/g;
 /** Keys of this service and of others, by their usual beginnings. */
 const KEYS = /\b(?:key-|sk-|ghp_|github_pat_|xox[abp]-|AKIA)[\w-]{12,}/g;
 /** `--token x`, of which the value is a word of its own. */
-const OPTION = new RegExp(`^--?${NAMES}$`, "i");
+const OPTION = /^--?[\w-]+$/;
 
-/** Words as they may be kept, cut where they are long. */
+/** Words as they may be kept, cut where they are long. Takes time in proportion to them, whatever they are. */
 export function redact(words: readonly string[]): string[] {
-  const shown = words.map((word, index) => (OPTION.test(words[index - 1] ?? "") ? HIDDEN : redactText(word)));
   let left = MOST_CHARACTERS;
-  const cut: string[] = [];
-  for (const word of shown) {
+  const kept: string[] = [];
+  for (const [index, word] of words.entries()) {
     if (left <= 0) break;
-    cut.push(word.slice(0, left));
-    left -= word.length;
+    const shown = namesSecret(words[index - 1] ?? "") ? HIDDEN : redactText(word);
+    kept.push(shown.slice(0, left));
+    left -= shown.length;
   }
-  return cut;
+  return kept;
 }
 
 /** What is kept of a request: of standard input only how much it was, and its digest. */
@@ -46,11 +49,31 @@ export function bytesFacts(bytes: Uint8Array) {
   return { size_bytes: bytes.byteLength, sha256: createHash("sha256").update(bytes).digest("hex") };
 }
 
+function namesSecret(option: string): boolean {
+  const seen = option.slice(0, MOST_LOOKED_AT);
+  return OPTION.test(seen) && SECRET.test(seen);
+}
+
 function redactText(text: string): string {
-  return text
-    .slice(0, MOST_CHARACTERS * 4)
-    .replace(ASSIGNED, `$1${HIDDEN}`)
+  return redactAssigned(text.slice(0, MOST_LOOKED_AT))
     .replace(BEARER, `$1${HIDDEN}`)
     .replace(IN_URL, `$1${HIDDEN}`)
     .replace(KEYS, HIDDEN);
+}
+
+/** The value goes, the name stays. */
+function redactAssigned(text: string): string {
+  let shown = "";
+  let done = 0;
+  for (const assigned of text.matchAll(ASSIGNED)) {
+    const at = assigned.index + assigned[0].length;
+    // Within a value that is hidden already.
+    if (assigned.index < done || !SECRET.test(assigned[1] ?? "")) continue;
+    VALUE.lastIndex = at;
+    const value = VALUE.exec(text)?.[0] ?? "";
+    if (value === "") continue;
+    shown += text.slice(done, at) + HIDDEN;
+    done = at + value.length;
+  }
+  return shown + text.slice(done);
 }

@@ -54,6 +54,8 @@ export class PieceDecoder {
     let offset = 0;
     while (all.byteLength - offset >= PIECE_HEADER_BYTES) {
       const { seq, length } = readHeader(all, offset);
+      // One of no bytes would cost its reader something all the same, again and again.
+      if (length === PIECE_HEADER_BYTES) throw new PieceError("a piece of no bytes");
       if (length > PIECE_HEADER_BYTES + MAX_PIECE_BYTES) throw new PieceError(`a piece of ${length} bytes`);
       if (all.byteLength - offset < length) break;
       const channel = all.readUInt8(offset);

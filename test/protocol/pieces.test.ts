@@ -21,7 +21,7 @@ const some = (count: number, from = 1): Piece[] =>
   Array.from({ length: count }, (_, index) => ({
     channel: 1 + (index % 2),
     seq: from + index,
-    bytes: new Uint8Array(randomBytes(index === 3 ? MAX_PIECE_BYTES : index * 7)),
+    bytes: new Uint8Array(randomBytes(index === 3 ? MAX_PIECE_BYTES : 1 + index * 7)),
   }));
 
 test("the layout is fixed", () => {
@@ -49,6 +49,13 @@ test("a number that is left out, comes again, or is not the next to the one that
   const decoder = new PieceDecoder(0);
   decoder.push(one(1));
   expect(() => decoder.push(one(1))).toThrow(PieceError);
+});
+
+test("so is a piece of no bytes", () => {
+  const empty = encoded([{ channel: 1, seq: 1, bytes: new Uint8Array(0) }]);
+  expect(() => new PieceDecoder(0).push(empty)).toThrow(PieceError);
+  const whole = encoded([{ channel: 1, seq: 1, bytes: new Uint8Array(3) }]);
+  expect(() => new PieceDecoder(0).push(Buffer.concat([whole, empty]))).toThrow(PieceError);
 });
 
 test("so are other channels, and lengths beyond the limit before any byte of them is kept", () => {
