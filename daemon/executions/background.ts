@@ -1,6 +1,8 @@
 /** Owns saving the output of an execution that nobody waits for, and keeping with it what became of that. */
+import { MAX_TIMEOUT_MS } from "../../shared/api/executions.ts";
 import { noteInGuest } from "../host/guest-link/exec.ts";
 import { followFrom, outputOf, type Reach } from "./output.ts";
+import { Backstop } from "./patience.ts";
 import { noteOf } from "./record.ts";
 import { type SaveStreams, Saving } from "./saving.ts";
 
@@ -16,6 +18,8 @@ export async function saveOutput(reach: Reach, execId: string, path: string, sav
 
 async function saveAll(reach: Reach, execId: string, saving: Saving) {
   const following = await followFrom(reach, execId, 0, true);
-  for await (const pieces of outputOf(reach, following, 0)) await saving.take(pieces);
+  // What the guest says of it may be untrue.
+  const backstop = new Backstop(Math.min(following.execution.timeout_ms, MAX_TIMEOUT_MS));
+  for await (const pieces of outputOf(reach, following, 0, { backstop })) await saving.take(pieces);
   return await saving.finish();
 }

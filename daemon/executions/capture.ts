@@ -32,7 +32,9 @@ export class Capture {
 
   #makeRoom(bytes: number): void {
     if (bytes <= this.#kept.byteLength) return;
-    const larger = Buffer.allocUnsafeSlow(Math.min(this.#limit, Math.max(bytes, this.#kept.byteLength * 2, FIRST_BYTES)));
+    const larger = Buffer.allocUnsafeSlow(
+      Math.min(this.#limit, Math.max(bytes, this.#kept.byteLength * 2, FIRST_BYTES)),
+    );
     larger.set(this.bytes());
     this.#kept = larger;
   }

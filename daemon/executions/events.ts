@@ -33,7 +33,7 @@ export async function* eventsOf(
       yield [{ id: 0, data: { seq: 0, type: "started", exec_id, started_at: at(started_at_ms) } }];
     }
     let state: ExecState | null = null;
-    const output = follow ? outputOf(reach, first, Math.max(after, 0), signal) : onceOf(first);
+    const output = follow ? outputOf(reach, first, Math.max(after, 0), { signal }) : onceOf(first);
     for (;;) {
       const next = await output.next();
       if (next.done) {

@@ -15,6 +15,7 @@ import {
 } from "../host/guest-link/exec.ts";
 import type { GuestLink } from "../host/guest-link/handshake.ts";
 import { asServiceError } from "./errors.ts";
+import { type Backstop, Tries } from "./patience.ts";
 import type { CommandRequest } from "./request.ts";
 
 /** Whether a command is known to have begun. */
@@ -51,6 +52,7 @@ async function beginWith<T>(
   ask: (link: GuestLink, start: CommandRequest["start"]) => Promise<T>,
 ): Promise<{ begun: T; again: boolean }> {
   let started: Started = false;
+  const tries = new Tries();
   for (;;) {
     try {
       const link = await reach(started);
@@ -62,7 +64,7 @@ async function beginWith<T>(
       // It may have begun. To ask again is safe: the guest knows the name, and runs it once.
       if (isLinkLost(error)) {
         started = "unknown";
-        continue;
+        if (await tries.again()) continue;
       }
       const { exec_id, cwd, user } = start;
       throw asServiceError(error, { exec_id, cwd: cwd ?? undefined, user: user ?? undefined, started });
@@ -70,28 +72,36 @@ async function beginWith<T>(
   }
 }
 
-/** All pieces that follow, and then the execution as it was at its end; `signal` gives it up. Throws ServiceError. */
+/**
+ * All pieces that follow, and then the execution as it was at its end; `signal` gives it up, and so does `backstop`, without
+ * which it may go on for as long as the guest says. Throws ServiceError.
+ */
 export async function* outputOf(
   reach: Reach,
   first: Following,
   after: number,
-  signal?: AbortSignal,
+  { signal, backstop }: { signal?: AbortSignal; backstop?: Backstop } = {},
 ): AsyncGenerator<readonly Piece[], ExecState> {
   const { exec_id } = first.execution;
+  const tries = new Tries(Number.POSITIVE_INFINITY);
   let known = after;
   for (let following = first; ; following = await followFrom(reach, exec_id, known, true)) {
     const giveUp = () => following.close();
     signal?.addEventListener("abort", giveUp);
+    const stopWatch = backstop?.watch(following);
     try {
       signal?.throwIfAborted();
       for await (const pieces of following.pieces()) {
         known = pieces.at(-1)?.seq ?? known;
+        tries.succeeded();
         yield pieces;
       }
       return await following.finished;
     } catch (error) {
-      if (signal?.aborted || !isLinkLost(error)) throw asServiceError(error, { exec_id, started: true });
+      const isOver = signal?.aborted || backstop?.passed || !isLinkLost(error);
+      if (isOver || !(await tries.again(signal))) throw asServiceError(error, { exec_id, started: true });
     } finally {
+      stopWatch?.();
       signal?.removeEventListener("abort", giveUp);
       following.close();
     }
@@ -102,13 +112,14 @@ export async function* outputOf(
 export async function feedAll(reach: Reach, request: CommandRequest, over: AbortSignal): Promise<void> {
   const { stdin, start, stdin_ends: eof } = request;
   if (stdin === null) return;
+  const tries = new Tries(Number.POSITIVE_INFINITY);
   while (!over.aborted) {
     try {
       await feedInGuest(await reach(true), { exec_id: start.exec_id, offset: 0, eof }, stdin, over);
       return;
     } catch (error) {
       // A command need not read what it is given, and may have ended.
-      if (!isLinkLost(error)) return;
+      if (!isLinkLost(error) || !(await tries.again(over))) return;
     }
   }
 }

@@ -7,6 +7,7 @@ import { faultPoint } from "../core/fault-points.ts";
 import { textOf } from "../core/text.ts";
 import { Capture } from "./capture.ts";
 import { beginFollowed, feedAll, outputOf, type Reach } from "./output.ts";
+import { Backstop } from "./patience.ts";
 import type { CommandRequest } from "./request.ts";
 import type { CommandInput } from "./rules.ts";
 import { type SaveStreams, Saving } from "./saving.ts";
@@ -31,7 +32,7 @@ export async function runCommand(
   const fed = feedAll(reach, request, over.signal);
   const saving = input.output_to === undefined ? null : new Saving(input.output_to, save);
   try {
-    const output = outputOf(reach, following, 0);
+    const output = outputOf(reach, following, 0, { backstop: new Backstop(request.start.timeout_ms) });
     let next = await output.next();
     for (; !next.done; next = await output.next()) {
       for (const { channel, bytes } of next.value) captures[channel as 1 | 2].take(bytes);

@@ -19,11 +19,16 @@ import { type StreamErrorBody, StreamErrorCode } from "./messages.ts";
 /** What a sender may have unread at its peer, per channel of a stream. */
 export const WINDOW_BYTES = 256 * 1024;
 const MAX_UNREAD_EVENTS = 256;
+/** Of what was said to nobody, as it came: parsed, it would be many times as large. */
+const MAX_UNREAD_EVENT_BYTES = 64 * 1024;
 /** Enough for what any method uses; each one more would let a peer make us hold another window. */
 const MAX_CHANNELS = 4;
 /** Pieces up to this size are kept together: each by itself would cost more than its bytes. */
 const SMALL_BYTES = 4096;
 const MAX_UNREAD_ANSWERS = 1024;
+/** Characters of a peer's error that are believed. */
+const MOST_CODE = 64;
+const MOST_TOLD = 500;
 const EMPTY = new Uint8Array(0);
 const TOO_MANY_STREAMS = new TextEncoder().encode(
   JSON.stringify({ error: { code: StreamErrorCode.too_many_streams, message: "too many open streams" } }),
@@ -226,11 +231,12 @@ export class Stream {
   readonly #link: Link;
   readonly #incoming = new Map<number, Incoming>();
   readonly #outgoing = new Map<number, Outgoing>();
-  readonly #events: unknown[] = [];
+  readonly #events: Uint8Array[] = [];
   readonly #finished = Promise.withResolvers<unknown>();
   readonly #channels: number;
   #onEvent: ((event: unknown) => void) | null = null;
   #unreadBytes = 0;
+  #unreadEventBytes = 0;
   #ended = false;
 
   constructor(link: Link, id: number, channels: number) {
@@ -303,7 +309,8 @@ export class Stream {
   /** Hears what the peer says within the stream, what it has said before included. */
   hear(listener: (event: unknown) => void): void {
     this.#onEvent = listener;
-    for (const event of this.#events.splice(0)) listener(event);
+    this.#unreadEventBytes = 0;
+    for (const event of this.#events.splice(0)) listener(parseJson(event));
   }
 
   /** Ends the stream with its result. */
@@ -344,7 +351,7 @@ export class Stream {
       case FrameType.event: {
         const event = parseJson(payload);
         if (this.#onEvent) this.#onEvent(event);
-        else if (this.#events.push(event) > MAX_UNREAD_EVENTS) throw new Error("too many unread events");
+        else this.#keepEvent(payload);
         return;
       }
       case FrameType.close:
@@ -366,6 +373,15 @@ export class Stream {
     for (const outgoing of this.#outgoing.values()) wake(outgoing);
     if ("error" in outcome) this.#finished.reject(outcome.error);
     else this.#finished.resolve(outcome.result);
+  }
+
+  /** Until somebody listens. */
+  #keepEvent(payload: Uint8Array): void {
+    this.#unreadEventBytes += payload.byteLength;
+    if (this.#events.length === MAX_UNREAD_EVENTS || this.#unreadEventBytes > MAX_UNREAD_EVENT_BYTES) {
+      throw new Error("too many unread events");
+    }
+    this.#events.push(new Uint8Array(payload));
   }
 
   #takeData(payload: Uint8Array): void {
@@ -468,7 +484,9 @@ function parseOutcome(payload: Uint8Array): Outcome {
     if ("result" in body) return { result: body.result };
     if ("error" in body && typeof body.error === "object" && body.error !== null) {
       const { code, message } = body.error as Partial<Record<"code" | "message", unknown>>;
-      return { error: new StreamError({ code: String(code), message: String(message) }) };
+      // That a connection was lost is for the one who has lost it to say: who hears it may ask again.
+      const own = code === StreamErrorCode.link_closed ? StreamErrorCode.internal : String(code).slice(0, MOST_CODE);
+      return { error: new StreamError({ code: own, message: String(message).slice(0, MOST_TOLD) }) };
     }
   }
   throw new Error("close frame without result or error");

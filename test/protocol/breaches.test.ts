@@ -60,6 +60,13 @@ describe("a breach closes the link, once, and says which it was:", () => {
         for (let n = 0; n < 1000; n++) send(FrameType.event, id, { n });
       },
     ],
+    [
+      "events that nobody asked for, few and large",
+      /unread events/,
+      ({ send }, id) => {
+        for (let n = 0; n < 3; n++) send(FrameType.event, id, `[${"0,".repeat(15_000)}0]`);
+      },
+    ],
     ["an event that is no JSON", /JSON/, ({ send }, id) => send(FrameType.event, id, "{")],
     ["an event that is no UTF-8", /./, ({ send }, id) => send(FrameType.event, id, Uint8Array.of(0x22, 0xff, 0x22))],
     ["a result that is no JSON", /JSON/, ({ send }, id) => send(FrameType.close, id, "nonsense")],

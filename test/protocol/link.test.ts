@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { StreamError, WINDOW_BYTES } from "../../shared/agent-protocol/link.ts";
+import { StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
 import { joined, readAll, settled } from "./wire.ts";
 
 const REQUEST = { method: "test" };
@@ -49,6 +50,16 @@ describe("a stream", () => {
     peer.fail("cwd_not_found", "there is no /nowhere");
     await expect(stream.finished).rejects.toMatchObject({ code: "cwd_not_found", message: "there is no /nowhere" });
     await expect(stream.finished).rejects.toBeInstanceOf(StreamError);
+  });
+
+  test("fails as lost only when the link itself is: a peer that says so is not believed, nor at any length", async () => {
+    const { stream, peer, host } = await opened();
+    const other = host.link.open(REQUEST);
+    peer.fail(StreamErrorCode.link_closed, "x".repeat(10_000));
+    const failure = await stream.finished.catch((error: StreamError) => error);
+    expect(failure).toMatchObject({ code: "internal", message: "x".repeat(500) });
+    host.link.close("cut");
+    await expect(other.finished).rejects.toMatchObject({ code: "link_closed", message: "cut" });
   });
 
   test("gives what came before its end, and takes nothing after it", async () => {

@@ -7,6 +7,7 @@ import {
   MAX_PAYLOAD_FROM_HOST,
 } from "../../shared/agent-protocol/frame.ts";
 import { Link, type LinkOptions, type Stream, type Transport } from "../../shared/agent-protocol/link.ts";
+import { PIECE_HEADER_BYTES, type Piece } from "../../shared/agent-protocol/pieces.ts";
 
 type Opened = { stream: Stream; request: unknown };
 
@@ -138,6 +139,16 @@ export function credit(channel: number, bytes: number): Uint8Array {
 
 export function data(channel: number, length: number): Uint8Array {
   return new Uint8Array(length + 1).fill(channel, 0, 1);
+}
+
+/** A piece of output as it is sent. */
+export function pieceOf({ channel, seq, bytes }: Piece): Buffer {
+  const piece = Buffer.alloc(PIECE_HEADER_BYTES + bytes.byteLength);
+  piece.writeUInt8(channel, 0);
+  piece.writeUIntBE(seq, 1, 6);
+  piece.writeUInt32BE(bytes.byteLength, 7);
+  piece.set(bytes, PIECE_HEADER_BYTES);
+  return piece;
 }
 
 /** All bytes of a channel, to its end. */

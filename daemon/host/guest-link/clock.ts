@@ -1,6 +1,6 @@
 /** Owns a guest's wall clock seen from the host: how far it is off, and setting it right once the way there is warm. */
 import type { ClockRequest, ClockResult } from "../../../shared/agent-protocol/messages.ts";
-import { within } from "../../core/published.ts";
+import { answerOf } from "./answer.ts";
 import type { GuestLink } from "./handshake.ts";
 
 const DEADLINE_MS = 5_000;
@@ -32,7 +32,7 @@ export async function correctClock(link: GuestLink): Promise<void> {
 
 async function readClock(link: GuestLink, request: ClockRequest): Promise<Reading> {
   const askedAt = performance.timeOrigin + performance.now();
-  const answer = (await within(link.open(request).finished, DEADLINE_MS, "the guest's clock")) as ClockResult;
+  const answer = (await answerOf(link, request, DEADLINE_MS, "the guest's clock")) as ClockResult;
   const answeredAt = performance.timeOrigin + performance.now();
   const clock = Number(BigInt(answer.clock_ns) / 1000n) / 1000;
   return {

@@ -1,6 +1,6 @@
 /** Owns what the host tells a guest about its drive: the host's half of guest-agent/drive. */
 import type { DriveLostRequest, DriveMountRequest } from "../../../shared/agent-protocol/messages.ts";
-import { within } from "../../core/published.ts";
+import { answerOf } from "./answer.ts";
 import type { GuestLink } from "./handshake.ts";
 
 /** The agent waits 10 s for a device that was plugged. */
@@ -9,11 +9,11 @@ const DEADLINE_MS = 15_000;
 /** The guest lets go of a drive that does not answer any more. Rejects when it cannot, or is too old to know how. */
 export async function loseDrive(link: GuestLink): Promise<void> {
   const request: DriveLostRequest = { method: "drive_lost" };
-  await within(link.open(request).finished, DEADLINE_MS, "the guest's letting go of its drive");
+  await answerOf(link, request, DEADLINE_MS, "the guest's letting go of its drive");
 }
 
 /** The guest mounts the drive that was plugged. */
 export async function mountDrive(link: GuestLink, drive: Omit<DriveMountRequest, "method">): Promise<void> {
   const request: DriveMountRequest = { method: "drive_mount", ...drive };
-  await within(link.open(request).finished, DEADLINE_MS, "mounting the guest's drive");
+  await answerOf(link, request, DEADLINE_MS, "mounting the guest's drive");
 }

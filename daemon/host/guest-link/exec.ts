@@ -14,7 +14,7 @@ import {
 import { type Piece, PieceDecoder, PieceError } from "../../../shared/agent-protocol/pieces.ts";
 import { readList, readReport, readState } from "./exec-state.ts";
 import type { GuestLink } from "./handshake.ts";
-import { afterGuestMs } from "./standstill.ts";
+import { afterGuestMs, type Standstill } from "./standstill.ts";
 
 /** What an agent answers at once, on a busy guest. */
 const ANSWER_MS = 15_000;
@@ -31,6 +31,8 @@ export interface Following {
   finished: Promise<ExecState>;
   /** Wants no more of it. */
   close(): void;
+  /** The guest's own time on this connection. */
+  standstill: Standstill;
 }
 
 /** Begins an execution, or finds the one that the same request began. Rejects with StreamError. */
@@ -131,6 +133,7 @@ async function following(link: GuestLink, stream: Stream, after: number): Promis
     pieces: () => piecesOf(stream, after <= execution.last_seq ? after : null),
     finished,
     close: () => stream.fail(StreamErrorCode.link_closed, "nobody follows any more"),
+    standstill: link.standstill,
   };
 }
 

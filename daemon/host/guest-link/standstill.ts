@@ -27,6 +27,11 @@ export class Standstill {
     return this.#pastMs + (this.#since === null ? 0 : performance.now() - this.#since);
   }
 
+  /** A clock of the guest's: milliseconds from no particular moment, in which it never stood still. */
+  get guestNowMs(): number {
+    return performance.now() - this.totalMs;
+  }
+
   /** How often it has begun: two equal numbers, and none in between, mean that the guest was free to answer. */
   get times(): number {
     return this.#times;
@@ -40,13 +45,13 @@ export class Standstill {
 
 /** Calls `onDue` once `ms` of the guest's time have passed; what is returned gives it up. */
 export function afterGuestMs(standstill: Standstill, ms: number, onDue: () => void): () => void {
-  const startedAt = performance.now() - standstill.totalMs;
+  const startedAt = standstill.guestNowMs;
   let timer: Timer | undefined;
   let over = false;
   const wait = async () => {
     await standstill.over;
     if (over) return;
-    const leftMs = ms - (performance.now() - standstill.totalMs - startedAt);
+    const leftMs = ms - (standstill.guestNowMs - startedAt);
     if (leftMs <= 0) onDue();
     else timer = setTimeout(wait, leftMs);
   };

@@ -15,6 +15,7 @@ import {
   type TerminalState,
 } from "../../../shared/agent-protocol/messages.ts";
 import { within } from "../../core/published.ts";
+import { answerOf } from "./answer.ts";
 import type { GuestLink } from "./handshake.ts";
 
 const ANSWER_MS = 10_000;
@@ -106,20 +107,6 @@ export async function attachTerminal(
 export function refusalOf(error: unknown): string | null {
   const lost: readonly string[] = [StreamErrorCode.link_closed, StreamErrorCode.internal];
   return error instanceof StreamError && !lost.includes(error.code) ? error.code : null;
-}
-
-async function answerOf(
-  link: GuestLink,
-  request: { method: string },
-  deadlineMs: number,
-  what: string,
-): Promise<unknown> {
-  const stream = link.open(request);
-  try {
-    return Object(await within(stream.finished, deadlineMs, what));
-  } finally {
-    stream.fail(StreamErrorCode.detached, "the host has stopped waiting");
-  }
 }
 
 function readState(value: unknown): TerminalState {

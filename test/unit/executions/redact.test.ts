@@ -20,9 +20,15 @@ describe("what looks like a secret is hidden", () => {
   });
 
   test("also as the word after its option", () => {
-    expect(redact(["x", "--api-key", "abc", "-token", "d", "token", "e"])).toEqual(
-      ["x", "--api-key", "***", "-token", "***", "token", "e"],
-    );
+    expect(redact(["x", "--api-key", "abc", "-token", "d", "token", "e"])).toEqual([
+      "x",
+      "--api-key",
+      "***",
+      "-token",
+      "***",
+      "token",
+      "e",
+    ]);
   });
 });
 

@@ -1,0 +1,19 @@
+/** Owns asking a guest's agent one thing, with a deadline: after that nothing is left of the question. */
+import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
+import { within } from "../../core/published.ts";
+import type { GuestLink } from "./handshake.ts";
+
+/** Resolves to an object, empty when the answer is none. Rejects with StreamError, or DeadlineError. */
+export async function answerOf(
+  link: GuestLink,
+  request: { method: string },
+  deadlineMs: number,
+  what: string,
+): Promise<object> {
+  const stream = link.open(request);
+  try {
+    return Object(await within(stream.finished, deadlineMs, what)) as object;
+  } finally {
+    stream.fail(StreamErrorCode.detached, "the host has stopped waiting");
+  }
+}
