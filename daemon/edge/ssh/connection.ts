@@ -15,6 +15,7 @@ import type { Credential, Held, Ssh } from "../../ssh/index.ts";
 import type { Road, RoadRequest } from "../run.ts";
 import { SIGNATURES } from "./algorithms.ts";
 import { serveForward } from "./forward.ts";
+import { endSocket } from "./last-words.ts";
 import { serveSession } from "./session.ts";
 
 export interface SshLimits {
@@ -44,6 +45,11 @@ interface Names {
   sandbox: string;
 }
 
+interface Watched {
+  readonly readableLength: number;
+  once(event: "close", listener: () => void): unknown;
+}
+
 export class Connection {
   readonly deps: ConnectionDeps;
   readonly socket: Socket;
@@ -52,7 +58,8 @@ export class Connection {
   readonly #clientVersion: string;
   readonly #over = Promise.withResolvers<Record<string, unknown>>();
   readonly #aborted = new AbortController();
-  readonly #channels = new Set<{ readableLength: number }>();
+  /** What is told of each channel's end. */
+  readonly #channels = new Map<Watched, () => void>();
   readonly #opened: Record<string, number> = {};
   #names: Names = { room_id: "", sandbox: "" };
   #held: Held | null = null;
@@ -74,7 +81,7 @@ export class Connection {
     client.on("authentication", (context) => void this.#authenticate(context));
     client.on("ready", () => this.#serve());
     // A client that breaks the protocol, or its line, ends its own connection only.
-    client.on("error", (error) => deps.log.debug("ssh client", { ip: this.#address, error: describeError(error) }));
+    client.on("error", (error) => this.cut(describeError(error)));
     socket.once("close", () => this.#leave());
   }
 
@@ -84,8 +91,9 @@ export class Connection {
     return this.#held;
   }
 
-  get isLoggedIn(): boolean {
-    return this.#held !== null;
+  /** Whether it is over, or about to be. */
+  get isOver(): boolean {
+    return this.#aborted.signal.aborted;
   }
 
   readonly countIn = (bytes: number): void => {
@@ -112,14 +120,27 @@ export class Connection {
 
   trouble(error: unknown): void {
     this.deps.log.error("ssh channel failed", { ip: this.#address, error: describeError(error) });
-    this.#client.end();
+    this.cut("a channel failed");
   }
 
-  /** Ends the connection at once. */
+  /** Ends the connection at once: nobody sits any more at what it has open. */
   cut(why: string): void {
+    if (this.isOver) return;
     this.deps.log.debug("ssh connection cut", { ip: this.#address, why });
+    this.#hangUp();
     this.#client.end();
-    this.socket.destroySoon();
+    endSocket(this.socket);
+  }
+
+  #hangUp(): void {
+    this.#aborted.abort();
+    for (const channel of [...this.#channels.keys()]) this.#drop(channel);
+  }
+
+  #drop(channel: Watched): void {
+    const leave = this.#channels.get(channel);
+    this.#channels.delete(channel);
+    leave?.();
   }
 
   async #authenticate(context: AuthContext): Promise<void> {
@@ -185,7 +206,7 @@ export class Connection {
     });
     this.#recorded = true;
     const refused = await this.#walk(bound, {}, () => credential.caller);
-    if (refused || this.socket.destroyed) return false;
+    if (refused || this.isOver) return false;
     this.#held = held;
     return this.#held !== null;
   }
@@ -241,22 +262,18 @@ export class Connection {
       if (this.#open >= limits.max_channels) return reject();
       this.#open++;
       const leave = () => this.#open--;
-      const entered = () => {
-        const channel = accept();
-        this.watch(channel);
-        return channel;
-      };
-      serveForward(info, this, entered, reject).then(leave, (error: unknown) => {
+      serveForward(info, this, accept, reject).then(leave, (error: unknown) => {
         leave();
         this.trouble(error);
       });
     });
   }
 
-  /** A channel whose unread bytes count. */
-  watch(channel: { readableLength: number; once(event: "close", listener: () => void): unknown }): void {
-    this.#channels.add(channel);
-    channel.once("close", () => this.#channels.delete(channel));
+  /** A channel whose unread bytes count; `leave` is called when it is over, or the connection is. */
+  watch(channel: Watched, leave: () => void): void {
+    if (this.isOver) return leave();
+    this.#channels.set(channel, leave);
+    channel.once("close", () => this.#drop(channel));
   }
 
   #enter(requests: { once(event: "close", listener: () => void): unknown }): void {
@@ -266,7 +283,7 @@ export class Connection {
 
   /** ssh2 takes what comes beyond the window all the same. */
   #requireWindow(): void {
-    const broken = [...this.#channels].some(({ readableLength }) => readableLength > MOST_UNREAD_BYTES);
+    const broken = [...this.#channels.keys()].some(({ readableLength }) => readableLength > MOST_UNREAD_BYTES);
     if (broken) this.cut("sent beyond the window");
   }
 
@@ -286,7 +303,7 @@ export class Connection {
   }
 
   #leave(): void {
-    this.#aborted.abort();
+    this.#hangUp();
     if (!this.#held && this.#attempts > 0 && !this.#recorded) this.#record(new ServiceError("invalid_api_key"));
     this.#over.resolve({ opened: this.#opened, bytes_in: this.#in, bytes_out: this.#out });
   }

@@ -3,6 +3,7 @@ import { createServer, type Socket } from "node:net";
 import { Server } from "ssh2";
 import { ALGORITHMS } from "./algorithms.ts";
 import { Connection, type ConnectionDeps } from "./connection.ts";
+import { endSocket } from "./last-words.ts";
 import { type StartupLimits, Startups } from "./startups.ts";
 
 const IDENT = "roomd";
@@ -40,11 +41,11 @@ export async function startSshServer(deps: ConnectionDeps, listen: SshListen): P
     const socket = (client as typeof client & { _sock: Socket })._sock;
     const startup = entering.get(socket);
     const versions = info.header.versions;
-    new Connection(deps, client, socket, String(versions.software));
+    const connection = new Connection(deps, client, socket, String(versions.software));
     client.once("handshake", () => startup?.greet());
     client.once("ready", () => {
       startup?.leave();
-      if (++loggedIn > deps.limits.max_connections) client.end();
+      if (++loggedIn > deps.limits.max_connections) connection.cut("too many connections");
       socket.once("close", () => loggedIn--);
     });
   });
@@ -75,7 +76,7 @@ export async function startSshServer(deps: ConnectionDeps, listen: SshListen): P
     port: typeof address === "object" && address ? address.port : listen.port,
     stop: async () => {
       const closed = new Promise((resolve) => server.close(resolve));
-      for (const socket of sockets) socket.destroySoon();
+      for (const socket of sockets) endSocket(socket);
       await closed;
     },
   };

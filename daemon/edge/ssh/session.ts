@@ -29,8 +29,7 @@ export function serveSession(requests: SessionRequests, connection: Connection):
   const begin = async (channel: ServerChannel, verb: (take: Take) => Bound, fields: Record<string, unknown>) => {
     const writer = new ChannelWriter(channel, connection.socket);
     let gone = false;
-    connection.watch(channel);
-    channel.once("close", () => {
+    connection.watch(channel, () => {
       gone = true;
       command?.hangUp();
     });

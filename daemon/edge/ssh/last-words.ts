@@ -1,0 +1,15 @@
+/** Owns the end of a client's connection: what was written may leave for a moment, what comes in is thrown away. */
+import type { Socket } from "node:net";
+
+/** A client that does not read in this time does not hear why. */
+const LAST_WORDS_MS = 500;
+
+/** Ends a connection, also of a client that does not read. */
+export function endSocket(socket: Socket): void {
+  // ssh2 carries out what comes in for as long as it hears of it. Left unread, it would take the last words with it.
+  socket.removeAllListeners("data");
+  socket.resume();
+  const deadline = setTimeout(() => socket.destroy(), LAST_WORDS_MS);
+  socket.once("close", () => clearTimeout(deadline));
+  socket.destroySoon();
+}

@@ -1,0 +1,56 @@
+/** Connections of the SSH door that end, whatever their client does. */
+import { expect, test } from "vitest";
+import { until } from "../../harness/guests.ts";
+import { type Door, exec, flood, openDoor } from "./ssh-door.ts";
+
+/** More than the system keeps for a client that does not read. */
+const CHANNELS = 12;
+
+/** Resolves once nothing is taken any more: all that lies between is full. */
+async function untilFull(door: Door): Promise<void> {
+  let before = -1;
+  await until("nothing more is taken", async () => {
+    const taken = door.begun.reduce((sum, each) => sum + each.taken, 0);
+    const isSame = taken === before && taken > 0;
+    before = taken;
+    await Bun.sleep(100);
+    return isSame;
+  });
+}
+
+async function unread(door: Door) {
+  door.output = flood;
+  const { client, socket } = await door.login();
+  await Promise.all(Array.from({ length: CHANNELS }, () => exec(client, "yes")));
+  socket.pause();
+  await untilFull(door);
+  return client;
+}
+
+test("a client that does not read is cut, and what it still sends begins nothing", async () => {
+  await using door = await openDoor();
+  const client = await unread(door);
+  const [session] = door.kept;
+  session?.cut("the key was revoked");
+  expect(door.begun.map(({ hungUp }) => hungUp)).toEqual(Array.from({ length: CHANNELS }, () => 1));
+  void exec(client, "too late").catch(() => {});
+  await session?.over;
+  expect(door.begun).toHaveLength(CHANNELS);
+});
+
+test("the service stops although a client does not read", async () => {
+  await using door = await openDoor();
+  await unread(door);
+  await door.server.stop();
+  await until("all are hung up", () => door.begun.every(({ hungUp }) => hungUp === 1));
+});
+
+test("one connection too many is ended, and the other goes on", async () => {
+  await using door = await openDoor({ max_connections: 1 });
+  const first = await door.login();
+  const { socket } = await door.login();
+  await new Promise((resolve) => socket.once("close", resolve));
+  expect(door.kept).toHaveLength(2);
+  await door.kept[1]?.over;
+  await exec(first.client, "true");
+});
