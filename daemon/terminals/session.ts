@@ -13,6 +13,7 @@ import {
 } from "../../shared/api/terminals.ts";
 import type { Conversation, Talker } from "../core/conversation.ts";
 import { type AttachedTerminal, refusalOf } from "../host/guest-link/terminal.ts";
+import { Typed } from "./typed.ts";
 
 const NORMAL_CLOSE = 1000;
 
@@ -28,13 +29,12 @@ export class Session implements Conversation {
   readonly mostBytes = MAX_FRAME_BYTES;
   readonly #terminal: AttachedTerminal;
   readonly #gap: number;
+  readonly #typed: Typed;
   readonly #over = Promise.withResolvers<SessionEnd>();
   #client: Talker | null = null;
   #reason: string | null = null;
   /** While the client has asked us to wait. */
   #flowing: PromiseWithResolvers<void> | null = null;
-  #typing: Promise<void> = Promise.resolve();
-  #untyped = 0;
   #out = 0;
   #in = 0;
 
@@ -42,6 +42,7 @@ export class Session implements Conversation {
   constructor(terminal: AttachedTerminal, gap: number) {
     this.#terminal = terminal;
     this.#gap = gap;
+    this.#typed = new Typed(terminal.write);
     terminal.ended.catch(() => {});
   }
 
@@ -73,16 +74,13 @@ export class Session implements Conversation {
   }
 
   take(bytes: Uint8Array): void {
-    this.#untyped += bytes.byteLength;
-    if (this.#untyped > MAX_TYPED_BYTES) {
+    if (this.#reason !== null) return;
+    if (this.#typed.size + bytes.byteLength > MAX_TYPED_BYTES) {
       this.end("input_overflow", "the guest reads more slowly than this");
       return;
     }
     this.#in += bytes.byteLength;
-    this.#typing = this.#typing.then(async () => {
-      await this.#terminal.write(bytes);
-      this.#untyped -= bytes.byteLength;
-    });
+    this.#typed.add(bytes);
   }
 
   left(): void {

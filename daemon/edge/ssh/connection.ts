@@ -271,8 +271,8 @@ export class Connection {
 
   /** A channel whose unread bytes count; `leave` is called when it is over, or the connection is. */
   watch(channel: Watched, leave: () => void): void {
-    if (this.isOver) return leave();
     this.#channels.set(channel, leave);
+    if (this.isOver) this.#drop(channel);
     channel.once("close", () => this.#drop(channel));
   }
 
