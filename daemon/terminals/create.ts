@@ -3,7 +3,8 @@ import type { InputOf } from "../../shared/api/contract.ts";
 import { DEFAULT_TERM, terminalCreate } from "../../shared/api/terminals.ts";
 import { newId } from "../../shared/ids.ts";
 import { type Bound, bind, type RuleBreak } from "../core/operation.ts";
-import { openTerminal } from "../host/guest-link/terminal.ts";
+import type { GuestLink } from "../host/guest-link/handshake.ts";
+import { listTerminals, openTerminal } from "../host/guest-link/terminal.ts";
 import { asServiceError } from "./errors.ts";
 import type { TerminalDeps } from "./index.ts";
 import { ticketOf } from "./ticket.ts";
@@ -16,11 +17,14 @@ export function makeCreate({ sandboxes, detachedLifeMs }: TerminalDeps, tokens: 
     find: (call, params) => sandboxes.find(call, params),
     rules,
     run: async (call, input, target) => {
-      const terminal_id = newId("ter");
+      const terminal_id = newId("ter", call.work_ulid);
       call.audit.details = { terminal_id, user: input.user ?? "root" };
       const { rows, cols, user = null, cwd = null, term = DEFAULT_TERM } = input;
       sandboxes.requireDriveFor(target, cwd);
       await sandboxes.withLink(target, async (link) => {
+        // Made again after a crash the call finds the terminal that it opened.
+        const isAgain = call.work_ulid !== undefined && (await hasTerminal(link, terminal_id));
+        if (isAgain) return;
         const what = { argv: argvOf(input), cwd, env: {}, user, term, rows, cols };
         const spec = { terminal_id, ...what, detached_life_ms: detachedLifeMs };
         await openTerminal(link, spec).catch((error: unknown) => {
@@ -30,6 +34,11 @@ export function makeCreate({ sandboxes, detachedLifeMs }: TerminalDeps, tokens: 
       return { outcome: "created", body: ticketOf(tokens, call, target, terminal_id) };
     },
   });
+}
+
+async function hasTerminal(link: GuestLink, terminalId: string): Promise<boolean> {
+  const terminals = await listTerminals(link).catch(() => []);
+  return terminals.some(({ terminal_id }) => terminal_id === terminalId);
 }
 
 function argvOf({ argv, command }: Input): string[] | null {

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { beforeAll, expect, test } from "vitest";
+import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
 import { makeKey, run } from "../api/calls.ts";
 import type { Json } from "../harness/daemon.ts";
 import { LONG, shortOrLong, until, withGuests } from "../harness/guests.ts";
@@ -328,6 +329,28 @@ withGuests("terminals", {}, (guests) => {
     delete daemon.env.ROOMD_TERMINAL_DETACHED_LIFE;
     await daemon.restart("SIGTERM");
   }, 800_000);
+
+  test("one that was opened as the daemon ended is found again by its Idempotency-Key, and not opened twice", async () => {
+    const { daemon } = guests;
+    const path = `/v1/rooms/${SANDBOX}/terminals`;
+    const ids = async () => (await daemon.ok("GET", path)).items.map((item: Json) => item.terminal_id);
+    const before = await ids();
+    const call = () => daemon.api("POST", path, { rows: 24, cols: 80 }, { "idempotency-key": "opened" });
+    // The terminal is open then, and nobody has been told.
+    daemon.env[FAULT_VARIABLE] = "audit.recorded=kill";
+    await daemon.restart("SIGTERM");
+    await expect(call()).rejects.toThrow();
+    await until("the daemon has ended", () => !daemon.runs);
+    delete daemon.env[FAULT_VARIABLE];
+    await daemon.serve();
+    const { status, body } = await call();
+    expect(status).toBe(201);
+    expect((await ids()).filter((id: string) => !before.includes(id))).toEqual([body.terminal_id]);
+    const client = await attach(body, { token: body.token });
+    client.type("exit 6\r");
+    expect((await client.closed).code).toBe(1000);
+    expect(client.said.at(-1)).toMatchObject({ exit_code: 6 });
+  });
 
   test("the audit has who was at a terminal and how much, and nothing of what", async () => {
     const { daemon } = guests;
