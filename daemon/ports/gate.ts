@@ -11,12 +11,12 @@ export interface Gate {
   /** Throws port_not_exposed. */
   find(label: string): PortRow;
   /** Throws missing_credentials, invalid_api_key; never for a public port. */
-  admit(row: PortRow, token: string | null): void;
+  admit(row: PortRow, token: string | null, ip: string | null): void;
   /** Throws insufficient_capacity, port_not_listening, guest_unreachable. */
   open(row: PortRow): Promise<OpenPort>;
 }
 
-export function makeGate({ database, tokens, connections, urls }: PortParts): Gate {
+export function makeGate({ database, tokens, connections, refusals, urls }: PortParts): Gate {
   return {
     urls,
     find: (label) => {
@@ -24,11 +24,12 @@ export function makeGate({ database, tokens, connections, urls }: PortParts): Ga
       if (row) return row;
       throw new ServiceError("port_not_exposed", { detail: "No port is exposed under this address." });
     },
-    admit: (row, token) => {
+    admit: (row, token, ip) => {
       if (row.visibility === "public") return;
       const hint = "Send the port's own token as the header X-Port-Token, or once as ?port_token=.";
       if (token === null) throw new ServiceError("missing_credentials", { detail: "This port needs its token.", hint });
       if (!tokens.opens(token, row.label)) {
+        refusals.note(row, ip);
         throw new ServiceError("invalid_api_key", { detail: "The token is not this port's.", hint });
       }
     },

@@ -13,6 +13,7 @@ import { Exposures } from "./exposures.ts";
 import { type Gate, makeGate } from "./gate.ts";
 import { makeList } from "./list.ts";
 import { type PortUrls, toShownPort } from "./record.ts";
+import { Refusals } from "./refusals.ts";
 import { listPorts } from "./store.ts";
 import { PortTokens } from "./tokens.ts";
 import { makeUnexpose } from "./unexpose.ts";
@@ -51,6 +52,7 @@ export interface PortParts extends PortDeps {
   tokens: PortTokens;
   connections: Connections;
   exposures: Exposures;
+  refusals: Refusals;
 }
 
 export interface Ports {
@@ -68,7 +70,8 @@ export function makePorts(deps: PortDeps): Ports {
   const tokens = new PortTokens(deps.keyFile);
   const connections = new Connections(deps.sandboxes);
   const exposures = new Exposures(deps, connections);
-  const parts: PortParts = { ...deps, tokens, connections, exposures };
+  const refusals = new Refusals(deps);
+  const parts: PortParts = { ...deps, tokens, connections, exposures, refusals };
   return {
     operations: [makeExpose(parts), makeList(parts), makeUnexpose(parts)],
     gate: makeGate(parts),
@@ -76,6 +79,7 @@ export function makePorts(deps: PortDeps): Ports {
     recover: () => exposures.recover(),
     stop: () => {
       exposures.stop();
+      refusals.stop();
       connections.cutAll("the service is stopping");
     },
   };

@@ -213,6 +213,16 @@ describe("the way to it", () => {
     expect(await codeOf("/v1/me", { ...bearer(own.token) })).toEqual([401, "invalid_api_key"]);
   });
 
+  test("tokens that are not its own are in the audit, counted together", async () => {
+    const { label } = exposed({ port: 8007 });
+    for (let tries = 0; tries < 5; tries++) await codeOf(`/p/${label}/`, { "x-port-token": "ptk_wrong" });
+    await daemon.restart("SIGTERM");
+    const { items } = await daemon.ok("GET", "/v1/rooms/r/audit?event=port.refused&order=asc");
+    const own = items.filter((each: Json) => each.details.port === 8007);
+    expect(own.map((each: Json) => each.details.count)).toEqual([1, 4]);
+    expect(own[0]).toMatchObject({ outcome: "denied", agent_id: "worker-1", ip: "127.0.0.1", status: 401 });
+  });
+
   test("public needs none; labels that are none are 404", async () => {
     const { label } = exposed({ visibility: "public" });
     expect(await codeOf(`/p/${label}/x`)).toEqual(refusal);

@@ -9,6 +9,7 @@ import { benchCreate } from "./create.ts";
 import { benchDrive } from "./drive.ts";
 import { benchExec } from "./exec.ts";
 import { benchFaults } from "./faults.ts";
+import { benchPorts } from "./ports.ts";
 import { type Bench, Report } from "./report.ts";
 import { benchSsh } from "./ssh.ts";
 import { tableOf } from "./table.ts";
@@ -18,6 +19,10 @@ const BENCHMARKS = new Map<string, { about: string; run(bench: Bench): Promise<v
   ["exec", { about: "`true` and 64 MiB of output, against calls that reach no guest", run: benchExec }],
   ["drive", { about: "files written, read, streamed and listed, against plain system calls", run: benchDrive }],
   ["ssh", { about: "`true` by ssh and 64 MiB by scp either way, against a local sshd", run: benchSsh }],
+  [
+    "ports",
+    { about: "calls, messages and 64 MiB either way by an exposed port, against a local server", run: benchPorts },
+  ],
   ["faults", { about: "`true` in one sandbox while another is stopped, killed, or fills the drive", run: benchFaults }],
 ]);
 

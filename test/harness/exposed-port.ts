@@ -55,8 +55,7 @@ export class ExposedPort {
 
   async socket(path: string, options: { protocols?: string[]; headers?: Record<string, string> } = {}) {
     const headers = options.headers ?? this.token;
-    const url = (this.url + path).replace(/^http/, "ws");
-    return await PortSocket.open(new WebSocket(url, { ...options, headers } as never));
+    return await PortSocket.open(this.url + path, { ...options, headers });
   }
 
   /** Starts the fixture's server in the sandbox, on this port and others, and waits until it listens. */
@@ -92,7 +91,9 @@ export class PortSocket {
     });
   }
 
-  static async open(socket: WebSocket): Promise<PortSocket> {
+  /** By http URL. Rejects when it is refused. */
+  static async open(url: string, options: object = {}): Promise<PortSocket> {
+    const socket = new WebSocket(url.replace(/^http/, "ws"), options as never);
     const opened = new PortSocket(socket);
     const isOpen = new Promise<true>((resolve) => {
       socket.onopen = () => resolve(true);
@@ -103,8 +104,8 @@ export class PortSocket {
   }
 
   /** The next message that has not been taken yet. */
-  async next(): Promise<string | Buffer> {
-    await until("a message", () => this.messages.length > 0);
+  async next(deadlineMs?: number): Promise<string | Buffer> {
+    await until("a message", () => this.messages.length > 0, deadlineMs);
     return this.messages.shift() ?? "";
   }
 }

@@ -59,7 +59,7 @@ async function answer(gate: Gate, asked: PortRequest, requestId: string): Promis
   const { search, token: inQuery } = splitQuery(url.search);
   const inHeader = headers.get(PORT_TOKEN_HEADER);
   const given = inHeader ?? inQuery;
-  gate.admit(row, given ?? tokenInCookies(headers.get("cookie")));
+  gate.admit(row, given ?? tokenInCookies(headers.get("cookie")), asked.ip);
   if (method === "CONNECT" || method === "TRACE") throw new ServiceError("method_not_allowed");
   const wantsSocket = method === "GET" && isHandshake(headers);
   const isPrivate = row.visibility === "private";
