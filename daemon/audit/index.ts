@@ -3,7 +3,7 @@ import type { Bound } from "../core/operation.ts";
 import { type AuditDeps, makeList } from "./list.ts";
 import { makeVerify } from "./verify.ts";
 
-export { type AuditEntry, appendAudit, auditChains, listAudit } from "./store.ts";
+export { type AuditEntry, appendAudit, auditChains, executionRecords, listAudit } from "./store.ts";
 export { verifyAudit } from "./verify.ts";
 
 export function makeAudit(deps: AuditDeps): { operations: Bound[] } {

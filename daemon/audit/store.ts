@@ -1,5 +1,5 @@
 /** Owns the audit's SQL: append, page through, walk in order. */
-import { and, asc, desc, eq, getTableColumns, gt, gte, lt, lte, type SQL, sql } from "drizzle-orm";
+import { and, asc, desc, eq, getTableColumns, gt, gte, inArray, lt, lte, min, type SQL, sql } from "drizzle-orm";
 import type { AuditRecord, Source } from "../../shared/api/audit.ts";
 import { newId } from "../../shared/ids.ts";
 import { faultPoint } from "../core/fault-points.ts";
@@ -129,6 +129,50 @@ export function listAudit(queries: Queries, filter: AuditFilter): AuditRow[] {
     .orderBy(filter.order === "asc" ? asc(audit.seq) : desc(audit.seq))
     .limit(filter.limit)
     .all();
+}
+
+/** Of a room's newest records. */
+const MOST_LOOKED_AT = 20_000;
+
+/** What was recorded, with success, of these executions of a sandbox, oldest first. */
+export function executionRecords(
+  queries: Queries,
+  { org_id, room_uid, sandbox_id }: { org_id: string; room_uid: string; sandbox_id: string },
+  execIds: readonly string[],
+) {
+  if (execIds.length === 0) return [];
+  const newest = queries
+    .select({ seq: audit.seq })
+    .from(audit)
+    .where(eq(audit.room_uid, room_uid))
+    .orderBy(desc(audit.seq))
+    .limit(MOST_LOOKED_AT)
+    .as("newest");
+  const [oldest] = queries
+    .select({ seq: min(newest.seq) })
+    .from(newest)
+    .all();
+  const exec_id = sql<string>`json_extract(${audit.details}, '$.exec_id')`;
+  return queries
+    .select()
+    .from(audit)
+    .where(
+      and(
+        eq(audit.room_uid, room_uid),
+        gte(audit.seq, oldest?.seq ?? 0),
+        eq(audit.org_key, org_id),
+        eq(audit.sandbox_id, sandbox_id),
+        eq(audit.outcome, "success"),
+        inArray(audit.event, ["exec.started", "exec.finished"]),
+        inArray(exec_id, [...execIds]),
+      ),
+    )
+    .orderBy(asc(audit.seq))
+    .all()
+    .map((row) => {
+      const record = toRecord(row);
+      return { ...record, exec_id: String(record.details.exec_id) };
+    });
 }
 
 const WALK_PAGE = 1000;

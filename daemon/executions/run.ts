@@ -12,19 +12,16 @@ import type { CommandRequest } from "./request.ts";
 import type { CommandInput } from "./rules.ts";
 import { type SaveStreams, Saving } from "./saving.ts";
 
-interface Finished {
-  body: OutputOf<typeof sandboxExec>;
-  /** Why the streams were not saved, or null. */
-  not_saved: unknown;
-}
-
-/** Runs a command to its end, or finds it begun by the same request. A caller who goes away does not end it. */
+/**
+ * Runs a command to its end, or finds it begun by the same request. A caller who goes away does not end it; that its output
+ * could not be saved is part of the outcome.
+ */
 export async function runCommand(
   reach: Reach,
   request: CommandRequest,
   input: CommandInput,
   save: SaveStreams,
-): Promise<Finished> {
+): Promise<OutputOf<typeof sandboxExec>> {
   const limit = input.max_output_bytes ?? DEFAULT_OUTPUT_BYTES;
   const captures = { [Channel.stdout]: new Capture(limit), [Channel.stderr]: new Capture(limit) };
   const following = await beginFollowed(reach, request);
@@ -42,13 +39,9 @@ export async function runCommand(
     const state = next.value;
     const { [Channel.stdout]: stdout, [Channel.stderr]: stderr } = captures;
     const shown = { stdout: stdout.bytes(), stderr: stderr.bytes() };
-    let not_saved: unknown = null;
-    const saved = await saving?.finish().catch((error: unknown) => {
-      not_saved = error;
-      return saving.failed(error);
-    });
+    const saved = await saving?.finish().catch((error: unknown) => saving.failed(error));
     const finished = state.finished_at_ms ?? state.started_at_ms;
-    const body: Finished["body"] = {
+    return {
       exec_id: request.start.exec_id,
       state: "exited",
       exit_code: state.timed_out ? null : state.exit_code,
@@ -67,7 +60,6 @@ export async function runCommand(
       duration_ms: Math.max(0, Math.round(finished - state.started_at_ms)),
       output: saved ?? null,
     };
-    return { body, not_saved };
   } catch (error) {
     saving?.abandon();
     throw error;

@@ -12,6 +12,8 @@ export const MAX_LIVE_EXECUTIONS = 64;
 /** Kept of each execution's output, and for how long after its end. */
 export const KEPT_OUTPUT_BYTES = 16 * 1024 * 1024;
 export const KEPT_SECONDS = 600;
+/** Standard input that waits at once for one sandbox's commands to read it. */
+export const MAX_WAITING_STDIN_BYTES = 64 * 1024 * 1024;
 /** Streams that are read at once from one sandbox. */
 export const MAX_READERS = 128;
 const SIGNAL_NAMES = [
@@ -145,7 +147,7 @@ export const sandboxExec = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/exec",
   summary: "Run a command and wait for it",
   description:
-    "Answers 200 whatever the command's outcome. A client that disconnects does not end the command. The same exec_id and body again, or the same Idempotency-Key, is answered with the first run's outcome, never by a second run.",
+    "Answers 200 whatever the command's outcome, and when its output could not be saved, which `output` then says. A client that disconnects does not end the command. The same exec_id and body again, or the same Idempotency-Key, is answered with the first run's outcome, never by a second run.",
   access: "exec",
   params: sandboxPath,
   query: NONE,
@@ -170,7 +172,7 @@ export const sandboxExec = operation({
     output,
   }),
   outcomes: { exited: 200 },
-  errors: [...commandErrors, "history_gone", "path_escapes_drive"],
+  errors: [...commandErrors, "history_gone"],
   onFullDisk: true,
   audit: "exec.finished",
   maxBodyBytes: 14 * 1024 * 1024,
@@ -315,7 +317,7 @@ export const executionStdin = operation({
   }),
   output: execution,
   outcomes: { ok: 200 },
-  errors: [...named],
+  errors: [...named, "too_many_executions"],
   onFullDisk: true,
   audit: "exec.stdin",
   maxBodyBytes: 14 * 1024 * 1024,

@@ -4,45 +4,49 @@
  *
  *   begun, or found after a restart ──▶ the guest tells of the end ──▶ recorded ──▶ settled: the guest need not tell again
  *
- * Only executions that are known here are recorded, so a guest cannot fill the audit with ends of its own making.
+ * Only executions that are known here are recorded, so a guest cannot fill the audit with ends of its own making, and of what
+ * it tells only the ending is believed: who began a command, and which, the host knows itself. After a restart a guest may have
+ * no more running than it ever may, and what is saved at once is bounded.
  */
 import type { ExecState } from "../../../shared/agent-protocol/messages.ts";
+import { EXEC_ID_PATTERN, MAX_LIVE_EXECUTIONS } from "../../../shared/api/executions.ts";
 import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
 import { saveOutput } from "../../executions/background.ts";
 import { outputToOf } from "../../executions/request.ts";
 import { endedInGuest, listInGuest } from "../../host/guest-link/exec.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
+import { Gate } from "../admission.ts";
 import type { SandboxDeps } from "../index.ts";
 import type { Supervisors } from "../supervisors.ts";
 import type { SandboxRow } from "../table.ts";
+import { KnownExecutions } from "./known.ts";
 import { reachOf } from "./reach.ts";
-import { type Beginner, isRecorded, recordEnd } from "./record-end.ts";
+import { type Beginner, recordEnd, recordsOf } from "./record-end.ts";
 
 /** Longer than any daemon runs, and short enough for a timer. */
 const FOREVER_MS = 2 ** 31 - 1;
 const LINK_MS = 30_000;
 /** Between two questions to one guest, whatever it answers. */
 const PAUSE_MS = 500;
-/** Executions that a restarted daemon looks at; a guest keeps fewer. */
-const MOST_FOUND = 1024;
+/** Executions that a restarted daemon looks at; a guest keeps no more. */
+const MOST_FOUND = MAX_LIVE_EXECUTIONS + 512;
 const PAGE = 64;
 const OVER: readonly string[] = ["failed", "destroying", "destroyed"];
+const NEVER = new AbortController().signal;
+const NAME = new RegExp(EXEC_ID_PATTERN);
 
-interface Known {
-  /** Who began it; null when that was before this daemon. */
-  by: Beginner | null;
-  /** A caller waits for it, whose own record tells of its end. */
-  attended: boolean;
-  recorded: boolean;
-  ended: PromiseWithResolvers<void>;
+interface Watched {
+  known: KnownExecutions;
+  /** As many outputs as there may be executions are saved at once. */
+  saving: Gate;
 }
 
 export class Ends {
   readonly #deps: SandboxDeps;
   readonly #supervisors: () => Supervisors;
   readonly #log: Log;
-  readonly #known = new Map<string, Map<string, Known>>();
+  readonly #watched = new Map<string, Watched>();
 
   constructor(deps: SandboxDeps, supervisors: () => Supervisors) {
     this.#deps = deps;
@@ -52,40 +56,47 @@ export class Ends {
 
   /** Watches a running sandbox until it is over; again is nothing. */
   watch(sandboxId: string): void {
-    if (this.#known.has(sandboxId)) return;
-    const own = new Map<string, Known>();
-    this.#known.set(sandboxId, own);
-    void this.#watch(sandboxId, own).finally(() => {
-      this.#known.delete(sandboxId);
-      for (const { ended } of own.values()) ended.resolve();
+    if (this.#watched.has(sandboxId)) return;
+    const watched = { known: new KnownExecutions(), saving: new Gate(MAX_LIVE_EXECUTIONS) };
+    this.#watched.set(sandboxId, watched);
+    void this.#watch(sandboxId, watched).finally(() => {
+      this.#watched.delete(sandboxId);
+      watched.known.forgetAll();
     });
   }
 
   /** An execution has begun for which nobody waits. */
   begun(row: SandboxRow, execution: ExecState, by: Beginner | null): void {
-    const known = this.#add(row.sandbox_id, execution.exec_id, by, false);
-    if (!known) return;
-    void this.#supervisors().use(row.sandbox_id, () => known.ended.promise);
-    this.#save(row, execution);
+    const watched = this.#watched.get(row.sandbox_id);
+    if (!watched) return;
+    const { exec_id } = execution;
+    let known = watched.known.add(exec_id, { by, attended: false, begun: true });
+    if (known === null) {
+      // Somebody has waited for one of this name, which never began.
+      known = watched.known.get(exec_id) ?? null;
+      if (known === null || known.begun) return;
+      Object.assign(known, { by, begun: true });
+    }
+    const { promise } = known.ended;
+    void this.#supervisors().use(row.sandbox_id, () => promise);
+    this.#save(row, watched, execution);
   }
 
-  /** A caller waits for an execution. What is returned says that it does no more, and whether its own record tells of the end. */
-  attend(row: SandboxRow, execId: string, by: Beginner): (recorded: boolean) => void {
-    const known = this.#add(row.sandbox_id, execId, by, true);
-    return (recorded) => {
-      if (known) Object.assign(known, { attended: false, recorded });
+  /**
+   * A caller waits for an execution. What is returned says that it does no more, whether the command may have begun, and whether
+   * the caller's own record tells of its end.
+   */
+  attend(row: SandboxRow, execId: string, by: Beginner): (how: { began: boolean; recorded: boolean }) => void {
+    const own = this.#watched.get(row.sandbox_id)?.known;
+    const known = own?.add(execId, { by, attended: true, begun: false });
+    return ({ began, recorded }) => {
+      if (!own || !known || own.get(execId) !== known) return;
+      known.attended = false;
+      if (!known.begun && (recorded || !began)) own.forget(execId);
     };
   }
 
-  #add(sandboxId: string, execId: string, by: Beginner | null, attended: boolean): Known | null {
-    const own = this.#known.get(sandboxId);
-    if (!own || own.has(execId)) return null;
-    const known = { by, attended, recorded: false, ended: Promise.withResolvers<void>() };
-    own.set(execId, known);
-    return known;
-  }
-
-  async #watch(sandboxId: string, own: Map<string, Known>): Promise<void> {
+  async #watch(sandboxId: string, watched: Watched): Promise<void> {
     let found = false;
     let settled: string[] = [];
     for (;;) {
@@ -96,11 +107,10 @@ export class Ends {
         const row = await published.until(({ state }) => state === "running" || OVER.includes(state), FOREVER_MS);
         if (OVER.includes(row.state)) return;
         const link = await supervisor.link(LINK_MS);
-        if (!found) await this.#find(link, row);
+        if (!found) await this.#find(link, row, watched);
         found = true;
         const ended = await endedInGuest(link, settled);
-        for (const execId of settled) own.delete(execId);
-        settled = await this.#record(row, own, ended);
+        settled = await this.#record(row, watched.known, ended);
       } catch (error) {
         this.#log.debug("executions not watched", { sandbox_id: sandboxId, error: describeError(error) });
       }
@@ -109,43 +119,61 @@ export class Ends {
   }
 
   /** Takes over what an earlier daemon has left running, or not recorded. */
-  async #find(link: GuestLink, row: SandboxRow): Promise<void> {
-    for (let after = 0, seen = 0; seen < MOST_FOUND; ) {
-      const page = await listInGuest(link, after, PAGE);
-      for (const execution of page) {
-        if (execution.state === "running") this.begun(row, execution, null);
-        else if (this.#add(row.sandbox_id, execution.exec_id, null, false)) this.#save(row, execution);
-      }
-      const last = page.at(-1)?.number ?? 0;
-      if (last <= after) return;
-      after = last;
-      seen += page.length;
+  async #find(link: GuestLink, row: SandboxRow, watched: Watched): Promise<void> {
+    const found = await this.#listed(link);
+    const names = found.map(({ exec_id }) => exec_id).filter((execId) => !watched.known.get(execId));
+    const before = recordsOf(this.#deps.database.queries, row, names);
+    let running = 0;
+    for (const execution of found) {
+      const { exec_id } = execution;
+      const by = before.begun.get(exec_id) ?? null;
+      if (execution.state === "running") {
+        if (running++ < MAX_LIVE_EXECUTIONS) this.begun(row, execution, by);
+      } else if (!before.finished.has(exec_id)) {
+        if (watched.known.add(exec_id, { by, attended: false, begun: false })) this.#save(row, watched, execution);
+      } else this.#save(row, watched, execution);
     }
   }
 
+  /** Those that callers can have begun: an agent also tells of what was begun by other ways. */
+  async #listed(link: GuestLink): Promise<ExecState[]> {
+    const found: ExecState[] = [];
+    for (let after = 0, seen = 0; seen < MOST_FOUND; ) {
+      const page = await listInGuest(link, after, PAGE);
+      found.push(...page.filter(({ exec_id }) => NAME.test(exec_id)));
+      const last = page.at(-1)?.number ?? 0;
+      if (last <= after) break;
+      after = last;
+      seen += page.length;
+    }
+    return found.slice(0, MOST_FOUND);
+  }
+
   /** Records what has ended; returns what the guest need not tell again. */
-  async #record(row: SandboxRow, own: Map<string, Known>, ended: readonly ExecState[]): Promise<string[]> {
+  async #record(row: SandboxRow, own: KnownExecutions, ended: readonly ExecState[]): Promise<string[]> {
     const settled: string[] = [];
     for (const execution of ended) {
       const known = own.get(execution.exec_id);
       if (known?.attended) continue;
-      known?.ended.resolve();
+      if (known) await recordEnd(this.#deps.database, row, execution, known.by);
+      // What is not known any more is not recorded again.
+      own.forget(execution.exec_id);
       settled.push(execution.exec_id);
-      if (!known || known.recorded) continue;
-      const before = known.by === null && isRecorded(this.#deps.database.queries, row, execution);
-      if (!before) await recordEnd(this.#deps.database, row, execution, known.by);
-      known.recorded = true;
     }
     return settled;
   }
 
-  #save(row: SandboxRow, execution: ExecState): void {
+  #save(row: SandboxRow, { saving }: Watched, execution: ExecState): void {
     const path = outputToOf(execution.tag);
     if (path === null || execution.note !== "") return;
     const { exec_id } = execution;
     const room = this.#deps.currentRoom(row.room_uid);
-    saveOutput(reachOf(this.#supervisors(), row), exec_id, path, (streams) =>
-      this.#deps.saveOutput(room, path, streams),
-    ).catch((error: unknown) => this.#log.warn("output not saved", { exec_id, error: describeError(error) }));
+    const save = () =>
+      saveOutput(reachOf(this.#supervisors(), row), exec_id, path, (streams) =>
+        this.#deps.saveOutput(room, path, streams),
+      );
+    saving
+      .through(save, NEVER)
+      .catch((error: unknown) => this.#log.warn("output not saved", { exec_id, error: describeError(error) }));
   }
 }

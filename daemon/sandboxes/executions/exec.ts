@@ -13,7 +13,7 @@ import { type ExecutionDeps, reachOf, requireRunning } from "./reach.ts";
 import { beginnerOf } from "./record-end.ts";
 
 export function makeExec(deps: ExecutionDeps): Bound {
-  const { supervisors, ends } = deps;
+  const { supervisors, ends, bounds } = deps;
   return bind(sandboxExec, {
     find: (call, params) => {
       call.happened = { started: false };
@@ -28,23 +28,27 @@ export function makeExec(deps: ExecutionDeps): Bound {
       const { exec_id } = request.start;
       const facts = { exec_id, ...commandFacts(input, request.stdin) };
       call.audit.details = facts;
-      const leave = ends.attend(row, exec_id, beginnerOf(call));
+      using places = new DisposableStack();
+      places.defer(bounds.waiting.take(row.sandbox_id));
+      places.defer(bounds.stdin_bytes.take(row.sandbox_id, request.stdin?.byteLength ?? 0));
+      const leave = ends.attend(row, exec_id, beginnerOf(call, request));
       let ended = false;
       // An end that this call's record does not tell of is recorded as any other.
-      call.onSettled = (recorded) => leave(recorded && ended);
+      call.onSettled = (recorded) => leave({ began: call.happened?.started !== false, recorded: recorded && ended });
       return await supervisors.use(row.sandbox_id, async () => {
         const reach = reachOf(supervisors, row);
-        const { body, not_saved } = await runCommand(reach, request, input, (streams) =>
+        const body = await runCommand(reach, request, input, (streams) =>
           deps.sandboxes.saveOutput(room, input.output_to ?? "", streams),
         ).catch((error: unknown) => {
-          if (error instanceof ServiceError) call.happened = { started: error.options.details?.started ?? false };
+          const known = error instanceof ServiceError ? (error.options.details?.started ?? false) : "unknown";
+          call.happened = { started: known };
           throw heldInstead(deps.sandboxes, room, error);
         });
         ended = true;
-        const { exit_code, signal, timed_out, stdout_bytes, stderr_bytes } = body;
+        const { exit_code, signal, timed_out, stdout_bytes, stderr_bytes, output } = body;
+        const notSaved = output?.state === "failed" ? { not_saved: output.error_code } : {};
         call.happened = { started: true, exec_id, exit_code, signal, timed_out };
-        call.audit.details = { ...facts, exit_code, signal, timed_out, stdout_bytes, stderr_bytes };
-        if (not_saved !== null) throw not_saved;
+        call.audit.details = { ...facts, exit_code, signal, timed_out, stdout_bytes, stderr_bytes, ...notSaved };
         return { outcome: "exited" as const, body };
       });
     },

@@ -2,6 +2,7 @@
 import { ServiceError } from "../../core/service-error.ts";
 import type { SandboxDeps } from "../index.ts";
 import type { Supervisors } from "../supervisors.ts";
+import { makeBounds } from "./bounds.ts";
 import type { Ends } from "./ends.ts";
 import { makeExec } from "./exec.ts";
 import { makeGet, makeList } from "./list.ts";
@@ -13,7 +14,7 @@ import { makeStream } from "./stream.ts";
 
 export function makeExecutions(sandboxes: SandboxDeps, supervisors: Supervisors, ends: Ends) {
   const stopping = new AbortController();
-  const deps: ExecutionDeps = { sandboxes, supervisors, ends, stopping: stopping.signal };
+  const deps: ExecutionDeps = { sandboxes, supervisors, ends, bounds: makeBounds(), stopping: stopping.signal };
   const verbs = [makeExec, makeStart, makeList, makeGet, makeStream, makeStdin, makeSignal, makeEnd];
   return {
     operations: verbs.map((verb) => verb(deps)),

@@ -11,6 +11,7 @@ import type { SandboxDeps } from "../index.ts";
 import { requireState } from "../state.ts";
 import type { Supervisors } from "../supervisors.ts";
 import type { SandboxRow } from "../table.ts";
+import type { Bounds } from "./bounds.ts";
 import type { Ends } from "./ends.ts";
 
 /** How long to wait for a guest whose connection is just coming back. */
@@ -21,6 +22,7 @@ export interface ExecutionDeps {
   sandboxes: SandboxDeps;
   supervisors: Supervisors;
   ends: Ends;
+  bounds: Bounds;
   /** Aborted, with a ServiceError, when the daemon stops. */
   stopping: AbortSignal;
 }

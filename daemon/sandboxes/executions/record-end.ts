@@ -1,25 +1,28 @@
-/** Owns the audit record of an execution's end that no call tells of. */
+/** Owns the audit record of an execution's end that no call tells of, and what the audit knows of executions begun before. */
 import type { ExecState } from "../../../shared/agent-protocol/messages.ts";
-import { type AuditEntry, appendAudit, listAudit } from "../../audit/index.ts";
-import { at, now } from "../../core/clock.ts";
+import type { Source } from "../../../shared/api/audit.ts";
+import { type AuditEntry, appendAudit, executionRecords } from "../../audit/index.ts";
+import { now } from "../../core/clock.ts";
 import type { KeyCall } from "../../core/operation.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { redact } from "../../executions/redact.ts";
+import type { CommandRequest } from "../../executions/request.ts";
 import type { SandboxRow } from "../table.ts";
 
 const EVENT = "exec.finished";
-/** Of one sandbox, since the execution began. */
-const MOST_LOOKED_AT = 10_000;
 
-/** Who began an execution. */
-export type Beginner = Pick<AuditEntry, "actor" | "source" | "request_id" | "ip">;
-
-export function beginnerOf({ caller, source, request_id, ip }: KeyCall): Beginner {
-  return { actor: { type: "key", id: caller.key_id, name: caller.name }, source, request_id, ip };
+/** Who began an execution, and what they began. */
+export interface Beginner extends Pick<AuditEntry, "actor" | "source" | "request_id" | "ip"> {
+  argv: string[];
 }
 
-const NOBODY: Beginner = { actor: { type: "system", id: "executions", name: "executions" }, source: "reconciler" };
+export function beginnerOf({ caller, source, request_id, ip }: KeyCall, { start }: CommandRequest): Beginner {
+  const actor = { type: "key", id: caller.key_id, name: caller.name };
+  return { actor, source, request_id, ip, argv: redact(start.argv) };
+}
+
+const NOBODY = { actor: { type: "system", id: "executions", name: "executions" }, source: "reconciler" } as const;
 
 export async function recordEnd(
   database: Database,
@@ -27,10 +30,13 @@ export async function recordEnd(
   execution: ExecState,
   by: Beginner | null,
 ): Promise<void> {
-  const { exec_id, argv, exit_code, signal, timed_out, stdout_bytes, stderr_bytes } = execution;
+  const { exec_id, exit_code, signal, timed_out, stdout_bytes, stderr_bytes } = execution;
+  const { argv, ...beginner } = by ?? { ...NOBODY, argv: null };
+  // Under nobody's name the guest may say what it was.
+  const command = argv ? { argv } : { told_argv: redact(execution.argv) };
   await database.commit((queries) =>
     appendAudit(queries, {
-      ...(by ?? NOBODY),
+      ...beginner,
       event: EVENT,
       outcome: "success",
       at: now(),
@@ -39,24 +45,31 @@ export async function recordEnd(
       agent_id: row.agent_id,
       sandbox_id: row.sandbox_id,
       duration_ms: Math.max(0, (execution.finished_at_ms ?? 0) - execution.started_at_ms),
-      details: { exec_id, argv: redact(argv), exit_code, signal, timed_out, stdout_bytes, stderr_bytes },
+      details: { exec_id, ...command, exit_code, signal, timed_out, stdout_bytes, stderr_bytes },
     }),
   );
 }
 
-/** Whether an earlier daemon has recorded it, and ended before it could say so. */
-export function isRecorded(queries: Queries, row: SandboxRow, execution: ExecState): boolean {
-  const records = listAudit(queries, {
-    org_id: row.org_id,
-    room_uid: row.room_uid,
-    agent_id: row.agent_id,
-    event: EVENT,
-    since: at(execution.started_at_ms),
-    order: "desc",
-    limit: MOST_LOOKED_AT,
-  });
-  return records.some(
-    ({ sandbox_id, details }) =>
-      sandbox_id === row.sandbox_id && (JSON.parse(details) as { exec_id?: unknown }).exec_id === execution.exec_id,
-  );
+/** Of these executions: who began those that were left running, and which ends are recorded. One look for all of them. */
+export function recordsOf(queries: Queries, row: SandboxRow, execIds: readonly string[]) {
+  const begun = new Map<string, Beginner>();
+  const finished = new Set<string>();
+  for (const { event, exec_id, actor, details, ...record } of executionRecords(queries, row, execIds)) {
+    if (event === EVENT) finished.add(exec_id);
+    else if (!begun.has(exec_id)) {
+      const source = record.source as Source;
+      begun.set(exec_id, {
+        actor,
+        source,
+        request_id: record.request_id ?? undefined,
+        ip: record.ip,
+        argv: argvOf(details),
+      });
+    }
+  }
+  return { begun, finished };
+}
+
+function argvOf({ argv, command }: Record<string, unknown>): string[] {
+  return Array.isArray(argv) ? argv.map(String) : ["/bin/sh", "-c", String(command)];
 }

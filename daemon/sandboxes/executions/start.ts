@@ -13,7 +13,7 @@ import { type ExecutionDeps, reachOf, requireRunning } from "./reach.ts";
 import { beginnerOf } from "./record-end.ts";
 
 export function makeStart(deps: ExecutionDeps): Bound {
-  const { supervisors, ends } = deps;
+  const { supervisors, ends, bounds } = deps;
   return bind(executionStart, {
     find: (call, params) => {
       call.happened = { started: false };
@@ -27,16 +27,18 @@ export function makeStart(deps: ExecutionDeps): Bound {
       const request = backgroundRequestOf(input, call);
       const known = { exec_id: request.start.exec_id, ...commandFacts(input, request.stdin) };
       call.audit.details = known;
+      const fed = bounds.stdin_bytes.take(row.sandbox_id, request.stdin?.byteLength ?? 0);
       const { execution, existing } = await supervisors.use(row.sandbox_id, () =>
         begin(reachOf(supervisors, row), request).catch((error: unknown) => {
+          fed();
           throw heldInstead(deps.sandboxes, room, error);
         }),
       );
       call.happened = { started: true, exec_id: execution.exec_id };
       call.audit.details = { ...known, existing };
-      if (!existing) ends.begun(row, execution, beginnerOf(call));
+      if (!existing) ends.begun(row, execution, beginnerOf(call, request));
       // Again, too: the daemon to which it was sent first may have ended meanwhile. What has arrived is left out.
-      void feedAll(reachOf(supervisors, row), request, deps.stopping);
+      void feedAll(reachOf(supervisors, row), request, deps.stopping).finally(fed);
       return { outcome: existing ? "existing" : "started", body: toExecutionRecord(execution) };
     },
   });

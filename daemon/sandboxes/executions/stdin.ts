@@ -14,6 +14,10 @@ export function makeStdin(deps: ExecutionDeps): Bound {
     run: async (call, { data_b64 = "", eof = false, offset = null }, target) => {
       const bytes = Buffer.from(data_b64, "base64");
       call.audit.details = { exec_id: target.exec_id, ...bytesFacts(bytes), eof };
+      const { sandbox_id } = target.row;
+      using places = new DisposableStack();
+      places.defer(deps.bounds.feeding.take(sandbox_id));
+      places.defer(deps.bounds.stdin_bytes.take(sandbox_id, bytes.byteLength));
       const state = await ask(deps, target, (link, exec_id) =>
         feedInGuest(link, { exec_id, offset, eof }, bytes, call.signal),
       );

@@ -1,7 +1,6 @@
 /** Owns execution_stream: the output of an execution, from any place on, to any number of readers. */
-import { executionStream, MAX_READERS } from "../../../shared/api/executions.ts";
+import { executionStream } from "../../../shared/api/executions.ts";
 import { type Bound, bind } from "../../core/operation.ts";
-import { ServiceError } from "../../core/service-error.ts";
 import { eventsOf } from "../../executions/events.ts";
 import { followFrom } from "../../executions/output.ts";
 import { type ExecutionDeps, findExecution, reachOf, requireRunning } from "./reach.ts";
@@ -9,25 +8,7 @@ import { type ExecutionDeps, findExecution, reachOf, requireRunning } from "./re
 const LAST_EVENT_ID = /^\d{1,15}$/;
 
 export function makeStream(deps: ExecutionDeps): Bound {
-  const { supervisors } = deps;
-  /** How many streams are read from each sandbox. */
-  const readers = new Map<string, number>();
-  const enter = (sandboxId: string) => {
-    const before = readers.get(sandboxId) ?? 0;
-    if (before >= MAX_READERS) {
-      throw new ServiceError("too_many_executions", {
-        detail: `${MAX_READERS} streams are read from the sandbox, which is the most.`,
-        retryAfterSeconds: 1,
-      });
-    }
-    readers.set(sandboxId, before + 1);
-    return () => {
-      const left = (readers.get(sandboxId) ?? 1) - 1;
-      if (left === 0) readers.delete(sandboxId);
-      else readers.set(sandboxId, left);
-    };
-  };
-
+  const { supervisors, bounds } = deps;
   return bind(executionStream, {
     find: (call, params) => findExecution(deps, call, params),
     run: async (call, input, target, { last_event_id }) => {
@@ -37,7 +18,7 @@ export function makeStream(deps: ExecutionDeps): Bound {
       const after = input.after ?? known;
       const follow = input.follow ?? true;
       const reach = reachOf(supervisors, row);
-      const leave = enter(row.sandbox_id);
+      const leave = bounds.readers.take(row.sandbox_id);
       const gone = new AbortController();
       const nobody = AbortSignal.any([call.signal, gone.signal]);
       const signal = AbortSignal.any([nobody, deps.stopping]);

@@ -69,7 +69,7 @@ test("output goes on over a connection that was lost, at once when there was som
   });
   const ran = runCommand(reachOf(agent), REQUEST, INPUT, never);
   await pass(2000);
-  const { body } = await ran;
+  const body = await ran;
   expect(body).toMatchObject({ stdout: "1\n2\n3\n4\n5\n", exit_code: 0 });
 });
 
