@@ -6,7 +6,7 @@ import { Link, type LinkOptions, type Transport } from "../shared/agent-protocol
  * Linux 6.12 sends a write of more than 32 KiB as one vsock packet in several descriptors; vhost-device-vsock 0.3.0
  * takes only packets of one, and loses the others without a word, credit included.
  */
-const MAX_WRITE_BYTES = 16 * 1024;
+const MAX_WRITE_BYTES = 31 * 1024;
 
 /** Takes over a connected stream socket. */
 export async function linkOver(fd: number, options: Omit<LinkOptions, "transport">): Promise<Link> {

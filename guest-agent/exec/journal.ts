@@ -1,24 +1,31 @@
 /**
  * Owns the output of one execution: the last 16 MiB of its pieces, for any number of readers at their own pace.
  *
- *   command's pipes ─▶ tail (memory) ─▶ ring file ─▶ overwritten
+ *   command's pipes ─▶ ring in memory ─▶ ring file ─▶ overwritten
  *                        └── readers ───────┘
  *
- * While anyone reads, the command waits before the fastest of them would be overtaken; slower ones are overtaken, and told.
- * With no reader the oldest output is overwritten. What never fills a block stays in memory and costs no file. When the disk
- * takes nothing, output reaches those who read it all the same; only the past is not kept.
+ * The fastest reader sets the pace: once it has seen all there was, the command never gets further ahead of it than what is in
+ * memory; before that, the command waits only before it would be overtaken. Slower ones are overtaken, and told. With no reader
+ * the oldest output is overwritten. What never fills a block stays in memory and costs no file. When the disk takes nothing,
+ * output reaches those who read it all the same; only the past is not kept.
  */
-import { MAX_PIECE_BYTES, PIECE_HEADER_BYTES, readHeader, writePiece } from "../../shared/agent-protocol/pieces.ts";
+import { MAX_PIECE_BYTES, PIECE_HEADER_BYTES, pieceHeader, readHeader } from "../../shared/agent-protocol/pieces.ts";
+import { MemoryRing } from "./memory-ring.ts";
 import { RingFile } from "./ring-file.ts";
 
 export const KEPT_BYTES = 16 * 1024 * 1024;
 /** What a command's end may add while a reader is a full ring behind: it cannot be told to wait any more. */
 const SLACK_BYTES = 4 * 1024 * 1024;
 const BLOCK_BYTES = 128 * 1024;
-/** A block and the pieces that two pipes add before it is written. */
-const TAIL_BYTES = BLOCK_BYTES + 2 * (MAX_PIECE_BYTES + PIECE_HEADER_BYTES);
-const FILE_BYTES = KEPT_BYTES + SLACK_BYTES + 2 * TAIL_BYTES;
-const FIRST_TAIL_BYTES = 4096;
+/** What two pipes add before either of them waits. */
+const TWO_PIECES_BYTES = 2 * (MAX_PIECE_BYTES + PIECE_HEADER_BYTES);
+/** How far a command gets ahead of who follows it. */
+const AHEAD_BYTES = 192 * 1024;
+/** Who follows finds all of it here; more than a block that is still to be written, and two pieces. */
+const MEMORY_BYTES = AHEAD_BYTES + TWO_PIECES_BYTES;
+const FILE_BYTES = KEPT_BYTES + SLACK_BYTES + BLOCK_BYTES + TWO_PIECES_BYTES;
+/** An execution that has ended is kept for minutes, and there may be many: so much stays in memory. */
+const ENDED_BYTES = 4096;
 
 /** A reader wants what is not kept any more. */
 export class HistoryGone extends Error {
@@ -42,12 +49,14 @@ export class Journal {
   readonly #readers = new Set<Reader>();
   #file: ReturnType<JournalOptions["open"]> | null = null;
   #blocks: [Block, ...Block[]] = [{ offset: 0, first_seq: 1 }];
-  #tail = Buffer.alloc(0);
-  #tailOffset = 0;
+  /** The newest bytes; null once they are all in the file, and nobody reads any more. */
+  #memory: MemoryRing | null = new MemoryRing(MEMORY_BYTES);
+  /** Up to here it was written to the file. */
+  #flushed = 0;
   #end = 0;
   #lastSeq = 0;
-  /** What the disk did not take, for as long as somebody has still to read it. */
-  #unwritten: { bytes: Buffer; offset: number; done: Promise<void> } | null = null;
+  /** While the disk takes nothing: until everyone who has to read it has. */
+  #unwritten: Promise<void> | null = null;
   #closed = false;
   #forgotten = false;
   #commandEnded = false;
@@ -71,13 +80,19 @@ export class Journal {
     return this.#closed;
   }
 
+  /** Offset after the newest byte. */
+  get end(): number {
+    return this.#end;
+  }
+
   /** Adds what was read from a pipe. Resolves when more may follow: that is what holds a command. */
   async append(channel: number, bytes: Uint8Array): Promise<void> {
     for (let at = 0; at < bytes.byteLength; at += MAX_PIECE_BYTES) {
       while (this.#mustHold()) await this.#read.promise;
+      if (this.#unwritten) await this.#unwritten;
       this.#dropOldest();
       this.#put(channel, bytes.subarray(at, at + MAX_PIECE_BYTES));
-      while (this.#tailLength >= BLOCK_BYTES) await this.#flush();
+      while (this.#end - this.#flushed >= BLOCK_BYTES && !this.#forgotten) await this.#flush();
     }
   }
 
@@ -91,13 +106,14 @@ export class Journal {
   close(): void {
     this.#closed = true;
     this.#wake();
-    void this.#emptyMemory();
+    if (this.#readers.size === 0) void this.#emptyMemory();
   }
 
   /** Nothing is kept any more. */
   forget(): void {
     this.#forgotten = true;
     this.#closed = true;
+    this.#memory = null;
     this.#file?.close();
     this.#wake();
     this.#moved();
@@ -118,18 +134,20 @@ export class Journal {
     }
   }
 
-  /** For readers: bytes from `offset` on, at most so many; none when there are none yet. */
-  async bytesAt(offset: number, most: number): Promise<Buffer> {
+  /** For readers: bytes from `offset` on, at most so many, in what `room` gives; none when there are none yet. */
+  async bytesAt(offset: number, most: number, room: (bytes: number) => Buffer): Promise<Buffer> {
     this.#requireKept(offset);
-    const inTail = offset - this.#tailOffset;
-    if (inTail >= 0) return this.#tail.subarray(inTail, Math.min(inTail + most, this.#tailLength));
-    const unwritten = this.#unwritten;
-    if (unwritten && offset >= unwritten.offset) {
-      return unwritten.bytes.subarray(offset - unwritten.offset, offset - unwritten.offset + most);
+    const inMemory = this.#memory ? Math.max(0, this.#end - this.#memory.capacity) : this.#end;
+    if (this.#memory && offset >= inMemory) {
+      const bytes = this.#memory.at(offset, Math.min(most, this.#end - offset));
+      const copy = room(bytes.byteLength);
+      copy.set(bytes);
+      return copy;
     }
-    const written = (unwritten?.offset ?? this.#tailOffset) - offset;
+    const bytes = room(Math.min(most, inMemory - offset));
+    if (bytes.byteLength === 0) return bytes;
     if (!this.#file) throw new HistoryGone("that output is not kept any more");
-    const bytes = await this.#file.read(offset, Math.min(most, written));
+    await this.#file.read(offset, bytes);
     // What was overwritten meanwhile is not what was asked for.
     this.#requireKept(offset);
     return bytes;
@@ -149,20 +167,23 @@ export class Journal {
     this.#readers.delete(reader);
     this.#moved();
     this.#wake();
-  }
-
-  get #tailLength(): number {
-    return this.#end - this.#tailOffset;
+    if (this.#closed && this.#readers.size === 0) void this.#emptyMemory();
   }
 
   #requireKept(offset: number): void {
     if (this.#forgotten || offset < this.#blocks[0].offset) throw new HistoryGone("that output is not kept any more");
   }
 
-  #fastest(): number {
-    let fastest = -1;
-    for (const { offset } of this.#readers) fastest = Math.max(fastest, offset);
+  #fastest(): Reader | undefined {
+    let fastest: Reader | undefined;
+    for (const reader of this.#readers) if (!fastest || reader.offset > fastest.offset) fastest = reader;
     return fastest;
+  }
+
+  /** Whether all who read have still to read what is before this offset. */
+  #isAwaited(offset: number): boolean {
+    const fastest = this.#fastest();
+    return fastest !== undefined && fastest.offset < offset && !this.#forgotten;
   }
 
   /** Whether the oldest block is more than has to be kept. */
@@ -172,61 +193,58 @@ export class Journal {
   }
 
   #mustHold(): boolean {
-    if (this.#commandEnded || this.#forgotten || this.#readers.size === 0 || !this.#isOver()) return false;
-    return this.#fastest() < (this.#blocks[1]?.offset ?? 0);
+    if (this.#commandEnded) return false;
+    const ahead = this.#fastest()?.follows ? this.#end - AHEAD_BYTES : 0;
+    return this.#isAwaited(Math.max(ahead, this.#isOver() ? (this.#blocks[1]?.offset ?? 0) : 0));
   }
 
   #dropOldest(): void {
     while (this.#isOver()) {
       const [oldest, next] = this.#blocks;
       const full = this.#end - oldest.offset >= this.#kept + SLACK_BYTES;
-      if (!next || (this.#readers.size > 0 && this.#fastest() < next.offset && !full)) return;
+      if (!next || (this.#isAwaited(next.offset) && !full)) return;
       this.#blocks.shift();
     }
   }
 
   #put(channel: number, bytes: Uint8Array): void {
-    const at = this.#tailLength;
-    const needed = at + PIECE_HEADER_BYTES + bytes.byteLength;
-    if (needed > this.#tail.byteLength) {
-      const grown = Buffer.allocUnsafeSlow(Math.max(needed, FIRST_TAIL_BYTES, this.#tail.byteLength * 2));
-      grown.set(this.#tail.subarray(0, at));
-      this.#tail = grown;
-    }
-    this.#lastSeq++;
-    this.#end = this.#tailOffset + writePiece(this.#tail, at, { channel, seq: this.#lastSeq, bytes });
+    if (!this.#memory) return;
+    const header = pieceHeader(channel, ++this.#lastSeq, bytes.byteLength);
+    this.#memory.write(header, this.#end);
+    this.#memory.write(bytes, this.#end + header.byteLength);
+    this.#end += header.byteLength + bytes.byteLength;
     this.#wake();
   }
 
-  /** An execution that has ended is kept for minutes, and there may be many. */
   async #emptyMemory(): Promise<void> {
-    while (this.#tailLength > FIRST_TAIL_BYTES && !this.#forgotten) await this.#flush();
+    while (this.#end - this.#flushed > 0 && this.#end > ENDED_BYTES && !this.#forgotten) await this.#flush();
+    if (this.#flushed === this.#end && this.#readers.size === 0) this.#memory = null;
   }
 
-  /** Writes the tail to the file: into the page cache, so that it takes no longer than a copy. */
+  /** Writes what is not there yet to the file: into the page cache, so that it takes no longer than a copy. */
   async #flush(): Promise<void> {
-    if (this.#unwritten) return await this.#unwritten.done;
-    const bytes = this.#tail.subarray(0, this.#tailLength);
-    const offset = this.#tailOffset;
-    this.#tailOffset = this.#end;
-    this.#blocks.push({ offset: this.#end, first_seq: this.#lastSeq + 1 });
+    if (this.#unwritten) return await this.#unwritten;
+    const end = this.#end;
+    this.#blocks.push({ offset: end, first_seq: this.#lastSeq + 1 });
     try {
       this.#file ??= this.#open();
-      this.#file.write(bytes, offset);
-      // Readers may still hold parts of it, so that it is never used again.
-      this.#tail = Buffer.allocUnsafeSlow(this.#closed ? 0 : TAIL_BYTES);
+      while (this.#memory && this.#flushed < end) {
+        const part = this.#memory.at(this.#flushed, end - this.#flushed);
+        this.#file.write(part, this.#flushed);
+        this.#flushed += part.byteLength;
+      }
     } catch {
-      this.#tail = Buffer.alloc(0);
-      const done = this.#outlive(offset + bytes.byteLength).finally(() => {
+      this.#flushed = end;
+      this.#unwritten = this.#outlive(end);
+      await this.#unwritten.finally(() => {
         this.#unwritten = null;
       });
-      this.#unwritten = { bytes, offset, done };
     }
   }
 
   /** A disk that takes nothing: those who read still get it, and then it is gone. */
   async #outlive(end: number): Promise<void> {
-    while (this.#readers.size > 0 && this.#fastest() < end && !this.#forgotten) await this.#read.promise;
+    while (this.#isAwaited(end)) await this.#read.promise;
     while (this.#blocks[1] && this.#blocks[0].offset < end) this.#blocks.shift();
   }
 
@@ -247,6 +265,8 @@ export class Journal {
 export class Reader {
   readonly #journal: Journal;
   #offset: number;
+  #buffer = Buffer.alloc(0);
+  #follows = false;
   #closed = false;
 
   constructor(journal: Journal, offset: number) {
@@ -258,19 +278,25 @@ export class Reader {
     return this.#offset;
   }
 
+  /** Whether it has seen all there was, and waits for more. */
+  get follows(): boolean {
+    return this.#follows;
+  }
+
   /**
-   * The next bytes, at most so many, which must stay as they are; null at the end of all output, or, unless told to wait, at the
-   * end of what there is. Throws HistoryGone when the reader was overtaken.
+   * The next bytes, at most so many, which stay as they are until it is asked for more; null at the end of all output, or, unless
+   * told to wait, at the end of what there is. Throws HistoryGone when the reader was overtaken.
    */
   async next(most: number, wait: boolean): Promise<Buffer | null> {
     while (!this.#closed) {
       const { grown, closed } = this.#journal;
-      const bytes = await this.#journal.bytesAt(this.#offset, most);
+      const bytes = await this.#read(most);
       if (bytes.byteLength > 0) {
         this.#move(bytes.byteLength);
         return bytes;
       }
       if (closed || !wait) return null;
+      this.#follows = true;
       await grown;
     }
     return null;
@@ -279,7 +305,7 @@ export class Reader {
   /** Moves on to the piece after this one. */
   async skipTo(after: number): Promise<void> {
     for (;;) {
-      const bytes = await this.#journal.bytesAt(this.#offset, BLOCK_BYTES);
+      const bytes = await this.#read(BLOCK_BYTES);
       let at = 0;
       while (bytes.byteLength - at >= PIECE_HEADER_BYTES) {
         const { seq, length } = readHeader(bytes, at);
@@ -297,6 +323,13 @@ export class Reader {
     if (this.#closed) return;
     this.#closed = true;
     this.#journal.leave(this);
+  }
+
+  #read(most: number): Promise<Buffer> {
+    return this.#journal.bytesAt(this.#offset, most, (bytes) => {
+      if (this.#buffer.byteLength < bytes) this.#buffer = Buffer.allocUnsafeSlow(bytes);
+      return this.#buffer.subarray(0, bytes);
+    });
   }
 
   #move(bytes: number): void {

@@ -31,9 +31,9 @@ export class RingFile {
     }
   }
 
-  /** Reads exactly so many bytes. */
-  async read(offset: number, length: number): Promise<Buffer> {
-    const bytes = Buffer.allocUnsafeSlow(length);
+  /** Fills `bytes`. */
+  async read(offset: number, bytes: Uint8Array): Promise<void> {
+    const length = bytes.byteLength;
     if (this.#closed) throw new Error("the file is closed");
     this.#readers++;
     try {
@@ -44,7 +44,6 @@ export class RingFile {
         if (bytesRead === 0) throw new Error("the file is shorter than was written");
         done += bytesRead;
       }
-      return bytes;
     } finally {
       this.#readers--;
       this.#closeUnused();

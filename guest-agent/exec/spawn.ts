@@ -6,7 +6,7 @@ import { findProgram, type Refusal, refusalOf } from "./program.ts";
 import { commandAs, type User } from "./user.ts";
 
 /** Four times the usual: a command and its reader wake each other less often. */
-const OUTPUT_PIPE_BYTES = 256 * 1024;
+const OUTPUT_PIPE_BYTES = 1024 * 1024;
 
 export interface CommandLine {
   argv: string[];

@@ -60,15 +60,18 @@ export function encodeFrame(type: FrameType, stream: number, payload: Uint8Array
   return frame;
 }
 
-/** A data frame, made with one copy of its bytes. */
-export function encodeData(stream: number, channel: number, bytes: Uint8Array): Uint8Array {
-  const frame = new Uint8Array(HEADER_BYTES + 1 + bytes.byteLength);
-  const view = new DataView(frame.buffer);
+/** What stands before the bytes of a data frame. */
+export const DATA_HEADER_BYTES = HEADER_BYTES + 1;
+
+/** A data frame in `room`, made with one copy of its bytes. */
+export function encodeData(room: Uint8Array, stream: number, channel: number, bytes: Uint8Array): Uint8Array {
+  const frame = room.subarray(0, DATA_HEADER_BYTES + bytes.byteLength);
+  const view = new DataView(frame.buffer, frame.byteOffset);
   view.setUint32(0, bytes.byteLength + 6);
   view.setUint8(4, FrameType.data);
   view.setUint32(5, stream);
   frame[HEADER_BYTES] = channel;
-  frame.set(bytes, HEADER_BYTES + 1);
+  frame.set(bytes, DATA_HEADER_BYTES);
   return frame;
 }
 

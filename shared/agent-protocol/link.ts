@@ -6,6 +6,7 @@
  * A peer that breaks a bound loses the connection, with the reason.
  */
 import {
+  DATA_HEADER_BYTES,
   encodeData,
   encodeFrame,
   FrameDecoder,
@@ -34,7 +35,7 @@ const TOO_MANY_STREAMS = new TextEncoder().encode(
   JSON.stringify({ error: { code: StreamErrorCode.too_many_streams, message: "too many open streams" } }),
 );
 
-/** What carries the bytes. `write` resolves once more may be written. */
+/** What carries the bytes. `write` resolves once more may be written; until then they stay as they are, after it they are used again. */
 export interface Transport {
   write(bytes: Uint8Array): Promise<void> | undefined;
   close(): void;
@@ -78,6 +79,8 @@ export class Link {
   #lastPeerStream = 0;
   #closedReason: string | null = null;
   #draining: Promise<void> | undefined;
+  /** Where frames of data are made; null while one of them is on its way. */
+  #room: Uint8Array | null = null;
   #unread = 0;
   #peerUnreadBytes = 0;
   #awaitingPong: (() => void)[] = [];
@@ -145,11 +148,21 @@ export class Link {
   }
 
   sendData(stream: number, channel: number, bytes: Uint8Array): void {
-    this.#write(encodeData(stream, channel, bytes));
+    const small = bytes.byteLength <= SMALL_BYTES;
+    const fresh = () => new Uint8Array(DATA_HEADER_BYTES + (small ? bytes.byteLength : MAX_DATA_BYTES));
+    const room = small ? fresh() : (this.#room ?? fresh());
+    const full = this.#write(encodeData(room, stream, channel, bytes));
+    if (small) return;
+    const free = () => {
+      this.#room = room;
+    };
+    this.#room = null;
+    if (full) full.then(free, free);
+    else free();
   }
 
-  #write(frame: Uint8Array): void {
-    if (this.#closedReason !== null) return;
+  #write(frame: Uint8Array): Promise<void> | undefined {
+    if (this.#closedReason !== null) return undefined;
     const full = this.#options.transport.write(frame);
     if (full) {
       this.#draining = full;
@@ -158,6 +171,7 @@ export class Link {
       };
       full.then(clear, clear);
     }
+    return full;
   }
 
   /** The transport's own back-pressure, on top of each channel's credit. */

@@ -19,13 +19,13 @@ export class PieceError extends Error {
   override name = "PieceError";
 }
 
-/** Writes a piece at `offset`, where there must be room; returns the offset after it. */
-export function writePiece(target: Buffer, offset: number, { channel, seq, bytes }: Piece): number {
-  target.writeUInt8(channel, offset);
-  target.writeUIntBE(seq, offset + 1, 6);
-  target.writeUInt32BE(bytes.byteLength, offset + 7);
-  target.set(bytes, offset + PIECE_HEADER_BYTES);
-  return offset + PIECE_HEADER_BYTES + bytes.byteLength;
+/** What stands before a piece's bytes. */
+export function pieceHeader(channel: number, seq: number, bytes: number): Buffer {
+  const header = Buffer.allocUnsafe(PIECE_HEADER_BYTES);
+  header.writeUInt8(channel, 0);
+  header.writeUIntBE(seq, 1, 6);
+  header.writeUInt32BE(bytes, 7);
+  return header;
 }
 
 /** The header at `offset`: the piece's number and how long it is with its header. */

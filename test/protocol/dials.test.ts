@@ -44,7 +44,8 @@ function dialAsAgent(connection: GuestConnection, nonce: string) {
     side: "guest",
     transport: {
       write: (bytes) => {
-        queueMicrotask(() => host.receive(bytes));
+        const sent = bytes.slice();
+        queueMicrotask(() => host.receive(sent));
         return undefined;
       },
       close: () => {},

@@ -3,18 +3,16 @@ import { randomBytes } from "node:crypto";
 import { expect, test } from "vitest";
 import {
   MAX_PIECE_BYTES,
-  PIECE_HEADER_BYTES,
   type Piece,
   PieceDecoder,
   PieceError,
-  writePiece,
+  pieceHeader,
 } from "../../shared/agent-protocol/pieces.ts";
 
 function encoded(pieces: readonly Piece[]): Buffer {
-  const target = Buffer.alloc(pieces.reduce((sum, { bytes }) => sum + PIECE_HEADER_BYTES + bytes.byteLength, 0));
-  let offset = 0;
-  for (const piece of pieces) offset = writePiece(target, offset, piece);
-  return target;
+  return Buffer.concat(
+    pieces.flatMap(({ channel, seq, bytes }) => [pieceHeader(channel, seq, bytes.byteLength), bytes]),
+  );
 }
 
 const some = (count: number, from = 1): Piece[] =>

@@ -52,7 +52,7 @@ class Pipe implements Transport {
   }
 
   write(bytes: Uint8Array): Promise<void> | undefined {
-    this.#queue.push(bytes);
+    this.#queue.push(bytes.slice());
     this.waiting += bytes.byteLength;
     this.most = Math.max(this.most, this.waiting);
     if (!this.#held && this.#queue.length === 1) setImmediate(() => this.#deliver());

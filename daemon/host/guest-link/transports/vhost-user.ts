@@ -10,6 +10,8 @@ import { type LinkedSocket, linkSocket } from "../link-socket.ts";
 import type { GuestAddress, VsockEndpoint, VsockTransport } from "./transport.ts";
 
 const START_DEADLINE_MS = 10_000;
+/** What a guest may send before the device has passed it on; with its usual quarter a guest that says much waits at every write. */
+const TX_BUFFER_BYTES = 256 * 1024;
 
 export function makeVhostUserTransport(program: string): VsockTransport {
   return {
@@ -46,6 +48,8 @@ export function deviceArgv(program: string, address: GuestAddress): string[] {
     address.device_socket,
     "--uds-path",
     address.guest_socket,
+    "--tx-buffer-size",
+    String(TX_BUFFER_BYTES),
     // Guests of one group may talk to each other: each gets a group of its own.
     "--groups",
     address.sandbox_id,

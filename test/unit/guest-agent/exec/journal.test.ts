@@ -10,6 +10,8 @@ const KEPT = 1024 * KIB;
 class MemoryFile {
   readonly #bytes = Buffer.alloc(8 * KEPT);
   full = false;
+  /** Whether nothing can be read from it. */
+  lost = false;
   written = 0;
 
   write(bytes: Uint8Array, offset: number): void {
@@ -19,8 +21,9 @@ class MemoryFile {
     this.#bytes.set(bytes, offset);
   }
 
-  async read(offset: number, length: number): Promise<Buffer> {
-    return Buffer.from(this.#bytes.subarray(offset, offset + length));
+  async read(offset: number, bytes: Uint8Array): Promise<void> {
+    if (this.lost) throw new Error("nothing can be read");
+    bytes.set(this.#bytes.subarray(offset, offset + bytes.byteLength));
   }
 
   close(): void {}
@@ -128,6 +131,24 @@ describe("with readers", () => {
     await writing;
     expect(journal.lastSeq).toBe(300);
     expect(await reader.next(1, true)).toBeNull();
+  });
+
+  test("who has seen all there was keeps the command close, and reads from memory alone", async () => {
+    const reader = await journal.reader(0);
+    const first = reader.next(64 * KIB, true);
+    const writing = write(100);
+    expect(await isHeld(writing)).toBe(true);
+    expect(journal.lastSeq * 16 * KIB).toBeLessThan(384 * KIB);
+    file.lost = true;
+    const decoder = new PieceDecoder(0);
+    const seqs: number[] = [];
+    for (let bytes = await first; bytes && seqs.length < 90; bytes = await reader.next(64 * KIB, true)) {
+      for (const { seq } of decoder.push(bytes)) seqs.push(seq);
+      await isHeld(writing);
+    }
+    expect(seqs).toEqual(range(1, seqs.length));
+    reader.close();
+    await writing;
   });
 
   test("a fast one does not wait for a slow one, which is told that it was overtaken", async () => {

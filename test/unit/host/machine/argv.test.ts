@@ -84,6 +84,8 @@ test("virtiofsd and the vsock device take each value as a word of its own", () =
     NASTY,
     "--uds-path",
     NASTY,
+    "--tx-buffer-size",
+    "262144",
     "--groups",
     "sbx_1",
   ]);
