@@ -85,6 +85,8 @@ export interface StreamEvent {
   /** What Last-Event-ID names it by; null for what is not a place in the stream. */
   id: number | null;
   data: object;
+  /** One more field of `data`, which is told in base64. */
+  data_b64?: Uint8Array;
 }
 
 export interface Done<Op extends Operation> {

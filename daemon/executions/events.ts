@@ -42,7 +42,7 @@ export async function* eventsOf(
       }
       yield next.value.map(({ seq, channel, bytes }) => {
         const type = channel === Channel.stdout ? "stdout" : "stderr";
-        return { id: seq, data: { seq, type, data_b64: Buffer.from(bytes).toString("base64") } };
+        return { id: seq, data: { seq, type }, data_b64: bytes };
       });
     }
     if (state.state === "exited") yield [exitOf(state)];

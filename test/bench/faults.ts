@@ -5,6 +5,7 @@
 import { GUEST_CID_MIN } from "../../shared/ids.ts";
 import type { TestDaemon } from "../harness/daemon.ts";
 import { type Part, processesOf, until } from "../harness/guests.ts";
+import { executionsPath, startFlood } from "../harness/streams.ts";
 import type { Bench } from "./report.ts";
 import { timed } from "./sampling.ts";
 import { summarize } from "./stats.ts";
@@ -13,6 +14,8 @@ const USUAL_COUNT = 300;
 /** Of each fault, so many victims one after another: other load on the machine falls on both sides alike. */
 const ROUNDS = 3;
 const DRIVE_LIMIT_GIB = "4";
+const FLOODS = 8;
+const FLOOD_MS = 600_000;
 const ROOM = "bench";
 const BYSTANDER = "bystander";
 
@@ -28,6 +31,10 @@ const FAULTS: Record<string, (daemon: TestDaemon, victim: Victim) => Promise<voi
   vsock_killed: async (daemon, { sandbox_id }) => signal(daemon, "vsock", sandbox_id, "SIGKILL"),
   drive_filled: async (daemon, { agent_id }) => {
     await daemon.exec(ROOM, agent_id, { command: "fallocate -l 8G /mnt/drive/fill; true" });
+  },
+  output_flooded: async (daemon, { agent_id }) => {
+    const path = executionsPath(ROOM, agent_id);
+    for (let flood = 0; flood < FLOODS; flood++) await startFlood(daemon, path, FLOOD_MS);
   },
 };
 

@@ -25,7 +25,8 @@ export async function benchSsh({ report, count = USUAL_COUNT, start }: Bench): P
   using guest = new SshClient(sshPort(daemon));
   await daemon.ok("POST", "/v1/orgs/self/ssh-keys", { public_key: guest.publicKey });
   await using local = await LocalSshd.start();
-  if (!local) console.error(`there is no ${SSHD}, so scp is held against nothing: apt-get install openssh-server`);
+  if (!local)
+    console.error(`there is no ${SSHD}, so scp is held against nothing: packaging/install-host --tests brings it`);
 
   const file = join(guest.home, "file");
   writeFileSync(file, randomBytes(FILE_BYTES));

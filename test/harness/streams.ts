@@ -19,6 +19,27 @@ export function executionsPath(room: string, sandbox: string): string {
   return `/v1/rooms/${room}/sandboxes/${sandbox}/executions`;
 }
 
+/** A command that prints as fast as it can, begun once it is read; `ended` is how many bytes of its stream came. */
+export async function startFlood(daemon: TestDaemon, path: string, timeoutMs: number) {
+  const body = { command: "read _; exec yes", stdin_open: true, timeout_ms: timeoutMs };
+  const { exec_id } = await daemon.ok("POST", path, body);
+  const headers = { authorization: `Bearer ${daemon.apiKey}` };
+  const response = await fetch(`${daemon.url}${path}/${exec_id}/stream`, { headers });
+  if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
+  await daemon.ok("POST", `${path}/${exec_id}/stdin`, { data_b64: "Cg==", eof: true });
+  return { exec_id: String(exec_id), ended: lengthOf(response) };
+}
+
+async function lengthOf(response: Response): Promise<number> {
+  let length = 0;
+  try {
+    for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) length += chunk.byteLength;
+  } catch {
+    // The sandbox, or the daemon, has ended.
+  }
+  return length;
+}
+
 /** Reads to the end of the stream, or to where it breaks. */
 export async function readStream(daemon: TestDaemon, path: string, options: StreamOptions = {}): Promise<StreamEnd> {
   const { after, follow, onEvent, signal } = options;

@@ -16,15 +16,27 @@ export function eventsResponse(reply: EventsReply, accept: string | null, header
   return new Response(streamOf(reply, asSse ? toSse : toLine), { headers });
 }
 
-function toLine({ data }: StreamEvent): string {
-  return `${JSON.stringify(data)}\n`;
+type Write = (event: StreamEvent) => string;
+
+function toLine(event: StreamEvent): string {
+  return `${jsonOf(event)}\n`;
 }
 
-function toSse({ id, data }: StreamEvent): string {
-  return `${id === null ? "" : `id: ${id}\n`}data: ${JSON.stringify(data)}\n\n`;
+function toSse(event: StreamEvent): string {
+  return `${event.id === null ? "" : `id: ${event.id}\n`}data: ${jsonOf(event)}\n\n`;
 }
 
-function streamOf({ events, cancel }: EventsReply, write: (event: StreamEvent) => string): ReadableStream<Uint8Array> {
+/** Output is most of what is ever sent, and base64 needs no escapes: it is put in as it is. */
+function jsonOf({ data, data_b64 }: StreamEvent): string {
+  const json = JSON.stringify(data);
+  return data_b64 ? `${json.slice(0, -1)},"data_b64":"${base64(data_b64)}"}` : json;
+}
+
+function base64({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString("base64");
+}
+
+function streamOf({ events, cancel }: EventsReply, write: Write): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let next: Promise<IteratorResult<readonly StreamEvent[], void>> | null = null;
   return new ReadableStream<Uint8Array>(

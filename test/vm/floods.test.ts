@@ -1,0 +1,58 @@
+/** Many commands that print as fast as they can: the daemon passes it all on and keeps none of it. */
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { shortOrLong, until, withGuests } from "../harness/guests.ts";
+import { executionsPath, startFlood } from "../harness/streams.ts";
+
+const ROOM = "floods";
+const FLOODS = 8;
+/** When it is over; and at any time, in which what was sent waits for the collector. */
+const MOST_GROWTH_MB = { after: 64, meanwhile: 256 };
+
+const residentMb = (pid: number): number =>
+  (Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) * 1024) / 1e6;
+
+withGuests("commands that flood", {}, (guests) => {
+  test(`\`yes\` on ${FLOODS} executions that are all read leaves nothing in the daemon, and others go on`, async () => {
+    const { daemon } = guests;
+    const seconds = shortOrLong("seconds of flood", 5, 30);
+    await daemon.room(ROOM);
+    for (const name of ["flooding", "other"]) await daemon.sandbox(ROOM, name, guests.cid());
+    for (const name of ["flooding", "other"]) await daemon.sh(ROOM, name, "true");
+    const before = residentMb(daemon.pid);
+
+    const path = executionsPath(ROOM, "flooding");
+    const floods = Array.from({ length: FLOODS }, async () => {
+      const { exec_id, ended } = await startFlood(daemon, path, seconds * 1000);
+      const bytes = await ended;
+      const { timed_out, stdout_bytes } = await daemon.ok("GET", `${path}/${exec_id}`);
+      return { bytes, timed_out, stdout_bytes };
+    });
+    let over = false;
+    const ended = Promise.all(floods).finally(() => {
+      over = true;
+    });
+    let most = before;
+    let execs = 0;
+    while (!over) {
+      expect(await daemon.sh(ROOM, "other", "hostname")).toBe("other");
+      execs++;
+      most = Math.max(most, residentMb(daemon.pid));
+    }
+    const told = await ended;
+    const total = told.reduce((sum, { stdout_bytes }) => sum + stdout_bytes, 0);
+    const after = await until("the daemon has let go of it", () => {
+      const now = residentMb(daemon.pid);
+      return now - before < MOST_GROWTH_MB.after && now;
+    });
+    const figures = { seconds, megabytes: total / 1e6, execs, before, most, after };
+    console.log(`${FLOODS} floods: ${JSON.stringify(figures, (_, value) => Math.round(value) || value)}`);
+    for (const { bytes, timed_out, stdout_bytes } of told) {
+      expect(timed_out).toBe(true);
+      // Each byte came, as base64 in lines of JSON.
+      expect(bytes).toBeGreaterThan((stdout_bytes * 4) / 3);
+    }
+    expect(most - before).toBeLessThan(MOST_GROWTH_MB.meanwhile);
+    expect(execs).toBeGreaterThan(seconds);
+  });
+});
