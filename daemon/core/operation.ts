@@ -54,6 +54,12 @@ export interface KeyCall extends Call {
   caller: Caller;
 }
 
+/** A call that is not made: what a caller would find. Nothing of it is recorded. */
+export function trialCall(caller: Caller): KeyCall {
+  const { signal } = new AbortController();
+  return { request_id: "", source: "rest", ip: null, signal, audit: { details: {} }, caller };
+}
+
 /** A call that may come without a key. */
 export interface OpenCall extends Call {
   caller: Caller | null;

@@ -5,7 +5,7 @@
 import { sshExec, sshForward, sshLogin, sshSftp, sshShell } from "../../shared/api/ssh.ts";
 import { newId } from "../../shared/ids.ts";
 import type { AuditFacts, Bound, KeyCall } from "../core/operation.ts";
-import { bind } from "../core/operation.ts";
+import { bind, trialCall } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
 import { redact } from "../executions/redact.ts";
 import { type LiveCommand, startCommand } from "../host/guest-link/command.ts";
@@ -38,8 +38,6 @@ export interface Held {
   credential: Credential;
 }
 
-const NOT_YET_A_CALL = { request_id: "", source: "ssh", ip: null, signal: new AbortController().signal } as const;
-
 export function makeVerbs(sandboxes: SandboxReach): SshVerbs {
   const find = (call: KeyCall, params: Record<string, string>, only: string | null, credential: Credential) => {
     const target = sandboxes.find(call, params);
@@ -67,9 +65,8 @@ export function makeVerbs(sandboxes: SandboxReach): SshVerbs {
 
   return {
     opens: (credential, params) => {
-      const call = { ...NOT_YET_A_CALL, caller: credential.caller, audit: { details: {} } };
       try {
-        find(call, params, credential.sandbox_id, credential);
+        find(trialCall(credential.caller), params, credential.sandbox_id, credential);
         return true;
       } catch {
         return false;
