@@ -10,7 +10,7 @@ import { Sessions } from "./sessions.ts";
 import { makeVerbs, type SshVerbs } from "./verbs.ts";
 
 export type { Credential } from "./credentials.ts";
-export type { Held } from "./verbs.ts";
+export type { Held, LoggedIn } from "./verbs.ts";
 
 /** Where clients reach the gateway. */
 export interface Gateway {

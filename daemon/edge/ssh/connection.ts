@@ -11,7 +11,7 @@ import { newId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import type { Bound, Caller } from "../../core/operation.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
-import type { Credential, Held, Ssh } from "../../ssh/index.ts";
+import type { Credential, Held, LoggedIn, Ssh } from "../../ssh/index.ts";
 import type { Road, RoadRequest } from "../run.ts";
 import { SIGNATURES } from "./algorithms.ts";
 import { serveForward } from "./forward.ts";
@@ -192,23 +192,18 @@ export class Connection {
   }
 
   async #login(credential: Credential): Promise<boolean> {
-    let held: Held | null = null;
-    const bound = this.deps.ssh.verbs.login(credential, this.#clientVersion, ({ sandbox_id, facts }) => {
-      held = { sandbox_id, credential };
-      this.deps.ssh.sessions.keep({
-        credential,
-        sandbox_id,
-        facts,
-        ip: this.#address,
-        cut: (why) => this.cut(why),
-        over: this.#over.promise,
-      });
-    });
+    const taken: LoggedIn[] = [];
+    const bound = this.deps.ssh.verbs.login(credential, this.#clientVersion, (session) => void taken.push(session));
     this.#recorded = true;
     const refused = await this.#walk(bound, {}, () => credential.caller);
-    if (refused || this.isOver) return false;
-    this.#held = held;
-    return this.#held !== null;
+    const [session] = taken;
+    if (refused || !session || this.isOver) return false;
+    const { sandbox_id, facts } = session;
+    this.#held = { sandbox_id, credential };
+    const ip = this.#address;
+    const cut = (why: string) => this.cut(why);
+    this.deps.ssh.sessions.keep({ credential, sandbox_id, facts, ip, cut, over: this.#over.promise });
+    return true;
   }
 
   /** All that is wrong gets the same answer, at the same pace. */

@@ -11,13 +11,14 @@ export async function serveForward(
   accept: () => ServerChannel,
   reject: () => void,
 ): Promise<void> {
-  let opened: GuestPort | null = null;
-  const bound = connection.deps.ssh.verbs.forward(connection.held, (taken) => {
-    opened = taken;
-  });
-  await connection.ask(bound, { host, port });
-  if (opened) await follow(accept(), opened, connection);
-  else reject();
+  const taken: GuestPort[] = [];
+  const bound = connection.deps.ssh.verbs.forward(connection.held, (opened) => void taken.push(opened));
+  const refused = await connection.ask(bound, { host, port });
+  const [opened] = taken;
+  // What was opened and could not be recorded is refused all the same; a channel of a client that has gone would never close.
+  if (opened && refused === null && !connection.isOver) return await follow(accept(), opened, connection);
+  opened?.close();
+  reject();
 }
 
 async function follow(channel: ServerChannel, port: GuestPort, connection: Connection): Promise<void> {

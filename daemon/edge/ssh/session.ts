@@ -39,8 +39,10 @@ export function serveSession(requests: SessionRequests, connection: Connection):
       }),
       fields,
     );
-    if (gone) command?.hangUp();
-    else if (command) await follow(channel, command, writer, connection);
+    // What was begun and could not be recorded is refused all the same.
+    if (gone || refused !== null) command?.hangUp();
+    if (gone) return;
+    if (command && refused === null) await follow(channel, command, writer, connection);
     else {
       await writer.err(Buffer.from(`roomd: ${refused ?? "nothing was started"}\n`));
       channel.exit(FAILED);

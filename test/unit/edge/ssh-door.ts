@@ -33,6 +33,8 @@ export interface Begun {
 export interface Door extends AsyncDisposable {
   server: SshServer;
   begun: Begun[];
+  /** The operations that were asked for, in their order. */
+  asked: string[];
   /** Sessions that were kept. */
   kept: Parameters<Ssh["sessions"]["keep"]>[0][];
   /** Operations whose record cannot be written: they are carried out, and then refused. */
@@ -48,6 +50,7 @@ export interface Door extends AsyncDisposable {
 
 export async function openDoor(limits: Partial<SshLimits> = {}): Promise<Door> {
   const begun: Begun[] = [];
+  const asked: string[] = [];
   const kept: Door["kept"] = [];
   const clients: Client[] = [];
   const log = makeLog("error", () => {});
@@ -141,6 +144,7 @@ export async function openDoor(limits: Partial<SshLimits> = {}): Promise<Door> {
 
   const road: Road = {
     run: async (bound, request) => {
+      asked.push(bound.operation.name);
       try {
         const call: OpenCall = { ...request, audit: { details: {} }, caller: request.recognise?.() ?? null };
         const target = await bound.find(call, request.params);
@@ -168,6 +172,7 @@ export async function openDoor(limits: Partial<SshLimits> = {}): Promise<Door> {
   const door: Door = {
     server,
     begun,
+    asked,
     kept,
     unrecorded: new Set(),
     output: () => silence(),

@@ -1,0 +1,53 @@
+/** What the SSH door refuses has not been done, or is undone: also when it is only its record that could not be written. */
+import type { Client, ClientChannel } from "ssh2";
+import { expect, test } from "vitest";
+import { until } from "../../harness/guests.ts";
+import { exec, openDoor } from "./ssh-door.ts";
+
+function forward(client: Client): Promise<ClientChannel> {
+  return new Promise((resolve, reject) =>
+    client.forwardOut("127.0.0.1", 1, "127.0.0.1", 80, (error, channel) => (error ? reject(error) : resolve(channel))),
+  );
+}
+
+test("a command whose record could not be written is hung up, and said to be refused", async () => {
+  await using door = await openDoor();
+  door.unrecorded.add("ssh_exec");
+  const { client } = await door.login();
+  const channel = await exec(client, "true");
+  const said: Buffer[] = [];
+  channel.stderr.on("data", (bytes: Buffer) => said.push(bytes));
+  channel.resume();
+  // It may have said its exit status already; the close says it again.
+  expect(await new Promise((resolve) => channel.once("close", resolve))).toBe(255);
+  expect(Buffer.concat(said).toString()).toMatch(/^roomd: .+\n$/);
+  expect(door.begun).toMatchObject([{ name: "ssh_exec", hungUp: 1, taken: 0 }]);
+});
+
+test("a port whose record could not be written is closed, and its channel refused", async () => {
+  await using door = await openDoor();
+  door.unrecorded.add("ssh_forward");
+  const { client } = await door.login();
+  await expect(forward(client)).rejects.toThrow(/Channel open failure/);
+  expect(door.begun).toMatchObject([{ name: "ssh_forward", hungUp: 1 }]);
+});
+
+test("a login whose record could not be written is none, and keeps no session", async () => {
+  await using door = await openDoor();
+  door.unrecorded.add("ssh_login");
+  await expect(door.login()).rejects.toThrow(/authentication/);
+  expect(door.kept).toEqual([]);
+});
+
+test("a port that answers after its client has gone is closed", async () => {
+  await using door = await openDoor();
+  const dialled = Promise.withResolvers<void>();
+  door.dialling = dialled.promise;
+  const { client } = await door.login();
+  forward(client).catch(() => {});
+  await until("the guest is dialled", () => door.asked.includes("ssh_forward"));
+  client.destroy();
+  await door.kept[0]?.over;
+  dialled.resolve();
+  await until("the port was opened, and closed", () => door.begun[0]?.hungUp);
+});
