@@ -1,18 +1,15 @@
 /** Owns what others have of a sandbox: its guest's link while it runs, and word of its stopping and its end. */
 import type { SandboxState } from "../../shared/api/sandboxes.ts";
 import type { KeyCall } from "../core/operation.ts";
-import { requireActive } from "../core/room-target.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { GuestLink } from "../host/guest-link/handshake.ts";
-import type { SandboxAccess, TerminalTarget } from "../terminals/index.ts";
+import type { SandboxAccess } from "../terminals/index.ts";
 import { heldInstead, requireDriveFor } from "./drive-held.ts";
 import { findTarget, type SandboxTarget } from "./find.ts";
 import type { SandboxDeps } from "./index.ts";
-import { requireState } from "./state.ts";
+import { linkOf, requireRunning } from "./reach.ts";
 import type { Supervisors } from "./supervisors.ts";
 
-/** How long to wait for a guest whose connection is just coming back. */
-const LINK_DEADLINE_MS = 10_000;
 /** Longer than any daemon runs, and short enough for a timer. */
 const FOREVER_MS = 2 ** 31 - 1;
 
@@ -37,8 +34,11 @@ export function makeAccess(deps: SandboxDeps, supervisors: Supervisors): Sandbox
   };
   return {
     find: (call, params) => findTarget(deps, call, params),
-    withLink: (target, work) =>
-      supervisors.use(target.row.sandbox_id, async () => await work(await linkOf(supervisors, target))),
+    withLink: async (target, work) => {
+      requireRunning(target);
+      const { sandbox_id } = target.row;
+      return await supervisors.use(sandbox_id, async () => await work(await linkOf(supervisors, sandbox_id)));
+    },
     withGuest: (sandboxId, work) =>
       supervisors.use(sandboxId, async () => await work(await runningLink(supervisors, sandboxId))),
     requireDriveFor: ({ room }, cwd) => requireDriveFor(deps, room, cwd === null ? {} : { cwd }),
@@ -53,21 +53,5 @@ export function makeAccess(deps: SandboxDeps, supervisors: Supervisors): Sandbox
 async function runningLink(supervisors: Supervisors, sandboxId: string): Promise<GuestLink> {
   const state = supervisors.get(sandboxId)?.row.state ?? "destroyed";
   if (state !== "running") throw new ServiceError("guest_unreachable", { detail: `The sandbox is ${state}.` });
-  return await answeringLink(supervisors, sandboxId);
-}
-
-async function linkOf(supervisors: Supervisors, { room, row }: TerminalTarget): Promise<GuestLink> {
-  requireActive(room);
-  requireState(row, ["running"]);
-  return await answeringLink(supervisors, row.sandbox_id);
-}
-
-async function answeringLink(supervisors: Supervisors, sandboxId: string): Promise<GuestLink> {
-  try {
-    const link = await supervisors.get(sandboxId)?.link(LINK_DEADLINE_MS);
-    if (link) return link;
-  } catch (cause) {
-    throw cause instanceof ServiceError ? cause : new ServiceError("guest_unreachable", { cause });
-  }
-  throw new ServiceError("guest_unreachable");
+  return await linkOf(supervisors, sandboxId);
 }

@@ -85,7 +85,7 @@ export function makeVerbs(sandboxes: SandboxReach): SshVerbs {
       bind(sshExec, {
         ...within(session),
         run: async ({ audit }, { command, env, screen }, target: Target) => {
-          audit.details = { command: redact([command])[0], screen: screen !== null };
+          audit.details = { ...audit.details, command: redact([command])[0], screen: screen !== null };
           const argv = commandOf(command);
           take(
             await open(target, (link) =>
@@ -99,7 +99,7 @@ export function makeVerbs(sandboxes: SandboxReach): SshVerbs {
       bind(sshShell, {
         ...within(session),
         run: async ({ audit }, { env, screen }, target: Target) => {
-          audit.details = { screen: screen !== null };
+          audit.details = { ...audit.details, screen: screen !== null };
           take(
             await open(target, (link) =>
               screen
@@ -132,7 +132,7 @@ export function makeVerbs(sandboxes: SandboxReach): SshVerbs {
                 },
               ],
         run: async ({ audit }, { host, port }, target: Target) => {
-          audit.details = { host, port };
+          audit.details = { ...audit.details, host, port };
           take(await open(target, (link) => connectInGuest(link, port)));
           return { outcome: "ok", body: {} };
         },

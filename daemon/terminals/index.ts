@@ -20,14 +20,14 @@ import { Tokens } from "./tokens.ts";
 /** The sandbox that a call is about. */
 export interface TerminalTarget {
   room: RoomTarget;
-  row: { sandbox_id: string; agent_id: string; state: SandboxState };
+  row: { sandbox_id: string; agent_id: string; state: SandboxState; status_reason: string; status_message: string };
 }
 
 /** What terminals need of sandboxes. */
 export interface SandboxAccess {
   /** Throws room_not_found, sandbox_not_found. */
   find(call: KeyCall, params: Record<string, string>): TerminalTarget;
-  /** The running guest's link, to be used until `work` is done. Throws invalid_state, room_destroying, guest_unreachable. */
+  /** The running guest's link, to be used until `work` is done. Throws invalid_state, room_destroying, disk_full, guest_unreachable. */
   withLink<T>(target: TerminalTarget, work: (link: GuestLink) => Promise<T>): Promise<T>;
   /** Before what begins at a path of the guest, or in the user's home. Throws drive_full while the drive there is held. */
   requireDriveFor(target: TerminalTarget, cwd: string | null): void;

@@ -194,6 +194,7 @@ const OPEN_ERRORS: ErrorCode[] = [
   "invalid_state",
   "room_destroying",
   "guest_unreachable",
+  "disk_full",
 ];
 
 export const sshExec = operation({

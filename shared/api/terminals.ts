@@ -123,6 +123,7 @@ export const terminalCreate = operation({
     "cwd_not_found",
     "too_many_executions",
     "guest_unreachable",
+    "disk_full",
     "drive_full",
   ],
   onFullDisk: true,
@@ -142,7 +143,7 @@ export const terminalList = operation({
   body: null,
   output: page(terminal),
   outcomes: { ok: 200 },
-  errors: ["room_not_found", "sandbox_not_found", "invalid_state", "room_destroying", "guest_unreachable"],
+  errors: ["room_not_found", "sandbox_not_found", "invalid_state", "room_destroying", "disk_full", "guest_unreachable"],
   audit: "exec.terminal_listed",
 });
 
@@ -153,6 +154,7 @@ const KNOWN_ERRORS = [
   "invalid_state",
   "room_destroying",
   "guest_unreachable",
+  "disk_full",
 ] as const;
 
 export const terminalGet = operation({

@@ -86,6 +86,16 @@ describe.each(SANDBOX_STATES.filter((state) => state !== "destroyed" && state !=
   });
 });
 
+test("a guest that stands still for want of disk space is said to, at once", async () => {
+  setState("running");
+  rows.run("UPDATE sandboxes SET status_reason = 'disk_full', status_message = 'It stands still.'");
+  const stands = { status: 507, code: "disk_full", detail: "It stands still." };
+  expect(await opened({})).toMatchObject(stands);
+  expect(await daemon.problem("GET", `${SANDBOX}/terminals`)).toMatchObject(stands);
+  expect(await shaken(bearer(daemon.apiKey))).toMatchObject({ status: 507, body: stands });
+  rows.run("UPDATE sandboxes SET status_reason = 'vmm_failed', status_message = ''");
+});
+
 test("attaching needs a handshake", async () => {
   for (const method of ["GET", "HEAD"]) expect((await daemon.api(method, WS)).status).toBe(422);
   expect(await daemon.problem("GET", WS)).toMatchObject({ errors: [{ field: "Upgrade", code: "required" }] });

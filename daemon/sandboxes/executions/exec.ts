@@ -9,7 +9,8 @@ import { execRules } from "../../executions/rules.ts";
 import { runCommand } from "../../executions/run.ts";
 import { heldInstead, requireDriveFor } from "../drive-held.ts";
 import { findTarget } from "../find.ts";
-import { type ExecutionDeps, reachOf, requireRunning } from "./reach.ts";
+import { requireRunning } from "../reach.ts";
+import { type ExecutionDeps, reachOf } from "./reach.ts";
 import { beginnerOf } from "./record-end.ts";
 
 export function makeExec(deps: ExecutionDeps): Bound {

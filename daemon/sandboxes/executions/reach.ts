@@ -1,21 +1,15 @@
-/** Owns how a call about executions reaches its guest, and what it is refused for on the way. */
+/** Owns what all verbs about executions work with, and how they ask the guest about one. */
 import type { KeyCall } from "../../core/operation.ts";
-import { requireActive } from "../../core/room-target.ts";
-import { ServiceError } from "../../core/service-error.ts";
 import { asServiceError } from "../../executions/errors.ts";
 import type { Reach } from "../../executions/output.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
 import { findTarget, type SandboxTarget } from "../find.ts";
-import { STALLED_REASON } from "../health.ts";
 import type { SandboxDeps } from "../index.ts";
-import { requireState } from "../state.ts";
+import { linkOf, requireRunning } from "../reach.ts";
 import type { Supervisors } from "../supervisors.ts";
 import type { SandboxRow } from "../table.ts";
 import type { Bounds } from "./bounds.ts";
 import type { Ends } from "./ends.ts";
-
-/** How long to wait for a guest whose connection is just coming back. */
-const LINK_DEADLINE_MS = 10_000;
 
 /** What all verbs about executions work with. */
 export interface ExecutionDeps {
@@ -36,22 +30,8 @@ export function findExecution(deps: ExecutionDeps, call: KeyCall, params: Record
   return { ...findTarget(deps.sandboxes, call, params), exec_id: String(params.exec_id) };
 }
 
-/** Throws room_destroying, invalid_state, disk_full. */
-export function requireRunning({ room, row }: SandboxTarget): void {
-  requireActive(room);
-  requireState(row, ["running"]);
-  if (row.status_reason === STALLED_REASON) throw new ServiceError("disk_full", { detail: row.status_message });
-}
-
-export function reachOf(supervisors: Supervisors, row: SandboxRow): Reach {
-  return async (started) => {
-    const unreachable = (cause?: unknown) => new ServiceError("guest_unreachable", { details: { started }, cause });
-    const supervisor = supervisors.get(row.sandbox_id);
-    if (!supervisor) throw unreachable();
-    return await supervisor.link(LINK_DEADLINE_MS).catch((cause: unknown) => {
-      throw cause instanceof ServiceError ? cause : unreachable(cause);
-    });
-  };
+export function reachOf(supervisors: Supervisors, { sandbox_id }: Pick<SandboxRow, "sandbox_id">): Reach {
+  return (started) => linkOf(supervisors, sandbox_id, { started });
 }
 
 /** Asks the sandbox's guest about one of its executions. Throws ServiceError. */

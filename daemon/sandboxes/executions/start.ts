@@ -9,7 +9,8 @@ import { backgroundRequestOf } from "../../executions/request.ts";
 import { execRules } from "../../executions/rules.ts";
 import { heldInstead, requireDriveFor } from "../drive-held.ts";
 import { findTarget } from "../find.ts";
-import { type ExecutionDeps, reachOf, requireRunning } from "./reach.ts";
+import { requireRunning } from "../reach.ts";
+import { type ExecutionDeps, reachOf } from "./reach.ts";
 import { beginnerOf } from "./record-end.ts";
 
 export function makeStart(deps: ExecutionDeps): Bound {

@@ -3,7 +3,8 @@ import { executionStream } from "../../../shared/api/executions.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { eventsOf } from "../../executions/events.ts";
 import { followFrom } from "../../executions/output.ts";
-import { type ExecutionDeps, findExecution, reachOf, requireRunning } from "./reach.ts";
+import { requireRunning } from "../reach.ts";
+import { type ExecutionDeps, findExecution, reachOf } from "./reach.ts";
 
 const LAST_EVENT_ID = /^\d{1,15}$/;
 
