@@ -127,11 +127,11 @@ export class Ends {
     for (const execution of found) {
       const { exec_id } = execution;
       const by = before.begun.get(exec_id) ?? null;
-      if (execution.state === "running") {
+      // Whatever the guest says of one whose end is recorded: that is over.
+      if (before.finished.has(exec_id)) this.#save(row, watched, execution);
+      else if (execution.state === "running") {
         if (running++ < MAX_LIVE_EXECUTIONS) this.begun(row, execution, by);
-      } else if (!before.finished.has(exec_id)) {
-        if (watched.known.add(exec_id, { by, attended: false, begun: false })) this.#save(row, watched, execution);
-      } else this.#save(row, watched, execution);
+      } else if (watched.known.add(exec_id, { by, attended: false, begun: false })) this.#save(row, watched, execution);
     }
   }
 
