@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Config } from "./core/config.ts";
 import type { Log } from "./core/log.ts";
+import { Mailbox } from "./core/mailbox.ts";
 import type { Paths } from "./core/paths.ts";
 import { ServiceError } from "./core/service-error.ts";
 import { findConfinement } from "./host/confine/index.ts";
@@ -73,6 +74,7 @@ export async function inspectHost(config: Config, paths: Paths, log: Log): Promi
     drive_quota: inspectProjectQuota(paths.rooms),
   };
   const restraints = new Restraints();
+  const renewals = new Mailbox();
   return {
     findings,
     isolation,
@@ -92,7 +94,15 @@ export async function inspectHost(config: Config, paths: Paths, log: Log): Promi
       if (!virtiofsd) throw new ServiceError("not_ready", { detail: "There is no virtiofsd on this host." });
       const [problem] = separation.problems;
       if (problem !== undefined) throw new ServiceError("not_ready", { detail: problem });
-      return { programs: { qemu, virtiofsd }, transport: vsock.transport, isolation, confinement, restraints, log };
+      return {
+        programs: { qemu, virtiofsd },
+        transport: vsock.transport,
+        isolation,
+        confinement,
+        restraints,
+        renewals,
+        log,
+      };
     },
     probe: async (kernel) => {
       findings.acceleration = await probe(kernel);

@@ -69,6 +69,11 @@ export class GuestConnection {
     return this.#state;
   }
 
+  /** Whether the agent has said who it is, over a connection that is there: it needs no more than time. */
+  get isGreeted(): boolean {
+    return this.#newest !== null && !this.#newest.isClosed;
+  }
+
   /** Takes a connection that the guest made. The newest one that is its agent's counts. */
   accept(link: GuestLink): void {
     if (this.#closed) {

@@ -86,7 +86,10 @@ async function meetAgent(parts: GuestParts, mayDial: boolean, signal: AbortSigna
       if (!(error instanceof DeadlineError) || signal.aborted) throw error;
     }
   }
-  if (hasLostVsock(parts)) await renewVsock(parts, signal);
+  // One after another: where many guests come back at once, the later ones are given the time that they need to dial.
+  await parts.host.renewals.put(async () => {
+    if (!signal.aborted && !connection.isGreeted && hasLostVsock(parts)) await renewVsock(parts, signal);
+  });
   await connection.link(AGENT_DEADLINE_MS, signal);
 }
 

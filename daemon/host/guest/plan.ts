@@ -2,6 +2,7 @@
 
 import type { SandboxId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
+import type { Mailbox } from "../../core/mailbox.ts";
 import type { SandboxPaths } from "../../core/paths.ts";
 import type { Confinement } from "../confine/index.ts";
 import type { GuestIdentity } from "../guest-link/connection.ts";
@@ -50,5 +51,7 @@ export interface GuestHost {
   isolation: Isolation;
   confinement: Confinement;
   restraints: Restraints;
+  /** In which guests that are taken over get another vsock device. */
+  renewals: Mailbox;
   log: Log;
 }
