@@ -1,6 +1,7 @@
 /**
- * Owns the benchmark of exposed ports: the same server in a sandbox, through its port, and on the host, connected to directly.
- * What the guest's own speed and the way there cost is in the ratio; the daemon's share alone is that of `api_health`.
+ * Owns the benchmark of exposed ports: the same server in a sandbox, through its port; beside itself in the guest, where curl
+ * connects to it directly; and on the host, directly. The way there is what `get` has over `in_guest_get`; the guest's own
+ * slowness is what that has over `direct_get`.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -33,7 +34,21 @@ export async function benchPorts({ report, count = USUAL_COUNT, start }: Bench):
     if (status !== 200) throw new Error(`answered ${status}`);
     for await (const _ of bytes as unknown as AsyncIterable<Uint8Array>);
   };
+  /** What the server takes by itself, as curl beside it in the guest measures it. */
+  const inGuest = { get: [] as number[], down: [] as number[] };
+  const curl = async (path: string) => {
+    const seconds = await daemon.sh(
+      "bench",
+      "worker",
+      `curl -s -o /dev/null -w '%{time_total}' 127.0.0.1:8000/${path}`,
+    );
+    return Number(seconds) * 1000;
+  };
   const small = await takeTurns(count * SMALL_FOR_EACH_BODY, {
+    in_guest: async (round) => {
+      const ms = await curl("x");
+      if (round >= 0) inGuest.get.push(ms);
+    },
     get: () => done(port.fetch("x")),
     direct_get: () => done(fetch(`${direct.url}x`)),
     api_health: () => done(fetch(`${daemon.url}/health`)),
@@ -43,6 +58,10 @@ export async function benchPorts({ report, count = USUAL_COUNT, start }: Bench):
     if ((await client.next()) !== "hello") throw new Error("another message came back");
   };
   const large = await takeTurns(count, {
+    in_guest: async (round) => {
+      const ms = await curl(`bytes?n=${BODY_BYTES}`);
+      if (round >= 0) inGuest.down.push(ms);
+    },
     down: () => done(port.fetch(`bytes?n=${BODY_BYTES}`)),
     direct_down: () => done(fetch(`${direct.url}bytes?n=${BODY_BYTES}`)),
     up: () => done(port.fetch("sink", { method: "POST", body })),
@@ -56,13 +75,15 @@ export async function benchPorts({ report, count = USUAL_COUNT, start }: Bench):
   });
   const many = await inLanes(LANES, count * SMALL_FOR_EACH_BODY, () => done(port.fetch("x")));
 
-  report.add("get", "ms", small.get, "direct_get");
+  report.add("get", "ms", small.get, "in_guest_get");
+  report.add("in_guest_get", "ms", inGuest.get);
   report.add("direct_get", "ms", small.direct_get);
   report.add("api_health", "ms", small.api_health);
   report.add(`get_in_${LANES}_lanes`, "ms", many.samples, "get");
   report.add("gets_per_second", "1/s", [(many.samples.length / many.wallMs) * 1000]);
   report.add("message", "ms", messages.message, "direct_message");
   report.add("direct_message", "ms", messages.direct_message);
+  report.add("in_guest_down", "MB/s", megabytesPerSecond(BODY_BYTES, inGuest.down));
   for (const name of ["down", "up"] as const) {
     report.add(name, "MB/s", megabytesPerSecond(BODY_BYTES, large[name]), `direct_${name}`);
     report.add(`direct_${name}`, "MB/s", megabytesPerSecond(BODY_BYTES, large[`direct_${name}`]));

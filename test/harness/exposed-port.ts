@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
+import { within } from "../../daemon/core/published.ts";
 import type { Json, TestDaemon } from "./daemon.ts";
 import { until } from "./guests.ts";
 
@@ -79,13 +80,17 @@ export class ExposedPort {
 /** One WebSocket, with what came on it. */
 export class PortSocket {
   readonly socket: WebSocket;
-  readonly messages: (string | Buffer)[] = [];
+  readonly #messages: (string | Buffer)[] = [];
+  #waiting: PromiseWithResolvers<void> | null = null;
   readonly closed: Promise<{ code: number; reason: string }>;
 
   private constructor(socket: WebSocket) {
     this.socket = socket;
     socket.binaryType = "arraybuffer";
-    socket.onmessage = ({ data }) => this.messages.push(typeof data === "string" ? data : Buffer.from(data));
+    socket.onmessage = ({ data }) => {
+      this.#messages.push(typeof data === "string" ? data : Buffer.from(data));
+      this.#waiting?.resolve();
+    };
     this.closed = new Promise((resolve) => {
       socket.onclose = ({ code, reason }) => resolve({ code, reason });
     });
@@ -104,8 +109,11 @@ export class PortSocket {
   }
 
   /** The next message that has not been taken yet. */
-  async next(deadlineMs?: number): Promise<string | Buffer> {
-    await until("a message", () => this.messages.length > 0, deadlineMs);
-    return this.messages.shift() ?? "";
+  async next(deadlineMs = 15_000): Promise<string | Buffer> {
+    while (this.#messages.length === 0) {
+      this.#waiting = Promise.withResolvers<void>();
+      await within(this.#waiting.promise, deadlineMs, "a message");
+    }
+    return this.#messages.shift() ?? "";
   }
 }
