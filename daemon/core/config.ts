@@ -53,6 +53,7 @@ export const CONFIG_KEYS = {
   "ssh.max_startups": { kind: "integer", default: 100, about: "Connections that have not logged in yet." },
   "ssh.max_startups_per_address": { kind: "integer", default: 50, about: "Of these, from one address." },
   "ssh.max_connections": { kind: "integer", default: 512, about: "Connections that have logged in." },
+  "ssh.max_connections_per_org": { kind: "integer", default: 128, about: "Of these, of one organization." },
   "ssh.max_channels": { kind: "integer", default: 64, about: "Commands and forwarded connections of one of them." },
   "ssh.idle_timeout": { kind: "duration", default: "12h", about: "One on which nothing is sent for so long is ended." },
   "terminal.detached_life": {

@@ -22,6 +22,7 @@ export interface SshLimits {
   login_grace_ms: number;
   max_attempts: number;
   max_connections: number;
+  max_connections_per_org: number;
   max_channels: number;
   idle_timeout_ms: number;
 }
@@ -38,6 +39,11 @@ const REFUSED_AFTER_MS = 300;
 const METHODS = ["publickey" as const, "password" as const];
 /** ssh2's window with as much again: a client that sends more breaks the protocol. */
 const MOST_UNREAD_BYTES = 4 * 1024 * 1024;
+/**
+ * Of all channels together. Beyond it the client is not read from until half is taken; when the guest takes nothing for as long as
+ * the keepalive has patience, the connection ends.
+ */
+const MOST_UNREAD_BYTES_IN_ALL = 8 * 1024 * 1024;
 const LONGEST_USER = 300;
 
 interface Names {
@@ -99,6 +105,7 @@ export class Connection {
   readonly countIn = (bytes: number): void => {
     this.#in += bytes;
     this.#lastBytes = performance.now();
+    this.#readOn();
   };
 
   readonly countOut = (bytes: number): void => {
@@ -141,6 +148,7 @@ export class Connection {
     const leave = this.#channels.get(channel);
     this.#channels.delete(channel);
     leave?.();
+    this.#readOn();
   }
 
   async #authenticate(context: AuthContext): Promise<void> {
@@ -278,8 +286,17 @@ export class Connection {
 
   /** ssh2 takes what comes beyond the window all the same. */
   #requireWindow(): void {
-    const broken = [...this.#channels.keys()].some(({ readableLength }) => readableLength > MOST_UNREAD_BYTES);
-    if (broken) this.cut("sent beyond the window");
+    const unread = [...this.#channels.keys()].map(({ readableLength }) => readableLength);
+    if (unread.some((bytes) => bytes > MOST_UNREAD_BYTES)) this.cut("sent beyond the window");
+    else if (this.#unread > MOST_UNREAD_BYTES_IN_ALL) this.socket.pause();
+  }
+
+  get #unread(): number {
+    return this.#channels.keys().reduce((sum, { readableLength }) => sum + readableLength, 0);
+  }
+
+  #readOn(): void {
+    if (this.socket.isPaused() && this.#unread <= MOST_UNREAD_BYTES_IN_ALL / 2) this.socket.resume();
   }
 
   /** Says who tried what, once for a connection. */

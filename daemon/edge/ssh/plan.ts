@@ -29,6 +29,7 @@ export function planSsh(config: Config): SshPlan | null {
       login_grace_ms: config["ssh.login_grace"] * 1000,
       max_attempts: config["ssh.max_attempts"],
       max_connections: config["ssh.max_connections"],
+      max_connections_per_org: config["ssh.max_connections_per_org"],
       max_channels: config["ssh.max_channels"],
       idle_timeout_ms: config["ssh.idle_timeout"] * 1000,
     },

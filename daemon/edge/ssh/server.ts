@@ -4,6 +4,7 @@ import { Server } from "ssh2";
 import { ALGORITHMS } from "./algorithms.ts";
 import { Connection, type ConnectionDeps } from "./connection.ts";
 import { endSocket } from "./last-words.ts";
+import { Places } from "./places.ts";
 import { type StartupLimits, Startups } from "./startups.ts";
 
 const IDENT = "roomd";
@@ -28,7 +29,8 @@ export async function startSshServer(deps: ConnectionDeps, listen: SshListen): P
   const startups = new Startups(listen.startups);
   const sockets = new Set<Socket>();
   const entering = new WeakMap<Socket, { greet(): void; leave(): void }>();
-  let loggedIn = 0;
+  const { max_connections, max_connections_per_org } = deps.limits;
+  const places = new Places({ all: max_connections, per_org: max_connections_per_org });
 
   const ssh = new Server({
     hostKeys: [listen.host_key],
@@ -45,8 +47,9 @@ export async function startSshServer(deps: ConnectionDeps, listen: SshListen): P
     client.once("handshake", () => startup?.greet());
     client.once("ready", () => {
       startup?.leave();
-      if (++loggedIn > deps.limits.max_connections) connection.cut("too many connections");
-      socket.once("close", () => loggedIn--);
+      const leave = places.enter(connection.held.credential.caller.org_id);
+      if (leave) socket.once("close", leave);
+      else connection.cut("too many connections");
     });
   });
 

@@ -45,6 +45,18 @@ test("the service stops although a client does not read", async () => {
   await until("all are hung up", () => door.begun.every(({ hungUp }) => hungUp === 1));
 });
 
+test("an organization's connections take no other's places", async () => {
+  await using door = await openDoor({ max_connections: 3, max_connections_per_org: 2 });
+  const [first] = [await door.login("a"), await door.login("a")];
+  const { socket } = await door.login("a");
+  await new Promise((resolve) => socket.once("close", resolve));
+  await door.login("b");
+  first?.client.end();
+  await door.kept[0]?.over;
+  const again = await door.login("a");
+  await exec(again.client, "true");
+});
+
 test("one connection too many is ended, and the other goes on", async () => {
   await using door = await openDoor({ max_connections: 1 });
   const first = await door.login();

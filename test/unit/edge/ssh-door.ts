@@ -17,6 +17,7 @@ const LIMITS: SshLimits = {
   login_grace_ms: 20_000,
   max_attempts: 6,
   max_connections: 512,
+  max_connections_per_org: 128,
   max_channels: 64,
   idle_timeout_ms: 3_600_000,
 };

@@ -1,0 +1,33 @@
+/** What a client of the SSH door may have sent that its guest does not take. */
+import { expect, test } from "vitest";
+import { until } from "../../harness/guests.ts";
+import { exec, openDoor } from "./ssh-door.ts";
+
+/** More in all than the door keeps and the system holds between it and its client. */
+const CHANNELS = 32;
+/** ssh2's window. */
+const BYTES = 2 * 1024 * 1024;
+
+test("all channels of a connection together have a bound, beyond which the client waits, and goes on", async () => {
+  await using door = await openDoor();
+  const takes = Promise.withResolvers<void>();
+  let taken = 0;
+  door.input = async (bytes) => {
+    await takes.promise;
+    taken += bytes.byteLength;
+  };
+  const { client, socket } = await door.login();
+  const channels = await Promise.all(Array.from({ length: CHANNELS }, () => exec(client, "cat")));
+  for (const channel of channels) channel.write(Buffer.alloc(BYTES));
+  let before = -1;
+  await until("nothing more is sent", async () => {
+    const left = socket.writableLength;
+    const isSame = left === before;
+    before = left;
+    await Bun.sleep(200);
+    return isSame;
+  });
+  expect(socket.writableLength).toBeGreaterThan(BYTES);
+  takes.resolve();
+  await until("everything was taken", () => taken === CHANNELS * BYTES);
+});
