@@ -46,7 +46,7 @@ function create(): Command {
     .requiredOption("--name <name>", "what the key is for")
     .option("--scope <scope>", "what it may do, as often as you like (default: everything)", scopes)
     .option("--room <room>", "only in this room, as often as you like", word)
-    .option("--agent <agent>", "only as this agent")
+    .option("--agent <agent>", "only as this agent, and only at its sandboxes")
     .option("--expires-in <time>", "it ends after this time, such as 30d", seconds)
     .action(async (options: CreateOptions) => {
       const { name, scope, room, agent, expiresIn } = options;

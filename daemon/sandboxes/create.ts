@@ -1,7 +1,9 @@
 /** Owns creating a sandbox: what is wrong with the request, the row, the answer once the guest is ready. */
+
 import type { InputOf } from "../../shared/api/contract.ts";
 import { MEMORY_MIB_MIN, type SandboxState, sandboxCreate } from "../../shared/api/sandboxes.ts";
 import { newId } from "../../shared/ids.ts";
+import { actingAs } from "../agents/index.ts";
 import { after, now } from "../core/clock.ts";
 import { faultPoint } from "../core/fault-points.ts";
 import { type Bound, bind, type KeyCall, type RuleBreak } from "../core/operation.ts";
@@ -74,6 +76,7 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
     find: (call, params) => findRoomTarget(deps, call, params),
     rules,
     run: async (call, input, room) => {
+      actingAs(call.caller, input.agent_id, "agent_id");
       requireActive(room);
       requireDrive(deps, room);
       const template = templateOf(input);

@@ -19,11 +19,15 @@ export function findRoomTarget(deps: SandboxDeps, call: KeyCall, params: Record<
   return room;
 }
 
-/** By agent_id or sandbox_id. Throws room_not_found, sandbox_not_found. */
+/**
+ * By agent_id or sandbox_id. For a caller that is bound to an agent there is that agent's sandbox and no other. Throws
+ * room_not_found, sandbox_not_found.
+ */
 export function findTarget(deps: SandboxDeps, call: KeyCall, params: Record<string, string>): SandboxTarget {
   const room = findRoomTarget(deps, call, params);
   const row = findSandbox(deps.database.queries, room.room_uid, String(params.sandbox));
-  if (!row) {
+  const { agent_id } = call.caller;
+  if (!row || (agent_id !== null && agent_id !== row.agent_id)) {
     throw new ServiceError("sandbox_not_found", { detail: `Room ${room.room_id} has no sandbox ${params.sandbox}.` });
   }
   call.audit.agent_id = row.agent_id;

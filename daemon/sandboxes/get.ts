@@ -12,11 +12,12 @@ export function makeGet(deps: SandboxDeps): Bound[] {
   return [
     bind(sandboxList, {
       find: (call, params) => findRoomTarget(deps, call, params),
-      run: (_call, input, room) => {
+      run: ({ caller }, input, room) => {
         const limit = input.limit ?? DEFAULT_PAGE;
         const kind = `sandboxes ${room.room_uid}`;
         const rows = listSandboxes(deps.database.queries, {
           room_uid: room.room_uid,
+          agent_id: caller.agent_id,
           state: input.state,
           label: input.label,
           after: readCursor(kind, input.cursor),

@@ -33,6 +33,8 @@ export function listSandboxes(
   queries: Queries,
   filter: {
     room_uid: SandboxRow["room_uid"];
+    /** Only this agent's; null for all. */
+    agent_id: string | null;
     state?: SandboxState | undefined;
     label?: string | undefined;
     after: string | null;
@@ -46,6 +48,7 @@ export function listSandboxes(
     .where(
       and(
         eq(sandboxes.room_uid, filter.room_uid),
+        filter.agent_id === null ? undefined : eq(sandboxes.agent_id, filter.agent_id),
         filter.state === undefined ? ne(sandboxes.state, "destroyed") : eq(sandboxes.state, filter.state),
         filter.label === undefined
           ? undefined

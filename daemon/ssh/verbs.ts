@@ -41,9 +41,7 @@ export interface Held {
 export function makeVerbs(sandboxes: SandboxReach): SshVerbs {
   const find = (call: KeyCall, params: Record<string, string>, only: string | null, credential: Credential) => {
     const target = sandboxes.find(call, params);
-    const { agent_id } = call.caller;
-    const isOther = only !== null && target.row.sandbox_id !== only;
-    if (isOther || (agent_id !== null && agent_id !== target.row.agent_id)) throw new ServiceError("sandbox_not_found");
+    if (only !== null && target.row.sandbox_id !== only) throw new ServiceError("sandbox_not_found");
     call.audit.details = { method: credential.kind, credential_id: credential.id };
     return target;
   };

@@ -185,6 +185,7 @@ export const sandboxCreate = operation({
     "room_not_found",
     "room_destroying",
     "invalid_state",
+    "source_mismatch",
     "agent_id_in_use",
     "guest_cid_in_use",
     "guest_cid_out_of_range",

@@ -29,16 +29,18 @@ export interface KeyOptions {
   org?: string;
   scopes?: readonly Scope[];
   rooms?: readonly string[];
+  agent?: string;
   expires?: string;
 }
 
 export async function makeKey(daemon: TestDaemon, options: KeyOptions = {}): Promise<{ key_id: string; key: string }> {
-  const { org = daemon.orgId, scopes = [], rooms = [], expires } = options;
+  const { org = daemon.orgId, scopes = [], rooms = [], agent, expires } = options;
   return await run(
     daemon,
     ...["key", "create", "--name", "test", "--org", org],
     ...scopes.flatMap((scope) => ["--scope", scope]),
     ...rooms.flatMap((room) => ["--room", room]),
+    ...(agent === undefined ? [] : ["--agent", agent]),
     ...(expires === undefined ? [] : ["--expires-in", expires]),
   );
 }
