@@ -1,4 +1,4 @@
-/** Owns reading a sandbox's logs: what its guest printed on the console, and what QEMU and its helpers said. */
+/** Owns reading a sandbox's logs: what its guest printed on the console, or of that what its agent said. */
 import { sandboxLogs } from "../../shared/api/sandboxes.ts";
 import { type Bound, bind } from "../core/operation.ts";
 import { readConsole } from "../host/machine/console.ts";
@@ -7,20 +7,18 @@ import type { SandboxDeps } from "./index.ts";
 
 const MOST_LINES = 1000;
 /** The agent marks its own lines on the console, which is the only way out before it is connected. */
-const AGENT_LINE = /^roomd-agent: /;
+const isAgentLine = (line: string) => line.startsWith("roomd-agent: ");
 
 export function makeLogs(deps: SandboxDeps): Bound {
   return bind(sandboxLogs, {
     find: (call, params) => findTarget(deps, call, params),
     run: (_call, input, { row }) => {
       const source = input.source ?? "console";
-      const { lines, next } = readConsole(
-        deps.paths.sandbox(row.sandbox_id).console_log,
-        input.after ?? 0,
-        input.limit ?? MOST_LINES,
-      );
-      const items = source === "agent" ? lines.filter(({ line }) => AGENT_LINE.test(line)) : lines;
-      return { outcome: "ok", body: { source, items, next_after: next } };
+      const { after = 0, limit = MOST_LINES } = input;
+      const { console_log } = deps.paths.sandbox(row.sandbox_id);
+      const isWanted = source === "agent" ? isAgentLine : () => true;
+      const { lines, next } = readConsole(console_log, after, limit, isWanted);
+      return { outcome: "ok", body: { source, items: lines, next_after: next } };
     },
   });
 }

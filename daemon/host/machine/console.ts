@@ -65,8 +65,16 @@ export interface ConsoleLine {
   line: string;
 }
 
-/** Up to `limit` whole lines from a byte offset on, and the offset after them. What was dropped is skipped. */
-export function readConsole(directory: string, after: number, limit: number): { lines: ConsoleLine[]; next: number } {
+/**
+ * Up to `limit` whole lines that are wanted, from a byte offset on, and the offset after what was looked at. What was dropped is
+ * skipped.
+ */
+export function readConsole(
+  directory: string,
+  after: number,
+  limit: number,
+  isWanted: (line: string) => boolean,
+): { lines: ConsoleLine[]; next: number } {
   const segments = segmentsOf(directory);
   const lines: ConsoleLine[] = [];
   const first = segments[0];
@@ -80,7 +88,7 @@ export function readConsole(directory: string, after: number, limit: number): { 
     const end = bytes.indexOf(10, position);
     if (end < 0) break;
     const line = bytes.subarray(position, end).toString().replace(/\r$/, "");
-    lines.push({ offset, line });
+    if (isWanted(line)) lines.push({ offset, line });
     offset += end + 1 - position;
     position = end + 1;
   }
