@@ -7,7 +7,7 @@ import { errnoOf } from "../core/service-error.ts";
 import { CliError } from "./cli-error.ts";
 import { send } from "./client.ts";
 import { command, type JsonOption } from "./command.ts";
-import { bytesText, print, show, write } from "./output.ts";
+import { bytesText, show, showValue, write } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { type Place, place } from "./values.ts";
 
@@ -63,8 +63,7 @@ export function getCommand(): Command {
       }
       const size_bytes = await withProgress(`reading ${at.path}`, () => save(response, file));
       const value = { path: at.path, local: file, size_bytes };
-      if (options.json) await print(JSON.stringify(value));
-      else await print(`read ${file}, ${bytesText(size_bytes)}`);
+      await showValue(value, options, () => [`read ${file}, ${bytesText(size_bytes)}`]);
     });
 }
 

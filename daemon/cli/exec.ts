@@ -9,7 +9,7 @@ import { call } from "./client.ts";
 import { command, type JsonOption } from "./command.ts";
 import { type ExecutionName, type ExitEvent, followOutput, mayComeBack } from "./exec-follow.ts";
 import { isPiped, passOnStdin } from "./exec-stdin.ts";
-import { print, say, show } from "./output.ts";
+import { say, show } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { milliseconds, pair } from "./values.ts";
 
@@ -112,9 +112,9 @@ async function runAsJson(
 ): Promise<void> {
   const stdin = piped ? await Bun.stdin.bytes() : null;
   const input = { ...wanted, ...name, ...(stdin?.byteLength ? { stdin_b64: stdin.toBase64() } : {}) };
-  const { value, text } = await withProgress("running", () => call(sandboxExec, input as InputOf<typeof sandboxExec>));
-  await print(text.trimEnd());
-  setStatus(statusOf(value));
+  const reply = await withProgress("running", () => call(sandboxExec, input as InputOf<typeof sandboxExec>));
+  await show(reply, { json: true }, () => []);
+  setStatus(statusOf(reply.value));
 }
 
 /** The exit status that tells of this end; that of an interrupted program when it was left running. */

@@ -3,6 +3,7 @@
  * Results go to standard output, everything else to standard error. Colours only on a terminal, never with NO_COLOR.
  */
 import { styleText } from "node:util";
+import { plainJson } from "../core/text.ts";
 import type { CliError } from "./cli-error.ts";
 import type { JsonOption } from "./command.ts";
 
@@ -26,7 +27,7 @@ export function say(...lines: string[]): Promise<void> {
 
 /** JSON of the service unchanged, or what `human` makes of it. */
 export function show<T>(reply: { value: T; text: string }, options: JsonOption, human: (value: T) => string[]) {
-  return options.json ? print(reply.text.trimEnd()) : print(...human(reply.value));
+  return options.json ? print(plainJson(reply.text.trimEnd())) : print(...human(reply.value));
 }
 
 /** The same for what the host's own commands found. */
@@ -35,7 +36,7 @@ export function showValue<T>(value: T, options: JsonOption, human: (value: T) =>
 }
 
 export function showError(error: CliError, json: boolean): Promise<void> {
-  if (json) return say(JSON.stringify(error.complaint));
+  if (json) return say(plainJson(JSON.stringify(error.complaint)));
   const [first = "", ...rest] = error.lines.map(printable);
   return say(`${paint("red", "roomd:", process.stderr)} ${first}`, ...rest);
 }

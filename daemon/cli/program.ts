@@ -29,7 +29,8 @@ const ABOUT = {
     "ROOMD_CA_CERT names the certificate file to trust; NODE_EXTRA_CA_CERTS adds one to the system's.",
     "",
     "Exit status: 0 done; 1 the service or the command refused; 2 the command line or the configuration is wrong.",
-    "`roomd exec` and `roomd shell` exit with the command's own status, 124 on timeout, 128+n on signal n, 125 when roomd failed.",
+    "`roomd exec`, `roomd shell` and `roomd execution attach` exit with the command's own status, 124 on timeout, 128+n on signal n,",
+    "125 when roomd failed.",
     "With --json a refusal is JSON as well, on standard error.",
   ],
   examples: [
@@ -41,6 +42,9 @@ const ABOUT = {
     "roomd room destroy build-42",
   ],
 };
+
+/** What exits with a command's own status: that of a failure of roomd's is another than any command has by custom. */
+const RUNS = [["exec"], ["shell"], ["execution", "attach"]];
 
 /** The whole tree of commands; `setStatus` is told of outcomes that are no errors. */
 export function makeProgram(setStatus: (status: number) => void): Command {
@@ -92,7 +96,7 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
 async function failed(error: unknown, args: readonly string[]): Promise<number> {
   // commander has printed what it throws.
   if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok;
-  const isExec = args[0] === "exec" || args[0] === "shell";
+  const isExec = RUNS.some((words) => words.every((word, at) => args[at] === word));
   if (error instanceof CommanderError) return isExec ? EXIT.roomd : EXIT.usage;
   const known = toCliError(error);
   const own = args.includes("--") ? args.slice(0, args.indexOf("--")) : args;

@@ -1,4 +1,6 @@
 /** Owns the daemon's log: one JSON object a line on standard error. */
+import { plainJson } from "./text.ts";
+
 export type LogFields = Record<string, unknown>;
 
 const LEVELS = ["debug", "info", "warn", "error"] as const;
@@ -20,7 +22,7 @@ export function makeLog(
   const from = LEVELS.indexOf(level);
   const at = (name: LogLevel) => (message: string, fields?: LogFields) => {
     if (LEVELS.indexOf(name) < from) return;
-    write(`${JSON.stringify({ at: new Date().toISOString(), level: name, message, ...base, ...fields })}\n`);
+    write(`${plainJson(JSON.stringify({ at: new Date().toISOString(), level: name, message, ...base, ...fields }))}\n`);
   };
   return {
     debug: at("debug"),

@@ -1,4 +1,4 @@
-/** Owns what bytes are as text: theirs when they are UTF-8, else none. */
+/** Owns what bytes are as text: theirs when they are UTF-8, else none; and JSON that steers no terminal. */
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** The text of UTF-8 bytes, or null when they are not UTF-8. */
@@ -8,4 +8,9 @@ export function textOf(bytes: Uint8Array): string | null {
   } catch {
     return null;
   }
+}
+
+/** The same JSON without the control characters that JSON allows in its strings, and that a terminal would obey. */
+export function plainJson(json: string): string {
+  return json.replace(/[\u007f-\u009f]/g, (c) => `\\u00${c.charCodeAt(0).toString(16)}`);
 }

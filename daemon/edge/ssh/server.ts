@@ -1,10 +1,11 @@
 /** Owns the SSH door: it listens, gives each connection its time to log in, and makes room for those that do. */
 import { createServer, type Socket } from "node:net";
 import { Server } from "ssh2";
+import { Places } from "../../core/places.ts";
+import { ServiceError } from "../../core/service-error.ts";
 import { ALGORITHMS } from "./algorithms.ts";
 import { Connection, type ConnectionDeps } from "./connection.ts";
 import { endSocket } from "./last-words.ts";
-import { Places } from "./places.ts";
 import { type StartupLimits, Startups } from "./startups.ts";
 
 const IDENT = "roomd";
@@ -30,7 +31,9 @@ export async function startSshServer(deps: ConnectionDeps, listen: SshListen): P
   const sockets = new Set<Socket>();
   const entering = new WeakMap<Socket, { greet(): void; leave(): void }>();
   const { max_connections, max_connections_per_org } = deps.limits;
-  const places = new Places({ all: max_connections, per_org: max_connections_per_org });
+  const full = () => new ServiceError("rate_limited");
+  const inAll = new Places(max_connections, full);
+  const ofOrgs = new Places(max_connections_per_org, full);
 
   const ssh = new Server({
     hostKeys: [listen.host_key],
@@ -47,9 +50,12 @@ export async function startSshServer(deps: ConnectionDeps, listen: SshListen): P
     client.once("handshake", () => startup?.greet());
     client.once("ready", () => {
       startup?.leave();
-      const leave = places.enter(connection.held.credential.caller.org_id);
-      if (leave) socket.once("close", leave);
-      else connection.cut("too many connections");
+      try {
+        socket.once("close", ofOrgs.take(connection.held.credential.caller.org_id));
+        socket.once("close", inAll.take("all"));
+      } catch {
+        connection.cut("too many connections");
+      }
     });
   });
 

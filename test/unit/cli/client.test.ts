@@ -46,6 +46,20 @@ test("prints a table for people and the service's own JSON for programs", async 
   expect(programs).toEqual({ status: 0, stdout: `${text}\n`, stderr: "" });
 });
 
+test("JSON steers no terminal, and says the same", async () => {
+  const said = { ...ROOM, labels: { "\u009b31m": "\u007f\u0085\u001b[2J" } };
+  await using service = await standIn(() => Response.json(said, { status: 201 }));
+  const shown = await run(["room", "create", "a", "--json"], service);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it is about
+  expect(shown.stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
+  expect(JSON.parse(shown.stdout)).toEqual(said);
+  const refusal = { status: 404, code: "room_not_found", detail: "No \u009b room." };
+  await using refusing = await standIn(() => problem(refusal));
+  const refused = await run(["room", "get", "a", "--json"], refusing);
+  expect(refused.stderr).not.toContain("\u009b");
+  expect(JSON.parse(refused.stderr)).toMatchObject({ detail: refusal.detail });
+});
+
 test("says what was refused, every bad field and what to do", async () => {
   const errors = [
     { field: "room_id", code: "pattern", message: "must match" },

@@ -71,6 +71,9 @@ test("125 is roomd's own failure, whichever it is", async () => {
     stderr: "roomd: No room a.\n",
   });
   expect((await run(["exec", "a"], service)).status).toBe(125);
+  expect((await run(["execution", "attach", "a", "w", "e"], service)).status).toBe(125);
+  expect((await run(["execution", "attach", "a"], service)).status).toBe(125);
+  expect((await run(["execution", "get", "a", "w", "e"], service)).status).toBe(1);
   // The command's own --json is not ours.
   expect((await run(["exec", "a", "w", "--", "tool", "--json"], service)).stderr).toBe("roomd: No room a.\n");
   await using broken = await streaming(() =>
