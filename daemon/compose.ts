@@ -3,6 +3,7 @@
  * Nothing else knows more than its own folder and the rows below it.
  */
 import { chmodSync, closeSync, openSync, readFileSync } from "node:fs";
+import { StreamErrorCode } from "../shared/agent-protocol/messages.ts";
 import { operations } from "../shared/api/operations.ts";
 import type { TemplateRecord } from "../shared/api/templates.ts";
 import type { RoomUid } from "../shared/ids.ts";
@@ -21,6 +22,8 @@ import { openConnection } from "./db/client.ts";
 import { migrate } from "./db/migrate.ts";
 import { type Database, makeDatabase } from "./db/transact.ts";
 import { makeDrive } from "./drive/index.ts";
+import { makeGuestDoor } from "./edge/guest/door.ts";
+import { makeDirect } from "./edge/http/direct.ts";
 import { makeHttpServer } from "./edge/http/server.ts";
 import { loadCertificate, planListen } from "./edge/http/tls.ts";
 import { watchCertificate } from "./edge/http/tls-watch.ts";
@@ -163,6 +166,14 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     memoryOvercommitPercent: config["limits.memory_overcommit"],
     egressDefault,
     egress,
+    roomCalls: (sandbox) => {
+      let serve: ReturnType<ReturnType<typeof makeGuestDoor>> | undefined;
+      return (stream, request) => {
+        serve ??= guestDoor?.(sandbox);
+        if (serve) serve(stream, request);
+        else stream.fail(StreamErrorCode.internal, "the service is starting");
+      };
+    },
     driveMode: (roomUid) => drive.modeOf(roomUid),
     portsOf: (sandboxId) => ports.shown(sandboxId),
     saveOutput: (room, path, streams) => drive.saveStreams(room, path, streams),
@@ -171,6 +182,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       recordUnasked({ event, outcome, org_id, room_uid, agent_id, sandbox_id, details });
     },
     onState: ({ room_uid, agent_id }) => {
+      agents.changed(room_uid, agent_id);
       if (!agents.isGone(room_uid, agent_id)) return;
       barriers
         .agentGone(room_uid, agent_id)
@@ -196,6 +208,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     urls: () => ({ base_url: url, domain: listen.ports_domain }),
   });
   let gateway: Gateway | null = null;
+  let guestDoor: ReturnType<typeof makeGuestDoor> | null = null;
   const ssh = makeSsh({ database, log, sandboxes: sandboxes.access, orgs, gateway: () => gateway });
   const driveLimitBytes = config["drive.limit_gib"] * 1024 ** 3;
   const retentionSeconds = config["drive.retention"];
@@ -256,7 +269,13 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       written.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
     },
   });
-  const audit = makeAudit({ queries: database.queries, findRoom: finder.find, findOrg: orgs.find });
+  const audit = makeAudit({
+    queries: database.queries,
+    bells,
+    onCommit: (listener) => database.onCommit(listener),
+    findRoom: finder.find,
+    findOrg: orgs.find,
+  });
   const service = makeService({
     paths,
     templates,
@@ -302,6 +321,12 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     database,
     log,
     auditReads: config["audit.reads"],
+  });
+  guestDoor = makeGuestDoor({
+    operations: bound,
+    answerer: (allowed) => makeDirect({ operations: allowed, road, log }),
+    planOf: orgs.planOf,
+    log,
   });
   const server = makeHttpServer({ operations: bound, road, ports: ports.gate, log }, { ...listen, tls: certificate });
   const door = sshPlan && (await openSshDoor(sshPlan, paths, { ssh, road, log }));

@@ -11,12 +11,14 @@ import { Drive } from "./drive/drive.ts";
 import { Egress } from "./egress/egress.ts";
 import { Cgroup } from "./exec/cgroup.ts";
 import { Executions } from "./exec/executions.ts";
+import { Gateway } from "./gateway/gateway.ts";
 import { HostLine } from "./host-line.ts";
 import { syncRoot } from "./libc.ts";
 import { keepLinked } from "./link.ts";
 import { announce, log } from "./log.ts";
 import { Reaper } from "./reap.ts";
 import { Rehearsal } from "./rehearsal.ts";
+import { ROOM_COMMAND, runRoom } from "./room/room.ts";
 import { makeRouter } from "./router.ts";
 import { Setup } from "./setup.ts";
 import { Terminals } from "./terminal/terminals.ts";
@@ -26,6 +28,8 @@ import { touchUp, warmUp } from "./warm-up.ts";
 const WARM_UP_ROUNDS = { template: 50, alone: 1 } as const;
 
 const SPURNED_SIGNALS = ["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2", "SIGALRM"] as const;
+
+if (process.argv[2] === ROOM_COMMAND) process.exit(await runRoom(process.argv.slice(3)));
 
 // The end of process 1 is the end of the guest: one command's trouble must not be everyone's.
 process.on("uncaughtException", (error) => log("uncaught", error));
@@ -41,7 +45,9 @@ const drive = new Drive(reaper);
 const line = new HostLine();
 const egress = new Egress(reaper, line);
 const made = egress.make();
-const setup = new Setup(drive, egress);
+const gateway = new Gateway(line);
+gateway.listen();
+const setup = new Setup(drive, egress, gateway);
 const env = () => setup.env;
 const executions = new Executions({ reaper, drive, env });
 const terminals = new Terminals({ reaper, drive, env, takeCgroup: Cgroup.take });

@@ -9,6 +9,8 @@ import type { Ready, Welcome } from "../shared/agent-protocol/messages.ts";
 import type { Drive } from "./drive/drive.ts";
 import type { Egress } from "./egress/egress.ts";
 import { isEnvironment } from "./exec/environment.ts";
+import type { Gateway } from "./gateway/gateway.ts";
+import { ROOM_ADDRESS, ROOM_NAME } from "./gateway/place.ts";
 import * as libc from "./libc.ts";
 
 const NONCE_BYTES = 16;
@@ -17,14 +19,16 @@ const MIN_ENTROPY_BYTES = 64;
 export class Setup {
   readonly #drive: Drive;
   readonly #egress: Pick<Egress, "forbid">;
+  readonly #gateway: Pick<Gateway, "forbid">;
   #turn: Promise<unknown> = Promise.resolve();
   #nonce = "";
   #env: Record<string, string> = {};
   #done = false;
 
-  constructor(drive: Drive, egress: Pick<Egress, "forbid">) {
+  constructor(drive: Drive, egress: Pick<Egress, "forbid">, gateway: Pick<Gateway, "forbid">) {
     this.#drive = drive;
     this.#egress = egress;
+    this.#gateway = gateway;
   }
 
   get done(): boolean {
@@ -63,7 +67,8 @@ export class Setup {
       await stage("clock", () => libc.setClock(BigInt(welcome.clock_ns)));
       if (!this.#done) {
         this.#nonce ||= randomHex(NONCE_BYTES);
-        await stage("names", () => setNames(welcome.hostname, welcome.machine_id));
+        if (welcome.room !== true) await stage("room", () => this.#gateway.forbid());
+        await stage("names", () => setNames(welcome));
         const { drive } = welcome;
         if (drive) await stage("mount", () => this.#drive.mount(drive));
         if (welcome.egress !== true) await stage("egress", () => this.#egress.forbid());
@@ -80,7 +85,7 @@ export class Setup {
 function parseWelcome(message: unknown): Omit<Welcome, "generation"> {
   if (typeof message !== "object" || message === null) throw new Error("welcome must be an object");
   const fields = message as Partial<Record<keyof Welcome, unknown>>;
-  const { entropy_b64, clock_ns, hostname, machine_id, env, drive, egress } = fields;
+  const { entropy_b64, clock_ns, hostname, machine_id, env, drive, egress, room } = fields;
   if (typeof entropy_b64 !== "string" || Buffer.from(entropy_b64, "base64").byteLength < MIN_ENTROPY_BYTES) {
     throw new Error(`entropy_b64 must hold ${MIN_ENTROPY_BYTES} bytes`);
   }
@@ -89,7 +94,7 @@ function parseWelcome(message: unknown): Omit<Welcome, "generation"> {
   if (typeof machine_id !== "string" || !/^[0-9a-f]{32}$/.test(machine_id)) throw new Error("machine_id is not one");
   if (!isEnvironment(env)) throw new Error("env must map names to strings");
   if (drive !== null && !isDrive(drive)) throw new Error("drive must have tag and mount_point");
-  return { entropy_b64, clock_ns, hostname, machine_id, env, drive, egress: egress === true };
+  return { entropy_b64, clock_ns, hostname, machine_id, env, drive, egress: egress === true, room: room === true };
 }
 
 export function isDrive(value: unknown): value is NonNullable<Welcome["drive"]> {
@@ -110,9 +115,13 @@ function randomHex(bytes: number): string {
   return random.toString("hex");
 }
 
-function setNames(hostname: string, machineId: string): void {
+function setNames({ hostname, machine_id, room }: Pick<Welcome, "hostname" | "machine_id" | "room">): void {
+  const roomLine = room === true ? `${ROOM_ADDRESS} ${ROOM_NAME}\n` : "";
   libc.setHostname(hostname);
   writeFileSync("/etc/hostname", `${hostname}\n`);
-  writeFileSync("/etc/hosts", `127.0.0.1 localhost\n127.0.1.1 ${hostname}\n::1 localhost ip6-localhost ip6-loopback\n`);
-  writeFileSync("/etc/machine-id", `${machineId}\n`);
+  writeFileSync(
+    "/etc/hosts",
+    `127.0.0.1 localhost\n127.0.1.1 ${hostname}\n::1 localhost ip6-localhost ip6-loopback\n${roomLine}`,
+  );
+  writeFileSync("/etc/machine-id", `${machine_id}\n`);
 }

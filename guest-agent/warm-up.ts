@@ -60,7 +60,7 @@ async function rehearse(router: Router, commands: (host: Link) => Promise<void>)
     },
     onClosed: ready.reject,
   });
-  const setup = new Setup(new Drive({ spare: () => {} }), { forbid: async () => {} });
+  const setup = new Setup(new Drive({ spare: () => {} }), { forbid: async () => {} }, { forbid: () => {} });
   const served = serve(guestEnd, { setup, router, line: new HostLine() });
   await ready.promise;
   await commands(host);

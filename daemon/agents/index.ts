@@ -39,16 +39,17 @@ export class Agents {
   readonly #deps: AgentsDeps;
   /** Who has taken part, by room; read from the table when first asked for. */
   readonly #rooms = new Map<RoomUid, Map<string, AgentRow>>();
+  /** What was found of sandboxes, until it changes: every message asks. */
+  readonly #sandboxes = new Map<RoomUid, Map<string, AgentSandbox | null>>();
 
   constructor(deps: AgentsDeps) {
     this.#deps = deps;
   }
 
-  /** Within a transaction: the agent is seen to act. Throws agent_unavailable, and quota_exceeded for one too many. */
+  /** Within a transaction: the agent is seen to act. Throws quota_exceeded for one too many. */
   touch(queries: Queries, roomUid: RoomUid, agentId: string): void {
     const known = this.participants(roomUid);
     const row = known.get(agentId);
-    this.requireAlive(roomUid, agentId);
     if (this.isFresh(roomUid, agentId)) return;
     this.#save(queries, { room_uid: roomUid, agent_id: agentId, topics: row?.topics ?? [], last_seen_at: now() });
   }
@@ -96,12 +97,27 @@ export class Agents {
   }
 
   sandboxOf(roomUid: RoomUid, agentId: string): AgentSandbox | null {
-    return this.#deps.sandboxOf(roomUid, agentId);
+    let known = this.#sandboxes.get(roomUid);
+    if (!known) {
+      known = new Map();
+      this.#sandboxes.set(roomUid, known);
+    }
+    let sandbox = known.get(agentId);
+    if (sandbox === undefined) {
+      sandbox = this.#deps.sandboxOf(roomUid, agentId);
+      if (known.size < MAX_ROOM_AGENTS) known.set(agentId, sandbox);
+    }
+    return sandbox;
+  }
+
+  /** The agent has a new sandbox, or its sandbox a new state. */
+  changed(roomUid: RoomUid, agentId: string): void {
+    this.#sandboxes.get(roomUid)?.delete(agentId);
   }
 
   /** Whether the agent had a sandbox and has it no more. */
   isGone(roomUid: RoomUid, agentId: string): boolean {
-    return GONE.includes(this.#deps.sandboxOf(roomUid, agentId)?.state ?? "");
+    return GONE.includes(this.sandboxOf(roomUid, agentId)?.state ?? "");
   }
 
   /** Throws agent_unavailable. */
@@ -111,7 +127,7 @@ export class Agents {
 
   /** Throws agent_not_found, agent_unavailable. */
   require(roomUid: RoomUid, agentId: string): void {
-    const sandbox = this.#deps.sandboxOf(roomUid, agentId);
+    const sandbox = this.sandboxOf(roomUid, agentId);
     if (sandbox && GONE.includes(sandbox.state)) throw agentGone(agentId);
     if (sandbox?.fabric_attached || this.participants(roomUid).has(agentId)) return;
     throw new ServiceError("agent_not_found", {
@@ -144,7 +160,10 @@ export class Agents {
   /** Within a transaction: the rooms are gone. */
   forget(queries: Queries, roomUids: readonly RoomUid[]): void {
     forgetAgents(queries, roomUids);
-    for (const roomUid of roomUids) this.#rooms.delete(roomUid);
+    for (const roomUid of roomUids) {
+      this.#rooms.delete(roomUid);
+      this.#sandboxes.delete(roomUid);
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 /** Owns the calls that list audit records, of a room and of an organization. */
 import { auditList, DEFAULT_AUDIT_PAGE, orgAuditList } from "../../shared/api/audit.ts";
 import type { InputOf } from "../../shared/api/contract.ts";
+import type { Bells } from "../core/bells.ts";
 import { at } from "../core/clock.ts";
 import { readCursor, toPage } from "../core/cursor.ts";
 import { type Bound, bind, type Caller, type RuleBreak } from "../core/operation.ts";
@@ -9,6 +10,9 @@ import { listAudit, toRecord } from "./store.ts";
 
 export interface AuditDeps {
   queries: Queries;
+  bells: Bells;
+  /** Calls back after each commit. */
+  onCommit(listener: () => void): void;
   findRoom(caller: Caller, roomId: string): { room_id: string; room_uid: string };
   /** Resolves `self` and throws org_not_found for any organization but the caller's. */
   findOrg(caller: Caller, orgId: string): string;

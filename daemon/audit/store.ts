@@ -60,6 +60,17 @@ export function appendAudit(queries: Queries, entry: AuditEntry): void {
   statements.record.run({ ...row, hash });
   faultPoint("audit.recorded");
   statements.advance.run({ org_key, seq: row.seq, hash });
+  grown.get(queries)?.add(org_key);
+}
+
+/** Chains that may have grown since they were last taken, where somebody takes them. */
+const grown = new WeakMap<Queries, Set<string>>();
+
+/** The chains that were added to since the last time; the first call begins to count. */
+export function takeGrown(queries: Queries): string[] {
+  const chains = [...(grown.get(queries) ?? [])];
+  grown.set(queries, new Set());
+  return chains;
 }
 
 /** Prepared once per connection: nearly every request leaves a record. */

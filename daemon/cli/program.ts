@@ -9,6 +9,7 @@ import { doctorCommand } from "./doctor.ts";
 import { driveCommand } from "./drive.ts";
 import { execCommand } from "./exec.ts";
 import { executionCommand } from "./execution.ts";
+import { barrierCommand, sendCommand, waitCommand } from "./fabric.ts";
 import { initCommand } from "./init.ts";
 import { keyCommand } from "./key.ts";
 import { logsCommand } from "./logs.ts";
@@ -70,6 +71,9 @@ export function makeProgram(setStatus: (status: number) => void): Command {
     shellCommand(setStatus),
     logsCommand(),
     driveCommand(),
+    sendCommand(),
+    waitCommand(),
+    barrierCommand(),
     auditCommand(setStatus),
   ];
   for (const each of commands) program.addCommand(each);

@@ -14,6 +14,8 @@ import type { Conversation } from "./conversation.ts";
 
 /** Whom a key stands for. */
 export interface Caller {
+  /** What stands behind it; a key if absent. */
+  kind?: "sandbox";
   org_id: OrgId;
   key_id: KeyId;
   name: string;
@@ -85,6 +87,8 @@ export interface EventsReply {
   events: AsyncGenerator<readonly StreamEvent[]>;
   /** Nobody reads it any more. */
   cancel(): void;
+  /** Who leaves what was sent untaken for so long is cut off; absent: a slow reader is waited for. */
+  slow_ms?: number;
 }
 
 export interface StreamEvent {

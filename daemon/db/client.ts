@@ -6,8 +6,10 @@ export type Queries = BunSQLiteDatabase;
 
 export interface Connection {
   queries: Queries;
-  /** Runs statements that return nothing: pragmas, transaction bounds, migrations. */
+  /** Runs statements that return nothing: pragmas, migrations. */
   execute(sql: string): void;
+  /** Runs one such statement that comes again and again: it is read once. */
+  step(sql: string): void;
   /** The single value of a pragma. */
   pragma(name: string): unknown;
   close(): void;
@@ -29,6 +31,9 @@ export function openConnection(file: string): Connection {
     queries: drizzle(database),
     execute: (sql) => {
       database.run(sql);
+    },
+    step: (sql) => {
+      database.query(sql).run();
     },
     pragma: (name) => Object.values(database.query(`PRAGMA ${name}`).get() as Record<string, unknown>)[0],
     close: () => {

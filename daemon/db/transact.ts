@@ -21,12 +21,15 @@ export interface Database {
    * vital is written by all of the disk's reserve: changes of state, and the records of what frees space.
    */
   commit<T>(work: (queries: Queries) => T, vital?: boolean): Promise<T>;
+  /** Calls `listener` after each commit, before whoever made it goes on. */
+  onCommit(listener: () => void): void;
   close(): Promise<void>;
 }
 
 /** `onFull` may make some space when the disk is full: where it could, the writes are tried again. */
 export function makeDatabase(connection: Connection, onFull: (vital: boolean) => boolean = () => false): Database {
   let waiting: Write[] = [];
+  const listeners: (() => void)[] = [];
   let scheduled: Promise<void> | null = null;
 
   const flush = () => {
@@ -37,10 +40,10 @@ export function makeDatabase(connection: Connection, onFull: (vital: boolean) =>
       const outcomes: (() => void)[] = [];
       try {
         faultPoint("commit.before");
-        connection.execute("BEGIN IMMEDIATE");
+        connection.step("BEGIN IMMEDIATE");
         for (const write of batch) outcomes.push(attempt(connection, write));
         faultPoint("commit.written");
-        connection.execute("COMMIT");
+        connection.step("COMMIT");
         faultPoint("commit.after");
       } catch (error) {
         try {
@@ -52,6 +55,7 @@ export function makeDatabase(connection: Connection, onFull: (vital: boolean) =>
         for (const write of batch) write.reject(asServiceError(error));
         return;
       }
+      for (const listener of listeners) listener();
       for (const settle of outcomes) settle();
       return;
     }
@@ -69,6 +73,7 @@ export function makeDatabase(connection: Connection, onFull: (vital: boolean) =>
           }),
         );
       }),
+    onCommit: (listener) => void listeners.push(listener),
     close: async () => {
       while (scheduled) await scheduled;
       connection.close();
@@ -77,16 +82,16 @@ export function makeDatabase(connection: Connection, onFull: (vital: boolean) =>
 }
 
 function attempt(connection: Connection, write: Write): () => void {
-  connection.execute("SAVEPOINT one");
+  connection.step("SAVEPOINT one");
   try {
     const value = write.work(connection.queries);
-    connection.execute("RELEASE one");
+    connection.step("RELEASE one");
     return () => write.resolve(value);
   } catch (error) {
     // A full disk ends the whole transaction, savepoints and all: then no write of the batch is kept.
     if (isDiskFull(error)) throw error;
-    connection.execute("ROLLBACK TO one");
-    connection.execute("RELEASE one");
+    connection.step("ROLLBACK TO one");
+    connection.step("RELEASE one");
     return () => write.reject(error);
   }
 }

@@ -292,7 +292,7 @@ function auditEntry(
     outcome: reply.kind === "done" ? "success" : reply.status === 401 || reply.status === 403 ? "denied" : "error",
     at,
     org_id: caller.org_id,
-    actor: { type: "key", id: caller.key_id, name: caller.name },
+    actor: { type: caller.kind ?? "key", id: caller.key_id, name: caller.name },
     source: call.source,
     request_id: call.request_id,
     ip: call.ip,

@@ -121,9 +121,11 @@ export function makeEgress(deps: EgressDeps): Egress {
   };
 }
 
+type EgressMethod = Exclude<GuestRequest["method"], "room_call">;
+
 /** What the guest says is of its own making: nothing about a request is sure. */
 function requestsTo(guard: Guard, log: Log): GuestRequests {
-  const handlers: Record<GuestRequest["method"], (stream: Stream, request: object) => Promise<void>> = {
+  const handlers: Record<EgressMethod, (stream: Stream, request: object) => Promise<void>> = {
     egress_resolve: (stream, request) => guard.resolve(stream, request),
     egress_connect: (stream, request) => guard.connect(stream, request),
   };
@@ -131,7 +133,7 @@ function requestsTo(guard: Guard, log: Log): GuestRequests {
     const { method } = Object(request) as { method?: unknown };
     const known = typeof method === "string" && Object.hasOwn(handlers, method);
     if (!known) return stream.fail(StreamErrorCode.unknown_method, "there is no such method");
-    handlers[method as GuestRequest["method"]](stream, request as object).catch((error: unknown) => {
+    handlers[method as EgressMethod](stream, request as object).catch((error: unknown) => {
       log.error("egress", { error: describeError(error) });
       stream.fail(StreamErrorCode.internal, "the host failed");
     });

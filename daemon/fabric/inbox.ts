@@ -19,7 +19,7 @@ import type { MessageRow } from "./table.ts";
 
 type Input = InputOf<typeof agentWait>;
 type Row = MessageRow & Partial<Pick<Delivered, "attempts" | "delivery_state">>;
-type Filter = Pick<Input, "topic" | "kind">;
+type Filter = Pick<Input, "topic" | "kind" | "source">;
 
 const SCAN_PAGE = 1000;
 /** A body of so many payload bytes is enough for one answer; the rest is the next page. */
@@ -76,8 +76,7 @@ async function readInbox(
   const { agents, bells, database } = deps;
   const { queries } = database;
   call.audit.agent_id = agent_id;
-  const isFiltered = input.topic !== undefined || input.kind !== undefined;
-  const passed = after !== null && !isFiltered ? { room_uid, agent_id, seq: after } : null;
+  const passed = after !== null && takesAll(input) ? { room_uid, agent_id, seq: after } : null;
   if (passed && hasUnread(queries, passed)) {
     // Should it be lost, the same is marked the next time.
     database.commit((write) => markRead(write, passed), false).catch(() => {});
@@ -129,15 +128,16 @@ async function markHandedOut(deps: FabricDeps, agentId: string, rows: Row[]): Pr
 
 /** Rows in order that the filter lets through, as many as fit. */
 function filtered(after: number, limit: number, filter: Filter, read: (after: number, limit: number) => Row[]): Row[] {
-  const { topic, kind } = filter;
+  const { topic, kind, source } = filter;
   const rows: Row[] = [];
   let bytes = 0;
-  const every = topic === undefined && kind === undefined;
+  const every = takesAll(filter);
   for (let from = after; limit > 0; ) {
     const most = every ? limit : SCAN_PAGE;
     const page = read(from, most);
     for (const row of page) {
       if (kind !== undefined && row.kind !== kind) continue;
+      if (source !== undefined && row.source !== source) continue;
       if (topic !== undefined && (row.topic === null || !matchesTopic(topic, row.topic))) continue;
       bytes += row.size_bytes;
       if (rows.length === limit || (rows.length > 0 && bytes > MOST_BYTES)) return rows;
@@ -148,6 +148,10 @@ function filtered(after: number, limit: number, filter: Filter, read: (after: nu
     from = last.seq;
   }
   return rows;
+}
+
+function takesAll({ topic, kind, source }: Filter): boolean {
+  return topic === undefined && kind === undefined && source === undefined;
 }
 
 function found(rows: Row[]): Row[] | null {

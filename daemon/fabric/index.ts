@@ -10,6 +10,7 @@ import { makeAck } from "./ack.ts";
 import { Due } from "./due.ts";
 import { makeGet } from "./get.ts";
 import { makeInbox } from "./inbox.ts";
+import { Order } from "./order.ts";
 import { makePresence } from "./presence.ts";
 import { makeReply } from "./reply.ts";
 import { makeSend } from "./send.ts";
@@ -28,15 +29,17 @@ export interface FabricOptions {
 
 export interface FabricDeps extends FabricOptions {
   due: Due;
+  order: Order;
 }
 
 const REMOVED_AT_ONCE = 500;
 
 export function makeFabric(options: FabricOptions) {
   const { database, bells, log } = options;
-  const deps: FabricDeps = { ...options, due: new Due(database, bells, log) };
+  const deps: FabricDeps = { ...options, due: new Due(database, bells, log), order: new Order() };
   /** Removes all messages of a room that is gone, some at a time, so that others are answered in between. */
   const forget = async (roomUid: RoomUid) => {
+    deps.order.forget(roomUid);
     while (await database.commit((queries) => removeSome(queries, roomUid, REMOVED_AT_ONCE))) {}
   };
   return {

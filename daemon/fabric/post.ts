@@ -10,7 +10,7 @@ import { ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
 import { type Draft, fingerprintOf } from "./draft.ts";
 import type { FabricDeps } from "./index.ts";
-import { findMessage, inboxDepth, insertDelivery, insertMessage, lastSeq } from "./store.ts";
+import { findMessage, inboxDepth, insertDelivery, insertMessage } from "./store.ts";
 import type { MessageRow } from "./table.ts";
 
 export const inboxBell = (agentId: string) => `inbox ${agentId}`;
@@ -47,7 +47,7 @@ export async function post(
     agents.requireAlive(room_uid, draft.source);
     const recipients = recipientsOf(deps, room, draft);
     requireSpace(queries, room, recipients);
-    const row = rowOf(room, draft, recipients, fingerprint, lastSeq(queries, room_uid) + 1);
+    const row = rowOf(room, draft, recipients, fingerprint, deps.order.next(queries, room_uid));
     also(queries, row);
     keep(queries, row);
     agents.touch(queries, room_uid, draft.source);
@@ -55,6 +55,7 @@ export async function post(
   };
   const posted = await database.commit(write, false).catch((error: unknown) => {
     agents.unsure(room_uid, draft.source);
+    deps.order.forget(room_uid);
     throw error;
   });
   if (posted.isNew) {

@@ -1,11 +1,12 @@
 /** Owns organizations and their keys: who is calling, and what the operator makes. */
-import type { KeyId } from "../../shared/ids.ts";
+import type { KeyId, OrgId } from "../../shared/ids.ts";
 import type { Bound, Caller } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Database } from "../db/transact.ts";
 import { makeAuthenticate, makeIsCurrent } from "./keys.ts";
 import { makeMe } from "./me.ts";
 import { callersOf, isCurrentSshKey, makeSshKeys } from "./ssh-keys.ts";
+import { getOrg } from "./store.ts";
 
 export { makeOperator } from "./operator.ts";
 
@@ -13,6 +14,7 @@ export interface Orgs {
   operations: Bound[];
   /** Throws missing_credentials, invalid_api_key or api_key_expired. */
   authenticate(authorization: string | null): Caller;
+  planOf(orgId: OrgId): string;
   /** Whether a key that was good is so still. */
   isCurrent(keyId: KeyId): boolean;
   ssh: {
@@ -38,6 +40,7 @@ export function makeOrgs({ database }: { database: Database }): Orgs {
   return {
     operations: [makeMe(), ...makeSshKeys({ database, findOrg: find })],
     authenticate: makeAuthenticate(queries),
+    planOf: (orgId) => getOrg(queries, orgId)?.plan ?? "",
     isCurrent: makeIsCurrent(queries),
     ssh: {
       callersOf: (key) => callersOf(queries, key),

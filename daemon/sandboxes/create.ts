@@ -95,6 +95,7 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
         if (warm) deps.pool.giveBack(warm);
         throw error;
       }
+      deps.onState(row);
       await faultPoint("sandbox.accepted");
       supervisor
         .start()

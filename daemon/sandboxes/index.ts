@@ -1,4 +1,6 @@
 /** Owns sandboxes: real virtual machines in a room. Each has a supervisor; the calls ask it or read its row. */
+
+import type { Stream } from "../../shared/agent-protocol/link.ts";
 import type { ShownPort } from "../../shared/api/shown-port.ts";
 import type { RoomUid } from "../../shared/ids.ts";
 import type { Log } from "../core/log.ts";
@@ -47,9 +49,11 @@ export interface SandboxDeps {
   memoryOvercommitPercent: number;
   egressDefault: "public" | "none";
   egress: Egress;
+  /** Takes what a guest asks of its room. */
+  roomCalls(sandbox: SandboxRow & { room_id: string }): (stream: Stream, request: object) => void;
   /** Something happened to a sandbox that no call asked for; an error unless it says otherwise. */
   onEvent(event: string, row: SandboxRow, details: Record<string, unknown>, outcome?: "success" | "error"): void;
-  /** A sandbox has a new state, which is committed. */
+  /** A sandbox has a new state, or is new, which is committed. */
   onState(row: SandboxRow): void;
   /** Something of a guest was on the host that belonged to no sandbox, and was removed. */
   onSwept(sandboxId: string): void;

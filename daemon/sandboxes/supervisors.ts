@@ -14,6 +14,7 @@ import type { GuestImage, GuestPlan } from "../host/guest/plan.ts";
 import type { WarmMachine } from "../host/guest/pool.ts";
 import { endProcesses, freeRemains, readProcesses } from "../host/guest/remains.ts";
 import { startGuest } from "../host/guest/start.ts";
+import type { GuestRequests } from "../host/guest-link/handshake.ts";
 import { residentMemoryMib } from "../host/probe.ts";
 import type { ProcessRecord } from "../host/process.ts";
 import { imageOf } from "../templates/manifest.ts";
@@ -128,7 +129,7 @@ export function makeSupervisors(deps: SandboxDeps, ends: Pick<Ends, "watch">): S
     drive_directory: room.drive_directory,
     identity: identityOf(row, room.room_id),
     // The list may have been changed while it waited for its turn.
-    requests: deps.egress.serve({ ...row, room_id: room.room_id }, listOf(all.get(row.sandbox_id)?.row ?? row)),
+    requests: requestsOf(deps, row, room, listOf(all.get(row.sandbox_id)?.row ?? row)),
   });
 
   const imageFor = async (row: SandboxRow): Promise<GuestImage> => {
@@ -226,6 +227,22 @@ export function makeSupervisors(deps: SandboxDeps, ends: Pick<Ends, "watch">): S
   };
 }
 
+/** What becomes of what the guest asks: of its room where it is attached to it, else of the network. */
+function requestsOf(
+  deps: SandboxDeps,
+  row: SandboxRow,
+  { room_id }: SupervisedRoom,
+  allowlist: readonly string[],
+): GuestRequests {
+  const outside = deps.egress.serve({ ...row, room_id }, allowlist);
+  if (!row.fabric_attached) return outside;
+  const inside = deps.roomCalls({ ...row, room_id });
+  return (stream, request) => {
+    if (Object(request).method === "room_call") inside(stream, request as object);
+    else outside(stream, request);
+  };
+}
+
 /** What a guest was doing when its daemon ended: to stop it was perhaps done, to let it go on is done again. */
 function adoptedAs(state: SandboxState): AdoptedAs {
   if (state === "pausing") return "either";
@@ -270,7 +287,9 @@ function identityOf(row: SandboxRow, roomId: string) {
       ROOMD_ROOM_ID: roomId,
       ROOMD_AGENT_ID: row.agent_id,
       ROOMD_SANDBOX_ID: row.sandbox_id,
+      ...(row.fabric_attached ? { ROOMD_URL: "http://room.internal" } : {}),
     },
     egress: row.guest_net,
+    room: row.fabric_attached,
   };
 }

@@ -3,6 +3,7 @@
  * would leave by it to this agent, and refuse what the agent does not carry. Whoever takes the rules away has no network at all.
  */
 import { writeFileSync } from "node:fs";
+import { GATEWAY_PORT, ROOM_ADDRESS, ROOM_PORT } from "../gateway/place.ts";
 import * as libc from "../libc.ts";
 import type { Reaper } from "../reap.ts";
 import { RESOLVER } from "./resolver.ts";
@@ -18,6 +19,7 @@ const RULES = `
 table inet roomd {
   chain turn {
     type nat hook output priority -100; policy accept;
+    oifname "lo" ip daddr ${ROOM_ADDRESS} tcp dport ${ROOM_PORT} redirect to :${GATEWAY_PORT}
     oifname != "${INTERFACE}" return
     udp dport 53 dnat ip to ${RESOLVER.address}:${RESOLVER.port}
     meta nfproto ipv4 tcp dport 53 dnat ip to ${RESOLVER.address}:${RESOLVER.port}

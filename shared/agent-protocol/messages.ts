@@ -53,6 +53,8 @@ export interface Welcome {
   drive: { tag: string; mount_point: string } | null;
   /** Whether the guest has a network, such as it is; it has none when this is absent. */
   egress?: boolean;
+  /** Whether the guest reaches its room; it does not when this is absent. */
+  room?: boolean;
 }
 
 /** The nonce is made once, after the first welcome's entropy: one made earlier would be the same in every clone. */
@@ -408,8 +410,38 @@ export interface EgressConnectRequest {
   port: number;
 }
 
+/**
+ * Calls the API of the guest's own room, as the sandbox's own agent: an HTTP request of which only what is named here is passed
+ * on. Its body comes on channel stdin; RoomCallAnswered is said before the answer's body comes on channel stdout. Ends with null.
+ */
+export interface RoomCallRequest {
+  method: "room_call";
+  http_method: string;
+  /** With its query. */
+  path: string;
+  /** By lower-case name, of ROOM_CALL_HEADERS. */
+  headers: Record<string, string>;
+}
+/** What of a request's headers is passed on. */
+export const ROOM_CALL_HEADERS = [
+  "accept",
+  "content-length",
+  "content-type",
+  "idempotency-key",
+  "if-match",
+  "if-none-match",
+  "last-event-id",
+  "range",
+  "x-request-id",
+] as const;
+export interface RoomCallAnswered {
+  type: "answered";
+  status: number;
+  headers: Record<string, string>;
+}
+
 /** What the agent asks of the host: streams that the guest opens. They have the channels stdin and stdout, and no others. */
-export type GuestRequest = EgressResolveRequest | EgressConnectRequest;
+export type GuestRequest = EgressResolveRequest | EgressConnectRequest | RoomCallRequest;
 
 /** Channels of an exec stream; an attached terminal and a connection have the first two. */
 export const Channel = { stdin: 0, stdout: 1, stderr: 2, output: 3 } as const;

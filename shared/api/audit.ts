@@ -53,6 +53,12 @@ const query = fields({
 });
 
 const orgPath = fields({ org_id: Type.String({ maxLength: 64, description: "The organization, or self." }) });
+const afterQuery = fields({
+  after: Type.Optional(
+    Type.Integer({ minimum: 0, description: "Seq of the last event that is known; absent: from now on." }),
+  ),
+  follow: Type.Optional(Type.Boolean({ description: "Wait for what is still to come; true if absent." })),
+});
 const records = fields({ items: Type.Array(auditRecord), next_cursor: nullable(Type.String()) });
 const verdict = fields({
   ok: Type.Boolean(),
@@ -104,4 +110,43 @@ export const orgAuditVerify = operation({
   outcomes: { ok: 200 },
   errors: ["org_not_found"],
   audit: "audit.verified",
+});
+
+const EVENTS =
+  "The records of the audit as they come, in their order, each with its seq as the event's id: an interrupted stream goes on after Last-Event-ID, or `after`. A reader that does not keep up is cut off, and misses nothing when it comes again.";
+
+export const roomEvents = operation({
+  name: "room_events",
+  method: "GET",
+  path: "/v1/rooms/{room_id}/events",
+  summary: "Follow what happens in a room",
+  description: `${EVENTS} The room's end ends it.`,
+  access: "audit:read",
+  params: roomPath,
+  query: afterQuery,
+  body: null,
+  output: auditRecord,
+  outcomes: { ok: 200 },
+  bytesOutput: ["text/event-stream", "application/x-ndjson"],
+  errors: ["room_not_found", "rate_limited"],
+  audit: "audit.followed",
+  example: { query: { follow: "false" } },
+});
+
+export const orgEvents = operation({
+  name: "org_events",
+  method: "GET",
+  path: "/v1/orgs/{org_id}/events",
+  summary: "Follow what happens in the organization",
+  description: EVENTS,
+  access: "audit:read",
+  params: orgPath,
+  query: afterQuery,
+  body: null,
+  output: auditRecord,
+  outcomes: { ok: 200 },
+  bytesOutput: ["text/event-stream", "application/x-ndjson"],
+  errors: ["org_not_found", "rate_limited"],
+  audit: "audit.followed",
+  example: { query: { follow: "false" } },
 });

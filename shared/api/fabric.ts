@@ -140,13 +140,14 @@ export const agentWait = operation({
   path: "/v1/rooms/{room_id}/messages",
   summary: "Read an inbox, or the room's messages",
   description:
-    "With agent_id: what is in its inbox, oldest first, or after `after`, which says that all up to there has been read; messages that need an ack stay until acked, and come again whatever `after` says. Without agent_id: all messages of the room. With wait_ms it waits for the first.",
+    "With agent_id: what is in its inbox, oldest first, or after `after`, which says that all up to there has been read; messages that need an ack stay until acked, and come again whatever `after` says. Without agent_id: all messages of the room. With wait_ms it waits for the first. What topic, kind and source leave out stays in the inbox, whatever `after` says.",
   access: "fabric:read",
   params: roomPath,
   query: fields({
     agent_id: Type.Optional(agentName("Whose inbox.")),
     topic: Type.Optional(Type.String({ maxLength: 256, description: "A topic, or a pattern as for subscriptions." })),
     kind: Type.Optional(oneOf(MESSAGE_KINDS)),
+    source: Type.Optional(agentName("Only what this agent sent.")),
     after: Type.Optional(Type.Integer({ minimum: 0, description: "next_after of the answer before." })),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: "100 if absent." })),
     wait_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_WAIT_MS, code: "timeout_out_of_range" })),

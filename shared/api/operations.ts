@@ -81,4 +81,6 @@ export const operations = {
   audit_list: audit.auditList,
   org_audit_list: audit.orgAuditList,
   org_audit_verify: audit.orgAuditVerify,
+  room_events: audit.roomEvents,
+  org_events: audit.orgEvents,
 } as const;

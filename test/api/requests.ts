@@ -39,7 +39,8 @@ export interface TestRequest {
 export function requestOf(operation: Operation, names: Names): TestRequest {
   const textOf = (name: string) => encodeURIComponent(VALUES[name]?.(names) ?? "");
   const path = operation.path.replaceAll(/\{(\w+)\*?\}/g, (_, name: string) => textOf(name));
-  const query = requiredQuery(operation).map((name) => `${name}=${textOf(name)}`);
+  const given = Object.entries(operation.example?.query ?? {}).map(([name, text]) => `${name}=${text}`);
+  const query = [...requiredQuery(operation).map((name) => `${name}=${textOf(name)}`), ...given];
   const isJson = operation.body !== null && operation.body !== "bytes";
   return {
     method: operation.method,

@@ -36,24 +36,40 @@ function base64({ buffer, byteOffset, byteLength }: Uint8Array): string {
   return Buffer.from(buffer, byteOffset, byteLength).toString("base64");
 }
 
-function streamOf({ events, cancel }: EventsReply, write: Write): ReadableStream<Uint8Array> {
+function streamOf({ events, cancel, slow_ms }: EventsReply, write: Write): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let next: Promise<IteratorResult<readonly StreamEvent[], void>> | null = null;
+  let slow: Timer | undefined;
+  /** From the moment that something was sent until the reader asks for more. */
+  const watch = (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    if (slow_ms === undefined) return;
+    slow = setTimeout(() => {
+      cancel();
+      controller.error(new Error("the reader is too slow"));
+    }, slow_ms);
+  };
   return new ReadableStream<Uint8Array>(
     {
       pull: async (controller) => {
+        clearTimeout(slow);
         next ??= events.next();
         const found = await nextOrPing(next);
         if (found === PING) {
           controller.enqueue(encoder.encode(write(PING)));
-          return;
+          return watch(controller);
         }
         const { done, value } = found as IteratorResult<readonly StreamEvent[], void>;
         next = null;
         if (done) controller.close();
-        else controller.enqueue(encoder.encode(value.map(write).join("")));
+        else {
+          controller.enqueue(encoder.encode(value.map(write).join("")));
+          watch(controller);
+        }
       },
-      cancel: () => cancel(),
+      cancel: () => {
+        clearTimeout(slow);
+        cancel();
+      },
     },
     { highWaterMark: 0 },
   );

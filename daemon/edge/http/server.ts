@@ -9,12 +9,12 @@ import type { Bound } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Gate } from "../../ports/gate.ts";
 import { toProblem } from "../problem.ts";
+import { matchPath, type PathPattern, parsePath, toRoute } from "../route.ts";
 import type { Road, RoadRequest } from "../run.ts";
 import { readJsonBody } from "./body.ts";
 import { answerForPort, portPlaceOf } from "./ports.ts";
 import { readQuery } from "./query.ts";
 import { problemResponse, toResponse } from "./reply.ts";
-import { matchPath, type PathPattern, parsePath, toRoute } from "./route.ts";
 import type { Certificate } from "./tls.ts";
 import { type Listener, openListener } from "./tls-listener.ts";
 import {
@@ -185,7 +185,7 @@ function refuse(deps: HttpDeps, request: Request, peers: Peers, error: unknown, 
   return problemResponse(toProblem(shown, request_id, deps.log), headers, null);
 }
 
-function requestIdOf(request: Request): string {
+export function requestIdOf(request: Request): string {
   const own = request.headers.get("x-request-id");
   return own !== null && REQUEST_ID.test(own) ? own : newId("req");
 }

@@ -25,6 +25,7 @@ const CONTRACT = [
   "execution signal",
   "shell",
   "logs",
+  ...["send", "wait", "barrier"],
   ...["list", "verify"].map((verb) => `audit ${verb}`),
 ];
 

@@ -20,9 +20,9 @@ beforeEach(() => {
   statements = [];
   const seen: Connection = {
     ...connection,
-    execute: (statement) => {
+    step: (statement) => {
       statements.push(statement);
-      connection.execute(statement);
+      connection.step(statement);
     },
   };
   database = makeDatabase(seen);

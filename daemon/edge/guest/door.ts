@@ -1,0 +1,125 @@
+/**
+ * Owns the door of the guests: requests that a guest's agent carries over its link. Who asks is whose link it is; nothing
+ * that the guest says of itself counts.
+ */
+import type { Stream } from "../../../shared/agent-protocol/link.ts";
+import {
+  Channel,
+  ROOM_CALL_HEADERS,
+  type RoomCallAnswered,
+  StreamErrorCode,
+} from "../../../shared/agent-protocol/messages.ts";
+import type { KeyId, OrgId, RoomUid, SandboxId } from "../../../shared/ids.ts";
+import type { Log } from "../../core/log.ts";
+import type { Bound, Caller } from "../../core/operation.ts";
+import { describeError } from "../../core/service-error.ts";
+import { allowedIn, GUEST_SCOPES } from "./allowed.ts";
+
+/** Whose guest it is. */
+export interface GuestSandbox {
+  sandbox_id: SandboxId;
+  org_id: OrgId;
+  room_uid: RoomUid;
+  room_id: string;
+  agent_id: string;
+}
+
+/** Answers a request of a known caller, over these operations. Never rejects. */
+export type AnswerRequest = (request: Request, known: { source: "vsock"; recognise(): Caller }) => Promise<Response>;
+
+export interface GuestDoorDeps {
+  operations: readonly Bound[];
+  /** Makes what answers requests for these operations. */
+  answerer(operations: readonly Bound[]): AnswerRequest;
+  planOf(orgId: OrgId): string;
+  log: Log;
+}
+
+/** Requests that one guest may have under way: most wait for messages. */
+const MOST_AT_ONCE = 128;
+const MOST_PATH = 16 * 1024;
+const MOST_HEADER = 4096;
+const METHODS: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+const ANSWERED_HEADERS =
+  /^(content-(type|length|range|disposition)|etag|last-modified|location|retry-after|x-request-id)$/;
+
+export function makeGuestDoor(deps: GuestDoorDeps) {
+  return (sandbox: GuestSandbox): ((stream: Stream, request: object) => void) => {
+    const caller: Caller = {
+      kind: "sandbox",
+      org_id: sandbox.org_id,
+      plan: deps.planOf(sandbox.org_id),
+      // Scopes what it may ask again by an idempotency key.
+      key_id: sandbox.sandbox_id as string as KeyId,
+      name: sandbox.agent_id,
+      scopes: GUEST_SCOPES,
+      room_ids: [sandbox.room_id],
+      agent_id: sandbox.agent_id,
+      expires_at: null,
+    };
+    const answer = deps.answerer(deps.operations.map((bound) => allowedIn(sandbox, bound)));
+    const recognise = () => caller;
+    let underWay = 0;
+    return (stream, request) => {
+      if (underWay >= MOST_AT_ONCE) return stream.fail(StreamErrorCode.too_many_streams, "too many requests at once");
+      underWay++;
+      serve(stream, request, (made) => answer(made, { source: "vsock", recognise }))
+        .catch((error: unknown) => {
+          deps.log.debug("guest request", { sandbox_id: sandbox.sandbox_id, error: describeError(error) });
+          stream.fail(StreamErrorCode.invalid_request, "the request cannot be carried");
+        })
+        .finally(() => {
+          underWay--;
+        });
+    };
+  };
+}
+
+async function serve(stream: Stream, asked: object, answer: (request: Request) => Promise<Response>): Promise<void> {
+  const gone = new AbortController();
+  stream.finished.catch(() => {}).finally(() => gone.abort());
+  const response = await answer(requestOf(stream, asked, gone.signal));
+  const headers = Object.fromEntries([...response.headers].filter(([name]) => ANSWERED_HEADERS.test(name)));
+  const answered: RoomCallAnswered = { type: "answered", status: response.status, headers };
+  stream.say(answered);
+  const reader = response.body?.getReader();
+  try {
+    for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) {
+      if (!(await stream.write(Channel.stdout, part.value))) return;
+    }
+    stream.endChannel(Channel.stdout);
+    stream.finish(null);
+  } finally {
+    await reader?.cancel().catch(() => {});
+  }
+}
+
+/** Nothing about what a guest asks is sure. Throws when it is no request. */
+function requestOf(stream: Stream, asked: object, signal: AbortSignal): Request {
+  const { http_method, path, headers } = asked as Partial<Record<string, unknown>>;
+  const method = String(http_method);
+  if (!METHODS.includes(method)) throw new Error("there is no such method");
+  if (typeof path !== "string" || !path.startsWith("/") || path.length > MOST_PATH) throw new Error("no path");
+  const given = Object(headers) as Record<string, unknown>;
+  const known = ROOM_CALL_HEADERS.flatMap((name): [string, string][] => {
+    const value = Object.hasOwn(given, name) ? given[name] : undefined;
+    return typeof value === "string" && value.length <= MOST_HEADER ? [[name, value]] : [];
+  });
+  const body = method === "GET" || method === "HEAD" ? null : bodyOf(stream);
+  // The name is the one by which guests know their room; nothing is looked up.
+  const url = new URL(`http://room.internal${path}`);
+  return new Request(url.href, { method, headers: known, signal, ...(body ? { body } : {}) });
+}
+
+function bodyOf(stream: Stream): ReadableStream<Uint8Array> {
+  const chunks = stream.read(Channel.stdin);
+  return new ReadableStream<Uint8Array>({
+    pull: async (controller) => {
+      const { value, done } = await chunks.next();
+      if (!done) return controller.enqueue(value);
+      // One that has gone has not said all.
+      if (stream.ended) controller.error(new Error("the guest has gone"));
+      else controller.close();
+    },
+  });
+}

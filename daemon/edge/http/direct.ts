@@ -1,0 +1,79 @@
+/**
+ * Owns HTTP requests that come by another way than the HTTP port, from callers whom that way knows: the same operations, the
+ * same road and the same answers.
+ */
+import type { Source } from "../../../shared/api/audit.ts";
+import type { Bound, Caller } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { toProblem } from "../problem.ts";
+import { matchPath, parsePath } from "../route.ts";
+import type { RoadRequest } from "../run.ts";
+import { readJsonBody } from "./body.ts";
+import { readQuery } from "./query.ts";
+import { problemResponse, toResponse } from "./reply.ts";
+import { type HttpDeps, requestIdOf } from "./server.ts";
+
+export interface KnownCaller {
+  source: Source;
+  recognise(): Caller;
+}
+
+/** Never rejects. */
+export type Direct = (request: Request, known: KnownCaller) => Promise<Response>;
+
+/** `operations` are those that can be asked for on this way. */
+export function makeDirect(deps: Omit<HttpDeps, "ports">): Direct {
+  const routes = deps.operations
+    .filter(({ operation }) => operation.path !== "")
+    .map((bound) => ({
+      bound,
+      pattern: parsePath(bound.operation.path),
+      length: bound.operation.path.split("/").length,
+    }));
+
+  const find = (method: string, path: string): { bound: Bound; params: Record<string, string> } | null => {
+    const length = path.split("/").length;
+    for (const { bound, pattern, length: own } of routes) {
+      const rest = pattern.at(-1)?.rest === true;
+      if (bound.operation.method !== method || (rest ? length < own : length !== own)) continue;
+      const params = matchPath(pattern, path);
+      if (params) return { bound, params };
+    }
+    return null;
+  };
+
+  return async (request, { source, recognise }) => {
+    const request_id = requestIdOf(request);
+    const url = new URL(request.url);
+    const found = find(request.method === "HEAD" ? "GET" : request.method, url.pathname);
+    if (!found) {
+      const headers = new Headers({ "X-Request-Id": request_id, "Cache-Control": "no-store" });
+      return problemResponse(toProblem(new ServiceError("route_not_found"), request_id, deps.log), headers, null);
+    }
+    const { headers } = request;
+    const onRoad: RoadRequest = {
+      source,
+      recognise,
+      request_id,
+      ip: null,
+      authorization: null,
+      token: null,
+      path: url.pathname,
+      params: found.params,
+      query: () => readQuery(url.search),
+      body: (maxBytes) => readJsonBody(request, maxBytes),
+      idempotency_key: headers.get("idempotency-key"),
+      transfer: {
+        body: request.body,
+        range: headers.get("range"),
+        if_match: headers.get("if-match"),
+        if_none_match: headers.get("if-none-match"),
+        websocket: false,
+        last_event_id: headers.get("last-event-id"),
+      },
+      signal: request.signal,
+    };
+    const reply = await deps.road.run(found.bound, onRoad);
+    return toResponse(reply, request_id, headers.get("accept"));
+  };
+}

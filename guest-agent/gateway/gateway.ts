@@ -1,0 +1,134 @@
+/**
+ * Owns the room's API on the guest's loopback: each request goes to the host as a stream of its own, and its answer back. No
+ * key is needed, and none is here: the host knows by the link whose guest asks.
+ */
+import { chmodSync, rmSync, writeFileSync } from "node:fs";
+import type { Stream } from "../../shared/agent-protocol/link.ts";
+import {
+  Channel,
+  ROOM_CALL_HEADERS,
+  type RoomCallAnswered,
+  type RoomCallRequest,
+  StreamErrorCode,
+} from "../../shared/agent-protocol/messages.ts";
+import type { HostLine } from "../host-line.ts";
+import { log } from "../log.ts";
+import { GATEWAY_PORT } from "./place.ts";
+
+/** The CLI is this program under another name: a second one would double the image's share of it. */
+const CLI_PATH = "/usr/local/bin/room";
+const CLI = '#!/bin/sh\nexec /usr/lib/roomd/agent room "$@"\n';
+const NO_BODY = [204, 205, 304];
+
+export class Gateway {
+  readonly #line: HostLine;
+  #server: { stop(closeActive: boolean): unknown } | null = null;
+
+  constructor(line: HostLine) {
+    this.#line = line;
+  }
+
+  /** A guest that cannot have it lives without; its log says why. */
+  listen(): void {
+    try {
+      this.#server = Bun.serve({
+        hostname: "127.0.0.1",
+        port: GATEWAY_PORT,
+        // Who waits for a message is silent.
+        idleTimeout: 0,
+        maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+        fetch: (request) => carry(this.#line, request),
+      });
+      writeFileSync(CLI_PATH, CLI);
+      chmodSync(CLI_PATH, 0o755);
+    } catch (error) {
+      log("gateway", error);
+    }
+  }
+
+  /** Takes the room away from a guest that is to have none. */
+  forbid(): void {
+    this.#server?.stop(true);
+    this.#server = null;
+    rmSync(CLI_PATH, { force: true });
+  }
+}
+
+async function carry(line: HostLine, request: Request): Promise<Response> {
+  const url = new URL(request.url);
+  const headers = Object.fromEntries(
+    ROOM_CALL_HEADERS.flatMap((name) => {
+      const value = request.headers.get(name);
+      return value === null ? [] : [[name, value]];
+    }),
+  );
+  const call: RoomCallRequest = {
+    method: "room_call",
+    http_method: request.method,
+    path: `${url.pathname}${url.search}`,
+    headers,
+  };
+  try {
+    const stream = line.ask(call);
+    // Who has gone waits for no answer.
+    request.signal.addEventListener("abort", () => stream.fail(StreamErrorCode.detached, "the caller has gone"));
+    sendBody(stream, request).catch((error: unknown) => stream.fail(StreamErrorCode.internal, String(error)));
+    const { status, headers: answered } = await answerOf(stream);
+    const body = request.method === "HEAD" || NO_BODY.includes(status) ? null : bodyOf(stream);
+    return new Response(body, { status, headers: answered });
+  } catch (error) {
+    return unreachable(error);
+  }
+}
+
+async function sendBody(stream: Stream, request: Request): Promise<void> {
+  const reader = request.body?.getReader();
+  for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) {
+    if (!(await stream.write(Channel.stdin, part.value))) return;
+  }
+  stream.endChannel(Channel.stdin);
+}
+
+/** Rejects with StreamError when the host does not answer. */
+function answerOf(stream: Stream): Promise<RoomCallAnswered> {
+  const { promise, resolve, reject } = Promise.withResolvers<RoomCallAnswered>();
+  stream.hear((event) => {
+    if (Object(event).type === "answered") resolve(event as RoomCallAnswered);
+  });
+  stream.finished.then(() => reject(new Error("the host gave no answer")), reject);
+  return promise;
+}
+
+function bodyOf(stream: Stream): ReadableStream<Uint8Array> {
+  const chunks = stream.read(Channel.stdout);
+  return new ReadableStream<Uint8Array>({
+    pull: async (controller) => {
+      const { value, done } = await chunks.next();
+      if (!done) return controller.enqueue(value);
+      // Cut off is not the same as at its end.
+      await stream.finished.then(
+        () => controller.close(),
+        (error: unknown) => controller.error(error),
+      );
+    },
+    cancel: () => stream.fail(StreamErrorCode.detached, "the caller has gone"),
+  });
+}
+
+/** The host is away for a moment, as when its service is restarted. */
+function unreachable(error: unknown): Response {
+  const detail = "The host does not answer at the moment.";
+  log("room", error);
+  const body = {
+    type: "about:blank",
+    title: "The service is not ready",
+    status: 503,
+    detail,
+    code: "not_ready",
+    retryable: true,
+  };
+  return Response.json(body, {
+    status: 503,
+    headers: { "Content-Type": "application/problem+json", "Retry-After": "1" },
+  });
+}

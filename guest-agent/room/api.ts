@@ -1,0 +1,56 @@
+/** Owns calls to the room's API from within the guest, and what they are answered by. */
+
+const PATH = `/v1/rooms/${encodeURIComponent(process.env.ROOMD_ROOM_ID ?? "")}`;
+const AWAY_TRIES = 30;
+const AWAY_PAUSE_MS = 500;
+
+/** One sentence for whoever typed the command. */
+export class RoomError extends Error {
+  readonly code: string;
+  readonly details: Record<string, unknown>;
+  constructor(detail: string, code: string, details: Record<string, unknown>) {
+    super(code === "" ? detail : `${detail} (${code})`);
+    this.code = code;
+    this.details = details;
+  }
+}
+
+export type Json = Record<string, unknown>;
+
+/** Who this sandbox's agent is. */
+export const OWN_AGENT = process.env.ROOMD_AGENT_ID ?? "";
+
+/** The bytes of an answer. While the host is away for a moment it is asked again: messages and arrivals have names, by which a repetition is known. */
+export async function send(method: string, path: string, body?: Json | Uint8Array<ArrayBuffer>): Promise<Response> {
+  const url = process.env.ROOMD_URL;
+  if (url === undefined) throw new RoomError("This sandbox is not attached to its room.", "", {});
+  const isBytes = body instanceof Uint8Array;
+  const headers = { "content-type": isBytes ? "application/octet-stream" : "application/json" };
+  const sent = body === undefined ? {} : { headers, body: isBytes ? body : JSON.stringify(body) };
+  for (let tries = 1; ; tries++) {
+    const response = await fetch(`${url}${PATH}${path}`, { method, ...sent });
+    if (response.ok) return response;
+    const problem = (await response.json().catch(() => ({}))) as Json;
+    const away = problem.code === "not_ready" || problem.code === "shutting_down";
+    if (!away || tries >= AWAY_TRIES) {
+      const detail = String(problem.detail ?? `The room answered with status ${response.status}.`);
+      throw new RoomError(detail, String(problem.code ?? ""), (problem.details ?? {}) as Json);
+    }
+    await Bun.sleep(AWAY_PAUSE_MS);
+  }
+}
+
+export async function call(method: string, path: string, body?: Json): Promise<Json> {
+  return (await (await send(method, path, body)).json()) as Json;
+}
+
+/** Prints an answer: as JSON when that was asked for, else as lines. */
+export function print(answer: unknown, options: { json?: boolean }, lines: () => string[]): void {
+  const text = options.json ? JSON.stringify(answer) : lines().join("\n");
+  if (text !== "") process.stdout.write(`${text}\n`);
+}
+
+/** `-` is standard input. */
+export async function textOf(text: string): Promise<string> {
+  return text === "-" ? (await Bun.stdin.text()).replace(/\n$/, "") : text;
+}

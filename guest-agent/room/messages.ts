@@ -1,0 +1,152 @@
+/** Owns the commands about messages and barriers. */
+import { Command } from "commander";
+import { call, type Json, OWN_AGENT, print, RoomError, textOf } from "./api.ts";
+
+const LONGEST_POLL_MS = 30_000;
+const MS = 1000;
+
+interface Shown {
+  json?: boolean;
+}
+
+interface Message extends Json {
+  message_id: string;
+  seq: number;
+  source: string;
+  kind: string;
+  payload: unknown;
+  payload_b64: string | null;
+}
+
+export function messageCommands(): Command[] {
+  const sendCommand = new Command("send")
+    .description("send a message to an agent, to * for all others, or to a topic")
+    .argument("<to>", "an agent, several with commas between, *, or topic:NAME")
+    .argument("<text>", "what to send; - is standard input")
+    .option("--data", "the text is JSON")
+    .option("--ack", "deliver it again until it is acknowledged")
+    .option("--id <message_id>", "name it, so that sending it again is the same message")
+    .action(async (to: string, text: string, options: Shown & { data?: boolean; ack?: boolean; id?: string }) => {
+      const sent = await call("POST", "/messages", {
+        ...addressOf(to),
+        ...(await payloadOf(text, options)),
+        ...(options.ack ? { ack_required: true } : {}),
+        message_id: options.id ?? newName(),
+      });
+      print(sent, options, () => [String(sent.message_id)]);
+    });
+  const request = new Command("request")
+    .description("send a request to an agent and wait for its reply")
+    .argument("<agent>")
+    .argument("<text>", "what to ask; - is standard input")
+    .option("--data", "the text is JSON")
+    .option("--timeout <seconds>", "how long to wait", "60")
+    .action(async (agent: string, text: string, options: Shown & { data?: boolean; timeout: string }) => {
+      const { reply } = await call("POST", "/messages", {
+        destination: agent,
+        ...(await payloadOf(text, options)),
+        message_id: newName(),
+        wait_reply: true,
+        timeout_ms: Number(options.timeout) * MS,
+      });
+      print(reply, options, () => [shownPayload(reply as Message)]);
+    });
+  const reply = new Command("reply")
+    .description("reply to a message")
+    .argument("<message_id>")
+    .argument("<text>", "what to answer; - is standard input")
+    .option("--data", "the text is JSON")
+    .action(async (messageId: string, text: string, options: Shown & { data?: boolean }) => {
+      const path = `/messages/${encodeURIComponent(messageId)}/reply`;
+      const sent = await call("POST", path, { ...(await payloadOf(text, options)), reply_message_id: newName() });
+      print(sent, options, () => []);
+    });
+  const inbox = new Command("inbox")
+    .description("print what is in the inbox, and acknowledge it")
+    .option("--keep", "leave it in the inbox")
+    .action(async (options: Shown & { keep?: boolean }) => {
+      const { items } = (await call("GET", "/messages")) as { items: Message[] };
+      print(items, options, () => items.map(line));
+      if (!options.keep) await acknowledge(items);
+    });
+  const wait = new Command("wait")
+    .description("wait for the next message, print it, and acknowledge it")
+    .option("--from <agent>", "only one from this agent; others stay in the inbox")
+    .option("--timeout <seconds>", "how long to wait", "60")
+    .action(async (options: Shown & { from?: string; timeout: string }) => {
+      const found = await nextMessage(options.from, Number(options.timeout) * MS);
+      print(found, options, () => [line(found)]);
+      await acknowledge([found]);
+    });
+  return [sendCommand, request, reply, inbox, wait];
+}
+
+export function barrierCommand(): Command {
+  return new Command("barrier")
+    .description("arrive at a barrier, and wait until all have")
+    .argument("<barrier_id>")
+    .option("--parties <count>", "how many it waits for")
+    .option("--with <agents>", "the agents it waits for, with commas between, this one included")
+    .option("--timeout <seconds>", "how long to wait", "60")
+    .action(async (barrier_id: string, options: Shown & { parties?: string; with?: string; timeout: string }) => {
+      const released = await call("POST", "/barriers", {
+        barrier_id,
+        generation: await nextGeneration(barrier_id),
+        ...(options.parties === undefined ? {} : { parties: Number(options.parties) }),
+        ...(options.with === undefined ? {} : { participants: options.with.split(",") }),
+        timeout_ms: Number(options.timeout) * MS,
+      });
+      print(released, options, () => [`${barrier_id} ${released.generation}: ${released.state}`]);
+    });
+}
+
+/** The oldest in the inbox that is meant; what is not meant stays where it is. */
+async function nextMessage(from: string | undefined, timeoutMs: number): Promise<Message> {
+  const end = performance.now() + timeoutMs;
+  const only = from === undefined ? "" : `&source=${encodeURIComponent(from)}`;
+  for (;;) {
+    const left = Math.max(0, Math.min(LONGEST_POLL_MS, Math.ceil(end - performance.now())));
+    const { items } = (await call("GET", `/messages?limit=1&wait_ms=${left}${only}`)) as { items: Message[] };
+    if (items[0]) return items[0];
+    if (left === 0) throw new RoomError("No message came in time.", "", {});
+  }
+}
+
+/** Named, so that an arrival which is repeated after its answer was lost is not one in the generation after it. */
+async function nextGeneration(barrierId: string): Promise<number> {
+  try {
+    const { generation, state } = await call("GET", `/barriers/${encodeURIComponent(barrierId)}`);
+    return Number(generation) + (state === "waiting" ? 0 : 1);
+  } catch (error) {
+    if (error instanceof RoomError && error.code === "barrier_not_found") return 1;
+    throw error;
+  }
+}
+
+/** A message of this name that is sent twice is one. */
+function newName(): string {
+  return `msg_${crypto.randomUUID()}`;
+}
+
+async function acknowledge(messages: Message[]): Promise<void> {
+  for (const { message_id } of messages) await call("POST", `/messages/${message_id}/ack`, { agent_id: OWN_AGENT });
+}
+
+function addressOf(to: string): Json {
+  if (to.startsWith("topic:")) return { topic: to.slice("topic:".length) };
+  return to.includes(",") ? { destinations: to.split(",") } : { destination: to };
+}
+
+async function payloadOf(text: string, options: { data?: boolean }): Promise<Json> {
+  const given = await textOf(text);
+  return { payload: options.data ? (JSON.parse(given) as unknown) : given };
+}
+
+/** For people and for `read`: who, which, and what. */
+function line(message: Message): string {
+  return `${message.source} ${message.message_id} ${shownPayload(message)}`;
+}
+
+function shownPayload({ payload, payload_b64 }: Message): string {
+  return payload_b64 ?? (typeof payload === "string" ? payload : JSON.stringify(payload));
+}

@@ -1,0 +1,164 @@
+/**
+ * Owns the benchmark of the fabric: messages kept per second, how soon a waiting agent has one, what idle waiters cost, and a
+ * message to a thousand. Yardstick: a NATS server with JetStream on the same disk, asked for the same durable work in turns.
+ */
+import { readFileSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import type { Json, TestDaemon } from "../harness/daemon.ts";
+import { Jetstream } from "./jetstream.ts";
+import type { Bench, Report } from "./report.ts";
+import { inLanes, takeTurns, timed } from "./sampling.ts";
+
+const USUAL_COUNT = 20_000;
+const SENDERS = 64;
+/** Messages of each lane's inbox before it is read: well below what an inbox holds. */
+const READ_EVERY = 400;
+const WAKES = 200;
+const IDLE_WAITERS = 5000;
+const IDLE_MS = 10_000;
+const IDLE_DEADLINE_MS = 40_000;
+const FAN_OUT = 1000;
+const FAN_OUTS = 20;
+const PAYLOAD = { path: "/results/part-0001.json", note: "x".repeat(64) };
+const TICK_MS = 10;
+
+const ROOM = "/v1/rooms/bench";
+
+export async function benchFabric({ report, count = USUAL_COUNT, start }: Bench): Promise<void> {
+  const daemon = await start({ guests: false });
+  await daemon.room("bench");
+  await using nats = await Jetstream.start();
+  if (!nats) console.error("there is no nats-server, so nothing is held against it: packaging/install-host --tests");
+  await benchSending(report, daemon, nats, count);
+  await benchWaking(report, daemon, nats);
+  await benchFanOut(report, daemon);
+  await benchIdle(report, daemon);
+}
+
+const send = (daemon: TestDaemon, body: object): Promise<Json> => daemon.ok("POST", `${ROOM}/messages`, body);
+const inbox = (daemon: TestDaemon, agent: string, query = ""): Promise<Json> =>
+  daemon.ok("GET", `${ROOM}/messages?agent_id=${agent}${query}`);
+
+/** Each sender to a recipient of its own, who reads what has come from time to time. */
+async function benchSending(report: Report, daemon: TestDaemon, nats: Jetstream | null, count: number): Promise<void> {
+  for (let lane = 0; lane < SENDERS; lane++) await inbox(daemon, `to-${lane}`);
+  let after = 0;
+  const rate = (wallMs: number, done: number) => [(done / wallMs) * 1000];
+  const lanes = Array.from({ length: SENDERS }, (_, lane) => lane);
+  const rounds = Math.ceil(count / (SENDERS * READ_EVERY));
+  const ours: number[] = [];
+  const theirs: number[] = [];
+  let [oursMs, theirsMs] = [0, 0];
+  for (let round = 0; round < rounds; round++) {
+    const each = SENDERS * READ_EVERY;
+    const sent = await inLanes(SENDERS, each, async (index) => {
+      const lane = index % SENDERS;
+      await send(daemon, { source: `from-${lane}`, destination: `to-${lane}`, payload: PAYLOAD });
+    });
+    ours.push(...sent.samples);
+    oursMs += sent.wallMs;
+    if (nats) {
+      const kept = await inLanes(SENDERS, each, (index) => nats.publish(`to.${index % SENDERS}`, PAYLOAD));
+      theirs.push(...kept.samples);
+      theirsMs += kept.wallMs;
+    }
+    after = (await send(daemon, { source: "bench", destination: "bench", payload: null })).seq;
+    await Promise.all(lanes.map((lane) => inbox(daemon, `to-${lane}`, `&after=${after}`)));
+    await inbox(daemon, "bench", `&after=${after}`);
+  }
+  report.add("send_64_senders", "ms", ours, ...(nats ? ["jetstream_publish_64"] : []));
+  report.add("messages_per_second", "1/s", rate(oursMs, ours.length), ...(nats ? ["jetstream_per_second"] : []));
+  if (!nats) return;
+  report.add("jetstream_publish_64", "ms", theirs);
+  report.add("jetstream_per_second", "1/s", rate(theirsMs, theirs.length));
+}
+
+/** From the moment that it is sent until its waiting recipient has it. */
+async function benchWaking(report: Report, daemon: TestDaemon, nats: Jetstream | null): Promise<void> {
+  let after = (await send(daemon, { source: "a", destination: "a", payload: 0 })).seq;
+  const roads: Record<string, () => Promise<unknown>> = {
+    send_to_wake: async () => {
+      const waiting = inbox(daemon, "a", `&after=${after}&wait_ms=30000`);
+      await isWaiting(daemon, "a");
+      return await woken(
+        async () => {
+          await send(daemon, { source: "b", destination: "a", payload: PAYLOAD });
+        },
+        waiting.then((page) => (after = page.next_after)),
+      );
+    },
+    ...(nats && { jetstream_to_wake: () => nats.roundTrip("wake", PAYLOAD) }),
+  };
+  const samples = await takeTurns(WAKES, roads);
+  // The wait before the message is no part of it.
+  report.add("send_to_wake", "ms", wakes.splice(0).slice(-WAKES), ...(nats ? ["jetstream_to_wake"] : []));
+  if (samples.jetstream_to_wake) report.add("jetstream_to_wake", "ms", samples.jetstream_to_wake);
+}
+
+const wakes: number[] = [];
+
+async function woken(act: () => Promise<void>, waiting: Promise<unknown>): Promise<void> {
+  const startedAt = performance.now();
+  const acted = act();
+  await waiting;
+  wakes.push(performance.now() - startedAt);
+  await acted;
+}
+
+async function isWaiting(daemon: TestDaemon, agent: string): Promise<void> {
+  for (;;) {
+    const { items } = await daemon.ok("GET", `${ROOM}/agents`);
+    if (items.find((item: Json) => item.agent_id === agent)?.waiting_on.length > 0) return;
+    await Bun.sleep(TICK_MS);
+  }
+}
+
+async function benchFanOut(report: Report, daemon: TestDaemon): Promise<void> {
+  const destinations = Array.from({ length: FAN_OUT }, (_, index) => `many-${index}`);
+  await inLanes(SENDERS, FAN_OUT, (index) => inbox(daemon, String(destinations[index])));
+  const samples: number[] = [];
+  for (let round = 0; round < FAN_OUTS; round++) {
+    samples.push(await timed(() => send(daemon, { source: "one", destinations, payload: PAYLOAD })));
+  }
+  report.add("fan_out_1000", "ms", samples);
+}
+
+/** What the daemon uses for waiters that wait, and no more. */
+async function benchIdle(report: Report, daemon: TestDaemon): Promise<void> {
+  const before = memoryMib(daemon.pid);
+  // Sockets of our own: fetch opens a few hundred connections at most.
+  const waits = Array.from({ length: IDLE_WAITERS }, (_, index) => openWait(daemon, `idle-${index}`));
+  const end = performance.now() + IDLE_DEADLINE_MS;
+  for (;;) {
+    const { items } = await daemon.ok("GET", `${ROOM}/agents`);
+    const waiting = items.filter((item: Json) => item.waiting_on.length > 0).length;
+    if (waiting === IDLE_WAITERS) break;
+    if (performance.now() > end) throw new Error(`${waiting} of ${IDLE_WAITERS} wait`);
+    await Bun.sleep(100);
+  }
+  const cpuBefore = cpuMs(daemon.pid);
+  await Bun.sleep(IDLE_MS);
+  report.add("idle_5000_cpu_per_second", "ms", [((cpuMs(daemon.pid) - cpuBefore) / IDLE_MS) * 1000]);
+  report.add("idle_5000_memory", "MiB", [memoryMib(daemon.pid) - before]);
+  for (const socket of waits) socket.destroy();
+}
+
+function openWait(daemon: TestDaemon, agent: string): Socket {
+  const { hostname, port } = new URL(daemon.url);
+  const socket = connect({ host: hostname, port: Number(port) });
+  const path = `${ROOM}/messages?agent_id=${agent}&wait_ms=50000`;
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${daemon.apiKey}\r\n\r\n`);
+  socket.on("error", () => {});
+  return socket;
+}
+
+function memoryMib(pid: number): number {
+  const line = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
+  return Number(line?.[1]) / 1024;
+}
+
+/** Clock ticks are hundredths of a second on every Linux that this runs on. */
+function cpuMs(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}

@@ -1,0 +1,43 @@
+import { describe, expect, test } from "vitest";
+import type { StreamEvent } from "../../../daemon/core/operation.ts";
+import { eventsResponse } from "../../../daemon/edge/http/events.ts";
+
+async function* endless(): AsyncGenerator<readonly StreamEvent[]> {
+  for (let id = 1; ; id++) yield [{ id, data: { seq: id } }];
+}
+
+function reply(slow_ms?: number) {
+  const gone = Promise.withResolvers<void>();
+  const events = { events: endless(), cancel: gone.resolve, ...(slow_ms === undefined ? {} : { slow_ms }) };
+  const body = eventsResponse(events, "text/event-stream", new Headers()).body;
+  if (!body) throw new Error("no body");
+  return { reader: body.getReader() as ReadableStreamDefaultReader<Uint8Array>, gone: gone.promise };
+}
+
+const textOf = ({ value }: { value?: Uint8Array | undefined }) => new TextDecoder().decode(value);
+
+describe("a stream of events", () => {
+  test("numbers what can be gone on from", async () => {
+    const { reader } = reply();
+    expect(textOf(await reader.read())).toBe('id: 1\ndata: {"seq":1}\n\n');
+    expect(textOf(await reader.read())).toBe('id: 2\ndata: {"seq":2}\n\n');
+    await reader.cancel();
+  });
+
+  test("cuts off a reader that does not take what was sent, and skips nothing for it", async () => {
+    const { reader, gone } = reply(50);
+    await reader.read();
+    await reader.read();
+    await gone;
+    await expect(reader.read()).rejects.toThrow("too slow");
+  });
+
+  test("goes on for one that keeps up, however long", async () => {
+    const { reader } = reply(200);
+    for (let id = 1; id <= 20; id++) {
+      expect(textOf(await reader.read())).toContain(`id: ${id}\n`);
+      await Bun.sleep(20);
+    }
+    await reader.cancel();
+  });
+});
