@@ -20,9 +20,13 @@ export class TerminalFixture {
   /** A connection to the same agent, as a daemon makes one. */
   connect(): { link: GuestLink; drop(): void } {
     const ends: { host: Link; guest: Link } = {} as never;
-    // One turn later, as on a real connection.
+    // One turn later, as on a real connection; the sender's memory is its own again by then.
     const to = (end: "host" | "guest"): Transport => ({
-      write: (bytes) => void setImmediate(() => ends[end].receive(bytes)),
+      write: (bytes) => {
+        const copy = new Uint8Array(bytes);
+        setImmediate(() => ends[end].receive(copy));
+        return undefined;
+      },
       close: () => void setImmediate(() => ends[end].close("the peer has closed")),
     });
     const common = { onHandshake: () => {}, onClosed: () => {} };
