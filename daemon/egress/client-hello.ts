@@ -5,23 +5,22 @@ const CLIENT_HELLO = 1;
 const EXTENSION_SERVER_NAME = 0;
 const NAME_TYPE_HOST = 0;
 const RECORD_HEADER_BYTES = 5;
+const HANDSHAKE_HEADER_BYTES = 4;
 const MOST_RECORD_BYTES = 16_384 + 256;
+/** Clients use one, or two where it is large; each is looked at again when the next has come. */
+const MOST_RECORDS = 16;
 /** A hello with the largest keys there are takes a few KiB. */
 const MOST_HELLO_BYTES = 64 * 1024;
 
-/** more: it is not whole yet. invalid: it is none that a server should be shown. */
-export type ServerName = { is: "name"; name: string } | { is: "absent" | "more" | "invalid" };
+/** more: it is not whole yet, nor before there are so many bytes. invalid: it is none that a server should be shown. */
+export type ServerName = { is: "name"; name: string } | { is: "more"; bytes: number } | { is: "absent" | "invalid" };
 
 /** Reads the bytes from a connection's first on. */
 export function readServerName(bytes: Buffer): ServerName {
   const message = handshakeOf(bytes);
-  if (message === null) return { is: "invalid" };
-  if (message.byteLength < 4) return { is: "more" };
-  const length = message.readUIntBE(1, 3);
-  if (message[0] !== CLIENT_HELLO || length > MOST_HELLO_BYTES) return { is: "invalid" };
-  if (message.byteLength < 4 + length) return { is: "more" };
+  if (!Buffer.isBuffer(message)) return message;
   try {
-    const name = serverNameOf(new Reader(message.subarray(4, 4 + length)));
+    const name = serverNameOf(new Reader(message.subarray(HANDSHAKE_HEADER_BYTES)));
     return name === null ? { is: "absent" } : { is: "name", name };
   } catch (error) {
     if (error instanceof RangeError) return { is: "invalid" };
@@ -29,22 +28,25 @@ export function readServerName(bytes: Buffer): ServerName {
   }
 }
 
-/** The handshake's bytes, which may lie in several records. Null when something else comes before it is whole. */
-function handshakeOf(bytes: Buffer): Buffer | null {
-  const parts: Buffer[] = [];
-  let have = 0;
-  for (let offset = 0; offset + RECORD_HEADER_BYTES <= bytes.byteLength; ) {
-    const length = bytes.readUInt16BE(offset + 3);
-    const needed = have >= 4 ? 4 + Buffer.concat(parts).readUIntBE(1, 3) : Number.POSITIVE_INFINITY;
-    if (have >= needed) break;
-    if (bytes[offset] !== RECORD_HANDSHAKE || bytes[offset + 1] !== 3) return null;
-    if (length === 0 || length > MOST_RECORD_BYTES) return null;
-    const part = bytes.subarray(offset + RECORD_HEADER_BYTES, offset + RECORD_HEADER_BYTES + length);
-    parts.push(part);
-    have += part.byteLength;
-    offset += RECORD_HEADER_BYTES + length;
+/** The hello itself, which may lie in several records. */
+function handshakeOf(bytes: Buffer): Buffer | Exclude<ServerName, { is: "name" }> {
+  let message: Buffer = Buffer.alloc(0);
+  for (let offset = 0, records = 0; records < MOST_RECORDS; records++) {
+    const begin = offset + RECORD_HEADER_BYTES;
+    if (bytes.byteLength < begin) return { is: "more", bytes: begin };
+    const end = begin + bytes.readUInt16BE(offset + 3);
+    if (bytes[offset] !== RECORD_HANDSHAKE || bytes[offset + 1] !== 3) return { is: "invalid" };
+    if (end === begin || end - begin > MOST_RECORD_BYTES) return { is: "invalid" };
+    if (bytes.byteLength < end) return { is: "more", bytes: end };
+    message = Buffer.concat([message, bytes.subarray(begin, end)]);
+    offset = end;
+    if (message[0] !== CLIENT_HELLO) return { is: "invalid" };
+    if (message.byteLength < HANDSHAKE_HEADER_BYTES) continue;
+    const whole = HANDSHAKE_HEADER_BYTES + message.readUIntBE(1, 3);
+    if (whole > MOST_HELLO_BYTES) return { is: "invalid" };
+    if (message.byteLength >= whole) return message.subarray(0, whole);
   }
-  return Buffer.concat(parts);
+  return { is: "invalid" };
 }
 
 /** Throws RangeError where lengths lie. */

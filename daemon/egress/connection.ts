@@ -1,5 +1,4 @@
 /** Owns one connection from a sandbox to the outside while it lives: bytes both ways, at the pace of who takes them. */
-import { once } from "node:events";
 import type { Socket } from "node:net";
 import type { Stream } from "../../shared/agent-protocol/link.ts";
 import { Channel, type ConnectOpened, StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
@@ -41,12 +40,17 @@ async function giveOut(stream: Stream, socket: Socket, inspector: Inspector | nu
     await write(socket, passed);
     await paced(flow.out, bytes.byteLength);
   }
-  if (!stream.ended) socket.end();
+  if (stream.ended) return;
+  const finished = either(socket, "finish");
+  socket.end();
+  // Else it would be destroyed with what still waits in it.
+  await finished;
 }
 
 /** From the outside to the sandbox. */
 async function takeIn(stream: Stream, socket: Socket, inspector: Inspector | null, flow: Flow): Promise<void> {
-  for await (const chunk of socket) {
+  // What the outside has ended may still be sent to.
+  for await (const chunk of socket.iterator({ destroyOnReturn: false })) {
     const bytes = chunk as Buffer;
     flow.received(bytes.byteLength);
     const released = inspector?.answered(bytes);
@@ -58,8 +62,19 @@ async function takeIn(stream: Stream, socket: Socket, inspector: Inspector | nul
 }
 
 async function write(socket: Socket, bytes: Uint8Array): Promise<void> {
-  if (bytes.byteLength === 0 || socket.write(bytes)) return;
-  await Promise.race([once(socket, "drain"), once(socket, "close")]);
+  if (bytes.byteLength > 0 && !socket.write(bytes)) await either(socket, "drain");
+}
+
+/** Waits for the event, or for the socket's end. */
+async function either(socket: Socket, event: "drain" | "finish"): Promise<void> {
+  if (socket.destroyed) return;
+  await new Promise<void>((resolve) => {
+    const done = () => {
+      socket.off(event, done).off("close", done);
+      resolve();
+    };
+    socket.on(event, done).on("close", done);
+  });
 }
 
 async function paced(allowance: Allowance, bytes: number): Promise<void> {

@@ -18,7 +18,7 @@ export type Entry = (
 export function readEntry(text: string): Entry | { refused: string } {
   if (text === "*") return { kind: "any", port: null };
   if (text.length > MOST_CHARACTERS) return { refused: "is too long" };
-  if (text.includes("://") || (text.includes("/") && !/\/\d{1,3}(:\d*)?$/.test(text))) {
+  if (text.includes("://") || (text.includes("/") && !/\/\d{1,3}\]?(:\d*)?$/.test(text))) {
     return { refused: "is a URL; write the host name alone" };
   }
   const { host, port } = splitPort(text);

@@ -19,10 +19,11 @@ export const MAX_CONNECTIONS = 512;
 const CONNECTS = { perSecond: 200, atOnce: MAX_CONNECTIONS } as const;
 const LOOK_UPS = { perSecond: 100, atOnce: 200 } as const;
 const MAX_HOST_CHARACTERS = 255;
+const NO_LONGER = "The sandbox's egress allowlist no longer has it.";
 
 export interface GuardDeps {
   ground: Ground;
-  resolver: HostResolver;
+  resolver: Pick<HostResolver, "resolve">;
   /** Of each direction. */
   bytesPerSecond: number;
   count(bytes: { sent: number; received: number; connections: number }): void;
@@ -75,14 +76,7 @@ export class Guard {
   /** From now on this list is in force, for connections that are open too. */
   setAllowlist(allowlist: readonly string[]): void {
     this.#policy = new Policy(allowlist, this.#deps.ground);
-    for (const live of [...this.#live]) {
-      const { address, port, bound } = live;
-      const still =
-        bound === null
-          ? this.#policy.ofAddress(address, port) === "allowed"
-          : this.#policy.allowsName(bound, port) && this.#policy.ofResolved(address, port) === "allowed";
-      if (!still) live.close("The sandbox's egress allowlist no longer has it.");
-    }
+    for (const live of [...this.#live]) if (!this.#stillAllows(live)) live.close(NO_LONGER);
   }
 
   /** Carries out `egress_resolve`. */
@@ -136,6 +130,11 @@ export class Guard {
     this.#denials.flush();
   }
 
+  #stillAllows({ address, port, bound }: Pick<Live, "address" | "port" | "bound">): boolean {
+    if (bound === null) return this.#policy.ofAddress(address, port) === "allowed";
+    return this.#policy.allowsName(bound, port) && this.#policy.ofResolved(address, port) === "allowed";
+  }
+
   async #carry(stream: Stream, target: Target, { socket, address }: Awaited<ReturnType<typeof dial>>): Promise<void> {
     const { name, port, bound } = target;
     const close = (reason: string) => {
@@ -143,6 +142,8 @@ export class Guard {
       stream.fail(StreamErrorCode.egress_denied, reason);
     };
     const live: Live = { address, port, bound, close };
+    // The list may have changed while it was dialled.
+    if (!this.#stillAllows(live)) return close(NO_LONGER);
     this.#live.add(live);
     this.#deps.count({ sent: 0, received: 0, connections: 1 });
     try {

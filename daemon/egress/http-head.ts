@@ -18,7 +18,7 @@ export class BadRequest extends Error {
 }
 
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]+";
-const REQUEST_LINE = new RegExp(`^(${TOKEN}) (\\S+) HTTP/1\\.[01]$`);
+const REQUEST_LINE = new RegExp(`^(${TOKEN}) (\\S+) HTTP/1\\.([01])$`);
 const FIELD = new RegExp(`^(${TOKEN}):[ \\t]*(.*?)[ \\t]*$`);
 
 /** `text` is all before the empty line, its lines ended by CRLF. Throws BadRequest. */
@@ -26,7 +26,7 @@ export function readHead(text: string): Head {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for.
   if (/[\x00-\x08\x0a-\x1f\x7f]/.test(text.replaceAll("\r\n", ""))) throw new BadRequest("it has control characters");
   const [requestLine = "", ...lines] = text.split("\r\n");
-  const [, method = "", target = ""] = REQUEST_LINE.exec(requestLine) ?? [];
+  const [, method = "", target = "", minor] = REQUEST_LINE.exec(requestLine) ?? [];
   if (method === "") throw new BadRequest("its first line is none of HTTP/1");
   if (method === "CONNECT") throw new BadRequest("CONNECT is not allowed");
   const fields = new Map<string, string[]>();
@@ -43,9 +43,12 @@ export function readHead(text: string): Head {
     const absolute = /^https?:\/\/([^/?#]*)/i.exec(target)?.[1];
     if (absolute === undefined || hostOf(absolute) !== host) throw new BadRequest("its target and its Host differ");
   }
-  const connection = (fields.get("connection") ?? []).join(",").toLowerCase();
-  const upgrade = connection.includes("upgrade") ? (fields.get("upgrade") ?? []).join(",").toLowerCase() : "";
-  return { host, body: bodyOf(fields), upgrade: upgrade === "" ? null : upgrade };
+  // Some servers take it without the Connection that should name it.
+  const upgrade = (fields.get("upgrade") ?? []).join(",").toLowerCase();
+  const body = bodyOf(fields);
+  // HTTP/1.0 has no chunks: some servers would take them for requests.
+  if (minor === "0" && body.kind === "chunked") throw new BadRequest("the end of its body is not clear");
+  return { host, body, upgrade: upgrade === "" ? null : upgrade };
 }
 
 function bodyOf(fields: ReadonlyMap<string, string[]>): Body {

@@ -6,11 +6,18 @@
  *     └─ asks for another protocol ─▶ held ──101──▶ open       (held: nothing goes out until the server has answered)
  *                                       └──else──▶ head
  */
-import { BadRequest, type Body, readHead } from "./http-head.ts";
+import { BadRequest, readHead } from "./http-head.ts";
+import { Pending } from "./pending.ts";
 
 const MOST_HEAD_BYTES = 64 * 1024;
 const MOST_CHUNK_LINE_BYTES = 256;
 const LINE_END = "\r\n";
+const HEAD_END = "\r\n\r\n";
+/** The answer of a server that goes on in another protocol, as far as that is clear by it. */
+const SWITCHES = {
+  length: 13,
+  test: (answer: Buffer) => /^HTTP\/1\.1 101[ \r]/.test(answer.toString("latin1")),
+};
 
 type State =
   | { at: "head" }
@@ -24,9 +31,11 @@ type State =
 export class HttpRequests {
   readonly #isAllowed: (host: string) => boolean;
   #state: State = { at: "head" };
-  #pending: Buffer = Buffer.alloc(0);
+  readonly #pending = new Pending();
   #requests = 0;
-  #holds = false;
+  /** The protocol that the request of the moment asks for, until its answer has begun. */
+  #asked: string | null = null;
+  #answer: Buffer = Buffer.alloc(0);
 
   constructor(isAllowed: (host: string) => boolean) {
     this.#isAllowed = isAllowed;
@@ -34,7 +43,7 @@ export class HttpRequests {
 
   /** What may go out now that these bytes came. Throws BadRequest. */
   push(bytes: Buffer): Buffer {
-    this.#pending = this.#pending.byteLength === 0 ? bytes : Buffer.concat([this.#pending, bytes]);
+    this.#pending.push(bytes);
     const out: Buffer[] = [];
     for (let passed = this.#step(); passed !== null; passed = this.#step()) out.push(passed);
     const tooMuch = this.#state.at === "held" && this.#pending.byteLength > MOST_HEAD_BYTES;
@@ -42,11 +51,17 @@ export class HttpRequests {
     return Buffer.concat(out);
   }
 
-  /** The server has begun to answer: what may go out now. Throws BadRequest. */
+  /** The server has said this: what may go out now. Throws BadRequest. */
   answered(bytes: Buffer): Buffer {
-    if (this.#state.at !== "held" && !this.#holds) return Buffer.alloc(0);
-    this.#holds = false;
-    const switches = /^HTTP\/1\.1 101[ \r]/.test(bytes.subarray(0, 16).toString("latin1"));
+    if (this.#asked === null) return Buffer.alloc(0);
+    this.#answer = Buffer.concat([this.#answer, bytes.subarray(0, SWITCHES.length)]);
+    if (this.#answer.byteLength < SWITCHES.length) return Buffer.alloc(0);
+    const switches = SWITCHES.test(this.#answer);
+    const protocol = this.#asked;
+    this.#asked = null;
+    this.#answer = Buffer.alloc(0);
+    if (switches && protocol !== "websocket")
+      throw new BadRequest("the server goes on in a protocol that is not known");
     if (this.#state.at !== "held") {
       // It was answered before its body had ended: whatever it was, it is no other protocol.
       if (switches) throw new BadRequest("the server goes on in another protocol too early");
@@ -62,7 +77,7 @@ export class HttpRequests {
     const state = this.#state;
     switch (state.at) {
       case "open":
-        return this.#pending.byteLength === 0 ? null : this.#take(this.#pending.byteLength);
+        return this.#pending.byteLength === 0 ? null : this.#pending.take(this.#pending.byteLength);
       case "held":
         return null;
       case "head":
@@ -73,7 +88,7 @@ export class HttpRequests {
           return Buffer.alloc(0);
         }
         if (this.#pending.byteLength === 0) return null;
-        const taken = this.#take(Math.min(state.left, this.#pending.byteLength));
+        const taken = this.#pending.take(Math.min(state.left, this.#pending.byteLength));
         state.left -= taken.byteLength;
         return taken;
       }
@@ -103,47 +118,39 @@ export class HttpRequests {
 
   #head(): Buffer | null {
     // Empty lines before a request are ignored by servers, and so need not reach them.
-    while (this.#pending.subarray(0, 2).equals(Buffer.from(LINE_END))) this.#pending = this.#pending.subarray(2);
-    const end = this.#pending.indexOf(`${LINE_END}${LINE_END}`);
-    if (end === -1) {
-      if (this.#pending.byteLength > MOST_HEAD_BYTES) throw new BadRequest("its head is too long");
-      return null;
+    while (this.#pending.startsWith(LINE_END)) this.#pending.take(LINE_END.length);
+    const end = this.#pending.find(HEAD_END);
+    if (end > MOST_HEAD_BYTES || (end === -1 && this.#pending.byteLength > MOST_HEAD_BYTES)) {
+      throw new BadRequest("its head is too long");
     }
-    const head = readHead(this.#pending.subarray(0, end).toString("latin1"));
-    if (!this.#isAllowed(head.host)) throw new WrongHost(head.host);
+    if (end === -1) return null;
+    const { host, body, upgrade } = readHead(this.#pending.bytes.subarray(0, end).toString("latin1"));
+    if (!this.#isAllowed(host)) throw new WrongHost(host);
     this.#requests++;
-    if (head.upgrade !== null) this.#requireUpgradable(head.upgrade, head.body);
-    this.#holds = head.upgrade !== null;
-    this.#state =
-      head.body.kind === "chunked"
-        ? { at: "chunk" }
-        : { at: "body", left: head.body.bytes, next: this.#holds ? "held" : "head" };
-    return this.#take(end + 4);
-  }
-
-  /** Whose answer is whose is only clear for the first request, and what is spoken after it only for this protocol. */
-  #requireUpgradable(protocol: string, body: Body): void {
-    if (protocol !== "websocket" || this.#requests > 1 || body.kind === "chunked") {
-      throw new BadRequest("it asks for another protocol than a WebSocket at the connection's begin");
+    // Whose answer is whose is only clear for the first request.
+    if (upgrade !== null && (this.#requests > 1 || body.kind === "chunked")) {
+      throw new BadRequest("it asks for another protocol later than at the connection's begin");
     }
+    this.#asked = upgrade;
+    this.#state =
+      body.kind === "chunked"
+        ? { at: "chunk" }
+        : { at: "body", left: body.bytes, next: upgrade === null ? "head" : "held" };
+    return this.#pending.take(end + HEAD_END.length);
   }
 
   /** A line without its end; null when it is not whole. */
   #line(most: number): string | null {
-    const end = this.#pending.indexOf(LINE_END);
+    const end = this.#pending.find(LINE_END);
     if (end > most || (end === -1 && this.#pending.byteLength > most + 1))
       throw new BadRequest("a line of its body is too long");
     if (end === -1) return null;
-    const line = this.#pending.subarray(0, end).toString("latin1");
+    const line = this.#pending
+      .take(end + LINE_END.length)
+      .subarray(0, end)
+      .toString("latin1");
     if (/[\r\n]/.test(line)) throw new BadRequest("a line of its body is none");
-    this.#take(end + 2);
     return line;
-  }
-
-  #take(count: number): Buffer {
-    const taken = this.#pending.subarray(0, count);
-    this.#pending = this.#pending.subarray(count);
-    return taken;
   }
 }
 

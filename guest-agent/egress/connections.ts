@@ -2,10 +2,10 @@
  * Owns the connections of the guest's programs to the outside: each is taken here instead of where it was going, and carried to
  * the host as a stream, which decides. A program whose connection is refused is told why in the protocol that it speaks.
  */
-import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { type Stream, StreamError } from "../../shared/agent-protocol/link.ts";
 import { Channel, StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
+import { drained } from "../drained.ts";
 import type { HostLine } from "../host-line.ts";
 import * as libc from "../libc.ts";
 import { log } from "../log.ts";
@@ -104,7 +104,7 @@ async function giveOut(stream: Stream, socket: Socket, seen: Seen): Promise<void
   for await (const bytes of stream.read(Channel.stdout)) {
     if (socket.destroyed) return;
     seen.answered = true;
-    if (!socket.write(bytes)) await Promise.race([once(socket, "drain"), once(socket, "close")]);
+    if (!socket.write(bytes)) await drained(socket);
   }
   if (!stream.ended) socket.end();
 }

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { connect as dial, type Socket } from "node:net";
 import type { Stream } from "../../shared/agent-protocol/link.ts";
 import { Channel, type ConnectOpened, StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
+import { drained } from "../drained.ts";
 import { InvalidRequest } from "../exec/request.ts";
 
 /** What listens on one family only is found all the same. */
@@ -49,7 +50,7 @@ async function firstThatListens(port: number): Promise<Socket | null> {
 async function takeIn(stream: Stream, socket: Socket): Promise<void> {
   for await (const bytes of stream.read(Channel.stdin)) {
     if (socket.destroyed) return;
-    if (!socket.write(bytes)) await Promise.race([once(socket, "drain"), once(socket, "close")]);
+    if (!socket.write(bytes)) await drained(socket);
   }
   if (!stream.ended) socket.end();
 }

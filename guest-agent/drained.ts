@@ -1,0 +1,14 @@
+/** Owns waiting for a socket whose reader is slow. */
+import type { Socket } from "node:net";
+
+/** Resolves when it takes more, or is closed. Leaves no listener behind: a long transfer waits thousands of times. */
+export async function drained(socket: Socket): Promise<void> {
+  if (socket.destroyed) return;
+  await new Promise<void>((resolve) => {
+    const done = () => {
+      socket.off("drain", done).off("close", done);
+      resolve();
+    };
+    socket.on("drain", done).on("close", done);
+  });
+}
