@@ -1,4 +1,4 @@
-/** Owns finding the addresses of names for sandboxes: by a file of the operator's, else by the host's own resolver. */
+/** Owns finding the addresses of names for sandboxes: by a file of the operator's, by the host's /etc/hosts, else by its resolver. */
 import { lookup } from "node:dns/promises";
 import { readFileSync, statSync } from "node:fs";
 import { within } from "../core/published.ts";
@@ -23,21 +23,21 @@ interface Kept {
 }
 
 export class HostResolver {
-  readonly #file: string;
+  readonly #files: readonly HostsFile[];
   readonly #kept = new Map<string, Kept>();
-  #hosts = new Map<string, Address[]>();
-  #readAt = Number.NaN;
   #atOnce = 0;
 
   /** `file` has lines of an address and names, as /etc/hosts has; "" for none. */
   constructor(file: string) {
-    this.#file = file;
+    this.#files = [...(file === "" ? [] : [new HostsFile(file, "needed")]), new HostsFile("/etc/hosts", "optional")];
   }
 
   /** The addresses of a canonical name, at most a few; none when there is no such name. Throws NotResolved. */
   async resolve(name: string): Promise<Address[]> {
-    const listed = this.#listed(name);
-    if (listed) return listed;
+    for (const file of this.#files) {
+      const listed = file.addressesOf(name);
+      if (listed) return listed;
+    }
     const kept = this.#kept.get(name);
     if (kept && kept.until > performance.now()) return await kept.addresses;
     if (this.#atOnce >= MOST_AT_ONCE) throw new NotResolved("too many names are being looked up");
@@ -59,7 +59,9 @@ export class HostResolver {
   async #lookUp(name: string): Promise<Address[]> {
     this.#atOnce++;
     try {
-      const found = await within(lookup(name, { all: true, verbatim: true }), ANSWER_MS, "the host's resolver");
+      // Whole as it is: what this host would add to a name that does not exist is another name, and not the list's.
+      const asked = name.includes(".") ? `${name}.` : name;
+      const found = await within(lookup(asked, { all: true, verbatim: true }), ANSWER_MS, "the host's resolver");
       return found.slice(0, MOST_ADDRESSES).flatMap(({ address }) => readAddress(address) ?? []);
     } catch (error) {
       const code = Object(error).code;
@@ -69,17 +71,30 @@ export class HostResolver {
       this.#atOnce--;
     }
   }
+}
 
-  #listed(name: string): Address[] | undefined {
-    if (this.#file === "") return undefined;
+/** A file of lines of an address and names, read again when it has changed. */
+class HostsFile {
+  readonly #path: string;
+  readonly #presence: "needed" | "optional";
+  #hosts = new Map<string, Address[]>();
+  #version = "";
+
+  constructor(path: string, presence: "needed" | "optional") {
+    this.#path = path;
+    this.#presence = presence;
+  }
+
+  /** Throws NotResolved when it is needed and cannot be read. */
+  addressesOf(name: string): Address[] | undefined {
     try {
-      const { mtimeMs } = statSync(this.#file);
-      if (mtimeMs !== this.#readAt) {
-        this.#hosts = readHosts(readFileSync(this.#file, "utf8"));
-        this.#readAt = mtimeMs;
-      }
+      const { mtimeMs, size, ino } = statSync(this.#path);
+      const version = `${mtimeMs} ${size} ${ino}`;
+      if (version !== this.#version) this.#hosts = readHosts(readFileSync(this.#path, "utf8"));
+      this.#version = version;
     } catch (cause) {
-      throw new NotResolved(`egress.hosts_file ${this.#file} cannot be read`, { cause });
+      if (this.#presence === "optional") return undefined;
+      throw new NotResolved(`egress.hosts_file ${this.#path} cannot be read`, { cause });
     }
     return this.#hosts.get(name);
   }
