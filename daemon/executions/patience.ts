@@ -6,6 +6,8 @@ import { afterGuestMs } from "../host/guest-link/standstill.ts";
 const MOST_TRIES = 8;
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 5_000;
+/** Of the time without a connection so much counts: in the rest the guest may have stood still. */
+const LONGEST_GAP_MS = 20_000;
 /** TERM and KILL of a command whose time is up, and the rest of its output through a guest that is slow. */
 const AFTER_TIMEOUT_MS = 6_000 + 120_000;
 
@@ -45,6 +47,7 @@ export class Tries {
 /** The time after which a command cannot be running any more, whatever its guest says, in the guest's own time. */
 export class Backstop {
   #leftMs: number;
+  #lostAt: number | null = null;
   #passed = false;
 
   constructor(timeoutMs: number) {
@@ -55,8 +58,9 @@ export class Backstop {
     return this.#passed;
   }
 
-  /** Counts the time of one connection, and closes what is followed on it when all of it has passed. Returns its end. */
+  /** Counts the time of one connection, and that since the one before, and closes what is followed on it when all of it has passed. Returns its end. */
   watch({ standstill, close }: Following): () => void {
+    if (this.#lostAt !== null) this.#spend(Math.min(performance.now() - this.#lostAt, LONGEST_GAP_MS));
     const since = standstill.guestNowMs;
     const giveUp = afterGuestMs(standstill, this.#leftMs, () => {
       this.#passed = true;
@@ -64,7 +68,12 @@ export class Backstop {
     });
     return () => {
       giveUp();
-      this.#leftMs = Math.max(0, this.#leftMs - (standstill.guestNowMs - since));
+      this.#spend(standstill.guestNowMs - since);
+      this.#lostAt = performance.now();
     };
+  }
+
+  #spend(ms: number): void {
+    this.#leftMs = Math.max(0, this.#leftMs - ms);
   }
 }

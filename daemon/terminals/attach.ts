@@ -46,7 +46,7 @@ export function makeAttach(deps: TerminalDeps, tokens: Tokens, sessions: Session
           throw asServiceError(error, target, { terminal_id });
         }),
       );
-      const session = new Session(terminal, terminal.offset - (since ?? 0));
+      const session = new Session(terminal, Math.max(0, terminal.offset - (since ?? 0)));
       sessions.keep(call, sandbox_id, terminal_id, session);
       call.audit.details = { terminal_id, offset: terminal.offset, takeover };
       return { outcome: "attached", conversation: session };

@@ -121,7 +121,9 @@ async function following(link: GuestLink, stream: Stream, after: number): Promis
     const { type, execution } = event as { type?: unknown; execution?: unknown };
     if (type === "following") begun.resolve(readState(execution));
   });
-  stream.finished.catch(begun.reject);
+  // An answer that ends before it has begun is none.
+  const tooEarly = new StreamError({ code: StreamErrorCode.internal, message: "the guest's answer ended too early" });
+  stream.finished.then(() => begun.reject(tooEarly), begun.reject);
   const giveUp = afterGuestMs(link.standstill, ANSWER_MS, () =>
     stream.fail(StreamErrorCode.link_closed, "the guest agent did not answer"),
   );

@@ -73,29 +73,41 @@ test("output goes on over a connection that was lost, at once when there was som
   expect(body).toMatchObject({ stdout: "1\n2\n3\n4\n5\n", exit_code: 0 });
 });
 
-test.each(["silent", "dribbling", "dropping"])("a command whose end is never told has one: %s", async (how) => {
-  const agent = new PlayedAgent((stream, { exec_id, after = 0 }) => {
-    sayFollowing(stream, exec_id, { last_seq: after });
-    if (how === "silent") return;
-    const say = (seq: number) =>
-      setTimeout(() => {
-        void sendPiece(stream, seq, "x");
-        if (how === "dropping") setImmediate(() => agent.drop());
-        else say(seq + 1);
-      }, 5000);
-    say(after + 1);
-  });
-  const ran = runCommand(reachOf(agent), REQUEST, INPUT, never).catch((error: unknown) => error);
-  let settled = false;
-  void ran.finally(() => {
-    settled = true;
-  });
-  await pass(60_000);
-  expect(settled).toBe(false);
-  await pass(100_000);
-  expect(await ran).toMatchObject({ code: "guest_unreachable", options: { details: { started: true } } });
-  expect(agent.open).toBe(0);
+test("one whose answer ends before it has begun is not waited for", async () => {
+  const agent = new PlayedAgent((stream) => stream.finish({ execution: stateOf("exe_1") }));
+  const asked = beginFollowed(reachOf(agent), REQUEST).catch((error: unknown) => error);
+  await pass(1000);
+  expect(await asked).toMatchObject({ code: "guest_unreachable" });
+  expect(agent.asked).toHaveLength(1);
 });
+
+test.each(["silent", "dribbling", "dropping", "dropping at once"])(
+  "a command whose end is never told has one: %s",
+  async (how) => {
+    const agent = new PlayedAgent((stream, { exec_id, after = 0 }) => {
+      sayFollowing(stream, exec_id, { last_seq: after });
+      if (how === "silent") return;
+      if (how === "dropping at once") return void setImmediate(() => agent.drop());
+      const say = (seq: number) =>
+        setTimeout(() => {
+          void sendPiece(stream, seq, "x");
+          if (how === "dropping") setImmediate(() => agent.drop());
+          else say(seq + 1);
+        }, 5000);
+      say(after + 1);
+    });
+    const ran = runCommand(reachOf(agent), REQUEST, INPUT, never).catch((error: unknown) => error);
+    let settled = false;
+    void ran.finally(() => {
+      settled = true;
+    });
+    await pass(60_000);
+    expect(settled).toBe(false);
+    await pass(100_000);
+    expect(await ran).toMatchObject({ code: "guest_unreachable", options: { details: { started: true } } });
+    expect(agent.open).toBe(0);
+  },
+);
 
 test("the time in which the guest stands still is none of it", async () => {
   const agent = new PlayedAgent((stream, { exec_id }) => sayFollowing(stream, exec_id));
