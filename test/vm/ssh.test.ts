@@ -166,7 +166,8 @@ withGuests("ssh", {}, (guests) => {
     writeFileSync(join(tree, "big"), big);
     writeFileSync(join(tree, "deep", "a b'\"ü"), "small");
     writeFileSync(join(tree, "deep", "empty"), "");
-    for (const way of [[], ["-O"]]) {
+    // The one with new keys every few MiB.
+    for (const way of [["-o", "RekeyLimit=4M"], ["-O"]]) {
       const there = `/root/tree${way.length}`;
       const up = await run("scp", [...way, ...client.options, "-q", "-r", tree, `${USER}@${HOST}:${there}`]);
       expect(up, up.stderr).toMatchObject({ status: 0, stderr: "" });

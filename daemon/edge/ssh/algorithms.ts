@@ -1,13 +1,11 @@
-/** Owns what the gateway offers: nothing with SHA-1, CBC, NIST's curves or a short group. Strict key exchange is ssh2's own. */
+/**
+ * Owns what the gateway offers: nothing with SHA-1, CBC or NIST's curves, and no exchange of keys over a finite field, which takes
+ * Bun seconds to minutes in which nothing else is done: whoever connects could ask for it. Strict key exchange is ssh2's own.
+ */
 import type { Algorithms } from "ssh2";
 
 export const ALGORITHMS = {
-  kex: [
-    "curve25519-sha256",
-    "curve25519-sha256@libssh.org",
-    "diffie-hellman-group16-sha512",
-    "diffie-hellman-group18-sha512",
-  ],
+  kex: ["curve25519-sha256", "curve25519-sha256@libssh.org"],
   serverHostKey: ["ssh-ed25519"],
   // chacha20-poly1305 needs a cipher that Bun does not have.
   cipher: ["aes128-gcm@openssh.com", "aes256-gcm@openssh.com", "aes128-ctr", "aes256-ctr"],

@@ -1,34 +1,25 @@
 /**
- * Owns writing to a channel: one piece at a time over both of its streams, each when the client's window and its socket have
+ * Owns writing to a channel: one piece at a time over both of its streams, each when the client's window and the line have
  * room. ssh2 1.17 keeps a piece that waited for the window and sends it again when the other stream waits, knows nothing of
- * the socket's own room, and never answers a write to a channel that was closed meanwhile.
+ * the line's own room, and never answers a write to a channel that was closed meanwhile.
  */
-import type { Socket } from "node:net";
 import type { Writable } from "node:stream";
 import type { ServerChannel } from "ssh2";
+import type { Line } from "./line.ts";
 
-/** What may wait in the socket; a client that reads nothing costs no more. */
-const MOST_UNSENT_BYTES = 256 * 1024;
 const PIECE_BYTES = 32 * 1024;
 const NOTHING_WAITS = { _chunk: undefined, _chunkcb: undefined, _chunkErr: undefined, _chunkcbErr: undefined };
 
 export class ChannelWriter {
   readonly #channel: ServerChannel;
-  readonly #socket: Socket;
-  readonly #closed = Promise.withResolvers<void>();
+  readonly #line: Line;
   #isClosed = false;
+  #closed: () => void = () => {};
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(channel: ServerChannel, socket: Socket) {
+  constructor(channel: ServerChannel, line: Line) {
     this.#channel = channel;
-    this.#socket = socket;
-    const close = () => {
-      this.#isClosed = true;
-      this.#closed.resolve();
-      socket.off("close", close);
-    };
-    channel.once("close", close);
-    socket.once("close", close);
+    this.#line = line;
   }
 
   /** Resolves once the bytes are on their way; false when there is nobody to take them any more. */
@@ -38,6 +29,12 @@ export class ChannelWriter {
 
   err(bytes: Uint8Array): Promise<boolean> {
     return this.#write(this.#channel.stderr, bytes);
+  }
+
+  /** There is nobody to take anything any more. */
+  close(): void {
+    this.#isClosed = true;
+    this.#closed();
   }
 
   #write(to: Writable, bytes: Uint8Array): Promise<boolean> {
@@ -52,19 +49,18 @@ export class ChannelWriter {
   }
 
   async #put(to: Writable, bytes: Uint8Array): Promise<void> {
-    await this.#room();
+    while (this.#line.isFull && !this.#isClosed) await this.#orClosed((resolve) => void this.#line.moved.then(resolve));
     if (this.#isClosed) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    to.write(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), () => resolve());
-    await Promise.race([promise, this.#closed.promise]);
+    const piece = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    await this.#orClosed((resolve) => void to.write(piece, () => resolve()));
     Object.assign(this.#channel, NOTHING_WAITS);
   }
 
-  async #room(): Promise<void> {
-    if (this.#socket.writableLength <= MOST_UNSENT_BYTES) return;
+  /** Not by a race with one promise: that would keep something of every piece that was ever written. */
+  async #orClosed(begin: (resolve: () => void) => void): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#socket.once("drain", resolve);
-    await Promise.race([promise, this.#closed.promise]);
-    this.#socket.off("drain", resolve);
+    this.#closed = resolve;
+    begin(resolve);
+    await promise;
   }
 }

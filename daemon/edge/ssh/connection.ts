@@ -5,7 +5,7 @@
  *       └────────── grace over, too many attempts, its place needed ──────────────────────────────┘
  */
 import type { Socket } from "node:net";
-import { type AuthContext, type Connection as Client, utils } from "ssh2";
+import { type AuthContext, type Connection as Client, type ServerChannel, type Session, utils } from "ssh2";
 import type { Problem } from "../../../shared/api/errors.ts";
 import { newId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
@@ -16,6 +16,7 @@ import type { Road, RoadRequest } from "../run.ts";
 import { SIGNATURES } from "./algorithms.ts";
 import { serveForward } from "./forward.ts";
 import { endSocket } from "./last-words.ts";
+import { type Channel, isClosed, Line, takesPackets, unreadPackets } from "./line.ts";
 import { serveSession } from "./session.ts";
 
 export interface SshLimits {
@@ -43,7 +44,9 @@ const MOST_UNREAD_BYTES = 4 * 1024 * 1024;
  * Of all channels together. Beyond it the client is not read from until half is taken; when the guest takes nothing for as long as
  * the keepalive has patience, the connection ends.
  */
-const MOST_UNREAD_BYTES_IN_ALL = 8 * 1024 * 1024;
+const MOST_UNREAD_IN_ALL = { bytes: 8 * 1024 * 1024, packets: 16_384 };
+/** Questions of a client that has not logged in: which methods there are, and which keys would do, are none that count as tries. */
+const MOST_QUESTIONS = 100;
 const LONGEST_USER = 300;
 
 interface Names {
@@ -51,24 +54,21 @@ interface Names {
   sandbox: string;
 }
 
-interface Watched {
-  readonly readableLength: number;
-  once(event: "close", listener: () => void): unknown;
-}
-
 export class Connection {
   readonly deps: ConnectionDeps;
   readonly socket: Socket;
+  readonly line: Line;
   readonly #client: Client;
   readonly #address: string;
   readonly #clientVersion: string;
   readonly #over = Promise.withResolvers<Record<string, unknown>>();
   readonly #aborted = new AbortController();
   /** What is told of each channel's end. */
-  readonly #channels = new Map<Watched, () => void>();
+  readonly #channels = new Map<Channel, () => void>();
   readonly #opened: Record<string, number> = {};
   #names: Names = { room_id: "", sandbox: "" };
   #held: Held | null = null;
+  #questions = 0;
   #attempts = 0;
   #recorded = false;
   #open = 0;
@@ -80,14 +80,15 @@ export class Connection {
     this.deps = deps;
     this.#client = client;
     this.socket = socket;
-    // One for each channel, and those are bounded.
-    socket.setMaxListeners(0);
+    this.line = new Line(client, socket);
     this.#address = socket.remoteAddress ?? "";
     this.#clientVersion = clientVersion.slice(0, 128);
     client.on("authentication", (context) => void this.#authenticate(context));
     client.on("ready", () => this.#serve());
     // A client that breaks the protocol, or its line, ends its own connection only.
     client.on("error", (error) => this.cut(describeError(error)));
+    socket.on("data", () => this.#look());
+    socket.on("drain", () => this.#readOn());
     socket.once("close", () => this.#leave());
   }
 
@@ -144,7 +145,7 @@ export class Connection {
     for (const channel of [...this.#channels.keys()]) this.#drop(channel);
   }
 
-  #drop(channel: Watched): void {
+  #drop(channel: Channel): void {
     const leave = this.#channels.get(channel);
     this.#channels.delete(channel);
     leave?.();
@@ -152,6 +153,7 @@ export class Connection {
   }
 
   async #authenticate(context: AuthContext): Promise<void> {
+    if (++this.#questions > MOST_QUESTIONS) return this.cut("too many questions");
     // The first question of every client is what it may try; it is none that counts.
     if (context.method === "none") return context.reject([...METHODS]);
     if (++this.#attempts > this.deps.limits.max_attempts) return this.cut("too many attempts");
@@ -252,7 +254,6 @@ export class Connection {
       Math.min(limits.idle_timeout_ms, 60_000),
     );
     this.socket.once("close", () => clearInterval(idle));
-    this.socket.on("data", () => this.#requireWindow());
     this.#client.on("session", (accept, reject) => {
       if (this.#open >= limits.max_channels) return reject();
       const requests = accept();
@@ -273,30 +274,43 @@ export class Connection {
   }
 
   /** A channel whose unread bytes count; `leave` is called when it is over, or the connection is. */
-  watch(channel: Watched, leave: () => void): void {
+  watch(opened: ServerChannel, leave: () => void): void {
+    const channel = opened as unknown as Channel;
     this.#channels.set(channel, leave);
+    if (!takesPackets(channel)) this.cut("a channel takes no packets");
     if (this.isOver) this.#drop(channel);
     channel.once("close", () => this.#drop(channel));
   }
 
-  #enter(requests: { once(event: "close", listener: () => void): unknown }): void {
+  #enter(requests: Session): void {
     this.#open++;
-    requests.once("close", () => this.#open--);
+    requests.once("close", () => {
+      this.#open--;
+      this.line.forget(requests);
+    });
   }
 
-  /** ssh2 takes what comes beyond the window all the same. */
-  #requireWindow(): void {
-    const unread = [...this.#channels.keys()].map(({ readableLength }) => readableLength);
-    if (unread.some((bytes) => bytes > MOST_UNREAD_BYTES)) this.cut("sent beyond the window");
-    else if (this.#unread > MOST_UNREAD_BYTES_IN_ALL) this.socket.pause();
+  /** After all that came at once: ssh2 takes what comes beyond the window all the same, and tells late who has closed. */
+  #look(): void {
+    if (this.isOver) return;
+    const channels = [...this.#channels.keys()];
+    for (const channel of channels) if (isClosed(channel)) this.#drop(channel);
+    if (channels.some(({ readableLength }) => readableLength > MOST_UNREAD_BYTES)) this.cut("sent beyond the window");
+    else if (this.line.isUnread || this.#isBehind(1)) this.socket.pause();
   }
 
-  get #unread(): number {
-    return this.#channels.keys().reduce((sum, { readableLength }) => sum + readableLength, 0);
+  /** Whether more than a share of what may wait to be taken does. */
+  #isBehind(share: number): boolean {
+    let [bytes, packets] = [0, 0];
+    for (const channel of this.#channels.keys()) {
+      bytes += channel.readableLength;
+      packets += unreadPackets(channel);
+    }
+    return bytes > MOST_UNREAD_IN_ALL.bytes * share || packets > MOST_UNREAD_IN_ALL.packets * share;
   }
 
   #readOn(): void {
-    if (this.socket.isPaused() && this.#unread <= MOST_UNREAD_BYTES_IN_ALL / 2) this.socket.resume();
+    if (this.socket.isPaused() && !this.line.isUnread && !this.#isBehind(1 / 2)) this.socket.resume();
   }
 
   /** Says who tried what, once for a connection. */

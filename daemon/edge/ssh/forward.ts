@@ -22,8 +22,11 @@ export async function serveForward(
 }
 
 async function follow(channel: ServerChannel, port: GuestPort, connection: Connection): Promise<void> {
-  const writer = new ChannelWriter(channel, connection.socket);
-  connection.watch(channel, () => port.close());
+  const writer = new ChannelWriter(channel, connection.line);
+  connection.watch(channel, () => {
+    writer.close();
+    port.close();
+  });
   feed(channel, port, connection.countIn);
   await drain(port.output, (bytes) => writer.out(bytes), connection.countOut);
   // ssh2 closes a channel whose output ends: the guest's half has ended, the client's may go on.

@@ -27,12 +27,14 @@ export function serveSession(requests: SessionRequests, connection: Connection):
   let command: LiveCommand | null = null;
 
   const begin = async (channel: ServerChannel, verb: (take: Take) => Bound, fields: Record<string, unknown>) => {
-    const writer = new ChannelWriter(channel, connection.socket);
+    const writer = new ChannelWriter(channel, connection.line);
     let gone = false;
     connection.watch(channel, () => {
       gone = true;
+      writer.close();
       command?.hangUp();
     });
+    if (gone) return;
     const refused = await connection.ask(
       verb((taken) => {
         command = taken;
@@ -49,8 +51,9 @@ export function serveSession(requests: SessionRequests, connection: Connection):
       channel.end();
     }
   };
-  const start = (channel: ServerChannel, verb: (take: Take) => Bound, fields: Record<string, unknown>) => {
-    begin(channel, verb, fields).catch((error: unknown) => connection.trouble(error));
+  const start = (channel: ServerChannel | undefined, verb: (take: Take) => Bound, fields: Record<string, unknown>) => {
+    // One thing begins in a session; ssh2 gives no channel for a second one.
+    if (channel) begin(channel, verb, fields).catch((error: unknown) => connection.trouble(error));
   };
 
   requests.on("env", (accept, reject, { key, val }) => {

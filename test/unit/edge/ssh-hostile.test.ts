@@ -1,0 +1,216 @@
+/** Clients of the SSH door who break the protocol, or draw it out: that costs nobody anything but them. */
+import type { Socket } from "node:net";
+import { Client, type ClientChannel } from "ssh2";
+import { expect, test } from "vitest";
+import { LONG, until } from "../../harness/guests.ts";
+import { type Door, exec, flood, openDoor } from "./ssh-door.ts";
+
+const PACKET_BYTES = 32 * 1024;
+const ENDLESS_WINDOW = 0xffff_ffff;
+
+interface Confirmed {
+  recipient: number;
+  sender: number;
+}
+
+/** The client's own half of the protocol, in which a test can lie. */
+interface Inside {
+  _protocol: {
+    _kexinit: unknown;
+    _handlers: {
+      CHANNEL_OPEN_CONFIRMATION(inside: unknown, confirmed: Confirmed): void;
+      CHANNEL_CLOSE(inside: unknown, recipient: number): void;
+    };
+    parse(bytes: Uint8Array): void;
+    rekey(): void;
+    ping(): void;
+    session(channel: number, window: number, packetBytes: number): void;
+    directTcpip(channel: number, window: number, packetBytes: number, to: object): void;
+    exec(channel: number, command: string, wantReply: boolean): void;
+    channelClose(channel: number): void;
+  };
+}
+const insideOf = (client: Client) => (client as unknown as Inside)._protocol;
+
+function openWith(client: Client, window: number, packetBytes: number): void {
+  const inside = insideOf(client);
+  const { session, directTcpip } = inside;
+  inside.session = (channel) => session.call(inside, channel, window, packetBytes);
+  inside.directTcpip = (channel, _, __, to) => directTcpip.call(inside, channel, window, packetBytes, to);
+}
+
+function closed(socket: Socket): Promise<void> {
+  return new Promise((resolve) => (socket.destroyed ? resolve() : socket.once("close", () => resolve())));
+}
+
+/** Resolves to what a measure comes to rest at, once it is more than nothing. */
+async function atRest(what: string, measure: () => number): Promise<number> {
+  let before = -1;
+  return await until(what, async () => {
+    const now = measure();
+    const isSame = now === before && now > 0;
+    before = now;
+    await Bun.sleep(200);
+    return isSame && now;
+  });
+}
+
+const takenOf = (door: Door) => door.begun.reduce((sum, { taken }) => sum + taken, 0);
+
+test.each([0, 1])(
+  "a channel that takes packets of %i bytes ends its connection, and holds up nobody",
+  async (bytes) => {
+    await using door = await openDoor();
+    door.output = flood;
+    for (const open of [
+      (client: Client) => exec(client, "yes"),
+      (client: Client) => new Promise((resolve) => client.forwardOut("127.0.0.1", 1, "127.0.0.1", 80, resolve)),
+    ]) {
+      const { client, socket } = await door.login();
+      openWith(client, ENDLESS_WINDOW, bytes);
+      void open(client).catch(() => {});
+      await closed(socket);
+    }
+    expect(takenOf(door)).toBe(0);
+    const { client } = await door.login();
+    await exec(client, "true");
+  },
+);
+
+test("while keys are exchanged commands wait, also for a client that never comes to its end", async () => {
+  await using door = await openDoor();
+  door.output = flood;
+  const { client } = await door.login();
+  openWith(client, ENDLESS_WINDOW, PACKET_BYTES);
+  (await exec(client, "yes")).resume();
+  await until("it prints", () => takenOf(door) > 0);
+  const inside = insideOf(client);
+  inside.rekey();
+  inside.parse = () => {};
+  await atRest("the command waits", () => takenOf(door));
+  const { client: other } = await door.login();
+  await exec(other, "true");
+});
+
+test.each(["diffie-hellman-group16-sha512", "diffie-hellman-group18-sha512"] as const)(
+  "%s is not to be had",
+  async (kex) => {
+    await using door = await openDoor();
+    const client = new Client();
+    const failed = new Promise<Error>((resolve) => client.once("error", resolve));
+    const where = { host: "127.0.0.1", port: door.server.port, username: "worker-1@r", password: "a" };
+    client.connect({ ...where, algorithms: { kex: [kex] } });
+    expect(String(await failed)).toContain("no matching key exchange");
+  },
+);
+
+test("after an exchange of keys in the middle of it output goes on", async () => {
+  await using door = await openDoor();
+  door.output = flood;
+  const { client } = await door.login();
+  let read = 0;
+  (await exec(client, "yes")).on("data", (bytes: Buffer) => {
+    read += bytes.byteLength;
+  });
+  for (let round = 0; round < 3; round++) {
+    const inside = insideOf(client);
+    inside.rekey();
+    await until("the keys are exchanged", () => inside._kexinit === undefined);
+    const before = read;
+    await until("more has come", () => read > before + 1_000_000);
+  }
+});
+
+test("who asks without reading the answers is not listened to any more", async (context) => {
+  if (!LONG) return context.skip("it takes half a million questions: ROOMD_TEST_LONG=1 asks them");
+  await using door = await openDoor();
+  const { client, socket } = await door.login();
+  socket.pause();
+  // More than the system keeps on the way there and back.
+  for (let asked = 0; asked < 500_000; asked++) insideOf(client).ping();
+  await atRest("nothing more is taken", () => socket.writableLength);
+  socket.resume();
+  await until("all is taken", () => socket.writableLength === 0);
+  await exec(client, "true");
+});
+
+test("what is not taken is counted in packets, too", async () => {
+  await using door = await openDoor();
+  const takes = Promise.withResolvers<void>();
+  let taken = 0;
+  door.input = async (bytes) => {
+    await takes.promise;
+    taken += bytes.byteLength;
+  };
+  const { client, socket } = await door.login();
+  const channel = await exec(client, "cat");
+  const packets = 40_000;
+  for (let sent = 0; sent < packets; sent++) channel.write(Buffer.of(sent & 255));
+  const late = exec(client, "late");
+  await until("all is sent", () => socket.writableLength === 0);
+  await exec((await door.login()).client, "true");
+  // It lies behind what nobody takes.
+  expect(door.begun).toHaveLength(2);
+  takes.resolve();
+  await late;
+  expect(taken).toBe(packets);
+});
+
+test("a channel that its client closes is over, although nobody takes what was sent before", async () => {
+  await using door = await openDoor();
+  door.output = flood;
+  door.input = () => Promise.withResolvers<void>().promise;
+  const { client } = await door.login();
+  const channel: ClientChannel = await exec(client, "yes");
+  channel.write(Buffer.alloc(1_000_000));
+  await until("it prints", () => takenOf(door) > 0);
+  (channel as ClientChannel & { close(): void }).close();
+  await until("it is hung up", () => door.begun[0]?.hungUp === 1);
+  await exec(client, "true");
+});
+
+test("a session that is closed before anything has begun in it is answered, and forgotten", async () => {
+  await using door = await openDoor({ max_channels: 2 });
+  const { client } = await door.login();
+  const inside = insideOf(client);
+  const answered: number[] = [];
+  const before = { ...inside._handlers };
+  inside._handlers.CHANNEL_OPEN_CONFIRMATION = (_, { sender }) => inside.channelClose(sender);
+  inside._handlers.CHANNEL_CLOSE = (_, recipient) => void answered.push(recipient);
+  for (let round = 0; round < 20; round++) {
+    inside.session(1000 + round, ENDLESS_WINDOW, PACKET_BYTES);
+    await until("it is answered", () => answered.length > round);
+  }
+  expect(answered).toEqual(Array.from({ length: 20 }, (_, round) => 1000 + round));
+  Object.assign(inside._handlers, before);
+  await exec(client, "true");
+});
+
+test("one thing begins in a session", async () => {
+  await using door = await openDoor();
+  const { client } = await door.login();
+  const channel = (await exec(client, "true")) as ClientChannel & { outgoing: { id: number } };
+  insideOf(client).exec(channel.outgoing.id, "again", true);
+  await exec(client, "other");
+  expect(door.begun).toHaveLength(2);
+});
+
+test("who only asks what might do is cut off in the end", async () => {
+  await using door = await openDoor();
+  const client = new Client();
+  let asked = 0;
+  const ended = new Promise<void>((resolve) => client.once("close", () => resolve()));
+  client.on("error", () => {});
+  client.connect({
+    host: "127.0.0.1",
+    port: door.server.port,
+    username: "worker-1@r",
+    authHandler: () => {
+      asked++;
+      return { type: "none", username: "worker-1@r" };
+    },
+  });
+  await ended;
+  expect(asked).toBeGreaterThan(50);
+  expect(asked).toBeLessThan(200);
+});
