@@ -5,8 +5,12 @@
 import { DeadlineError, Published } from "./published.ts";
 import type { ServiceError } from "./service-error.ts";
 
-/** Null while the thing waited at goes on, else how the waits at it end. */
-type Bell = Published<ServiceError | null>;
+interface Bell {
+  /** Null while the thing waited at goes on, else how the waits at it end. */
+  rung: Published<ServiceError | null>;
+  /** Who waits at it or is just looking again: it stays theirs until the last has left. */
+  users: number;
+}
 
 export interface Wait {
   /** Names what is looked at, within its group. */
@@ -26,19 +30,19 @@ export class Bells {
 
   /** After a commit: whoever waits at it looks again. */
   ring(group: string, key: string): void {
-    this.#groups.get(group)?.get(key)?.set(null);
+    this.#groups.get(group)?.get(key)?.rung.set(null);
   }
 
   /** Everybody of a group looks again. */
   ringAll(group: string): void {
-    for (const bell of [...(this.#groups.get(group)?.values() ?? [])]) bell.set(null);
+    for (const { rung } of [...(this.#groups.get(group)?.values() ?? [])]) rung.set(null);
   }
 
   /** Ends every wait of a group by this error, also of those who are just on their way to one. */
   end(group: string, error: ServiceError): void {
     this.#ended.set(group, error);
     setTimeout(() => this.#ended.delete(group), REMEMBERED_MS).unref();
-    for (const bell of [...(this.#groups.get(group)?.values() ?? [])]) bell.set(error);
+    for (const { rung } of [...(this.#groups.get(group)?.values() ?? [])]) rung.set(error);
   }
 
   /** Throws what the group was ended by. */
@@ -50,7 +54,7 @@ export class Bells {
   /** Ends every wait, and each that is to begin. */
   close(error: ServiceError): void {
     this.#closed = error;
-    for (const bells of [...this.#groups.values()]) for (const bell of [...bells.values()]) bell.set(error);
+    for (const bells of [...this.#groups.values()]) for (const { rung } of [...bells.values()]) rung.set(error);
   }
 
   /**
@@ -59,16 +63,17 @@ export class Bells {
    */
   async wait<T>(group: string, { key, deadlineMs, signal }: Wait, look: () => T | null): Promise<T | null> {
     const end = performance.now() + deadlineMs;
-    const bell = this.#bell(group, key);
+    const bell = this.#take(group, key);
+    const { rung } = bell;
     try {
       for (;;) {
-        const { generation } = bell;
+        const { generation } = rung;
         const found = look();
         if (found !== null) return found;
         const left = end - performance.now();
         if (left <= 0 || signal.aborted) return null;
         this.requireOpen(group);
-        const ended = await bell.until(() => bell.generation !== generation, Math.ceil(left), signal);
+        const ended = await rung.until(() => rung.generation !== generation, Math.ceil(left), signal);
         if (ended) throw ended;
       }
     } catch (error) {
@@ -79,18 +84,19 @@ export class Bells {
     }
   }
 
-  #bell(group: string, key: string): Bell {
+  #take(group: string, key: string): Bell {
     const keys = this.#groups.get(group) ?? new Map<string, Bell>();
     this.#groups.set(group, keys);
-    const bell = keys.get(key) ?? new Published<ServiceError | null>(null);
+    const bell = keys.get(key) ?? { rung: new Published<ServiceError | null>(null), users: 0 };
     keys.set(key, bell);
+    bell.users++;
     return bell;
   }
 
   #leave(group: string, key: string, bell: Bell): void {
+    if (--bell.users > 0) return;
     const keys = this.#groups.get(group);
-    if (bell.waiting > 0 || keys?.get(key) !== bell) return;
-    keys.delete(key);
-    if (keys.size === 0) this.#groups.delete(group);
+    keys?.delete(key);
+    if (keys?.size === 0) this.#groups.delete(group);
   }
 }

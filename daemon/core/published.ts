@@ -27,11 +27,6 @@ export class Published<T> {
     return this.#generation;
   }
 
-  /** How many wait. */
-  get waiting(): number {
-    return this.#waiters.size;
-  }
-
   set(value: T): void {
     this.#value = value;
     this.#generation++;

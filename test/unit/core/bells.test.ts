@@ -38,6 +38,19 @@ describe("a bell", () => {
     expect(found).toBe(2);
   });
 
+  test("stays that of whoever looks again without finding, though another has found and left", async () => {
+    const bells = new Bells();
+    let [one, two] = [0, 0];
+    const first = waiter(bells, () => one || null);
+    const second = waiter(bells, () => two || null);
+    one = 1;
+    bells.ring("room", "k");
+    expect(await first).toBe(1);
+    two = 2;
+    bells.ring("room", "k");
+    expect(await second).toBe(2);
+  });
+
   test("gives up at the deadline, and when the waiter has gone", async () => {
     const bells = new Bells();
     expect(await waiter(bells, () => null, { deadlineMs: 10 })).toBeNull();
