@@ -271,7 +271,10 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   });
   const audit = makeAudit({
     queries: database.queries,
+    log,
     bells,
+    isCurrentKey: orgs.isCurrent,
+    slowReaderMs: config["events.slow_reader"] * 1000,
     onCommit: (listener) => database.onCommit(listener),
     findRoom: finder.find,
     findOrg: orgs.find,
@@ -337,6 +340,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       : watchCertificate({ config, paths, log }, certificate, (renewed) => server.useCertificate(renewed));
   // Port 0 is whatever the system chose.
   fabric.start();
+  barriers.start().catch((error: unknown) => log.error("barriers not broken", { error: describeError(error) }));
   if (listen.port === 0) url = server.url.href.replace(/\/$/, "");
   pool.refill();
   sweepDeadTrials(paths).catch((error: unknown) =>

@@ -2,14 +2,14 @@
  * Owns who the agents of a room are: those of its sandboxes, and whoever else has taken part under a name of its own. Fabric
  * and barriers ask here who there is, who is gone, and who waits for whom.
  */
-import { MAX_ROOM_AGENTS } from "../../shared/api/fabric.ts";
+import { MAX_ROOM_AGENTS, MAX_ROOM_TOPICS } from "../../shared/api/fabric.ts";
 import type { RoomUid } from "../../shared/ids.ts";
-import { at, now } from "../core/clock.ts";
+import { now } from "../core/clock.ts";
 import type { Caller } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
 import { WaitGraph } from "../core/wait-graph.ts";
 import type { Queries } from "../db/client.ts";
-import { forgetAgents, roomAgents, saveAgent } from "./store.ts";
+import { countAgents, findAgent, forgetAgents, roomAgents, roomTopics, saveAgent, seeAgent } from "./store.ts";
 import type { AgentRow } from "./table.ts";
 import { matchesTopic } from "./topics.ts";
 
@@ -37,7 +37,7 @@ const SEEN_STEP_MS = 60_000;
 export class Agents {
   readonly waits = new WaitGraph();
   readonly #deps: AgentsDeps;
-  /** Who has taken part, by room; read from the table when first asked for. */
+  /** Who has taken part, by room, as the table says; read when first asked for. */
   readonly #rooms = new Map<RoomUid, Map<string, AgentRow>>();
   /** What was found of sandboxes, until it changes: every message asks. */
   readonly #sandboxes = new Map<RoomUid, Map<string, AgentSandbox | null>>();
@@ -46,12 +46,14 @@ export class Agents {
     this.#deps = deps;
   }
 
-  /** Within a transaction: the agent is seen to act. Throws quota_exceeded for one too many. */
-  touch(queries: Queries, roomUid: RoomUid, agentId: string): void {
-    const known = this.participants(roomUid);
-    const row = known.get(agentId);
-    if (this.isFresh(roomUid, agentId)) return;
-    this.#save(queries, { room_uid: roomUid, agent_id: agentId, topics: row?.topics ?? [], last_seen_at: now() });
+  /**
+   * Within a transaction: these agents are seen to act. What is remembered is only what was committed: `learn` follows.
+   * Throws quota_exceeded for one too many.
+   */
+  touch(queries: Queries, roomUid: RoomUid, agentIds: readonly string[]): void {
+    const stale = agentIds.filter((agentId) => !this.isFresh(roomUid, agentId));
+    this.#requirePlace(queries, roomUid, stale);
+    for (const agent_id of stale) seeAgent(queries, { room_uid: roomUid, agent_id, topics: [], last_seen_at: now() });
   }
 
   /** Whether it is written down that the agent was seen a short while ago. */
@@ -60,26 +62,35 @@ export class Agents {
     return row !== undefined && Date.now() - Date.parse(row.last_seen_at) < SEEN_STEP_MS;
   }
 
-  /** Within a transaction. */
+  /** Within a transaction; `learn` follows. Throws quota_exceeded. */
   subscribe(queries: Queries, roomUid: RoomUid, agentId: string, topics: string[]): void {
-    this.#save(queries, { room_uid: roomUid, agent_id: agentId, topics, last_seen_at: now() });
-  }
-
-  #save(queries: Queries, row: AgentRow): void {
-    const known = this.participants(row.room_uid);
-    if (!known.has(row.agent_id) && known.size >= MAX_ROOM_AGENTS) {
+    this.#requirePlace(queries, roomUid, [agentId]);
+    const others = roomTopics(queries, roomUid, agentId);
+    if (others + topics.length > MAX_ROOM_TOPICS) {
       throw new ServiceError("quota_exceeded", {
-        detail: `${MAX_ROOM_AGENTS} agents take part in the room, which is the most.`,
+        detail: `The agents of the room subscribe to ${MAX_ROOM_TOPICS} topics at most, all together.`,
       });
     }
-    saveAgent(queries, row);
-    known.set(row.agent_id, row);
+    saveAgent(queries, { room_uid: roomUid, agent_id: agentId, topics, last_seen_at: now() });
   }
 
-  /** The commit in which the agent was seen may have failed: it is written again when it acts again. */
-  unsure(roomUid: RoomUid, agentId: string): void {
-    const row = this.#rooms.get(roomUid)?.get(agentId);
-    if (row) row.last_seen_at = at(0);
+  /** After a commit: what was written of these agents. */
+  learn(roomUid: RoomUid, agentIds: readonly string[], always = false): void {
+    const known = this.participants(roomUid);
+    for (const agentId of agentIds) {
+      if (!always && this.isFresh(roomUid, agentId)) continue;
+      const row = findAgent(this.#deps.queries, roomUid, agentId);
+      if (row) known.set(agentId, row);
+    }
+  }
+
+  #requirePlace(queries: Queries, roomUid: RoomUid, agentIds: readonly string[]): void {
+    const known = this.participants(roomUid);
+    const strangers = agentIds.filter((agentId) => !known.has(agentId) && !findAgent(queries, roomUid, agentId));
+    if (strangers.length === 0 || countAgents(queries, roomUid) + strangers.length <= MAX_ROOM_AGENTS) return;
+    throw new ServiceError("quota_exceeded", {
+      detail: `${MAX_ROOM_AGENTS} agents take part in the room, which is the most.`,
+    });
   }
 
   participants(roomUid: RoomUid): Map<string, AgentRow> {

@@ -1,6 +1,6 @@
 /**
  * Owns the timeline of a room and of an organization as a stream of events: the records of its audit, in their order, from
- * the reader's own cursor on. A reader waits at its organization's bell, which rings when the chain has grown.
+ * the reader's own cursor on. A reader waits at the bell of its organization or room, which rings when the chain has grown.
  */
 
 import { orgEvents, roomEvents } from "../../shared/api/audit.ts";
@@ -8,64 +8,55 @@ import type { InputOf } from "../../shared/api/contract.ts";
 import { type Bound, bind, type EventsReply, type KeyCall, type StreamEvent } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { AuditDeps } from "./list.ts";
+import { Readers } from "./readers.ts";
 import { chainHead, listAudit, takeGrown, toRecord } from "./store.ts";
 
 const AT_ONCE = 100;
 /** Longer than any daemon runs, and short enough for a timer. */
 const FOREVER_MS = 2 ** 31 - 1;
-/** What is sent is taken within this time, or the reader is cut off. */
-const SLOW_READER_MS = 30_000;
-const MOST_READERS = 1000;
-const BELL = "chain";
+/** Rung when the organization's chain has grown; that of a room, by its uid, when it was about the room. */
+const CHAIN_BELL = "chain";
 const bellGroup = (orgId: string) => `audit ${orgId}`;
 
 interface Timeline {
   org_id: string;
-  room_uid?: string;
+  room_uid: string | undefined;
   after: number;
   /** Whether to wait for what is still to come. */
   follow: boolean;
+  /** Ends it: by the error, if there is one, else because nobody reads any more. */
   signal: AbortSignal;
 }
 
 export function makeEvents(deps: AuditDeps): Bound[] {
   const { queries, bells } = deps;
+  const readers = new Readers(deps.isCurrentKey);
   takeGrown(queries);
   deps.onCommit(() => {
-    for (const orgId of takeGrown(queries)) bells.ring(bellGroup(orgId), BELL);
+    for (const [orgId, rooms] of takeGrown(queries)) {
+      for (const key of [CHAIN_BELL, ...rooms]) bells.ring(bellGroup(orgId), key);
+    }
   });
-  let readers = 0;
 
   const reply = (
     call: KeyCall,
     input: Pick<InputOf<typeof roomEvents>, "after" | "follow">,
     lastEventId: string | null,
-    roomUid?: string,
+    room_uid?: string,
   ): EventsReply => {
-    if (readers >= MOST_READERS) {
-      throw new ServiceError("rate_limited", {
-        detail: `${MOST_READERS} readers follow events, which is the most.`,
-        retryAfterSeconds: 5,
-      });
-    }
-    readers++;
     const { org_id } = call.caller;
-    const known = lastEventId !== null && /^\d{1,15}$/.test(lastEventId) ? Number(lastEventId) : undefined;
-    const from = input.after ?? known ?? chainHead(queries, org_id)?.seq ?? 0;
+    // A client that reconnects asks by the URL it had, and says by the header how far it has come since.
+    const after = placeOf(lastEventId) ?? input.after ?? chainHead(queries, org_id)?.seq ?? 0;
     const gone = new AbortController();
+    const cancel = () => gone.abort();
     const signal = AbortSignal.any([call.signal, gone.signal]);
-    const leave = () => {
-      readers--;
+    readers.add(call.caller, () => gone.abort(new ServiceError("invalid_api_key")), signal);
+    const timeline = { org_id, room_uid, after, follow: input.follow ?? true, signal };
+    const cut = () => {
+      deps.log.info("events reader cut off", { org_id, room_uid, key_id: call.caller.key_id });
+      cancel();
     };
-    signal.addEventListener("abort", leave, { once: true });
-    const timeline = {
-      org_id,
-      ...(roomUid === undefined ? {} : { room_uid: roomUid }),
-      after: from,
-      follow: input.follow ?? true,
-      signal,
-    };
-    return { events: follow(deps, timeline, () => gone.abort()), cancel: () => gone.abort(), slow_ms: SLOW_READER_MS };
+    return { events: follow(deps, timeline, cancel), cancel, slow: { ms: deps.slowReaderMs, cut } };
   };
 
   return [
@@ -87,7 +78,14 @@ export function makeEvents(deps: AuditDeps): Bound[] {
   ];
 }
 
-/** Ends with the reader, with its room, and with the daemon; never throws. */
+/** Throws invalid_cursor: to begin anywhere else would leave something out. */
+function placeOf(lastEventId: string | null): number | undefined {
+  if (lastEventId === null || lastEventId === "") return undefined;
+  if (/^\d{1,15}$/.test(lastEventId)) return Number(lastEventId);
+  throw new ServiceError("invalid_cursor", { detail: "Last-Event-ID is not the id of an event." });
+}
+
+/** Ends with the reader, its key and its room, and with the daemon; never throws. */
 async function* follow(deps: AuditDeps, timeline: Timeline, over: () => void): AsyncGenerator<readonly StreamEvent[]> {
   const { queries, bells } = deps;
   const { org_id, room_uid, signal, follow: waits } = timeline;
@@ -96,11 +94,11 @@ async function* follow(deps: AuditDeps, timeline: Timeline, over: () => void): A
     const rows = listAudit(queries, { org_id, room_uid, order: "asc", after, limit: AT_ONCE });
     return rows.length === 0 ? null : rows;
   };
+  const wait = { key: room_uid ?? CHAIN_BELL, deadlineMs: waits ? FOREVER_MS : 0, signal };
   try {
     while (!signal.aborted) {
-      const deadlineMs = waits ? FOREVER_MS : 0;
-      const rows = await bells.wait(bellGroup(org_id), { key: BELL, deadlineMs, signal }, look);
-      if (!rows && !waits) return;
+      const rows = await bells.wait(bellGroup(org_id), wait, look);
+      if (signal.aborted || (!rows && !waits)) break;
       if (!rows) continue;
       after = rows.at(-1)?.seq ?? after;
       yield rows.map((row) => ({ id: row.seq, data: toRecord(row) }));
@@ -108,6 +106,7 @@ async function* follow(deps: AuditDeps, timeline: Timeline, over: () => void): A
         event === "room.destroyed" && outcome === "success";
       if (room_uid !== undefined && rows.some(isOver)) return;
     }
+    if (signal.reason instanceof ServiceError) throw signal.reason;
   } catch (error) {
     const code = error instanceof ServiceError ? error.code : "internal";
     yield [{ id: null, data: { type: "error", code } }];

@@ -1,16 +1,22 @@
 /** Owns the calls that list audit records, of a room and of an organization. */
 import { auditList, DEFAULT_AUDIT_PAGE, orgAuditList } from "../../shared/api/audit.ts";
 import type { InputOf } from "../../shared/api/contract.ts";
+import type { KeyId } from "../../shared/ids.ts";
 import type { Bells } from "../core/bells.ts";
 import { at } from "../core/clock.ts";
 import { readCursor, toPage } from "../core/cursor.ts";
+import type { Log } from "../core/log.ts";
 import { type Bound, bind, type Caller, type RuleBreak } from "../core/operation.ts";
 import type { Queries } from "../db/client.ts";
 import { listAudit, toRecord } from "./store.ts";
 
 export interface AuditDeps {
   queries: Queries;
+  log: Log;
   bells: Bells;
+  isCurrentKey(keyId: KeyId): boolean;
+  /** Who reads events and leaves what was sent untaken for so long is cut off. */
+  slowReaderMs: number;
   /** Calls back after each commit. */
   onCommit(listener: () => void): void;
   findRoom(caller: Caller, roomId: string): { room_id: string; room_uid: string };

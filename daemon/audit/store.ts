@@ -60,16 +60,20 @@ export function appendAudit(queries: Queries, entry: AuditEntry): void {
   statements.record.run({ ...row, hash });
   faultPoint("audit.recorded");
   statements.advance.run({ org_key, seq: row.seq, hash });
-  grown.get(queries)?.add(org_key);
+  const chains = grown.get(queries);
+  const rooms = chains?.get(org_key) ?? new Set();
+  chains?.set(org_key, entry.room_uid === undefined ? rooms : rooms.add(entry.room_uid));
 }
 
-/** Chains that may have grown since they were last taken, where somebody takes them. */
-const grown = new WeakMap<Queries, Set<string>>();
+type Grown = Map<string, Set<string>>;
 
-/** The chains that were added to since the last time; the first call begins to count. */
-export function takeGrown(queries: Queries): string[] {
-  const chains = [...(grown.get(queries) ?? [])];
-  grown.set(queries, new Set());
+/** Chains that may have grown since they were last taken, with the rooms that it was about, where somebody takes them. */
+const grown = new WeakMap<Queries, Grown>();
+
+/** The chains that were added to since the last time, each with its rooms; the first call begins to count. */
+export function takeGrown(queries: Queries): Grown {
+  const chains: Grown = grown.get(queries) ?? new Map();
+  grown.set(queries, new Map());
   return chains;
 }
 

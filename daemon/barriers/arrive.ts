@@ -38,14 +38,10 @@ export function makeArrive(deps: BarrierDeps): Bound {
       if (terms.arrivals.length === 1) call.audit.agent_id = String(terms.arrivals[0]);
       call.audit.details = { barrier_id, arrivals: terms.arrivals.slice(0, 16) };
       const timeoutMs = input.timeout_ms ?? DEFAULT_BARRIER_WAIT_MS;
-      const waits: AgentWait[] = timeoutMs === 0 ? [] : waitsOf(deps, room, barrier_id, terms);
+      const wait = timeoutMs === 0 ? null : waitOf(deps, room, barrier_id, terms);
       try {
-        const kept = await database
-          .commit((queries) => write(deps, queries, room, input, terms, waits), false)
-          .catch((error: unknown) => {
-            for (const agentId of terms.arrivals) agents.unsure(room_uid, agentId);
-            throw error;
-          });
+        const kept = await database.commit((queries) => write(deps, queries, room, input, terms, wait), false);
+        agents.learn(room_uid, terms.arrivals);
         const { generation } = kept;
         call.audit.details.generation = generation;
         if (kept.state !== "waiting") bells.ring(room_uid, barrierBell(barrier_id));
@@ -68,7 +64,7 @@ export function makeArrive(deps: BarrierDeps): Bound {
           body: { barrier_id, generation, state, parties, arrived, missing: missingOf(row), waited_ms, released_at },
         };
       } finally {
-        for (const wait of waits) agents.waits.leave(room_uid, wait);
+        if (wait) agents.waits.leave(room_uid, wait);
       }
     },
   });
@@ -82,14 +78,24 @@ function arrivalOf(caller: Parameters<typeof actingAs>[0], input: Input): Terms 
   return { parties, participants, arrivals: named, listed: arrivals !== undefined };
 }
 
-/** Each who arrives waits for the participants who are missing then. */
-function waitsOf({ database }: BarrierDeps, { room_uid }: RoomTarget, barrierId: string, terms: Terms): AgentWait[] {
-  const on = () => {
-    const row = findBarrier(database.queries, room_uid, barrierId);
-    const missing = row?.state === "waiting" ? missingOf(row) : [...(terms.participants ?? [])];
-    return missing.filter((agentId) => !terms.arrivals.includes(agentId));
+/** A wait at one generation. */
+interface BarrierWait extends AgentWait {
+  generation: number;
+}
+
+/** Those who arrive wait for the participants who are missing then. */
+function waitOf({ database }: BarrierDeps, { room_uid }: RoomTarget, barrierId: string, terms: Terms): BarrierWait {
+  const wait: BarrierWait = {
+    agents: terms.arrivals,
+    generation: 0,
+    on: () => {
+      const row = findBarrier(database.queries, room_uid, barrierId, wait.generation);
+      // Where some of the participants are enough, none of them is waited for in particular.
+      return row?.state === "waiting" && row.parties === row.participants?.length ? missingOf(row) : [];
+    },
+    shown: { type: "barrier", id: barrierId },
   };
-  return terms.arrivals.map((agent_id) => ({ agent_id, on, shown: { type: "barrier", id: barrierId } }));
+  return wait;
 }
 
 /** Within a transaction: the generation as it is with this arrival. */
@@ -99,7 +105,7 @@ function write(
   room: RoomTarget,
   { barrier_id, generation }: Input,
   terms: Terms,
-  waits: readonly AgentWait[],
+  wait: BarrierWait | null,
 ): BarrierRow {
   const { agents, bells } = deps;
   const { room_uid } = room;
@@ -114,9 +120,12 @@ function write(
   const dead = (row.participants ?? []).filter((agentId) => agents.isGone(room_uid, agentId));
   const arrived: BarrierRow =
     dead.length > 0 ? { ...row, state: "broken", dead, ended_at: now() } : arrive(row, terms.arrivals, now());
-  if (arrived.state === "waiting") for (const wait of waits) agents.waits.enter(room_uid, wait);
   saveBarrier(queries, arrived);
-  for (const agentId of terms.arrivals) agents.touch(queries, room_uid, agentId);
+  agents.touch(queries, room_uid, terms.arrivals);
+  if (wait && arrived.state === "waiting") {
+    wait.generation = arrived.generation;
+    agents.waits.enter(room_uid, wait);
+  }
   return arrived;
 }
 

@@ -9,7 +9,7 @@ import type { Queries } from "../db/client.ts";
 import type { Database } from "../db/transact.ts";
 import { makeArrive } from "./arrive.ts";
 import { makeGet } from "./get.ts";
-import { forgetBarriers, saveBarrier, waitingBarriers } from "./store.ts";
+import { breakBarriers, forgetBarriers, isWaitedFor, waitedFor } from "./store.ts";
 
 export interface BarrierDeps {
   database: Database;
@@ -22,18 +22,19 @@ export const barrierBell = (barrierId: string) => `barrier ${barrierId}`;
 
 export function makeBarriers(deps: BarrierDeps) {
   const { bells, database } = deps;
+  /** Breaks what waits for this agent by name. */
+  const agentGone = async (roomUid: RoomUid, agentId: string): Promise<void> => {
+    if (!isWaitedFor(database.queries, roomUid, agentId)) return;
+    const broken = await database.commit((queries) => breakBarriers(queries, roomUid, agentId, now()));
+    for (const barrierId of broken) bells.ring(roomUid, barrierBell(barrierId));
+  };
   return {
     operations: [makeArrive(deps), ...makeGet(deps)] as Bound[],
-    /** Breaks what waits for this agent by name. */
-    agentGone: async (roomUid: RoomUid, agentId: string): Promise<void> => {
-      const isNamed = (row: { participants: string[] | null }) => row.participants?.includes(agentId) ?? false;
-      if (!waitingBarriers(database.queries, roomUid).some(isNamed)) return;
-      const broken = await database.commit((queries) => {
-        const rows = waitingBarriers(queries, roomUid).filter(isNamed);
-        for (const row of rows) saveBarrier(queries, { ...row, state: "broken", dead: [agentId], ended_at: now() });
-        return rows;
-      });
-      for (const { barrier_id } of broken) bells.ring(roomUid, barrierBell(barrier_id));
+    agentGone,
+    /** Breaks what still waits for agents that went while there was no daemon to see it. */
+    start: async (): Promise<void> => {
+      const gone = waitedFor(database.queries).filter((each) => deps.agents.isGone(each.room_uid, each.agent_id));
+      for (const { room_uid, agent_id } of gone) await agentGone(room_uid, agent_id);
     },
     /** Within a transaction: the rooms are gone. */
     forget: (queries: Queries, roomUids: readonly RoomUid[]) => forgetBarriers(queries, roomUids),

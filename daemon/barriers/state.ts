@@ -25,7 +25,8 @@ export interface Terms {
 
 /** Of the participants, where they are named. */
 export function missingOf({ participants, arrived }: Pick<BarrierRow, "participants" | "arrived">): string[] {
-  return (participants ?? []).filter((agentId) => !arrived.includes(agentId));
+  const there = new Set(arrived);
+  return (participants ?? []).filter((agentId) => !there.has(agentId));
 }
 
 /** The parties and participants of a generation that is to be opened after `before`. Throws validation_failed. */

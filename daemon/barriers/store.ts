@@ -35,12 +35,36 @@ export function saveBarrier(queries: Queries, row: BarrierRow): void {
     .run();
 }
 
-export function waitingBarriers(queries: Queries, roomUid: RoomUid): BarrierRow[] {
-  return queries
-    .select()
-    .from(barriers)
-    .where(and(eq(barriers.room_uid, roomUid), sql`${barriers.state} = 'waiting'`))
+const waitsFor = (roomUid: RoomUid, agentId: string) =>
+  and(
+    eq(barriers.room_uid, roomUid),
+    sql`${barriers.state} = 'waiting'`,
+    sql`EXISTS (SELECT 1 FROM json_each(${barriers.participants}) WHERE value = ${agentId})`,
+  );
+
+/** Whether a barrier waits for this agent by name. */
+export function isWaitedFor(queries: Queries, roomUid: RoomUid, agentId: string): boolean {
+  const { barrier_id } = barriers;
+  return queries.select({ barrier_id }).from(barriers).where(waitsFor(roomUid, agentId)).limit(1).get() !== undefined;
+}
+
+/** Breaks the barriers that wait for this agent by name; which they are. */
+export function breakBarriers(queries: Queries, roomUid: RoomUid, agentId: string, ended_at: string): string[] {
+  const rows = queries
+    .update(barriers)
+    .set({ state: "broken", dead: [agentId], ended_at })
+    .where(waitsFor(roomUid, agentId))
+    .returning({ barrier_id: barriers.barrier_id })
     .all();
+  return rows.map((row) => row.barrier_id);
+}
+
+/** Who is waited for by name, in any room. */
+export function waitedFor(queries: Queries): { room_uid: RoomUid; agent_id: string }[] {
+  return queries.all(
+    sql`SELECT DISTINCT ${barriers.room_uid} AS room_uid, each.value AS agent_id
+        FROM ${barriers}, json_each(${barriers.participants}) AS each WHERE ${barriers.state} = 'waiting'`,
+  );
 }
 
 /** The newest generation of each, by name. */

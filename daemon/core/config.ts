@@ -143,6 +143,11 @@ export const CONFIG_KEYS = {
     default: "30s",
     about: "A message that needs an ack, and has none after this time, is delivered again.",
   },
+  "events.slow_reader": {
+    kind: "duration",
+    default: "30s",
+    about: "Who follows events and takes nothing of what was sent for so long is cut off.",
+  },
   "egress.private_ranges": {
     kind: "string",
     default: "",

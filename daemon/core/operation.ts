@@ -87,8 +87,8 @@ export interface EventsReply {
   events: AsyncGenerator<readonly StreamEvent[]>;
   /** Nobody reads it any more. */
   cancel(): void;
-  /** Who leaves what was sent untaken for so long is cut off; absent: a slow reader is waited for. */
-  slow_ms?: number;
+  /** Who leaves what was sent untaken for so long is cut off, and `cut` is called; absent: a slow reader is waited for. */
+  slow?: { ms: number; cut(): void };
 }
 
 export interface StreamEvent {

@@ -6,8 +6,9 @@
 import { ServiceError } from "./service-error.ts";
 
 export interface AgentWait {
-  agent_id: string;
-  /** Whom it waits for, as it is now. */
+  /** Who waits: one agent, or several who arrive somewhere together. */
+  agents: readonly string[];
+  /** Whom they wait for, as it is now. */
   on(): readonly string[];
   /** What presence shows of it. */
   shown: { type: "reply" | "barrier" | "inbox"; id: string | null };
@@ -28,15 +29,19 @@ export class WaitGraph {
     }
     const room = this.#rooms.get(roomUid) ?? new Map<string, Set<AgentWait>>();
     this.#rooms.set(roomUid, room);
-    const waits = room.get(wait.agent_id) ?? new Set();
-    room.set(wait.agent_id, waits.add(wait));
+    for (const agentId of wait.agents) {
+      const waits = room.get(agentId) ?? new Set();
+      room.set(agentId, waits.add(wait));
+    }
   }
 
   leave(roomUid: string, wait: AgentWait): void {
     const room = this.#rooms.get(roomUid);
-    const waits = room?.get(wait.agent_id);
-    waits?.delete(wait);
-    if (waits?.size === 0) room?.delete(wait.agent_id);
+    for (const agentId of wait.agents) {
+      const waits = room?.get(agentId);
+      waits?.delete(wait);
+      if (waits?.size === 0) room?.delete(agentId);
+    }
     if (room?.size === 0) this.#rooms.delete(roomUid);
   }
 
@@ -45,26 +50,33 @@ export class WaitGraph {
     return [...(this.#rooms.get(roomUid)?.get(agentId) ?? [])].map(({ shown }) => shown);
   }
 
-  /** From the agent round to itself, or null. */
+  /** From one of the wait's agents round to itself, or null. Each agent and each wait is looked at once. */
   #cycle(roomUid: string, wait: AgentWait): string[] | null {
     const room = this.#rooms.get(roomUid);
-    const seen = new Set<string>();
-    const search = (agentId: string, path: string[]): string[] | null => {
-      if (agentId === wait.agent_id) return [...path, agentId];
-      if (seen.has(agentId)) return null;
-      seen.add(agentId);
-      for (const other of room?.get(agentId) ?? []) {
-        for (const next of other.on()) {
-          const found = search(next, [...path, agentId]);
-          if (found) return found;
-        }
+    const own = new Set(wait.agents);
+    const [first = ""] = wait.agents;
+    /** By whom each was come to. */
+    const from = new Map<string, string>();
+    const looked = new Set<AgentWait>([wait]);
+    const open = wait.on().map((next) => ({ by: first, next }));
+    for (let step = open.pop(); step; step = open.pop()) {
+      const { by, next } = step;
+      if (own.has(next)) return [...pathTo(by, from, own, next), next];
+      if (from.has(next)) continue;
+      from.set(next, by);
+      for (const other of room?.get(next) ?? []) {
+        if (looked.has(other)) continue;
+        looked.add(other);
+        for (const following of other.on()) open.push({ by: next, next: following });
       }
-      return null;
-    };
-    for (const first of wait.on()) {
-      const found = search(first, [wait.agent_id]);
-      if (found) return found;
     }
     return null;
   }
+}
+
+/** From `start`, one of the wait's own, to the agent `last`. */
+function pathTo(last: string, from: ReadonlyMap<string, string>, own: ReadonlySet<string>, start: string): string[] {
+  const path: string[] = [];
+  for (let agentId = last; !own.has(agentId); agentId = String(from.get(agentId))) path.unshift(agentId);
+  return [start, ...path];
 }

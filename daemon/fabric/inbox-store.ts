@@ -49,7 +49,7 @@ function prepare(queries: Queries) {
         and(
           mine,
           OPEN,
-          sql`${deliveries.seq} <= ${after}`,
+          sql`${deliveries.seq} > ${after} AND ${deliveries.seq} <= ${sql.placeholder("until")}`,
           sql`${deliveries.state} = 'queued' AND ${deliveries.attempts} > 0`,
           live,
         ),
@@ -86,7 +86,7 @@ export function messagesFrom(queries: Queries, page: Page): Delivered[] {
 }
 
 /** What comes again because nobody acked it, up to a place. */
-export function comingAgain(queries: Queries, page: Page): Delivered[] {
+export function comingAgain(queries: Queries, page: Page & { until: number }): Delivered[] {
   return statementsOf(queries).again.all({ ...page, now: Date.now() });
 }
 

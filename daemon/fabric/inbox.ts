@@ -4,26 +4,21 @@
  */
 import { DEFAULT_PAGE, type InputOf } from "../../shared/api/contract.ts";
 import { agentWait } from "../../shared/api/fabric.ts";
-import { actingAs, matchesTopic } from "../agents/index.ts";
+import { actingAs } from "../agents/index.ts";
 import { makeCursor, readCursor } from "../core/cursor.ts";
 import { type Bound, bind, type KeyCall } from "../core/operation.ts";
 import type { RoomTarget } from "../core/room-target.ts";
 import type { AgentWait } from "../core/wait-graph.ts";
 import { findRoom } from "./find.ts";
-import { comingAgain, type Delivered, messagesFrom, openMessages, roomMessages } from "./inbox-store.ts";
+import { comingAgain, messagesFrom, openMessages, roomMessages } from "./inbox-store.ts";
 import type { FabricDeps } from "./index.ts";
 import { inboxBell, ROOM_BELL } from "./post.ts";
 import { toMessage } from "./record.ts";
+import { type Part, type Row, Scan, takesAll } from "./scan.ts";
 import { handOut, hasUnread, markRead } from "./store.ts";
-import type { MessageRow } from "./table.ts";
 
 type Input = InputOf<typeof agentWait>;
-type Row = MessageRow & Partial<Pick<Delivered, "attempts" | "delivery_state">>;
-type Filter = Pick<Input, "topic" | "kind" | "source">;
-
-const SCAN_PAGE = 1000;
-/** A body of so many payload bytes is enough for one answer; the rest is the next page. */
-const MOST_BYTES = 8 * 1024 ** 2;
+const NOTHING: Part = { rows: [], more: false };
 
 export function makeInbox(deps: FabricDeps): Bound {
   return bind(agentWait, {
@@ -34,12 +29,12 @@ export function makeInbox(deps: FabricDeps): Bound {
       const limit = input.limit ?? DEFAULT_PAGE;
       const bound = call.caller.agent_id !== null;
       const agentId = input.agent_id === undefined && !bound ? null : actingAs(call.caller, input.agent_id, "agent_id");
-      const rows =
+      const { rows, more } =
         agentId === null
           ? await readRoom(deps, call, room, input, after ?? 0, limit)
           : await readInbox(deps, call, room, agentId, input, after, limit);
       const next_after = Math.max(after ?? 0, ...rows.map(({ seq }) => seq));
-      const next_cursor = rows.length < limit ? null : makeCursor(`messages ${room.room_uid}`, String(next_after));
+      const next_cursor = more ? makeCursor(`messages ${room.room_uid}`, String(next_after)) : null;
       const items = rows.map((row) => toMessage(row, row.attempts ?? null));
       return { outcome: "ok", body: { items, next_cursor, next_after } };
     },
@@ -53,26 +48,25 @@ async function readRoom(
   input: Input,
   after: number,
   limit: number,
-): Promise<Row[]> {
-  const look = () =>
-    found(
-      filtered(after, limit, input, (from, most) =>
-        roomMessages(deps.database.queries, { room_uid, after: from, limit: most }),
-      ),
-    );
+): Promise<Part> {
+  const { queries } = deps.database;
+  const scan = new Scan(after, limit, input, (from, most) =>
+    roomMessages(queries, { room_uid, after: from, limit: most }),
+  );
+  await scan.catchUp(call.signal);
   const wait = { key: ROOM_BELL, deadlineMs: input.wait_ms ?? 0, signal: call.signal };
-  return (await deps.bells.wait(room_uid, wait, look)) ?? [];
+  return (await deps.bells.wait(room_uid, wait, () => scan.look())) ?? NOTHING;
 }
 
 async function readInbox(
   deps: FabricDeps,
   call: KeyCall,
-  { room_uid }: RoomTarget,
+  { room_uid, state }: RoomTarget,
   agent_id: string,
   input: Input,
   after: number | null,
   limit: number,
-): Promise<Row[]> {
+): Promise<Part> {
   const { agents, bells, database } = deps;
   const { queries } = database;
   call.audit.agent_id = agent_id;
@@ -81,31 +75,45 @@ async function readInbox(
     // Should it be lost, the same is marked the next time.
     database.commit((write) => markRead(write, passed), false).catch(() => {});
   }
-  await see(deps, room_uid, agent_id);
-  const look = () => {
-    const page = (from: number, most: number) => ({ room_uid, agent_id, after: from, limit: most });
-    const again = after === null ? [] : filtered(0, limit, input, () => comingAgain(queries, page(after, limit)));
-    const read = after === null ? openMessages : messagesFrom;
-    const rows = filtered(after ?? 0, limit - again.length, input, (from, most) => read(queries, page(from, most)));
-    if (again.length + rows.length === 0) agents.requireAlive(room_uid, agent_id);
-    return found([...again, ...rows]);
+  if (state === "active") await see(deps, room_uid, agent_id);
+  const page = (from: number, most: number) => ({ room_uid, agent_id, after: from, limit: most });
+  const read = after === null ? openMessages : messagesFrom;
+  const scan = new Scan(after ?? 0, limit, input, (from, most) => read(queries, page(from, most)));
+  await scan.catchUp(call.signal);
+  const comingUpTo = (until: number) => (from: number, most: number) =>
+    comingAgain(queries, { ...page(from, most), until });
+  const look = (): Part | null => {
+    // What comes again has an answer of its own: what follows is read from the same place the next time.
+    const again = after === null ? null : new Scan(0, limit, input, comingUpTo(after)).look();
+    if (again) return { ...again, more: true };
+    const found = scan.look();
+    if (!found) agents.requireAlive(room_uid, agent_id);
+    return found;
   };
-  const wait: AgentWait = { agent_id, on: () => [], shown: { type: "inbox", id: null } };
+  const wait: AgentWait = { agents: [agent_id], on: () => [], shown: { type: "inbox", id: null } };
   const deadlineMs = input.wait_ms ?? 0;
   try {
     if (deadlineMs > 0) agents.waits.enter(room_uid, wait);
-    const rows =
-      (await bells.wait(room_uid, { key: inboxBell(agent_id), deadlineMs, signal: call.signal }, look)) ?? [];
-    return await markHandedOut(deps, agent_id, rows);
+    const { rows, more } =
+      (await bells.wait(room_uid, { key: inboxBell(agent_id), deadlineMs, signal: call.signal }, look)) ?? NOTHING;
+    return { rows: await markHandedOut(deps, agent_id, rows), more };
   } finally {
     agents.waits.leave(room_uid, wait);
   }
 }
 
 /** Who reads its inbox takes part. */
-async function see({ agents, database }: FabricDeps, roomUid: RoomTarget["room_uid"], agentId: string): Promise<void> {
+async function see(
+  { agents, bells, database }: FabricDeps,
+  roomUid: RoomTarget["room_uid"],
+  agentId: string,
+): Promise<void> {
   if (agents.isFresh(roomUid, agentId) || agents.isGone(roomUid, agentId)) return;
-  await database.commit((queries) => agents.touch(queries, roomUid, agentId), false);
+  await database.commit((queries) => {
+    bells.requireOpen(roomUid);
+    agents.touch(queries, roomUid, [agentId]);
+  }, false);
+  agents.learn(roomUid, [agentId]);
 }
 
 /** As they are once this has been handed out. */
@@ -124,36 +132,4 @@ async function markHandedOut(deps: FabricDeps, agentId: string, rows: Row[]): Pr
     marked.catch(() => {});
   }
   return rows.map((row) => (row.delivery_state === "queued" ? { ...row, attempts: (row.attempts ?? 0) + 1 } : row));
-}
-
-/** Rows in order that the filter lets through, as many as fit. */
-function filtered(after: number, limit: number, filter: Filter, read: (after: number, limit: number) => Row[]): Row[] {
-  const { topic, kind, source } = filter;
-  const rows: Row[] = [];
-  let bytes = 0;
-  const every = takesAll(filter);
-  for (let from = after; limit > 0; ) {
-    const most = every ? limit : SCAN_PAGE;
-    const page = read(from, most);
-    for (const row of page) {
-      if (kind !== undefined && row.kind !== kind) continue;
-      if (source !== undefined && row.source !== source) continue;
-      if (topic !== undefined && (row.topic === null || !matchesTopic(topic, row.topic))) continue;
-      bytes += row.size_bytes;
-      if (rows.length === limit || (rows.length > 0 && bytes > MOST_BYTES)) return rows;
-      rows.push(row);
-    }
-    const last = page.at(-1);
-    if (!last || page.length < most || every || last.seq <= from) break;
-    from = last.seq;
-  }
-  return rows;
-}
-
-function takesAll({ topic, kind, source }: Filter): boolean {
-  return topic === undefined && kind === undefined && source === undefined;
-}
-
-function found(rows: Row[]): Row[] | null {
-  return rows.length === 0 ? null : rows;
 }

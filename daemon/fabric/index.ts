@@ -14,7 +14,7 @@ import { Order } from "./order.ts";
 import { makePresence } from "./presence.ts";
 import { makeReply } from "./reply.ts";
 import { makeSend } from "./send.ts";
-import { removeSome, roomsWithMessages } from "./store.ts";
+import { removeSome } from "./store.ts";
 import { makeSubscribe } from "./subscribe.ts";
 
 export interface FabricOptions {
@@ -32,7 +32,7 @@ export interface FabricDeps extends FabricOptions {
   order: Order;
 }
 
-const REMOVED_AT_ONCE = 500;
+const REMOVED_AT_ONCE = 2000;
 
 export function makeFabric(options: FabricOptions) {
   const { database, bells, log } = options;
@@ -55,8 +55,6 @@ export function makeFabric(options: FabricOptions) {
     /** Takes up what time has done to messages since a daemon before this one. */
     start: () => deps.due.start(),
     forget,
-    /** Rooms that still have messages. */
-    rooms: () => roomsWithMessages(database.queries),
     stop: () => deps.due.stop(),
   };
 }

@@ -50,15 +50,15 @@ export async function post(
     const row = rowOf(room, draft, recipients, fingerprint, deps.order.next(queries, room_uid));
     also(queries, row);
     keep(queries, row);
-    agents.touch(queries, room_uid, draft.source);
+    agents.touch(queries, room_uid, [draft.source]);
     return { row, isNew: true };
   };
   const posted = await database.commit(write, false).catch((error: unknown) => {
-    agents.unsure(room_uid, draft.source);
     deps.order.forget(room_uid);
     throw error;
   });
   if (posted.isNew) {
+    agents.learn(room_uid, [draft.source]);
     for (const agentId of posted.row.recipients) bells.ring(room_uid, inboxBell(agentId));
     bells.ring(room_uid, ROOM_BELL);
     if (posted.row.reply_to !== null) bells.ring(room_uid, replyBell(posted.row.reply_to));

@@ -1,5 +1,5 @@
 /** Owns the SQL of messages: what is written once per message, prepared. */
-import { and, eq, getTableColumns, inArray, max, type SQL, sql } from "drizzle-orm";
+import { and, eq, getTableColumns, max, type SQL, sql } from "drizzle-orm";
 import type { RoomUid } from "../../shared/ids.ts";
 import type { Queries } from "../db/client.ts";
 import { type DeliveryRow, deliveries, type MessageRow, messages } from "./table.ts";
@@ -50,6 +50,7 @@ function prepare(queries: Queries) {
           eq(messages.reply_to, sql.placeholder("reply_to")),
           eq(messages.source, sql.placeholder("source")),
           eq(messages.kind, "response"),
+          sql`EXISTS (SELECT 1 FROM ${deliveries} WHERE ${mine} AND ${deliveries.seq} = ${messages.seq})`,
         ),
       )
       .orderBy(messages.seq)
@@ -129,9 +130,12 @@ export function findDelivery(queries: Queries, place: Place): DeliveryRow | unde
   return statementsOf(queries).delivery.get({ ...place });
 }
 
-/** The first response of an agent to a message. */
-export function findReply(queries: Queries, roomUid: RoomUid, replyTo: string, source: string): MessageRow | undefined {
-  return statementsOf(queries).reply.get({ room_uid: roomUid, reply_to: replyTo, source });
+/** The first response of an agent (`source`) to a message that went to this agent (`agent_id`). */
+export function findReply(
+  queries: Queries,
+  asked: { room_uid: RoomUid; reply_to: string; source: string; agent_id: string },
+): MessageRow | undefined {
+  return statementsOf(queries).reply.get({ ...asked });
 }
 
 /** It is handed out; one that needs an ack comes again at `dueAtMs`. */
@@ -190,47 +194,14 @@ export function setDelivery(queries: Queries, place: Place, change: Pick<Deliver
     .run();
 }
 
-/** How many messages are in each inbox of a room. */
-export function inboxDepths(queries: Queries, roomUid: RoomUid): Map<string, number> {
-  const rows = queries
-    .select({ agent_id: deliveries.agent_id, depth: sql<number>`count(*)` })
-    .from(deliveries)
-    .where(and(eq(deliveries.room_uid, roomUid), OPEN))
-    .groupBy(deliveries.agent_id)
-    .all();
-  return new Map(rows.map(({ agent_id, depth }) => [agent_id, depth]));
-}
-
-/** Removes some messages of a room with their deliveries; false when there are none left. */
+/** Removes some deliveries of a room, and once there are none some of its messages; false when nothing is left. */
 export function removeSome(queries: Queries, roomUid: RoomUid, limit: number): boolean {
-  const rows = queries
-    .select({ seq: messages.seq, recipients: messages.recipients })
-    .from(messages)
-    .where(eq(messages.room_uid, roomUid))
-    .orderBy(messages.seq)
-    .limit(limit)
-    .all();
-  for (const { seq, recipients } of rows) {
-    for (const agentId of recipients) {
-      queries
-        .delete(deliveries)
-        .where(and(eq(deliveries.room_uid, roomUid), eq(deliveries.agent_id, agentId), eq(deliveries.seq, seq)))
-        .run();
-    }
+  for (const [table, key] of [
+    [deliveries, sql`room_uid, agent_id, seq`],
+    [messages, sql`room_uid, seq`],
+  ] as const) {
+    const some = sql`SELECT ${key} FROM ${table} WHERE room_uid = ${roomUid} LIMIT ${limit}`;
+    if (queries.all(sql`DELETE FROM ${table} WHERE (${key}) IN (${some}) RETURNING seq`).length > 0) return true;
   }
-  const seqs = rows.map((row) => row.seq);
-  queries
-    .delete(messages)
-    .where(and(eq(messages.room_uid, roomUid), inArray(messages.seq, seqs)))
-    .run();
-  return rows.length === limit;
-}
-
-/** Rooms of which there are messages. */
-export function roomsWithMessages(queries: Queries): RoomUid[] {
-  return queries
-    .selectDistinct({ room_uid: messages.room_uid })
-    .from(messages)
-    .all()
-    .map((row) => row.room_uid);
+  return false;
 }

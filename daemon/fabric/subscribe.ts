@@ -7,7 +7,7 @@ import { findRoom } from "./find.ts";
 import type { FabricDeps } from "./index.ts";
 
 export function makeSubscribe(deps: FabricDeps): Bound {
-  const { agents, database } = deps;
+  const { agents, bells, database } = deps;
   return bind(agentSubscribe, {
     find: (call, params) => findRoom(deps, call, params),
     run: async (call, { agent_id, topics }, room) => {
@@ -16,12 +16,11 @@ export function makeSubscribe(deps: FabricDeps): Bound {
       call.audit.agent_id = agent_id;
       call.audit.details = { topics: topics.length };
       agents.requireAlive(room.room_uid, agent_id);
-      await database
-        .commit((queries) => agents.subscribe(queries, room.room_uid, agent_id, topics), false)
-        .catch((error: unknown) => {
-          agents.unsure(room.room_uid, agent_id);
-          throw error;
-        });
+      await database.commit((queries) => {
+        bells.requireOpen(room.room_uid);
+        agents.subscribe(queries, room.room_uid, agent_id, topics);
+      }, false);
+      agents.learn(room.room_uid, [agent_id], true);
       return { outcome: "ok", body: { agent_id, topics } };
     },
   });

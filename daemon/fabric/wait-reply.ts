@@ -8,7 +8,7 @@ import { ackDelivery, findReply } from "./store.ts";
 import type { MessageRow } from "./table.ts";
 
 export function waitForReply(source: string, recipient: string): AgentWait {
-  return { agent_id: source, on: () => [recipient], shown: { type: "reply", id: null } };
+  return { agents: [source], on: () => [recipient], shown: { type: "reply", id: null } };
 }
 
 /** The reply, which has then left the source's inbox. Throws reply_timeout, agent_unavailable, room_destroying. */
@@ -20,9 +20,10 @@ export async function awaitReply(
   const { agents, bells, database } = deps;
   const { source, recipient, deadlineMs, signal } = wait;
   const reply = await bells.wait(room_uid, { key: replyBell(message_id), deadlineMs, signal }, () => {
-    const found = findReply(database.queries, room_uid, message_id, recipient);
+    const found = findReply(database.queries, { room_uid, reply_to: message_id, source: recipient, agent_id: source });
     if (found) return found;
-    agents.requireAlive(room_uid, recipient);
+    // Neither who was asked nor who asks may be gone: nobody could answer, or be answered.
+    for (const agentId of [recipient, source]) agents.requireAlive(room_uid, agentId);
     return null;
   });
   if (!reply) {

@@ -19,7 +19,12 @@ export function ownCommands(): Command[] {
   const agents = new Command("agents")
     .description("list the agents of the room")
     .action(async (options: { json?: boolean }) => {
-      const { items } = (await call("GET", "/agents")) as { items: Agent[] };
+      const items: Agent[] = [];
+      for (let cursor: string | null = ""; cursor !== null; ) {
+        const page: Json = await call("GET", `/agents?limit=1000${cursor && `&cursor=${encodeURIComponent(cursor)}`}`);
+        items.push(...(page.items as Agent[]));
+        cursor = page.next_cursor as string | null;
+      }
       print(items, options, () =>
         items.map(({ agent_id, sandbox_state, inbox_depth }) => `${agent_id} ${sandbox_state ?? "-"} ${inbox_depth}`),
       );

@@ -1,7 +1,7 @@
 /** Owns the interface of the fabric: messages between the agents of a room, and who they are. */
 import { type Static, Type } from "@sinclair/typebox";
 import { AGENT_PATTERN, NAME_PATTERN } from "../ids.ts";
-import { fields, NONE, nullable, oneOf, operation, page, timestamp } from "./contract.ts";
+import { fields, NONE, nullable, oneOf, operation, page, pageQuery, timestamp } from "./contract.ts";
 import { roomPath } from "./rooms.ts";
 
 export const MAX_PAYLOAD_BYTES = 64 * 1024;
@@ -9,6 +9,8 @@ export const MAX_INBOX = 1000;
 export const MAX_DESTINATIONS = 1000;
 export const MAX_ROOM_AGENTS = 10_000;
 export const MAX_TOPICS = 64;
+/** Of all agents of a room: every message to a topic is held against each. */
+export const MAX_ROOM_TOPICS = 10_000;
 export const MAX_WAIT_MS = 50_000;
 export const MAX_REPLY_WAIT_MS = 300_000;
 export const DEFAULT_REPLY_WAIT_MS = 5000;
@@ -284,10 +286,10 @@ export const agentList = operation({
   summary: "List the agents of a room",
   access: "fabric:read",
   params: roomPath,
-  query: NONE,
+  query: fields(pageQuery),
   body: null,
   output: page(presence),
   outcomes: { ok: 200 },
-  errors: ["room_not_found"],
+  errors: ["room_not_found", "invalid_cursor"],
   audit: "message.agents_listed",
 });

@@ -90,6 +90,17 @@ describe("a barrier", () => {
     expect((await room.get()).generation).toBe(1);
   });
 
+  test("for which some of its participants are enough has nobody wait for one in particular", async () => {
+    const room = await roomOf();
+    await daemon.ok("GET", `${room.path}/messages?agent_id=a`);
+    const waiting = room.arrive({ agent_id: "a", participants: ["a", "b", "c"], parties: 2 });
+    await room.waiting(1);
+    const ask = { source: "b", destination: "a", wait_reply: true, timeout_ms: 50 };
+    expect((await daemon.api("POST", `${room.path}/messages`, ask)).body.code).toBe("reply_timeout");
+    await room.arrive({ agent_id: "c" });
+    expect((await waiting).body).toMatchObject({ state: "released", arrived: ["a", "c"], missing: ["b"] });
+  });
+
   test("keeps its arrivals over a kill of the daemon", async () => {
     const room = await roomOf();
     const cut = room.arrive({ agent_id: "a", parties: 2, timeout_ms: 20_000 }).catch(() => null);

@@ -1,11 +1,12 @@
 /** The timeline of rooms and organizations: the audit's records as they come, from any place on. */
+import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
-import { bearer, makeOrg } from "./calls.ts";
+import { bearer, makeKey, makeOrg, run, until } from "./calls.ts";
 
 let daemon: TestDaemon;
 beforeAll(async () => {
-  daemon = await TestDaemon.start();
+  daemon = await TestDaemon.start({ env: { ROOMD_EVENTS_SLOW_READER: "1s" } });
 });
 afterAll(() => daemon.stop());
 
@@ -84,6 +85,33 @@ describe("a room's events", () => {
     expect(seen).toEqual(["/2", "/3"]);
   });
 
+  test("go on after Last-Event-ID, whatever the URL says that a client began with", async () => {
+    await daemon.room("url");
+    for (const path of ["/1", "/2"]) await write("url", path);
+    const all = await take(sse("/v1/rooms/url/events?after=0&follow=false"), 100);
+    const last = { "last-event-id": String(all.at(-2)?.id) };
+    const [next] = await take(sse("/v1/rooms/url/events?after=0&follow=false", last), 1);
+    expect(next).toEqual(all.at(-1));
+    const wrong = await daemon.problem("GET", "/v1/rooms/url/events", undefined, { "last-event-id": "x" });
+    expect(wrong).toMatchObject({ status: 400, code: "invalid_cursor" });
+  });
+
+  test("come to each reader of its room, whoever else was woken before", async () => {
+    for (const room of ["left", "right"]) await daemon.room(room);
+    const streams = ["left", "right"].map((room) => sse(`/v1/rooms/${room}/events`));
+    const first = streams.map((stream) => stream.next());
+    await until(
+      async () => (await daemon.ok("GET", "/v1/orgs/self/audit?event=audit.followed&limit=2")).items,
+      (items) => ["left", "right"].every((room) => items.some((item: Json) => item.room_id === room)),
+    );
+    for (const room of ["left", "right", "left", "right"]) await write(room, "/x");
+    for (const [index, stream] of streams.entries()) {
+      const events = [(await first[index])?.value as Event, ...(await take(stream, 2))];
+      const written = events.filter(({ data }) => data.event === "drive.written");
+      expect(written).toHaveLength(2);
+    }
+  });
+
   test("end with the room's own end", async () => {
     await daemon.room("three");
     const stream = sse("/v1/rooms/three/events?after=0");
@@ -109,4 +137,66 @@ test("an organization's events are of all its rooms, and of no other organizatio
     if (made.length === 2) break;
   }
   expect(made).toEqual(["ours-1", "ours-2"]);
+});
+
+test("a reader that does not read is cut off, holds up nobody, and misses nothing when it comes again", async () => {
+  await daemon.room("slow");
+  const path = "/v1/rooms/slow/events?after=0";
+  // More than all buffers between the daemon and a client that does not read can hold.
+  const arrivals = Array.from({ length: 16 }, (_, index) => String(index).padStart(128, "a"));
+  const arrival = { barrier_id: "b", arrivals, parties: 17, timeout_ms: 0 };
+  const COUNT = 2400;
+  const lanes = Array.from({ length: 20 }, async () => {
+    for (let sent = 0; sent < COUNT / 20; sent++) await daemon.ok("POST", "/v1/rooms/slow/barriers", arrival);
+  });
+  await Promise.all(lanes);
+  const { hostname, port } = new URL(daemon.url);
+  const socket = connect({ host: hostname, port: Number(port) });
+  const closed = new Promise((done) => socket.once("close", done));
+  socket.on("error", () => {});
+  let text = "";
+  const begun = Promise.withResolvers<void>();
+  socket.once("data", (chunk) => {
+    text += chunk.toString("latin1");
+    socket.pause();
+    begun.resolve();
+  });
+  socket.write(
+    `GET ${path} HTTP/1.1\r\nHost: ${hostname}\r\nAccept: text/event-stream\r\nAuthorization: Bearer ${daemon.apiKey}\r\n\r\n`,
+  );
+  await begun.promise;
+  const follower = sse("/v1/rooms/slow/events");
+  const next = follower.next();
+  await until(
+    () => daemon.log,
+    (log) => log.includes("events reader cut off"),
+  );
+  await write("slow", "/after");
+  expect(await next).toMatchObject({ done: false });
+  await follower.return(undefined);
+  // What it was sent before the cut ends within an event, or after one; all that it had whole is without a gap.
+  socket.on("data", (chunk) => {
+    text += chunk.toString("latin1");
+  });
+  socket.resume();
+  await closed;
+  const ids = [...text.matchAll(/^id: (\d+)$/gm)].map((match) => Number(match[1]));
+  const whole = text.lastIndexOf("\n\n") > text.lastIndexOf("\nid: ") ? ids : ids.slice(0, -1);
+  const listed = await take(sse(`${path}&follow=false`), COUNT * 2);
+  const all = listed.map(({ id }) => Number(id));
+  expect(whole).toEqual(all.slice(0, whole.length));
+  expect(whole.length).toBeLessThan(COUNT);
+  const rest = await take(sse(`${path}&follow=false`, { "last-event-id": String(whole.at(-1)) }), COUNT * 2);
+  expect(rest.slice(0, all.length - whole.length).map(({ id }) => Number(id))).toEqual(all.slice(whole.length));
+}, 60_000);
+
+test("a reader is cut off when its key is revoked", async () => {
+  await daemon.room("keyed");
+  const { key, key_id } = await makeKey(daemon, { scopes: ["audit:read"] });
+  const stream = sse("/v1/rooms/keyed/events?after=0", bearer(key));
+  await take(stream, 1);
+  await run(daemon, "key", "revoke", key_id);
+  let last: Event | undefined;
+  for await (const event of stream) last = event;
+  expect(last?.data).toEqual({ type: "error", code: "invalid_api_key" });
 });

@@ -143,6 +143,45 @@ describe("a message", () => {
   });
 });
 
+test("pages end where 8 MiB do, and say that there is more", async () => {
+  const room = await roomOf("b");
+  const COUNT = 140;
+  const payload = "x".repeat(MAX_PAYLOAD_BYTES - 2);
+  const sent = Array.from({ length: COUNT }, () => room.send({ source: "a", destination: "b", payload }));
+  await Promise.all(sent);
+  const seqs: number[] = [];
+  for (let cursor: string | null = ""; cursor !== null; ) {
+    const page: Json = await room.inbox("b", `&limit=1000${cursor && `&cursor=${cursor}`}`);
+    expect(page.items.length).toBeLessThan(COUNT);
+    seqs.push(...page.items.map((item: Json) => item.seq));
+    cursor = page.next_cursor;
+  }
+  expect(seqs).toEqual(Array.from({ length: COUNT }, (_, index) => index + 1));
+});
+
+test("who takes part is told page by page, and has a bound of topics in all", async () => {
+  const room = await roomOf();
+  const AGENTS = 160;
+  const names = Array.from({ length: AGENTS }, (_, index) => `agent-${String(index).padStart(3, "0")}`);
+  const topics = Array.from({ length: 64 }, (_, index) => `topic.${index}`);
+  const statuses = new Map<number, number>();
+  for (const name of names) {
+    const { status, body } = await daemon.api("PUT", `${room.path}/agents/${name}/subscriptions`, { topics });
+    statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    if (status !== 200) expect(body.code).toBe("quota_exceeded");
+  }
+  // 156 times 64 are just below 10,000.
+  expect([...statuses]).toEqual([
+    [200, 156],
+    [429, AGENTS - 156],
+  ]);
+  const first = await daemon.ok("GET", `${room.path}/agents?limit=100`);
+  const second = await daemon.ok("GET", `${room.path}/agents?limit=100&cursor=${first.next_cursor}`);
+  const seen = [...first.items, ...second.items].map((item: Json) => item.agent_id);
+  expect(seen).toEqual(names.slice(0, 156));
+  expect(second.next_cursor).toBeNull();
+});
+
 describe("a message that needs an ack", () => {
   test("comes again past any cursor until it is acked", async () => {
     const room = await roomOf("b");
@@ -188,6 +227,19 @@ describe("waiting", () => {
     expect((await room.presence("b")).waiting_on).toEqual([]);
   });
 
+  test("of two at one inbox, each for its own, goes on when the other has what it waits for", async () => {
+    const room = await roomOf("b");
+    const waits = ["request", "response"].map((kind) => room.inbox("b", `&kind=${kind}&wait_ms=20000`));
+    await until(
+      async () => (await room.presence("b")).waiting_on,
+      (on) => on.length === 2,
+    );
+    for (const kind of ["event", "request", "event", "response"]) {
+      await room.send({ source: "a", destination: "b", kind, payload: kind });
+    }
+    expect((await Promise.all(waits)).map(payloads)).toEqual([["request"], ["response"]]);
+  });
+
   test("ends with nothing at its deadline", async () => {
     const room = await roomOf("b");
     expect((await room.inbox("b", "&wait_ms=50")).items).toEqual([]);
@@ -230,6 +282,16 @@ describe("a request", () => {
     });
     expect((await room.inbox("a")).items).toEqual([]);
     expect((await room.inbox("b")).items).toEqual([]);
+  });
+
+  test("is not answered by what its recipient says to others", async () => {
+    const room = await roomOf("a", "b", "c");
+    const asked = room.send({ source: "a", destination: "b", message_id: "q", wait_reply: true, timeout_ms: 20_000 });
+    await room.inbox("b", "&wait_ms=20000");
+    await room.send({ source: "b", destination: "c", kind: "response", reply_to: "q", payload: "for c" });
+    await room.send({ source: "c", destination: "a", kind: "response", reply_to: "q", payload: "from c" });
+    await room.reply("q", { source: "b", payload: "for a" });
+    expect((await asked).body.reply.payload).toBe("for a");
   });
 
   test("that nobody answers times out, and its late reply comes to the inbox", async () => {
@@ -314,6 +376,7 @@ describe("refused is", () => {
     [{ destination: "b", payload: 1, payload_b64: "AA==" }, "conflicting_fields", "payload_b64"],
     [{ destination: "b", payload_b64: "?" }, "validation_failed", "payload_b64"],
     [{ destination: "sbx_1" }, "validation_failed", "destination"],
+    [{ destination: "b", destinations: ["b", "c", "b"] }, "validation_failed", "destinations"],
     [{ topic: "a..b" }, "validation_failed", "topic"],
     [{ topic: "t", wait_reply: true }, "validation_failed", "wait_reply"],
     [{ destination: "b", timeout_ms: 300_001 }, "timeout_out_of_range", "timeout_ms"],

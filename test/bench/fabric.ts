@@ -130,8 +130,7 @@ async function benchIdle(report: Report, daemon: TestDaemon): Promise<void> {
   const waits = Array.from({ length: IDLE_WAITERS }, (_, index) => openWait(daemon, `idle-${index}`));
   const end = performance.now() + IDLE_DEADLINE_MS;
   for (;;) {
-    const { items } = await daemon.ok("GET", `${ROOM}/agents`);
-    const waiting = items.filter((item: Json) => item.waiting_on.length > 0).length;
+    const waiting = (await agentsOf(daemon)).filter((item: Json) => item.waiting_on.length > 0).length;
     if (waiting === IDLE_WAITERS) break;
     if (performance.now() > end) throw new Error(`${waiting} of ${IDLE_WAITERS} wait`);
     await Bun.sleep(100);
@@ -141,6 +140,16 @@ async function benchIdle(report: Report, daemon: TestDaemon): Promise<void> {
   report.add("idle_5000_cpu_per_second", "ms", [((cpuMs(daemon.pid) - cpuBefore) / IDLE_MS) * 1000]);
   report.add("idle_5000_memory", "MiB", [memoryMib(daemon.pid) - before]);
   for (const socket of waits) socket.destroy();
+}
+
+async function agentsOf(daemon: TestDaemon): Promise<Json[]> {
+  const agents: Json[] = [];
+  for (let cursor: string | null = ""; cursor !== null; ) {
+    const page: Json = await daemon.ok("GET", `${ROOM}/agents?limit=1000${cursor && `&cursor=${cursor}`}`);
+    agents.push(...page.items);
+    cursor = page.next_cursor;
+  }
+  return agents;
 }
 
 function openWait(daemon: TestDaemon, agent: string): Socket {

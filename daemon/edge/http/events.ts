@@ -36,22 +36,22 @@ function base64({ buffer, byteOffset, byteLength }: Uint8Array): string {
   return Buffer.from(buffer, byteOffset, byteLength).toString("base64");
 }
 
-function streamOf({ events, cancel, slow_ms }: EventsReply, write: Write): ReadableStream<Uint8Array> {
+function streamOf({ events, cancel, slow }: EventsReply, write: Write): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let next: Promise<IteratorResult<readonly StreamEvent[], void>> | null = null;
-  let slow: Timer | undefined;
+  let untaken: Timer | undefined;
   /** From the moment that something was sent until the reader asks for more. */
   const watch = (controller: ReadableStreamDefaultController<Uint8Array>) => {
-    if (slow_ms === undefined) return;
-    slow = setTimeout(() => {
-      cancel();
+    if (!slow) return;
+    untaken = setTimeout(() => {
+      slow.cut();
       controller.error(new Error("the reader is too slow"));
-    }, slow_ms);
+    }, slow.ms);
   };
   return new ReadableStream<Uint8Array>(
     {
       pull: async (controller) => {
-        clearTimeout(slow);
+        clearTimeout(untaken);
         next ??= events.next();
         const found = await nextOrPing(next);
         if (found === PING) {
@@ -67,7 +67,7 @@ function streamOf({ events, cancel, slow_ms }: EventsReply, write: Write): Reada
         }
       },
       cancel: () => {
-        clearTimeout(slow);
+        clearTimeout(untaken);
         cancel();
       },
     },

@@ -5,7 +5,7 @@ import { type AgentWait, WaitGraph } from "../../../daemon/core/wait-graph.ts";
 const ROOM = "rom_1";
 
 function waitOf(agent_id: string, ...on: string[]): AgentWait {
-  return { agent_id, on: () => on, shown: { type: "reply", id: null } };
+  return { agents: [agent_id], on: () => on, shown: { type: "reply", id: null } };
 }
 
 function cycleOf(graph: WaitGraph, wait: AgentWait, room = ROOM): unknown {
@@ -45,12 +45,31 @@ describe("a wait", () => {
     expect(graph.waitsOf(ROOM, "a")).toEqual([]);
   });
 
+  test("of several together is one, which none of them is waited for in", () => {
+    const graph = new WaitGraph();
+    const together: AgentWait = { agents: ["a", "b"], on: () => ["c"], shown: { type: "barrier", id: "x" } };
+    graph.enter(ROOM, together);
+    expect(graph.waitsOf(ROOM, "b")).toEqual([{ type: "barrier", id: "x" }]);
+    expect(cycleOf(graph, waitOf("c", "b"))).toEqual(["c", "b", "c"]);
+    graph.leave(ROOM, together);
+    graph.enter(ROOM, waitOf("c", "b"));
+    expect(cycleOf(graph, together)).toEqual(["b", "c", "b"]);
+  });
+
+  test("at the end of a long line is found out, however long", () => {
+    const graph = new WaitGraph();
+    const LENGTH = 10_000;
+    for (let index = 1; index < LENGTH; index++) graph.enter(ROOM, waitOf(`a${index}`, `a${index + 1}`));
+    expect(cycleOf(graph, waitOf("b", "a1"))).toBeNull();
+    expect(cycleOf(graph, waitOf(`a${LENGTH}`, "a1"))).toHaveLength(LENGTH + 1);
+  });
+
   test("ends its search where others go round among themselves", () => {
     const graph = new WaitGraph();
     // Two who wait at a barrier for the same third form no cycle; their lists may name each other later.
     let missing = ["c"];
-    graph.enter(ROOM, { agent_id: "a", on: () => missing, shown: { type: "barrier", id: "x" } });
-    graph.enter(ROOM, { agent_id: "b", on: () => missing, shown: { type: "barrier", id: "x" } });
+    graph.enter(ROOM, { agents: ["a"], on: () => missing, shown: { type: "barrier", id: "x" } });
+    graph.enter(ROOM, { agents: ["b"], on: () => missing, shown: { type: "barrier", id: "x" } });
     missing = ["a", "b"];
     expect(cycleOf(graph, waitOf("z", "a"))).toBeNull();
   });

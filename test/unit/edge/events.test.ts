@@ -6,9 +6,10 @@ async function* endless(): AsyncGenerator<readonly StreamEvent[]> {
   for (let id = 1; ; id++) yield [{ id, data: { seq: id } }];
 }
 
-function reply(slow_ms?: number) {
+function reply(ms?: number) {
   const gone = Promise.withResolvers<void>();
-  const events = { events: endless(), cancel: gone.resolve, ...(slow_ms === undefined ? {} : { slow_ms }) };
+  const cut = gone.resolve;
+  const events = { events: endless(), cancel: () => {}, ...(ms === undefined ? {} : { slow: { ms, cut } }) };
   const body = eventsResponse(events, "text/event-stream", new Headers()).body;
   if (!body) throw new Error("no body");
   return { reader: body.getReader() as ReadableStreamDefaultReader<Uint8Array>, gone: gone.promise };
