@@ -51,7 +51,7 @@ const prepare = ({ dataDir }: TestDaemon) => {
   mountSmall(dataDir, `size=${SIZE_MIB}m`);
   symlinkSync(SHARED_TEMPLATES, join(dataDir, "templates"));
 };
-const SIZE_MIB = 48;
+const SIZE_MIB = 96;
 /** Below it nothing is added; the reserve is as large. */
 const FLOOR = (SIZE_MIB * MIB) / 8;
 const sandboxes = "/v1/rooms/full/sandboxes";
