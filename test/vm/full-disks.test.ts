@@ -213,7 +213,7 @@ withGuests("a guest whose own disk finds no space on the host", { prepare }, (gu
     expect(remainsOf(daemon, sandbox_id)).toEqual([]);
     await daemon.sandbox("full", "again", guest_cid);
     fill(daemon.dataDir, FLOOR / 2);
-    await daemon.sh("full", "again", "(head -c 30M /dev/urandom >/root/more) >/dev/null 2>&1 &");
+    await daemon.sh("full", "again", "(head -c 30M /dev/urandom >/root/more; sync) >/dev/null 2>&1 &");
     await untilReason("again", "disk_full");
     const again = await record("again");
     await daemon.ok("DELETE", `${sandboxes}/again`);

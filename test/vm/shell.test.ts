@@ -17,17 +17,19 @@ withGuests("roomd shell", {}, (guests) => {
     ROOMD_URL: guests.daemon.url,
     ROOMD_API_KEY: guests.daemon.apiKey,
   });
-  /** The command in a terminal of its own; the shell around it tells the terminal's settings before and after. */
+  /** The command in a terminal of its own; the shell around it tells the terminal's settings before and after, and stays until that was seen. */
   const shell = (...words: string[]) => {
-    const line = `stty -g; echo --; "$@"; echo "status=$?"; stty -g; echo ==`;
+    const line = `stty -g; echo --; "$@"; echo "status=$?"; stty -g; echo ==; read -r`;
     return new RealTerminal(["/bin/bash", "-c", line, "bash", BINARY, "shell", "s", "a", ...words], envOf());
   };
   /** How it ended, once the terminal is proven to be as it was. */
   const statusOf = async (terminal: RealTerminal): Promise<number> => {
     await terminal.shows(/==\r\n$/);
+    const { text } = terminal;
+    terminal.type("\r");
     await terminal.ended;
-    const before = /^([\s\S]*?)--\r\n/.exec(terminal.text)?.[1];
-    const [, status, after] = /status=(\d+)\r\n([\s\S]*?)==\r\n$/.exec(terminal.text) ?? [];
+    const before = /^([\s\S]*?)--\r\n/.exec(text)?.[1];
+    const [, status, after] = /status=(\d+)\r\n([\s\S]*?)==\r\n$/.exec(text) ?? [];
     expect(after).toBe(before);
     return Number(status);
   };
