@@ -372,6 +372,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       fabric.stop();
       bells.close(new ServiceError("shutting_down", { retryAfterSeconds: 1 }));
       await server.stop(STOP_GRACE_MS);
+      road.stop();
       sandboxes.stop();
       await egress.stop();
       rooms.stop();

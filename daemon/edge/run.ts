@@ -7,7 +7,7 @@
  */
 import type { Source } from "../../shared/api/audit.ts";
 import { DEFAULT_MAX_BODY_BYTES, type Operation } from "../../shared/api/contract.ts";
-import type { ErrorCode, Problem } from "../../shared/api/errors.ts";
+import type { Problem } from "../../shared/api/errors.ts";
 import type { AuditEntry } from "../audit/index.ts";
 import { appendAudit } from "../audit/index.ts";
 import { now } from "../core/clock.ts";
@@ -15,6 +15,7 @@ import type { Log } from "../core/log.ts";
 import type { Bound, Caller, Done, OpenCall, Transfer } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Database } from "../db/transact.ts";
+import { FailedLogins } from "./failed-logins.ts";
 import { type IdempotentCall, makeIdempotency, type PackedReply, type StoredReply } from "./idempotency.ts";
 import { type InputCheck, makeInputCheck, problemCodeOf } from "./input.ts";
 import { retryAfterOf, toProblem } from "./problem.ts";
@@ -64,11 +65,14 @@ export interface Road {
   run(bound: Bound, request: RoadRequest): Promise<RoadReply>;
   /** Who is calling; for doors that answer before there is an operation. Throws as authenticate does. */
   identify(request: Credentials): Caller;
+  /** Records what was only counted so far. */
+  stop(): void;
 }
 
 export function makeRoad(deps: RoadDeps): Road {
   const { database, log } = deps;
   const idempotency = makeIdempotency(database);
+  const failedLogins = new FailedLogins(database, log);
   const checks = new Map<Operation, InputCheck>();
 
   const inputCheckOf = (operation: Operation): InputCheck => {
@@ -85,9 +89,8 @@ export function makeRoad(deps: RoadDeps): Road {
       return admit();
     } catch (error) {
       if (error instanceof ServiceError && error.code !== "missing_credentials") {
-        database
-          .commit((queries) => appendAudit(queries, failedAuthentication(request, error.code)), false)
-          .catch((cause: unknown) => log.error("audit not written", { error: String(cause) }));
+        const { source, request_id, ip } = request;
+        failedLogins.note({ source, request_id, ip, error_code: error.code });
       }
       throw error;
     }
@@ -212,7 +215,7 @@ export function makeRoad(deps: RoadDeps): Road {
     return await idempotency.pack({ status: reply.status, body: reply.problem, location: null });
   }
 
-  return { run, identify: (request) => identify(request, request.recognise) };
+  return { run, identify: (request) => identify(request, request.recognise), stop: () => failedLogins.settle() };
 }
 
 function idempotentCall(
@@ -300,21 +303,5 @@ function auditEntry(
     error_code: code,
     duration_ms: Math.round(durationMs * 100) / 100,
     ...call.audit,
-  };
-}
-
-function failedAuthentication(request: Pick<RoadRequest, "source" | "request_id" | "ip">, code: ErrorCode): AuditEntry {
-  return {
-    event: "auth.failed",
-    outcome: "denied",
-    at: now(),
-    org_id: null,
-    actor: { type: "unknown", id: "", name: "" },
-    source: request.source,
-    request_id: request.request_id,
-    ip: request.ip,
-    status: 401,
-    error_code: code,
-    details: {},
   };
 }

@@ -1,99 +1,150 @@
-/** Owns the connections that clients have to exposed ports: how many there may be, and cutting them. */
+/** Owns the connections that clients have to exposed ports: how many there may be, what they may take of us, and cutting them. */
 import { StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
-import { MAX_PORT_CONNECTIONS, MAX_SANDBOX_CONNECTIONS } from "../../shared/api/ports.ts";
+import {
+  MAX_ORG_PORT_CONNECTIONS,
+  MAX_PORT_CONNECTIONS,
+  MAX_SANDBOX_CONNECTIONS,
+  MAX_SOCKET_MESSAGE_BYTES,
+} from "../../shared/api/ports.ts";
 import { ServiceError } from "../core/service-error.ts";
 import { connectInGuest, type GuestPort } from "../host/guest-link/connect.ts";
+import { Allowance } from "../host/guest-link/pace.ts";
 import { refusalOf } from "../host/guest-link/terminal.ts";
+import type { Pay } from "./http/byte-reader.ts";
 import type { SandboxAccess } from "./index.ts";
 import type { PortRow } from "./table.ts";
+import type { Hold } from "./websocket/frames.ts";
+
+/** Lines, chunks and messages of a sandbox's servers that are read in a second: some tenths of it, were they all of one byte. */
+const READS_PER_SECOND = 262_144;
+/** So many without a pause: others wait for their turn no longer than some milliseconds. */
+const READS_AT_ONCE = 4096;
+/** Messages of a sandbox's WebSockets, either way, that are unfinished or not taken yet. */
+const MAX_HELD_BYTES = 6 * MAX_SOCKET_MESSAGE_BYTES;
 
 /** A connection that can be cut from our side. */
 export interface OpenPort extends GuestPort {
   /** Why it was cut; null while it was not. */
   readonly cutBecause: string | null;
+  /** Of the sandbox's allowance of reads. */
+  pay: Pay;
+  /** Of what may be held for the sandbox; what the connection holds at its end is given back. */
+  hold: Hold;
 }
 
 interface Live {
   label: string;
+  held: number;
+  why: string | null;
   cut(why: string): void;
+}
+
+/** A sandbox's, while it runs. */
+interface Group {
+  org_id: string;
+  live: Set<Live>;
+  reads: Allowance;
+  held: number;
 }
 
 export class Connections {
   readonly #sandboxes: SandboxAccess;
-  readonly #live = new Map<string, Set<Live>>();
+  readonly #groups = new Map<string, Group>();
 
   constructor(sandboxes: SandboxAccess) {
     this.#sandboxes = sandboxes;
   }
 
   /** Throws insufficient_capacity, port_not_listening, guest_unreachable. */
-  async open({ label, sandbox_id, port }: PortRow): Promise<OpenPort> {
-    const live = this.#enter(label, sandbox_id);
+  async open({ label, sandbox_id, org_id, port }: PortRow): Promise<OpenPort> {
+    const group = this.#groups.get(sandbox_id) ?? this.#watch(sandbox_id, org_id);
+    const live = this.#enter(group, label);
     let opened: GuestPort;
     try {
       opened = await this.#sandboxes.withGuest(sandbox_id, (link) => connectInGuest(link, port));
     } catch (error) {
-      this.#leave(sandbox_id, live);
+      leave(group, live);
       throw asServiceError(error);
     }
-    let cutBecause: string | null = live.why;
     live.cut = (why) => {
-      cutBecause ??= why;
+      live.why ??= why;
       opened.close();
     };
-    const over = opened.ended.catch(() => {}).finally(() => this.#leave(sandbox_id, live));
+    const over = opened.ended.catch(() => {}).finally(() => leave(group, live));
     void this.#sandboxes.use(sandbox_id, () => over);
-    if (cutBecause !== null) opened.close();
+    if (live.why !== null) opened.close();
     return {
       ...opened,
       get cutBecause() {
-        return cutBecause;
+        return live.why;
       },
+      pay: (reads) => {
+        group.reads.spend(reads);
+        const ms = group.reads.debtMs();
+        return ms === 0 ? null : new Promise((resolve) => setTimeout(resolve, ms));
+      },
+      hold: (bytes) => hold(group, live, bytes),
     };
   }
 
   cut(label: string, why: string): void {
-    for (const all of this.#live.values()) for (const live of [...all]) if (live.label === label) live.cut(why);
+    for (const { live } of this.#groups.values()) for (const each of [...live]) if (each.label === label) each.cut(why);
   }
 
   cutAll(why: string): void {
-    for (const all of this.#live.values()) for (const live of [...all]) live.cut(why);
+    for (const { live } of this.#groups.values()) for (const each of [...live]) each.cut(why);
   }
 
-  #enter(label: string, sandboxId: string): Live & { why: string | null } {
-    const all = this.#live.get(sandboxId) ?? this.#watch(sandboxId);
-    const ofPort = [...all].filter((each) => each.label === label).length;
-    if (all.size >= MAX_SANDBOX_CONNECTIONS || ofPort >= MAX_PORT_CONNECTIONS) {
+  #enter(group: Group, label: string): Live {
+    const ofPort = [...group.live].filter((each) => each.label === label).length;
+    if (group.live.size >= MAX_SANDBOX_CONNECTIONS || ofPort >= MAX_PORT_CONNECTIONS) {
       throw new ServiceError("insufficient_capacity", {
-        detail: `The port has ${ofPort} open connections and its sandbox ${all.size}, which is the most.`,
+        detail: `The port has ${ofPort} open connections and its sandbox ${group.live.size}, which is the most.`,
       });
     }
-    const live = {
+    let ofOrg = 0;
+    for (const { org_id, live } of this.#groups.values()) if (org_id === group.org_id) ofOrg += live.size;
+    if (ofOrg >= MAX_ORG_PORT_CONNECTIONS) {
+      throw new ServiceError("insufficient_capacity", {
+        detail: `The ports of the organization have ${ofOrg} open connections, which is the most.`,
+      });
+    }
+    const entered: Live = {
       label,
-      why: null as string | null,
-      cut: (why: string) => {
-        live.why ??= why;
+      held: 0,
+      why: null,
+      cut: (why) => {
+        entered.why ??= why;
       },
     };
-    all.add(live);
-    return live;
-  }
-
-  #leave(sandboxId: string, live: Live): void {
-    const all = this.#live.get(sandboxId);
-    all?.delete(live);
+    group.live.add(entered);
+    return entered;
   }
 
   /** What is open is cut when the guest stands still: it would only wait. */
-  #watch(sandboxId: string): Set<Live> {
-    const all = new Set<Live>();
-    this.#live.set(sandboxId, all);
+  #watch(sandboxId: string, org_id: string): Group {
+    const group: Group = { org_id, live: new Set(), reads: new Allowance(READS_PER_SECOND, READS_AT_ONCE), held: 0 };
+    this.#groups.set(sandboxId, group);
     void this.#sandboxes.stopped(sandboxId, new AbortController().signal).then((state) => {
-      if (this.#live.get(sandboxId) === all) this.#live.delete(sandboxId);
-      for (const live of [...all]) live.cut(`the sandbox is ${state}`);
+      if (this.#groups.get(sandboxId) === group) this.#groups.delete(sandboxId);
+      for (const each of [...group.live]) each.cut(`the sandbox is ${state}`);
     });
-    return all;
+    return group;
   }
+}
+
+function hold(group: Group, live: Live, bytes: number): boolean {
+  // One that has ended holds nothing any more.
+  if (!group.live.has(live)) return bytes <= 0;
+  if (bytes > 0 && group.held + bytes > MAX_HELD_BYTES) return false;
+  group.held += bytes;
+  live.held += bytes;
+  return true;
+}
+
+function leave(group: Group, live: Live): void {
+  if (!group.live.delete(live)) return;
+  group.held -= live.held;
 }
 
 function asServiceError(error: unknown): ServiceError {

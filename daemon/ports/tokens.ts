@@ -3,7 +3,7 @@
  * data directory: so it can be shown again, and neither it nor its hash is in the database.
  */
 import { createHash, createHmac, randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
-import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { errnoOf } from "../core/service-error.ts";
 
 const KEY_BYTES = 32;
@@ -47,7 +47,14 @@ function digestOf(text: string): Buffer {
 /** Two that start at once agree on one. */
 function makeKey(file: string): void {
   const unfinished = `${file}.${randomUUID()}`;
-  writeFileSync(unfinished, randomBytes(KEY_BYTES), { mode: 0o600 });
+  const opened = openSync(unfinished, "wx", 0o600);
+  try {
+    writeFileSync(opened, randomBytes(KEY_BYTES));
+    // Tokens are given away at once: what opens them must not be lost with the host's power.
+    fsyncSync(opened);
+  } finally {
+    closeSync(opened);
+  }
   try {
     linkSync(unfinished, file);
   } catch (error) {

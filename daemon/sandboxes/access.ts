@@ -10,8 +10,8 @@ import type { SandboxDeps } from "./index.ts";
 import { linkOf, requireRunning } from "./reach.ts";
 import type { Supervisors } from "./supervisors.ts";
 
-/** Longer than any daemon runs, and short enough for a timer. */
-const FOREVER_MS = 2 ** 31 - 1;
+/** As long as a timer can be, after which it is waited anew. */
+const LONGEST_MS = 2 ** 31 - 1;
 
 const ENDED: readonly SandboxState[] = ["failed", "destroying", "destroyed"];
 
@@ -28,9 +28,11 @@ export function makeAccess(deps: SandboxDeps, supervisors: Supervisors): Sandbox
   const reached = async (sandboxId: string, isOne: (state: SandboxState) => boolean, signal: AbortSignal) => {
     const supervisor = supervisors.get(sandboxId);
     if (!supervisor) return "destroyed";
-    const { promise: never } = Promise.withResolvers<never>();
-    const row = supervisor.published.until(({ state }) => isOne(state), FOREVER_MS, signal);
-    return (await row.catch(() => never)).state;
+    while (!signal.aborted) {
+      const row = await supervisor.published.until(({ state }) => isOne(state), LONGEST_MS, signal).catch(() => null);
+      if (row) return row.state;
+    }
+    return await Promise.withResolvers<never>().promise;
   };
   return {
     find: (call, params) => findTarget(deps, call, params),

@@ -22,6 +22,7 @@ import {
   REDELIVERIES,
 } from "../../shared/api/fabric.ts";
 import {
+  MAX_ORG_PORT_CONNECTIONS,
   MAX_PORT_CONNECTIONS,
   MAX_PORTS,
   MAX_SANDBOX_CONNECTIONS,
@@ -75,7 +76,7 @@ const NON_GUARANTEES = [
   "Of the network a sandbox has TCP and names only: other UDP, ICMP and QUIC are refused in the guest, and not recorded. Names have no IPv6 addresses in it, and IPv6 addresses are connected to where the host has IPv6.",
   "Within TLS nothing is looked at: whoever is reached under an allowed name may pass on what is meant for another, by the Host inside TLS, an encrypted ClientHello, or as a proxy. Protocols that begin in neither TLS nor HTTP/1 are held to name, address and port only.",
   "A name resolves in a sandbox whether or not it may be connected to; a name that is not on the list is never looked up, and the connection to it is what is refused.",
-  "Exposed ports speak HTTP/1.1 to the sandbox: trailers and interim answers are dropped, and each exchange has a connection of its own.",
+  "Exposed ports speak HTTP/1.1 to the sandbox: trailers and interim answers are dropped, a GET has no body, and each exchange has a connection of its own.",
   "Pages of an exposed port's path_url are kept apart from each other and from the API by a sandbox policy, which takes module scripts, storage and service workers from them; a host of its own (ports.domain) does not.",
 ];
 
@@ -99,6 +100,7 @@ export function makeConfig(deps: ServiceDeps): Bound {
           ports_per_sandbox_max: MAX_PORTS,
           port_connections_max: MAX_PORT_CONNECTIONS,
           port_connections_per_sandbox_max: MAX_SANDBOX_CONNECTIONS,
+          port_connections_per_organization_max: MAX_ORG_PORT_CONNECTIONS,
           port_idle_seconds: PORT_IDLE_SECONDS,
           port_message_bytes_max: MAX_SOCKET_MESSAGE_BYTES,
           execution_kept_output_bytes: KEPT_OUTPUT_BYTES,

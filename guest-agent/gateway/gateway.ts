@@ -37,6 +37,7 @@ export class Gateway {
         // Who waits for a message is silent.
         idleTimeout: 0,
         maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+        development: false,
         fetch: (request) => carry(this.#line, request),
       });
       writeFileSync(CLI_PATH, CLI);

@@ -4,11 +4,15 @@ import { connect as dial, type Socket } from "node:net";
 import type { Stream } from "../../shared/agent-protocol/link.ts";
 import { Channel, type ConnectOpened, StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
 import { drained } from "../drained.ts";
+import { INTERCEPT_PORT } from "../egress/network.ts";
 import { InvalidRequest } from "../exec/request.ts";
+import { GATEWAY_PORT } from "../gateway/place.ts";
 
 /** What listens on one family only is found all the same. */
 const LOOPBACKS = ["127.0.0.1", "::1"] as const;
 const DIAL_MS = 10_000;
+/** The agent's own: at them nobody but the guest's programs is asked for, and answered as this agent. */
+export const AGENT_PORTS: readonly number[] = [GATEWAY_PORT, INTERCEPT_PORT];
 
 /** Ends the stream once both directions have ended. Throws InvalidRequest. */
 export async function connect(stream: Stream, request: object): Promise<void> {
@@ -16,7 +20,7 @@ export async function connect(stream: Stream, request: object): Promise<void> {
   if (typeof port !== "number" || !Number.isInteger(port) || port < 1 || port > 65_535) {
     throw new InvalidRequest("port must be 1 to 65535");
   }
-  const socket = await firstThatListens(port);
+  const socket = AGENT_PORTS.includes(port) ? null : await firstThatListens(port);
   if (!socket) return stream.fail(StreamErrorCode.port_not_listening, `nothing listens on port ${port}`);
   socket.setNoDelay(true);
   const end = () => socket.destroy();

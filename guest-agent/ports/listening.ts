@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import type { Stream } from "../../shared/agent-protocol/link.ts";
 import type { ListeningResult } from "../../shared/agent-protocol/messages.ts";
 import { InvalidRequest } from "../exec/request.ts";
+import { AGENT_PORTS } from "./connect.ts";
 
 const TABLES = ["/proc/net/tcp", "/proc/net/tcp6"];
 /** State of a socket that listens, as the kernel prints it. */
@@ -26,7 +27,8 @@ export async function listening(stream: Stream, request: object): Promise<void> 
   }
   const tables = await Promise.all(TABLES.map((table) => readFile(table, "utf8").catch(() => "")));
   const found = new Set(tables.flatMap(listenersIn));
-  const result: ListeningResult = { ports: (ports as number[]).filter((port) => found.has(port)) };
+  const isOpen = (port: number) => found.has(port) && !AGENT_PORTS.includes(port);
+  const result: ListeningResult = { ports: (ports as number[]).filter(isOpen) };
   stream.finish(result);
 }
 

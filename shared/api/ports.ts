@@ -11,9 +11,10 @@ export const PORT_TOKEN_HEADER = "x-port-token";
 export const PORT_TOKEN_QUERY = "port_token";
 export const PORT_TOKEN_COOKIE = "roomd_port_token";
 
-/** Connections that clients have open at once to one port, and to all of a sandbox. */
+/** Connections that clients have open at once to one port, to all of a sandbox, and to all of an organization. */
 export const MAX_PORT_CONNECTIONS = 64;
 export const MAX_SANDBOX_CONNECTIONS = 128;
+export const MAX_ORG_PORT_CONNECTIONS = 1024;
 /** An exchange on which no byte moves for so long is cut; a WebSocket is pinged instead. */
 export const PORT_IDLE_SECONDS = 15 * 60;
 /** Most bytes of one WebSocket message, either way. */

@@ -125,6 +125,25 @@ describe("a record", () => {
     expect(since.map(({ event }) => event)).toEqual(expect.arrayContaining(["key.created", "key.revoked"]));
   });
 
+  test("of failed authentications without end is a few, and counts", async () => {
+    const count = 300;
+    const wrong = bearer(`key-${"f".repeat(43)}`);
+    const kept = () =>
+      inDatabase(({ queries }) =>
+        queries.all<Json>(
+          "SELECT details, request_id FROM audit WHERE event = 'auth.failed' AND request_id LIKE 'flood%'",
+        ),
+      );
+    for (let sent = 0; sent < count; sent += 50) {
+      const ids = Array.from({ length: 50 }, (_, index) => `flood-${sent + index}`);
+      await Promise.all(ids.map((id) => bare(daemon, "GET", "/v1/rooms", { "x-request-id": id, ...wrong })));
+    }
+    await daemon.restart("SIGTERM");
+    const counts = (await kept()).map(({ details }) => (JSON.parse(details).count as number | undefined) ?? 1);
+    expect(counts.reduce((sum, each) => sum + each, 0)).toBe(count);
+    expect(counts.length).toBeLessThan(count / 2);
+  });
+
   test("of a replayed answer says that nothing was done", async () => {
     const headers = { "idempotency-key": "audited" };
     for (const id of ["replay-1", "replay-2"]) {

@@ -281,7 +281,9 @@ describe("the way to it", () => {
       headers: host(label),
     });
     expect(answer.headers.get("location")).toMatch(`https://${label}.${DOMAIN}/`);
-    expect(answer.headers.get("set-cookie")).toContain("Path=/; HttpOnly; SameSite=Lax; Secure");
+    expect(answer.headers.get("set-cookie")).toBe(
+      `__Host-roomd_port_token=${token}; Path=/; HttpOnly; SameSite=Lax; Secure`,
+    );
     expect((await codeOf("/health", { host: `a.b.${DOMAIN}` }))[0]).not.toBe(404);
   });
 
@@ -309,7 +311,38 @@ describe("the way to it", () => {
     ]);
   });
 
+  test("a page of somebody else changes nothing by the cookie, that of another port neither", async () => {
+    const { label } = exposed();
+    const { token } = await first();
+    const host = `${label}.${DOMAIN}`;
+    const post = (headers: Record<string, string>, method = "POST") =>
+      codeOf("/", { host, cookie: `__Host-roomd_port_token=${token}`, ...headers }, method);
+    const sibling = { origin: `https://other.${DOMAIN}` };
+    const refused = [403, "source_mismatch"];
+    for (const method of ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"]) {
+      expect(await post(sibling, method)).toEqual(refused);
+    }
+    expect(await post({ origin: "null" })).toEqual(refused);
+    expect(await post({ ...sibling, "sec-fetch-site": "same-site" })).toEqual(refused);
+    // A page that wants to be named nowhere has the origin null for itself too.
+    expect(await post({ origin: "null", "sec-fetch-site": "same-origin" })).toEqual(refusal);
+    expect(await post({ origin: `https://${host}` })).toEqual(refusal);
+    expect(await post({})).toEqual(refusal);
+    expect(await post({ ...sibling, "x-port-token": token })).toEqual(refusal);
+    expect(await post(sibling, "GET")).toEqual(refusal);
+  });
+
+  test("a body of GET is refused, since it would not get there", async () => {
+    const { label } = exposed({ visibility: "public" });
+    const asked = (rest: string) =>
+      overSocket(daemon, `GET /p/${label}/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${rest}`);
+    expect(await asked("Content-Length: 1\r\n\r\na")).toMatch(/^HTTP\/1.1 400 .*invalid_body/s);
+    expect(await asked("Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n")).toMatch(/^HTTP\/1.1 400 .*invalid_body/s);
+    expect(await asked("Content-Length: 0\r\n\r\n")).toMatch(/^HTTP\/1.1 502 /);
+  });
+
   test.each([
+    ["two hosts", "Host: a\r\nX-A: b\r\n\r\n"],
     ["two lengths", "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"],
     ["a length and a coding", "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"],
     ["a list of lengths", "Content-Length: 3, 3\r\n\r\nabc"],

@@ -79,6 +79,17 @@ describe("the way", () => {
     },
   );
 
+  test.each(["[", "a b", "a/p/label", "user@a", "a?b", "", "xn--", "a:99999", "ü", "a\r\nHost: b", "a,b"])(
+    "a host of %j is 400, and no page of the server's own",
+    async (host) => {
+      const answer = await overSocket(daemon, `GET /v1/me HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+      const [head = "", body = ""] = answer.split("\r\n\r\n");
+      expect(head).toMatch(/^HTTP\/1.1 400 /);
+      expect(head).toContain("application/problem+json");
+      expect(JSON.parse(body)).toMatchObject({ status: 400, detail: expect.stringContaining("Host") });
+    },
+  );
+
   test("names that climb stay names, or lead nowhere", async () => {
     for (const path of ["/v1/rooms/../../etc/passwd", "/v1/rooms/r/drive/files/../../../../../etc/passwd"]) {
       const raw = await overSocket(

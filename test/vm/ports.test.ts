@@ -141,7 +141,7 @@ withGuests("ports", {}, (guests) => {
       client.socket.send(text);
       expect(await client.next()).toBe(text);
     }
-    const bytes = randomBytes(shortOrLong("bytes of a message", 1, 15) * MIB + 3);
+    const bytes = randomBytes(shortOrLong("KiB of a message", 192, 15 * 1024) * 1024 + 3);
     client.socket.send(bytes);
     expect(sha256((await client.next()) as Buffer)).toBe(sha256(bytes));
     const before = (await port.json("moved")).pongs;
@@ -159,8 +159,8 @@ withGuests("ports", {}, (guests) => {
   });
 
   test("large bodies go through whole, both ways", async () => {
-    const up = shortOrLong("MiB up", 16, 200) * MIB;
-    const down = shortOrLong("MiB down", 16, 1024) * MIB;
+    const up = shortOrLong("MiB up", 4, 200) * MIB;
+    const down = shortOrLong("MiB down", 4, 1024) * MIB;
     const piece = randomBytes(MIB);
     const digest = createHash("sha256");
     for (let sent = 0; sent < up; sent += MIB) digest.update(piece);
@@ -234,6 +234,17 @@ withGuests("ports", {}, (guests) => {
     await unexpose(8001);
   });
 
+  test("the agent's own ports are nobody's: by them one would be the agent", async () => {
+    // Where the guest's own programs find their room.
+    expect(await guests.daemon.sh("p", "a", "curl -s -o /dev/null -w '%{http_code}' 127.0.0.1:65080/v1/me")).toBe(
+      "200",
+    );
+    const room = await expose({ port: 65_080, visibility: "public" });
+    expect(room.record.listening).toBe(false);
+    expect(await (await room.fetch("v1/me")).json()).toMatchObject({ status: 502, code: "port_not_listening" });
+    await unexpose(65_080);
+  });
+
   test("exposed again after a crash of the daemon, by the same label and token", async () => {
     const answer = await port.fetch("events");
     const broken = expect(answer.text()).rejects.toThrow();
@@ -282,7 +293,8 @@ withGuests("ports", {}, (guests) => {
     const last = await port.socket("ws");
     await daemon.sh("p", "a", "sh -c 'sleep 0.2; echo c >/proc/sysrq-trigger' >/dev/null 2>&1 &");
     await untilState(daemon, "p", "a", "failed");
-    expect((await last.closed).code).toBe(1001);
+    // Whichever is heard of first, the guest's end or that of its connections.
+    expect([1001, 1011]).toContain((await last.closed).code);
     await until("it is gone", async () => (await port.fetch("")).status === 404);
     const { items } = await daemon.ok("GET", "/v1/rooms/p/audit?event=port.closed");
     expect(items).toMatchObject([{ details: { port: 8000, reason: expect.stringContaining("failed") } }]);
@@ -299,7 +311,7 @@ async function untilStill(look: () => Promise<number>): Promise<number> {
   return await until("it stands still", async () => {
     const now = await look();
     if (now !== seen) [seen, since] = [now, performance.now()];
-    return performance.now() - since > 1000 && seen;
+    return performance.now() - since > 500 && seen;
   });
 }
 

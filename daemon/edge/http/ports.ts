@@ -5,7 +5,7 @@
  *   place → label → token (header, query once, cookie) → connection → exchange, or a WebSocket → the answer as it comes
  */
 
-import { PORT_IDLE_SECONDS, PORT_TOKEN_COOKIE, PORT_TOKEN_HEADER } from "../../../shared/api/ports.ts";
+import { PORT_IDLE_SECONDS, PORT_TOKEN_HEADER } from "../../../shared/api/ports.ts";
 import { newId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -15,7 +15,7 @@ import { BadAnswer } from "../../ports/http/byte-reader.ts";
 import { type Answered, exchange } from "../../ports/http/exchange.ts";
 import { headersForClient, headersForServer } from "../../ports/http/headers.ts";
 import { type Place, placeOf } from "../../ports/http/place.ts";
-import { splitQuery, tokenInCookies } from "../../ports/http/secrets.ts";
+import { splitQuery, tokenCookieOf, tokenInCookies } from "../../ports/http/secrets.ts";
 import { Bridge } from "../../ports/websocket/bridge.ts";
 import { offer } from "../../ports/websocket/handshake.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
@@ -28,6 +28,8 @@ export interface PortRequest {
   place: Place;
   ip: string | null;
   upgrade: Upgrade;
+  /** Says that nobody is waited for any more but the client, who has so long to take what is there. */
+  settled(): void;
 }
 
 export interface PortDoorDeps {
@@ -59,17 +61,21 @@ async function answer(gate: Gate, asked: PortRequest, requestId: string): Promis
   const { search, token: inQuery } = splitQuery(url.search);
   const inHeader = headers.get(PORT_TOKEN_HEADER);
   const given = inHeader ?? inQuery;
-  gate.admit(row, given ?? tokenInCookies(headers.get("cookie")), asked.ip);
+  gate.admit(row, given ?? tokenInCookies(headers.get("cookie"), place), asked.ip);
   if (method === "CONNECT" || method === "TRACE") throw new ServiceError("method_not_allowed");
   const wantsSocket = method === "GET" && isHandshake(headers);
   const isPrivate = row.visibility === "private";
-  if (isPrivate && given === null) requireOwnPage(headers, place, wantsSocket);
-  const isRead = method === "GET" || method === "HEAD";
-  if (isRead && !wantsSocket && (inQuery !== null || place.path === "")) {
+  const isRead = (method === "GET" || method === "HEAD") && !wantsSocket;
+  if (isPrivate && given === null) requireOwnPage(headers, place, isRead);
+  if (isRead && (inQuery !== null || place.path === "")) {
     return redirected(place, search, isPrivate && inHeader === null ? inQuery : null, requestId);
   }
   if (place.mode === "path" && headers.has("service-worker")) {
     throw new ServiceError("source_mismatch", { detail: "A service worker needs the port's own host." });
+  }
+  // The server in Bun hands over no body of these: without it the request would be another.
+  if (isRead && hasBody(headers)) {
+    throw new ServiceError("invalid_body", { detail: `A body of ${method} is not carried to a port.` });
   }
   const connection = await gate.open(row);
   const handshake = wantsSocket ? offer(headers.get("sec-websocket-protocol")) : null;
@@ -94,6 +100,7 @@ async function answer(gate: Gate, asked: PortRequest, requestId: string): Promis
       : new ServiceError("guest_unreachable", { detail: cutDetail(connection) });
   }
   const { head, body, reader } = answered;
+  if (head.status !== 101) connection.ended.then(asked.settled, asked.settled);
   const shown = headersForClient(head.headers, place, row.port);
   if (!shown.has("x-request-id")) shown.set("x-request-id", requestId);
   if (head.status === 101) {
@@ -112,14 +119,17 @@ async function answer(gate: Gate, asked: PortRequest, requestId: string): Promis
 }
 
 /**
- * A browser adds the cookie whoever's page asks, so a page of somebody else must not get an answer that it can read: by a
- * WebSocket it could, which knows no other protection than this.
+ * A browser adds the cookie whoever's page asks, those of other ports below the same domain included. By a WebSocket a page of
+ * somebody else could read the answer, which knows no other protection than this; by other methods than reading, change something.
  */
-function requireOwnPage(headers: Headers, { scheme, host }: Place, wantsSocket: boolean): void {
+function requireOwnPage(headers: Headers, { scheme, host }: Place, isRead: boolean): void {
   const origin = headers.get("origin");
-  if (!wantsSocket || origin === null || origin === `${scheme}://${host}`) return;
+  // No page can say this of itself; it also holds where the page has asked to be named nowhere, and its origin is null.
+  const isSame = ["same-origin", "none"].includes(headers.get("sec-fetch-site") ?? "");
+  if (isRead || isSame || origin === null || origin === `${scheme}://${host}`) return;
   throw new ServiceError("source_mismatch", {
-    detail: "By its cookie a private port's WebSocket opens only to pages of the port's own host.",
+    detail:
+      "By its cookie a private port takes WebSockets, and whatever changes something, from pages of its own host only.",
     hint: "Use the port's url with a wildcard domain, or send the token as ?port_token= or X-Port-Token.",
   });
 }
@@ -136,9 +146,16 @@ function redirected(place: Place, search: string, token: string | null, requestI
   });
   if (token !== null) {
     const secure = place.scheme === "https" ? "; Secure" : "";
-    headers.set("Set-Cookie", `${PORT_TOKEN_COOKIE}=${token}; Path=${place.prefix}/; HttpOnly; SameSite=Lax${secure}`);
+    headers.set(
+      "Set-Cookie",
+      `${tokenCookieOf(place)}=${token}; Path=${place.prefix}/; HttpOnly; SameSite=Lax${secure}`,
+    );
   }
   return new Response(null, { status: token === null && search === "" ? 308 : 303, headers });
+}
+
+function hasBody(headers: Headers): boolean {
+  return headers.has("transfer-encoding") || (headers.get("content-length") ?? "0") !== "0";
 }
 
 function lengthOf(text: string): number {

@@ -81,7 +81,11 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
       // File bodies are bounded by the drive's quota, all others where they are read.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
       websocket,
+      // Bun's own page for a bug shows our sources.
+      development: false,
+      error: (error) => unexpected(deps, error),
       fetch: async (request, server) => {
+        if (!HOST.test(request.headers.get("host") ?? "") || !URL.canParse(request.url)) return hostless(deps, request);
         const address = server.requestIP(request)?.address ?? null;
         const upgraded: Upgrade = (conversation, headers) => upgrade(server, request, conversation, headers);
         // Whoever waits for an answer, or reads a silent stream, is not idle.
@@ -89,19 +93,24 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
         const url = new URL(request.url);
         const place = portPlaceOf(deps.ports, request, url);
         if (place) {
-          const asked = { request, url, place, ip: address, upgrade: upgraded };
+          const settled = () => server.timeout(request, IDLE_SECONDS);
+          const asked = { request, url, place, ip: address, upgrade: upgraded, settled };
           const response = await answerForPort({ gate: deps.ports, log: deps.log }, asked);
           return response === UPGRADED ? undefined : response;
         }
         peers.set(request, { address, upgrade: upgraded });
         const response = await app.fetch(request);
         if (response === UPGRADED) return undefined;
-        if (response.headers.get("content-type")?.endsWith("json")) server.timeout(request, IDLE_SECONDS);
+        // Only who follows a stream of events may be silent for long; a file is sent as fast as it is read.
+        if (response.headers.get("content-type") !== "text/event-stream") server.timeout(request, IDLE_SECONDS);
         return response;
       },
     }),
   );
 }
+
+/** One name or address, and a port. Of two Host headers Bun makes a list, which is none; of what is no URL, a path alone. */
+const HOST = /^(?:[\w.~-]+|\[[\da-fA-F:.]+\])(?::\d{1,5})?$/;
 
 /** A connection on which nobody asks anything is closed after this time. */
 const IDLE_SECONDS = 120;
@@ -183,6 +192,21 @@ function refuse(deps: HttpDeps, request: Request, peers: Peers, error: unknown, 
   }
   if (shown === error && allow) headers.set("Allow", allow.join(", "));
   return problemResponse(toProblem(shown, request_id, deps.log), headers, null);
+}
+
+/** Answers what says of no host, or of several, that it is asked: who relayed it may have meant another. */
+function hostless({ log }: HttpDeps, request: Request): Response {
+  const request_id = requestIdOf(request);
+  const headers = new Headers({ "X-Request-Id": request_id, "Cache-Control": "no-store" });
+  const error = new ServiceError("invalid_body", { detail: "The header Host must name one host." });
+  return problemResponse(toProblem(error, request_id, log), headers, null);
+}
+
+/** Answers what fell through everything else, which is a bug. */
+function unexpected({ log }: HttpDeps, error: unknown): Response {
+  const request_id = newId("req");
+  const headers = new Headers({ "X-Request-Id": request_id, "Cache-Control": "no-store" });
+  return problemResponse(toProblem(error, request_id, log), headers, null);
 }
 
 export function requestIdOf(request: Request): string {

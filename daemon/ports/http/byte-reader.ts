@@ -5,51 +5,64 @@ export class BadAnswer extends Error {
   override name = "BadAnswer";
 }
 
+/** Takes the price of so many reads; a promise when they are to wait for their turn. */
+export type Pay = (reads: number) => Promise<void> | null;
+
 const LF = 10;
 const CR = 13;
 const EMPTY = new Uint8Array(0);
+/** Reads that are paid for together: looking at the clock costs more than most of them. */
+const READS_TOGETHER = 64;
 
 export class ByteReader {
   readonly #source: AsyncIterator<Uint8Array>;
-  #rest: Uint8Array = EMPTY;
+  readonly #pay: Pay;
+  #unpaid = 0;
+  /** What is not read yet are the bytes from `#from` to `#to`. Those before may be in somebody's hands. */
+  #store: Uint8Array = EMPTY;
+  #from = 0;
+  #to = 0;
+  /** Whether the store was made here, so that there may be room in it. */
+  #isOwn = false;
 
-  constructor(source: AsyncIterable<Uint8Array>) {
+  constructor(source: AsyncIterable<Uint8Array>, pay: Pay = () => null) {
     this.#source = source[Symbol.asyncIterator]();
+    this.#pay = pay;
   }
 
   /** What there is next, `most` bytes at most; null at the end. */
   async some(most: number): Promise<Uint8Array | null> {
-    if (this.#rest.byteLength === 0 && !(await this.#more())) return null;
-    const bytes = this.#rest.subarray(0, most);
-    this.#rest = this.#rest.subarray(bytes.byteLength);
+    await this.#count();
+    if (this.#from === this.#to && !(await this.#more())) return null;
+    const bytes = this.#store.subarray(this.#from, Math.min(this.#to, this.#from + most));
+    this.#from += bytes.byteLength;
     return bytes;
   }
 
-  /** Exactly so many bytes. Throws BadAnswer. */
+  /** Exactly so many bytes, which are few. Throws BadAnswer. */
   async exactly(count: number): Promise<Uint8Array> {
-    const parts: Uint8Array[] = [];
-    for (let left = count; left > 0; ) {
-      const bytes = await this.some(left);
-      if (!bytes) throw new BadAnswer("the server ended in the middle");
-      parts.push(bytes);
-      left -= bytes.byteLength;
+    await this.#count();
+    while (this.#to - this.#from < count) {
+      if (!(await this.#more())) throw new BadAnswer("the server ended in the middle");
     }
-    return parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts);
+    const bytes = this.#store.subarray(this.#from, this.#from + count);
+    this.#from += count;
+    return bytes;
   }
 
   /** A line without its end, as latin1; null at the end of everything. Throws BadAnswer. */
   async line(most: number): Promise<string | null> {
-    let looked = 0;
-    for (;;) {
-      const at = this.#rest.indexOf(LF, looked);
+    await this.#count();
+    for (let looked = 0; ; ) {
+      const rest = this.#store.subarray(this.#from, this.#to);
+      const at = rest.indexOf(LF, looked);
       if (at !== -1 && at <= most) {
-        const end = at > 0 && this.#rest[at - 1] === CR ? at - 1 : at;
-        const text = Buffer.from(this.#rest.subarray(0, end)).toString("latin1");
-        this.#rest = this.#rest.subarray(at + 1);
-        return text;
+        const end = at > 0 && rest[at - 1] === CR ? at - 1 : at;
+        this.#from += at + 1;
+        return Buffer.from(rest.buffer, rest.byteOffset, end).toString("latin1");
       }
-      if (at !== -1 || this.#rest.byteLength > most) throw new BadAnswer(`a line of over ${most} bytes`);
-      looked = this.#rest.byteLength;
+      if (at !== -1 || rest.byteLength > most) throw new BadAnswer(`a line of over ${most} bytes`);
+      looked = rest.byteLength;
       if (!(await this.#more())) {
         if (looked === 0) return null;
         throw new BadAnswer("the server ended in the middle of a line");
@@ -57,10 +70,29 @@ export class ByteReader {
     }
   }
 
+  /** A server whose every byte is a line, a chunk or a message would have all of our time. */
+  #count(): Promise<void> | null {
+    if (++this.#unpaid < READS_TOGETHER) return null;
+    this.#unpaid = 0;
+    return this.#pay(READS_TOGETHER);
+  }
+
   async #more(): Promise<boolean> {
     const { done, value } = await this.#source.next();
     if (done) return false;
-    this.#rest = this.#rest.byteLength === 0 ? value : Buffer.concat([this.#rest, value]);
+    const kept = this.#to - this.#from;
+    if (kept === 0) {
+      [this.#store, this.#from, this.#to, this.#isOwn] = [value, 0, value.byteLength, false];
+      return true;
+    }
+    if (!this.#isOwn || this.#to + value.byteLength > this.#store.byteLength) {
+      // Twice as much as is needed: bytes that come one by one are not copied each time.
+      const larger = new Uint8Array(2 * (kept + value.byteLength));
+      larger.set(this.#store.subarray(this.#from, this.#to));
+      [this.#store, this.#from, this.#to, this.#isOwn] = [larger, 0, kept, true];
+    }
+    this.#store.set(value, this.#to);
+    this.#to += value.byteLength;
     return true;
   }
 }

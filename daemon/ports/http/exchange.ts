@@ -2,6 +2,8 @@
  * Owns one HTTP/1 exchange with a server in a guest, on a connection of its own: what one client makes of it can confuse no
  * other. Nothing large is kept whole: who reads slowly makes the server wait, and the server the client.
  */
+import { StreamError } from "../../../shared/agent-protocol/link.ts";
+import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
 import { PORT_IDLE_SECONDS } from "../../../shared/api/ports.ts";
 import type { OpenPort } from "../connections.ts";
 import { type AnswerHead, framingOf, readBody, readHead } from "./answer.ts";
@@ -28,6 +30,8 @@ export interface Answered {
 const CRLF = "\r\n";
 /** A body of a known length up to this is read before it is passed on: Bun's server says no stream's length (oven-sh/bun#10507). */
 const MOST_KEPT_BYTES = 64 * 1024;
+/** How a connection ends that was cut, or lost with its guest. */
+const LOST: readonly string[] = [StreamErrorCode.detached, StreamErrorCode.link_closed];
 /** For the server's end of a connection that ended in order to be told from one that broke. */
 const END_MS = 5000;
 
@@ -46,7 +50,7 @@ export async function exchange(port: OpenPort, asked: Asked, gone: AbortSignal):
     idle.refresh();
     return bytes;
   };
-  const reader = new ByteReader(watched(port.output, moved));
+  const reader = new ByteReader(watched(port.output, moved), port.pay);
   const headers = [...asked.headers, ...framingHeaders(asked)].map(([name, value]) => `${name}: ${value}${CRLF}`);
   await port.write(Buffer.from(`${asked.method} ${asked.target} HTTP/1.1${CRLF}${headers.join("")}${CRLF}`, "latin1"));
   const sending = asked.body === null ? null : new Sending(port, asked.body, asked.length === null, moved);
@@ -69,7 +73,7 @@ export async function exchange(port: OpenPort, asked: Asked, gone: AbortSignal):
       sending?.stop();
       port.close();
     };
-    return { head, body: streamOf(readBody(reader, framing), isWhole, done), reader };
+    return { head, body: streamOf(port, readBody(reader, framing), isWhole, done), reader };
   } catch (error) {
     sending?.stop();
     port.close();
@@ -123,13 +127,16 @@ class Sending {
       if (this.#stopped) return;
       if (!bytes) break;
       if (bytes.byteLength === 0) continue;
-      if (inChunks) await port.write(Buffer.from(bytes.byteLength.toString(16) + CRLF));
-      await port.write(bytes);
-      if (inChunks) await port.write(Buffer.from(CRLF));
+      await port.write(inChunks ? chunkOf(bytes) : bytes);
       moved(bytes);
     }
     if (inChunks) await port.write(Buffer.from(`0${CRLF}${CRLF}`));
   }
+}
+
+/** In one piece: each by itself would be a frame of the guest's link. */
+function chunkOf(bytes: Uint8Array): Uint8Array {
+  return Buffer.concat([Buffer.from(bytes.byteLength.toString(16) + CRLF), bytes, Buffer.from(CRLF)]);
 }
 
 /** Whether a connection whose end is that of the body was ended by the server, and did not break. */
@@ -149,26 +156,39 @@ async function endedInOrder(port: OpenPort): Promise<boolean> {
 }
 
 function streamOf(
+  port: OpenPort,
   body: AsyncGenerator<Uint8Array>,
   isWhole: () => Promise<boolean>,
   done: () => void,
 ): ReadableStream<Uint8Array> {
+  let isOver = false;
+  const end = (settle: () => void) => {
+    if (isOver) return;
+    isOver = true;
+    done();
+    settle();
+  };
   return new ReadableStream<Uint8Array>(
     {
+      start: (controller) => {
+        // A client that reads nothing any more asks for nothing either: it is let go with the connection. What a server has
+        // said before it broke off by itself is still read: it may be all there was.
+        port.ended.catch((error: unknown) => {
+          if (error instanceof StreamError && LOST.includes(error.code)) end(() => controller.error());
+        });
+      },
       pull: async (controller) => {
         try {
-          const { done: isOver, value } = await body.next();
-          if (!isOver) return controller.enqueue(value);
+          const { done: isLast, value } = await body.next();
+          if (!isLast) return isOver ? undefined : controller.enqueue(value);
           if (!(await isWhole())) throw new BadAnswer("the connection broke");
-          done();
-          controller.close();
+          end(() => controller.close());
         } catch {
-          done();
           // Without a reason: the server would print it. The client's connection is reset, and it knows that it has not all.
-          controller.error();
+          end(() => controller.error());
         }
       },
-      cancel: () => done(),
+      cancel: () => end(() => {}),
     },
     { highWaterMark: 0 },
   );

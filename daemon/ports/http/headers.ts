@@ -125,7 +125,7 @@ function portOf(url: URL): number {
 /** Its own host's and its own path's; null for a name that is the service's. */
 function cookieForClient(cookie: string, place: Place): string | null {
   const [pair = "", ...attributes] = cookie.split(";");
-  if (isOwnCookie(pair.split("=")[0] ?? "")) return null;
+  if (isOwnCookie(pair)) return null;
   let path = "/";
   const kept = attributes.filter((each) => {
     const [name = "", value = ""] = each.split("=");

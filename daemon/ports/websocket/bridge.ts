@@ -20,6 +20,8 @@ const TRY_LATER = 1013;
 const NOT_UTF8 = 1007;
 /** What a client has sent and the guest has not taken yet. */
 const MAX_UNTAKEN_BYTES = 2 * MAX_SOCKET_MESSAGE_BYTES;
+/** What a message that waits takes beside its bytes. */
+const MESSAGE_BYTES = 512;
 /** For the server to answer a close. */
 const CLOSE_MS = 5000;
 
@@ -31,6 +33,8 @@ export class Bridge implements Conversation {
   #isOver = false;
   #untaken = 0;
   #sending: Promise<void> = Promise.resolve();
+  /** The newest ping that is not answered yet: of several only that one need be. */
+  #ping: Uint8Array | null = null;
 
   constructor(port: OpenPort, reader: ByteReader) {
     this.#port = port;
@@ -61,7 +65,8 @@ export class Bridge implements Conversation {
 
   async #listen(client: Talker): Promise<void> {
     try {
-      for await (const message of readMessages(this.#reader, MAX_SOCKET_MESSAGE_BYTES)) {
+      const { hold } = this.#port;
+      for await (const message of readMessages(this.#reader, MAX_SOCKET_MESSAGE_BYTES, hold)) {
         if (message.opcode === Opcode.close) return this.#closedByServer(message.payload);
         if (!this.#isOver) await this.#show(client, message);
       }
@@ -74,7 +79,7 @@ export class Bridge implements Conversation {
   }
 
   async #show(client: Talker, { opcode, payload }: Message): Promise<void> {
-    if (opcode === Opcode.ping) return this.#send(Opcode.pong, payload);
+    if (opcode === Opcode.ping) return this.#answer(payload);
     if (opcode === Opcode.pong) return;
     if (opcode === Opcode.binary) return await client.send(payload);
     const text = textOf(payload);
@@ -84,7 +89,7 @@ export class Bridge implements Conversation {
 
   #pass(opcode: Opcode, payload: Uint8Array): void {
     if (this.#isOver) return;
-    if (this.#untaken + payload.byteLength > MAX_UNTAKEN_BYTES) {
+    if (this.#untaken + costOf(payload) > MAX_UNTAKEN_BYTES) {
       this.#end(TRY_LATER, "the server reads more slowly than this");
       return;
     }
@@ -92,10 +97,27 @@ export class Bridge implements Conversation {
   }
 
   #send(opcode: Opcode, payload: Uint8Array): void {
-    this.#untaken += payload.byteLength;
+    const cost = costOf(payload);
+    if (!this.#port.hold(cost)) {
+      this.#end(TRY_LATER, "the sandbox's servers read more slowly than this");
+      return;
+    }
+    this.#untaken += cost;
     this.#sending = this.#sending.then(async () => {
       await this.#port.write(encodeFrame(opcode, payload));
-      this.#untaken -= payload.byteLength;
+      this.#untaken -= cost;
+      this.#port.hold(-cost);
+    });
+  }
+
+  #answer(ping: Uint8Array): void {
+    const isFirst = this.#ping === null;
+    this.#ping = ping;
+    if (!isFirst) return;
+    this.#sending = this.#sending.then(async () => {
+      const payload = this.#ping ?? new Uint8Array(0);
+      this.#ping = null;
+      await this.#port.write(encodeFrame(Opcode.pong, payload));
     });
   }
 
@@ -121,6 +143,10 @@ export class Bridge implements Conversation {
 /** Codes that may stand in a close frame: 1005, 1006 and 1015 only describe what was not said. */
 function isSayable(code: number): boolean {
   return (code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code)) || (code >= 3000 && code <= 4999);
+}
+
+function costOf(payload: Uint8Array): number {
+  return payload.byteLength + MESSAGE_BYTES;
 }
 
 function closePayload(code: number, reason: string): Uint8Array {

@@ -1,6 +1,6 @@
 /** Owns the frames of a WebSocket (RFC 6455) between us, as its client, and a guest's server: written masked, read with bounds. */
 import { randomBytes } from "node:crypto";
-import type { ByteReader } from "../http/byte-reader.ts";
+import { BadAnswer, type ByteReader } from "../http/byte-reader.ts";
 
 export const Opcode = { more: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 export type Opcode = (typeof Opcode)[keyof typeof Opcode];
@@ -20,58 +20,132 @@ export interface Message {
   payload: Uint8Array;
 }
 
+/** Counts bytes that are kept in memory; a negative number gives back. False is that there may not be so many: none is counted. */
+export type Hold = (bytes: number) => boolean;
+
+const PROTOCOL_ERROR = 1002;
+const TOO_LARGE = 1009;
+const TRY_LATER = 1013;
+const EMPTY = new Uint8Array(0);
 const FIN = 0x80;
 const MASKED = 0x80;
 const RESERVED_BITS = 0x70;
+const MASK_BYTES = 4;
 const MAX_CONTROL_BYTES = 125;
 
 /** One whole frame, masked with bytes of chance as a client's must be. */
 export function encodeFrame(opcode: Opcode, payload: Uint8Array): Uint8Array {
   const size = payload.byteLength;
   const extra = size < 126 ? 0 : size < 65_536 ? 2 : 8;
-  const frame = Buffer.allocUnsafe(2 + extra + 4 + size);
+  const body = 2 + extra + MASK_BYTES;
+  // The body begins at a whole word, so that it is masked a word at a time.
+  const before = -body & 3;
+  const whole = new Uint8Array((before + body + size + 3) & ~3);
+  const frame = Buffer.from(whole.buffer, before, body + size);
   frame[0] = FIN | opcode;
   frame[1] = MASKED | (extra === 0 ? size : extra === 2 ? 126 : 127);
   if (extra === 2) frame.writeUInt16BE(size, 2);
   if (extra === 8) frame.writeBigUInt64BE(BigInt(size), 2);
-  const mask = randomBytes(4);
-  mask.copy(frame, 2 + extra);
-  const body = 6 + extra;
-  for (let index = 0; index < size; index++) frame[body + index] = (payload[index] ?? 0) ^ (mask[index & 3] ?? 0);
+  const mask = randomBytes(MASK_BYTES);
+  frame.set(mask, 2 + extra);
+  frame.set(payload, body);
+  const words = new Uint32Array(whole.buffer, before + body);
+  const [maskWord = 0] = new Uint32Array(Uint8Array.from(mask).buffer);
+  for (let index = 0; index < words.length; index++) words[index] = (words[index] ?? 0) ^ maskWord;
   return frame;
 }
 
-/** Messages with their parts put together, and control frames in between. Throws SocketBreach, BadAnswer. */
-export async function* readMessages(reader: ByteReader, mostBytes: number): AsyncGenerator<Message> {
-  let parts: Uint8Array[] = [];
+/**
+ * Messages with their parts put together, and control frames in between. `hold` counts what is kept until a message is whole and
+ * taken; false is that it must not be kept. Throws SocketBreach, BadAnswer.
+ */
+export async function* readMessages(
+  reader: ByteReader,
+  mostBytes: number,
+  hold: Hold = () => true,
+): AsyncGenerator<Message> {
+  const message = new Gathering(hold);
   let kind: typeof Opcode.text | typeof Opcode.binary | null = null;
-  let size = 0;
-  for (;;) {
-    const [first = 0, second = 0] = await reader.exactly(2);
-    const opcode = first & 0x0f;
-    const isLast = (first & FIN) !== 0;
-    if ((first & RESERVED_BITS) !== 0) throw new SocketBreach(1002, "a frame with reserved bits");
-    if ((second & MASKED) !== 0) throw new SocketBreach(1002, "a server's frame is not masked");
-    const length = await lengthOf(reader, second & 0x7f);
-    if (opcode === Opcode.close || opcode === Opcode.ping || opcode === Opcode.pong) {
-      if (length > MAX_CONTROL_BYTES || !isLast) throw new SocketBreach(1002, "a control frame that is none");
-      yield { opcode, payload: await reader.exactly(length) };
-      continue;
+  try {
+    for (;;) {
+      const [first = 0, second = 0] = await reader.exactly(2);
+      const opcode = first & 0x0f;
+      const isLast = (first & FIN) !== 0;
+      if ((first & RESERVED_BITS) !== 0) throw new SocketBreach(PROTOCOL_ERROR, "a frame with reserved bits");
+      if ((second & MASKED) !== 0) throw new SocketBreach(PROTOCOL_ERROR, "a server's frame is not masked");
+      const length = await lengthOf(reader, second & 0x7f);
+      if (opcode === Opcode.close || opcode === Opcode.ping || opcode === Opcode.pong) {
+        if (length > MAX_CONTROL_BYTES || !isLast) {
+          throw new SocketBreach(PROTOCOL_ERROR, "a control frame that is none");
+        }
+        yield { opcode, payload: await reader.exactly(length) };
+        continue;
+      }
+      if (opcode === Opcode.text || opcode === Opcode.binary) {
+        if (kind !== null) throw new SocketBreach(PROTOCOL_ERROR, "a message within a message");
+        kind = opcode;
+      } else if (opcode !== Opcode.more || kind === null) {
+        throw new SocketBreach(PROTOCOL_ERROR, "a frame of no known kind");
+      }
+      if (message.size + length > mostBytes) {
+        throw new SocketBreach(TOO_LARGE, `a message of over ${mostBytes} bytes`);
+      }
+      for (let left = length; left > 0; ) {
+        const bytes = await reader.some(left);
+        if (!bytes) throw new BadAnswer("the server ended in the middle of a message");
+        message.add(bytes);
+        left -= bytes.byteLength;
+      }
+      if (!isLast) continue;
+      yield { opcode: kind, payload: message.bytes };
+      message.clear();
+      kind = null;
     }
-    if (opcode === Opcode.text || opcode === Opcode.binary) {
-      if (kind !== null) throw new SocketBreach(1002, "a message within a message");
-      kind = opcode;
-    } else if (opcode !== Opcode.more || kind === null) {
-      throw new SocketBreach(1002, "a frame of no known kind");
+  } finally {
+    message.clear();
+  }
+}
+
+/** The bytes of one message as they come. What is announced costs nothing: only what is there takes memory. */
+class Gathering {
+  readonly #hold: Hold;
+  #store: Uint8Array = EMPTY;
+  #held = 0;
+  size = 0;
+
+  constructor(hold: Hold) {
+    this.#hold = hold;
+  }
+
+  get bytes(): Uint8Array {
+    return this.#store.subarray(0, this.size);
+  }
+
+  add(bytes: Uint8Array): void {
+    if (this.size === 0) {
+      // Most messages come at once, and are given on as they are.
+      this.#store = bytes;
+    } else {
+      if (this.#held < this.size + bytes.byteLength) this.#grow(2 * (this.size + bytes.byteLength));
+      this.#store.set(bytes, this.size);
     }
-    size += length;
-    if (size > mostBytes) throw new SocketBreach(1009, `a message of over ${mostBytes} bytes`);
-    parts.push(await reader.exactly(length));
-    if (!isLast) continue;
-    yield { opcode: kind, payload: parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts) };
-    parts = [];
-    kind = null;
-    size = 0;
+    this.size += bytes.byteLength;
+  }
+
+  clear(): void {
+    this.#hold(-this.#held);
+    this.#held = 0;
+    this.#store = EMPTY;
+    this.size = 0;
+  }
+
+  /** Throws SocketBreach. */
+  #grow(room: number): void {
+    if (!this.#hold(room - this.#held)) throw new SocketBreach(TRY_LATER, "too many unfinished messages");
+    this.#held = room;
+    const larger = new Uint8Array(room);
+    larger.set(this.bytes);
+    this.#store = larger;
   }
 }
 

@@ -2,6 +2,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { AnswerHead } from "../http/answer.ts";
 import { BadAnswer } from "../http/byte-reader.ts";
+import { hasSecret } from "../http/secrets.ts";
 
 const GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
@@ -11,20 +12,20 @@ export interface Offer {
   accepted(head: AnswerHead): string | null;
 }
 
-/** `protocols` is the client's Sec-WebSocket-Protocol. */
+/** `protocols` is the client's Sec-WebSocket-Protocol, of which keys and tokens of ours are not offered on. */
 export function offer(protocols: string | null): Offer {
   const key = randomBytes(16).toString("base64");
   const expected = createHash("sha1")
     .update(key + GUID)
     .digest("base64");
-  const offered = (protocols ?? "").split(",").map((each) => each.trim());
+  const offered = (protocols ?? "").split(",").flatMap((each) => (hasSecret(each) ? [] : each.trim() || []));
   return {
     headers: [
       ["connection", "Upgrade"],
       ["upgrade", "websocket"],
       ["sec-websocket-version", "13"],
       ["sec-websocket-key", key],
-      ...(protocols === null ? [] : ([["sec-websocket-protocol", protocols]] as [string, string][])),
+      ...(offered.length === 0 ? [] : ([["sec-websocket-protocol", offered.join(", ")]] as [string, string][])),
     ],
     accepted: ({ headers }) => {
       const value = (name: string) => headers.find(([each]) => each === name)?.[1] ?? null;

@@ -159,6 +159,7 @@ export async function openDoor(limits: Partial<SshLimits> = {}): Promise<Door> {
       }
     },
     identify: (request) => request.recognise?.() ?? CALLER,
+    stop: () => {},
   };
 
   const server = await startSshServer(

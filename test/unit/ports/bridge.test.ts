@@ -4,6 +4,7 @@ import type { Talker } from "../../../daemon/core/conversation.ts";
 import type { OpenPort } from "../../../daemon/ports/connections.ts";
 import { ByteReader } from "../../../daemon/ports/http/byte-reader.ts";
 import { Bridge } from "../../../daemon/ports/websocket/bridge.ts";
+import { Opcode } from "../../../daemon/ports/websocket/frames.ts";
 
 const MIB = 1024 * 1024;
 
@@ -19,6 +20,9 @@ class Pretended implements OpenPort, Talker {
   /** Whether the server takes what it is sent, and the client what it is. */
   taking: Promise<void> = Promise.resolve();
   reading: Promise<void> = Promise.resolve();
+  /** Bytes that are counted as held, and how many there may be. */
+  held = 0;
+  mostHeld = Number.POSITIVE_INFINITY;
 
   constructor(output: AsyncIterable<Uint8Array>) {
     this.output = output;
@@ -29,6 +33,14 @@ class Pretended implements OpenPort, Talker {
     this.written.push(bytes);
   }
   endInput(): void {}
+  pay(): null {
+    return null;
+  }
+  hold = (bytes: number): boolean => {
+    if (bytes > 0 && this.held + bytes > this.mostHeld) return false;
+    this.held += bytes;
+    return true;
+  };
   /** Both are closed by us. */
   close(code?: number, reason?: string): void {
     if (code !== undefined) this.closes.push([code, reason ?? ""]);
@@ -91,14 +103,61 @@ test("a client that sends more than the server takes is closed, with bounded mem
   const { bridge, both } = bridged(never(), (each) => {
     each.taking = new Promise(() => {});
   });
-  for (let sent = 0; sent < 32; sent++) bridge.take(new Uint8Array(MIB));
+  for (let sent = 0; sent < 31; sent++) bridge.take(new Uint8Array(MIB));
   expect(both.closes).toEqual([]);
-  bridge.hear("one more");
+  bridge.take(new Uint8Array(MIB));
   expect(both.closes).toEqual([[1013, expect.stringContaining("slowly")]]);
   expect(both.isClosed).toBe(true);
   bridge.take(new Uint8Array(MIB));
   await turns();
   expect(both.written).toEqual([]);
+});
+
+test("messages of no bytes cost something too", async () => {
+  const { bridge, both } = bridged(never(), (each) => {
+    each.taking = new Promise(() => {});
+  });
+  for (let sent = 0; sent < 100_000 && both.closes.length === 0; sent++) bridge.hear("");
+  expect(both.closes).toEqual([[1013, expect.stringContaining("slowly")]]);
+});
+
+test("what waits is held for the sandbox, which may hold only so much, and is given back", async () => {
+  const taken = Promise.withResolvers<void>();
+  const { bridge, both } = bridged(never(), (each) => {
+    each.taking = taken.promise;
+    each.mostHeld = 4 * MIB;
+  });
+  for (let sent = 0; sent < 3; sent++) bridge.take(new Uint8Array(MIB));
+  expect([both.held >= 3 * MIB, both.closes]).toEqual([true, []]);
+  taken.resolve();
+  await turns();
+  expect(both.held).toBe(0);
+  bridge.take(new Uint8Array(5 * MIB));
+  expect(both.closes).toEqual([[1013, expect.stringContaining("slowly")]]);
+});
+
+test("of pings that are not answered yet only the newest is, so that they take no memory", async () => {
+  const taken = Promise.withResolvers<void>();
+  let made = 0;
+  async function* flood(): AsyncGenerator<Uint8Array> {
+    while (made < 1000) yield Uint8Array.from([0x89, 2, made >> 8, made++ & 0xff]);
+    await new Promise(() => {});
+  }
+  const { both } = bridged(flood(), (each) => {
+    each.taking = taken.promise;
+  });
+  await turns();
+  expect(made).toBe(1000);
+  taken.resolve();
+  await turns();
+  const answers = both.written.map((frame) => [
+    (frame[0] ?? 0) & 0x0f,
+    [6, 7].map((at) => (frame[at] ?? 0) ^ (frame[at - 4] ?? 0)),
+  ]);
+  expect(answers).toEqual([
+    [Opcode.pong, [0, 0]],
+    [Opcode.pong, [3, 0xe7]],
+  ]);
 });
 
 test.each<[string, number[][], number]>([

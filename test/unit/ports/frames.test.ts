@@ -71,6 +71,44 @@ test.each<[string, number[][], number]>([
   expect([end instanceof SocketBreach, (end as SocketBreach).code]).toEqual([true, code]);
 });
 
+test("a message of many parts is held while it is unfinished, and never more than may be", async () => {
+  const parts = [server(0x02, "a"), ...Array<number[]>(98).fill(server(0x00, "b")), server(0x80, "c")];
+  const holding = async (most: number) => {
+    let [held, highest] = [0, 0];
+    const hold = (bytes: number) => {
+      if (bytes > 0 && held + bytes > most) return false;
+      held += bytes;
+      highest = Math.max(highest, held);
+      return true;
+    };
+    const reader = new ByteReader(once(Buffer.concat(parts.map((each) => Uint8Array.from(each)))));
+    let size = 0;
+    const end: unknown = await (async () => {
+      for await (const message of readMessages(reader, MOST, hold)) size += message.payload.byteLength;
+    })().catch((error: unknown) => error);
+    return { size, held, highest, code: end instanceof SocketBreach ? end.code : null };
+  };
+  const free = await holding(MOST);
+  expect(free).toMatchObject({ size: 100, held: 0, code: null });
+  expect([free.highest >= 100, free.highest <= 400]).toEqual([true, true]);
+  expect(await holding(50)).toMatchObject({ size: 0, held: 0, code: 1013 });
+});
+
+test("every part is paid for, those of no bytes too", async () => {
+  let reads = 0;
+  const pay = (more: number) => {
+    reads += more;
+    return null;
+  };
+  async function* parts(): AsyncGenerator<Uint8Array> {
+    yield Uint8Array.from([0x01, 0]);
+    for (let part = 0; part < 1000; part++) yield Uint8Array.from([0x00, 0]);
+  }
+  const messages = readMessages(new ByteReader(parts(), pay), MOST);
+  await expect(messages.next()).rejects.toThrow(BadAnswer);
+  expect(reads).toBeGreaterThan(900);
+});
+
 test("ours are masked, and of the shortest form", () => {
   for (const [size, head] of [
     [0, [0x82, 0x80]],

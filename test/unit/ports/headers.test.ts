@@ -69,10 +69,12 @@ test("cookies of the service stay here", () => {
   );
   expect(foreignCookies("roomd_port_token=x")).toBeNull();
   expect([
-    tokenInCookies("a=1; roomd_port_token=x=y"),
-    tokenInCookies("xroomd_port_token=1"),
-    tokenInCookies(null),
-  ]).toEqual(["x=y", null, null]);
+    tokenInCookies("a=1; roomd_port_token=x=y", PATH),
+    tokenInCookies("xroomd_port_token=1", PATH),
+    tokenInCookies(null, PATH),
+    tokenInCookies("roomd_port_token=another's; __Host-roomd_port_token=own", HOST),
+    tokenInCookies("roomd_port_token=another's", HOST),
+  ]).toEqual(["x=y", null, null, "own", null]);
 });
 
 test("hop by hop headers end here, also those that the client names", () => {
@@ -127,6 +129,7 @@ test("a host of its own keeps what is the origin's, and its cookies keep their p
     ["set-cookie", "a=1; Path=/x; Domain=.ports.example; Secure"],
     ["set-cookie", "b=2; Path=y"],
     ["set-cookie", "__Host-roomd=1"],
+    ["set-cookie", " = roomd_port_token=stolen"],
   ];
   const headers = headersForClient(answered, HOST, 8000);
   expect(headers.get("clear-site-data")).toBe("*");

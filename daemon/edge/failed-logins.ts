@@ -1,0 +1,74 @@
+/**
+ * Owns the record of credentials that were none. Anybody can send such, as often as they like: some a second are recorded each,
+ * those beyond are counted by address, and their counts recorded minute by minute.
+ */
+import type { Source } from "../../shared/api/audit.ts";
+import type { ErrorCode } from "../../shared/api/errors.ts";
+import { appendAudit } from "../audit/index.ts";
+import { now } from "../core/clock.ts";
+import type { Log } from "../core/log.ts";
+import type { Database } from "../db/transact.ts";
+import { Allowance } from "../host/guest-link/pace.ts";
+
+const EACH_PER_SECOND = 4;
+const EACH_AT_ONCE = 64;
+const TOGETHER_MS = 60_000;
+/** Those of further addresses are counted as of none. */
+const MOST_ADDRESSES = 256;
+
+export interface FailedLogin {
+  source: Source;
+  request_id: string;
+  ip: string | null;
+  error_code: ErrorCode;
+}
+
+export class FailedLogins {
+  readonly #database: Database;
+  readonly #log: Log;
+  readonly #each = new Allowance(EACH_PER_SECOND, EACH_AT_ONCE);
+  readonly #counted = new Map<string, { last: FailedLogin; count: number }>();
+  #timer: Timer | null = null;
+
+  constructor(database: Database, log: Log) {
+    this.#database = database;
+    this.#log = log;
+  }
+
+  note(failed: FailedLogin): void {
+    if (this.#each.take()) {
+      this.#record(failed, {});
+      return;
+    }
+    const ip = this.#counted.has(failed.ip ?? "") || this.#counted.size < MOST_ADDRESSES ? failed.ip : null;
+    const { count = 0 } = this.#counted.get(ip ?? "") ?? {};
+    this.#counted.set(ip ?? "", { last: { ...failed, ip }, count: count + 1 });
+    this.#timer ??= setTimeout(() => this.settle(), TOGETHER_MS).unref();
+  }
+
+  /** Records what has been counted. */
+  settle(): void {
+    clearTimeout(this.#timer ?? undefined);
+    this.#timer = null;
+    for (const { last, count } of this.#counted.values()) this.#record(last, { count });
+    this.#counted.clear();
+  }
+
+  #record(failed: FailedLogin, details: { count?: number }): void {
+    const written = this.#database.commit(
+      (queries) =>
+        appendAudit(queries, {
+          ...failed,
+          event: "auth.failed",
+          outcome: "denied",
+          at: now(),
+          org_id: null,
+          actor: { type: "unknown", id: "", name: "" },
+          status: 401,
+          details,
+        }),
+      false,
+    );
+    written.catch((error: unknown) => this.#log.error("audit not written", { error: String(error) }));
+  }
+}
