@@ -4,7 +4,6 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { within } from "../../daemon/core/published.ts";
 import type { Json, TestDaemon } from "./daemon.ts";
-import { until } from "./guests.ts";
 
 const SERVER = join(import.meta.dirname, "../fixtures/port-server.py");
 
@@ -59,21 +58,13 @@ export class ExposedPort {
     return await PortSocket.open(this.url + path, { ...options, headers });
   }
 
-  /** Starts the fixture's server in the sandbox, on this port and others, and waits until it listens. */
+  /** Starts the fixture's server in the sandbox, on this port and others; it listens. */
   async serve(...others: number[]): Promise<void> {
     const [room = "", , agent = ""] = this.sandbox.split("/");
     const content = readFileSync(SERVER, "utf8");
     await this.#daemon.ok("POST", `/v1/rooms/${room}/drive/write`, { path: "/port-server.py", content });
     const ports = [this.record.port, ...others].join(" ");
-    await this.#daemon.sh(room, agent, `setsid python3 /mnt/drive/port-server.py ${ports} >/dev/null 2>&1 &`);
-    await this.untilListening();
-  }
-
-  async untilListening(): Promise<void> {
-    await until(`port ${this.record.port} is listened on`, async () => {
-      const { items } = await this.#daemon.ok("GET", `/v1/rooms/${this.sandbox}/ports`);
-      return items.find(({ port }: Json) => port === this.record.port)?.listening;
-    });
+    await this.#daemon.sh(room, agent, `python3 -S -E -s /mnt/drive/port-server.py --aside ${ports}`);
   }
 }
 
