@@ -217,6 +217,8 @@ describe("the way to it", () => {
     const { label } = exposed({ port: 8007 });
     for (let tries = 0; tries < 5; tries++) await codeOf(`/p/${label}/`, { "x-port-token": "ptk_wrong" });
     await daemon.restart("SIGTERM");
+    // Without a supervisor the sandbox has ended for the daemon that starts, which unexposes what it finds.
+    await until(listed, (items) => items.length === 0);
     const { items } = await daemon.ok("GET", "/v1/rooms/r/audit?event=port.refused&order=asc");
     const own = items.filter((each: Json) => each.details.port === 8007);
     expect(own.map((each: Json) => each.details.count)).toEqual([1, 4]);
