@@ -4,6 +4,7 @@
  * dials when it goes on.
  */
 import { DeadlineError, within } from "../../core/published.ts";
+import type { GuestConnection } from "../guest-link/connection.ts";
 import { connectMachine } from "../machine/machine.ts";
 import { isAlive } from "../process.ts";
 import { wake } from "../virtiofs/restrain.ts";
@@ -22,6 +23,8 @@ const QEMU_DEADLINE_MS = 10_000;
  * when the guest was just writing: its write fails, and the guest waits for an answer for good. Another device costs 0.2 s.
  */
 const DIAL_DEADLINE_MS = 2_000;
+/** One that has dialled over another device, and then says nothing, has lost that one too. */
+const GREETING_DEADLINE_MS = 10_000;
 /** As long as the agent of a running guest may be silent. */
 const AGENT_DEADLINE_MS = 30_000;
 
@@ -78,19 +81,25 @@ export async function adoptGuest(
 /** Waits for the agent to dial; where it cannot, because its vsock device was lost, it gets another. */
 async function meetAgent(parts: GuestParts, mayDial: boolean, signal: AbortSignal): Promise<void> {
   const { connection } = parts;
-  if (mayDial) {
-    try {
-      await connection.link(DIAL_DEADLINE_MS, signal);
-      return;
-    } catch (error) {
-      if (!(error instanceof DeadlineError) || signal.aborted) throw error;
-    }
+  for (const patienceMs of [mayDial ? DIAL_DEADLINE_MS : 0, GREETING_DEADLINE_MS]) {
+    if (patienceMs > 0 && (await isLinked(connection, patienceMs, signal))) return;
+    // One after another: where many guests come back at once, the later ones are given the time that they need to dial.
+    await parts.host.renewals.put(async () => {
+      if (!signal.aborted && !connection.isGreeted && hasLostVsock(parts)) await renewVsock(parts, signal);
+    });
   }
-  // One after another: where many guests come back at once, the later ones are given the time that they need to dial.
-  await parts.host.renewals.put(async () => {
-    if (!signal.aborted && !connection.isGreeted && hasLostVsock(parts)) await renewVsock(parts, signal);
-  });
   await connection.link(AGENT_DEADLINE_MS, signal);
+}
+
+/** False at the deadline; throws when the connection has failed, or is given up. */
+async function isLinked(connection: GuestConnection, deadlineMs: number, signal: AbortSignal): Promise<boolean> {
+  try {
+    await connection.link(deadlineMs, signal);
+    return true;
+  } catch (error) {
+    if (!(error instanceof DeadlineError) || signal.aborted) throw error;
+    return false;
+  }
 }
 
 /** Meets QEMU, makes sure who it is, and brings its guest to where it should be, or tells where it is. */
