@@ -117,6 +117,7 @@ export class Inspector {
       else if (!line.hasMethod && !METHOD_BYTES.has(byte)) return "other";
     }
     if (begin.byteLength <= MOST_LINE_BYTES) return "maybe";
+    if (!line.hasMethod) return "other";
     throw new NotThisName("bad_request", "its first line is too long");
   }
 

@@ -54,6 +54,7 @@ describe("passes as it is", () => {
     ["what a database says", "\0\0\0\x08\x04\xd2\x16\x2f"],
     ["JSON", '{"GET / HTTP/1.1": 1}'],
     ["an empty line", "\r\n"],
+    ["what is longer than any method", "a".repeat(20_000)],
   ])("%s", (_, text) => expect(say(text)).toEqual({ out: text, refused: null, presented: null }));
 
   test("TLS for the name, and whatever follows", () => {
