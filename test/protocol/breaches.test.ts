@@ -252,7 +252,7 @@ describe("the handshake", () => {
         },
         close: () => {},
       },
-      { widen: () => {}, shut: () => {}, stopReading: () => {}, open: () => {} },
+      { widen: () => {}, shut: () => {}, charge: () => {}, stopReading: () => {}, open: () => {} },
     );
     const send = (type: FrameType, body: object) =>
       link.receive(encodeFrame(type, 0, Buffer.from(JSON.stringify(body))));

@@ -14,6 +14,7 @@ import {
 import { type Piece, PieceDecoder, PieceError } from "../../../shared/agent-protocol/pieces.ts";
 import { readList, readReport, readState } from "./exec-state.ts";
 import type { GuestLink } from "./handshake.ts";
+import { priceOfPieces } from "./pace.ts";
 import { afterGuestMs, type Standstill } from "./standstill.ts";
 
 /** What an agent answers at once, on a busy guest. */
@@ -132,18 +133,19 @@ async function following(link: GuestLink, stream: Stream, after: number): Promis
   finished.catch(() => {});
   return {
     execution,
-    pieces: () => piecesOf(stream, after <= execution.last_seq ? after : null),
+    pieces: () => piecesOf(link, stream, after <= execution.last_seq ? after : null),
     finished,
     close: () => stream.fail(StreamErrorCode.link_closed, "nobody follows any more"),
     standstill: link.standstill,
   };
 }
 
-async function* piecesOf(stream: Stream, after: number | null): AsyncGenerator<readonly Piece[]> {
+async function* piecesOf(link: GuestLink, stream: Stream, after: number | null): AsyncGenerator<readonly Piece[]> {
   const decoder = new PieceDecoder(after);
   try {
     for await (const bytes of stream.read(Channel.output)) {
       const pieces = decoder.push(bytes);
+      link.charge(priceOfPieces(pieces.length));
       if (pieces.length > 0) yield pieces;
     }
   } catch (error) {

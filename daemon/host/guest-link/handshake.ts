@@ -129,6 +129,11 @@ export class GuestLink {
     this.standstill.begin();
   }
 
+  /** What else it costs us to take what the guest has said, in points of pace.ts. */
+  charge(points: number): void {
+    this.#valve.charge(points);
+  }
+
   /** Lets everything through again, what was held first. */
   release(): void {
     this.#valve.open();
@@ -156,6 +161,8 @@ export class GuestLink {
 export interface Valve {
   /** It is the agent's: from now on it may say more than a hello. */
   widen(): void;
+  /** The guest has spent so much of its pace. */
+  charge(points: number): void;
   /** What is written from now on is kept back; what was written before goes out. */
   shut(): void;
   stopReading(): void;

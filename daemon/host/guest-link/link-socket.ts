@@ -87,6 +87,7 @@ export function linkSocket(socket: Socket<unknown>): LinkedSocket {
     widen: () => {
       leftForStranger = Number.POSITIVE_INFINITY;
     },
+    charge: (points) => allowance.spend(points),
     stopReading: () => {
       stopped = true;
       socket.pause();

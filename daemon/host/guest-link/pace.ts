@@ -9,6 +9,13 @@ export const PRICE_PER_SECOND = 65_536;
 /** Data is copied once; the text of other frames is parsed. */
 const BYTES_PER_POINT = { data: 16_384, other: 256 } as const;
 
+/** A command's output comes in pieces, each of which is looked at by itself, and told of in a line of its own. */
+const PIECES_PER_POINT = 4;
+
+export function priceOfPieces(count: number): number {
+  return count / PIECES_PER_POINT;
+}
+
 export function priceOf(type: number, bytes: number): number {
   return 1 + Math.floor(bytes / (type === FrameType.data ? BYTES_PER_POINT.data : BYTES_PER_POINT.other));
 }

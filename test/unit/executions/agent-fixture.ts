@@ -17,6 +17,8 @@ export class PlayedAgent {
   get open(): number {
     return this.streams.filter(({ ended }) => !ended).length;
   }
+  /** What its words have cost the host beyond their frames. */
+  charged = 0;
   readonly #answer: (stream: Stream, request: Asked) => void;
   link: GuestLink;
 
@@ -34,7 +36,10 @@ export class PlayedAgent {
 
   #connect(): GuestLink {
     const ends: { host?: GuestLink; guest?: Link } = {};
-    const valve = { widen: () => {}, shut: () => {}, stopReading: () => {}, open: () => {} };
+    const charge = (points: number) => {
+      this.charged += points;
+    };
+    const valve = { widen: () => {}, shut: () => {}, charge, stopReading: () => {}, open: () => {} };
     const host = new GuestLink(
       {
         write: (bytes) => {

@@ -6,6 +6,9 @@ import { requestOf } from "../../../daemon/executions/request.ts";
 import { runCommand } from "../../../daemon/executions/run.ts";
 import { clockSkewMs } from "../../../daemon/host/guest-link/clock.ts";
 import { mountDrive } from "../../../daemon/host/guest-link/drive.ts";
+import { PRICE_PER_SECOND } from "../../../daemon/host/guest-link/pace.ts";
+import { Channel } from "../../../shared/agent-protocol/messages.ts";
+import { pieceOf } from "../../protocol/wire.ts";
 import { PlayedAgent, sayFollowing, sendPiece, stateOf } from "./agent-fixture.ts";
 
 beforeEach(() => {
@@ -127,6 +130,24 @@ test("the time in which the guest stands still is none of it", async () => {
   expect(settled).toBe(false);
   await pass(30_000);
   expect(await next).toMatchObject({ code: "guest_unreachable" });
+});
+
+test("output in pieces of single bytes is paid for piece by piece", async () => {
+  const pieces = 20_000;
+  const agent = new PlayedAgent((stream, { exec_id }) => {
+    sayFollowing(stream, exec_id);
+    const all = Array.from({ length: pieces }, (_, at) =>
+      pieceOf({ channel: 1, seq: at + 1, bytes: Buffer.from("x") }),
+    );
+    const state = stateOf(exec_id, { state: "exited", exit_code: 0, finished_at_ms: 2 });
+    void stream.write(Channel.output, Buffer.concat(all)).then(() => stream.finish({ execution: state }));
+  });
+  const ran = runCommand(reachOf(agent), REQUEST, INPUT, never);
+  await pass(1000);
+  expect((await ran).stdout_bytes).toBe(pieces);
+  // A guest that did nothing else would come to a few hundred thousand a second.
+  expect((agent.charged / pieces) * 500_000).toBeGreaterThan(PRICE_PER_SECOND);
+  expect((agent.charged / pieces) * 200_000).toBeLessThan(PRICE_PER_SECOND);
 });
 
 test("a question that is given up leaves no stream open", async () => {
