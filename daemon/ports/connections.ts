@@ -55,13 +55,13 @@ export class Connections {
     this.#sandboxes = sandboxes;
   }
 
-  /** Throws insufficient_capacity, port_not_listening, guest_unreachable. */
-  async open({ label, sandbox_id, org_id, port }: PortRow): Promise<OpenPort> {
+  /** `first` is what the server is sent at once. Throws insufficient_capacity, port_not_listening, guest_unreachable. */
+  async open({ label, sandbox_id, org_id, port }: PortRow, first: Uint8Array): Promise<OpenPort> {
     const group = this.#groups.get(sandbox_id) ?? this.#watch(sandbox_id, org_id);
     const live = this.#enter(group, label);
     let opened: GuestPort;
     try {
-      opened = await this.#sandboxes.withGuest(sandbox_id, (link) => connectInGuest(link, port));
+      opened = await this.#sandboxes.withGuest(sandbox_id, (link) => connectInGuest(link, port, first));
     } catch (error) {
       leave(group, live);
       throw asServiceError(error);

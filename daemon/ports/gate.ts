@@ -12,8 +12,8 @@ export interface Gate {
   find(label: string): PortRow;
   /** Throws missing_credentials, invalid_api_key; never for a public port. */
   admit(row: PortRow, token: string | null, ip: string | null): void;
-  /** Throws insufficient_capacity, port_not_listening, guest_unreachable. */
-  open(row: PortRow): Promise<OpenPort>;
+  /** `first` is what the server is sent at once. Throws insufficient_capacity, port_not_listening, guest_unreachable. */
+  open(row: PortRow, first: Uint8Array): Promise<OpenPort>;
 }
 
 export function makeGate({ database, tokens, connections, refusals, urls }: PortParts): Gate {
@@ -33,6 +33,6 @@ export function makeGate({ database, tokens, connections, refusals, urls }: Port
         throw new ServiceError("invalid_api_key", { detail: "The token is not this port's.", hint });
       }
     },
-    open: (row) => connections.open(row),
+    open: (row, first) => connections.open(row, first),
   };
 }

@@ -175,7 +175,9 @@ withGuests("ports", {}, (guests) => {
         },
       });
     };
+    const upSince = performance.now();
     expect(await port.json("sink", { method: "POST", body: pieces() })).toEqual(wanted);
+    const downSince = performance.now();
     const answer = await port.fetch(`bytes?n=${down}`);
     const taken = createHash("sha256");
     let size = 0;
@@ -183,6 +185,12 @@ withGuests("ports", {}, (guests) => {
       taken.update(bytes);
       size += bytes.byteLength;
     }
+    const [upMbs, downMbs] = [up / (downSince - upSince), down / (performance.now() - downSince)].map((bytesPerMs) =>
+      (bytesPerMs / 1000).toFixed(1),
+    );
+    console.log(
+      `${up / MIB} MiB up at ${upMbs} MB/s and ${down / MIB} MiB down at ${downMbs} MB/s, their digests included`,
+    );
     expect([size, taken.digest("hex")]).toEqual([down, (await port.json("moved")).sent_sha256]);
   });
 

@@ -12,7 +12,7 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { OpenPort } from "../../ports/connections.ts";
 import type { Gate } from "../../ports/gate.ts";
 import { BadAnswer } from "../../ports/http/byte-reader.ts";
-import { type Answered, exchange } from "../../ports/http/exchange.ts";
+import { type Answered, type Asked, exchange, headOf } from "../../ports/http/exchange.ts";
 import { headersForClient, headersForServer } from "../../ports/http/headers.ts";
 import { type Place, placeOf } from "../../ports/http/place.ts";
 import { splitQuery, tokenCookieOf, tokenInCookies } from "../../ports/http/secrets.ts";
@@ -77,22 +77,19 @@ async function answer(gate: Gate, asked: PortRequest, requestId: string): Promis
   if (isRead && hasBody(headers)) {
     throw new ServiceError("invalid_body", { detail: `A body of ${method} is not carried to a port.` });
   }
-  const connection = await gate.open(row);
   const handshake = wantsSocket ? offer(headers.get("sec-websocket-protocol")) : null;
   const length = headers.get("content-length");
+  const inner: Asked = {
+    method,
+    target: (place.path === "" ? "/" : place.path) + search,
+    headers: headersForServer(headers, place, row.port, { ip: asked.ip }, handshake?.headers),
+    body: request.body,
+    length: length === null ? null : lengthOf(length),
+  };
+  const connection = await gate.open(row, headOf(inner));
   let answered: Answered;
   try {
-    answered = await exchange(
-      connection,
-      {
-        method,
-        target: (place.path === "" ? "/" : place.path) + search,
-        headers: headersForServer(headers, place, row.port, { ip: asked.ip }, handshake?.headers),
-        body: request.body,
-        length: length === null ? null : lengthOf(length),
-      },
-      request.signal,
-    );
+    answered = await exchange(connection, inner, request.signal);
   } catch (error) {
     connection.close();
     throw connection.cutBecause === null

@@ -18,10 +18,11 @@ export interface GuestPort {
   close(): void;
 }
 
-/** Rejects with StreamError: port_not_listening. */
-export async function connectInGuest(link: GuestLink, port: number): Promise<GuestPort> {
+/** `first` is on its way before somebody has answered, which saves a turn. Rejects with StreamError: port_not_listening. */
+export async function connectInGuest(link: GuestLink, port: number, first?: Uint8Array): Promise<GuestPort> {
   const request: ConnectRequest = { method: "connect", port };
   const stream = link.open(request);
+  const begun = first && stream.write(Channel.stdin, first);
   const close = () => stream.fail(StreamErrorCode.detached, "the host has closed the connection");
   const opened = Promise.withResolvers<void>();
   stream.hear((event) => {
@@ -30,6 +31,7 @@ export async function connectInGuest(link: GuestLink, port: number): Promise<Gue
   try {
     const refused = stream.finished.then(() => Promise.reject(new Error("the connection ended before it began")));
     await within(Promise.race([opened.promise, refused]), ANSWER_MS, "connecting to a port");
+    await begun;
   } catch (error) {
     close();
     throw error;

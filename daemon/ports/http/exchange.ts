@@ -35,7 +35,16 @@ const LOST: readonly string[] = [StreamErrorCode.detached, StreamErrorCode.link_
 /** For the server's end of a connection that ended in order to be told from one that broke. */
 const END_MS = 5000;
 
-/** Rejects with BadAnswer, or an error of the body that the client sends. `gone` is the client's going. */
+/** The request's head, as the connection is to begin with. */
+export function headOf(asked: Asked): Uint8Array {
+  const headers = [...asked.headers, ...framingHeaders(asked)].map(([name, value]) => `${name}: ${value}${CRLF}`);
+  return Buffer.from(`${asked.method} ${asked.target} HTTP/1.1${CRLF}${headers.join("")}${CRLF}`, "latin1");
+}
+
+/**
+ * What follows the request's head, and the answer. Rejects with BadAnswer, or an error of the body that the client sends. `gone`
+ * is the client's going.
+ */
 export async function exchange(port: OpenPort, asked: Asked, gone: AbortSignal): Promise<Answered> {
   const idle = setTimeout(() => port.close(), PORT_IDLE_SECONDS * 1000);
   const close = () => port.close();
@@ -51,8 +60,6 @@ export async function exchange(port: OpenPort, asked: Asked, gone: AbortSignal):
     return bytes;
   };
   const reader = new ByteReader(watched(port.output, moved), port.pay);
-  const headers = [...asked.headers, ...framingHeaders(asked)].map(([name, value]) => `${name}: ${value}${CRLF}`);
-  await port.write(Buffer.from(`${asked.method} ${asked.target} HTTP/1.1${CRLF}${headers.join("")}${CRLF}`, "latin1"));
   const sending = asked.body === null ? null : new Sending(port, asked.body, asked.length === null, moved);
   try {
     const head = await readHead(reader);

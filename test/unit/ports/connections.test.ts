@@ -24,7 +24,7 @@ const row = (sandbox: number, port: number, org = "one"): PortRow =>
 async function refusedOf(connections: Connections, count: number, port: PortRow): Promise<number> {
   let refused = 0;
   for (let asked = 0; asked < count; asked++) {
-    connections.open(port).catch((error: { code?: string }) => {
+    connections.open(port, new Uint8Array(0)).catch((error: { code?: string }) => {
       if (error.code === "insufficient_capacity") refused++;
     });
   }

@@ -1,7 +1,7 @@
 /** One exchange with a server in a guest that is slow, cut, or done before its client. */
 import { expect, test } from "vitest";
 import type { OpenPort } from "../../../daemon/ports/connections.ts";
-import { type Asked, exchange } from "../../../daemon/ports/http/exchange.ts";
+import { type Asked, exchange, headOf } from "../../../daemon/ports/http/exchange.ts";
 import { StreamError } from "../../../shared/agent-protocol/link.ts";
 
 const GET: Asked = { method: "GET", target: "/", headers: [["host", "localhost"]], body: null, length: null };
@@ -57,8 +57,10 @@ class Pretended implements OpenPort {
   }
 }
 
-const ask = async (port: Pretended, asked: Partial<Asked> = {}) =>
-  await exchange(port, { ...GET, ...asked }, new AbortController().signal);
+const ask = async (port: Pretended, asked: Partial<Asked> = {}) => {
+  await port.write(headOf({ ...GET, ...asked }));
+  return await exchange(port, { ...GET, ...asked }, new AbortController().signal);
+};
 const bodyOf = async (port: Pretended) => (await ask(port)).body as ReadableStream<Uint8Array>;
 
 test("a client that reads nothing is let go when the connection is cut", async () => {
