@@ -15,8 +15,8 @@ import type { SandboxAccess } from "./index.ts";
 import type { PortRow } from "./table.ts";
 import type { Hold } from "./websocket/frames.ts";
 
-/** Lines, chunks and messages of a sandbox's servers that are read in a second: some tenths of it, were they all of one byte. */
-const READS_PER_SECOND = 262_144;
+/** Lines, chunks and messages of a sandbox's servers that are read in a second: a tenth or two of it, were they all of one byte. */
+const READS_PER_SECOND = 131_072;
 /** So many without a pause: others wait for their turn no longer than some milliseconds. */
 const READS_AT_ONCE = 4096;
 /** Messages of a sandbox's WebSockets, either way, that are unfinished or not taken yet. */

@@ -93,7 +93,7 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
         const url = new URL(request.url);
         const place = portPlaceOf(deps.ports, request, url);
         if (place) {
-          const settled = () => server.timeout(request, IDLE_SECONDS);
+          const settled = () => server.timeout(request, UNREAD_SECONDS);
           const asked = { request, url, place, ip: address, upgrade: upgraded, settled };
           const response = await answerForPort({ gate: deps.ports, log: deps.log }, asked);
           return response === UPGRADED ? undefined : response;
@@ -101,8 +101,10 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
         peers.set(request, { address, upgrade: upgraded });
         const response = await app.fetch(request);
         if (response === UPGRADED) return undefined;
-        // Only who follows a stream of events may be silent for long; a file is sent as fast as it is read.
-        if (response.headers.get("content-type") !== "text/event-stream") server.timeout(request, IDLE_SECONDS);
+        const type = response.headers.get("content-type");
+        if (type?.endsWith("json")) server.timeout(request, IDLE_SECONDS);
+        // Only a stream of events may be silent for longer: a file is sent as fast as it is read.
+        else if (type !== "text/event-stream") server.timeout(request, UNREAD_SECONDS);
         return response;
       },
     }),
@@ -114,6 +116,8 @@ const HOST = /^(?:[\w.~-]+|\[[\da-fA-F:.]+\])(?::\d{1,5})?$/;
 
 /** A connection on which nobody asks anything is closed after this time. */
 const IDLE_SECONDS = 120;
+/** One that takes nothing of what it is sent; the longest time that Bun's server knows, so that the slowest are not cut. */
+const UNREAD_SECONDS = 255;
 
 async function answer(
   deps: HttpDeps,

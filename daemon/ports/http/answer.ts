@@ -7,6 +7,8 @@ const MAX_HEADERS = 256;
 const MAX_INTERIM_ANSWERS = 16;
 const MAX_CHUNK_LINE_BYTES = 1024;
 const MAX_PIECE_BYTES = 256 * 1024;
+/** Small chunks that have come together go on together, so many or so much: each by itself would cost more than its bytes. */
+const MOST_TOGETHER = { pieces: 256, bytes: 16 * 1024 } as const;
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what a value may not have
 const FORBIDDEN = /[\u0000-\u0008\u000a-\u001f\u007f]/;
@@ -98,15 +100,49 @@ async function* readChunks(reader: ByteReader): AsyncGenerator<Uint8Array> {
     if (text === null) throw new BadAnswer("the server ended between chunks");
     return text;
   };
+  const held = new Pieces();
   for (;;) {
+    if (held.bytes > 0 && !reader.hasLine(MAX_CHUNK_LINE_BYTES)) yield held.take();
     const [, size] = /^([0-9A-Fa-f]{1,12})[ \t]*(?:;.*)?$/.exec(await line()) ?? [];
     if (size === undefined) throw new BadAnswer("a chunk without its size");
     if (Number.parseInt(size, 16) === 0) break;
-    yield* readExactly(reader, Number.parseInt(size, 16));
+    for (let left = Number.parseInt(size, 16); left > 0; ) {
+      if (held.bytes > 0 && !reader.hasBytes) yield held.take();
+      const bytes = await reader.some(Math.min(left, MAX_PIECE_BYTES));
+      if (!bytes) throw new BadAnswer("the server ended before the body did");
+      left -= bytes.byteLength;
+      held.add(bytes);
+      if (held.isFull) yield held.take();
+    }
+    if (held.bytes > 0 && !reader.hasLine(MAX_CHUNK_LINE_BYTES)) yield held.take();
     if ((await line()) !== "") throw new BadAnswer("a chunk of another size than it said");
   }
+  if (held.bytes > 0) yield held.take();
   // What follows the last chunk is for nobody: it would come after the head that the client has.
   for (let left = MAX_HEADERS; (await line()) !== ""; left--) {
     if (left === 0) throw new BadAnswer(`over ${MAX_HEADERS} headers`);
+  }
+}
+
+/** What is held back only as long as more is there already. */
+class Pieces {
+  #all: Uint8Array[] = [];
+  bytes = 0;
+
+  get isFull(): boolean {
+    return this.#all.length >= MOST_TOGETHER.pieces || this.bytes >= MOST_TOGETHER.bytes;
+  }
+
+  add(piece: Uint8Array): void {
+    this.#all.push(piece);
+    this.bytes += piece.byteLength;
+  }
+
+  take(): Uint8Array {
+    const [first] = this.#all;
+    const whole = this.#all.length === 1 && first ? first : Buffer.concat(this.#all);
+    this.#all = [];
+    this.bytes = 0;
+    return whole;
   }
 }

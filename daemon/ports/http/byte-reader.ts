@@ -30,6 +30,16 @@ export class ByteReader {
     this.#pay = pay;
   }
 
+  /** Whether there are bytes that need not be waited for. */
+  get hasBytes(): boolean {
+    return this.#from < this.#to;
+  }
+
+  /** Whether there is a line, of `most` bytes at most, that need not be waited for. */
+  hasLine(most: number): boolean {
+    return this.#store.subarray(this.#from, Math.min(this.#to, this.#from + most)).includes(LF);
+  }
+
   /** What there is next, `most` bytes at most; null at the end. */
   async some(most: number): Promise<Uint8Array | null> {
     await this.#count();

@@ -84,7 +84,8 @@ export function headersForClient(answered: readonly [string, string][], place: P
   for (const [name, value] of answered) {
     if (NOT_ANSWERED_ON.has(name) || dropped.has(name)) continue;
     if (place.mode === "path" && OF_THE_ORIGIN.has(name)) continue;
-    headers.append(name, value);
+    const said = name === "clear-site-data" ? withoutCookies(value) : value;
+    if (said !== null) headers.append(name, said);
   }
   for (const [name, value] of answered) {
     if (name === "location" || name === "content-location") headers.set(name, outward(value, place, port));
@@ -97,6 +98,12 @@ export function headersForClient(answered: readonly [string, string][], place: P
     if (!headers.has("referrer-policy")) headers.set("referrer-policy", "same-origin");
   }
   return headers;
+}
+
+/** Cookies would be cleared of all hosts below the domain: the tokens of other ports too. */
+function withoutCookies(types: string): string | null {
+  const kept = types.split(",").map((each) => (each.trim() === '"*"' ? '"cache", "storage"' : each.trim()));
+  return kept.filter((each) => each !== '"cookies"').join(", ") || null;
 }
 
 /** Our own address, where a header names it, as the server knows itself; others' as they are. */

@@ -49,6 +49,24 @@ test.each([
   expect((await read(text, { size: 1 })).body).toBe(body);
 });
 
+test("small chunks that came together go on together, and none waits for the next", async () => {
+  const chunks = `${"1\r\na\r\n".repeat(1000)}`;
+  const more = Promise.withResolvers<void>();
+  async function* server(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from(chunks);
+    yield Buffer.from("3\r\nbcd\r\n2\r\ne");
+    await more.promise;
+    yield Buffer.from("f\r\n0\r\n\r\n");
+  }
+  const body = readBody(new ByteReader(server()), { kind: "chunked" });
+  const parts: string[] = [];
+  while (parts.join("").length < 1004) parts.push(Buffer.from((await body.next()).value ?? []).toString());
+  expect([parts.join(""), parts.length < 10]).toEqual([`${"a".repeat(1000)}bcde`, true]);
+  more.resolve();
+  for await (const part of body) parts.push(Buffer.from(part).toString());
+  expect(parts.join("")).toBe(`${"a".repeat(1000)}bcdef`);
+});
+
 test("the answer to HEAD has no body", async () => {
   expect(await read(`${OK}Content-Length: 3\r\n\r\n`, { method: "HEAD" })).toMatchObject({ framing: "none", body: "" });
 });

@@ -123,16 +123,24 @@ test.each([
   expect(Object.fromEntries(sent).referer).toBe(expected);
 });
 
+test.each([
+  ['"*"', '"cache", "storage"'],
+  ['"cookies"', null],
+  ['"cache"', '"cache"'],
+])("Clear-Site-Data: %s is for a port of its own host %s", (said, expected) => {
+  expect(headersForClient([["clear-site-data", said]], HOST, 8000).get("clear-site-data")).toBe(expected);
+});
+
 test("a host of its own keeps what is the origin's, and its cookies keep their paths", () => {
   const answered: [string, string][] = [
-    ["clear-site-data", "*"],
+    ["clear-site-data", '"cookies", "storage"'],
     ["set-cookie", "a=1; Path=/x; Domain=.ports.example; Secure"],
     ["set-cookie", "b=2; Path=y"],
     ["set-cookie", "__Host-roomd=1"],
     ["set-cookie", " = roomd_port_token=stolen"],
   ];
   const headers = headersForClient(answered, HOST, 8000);
-  expect(headers.get("clear-site-data")).toBe("*");
+  expect(headers.get("clear-site-data")).toBe('"storage"');
   expect(headers.getSetCookie()).toEqual(["a=1; Secure; Path=/x", "b=2; Path=/"]);
   expect(headers.has("content-security-policy")).toBe(false);
   const path = headersForClient(answered, PATH, 8000);
