@@ -14,6 +14,7 @@ import { Order } from "./order.ts";
 import { makePresence } from "./presence.ts";
 import { makeReply } from "./reply.ts";
 import { makeSend } from "./send.ts";
+import { Space } from "./space.ts";
 import { removeSome } from "./store.ts";
 import { makeSubscribe } from "./subscribe.ts";
 
@@ -30,16 +31,18 @@ export interface FabricOptions {
 export interface FabricDeps extends FabricOptions {
   due: Due;
   order: Order;
+  space: Space;
 }
 
 const REMOVED_AT_ONCE = 2000;
 
 export function makeFabric(options: FabricOptions) {
   const { database, bells, log } = options;
-  const deps: FabricDeps = { ...options, due: new Due(database, bells, log), order: new Order() };
+  const deps: FabricDeps = { ...options, due: new Due(database, bells, log), order: new Order(), space: new Space() };
   /** Removes all messages of a room that is gone, some at a time, so that others are answered in between. */
   const forget = async (roomUid: RoomUid) => {
     deps.order.forget(roomUid);
+    deps.space.forget(roomUid);
     while (await database.commit((queries) => removeSome(queries, roomUid, REMOVED_AT_ONCE))) {}
   };
   return {

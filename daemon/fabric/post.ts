@@ -10,7 +10,7 @@ import { ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
 import { type Draft, fingerprintOf } from "./draft.ts";
 import type { FabricDeps } from "./index.ts";
-import { findMessage, inboxDepth, insertDelivery, insertMessage } from "./store.ts";
+import { findMessage, insertDelivery, insertMessage } from "./store.ts";
 import type { MessageRow } from "./table.ts";
 
 export const inboxBell = (agentId: string) => `inbox ${agentId}`;
@@ -46,7 +46,7 @@ export async function post(
     bells.requireOpen(room_uid);
     agents.requireAlive(room_uid, draft.source);
     const recipients = recipientsOf(deps, room, draft);
-    requireSpace(queries, room, recipients);
+    requireSpace(deps, queries, room, recipients);
     const row = rowOf(room, draft, recipients, fingerprint, deps.order.next(queries, room_uid));
     also(queries, row);
     keep(queries, row);
@@ -86,8 +86,13 @@ function recipientsOf({ agents }: FabricDeps, { room_uid }: RoomTarget, draft: D
   return named;
 }
 
-function requireSpace(queries: Queries, { room_uid }: RoomTarget, recipients: readonly string[]): void {
-  const full = recipients.filter((agentId) => inboxDepth(queries, room_uid, agentId) >= MAX_INBOX);
+function requireSpace(
+  { space }: FabricDeps,
+  queries: Queries,
+  { room_uid }: RoomTarget,
+  recipients: readonly string[],
+): void {
+  const full = space.take(queries, room_uid, recipients);
   if (full.length === 0) return;
   throw new ServiceError("inbox_full", {
     detail: `The inbox of ${full[0]} has ${MAX_INBOX} messages, which is the most; nobody was sent this one.`,

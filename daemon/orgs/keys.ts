@@ -66,18 +66,10 @@ export function makeAuthenticate(queries: Queries): (authorization: string | nul
     if (key === undefined || !KEY_PATTERN.test(key)) throw new ServiceError("invalid_api_key");
     // The look-up is by hash, so its timing tells nothing about the key itself.
     const row = lookup.get({ key_sha256: sha256(key) });
-    if (!row?.org || row.key.kind !== "api" || row.key.revoked_at !== null) throw new ServiceError("invalid_api_key");
-    if (row.key.expires_at !== null && row.key.expires_at <= now()) throw new ServiceError("api_key_expired");
-    return {
-      org_id: row.org.org_id,
-      plan: row.org.plan,
-      key_id: row.key.key_id,
-      name: row.key.name,
-      scopes: row.key.scopes,
-      room_ids: row.key.room_ids,
-      agent_id: row.key.agent_id,
-      expires_at: row.key.expires_at,
-    };
+    if (row?.kind !== "api" || row.revoked_at !== null) throw new ServiceError("invalid_api_key");
+    if (row.expires_at !== null && row.expires_at <= now()) throw new ServiceError("api_key_expired");
+    const { kind: _, revoked_at: __, ...caller } = row;
+    return caller;
   };
 }
 

@@ -25,10 +25,12 @@ export function listKeys(queries: Queries, orgId: OrgRow["org_id"]): KeyRow[] {
 
 /** Looks a key up by its hash, with its organization; prepared, because every request asks. */
 export function prepareKeyLookup(queries: Queries) {
+  const { key_id, kind, name, scopes, room_ids, agent_id, expires_at, revoked_at } = apiKeys;
+  const { org_id, plan } = orgs;
   return queries
-    .select({ key: apiKeys, org: orgs })
+    .select({ org_id, plan, key_id, kind, name, scopes, room_ids, agent_id, expires_at, revoked_at })
     .from(apiKeys)
-    .leftJoin(orgs, eq(orgs.org_id, apiKeys.org_id))
+    .innerJoin(orgs, eq(org_id, apiKeys.org_id))
     .where(eq(apiKeys.key_sha256, sql.placeholder("key_sha256")))
     .prepare();
 }

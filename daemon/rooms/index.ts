@@ -72,12 +72,14 @@ export interface Rooms {
 /** How a room is found: made first, because the nouns below rooms need it. */
 export function makeRoomFinder(database: Database, paths: Paths) {
   const lookup = prepareRoomLookup(database.queries);
-  const findRow = (caller: Caller, roomId: string): RoomRow => {
-    const row = mayEnter(caller, roomId) ? lookup(caller.org_id, roomId) : undefined;
+  const found = <T>(row: T | undefined, roomId: string): T => {
     if (!row) throw new ServiceError("room_not_found", { detail: `There is no room ${roomId}.` });
     return row;
   };
-  const find: FindRoom = (caller, roomId) => toTarget(findRow(caller, roomId), paths);
+  const findRow = (caller: Caller, roomId: string): RoomRow =>
+    found(mayEnter(caller, roomId) ? lookup.whole(caller.org_id, roomId) : undefined, roomId);
+  const find: FindRoom = (caller, roomId) =>
+    toTarget(found(mayEnter(caller, roomId) ? lookup.place(caller.org_id, roomId) : undefined, roomId), paths);
   const current = (roomUid: RoomUid): RoomTarget => {
     const row = getRoom(database.queries, roomUid);
     if (!row) throw new ServiceError("room_not_found");
@@ -163,7 +165,7 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
 
   return {
     operations: [
-      makeCreate(deps, records, finder.lookup, schedule),
+      makeCreate(deps, records, finder.lookup.whole, schedule),
       ...makeGet(deps, records, finder.findRow),
       destroyer.operation,
     ],

@@ -17,20 +17,27 @@ export function getRoom(queries: Queries, roomUid: RoomUid): RoomRow | undefined
   return queries.select().from(rooms).where(eq(rooms.room_uid, roomUid)).get();
 }
 
-/** Finds an organization's room by name; prepared, because nearly every request asks. */
-export function prepareRoomLookup(queries: Queries): (orgId: OrgId, roomId: string) => RoomRow | undefined {
-  const lookup = queries
-    .select()
+/** What work in a room needs to know of it. */
+export type RoomPlace = Pick<RoomRow, "room_uid" | "room_id" | "org_id" | "state" | "drive_limit_bytes">;
+
+/** Finds an organization's room by name, whole or its place; prepared, because nearly every request asks. */
+export function prepareRoomLookup(queries: Queries) {
+  const { room_uid, room_id, org_id, state, drive_limit_bytes } = rooms;
+  const isMeant = and(
+    eq(org_id, sql.placeholder("org_id")),
+    eq(room_id, sql.placeholder("room_id")),
+    ne(state, "destroyed"),
+  );
+  const whole = queries.select().from(rooms).where(isMeant).prepare();
+  const place = queries
+    .select({ room_uid, room_id, org_id, state, drive_limit_bytes })
     .from(rooms)
-    .where(
-      and(
-        eq(rooms.org_id, sql.placeholder("org_id")),
-        eq(rooms.room_id, sql.placeholder("room_id")),
-        ne(rooms.state, "destroyed"),
-      ),
-    )
+    .where(isMeant)
     .prepare();
-  return (orgId, roomId) => lookup.get({ org_id: orgId, room_id: roomId });
+  return {
+    whole: (orgId: OrgId, roomId: string): RoomRow | undefined => whole.get({ org_id: orgId, room_id: roomId }),
+    place: (orgId: OrgId, roomId: string): RoomPlace | undefined => place.get({ org_id: orgId, room_id: roomId }),
+  };
 }
 
 export function listRooms(

@@ -3,9 +3,9 @@
 import type { Caller } from "../core/operation.ts";
 import type { Paths } from "../core/paths.ts";
 import type { RoomTarget } from "../core/room-target.ts";
-import type { RoomRow } from "./table.ts";
+import type { RoomPlace } from "./store.ts";
 
-export function toTarget(row: RoomRow, paths: Paths): RoomTarget {
+export function toTarget(row: RoomPlace, paths: Paths): RoomTarget {
   return {
     room_id: row.room_id,
     room_uid: row.room_uid,

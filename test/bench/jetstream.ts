@@ -3,7 +3,15 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { AckPolicy, connect, type JetStreamClient, type JsMsg, type NatsConnection, StorageType } from "nats";
+import {
+  AckPolicy,
+  type ConsumerMessages,
+  connect,
+  type JetStreamClient,
+  type JsMsg,
+  type NatsConnection,
+  StorageType,
+} from "nats";
 
 const SERVER = "/usr/sbin/nats-server";
 const STARTED_MS = 10_000;
@@ -14,6 +22,7 @@ export class Jetstream {
   readonly #connection: NatsConnection;
   readonly #stream: JetStreamClient;
   #woken: (() => void) | null = null;
+  #messages: ConsumerMessages | null = null;
 
   private constructor(home: string, server: ChildProcess, connection: NatsConnection) {
     this.#home = home;
@@ -56,6 +65,7 @@ export class Jetstream {
       filter_subject: "wake",
     });
     const messages = await (await this.#stream.consumers.get("bench", "wake")).consume();
+    this.#messages = messages;
     const read = async () => {
       for await (const message of messages) {
         (message as JsMsg).ack();
@@ -78,6 +88,8 @@ export class Jetstream {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    // A consumer that is not closed asks on for ever.
+    await this.#messages?.close();
     await this.#connection.close();
     const gone = new Promise((resolve) => this.#server.once("exit", resolve));
     this.#server.kill();
