@@ -105,20 +105,6 @@ withGuests("three guests", {}, (guests) => {
     expect(await sh("reviewer", "cat /mnt/drive/results/*")).toBe("42");
   });
 
-  test("write code, review and merge it", async () => {
-    const scripts: Record<(typeof AGENTS)[number], string> = JSON.parse(
-      readFileSync("test/fixtures/merge.json", "utf8"),
-    );
-    const done = await Promise.all(AGENTS.map((agent) => run(agent, scripts[agent])));
-    expect(done.map(({ exit_code, stderr }) => ({ exit_code, stderr }))).toEqual(
-      AGENTS.map(() => ({ exit_code: 0, stderr: "" })),
-    );
-    expect(await sh("planner", "git -C /mnt/drive/project log --format=%s main")).toBe(
-      "add: sums its arguments\nfirst",
-    );
-    expect(await sh("planner", "sh /mnt/drive/project/add.sh 40 2")).toBe("42");
-  });
-
   test("pass a barrier together; one that ends breaks it for the others", async () => {
     const line = (id: string) => `room barrier ${id} --with ${AGENTS.join()} --timeout 60`;
     const passed = await Promise.all(AGENTS.map((agent) => sh(agent, line("together"))));
