@@ -25,6 +25,8 @@ const PLACES = [
   "sandbox.accepted", // its row is there, nothing of its guest is
   "sandbox.ended", // its guest has ended, its directory is there
   "sandbox.erased", // its directory is gone, its row says destroying
+  "virtiofsd.renewed", // a guest's next virtiofsd runs, and is not recorded
+  "vsock.renewed", // the same of its vsock device
   "place.written", // the temporary file is whole and not synced
   "place.synced", // … synced and not renamed
   "place.renamed", // … renamed, its directory not synced

@@ -154,6 +154,12 @@ export function processOf(pid: number): ProcessRecord | null {
   return start_ticks === null ? null : { pid, start_ticks };
 }
 
+/** The pid of its group's leader, which may have ended; null when there is no such process. */
+export function groupOf(pid: number): number | null {
+  const group = statOf(pid)?.[2];
+  return group === undefined ? null : Number(group);
+}
+
 async function gone(target: ProcessRecord & Partial<KnownProcess>, deadlineMs: number): Promise<void> {
   if (target.exited) {
     await within(target.exited, deadlineMs, `the end of ${target.name}`);
@@ -167,13 +173,17 @@ async function gone(target: ProcessRecord & Partial<KnownProcess>, deadlineMs: n
   }
 }
 
-/** Field 22 of /proc/<pid>/stat; null when there is no such process, or only its zombie. */
 function startTicksOf(pid: number): string | null {
+  return statOf(pid)?.[19] ?? null;
+}
+
+/** /proc/<pid>/stat from its third field on: state, parent, group, …; null when there is no such process, or only its zombie. */
+function statOf(pid: number): string[] | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
     // The second field is the name in parentheses, which may hold anything.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return fields[0] === "Z" ? null : (fields[19] ?? null);
+    return fields[0] === "Z" ? null : fields;
   } catch {
     return null;
   }

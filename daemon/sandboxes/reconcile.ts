@@ -8,7 +8,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { describeError } from "../core/service-error.ts";
 import { guestProcesses, hasRemains } from "../host/guest/remains.ts";
-import { isAlive } from "../host/process.ts";
+import { isAlive, type ProcessRecord } from "../host/process.ts";
 import type { SandboxDeps } from "./index.ts";
 import { takeUp } from "./recover.ts";
 import { overdueFor } from "./state.ts";
@@ -24,7 +24,7 @@ export async function reconcile(deps: SandboxDeps, supervisors: Supervisors): Pr
   const found = new Set([...processes.keys(), ...namesIn(deps.paths.guests), ...namesIn(deps.paths.sandboxes)]);
   const strays = [...found].filter((name) => !known.has(name) && !isUnderWay(deps, supervisors, name));
   const outcomes = await Promise.allSettled([
-    ...rows.map((row) => setRight(deps, supervisors, row, processes.has(row.sandbox_id))),
+    ...rows.map((row) => setRight(deps, supervisors, row, processes.get(row.sandbox_id))),
     ...strays.map((name) => sweep(deps, supervisors, name)),
   ]);
   for (const outcome of outcomes) {
@@ -37,13 +37,18 @@ function isUnderWay(deps: SandboxDeps, supervisors: Supervisors, sandboxId: stri
   return supervisors.get(sandboxId) !== undefined || deps.pool.holds(sandboxId);
 }
 
-async function setRight(deps: SandboxDeps, supervisors: Supervisors, row: SandboxRow, runs: boolean): Promise<void> {
+async function setRight(
+  deps: SandboxDeps,
+  supervisors: Supervisors,
+  row: SandboxRow,
+  serving: readonly ProcessRecord[] | undefined,
+): Promise<void> {
   const { sandbox_id, state } = row;
   const supervisor = supervisors.get(sandbox_id);
-  const leftBehind = row.cid_held || runs || hasRemains(deps.paths.sandbox(sandbox_id));
+  const leftBehind = row.cid_held || serving !== undefined || hasRemains(deps.paths.sandbox(sandbox_id));
   if (!supervisor) {
     // One that failed before the daemon was restarted has its logs, and needs nobody.
-    if (state !== "failed" || leftBehind) takeUp(deps, supervisors, row);
+    if (state !== "failed" || leftBehind) takeUp(deps, supervisors, row, serving);
     return;
   }
   if (state === "failed") {

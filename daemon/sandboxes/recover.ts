@@ -4,17 +4,25 @@
  * already: a call to such a sandbox waits for it.
  */
 import { describeError } from "../core/service-error.ts";
+import { endUnrecorded, guestProcesses } from "../host/guest/remains.ts";
+import type { ProcessRecord } from "../host/process.ts";
 import type { SandboxDeps } from "./index.ts";
 import { unfinished } from "./store.ts";
 import type { Supervisors } from "./supervisors.ts";
 import type { SandboxRow } from "./table.ts";
 
 export function recover(deps: SandboxDeps, supervisors: Supervisors): void {
-  for (const row of unfinished(deps.database.queries)) takeUp(deps, supervisors, row);
+  const processes = guestProcesses(deps.paths.guests);
+  for (const row of unfinished(deps.database.queries)) takeUp(deps, supervisors, row, processes.get(row.sandbox_id));
 }
 
-/** Goes on with a sandbox that has a row and no supervisor. */
-export function takeUp(deps: SandboxDeps, supervisors: Supervisors, row: SandboxRow): void {
+/** Goes on with a sandbox that has a row and no supervisor; `serving` are the processes that are found for it. */
+export function takeUp(
+  deps: SandboxDeps,
+  supervisors: Supervisors,
+  row: SandboxRow,
+  serving: readonly ProcessRecord[] = [],
+): void {
   const supervisor = supervisors.add(row, deps.currentRoom(row.room_uid), null);
   const work = async () => {
     switch (row.state) {
@@ -25,7 +33,8 @@ export function takeUp(deps: SandboxDeps, supervisors: Supervisors, row: Sandbox
       case "pausing":
       case "paused":
       case "resuming":
-        return await supervisor.adopt();
+        await Promise.all([endUnrecorded(deps.paths.sandbox(row.sandbox_id), serving), supervisor.adopt()]);
+        return;
       case "destroying":
         return await supervisors.endUnasked(row.sandbox_id, row.exit_cause ?? "host_restart");
       case "failed":

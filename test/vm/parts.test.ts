@@ -3,9 +3,11 @@
  * amiss meanwhile, nobody else notices, and the guest can be destroyed.
  */
 import { beforeAll, expect, test } from "vitest";
+import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
 import { DRIVE_PORTS } from "../../daemon/host/machine/spec.ts";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
-import { processesOf, remainsOf, until, withGuests } from "../harness/guests.ts";
+import { processesOf, remainsOf, testAlone, until, withGuests } from "../harness/guests.ts";
+import { expectAtRest } from "../harness/invariants.ts";
 
 const ROOM = "parts";
 const BACK_WITHIN_MS = 10_000;
@@ -240,3 +242,25 @@ withGuests("a vsock device that dies", { env: TRANSPORT }, (guests) => {
     expect(remainsOf(daemon, sandbox_id)).toEqual([]);
   });
 });
+
+for (const part of ["virtiofsd", "vsock"] as const) {
+  const options = { env: { ...TRANSPORT, [FAULT_VARIABLE]: `${part}.renewed=kill` } };
+  testAlone(
+    `a ${part} that a daemon started, and did not live to record, is ended by the next`,
+    options,
+    async (daemon) => {
+      await daemon.room(ROOM);
+      const { sandbox_id } = await daemon.sandbox(ROOM, "kept", 9100);
+      const [dead] = processesOf(daemon, part, sandbox_id);
+      await kill(daemon, part, sandbox_id);
+      await until("the daemon has killed itself", () => !daemon.runs);
+      const [unrecorded] = processesOf(daemon, part, sandbox_id);
+      expect([unrecorded]).not.toEqual([dead]);
+      delete daemon.env[FAULT_VARIABLE];
+      await daemon.serve();
+      await until("its drive works", () => driveWorks(daemon, "kept", "on"));
+      expect(processesOf(daemon, part, sandbox_id)).not.toContain(unrecorded);
+      await expectAtRest(daemon);
+    },
+  );
+}

@@ -7,7 +7,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import type { SandboxPaths } from "../../core/paths.ts";
-import { endProcess, isAlive, type ProcessRecord, processOf } from "../process.ts";
+import { endProcess, groupOf, isAlive, type ProcessRecord, processOf } from "../process.ts";
 import type { GuestProcesses } from "./steps.ts";
 
 const SANDBOX_ID = /^sbx_[0-9A-Z]{26}/;
@@ -59,6 +59,18 @@ export async function endProcesses(paths: SandboxPaths): Promise<void> {
     if (round > ROUNDS) throw new Error(`its processes ${alive.map(({ pid }) => pid).join(", ")} have not ended`);
     await Promise.all(alive.map((process) => endProcess(process)));
   }
+}
+
+/**
+ * Ends those that serve a guest and are not in its record, as a daemon leaves one that is killed when it has started a part and not
+ * recorded it yet. They are killed before this returns its promise. Rejects when one does not end.
+ */
+export async function endUnrecorded(paths: SandboxPaths, serving: readonly ProcessRecord[]): Promise<void> {
+  const recorded = readProcesses(paths.processes);
+  if (!recorded) return;
+  const leaders = [recorded.qemu, recorded.virtiofsd, recorded.vsock].map((process) => process?.pid);
+  const strays = serving.filter(({ pid }) => !leaders.includes(groupOf(pid) ?? pid));
+  await Promise.all(strays.map((process) => endProcess(process)));
 }
 
 /** Ends every process of a guest, then removes its sockets and its disk; its logs stay. Throws when something is left. */

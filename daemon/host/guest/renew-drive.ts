@@ -6,6 +6,7 @@
  * The dead device stays where it is: its unplugging never completes, and would hold up all later plugging.
  */
 import { DRIVE_MOUNT } from "../../../shared/api/drive.ts";
+import { faultPoint } from "../../core/fault-points.ts";
 import { unlessGivenUp } from "../../core/published.ts";
 import { describeError } from "../../core/service-error.ts";
 import { loseDrive, mountDrive } from "../guest-link/drive.ts";
@@ -47,6 +48,7 @@ async function plugNext(parts: GuestParts, signal: AbortSignal): Promise<void> {
   if (!share || !machine) throw new Error("there is no drive to plug");
   try {
     signal.throwIfAborted();
+    await faultPoint("virtiofsd.renewed");
     await host.confinement.add(plan.sandbox_id, share.pid);
     // Before it is plugged: a port that may be used up is not to be tried again.
     parts.drive = { ...drive, turn, mounted: false };

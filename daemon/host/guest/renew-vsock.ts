@@ -3,6 +3,7 @@
  *
  *   end its process → unplug → start another → plug
  */
+import { faultPoint } from "../../core/fault-points.ts";
 import { unlessGivenUp } from "../../core/published.ts";
 import { isAlive } from "../process.ts";
 import { type GuestParts, recordParts, vsockAddress } from "./steps.ts";
@@ -29,6 +30,7 @@ export async function renewVsock(parts: GuestParts, signal: AbortSignal): Promis
   });
   parts.endpoint = endpoint;
   parts.undialled = endpoint;
+  await faultPoint("vsock.renewed");
   if (endpoint.process) await host.confinement.add(plan.sandbox_id, endpoint.process.pid);
   await recordParts(parts);
   await unlessGivenUp(signal, machine.plugVsock(endpoint.device));
