@@ -3,8 +3,8 @@ import * as libc from "../libc.ts";
 
 export class Input {
   readonly #sink: Bun.FileSink | null;
-  readonly #broken = Promise.withResolvers<void>();
   #isBroken = false;
+  #taken: () => void = () => {};
   #open: boolean;
   #received = 0;
   #turn: Promise<unknown> = Promise.resolve();
@@ -42,7 +42,11 @@ export class Input {
   /** Resolves once the pipe has taken them. Who closed its standard input, as it is free to, hears nothing more. */
   async write(bytes: Uint8Array): Promise<void> {
     if (this.#sink && this.isOpen) {
-      await Promise.race([this.#put(this.#sink, bytes), this.#broken.promise]);
+      // Not by a race with one promise: that would keep something of every write.
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#taken = resolve;
+      void this.#put(this.#sink, bytes).then(resolve);
+      await promise;
     }
     this.#received += bytes.byteLength;
   }
@@ -70,6 +74,6 @@ export class Input {
 
   #break(): void {
     this.#isBroken = true;
-    this.#broken.resolve();
+    this.#taken();
   }
 }
