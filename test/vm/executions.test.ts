@@ -205,7 +205,8 @@ withGuests("executions", {}, (guests) => {
     }, 900_000);
   });
 
-  describe("standard input", () => {
+  // These and the next side by side, since one of them is five seconds of waiting.
+  describe.concurrent("standard input", () => {
     test("comes in parts, in order, once each, and ends when it is said to", async () => {
       await start({ exec_id: "cat", argv: ["cat"] });
       const send = (body: Record<string, unknown>) => guests.daemon.ok("POST", `${PATH}/cat/stdin`, body);
@@ -241,7 +242,7 @@ withGuests("executions", {}, (guests) => {
     });
   });
 
-  describe("the end", () => {
+  describe.concurrent("the end", () => {
     test("a signal reaches the process group", async () => {
       await start({ exec_id: "trap", command: "trap 'echo got; exit 5' INT; echo ready; while :; do sleep 0.1; done" });
       await until("it is ready", async () => (await get("trap")).stdout_bytes > 0);

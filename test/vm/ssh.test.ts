@@ -12,6 +12,8 @@ import { SshScreen } from "../harness/ssh-screen.ts";
 const MIB = 1024 * 1024;
 const USER = "it@ssh";
 const HOST = "127.0.0.1";
+const WEB_SERVER =
+  "mkdir /root/web && cd /root/web && echo from the guest > page && head -c 3000000 /dev/urandom > big && (setsid python3 -m http.server --bind 127.0.0.1 8000 >/dev/null 2>&1 &)";
 const sha256 = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
 
 withGuests("ssh", {}, (guests) => {
@@ -29,6 +31,8 @@ withGuests("ssh", {}, (guests) => {
     await daemon.room("ssh");
     await daemon.sandbox("ssh", "it", guests.cid(), { memory_mib: 512, env: { FROM: "sandbox" } });
     await daemon.ok("POST", "/v1/orgs/self/ssh-keys", { public_key: client.publicKey });
+    // For -L: it takes seconds to begin.
+    await daemon.sh("ssh", "it", WEB_SERVER);
     return () => client[Symbol.dispose]();
   });
 
@@ -242,9 +246,6 @@ withGuests("ssh", {}, (guests) => {
   });
 
   test("-L reaches the guest's loopback, and nothing else can be forwarded", async () => {
-    await sh(
-      "mkdir -p /root/web && cd /root/web && echo from the guest > page && head -c 3000000 /dev/urandom > big && (setsid python3 -m http.server --bind 127.0.0.1 8000 >/dev/null 2>&1 &)",
-    );
     await until("the server listens", async () => (await ssh(["curl -sf http://127.0.0.1:8000/page"])).status === 0);
     const [port, closed, outside] = [await freePort(), await freePort(), await freePort()];
     const forwards = [`${port}:localhost:8000`, `${closed}:127.0.0.1:9`, `${outside}:192.0.2.1:80`].flatMap((each) => [
@@ -257,7 +258,7 @@ withGuests("ssh", {}, (guests) => {
     try {
       await until("the forward is there", async () => (await get(port).catch(() => null))?.ok);
       expect(await (await get(port)).text()).toBe("from the guest\n");
-      const pages = await Promise.all(Array.from({ length: 20 }, async () => (await get(port)).text()));
+      const pages = await Promise.all(Array.from({ length: 10 }, async () => (await get(port)).text()));
       expect(new Set(pages)).toEqual(new Set(["from the guest\n"]));
       const big = new Uint8Array(await (await get(port, "big")).arrayBuffer());
       expect(await sh("sha256sum < /root/web/big")).toContain(sha256(big));
