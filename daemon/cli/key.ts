@@ -1,20 +1,27 @@
 /** Owns `roomd key`: the API keys of an organization. */
 import { type Command, InvalidArgumentError } from "commander";
 import { SCOPES, type Scope } from "../../shared/api/contract.ts";
+import { DEFAULT_GRACE_SECONDS } from "../../shared/api/orgs.ts";
 import type { KeyId } from "../../shared/ids.ts";
 import { command, commandGroup, type JsonOption } from "./command.ts";
 import { type ConfigOption, withConfigOption, withOperator } from "./operator.ts";
 import { type OrgOption, orgOf, withOrgOption } from "./org-option.ts";
 import { fieldLines, print, showValue, table } from "./output.ts";
-import { seconds, word } from "./values.ts";
+import { seconds, secondsOrZero, word } from "./values.ts";
 
 export function keyCommand(): Command {
   return commandGroup("key", {
     summary: "API keys (run on the host)",
-    examples: ["roomd key create --name ci", "roomd key list", "roomd key revoke kid_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D"],
+    examples: [
+      "roomd key create --name ci",
+      "roomd key list",
+      "roomd key rotate kid_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D --grace 1h",
+      "roomd key revoke kid_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D",
+    ],
   })
     .addCommand(create())
     .addCommand(list())
+    .addCommand(rotate())
     .addCommand(revoke());
 }
 
@@ -71,7 +78,7 @@ function list(): Command {
       const items = await withOperator(options, async (operator) => operator.listKeys(await orgOf(operator, options)));
       await showValue({ items, next_cursor: null }, options, () =>
         table(
-          ["KEY", "NAME", "BEGINS", "SCOPES", "ROOMS", "AGENT", "CREATED", "EXPIRES", "REVOKED"],
+          ["KEY", "NAME", "BEGINS", "SCOPES", "ROOMS", "AGENT", "STATE", "CREATED", "LAST USED", "EXPIRES"],
           items.map((key) => [
             key.key_id,
             key.name,
@@ -79,14 +86,41 @@ function list(): Command {
             key.scopes.length === SCOPES.length ? "all" : key.scopes.join(" "),
             key.room_ids === null ? "all" : key.room_ids.join(" "),
             key.agent_id,
+            key.state,
             key.created_at,
+            key.last_used_at,
             key.expires_at,
-            key.revoked_at,
           ]),
         ),
       );
     },
   );
+}
+
+function rotate(): Command {
+  const about = {
+    summary: "replace a key by one like it; both are good until the time of grace is over",
+    examples: [
+      "roomd key rotate kid_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D",
+      "roomd key rotate kid_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D --grace 1d --json",
+    ],
+  };
+  return withConfigOption(command("rotate <key-id>", about))
+    .option("--grace <time>", "how long the old one is still good; 0s: not at all (default: 1h)", secondsOrZero)
+    .action(async (key_id: string, options: JsonOption & ConfigOption & { grace?: number }) => {
+      const grace = options.grace ?? DEFAULT_GRACE_SECONDS;
+      const { key, replaces, ...made } = await withOperator(options, (operator) =>
+        operator.rotateKey(key_id as KeyId, grace),
+      );
+      await showValue({ key_id: made.key_id, key, replaces }, options, () =>
+        fieldLines({
+          key_id: made.key_id,
+          key,
+          replaces: key_id,
+          old_one_ends_at: replaces.revoked_at ?? replaces.expires_at,
+        }),
+      );
+    });
 }
 
 function revoke(): Command {

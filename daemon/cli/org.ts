@@ -1,6 +1,6 @@
 /** Owns `roomd org`: the organizations of the service. */
 import type { Command } from "commander";
-import { PLANS, type Plan } from "../orgs/table.ts";
+import { PLANS, type Plan } from "../../shared/api/orgs.ts";
 import { choice, command, commandGroup, type JsonOption } from "./command.ts";
 import { type ConfigOption, withConfigOption, withOperator } from "./operator.ts";
 import { fieldLines, showValue, table } from "./output.ts";

@@ -38,6 +38,10 @@ export function seconds(text: string): number {
   return ms / 1000;
 }
 
+export function secondsOrZero(text: string): number {
+  return milliseconds(text) === 0 ? 0 : seconds(text);
+}
+
 /** A time in seconds, or `none` to take it away; commander makes "" of a null. */
 export function secondsOrNone(text: string): number | "none" {
   return text === "none" ? text : seconds(text);

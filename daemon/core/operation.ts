@@ -15,7 +15,7 @@ import type { Conversation } from "./conversation.ts";
 /** Whom a key stands for. */
 export interface Caller {
   /** What stands behind it; a key if absent. */
-  kind?: "sandbox";
+  kind?: "sandbox" | "operator";
   org_id: OrgId;
   key_id: KeyId;
   name: string;

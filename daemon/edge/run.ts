@@ -6,7 +6,7 @@
  * The order is the contract's order of errors: 401, 403, 404, 413/415, 400, 422, 409, 429, 503.
  */
 import type { Source } from "../../shared/api/audit.ts";
-import { DEFAULT_MAX_BODY_BYTES, type Operation } from "../../shared/api/contract.ts";
+import { type Access, DEFAULT_MAX_BODY_BYTES, type Operation } from "../../shared/api/contract.ts";
 import type { Problem } from "../../shared/api/errors.ts";
 import type { AuditEntry } from "../audit/index.ts";
 import { appendAudit } from "../audit/index.ts";
@@ -20,6 +20,7 @@ import { type IdempotentCall, makeIdempotency, type PackedReply, type StoredRepl
 import { type InputCheck, makeInputCheck, problemCodeOf } from "./input.ts";
 import { retryAfterOf, toProblem } from "./problem.ts";
 import { requireScope } from "./scope.ts";
+import { openSealed, seal } from "./seal.ts";
 
 /** A request as a door hands it over. */
 export interface RoadRequest {
@@ -49,7 +50,8 @@ export type RoadReply =
   | { kind: "problem"; status: number; problem: Problem; retry_after_seconds: number | null; replayed: boolean };
 
 export interface RoadDeps {
-  authenticate(authorization: string | null): Caller;
+  /** Throws missing_credentials, invalid_api_key, api_key_expired. */
+  authenticate(authorization: string | null, access?: Access): Caller;
   database: Database;
   log: Log;
   /** Whether the disk has space for what the operation adds. Throws disk_full. */
@@ -105,12 +107,12 @@ export function makeRoad(deps: RoadDeps): Road {
     }
   };
 
-  const admitted = ({ admit }: Bound, request: RoadRequest): Caller => {
+  const admitted = ({ admit, operation }: Bound, request: RoadRequest): Caller => {
     const { token, authorization, params, recognise } = request;
     if (recognise) return identify(request, recognise);
     return admit && token !== null && authorization === null
       ? identify(request, () => admit(token, params))
-      : identify(request);
+      : identify(request, () => deps.authenticate(authorization, operation.access));
   };
 
   async function run(bound: Bound, request: RoadRequest): Promise<RoadReply> {
@@ -139,7 +141,7 @@ export function makeRoad(deps: RoadDeps): Road {
         const claim = await idempotency.begin(key);
         if (claim.reply) {
           call.audit.details = { replayed: true };
-          reply = replay(claim.reply);
+          reply = replay(operation.secretOutput ? openSealed(claim.reply, request.authorization) : claim.reply);
         } else {
           claimed = key;
           call.work_ulid = claim.work_ulid;
@@ -154,7 +156,7 @@ export function makeRoad(deps: RoadDeps): Road {
       reply = refusal(withHappened(toProblem(error, request.request_id, log), call), error);
     }
     try {
-      await settle(operation, call, claimed, reply, at, performance.now() - startedAt);
+      await settle(operation, request, call, claimed, reply, at, performance.now() - startedAt);
       call.onSettled?.(true);
     } catch (error) {
       call.onSettled?.(false);
@@ -186,6 +188,7 @@ export function makeRoad(deps: RoadDeps): Road {
   /** Keeps the record, and the answer where it may be asked for again, in one commit. */
   async function settle(
     operation: Operation,
+    request: RoadRequest,
     call: OpenCall,
     claimed: IdempotentCall | null,
     reply: RoadReply,
@@ -196,7 +199,7 @@ export function makeRoad(deps: RoadDeps): Road {
     const reads = operation.method === "GET";
     const records = operation.audit !== null && caller !== null && (!reads || deps.auditReads);
     if (!records && !claimed) return;
-    const kept = claimed ? await keptReply(reply) : null;
+    const kept = claimed ? await keptReply(operation, request.authorization, reply) : null;
     const written = database.commit((queries) => {
       if (records) appendAudit(queries, auditEntry(operation.audit ?? "", call, caller, reply, at, durationMs));
       if (!claimed) return;
@@ -209,8 +212,15 @@ export function makeRoad(deps: RoadDeps): Road {
   }
 
   /** Null for what may be tried again. */
-  async function keptReply(reply: RoadReply): Promise<PackedReply | null> {
-    if (reply.kind === "done") return await idempotency.pack(storedReply(reply));
+  async function keptReply(
+    { secretOutput }: Operation,
+    authorization: string | null,
+    reply: RoadReply,
+  ): Promise<PackedReply | null> {
+    if (reply.kind === "done") {
+      const stored = storedReply(reply);
+      return await idempotency.pack(secretOutput ? seal(stored, authorization) : stored);
+    }
     if (reply.status >= 500) return null;
     return await idempotency.pack({ status: reply.status, body: reply.problem, location: null });
   }
@@ -294,7 +304,8 @@ function auditEntry(
     event,
     outcome: reply.kind === "done" ? "success" : reply.status === 401 || reply.status === 403 ? "denied" : "error",
     at,
-    org_id: caller.org_id,
+    // The operator is of none.
+    org_id: caller.org_id || null,
     actor: { type: caller.kind ?? "key", id: caller.key_id, name: caller.name },
     source: call.source,
     request_id: call.request_id,

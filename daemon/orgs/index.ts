@@ -3,7 +3,9 @@ import type { KeyId, OrgId } from "../../shared/ids.ts";
 import type { Bound, Caller } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Database } from "../db/transact.ts";
-import { makeAuthenticate, makeIsCurrent } from "./keys.ts";
+import { makeOrgCreate } from "./create.ts";
+import { makeKeyVerbs } from "./key-verbs.ts";
+import { type Authenticate, makeAuthenticate, makeIsCurrent } from "./keys.ts";
 import { makeMe } from "./me.ts";
 import { callersOf, isCurrentSshKey, makeSshKeys } from "./ssh-keys.ts";
 import { getOrg } from "./store.ts";
@@ -13,7 +15,7 @@ export { makeOperator } from "./operator.ts";
 export interface Orgs {
   operations: Bound[];
   /** Throws missing_credentials, invalid_api_key or api_key_expired. */
-  authenticate(authorization: string | null): Caller;
+  authenticate: Authenticate;
   planOf(orgId: OrgId): string;
   /** Whether a key that was good is so still. */
   isCurrent(keyId: KeyId): boolean;
@@ -38,7 +40,12 @@ export function makeOrgs({ database }: { database: Database }): Orgs {
     return caller.org_id;
   };
   return {
-    operations: [makeMe(), ...makeSshKeys({ database, findOrg: find })],
+    operations: [
+      makeMe(),
+      makeOrgCreate({ database }),
+      ...makeKeyVerbs({ database }),
+      ...makeSshKeys({ database, findOrg: find }),
+    ],
     authenticate: makeAuthenticate(queries),
     planOf: (orgId) => getOrg(queries, orgId)?.plan ?? "",
     isCurrent: makeIsCurrent(queries),

@@ -1,42 +1,40 @@
 /** Owns what the operator does with organizations and keys on the host itself. */
-import { newId, type OrgId } from "../../shared/ids.ts";
+import type { KeyId, OrgId } from "../../shared/ids.ts";
 import { appendAudit } from "../audit/index.ts";
-import { now } from "../core/clock.ts";
+import { after, now } from "../core/clock.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
-import { type Database, violatesUnique } from "../db/transact.ts";
-import { createKey, type NewKey } from "./keys.ts";
+import type { Database } from "../db/transact.ts";
+import { createOrg, type Maker, type NewOrg } from "./create.ts";
+import { createKey, type NewKey, revokeKey, rotateKey, toRecord as toKeyRecord } from "./keys.ts";
 import { addSshKey, type NewSshKey, removeSshKey, toRecord } from "./ssh-keys.ts";
 import { listSshKeys } from "./ssh-keys-store.ts";
-import { getOrg, insertOrg, listKeys, listOrgs, revokeKey } from "./store.ts";
-import type { KeyRow, Plan } from "./table.ts";
+import { getOrg, listKeys, listOrgs } from "./store.ts";
 
 const FIRST_ORG = "default";
 const OPERATOR = { type: "operator", id: "host", name: "operator" };
+const MAKER = { type: OPERATOR.type, id: OPERATOR.id };
+const BY_OPERATOR: Maker = { actor: OPERATOR, source: "cli" };
+
+/** What is not named is everything. */
+export type NewKeyOnHost = Omit<NewKey, "kind" | "org_id" | "maker" | "expires_at"> & {
+  org_id: OrgId;
+  expires_in_seconds?: number;
+};
 
 export function makeOperator(database: Database) {
   const record = (queries: Queries, event: string, orgId: OrgId | null, details: Record<string, unknown>) =>
-    appendAudit(queries, {
-      event,
-      outcome: "success",
-      at: now(),
-      org_id: orgId,
-      actor: OPERATOR,
-      source: "cli",
-      details,
-    });
+    appendAudit(queries, { ...BY_OPERATOR, event, outcome: "success", at: now(), org_id: orgId, details });
 
-  const addOrg = (queries: Queries, name: string, plan: Plan) => {
-    const org_id = newId("org");
-    insertOrg(queries, { org_id, name, plan, created_at: now() });
-    record(queries, "org.created", org_id, { name, plan });
-    return { org_id, api_key: addKey(queries, { org_id, kind: "api", name: "first" }).key };
+  const addOrg = (queries: Queries, request: NewOrg) => {
+    const { org_id, api_key } = createOrg(queries, request, BY_OPERATOR);
+    return { org_id, api_key };
   };
 
-  const addKey = (queries: Queries, request: NewKey) => {
-    const made = createKey(queries, request);
-    record(queries, "key.created", request.org_id, { key_id: made.key_id, name: request.name, kind: request.kind });
-    return made;
+  const addKey = (queries: Queries, request: Omit<NewKey, "maker">) => {
+    const { key, row } = createKey(queries, { ...request, maker: MAKER });
+    record(queries, "key.created", request.org_id, { key_id: row.key_id, name: request.name, kind: request.kind });
+    return { key_id: row.key_id, key };
   };
 
   return {
@@ -49,37 +47,44 @@ export function makeOperator(database: Database) {
             hint: "Make another key with `roomd key create --org ORG_ID --name NAME`.",
           });
         }
-        const made = addOrg(queries, FIRST_ORG, "free");
+        const made = addOrg(queries, { name: FIRST_ORG });
         return { ...made, operator_key: addKey(queries, { org_id: null, kind: "operator", name: "operator" }).key };
       }),
 
-    createOrg: ({ name, plan }: { name: string; plan?: Plan }) =>
-      database
-        .commit((queries) => addOrg(queries, name, plan ?? "free"))
-        .catch((error: unknown) => {
-          if (!violatesUnique(error, "orgs.name")) throw error;
-          throw new ServiceError("already_exists", { detail: `There is an organization named ${name}.`, cause: error });
-        }),
+    createOrg: (request: NewOrg) => database.commit((queries) => addOrg(queries, request)),
 
     listOrgs: () => listOrgs(database.queries),
 
-    createKey: (request: Omit<NewKey, "kind" | "org_id"> & { org_id: OrgId }) =>
+    createKey: ({ expires_in_seconds: seconds, ...request }: NewKeyOnHost) =>
       database.commit((queries) => {
         if (!getOrg(queries, request.org_id)) throw new ServiceError("org_not_found");
-        return addKey(queries, { ...request, kind: "api" });
+        const expires_at = seconds === undefined ? null : after(now(), seconds);
+        return addKey(queries, { ...request, expires_at, kind: "api" });
       }),
 
-    /** Without what could be used: a key's hash stays inside. */
     listKeys: (orgId: OrgId) => {
       if (!getOrg(database.queries, orgId)) throw new ServiceError("org_not_found");
-      return listKeys(database.queries, orgId).map(({ key_sha256: _, ...shown }) => shown);
+      return listKeys(database.queries, orgId).map(toKeyRecord);
     },
+
+    rotateKey: (keyId: KeyId, graceSeconds: number) =>
+      database.commit((queries) => {
+        const { key, row, replaced } = rotateKey(queries, keyId, graceSeconds, MAKER);
+        const details = { key_id: keyId, new_key_id: row.key_id, grace_seconds: graceSeconds };
+        record(queries, "key.rotated", row.org_id, details);
+        return { ...toKeyRecord(row), key, replaces: toKeyRecord(replaced) };
+      }),
+
+    revokeKey: (keyId: KeyId) =>
+      database.commit((queries) => {
+        const { org_id, name } = revokeKey(queries, keyId);
+        record(queries, "key.revoked", org_id, { key_id: keyId, name });
+      }),
 
     addSshKey: (orgId: OrgId, request: NewSshKey) =>
       database.commit((queries) => {
         if (!getOrg(queries, orgId)) throw new ServiceError("org_not_found");
-        const { type, id } = OPERATOR;
-        const added = addSshKey(queries, orgId, request, { type, id });
+        const added = addSshKey(queries, orgId, request, MAKER);
         const { ssh_key_id, fingerprint, name } = added;
         record(queries, "key.ssh_added", orgId, { ssh_key_id, fingerprint, name });
         return added;
@@ -95,13 +100,6 @@ export function makeOperator(database: Database) {
         const { fingerprint } = removeSshKey(queries, orgId, sshKeyId);
         record(queries, "key.ssh_removed", orgId, { ssh_key_id: sshKeyId, fingerprint });
         return { ssh_key_id: sshKeyId, fingerprint, state: "removed" };
-      }),
-
-    revokeKey: (keyId: KeyRow["key_id"]) =>
-      database.commit((queries) => {
-        const revoked = revokeKey(queries, keyId, now());
-        if (!revoked) throw new ServiceError("key_not_found");
-        record(queries, "key.revoked", revoked.org_id, { key_id: keyId });
       }),
   };
 }

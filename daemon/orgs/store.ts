@@ -1,5 +1,5 @@
 /** Owns the SQL of organizations and keys. */
-import { and, eq, isNull, sql } from "drizzle-orm";
+import { and, count, desc, eq, gt, isNull, lt, or, sql } from "drizzle-orm";
 import type { Queries } from "../db/client.ts";
 import { apiKeys, type KeyRow, type OrgRow, orgs } from "./table.ts";
 
@@ -23,6 +23,33 @@ export function listKeys(queries: Queries, orgId: OrgRow["org_id"]): KeyRow[] {
   return queries.select().from(apiKeys).where(eq(apiKeys.org_id, orgId)).orderBy(apiKeys.key_id).all();
 }
 
+/** The newest first, from one on. */
+export function listKeysBefore(queries: Queries, orgId: OrgRow["org_id"], before: string | null, limit: number) {
+  const older = before === null ? undefined : lt(apiKeys.key_id, before as KeyRow["key_id"]);
+  const where = and(eq(apiKeys.org_id, orgId), older);
+  return queries.select().from(apiKeys).where(where).orderBy(desc(apiKeys.key_id)).limit(limit).all();
+}
+
+/** Keys that are good at a moment. */
+export function countKeys(queries: Queries, orgId: OrgRow["org_id"], at: string): number {
+  const good = and(isNull(apiKeys.revoked_at), or(isNull(apiKeys.expires_at), gt(apiKeys.expires_at, at)));
+  const where = and(eq(apiKeys.org_id, orgId), good);
+  return queries.select({ keys: count() }).from(apiKeys).where(where).get()?.keys ?? 0;
+}
+
+export function getKey(queries: Queries, keyId: string): KeyRow | undefined {
+  return queries
+    .select()
+    .from(apiKeys)
+    .where(eq(apiKeys.key_id, keyId as KeyRow["key_id"]))
+    .get();
+}
+
+/** Changes a key that is there. */
+export function changeKey(queries: Queries, keyId: KeyRow["key_id"], change: Partial<KeyRow>): KeyRow {
+  return queries.update(apiKeys).set(change).where(eq(apiKeys.key_id, keyId)).returning().get();
+}
+
 /** Looks a key up by its hash, with its organization; prepared, because every request asks. */
 export function prepareKeyLookup(queries: Queries) {
   const { key_id, kind, name, scopes, room_ids, agent_id, expires_at, revoked_at } = apiKeys;
@@ -30,7 +57,7 @@ export function prepareKeyLookup(queries: Queries) {
   return queries
     .select({ org_id, plan, key_id, kind, name, scopes, room_ids, agent_id, expires_at, revoked_at })
     .from(apiKeys)
-    .innerJoin(orgs, eq(org_id, apiKeys.org_id))
+    .leftJoin(orgs, eq(org_id, apiKeys.org_id))
     .where(eq(apiKeys.key_sha256, sql.placeholder("key_sha256")))
     .prepare();
 }
@@ -43,14 +70,4 @@ export function prepareKeyTerm(queries: Queries) {
     .from(apiKeys)
     .where(eq(apiKeys.key_id, sql.placeholder("key_id")))
     .prepare();
-}
-
-/** Returns whose key it was; undefined when there is none that was not revoked before. */
-export function revokeKey(queries: Queries, keyId: KeyRow["key_id"], revokedAt: string) {
-  return queries
-    .update(apiKeys)
-    .set({ revoked_at: revokedAt })
-    .where(and(eq(apiKeys.key_id, keyId), isNull(apiKeys.revoked_at)))
-    .returning({ org_id: apiKeys.org_id })
-    .get();
 }

@@ -1,10 +1,8 @@
 /** Owns the tables of organizations and their keys as the queries see them. */
 import { sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { Scope } from "../../shared/api/contract.ts";
+import type { Plan } from "../../shared/api/orgs.ts";
 import type { KeyId, OrgId, SshKeyId } from "../../shared/ids.ts";
-
-export const PLANS = ["free", "starter"] as const;
-export type Plan = (typeof PLANS)[number];
 
 export const orgs = sqliteTable("orgs", {
   org_id: text().$type<OrgId>().primaryKey(),
@@ -26,6 +24,11 @@ export const apiKeys = sqliteTable("api_keys", {
   created_at: text().notNull(),
   expires_at: text(),
   revoked_at: text(),
+  created_by_type: text().notNull(),
+  created_by_id: text().notNull(),
+  /** The key that it was rotated into. */
+  replaced_by: text().$type<KeyId>(),
+  last_used_at: text(),
 });
 
 export const sshKeys = sqliteTable("ssh_keys", {

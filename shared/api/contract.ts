@@ -24,8 +24,8 @@ export const SCOPES = [
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** Who may call: a key with the scope, any key, or anyone. */
-export type Access = Scope | "key" | "open";
+/** Who may call: a key with the scope, any key, the operator's key, or anyone. */
+export type Access = Scope | "key" | "operator" | "open";
 
 export interface Operation {
   /** snake_case; the MCP tool's name where the seed has one. */
@@ -50,6 +50,8 @@ export interface Operation {
   errors: ErrorCode[];
   /** Event name in the audit; null for what says nothing about an organization. */
   audit: string | null;
+  /** The answer has a secret: what is kept of it for a second call can be read with the caller's own key alone. */
+  secretOutput?: true;
   /** It adds no data but its own record, so that it is carried out on a disk that is nearly full. DELETE always is. */
   onFullDisk?: true;
   /** Most bytes of body; the default serves all but file contents. */

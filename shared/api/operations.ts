@@ -5,6 +5,7 @@ import * as drive from "./drive.ts";
 import * as egress from "./egress.ts";
 import * as executions from "./executions.ts";
 import * as fabric from "./fabric.ts";
+import * as orgs from "./orgs.ts";
 import * as ports from "./ports.ts";
 import * as rooms from "./rooms.ts";
 import * as sandboxes from "./sandboxes.ts";
@@ -18,6 +19,11 @@ export const operations = {
   config_get: service.configGet,
   me_get: service.meGet,
   openapi_get: service.openapiGet,
+  org_create: orgs.orgCreate,
+  key_create: orgs.keyCreate,
+  key_list: orgs.keyList,
+  key_rotate: orgs.keyRotate,
+  key_revoke: orgs.keyRevoke,
   room_create: rooms.roomCreate,
   room_list: rooms.roomList,
   room_get: rooms.roomGet,

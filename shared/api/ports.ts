@@ -74,6 +74,7 @@ export const sandboxExposePort = operation({
     "too_many_ports",
   ],
   onFullDisk: true,
+  secretOutput: true,
   audit: "port.exposed",
   example: { body: { port: 8000 } },
 });

@@ -119,6 +119,7 @@ export const sshAccessCreate = operation({
   outcomes: { created: 201 },
   errors: ["room_not_found", "sandbox_not_found", "room_destroying", "invalid_state", "quota_exceeded"],
   onFullDisk: true,
+  secretOutput: true,
   audit: "ssh.access_created",
   example: { body: { expires_in_seconds: 600 } },
 });

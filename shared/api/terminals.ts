@@ -127,6 +127,7 @@ export const terminalCreate = operation({
     "drive_full",
   ],
   onFullDisk: true,
+  secretOutput: true,
   audit: "exec.terminal_opened",
   example: { body: { rows: 24, cols: 80 } },
 });
@@ -208,6 +209,7 @@ export const terminalToken = operation({
   outcomes: { created: 201 },
   errors: [...KNOWN_ERRORS],
   onFullDisk: true,
+  secretOutput: true,
   audit: "exec.terminal_token_made",
   example: { body: {} },
 });

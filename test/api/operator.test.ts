@@ -73,7 +73,7 @@ describe("keys", () => {
     const shown = items.find((each: Json) => each.key_id === key_id);
     expect(shown).toMatchObject({
       name: "test",
-      kind: "api",
+      state: "active",
       scopes: ["rooms:read"],
       room_ids: ["a"],
       revoked_at: null,
@@ -83,7 +83,21 @@ describe("keys", () => {
     expect(JSON.stringify(items)).not.toContain(new Bun.CryptoHasher("sha256").update(key).digest("hex"));
     await run(daemon, "key", "revoke", key_id);
     const after = (await run(daemon, "key", "list", "--org", daemon.orgId)).items;
-    expect(after.find((each: Json) => each.key_id === key_id).revoked_at).toMatch(/Z$/);
+    expect(after.find((each: Json) => each.key_id === key_id)).toMatchObject({
+      state: "revoked",
+      revoked_at: expect.stringMatching(/Z$/),
+    });
+  });
+
+  test("are rotated with a grace in which both work, and without one", async () => {
+    const old = await makeKey(daemon, { scopes: ["rooms:read"] });
+    const made = await run(daemon, "key", "rotate", old.key_id, "--grace", "1h");
+    expect(made).toMatchObject({ key: expect.stringMatching(KEY), replaces: { replaced_by: made.key_id } });
+    expect([await me(old.key), await me(made.key)]).toEqual([200, 200]);
+    const next = await run(daemon, "key", "rotate", made.key_id, "--grace", "0s");
+    expect([await me(made.key), await me(next.key)]).toEqual([401, 200]);
+    const again = await daemon.cli(["key", "rotate", old.key_id]);
+    expect([again.status === 0, again.stderr.includes(made.key_id)]).toEqual([false, true]);
   });
 
   test("that are not there cannot be revoked, nor one twice, nor made for no organization", async () => {

@@ -16,6 +16,7 @@ const VALUES: Record<string, (names: Names) => string> = {
   org_id: ({ org_id }) => org_id,
   sandbox: () => "worker-1",
   terminal_id: () => "ter_none",
+  key_id: () => "kid_none",
   ssh_key_id: () => "ssk_none",
   access_id: () => "ssa_none",
   template_id: () => "default",

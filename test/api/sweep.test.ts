@@ -25,7 +25,9 @@ function call(operation: Operation, headers: Record<string, string>, own: Names 
 }
 
 const guarded = OPERATIONS.filter(({ access }) => access !== "open");
-const scoped = guarded.filter(({ access }) => access !== "key");
+const scoped = guarded.filter(({ access }) => access !== "key" && access !== "operator");
+const operators = guarded.filter(({ access }) => access === "operator");
+const rightKey = ({ access }: Operation) => (access === "operator" ? daemon.operatorKey : daemon.apiKey);
 const unknownKey = `key-${"A".repeat(43)}`;
 
 test("every operation can be asked for", () => {
@@ -38,7 +40,7 @@ describe("the right key", () => {
   test.each(OPERATIONS)("opens $name", async (operation) => {
     const own = { ...names, room_id: `right-${operation.name.replaceAll("_", "-")}` };
     await daemon.room(own.room_id);
-    const { status, body } = await call(operation, bearer(daemon.apiKey), own);
+    const { status, body } = await call(operation, bearer(rightKey(operation)), own);
     if (status < 400) expect(Object.values(operation.outcomes)).toContain(status);
     else if (operation.access !== "open") expect(operation.errors).toContain(body.code);
     expect([401, 403, 405]).not.toContain(status);
@@ -61,7 +63,8 @@ describe("without a key", () => {
 
 describe("a key that is none", () => {
   test.each(guarded)("is refused by $name", async (operation) => {
-    const spellings = ["key-short", unknownKey, daemon.operatorKey, `${daemon.apiKey} `.repeat(2), ""];
+    const spellings = ["key-short", unknownKey, `${daemon.apiKey} `.repeat(2), ""];
+    if (operation.access !== "operator") spellings.push(daemon.operatorKey);
     for (const key of spellings) {
       const { status, body, headers } = await call(operation, bearer(key));
       expect({ key, status, code: body.code }).toEqual({ key, status: 401, code: "invalid_api_key" });
@@ -102,6 +105,17 @@ describe("a key that was revoked while it was in use", () => {
   test.each(guarded)("is refused by $name", async (operation) => {
     const { status, body } = await call(operation, bearer(revoked));
     expect({ status, code: body.code }).toEqual({ status: 401, code: "invalid_api_key" });
+  });
+});
+
+describe("a key of an organization, with every scope", () => {
+  test.each(operators)("is refused by $name, which is the operator's", async (operation) => {
+    const { status, body } = await call(operation, bearer(daemon.apiKey));
+    expect({ status, code: body.code, details: body.details }).toEqual({
+      status: 403,
+      code: "insufficient_scope",
+      details: { required: "operator" },
+    });
   });
 });
 

@@ -10,7 +10,7 @@ const CONTRACT = [
   "config",
   ...["create", "list"].map((verb) => `org ${verb}`),
   ...["add", "list", "remove"].map((verb) => `org ssh-key ${verb}`),
-  ...["create", "list", "revoke"].map((verb) => `key ${verb}`),
+  ...["create", "list", "rotate", "revoke"].map((verb) => `key ${verb}`),
   ...["create", "list", "delete"].map((verb) => `ssh-access ${verb}`),
   ...["expose", "list", "unexpose"].map((verb) => `port ${verb}`),
   ...["build", "list", "remove"].map((verb) => `template ${verb}`),

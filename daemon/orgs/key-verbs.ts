@@ -1,0 +1,88 @@
+/** Owns the calls on an organization's API keys: creating, listing, rotating and revoking them. */
+import { DEFAULT_PAGE } from "../../shared/api/contract.ts";
+import { DEFAULT_GRACE_SECONDS, keyCreate, keyList, keyRevoke, keyRotate } from "../../shared/api/orgs.ts";
+import type { OrgId } from "../../shared/ids.ts";
+import { after, now } from "../core/clock.ts";
+import { readCursor, toPage } from "../core/cursor.ts";
+import { type Bound, bind, type Caller, type KeyCall } from "../core/operation.ts";
+import { ServiceError } from "../core/service-error.ts";
+import type { Database } from "../db/transact.ts";
+import { grantBy, isSeenBy, requireGivable } from "./grant.ts";
+import { createKey, revokeKey, rotateKey, toRecord } from "./keys.ts";
+import { getKey, listKeysBefore } from "./store.ts";
+import type { KeyRow } from "./table.ts";
+
+const CURSOR = "keys";
+
+export function makeKeyVerbs({ database }: { database: Database }): Bound[] {
+  /** Also for a key that is bound to rooms: it sees the keys within them. */
+  const find = ({ caller }: KeyCall, params: Record<string, string>): OrgId => {
+    const { org_id } = params;
+    if (org_id !== "self" && org_id !== caller.org_id) throw new ServiceError("org_not_found");
+    return caller.org_id;
+  };
+  const findKey = (call: KeyCall, params: Record<string, string>): KeyRow => {
+    const org_id = find(call, params);
+    const row = getKey(database.queries, String(params.key_id));
+    if (!row || row.org_id !== org_id || row.revoked_at !== null || !isSeenBy(call.caller, row)) {
+      throw new ServiceError("key_not_found", { detail: `There is no key ${params.key_id}.` });
+    }
+    return row;
+  };
+  return [
+    bind(keyCreate, {
+      find,
+      run: async ({ caller, audit }, { name, expires_in_seconds, ...asked }, org_id) => {
+        const expires_at = expires_in_seconds === undefined ? undefined : after(now(), expires_in_seconds);
+        const grant = grantBy(caller, { ...asked, expires_at });
+        const { key, row } = await database.commit((queries) =>
+          createKey(queries, { ...grant, org_id, name, kind: "api", maker: makerOf(caller) }),
+        );
+        const { scopes, room_ids, agent_id } = grant;
+        audit.details = { key_id: row.key_id, name, scopes, room_ids, agent_id, expires_at: grant.expires_at };
+        return { outcome: "created", body: { ...toRecord(row), key } };
+      },
+    }),
+
+    bind(keyList, {
+      find,
+      run: ({ caller }, { limit = DEFAULT_PAGE, cursor }, orgId) => {
+        const seen: KeyRow[] = [];
+        let before = readCursor(CURSOR, cursor);
+        // What is not seen is left out without a gap in the page.
+        for (;;) {
+          const rows = listKeysBefore(database.queries, orgId, before, limit + 1);
+          seen.push(...rows.filter((row) => isSeenBy(caller, row)));
+          before = rows.at(-1)?.key_id ?? null;
+          if (rows.length <= limit || seen.length > limit) break;
+        }
+        const { rows, next_cursor } = toPage(CURSOR, seen, limit, (row) => row.key_id);
+        return { outcome: "ok", body: { items: rows.map(toRecord), next_cursor } };
+      },
+    }),
+
+    bind(keyRotate, {
+      find: findKey,
+      run: async ({ caller, audit }, { grace_seconds = DEFAULT_GRACE_SECONDS }, { key_id, ...grant }) => {
+        audit.details = { key_id, grace_seconds };
+        requireGivable(caller, grant);
+        const { key, row, replaced } = await database.commit((queries) =>
+          rotateKey(queries, key_id, grace_seconds, makerOf(caller)),
+        );
+        audit.details = { key_id, new_key_id: row.key_id, grace_seconds };
+        return { outcome: "created", body: { ...toRecord(row), key, replaces: toRecord(replaced) } };
+      },
+    }),
+
+    bind(keyRevoke, {
+      find: findKey,
+      run: async ({ audit }, _, { key_id, name }) => {
+        audit.details = { key_id, name };
+        const revoked = await database.commit((queries) => revokeKey(queries, key_id));
+        return { outcome: "ok", body: toRecord(revoked) };
+      },
+    }),
+  ];
+}
+
+const makerOf = ({ key_id }: Caller) => ({ type: "key", id: key_id });

@@ -1,0 +1,154 @@
+/** Owns the interface of organizations and their API keys. */
+import { type Static, Type } from "@sinclair/typebox";
+import { AGENT_PATTERN } from "../ids.ts";
+import { fields, NONE, nullable, oneOf, operation, page, pageQuery, SCOPES, timestamp } from "./contract.ts";
+import { actor, roomId } from "./rooms.ts";
+
+export const PLANS = ["free", "starter"] as const;
+export type Plan = (typeof PLANS)[number];
+
+/** Keys of one organization that are good at a time. */
+export const MAX_KEYS = 10_000;
+export const MAX_KEY_ROOMS = 256;
+const MAX_KEY_SECONDS = 10 * 365 * 86_400;
+const MAX_GRACE_SECONDS = 30 * 86_400;
+export const DEFAULT_GRACE_SECONDS = 3600;
+
+const orgPath = fields({ org_id: Type.String({ maxLength: 64, description: "The organization, or self." }) });
+const keyPath = fields({ ...orgPath.properties, key_id: Type.String({ maxLength: 64 }) });
+const name = Type.String({ minLength: 1, maxLength: 128, pattern: "^[^\\u0000-\\u001f\\u007f]*$" });
+
+const keyFields = {
+  key_id: Type.String(),
+  name: Type.String(),
+  key_prefix: Type.String({ description: "How the key begins, to tell keys apart by." }),
+  state: oneOf(["active", "expired", "revoked"]),
+  scopes: Type.Array(oneOf(SCOPES)),
+  room_ids: nullable(Type.Array(Type.String(), { description: "The only rooms there are for it; null: all." })),
+  agent_id: nullable(Type.String({ description: "The one agent that it acts as; null: any." })),
+  created_at: timestamp,
+  created_by: actor,
+  expires_at: nullable(timestamp),
+  revoked_at: nullable(timestamp),
+  replaced_by: nullable(Type.String({ description: "The key that it was rotated into." })),
+  last_used_at: nullable(timestamp),
+};
+const key = fields(keyFields);
+export type KeyRecord = Static<typeof key>;
+const secret = Type.String({ description: "The key itself: shown now and never again." });
+const newKey = fields({ ...keyFields, key: secret });
+
+export const orgCreate = operation({
+  name: "org_create",
+  method: "POST",
+  path: "/v1/orgs",
+  summary: "Create an organization",
+  description: "With the operator's key, and only with it. The answer has the organization's first key.",
+  access: "operator",
+  params: NONE,
+  query: NONE,
+  body: fields({ name, plan: Type.Optional(oneOf(PLANS, { description: "free if absent." })) }),
+  output: fields({
+    org_id: Type.String(),
+    name: Type.String(),
+    plan: oneOf(PLANS),
+    created_at: timestamp,
+    key_id: Type.String(),
+    api_key: secret,
+  }),
+  outcomes: { created: 201 },
+  errors: ["already_exists"],
+  secretOutput: true,
+  audit: "org.created",
+  example: { body: { name: "Acme", plan: "starter" } },
+});
+
+export const keyCreate = operation({
+  name: "key_create",
+  method: "POST",
+  path: "/v1/orgs/{org_id}/keys",
+  summary: "Create an API key",
+  description:
+    "A key never gives more than it has: what is absent is as with the key that asks, its scopes, its rooms, its agent and its end.",
+  access: "keys:write",
+  params: orgPath,
+  query: NONE,
+  body: fields({
+    name,
+    scopes: Type.Optional(Type.Array(oneOf(SCOPES), { minItems: 1, maxItems: SCOPES.length, uniqueItems: true })),
+    room_ids: Type.Optional(
+      Type.Array(roomId, {
+        minItems: 1,
+        maxItems: MAX_KEY_ROOMS,
+        uniqueItems: true,
+        description: "Of all other rooms it does not even learn that they exist.",
+      }),
+    ),
+    agent_id: Type.Optional(
+      Type.String({ pattern: AGENT_PATTERN, description: "It acts as this agent alone, and at its sandboxes." }),
+    ),
+    expires_in_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_KEY_SECONDS })),
+  }),
+  output: newKey,
+  outcomes: { created: 201 },
+  errors: ["org_not_found", "scope_escalation", "quota_exceeded"],
+  secretOutput: true,
+  audit: "key.created",
+  example: { body: { name: "reader", scopes: ["rooms:read", "drive:read"], expires_in_seconds: 86_400 } },
+});
+
+export const keyList = operation({
+  name: "key_list",
+  method: "GET",
+  path: "/v1/orgs/{org_id}/keys",
+  summary: "List the organization's API keys",
+  description:
+    "The newest first, by their beginnings. A key that is bound to rooms or an agent sees those bound within.",
+  access: "keys:write",
+  params: orgPath,
+  query: fields(pageQuery),
+  body: null,
+  output: page(key),
+  outcomes: { ok: 200 },
+  errors: ["org_not_found", "invalid_cursor"],
+  audit: "key.listed",
+});
+
+export const keyRotate = operation({
+  name: "key_rotate",
+  method: "POST",
+  path: "/v1/orgs/{org_id}/keys/{key_id}/rotate",
+  summary: "Replace an API key",
+  description:
+    "Makes a key like it, with the same end. Both are good until the time of grace is over; with none the old one ends at once.",
+  access: "keys:write",
+  params: keyPath,
+  query: NONE,
+  body: fields({
+    grace_seconds: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: MAX_GRACE_SECONDS, description: `${DEFAULT_GRACE_SECONDS} if absent.` }),
+    ),
+  }),
+  output: fields({ ...newKey.properties, replaces: key }),
+  outcomes: { created: 201 },
+  errors: ["org_not_found", "key_not_found", "scope_escalation", "invalid_state", "quota_exceeded"],
+  secretOutput: true,
+  audit: "key.rotated",
+  example: { body: { grace_seconds: 600 } },
+});
+
+export const keyRevoke = operation({
+  name: "key_revoke",
+  method: "DELETE",
+  path: "/v1/orgs/{org_id}/keys/{key_id}",
+  summary: "Revoke an API key",
+  description: "At once: calls with it are refused, and what is open by it is cut. Keys that it made go on.",
+  access: "keys:write",
+  params: keyPath,
+  query: NONE,
+  body: null,
+  output: key,
+  outcomes: { ok: 200 },
+  errors: ["org_not_found", "key_not_found"],
+  audit: "key.revoked",
+});
