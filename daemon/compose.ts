@@ -94,7 +94,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     qemuVersion: inspected.findings.qemu_version,
     log,
   });
-  const orgs = makeOrgs({ database });
+  const orgs = makeOrgs({ database, log });
   const finder = makeRoomFinder(database, paths);
   const driveQuota = new ProjectQuota(inspected.findings.drive_quota, log);
   const drive = makeDrive({
@@ -198,6 +198,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     log,
     sandboxes: sandboxes.access,
     isCurrentKey: orgs.isCurrent,
+    holdKey: orgs.holdKey,
     detachedLifeMs: config["terminal.detached_life"] * 1000,
   });
   const ports = makePorts({
@@ -273,7 +274,6 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     queries: database.queries,
     log,
     bells,
-    isCurrentKey: orgs.isCurrent,
     slowReaderMs: config["events.slow_reader"] * 1000,
     onCommit: (listener) => database.onCommit(listener),
     findRoom: finder.find,
@@ -316,6 +316,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const certificate = await loadCertificate(config, paths);
   const road = makeRoad({
     authenticate: orgs.authenticate,
+    holdKey: orgs.holdKey,
     requireSpace: ({ method, onFullDisk }) => {
       if (method === "GET" || method === "DELETE") return;
       if (onFullDisk) disk.requireRecord();
@@ -373,6 +374,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       bells.close(new ServiceError("shutting_down", { retryAfterSeconds: 1 }));
       await server.stop(STOP_GRACE_MS);
       road.stop();
+      await orgs.stop();
       sandboxes.stop();
       await egress.stop();
       rooms.stop();

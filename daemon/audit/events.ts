@@ -30,7 +30,7 @@ interface Timeline {
 
 export function makeEvents(deps: AuditDeps): Bound[] {
   const { queries, bells } = deps;
-  const readers = new Readers(deps.isCurrentKey);
+  const readers = new Readers();
   takeGrown(queries);
   deps.onCommit(() => {
     for (const [orgId, rooms] of takeGrown(queries)) {
@@ -50,7 +50,7 @@ export function makeEvents(deps: AuditDeps): Bound[] {
     const gone = new AbortController();
     const cancel = () => gone.abort();
     const signal = AbortSignal.any([call.signal, gone.signal]);
-    readers.add(call.caller, () => gone.abort(new ServiceError("invalid_api_key")), signal);
+    readers.add(call.caller, signal);
     const timeline = { org_id, room_uid, after, follow: input.follow ?? true, signal };
     const cut = () => {
       deps.log.info("events reader cut off", { org_id, room_uid, key_id: call.caller.key_id });

@@ -1,7 +1,6 @@
 /** Owns the calls that list audit records, of a room and of an organization. */
 import { auditList, DEFAULT_AUDIT_PAGE, orgAuditList } from "../../shared/api/audit.ts";
 import type { InputOf } from "../../shared/api/contract.ts";
-import type { KeyId } from "../../shared/ids.ts";
 import type { Bells } from "../core/bells.ts";
 import { at } from "../core/clock.ts";
 import { readCursor, toPage } from "../core/cursor.ts";
@@ -14,7 +13,6 @@ export interface AuditDeps {
   queries: Queries;
   log: Log;
   bells: Bells;
-  isCurrentKey(keyId: KeyId): boolean;
   /** Who reads events and leaves what was sent untaken for so long is cut off. */
   slowReaderMs: number;
   /** Calls back after each commit. */

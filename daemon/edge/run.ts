@@ -21,6 +21,7 @@ import { type InputCheck, makeInputCheck, problemCodeOf } from "./input.ts";
 import { retryAfterOf, toProblem } from "./problem.ts";
 import { requireScope } from "./scope.ts";
 import { openSealed, seal } from "./seal.ts";
+import { type HoldKey, Tenure } from "./tenure.ts";
 
 /** A request as a door hands it over. */
 export interface RoadRequest {
@@ -52,6 +53,7 @@ export type RoadReply =
 export interface RoadDeps {
   /** Throws missing_credentials, invalid_api_key, api_key_expired. */
   authenticate(authorization: string | null, access?: Access): Caller;
+  holdKey: HoldKey;
   database: Database;
   log: Log;
   /** Whether the disk has space for what the operation adds. Throws disk_full. */
@@ -129,11 +131,18 @@ export function makeRoad(deps: RoadDeps): Road {
     };
     let claimed: IdempotentCall | null = null;
     let reply: RoadReply | null = null;
+    let tenure: Tenure | null = null;
     try {
       call.caller = operation.access === "open" ? anyCaller(request.authorization) : admitted(bound, request);
       if (call.caller) requireScope(call.caller, operation.access);
+      // Who is known in another way than by a key is watched over by the door.
+      if (call.caller && !call.caller.kind && !request.recognise) {
+        tenure = new Tenure(deps.holdKey, call.caller.key_id, request.signal);
+        call.signal = tenure.signal;
+      }
       const target = await bound.find(call, request.params);
       const { input, body_sha256 } = await readInput(bound, request, target);
+      tenure?.require();
       deps.requireSpace(operation);
       const caller = call.caller;
       if (request.idempotency_key !== null && operation.method === "POST" && caller) {
@@ -148,7 +157,8 @@ export function makeRoad(deps: RoadDeps): Road {
         }
       }
       if (reply === null) {
-        const done = await bound.run(call, input, target, request.transfer);
+        const working = bound.run(call, input, target, request.transfer);
+        const done = tenure ? await tenure.until(working) : await working;
         const status = operation.outcomes[done.outcome] ?? 200;
         reply = { kind: "done", status, done, location: locationOf(operation, request, done), replayed: false };
       }
@@ -159,11 +169,14 @@ export function makeRoad(deps: RoadDeps): Road {
       await settle(operation, request, call, claimed, reply, at, performance.now() - startedAt);
       call.onSettled?.(true);
     } catch (error) {
+      tenure?.end(null);
       call.onSettled?.(false);
       // What cannot be recorded is not acknowledged.
       return refusal(withHappened(toProblem(error, request.request_id, log), call), error);
     }
-    return reply;
+    const done = reply.kind === "done" ? reply.done : null;
+    const held = tenure ? tenure.end(done) : done;
+    return reply.kind === "done" && held ? { ...reply, done: held } : reply;
   }
 
   async function readInput(bound: Bound, request: RoadRequest, target: unknown) {

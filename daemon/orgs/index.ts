@@ -1,11 +1,14 @@
 /** Owns organizations and their keys: who is calling, and what the operator makes. */
 import type { KeyId, OrgId } from "../../shared/ids.ts";
+import { Holds } from "../core/holds.ts";
+import type { Log } from "../core/log.ts";
 import type { Bound, Caller } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Database } from "../db/transact.ts";
 import { makeOrgCreate } from "./create.ts";
 import { makeKeyVerbs } from "./key-verbs.ts";
 import { type Authenticate, makeAuthenticate, makeIsCurrent } from "./keys.ts";
+import { LastUsed } from "./last-used.ts";
 import { makeMe } from "./me.ts";
 import { callersOf, isCurrentSshKey, makeSshKeys } from "./ssh-keys.ts";
 import { getOrg } from "./store.ts";
@@ -19,6 +22,10 @@ export interface Orgs {
   planOf(orgId: OrgId): string;
   /** Whether a key that was good is so still. */
   isCurrent(keyId: KeyId): boolean;
+  /** Calls `cut` when the key is no longer good; what is returned lets go of it. */
+  holdKey(keyId: KeyId, cut: () => void): () => void;
+  /** All that holds on to keys, and to what keys have made. */
+  holds: Holds;
   ssh: {
     /** Whom a public key stands for: one caller for each organization that has it, the oldest first. */
     callersOf(key: Buffer): Caller[];
@@ -26,10 +33,15 @@ export interface Orgs {
   };
   /** The caller's own organization by its id or `self`; every other one does not exist for it. Throws org_not_found. */
   find(caller: Caller, orgId: string): string;
+  /** Writes what was only noted so far. */
+  stop(): Promise<void>;
 }
 
-export function makeOrgs({ database }: { database: Database }): Orgs {
+export function makeOrgs({ database, log }: { database: Database; log: Log }): Orgs {
   const { queries } = database;
+  const lastUsed = new LastUsed(database, log);
+  const holds = new Holds();
+  const isCurrent = makeIsCurrent(queries);
   const find: Orgs["find"] = (caller, orgId) => {
     if (orgId !== "self" && orgId !== caller.org_id) throw new ServiceError("org_not_found");
     if (caller.room_ids !== null) {
@@ -43,16 +55,19 @@ export function makeOrgs({ database }: { database: Database }): Orgs {
     operations: [
       makeMe(),
       makeOrgCreate({ database }),
-      ...makeKeyVerbs({ database }),
-      ...makeSshKeys({ database, findOrg: find }),
+      ...makeKeyVerbs({ database, withUse: (row) => lastUsed.withUse(row), onEnded: () => holds.look() }),
+      ...makeSshKeys({ database, findOrg: find, onRemoved: () => holds.look() }),
     ],
-    authenticate: makeAuthenticate(queries),
+    authenticate: makeAuthenticate(queries, (keyId) => lastUsed.note(keyId)),
     planOf: (orgId) => getOrg(queries, orgId)?.plan ?? "",
-    isCurrent: makeIsCurrent(queries),
+    isCurrent,
+    holdKey: (keyId, cut) => holds.hold(keyId, () => isCurrent(keyId), cut),
+    holds,
     ssh: {
       callersOf: (key) => callersOf(queries, key),
       isCurrent: (id) => isCurrentSshKey(queries, id),
     },
     find,
+    stop: () => lastUsed.settle(),
   };
 }

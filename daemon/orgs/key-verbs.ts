@@ -14,7 +14,16 @@ import type { KeyRow } from "./table.ts";
 
 const CURSOR = "keys";
 
-export function makeKeyVerbs({ database }: { database: Database }): Bound[] {
+export interface KeyVerbDeps {
+  database: Database;
+  /** A key with its last use. */
+  withUse(row: KeyRow): KeyRow;
+  /** Called when a key has ended, and it is on record. */
+  onEnded(): void;
+}
+
+export function makeKeyVerbs({ database, withUse, onEnded }: KeyVerbDeps): Bound[] {
+  const shown = (row: KeyRow) => toRecord(withUse(row));
   /** Also for a key that is bound to rooms: it sees the keys within them. */
   const find = ({ caller }: KeyCall, params: Record<string, string>): OrgId => {
     const { org_id } = params;
@@ -57,29 +66,33 @@ export function makeKeyVerbs({ database }: { database: Database }): Bound[] {
           if (rows.length <= limit || seen.length > limit) break;
         }
         const { rows, next_cursor } = toPage(CURSOR, seen, limit, (row) => row.key_id);
-        return { outcome: "ok", body: { items: rows.map(toRecord), next_cursor } };
+        return { outcome: "ok", body: { items: rows.map(shown), next_cursor } };
       },
     }),
 
     bind(keyRotate, {
       find: findKey,
-      run: async ({ caller, audit }, { grace_seconds = DEFAULT_GRACE_SECONDS }, { key_id, ...grant }) => {
+      run: async (call, { grace_seconds = DEFAULT_GRACE_SECONDS }, { key_id, ...grant }) => {
+        const { caller, audit } = call;
         audit.details = { key_id, grace_seconds };
         requireGivable(caller, grant);
         const { key, row, replaced } = await database.commit((queries) =>
           rotateKey(queries, key_id, grace_seconds, makerOf(caller)),
         );
+        call.onSettled = onEnded;
         audit.details = { key_id, new_key_id: row.key_id, grace_seconds };
-        return { outcome: "created", body: { ...toRecord(row), key, replaces: toRecord(replaced) } };
+        return { outcome: "created", body: { ...toRecord(row), key, replaces: shown(replaced) } };
       },
     }),
 
     bind(keyRevoke, {
       find: findKey,
-      run: async ({ audit }, _, { key_id, name }) => {
-        audit.details = { key_id, name };
+      run: async (call, _, { key_id, name }) => {
+        call.audit.details = { key_id, name };
         const revoked = await database.commit((queries) => revokeKey(queries, key_id));
-        return { outcome: "ok", body: toRecord(revoked) };
+        // Not sooner: the key that ends may be the one that asked.
+        call.onSettled = onEnded;
+        return { outcome: "ok", body: shown(revoked) };
       },
     }),
   ];

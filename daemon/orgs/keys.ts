@@ -109,7 +109,8 @@ const hasExpired = ({ expires_at }: Pick<KeyRow, "expires_at">): boolean => expi
 /** Recognises the caller by the text of the Authorization header; the operator's key is good for the operator's calls alone. */
 export type Authenticate = (authorization: string | null, access?: Access) => Caller;
 
-export function makeAuthenticate(queries: Queries): Authenticate {
+/** `onUse` hears of each key that was recognised. */
+export function makeAuthenticate(queries: Queries, onUse: (keyId: KeyId) => void): Authenticate {
   const lookup = prepareKeyLookup(queries);
   return (authorization, access) => {
     if (authorization === null || authorization === "") throw new ServiceError("missing_credentials");
@@ -122,6 +123,7 @@ export function makeAuthenticate(queries: Queries): Authenticate {
     if (kind === "operator" && access === "operator") return operatorOf(caller);
     if (kind !== "api" || org_id === null || plan === null) throw new ServiceError("invalid_api_key");
     if (hasExpired(caller)) throw new ServiceError("api_key_expired");
+    onUse(caller.key_id);
     return { ...caller, org_id, plan };
   };
 }

@@ -22,9 +22,11 @@ export interface NewSshKey {
 export interface SshKeysDeps {
   database: Database;
   findOrg(caller: Caller, orgId: string): string;
+  /** Called when a key has been removed. */
+  onRemoved(): void;
 }
 
-export function makeSshKeys({ database, findOrg }: SshKeysDeps): Bound[] {
+export function makeSshKeys({ database, findOrg, onRemoved }: SshKeysDeps): Bound[] {
   return [
     bind(sshKeyAdd, {
       find: (call, params) => findOrg(call.caller, String(params.org_id)) as OrgId,
@@ -56,6 +58,7 @@ export function makeSshKeys({ database, findOrg }: SshKeysDeps): Bound[] {
       run: async ({ audit }, { ssh_key_id }, orgId) => {
         audit.details = { ssh_key_id };
         const { fingerprint } = await database.commit((queries) => removeSshKey(queries, orgId, ssh_key_id));
+        onRemoved();
         return { outcome: "ok", body: { ssh_key_id, fingerprint, state: "removed" as const } };
       },
     }),

@@ -71,3 +71,12 @@ export function prepareKeyTerm(queries: Queries) {
     .where(eq(apiKeys.key_id, sql.placeholder("key_id")))
     .prepare();
 }
+
+/** Writes when a key was last used. */
+export function prepareUse(queries: Queries) {
+  return queries
+    .update(apiKeys)
+    .set({ last_used_at: sql`${sql.placeholder("last_used_at")}` })
+    .where(eq(apiKeys.key_id, sql.placeholder("key_id")))
+    .prepare();
+}

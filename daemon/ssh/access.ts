@@ -20,7 +20,7 @@ import type { SshAccessRow } from "./table.ts";
 const TOKEN_BYTES = 32;
 
 export function makeAccessCalls(deps: SshDeps): Bound[] {
-  const { database, sandboxes, gateway, sessions } = deps;
+  const { database, sandboxes, gateway, sessions, orgs } = deps;
   return [
     bind(sshAccessCreate, {
       find: (call, params) => sandboxes.find(call, params),
@@ -67,7 +67,7 @@ export function makeAccessCalls(deps: SshDeps): Bound[] {
         audit.details = { access_id };
         const deleted = await database.commit((queries) => deleteAccess(queries, row.sandbox_id, access_id));
         if (!deleted) throw new ServiceError("key_not_found", { detail: `There is no ssh-access ${access_id}.` });
-        sessions.look();
+        orgs.holds.look();
         return { outcome: "ok", body: { access_id, state: "deleted" as const } };
       },
     }),

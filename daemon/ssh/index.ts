@@ -23,7 +23,7 @@ export interface SshDeps {
   database: Database;
   log: Log;
   sandboxes: SandboxReach;
-  orgs: Pick<Orgs, "authenticate" | "isCurrent" | "ssh">;
+  orgs: Pick<Orgs, "authenticate" | "isCurrent" | "holds" | "ssh">;
   /** null while there is none. */
   gateway(): Gateway | null;
   sessions: Sessions;

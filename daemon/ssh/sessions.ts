@@ -4,14 +4,12 @@
  */
 import { appendAudit } from "../audit/index.ts";
 import { now } from "../core/clock.ts";
+import type { Holds } from "../core/holds.ts";
 import type { Log } from "../core/log.ts";
 import type { AuditFacts } from "../core/operation.ts";
 import type { Database } from "../db/transact.ts";
 import type { SandboxReach } from "../sandboxes/access.ts";
 import type { Credential } from "./credentials.ts";
-
-/** A key that was revoked is noticed after this time. */
-const LOOK_MS = 500;
 
 export interface Session {
   credential: Credential;
@@ -29,12 +27,18 @@ interface Open extends Session {
   end(reason: "sandbox_ended" | "unauthorized" | "service_stopping", sentence: string): void;
 }
 
-export class Sessions {
-  readonly #deps: { database: Database; log: Log; sandboxes: SandboxReach };
-  readonly #all = new Set<Open>();
-  #timer: Timer | undefined;
+interface SessionsDeps {
+  database: Database;
+  log: Log;
+  sandboxes: SandboxReach;
+  orgs: { holds: Holds };
+}
 
-  constructor(deps: { database: Database; log: Log; sandboxes: SandboxReach }) {
+export class Sessions {
+  readonly #deps: SessionsDeps;
+  readonly #all = new Set<Open>();
+
+  constructor(deps: SessionsDeps) {
     this.#deps = deps;
   }
 
@@ -45,7 +49,7 @@ export class Sessions {
 
   /** Watches over a session until it is over. */
   keep(session: Session): void {
-    const { sandboxes, log } = this.#deps;
+    const { sandboxes, log, orgs } = this.#deps;
     const startedAt = performance.now();
     const over = new AbortController();
     let reason = "left";
@@ -57,37 +61,22 @@ export class Sessions {
       },
     };
     this.#all.add(own);
-    this.#timer ??= setInterval(() => this.look(), LOOK_MS);
+    const { id, isCurrent } = session.credential;
+    const letGo = orgs.holds.hold(id, isCurrent, () => own.end("unauthorized", "The key or token is no longer good."));
     void sandboxes
       .ended(session.sandbox_id, over.signal)
       .then((state) => own.end("sandbox_ended", `The sandbox is ${state}.`));
     const done = session.over.then(async (counts) => {
       over.abort();
+      letGo();
       this.#all.delete(own);
-      if (this.#all.size === 0) this.#stopLooking();
       await this.#record(session, { reason, ...counts }, performance.now() - startedAt);
     });
     done.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
   }
 
-  /** Cuts the sessions whose credential is no longer good; once per credential, however many there are. */
-  look(): void {
-    const known = new Map<string, boolean>();
-    for (const session of [...this.#all]) {
-      const { id, isCurrent } = session.credential;
-      if (!known.has(id)) known.set(id, isCurrent());
-      if (!known.get(id)) session.end("unauthorized", "The key or token is no longer good.");
-    }
-  }
-
   stop(): void {
-    this.#stopLooking();
     for (const session of [...this.#all]) session.end("service_stopping", "The service is stopping.");
-  }
-
-  #stopLooking(): void {
-    clearInterval(this.#timer);
-    this.#timer = undefined;
   }
 
   async #record({ credential, facts, ip }: Session, details: Record<string, unknown>, durationMs: number) {

@@ -45,6 +45,8 @@ export interface TerminalDeps {
   sandboxes: SandboxAccess;
   /** Whether a key that was good is so still. */
   isCurrentKey(keyId: KeyId): boolean;
+  /** Calls `cut` when the key is no longer good; what is returned lets go of it. */
+  holdKey(keyId: KeyId, cut: () => void): () => void;
   /** How long a terminal goes on while nobody is attached. */
   detachedLifeMs: number;
 }

@@ -1,19 +1,13 @@
 /** Owns all clients at terminals: who has to go when a key or a sandbox does, and the record of their going. */
-import type { TerminalClose } from "../../shared/api/terminals.ts";
-import type { KeyId } from "../../shared/ids.ts";
 import { appendAudit } from "../audit/index.ts";
 import { now } from "../core/clock.ts";
 import type { KeyCall } from "../core/operation.ts";
 import type { TerminalDeps } from "./index.ts";
 import type { Session, SessionEnd } from "./session.ts";
 
-/** A key that was revoked is noticed after this time. */
-const LOOK_AT_KEYS_MS = 500;
-
 export class Sessions {
   readonly #deps: TerminalDeps;
-  readonly #all = new Map<Session, KeyId>();
-  #timer: Timer | undefined;
+  readonly #all = new Set<Session>();
 
   constructor(deps: TerminalDeps) {
     this.#deps = deps;
@@ -21,10 +15,10 @@ export class Sessions {
 
   /** Watches over a session until it is over. */
   keep(call: KeyCall, sandboxId: string, terminalId: string, session: Session): void {
-    const { sandboxes, log } = this.#deps;
+    const { sandboxes, log, holdKey } = this.#deps;
     const over = new AbortController();
-    this.#all.set(session, call.caller.key_id);
-    this.#timer ??= setInterval(() => this.#lookAtKeys(), LOOK_AT_KEYS_MS);
+    this.#all.add(session);
+    const letGo = holdKey(call.caller.key_id, () => session.end("unauthorized", "the key is no longer good"));
     void sandboxes
       .stopped(sandboxId, over.signal)
       .then((state) => session.end("sandbox_stopped", `the sandbox is ${state}`));
@@ -33,32 +27,15 @@ export class Sessions {
       .use(sandboxId, () => session.over)
       .then(async (end) => {
         over.abort();
+        letGo();
         this.#all.delete(session);
-        if (this.#all.size === 0) this.#stopLooking();
         await this.#record(call, terminalId, end, performance.now() - startedAt);
       });
     done.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
   }
 
   stop(): void {
-    this.#stopLooking();
-    this.#endAll("going_away", "the service is stopping");
-  }
-
-  #endAll(why: TerminalClose, message: string): void {
-    for (const session of [...this.#all.keys()]) session.end(why, message);
-  }
-
-  #lookAtKeys(): void {
-    const gone = new Set([...new Set(this.#all.values())].filter((keyId) => !this.#deps.isCurrentKey(keyId)));
-    for (const [session, keyId] of [...this.#all]) {
-      if (gone.has(keyId)) session.end("unauthorized", "the key is no longer good");
-    }
-  }
-
-  #stopLooking(): void {
-    clearInterval(this.#timer);
-    this.#timer = undefined;
+    for (const session of [...this.#all]) session.end("going_away", "the service is stopping");
   }
 
   /** What was typed and shown is nobody's business; how much it was is. */

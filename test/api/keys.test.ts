@@ -219,6 +219,19 @@ describe("the list of keys", () => {
   });
 });
 
+describe("the last use of a key", () => {
+  test("is shown, and outlives the daemon", async () => {
+    const { key, key_id } = await made();
+    expect((await shownOf(key_id)).last_used_at).toBeNull();
+    const before = Date.now();
+    await me(key);
+    const { last_used_at } = await shownOf(key_id);
+    expect(Date.parse(last_used_at)).toBeGreaterThanOrEqual(before);
+    await daemon.restart("SIGTERM");
+    expect((await shownOf(key_id)).last_used_at).toBe(last_used_at);
+  });
+});
+
 describe("revocation", () => {
   test("is at once, once, and may be of the key that asks", async () => {
     const { key, key_id } = await made();

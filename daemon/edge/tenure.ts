@@ -1,0 +1,103 @@
+/**
+ * Owns how long a call may go on: as long as the key that it came by is good, and no longer than until its answer has been read
+ * to the end, or its client is gone.
+ */
+import type { Operation } from "../../shared/api/contract.ts";
+import type { KeyId } from "../../shared/ids.ts";
+import type { Done } from "../core/operation.ts";
+import { ServiceError } from "../core/service-error.ts";
+
+/** Calls `cut` when the key is no longer good; what is returned lets go of it. */
+export type HoldKey = (keyId: KeyId, cut: () => void) => () => void;
+
+export class Tenure {
+  /** Ends when the client is gone, or the key is no longer good. */
+  readonly signal: AbortSignal;
+  readonly #cut = new AbortController();
+  readonly #lost = Promise.withResolvers<never>();
+  readonly #letGo: () => void;
+
+  constructor(holdKey: HoldKey, keyId: KeyId, client: AbortSignal) {
+    this.signal = AbortSignal.any([client, this.#cut.signal]);
+    this.#lost.promise.catch(() => {});
+    this.#letGo = holdKey(keyId, () => {
+      const lost = new ServiceError("invalid_api_key", {
+        detail: "The key's time ended while the call was under way.",
+      });
+      this.#cut.abort(lost);
+      this.#lost.reject(lost);
+    });
+    client.addEventListener("abort", this.#letGo, { once: true });
+    if (client.aborted) this.#letGo();
+  }
+
+  /** Throws invalid_api_key when the key has been lost since the call came. */
+  require(): void {
+    this.#cut.signal.throwIfAborted();
+  }
+
+  /** Settles like the work, or throws invalid_api_key as soon as the key is lost: then nobody gets what the work answers. */
+  async until(work: Promise<Done<Operation>>): Promise<Done<Operation>> {
+    try {
+      return await Promise.race([work, this.#lost.promise]);
+    } catch (error) {
+      if (this.#cut.signal.aborted) work.then(discard, () => {});
+      throw error;
+    }
+  }
+
+  /** The call is over; what of its answer goes on holds on to the key until it is read. */
+  end(done: Done<Operation> | null): Done<Operation> | null {
+    const letGo = this.#letGo;
+    if (done?.events) {
+      const { events, cancel } = done.events;
+      const over = () => {
+        letGo();
+        cancel();
+      };
+      return { ...done, events: { ...done.events, events: untilRead(events, letGo), cancel: over } };
+    }
+    if (done?.bytes) return { ...done, bytes: { ...done.bytes, stream: streamUntilRead(done.bytes.stream, letGo) } };
+    // A conversation holds on by itself.
+    letGo();
+    return done;
+  }
+}
+
+function discard({ events, bytes, conversation }: Done<Operation>): void {
+  events?.cancel();
+  conversation?.left();
+  bytes?.stream.cancel().catch(() => {});
+}
+
+async function* untilRead<T>(values: AsyncGenerator<T>, over: () => void): AsyncGenerator<T> {
+  try {
+    yield* values;
+  } finally {
+    over();
+  }
+}
+
+function streamUntilRead(stream: ReadableStream<Uint8Array>, over: () => void): ReadableStream<Uint8Array> {
+  const reader = stream.getReader();
+  return new ReadableStream<Uint8Array>(
+    {
+      pull: async (controller) => {
+        try {
+          const { done, value } = await reader.read();
+          if (!done) return controller.enqueue(value);
+          over();
+          controller.close();
+        } catch (error) {
+          over();
+          throw error;
+        }
+      },
+      cancel: async (reason) => {
+        over();
+        await reader.cancel(reason);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
