@@ -325,6 +325,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     database,
     log,
     auditReads: config["audit.reads"],
+    failedLoginsPerMinute: config["limits.failed_logins"],
   });
   guestDoor = makeGuestDoor({
     operations: bound,

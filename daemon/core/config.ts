@@ -116,6 +116,11 @@ export const CONFIG_KEYS = {
     default: 64,
     about: "Kept in data_dir so that deletes work on a full disk; at most 1/8 of it.",
   },
+  "limits.failed_logins": {
+    kind: "integer",
+    default: 60,
+    about: "Requests a minute with a key that is none, of one address, beyond which the answer is 429; 0: any number.",
+  },
   "pool.size": {
     kind: "integer",
     default: 2,

@@ -18,6 +18,7 @@ import type { Database } from "../db/transact.ts";
 import { FailedLogins } from "./failed-logins.ts";
 import { type IdempotentCall, makeIdempotency, type PackedReply, type StoredReply } from "./idempotency.ts";
 import { type InputCheck, makeInputCheck, problemCodeOf } from "./input.ts";
+import { LoginLimit } from "./login-limit.ts";
 import { retryAfterOf, toProblem } from "./problem.ts";
 import { requireScope } from "./scope.ts";
 import { openSealed, seal } from "./seal.ts";
@@ -60,6 +61,8 @@ export interface RoadDeps {
   requireSpace(operation: Operation): void;
   /** Whether calls that only read are recorded. */
   auditReads: boolean;
+  /** Of an address; 0: any number. */
+  failedLoginsPerMinute: number;
 }
 
 type Credentials = Pick<RoadRequest, "authorization" | "recognise" | "source" | "request_id" | "ip">;
@@ -67,7 +70,7 @@ type Credentials = Pick<RoadRequest, "authorization" | "recognise" | "source" | 
 export interface Road {
   /** Walks the road. Never throws. */
   run(bound: Bound, request: RoadRequest): Promise<RoadReply>;
-  /** Who is calling; for doors that answer before there is an operation. Throws as authenticate does. */
+  /** Who is calling; for doors that answer before there is an operation. Throws as authenticate does, and rate_limited. */
   identify(request: Credentials): Caller;
   /** Records what was only counted so far. */
   stop(): void;
@@ -77,6 +80,7 @@ export function makeRoad(deps: RoadDeps): Road {
   const { database, log } = deps;
   const idempotency = makeIdempotency(database);
   const failedLogins = new FailedLogins(database, log);
+  const loginLimit = new LoginLimit(deps.failedLoginsPerMinute);
   const checks = new Map<Operation, InputCheck>();
 
   const inputCheckOf = (operation: Operation): InputCheck => {
@@ -95,15 +99,16 @@ export function makeRoad(deps: RoadDeps): Road {
       if (error instanceof ServiceError && error.code !== "missing_credentials") {
         const { source, request_id, ip } = request;
         failedLogins.note({ source, request_id, ip, error_code: error.code });
+        loginLimit.fail(ip);
       }
       throw error;
     }
   };
 
   /** What needs no key is answered to anyone; a good key shows more. */
-  const anyCaller = (authorization: string | null): Caller | null => {
+  const anyCaller = (request: RoadRequest): Caller | null => {
     try {
-      return authorization === null ? null : deps.authenticate(authorization);
+      return request.authorization === null ? null : identify(request);
     } catch {
       return null;
     }
@@ -133,7 +138,7 @@ export function makeRoad(deps: RoadDeps): Road {
     let reply: RoadReply | null = null;
     let tenure: Tenure | null = null;
     try {
-      call.caller = operation.access === "open" ? anyCaller(request.authorization) : admitted(bound, request);
+      call.caller = operation.access === "open" ? anyCaller(request) : admitted(bound, request);
       if (call.caller) requireScope(call.caller, operation.access);
       // Who is known in another way than by a key is watched over by the door.
       if (call.caller && !call.caller.kind && !request.recognise) {

@@ -121,7 +121,8 @@ function problemsOf(operation: Operation): Json {
 
 function everywhere(operation: Operation): ErrorCode[] {
   const codes: ErrorCode[] = ["validation_failed", "internal", "shutting_down"];
-  if (operation.access !== "open") codes.push("missing_credentials", "invalid_api_key", "api_key_expired");
+  if (operation.access !== "open")
+    codes.push("missing_credentials", "invalid_api_key", "api_key_expired", "rate_limited");
   if (operation.access !== "open" && operation.access !== "key") codes.push("insufficient_scope");
   if (operation.method !== "GET") codes.push("disk_full");
   if (operation.method === "POST") codes.push("idempotency_in_progress", "idempotency_key_reused", "history_gone");

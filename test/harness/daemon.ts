@@ -63,6 +63,8 @@ export class TestDaemon {
       ROOMD_RUNTIME_DIR: this.runtimeDir,
       ROOMD_HTTP_LISTEN: "127.0.0.1:0",
       ROOMD_SSH_LISTEN: "127.0.0.1:0",
+      // All come from one address here, also with keys that are none.
+      ROOMD_LIMITS_FAILED_LOGINS: "0",
       // Finding out takes seconds, and the template was built by what it would find.
       ...(options.guests ? { ROOMD_ACCELERATION: process.env.ROOMD_ACCELERATION ?? sharedAcceleration() } : {}),
       ...options.env,

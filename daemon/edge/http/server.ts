@@ -8,7 +8,7 @@ import type { Log } from "../../core/log.ts";
 import type { Bound } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Gate } from "../../ports/gate.ts";
-import { toProblem } from "../problem.ts";
+import { retryAfterOf, toProblem } from "../problem.ts";
 import { matchPath, type PathPattern, parsePath, toRoute } from "../route.ts";
 import type { Road, RoadRequest } from "../run.ts";
 import { readJsonBody } from "./body.ts";
@@ -195,7 +195,8 @@ function refuse(deps: HttpDeps, request: Request, peers: Peers, error: unknown, 
     }
   }
   if (shown === error && allow) headers.set("Allow", allow.join(", "));
-  return problemResponse(toProblem(shown, request_id, deps.log), headers, null);
+  const problem = toProblem(shown, request_id, deps.log);
+  return problemResponse(problem, headers, retryAfterOf(shown, problem));
 }
 
 /** Answers what says of no host, or of several, that it is asked: who relayed it may have meant another. */

@@ -35,7 +35,10 @@ const makeKeys = (count: number): Promise<KeyRow[]> =>
 test("a thousand uses of many keys are one write, and a use is shown before it is written", async () => {
   const rows = await makeKeys(10);
   const [first] = rows as [KeyRow];
-  const used = new LastUsed(database, makeLog("error", () => {}));
+  const used = new LastUsed(
+    database,
+    makeLog("error", () => {}),
+  );
   const before = commits;
   for (let n = 0; n < 1000; n++) used.note((rows[n % 9] as KeyRow).key_id);
   const shown = used.withUse(first).last_used_at;
@@ -53,7 +56,10 @@ test("a thousand uses of many keys are one write, and a use is shown before it i
 test("uses are written by themselves after a while", async () => {
   const [row] = (await makeKeys(1)) as [KeyRow];
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  new LastUsed(database, makeLog("error", () => {})).note(row.key_id);
+  new LastUsed(
+    database,
+    makeLog("error", () => {}),
+  ).note(row.key_id);
   const before = commits;
   vi.advanceTimersByTime(60_000);
   vi.useRealTimers();

@@ -1,0 +1,46 @@
+/**
+ * Owns how often an address may come with credentials that are none. Beyond, it is told to come later instead of what was wrong.
+ * Who comes with a good key is never held up by others at the same address: behind a proxy all have one.
+ */
+import { ServiceError } from "../core/service-error.ts";
+import { readAddress } from "../egress/addresses.ts";
+import { Allowance } from "../host/guest-link/pace.ts";
+
+/** Beyond, the address that failed longest ago is forgotten. */
+const MOST_ADDRESSES = 10_000;
+/** One who has an IPv6 address usually has all of its network of 2^64. */
+const HOST_BITS = 64n;
+
+export class LoginLimit {
+  readonly #perMinute: number;
+  /** The one that failed last comes last. */
+  readonly #addresses = new Map<string, Allowance>();
+
+  /** With 0 there is none. */
+  constructor(perMinute: number) {
+    this.#perMinute = perMinute;
+  }
+
+  /** Counts a failure. Throws rate_limited. */
+  fail(ip: string | null): void {
+    if (this.#perMinute === 0 || ip === null) return;
+    const name = networkOf(ip);
+    const allowance = this.#addresses.get(name) ?? new Allowance(this.#perMinute / 60, this.#perMinute);
+    this.#addresses.delete(name);
+    this.#addresses.set(name, allowance);
+    for (const oldest of this.#addresses.keys()) {
+      if (this.#addresses.size <= MOST_ADDRESSES) break;
+      this.#addresses.delete(oldest);
+    }
+    if (allowance.take()) return;
+    throw new ServiceError("rate_limited", {
+      detail: "Too many requests of this address came with a key that is none.",
+      retryAfterSeconds: Math.ceil(60 / this.#perMinute),
+    });
+  }
+}
+
+function networkOf(ip: string): string {
+  const address = readAddress(ip);
+  return address?.family === 6 ? `${address.value >> HOST_BITS}::` : (address?.text ?? ip);
+}

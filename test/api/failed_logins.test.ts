@@ -1,0 +1,57 @@
+/** Keys that are none: an address that has sent too many is told to come later, and all of them are on record. */
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { TestDaemon } from "../harness/daemon.ts";
+import { bare, bearer } from "./calls.ts";
+
+const LIMIT = 5;
+const WRONG = `key-${"A".repeat(43)}`;
+
+let daemon: TestDaemon;
+beforeAll(async () => {
+  daemon = await TestDaemon.start({ env: { ROOMD_LIMITS_FAILED_LOGINS: String(LIMIT) } });
+});
+afterAll(() => daemon.stop());
+
+const ask = (key: string, path = "/v1/me") => bare(daemon, "GET", path, bearer(key));
+
+test("beyond the limit are told to come later, by every route; a good key is not held up, nor who has none", async () => {
+  const statuses: number[] = [];
+  for (let n = 0; n < LIMIT * 3; n++) statuses.push((await ask(WRONG)).status);
+  expect(statuses.slice(0, LIMIT)).toEqual(Array(LIMIT).fill(401));
+  const refused = statuses.filter((status) => status === 429).length;
+  expect(refused + statuses.filter((status) => status === 401).length).toBe(statuses.length);
+  expect(refused).toBeGreaterThan(LIMIT);
+  for (const path of ["/v1/rooms", "/v1/nothing", "/v1/me"]) {
+    // One may have been earned back meanwhile, not two.
+    await ask(WRONG, path);
+    const { status, headers, body } = await ask(WRONG, path);
+    expect([path, status, body.code, body.retryable]).toEqual([path, 429, "rate_limited", true]);
+    expect(Number(headers.get("retry-after"))).toBe(60 / LIMIT);
+  }
+  expect((await ask(daemon.apiKey)).status).toBe(200);
+  expect((await bare(daemon, "GET", "/v1/me")).body.code).toBe("missing_credentials");
+  expect((await ask(WRONG, "/health")).body.capacity).toBeUndefined();
+});
+
+test("are all on record, few one by one and the rest counted", async () => {
+  const COUNT = 400;
+  const lanes = Array.from({ length: 8 }, async () => {
+    for (let n = 0; n < COUNT / 8; n++) await ask(WRONG, n % 2 === 0 ? "/v1/me" : "/health");
+  });
+  await Promise.all(lanes);
+  await daemon.end("SIGTERM");
+  const database = new Database(join(daemon.dataDir, "roomd.db"), { readonly: true });
+  const rows = database.query("SELECT ip, details FROM audit WHERE event = 'auth.failed'").all() as {
+    ip: string;
+    details: string;
+  }[];
+  database.close();
+  const total = rows.reduce((sum, { details }) => sum + ((JSON.parse(details) as { count?: number }).count ?? 1), 0);
+  // And the 22 of the test before.
+  expect(total).toBe(COUNT + LIMIT * 3 + 7);
+  expect(rows.length).toBeLessThan(total / 2);
+  expect(new Set(rows.map(({ ip }) => ip))).toEqual(new Set(["127.0.0.1"]));
+  expect(JSON.stringify(rows)).not.toContain(WRONG);
+});
