@@ -7,6 +7,7 @@ import { parseArgs } from "node:util";
 import { BINARY, TestDaemon, whyNoGuests } from "../harness/daemon.ts";
 import { benchCreate } from "./create.ts";
 import { benchDrive } from "./drive.ts";
+import { benchEgress } from "./egress.ts";
 import { benchExec } from "./exec.ts";
 import { benchFabric } from "./fabric.ts";
 import { benchFaults } from "./faults.ts";
@@ -24,6 +25,7 @@ const BENCHMARKS = new Map<string, { about: string; run(bench: Bench): Promise<v
     "ports",
     { about: "calls, messages and 64 MiB either way by an exposed port, against a local server", run: benchPorts },
   ],
+  ["egress", { about: "connections and 64 MiB either way to servers outside, against the host", run: benchEgress }],
   ["fabric", { about: "messages kept, waited for and fanned out, against NATS JetStream", run: benchFabric }],
   ["faults", { about: "`true` in one sandbox while another is stopped, killed, or fills the drive", run: benchFaults }],
 ]);

@@ -46,7 +46,8 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
       return;
   }
   try {
-    response.end(await readFile(join(root, normalize(decodeURIComponent(pathname)))));
+    const path = normalize(decodeURIComponent(pathname));
+    response.end(await readFile(join(root, path.endsWith("/") ? `${path}index.html` : path)));
   } catch {
     response.writeHead(404).end();
   }
