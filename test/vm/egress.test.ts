@@ -7,8 +7,8 @@ import { hostname, networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Json } from "../harness/daemon.ts";
-import { until, withGuests } from "../harness/guests.ts";
-import { writeGitMirror } from "../harness/mirrors.ts";
+import { LONG, until, withGuests } from "../harness/guests.ts";
+import { packInstallers, writeGitMirror, writeNpmMirror, writePipMirror } from "../harness/mirrors.ts";
 import { Outside, OUTSIDE_PORTS as PORTS } from "../harness/outside.ts";
 
 const CLIENT = readFileSync(join(import.meta.dirname, "../fixtures/egress-client.py"), "utf8");
@@ -315,6 +315,63 @@ withGuests("egress", { env, prepare }, (guests) => {
     const interfaces = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
     for (const { address, internal } of interfaces) if (!internal) expect(known).not.toContain(address);
     expect(known).not.toContain(hostname());
+  });
+
+  if (!LONG)
+    console.log("egress: npm, pip, 256 connections at once and 1 GiB are left out; ROOMD_TEST_LONG=1 runs them");
+  const inFull = { skip: !LONG, timeout: 600_000 };
+
+  test("npm and pip work as they are", inFull, async ({ skip }) => {
+    const { daemon } = guests;
+    const installers = packInstallers(outside.root);
+    if ("missing" in installers) return skip(installers.missing);
+    writeNpmMirror(outside.root, "https://allowed.example");
+    writePipMirror(outside.root);
+    await put("a", ["allowed.example"]);
+    const run = async (line: string) => {
+      const done = await daemon.exec("e", "a", { command: line, timeout_ms: 240_000 });
+      if (done.exit_code !== 0) throw new Error(`${line}: ${done.stdout}${done.stderr}`);
+      return String(done.stdout).trim();
+    };
+    await run("mkdir -p /opt/i");
+    for (const archive of Object.values(installers)) {
+      await run(`curl -sSf https://allowed.example/${archive} | tar xz -C /opt/i`);
+    }
+    const install = "install --no-audit --no-fund --prefix /tmp/n --registry https://allowed.example/npm";
+    await run(`node /opt/i/npm/bin/npm-cli.js ${install} tiny`);
+    expect(await run("node -p 'require(\"/tmp/n/node_modules/tiny\")'")).toBe("42");
+    const download = "download --no-deps --dest /tmp/p --index-url https://allowed.example/pip/ tiny==1.0";
+    await run(`PYTHONPATH=/opt/i python3 -m pip ${download}`);
+    expect(await run("PYTHONPATH=/tmp/p/tiny-1.0-py3-none-any.whl python3 -c 'import tiny; print(tiny.answer)'")).toBe(
+      "42",
+    );
+  });
+
+  test("256 connections at once, and another guest's go on", inFull, async () => {
+    await put("a", ["allowed.example"]);
+    await put("b", ["allowed.example"]);
+    const step = { host: "allowed.example", port: PORTS.echo };
+    const many = Array.from({ length: 256 }, (): Step => ({ ...step, say: ["ping"], enough: "ping", wait: 120 }));
+    const few = Array.from({ length: 20 }, (): Step => ({ ...step, say: ["pong"], enough: "pong" }));
+    const median = (told: Told[]) => told.map(({ ms }) => ms).sort((a, b) => a - b)[told.length >> 1];
+    const alone = await client("b", few);
+    const before = outside.seen.length;
+    const running = client("a", many, "together");
+    await until("they come", () => outside.seen.slice(before).some(({ kind }) => kind === "tcp"), 60_000);
+    const beside = await client("b", few);
+    const told = await running;
+    console.log(`a connection of the other guest: ${median(alone)} ms alone, ${median(beside)} ms beside 256`);
+    expect(new Set([...alone, ...beside].map(({ got }) => got))).toEqual(new Set(["!pong"]));
+    expect(new Set(told.map(({ got, error }) => `${got} ${error}`))).toEqual(new Set(["!ping null"]));
+  });
+
+  test("1 GiB goes through whole", inFull, async () => {
+    const bytes = 1024 ** 3;
+    const command = `curl -sS http://allowed.example/bytes?n=${bytes} | sha256sum`;
+    const done = await guests.daemon.exec("e", "a", { command, timeout_ms: 550_000 });
+    const sha256 = String(done.stdout).split(" ")[0];
+    await until("the server has sent it", () => outside.seen.some(({ kind }) => kind === "sent"));
+    expect(outside.seen).toContainEqual({ kind: "sent", bytes, sha256 });
   });
 
   test("without guest_net there is no network, and no list makes one", async () => {
