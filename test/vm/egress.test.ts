@@ -13,6 +13,8 @@ import { Outside, OUTSIDE_PORTS as PORTS } from "../harness/outside.ts";
 
 const CLIENT = readFileSync(join(import.meta.dirname, "../fixtures/egress-client.py"), "utf8");
 const NAMES = ["allowed.example", "a.sub.example", "other.example", "six.example"];
+/** Of a guest that others leave an eighth of a core. */
+const EXEC_MS = 100_000;
 const CA = "/mnt/drive/ca.pem";
 const ENV = { CURL_CA_BUNDLE: CA, GIT_SSL_CAINFO: CA, NODE_EXTRA_CA_CERTS: CA, PIP_CERT: CA };
 const get = (host: string, close = true) =>
@@ -66,6 +68,7 @@ withGuests("egress", { env, prepare }, (guests) => {
     const done = await guests.daemon.exec("e", agent, {
       command: `python3 /mnt/drive/client.py ${how}`,
       stdin: JSON.stringify(steps),
+      timeout_ms: EXEC_MS,
     });
     if (done.exit_code !== 0) throw new Error(JSON.stringify(done));
     return JSON.parse(done.stdout);
@@ -216,7 +219,8 @@ withGuests("egress", { env, prepare }, (guests) => {
       "curl -sS https://other.example/ 2>&1",
       "echo $?",
     ];
-    const said = (await daemon.sh("e", "a", lines.join("\n"))).split("\n");
+    const done = await daemon.exec("e", "a", { command: lines.join("\n"), timeout_ms: EXEC_MS });
+    const said = String(done.stdout).trim().split("\n");
     expect(said.slice(0, 3)).toEqual(["here", "tiny", "other.example:80 is not on this sandbox's egress allowlist."]);
     expect(said.at(-1)).toBe("35");
     expect(said[3]).toMatch(/alert access denied/i);
