@@ -5,8 +5,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 /** A program that is about to say something says it within that. */
 const SAYS_FIRST_MS = 600;
-/** For it to read the answer; then the connection is reset. */
-const READS_MS = 500;
+/** For it to read the answer, which it then closes itself; else the connection is reset, and with it what is not read yet. */
+const READS_MS = 5_000;
 const HANDSHAKE = 0x16;
 /** A fatal alert, access_denied (RFC 8446, 6.2). */
 const ACCESS_DENIED = Uint8Array.of(0x15, 3, 3, 0, 2, 2, 49);

@@ -47,7 +47,11 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
   }
   try {
     const path = normalize(decodeURIComponent(pathname));
-    response.end(await readFile(join(root, path.endsWith("/") ? `${path}index.html` : path)));
+    const isPage = path.endsWith("/");
+    const bytes = await readFile(join(root, isPage ? `${path}index.html` : path));
+    // pip takes an index by its type only.
+    if (isPage) response.setHeader("content-type", "text/html");
+    response.end(bytes);
   } catch {
     response.writeHead(404).end();
   }

