@@ -64,11 +64,11 @@ withGuests("egress", { env, prepare }, (guests) => {
     ...["own.example", "rebound.example", `${outside.v4}:${PORTS.echo}`],
   ];
 
-  async function client(agent: string, steps: Step[], how = ""): Promise<Told[]> {
+  async function client(agent: string, steps: Step[], how = "", timeout_ms = EXEC_MS): Promise<Told[]> {
     const done = await guests.daemon.exec("e", agent, {
       command: `python3 /mnt/drive/client.py ${how}`,
       stdin: JSON.stringify(steps),
-      timeout_ms: EXEC_MS,
+      timeout_ms,
     });
     if (done.exit_code !== 0) throw new Error(JSON.stringify(done));
     return JSON.parse(done.stdout);
@@ -355,12 +355,12 @@ withGuests("egress", { env, prepare }, (guests) => {
     await put("a", ["allowed.example"]);
     await put("b", ["allowed.example"]);
     const step = { host: "allowed.example", port: PORTS.echo };
-    const many = Array.from({ length: 256 }, (): Step => ({ ...step, say: ["ping"], enough: "ping", wait: 120 }));
+    const many = Array.from({ length: 256 }, (): Step => ({ ...step, say: ["ping"], enough: "ping", wait: 500 }));
     const few = Array.from({ length: 20 }, (): Step => ({ ...step, say: ["pong"], enough: "pong" }));
     const median = (told: Told[]) => told.map(({ ms }) => ms).sort((a, b) => a - b)[told.length >> 1];
     const alone = await client("b", few);
     const before = outside.seen.length;
-    const running = client("a", many, "together");
+    const running = client("a", many, "together", 550_000);
     await until("they come", () => outside.seen.slice(before).some(({ kind }) => kind === "tcp"), 60_000);
     const beside = await client("b", few);
     const told = await running;
