@@ -355,8 +355,8 @@ withGuests("egress", { env, prepare }, (guests) => {
     await put("a", ["allowed.example"]);
     await put("b", ["allowed.example"]);
     const step = { host: "allowed.example", port: PORTS.echo };
-    const many = Array.from({ length: 256 }, (): Step => ({ ...step, say: ["ping"], enough: "ping", wait: 500 }));
-    const few = Array.from({ length: 20 }, (): Step => ({ ...step, say: ["pong"], enough: "pong" }));
+    const many = Array.from({ length: 256 }, (): Step => ({ ...step, say: ["ping\n"], enough: "ping\n", wait: 500 }));
+    const few = Array.from({ length: 20 }, (): Step => ({ ...step, say: ["pong\n"], enough: "pong\n" }));
     const median = (told: Told[]) => told.map(({ ms }) => ms).sort((a, b) => a - b)[told.length >> 1];
     const alone = await client("b", few);
     const before = outside.seen.length;
@@ -365,8 +365,8 @@ withGuests("egress", { env, prepare }, (guests) => {
     const beside = await client("b", few);
     const told = await running;
     console.log(`a connection of the other guest: ${median(alone)} ms alone, ${median(beside)} ms beside 256`);
-    expect(new Set([...alone, ...beside].map(({ got }) => got))).toEqual(new Set(["!pong"]));
-    expect(new Set(told.map(({ got, error }) => `${got} ${error}`))).toEqual(new Set(["!ping null"]));
+    expect(new Set([...alone, ...beside].map(({ got }) => got))).toEqual(new Set(["!pong\n"]));
+    expect(new Set(told.map(({ got, error }) => `${got} ${error}`))).toEqual(new Set(["!ping\n null"]));
   });
 
   test("1 GiB goes through whole", inFull, async () => {
