@@ -19,10 +19,11 @@ export interface Connection {
 export function openConnection(file: string): Connection {
   const database = new Database(file, { create: true, strict: true });
   for (const pragma of [
+    // First: what follows waits for another process's write too.
+    "busy_timeout = 5000",
     "journal_mode = WAL",
     "synchronous = FULL",
     "foreign_keys = ON",
-    "busy_timeout = 5000",
     "wal_autocheckpoint = 4000",
   ]) {
     database.run(`PRAGMA ${pragma}`);
