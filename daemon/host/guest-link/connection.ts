@@ -5,7 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { GENERATION, type Welcome } from "../../../shared/agent-protocol/messages.ts";
 import type { Log } from "../../core/log.ts";
-import { Published } from "../../core/published.ts";
+import { DeadlineError, Published } from "../../core/published.ts";
 import { describeError } from "../../core/service-error.ts";
 import { correctClock } from "./clock.ts";
 import { Dials } from "./dials.ts";
@@ -85,7 +85,9 @@ export class GuestConnection {
       const failure = describeError(error);
       // One that was never set up has no nonce yet to be known by.
       const isAgents = this.#newest === link || (this.#newest === null && this.#nonce === null);
-      if (isAgents && !this.#closed) this.#change({ failure });
+      // One that was is only slow, as on a host with much to do: it dials again.
+      const isFinal = this.#nonce === null || !(error instanceof DeadlineError);
+      if (isAgents && isFinal && !this.#closed) this.#change({ failure });
       this.#dials.refuse(link, failure);
     });
   }
