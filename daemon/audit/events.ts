@@ -12,8 +12,6 @@ import { Readers } from "./readers.ts";
 import { chainHead, listAudit, takeGrown, toRecord } from "./store.ts";
 
 const AT_ONCE = 100;
-/** Longer than any daemon runs, and short enough for a timer. */
-const FOREVER_MS = 2 ** 31 - 1;
 /** Rung when the organization's chain has grown; that of a room, by its uid, when it was about the room. */
 const CHAIN_BELL = "chain";
 const bellGroup = (orgId: string) => `audit ${orgId}`;
@@ -94,7 +92,7 @@ async function* follow(deps: AuditDeps, timeline: Timeline, over: () => void): A
     const rows = listAudit(queries, { org_id, room_uid, order: "asc", after, limit: AT_ONCE });
     return rows.length === 0 ? null : rows;
   };
-  const wait = { key: room_uid ?? CHAIN_BELL, deadlineMs: waits ? FOREVER_MS : 0, signal };
+  const wait = { key: room_uid ?? CHAIN_BELL, deadlineMs: waits ? Number.POSITIVE_INFINITY : 0, signal };
   try {
     while (!signal.aborted) {
       const rows = await bells.wait(bellGroup(org_id), wait, look);

@@ -35,14 +35,12 @@ export class Published<T> {
     }
   }
 
-  /** The first value, the present one included, for which `predicate` holds. Rejects with DeadlineError. */
+  /** The first value, the present one included, for which `predicate` holds. Rejects with DeadlineError; Infinity is no deadline. */
   until(predicate: (value: T) => boolean, deadlineMs: number, signal?: AbortSignal): Promise<T> {
     if (predicate(this.#value)) return Promise.resolve(this.#value);
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(
-        () => waiter.settle({ error: new DeadlineError(`not so within ${deadlineMs} ms`) }),
-        deadlineMs,
-      );
+      const late = () => waiter.settle({ error: new DeadlineError(`not so within ${deadlineMs} ms`) });
+      const timer = deadlineMs === Number.POSITIVE_INFINITY ? undefined : setTimeout(late, deadlineMs);
       const aborted = () => waiter.settle({ error: new DeadlineError("the wait was given up") });
       const waiter: Waiter<T> = {
         predicate,

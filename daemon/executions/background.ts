@@ -17,7 +17,7 @@ export async function saveOutput(reach: Reach, execId: string, path: string, sav
 }
 
 async function saveAll(reach: Reach, execId: string, saving: Saving) {
-  const following = await followFrom(reach, execId, 0, true);
+  const following = await followFrom(reach, execId, { after: 0, follow: true });
   // What the guest says of it may be untrue.
   const backstop = new Backstop(Math.min(following.execution.timeout_ms, MAX_TIMEOUT_MS));
   for await (const pieces of outputOf(reach, following, 0, { backstop })) await saving.take(pieces);

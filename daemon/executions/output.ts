@@ -21,13 +21,20 @@ import type { CommandRequest } from "./request.ts";
 /** Whether a command is known to have begun. */
 export type Started = boolean | "unknown";
 
-/** The guest's link of the moment; waits a little for one that is coming back. Throws ServiceError, with what is known. */
-export type Reach = (started: Started) => Promise<GuestLink>;
+/**
+ * The guest's link of the moment; waits a little for one that is coming back, and with a command that has begun for as long as the
+ * sandbox stands still, unless `over` comes first. Throws ServiceError, with what is known.
+ */
+export type Reach = (started: Started, over?: AbortSignal) => Promise<GuestLink>;
 
 /** Follows an execution from after a piece on. Throws ServiceError. */
-export async function followFrom(reach: Reach, exec_id: string, after: number, follow: boolean): Promise<Following> {
+export async function followFrom(
+  reach: Reach,
+  exec_id: string,
+  { after, follow, over }: { after: number; follow: boolean; over?: AbortSignal | undefined },
+): Promise<Following> {
   try {
-    return await followInGuest(await reach(true), { exec_id, after, follow });
+    return await followInGuest(await reach(true, over), { exec_id, after, follow });
   } catch (error) {
     throw asServiceError(error, { exec_id, started: true });
   }
@@ -85,7 +92,8 @@ export async function* outputOf(
   const { exec_id } = first.execution;
   const tries = new Tries(Number.POSITIVE_INFINITY);
   let known = after;
-  for (let following = first; ; following = await followFrom(reach, exec_id, known, true)) {
+  const again = () => followFrom(reach, exec_id, { after: known, follow: true, over: signal });
+  for (let following = first; ; following = await again()) {
     const giveUp = () => following.close();
     signal?.addEventListener("abort", giveUp);
     const stopWatch = backstop?.watch(following);
@@ -115,7 +123,7 @@ export async function feedAll(reach: Reach, request: CommandRequest, over: Abort
   const tries = new Tries(Number.POSITIVE_INFINITY);
   while (!over.aborted) {
     try {
-      await feedInGuest(await reach(true), { exec_id: start.exec_id, offset: 0, eof }, stdin, over);
+      await feedInGuest(await reach(true, over), { exec_id: start.exec_id, offset: 0, eof }, stdin, over);
       return;
     } catch (error) {
       // A command need not read what it is given, and may have ended.

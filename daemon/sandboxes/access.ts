@@ -10,9 +10,6 @@ import type { SandboxDeps } from "./index.ts";
 import { linkOf, requireRunning } from "./reach.ts";
 import type { Supervisors } from "./supervisors.ts";
 
-/** As long as a timer can be, after which it is waited anew. */
-const LONGEST_MS = 2 ** 31 - 1;
-
 const ENDED: readonly SandboxState[] = ["failed", "destroying", "destroyed"];
 
 export interface SandboxReach extends SandboxAccess {
@@ -28,11 +25,9 @@ export function makeAccess(deps: SandboxDeps, supervisors: Supervisors): Sandbox
   const reached = async (sandboxId: string, isOne: (state: SandboxState) => boolean, signal: AbortSignal) => {
     const supervisor = supervisors.get(sandboxId);
     if (!supervisor) return "destroyed";
-    while (!signal.aborted) {
-      const row = await supervisor.published.until(({ state }) => isOne(state), LONGEST_MS, signal).catch(() => null);
-      if (row) return row.state;
-    }
-    return await Promise.withResolvers<never>().promise;
+    const seen = supervisor.published.until(({ state }) => isOne(state), Number.POSITIVE_INFINITY, signal);
+    const row = await seen.catch(() => null);
+    return row ? row.state : await Promise.withResolvers<never>().promise;
   };
   return {
     find: (call, params) => findTarget(deps, call, params),

@@ -5,8 +5,6 @@ import { correctClock } from "../host/guest-link/clock.ts";
 
 /** A guest whose agent is silent for so long is of no use. */
 export const AGENT_LOST_MS = 30_000;
-/** Longer than any daemon runs, and short enough for a timer. */
-const FOREVER_MS = 2 ** 31 - 1;
 
 const ENDINGS = {
   panic: { cause: "guest_panic", message: "The guest's kernel panicked" },
@@ -36,10 +34,10 @@ export function watchGuest(
   const { state } = guest.connection;
   const watchLink = async () => {
     while (!over.aborted) {
-      await state.until(({ link }) => link === null, FOREVER_MS, over);
+      await state.until(({ link }) => link === null, Number.POSITIVE_INFINITY, over);
       const timer = setTimeout(() => hear.silent(), AGENT_LOST_MS);
       try {
-        await state.until(({ link }) => link !== null, FOREVER_MS, over);
+        await state.until(({ link }) => link !== null, Number.POSITIVE_INFINITY, over);
       } finally {
         clearTimeout(timer);
       }
@@ -48,12 +46,12 @@ export function watchGuest(
   const { stalled } = guest.machine;
   const watchStall = async () => {
     while (!over.aborted) {
-      await stalled.until((stands) => stands, FOREVER_MS, over);
+      await stalled.until((stands) => stands, Number.POSITIVE_INFINITY, over);
       guest.connection.freeze();
       // QEMU says that it will stop the guest before it does.
       guest.changeRun((machine) => machine.stopped()).catch(() => {});
       hear.stalled(true);
-      await stalled.until((stands) => !stands, FOREVER_MS, over);
+      await stalled.until((stands) => !stands, Number.POSITIVE_INFINITY, over);
       guest.connection.release();
       reconnect(guest, over).catch(() => hear.silent());
       hear.stalled(false);
@@ -63,7 +61,7 @@ export function watchGuest(
     while (!over.aborted) {
       const { generation } = guest.health;
       hear.health();
-      await guest.health.until(() => guest.health.generation !== generation, FOREVER_MS, over);
+      await guest.health.until(() => guest.health.generation !== generation, Number.POSITIVE_INFINITY, over);
     }
   };
   watchHealth().catch(() => {});

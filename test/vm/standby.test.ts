@@ -4,8 +4,9 @@
  */
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, test } from "vitest";
+import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
 import type { Answer, Json } from "../harness/daemon.ts";
-import { processesOf, remainsOf, shortOrLong, until, untilState, withGuests } from "../harness/guests.ts";
+import { processesOf, remainsOf, shortOrLong, testAlone, until, untilState, withGuests } from "../harness/guests.ts";
 
 /** Long enough to tell standing still from going on. */
 const STILL_MS = 1_500;
@@ -285,6 +286,22 @@ withGuests("standby", {}, (guests) => {
     await destroy("typed");
   });
 });
+
+testAlone(
+  "a command whose sandbox stands still before it has its input has all of it afterwards",
+  { env: { [FAULT_VARIABLE]: "exec.sent=stall" } },
+  async (daemon) => {
+    await daemon.room("still");
+    await daemon.sandbox("still", "a", 9100);
+    const answer = daemon.exec("still", "a", { argv: ["wc", "-c"], stdin: "twelve bytes" });
+    await until("it has begun", () => daemon.log.includes('"fault_point":"exec.sent"'));
+    await daemon.ok("POST", "/v1/rooms/still/sandboxes/a/standby");
+    process.kill(daemon.pid, "SIGUSR2");
+    await Bun.sleep(STILL_MS);
+    await daemon.ok("POST", "/v1/rooms/still/sandboxes/a/resume");
+    expect((await answer).stdout).toBe("12\n");
+  },
+);
 
 /** Fields 14 and 15 of /proc/<pid>/stat: hundredths of a second. */
 function cpuTicks(pid: number): number {

@@ -131,7 +131,8 @@ withGuests("terminals", {}, (guests) => {
       await first.shows("by WebSocket");
       first.drop();
       await first.closed;
-      const second = await attach(made, { since: first.size });
+      // The daemon may not have heard yet that the first is gone.
+      const second = await attach(made, { since: first.size, takeover: true });
       expect(second.attached).toMatchObject({ offset: first.size, gap: 0, rows: 20, cols: 70 });
       second.say({ type: "resize", rows: 33, cols: 99 });
       second.type(":wq\r");

@@ -28,13 +28,18 @@ function parse(privateKey: string): ParsedKey | null {
   return parsed instanceof Error || Array.isArray(parsed) || !parsed.isPrivateKey() ? null : parsed;
 }
 
-function makeHostKey(file: string): void {
+/** A new private key, in OpenSSH's format. */
+export function newPrivateKey(): string {
   let made: string;
   // ssh2 1.17 spoils one in some hundred, of those whose bytes begin with zero.
   do made = utils.generateKeyPairSync("ed25519", { comment: "roomd" }).private;
   while (!parse(made));
+  return made;
+}
+
+function makeHostKey(file: string): void {
   const unfinished = `${file}.${randomUUID()}`;
-  writeFileSync(unfinished, made, { mode: 0o600 });
+  writeFileSync(unfinished, newPrivateKey(), { mode: 0o600 });
   try {
     linkSync(unfinished, file);
   } catch (error) {

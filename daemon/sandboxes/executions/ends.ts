@@ -24,8 +24,6 @@ import { KnownExecutions } from "./known.ts";
 import { reachOf } from "./reach.ts";
 import { type Beginner, recordEnd, recordsOf } from "./record-end.ts";
 
-/** Longer than any daemon runs, and short enough for a timer. */
-const FOREVER_MS = 2 ** 31 - 1;
 const LINK_MS = 30_000;
 /** Between two questions to one guest, whatever it answers. */
 const PAUSE_MS = 500;
@@ -104,7 +102,10 @@ export class Ends {
       if (!supervisor || OVER.includes(supervisor.row.state)) return;
       try {
         const { published } = supervisor;
-        const row = await published.until(({ state }) => state === "running" || OVER.includes(state), FOREVER_MS);
+        const row = await published.until(
+          ({ state }) => state === "running" || OVER.includes(state),
+          Number.POSITIVE_INFINITY,
+        );
         if (OVER.includes(row.state)) return;
         const link = await supervisor.link(LINK_MS);
         if (!found) await this.#find(link, row, watched);

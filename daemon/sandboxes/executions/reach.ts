@@ -1,5 +1,7 @@
 /** Owns what all verbs about executions work with, and how they ask the guest about one. */
+import type { SandboxState } from "../../../shared/api/sandboxes.ts";
 import type { KeyCall } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
 import { asServiceError } from "../../executions/errors.ts";
 import type { Reach } from "../../executions/output.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
@@ -10,6 +12,9 @@ import type { Supervisors } from "../supervisors.ts";
 import type { SandboxRow } from "../table.ts";
 import type { Bounds } from "./bounds.ts";
 import type { Ends } from "./ends.ts";
+
+const STANDS_STILL: readonly SandboxState[] = ["pausing", "paused", "resuming"];
+const GOES_ON: readonly SandboxState[] = ["running", ...STANDS_STILL];
 
 /** What all verbs about executions work with. */
 export interface ExecutionDeps {
@@ -31,7 +36,20 @@ export function findExecution(deps: ExecutionDeps, call: KeyCall, params: Record
 }
 
 export function reachOf(supervisors: Supervisors, { sandbox_id }: Pick<SandboxRow, "sandbox_id">): Reach {
-  return (started) => linkOf(supervisors, sandbox_id, { started });
+  return async (started, over) => {
+    for (;;) {
+      // A command stands still with its sandbox, and is not lost by that: so does whoever feeds or follows it.
+      const waits = started === true ? supervisors.get(sandbox_id)?.published : undefined;
+      await waits?.until(({ state }) => !STANDS_STILL.includes(state), Number.POSITIVE_INFINITY, over);
+      try {
+        return await linkOf(supervisors, sandbox_id, { started });
+      } catch (error) {
+        const state = supervisors.get(sandbox_id)?.row.state ?? "destroyed";
+        const stoodStill = error instanceof ServiceError && error.code === "invalid_state" && GOES_ON.includes(state);
+        if (started !== true || !stoodStill) throw error;
+      }
+    }
+  };
 }
 
 /** Asks the sandbox's guest about one of its executions. Throws ServiceError. */

@@ -24,7 +24,7 @@ export function makeStream(deps: ExecutionDeps): Bound {
       const nobody = AbortSignal.any([call.signal, gone.signal]);
       const signal = AbortSignal.any([nobody, deps.stopping]);
       try {
-        const first = await followFrom(reach, exec_id, Math.max(after, 0), follow);
+        const first = await followFrom(reach, exec_id, { after: Math.max(after, 0), follow, over: signal });
         const over = Promise.withResolvers<void>();
         // A sandbox whose output is read is in use.
         void supervisors.use(row.sandbox_id, () => over.promise);

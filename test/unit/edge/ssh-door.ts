@@ -1,12 +1,13 @@
 /** Owns the real SSH door in front of a road and guests that are a test's own. */
 import type { Socket } from "node:net";
-import { Client, type ClientChannel, utils } from "ssh2";
+import { Client, type ClientChannel } from "ssh2";
 import { makeLog } from "../../../daemon/core/log.ts";
 import { bind, type Caller, type OpenCall } from "../../../daemon/core/operation.ts";
 import { ServiceError } from "../../../daemon/core/service-error.ts";
 import { toProblem } from "../../../daemon/edge/problem.ts";
 import type { Road } from "../../../daemon/edge/run.ts";
 import type { SshLimits } from "../../../daemon/edge/ssh/connection.ts";
+import { newPrivateKey } from "../../../daemon/edge/ssh/host-key.ts";
 import { type SshServer, startSshServer } from "../../../daemon/edge/ssh/server.ts";
 import type { LiveCommand } from "../../../daemon/host/guest-link/command.ts";
 import type { GuestPort } from "../../../daemon/host/guest-link/connect.ts";
@@ -167,7 +168,7 @@ export async function openDoor(limits: Partial<SshLimits> = {}): Promise<Door> {
     {
       hostname: "127.0.0.1",
       port: 0,
-      host_key: utils.generateKeyPairSync("ed25519").private,
+      host_key: newPrivateKey(),
       startups: { all: 100, per_address: 100 },
     },
   );
