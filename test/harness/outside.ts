@@ -131,7 +131,9 @@ function freeAddresses(): Addresses {
   for (;;) {
     const block = 8 * randomInt(32);
     const hostV4 = `192.52.193.${block + 1}`;
-    const net = `2dff:${randomBytes(2).toString("hex")}:${randomBytes(2).toString("hex")}:1`;
+    // As addresses are written: no zeros before a group.
+    const group = () => randomInt(1, 0x1_0000).toString(16);
+    const net = `2dff:${group()}:${group()}:1`;
     const privateV4 = `10.213.${randomInt(256)}.${randomInt(256)}`;
     if (used.includes(hostV4)) continue;
     return { hostV4, v4: `192.52.193.${block + 2}`, privateV4, hostV6: `${net}::1`, v6: `${net}::2` };
