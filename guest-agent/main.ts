@@ -57,14 +57,15 @@ const forgetAll = () => {
   executions.forgetAll();
   terminals.forgetAll();
 };
-const warm = async (rounds: number) => {
-  await warmUp(router, rounds).catch((error) => log("warm-up", error));
+const cast = { router, line };
+const warm = async (rounds: number, network: boolean) => {
+  await warmUp(cast, rounds, network).catch((error) => log("warm-up", error));
   forgetAll();
 };
-await warm(isTemplate ? WARM_UP_ROUNDS.template : WARM_UP_ROUNDS.alone);
-const rehearsal = new Rehearsal(() => touchUp(router).finally(forgetAll));
+if (isTemplate) await warm(WARM_UP_ROUNDS.template, await made);
+else await warm(WARM_UP_ROUNDS.alone, false);
+const rehearsal = new Rehearsal(() => touchUp(cast).finally(forgetAll));
 if (isTemplate) {
-  await made;
   rehearsal.listen();
   syncRoot();
   announce(TEMPLATE_READY_LINE);

@@ -3,11 +3,14 @@
  * connection through set-up and commands has run, and what it runs is compiled and in memory.
  */
 import { randomBytes, randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { FrameType } from "../shared/agent-protocol/frame.ts";
-import type { Link } from "../shared/agent-protocol/link.ts";
+import type { Link, Stream } from "../shared/agent-protocol/link.ts";
 import {
   Channel,
+  type ConnectOpened,
   type ExecStartRequest,
   type ExecStdinRequest,
   GENERATION,
@@ -16,7 +19,7 @@ import {
   type Welcome,
 } from "../shared/agent-protocol/messages.ts";
 import { Drive } from "./drive/drive.ts";
-import { HostLine } from "./host-line.ts";
+import type { HostLine } from "./host-line.ts";
 import * as libc from "./libc.ts";
 import { serve } from "./link.ts";
 import type { Router } from "./router.ts";
@@ -29,31 +32,43 @@ const COMMANDS: readonly string[][] = [["true"], ["/bin/sh", "-c", "cat; echo wa
 /** Each takes as long as a shell's start. */
 const SHELLS = 3;
 
-/** The router is the real one; the set-up is not, so that the guest's own is still to be done. */
-export async function warmUp(router: Router, rounds: number): Promise<void> {
+/** Any outside; of a range that is set aside for examples (RFC 5737). */
+const OUTSIDE = { host: "198.51.100.1", port: 7 } as const;
+const MANY_BYTES = 8 * 1024 * 1024;
+
+/** What is rehearsed with. These are the real ones; the set-up is not, so that the guest's own is still to be done. */
+export interface Cast {
+  router: Router;
+  line: HostLine;
+}
+
+/** `network` is whether there is one to go out by. */
+export async function warmUp(cast: Cast, rounds: number, network: boolean): Promise<void> {
   touchMount();
-  await rehearse(router, async (host) => {
+  await rehearse(cast, async (host) => {
     for (let round = 0; round < rounds; round++) {
       for (const argv of COMMANDS) await runOnce(host, argv, true);
       await host.open({ method: "clock" }).finished;
+      if (network) await goOut(1);
     }
     for (let round = 0; round < SHELLS; round++) await typeOnce(host);
+    if (network) await goOut(MANY_BYTES);
   });
   Bun.gc(true);
 }
 
 /** The least that a sandbox's start and its first command go through. */
-export async function touchUp(router: Router): Promise<void> {
-  await rehearse(router, (host) => runOnce(host, ["true"], false));
+export async function touchUp(cast: Cast): Promise<void> {
+  await rehearse(cast, (host) => runOnce(host, ["true"], false));
 }
 
-async function rehearse(router: Router, commands: (host: Link) => Promise<void>): Promise<void> {
+async function rehearse({ router, line }: Cast, commands: (host: Link) => Promise<void>): Promise<void> {
   const [hostEnd, guestEnd] = libc.socketPair();
   const ready = Promise.withResolvers<unknown>();
   const host: Link = await linkOver(hostEnd, {
     side: "host",
-    maxPeerStreams: 0,
-    onOpen: () => {},
+    maxPeerStreams: 4,
+    onOpen: (stream) => void sendBack(stream),
     onHandshake: (type, body) => {
       if (type === FrameType.hello) host.sendJson(FrameType.welcome, 0, rehearsal());
       else ready.resolve(body);
@@ -61,7 +76,7 @@ async function rehearse(router: Router, commands: (host: Link) => Promise<void>)
     onClosed: ready.reject,
   });
   const setup = new Setup(new Drive({ spare: () => {} }), { forbid: async () => {} }, { forbid: () => {} });
-  const served = serve(guestEnd, { setup, router, line: new HostLine() });
+  const served = serve(guestEnd, { setup, router, line });
   await ready.promise;
   await commands(host);
   host.close("warm");
@@ -118,6 +133,22 @@ async function typeOnce(host: Link): Promise<void> {
   await stream.write(Channel.stdin, new TextEncoder().encode("exit\r"));
   for await (const _ of stream.read(Channel.stdout));
   await stream.finished;
+}
+
+/** A program's connection to the outside, which sends back what it is sent. */
+async function goOut(bytes: number): Promise<void> {
+  const socket = connect({ ...OUTSIDE, allowHalfOpen: true });
+  socket.end(Buffer.alloc(bytes));
+  socket.resume();
+  await once(socket, "end");
+}
+
+async function sendBack(stream: Stream): Promise<void> {
+  const opened: ConnectOpened = { type: "connected" };
+  stream.say(opened);
+  for await (const bytes of stream.read(Channel.stdin)) await stream.write(Channel.stdout, bytes);
+  stream.endChannel(Channel.stdout);
+  stream.finish(null);
 }
 
 async function feed(host: Link, exec_id: string): Promise<void> {

@@ -151,6 +151,8 @@ class RunningMachine implements Machine {
       else if (event === "SHUTDOWN" && data.guest === true) this.#ending ??= "power_off";
       // Without space QEMU's `werror=enospc` stops the guest; other errors are the guest's to see.
       else if (event === "BLOCK_IO_ERROR" && data.action === "stop") this.stalled.set(true);
+      // Of such errors QEMU tells once a second at most, so that this may be the first word of one.
+      else if (event === "STOP") this.#lookWhetherStalled().catch(() => {});
       else if (event === "RESUME") this.stalled.set(false);
     });
   }
@@ -265,19 +267,27 @@ class RunningMachine implements Machine {
   }
 
   async find(): Promise<"running" | "paused" | "stalled"> {
-    const { status } = (await this.qmp.execute("query-status")) as { status?: string };
-    this.stalled.set(status === "io-error");
+    const status = await this.#lookWhetherStalled();
     if (this.stalled.value) return "stalled";
     if (status !== "running" && status !== "paused") throw new Error(`QEMU says the guest is ${status}`);
     return status;
   }
 
   async stopped(): Promise<void> {
-    await this.qmp.execute("query-status");
+    await this.#lookWhetherStalled();
   }
 
   async unstall(): Promise<void> {
-    if (this.stalled.value) await this.qmp.execute("cont");
+    if (!this.stalled.value) return;
+    await this.qmp.execute("cont");
+    await this.#lookWhetherStalled();
+  }
+
+  /** What QEMU says of an error may come when the guest has long gone on: only the state that it is in counts. */
+  async #lookWhetherStalled(): Promise<string | undefined> {
+    const { status } = (await this.qmp.execute("query-status")) as { status?: string };
+    this.stalled.set(status === "io-error");
+    return status;
   }
 
   async end(): Promise<void> {
