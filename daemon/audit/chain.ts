@@ -2,7 +2,7 @@
  * Owns the hash chain: what a record's hash covers, and how a chain is checked.
  * hash = SHA-256 over the JSON of all columns in HASHED order, prev_hash among them; the first prev_hash is GENESIS.
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { AuditRow } from "./table.ts";
 
 export const GENESIS = "0".repeat(64);
@@ -34,9 +34,7 @@ const HASHED = [
 ] as const satisfies (keyof AuditRow)[];
 
 export function hashOf(row: Omit<AuditRow, "hash">): string {
-  return createHash("sha256")
-    .update(JSON.stringify(HASHED.map((column) => row[column])))
-    .digest("hex");
+  return hash("sha256", JSON.stringify(HASHED.map((column) => row[column])));
 }
 
 /** The last record that a chain is known to have. */

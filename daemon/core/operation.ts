@@ -39,6 +39,11 @@ export interface Call {
   work_ulid?: string;
   /** What has happened already: among the `details` of the answer when a full disk or drive keeps the rest from being done. */
   happened?: Record<string, unknown>;
+  /**
+   * Writes the record of this call, with this outcome, within a transaction of the verb: one commit keeps what was done and
+   * its record. Absent where none is due, or an answer has to be kept along with it.
+   */
+  record?: (outcome: string) => void;
   /** Called when the record of this call is kept, or could not be. */
   onSettled?: (recorded: boolean) => void;
 }

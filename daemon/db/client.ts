@@ -15,6 +15,13 @@ export interface Connection {
   close(): void;
 }
 
+const writesOf = new WeakMap<Queries, () => unknown>();
+
+/** Differs from before when another process has written to the database. */
+export function othersWrites(queries: Queries): unknown {
+  return writesOf.get(queries)?.();
+}
+
 /** Opens the database file, or one in memory for `:memory:`. What is committed survives a power cut. */
 export function openConnection(file: string): Connection {
   const database = new Database(file, { create: true, strict: true });
@@ -28,8 +35,10 @@ export function openConnection(file: string): Connection {
   ]) {
     database.run(`PRAGMA ${pragma}`);
   }
+  const queries = drizzle(database);
+  writesOf.set(queries, () => database.query("PRAGMA data_version").values()[0]?.[0]);
   return {
-    queries: drizzle(database),
+    queries,
     execute: (sql) => {
       database.run(sql);
     },

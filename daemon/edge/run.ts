@@ -135,6 +135,7 @@ export function makeRoad(deps: RoadDeps): Road {
       caller: null,
     };
     let claimed: IdempotentCall | null = null;
+    let recorded = false;
     let reply: RoadReply | null = null;
     let tenure: Tenure | null = null;
     try {
@@ -161,6 +162,14 @@ export function makeRoad(deps: RoadDeps): Road {
           call.work_ulid = claim.work_ulid;
         }
       }
+      if (!claimed && isRecorded(operation, caller)) {
+        call.record = (outcome) => {
+          const status = operation.outcomes[outcome] ?? 200;
+          const entry = auditEntry(operation, call, { kind: "done", status }, at, performance.now() - startedAt);
+          appendAudit(database.queries, entry);
+          recorded = true;
+        };
+      }
       if (reply === null) {
         const working = bound.run(call, input, target, request.transfer);
         const done = tenure ? await tenure.until(working) : await working;
@@ -171,7 +180,8 @@ export function makeRoad(deps: RoadDeps): Road {
       reply = refusal(withHappened(toProblem(error, request.request_id, log), call), error);
     }
     try {
-      await settle(operation, request, call, claimed, reply, at, performance.now() - startedAt);
+      const kept = recorded && reply.kind === "done";
+      if (!kept) await settle(operation, request, call, claimed, reply, at, performance.now() - startedAt);
       call.onSettled?.(true);
     } catch (error) {
       tenure?.end(null);
@@ -203,6 +213,9 @@ export function makeRoad(deps: RoadDeps): Road {
     return { input, body_sha256: body.sha256 };
   }
 
+  const isRecorded = (operation: Operation, caller: Caller | null): boolean =>
+    operation.audit !== null && caller !== null && (operation.method !== "GET" || deps.auditReads);
+
   /** Keeps the record, and the answer where it may be asked for again, in one commit. */
   async function settle(
     operation: Operation,
@@ -213,13 +226,12 @@ export function makeRoad(deps: RoadDeps): Road {
     at: string,
     durationMs: number,
   ): Promise<void> {
-    const { caller } = call;
     const reads = operation.method === "GET";
-    const records = operation.audit !== null && caller !== null && (!reads || deps.auditReads);
+    const records = isRecorded(operation, call.caller);
     if (!records && !claimed) return;
     const kept = claimed ? await keptReply(operation, request.authorization, reply) : null;
     const written = database.commit((queries) => {
-      if (records) appendAudit(queries, auditEntry(operation.audit ?? "", call, caller, reply, at, durationMs));
+      if (records) appendAudit(queries, auditEntry(operation, call, reply, at, durationMs));
       if (!claimed) return;
       if (kept) idempotency.keep(queries, claimed, kept);
       else idempotency.release(queries, claimed);
@@ -310,16 +322,17 @@ function locationOf(operation: Operation, request: RoadRequest, done: Done<Opera
 }
 
 function auditEntry(
-  event: string,
+  operation: Operation,
   call: OpenCall,
-  caller: Caller,
-  reply: RoadReply,
+  reply: { kind: "done"; status: number } | Extract<RoadReply, { kind: "problem" }>,
   at: string,
   durationMs: number,
 ): AuditEntry {
+  const { caller } = call;
+  if (!caller || operation.audit === null) throw new Error(`${operation.name} leaves no record`);
   const code = reply.kind === "problem" ? reply.problem.code : undefined;
   return {
-    event,
+    event: operation.audit,
     outcome: reply.kind === "done" ? "success" : reply.status === 401 || reply.status === 403 ? "denied" : "error",
     at,
     // The operator is of none.

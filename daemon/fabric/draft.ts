@@ -1,5 +1,5 @@
 /** Owns what a message is before it is kept: its fields read and bounded, and its fingerprint. Pure. */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { MAX_HEADER_BYTES, MAX_PAYLOAD_BYTES, type MessageKind } from "../../shared/api/fabric.ts";
 import type { RuleBreak } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
@@ -78,9 +78,10 @@ export function makeDraft(content: Content, rest: Address & Pick<Draft, "source"
   };
 }
 
-/** Two drafts with the same fingerprint ask for the same message. */
+/** Two drafts with the same fingerprint ask for the same message; one that its sender has given no name has none. */
 export function fingerprintOf(draft: Draft): string {
-  const { payload: _, payload_b64: bytes, message_id: __, ...rest } = draft;
+  const { payload: _, payload_b64: bytes, message_id, ...rest } = draft;
+  if (message_id === null) return "";
   return sha256(JSON.stringify([bytes === null, Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1))]));
 }
 
@@ -89,5 +90,5 @@ function isBase64(text: string): boolean {
 }
 
 function sha256(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
+  return hash("sha256", text);
 }

@@ -23,16 +23,16 @@ export interface Posted {
   isNew: boolean;
 }
 
-/**
- * Keeps a message. `also` is carried out in its transaction, and may refuse it. Throws already_exists, agent_not_found,
- * agent_unavailable, inbox_full, room_destroying.
- */
-export async function post(
-  deps: FabricDeps,
-  room: RoomTarget,
-  draft: Draft,
-  also: (queries: Queries, row: MessageRow) => void = () => {},
-): Promise<Posted> {
+/** What is carried out in the transaction that keeps a message. */
+interface Along {
+  /** Also for one that was kept before; may refuse it. */
+  also?(queries: Queries, row: MessageRow): void;
+  /** Once it is kept. */
+  kept?(row: MessageRow): void;
+}
+
+/** Keeps a message. Throws already_exists, agent_not_found, agent_unavailable, inbox_full, room_destroying. */
+export async function post(deps: FabricDeps, room: RoomTarget, draft: Draft, along: Along): Promise<Posted> {
   const { room_uid } = room;
   const { agents, bells, database } = deps;
   const fingerprint = fingerprintOf(draft);
@@ -40,7 +40,7 @@ export async function post(
     const known = draft.message_id === null ? undefined : findMessage(queries, room_uid, draft.message_id);
     if (known) {
       requireSame(known, fingerprint);
-      also(queries, known);
+      along.also?.(queries, known);
       return { row: known, isNew: false };
     }
     bells.requireOpen(room_uid);
@@ -48,9 +48,10 @@ export async function post(
     const recipients = recipientsOf(deps, room, draft);
     requireSpace(deps, queries, room, recipients);
     const row = rowOf(room, draft, recipients, fingerprint, deps.order.next(queries, room_uid));
-    also(queries, row);
+    along.also?.(queries, row);
     keep(queries, row);
     agents.touch(queries, room_uid, [draft.source]);
+    along.kept?.(row);
     return { row, isNew: true };
   };
   const posted = await database.commit(write, false).catch((error: unknown) => {

@@ -27,11 +27,17 @@ export function makeReply(deps: FabricDeps): Bound {
       );
       const { size_bytes, payload_sha256 } = draft;
       call.audit.agent_id = source;
-      const { row, isNew } = await post(deps, room, draft, (queries) =>
-        ackDelivery(queries, { room_uid: room.room_uid, agent_id: source, seq: asked.seq }),
-      );
-      const { message_id, seq } = row;
-      call.audit.details = { reply_to: asked.message_id, message_id, seq, size_bytes, payload_sha256 };
+      const note = ({ message_id, seq }: MessageRow) => {
+        call.audit.details = { reply_to: asked.message_id, message_id, seq, size_bytes, payload_sha256 };
+      };
+      const { row, isNew } = await post(deps, room, draft, {
+        also: (queries) => ackDelivery(queries, { room_uid: room.room_uid, agent_id: source, seq: asked.seq }),
+        kept: (row) => {
+          note(row);
+          call.record?.("accepted");
+        },
+      });
+      note(row);
       return { outcome: isNew ? "accepted" : "known", body: receiptOf(deps.database.queries, row, isNew) };
     },
   });

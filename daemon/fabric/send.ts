@@ -11,6 +11,7 @@ import { findRoom, requireMessage } from "./find.ts";
 import type { FabricDeps } from "./index.ts";
 import { post } from "./post.ts";
 import { receiptOf, toMessage } from "./record.ts";
+import type { MessageRow } from "./table.ts";
 import { awaitReply, waitForReply } from "./wait-reply.ts";
 
 type Input = InputOf<typeof agentSend>;
@@ -32,13 +33,20 @@ export function makeSend(deps: FabricDeps): Bound {
       const recipient = input.wait_reply ? (draft.destination ?? draft.destinations?.[0] ?? null) : null;
       const wait = recipient === null ? null : waitForReply(source, recipient);
       try {
-        const { row, isNew } = await post(deps, room, draft, (_, { message_id }) => {
-          if (!wait) return;
-          wait.shown.id = message_id;
-          deps.agents.waits.enter(room.room_uid, wait);
+        const note = ({ message_id, seq, recipients }: MessageRow) =>
+          Object.assign(call.audit.details, { message_id, seq, recipients: recipients.length });
+        const { row, isNew } = await post(deps, room, draft, {
+          also: (_, { message_id }) => {
+            if (!wait) return;
+            wait.shown.id = message_id;
+            deps.agents.waits.enter(room.room_uid, wait);
+          },
+          kept: (row) => {
+            note(row);
+            if (!wait) call.record?.("accepted");
+          },
         });
-        const { message_id, seq } = row;
-        Object.assign(call.audit.details, { message_id, seq, recipients: row.recipients.length });
+        note(row);
         const receipt = receiptOf(queries, row, isNew);
         if (recipient === null) return { outcome: isNew ? "accepted" : "known", body: receipt };
         const deadlineMs = input.timeout_ms ?? DEFAULT_REPLY_WAIT_MS;

@@ -1,5 +1,5 @@
 /** Owns API keys: how they are made, how one is recognised. A key is shown once and never stored, only its SHA-256. */
-import { createHash, randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 import { type Access, SCOPES } from "../../shared/api/contract.ts";
 import { type KeyRecord, MAX_KEYS } from "../../shared/api/orgs.ts";
 import { type KeyId, newId, type OrgId } from "../../shared/ids.ts";
@@ -117,7 +117,7 @@ export function makeAuthenticate(queries: Queries, onUse: (keyId: KeyId) => void
     const key = /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
     if (key === undefined || !KEY_PATTERN.test(key)) throw new ServiceError("invalid_api_key");
     // The look-up is by hash, so its timing tells nothing about the key itself.
-    const row = lookup.get({ key_sha256: sha256(key) });
+    const row = lookup(sha256(key));
     if (!row || row.revoked_at !== null) throw new ServiceError("invalid_api_key");
     const { kind, revoked_at: _, org_id, plan, ...caller } = row;
     if (kind === "operator" && access === "operator") return operatorOf(caller);
@@ -144,5 +144,5 @@ export function makeIsCurrent(queries: Queries): (keyId: KeyId) => boolean {
 }
 
 function sha256(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
+  return hash("sha256", text);
 }

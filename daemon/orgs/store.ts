@@ -1,6 +1,7 @@
 /** Owns the SQL of organizations and keys. */
 import { and, count, desc, eq, gt, isNull, lt, or, sql } from "drizzle-orm";
 import type { Queries } from "../db/client.ts";
+import { Remembered } from "../db/remembered.ts";
 import { apiKeys, type KeyRow, type OrgRow, orgs } from "./table.ts";
 
 export function insertOrg(queries: Queries, row: OrgRow): void {
@@ -16,6 +17,7 @@ export function getOrg(queries: Queries, orgId: OrgRow["org_id"]): OrgRow | unde
 }
 
 export function insertKey(queries: Queries, row: KeyRow): void {
+  callers.forget(queries);
   queries.insert(apiKeys).values(row).run();
 }
 
@@ -47,19 +49,28 @@ export function getKey(queries: Queries, keyId: string): KeyRow | undefined {
 
 /** Changes a key that is there. */
 export function changeKey(queries: Queries, keyId: KeyRow["key_id"], change: Partial<KeyRow>): KeyRow {
+  callers.forget(queries);
   return queries.update(apiKeys).set(change).where(eq(apiKeys.key_id, keyId)).returning().get();
 }
 
-/** Looks a key up by its hash, with its organization; prepared, because every request asks. */
+/** What a request has to know of the key that it comes with. */
+type CallerRow = { [Column in "org_id" | "plan"]: OrgRow[Column] | null } & Pick<
+  KeyRow,
+  "key_id" | "kind" | "name" | "scopes" | "room_ids" | "agent_id" | "expires_at" | "revoked_at"
+>;
+const callers = new Remembered<CallerRow>();
+
+/** Looks a key up by its hash, with its organization. */
 export function prepareKeyLookup(queries: Queries) {
   const { key_id, kind, name, scopes, room_ids, agent_id, expires_at, revoked_at } = apiKeys;
   const { org_id, plan } = orgs;
-  return queries
+  const statement = queries
     .select({ org_id, plan, key_id, kind, name, scopes, room_ids, agent_id, expires_at, revoked_at })
     .from(apiKeys)
     .leftJoin(orgs, eq(org_id, apiKeys.org_id))
     .where(eq(apiKeys.key_sha256, sql.placeholder("key_sha256")))
     .prepare();
+  return (key_sha256: string) => callers.get(queries, key_sha256, () => statement.get({ key_sha256 }));
 }
 
 /** Looks up until when a key is good, by its id. */

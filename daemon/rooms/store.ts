@@ -3,13 +3,16 @@ import { and, asc, eq, gt, inArray, isNotNull, lt, ne, sql } from "drizzle-orm";
 import type { RoomState } from "../../shared/api/rooms.ts";
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import type { Queries } from "../db/client.ts";
+import { Remembered } from "../db/remembered.ts";
 import { type RoomRow, rooms } from "./table.ts";
 
 export function insertRoom(queries: Queries, row: RoomRow): void {
+  places.forget(queries);
   queries.insert(rooms).values(row).run();
 }
 
 export function updateRoom(queries: Queries, roomUid: RoomUid, change: Partial<RoomRow>): void {
+  places.forget(queries);
   queries.update(rooms).set(change).where(eq(rooms.room_uid, roomUid)).run();
 }
 
@@ -20,7 +23,9 @@ export function getRoom(queries: Queries, roomUid: RoomUid): RoomRow | undefined
 /** What work in a room needs to know of it. */
 export type RoomPlace = Pick<RoomRow, "room_uid" | "room_id" | "org_id" | "state" | "drive_limit_bytes">;
 
-/** Finds an organization's room by name, whole or its place; prepared, because nearly every request asks. */
+const places = new Remembered<RoomPlace>();
+
+/** Finds an organization's room by name, whole or its place. */
 export function prepareRoomLookup(queries: Queries) {
   const { room_uid, room_id, org_id, state, drive_limit_bytes } = rooms;
   const isMeant = and(
@@ -36,7 +41,8 @@ export function prepareRoomLookup(queries: Queries) {
     .prepare();
   return {
     whole: (orgId: OrgId, roomId: string): RoomRow | undefined => whole.get({ org_id: orgId, room_id: roomId }),
-    place: (orgId: OrgId, roomId: string): RoomPlace | undefined => place.get({ org_id: orgId, room_id: roomId }),
+    place: (orgId: OrgId, roomId: string): RoomPlace | undefined =>
+      places.get(queries, `${orgId} ${roomId}`, () => place.get({ org_id: orgId, room_id: roomId })),
   };
 }
 

@@ -147,10 +147,12 @@ async function answer(
     path: url.pathname,
     params,
     query: () => readQuery(url.search),
-    body: (maxBytes) => readJsonBody(request, maxBytes),
+    body: (maxBytes) => readJsonBody(request, maxBytes, { measured: true }),
     idempotency_key: headers.get("idempotency-key"),
     transfer: {
-      body: request.body,
+      get body() {
+        return request.body;
+      },
       range: headers.get("range"),
       if_match: headers.get("if-match"),
       if_none_match: headers.get("if-none-match"),

@@ -229,3 +229,19 @@ const CALLER = {
   agent_id: null,
   expires_at: null,
 } as unknown as Caller;
+
+/** From now on the guest takes nothing, until `take`; `taken` is how many bytes it has taken since. */
+export function holdInput(door: Door): { take(): void; readonly taken: number } {
+  const takes = Promise.withResolvers<void>();
+  let taken = 0;
+  door.input = async (bytes) => {
+    await takes.promise;
+    taken += bytes.byteLength;
+  };
+  return {
+    take: () => takes.resolve(),
+    get taken() {
+      return taken;
+    },
+  };
+}

@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { Client, type ClientChannel } from "ssh2";
 import { expect, test } from "vitest";
 import { LONG, until } from "../../harness/guests.ts";
-import { type Door, exec, flood, openDoor } from "./ssh-door.ts";
+import { type Door, exec, flood, holdInput, openDoor } from "./ssh-door.ts";
 
 const PACKET_BYTES = 32 * 1024;
 const ENDLESS_WINDOW = 0xffff_ffff;
@@ -136,12 +136,7 @@ test("who asks without reading the answers is not listened to any more", async (
 
 test("what is not taken is counted in packets, too", async () => {
   await using door = await openDoor();
-  const takes = Promise.withResolvers<void>();
-  let taken = 0;
-  door.input = async (bytes) => {
-    await takes.promise;
-    taken += bytes.byteLength;
-  };
+  const guest = holdInput(door);
   const { client, socket } = await door.login();
   const channel = await exec(client, "cat");
   const packets = 40_000;
@@ -151,9 +146,9 @@ test("what is not taken is counted in packets, too", async () => {
   await exec((await door.login()).client, "true");
   // It lies behind what nobody takes.
   expect(door.begun).toHaveLength(2);
-  takes.resolve();
+  guest.take();
   await late;
-  expect(taken).toBe(packets);
+  expect(guest.taken).toBe(packets);
 });
 
 test("a channel that its client closes is over, although nobody takes what was sent before", async () => {

@@ -1,7 +1,7 @@
 /** What a client of the SSH door may have sent that its guest does not take. */
 import { expect, test } from "vitest";
 import { until } from "../../harness/guests.ts";
-import { exec, openDoor } from "./ssh-door.ts";
+import { exec, holdInput, openDoor } from "./ssh-door.ts";
 
 /** More in all than the door keeps and the system holds between it and its client. */
 const CHANNELS = 32;
@@ -10,12 +10,7 @@ const BYTES = 2 * 1024 * 1024;
 
 test("all channels of a connection together have a bound, beyond which the client waits, and goes on", async () => {
   await using door = await openDoor();
-  const takes = Promise.withResolvers<void>();
-  let taken = 0;
-  door.input = async (bytes) => {
-    await takes.promise;
-    taken += bytes.byteLength;
-  };
+  const guest = holdInput(door);
   const { client, socket } = await door.login();
   const channels = await Promise.all(Array.from({ length: CHANNELS }, () => exec(client, "cat")));
   for (const channel of channels) channel.write(Buffer.alloc(BYTES));
@@ -28,6 +23,6 @@ test("all channels of a connection together have a bound, beyond which the clien
     return isSame;
   });
   expect(socket.writableLength).toBeGreaterThan(BYTES);
-  takes.resolve();
-  await until("everything was taken", () => taken === CHANNELS * BYTES);
+  guest.take();
+  await until("everything was taken", () => guest.taken === CHANNELS * BYTES);
 });
