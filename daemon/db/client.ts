@@ -1,6 +1,7 @@
 /** Owns the database connection: the only import of bun:sqlite. */
 import { Database } from "bun:sqlite";
 import { type BunSQLiteDatabase, drizzle } from "drizzle-orm/bun-sqlite";
+import { onceATurn } from "../core/turn.ts";
 
 export type Queries = BunSQLiteDatabase;
 
@@ -17,7 +18,7 @@ export interface Connection {
 
 const writesOf = new WeakMap<Queries, () => unknown>();
 
-/** Differs from before when another process has written to the database. */
+/** Differs from an earlier turn's when another process has written to the database. */
 export function othersWrites(queries: Queries): unknown {
   return writesOf.get(queries)?.();
 }
@@ -36,7 +37,11 @@ export function openConnection(file: string): Connection {
     database.run(`PRAGMA ${pragma}`);
   }
   const queries = drizzle(database);
-  writesOf.set(queries, () => database.query("PRAGMA data_version").values()[0]?.[0]);
+  const version = database.query("PRAGMA data_version");
+  writesOf.set(
+    queries,
+    onceATurn(() => version.values()[0]?.[0]),
+  );
   return {
     queries,
     execute: (sql) => {

@@ -10,6 +10,7 @@
 import { statfsSync } from "node:fs";
 import { join } from "node:path";
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
+import { onceATurn } from "../../core/turn.ts";
 import { Reserve } from "./reserve.ts";
 
 /** On a small disk floor and reserve are this share of it each. */
@@ -30,6 +31,8 @@ export class Disk {
   readonly #directory: string;
   readonly #floor: number;
   readonly #reserve: Reserve;
+  /** For what comes in numbers. */
+  readonly #hasSpaceNow = onceATurn(() => this.#hasSpace);
 
   constructor(directory: string, sizes: { floor_mib: number; reserve_mib: number }) {
     const { blocks, bsize } = statfsSync(directory);
@@ -56,7 +59,7 @@ export class Disk {
 
   /** Before anything that adds data. Throws disk_full. */
   requireSpace(): void {
-    if (!this.#hasSpace) throw this.#full();
+    if (!this.#hasSpaceNow()) throw this.#full();
   }
 
   /** Before what is only recorded. Throws disk_full. */

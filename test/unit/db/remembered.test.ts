@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { openConnection } from "../../../daemon/db/client.ts";
 import { Remembered } from "../../../daemon/db/remembered.ts";
 
-test("a row is asked for once, until it may have been changed, here or by another process", () => {
+test("a row is asked for once, until it may have been changed, here or by another process", async () => {
   const file = join(mkdtempSync(join(tmpdir(), "roomd-remembered-")), "roomd.db");
   const [own, other] = [openConnection(file), openConnection(file)];
   const remembered = new Remembered<string>();
@@ -27,6 +27,7 @@ test("a row is asked for once, until it may have been changed, here or by anothe
 
   row = "third";
   other.execute("CREATE TABLE others (column TEXT)");
+  await new Promise(setImmediate);
   expect([get(), get(), asked]).toEqual(["third", "third", 3]);
 
   // What is not there may come: it is asked for each time.
