@@ -29,6 +29,7 @@ import {
   machineTypeFor,
 } from "../host/machine/spec.ts";
 import { runWithProgress } from "../host/process.ts";
+import { processorOf } from "../host/processor.ts";
 import { digestOf, FILE_NAMES, type FileRole, factsOf, imageOf, MANIFEST_FORMAT, type Manifest } from "./manifest.ts";
 import { type Recipe, readRecipe, unpackBuilder } from "./recipe.ts";
 import { CURRENT, MANIFEST_FILE } from "./registry.ts";
@@ -240,6 +241,7 @@ async function writeManifest(
     agent_sha256: new Bun.CryptoHasher("sha256").update(await Bun.file(deps.programs.agent).bytes()).digest("hex"),
     generation: GENERATION,
     qemu_version: deps.qemuVersion ?? "unknown",
+    processor: processorOf(),
     hardware,
     append: KERNEL_APPEND,
     files,

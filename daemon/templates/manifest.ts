@@ -24,6 +24,8 @@ export const manifest = fields({
   agent_sha256: Type.String(),
   generation: Type.Integer(),
   qemu_version: Type.String(),
+  /** The host's, as processorOf tells it; older templates do not say it. */
+  processor: Type.Optional(Type.String()),
   hardware: fields({
     machine_type: Type.String(),
     cpu_model: Type.String(),

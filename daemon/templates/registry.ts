@@ -5,6 +5,7 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Value } from "@sinclair/typebox/value";
+import { GENERATION, OLDEST_GENERATION } from "../../shared/agent-protocol/messages.ts";
 import type { TemplateRecord } from "../../shared/api/templates.ts";
 import type { Log } from "../core/log.ts";
 import type { Paths } from "../core/paths.ts";
@@ -12,6 +13,7 @@ import type { GuestImage } from "../host/guest/plan.ts";
 import { digestFile } from "../host/images/digest.ts";
 import { readableTemplate } from "../host/isolation/directories.ts";
 import type { Acceleration } from "../host/machine/spec.ts";
+import { processorOf } from "../host/processor.ts";
 import { COLD_FILES, FILE_NAMES, type FileRole, imageOf, type Manifest, manifest, SNAPSHOT_FILES } from "./manifest.ts";
 import { lookOf, Verified } from "./verified.ts";
 
@@ -43,9 +45,12 @@ export function makeTemplates(deps: {
   paths: Paths;
   acceleration(): Acceleration;
   qemuVersion: string | null;
+  /** Of this host. */
+  processor?: string;
   log: Log;
 }): Templates {
   const { paths, log } = deps;
+  const processor = deps.processor ?? processorOf();
   const verified = new Verified(paths.verified_templates, log);
   const cache = new Map<string, Template>();
 
@@ -88,12 +93,17 @@ export function makeTemplates(deps: {
     return null;
   };
 
-  const mismatch = ({ manifest: { hardware, qemu_version } }: Template): string | null => {
+  const mismatch = ({ manifest }: Template): string | null => {
+    const { hardware, qemu_version, processor: saved = processor } = manifest;
     if (hardware.acceleration !== deps.acceleration()) {
       return `it was saved under ${hardware.acceleration}, this host runs ${deps.acceleration()}`;
     }
     if (qemu_version !== deps.qemuVersion)
       return `it was saved by QEMU ${qemu_version}, this host has ${deps.qemuVersion}`;
+    // Under TCG the processor is QEMU's own.
+    if (hardware.acceleration === "kvm" && saved !== processor) {
+      return `it was saved on another processor (${saved}), this host has ${processor}`;
+    }
     return null;
   };
 
@@ -107,13 +117,19 @@ export function makeTemplates(deps: {
     },
     get,
     usable: async (template) => {
-      const broken = await damage(template, COLD_FILES);
+      const broken = tooForeign(template.manifest) ?? (await damage(template, COLD_FILES));
       if (broken) throw new Error(`template ${template.record.template_id} cannot be used: ${broken}; build it again`);
       const refused = mismatch(template) ?? (await damage(template, SNAPSHOT_FILES));
       const image = imageOf(template.directory, template.manifest, refused === null);
       return { refused, image: { ...image, hardware: { ...image.hardware, acceleration: deps.acceleration() } } };
     },
   };
+}
+
+/** Of no use to this daemon, not even for a cold boot: the agent in it speaks another protocol. */
+function tooForeign({ generation }: Manifest): string | null {
+  if (generation >= OLDEST_GENERATION && generation <= GENERATION) return null;
+  return `its agent speaks generation ${generation} of the protocol, and this roomd ${OLDEST_GENERATION} to ${GENERATION}`;
 }
 
 /** A kernel of some template, to probe the host with; null when there is none. */

@@ -11,6 +11,8 @@
 
 /** Raised when older agents cannot be talked to any more; VERSIONING.md has the rules. */
 export const GENERATION = 1;
+/** The oldest that this host still speaks. */
+export const OLDEST_GENERATION = 1;
 
 /** The vsock port on which the host listens; the agent dials it at CID 2. */
 export const HOST_PORT = 1024;

@@ -28,7 +28,9 @@ export function surface(): Surface {
   const methodOf = (shape: Shape) =>
     typeof shape === "string" ? undefined : /^"(\w+)"$/.exec(shape.method ?? "")?.[1];
   const entries = Object.entries(shapes);
-  const plain = Object.entries(messages).filter(([name, value]) => name !== "GENERATION" && typeof value !== "object");
+  const plain = Object.entries(messages).filter(
+    ([name, value]) => !name.endsWith("GENERATION") && typeof value !== "object",
+  );
   return {
     frame: {
       header_bytes: frame.encodeFrame(frame.FrameType.ping, 0, new Uint8Array(0)).byteLength,

@@ -9,6 +9,7 @@ import { Link, type LinkOptions, type Stream, type Transport } from "../../../sh
 import {
   GENERATION,
   type Hello,
+  OLDEST_GENERATION,
   type Ready,
   StreamErrorCode,
   type Welcome,
@@ -16,8 +17,6 @@ import {
 import { within } from "../../core/published.ts";
 import { Standstill } from "./standstill.ts";
 
-/** Agents as old as this are still spoken to: a guest may be older than the daemon that takes it over. */
-const OLDEST_GENERATION = 1;
 /** What the guest asks of the host at once: its connections to the outside, and a few more. */
 const MAX_GUEST_STREAMS = 1024;
 /** A stream that the guest began is sent on by one channel. */
