@@ -1,0 +1,65 @@
+/** Bodies as they come over the wire: in parts, by length or in chunks, too long, and cut off. */
+import { connect } from "node:net";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { TestDaemon } from "../harness/daemon.ts";
+
+let daemon: TestDaemon;
+beforeAll(async () => {
+  daemon = await TestDaemon.start();
+});
+afterAll(() => daemon.stop());
+
+/** Sends a request to make a room in these parts, each in a packet of its own, and returns what is answered. */
+async function send(framing: string, parts: readonly string[], end = false): Promise<string> {
+  const { hostname, port } = new URL(daemon.url);
+  const socket = connect({ host: hostname, port: Number(port), noDelay: true });
+  let answer = "";
+  socket.on("data", (chunk) => {
+    answer += chunk;
+    if (answer.includes("\r\n\r\n")) socket.end();
+  });
+  const closed = new Promise<void>((done) => socket.once("close", () => done()));
+  const head = `POST /v1/rooms HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: Bearer ${daemon.apiKey}\r\n`;
+  socket.write(`${head}Content-Type: application/json\r\n${framing}\r\n\r\n`);
+  for (const part of parts) {
+    // So that the service meets what came so far.
+    await Bun.sleep(50);
+    socket.write(part);
+  }
+  if (end) socket.destroy();
+  await closed;
+  return answer.split("\r\n")[0] ?? "";
+}
+
+const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`;
+const body = (room_id: string, more = "") => JSON.stringify({ room_id, labels: { more } });
+
+test("a body is whole however it comes", async () => {
+  const short = body("short");
+  expect(await send(`Content-Length: ${short.length}`, [short.slice(0, 9), short.slice(9)])).toContain("201");
+  const long = body("long", "x".repeat(255)).padEnd(20_000);
+  expect(await send(`Content-Length: ${long.length}`, [long.slice(0, 900), long.slice(900)])).toContain("201");
+  const chunked = body("chunked");
+  const parts = [chunk(chunked.slice(0, 9)), chunk(chunked.slice(9)), "0\r\n\r\n"];
+  expect(await send("Transfer-Encoding: chunked", parts)).toContain("201");
+  const { items } = await daemon.ok("GET", "/v1/rooms");
+  expect(items.map(({ room_id }: { room_id: string }) => room_id).sort()).toEqual(["chunked", "long", "short"]);
+});
+
+test("one that is too long is refused, by what its length says and by what comes", async () => {
+  expect(await send("Content-Length: 99999999", ["{"])).toContain("413");
+  const piece = chunk(" ".repeat(65_536));
+  expect(
+    await send(
+      "Transfer-Encoding: chunked",
+      Array.from({ length: 20 }, () => piece),
+    ),
+  ).toContain("413");
+});
+
+test("one that is cut off makes nothing, and the service goes on", async () => {
+  const short = body("cut");
+  expect(await send(`Content-Length: ${short.length}`, [short.slice(0, -1)], true)).toBe("");
+  expect(await send("Transfer-Encoding: chunked", [chunk(short)], true)).toBe("");
+  expect((await daemon.api("GET", "/v1/rooms/cut")).status).toBe(404);
+});
