@@ -11,6 +11,7 @@ import { Drive } from "./drive/drive.ts";
 import { Egress } from "./egress/egress.ts";
 import { Cgroup } from "./exec/cgroup.ts";
 import { Executions } from "./exec/executions.ts";
+import { Journal } from "./exec/journal.ts";
 import { Gateway } from "./gateway/gateway.ts";
 import { HostLine } from "./host-line.ts";
 import { syncRoot } from "./libc.ts";
@@ -49,8 +50,9 @@ const gateway = new Gateway(line);
 gateway.listen();
 const setup = new Setup(drive, egress, gateway);
 const env = () => setup.env;
-const executions = new Executions({ reaper, drive, env });
-const terminals = new Terminals({ reaper, drive, env, takeCgroup: Cgroup.take });
+const takeCgroup = Cgroup.take;
+const executions = new Executions({ reaper, drive, env, takeCgroup, makeJournal: () => new Journal() });
+const terminals = new Terminals({ reaper, drive, env, takeCgroup });
 const router = makeRouter(executions, terminals, drive);
 
 const forgetAll = () => {

@@ -53,6 +53,7 @@ function makeRequest(
       timeout_ms: input.timeout_ms ?? DEFAULT_TIMEOUT_MS,
       stdin: stdin !== null || stdinStaysOpen,
       tag: JSON.stringify(tag),
+      generated: input.exec_id === undefined && work_ulid === undefined,
     },
     stdin,
     stdin_ends: !stdinStaysOpen,

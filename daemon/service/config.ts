@@ -1,12 +1,18 @@
 /** Owns the call that tells limits, defaults, and what is guaranteed and what is not. */
+
+import {
+  KEPT_DISK_BYTES,
+  KEPT_MEMORY_BYTES,
+  KEPT_NAMES,
+  KEPT_OUTPUT_BYTES,
+  KEPT_SECONDS,
+} from "../../shared/agent-protocol/kept.ts";
 import { MAX_BARRIER_WAIT_MS, MAX_PARTIES, MAX_ROOM_BARRIERS } from "../../shared/api/barriers.ts";
 import { DEFAULT_PAGE } from "../../shared/api/contract.ts";
 import { MAX_WRITE_BYTES } from "../../shared/api/drive.ts";
 import {
   DEFAULT_OUTPUT_BYTES,
   DEFAULT_TIMEOUT_MS,
-  KEPT_OUTPUT_BYTES,
-  KEPT_SECONDS,
   MAX_LIVE_EXECUTIONS,
   MAX_OUTPUT_BYTES,
   MAX_READERS,
@@ -105,6 +111,9 @@ export function makeConfig(deps: ServiceDeps): Bound {
           port_message_bytes_max: MAX_SOCKET_MESSAGE_BYTES,
           execution_kept_output_bytes: KEPT_OUTPUT_BYTES,
           execution_kept_seconds: KEPT_SECONDS,
+          execution_kept_disk_bytes_per_sandbox: KEPT_DISK_BYTES,
+          execution_kept_memory_bytes_per_sandbox: KEPT_MEMORY_BYTES,
+          execution_names_kept_per_sandbox: KEPT_NAMES,
           execution_readers_per_sandbox_max: MAX_READERS,
           terminals_per_sandbox_max: MAX_LIVE_TERMINALS,
           terminal_detached_seconds: deps.terminalDetachedSeconds,

@@ -9,12 +9,12 @@
 import { Channel, type ExecRequest, type ExecState, StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
 import type { Drive } from "../drive/drive.ts";
 import type { Reaper } from "../reap.ts";
-import { Cgroup } from "./cgroup.ts";
+import type { Cgroup } from "./cgroup.ts";
 import { Deadline } from "./deadline.ts";
 import { DEFAULT_PATH, environmentOf } from "./environment.ts";
 import { Group, signalName } from "./group.ts";
 import { Input } from "./input.ts";
-import { Journal } from "./journal.ts";
+import type { Journal } from "./journal.ts";
 import { Output } from "./output.ts";
 import type { Refusal } from "./program.ts";
 import { type Command, type CommandLine, spawn } from "./spawn.ts";
@@ -26,6 +26,9 @@ export interface ExecDeps {
   drive: Drive;
   /** The sandbox's own environment. */
   env(): Record<string, string>;
+  /** A control group for a command's processes, or null where there are none. */
+  takeCgroup(): Cgroup | null;
+  makeJournal(): Journal;
 }
 
 /** The command cannot begin, in the protocol's words. */
@@ -41,32 +44,44 @@ export class StartError extends Error {
 const SHOWN_WORDS = 64;
 const SHOWN_CHARACTERS = 1024;
 
-type Kept = Pick<ExecRequest, "exec_id" | "argv" | "timeout_ms"> & { number: number; fingerprint: string; tag: string };
+/** What is kept with it, beside the request. */
+interface Own {
+  number: number;
+  fingerprint: string;
+  tag: string;
+  /** The host made its name, for this run alone. */
+  isGenerated: boolean;
+}
 
 export class Execution {
   readonly exec_id: string;
   readonly fingerprint: string;
   readonly number: number;
-  readonly journal = new Journal();
+  readonly isGenerated: boolean;
+  readonly journal: Journal;
   /** Resolves once there is a command. Rejects with StartError. */
   readonly started: Promise<void>;
   /** Resolves once it has ended and its output is complete. Rejects as `started` does. */
   readonly ended: Promise<void>;
   /** A text that the host wants to have kept. */
   note = "";
+  /** Somebody has had its output to the end, and its state. */
+  wasTold = false;
   input = new Input(null);
   #deadline: Deadline | null = null;
   #group: Group | null = null;
   #state: Omit<ExecState, "oldest_seq" | "last_seq" | "stdin_bytes" | "stdin_open" | "note">;
 
-  constructor(deps: ExecDeps, request: ExecRequest, kept: Omit<Kept, "exec_id" | "argv" | "timeout_ms">) {
+  constructor(deps: ExecDeps, request: ExecRequest, own: Own) {
     const { exec_id, argv, timeout_ms } = request;
     this.exec_id = exec_id;
-    this.fingerprint = kept.fingerprint;
-    this.number = kept.number;
+    this.fingerprint = own.fingerprint;
+    this.number = own.number;
+    this.isGenerated = own.isGenerated;
+    this.journal = deps.makeJournal();
     this.#state = {
       exec_id,
-      number: kept.number,
+      number: own.number,
       state: "running",
       argv: shownWords(argv),
       cwd: "",
@@ -80,7 +95,7 @@ export class Execution {
       stderr_bytes: 0,
       started_at_ms: Date.now(),
       finished_at_ms: null,
-      tag: kept.tag,
+      tag: own.tag,
     };
     const began = this.#begin(deps, request);
     this.started = began.then(() => {});
@@ -106,6 +121,11 @@ export class Execution {
     return this.#state.state === "running";
   }
 
+  /** Whether who asked for it has its answer, and nobody has another name for it. */
+  get isAnswered(): boolean {
+    return this.isGenerated && this.wasTold && !this.journal.isRead;
+  }
+
   /** Whether anyone was there to take it. */
   signal(signal: NodeJS.Signals): boolean {
     return this.#state.finished_at_ms === null && (this.#group?.signal(signal) ?? false);
@@ -124,7 +144,7 @@ export class Execution {
       user: line.user.name,
       started_at_ms: Date.now(),
     });
-    const cgroup = Cgroup.take();
+    const cgroup = deps.takeCgroup();
     const command = spawn({ ...line, cgroup });
     if ("reason" in command) {
       cgroup?.release();

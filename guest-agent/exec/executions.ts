@@ -1,60 +1,67 @@
 /**
  * Owns the executions of this guest: which there are, that none is begun twice, and for how long they are kept.
  *
- * Those that have ended are kept for ten minutes, and the newest of them at most; of those that are forgotten the names stay,
- * so that a late second request with the same one is no second run.
+ * Those that have ended are kept for a time, as kept.ts has it; of those that are forgotten the names stay, so that a late second
+ * request with the same one is no second run.
  */
+import { KEPT_NAMES } from "../../shared/agent-protocol/kept.ts";
 import { type ExecRequest, type ExecState, StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
 import { type ExecDeps, Execution, StartError } from "./execution.ts";
+import { Kept } from "./kept.ts";
+import { Names } from "./names.ts";
 
 /** What the API promises per sandbox. */
 const MAX_LIVE = 64;
-const KEPT_MS = 10 * 60_000;
-const MAX_KEPT = 512;
-const MAX_NAMES = 16_384;
+/** Of names that nobody chose, and so nobody gives again: enough to tell what has been from what never was. */
+const MAX_GENERATED_NAMES = 4096;
 /** Ends are told of together. */
 const GATHER_MS = 1_000;
 /** Within what a guest may send in one frame, in its worst spelling. */
 const MAX_LIST_BYTES = 32 * 1024;
 
+/** How an execution is known again. */
+export interface Naming {
+  fingerprint: string;
+  tag: string;
+  isGenerated: boolean;
+}
+
 export class Executions {
   readonly #deps: ExecDeps;
   readonly #all = new Map<string, Execution>();
-  /** Those that have ended, oldest first. */
-  readonly #ended = new Map<Execution, { until: number }>();
+  readonly #kept = new Kept((execution) => this.#retire(execution));
   readonly #unsettled = new Set<Execution>();
-  readonly #forgotten = new Set<string>();
+  readonly #forgotten = { chosen: new Names(KEPT_NAMES), generated: new Names(MAX_GENERATED_NAMES) };
   #live = 0;
   #count = 0;
   #change = Promise.withResolvers<void>();
-  #timer: Timer | undefined;
 
   constructor(deps: ExecDeps) {
     this.#deps = deps;
   }
 
   /** Begins it, or finds the one that was begun by the same request. Resolves once there is a command. Throws StartError. */
-  async start(request: ExecRequest, fingerprint: string, tag: string) {
+  async start(request: ExecRequest, naming: Naming) {
     const known = this.#all.get(request.exec_id);
-    if (known && known.fingerprint !== fingerprint) {
+    if (known && known.fingerprint !== naming.fingerprint) {
       throw new StartError(StreamErrorCode.exec_id_in_use, `exec_id ${request.exec_id} is another command's`);
     }
-    if (!known && this.#forgotten.has(request.exec_id)) {
+    if (!known && this.#hasBeen(request.exec_id)) {
       throw new StartError(StreamErrorCode.history_gone, `${request.exec_id} has run and is not kept any more`);
     }
-    const execution = known ?? this.begin(request, fingerprint, tag);
+    const execution = known ?? this.begin(request, naming);
     await execution.started;
     return { execution, existing: known !== undefined };
   }
 
   /** Begins it. Throws StartError when too many are running. */
-  begin(request: ExecRequest, fingerprint: string, tag: string): Execution {
+  begin(request: ExecRequest, naming: Naming): Execution {
     if (this.#live >= MAX_LIVE) {
       throw new StartError(StreamErrorCode.too_many_executions, `${MAX_LIVE} commands are running`);
     }
     this.#live++;
     this.#count++;
-    const execution = new Execution(this.#deps, request, { number: this.#count, fingerprint, tag });
+    const execution = new Execution(this.#deps, request, { number: this.#count, ...naming });
     this.#all.set(request.exec_id, execution);
     execution.ended.then(
       () => this.#keep(execution),
@@ -67,9 +74,7 @@ export class Executions {
   get(execId: unknown): Execution {
     const execution = this.#all.get(String(execId));
     if (execution) return execution;
-    const code = this.#forgotten.has(String(execId))
-      ? StreamErrorCode.history_gone
-      : StreamErrorCode.execution_not_found;
+    const code = this.#hasBeen(String(execId)) ? StreamErrorCode.history_gone : StreamErrorCode.execution_not_found;
     throw new StartError(code, `no execution ${execId}`);
   }
 
@@ -100,7 +105,7 @@ export class Executions {
   /** As if it had never been. */
   forget(execution: Execution): void {
     this.#all.delete(execution.exec_id);
-    this.#ended.delete(execution);
+    this.#kept.remove(execution);
     this.#unsettled.delete(execution);
     execution.journal.forget();
   }
@@ -108,20 +113,18 @@ export class Executions {
   /** For a template at rest: no name, no timer, nothing of what was run to warm it. */
   forgetAll(): void {
     for (const execution of [...this.#all.values()]) this.forget(execution);
-    this.#forgotten.clear();
+    for (const names of Object.values(this.#forgotten)) names.clear();
     this.#count = 0;
-    clearTimeout(this.#timer);
   }
 
   #keep(execution: Execution): void {
     this.#live--;
     // The one that does the work of `exec` is nobody's any more.
     if (this.#all.get(execution.exec_id) !== execution) return;
-    this.#ended.set(execution, { until: performance.now() + KEPT_MS });
     this.#unsettled.add(execution);
     this.#change.resolve();
     this.#change = Promise.withResolvers<void>();
-    this.#retireOldest();
+    this.#kept.add(execution);
   }
 
   #drop(execution: Execution): void {
@@ -129,24 +132,13 @@ export class Executions {
     this.forget(execution);
   }
 
-  /** Those whose time is up, and those that are too many. */
-  #retireOldest(): void {
-    clearTimeout(this.#timer);
-    for (const [execution, { until }] of this.#ended) {
-      const leftMs = until - performance.now();
-      if (leftMs > 0 && this.#ended.size <= MAX_KEPT) {
-        this.#timer = setTimeout(() => this.#retireOldest(), leftMs);
-        return;
-      }
-      this.#retire(execution);
-    }
-  }
-
   #retire(execution: Execution): void {
     this.forget(execution);
-    this.#forgotten.add(execution.exec_id);
-    const [oldest] = this.#forgotten;
-    if (oldest !== undefined && this.#forgotten.size > MAX_NAMES) this.#forgotten.delete(oldest);
+    this.#forgotten[execution.isGenerated ? "generated" : "chosen"].add(execution.exec_id);
+  }
+
+  #hasBeen(execId: string): boolean {
+    return this.#forgotten.chosen.has(execId) || this.#forgotten.generated.has(execId);
   }
 }
 

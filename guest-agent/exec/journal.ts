@@ -9,11 +9,11 @@
  * the oldest output is overwritten. What never fills a block stays in memory and costs no file. When the disk takes nothing,
  * output reaches those who read it all the same; only the past is not kept.
  */
+import { KEPT_OUTPUT_BYTES } from "../../shared/agent-protocol/kept.ts";
 import { MAX_PIECE_BYTES, PIECE_HEADER_BYTES, pieceHeader, readHeader } from "../../shared/agent-protocol/pieces.ts";
 import { MemoryRing } from "./memory-ring.ts";
 import { RingFile } from "./ring-file.ts";
 
-export const KEPT_BYTES = 16 * 1024 * 1024;
 /** What a command's end may add while a reader is a full ring behind: it cannot be told to wait any more. */
 const SLACK_BYTES = 4 * 1024 * 1024;
 const BLOCK_BYTES = 128 * 1024;
@@ -23,7 +23,7 @@ const TWO_PIECES_BYTES = 2 * (MAX_PIECE_BYTES + PIECE_HEADER_BYTES);
 const AHEAD_BYTES = 192 * 1024;
 /** Who follows finds all of it here; more than a block that is still to be written, and two pieces. */
 const MEMORY_BYTES = AHEAD_BYTES + TWO_PIECES_BYTES;
-const FILE_BYTES = KEPT_BYTES + SLACK_BYTES + BLOCK_BYTES + TWO_PIECES_BYTES;
+const FILE_BYTES = KEPT_OUTPUT_BYTES + SLACK_BYTES + BLOCK_BYTES + TWO_PIECES_BYTES;
 /** An execution that has ended is kept for minutes, and there may be many: so much stays in memory. */
 const ENDED_BYTES = 4096;
 
@@ -63,7 +63,7 @@ export class Journal {
   #grown = Promise.withResolvers<void>();
   #read = Promise.withResolvers<void>();
 
-  constructor(options: JournalOptions = { kept_bytes: KEPT_BYTES, open: () => new RingFile(FILE_BYTES) }) {
+  constructor(options: JournalOptions = { kept_bytes: KEPT_OUTPUT_BYTES, open: () => new RingFile(FILE_BYTES) }) {
     this.#kept = options.kept_bytes;
     this.#open = options.open;
   }
@@ -83,6 +83,20 @@ export class Journal {
   /** Offset after the newest byte. */
   get end(): number {
     return this.#end;
+  }
+
+  /** Whether somebody reads. */
+  get isRead(): boolean {
+    return this.#readers.size > 0;
+  }
+
+  /** What it takes once no more comes and nobody reads. */
+  get atRest(): { disk_bytes: number; memory_bytes: number } {
+    const isSmall = this.#end <= ENDED_BYTES;
+    return {
+      disk_bytes: isSmall ? 0 : Math.min(this.#end, FILE_BYTES),
+      memory_bytes: isSmall && this.#end > 0 ? ENDED_BYTES : 0,
+    };
   }
 
   /** Adds what was read from a pipe. Resolves when more may follow: that is what holds a command. */

@@ -23,8 +23,11 @@ type Handler = (stream: Stream, request: Fields) => Promise<void> | void;
 export function executionMethods(executions: Executions) {
   const handlers = {
     exec_start: async (stream, request) => {
-      const { fingerprint, tag, follow, ...command } = parseStartRequest(request);
-      const { execution, existing } = await executions.start({ ...command, method: "exec" }, fingerprint, tag);
+      const { fingerprint, tag, generated, follow, ...command } = parseStartRequest(request);
+      const { execution, existing } = await executions.start(
+        { ...command, method: "exec" },
+        { fingerprint, tag, isGenerated: generated },
+      );
       if (follow) return await send(stream, execution, 0, true);
       const report: ExecReport = { execution: execution.state, existing };
       stream.finish(report);
@@ -95,7 +98,9 @@ async function send(stream: Stream, execution: Execution, after: number, follow:
       const bytes = await reader.next(READ_BYTES, follow);
       if (bytes === null || !(await stream.write(Channel.output, bytes))) break;
     }
-    if (!stream.ended) report(stream, execution);
+    if (stream.ended) return;
+    report(stream, execution);
+    if (follow) execution.wasTold = true;
   } finally {
     reader.close();
   }

@@ -31,12 +31,18 @@ export function parseExecRequest(request: object): ExecRequest {
 }
 
 /** Throws InvalidRequest. */
-export function parseStartRequest(request: object): ExecStartRequest & { tag: string } {
+export function parseStartRequest(request: object): ExecStartRequest & { tag: string; generated: boolean } {
   const command = parseExecRequest(request);
-  const { fingerprint, follow, tag = "" } = request as Partial<Record<keyof ExecStartRequest, unknown>>;
+  const {
+    fingerprint,
+    follow,
+    tag = "",
+    generated = false,
+  } = request as Partial<Record<keyof ExecStartRequest, unknown>>;
   if (typeof fingerprint !== "string") throw new InvalidRequest("fingerprint must be a string");
   if (typeof follow !== "boolean") throw new InvalidRequest("follow must be true or false");
-  return { ...command, method: "exec_start", fingerprint, follow, tag: shortText("tag", tag) };
+  if (typeof generated !== "boolean") throw new InvalidRequest("generated must be true or false");
+  return { ...command, method: "exec_start", fingerprint, follow, generated, tag: shortText("tag", tag) };
 }
 
 /** Throws InvalidRequest. */

@@ -18,7 +18,10 @@ export async function runExec(executions: Executions, stream: Stream, request: o
   try {
     const parsed = parseExecRequest(request);
     // Its own name for it may be used again and again.
-    const execution = executions.begin({ ...parsed, exec_id: `exec ${randomUUID()}` }, "", "");
+    const execution = executions.begin(
+      { ...parsed, exec_id: `exec ${randomUUID()}` },
+      { fingerprint: "", tag: "", isGenerated: true },
+    );
     try {
       await execution.started;
       await follow(stream, execution);

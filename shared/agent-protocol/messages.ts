@@ -119,6 +119,8 @@ export interface ExecStartRequest {
   follow: boolean;
   /** Kept with the execution for the host, and told with it; at most MAX_EXEC_TAG_CHARACTERS. */
   tag?: string;
+  /** The host made exec_id for this run alone: nobody asks for another by it. Absent is false. */
+  generated?: boolean;
 }
 
 /** Said within exec_start and exec_follow before anything else: the execution exists, and this is its state. */

@@ -9,9 +9,6 @@ export const DEFAULT_OUTPUT_BYTES = 1024 * 1024;
 export const DEFAULT_TIMEOUT_MS = 30_000;
 export const MAX_TIMEOUT_MS = 3_600_000;
 export const MAX_LIVE_EXECUTIONS = 64;
-/** Kept of each execution's output, and for how long after its end. */
-export const KEPT_OUTPUT_BYTES = 16 * 1024 * 1024;
-export const KEPT_SECONDS = 600;
 /** Standard input that waits at once for one sandbox's commands to read it. */
 export const MAX_WAITING_STDIN_BYTES = 64 * 1024 * 1024;
 /** Streams that are read at once from one sandbox. */
@@ -147,7 +144,7 @@ export const sandboxExec = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/exec",
   summary: "Run a command and wait for it",
   description:
-    "Answers 200 whatever the command's outcome, and when its output could not be saved, which `output` then says. A client that disconnects does not end the command. The same exec_id and body again, or the same Idempotency-Key, is answered with the first run's outcome, never by a second run.",
+    "Answers 200 whatever the command's outcome, and when its output could not be saved, which `output` then says. A client that disconnects does not end the command. The same exec_id and body again, or the same Idempotency-Key, is answered with the first run's outcome, never by a second run, also when it is not kept any more: then it is 410. Of the names of those a sandbox keeps the newest 65,536.",
   access: "exec",
   params: sandboxPath,
   query: NONE,
@@ -214,7 +211,7 @@ export const executionStart = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/executions",
   summary: "Start a command and leave it running",
   description:
-    "The same exec_id and body again, or the same Idempotency-Key, is the same execution, never a second run. The sandbox keeps the last 16 MiB of its output, and all of it for 10 minutes after its end, whatever becomes of clients and of the daemon.",
+    "The same exec_id and body again, or the same Idempotency-Key, is the same execution, never a second run. The sandbox keeps the last 16 MiB of its output for 10 minutes after its end, whatever becomes of clients and of the daemon, while all that have ended take at most 1 GiB of its disk and 16 MiB of its memory; beyond that those go first that were waited for without an exec_id, then the oldest.",
   access: "exec",
   params: sandboxPath,
   query: NONE,

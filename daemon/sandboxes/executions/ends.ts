@@ -8,6 +8,7 @@
  * it tells only the ending is believed: who began a command, and which, the host knows itself. After a restart a guest may have
  * no more running than it ever may, and what is saved at once is bounded.
  */
+import { KEPT_EXECUTION_BYTES, KEPT_MEMORY_BYTES } from "../../../shared/agent-protocol/kept.ts";
 import type { ExecState } from "../../../shared/agent-protocol/messages.ts";
 import { EXEC_ID_PATTERN, MAX_LIVE_EXECUTIONS } from "../../../shared/api/executions.ts";
 import type { Log } from "../../core/log.ts";
@@ -28,11 +29,14 @@ const LINK_MS = 30_000;
 /** Between two questions to one guest, whatever it answers. */
 const PAUSE_MS = 500;
 /** Executions that a restarted daemon looks at; a guest keeps no more. */
-const MOST_FOUND = MAX_LIVE_EXECUTIONS + 512;
+const MOST_FOUND = MAX_LIVE_EXECUTIONS + KEPT_MEMORY_BYTES / KEPT_EXECUTION_BYTES;
 const PAGE = 64;
 const OVER: readonly string[] = ["failed", "destroying", "destroyed"];
 const NEVER = new AbortController().signal;
 const NAME = new RegExp(EXEC_ID_PATTERN);
+
+/** What of an execution matters here: there may be thousands. */
+type Told = Pick<ExecState, "exec_id" | "state" | "tag" | "note">;
 
 interface Watched {
   known: KnownExecutions;
@@ -64,7 +68,7 @@ export class Ends {
   }
 
   /** An execution has begun for which nobody waits. */
-  begun(row: SandboxRow, execution: ExecState, by: Beginner | null): void {
+  begun(row: SandboxRow, execution: Told, by: Beginner | null): void {
     const watched = this.#watched.get(row.sandbox_id);
     if (!watched) return;
     const { exec_id } = execution;
@@ -137,11 +141,13 @@ export class Ends {
   }
 
   /** Those that callers can have begun: an agent also tells of what was begun by other ways. */
-  async #listed(link: GuestLink): Promise<ExecState[]> {
-    const found: ExecState[] = [];
+  async #listed(link: GuestLink): Promise<Told[]> {
+    const found: Told[] = [];
     for (let after = 0, seen = 0; seen < MOST_FOUND; ) {
       const page = await listInGuest(link, after, PAGE);
-      found.push(...page.filter(({ exec_id }) => NAME.test(exec_id)));
+      for (const { exec_id, state, tag, note } of page) {
+        if (NAME.test(exec_id)) found.push({ exec_id, state, tag, note });
+      }
       const last = page.at(-1)?.number ?? 0;
       if (last <= after) break;
       after = last;
@@ -164,7 +170,7 @@ export class Ends {
     return settled;
   }
 
-  #save(row: SandboxRow, { saving }: Watched, execution: ExecState): void {
+  #save(row: SandboxRow, { saving }: Watched, execution: Told): void {
     const path = outputToOf(execution.tag);
     if (path === null || execution.note !== "") return;
     const { exec_id } = execution;

@@ -11,8 +11,6 @@ import { findTarget } from "../find.ts";
 import { ask, type ExecutionDeps, findExecution } from "./reach.ts";
 
 const KIND = "executions";
-/** A guest keeps fewer. */
-const MOST_PAGES = 64;
 
 export function makeList(deps: ExecutionDeps): Bound {
   return bind(executionList, {
@@ -22,8 +20,8 @@ export function makeList(deps: ExecutionDeps): Bound {
       const after = Number(readCursor(KIND, input.cursor) ?? 0);
       const found = await ask(deps, { ...target, exec_id: "" }, async (link) => {
         const states: ExecState[] = [];
-        // As many as fit into its frames come at once.
-        for (let page = 0; page < MOST_PAGES && states.length <= limit; page++) {
+        // As many as fit into its frames come at once, one at least.
+        while (states.length <= limit) {
           const from = states.at(-1)?.number ?? after;
           const more = (await listInGuest(link, from, limit + 1 - states.length)).filter(({ number }) => number > from);
           if (more.length === 0) break;

@@ -1,0 +1,86 @@
+/**
+ * Owns the executions that have ended: how much of the guest they take together, and who is let go first.
+ *
+ * Each is kept for its time while all of them fit. When they do not, those go first whose answer was given to who waited for it and
+ * whose name nobody chose; then the oldest.
+ */
+import {
+  KEPT_DISK_BYTES,
+  KEPT_EXECUTION_BYTES,
+  KEPT_MEMORY_BYTES,
+  KEPT_SECONDS,
+} from "../../shared/agent-protocol/kept.ts";
+import type { Execution } from "./execution.ts";
+
+interface Share {
+  until: number;
+  disk_bytes: number;
+  memory_bytes: number;
+}
+
+export class Kept {
+  /** Oldest first. */
+  readonly #all = new Map<Execution, Share>();
+  readonly #letGo: (execution: Execution) => void;
+  #diskBytes = 0;
+  #memoryBytes = 0;
+  #timer: Timer | undefined;
+
+  /** `letGo` is told of each that is kept no longer. */
+  constructor(letGo: (execution: Execution) => void) {
+    this.#letGo = letGo;
+  }
+
+  add(execution: Execution): void {
+    const { disk_bytes, memory_bytes } = execution.journal.atRest;
+    const share = {
+      until: performance.now() + KEPT_SECONDS * 1000,
+      disk_bytes,
+      memory_bytes: memory_bytes + KEPT_EXECUTION_BYTES + textBytes(execution),
+    };
+    this.#all.set(execution, share);
+    this.#diskBytes += share.disk_bytes;
+    this.#memoryBytes += share.memory_bytes;
+    while (this.#diskBytes > KEPT_DISK_BYTES || this.#memoryBytes > KEPT_MEMORY_BYTES) this.#release(this.#first());
+    this.#watch();
+  }
+
+  remove(execution: Execution): void {
+    const share = this.#all.get(execution);
+    if (!share) return;
+    this.#all.delete(execution);
+    if (this.#all.size === 0) clearTimeout(this.#timer);
+    this.#diskBytes -= share.disk_bytes;
+    this.#memoryBytes -= share.memory_bytes;
+  }
+
+  #first(): Execution | undefined {
+    for (const execution of this.#all.keys()) if (execution.isAnswered) return execution;
+    const [oldest] = this.#all.keys();
+    return oldest;
+  }
+
+  #release(execution: Execution | undefined): void {
+    if (!execution) return;
+    this.remove(execution);
+    this.#letGo(execution);
+  }
+
+  /** Lets go of those whose time is up, now and when it is. */
+  #watch(): void {
+    clearTimeout(this.#timer);
+    for (const [execution, { until }] of this.#all) {
+      const leftMs = until - performance.now();
+      if (leftMs > 0) {
+        this.#timer = setTimeout(() => this.#watch(), leftMs);
+        return;
+      }
+      this.#release(execution);
+    }
+  }
+}
+
+/** In two bytes for each character, as they may be kept. */
+function textBytes({ state, fingerprint }: Execution): number {
+  return 2 * (JSON.stringify(state).length + fingerprint.length);
+}

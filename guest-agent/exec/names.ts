@@ -1,0 +1,23 @@
+/** Owns names of executions that are not kept any more: the newest of them, so that none is run again, or taken for one that never was. */
+export class Names {
+  readonly #most: number;
+  readonly #all = new Set<string>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  add(name: string): void {
+    this.#all.add(name);
+    const [oldest] = this.#all;
+    if (oldest !== undefined && this.#all.size > this.#most) this.#all.delete(oldest);
+  }
+
+  has(name: string): boolean {
+    return this.#all.has(name);
+  }
+
+  clear(): void {
+    this.#all.clear();
+  }
+}
