@@ -10,7 +10,7 @@ import { GUEST_CID_MIN } from "../../shared/ids.ts";
 import type { TestDaemon } from "../harness/daemon.ts";
 import { layColdTemplate } from "./cold-template.ts";
 import { poolAtRest } from "./pool.ts";
-import type { Bench, Report } from "./report.ts";
+import type { Bench, Limit, Report } from "./report.ts";
 import { inLanes, timed } from "./sampling.ts";
 
 const USUAL_COUNT = 20;
@@ -19,6 +19,9 @@ const AT_ONCE = 4;
 const POOL_SIZE = 2;
 const MEMORY_MIB = 512;
 const ROOM = "bench";
+const MOST_OF_A_COLD_BOOT: Limit = { of: "ratio", most: 1 / 8 };
+/** 120 MB. */
+const MOST_IDLE: Limit = { of: "p50", most: 120e6 / 1024 ** 2 };
 
 /** One sandbox from its creation to its end, in milliseconds. */
 interface Life {
@@ -57,13 +60,13 @@ export async function benchCreate({ report, count = USUAL_COUNT, start }: Bench)
   const together = await inLanes(AT_ONCE, AT_ONCE, (index) => reachFirstExec(restoring, index, "snapshot"));
   await Promise.all(Array.from({ length: AT_ONCE }, (_, index) => destroy(restoring, index)));
 
-  addLives(report, "create", restored.lives, "cold_boot");
+  addLives(report, "create", restored.lives, "cold_boot", MOST_OF_A_COLD_BOOT);
   report.add(`create_x${AT_ONCE}`, "ms", together.samples, "create");
   report.add(`create_x${AT_ONCE}_wall`, "ms", [together.wallMs], "create");
   addLives(report, "create_pool", pooled.lives, "cold_boot");
   addLives(report, "create_in_a_row", inARow, "cold_boot");
   addLives(report, "cold_boot", cold.lives);
-  report.add("daemon_rss_fresh", "MiB", [freshRss]);
+  report.add("daemon_rss_fresh", "MiB", [freshRss], undefined, MOST_IDLE);
   report.add("daemon_rss_after", "MiB", [residentMib(restoring.pid)]);
   report.add("daemon_rss_after_pool", "MiB", [residentMib(pooling.pid)]);
 }
@@ -115,15 +118,16 @@ async function destroy(daemon: TestDaemon, index: number): Promise<void> {
 const agent = (index: number) => `worker-${index}`;
 
 /** The whole road first, then its parts as the client and as the daemon see them. */
-function addLives(report: Report, name: string, lives: readonly Life[], yardstick?: string): void {
-  const add = (part: string, of: (life: Life) => number | undefined, against?: string) =>
+function addLives(report: Report, name: string, lives: readonly Life[], yardstick?: string, limit?: Limit): void {
+  const add = (part: string, of: (life: Life) => number | undefined, against?: string, within?: Limit) =>
     report.add(
       name + part,
       "ms",
       lives.map((life) => of(life) ?? Number.NaN),
       against,
+      within,
     );
-  add("", ({ create, firstExec }) => create + firstExec, yardstick);
+  add("", ({ create, firstExec }) => create + firstExec, yardstick, limit);
   add(".call", ({ create }) => create);
   add(".first_exec", ({ firstExec }) => firstExec);
   add(".destroy", ({ destroy }) => destroy);

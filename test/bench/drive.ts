@@ -39,7 +39,7 @@ async function benchSmall(report: Report, daemon: TestDaemon, count: number): Pr
     },
     plain_read: async (round) => plain.read(String(round)),
   });
-  report.add("write_4k", "ms", samples.write, "plain_write_4k");
+  report.add("write_4k", "ms", samples.write, "plain_write_4k", { of: "p50", most: 5 });
   report.add("plain_write_4k", "ms", samples.plain_write);
   report.add("read_4k", "ms", samples.read, "plain_read_4k");
   report.add("plain_read_4k", "ms", samples.plain_read);

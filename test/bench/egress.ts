@@ -59,13 +59,13 @@ export async function benchEgress({ report, count = USUAL_COUNT, start }: Bench)
     take(direct, onHost());
   }
   const added = guest.connect.map((ms, index) => ms - (direct.connect[index] ?? 0));
-  report.add("added_connect", "ms", added, "in_guest_connect");
+  report.add("added_connect", "ms", added, "in_guest_connect", { of: "p50", most: 15 });
   report.add("connect", "ms", guest.connect, "direct_connect");
   report.add("in_guest_connect", "ms", guest.in_guest_connect);
   report.add("look_up", "ms", guest.look_up);
   report.add("direct_connect", "ms", direct.connect);
   for (const name of ["down", "up"] as const) {
-    report.add(name, "MB/s", megabytesPerSecond(BODY_BYTES, guest[name]), `direct_${name}`);
+    report.add(name, "MB/s", megabytesPerSecond(BODY_BYTES, guest[name]), `direct_${name}`, { of: "p50", least: 20 });
     report.add(`direct_${name}`, "MB/s", megabytesPerSecond(BODY_BYTES, direct[name]));
   }
 }

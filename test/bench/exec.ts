@@ -1,11 +1,13 @@
 /**
- * Owns the benchmark of exec: `true` alone and several at once, and how fast a command's output arrives.
+ * Owns the benchmark of exec: `true` alone and several at once, and how fast a command's output arrives, in the answer's count and
+ * as a stream of events.
  * Yardsticks: a call of the same daemon that reaches no guest, a bare HTTP server, and a pipe within the guest.
  */
 import type { OutputOf } from "../../shared/api/contract.ts";
 import type { sandboxExec } from "../../shared/api/executions.ts";
 import { GUEST_CID_MIN } from "../../shared/ids.ts";
 import type { TestDaemon } from "../harness/daemon.ts";
+import { executionsPath, startFlood } from "../harness/streams.ts";
 import type { Bench, Report } from "./report.ts";
 import { inLanes, megabytesPerSecond, takeTurns } from "./sampling.ts";
 
@@ -35,7 +37,7 @@ async function benchTrue(report: Report, daemon: TestDaemon, count: number): Pro
   };
   try {
     const alone = await takeTurns(count, roads);
-    report.add("exec", "ms", alone.exec, "room_get");
+    report.add("exec", "ms", alone.exec, "room_get", { of: "p50", most: 20 });
     report.add("room_get", "ms", alone.room_get, "echo");
     report.add("echo", "ms", alone.echo);
     const sideBySide = async (name: keyof typeof roads, yardstick?: string) => {
@@ -59,9 +61,19 @@ async function benchOutput(report: Report, daemon: TestDaemon): Promise<void> {
       const { stdout_bytes } = await exec(daemon, { command: flood, ...limits });
       if (stdout_bytes !== OUTPUT_BYTES) throw new Error(`${stdout_bytes} bytes came out instead of ${OUTPUT_BYTES}`);
     },
+    stream: async () => {
+      const path = executionsPath(ROOM, AGENT);
+      const bytes = await (await startFlood(daemon, path, OUTPUT_TIMEOUT_MS, flood)).ended;
+      // As base64 in lines of JSON.
+      if (bytes < (OUTPUT_BYTES * 4) / 3) throw new Error(`the stream ended after ${bytes} bytes`);
+    },
     pipe: () => exec(daemon, { command: `${flood} | cat >/dev/null`, ...limits }),
   });
   report.add("output", "MB/s", megabytesPerSecond(OUTPUT_BYTES, samples.output), "guest_pipe");
+  report.add("stream", "MB/s", megabytesPerSecond(OUTPUT_BYTES, samples.stream), "guest_pipe", {
+    of: "p50",
+    least: 20,
+  });
   report.add("guest_pipe", "MB/s", megabytesPerSecond(OUTPUT_BYTES, samples.pipe));
 }
 

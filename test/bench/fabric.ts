@@ -75,8 +75,11 @@ async function benchSending(report: Report, daemon: TestDaemon, nats: Jetstream 
     await Promise.all(lanes.map((lane) => inbox(daemon, `to-${lane}`, `&after=${after}`)));
     await inbox(daemon, "bench", `&after=${after}`);
   }
-  report.add("send_64_senders", "ms", ours, ...(nats ? ["jetstream_publish_64"] : []));
-  report.add("messages_per_second", "1/s", rate(oursMs, ours.length), ...(nats ? ["jetstream_per_second"] : []));
+  report.add("send_64_senders", "ms", ours, nats ? "jetstream_publish_64" : undefined, { of: "p99", most: 50 });
+  report.add("messages_per_second", "1/s", rate(oursMs, ours.length), nats ? "jetstream_per_second" : undefined, {
+    of: "p50",
+    least: 5000,
+  });
   // Where others use the host's processors too, this says what it could do alone.
   report.add("cpu_of_a_message", "ms", [usedMs / ours.length]);
   if (!nats) return;
@@ -102,7 +105,10 @@ async function benchWaking(report: Report, daemon: TestDaemon, nats: Jetstream |
   };
   const samples = await takeTurns(WAKES, roads);
   // The wait before the message is no part of it.
-  report.add("send_to_wake", "ms", wakes.splice(0).slice(-WAKES), ...(nats ? ["jetstream_to_wake"] : []));
+  report.add("send_to_wake", "ms", wakes.splice(0).slice(-WAKES), nats ? "jetstream_to_wake" : undefined, {
+    of: "p50",
+    most: 5,
+  });
   if (samples.jetstream_to_wake) report.add("jetstream_to_wake", "ms", samples.jetstream_to_wake);
 }
 
@@ -131,7 +137,7 @@ async function benchFanOut(report: Report, daemon: TestDaemon): Promise<void> {
   for (let round = 0; round < FAN_OUTS; round++) {
     samples.push(await timed(() => send(daemon, { source: "one", destinations, payload: PAYLOAD })));
   }
-  report.add("fan_out_1000", "ms", samples);
+  report.add("fan_out_1000", "ms", samples, undefined, { of: "p99", most: 60 });
 }
 
 /** What the daemon uses for waiters that wait, and no more. */
@@ -149,7 +155,10 @@ async function benchIdle(report: Report, daemon: TestDaemon): Promise<void> {
   }
   report.add("idle_5000_cpu_per_second", "ms", [await cpuOfASecond(daemon)], "idle_alone_cpu_per_second");
   report.add("idle_alone_cpu_per_second", "ms", [alone]);
-  report.add("idle_5000_memory", "MiB", [memoryMib(daemon.pid) - before]);
+  report.add("idle_5000_memory", "MiB", [memoryMib(daemon.pid) - before], undefined, {
+    of: "p50",
+    most: 300e6 / 1024 ** 2,
+  });
   for (const socket of waits) socket.destroy();
 }
 

@@ -1,6 +1,7 @@
 /**
  * Owns the benchmarks' command line: `bun run bench NAME [--count N] [--json FILE]`.
- * A table for people, then the same as one line of JSON; a benchmark that gives no figures ends with 1.
+ * A table for people, then the same as one line of JSON, then what missed its limit; that ends with 1, and so does a benchmark that
+ * gives no figures.
  */
 import { existsSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
@@ -86,6 +87,9 @@ try {
   const line = report.json();
   console.log(`${tableOf(report.measures())}\n\n${line}`);
   if (json !== undefined) writeFileSync(json, `${line}\n`);
+  const missed = report.missed();
+  for (const miss of missed) console.error(`missed: ${miss}`);
+  if (missed.length > 0) process.exitCode = 1;
 } catch (error) {
   process.exitCode = 1;
   if (!interrupted) console.error(error);

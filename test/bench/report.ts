@@ -5,11 +5,15 @@ import { type Summary, summarize } from "./stats.ts";
 
 export type Unit = "ms" | "MB/s" | "1/s" | "MiB" | "×";
 
+/** What a measure must keep to: at one of its percentiles, or by its ratio to its yardstick. */
+export type Limit = { of: "p50" | "p95" | "p99" | "ratio" } & ({ most: number } | { least: number });
+
 export interface Measure extends Summary {
   unit: Unit;
   /** The measure that this one is held against, and this one's p50 over that one's. */
   yardstick?: string;
   ratio?: number;
+  limit?: Limit;
 }
 
 export interface Bench {
@@ -20,9 +24,11 @@ export interface Bench {
   start(options: TestDaemonOptions): Promise<TestDaemon>;
 }
 
+type Added = Summary & { unit: Unit; yardstick: string | undefined; limit?: Limit };
+
 export class Report {
   readonly benchmark: string;
-  readonly #measures = new Map<string, Summary & { unit: Unit; yardstick: string | undefined }>();
+  readonly #measures = new Map<string, Added>();
   /** What the guests ran on, once a daemon has told. */
   acceleration: string | null = null;
   readonly #startedAt = new Date();
@@ -33,9 +39,9 @@ export class Report {
   }
 
   /** Adds a measure. Throws when it has no figures. */
-  add(name: string, unit: Unit, samples: readonly number[], yardstick?: string): void {
+  add(name: string, unit: Unit, samples: readonly number[], yardstick?: string, limit?: Limit): void {
     try {
-      this.#measures.set(name, { unit, ...summarize(samples), yardstick });
+      this.#measures.set(name, { unit, ...summarize(samples), yardstick, ...(limit && { limit }) });
     } catch (error) {
       throw new Error(`${name} was not measured`, { cause: error });
     }
@@ -54,6 +60,11 @@ export class Report {
     );
   }
 
+  /** Which limits are not kept, in words. */
+  missed(): string[] {
+    return Object.entries(this.measures()).flatMap(([name, measure]) => missedBy(name, measure));
+  }
+
   /** One line, for programs. */
   json(): string {
     const facts = {
@@ -67,4 +78,16 @@ export class Report {
       typeof value === "number" ? Number(value.toPrecision(5)) : value,
     );
   }
+}
+
+function missedBy(name: string, measure: Measure): string[] {
+  const { limit } = measure;
+  if (!limit) return [];
+  const figure = measure[limit.of];
+  if (figure === undefined) throw new Error(`${name} has no ${limit.of} to be limited`);
+  const [bound, word, isKept] =
+    "most" in limit ? [limit.most, "most", figure <= limit.most] : [limit.least, "least", figure >= limit.least];
+  const shown = (value: number) => Number(value.toPrecision(4));
+  const unit = limit.of === "ratio" ? "×" : measure.unit;
+  return isKept ? [] : [`${name}: ${limit.of} is ${shown(figure)} ${unit}, and is to be at ${word} ${shown(bound)}`];
 }

@@ -20,8 +20,8 @@ export function executionsPath(room: string, sandbox: string): string {
 }
 
 /** A command that prints as fast as it can, begun once it is read; `ended` is how many bytes of its stream came. */
-export async function startFlood(daemon: TestDaemon, path: string, timeoutMs: number) {
-  const body = { command: "read _; exec yes", stdin_open: true, timeout_ms: timeoutMs };
+export async function startFlood(daemon: TestDaemon, path: string, timeoutMs: number, flood = "yes") {
+  const body = { command: `read _; exec ${flood}`, stdin_open: true, timeout_ms: timeoutMs };
   const { exec_id } = await daemon.ok("POST", path, body);
   const headers = { authorization: `Bearer ${daemon.apiKey}` };
   const response = await fetch(`${daemon.url}${path}/${exec_id}/stream`, { headers });

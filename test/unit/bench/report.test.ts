@@ -1,0 +1,33 @@
+/** What a benchmark reports: measures held against their yardsticks, and which of their limits are missed. */
+import { expect, test } from "vitest";
+import { type Limit, Report } from "../../bench/report.ts";
+
+function reportOf(limit: Limit): Report {
+  const report = new Report("x");
+  report.add("call", "ms", [1, 2, 30], "plain", limit);
+  report.add("plain", "ms", [4]);
+  return report;
+}
+
+test("a limit is kept at its own percentile, and at the bound itself", () => {
+  for (const limit of [
+    { of: "p50", most: 2 },
+    { of: "p50", least: 2 },
+    { of: "p99", most: 30 },
+    { of: "ratio", most: 0.5 },
+  ] satisfies Limit[]) {
+    expect(reportOf(limit).missed()).toEqual([]);
+  }
+});
+
+test("a limit that is missed is told with the figure and the bound", () => {
+  expect(reportOf({ of: "p99", most: 29 }).missed()).toEqual(["call: p99 is 30 ms, and is to be at most 29"]);
+  expect(reportOf({ of: "p50", least: 3 }).missed()).toEqual(["call: p50 is 2 ms, and is to be at least 3"]);
+  expect(reportOf({ of: "ratio", most: 1 / 8 }).missed()).toEqual(["call: ratio is 0.5 ×, and is to be at most 0.125"]);
+});
+
+test("a ratio needs a yardstick", () => {
+  const report = new Report("x");
+  report.add("call", "ms", [1], undefined, { of: "ratio", most: 1 });
+  expect(() => report.missed()).toThrow("has no ratio");
+});
