@@ -10,14 +10,13 @@ import type { RoomTarget } from "../core/room-target.ts";
 import { describeError } from "../core/service-error.ts";
 import type { Confinement } from "../host/confine/index.ts";
 import { type AdoptedAs, adoptGuest } from "../host/guest/adopt.ts";
-import type { GuestImage, GuestPlan } from "../host/guest/plan.ts";
+import type { GuestImage, GuestPlan, StartPlan } from "../host/guest/plan.ts";
 import type { WarmMachine } from "../host/guest/pool.ts";
 import { endProcesses, freeRemains, readProcesses } from "../host/guest/remains.ts";
 import { startGuest } from "../host/guest/start.ts";
 import type { GuestRequests } from "../host/guest-link/handshake.ts";
 import { residentMemoryMib } from "../host/probe.ts";
 import type { ProcessRecord } from "../host/process.ts";
-import { imageOf } from "../templates/manifest.ts";
 import { Gate, type Growth } from "./admission.ts";
 import { listOf } from "./egress.ts";
 import type { Ends } from "./executions/ends.ts";
@@ -119,17 +118,21 @@ export function makeSupervisors(deps: SandboxDeps, ends: Pick<Ends, "watch">): S
     scheduleIdle(row.sandbox_id);
   };
 
-  const planOf = (row: SandboxRow, room: SupervisedRoom, image: GuestImage): GuestPlan => ({
+  const planOf = (row: SandboxRow, room: SupervisedRoom): GuestPlan => ({
     sandbox_id: row.sandbox_id,
     guest_cid: row.guest_cid,
-    memory_mib: row.memory_mib,
-    vcpu_count: row.vcpu_count,
-    image,
     paths: deps.paths.sandbox(row.sandbox_id),
     drive_directory: room.drive_directory,
     identity: identityOf(row, room.room_id),
     // The list may have been changed while it waited for its turn.
     requests: requestsOf(deps, row, room, listOf(all.get(row.sandbox_id)?.row ?? row)),
+  });
+
+  const startPlanOf = (row: SandboxRow, room: SupervisedRoom, image: GuestImage): StartPlan => ({
+    ...planOf(row, room),
+    memory_mib: row.memory_mib,
+    vcpu_count: row.vcpu_count,
+    image,
   });
 
   const imageFor = async (row: SandboxRow): Promise<GuestImage> => {
@@ -154,7 +157,7 @@ export function makeSupervisors(deps: SandboxDeps, ends: Pick<Ends, "watch">): S
             const limit = AbortSignal.any([signal, timeUp(START_LIMIT_MS)]);
             try {
               return await gate.through(async () => {
-                const plan = planOf(current, room, warm?.image ?? (await imageFor(current)));
+                const plan = startPlanOf(current, room, warm?.image ?? (await imageFor(current)));
                 return await startGuest(deps.host(), plan, warm?.launched ?? null, onStarted, limit);
               }, limit);
             } catch (error) {
@@ -165,11 +168,8 @@ export function makeSupervisors(deps: SandboxDeps, ends: Pick<Ends, "watch">): S
             }
           }),
         adopt: async (current, signal) => {
-          const template = deps.templates.get(current.template_id);
-          if (!template) throw new Error(`template ${current.template_id} is gone`);
-          const image = imageOf(template.directory, template.manifest, false);
           const mode = current.start_mode ?? "snapshot";
-          return await adoptGuest(deps.host(), planOf(current, room, image), mode, adoptedAs(current.state), signal);
+          return await adoptGuest(deps.host(), planOf(current, room), mode, adoptedAs(current.state), signal);
         },
         freeRemains: () => free(row.sandbox_id),
         onEvent: deps.onEvent,

@@ -1,11 +1,14 @@
 /** Guests outlive the daemon: killed and started again, it takes them over as they are; what has ended meanwhile it says. */
 import { expect, test } from "vitest";
-import type { Json } from "../harness/daemon.ts";
+import type { Json, TestDaemon } from "../harness/daemon.ts";
 import { LONG, processesOf, shortOrLong, until, withGuests } from "../harness/guests.ts";
+import { ownTemplate } from "../harness/own-template.ts";
 
 const LONG_TIMEOUT_MS = 600_000;
 
-withGuests("a daemon that is killed", {}, (guests) => {
+const ofItsOwn = { prepare: (daemon: TestDaemon) => void ownTemplate(daemon) };
+
+withGuests("a daemon that is killed", ofItsOwn, (guests) => {
   test(
     "finds its guests again: same processes, and what runs in them never stops",
     async () => {
@@ -88,6 +91,21 @@ withGuests("a daemon that is killed", {}, (guests) => {
     expect(failed).toMatchObject({ exit: { cause: "host_restart" }, status: { reason: "host_restart" } });
     expect((await daemon.sandbox("lost", "gone", cid)).state).toBe("running");
     await daemon.ok("DELETE", "/v1/rooms/lost?drive=delete");
+    expect(daemon.leftovers()).toEqual([]);
+  });
+
+  // The last: nothing starts any more.
+  test("takes guests over whose template is gone", async () => {
+    const { daemon } = guests;
+    await daemon.room("rootless");
+    const { sandbox_id } = await daemon.sandbox("rootless", "stays", guests.cid());
+    const pids = processesOf(daemon, "qemu", sandbox_id);
+    const removed = await daemon.cli(["template", "remove", "default"]);
+    expect([removed.status, removed.stderr]).toEqual([0, ""]);
+    await daemon.restart("SIGKILL");
+    expect(await daemon.sh("rootless", "stays", "echo here > /mnt/drive/f; cat /mnt/drive/f")).toBe("here");
+    expect(processesOf(daemon, "qemu", sandbox_id)).toEqual(pids);
+    await daemon.ok("DELETE", "/v1/rooms/rootless?drive=delete");
     expect(daemon.leftovers()).toEqual([]);
   });
 });

@@ -1,44 +1,11 @@
 /** Templates that were spoiled: refused with the reason, and a guest still comes up wherever one can. */
-import {
-  closeSync,
-  cpSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readlinkSync,
-  readSync,
-  rmSync,
-  symlinkSync,
-  truncateSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, cpSync, openSync, readSync, truncateSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { digestFile } from "../../daemon/host/images/digest.ts";
 import { type Json, SHARED_TEMPLATES, type TestDaemon } from "../harness/daemon.ts";
 import { remainsOf, testAlone } from "../harness/guests.ts";
-
-/** Gives the daemon a template of its own: `changed` is a copy, the other files are the shared template's. */
-function ownTemplate({ dataDir }: TestDaemon, changed: string): string {
-  rmSync(join(dataDir, "templates"));
-  const shared = join(SHARED_TEMPLATES, "default");
-  const version = readlinkSync(join(shared, "current"));
-  const own = join(dataDir, "templates", "default", version);
-  mkdirSync(own, { recursive: true });
-  symlinkSync(version, join(dataDir, "templates", "default", "current"));
-  for (const name of readdirSync(join(shared, version))) {
-    const from = join(shared, version, name);
-    if (name === changed || name === "manifest.json") copySparse(from, join(own, name));
-    else symlinkSync(from, join(own, name));
-  }
-  return own;
-}
-
-/** The snapshot's memory is far larger than what is in it. */
-function copySparse(from: string, to: string): void {
-  const { exitCode, stderr } = Bun.spawnSync(["cp", "--sparse=always", from, to]);
-  if (exitCode !== 0) throw new Error(`no copy of ${from}: ${stderr}`);
-}
+import { ownTemplate } from "../harness/own-template.ts";
 
 async function changeManifest(directory: string, change: (manifest: Json) => void | Promise<void>): Promise<void> {
   const file = Bun.file(join(directory, "manifest.json"));

@@ -110,7 +110,7 @@ async function adoptMachine(
 ): Promise<{ found: "running" | "paused" | "stalled"; paused: boolean }> {
   const { plan, qemu } = parts;
   if (!qemu) throw new Error("its QEMU has ended");
-  const machine = await connectMachine(plan.image.hardware, qemu, {
+  const machine = await connectMachine(qemu, {
     sockets: plan.paths,
     console_log: plan.paths.console_log,
   });

@@ -34,14 +34,19 @@ export interface LaunchPlan {
   vcpu_count: number;
 }
 
-export interface GuestPlan extends LaunchPlan {
+/** A guest, whatever it was started from: that may be gone while it runs. */
+export interface GuestPlan extends Pick<LaunchPlan, "sandbox_id" | "paths"> {
   guest_cid: number;
-  memory_mib: number;
   /** The room's directory, or null for a guest without a drive. */
   drive_directory: string | null;
   identity: Omit<GuestIdentity, "drive">;
   /** What becomes of what the guest asks. */
   requests: GuestRequests;
+}
+
+/** A guest that is to be started. */
+export interface StartPlan extends GuestPlan, LaunchPlan {
+  memory_mib: number;
 }
 
 /** What guests start on. */

@@ -15,10 +15,18 @@ import type { Machine } from "../machine/machine.ts";
 import { isAlive } from "../process.ts";
 import { DRIVE_TAG } from "../virtiofs/share.ts";
 import { type Health, PartsKeeper } from "./parts.ts";
-import type { GuestHost, GuestPlan, LaunchPlan } from "./plan.ts";
+import type { GuestHost, GuestPlan, LaunchPlan, StartPlan } from "./plan.ts";
 import { endProcesses } from "./remains.ts";
 import type { DrivePlace } from "./serve-drive.ts";
-import { allSteps, type GuestParts, JOIN_STEPS, type LaunchMode, type LaunchParts, launchSteps } from "./steps.ts";
+import {
+  allSteps,
+  type GuestParts,
+  JOIN_STEPS,
+  type LaunchMode,
+  type LaunchParts,
+  launchSteps,
+  type StartParts,
+} from "./steps.ts";
 
 /** What an ending QEMU takes to give back its memory. */
 const ENDING_MS = 500;
@@ -73,7 +81,7 @@ export async function launchGuest(
  */
 export async function startGuest(
   host: GuestHost,
-  plan: GuestPlan,
+  plan: StartPlan,
   warm: Promise<Launched> | null,
   onStarted: () => void,
   signal: AbortSignal,
@@ -93,7 +101,7 @@ export async function startGuest(
 
 async function startFresh(
   host: GuestHost,
-  plan: GuestPlan,
+  plan: StartPlan,
   onStarted: () => void,
   signal: AbortSignal,
 ): Promise<Guest> {
@@ -109,7 +117,7 @@ async function startFresh(
 /** A guest made of the machine that waited; null when that had ended by itself. */
 async function joinWarm(
   host: GuestHost,
-  plan: GuestPlan,
+  plan: StartPlan,
   warm: Launched,
   onStarted: () => void,
   signal: AbortSignal,
@@ -130,7 +138,7 @@ async function joinWarm(
   }
 }
 
-async function launchBestWay(host: GuestHost, plan: GuestPlan, signal: AbortSignal): Promise<Launched> {
+async function launchBestWay(host: GuestHost, plan: StartPlan, signal: AbortSignal): Promise<Launched> {
   // The snapshot has one processor, and Linux 6.12 takes no other while it runs on QEMU without KVM.
   if (plan.image.snapshot_memory === null || plan.vcpu_count > 1) return await launchGuest(host, plan, "cold", signal);
   try {
@@ -145,14 +153,14 @@ async function launchBestWay(host: GuestHost, plan: GuestPlan, signal: AbortSign
 
 async function join(
   host: GuestHost,
-  plan: GuestPlan,
+  plan: StartPlan,
   launched: Launched,
   startMode: Guest["start_mode"],
   onStarted: () => void,
   signal: AbortSignal,
 ): Promise<Guest> {
   onStarted();
-  const parts: GuestParts = {
+  const parts: StartParts = {
     ...launched.parts,
     plan,
     host,
@@ -193,7 +201,10 @@ export function guestOf(parts: GuestParts, startMode: Guest["start_mode"], timin
   };
 }
 
-async function undoAll<Parts extends LaunchParts>(steps: readonly Step<Parts>[], parts: Parts): Promise<void> {
+async function undoAll<Parts extends LaunchParts | GuestParts>(
+  steps: readonly Step<Parts>[],
+  parts: Parts,
+): Promise<void> {
   const left = await undoSteps(steps, parts, undoReporter(parts.host, parts.plan.sandbox_id));
   if (left.length > 0) throw new Error(`not undone: ${left.join(", ")}`);
 }

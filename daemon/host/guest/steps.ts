@@ -9,7 +9,7 @@ import { makeGuestDirectories, ownFile } from "../isolation/directories.ts";
 import { TCG_BUFFER_MIB } from "../machine/argv.ts";
 import { type Machine, startMachine } from "../machine/machine.ts";
 import { endProcess, isAlive, type KnownProcess, type ProcessRecord } from "../process.ts";
-import type { GuestHost, GuestPlan, LaunchPlan } from "./plan.ts";
+import type { GuestHost, GuestPlan, LaunchPlan, StartPlan } from "./plan.ts";
 import { type DrivePlace, driveTag, serveDrive } from "./serve-drive.ts";
 
 /** Under TCG on a busy host a cold boot takes most of it. */
@@ -17,9 +17,7 @@ const AGENT_DEADLINE_MS = 100_000;
 
 export type LaunchMode = "snapshot" | "cold";
 
-/** What a launched machine consists of. */
-export interface LaunchParts {
-  plan: LaunchPlan;
+interface MachineParts {
   host: GuestHost;
   mode: LaunchMode;
   /** Its process, from the moment that it exists. */
@@ -28,8 +26,13 @@ export interface LaunchParts {
   machine?: Machine;
 }
 
+/** What a launched machine consists of. */
+export interface LaunchParts extends MachineParts {
+  plan: LaunchPlan;
+}
+
 /** What a whole guest consists of. */
-export interface GuestParts extends LaunchParts {
+export interface GuestParts extends MachineParts {
   plan: GuestPlan;
   connection: GuestConnection;
   signal: AbortSignal;
@@ -38,6 +41,11 @@ export interface GuestParts extends LaunchParts {
   endpoint?: VsockEndpoint;
   /** The endpoint that the agent is still to dial for the first time. */
   undialled?: VsockEndpoint | undefined;
+}
+
+/** The same while it is being started. */
+export interface StartParts extends GuestParts {
+  plan: StartPlan;
 }
 
 /** Which processes belong to a guest, kept on disk for a daemon that comes after this one. */
@@ -131,7 +139,7 @@ export function launchSteps(mode: LaunchMode): Step<LaunchParts>[] {
 }
 
 /** Two processes that know nothing of each other start side by side. */
-const devices: Step<GuestParts> = {
+const devices: Step<StartParts> = {
   name: "devices",
   run: async (parts) => {
     const { plan, host, connection } = parts;
@@ -152,13 +160,13 @@ const devices: Step<GuestParts> = {
 };
 
 /** Devices come after the load and before the guest goes on: earlier it would never see them. */
-const plug: Step<GuestParts> = {
+const plug: Step<StartParts> = {
   name: "plug",
   run: async ({ machine, endpoint, share, plan }) => {
     if (!machine || !endpoint) throw new Error("there is no machine to plug into");
     await machine.plugVsock(endpoint.device);
     if (share) await machine.plugDrive(plan.paths.virtiofs, driveTag(0), 0);
-    await machine.resizeMemory(plan.memory_mib);
+    await machine.resizeMemory(plan.memory_mib, plan.image.hardware);
   },
   undo: async () => {},
 };
@@ -187,11 +195,11 @@ const agent: Step<GuestParts> = {
 };
 
 /** Makes a launched machine somebody's. */
-export const JOIN_STEPS: Step<GuestParts>[] = [devices, plug, resume, agent];
+export const JOIN_STEPS: Step<StartParts>[] = [devices, plug, resume, agent];
 
 /** All that a guest has, for its end. */
-export function allSteps(mode: LaunchMode): Step<GuestParts>[] {
-  return [...launchSteps(mode), ...JOIN_STEPS] as Step<GuestParts>[];
+export function allSteps(mode: LaunchMode): Step<StartParts>[] {
+  return [...launchSteps(mode), ...JOIN_STEPS];
 }
 
 export function vsockAddress({ isolation }: GuestHost, { sandbox_id, guest_cid, paths }: GuestPlan) {
@@ -210,14 +218,16 @@ export async function recordParts(parts: GuestParts): Promise<void> {
   await recordProcesses(parts.plan.paths.processes, processesOf(parts));
 }
 
-type RecordedParts = LaunchParts & Partial<Pick<GuestParts, "connection" | "share" | "endpoint" | "drive">>;
+type RecordedParts = MachineParts & { plan: LaunchPlan | GuestPlan } & Partial<
+    Pick<GuestParts, "connection" | "share" | "endpoint" | "drive">
+  >;
 
 function processesOf(parts: RecordedParts): GuestProcesses {
   const record = (process: ProcessRecord | null | undefined) =>
     process ? { pid: process.pid, start_ticks: process.start_ticks } : null;
   return {
     sandbox_id: parts.plan.sandbox_id,
-    guest_cid: "guest_cid" in parts.plan ? (parts.plan as GuestPlan).guest_cid : null,
+    guest_cid: "guest_cid" in parts.plan ? parts.plan.guest_cid : null,
     mode: parts.mode,
     ...(parts.uuid === undefined ? {} : { uuid: parts.uuid }),
     nonce: parts.connection?.nonce ?? null,
@@ -232,7 +242,7 @@ function pidsOf({ qemu, virtiofsd, vsock }: GuestProcesses): number[] {
   return [qemu, virtiofsd, vsock].flatMap((process) => (process ? [process.pid] : []));
 }
 
-function guestLimits({ memory_mib, vcpu_count, image }: GuestPlan): Limits {
+function guestLimits({ memory_mib, vcpu_count, image }: StartPlan): Limits {
   const { acceleration, base_memory_mib } = image.hardware;
   const translated_mib = acceleration === "tcg" ? TCG_BUFFER_MIB : 0;
   return limitsOf({ memory_mib: Math.max(memory_mib, base_memory_mib), vcpu_count, translated_mib });

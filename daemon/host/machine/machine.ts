@@ -46,7 +46,7 @@ export interface Machine {
   /** Resolves once the guest runs, which is at once unless it stands still. Rejects when QEMU has ended, or is given up. */
   running(signal: AbortSignal): Promise<void>;
   /** Gives the guest memory beyond its base, rounded up to whole blocks. */
-  resizeMemory(memoryMib: number): Promise<void>;
+  resizeMemory(memoryMib: number, hardware: Pick<Hardware, "base_memory_mib">): Promise<void>;
   resume(): Promise<void>;
   pause(): Promise<void>;
   /** Whether the guest of a daemon before us runs, was stopped, or is stalled. Throws when QEMU is in any other state. */
@@ -78,7 +78,7 @@ export async function startMachine(
   offerToOomKiller(process.pid);
   try {
     await onProcess(process);
-    return await connectMachine(spec.hardware, process, { sockets: spec.sockets, console_log: files.console_log });
+    return await connectMachine(process, { sockets: spec.sockets, console_log: files.console_log });
   } catch (error) {
     await endProcess(process);
     throw error;
@@ -87,7 +87,6 @@ export async function startMachine(
 
 /** Connects to the sockets of a QEMU that runs. */
 export async function connectMachine(
-  hardware: Hardware,
   process: KnownProcess,
   at: { sockets: MachineSpec["sockets"]; console_log: string },
 ): Promise<Machine> {
@@ -108,7 +107,7 @@ export async function connectMachine(
       }),
     ]);
     const exited = process.exited ?? qmp.closed.then(() => "its monitor closed");
-    return new RunningMachine(hardware, { ...process, exited }, qmp, console, listeners);
+    return new RunningMachine({ ...process, exited }, qmp, console, listeners);
   } catch (error) {
     log.close();
     throw error;
@@ -126,7 +125,6 @@ async function connectMonitor({ qmp, qmp_spare }: MachineSpec["sockets"]): Promi
 }
 
 class RunningMachine implements Machine {
-  readonly #hardware: Hardware;
   readonly process: HostProcess;
   readonly qmp: Qmp;
   readonly #console: Socket<undefined>;
@@ -134,14 +132,7 @@ class RunningMachine implements Machine {
   readonly stalled = new Published(false);
   #ending: "panic" | "power_off" | null = null;
 
-  constructor(
-    hardware: Hardware,
-    process: HostProcess,
-    qmp: Qmp,
-    console: Socket<undefined>,
-    listeners: Set<(bytes: Uint8Array) => void>,
-  ) {
-    this.#hardware = hardware;
+  constructor(process: HostProcess, qmp: Qmp, console: Socket<undefined>, listeners: Set<(bytes: Uint8Array) => void>) {
     this.process = process;
     this.qmp = qmp;
     this.#console = console;
@@ -247,8 +238,8 @@ class RunningMachine implements Machine {
     }
   }
 
-  async resizeMemory(memoryMib: number): Promise<void> {
-    const wanted = Math.max(0, memoryMib - this.#hardware.base_memory_mib);
+  async resizeMemory(memoryMib: number, hardware: Pick<Hardware, "base_memory_mib">): Promise<void> {
+    const wanted = Math.max(0, memoryMib - hardware.base_memory_mib);
     const blocks = Math.ceil(wanted / MEMORY_BLOCK_MIB);
     if (blocks === 0) return;
     await this.qmp.execute("qom-set", {

@@ -6,15 +6,6 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { connectMachine } from "../../../../daemon/host/machine/machine.ts";
 
-const HARDWARE = {
-  machine_type: "pc-q35-10.0",
-  cpu_model: "max",
-  base_memory_mib: 256,
-  max_plugged_mib: 0,
-  acceleration: "tcg",
-  drive_ports: 1,
-} as const;
-
 /** A monitor that says what it is told to, and answers that the guest is in this state. */
 async function monitor(directory: string) {
   const said = { status: "running", commands: [] as string[] };
@@ -55,7 +46,7 @@ test("it stands still when QEMU has stopped it, whatever was said before and is 
   using qemu = await monitor(directory);
   const { said, sockets, event } = qemu;
   const known = { name: "qemu", pid: process.pid, start_ticks: "0" };
-  const machine = await connectMachine(HARDWARE, known, { sockets, console_log: join(directory, "log") });
+  const machine = await connectMachine(known, { sockets, console_log: join(directory, "log") });
   const is = (stands: boolean) => machine.stalled.until((value) => value === stands, 5_000);
 
   // Stopped before the first word of the error.

@@ -1,0 +1,26 @@
+/** Owns templates that one daemon has for itself, to be spoiled or removed. */
+import { mkdirSync, readdirSync, readlinkSync, rmSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { SHARED_TEMPLATES, type TestDaemon } from "./daemon.ts";
+
+/** `changed` is a copy, the other files are the shared template's. Returns its directory. */
+export function ownTemplate({ dataDir }: TestDaemon, changed = ""): string {
+  rmSync(join(dataDir, "templates"));
+  const shared = join(SHARED_TEMPLATES, "default");
+  const version = readlinkSync(join(shared, "current"));
+  const own = join(dataDir, "templates", "default", version);
+  mkdirSync(own, { recursive: true });
+  symlinkSync(version, join(dataDir, "templates", "default", "current"));
+  for (const name of readdirSync(join(shared, version))) {
+    const from = join(shared, version, name);
+    if (name === changed || name === "manifest.json") copySparse(from, join(own, name));
+    else symlinkSync(from, join(own, name));
+  }
+  return own;
+}
+
+/** The snapshot's memory is far larger than what is in it. */
+function copySparse(from: string, to: string): void {
+  const { exitCode, stderr } = Bun.spawnSync(["cp", "--sparse=always", from, to]);
+  if (exitCode !== 0) throw new Error(`no copy of ${from}: ${stderr}`);
+}
