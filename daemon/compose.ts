@@ -353,6 +353,9 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     if (disk.hasSpace) sandboxes.unstall();
   }, RESTORE_MS);
   const stopReconciling = repeat(config["reconcile.interval"] * 1000, async () => {
+    await inspected
+      .lookAgain()
+      .catch((error: unknown) => log.error("host not looked at again", { error: describeError(error) }));
     for (const noun of [sandboxes, rooms]) {
       await noun.reconcile().catch((error: unknown) => log.error("not reconciled", { error: describeError(error) }));
     }

@@ -1,4 +1,7 @@
-/** Owns finding out, once per process, what this host has for guests, and putting it together for those who start them. */
+/**
+ * Owns finding out what this host has for guests, and putting it together for those who start them: once per process, and
+ * what it lacked again whenever somebody asks.
+ */
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Config } from "./core/config.ts";
@@ -29,11 +32,13 @@ export interface InspectedHost {
   findings: HostFindings;
   limits: { memory_mib: number; vcpus: number; concurrent_creates: number };
   programs: { qemu: string; qemu_img: string; agent: string };
-  isolation: Isolation;
+  readonly isolation: Isolation;
   /** What the processes that serve drives let their guests do. */
   restraints: Restraints;
   /** Throws not_ready, saying what is missing. */
   guestHost(): GuestHost;
+  /** Looks again at what guests cannot be without and was not there. Nothing when all was. */
+  lookAgain(): Promise<void>;
   /** Finds out the acceleration with a kernel that has just been built. */
   probe(kernel: string): Promise<Acceleration>;
   close(): void;
@@ -41,35 +46,40 @@ export interface InspectedHost {
 
 export async function inspectHost(config: Config, paths: Paths, log: Log): Promise<InspectedHost> {
   const qemu = config["host.qemu"];
-  const virtiofsd = findVirtiofsd(config["host.virtiofsd"]);
   const configured = config.acceleration;
   forbidCores();
   const confinement = findConfinement();
-  const separation = await inspectIsolation({
-    base: config["isolation.uid_base"],
-    places: [paths.sandboxes, paths.rooms, paths.templates, paths.guests],
-    scratch: paths.runtime,
-  });
-  const isolation = makeIsolation({ ...separation, kvmGroups: kvmGroups() });
-  const prober = isolation.usersOf("probe")?.qemu ?? null;
+  const separate = async () => {
+    const separation = await inspectIsolation({
+      base: config["isolation.uid_base"],
+      places: [paths.sandboxes, paths.rooms, paths.templates, paths.guests],
+      scratch: paths.runtime,
+    });
+    const isolation = makeIsolation({ ...separation, kvmGroups: kvmGroups() });
+    const prober = isolation.usersOf("probe")?.qemu ?? null;
+    const kvm_opens = prober === null || (await canOpen((argv) => asUser(prober, argv), "/dev/kvm"));
+    return { findings: { ...separation, kvm_opens }, isolation, prober };
+  };
+  let separation = await separate();
+  const { prober } = separation;
   const probe = async (kernel: string | null): Promise<ProbeResult> => {
     if (configured !== "auto") return { acceleration: configured, reason: `The configuration says ${configured}.` };
     return await probeAcceleration({ qemu, kernel, cacheFile: paths.probe, scratch: paths.runtime, user: prober });
   };
-  const [qemuVersion, vsock, acceleration, kvmOpens] = await Promise.all([
+  const [qemuVersion, chosen, acceleration] = await Promise.all([
     programVersion(qemu),
     chooseTransport(config),
     probe(newestKernel(paths)),
-    prober === null ? true : canOpen((argv) => asUser(prober, argv), "/dev/kvm"),
   ]);
+  let vsock = chosen;
   const facts = hostFacts();
   const findings: HostFindings = {
     acceleration,
     configured_acceleration: configured,
     qemu_version: qemuVersion,
-    virtiofsd,
-    vsock: { kind: vsock.transport?.kind ?? null, reason: vsock.reason },
-    isolation: { ...separation, kvm_opens: kvmOpens },
+    virtiofsd: findVirtiofsd(config["host.virtiofsd"]),
+    vsock: foundOf(vsock),
+    isolation: separation.findings,
     confinement,
     drive_quota: inspectProjectQuota(paths.rooms),
   };
@@ -77,7 +87,9 @@ export async function inspectHost(config: Config, paths: Paths, log: Log): Promi
   const renewals = new Mailbox();
   return {
     findings,
-    isolation,
+    get isolation() {
+      return separation.isolation;
+    },
     restraints,
     limits: {
       memory_mib: config["limits.memory_mib"] || Math.floor(facts.memory_mib * MEMORY_SHARE),
@@ -90,19 +102,31 @@ export async function inspectHost(config: Config, paths: Paths, log: Log): Promi
       agent: config["host.agent"] === "auto" ? join(dirname(process.execPath), "roomd-agent") : config["host.agent"],
     },
     guestHost: () => {
+      const { virtiofsd } = findings;
       if (!vsock.transport) throw new ServiceError("not_ready", { detail: vsock.reason });
       if (!virtiofsd) throw new ServiceError("not_ready", { detail: "There is no virtiofsd on this host." });
-      const [problem] = separation.problems;
+      const [problem] = findings.isolation.problems;
       if (problem !== undefined) throw new ServiceError("not_ready", { detail: problem });
       return {
         programs: { qemu, virtiofsd },
         transport: vsock.transport,
-        isolation,
+        isolation: separation.isolation,
         confinement,
         restraints,
         renewals,
         log,
       };
+    },
+    lookAgain: async () => {
+      findings.virtiofsd ??= findVirtiofsd(config["host.virtiofsd"]);
+      if (!vsock.transport) {
+        vsock = await chooseTransport(config);
+        findings.vsock = foundOf(vsock);
+      }
+      if (findings.isolation.problems.length > 0) {
+        separation = await separate();
+        findings.isolation = separation.findings;
+      }
     },
     probe: async (kernel) => {
       findings.acceleration = await probe(kernel);
@@ -116,6 +140,10 @@ interface ChosenTransport {
   transport: VsockTransport | null;
   reason: string;
   close(): void;
+}
+
+function foundOf({ transport, reason }: ChosenTransport): HostFindings["vsock"] {
+  return { kind: transport?.kind ?? null, reason };
 }
 
 /** The kernel's own where it is and free, else the vhost-user device. */

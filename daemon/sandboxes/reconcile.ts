@@ -1,8 +1,8 @@
 /**
  * Owns comparing what the rows say with what is on the host, at the start and every minute, and setting right what differs:
  * processes, sockets, disks and directories that belong to no sandbox; sandboxes that are on their way for too long, that
- * failed and still hold something, or whose QEMU is gone. On a healthy host it changes nothing. It never races a create:
- * whatever has a supervisor, or waits in the pool, is asked or left alone.
+ * failed and still hold something, whose guest could not be taken over yet, or whose QEMU is gone. On a healthy host it
+ * changes nothing. It never races a create: whatever has a supervisor, or waits in the pool, is asked or left alone.
  */
 import { existsSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -53,6 +53,10 @@ async function setRight(
   }
   if (state === "failed") {
     if (leftBehind && !supervisor.busy) await supervisor.free();
+    return;
+  }
+  if (supervisor.isLeft && state !== "destroying") {
+    if (!supervisor.busy) await supervisor.adopt();
     return;
   }
   const late = overdueFor(row, Date.now());

@@ -18,7 +18,7 @@ import { pauseGuest, resumeGuest, StuckError } from "../host/guest/standby.ts";
 import type { Guest } from "../host/guest/start.ts";
 import type { GuestLink } from "../host/guest-link/handshake.ts";
 import { Ending, type EndingDeps } from "./ending.ts";
-import { healthChange, stalledChange } from "./health.ts";
+import { healthChange, leftChange, STANDBY_MESSAGE, stalledChange, takenChange } from "./health.ts";
 import { PublishedRow, type RowDeps } from "./published-row.ts";
 import { requireState } from "./state.ts";
 import type { SandboxRow } from "./table.ts";
@@ -27,7 +27,7 @@ import { AGENT_LOST_MS, watchGuest } from "./watch.ts";
 export interface SupervisorDeps extends RowDeps, EndingDeps {
   /** Starts the guest; `onStarted` is called once its process runs. */
   start(row: SandboxRow, onStarted: () => void, signal: AbortSignal): Promise<Guest>;
-  /** Takes over a guest that a daemon before this one started. Throws with why it cannot be. */
+  /** Takes over a guest that a daemon before this one started. Throws with why it cannot be; not_ready: not now. */
   adopt(row: SandboxRow, signal: AbortSignal): Promise<{ guest: Guest; paused: boolean }>;
   /** The sandbox is destroyed: nothing is left to supervise. */
   onGone(row: SandboxRow): void;
@@ -41,6 +41,7 @@ export class Supervisor {
   readonly #giveUp = new AbortController();
   readonly #createdAt = performance.now();
   #adopting: Promise<unknown> | null = null;
+  #isLeft = false;
   #marked: Promise<void> | null = null;
 
   constructor(row: SandboxRow, deps: SupervisorDeps) {
@@ -64,6 +65,11 @@ export class Supervisor {
   /** Whether something is being done with it that takes a while. */
   get busy(): boolean {
     return this.#work.busy;
+  }
+
+  /** Whether its guest runs and could not be taken over yet: `adopt` is to be tried again. */
+  get isLeft(): boolean {
+    return this.#isLeft;
   }
 
   /** Brings the guest up. A failure becomes the state `failed` with its reason; rejects only when not even that can be written. */
@@ -90,18 +96,24 @@ export class Supervisor {
     });
   }
 
-  /** Takes over the guest of a daemon before this one, in the state in which it is. What cannot be taken over has failed. */
+  /**
+   * Takes over the guest of a daemon before this one, in the state in which it is. What cannot be taken over has failed;
+   * where the host only lacks something for it now, it is left as it is. Again tries again.
+   */
   adopt(): Promise<void> {
     const adopting = this.#work.put(async () => {
-      if (!ADOPTABLE.includes(this.row.state)) return;
+      if (!ADOPTABLE.includes(this.row.state) || this.guest) return;
       try {
         const { guest, paused } = await this.#deps.adopt(this.row, this.#giveUp.signal);
         this.#ending.guest = guest;
+        this.#isLeft = false;
         await this.#settle(paused);
         this.#watch(guest);
         this.#deps.log.info("sandbox taken over", { sandbox_id: this.row.sandbox_id, paused });
       } catch (error) {
         if (this.#isGoing) return;
+        this.#isLeft = error instanceof ServiceError && error.code === "not_ready";
+        if (this.#isLeft) return await this.#leave(describeError(error));
         const why = toldOf(error);
         await this.#ending.lose(
           "host_restart",
@@ -174,7 +186,7 @@ export class Supervisor {
         else await this.#row.become("running", "standby_failed", detail);
         throw new ServiceError("guest_unreachable", { detail, cause: error });
       }
-      await this.#row.become("paused", "standby", "The sandbox stands still until it is resumed.");
+      await this.#row.become("paused", "standby", STANDBY_MESSAGE);
       return this.row;
     });
   }
@@ -212,7 +224,7 @@ export class Supervisor {
   /** The running guest's link of the moment; waits a little for one that is coming back. Throws invalid_state. */
   async link(deadlineMs: number, signal?: AbortSignal): Promise<GuestLink> {
     await this.#adopting;
-    if (!this.guest) throw new Error("the guest has ended");
+    if (!this.guest) throw this.#isLeft ? this.#notTakenOver() : new Error("the guest has ended");
     const link = await this.guest.connection.link(deadlineMs, signal);
     // Brought to a standstill meanwhile: what is sent now would wait for its end.
     requireState(this.row, ["running"]);
@@ -221,8 +233,13 @@ export class Supervisor {
 
   #guestWhen(state: SandboxState): Guest {
     requireState(this.row, [state]);
-    if (!this.guest) throw new ServiceError("guest_unreachable", { detail: "The guest has just ended." });
-    return this.guest;
+    if (this.guest) return this.guest;
+    if (this.#isLeft) throw this.#notTakenOver();
+    throw new ServiceError("guest_unreachable", { detail: "The guest has just ended." });
+  }
+
+  #notTakenOver(): ServiceError {
+    return new ServiceError("guest_unreachable", { detail: this.row.status_message });
   }
 
   /** Whether somebody destroys it. */
@@ -236,12 +253,19 @@ export class Supervisor {
     return this.#marked;
   }
 
+  async #leave(why: string): Promise<void> {
+    this.#deps.log.warn("sandbox not taken over yet", { sandbox_id: this.row.sandbox_id, error: why });
+    await this.#row.write(() => (this.#isGoing ? {} : leftChange(this.row, toldOf(why))));
+  }
+
   /** What was cut off on the way to or from standby is now where the guest is. */
   async #settle(paused: boolean): Promise<void> {
     if (paused && this.row.state === "pausing") {
-      await this.#row.become("paused", "standby", "The sandbox stands still until it is resumed.");
+      await this.#row.become("paused", "standby", STANDBY_MESSAGE);
     } else if (!paused && this.row.state !== "running") {
       await this.#row.become("running", "taken_over", "The sandbox is running.");
+    } else {
+      await this.#row.write(() => takenChange(this.row));
     }
   }
 

@@ -169,7 +169,7 @@ export function makeSupervisors(deps: SandboxDeps, ends: Pick<Ends, "watch">): S
           }),
         adopt: async (current, signal) => {
           const mode = current.start_mode ?? "snapshot";
-          return await adoptGuest(deps.host(), planOf(current, room), mode, adoptedAs(current.state), signal);
+          return await adoptGuest(deps.host, planOf(current, room), mode, adoptedAs(current.state), signal);
         },
         freeRemains: () => free(row.sandbox_id),
         onEvent: deps.onEvent,

@@ -1,12 +1,26 @@
 /** Guests outlive the daemon: killed and started again, it takes them over as they are; what has ended meanwhile it says. */
+import { readlinkSync, rmSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
+import { findVirtiofsd } from "../../daemon/host/probe.ts";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
 import { LONG, processesOf, shortOrLong, until, withGuests } from "../harness/guests.ts";
 import { ownTemplate } from "../harness/own-template.ts";
 
 const LONG_TIMEOUT_MS = 600_000;
 
-const ofItsOwn = { prepare: (daemon: TestDaemon) => void ownTemplate(daemon) };
+/** A template and a virtiofsd that can be taken away from it. */
+const ofItsOwn = {
+  env: { ROOMD_RECONCILE_INTERVAL: "1s" },
+  prepare: (daemon: TestDaemon) => {
+    ownTemplate(daemon);
+    const found = findVirtiofsd("auto");
+    if (!found) throw new Error("there is no virtiofsd on this host");
+    symlinkSync(found, virtiofsdOf(daemon));
+    daemon.env.ROOMD_HOST_VIRTIOFSD = virtiofsdOf(daemon);
+  },
+};
+const virtiofsdOf = (daemon: TestDaemon) => join(daemon.home, "virtiofsd");
 
 withGuests("a daemon that is killed", ofItsOwn, (guests) => {
   test(
@@ -91,6 +105,30 @@ withGuests("a daemon that is killed", ofItsOwn, (guests) => {
     expect(failed).toMatchObject({ exit: { cause: "host_restart" }, status: { reason: "host_restart" } });
     expect((await daemon.sandbox("lost", "gone", cid)).state).toBe("running");
     await daemon.ok("DELETE", "/v1/rooms/lost?drive=delete");
+    expect(daemon.leftovers()).toEqual([]);
+  });
+
+  test("leaves guests as they are while the host lacks something for them, and then takes them over", async () => {
+    const { daemon } = guests;
+    await daemon.room("left");
+    const { sandbox_id } = await daemon.sandbox("left", "waits", guests.cid());
+    const pids = processesOf(daemon, "qemu", sandbox_id);
+    const virtiofsd = readlinkSync(virtiofsdOf(daemon));
+    await daemon.end("SIGKILL");
+    rmSync(virtiofsdOf(daemon));
+    await daemon.serve();
+    const reached = await daemon.problem("POST", "/v1/rooms/left/sandboxes/waits/exec", { command: "true" });
+    expect(reached).toMatchObject({ code: "guest_unreachable", detail: expect.stringContaining("no virtiofsd") });
+    const record = await daemon.ok("GET", `/v1/rooms/left/sandboxes/${sandbox_id}`);
+    expect(record).toMatchObject({ state: "running", status: { reason: "not_taken_over" } });
+    symlinkSync(virtiofsd, virtiofsdOf(daemon));
+    await until("it is taken over", async () => {
+      const { status } = await daemon.ok("GET", `/v1/rooms/left/sandboxes/${sandbox_id}`);
+      return status.reason === "taken_over";
+    });
+    expect(await daemon.sh("left", "waits", "echo here > /mnt/drive/f; cat /mnt/drive/f")).toBe("here");
+    expect(processesOf(daemon, "qemu", sandbox_id)).toEqual(pids);
+    await daemon.ok("DELETE", "/v1/rooms/left?drive=delete");
     expect(daemon.leftovers()).toEqual([]);
   });
 

@@ -33,10 +33,10 @@ export type AdoptedAs = "running" | "paused" | "either";
 
 /**
  * Takes over a guest; `paused` is how it was found, or brought back to. Throws with why it cannot be taken over, or is given
- * up; its processes are then still to be ended.
+ * up; its processes are then still to be ended. Throws not_ready where it cannot be now, though it runs: nothing was touched.
  */
 export async function adoptGuest(
-  host: GuestHost,
+  hostNow: () => GuestHost,
   plan: GuestPlan,
   startMode: Guest["start_mode"],
   as: AdoptedAs,
@@ -46,6 +46,7 @@ export async function adoptGuest(
   const { qemu, virtiofsd, vsock } = processes ?? {};
   if (!processes || !qemu || !isAlive(qemu)) throw new Error("its QEMU has ended");
   if (processes.guest_cid !== plan.guest_cid) throw new Error("its record names another CID");
+  const host = hostNow();
   // QEMU may be waiting for it, and then answers nobody.
   if (virtiofsd) wake(virtiofsd);
   const connection = connectionOf(host, plan, processes.nonce);

@@ -1,6 +1,7 @@
 /** One sandbox and everything that can come between: destroyed while it starts, taken over, ended, not to be ended. */
 import { existsSync, mkdirSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { ServiceError } from "../../../daemon/core/service-error.ts";
 import { STATE_DEADLINES_MS } from "../../../daemon/sandboxes/state.ts";
 import { makeSandbox, PretendedGuest } from "./sandbox-fixture.ts";
 
@@ -114,6 +115,37 @@ describe("a takeover", () => {
       cid_held: false,
       status_message: "The guest could not be taken over after a restart: its QEMU has ended.",
     });
+  });
+
+  test("that cannot be yet leaves the guest as it is, says why, and is tried again", async () => {
+    const pretended = new PretendedGuest();
+    let lacking: string | null = "There is no virtiofsd on this host.";
+    using sandbox = await makeSandbox("running", {
+      adopt: async () => {
+        if (lacking !== null) throw new ServiceError("not_ready", { detail: lacking });
+        return { guest: pretended.guest, paused: false };
+      },
+    });
+    await sandbox.supervisor.adopt();
+    const left = { state: "running", cid_held: true, exit_cause: null, status_reason: "not_taken_over" };
+    expect(sandbox.committed).toMatchObject({ ...left, status_message: expect.stringContaining(lacking) });
+    expect([sandbox.supervisor.isLeft, sandbox.events]).toEqual([true, []]);
+    await expect(sandbox.supervisor.link(1)).rejects.toMatchObject({
+      code: "guest_unreachable",
+      message: expect.stringContaining(lacking),
+    });
+    lacking = null;
+    await sandbox.supervisor.adopt();
+    expect(sandbox.committed).toMatchObject({ state: "running", status_reason: "taken_over" });
+    expect([sandbox.supervisor.isLeft, sandbox.supervisor.guest === null]).toEqual([false, false]);
+  });
+
+  test("that cannot be yet, and was never tried again, is no obstacle to its end", async () => {
+    using sandbox = await makeSandbox("paused", { adopt: () => Promise.reject(new ServiceError("not_ready")) });
+    await sandbox.supervisor.adopt();
+    expect(sandbox.committed).toMatchObject({ state: "paused", status_reason: "not_taken_over" });
+    await sandbox.supervisor.destroy("user_requested");
+    expect([sandbox.supervisor.row.state, sandbox.heldCids]).toEqual(["destroyed", []]);
   });
 
   test("that hangs does not keep it from being destroyed", async () => {
