@@ -2,7 +2,6 @@
  * Owns finding out what this host has for guests, and putting it together for those who start them: once per process, and
  * what it lacked again whenever somebody asks.
  */
-import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Config } from "./core/config.ts";
 import type { Log } from "./core/log.ts";
@@ -12,9 +11,7 @@ import { ServiceError } from "./core/service-error.ts";
 import { findConfinement } from "./host/confine/index.ts";
 import { inspectProjectQuota } from "./host/files/project-quota.ts";
 import type { GuestHost } from "./host/guest/plan.ts";
-import { makeKernelTransport, VHOST_VSOCK } from "./host/guest-link/transports/kernel.ts";
-import type { VsockTransport } from "./host/guest-link/transports/transport.ts";
-import { makeVhostUserTransport } from "./host/guest-link/transports/vhost-user.ts";
+import { Transports } from "./host/guest-link/transports/choose.ts";
 import { asUser } from "./host/isolation/argv.ts";
 import { type Isolation, kvmGroups, makeIsolation } from "./host/isolation/index.ts";
 import { canOpen, inspectIsolation } from "./host/isolation/inspect.ts";
@@ -66,19 +63,19 @@ export async function inspectHost(config: Config, paths: Paths, log: Log): Promi
     if (configured !== "auto") return { acceleration: configured, reason: `The configuration says ${configured}.` };
     return await probeAcceleration({ qemu, kernel, cacheFile: paths.probe, scratch: paths.runtime, user: prober });
   };
-  const [qemuVersion, chosen, acceleration] = await Promise.all([
+  const vsock = new Transports({ wanted: config["vsock.transport"], program: config["host.vhost_device_vsock"] });
+  const [qemuVersion, acceleration] = await Promise.all([
     programVersion(qemu),
-    chooseTransport(config),
     probe(newestKernel(paths)),
+    vsock.choose(),
   ]);
-  let vsock = chosen;
   const facts = hostFacts();
   const findings: HostFindings = {
     acceleration,
     configured_acceleration: configured,
     qemu_version: qemuVersion,
     virtiofsd: findVirtiofsd(config["host.virtiofsd"]),
-    vsock: foundOf(vsock),
+    vsock: vsock.found,
     isolation: separation.findings,
     confinement,
     drive_quota: inspectProjectQuota(paths.rooms),
@@ -103,13 +100,14 @@ export async function inspectHost(config: Config, paths: Paths, log: Log): Promi
     },
     guestHost: () => {
       const { virtiofsd } = findings;
-      if (!vsock.transport) throw new ServiceError("not_ready", { detail: vsock.reason });
+      const transport = vsock.chosen;
       if (!virtiofsd) throw new ServiceError("not_ready", { detail: "There is no virtiofsd on this host." });
       const [problem] = findings.isolation.problems;
       if (problem !== undefined) throw new ServiceError("not_ready", { detail: problem });
       return {
         programs: { qemu, virtiofsd },
-        transport: vsock.transport,
+        transport,
+        transportOf: (kind) => vsock.of(kind),
         isolation: separation.isolation,
         confinement,
         restraints,
@@ -119,9 +117,9 @@ export async function inspectHost(config: Config, paths: Paths, log: Log): Promi
     },
     lookAgain: async () => {
       findings.virtiofsd ??= findVirtiofsd(config["host.virtiofsd"]);
-      if (!vsock.transport) {
-        vsock = await chooseTransport(config);
-        findings.vsock = foundOf(vsock);
+      if (vsock.found.kind === null) {
+        await vsock.choose();
+        findings.vsock = vsock.found;
       }
       if (findings.isolation.problems.length > 0) {
         separation = await separate();
@@ -134,40 +132,4 @@ export async function inspectHost(config: Config, paths: Paths, log: Log): Promi
     },
     close: () => vsock.close(),
   };
-}
-
-interface ChosenTransport {
-  transport: VsockTransport | null;
-  reason: string;
-  close(): void;
-}
-
-function foundOf({ transport, reason }: ChosenTransport): HostFindings["vsock"] {
-  return { kind: transport?.kind ?? null, reason };
-}
-
-/** The kernel's own where it is and free, else the vhost-user device. */
-async function chooseTransport(config: Config): Promise<ChosenTransport> {
-  const wanted = config["vsock.transport"];
-  const program = config["host.vhost_device_vsock"];
-  let why = "";
-  if (wanted !== "vhost-user" && (wanted === "kernel" || existsSync(VHOST_VSOCK))) {
-    try {
-      const transport = makeKernelTransport();
-      return { transport, reason: "Guests use the kernel's vhost-vsock.", close: () => transport.stop() };
-    } catch (error) {
-      why = ` (the kernel's could not be used: ${error instanceof Error ? error.message : String(error)})`;
-      if (wanted === "kernel") return { transport: null, reason: `vhost-vsock cannot be used${why}.`, close: () => {} };
-    }
-  }
-  const version = await programVersion(program);
-  if (version === null) {
-    return {
-      transport: null,
-      reason: `There is neither /dev/vhost-vsock nor ${program} on this host${why}.`,
-      close: () => {},
-    };
-  }
-  const reason = `Guests use vhost-device-vsock ${version}${why}.`;
-  return { transport: makeVhostUserTransport(program), reason, close: () => {} };
 }

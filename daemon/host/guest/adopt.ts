@@ -46,7 +46,9 @@ export async function adoptGuest(
   const { qemu, virtiofsd, vsock } = processes ?? {};
   if (!processes || !qemu || !isAlive(qemu)) throw new Error("its QEMU has ended");
   if (processes.guest_cid !== plan.guest_cid) throw new Error("its record names another CID");
-  const host = hostNow();
+  const now = hostNow();
+  // Its own, whatever new guests get by now: the kernel's vsock has no process.
+  const host = { ...now, transport: now.transportOf(vsock ? "vhost-user" : "kernel") };
   // QEMU may be waiting for it, and then answers nobody.
   if (virtiofsd) wake(virtiofsd);
   const connection = connectionOf(host, plan, processes.nonce);

@@ -52,7 +52,10 @@ export interface StartPlan extends GuestPlan, LaunchPlan {
 /** What guests start on. */
 export interface GuestHost {
   programs: { qemu: string; virtiofsd: string };
+  /** What new guests get. */
   transport: VsockTransport;
+  /** That of a guest which was started before. Throws not_ready while it cannot be had. */
+  transportOf(kind: VsockTransport["kind"]): VsockTransport;
   isolation: Isolation;
   confinement: Confinement;
   restraints: Restraints;

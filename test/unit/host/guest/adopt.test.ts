@@ -1,0 +1,57 @@
+/** What a guest that is to be taken over needs before anything of it is touched. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { expect, test } from "vitest";
+import { makePaths } from "../../../../daemon/core/paths.ts";
+import { ServiceError } from "../../../../daemon/core/service-error.ts";
+import { adoptGuest } from "../../../../daemon/host/guest/adopt.ts";
+import type { GuestHost, GuestPlan } from "../../../../daemon/host/guest/plan.ts";
+import { type ProcessRecord, processOf } from "../../../../daemon/host/process.ts";
+import { newId } from "../../../../shared/ids.ts";
+
+const CID = 9100;
+const own = processOf(process.pid) as ProcessRecord;
+
+/** Takes over what is recorded, on a host that has no transport now; resolves with why not, and which was asked for. */
+async function adopted(record: object | null, hostNow?: () => GuestHost) {
+  const home = mkdtempSync("/tmp/roomd-u-");
+  const asked: string[] = [];
+  const host = {
+    transportOf: (kind: string) => {
+      asked.push(kind);
+      throw new ServiceError("not_ready", { detail: "not now" });
+    },
+  } as unknown as GuestHost;
+  try {
+    const paths = makePaths({ data_dir: join(home, "data"), runtime_dir: join(home, "run") }).sandbox(newId("sbx"));
+    mkdirSync(dirname(paths.processes), { recursive: true });
+    if (record) writeFileSync(paths.processes, JSON.stringify({ guest_cid: CID, qemu: own, ...record }));
+    const plan = { guest_cid: CID, paths } as GuestPlan;
+    const adopting = adoptGuest(hostNow ?? (() => host), plan, "snapshot", "running", new AbortController().signal);
+    const why = await adopting.then(
+      () => null,
+      (error: unknown) => error,
+    );
+    return { why, asked };
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+test("its vsock is the one that it was started with: a process of its own, or the kernel's", async () => {
+  const notNow = expect.objectContaining({ code: "not_ready" });
+  expect(await adopted({ vsock: own })).toEqual({ why: notNow, asked: ["vhost-user"] });
+  // It need not run any more: then it gets another one.
+  expect(await adopted({ vsock: { pid: 1, start_ticks: "0" } })).toEqual({ why: notNow, asked: ["vhost-user"] });
+  expect(await adopted({ vsock: null })).toEqual({ why: notNow, asked: ["kernel"] });
+});
+
+test("a QEMU that has ended is its end, also where the host lacks something", async () => {
+  const lacking = () => {
+    throw new ServiceError("not_ready", { detail: "There is no virtiofsd on this host." });
+  };
+  const ended = expect.objectContaining({ message: "its QEMU has ended" });
+  expect((await adopted({ qemu: { pid: 1, start_ticks: "0" } }, lacking)).why).toEqual(ended);
+  expect((await adopted(null, lacking)).why).toEqual(ended);
+  expect((await adopted({}, lacking)).why).toMatchObject({ code: "not_ready" });
+});
