@@ -1,6 +1,7 @@
 /** Connections that a guest makes to its host: only its agent's counts, and the others are few, seldom and short. */
 import { describe, expect, test, vi } from "vitest";
 import type { Log } from "../../daemon/core/log.ts";
+import { DeadlineError } from "../../daemon/core/published.ts";
 import { GuestConnection } from "../../daemon/host/guest-link/connection.ts";
 import { linkSocket } from "../../daemon/host/guest-link/link-socket.ts";
 import { PRICE_PER_SECOND } from "../../daemon/host/guest-link/pace.ts";
@@ -36,7 +37,7 @@ function dial(toGuest: (bytes: Uint8Array) => void = () => {}) {
 }
 
 /** Dials as an agent does, and answers as one. */
-function dialAsAgent(connection: GuestConnection, nonce: string) {
+function dialAsAgent(connection: GuestConnection, nonce: string, generation = GENERATION) {
   let link: Link | undefined;
   const host = dial((bytes) => link?.receive(bytes));
   connection.accept(host.link);
@@ -56,7 +57,7 @@ function dialAsAgent(connection: GuestConnection, nonce: string) {
     onClosed: () => {},
   });
   link.sendJson(FrameType.hello, 0, {
-    generation: GENERATION,
+    generation,
     version: "1",
     nonce,
     guest_cid: CID,
@@ -127,6 +128,31 @@ test("a guest that was never set up and says it is another one fails at once", a
   dialAsAgent(connection, "not empty");
   await expect(connection.link(5_000)).rejects.toThrow(/another one/);
   connection.close("over");
+});
+
+describe("a guest that was set up before, when it is waited for in vain,", () => {
+  test.each([
+    ["speaks a generation that is too old", NONCE, 0, /did not connect.*speaks generation 0.*too old/],
+    ["speaks a generation that is newer", NONCE, GENERATION + 1, /did not connect.*which is newer/],
+    ["is another one", "another's", GENERATION, /did not connect.*another one/],
+  ])("%s, and the wait's end says so", async (_why, nonce, generation, said) => {
+    const { connection } = connectionOf(NONCE);
+    const dialled = dialAsAgent(connection, nonce, generation);
+    await dialled.link.closed;
+    // It may have been any process of the guest.
+    expect(connection.state.value.failure).toBeNull();
+    const late = await connection.link(1).catch((error: unknown) => error);
+    expect([late instanceof DeadlineError, (late as Error).message]).toEqual([true, expect.stringMatching(said)]);
+    dialAsAgent(connection, NONCE);
+    expect((await connection.link(5_000)).isClosed).toBe(false);
+    connection.close("over");
+  });
+
+  test("has not dialled, and the wait's end says no more", async () => {
+    const { connection } = connectionOf(NONCE);
+    await expect(connection.link(1)).rejects.toThrow(/^the guest's agent did not connect within 0.001 s$/);
+    connection.close("over");
+  });
 });
 
 test("a guest that floods is not read from until its time has come", async () => {

@@ -42,6 +42,8 @@ export class GuestConnection {
   readonly #dials: Dials;
   #newest: GuestLink | null = null;
   #nonce: string | null;
+  /** Why the last that dialled was refused. Any process in the guest can dial, so it is no failure of the agent's yet. */
+  #refusal: string | null = null;
   #closed = false;
 
   /** `nonce` is that of a guest which was set up before; null for one that never was. */
@@ -87,20 +89,26 @@ export class GuestConnection {
       const isAgents = this.#newest === link || (this.#newest === null && this.#nonce === null);
       // One that was is only slow, as on a host with much to do: it dials again.
       const isFinal = this.#nonce === null || !(error instanceof DeadlineError);
+      this.#refusal = failure;
       if (isAgents && isFinal && !this.#closed) this.#change({ failure });
       this.#dials.refuse(link, failure);
     });
   }
 
-  /** The link of the moment, waiting for one. Rejects when setting up failed, or at the deadline. */
+  /** The link of the moment, waiting for one. Rejects when setting up failed; at the deadline with DeadlineError. */
   async link(deadlineMs: number, signal?: AbortSignal): Promise<GuestLink> {
-    const { link, failure } = await this.#state.until(
-      (state) => state.link !== null || state.failure !== null,
-      deadlineMs,
-      signal,
-    );
+    const wait = this.#state.until((state) => state.link !== null || state.failure !== null, deadlineMs, signal);
+    const { link, failure } = await wait.catch((error: unknown) => {
+      if (signal?.aborted || !(error instanceof DeadlineError)) throw error;
+      throw new DeadlineError(this.#lateness(deadlineMs));
+    });
     if (link) return link;
     throw new Error(failure ?? "the guest is not connected");
+  }
+
+  #lateness(deadlineMs: number): string {
+    const late = `the guest's agent did not connect within ${deadlineMs / 1000} s`;
+    return this.#refusal === null ? late : `${late}; what dialled was refused: ${this.#refusal}`;
   }
 
   /** Lets nothing through any more, to a guest that is about to stand still. Rejects when its agent does not answer. */
@@ -146,6 +154,7 @@ export class GuestConnection {
     const stages_ms = { ...timer.stages_ms, ...inGuest.stages_ms };
     this.#nonce = inGuest.nonce;
     if (this.#newest !== link || this.#closed) return;
+    this.#refusal = null;
     this.#change({ link, failure: null, stages_ms });
     void keepAsking(link);
     link.closed.then((reason) => {
