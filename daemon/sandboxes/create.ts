@@ -81,6 +81,8 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
       requireDrive(deps, room);
       const template = templateOf(input);
       if (!template) throw new ServiceError("template_not_found");
+      // Throws not_ready where no guest could start: nothing is taken or written for one.
+      deps.host();
       const warm = takeWarm(deps, input, template);
       const row = newRow(call, input, room, template, deps.egressDefault, warm);
       call.audit.agent_id = row.agent_id;
