@@ -139,7 +139,8 @@ export interface Verb<Op extends Operation, Target> {
   /** Who calls with a token of the noun's own instead of a key. Throws invalid_api_key. */
   admit?(token: string, params: Record<string, string>): Caller;
   find?(call: CallOf<Op>, params: Record<string, string>): Target | Promise<Target>;
-  rules?(input: Partial<InputOf<Op>>, target: Target): RuleBreak[];
+  /** `bad` is what the check of shapes found; a rule that names one of these fields again takes its place. */
+  rules?(input: Partial<InputOf<Op>>, target: Target, bad: readonly RuleBreak[]): RuleBreak[];
   run(call: CallOf<Op>, input: InputOf<Op>, target: Target, transfer: Transfer): Done<Op> | Promise<Done<Op>>;
 }
 
@@ -148,7 +149,7 @@ export interface Bound {
   operation: Operation;
   admit: ((token: string, params: Record<string, string>) => Caller) | null;
   find(call: OpenCall, params: Record<string, string>): unknown;
-  rules(input: unknown, target: unknown): RuleBreak[];
+  rules(input: unknown, target: unknown, bad: readonly RuleBreak[]): RuleBreak[];
   run(call: OpenCall, input: unknown, target: unknown, transfer: Transfer): Promise<Done<Operation>>;
 }
 
@@ -158,7 +159,7 @@ export function bind<Op extends Operation, Target = undefined>(operation: Op, ve
     operation,
     admit: verb.admit ?? null,
     find: (call, params) => verb.find?.(call as CallOf<Op>, params),
-    rules: (input, target) => verb.rules?.(input as Partial<InputOf<Op>>, target as Target) ?? [],
+    rules: (input, target, bad) => verb.rules?.(input as Partial<InputOf<Op>>, target as Target, bad) ?? [],
     run: async (call, input, target, transfer) =>
       (await verb.run(
         call as CallOf<Op>,

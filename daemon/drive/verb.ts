@@ -58,7 +58,7 @@ export function bindDrive<Op extends Operation>(
 ): Bound {
   return bind<Op, DriveRoom>(operation, {
     find: (call, params) => findRoom(drive, call as KeyCall, params.room_id ?? ""),
-    rules: (input, room) => verb.rules?.(input, room) ?? [],
+    rules: (input, room, bad) => verb.rules?.(input, room, bad) ?? [],
     run: async (call, input, room, transfer): Promise<Done<Op>> => {
       if (operation.access === "drive:write" && room.state !== "active") throw new ServiceError("room_destroying");
       try {

@@ -200,8 +200,9 @@ export function makeRoad(deps: RoadDeps): Road {
       operation.body === null || operation.body === "bytes"
         ? { fields: {}, sha256: "" }
         : await request.body(operation.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES);
-    const { input, bad } = inputCheckOf(operation).check(request.params, request.query(), body.fields);
-    bad.push(...bound.rules(input, target));
+    const { input, bad: misshapen } = inputCheckOf(operation).check(request.params, request.query(), body.fields);
+    const broken = bound.rules(input, target, misshapen);
+    const bad = [...misshapen.filter(({ field }) => !broken.some((rule) => rule.field === field)), ...broken];
     if (bad.length > 0) {
       const [first] = bad;
       throw new ServiceError(problemCodeOf(bad), {

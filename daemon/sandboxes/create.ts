@@ -35,17 +35,20 @@ type Input = InputOf<typeof sandboxCreate>;
 export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
   const templateOf = (input: Partial<Input>) => deps.templates.get(input.template_id ?? DEFAULT_TEMPLATE);
 
-  const rules = (input: Partial<Input>): RuleBreak[] => {
+  const rules = (input: Partial<Input>, _room: RoomTarget, bad: readonly RuleBreak[]): RuleBreak[] => {
     const broken = [...environmentRules(input.env), ...egressRules("egress_allowlist", input.egress_allowlist)];
     const template = templateOf(input);
     if (!template) broken.push(unknownTemplate(deps, input.template_id ?? DEFAULT_TEMPLATE));
-    const max = deps.limits.memory_mib;
+    const max = mostMemory(deps, template);
     const memory = input.memory_mib;
-    if (memory !== undefined && memory > max) {
+    // What every host refuses is told with this host's most as well.
+    const tooLittle = bad.some(({ field, code }) => field === "memory_mib" && code === "out_of_range");
+    if (tooLittle || (memory !== undefined && memory > max)) {
+      const whose = max < deps.limits.memory_mib ? `with template ${template?.record.template_id}` : "on this host";
       broken.push({
         field: "memory_mib",
         code: "out_of_range",
-        message: `memory_mib must be at least ${MEMORY_MIB_MIN} and at most ${max} on this host.`,
+        message: `memory_mib must be at least ${MEMORY_MIB_MIN} and at most ${max} ${whose}.`,
         min: MEMORY_MIB_MIN,
         max,
         problem: "memory_mib_out_of_range",
@@ -122,6 +125,13 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
       };
     },
   });
+}
+
+/** A template was saved with as much room for memory as its host's limit was then. */
+function mostMemory({ limits }: SandboxDeps, template: Template | null): number {
+  if (!template) return limits.memory_mib;
+  const { base_memory_mib, max_plugged_mib } = template.manifest.hardware;
+  return Math.min(limits.memory_mib, base_memory_mib + max_plugged_mib);
 }
 
 /** A machine that waits, for a sandbox of one processor: those that wait have no more. */

@@ -9,8 +9,15 @@ import { CURRENT, MANIFEST_FILE } from "../../daemon/templates/registry.ts";
 import type { TestDaemon } from "../harness/daemon.ts";
 
 export const DESCRIBED_MIN_MIB = 192;
+export const DESCRIBED_BASE_MIB = 128;
+/** More than any host has. */
+const NO_BOUND_MIB = 2 ** 30;
 
-export function describeTemplate(daemon: TestDaemon, templateId = "default"): Manifest["record"] {
+export function describeTemplate(
+  daemon: TestDaemon,
+  templateId = "default",
+  maxPluggedMib = NO_BOUND_MIB,
+): Manifest["record"] {
   const record = {
     template_id: templateId,
     digest: `sha256:${"0".repeat(64)}`,
@@ -31,8 +38,8 @@ export function describeTemplate(daemon: TestDaemon, templateId = "default"): Ma
     hardware: {
       machine_type: "q35",
       cpu_model: "qemu64",
-      base_memory_mib: 128,
-      max_plugged_mib: 4096,
+      base_memory_mib: DESCRIBED_BASE_MIB,
+      max_plugged_mib: maxPluggedMib,
       acceleration: "tcg",
     },
     append: "",

@@ -1,7 +1,9 @@
 /** What a request for a sandbox may say: the rules that need no guest, with the code of each when it alone is broken. */
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
-import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
+import { DESCRIBED_BASE_MIB, DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
 
 const PATH = "/v1/rooms/r/sandboxes/from-template";
 const GOOD = { agent_id: "worker-1", guest_cid: 9100, memory_mib: 512 };
@@ -58,7 +60,25 @@ describe("with a template", () => {
   test.each([0, 127, -1, 1_000_000_000])("memory_mib %i is out of range", async (memory_mib) => {
     const problem = await refused({ memory_mib });
     expect(problem).toMatchObject({ status: 422, code: "memory_mib_out_of_range" });
-    expect(problem.errors).toMatchObject([{ field: "memory_mib", code: "out_of_range", min: 128 }]);
+    expect(problem.errors).toMatchObject([
+      { field: "memory_mib", code: "out_of_range", min: 128, max: limits.memory_mib_max },
+    ]);
+    expect(problem.detail).toContain(`at least 128 and at most ${limits.memory_mib_max} `);
+  });
+
+  test("memory_mib has the most that the template was saved for", async () => {
+    describeTemplate(daemon, "small", 512 - DESCRIBED_BASE_MIB);
+    for (const memory_mib of [513, 127]) {
+      const problem = await refused({ template_id: "small", memory_mib });
+      expect(problem).toMatchObject({
+        code: "memory_mib_out_of_range",
+        errors: [{ field: "memory_mib", code: "out_of_range", min: 128, max: 512 }],
+      });
+      expect(problem.detail).toContain("with template small");
+    }
+    const atMost = await refused({ template_id: "small", memory_mib: 512, guest_cid: 9099 });
+    expect(atMost.errors.map(({ field }) => field)).toEqual(["guest_cid"]);
+    await rm(join(daemon.dataDir, "templates", "small"), { recursive: true });
   });
 
   test("memory_mib has the host's limit, which /v1/config tells, and the template's least", async () => {
