@@ -7,7 +7,7 @@ import type { Config } from "./core/config.ts";
 import type { Log } from "./core/log.ts";
 import { Mailbox } from "./core/mailbox.ts";
 import type { Paths } from "./core/paths.ts";
-import { ServiceError } from "./core/service-error.ts";
+import { describeError, ServiceError } from "./core/service-error.ts";
 import { findConfinement } from "./host/confine/index.ts";
 import { inspectProjectQuota } from "./host/files/project-quota.ts";
 import type { GuestHost } from "./host/guest/plan.ts";
@@ -16,7 +16,14 @@ import { asUser } from "./host/isolation/argv.ts";
 import { type Isolation, kvmGroups, makeIsolation } from "./host/isolation/index.ts";
 import { canOpen, inspectIsolation } from "./host/isolation/inspect.ts";
 import type { Acceleration } from "./host/machine/spec.ts";
-import { findVirtiofsd, hostFacts, type ProbeResult, probeAcceleration, programVersion } from "./host/probe.ts";
+import {
+  findVirtiofsd,
+  hostFacts,
+  knownAcceleration,
+  type ProbeResult,
+  probeAcceleration,
+  programVersion,
+} from "./host/probe.ts";
 import { forbidCores } from "./host/rlimits.ts";
 import { Restraints } from "./host/virtiofs/restrain.ts";
 import type { HostFindings } from "./service/checks.ts";
@@ -25,8 +32,12 @@ import { newestKernel } from "./templates/registry.ts";
 /** Share of the host's memory that one sandbox may have when nothing else is configured. */
 const MEMORY_SHARE = 0.75;
 
+/** A probe takes as long at most. */
+const PROBE_RETRY_SECONDS = 5;
+
 export interface InspectedHost {
-  findings: HostFindings;
+  /** As they are now: a host that had nothing to be probed with is probed as soon as it has. */
+  readonly findings: HostFindings;
   limits: { memory_mib: number; vcpus: number; concurrent_creates: number };
   programs: { qemu: string; qemu_img: string; agent: string };
   readonly isolation: Isolation;
@@ -82,8 +93,29 @@ export async function inspectHost(config: Config, paths: Paths, log: Log): Promi
   };
   const restraints = new Restraints();
   const renewals = new Mailbox();
+  let probing: Promise<void> | null = null;
+  const catchUp = () => {
+    const kernel = findings.acceleration.pending && !probing ? newestKernel(paths) : null;
+    if (kernel === null) return;
+    // The build of the first template has found out already, and written it down.
+    const known = knownAcceleration({ kernel, cacheFile: paths.probe });
+    if (known) findings.acceleration = known;
+    else
+      probing = probe(kernel)
+        .then((found) => {
+          findings.acceleration = found;
+          log.info("acceleration probed", { ...found });
+        })
+        .catch((error: unknown) => log.warn("acceleration not probed", { error: describeError(error) }))
+        .finally(() => {
+          probing = null;
+        });
+  };
   return {
-    findings,
+    get findings() {
+      catchUp();
+      return findings;
+    },
     get isolation() {
       return separation.isolation;
     },
@@ -99,6 +131,11 @@ export async function inspectHost(config: Config, paths: Paths, log: Log): Promi
       agent: config["host.agent"] === "auto" ? join(dirname(process.execPath), "roomd-agent") : config["host.agent"],
     },
     guestHost: () => {
+      catchUp();
+      if (probing) {
+        const detail = "It is being found out whether guests run under KVM here.";
+        throw new ServiceError("not_ready", { detail, retryAfterSeconds: PROBE_RETRY_SECONDS });
+      }
       const { virtiofsd } = findings;
       const transport = vsock.chosen;
       if (!virtiofsd) throw new ServiceError("not_ready", { detail: "There is no virtiofsd on this host." });

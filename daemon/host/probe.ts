@@ -10,6 +10,7 @@ import type { Identity } from "./isolation/ids.ts";
 import type { Acceleration } from "./machine/spec.ts";
 import { endProcess, runProgram, startProcess } from "./process.ts";
 
+const KVM = "/dev/kvm";
 /** A kernel under KVM panics for want of a root disk well within this. */
 const PROBE_DEADLINE_MS = 5_000;
 /** What the kernel prints when it got as far as looking for its root disk. */
@@ -19,56 +20,92 @@ export interface ProbeResult {
   acceleration: Acceleration;
   /** One sentence for /health and doctor. */
   reason: string;
+  /** What to do about this very reason. */
+  remedy?: string;
+  /** There was no kernel to boot: once there is one, it is to be asked again. */
+  pending?: boolean;
 }
 
-/** Boots `kernel` under KVM for as long as it takes to know. The answer holds until the host boots again. */
-export async function probeAcceleration(options: {
+/** Of a /dev/kvm that is there and closed to the users of guests' QEMU. */
+export const KVM_CLOSED = {
+  reason: "The users of guests' QEMU cannot open /dev/kvm",
+  remedy:
+    "Give /dev/kvm a group and the mode 660, or 666, by a rule of udev, as the packages of QEMU do; in a container, also the device itself.",
+} as const;
+/** What QEMU says then. */
+const SAID_CLOSED = /Could not access KVM kernel module: (.+)/;
+
+export interface ProbeOptions {
   qemu: string;
   kernel: string | null;
   cacheFile: string;
   scratch: string;
   /** Who guests' QEMU runs as; null: as ourselves. */
   user: Identity | null;
-}): Promise<ProbeResult> {
-  if (!existsSync("/dev/kvm")) return { acceleration: "tcg", reason: "There is no /dev/kvm on this host." };
-  if (options.kernel === null) {
-    return { acceleration: "tcg", reason: "KVM is not probed yet: there is no template whose kernel could be booted." };
-  }
-  const bootId = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
-  const cached = readCache(options.cacheFile, bootId);
-  if (cached) return cached;
-  const result = await bootProbe(options.qemu, options.kernel, options.scratch, options.user);
-  writeFileSync(options.cacheFile, JSON.stringify({ boot_id: bootId, ...result }));
+  device?: string;
+  deadlineMs?: number;
+}
+
+/** Boots `kernel` under KVM for as long as it takes to know. What a boot has shown holds until the host boots again. */
+export async function probeAcceleration(options: ProbeOptions): Promise<ProbeResult> {
+  const known = knownAcceleration(options);
+  if (known) return known;
+  const { closed, ...result } = await bootProbe(options);
+  if (!closed) writeFileSync(options.cacheFile, JSON.stringify({ boot_id: bootId(), ...result }));
   return result;
 }
 
-async function bootProbe(qemu: string, kernel: string, scratch: string, user: Identity | null): Promise<ProbeResult> {
+/** What can be said without booting anything; null when a guest has to be booted to find out. */
+export function knownAcceleration(options: Pick<ProbeOptions, "kernel" | "cacheFile" | "device">): ProbeResult | null {
+  if (!existsSync(options.device ?? KVM)) return { acceleration: "tcg", reason: "There is no /dev/kvm on this host." };
+  if (options.kernel === null) {
+    const reason = "KVM is not probed yet: there is no template whose kernel could be booted.";
+    return { acceleration: "tcg", reason, pending: true };
+  }
+  return readCache(options.cacheFile, bootId());
+}
+
+/** `closed`: nothing was booted, since the device could not be opened, which may be put right at any time. */
+async function bootProbe(options: ProbeOptions): Promise<ProbeResult & { closed: boolean }> {
+  const { qemu, kernel, scratch, user, deadlineMs = PROBE_DEADLINE_MS } = options;
   const log = join(scratch, "probe.log");
   rmSync(log, { force: true });
   const hardware = ["-accel", "kvm", "-machine", "q35", "-cpu", "host", "-m", "256", "-nodefaults", "-no-user-config"];
   // The guest's console, and what QEMU says, both go to the log.
-  const guest = ["-no-reboot", "-display", "none", "-serial", "stdio", "-kernel", kernel];
+  const guest = ["-no-reboot", "-display", "none", "-serial", "stdio", "-kernel", kernel ?? ""];
   const argv = [qemu, ...hardware, ...guest, "-append", "console=ttyS0 panic=-1"];
   const probe = startProcess("qemu", user ? asUser(user, argv) : argv, log);
-  const timer = setTimeout(() => void endProcess(probe), PROBE_DEADLINE_MS);
+  const timer = setTimeout(() => void endProcess(probe), deadlineMs);
   await probe.exited;
   clearTimeout(timer);
   const printed = existsSync(log) ? readFileSync(log, "utf8") : "";
-  if (printed.includes(PROBE_REACHED)) return { acceleration: "kvm", reason: "A probe guest booted under KVM." };
+  if (printed.includes(PROBE_REACHED)) {
+    return { acceleration: "kvm", reason: "A probe guest booted under KVM.", closed: false };
+  }
+  const closed = SAID_CLOSED.exec(printed);
+  if (closed) {
+    const { reason, remedy } = KVM_CLOSED;
+    return { acceleration: "tcg", reason: `${reason} (${closed[1]?.slice(0, 200)}).`, remedy, closed: true };
+  }
   const said = printed
     .split("\n")
     .find((line) => line.startsWith("qemu"))
     ?.slice(0, 200);
   return {
     acceleration: "tcg",
-    reason: `/dev/kvm is there, but a probe guest did not boot on it within ${PROBE_DEADLINE_MS / 1000} s${said ? ` (${said})` : ""}.`,
+    reason: `/dev/kvm is there, but a probe guest did not boot on it within ${deadlineMs / 1000} s${said ? ` (${said})` : ""}.`,
+    closed: false,
   };
 }
 
-function readCache(file: string, bootId: string): ProbeResult | null {
+function bootId(): string {
+  return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+}
+
+function readCache(file: string, boot: string): ProbeResult | null {
   try {
     const cached = JSON.parse(readFileSync(file, "utf8")) as ProbeResult & { boot_id: string };
-    if (cached.boot_id !== bootId) return null;
+    if (cached.boot_id !== boot) return null;
     return { acceleration: cached.acceleration, reason: cached.reason };
   } catch {
     return null;

@@ -5,7 +5,7 @@ import type { Paths } from "../core/paths.ts";
 import type { Confinement } from "../host/confine/index.ts";
 import type { QuotaFindings } from "../host/files/project-quota.ts";
 import type { IsolationFindings } from "../host/isolation/inspect.ts";
-import type { ProbeResult } from "../host/probe.ts";
+import { KVM_CLOSED, type ProbeResult } from "../host/probe.ts";
 import type { Templates } from "../templates/registry.ts";
 
 const WARN_DISK_FREE_BYTES = 4 * 1024 ** 3;
@@ -60,7 +60,7 @@ function accelerationCheck({ acceleration, configured_acceleration }: HostFindin
   return warn(
     "acceleration",
     `${acceleration.reason} Guests are emulated, about ten times slower.`,
-    "Use a host with KVM, or a VM with nested virtualization switched on.",
+    acceleration.remedy ?? "Use a host with KVM, or a VM with nested virtualization switched on.",
   );
 }
 
@@ -87,11 +87,7 @@ function isolationCheck({ isolation, acceleration }: HostFindings): Check {
     );
   }
   if (acceleration.acceleration === "kvm" && !kvm_opens) {
-    return fail(
-      "isolation",
-      "The users of guests' QEMU cannot open /dev/kvm.",
-      "Give /dev/kvm a group and the mode 660, or 666, by a rule of udev, as the packages of QEMU do.",
-    );
+    return fail("isolation", `${KVM_CLOSED.reason}.`, KVM_CLOSED.remedy);
   }
   return ok("isolation", "QEMU, virtiofsd and vsock device of each sandbox run as users of their own.");
 }

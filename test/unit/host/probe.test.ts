@@ -1,0 +1,59 @@
+/** What a probe of KVM says, and remembers, by what QEMU does; programs of three lines stand for it. */
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { KVM_CLOSED, type ProbeOptions, probeAcceleration } from "../../../daemon/host/probe.ts";
+
+let scratch: string;
+beforeEach(() => {
+  scratch = mkdtempSync(join(tmpdir(), "roomd-probe-"));
+});
+afterEach(() => rmSync(scratch, { recursive: true }));
+
+/** Probes with a QEMU that does as the shell lines say. */
+async function probe(lines: string, options: Partial<ProbeOptions> = {}) {
+  const qemu = join(scratch, "qemu");
+  writeFileSync(qemu, `#!/bin/sh\n${lines}\n`);
+  chmodSync(qemu, 0o755);
+  const cacheFile = join(scratch, "probe.json");
+  const device = scratch;
+  return await probeAcceleration({ qemu, kernel: "/vmlinuz", cacheFile, scratch, user: null, device, ...options });
+}
+const remembered = () => existsSync(join(scratch, "probe.json"));
+
+const PANICS = "echo '[    0.4] Kernel panic - not syncing: VFS: Unable to mount root fs'";
+const DENIED = `echo 'qemu-system-x86_64: -accel kvm: Could not access KVM kernel module: Permission denied' >&2
+echo 'qemu-system-x86_64: -accel kvm: failed to initialize kvm: Permission denied' >&2
+exit 1`;
+const SLEEPS = "exec sleep 60";
+
+test("a kernel that panics for want of a root disk has booted, which is remembered", async () => {
+  expect(await probe(PANICS)).toEqual({ acceleration: "kvm", reason: "A probe guest booted under KVM." });
+  expect((await probe(DENIED)).acceleration).toBe("kvm");
+});
+
+test("one that gets nowhere is waited for so long, which is remembered", async () => {
+  const found = await probe(SLEEPS, { deadlineMs: 100 });
+  expect(found).toMatchObject({
+    acceleration: "tcg",
+    reason: expect.stringContaining("did not boot on it within 0.1 s"),
+  });
+  expect(await probe(PANICS)).toEqual(found);
+});
+
+test("a device that cannot be opened is said to be, with what to do, and is looked at again", async () => {
+  expect(await probe(DENIED)).toEqual({
+    acceleration: "tcg",
+    reason: `${KVM_CLOSED.reason} (Permission denied).`,
+    remedy: KVM_CLOSED.remedy,
+  });
+  expect(remembered()).toBe(false);
+  expect((await probe(PANICS)).acceleration).toBe("kvm");
+});
+
+test("without a device or a kernel nothing is booted or remembered", async () => {
+  expect(await probe(PANICS, { device: join(scratch, "none") })).toMatchObject({ acceleration: "tcg" });
+  expect(await probe(PANICS, { kernel: null })).toMatchObject({ acceleration: "tcg", pending: true });
+  expect(remembered()).toBe(false);
+});
