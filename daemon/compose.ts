@@ -425,6 +425,7 @@ export async function openOperator(options: ComposeOptions) {
             host: (): GuestHost => host.guestHost(),
             programs: host.programs,
             qemuVersion: host.findings.qemu_version,
+            mirror: config["template.mirror"],
             limits: host.limits,
             probe: host.probe,
           },

@@ -88,6 +88,11 @@ export const CONFIG_KEYS = {
     default: "auto",
     about: "The guest agent to bake into templates; auto: beside roomd.",
   },
+  "template.mirror": {
+    kind: "string",
+    default: "",
+    about: "URL of the Debian archive that templates are built from; the one of this host's own apt sources if empty.",
+  },
   "isolation.uid_base": {
     kind: "integer",
     default: 1_900_019_712,

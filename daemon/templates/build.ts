@@ -48,6 +48,8 @@ export interface BuildDeps {
   host(): GuestHost;
   programs: { qemu: string; qemu_img: string; agent: string };
   qemuVersion: string | null;
+  /** URL of the Debian archive; empty: the one of this host's apt sources. */
+  mirror: string;
   /** Most memory of one sandbox. */
   limits: { memory_mib: number };
   /** Finds out the acceleration with the new template's kernel. */
@@ -122,6 +124,7 @@ async function buildImage(deps: BuildDeps, recipe: Recipe, directory: string, on
   await mkdir(cache, { recursive: true, mode: 0o700 });
   const argv = [builder, "--out", directory, "--agent", deps.programs.agent, "--suite", recipe.suite];
   argv.push("--packages", recipe.packages.join(" "), "--disk-mib", String(recipe.disk_mib), "--cache", cache);
+  if (deps.mirror !== "") argv.push("--mirror", deps.mirror);
   await runWithProgress(argv, onProgress);
   await rm(scratch, { recursive: true });
 }
