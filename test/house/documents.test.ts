@@ -51,3 +51,9 @@ test("daemon/README.md names every folder of the daemon", () => {
 test("packaging/config.example.toml is what the configuration says", () => {
   expect(read("packaging/config.example.toml").text).toBe(exampleConfig());
 });
+
+test("what the README calls besides roomd is installed on every host", () => {
+  expect(read("README.md").text).toMatch(/^curl /m);
+  const always = /^wanted=\((.*)\)$/m.exec(read("packaging/install-host").text)?.[1]?.split(" ");
+  expect(always).toContain("curl");
+});
