@@ -47,7 +47,7 @@ import type { ServiceDeps } from "./index.ts";
 
 const GUARANTEES = [
   "A sandbox is a virtual machine of its own: memory, disk, clock and randomness are shared with no other.",
-  "A drive write that was answered is on disk, whole; no reader sees half a file.",
+  "A drive write that was answered is on disk, whole; unless it appends, no reader sees half a file.",
   "The drive calls never read or write outside the room's drive, whatever links a guest makes.",
   "What one sandbox wrote to the drive the others of its room and the drive calls see at once.",
   "Sandboxes and the commands in them go on while the daemon is restarted, also after a crash of it.",
@@ -65,6 +65,7 @@ const GUARANTEES = [
 ];
 
 const NON_GUARANTEES = [
+  "A drive write with append adds to the file where it is: readers may see a part of the addition, and a crash during the call may leave one.",
   "Direct file input and output inside a guest is not audited.",
   "flock() on /mnt/drive does not exclude processes of other sandboxes.",
   "A sandbox of more than one vCPU is booted instead of restored, which takes longer.",

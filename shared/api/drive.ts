@@ -52,7 +52,8 @@ export const fsWrite = operation({
   method: "POST",
   path: "/v1/rooms/{room_id}/drive/write",
   summary: "Write a file on the drive",
-  description: "Whole or not at all: no reader sees half a file, and what was acknowledged is on disk.",
+  description:
+    "Whole or not at all: no reader sees half a file, and what was acknowledged is on disk. An append is in place, and may be seen while it grows.",
   access: "drive:write",
   params: roomPath,
   query: NONE,
@@ -60,7 +61,12 @@ export const fsWrite = operation({
     path: drivePath,
     content: Type.Optional(Type.String({ description: "Text of the file." })),
     content_b64: Type.Optional(Type.String({ contentEncoding: "base64", description: "Bytes of the file." })),
-    append: Type.Optional(Type.Boolean({ description: "Add to the end of the file instead of replacing it." })),
+    append: Type.Optional(
+      Type.Boolean({
+        description:
+          "Add to the end of the file instead of replacing it: readers may see a part of what is added, and a crash before the answer may leave one.",
+      }),
+    ),
     mode,
     overwrite: Type.Optional(Type.Boolean({ description: "false: refuse when the file exists; true if absent." })),
     if_match: Type.Optional(Type.String({ maxLength: 128, description: "Only when the file has this sha256." })),
