@@ -3,8 +3,10 @@
  * Each gets its own session, so that it outlives the daemon, and a clean environment.
  */
 import { closeSync, openSync, readFileSync } from "node:fs";
+import { stat, truncate } from "node:fs/promises";
 import type { Subprocess } from "bun";
 import { DeadlineError, within } from "../core/published.ts";
+import { errnoOf } from "../core/service-error.ts";
 import { asNamespaceRoot } from "./isolation/argv.ts";
 import { mapIds } from "./isolation/namespace.ts";
 
@@ -70,6 +72,24 @@ export async function startInNamespace(
     return process;
   } catch (error) {
     await endProcess(process);
+    throw error;
+  }
+}
+
+/** What a guest's processes may have said before it is forgotten. */
+const MAX_LOG_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Empties a log of processes that has grown too large, and says whether it had. They append, so that they go on at its new
+ * end. One that is not there is none.
+ */
+export async function boundLog(logFile: string): Promise<boolean> {
+  try {
+    if ((await stat(logFile)).size <= MAX_LOG_BYTES) return false;
+    await truncate(logFile);
+    return true;
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return false;
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 /** Guests outlive the daemon: killed and started again, it takes them over as they are; what has ended meanwhile it says. */
-import { readlinkSync, rmSync, symlinkSync } from "node:fs";
+import { readlinkSync, rmSync, statSync, symlinkSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { findVirtiofsd } from "../../daemon/host/probe.ts";
@@ -113,6 +113,9 @@ withGuests("a daemon that is killed", ofItsOwn, (guests) => {
     await daemon.room("left");
     const { sandbox_id } = await daemon.sandbox("left", "waits", guests.cid());
     const pids = processesOf(daemon, "qemu", sandbox_id);
+    const vmmLog = join(daemon.dataDir, "sandboxes", sandbox_id, "vmm.log");
+    truncateSync(vmmLog, 5 * 1024 * 1024);
+    await until("the log is emptied", () => statSync(vmmLog).size === 0);
     const virtiofsd = readlinkSync(virtiofsdOf(daemon));
     await daemon.end("SIGKILL");
     rmSync(virtiofsdOf(daemon));
