@@ -28,12 +28,11 @@ export class ConsoleLog {
   append(bytes: Uint8Array): void {
     if (this.#closed) return;
     try {
-      writeSync(this.#file, bytes);
-      this.#size += bytes.byteLength;
       if (this.#size >= SEGMENT_BYTES) this.#nextSegment();
+      // What no longer fits on the disk is not written.
+      this.#size += writeSync(this.#file, bytes);
     } catch {
-      // A full disk: the guest goes on without its log.
-      this.close();
+      // A full disk: the guest goes on without this piece, and a later one may fit again.
     }
   }
 
