@@ -1,5 +1,6 @@
 /** Owns the checks of /health and `roomd doctor`: the same ids, each with what to do when it is not ok. */
 import { existsSync, statfsSync } from "node:fs";
+import { dirname } from "node:path";
 import type { HealthCheck } from "../../shared/api/service.ts";
 import type { Paths } from "../core/paths.ts";
 import type { Confinement } from "../host/confine/index.ts";
@@ -10,6 +11,9 @@ import type { Templates } from "../templates/registry.ts";
 
 const WARN_DISK_FREE_BYTES = 4 * 1024 ** 3;
 const FAIL_DISK_FREE_BYTES = 512 * 1024 ** 2;
+/** A guest takes some 16 names and 8 KiB of runtime_dir. */
+const WARN_RUNTIME_FREE = { bytes: 4 * 1024 ** 2, names: 1000 } as const;
+const FAIL_RUNTIME_FREE = { bytes: 64 * 1024, names: 32 } as const;
 const LEAST_QEMU = 8.2;
 
 /** What the host was found to have when the daemon started. */
@@ -51,6 +55,7 @@ export function runChecks(findings: HostFindings, templates: Templates, paths: P
     quotaCheck(findings),
     templateCheck(templates),
     diskCheck(paths),
+    runtimeCheck(paths),
   ];
 }
 
@@ -113,13 +118,33 @@ function templateCheck(templates: Templates): Check {
 }
 
 function diskCheck(paths: Paths): Check {
-  const place = existsSync(paths.data) ? paths.data : "/";
+  const place = nearest(paths.data);
   const { bavail, bsize } = statfsSync(place);
   const free = bavail * bsize;
   const message = `${(free / 1024 ** 3).toFixed(1)} GiB are free in ${place}.`;
   const remedy = "Free space, destroy rooms, or move data_dir to a larger disk.";
   if (free < FAIL_DISK_FREE_BYTES) return fail("disk", message, remedy);
   return free < WARN_DISK_FREE_BYTES ? warn("disk", message, remedy) : ok("disk", message);
+}
+
+function runtimeCheck(paths: Paths): Check {
+  const place = nearest(paths.runtime);
+  const { bavail, bsize, files, ffree } = statfsSync(place);
+  const bytes = bavail * bsize;
+  // Some file systems do not count them.
+  const names = files === 0 ? Number.POSITIVE_INFINITY : ffree;
+  const said = files === 0 ? "" : ` and ${names} names`;
+  const message = `${(bytes / 1024 ** 2).toFixed(1)} MiB${said} are free in ${place}.`;
+  const remedy = "Free space in runtime_dir, give its file system more space or names, or move runtime_dir to another.";
+  const isBelow = (least: typeof WARN_RUNTIME_FREE | typeof FAIL_RUNTIME_FREE) =>
+    bytes < least.bytes || names < least.names;
+  if (isBelow(FAIL_RUNTIME_FREE)) return fail("runtime_dir", message, remedy);
+  return isBelow(WARN_RUNTIME_FREE) ? warn("runtime_dir", message, remedy) : ok("runtime_dir", message);
+}
+
+/** The directory, or the one above it that is there. */
+function nearest(place: string): string {
+  return existsSync(place) ? place : nearest(dirname(place));
 }
 
 function ok(id: string, message: string): Check {

@@ -1,8 +1,8 @@
 /** A host whose disk is full: every call says so or works, nothing that was acknowledged is lost, and space is all it takes. */
 import { spawnSync } from "node:child_process";
-import { readdirSync, rmSync, statfsSync, statSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 
 const whyNot = process.getuid?.() === 0 ? null : "a small disk can be mounted by root only";
@@ -99,5 +99,41 @@ describe.skipIf(whyNot !== null)("a disk of 12 MiB", () => {
     expect(await daemon.end("SIGTERM")).toBe(0);
     await daemon.serve();
     expect(await rooms()).toEqual(acknowledged);
+  });
+});
+
+describe.skipIf(whyNot !== null)("a runtime directory of 8 MiB and 2000 names", () => {
+  let daemon: TestDaemon;
+
+  beforeAll(async () => {
+    daemon = await TestDaemon.start({
+      prepare: ({ runtimeDir }) => {
+        mkdirSync(runtimeDir);
+        const options = "size=8m,nr_inodes=2000";
+        const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", options, "roomd-test", runtimeDir]);
+        if (mounted.status !== 0) throw new Error(`mount: ${mounted.stderr}`);
+      },
+    });
+  });
+  afterAll(() => daemon.stop());
+
+  afterEach(() => rmSync(filler(), { recursive: true, force: true }));
+
+  const check = async () =>
+    (await daemon.api("GET", "/health")).body.checks.find(({ id }: Json) => id === "runtime_dir");
+  const filler = () => join(daemon.runtimeDir, "filler");
+  const takeNames = (count: number) => {
+    for (let n = 0; n < count; n++) mkdirSync(join(filler(), String(n)), { recursive: true });
+  };
+
+  test.each([
+    ["little space", "warn", () => writeFileSync(filler(), Buffer.alloc(5 * 1024 ** 2))],
+    ["no space", "fail", () => writeFileSync(filler(), Buffer.alloc(8 * 1024 ** 2 - 48 * 1024))],
+    ["few names", "warn", () => takeNames(1100)],
+    ["no names", "fail", () => takeNames(1975)],
+  ])("with %s left is said to be so, with what to do", async (_what, status, take) => {
+    expect(await check()).toMatchObject({ status: "ok", remedy: null });
+    take();
+    expect(await check()).toMatchObject({ status, remedy: expect.stringContaining("runtime_dir") });
   });
 });
