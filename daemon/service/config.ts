@@ -37,6 +37,7 @@ import {
 } from "../../shared/api/ports.ts";
 import { MAX_EGRESS_ENTRIES, MAX_ENV_BYTES, MAX_ENV_NAMES, MEMORY_MIB_MIN } from "../../shared/api/sandboxes.ts";
 import { configGet } from "../../shared/api/service.ts";
+import { MAX_ACCESS_SECONDS, MAX_SSH_ACCESSES, MAX_SSH_KEYS } from "../../shared/api/ssh.ts";
 import { MAX_LIVE_TERMINALS } from "../../shared/api/terminals.ts";
 import { GUEST_CID_MAX, GUEST_CID_MIN } from "../../shared/ids.ts";
 import { COMMIT, VERSION } from "../../shared/version.ts";
@@ -118,6 +119,9 @@ export function makeConfig(deps: ServiceDeps): Bound {
           execution_readers_per_sandbox_max: MAX_READERS,
           terminals_per_sandbox_max: MAX_LIVE_TERMINALS,
           terminal_detached_seconds: deps.terminalDetachedSeconds,
+          ssh_keys_per_organization_max: MAX_SSH_KEYS,
+          ssh_accesses_per_sandbox_max: MAX_SSH_ACCESSES,
+          ssh_access_seconds_max: MAX_ACCESS_SECONDS,
           env_names_max: MAX_ENV_NAMES,
           env_bytes_max: MAX_ENV_BYTES,
           egress_entries_max: MAX_EGRESS_ENTRIES,
@@ -164,6 +168,8 @@ export function makeConfig(deps: ServiceDeps): Bound {
           "sandbox.metrics",
           "sandbox.standby",
           "executions",
+          "terminals",
+          "ssh",
           "messages",
           "barriers",
           "egress",

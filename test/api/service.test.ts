@@ -87,6 +87,10 @@ describe("/v1/config", () => {
         guest_cid_max: 9999,
         memory_mib_min: 128,
         drive_write_bytes_max: 16 * 1024 * 1024,
+        execution_kept_disk_bytes_per_sandbox: 1024 ** 3,
+        execution_names_kept_per_sandbox: 65_536,
+        ssh_keys_per_organization_max: 256,
+        ssh_accesses_per_sandbox_max: 64,
       },
       defaults: { template_id: "default", vcpu_count: 1, exec_timeout_ms: 30_000, list_limit: 100 },
       templates: [],
@@ -96,7 +100,9 @@ describe("/v1/config", () => {
     // An append is seen while it grows: whole is what a write is, and that is said of both.
     expect(config.guarantees.find((promise: string) => promise.includes("half a file"))).toContain("unless it appends");
     expect(config.non_guarantees.join(" ")).toContain("drive write with append");
-    expect(config.api_extensions.length).toBeGreaterThan(0);
+    expect(config.api_extensions).toEqual(
+      expect.arrayContaining(["executions", "terminals", "ssh", "messages", "ports"]),
+    );
   });
 
   test("tells what this host was configured to", async () => {
