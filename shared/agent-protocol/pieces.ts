@@ -38,7 +38,10 @@ export function readHeader(source: Buffer, offset: number): { seq: number; lengt
 
 /** Cuts a stream of bytes into pieces. Holds at most one that is unfinished, and takes only numbers that follow each other. */
 export class PieceDecoder {
-  #pending: Buffer = Buffer.alloc(0);
+  readonly #header = Buffer.alloc(PIECE_HEADER_BYTES);
+  #headerBytes = 0;
+  /** The one that is unfinished, as long as it will be. */
+  #unfinished: (Piece & { have: number }) | null = null;
   #last: number | null;
 
   /** `after` is the number before the first piece; null takes any. */
@@ -48,24 +51,49 @@ export class PieceDecoder {
 
   /** Takes the next bytes, which stay as they are. Throws PieceError. */
   push(chunk: Uint8Array): Piece[] {
-    const fresh = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-    const all = this.#pending.byteLength === 0 ? fresh : Buffer.concat([this.#pending, fresh]);
+    const source = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     const pieces: Piece[] = [];
-    let offset = 0;
-    while (all.byteLength - offset >= PIECE_HEADER_BYTES) {
-      const { seq, length } = readHeader(all, offset);
-      // One of no bytes would cost its reader something all the same, again and again.
-      if (length === PIECE_HEADER_BYTES) throw new PieceError("a piece of no bytes");
-      if (length > PIECE_HEADER_BYTES + MAX_PIECE_BYTES) throw new PieceError(`a piece of ${length} bytes`);
-      if (all.byteLength - offset < length) break;
-      const channel = all.readUInt8(offset);
-      if (channel !== 1 && channel !== 2) throw new PieceError(`a piece of channel ${channel}`);
-      if (this.#last !== null && seq !== this.#last + 1) throw new PieceError(`piece ${seq} after ${this.#last}`);
-      this.#last = seq;
-      pieces.push({ channel, seq, bytes: all.subarray(offset + PIECE_HEADER_BYTES, offset + length) });
-      offset += length;
+    for (let at = 0; at < source.byteLength; ) {
+      if (!this.#unfinished) {
+        const isWhole = this.#headerBytes === 0 && source.byteLength - at >= PIECE_HEADER_BYTES;
+        const header = isWhole ? source.subarray(at, at + PIECE_HEADER_BYTES) : this.#header;
+        if (isWhole) at += PIECE_HEADER_BYTES;
+        else {
+          const taken = source.copy(header, this.#headerBytes, at);
+          at += taken;
+          this.#headerBytes += taken;
+          if (this.#headerBytes < PIECE_HEADER_BYTES) break;
+          this.#headerBytes = 0;
+        }
+        const begun = this.#begin(header);
+        if (source.byteLength - at >= begun.length) {
+          pieces.push({ ...begun.piece, bytes: source.subarray(at, at + begun.length) });
+          at += begun.length;
+          continue;
+        }
+        this.#unfinished = { ...begun.piece, bytes: Buffer.allocUnsafeSlow(begun.length), have: 0 };
+      }
+      const { have, ...piece } = this.#unfinished;
+      const taken = source.copy(piece.bytes, have, at);
+      at += taken;
+      this.#unfinished.have += taken;
+      if (this.#unfinished.have < piece.bytes.byteLength) break;
+      this.#unfinished = null;
+      pieces.push(piece);
     }
-    this.#pending = Buffer.from(all.subarray(offset));
     return pieces;
+  }
+
+  #begin(header: Buffer): { piece: Omit<Piece, "bytes">; length: number } {
+    const channel = header.readUInt8(0);
+    const { seq, length: whole } = readHeader(header, 0);
+    const length = whole - PIECE_HEADER_BYTES;
+    // One of no bytes would cost its reader something all the same, again and again.
+    if (length === 0) throw new PieceError("a piece of no bytes");
+    if (length > MAX_PIECE_BYTES) throw new PieceError(`a piece of ${whole} bytes`);
+    if (channel !== 1 && channel !== 2) throw new PieceError(`a piece of channel ${channel}`);
+    if (this.#last !== null && seq !== this.#last + 1) throw new PieceError(`piece ${seq} after ${this.#last}`);
+    this.#last = seq;
+    return { piece: { channel, seq }, length };
   }
 }

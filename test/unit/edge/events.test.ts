@@ -25,6 +25,20 @@ describe("a stream of events", () => {
     await reader.cancel();
   });
 
+  test("has bytes as base64, of any length and beside any text, on one line", async () => {
+    for (let length = 0; length < 5; length++) {
+      const data_b64 = Uint8Array.from({ length }, (_, index) => 255 - index);
+      const events = (async function* () {
+        yield [1, 2].map((id) => ({ id, data: { seq: id, text: "ß\n€" }, data_b64 }));
+      })();
+      const lines = (await eventsResponse({ events, cancel: () => {} }, null, new Headers()).text()).split("\n");
+      expect(lines.map((line) => line && JSON.parse(line))).toEqual([
+        ...[1, 2].map((seq) => ({ seq, text: "ß\n€", data_b64: Buffer.from(data_b64).toString("base64") })),
+        "",
+      ]);
+    }
+  });
+
   test("cuts off a reader that does not take what was sent, and skips nothing for it", async () => {
     const { reader, gone } = reply(50);
     await reader.read();
