@@ -8,10 +8,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { FrameType } from "../shared/agent-protocol/frame.ts";
 import type { Link } from "../shared/agent-protocol/link.ts";
-import { GENERATION, type Hello, HOST_PORT, StreamErrorCode } from "../shared/agent-protocol/messages.ts";
+import { GENERATION, type Hello, StreamErrorCode } from "../shared/agent-protocol/messages.ts";
 import { VERSION } from "../shared/version.ts";
 import { DeviceEvents } from "./device-events.ts";
 import type { HostLine } from "./host-line.ts";
+import { HostPorts } from "./host-ports.ts";
 import * as libc from "./libc.ts";
 import { log } from "./log.ts";
 import type { Rehearsal } from "./rehearsal.ts";
@@ -41,16 +42,23 @@ export interface Served {
 export async function keepLinked(served: Served, rehearsal: Rehearsal): Promise<never> {
   const devices = new DeviceEvents();
   await devices.listen().catch((error) => log("device events", error));
+  const ports = new HostPorts();
   while (true) {
-    const reason = await serve(await dial(devices, rehearsal), served).catch(String);
+    const fd = await dial(ports, devices, rehearsal);
+    const { reason, welcomed } = await serve(fd, served).catch((error) => ({ reason: String(error), welcomed: false }));
     log(`link closed: ${reason}`);
+    if (!welcomed) ports.next();
     await sleep(DIAL_REFUSED_MS.first);
   }
 }
 
-/** Serves one connection; resolves to why it ended. */
-export async function serve(fd: number, { setup, router, line }: Served): Promise<string> {
-  const closed = Promise.withResolvers<string>();
+/** Serves one connection; resolves to why it ended, and whether the host had welcomed the guest. */
+export async function serve(
+  fd: number,
+  { setup, router, line }: Served,
+): Promise<{ reason: string; welcomed: boolean }> {
+  const closed = Promise.withResolvers<{ reason: string; welcomed: boolean }>();
+  let welcomed = false;
   const link: Link = await linkOver(fd, {
     side: "guest",
     maxPeerStreams: MAX_HOST_STREAMS,
@@ -61,10 +69,11 @@ export async function serve(fd: number, { setup, router, line }: Served): Promis
     },
     onClosed: (reason) => {
       line.detach(link);
-      closed.resolve(reason);
+      closed.resolve({ reason, welcomed });
     },
   });
   const welcome = async (body: unknown) => {
+    welcomed = true;
     link.sendJson(FrameType.ready, 0, await setup.carryOut(body));
     if (link.closedReason === null) line.attach(link);
   };
@@ -79,25 +88,27 @@ export async function serve(fd: number, { setup, router, line }: Served): Promis
   return closed.promise;
 }
 
-async function dial(devices: DeviceEvents, rehearsal: Rehearsal): Promise<number> {
+async function dial(ports: HostPorts, devices: DeviceEvents, rehearsal: Rehearsal): Promise<number> {
   let pauseMs: number = DIAL_REFUSED_MS.first;
   while (true) {
     try {
-      return await connect();
+      return await connect(ports.port);
     } catch (error) {
       if (error instanceof libc.SystemError && error.errno === libc.Errno.ENODEV) {
         await devices.next(DIAL_UNPLUGGED_MS);
         await rehearsal.over;
         continue;
       }
+      if (!(error instanceof libc.SystemError)) ports.first();
+      else if (!ports.next()) continue;
     }
     await sleep(pauseMs);
     pauseMs = Math.min(pauseMs * 2, DIAL_REFUSED_MS.most);
   }
 }
 
-async function connect(): Promise<number> {
-  const fd = libc.beginVsockConnect(HOST_CID, HOST_PORT);
+async function connect(port: number): Promise<number> {
+  const fd = libc.beginVsockConnect(HOST_CID, port);
   try {
     const begin = performance.now();
     while (libc.connecting(fd)) {

@@ -16,6 +16,8 @@ export const OLDEST_GENERATION = 1;
 
 /** The vsock port on which the host listens; the agent dials it at CID 2. */
 export const HOST_PORT = 1024;
+/** Daemons that share the kernel's vsock have a port each, from HOST_PORT on; the agent tries so many. */
+export const HOST_PORTS = 8;
 
 /** The line on the serial console that says that a template guest is at rest and may be saved. */
 export const TEMPLATE_READY_LINE = "roomd-agent: template ready";

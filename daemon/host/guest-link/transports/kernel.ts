@@ -3,7 +3,7 @@
  * Unproven where there is no /dev/vhost-vsock; its socket calls are tested by themselves.
  */
 import type { SocketHandler, UnixSocketOptions } from "bun";
-import { HOST_PORT } from "../../../../shared/agent-protocol/messages.ts";
+import { HOST_PORT, HOST_PORTS } from "../../../../shared/agent-protocol/messages.ts";
 import type { GuestLink } from "../handshake.ts";
 import { type LinkedSocket, linkSocket } from "../link-socket.ts";
 import type { VsockTransport } from "./transport.ts";
@@ -12,7 +12,8 @@ import { listenVsock, peerCid } from "./vsock-socket.ts";
 /** The kernel's vhost-vsock. */
 export const VHOST_VSOCK = "/dev/vhost-vsock";
 
-export function makeKernelTransport(port: number = HOST_PORT): VsockTransport & { stop(): void } {
+/** Takes the first free port: only for who starts guests. Throws when there is none. */
+export function makeKernelTransport(firstPort: number = HOST_PORT): VsockTransport & { port: number; stop(): void } {
   const guests = new Map<number, (link: GuestLink) => void>();
   const handlers: SocketHandler<LinkedSocket | null> = {
     open: (socket) => {
@@ -31,8 +32,9 @@ export function makeKernelTransport(port: number = HOST_PORT): VsockTransport & 
     close: (socket) => socket.data?.end("the guest closed it"),
     error: (socket, error) => socket.data?.end(error.message),
   };
+  const { fd, port } = listenFirstFree(firstPort);
   // Bun adopts a listening descriptor, which its types do not say.
-  const options: unknown = { fd: listenVsock(port), socket: handlers };
+  const options: unknown = { fd, socket: handlers };
   const listener = Bun.listen(options as UnixSocketOptions<LinkedSocket | null>);
 
   const register: VsockTransport["open"] = async (address, onLink) => {
@@ -51,6 +53,16 @@ export function makeKernelTransport(port: number = HOST_PORT): VsockTransport & 
     device_file: VHOST_VSOCK,
     open: register,
     adopt: (address, _process, onLink) => register(address, onLink),
+    port,
     stop: () => listener.stop(true),
   };
+}
+
+/** Another daemon of this host may have the first: its guests are not ours, and the agent tries all. */
+function listenFirstFree(firstPort: number): { fd: number; port: number } {
+  for (let port = firstPort; port < firstPort + HOST_PORTS; port++) {
+    const fd = listenVsock(port);
+    if (fd !== null) return { fd, port };
+  }
+  throw new Error(`the vsock ports ${firstPort} to ${firstPort + HOST_PORTS - 1} are taken on this host`);
 }
