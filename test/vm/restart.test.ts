@@ -1,5 +1,5 @@
 /** Guests outlive the daemon: killed and started again, it takes them over as they are; what has ended meanwhile it says. */
-import { readlinkSync, rmSync, statSync, symlinkSync, truncateSync } from "node:fs";
+import { readFileSync, readlinkSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { findVirtiofsd } from "../../daemon/host/probe.ts";
@@ -107,6 +107,31 @@ withGuests("a daemon that is killed", ofItsOwn, (guests) => {
     await daemon.ok("DELETE", "/v1/rooms/lost?drive=delete");
     expect(daemon.leftovers()).toEqual([]);
   });
+
+  test("says why it does not take a guest for the one that was started", async (context) => {
+    if (!LONG) return context.skip("it takes 45 s: ROOMD_TEST_LONG=1 runs it");
+    const { daemon } = guests;
+    await daemon.room("other");
+    const { sandbox_id } = await daemon.sandbox("other", "one", guests.cid());
+    await daemon.end("SIGKILL");
+    const record = join(daemon.runtimeDir, "g", sandbox_id, "processes.json");
+    writeFileSync(record, JSON.stringify({ ...JSON.parse(readFileSync(record, "utf8")), nonce: "another's" }));
+    await daemon.serve();
+    const failed = await until(
+      "the sandbox has failed",
+      async () => {
+        const sandbox = await daemon.ok("GET", `/v1/rooms/other/sandboxes/${sandbox_id}`);
+        return sandbox.state === "failed" ? sandbox : null;
+      },
+      90_000,
+    );
+    expect(failed.status).toMatchObject({
+      reason: "host_restart",
+      message: expect.stringMatching(/did not connect within 30 s; what dialled was refused: the guest is another one/),
+    });
+    await daemon.ok("DELETE", "/v1/rooms/other?drive=delete");
+    expect(daemon.leftovers()).toEqual([]);
+  }, 120_000);
 
   test("leaves guests as they are while the host lacks something for them, and then takes them over", async () => {
     const { daemon } = guests;
