@@ -3,16 +3,26 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { requestOf } from "../../../../daemon/executions/request.ts";
+import { runCommand } from "../../../../daemon/executions/run.ts";
 import type { Drive } from "../../../../guest-agent/drive/drive.ts";
 import type { Execution } from "../../../../guest-agent/exec/execution.ts";
 import { Executions } from "../../../../guest-agent/exec/executions.ts";
 import { Journal } from "../../../../guest-agent/exec/journal.ts";
+import { executionMethods } from "../../../../guest-agent/exec/methods.ts";
 import type { Reaper } from "../../../../guest-agent/reap.ts";
-import { KEPT_DISK_BYTES, KEPT_MEMORY_BYTES, KEPT_OUTPUT_BYTES } from "../../../../shared/agent-protocol/kept.ts";
+import {
+  KEPT_DISK_BYTES,
+  KEPT_EXECUTION_BYTES,
+  KEPT_MEMORY_BYTES,
+  KEPT_OUTPUT_BYTES,
+} from "../../../../shared/agent-protocol/kept.ts";
 import { PieceDecoder } from "../../../../shared/agent-protocol/pieces.ts";
+import { PlayedAgent } from "../../executions/agent-fixture.ts";
 
 let directory: string;
 let executions: Executions;
+let agent: PlayedAgent;
 /** Files of output that are open. */
 let files: number;
 
@@ -26,8 +36,13 @@ beforeEach(() => {
     takeCgroup: () => null,
     makeJournal: () => new Journal({ kept_bytes: KEPT_OUTPUT_BYTES, open: openNothing }),
   });
+  const methods = executionMethods(executions);
+  agent = new PlayedAgent((stream, asked) => {
+    void methods[asked.method as keyof typeof methods](stream, asked);
+  });
 });
 afterEach(() => {
+  agent.link.close("over");
   executions.forgetAll();
   expect(files).toBe(0);
   rmSync(directory, { recursive: true });
@@ -45,23 +60,20 @@ function openNothing() {
   };
 }
 
-interface Way {
-  argv?: string[];
-  command?: string;
-  isGenerated?: boolean;
+/** Begins it under a name that its caller chose, and resolves when it has ended; nobody reads its output. */
+async function run(exec_id: string, argv: string[], isGenerated = false): Promise<Execution> {
+  const request = { method: "exec", exec_id, argv, cwd: "/", env: {}, user: null, timeout_ms: 60_000, stdin: false };
+  const naming = { fingerprint: argv.join(" "), tag: "{}", isGenerated };
+  const { execution } = await executions.start(request as Parameters<Executions["start"]>[0], naming);
+  await execution.ended;
+  return execution;
 }
 
-/** Runs it to its end; who waited for it has its answer. */
-async function run(exec_id: string, { command = "", argv = ["/bin/sh", "-c", command], isGenerated = false }: Way) {
-  const request = { method: "exec", exec_id, argv, cwd: "/", env: {}, user: null, timeout_ms: 60_000, stdin: false };
-  const { execution } = await executions.start(request as Parameters<Executions["start"]>[0], {
-    fingerprint: argv.join(" "),
-    tag: "{}",
-    isGenerated,
-  });
-  await execution.ended;
-  execution.wasTold = isGenerated;
-  return execution;
+/** As the daemon does for a caller who waits and chose no name; returns the name that it made. */
+async function call(argv: string[]): Promise<string> {
+  const input = { room_id: "r", sandbox: "s", argv, cwd: "/", timeout_ms: 60_000 };
+  const { exec_id } = await runCommand(async () => agent.link, requestOf(input, {}), input, Promise.reject);
+  return exec_id;
 }
 
 async function outputOf(execution: Execution): Promise<string> {
@@ -84,43 +96,45 @@ const codeOf = (work: () => unknown): unknown => {
   }
 };
 
+/** More than can be kept, however little each takes. */
+const MOST = KEPT_MEMORY_BYTES / KEPT_EXECUTION_BYTES;
 /** As quick as a command can be: there is none. */
-const NONE = { argv: ["/no/such/program"] };
+const NONE = ["/no/such/program"];
 
 test("a command's output is there after 600 others, and its name is not run again", async () => {
   const ran = join(directory, "ran");
-  const build = { command: `echo ran >>${ran}; echo built` };
+  const build = ["/bin/sh", "-c", `echo ran >>${ran}; echo built`];
   await run("build", build);
-  for (let count = 0; count < 600; count++) await run(`exe_${count}`, { argv: ["true"], isGenerated: true });
+  for (let count = 0; count < 600; count++) await call(["true"]);
   expect(await outputOf(executions.get("build"))).toBe("built\n");
   await run("build", build);
   expect(readFileSync(ran, "utf8")).toBe("ran\n");
 });
 
 test("beyond what is kept in memory those go whose answer was given, then the oldest; chosen names are not run again", async () => {
-  await run("build", { command: "echo built" });
-  const most = KEPT_MEMORY_BYTES / 4096;
-  for (let count = 0; count < most; count++) await run(`exe_${count}`, { ...NONE, isGenerated: true });
+  await run("build", ["echo", "built"]);
+  const first = await call(NONE);
+  let last = first;
+  for (let count = 0; count < MOST; count++) last = await call(NONE);
   expect(await outputOf(executions.get("build"))).toBe("built\n");
-  const kept = executions.list(0, most).length;
-  expect(kept).toBeGreaterThan(0);
-  expect(codeOf(() => executions.get("exe_0"))).toBe("history_gone");
-  expect(codeOf(() => executions.get(`exe_${most - 1}`))).toBe(null);
+  expect(executions.list(0, MOST).length).toBeGreaterThan(0);
+  expect(codeOf(() => executions.get(first))).toBe("history_gone");
+  expect(codeOf(() => executions.get(last))).toBe(null);
 
-  for (let count = 0; count < most; count++) await run(`chosen-${count}`, NONE);
+  for (let count = 0; count < MOST; count++) await run(`chosen-${count}`, NONE);
   for (const name of ["build", "chosen-0"]) {
     expect(codeOf(() => executions.get(name))).toBe("history_gone");
     await expect(run(name, NONE)).rejects.toMatchObject({ code: "history_gone" });
   }
-  expect(codeOf(() => executions.get(`chosen-${most - 1}`))).toBe(null);
+  expect(codeOf(() => executions.get(`chosen-${MOST - 1}`))).toBe(null);
   expect(codeOf(() => executions.get("never"))).toBe("execution_not_found");
 }, 60_000);
 
 test("beyond what is kept on the disk as well, and their files are closed", async () => {
-  const full = { command: `head -c ${KEPT_OUTPUT_BYTES} /dev/zero` };
+  const full = ["head", "-c", String(KEPT_OUTPUT_BYTES), "/dev/zero"];
   const most = KEPT_DISK_BYTES / KEPT_OUTPUT_BYTES;
-  await run("build", { command: "seq 100000" });
-  for (let count = 0; count < most + 4; count++) await run(`exe_${count}`, { ...full, isGenerated: true });
+  await run("build", ["seq", "100000"]);
+  for (let count = 0; count < most + 4; count++) (await run(`exe_${count}`, full, true)).wasTold = true;
   expect(codeOf(() => executions.get("build"))).toBe(null);
   expect(codeOf(() => executions.get("exe_0"))).toBe("history_gone");
   expect(files).toBeLessThanOrEqual(most + 1);
@@ -128,10 +142,19 @@ test("beyond what is kept on the disk as well, and their files are closed", asyn
 }, 60_000);
 
 test("who is still being answered is not let go", async () => {
-  const reading = await run("exe_first", { command: "echo first", isGenerated: true });
-  const reader = await reading.journal.reader(0);
-  const most = KEPT_MEMORY_BYTES / 4096;
-  for (let count = 0; count < most; count++) await run(`exe_${count}`, { ...NONE, isGenerated: true });
+  const reader = await executions.get(await call(["echo", "first"])).journal.reader(0);
+  for (let count = 0; count < MOST; count++) await call(NONE);
   expect((await reader.next(65_536, true))?.byteLength).toBeGreaterThan(0);
   reader.close();
 }, 60_000);
+
+test("a name is chosen by an exec_id or by an Idempotency-Key", () => {
+  const input = { room_id: "r", sandbox: "s", argv: NONE };
+  const ulid = "01J00000000000000000000000";
+  const generated = [
+    requestOf(input, {}),
+    requestOf(input, { work_ulid: ulid }),
+    requestOf({ ...input, exec_id: "x" }, {}),
+  ];
+  expect(generated.map(({ start }) => start.generated)).toEqual([true, false, false]);
+});
