@@ -55,6 +55,22 @@ export function writePipMirror(root: string): void {
   writeFileSync(join(directory, "tiny/index.html"), `<a href="../${name}#sha256=${digest}">${name}</a>\n`);
 }
 
+/** An archive for apt with the package `tiny`. */
+export function writeAptMirror(root: string): void {
+  const directory = join(root, "apt");
+  const control = "Package: tiny\nVersion: 1.0\nArchitecture: all\nMaintainer: Test <t@t.example>\nDescription: tiny\n";
+  mkdirSync(join(directory, "tree/DEBIAN"), { recursive: true });
+  writeFileSync(join(directory, "tree/DEBIAN/control"), control);
+  mkdirSync(join(directory, "tree/opt"));
+  writeFileSync(join(directory, "tree/opt/tiny"), "42\n");
+  const name = "tiny_1.0_all.deb";
+  run(directory, "dpkg-deb", "--build", "--root-owner-group", "tree", name);
+  const bytes = readFileSync(join(directory, name));
+  const digest = createHash("sha256").update(bytes).digest("hex");
+  const place = `Filename: ./${name}\nSize: ${bytes.byteLength}\nSHA256: ${digest}\n`;
+  writeFileSync(join(directory, "Packages"), `${control}${place}`);
+}
+
 /** Packs npm and pip of this host, which are scripts that run in any guest; their names, or why one cannot be had. */
 export function packInstallers(root: string): { npm: string; pip: string } | { missing: string } {
   const npm = dirname(

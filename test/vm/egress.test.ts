@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Json } from "../harness/daemon.ts";
 import { LONG, until, withGuests } from "../harness/guests.ts";
-import { packInstallers, writeGitMirror, writeNpmMirror, writePipMirror } from "../harness/mirrors.ts";
+import { packInstallers, writeAptMirror, writeGitMirror, writeNpmMirror, writePipMirror } from "../harness/mirrors.ts";
 import { Outside, OUTSIDE_PORTS as PORTS } from "../harness/outside.ts";
 
 const CLIENT = readFileSync(join(import.meta.dirname, "../fixtures/egress-client.py"), "utf8");
@@ -349,6 +349,21 @@ withGuests("egress", { env, prepare }, (guests) => {
     expect(await run("PYTHONPATH=/tmp/p/tiny-1.0-py3-none-any.whl python3 -c 'import tiny; print(tiny.answer)'")).toBe(
       "42",
     );
+  });
+
+  test("apt works as it is", async () => {
+    const { daemon } = guests;
+    writeAptMirror(outside.root);
+    await put("a", ["allowed.example"]);
+    const own = "-o Dir::Etc::SourceList=/tmp/apt -o Dir::Etc::SourceParts=/none";
+    const lines = [
+      "echo 'deb [trusted=yes] http://allowed.example/apt ./' >/tmp/apt",
+      `apt-get ${own} update`,
+      `apt-get ${own} install --yes tiny`,
+      "cat /opt/tiny",
+    ];
+    const done = await daemon.exec("e", "a", { command: lines.join(" && "), timeout_ms: 100_000 });
+    expect([done.exit_code, done.stdout.trim().split("\n").at(-1)], done.stdout + done.stderr).toEqual([0, "42"]);
   });
 
   test("256 connections at once, and another guest's go on", inFull, async () => {
