@@ -26,6 +26,8 @@ export async function ownedDirectory(path: string, uid: number, gid: number): Pr
 
 /** A directory that others cross. */
 export function crossedDirectory(path: string): void {
+  // One above it that has to be made is on the way as well.
+  if (!existsSync(dirname(path))) crossedDirectory(dirname(path));
   mkdirSync(path, { recursive: true, mode: 0o700 });
   setMode(path, CROSSED);
 }

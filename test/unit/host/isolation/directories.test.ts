@@ -1,0 +1,20 @@
+/** Directories that guests' processes cross, made where nothing was. */
+import { chmodSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { crossedDirectory } from "../../../../daemon/host/isolation/directories.ts";
+
+test("whatever has to be made on the way is crossed as well; what was there stays as it is", () => {
+  const there = mkdtempSync(join(tmpdir(), "crossed-"));
+  chmodSync(there, 0o750);
+  try {
+    crossedDirectory(join(there, "above/data/rooms"));
+    const modes = ["", "above", "above/data", "above/data/rooms"].map(
+      (path) => statSync(join(there, path)).mode & 0o777,
+    );
+    expect(modes).toEqual([0o750, 0o711, 0o711, 0o711]);
+  } finally {
+    rmSync(there, { recursive: true });
+  }
+});
