@@ -69,10 +69,15 @@ export async function inspectHost(config: Config, paths: Paths, log: Log): Promi
     return { findings: { ...separation, kvm_opens }, isolation, prober };
   };
   let separation = await separate();
-  const { prober } = separation;
   const probe = async (kernel: string | null): Promise<ProbeResult> => {
     if (configured !== "auto") return { acceleration: configured, reason: `The configuration says ${configured}.` };
-    return await probeAcceleration({ qemu, kernel, cacheFile: paths.probe, scratch: paths.runtime, user: prober });
+    return await probeAcceleration({
+      qemu,
+      kernel,
+      cacheFile: paths.probe,
+      scratch: paths.runtime,
+      user: separation.prober,
+    });
   };
   const vsock = new Transports({ wanted: config["vsock.transport"], program: config["host.vhost_device_vsock"] });
   const [qemuVersion, acceleration] = await Promise.all([
