@@ -42,10 +42,10 @@ import { WarmPool } from "./host/guest/pool.ts";
 import { crossedDirectory } from "./host/isolation/directories.ts";
 import { takeLock } from "./host/lock.ts";
 import { type InspectedHost, inspectHost } from "./inspect-host.ts";
-import { makeOperator, makeOrgs } from "./orgs/index.ts";
+import { makeOperator, makeOrgs, makeQuota, plansOf } from "./orgs/index.ts";
 import { makePorts } from "./ports/index.ts";
-import { makeRoomFinder, makeRooms } from "./rooms/index.ts";
-import { makeSandboxes } from "./sandboxes/index.ts";
+import { countRooms, makeRoomFinder, makeRooms } from "./rooms/index.ts";
+import { makeSandboxes, orgSandboxes } from "./sandboxes/index.ts";
 import { runChecks } from "./service/checks.ts";
 import { makeService } from "./service/index.ts";
 import { type Gateway, makeSsh } from "./ssh/index.ts";
@@ -78,6 +78,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const { config, paths, log } = options;
   const listen = planListen(config);
   const sshPlan = planSsh(config);
+  const plans = plansOf(config);
   let { url } = listen;
   makeDirectories(paths);
   const unlock = [takeLock(paths.daemon_lock, "runtime_dir"), takeLock(paths.data_lock, "data_dir")];
@@ -105,6 +106,12 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     sharesOf: (roomUid) => sandboxes.shares().flatMap((share) => (share.room_uid === roomUid ? share.process() : [])),
     giveUpSpace,
     log,
+  });
+  const orgQuota = makeQuota({
+    queries: database.queries,
+    plans,
+    held: (queries, orgId) => ({ rooms: countRooms(queries, orgId), ...orgSandboxes(queries, orgId) }),
+    driveUsed: (orgId) => drive.measureAll(finder.ofOrg(orgId)),
   });
   const limits = inspected.limits;
   const egressDefault = config["egress.default"];
@@ -162,6 +169,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     host: () => inspected.guestHost(),
     findRoom: finder.find,
     currentRoom: finder.current,
+    quota: orgQuota,
     limits,
     memoryOvercommitPercent: config["limits.memory_overcommit"],
     egressDefault,
@@ -218,6 +226,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       database,
       log,
       paths,
+      quota: orgQuota,
       hostId: config.host_id,
       driveLimitBytes,
       driveLimitEntries: config["drive.limit_entries"],
@@ -285,6 +294,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     findings: () => inspected.findings,
     capacity: sandboxes.capacity,
     limits,
+    plans,
     driveLimitBytes,
     driveLimitEntries: config["drive.limit_entries"],
     disk: disk.state(),

@@ -1,18 +1,20 @@
 /** Owns `roomd org`: the organizations of the service. */
 import type { Command } from "commander";
-import { PLANS, type Plan } from "../../shared/api/orgs.ts";
+import { PLANS, type Plan } from "../../shared/api/plans.ts";
 import { choice, command, commandGroup, type JsonOption } from "./command.ts";
 import { type ConfigOption, withConfigOption, withOperator } from "./operator.ts";
+import { type OrgOption, orgOf, withOrgOption } from "./org-option.ts";
 import { fieldLines, showValue, table } from "./output.ts";
 import { sshKeyCommand } from "./ssh-key.ts";
 
 export function orgCommand(): Command {
   return commandGroup("org", {
     summary: "organizations (run on the host)",
-    examples: ["roomd org create --name Acme", "roomd org list"],
+    examples: ["roomd org create --name Acme", "roomd org list", "roomd org set-plan --plan starter"],
   })
     .addCommand(create())
     .addCommand(list())
+    .addCommand(setPlan())
     .addCommand(sshKeyCommand());
 }
 
@@ -49,4 +51,24 @@ function list(): Command {
       ),
     );
   });
+}
+
+interface SetPlanOptions extends JsonOption, ConfigOption, OrgOption {
+  plan: Plan;
+}
+
+function setPlan(): Command {
+  const about = {
+    summary: "put an organization on another plan",
+    notes: ["What it has beyond the new plan's caps goes on; it gets nothing more until it is below them."],
+    examples: ["roomd org set-plan --org org_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D --plan starter"],
+  };
+  return withConfigOption(withOrgOption(command("set-plan", about)))
+    .addOption(choice("--plan <plan>", "its new plan", PLANS).makeOptionMandatory())
+    .action(async (options: SetPlanOptions) => {
+      const changed = await withOperator(options, async (operator) =>
+        operator.setPlan(await orgOf(operator, options), options.plan),
+      );
+      await showValue(changed, options, fieldLines);
+    });
 }

@@ -4,6 +4,7 @@
  */
 import { existsSync, readFileSync } from "node:fs";
 import { parse } from "smol-toml";
+import { CAPPED, type Capped, type Plan } from "../../shared/api/plans.ts";
 
 type Kind = "string" | "boolean" | "integer" | "duration" | readonly string[];
 
@@ -13,6 +14,34 @@ interface Key {
   /** One line for config.example.toml. */
   about: string;
 }
+
+type CapKey<P extends Plan> = `plans.${P}.${Capped}_${"soft" | "hard"}_cap`;
+
+/** The caps of a plan, each with the soft one and the hard one as shipped. */
+function planKeys<const P extends Plan>(plan: P, caps: Record<Capped, readonly [soft: number, hard: number]>) {
+  const keys = CAPPED.flatMap((what) => [
+    [
+      `plans.${plan}.${what}_soft_cap`,
+      integer(caps[what][0], `Plan ${plan}: beyond so many ${WORDS[what]} is a warning.`),
+    ],
+    [`plans.${plan}.${what}_hard_cap`, integer(caps[what][1], `Plan ${plan}: most ${WORDS[what]}.`)],
+  ]);
+  return Object.fromEntries(keys) as Record<CapKey<P>, IntegerKey>;
+}
+
+interface IntegerKey extends Key {
+  kind: "integer";
+  default: number;
+}
+
+const integer = (value: number, about: string): IntegerKey => ({ kind: "integer", default: value, about });
+
+const WORDS: Record<Capped, string> = {
+  rooms: "rooms of an organization",
+  sandboxes: "sandboxes of an organization",
+  memory_mib: "MiB of memory of its sandboxes together",
+  drive_gib: "GiB on the drives of its rooms together",
+};
 
 export const DEFAULT_CONFIG_FILE = "/etc/roomd/config.toml";
 
@@ -126,6 +155,13 @@ export const CONFIG_KEYS = {
     default: 60,
     about: "Requests a minute with a key that is none, of one address, beyond which the answer is 429; 0: any number.",
   },
+  ...planKeys("free", { rooms: [5, 10], sandboxes: [10, 20], memory_mib: [16_384, 32_768], drive_gib: [5, 10] }),
+  ...planKeys("starter", {
+    rooms: [50, 100],
+    sandboxes: [100, 200],
+    memory_mib: [163_840, 327_680],
+    drive_gib: [100, 200],
+  }),
   "pool.size": {
     kind: "integer",
     default: 2,

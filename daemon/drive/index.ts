@@ -27,6 +27,8 @@ export interface DriveService {
   operations: readonly Bound[];
   /** What a room's drive takes, some seconds old at most unless it is very large. */
   measure(room: Pick<DriveRoom, "room_uid" | "drive_directory">): Promise<Measured>;
+  /** Bytes that these drives take together. */
+  measureAll(rooms: readonly Pick<DriveRoom, "room_uid" | "drive_directory">[]): Promise<number>;
   /** Removes what an earlier run of the daemon left of unfinished writes. */
   sweep(room: Pick<DriveRoom, "room_id" | "drive_directory">): Promise<void>;
   /** Saves a command's streams in the directory `path`. Throws as fs_write does. */
@@ -45,6 +47,10 @@ export function makeDrive(deps: DriveDeps): DriveService {
   return {
     operations: [write, list, read, stat, mkdir, move, remove, putFile, getFile].map((verb) => verb(drive)),
     measure: (room) => drive.usage.of(room).current(),
+    measureAll: async (rooms) => {
+      const measured = await Promise.all(rooms.map((room) => drive.usage.of(room).current()));
+      return measured.reduce((sum, { used_bytes }) => sum + used_bytes, 0);
+    },
     sweep: async (room) => {
       const swept = await sweepTemporaryFiles(room.drive_directory);
       if (swept > 0) deps.log.info("temporary files swept", { room_id: room.room_id, swept });

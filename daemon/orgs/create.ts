@@ -1,5 +1,6 @@
 /** Owns making organizations, each with its first key, by the operator's key or on the host. */
-import { orgCreate, type Plan } from "../../shared/api/orgs.ts";
+import { orgCreate } from "../../shared/api/orgs.ts";
+import type { Plan } from "../../shared/api/plans.ts";
 import { newId } from "../../shared/ids.ts";
 import { appendAudit } from "../audit/index.ts";
 import { now } from "../core/clock.ts";

@@ -1,4 +1,5 @@
 /** Owns what the operator does with organizations and keys on the host itself. */
+import type { Plan } from "../../shared/api/plans.ts";
 import type { KeyId, OrgId } from "../../shared/ids.ts";
 import { appendAudit } from "../audit/index.ts";
 import { after, now } from "../core/clock.ts";
@@ -9,7 +10,7 @@ import { createOrg, type Maker, type NewOrg } from "./create.ts";
 import { createKey, type NewKey, revokeKey, rotateKey, toRecord as toKeyRecord } from "./keys.ts";
 import { addSshKey, type NewSshKey, removeSshKey, toRecord } from "./ssh-keys.ts";
 import { listSshKeys } from "./ssh-keys-store.ts";
-import { getOrg, listKeys, listOrgs } from "./store.ts";
+import { changePlan, getOrg, listKeys, listOrgs } from "./store.ts";
 
 const FIRST_ORG = "default";
 const OPERATOR = { type: "operator", id: "host", name: "operator" };
@@ -52,6 +53,15 @@ export function makeOperator(database: Database) {
       }),
 
     createOrg: (request: NewOrg) => database.commit((queries) => addOrg(queries, request)),
+
+    setPlan: (orgId: OrgId, plan: Plan) =>
+      database.commit((queries) => {
+        const before = getOrg(queries, orgId);
+        if (!before) throw new ServiceError("org_not_found");
+        changePlan(queries, orgId, plan);
+        record(queries, "org.plan_set", orgId, { plan, before: before.plan });
+        return { ...before, plan };
+      }),
 
     listOrgs: () => listOrgs(database.queries),
 

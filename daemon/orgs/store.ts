@@ -16,6 +16,11 @@ export function getOrg(queries: Queries, orgId: OrgRow["org_id"]): OrgRow | unde
   return queries.select().from(orgs).where(eq(orgs.org_id, orgId)).get();
 }
 
+export function changePlan(queries: Queries, orgId: OrgRow["org_id"], plan: OrgRow["plan"]): void {
+  callers.forget(queries);
+  queries.update(orgs).set({ plan }).where(eq(orgs.org_id, orgId)).run();
+}
+
 export function insertKey(queries: Queries, row: KeyRow): void {
   callers.forget(queries);
   queries.insert(apiKeys).values(row).run();

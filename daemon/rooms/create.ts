@@ -51,14 +51,19 @@ export function makeCreate(
       call.audit.room_uid = row.room_uid;
       await makeDirectories(deps, row);
       await faultPoint("room.made");
+      let warnings: string[];
       try {
-        await deps.database.commit((queries) => insertRoom(queries, row));
+        warnings = await deps.database.commit((queries) => {
+          insertRoom(queries, row);
+          return deps.quota.admit(queries, call, { rooms: 1 });
+        });
       } catch (error) {
         await eraseDirectory(deps, deps.paths.room(row.room_uid));
         throw violatesUnique(error, "rooms.room_id") ? inUse(input.room_id) : error;
       }
       schedule(row);
-      return { outcome: "created", body: await records.of(row) };
+      const record = await records.of(row);
+      return { outcome: "created", body: { ...record, warnings: [...warnings, ...record.warnings] } };
     },
   });
 }

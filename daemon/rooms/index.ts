@@ -1,7 +1,7 @@
 /** Owns rooms: the container of a run, with its sandboxes and its drive. */
 import { readdir, rmdir } from "node:fs/promises";
 import { roomDestroy } from "../../shared/api/rooms.ts";
-import type { RoomUid } from "../../shared/ids.ts";
+import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import { appendAudit } from "../audit/index.ts";
 import { now } from "../core/clock.ts";
 import { Deadlines } from "../core/deadlines.ts";
@@ -12,19 +12,24 @@ import type { FindRoom, RoomTarget } from "../core/room-target.ts";
 import { describeError, errnoOf, ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
 import type { Database } from "../db/transact.ts";
+import type { Quota } from "../orgs/index.ts";
 import { makeCreate } from "./create.ts";
 import { makeDestroy } from "./destroy.ts";
 import { eraseDirectory } from "./erase.ts";
 import { makeGet } from "./get.ts";
 import { makeRoomRecords } from "./record.ts";
-import { drivesDue, drivesKept, getRoom, liveRooms, prepareRoomLookup, updateRoom } from "./store.ts";
+import { drivesDue, drivesKept, getRoom, liveRooms, orgRooms, prepareRoomLookup, updateRoom } from "./store.ts";
 import type { RoomRow } from "./table.ts";
 import { mayEnter, toTarget } from "./target.ts";
+
+export { countRooms } from "./store.ts";
 
 export interface RoomDeps {
   database: Database;
   log: Log;
   paths: Paths;
+  /** What the organization's plan allows. */
+  quota: Pick<Quota, "admit">;
   hostId: string;
   driveLimitBytes: number;
   retentionSeconds: number;
@@ -85,7 +90,8 @@ export function makeRoomFinder(database: Database, paths: Paths) {
     if (!row) throw new ServiceError("room_not_found");
     return toTarget(row, paths);
   };
-  return { lookup, findRow, find, current };
+  const ofOrg = (orgId: OrgId): RoomTarget[] => orgRooms(database.queries, orgId).map((row) => toTarget(row, paths));
+  return { lookup, findRow, find, current, ofOrg };
 }
 
 /** The record of a room's end that no call asked for. */

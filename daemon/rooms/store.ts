@@ -1,5 +1,5 @@
 /** Owns the SQL of rooms. */
-import { and, asc, eq, gt, inArray, isNotNull, lt, ne, sql } from "drizzle-orm";
+import { and, asc, count, eq, gt, inArray, isNotNull, lt, ne, sql } from "drizzle-orm";
 import type { RoomState } from "../../shared/api/rooms.ts";
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import type { Queries } from "../db/client.ts";
@@ -76,6 +76,17 @@ export function listRooms(
     .orderBy(asc(rooms.room_uid))
     .limit(filter.limit)
     .all();
+}
+
+/** An organization's rooms that are not destroyed, in the words of the index. */
+const isLiveOf = (orgId: OrgId) => and(eq(rooms.org_id, orgId), sql`${rooms.state} <> 'destroyed'`);
+
+export function countRooms(queries: Queries, orgId: OrgId): number {
+  return queries.select({ live: count() }).from(rooms).where(isLiveOf(orgId)).get()?.live ?? 0;
+}
+
+export function orgRooms(queries: Queries, orgId: OrgId): RoomRow[] {
+  return queries.select().from(rooms).where(isLiveOf(orgId)).all();
 }
 
 /** Rooms that are not destroyed, of every organization. */

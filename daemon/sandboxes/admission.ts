@@ -18,8 +18,7 @@ export interface Growth {
 }
 
 /** Throws insufficient_capacity with the free figure. */
-export function requireMemory(queries: Queries, memoryMib: number, growth: Growth): void {
-  const free = freeMemoryMib(queries, growth);
+export function requireMemory(memoryMib: number, free: number): void {
   if (memoryMib + OVERHEAD_MIB <= free) return;
   throw new ServiceError("insufficient_capacity", {
     detail: `The host has ${free} MiB free for guests; this sandbox needs ${memoryMib + OVERHEAD_MIB} MiB.`,

@@ -15,7 +15,7 @@ import { environmentRules } from "../executions/environment.ts";
 import type { WarmMachine } from "../host/guest/pool.ts";
 import { imageOf } from "../templates/manifest.ts";
 import type { Template } from "../templates/registry.ts";
-import { requireMemory } from "./admission.ts";
+import { freeMemoryMib, requireMemory } from "./admission.ts";
 import { requireDrive } from "./drive-held.ts";
 import { egressOf, egressRules } from "./egress.ts";
 import { findRoomTarget } from "./find.ts";
@@ -93,8 +93,9 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
       call.audit.details = { guest_cid: row.guest_cid, memory_mib: row.memory_mib, template_id: row.template_id };
       // Supervised before its row is there: whoever destroys the room must find all that has a row.
       const supervisor = supervisors.add(row, room, warm);
+      let warnings: string[];
       try {
-        await insert(deps, supervisors, row, room);
+        warnings = await insert(deps, supervisors, call, row, room);
       } catch (error) {
         supervisors.drop(row.sandbox_id);
         if (warm) deps.pool.giveBack(warm);
@@ -121,7 +122,7 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
       const ready = reached.state === "running";
       return {
         outcome: ready ? "created" : "accepted",
-        body: toSandboxRecord(reached, room.room_id, deps.portsOf(reached.sandbox_id)),
+        body: { ...toSandboxRecord(reached, room.room_id, deps.portsOf(reached.sandbox_id)), warnings },
       };
     },
   });
@@ -140,14 +141,24 @@ function takeWarm(deps: SandboxDeps, input: Input, template: Template): WarmMach
   return deps.pool.take(imageOf(template.directory, template.manifest, true));
 }
 
-async function insert(deps: SandboxDeps, supervisors: Supervisors, row: SandboxRow, room: RoomTarget): Promise<void> {
+/** What the caller is to be warned of. Throws 409, then quota_exceeded, then insufficient_capacity. */
+async function insert(
+  deps: SandboxDeps,
+  supervisors: Supervisors,
+  call: KeyCall,
+  row: SandboxRow,
+  room: RoomTarget,
+): Promise<string[]> {
   const growth = supervisors.growth();
   try {
-    await deps.database.commit((queries) => {
+    return await deps.database.commit((queries) => {
       requireActive(deps.currentRoom(room.room_uid));
       if (heldCids(queries).has(row.guest_cid)) throw cidInUse(deps, row.guest_cid);
-      requireMemory(queries, row.memory_mib, growth);
+      const free = freeMemoryMib(queries, growth);
       insertSandbox(queries, row);
+      const warnings = deps.quota.admit(queries, call, { sandboxes: 1, memory_mib: row.memory_mib });
+      requireMemory(row.memory_mib, free);
+      return warnings;
     });
   } catch (error) {
     if (violatesUnique(error, "sandboxes.guest_cid")) throw cidInUse(deps, row.guest_cid);

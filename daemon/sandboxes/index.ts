@@ -12,6 +12,7 @@ import type { Egress } from "../egress/index.ts";
 import type { SaveStreams } from "../executions/saving.ts";
 import type { GuestHost } from "../host/guest/plan.ts";
 import type { WarmPool } from "../host/guest/pool.ts";
+import type { Quota } from "../orgs/index.ts";
 import type { Templates } from "../templates/registry.ts";
 import { makeAccess, type SandboxReach } from "./access.ts";
 import { freeMemoryMib } from "./admission.ts";
@@ -33,6 +34,8 @@ import { type GuestShare, makeSupervisors } from "./supervisors.ts";
 import type { SandboxRow } from "./table.ts";
 import { makeUpdate } from "./update.ts";
 
+export { orgSandboxes } from "./store.ts";
+
 export interface SandboxDeps {
   database: Database;
   log: Log;
@@ -45,6 +48,8 @@ export interface SandboxDeps {
   findRoom: FindRoom;
   /** The room as it is now, within a transaction. */
   currentRoom(roomUid: RoomUid): RoomTarget;
+  /** What the organization's plan allows. */
+  quota: Pick<Quota, "admit">;
   limits: { memory_mib: number; vcpus: number; concurrent_creates: number };
   memoryOvercommitPercent: number;
   egressDefault: "public" | "none";

@@ -1,7 +1,7 @@
 /** Owns the SQL of sandboxes. */
 import { and, asc, count, eq, gt, ne, notInArray, sql } from "drizzle-orm";
 import type { SandboxState } from "../../shared/api/sandboxes.ts";
-import { GUEST_CID_MAX, GUEST_CID_MIN } from "../../shared/ids.ts";
+import { GUEST_CID_MAX, GUEST_CID_MIN, type OrgId } from "../../shared/ids.ts";
 import type { Queries } from "../db/client.ts";
 import { type SandboxRow, sandboxes } from "./table.ts";
 
@@ -92,6 +92,15 @@ export function unfinished(queries: Queries): SandboxRow[] {
 /** All sandboxes that are not destroyed, on this host. */
 export function undestroyed(queries: Queries): SandboxRow[] {
   return queries.select().from(sandboxes).where(ne(sandboxes.state, "destroyed")).all();
+}
+
+/** What an organization's sandboxes that have not ended come to. */
+export function orgSandboxes(queries: Queries, orgId: OrgId): { sandboxes: number; memory_mib: number } {
+  const memory_mib = sql<number>`coalesce(sum(${sandboxes.memory_mib}), 0)`;
+  // The words of the index.
+  const live = and(eq(sandboxes.org_id, orgId), sql`${sandboxes.state} NOT IN ('failed', 'destroyed')`);
+  const held = queries.select({ sandboxes: count(), memory_mib }).from(sandboxes).where(live).get();
+  return held ?? { sandboxes: 0, memory_mib: 0 };
 }
 
 /** What guests that have not ended were promised. */

@@ -158,6 +158,7 @@ export function makeConfig(deps: ServiceDeps): Bound {
           egress: deps.egressDefault,
           drive_retention_seconds: deps.retentionSeconds,
         },
+        plans: deps.plans,
         templates: deps.templates.list().map(({ record }) => record),
         api_extensions: [
           "drive.files",

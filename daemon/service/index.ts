@@ -1,6 +1,7 @@
 /** Owns the service as a whole seen from outside: health, configuration, its own description. */
 import type { Bound } from "../core/operation.ts";
 import type { Paths } from "../core/paths.ts";
+import type { Plans } from "../orgs/index.ts";
 import type { Templates } from "../templates/registry.ts";
 import type { HostFindings } from "./checks.ts";
 import { makeConfig } from "./config.ts";
@@ -13,6 +14,7 @@ export interface ServiceDeps {
   findings(): HostFindings;
   capacity(): { memory_mib_free: number; guest_cids_used: number };
   limits: { memory_mib: number; vcpus: number };
+  plans: Plans;
   driveLimitBytes: number;
   driveLimitEntries: number;
   disk: { floor_bytes: number; reserve_bytes: number };

@@ -2,10 +2,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { AGENT_PATTERN } from "../ids.ts";
 import { fields, NONE, nullable, oneOf, operation, page, pageQuery, SCOPES, timestamp } from "./contract.ts";
+import { PLANS } from "./plans.ts";
 import { actor, roomId } from "./rooms.ts";
-
-export const PLANS = ["free", "starter"] as const;
-export type Plan = (typeof PLANS)[number];
 
 /** Keys of one organization that are good at a time. */
 export const MAX_KEYS = 10_000;

@@ -31,6 +31,8 @@ export const status = fields({
   last_transition_at: timestamp,
 });
 
+export const warnings = Type.Array(Type.String(), { description: "Sentences for a person." });
+
 export const actor = fields({ type: Type.String(), id: Type.String() });
 
 export const ROOM_STATES = ["active", "destroying", "destroyed"] as const;
@@ -53,7 +55,7 @@ export const room = fields({
   updated_at: timestamp,
   expires_at: nullable(timestamp),
   created_by: actor,
-  warnings: Type.Array(Type.String()),
+  warnings,
 });
 export type RoomRecord = Static<typeof room>;
 
@@ -78,7 +80,7 @@ export const roomCreate = operation({
   output: room,
   outcomes: { created: 201 },
   location: "/v1/rooms/{room_id}",
-  errors: ["room_id_in_use"],
+  errors: ["room_id_in_use", "quota_exceeded"],
   audit: "room.created",
   example: { body: { room_id: "build-42" } },
 });

@@ -42,6 +42,14 @@ export const health = operation({
 });
 export type HealthCheck = Static<typeof check>;
 
+const caps = { soft_cap: Type.Integer(), hard_cap: Type.Integer() };
+const plan = fields({
+  rooms: fields(caps),
+  sandboxes: fields(caps),
+  memory_mib: fields(caps),
+  drive: fields({ soft_cap_bytes: Type.Integer(), hard_cap_bytes: Type.Integer() }),
+});
+
 export const configGet = operation({
   name: "config_get",
   method: "GET",
@@ -56,6 +64,7 @@ export const configGet = operation({
     commit: Type.String(),
     limits: Type.Record(Type.String(), Type.Number()),
     defaults: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()])),
+    plans: Type.Record(Type.String(), plan, { description: "What an organization on each plan may have." }),
     templates: Type.Array(template),
     api_extensions: Type.Array(Type.String()),
     guarantees: Type.Array(Type.String()),

@@ -7,10 +7,18 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSyn
 import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import type { Problem } from "../../shared/api/errors.ts";
+import { CAPPED } from "../../shared/api/plans.ts";
 
 export const BINARY = resolve("dist/roomd");
 /** Where `packaging/check` leaves the template that all tests share. */
 export const SHARED_TEMPLATES = join(process.env.ROOMD_TEST_DIR ?? "/var/tmp/roomd-test", "data", "templates");
+
+/** Caps of the plan of the first organization that no test comes to. */
+const WIDE_CAPS = Object.fromEntries(
+  CAPPED.flatMap((what) =>
+    ["SOFT", "HARD"].map((kind) => [`ROOMD_PLANS_FREE_${what.toUpperCase()}_${kind}_CAP`, "1000000"]),
+  ),
+);
 
 const START_DEADLINE_MS = 60_000;
 const STOP_DEADLINE_MS = 30_000;
@@ -65,6 +73,8 @@ export class TestDaemon {
       ROOMD_SSH_LISTEN: "127.0.0.1:0",
       // All come from one address here, also with keys that are none.
       ROOMD_LIMITS_FAILED_LOGINS: "0",
+      // Most tests are of other things than plans.
+      ...WIDE_CAPS,
       // Finding out takes seconds, and the template was built by what it would find.
       ...(options.guests ? { ROOMD_ACCELERATION: process.env.ROOMD_ACCELERATION ?? sharedAcceleration() } : {}),
       ...options.env,
