@@ -8,7 +8,7 @@ import { operations } from "../shared/api/operations.ts";
 import type { TemplateRecord } from "../shared/api/templates.ts";
 import type { RoomUid } from "../shared/ids.ts";
 import { Agents } from "./agents/index.ts";
-import { type AuditEntry, appendAudit, auditChains, makeAudit, verifyAudit } from "./audit/index.ts";
+import { type AuditEntry, appendAudit, headsFilesOf, makeAudit, verifyAll } from "./audit/index.ts";
 import { makeBarriers } from "./barriers/index.ts";
 import { Bells } from "./core/bells.ts";
 import { now } from "./core/clock.ts";
@@ -279,15 +279,20 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       written.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
     },
   });
-  const audit = makeAudit({
-    queries: database.queries,
-    log,
-    bells,
-    slowReaderMs: config["events.slow_reader"] * 1000,
-    onCommit: (listener) => database.onCommit(listener),
-    findRoom: finder.find,
-    findOrg: orgs.find,
-  });
+  const audit = makeAudit(
+    {
+      database,
+      log,
+      bells,
+      slowReaderMs: config["events.slow_reader"] * 1000,
+      findRoom: finder.find,
+      findOrg: orgs.find,
+    },
+    {
+      keepMs: config["audit.retention"] * 1000,
+      heads: { file: headsFile(options), intervalMs: config["audit.heads_interval"] * 1000 },
+    },
+  );
   const service = makeService({
     paths,
     templates,
@@ -394,6 +399,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       rooms.stop();
       await pool.close();
       inspected.close();
+      await audit.stop();
       await database.close();
       disk.close();
       for (const release of unlock) release();
@@ -450,11 +456,9 @@ export async function openOperator(options: ComposeOptions) {
       remove: (templateId: string) => removeTemplate(paths, templateId),
     },
     doctor: async () => runChecks((await inspect()).findings, await registry(), paths),
-    verifyAudit: (orgId?: string) =>
-      (orgId === undefined ? auditChains(database.queries) : [orgId]).map((org_key) => ({
-        org_id: org_key === "" ? null : org_key,
-        ...verifyAudit(database.queries, org_key),
-      })),
+    /** By these files of heads too, besides the one of the configuration. */
+    verifyAudit: (files: readonly string[] = []) =>
+      verifyAll(database.queries, [...headsFilesOf(headsFile(options)), ...files]),
     close: async () => {
       inspected?.close();
       await database.close();
@@ -469,6 +473,10 @@ async function openSshDoor(plan: SshPlan, paths: Paths, deps: Omit<ConnectionDep
   const { port, stop } = await startSshServer({ ...deps, limits: plan.limits }, listen);
   const gateway: Gateway = { ...plan.reachedAt(port), host_key_fingerprint: hostKey.fingerprint };
   return { gateway, stop };
+}
+
+function headsFile({ config, paths }: ComposeOptions): string {
+  return config["audit.heads_file"] || paths.audit_heads;
 }
 
 function makeDirectories(paths: Paths): void {

@@ -37,7 +37,7 @@ export function hashOf(row: Omit<AuditRow, "hash">): string {
   return hash("sha256", JSON.stringify(HASHED.map((column) => row[column])));
 }
 
-/** The last record that a chain is known to have. */
+/** A place in a chain: a record and its hash. */
 export interface Head {
   seq: number;
   hash: string;
@@ -51,19 +51,79 @@ export interface Verdict {
   broken_at: number | null;
 }
 
-/** Checks rows in order of seq, beginning with the first of the chain, and that they reach to its head. */
-export function verifyChain(rows: Iterable<AuditRow>, head: Head | null): Verdict {
-  let previous = GENESIS;
-  let seq = 0;
-  const brokenAt = (broken_at: number, to_seq: number) => ({ ok: false, from_seq: 1, to_seq, broken_at });
-  for (const row of rows) {
-    if (row.seq !== seq + 1) return brokenAt(seq + 1, row.seq);
-    const isOther = row.seq === head?.seq && row.hash !== head.hash;
-    if (row.prev_hash !== previous || row.hash !== hashOf(row) || isOther) return brokenAt(row.seq, row.seq);
-    previous = row.hash;
-    seq = row.seq;
+/** What is known of a chain besides its records. */
+export interface Known {
+  /** The last record that it is known to have. */
+  head: Head | null;
+  /** The last record that was purged, where some were. */
+  start?: Head | null;
+  /** Hashes by seq that were written down elsewhere when the records were made. */
+  witnessed?: ReadonlyMap<number, string>;
+}
+
+/** The event of the record that a purge leaves; its details are a Head. */
+export const PURGED = "audit.purged";
+
+/** Checks records in order of seq, one after another, and that they reach from the chain's beginning to its head. */
+export class ChainCheck {
+  readonly #known: Known;
+  readonly #begin: Head;
+  #last: Head;
+  /** The last purge that a record tells of. */
+  #purged: Head | null = null;
+  #broken: Verdict | null = null;
+
+  constructor(known: Known) {
+    this.#known = known;
+    this.#begin = known.start ?? { seq: 0, hash: GENESIS };
+    this.#last = this.#begin;
   }
-  // A head that is missing was taken away, perhaps with records after the last one that is left.
-  if (head ? head.seq > seq : seq > 0) return brokenAt(seq + 1, seq);
-  return { ok: true, from_seq: seq === 0 ? 0 : 1, to_seq: seq, broken_at: null };
+
+  /** Whether the chain is whole up to this record. */
+  take(row: AuditRow): boolean {
+    const { head, witnessed } = this.#known;
+    if (row.seq !== this.#last.seq + 1) return this.#breaks(this.#last.seq + 1, row.seq);
+    const isOther = row.seq === head?.seq && row.hash !== head.hash;
+    const isForged = (witnessed?.get(row.seq) ?? row.hash) !== row.hash;
+    const isLinked = row.prev_hash === this.#last.hash && row.hash === hashOf(row);
+    if (!isLinked || isOther || isForged) return this.#breaks(row.seq, row.seq);
+    this.#last = { seq: row.seq, hash: row.hash };
+    if (row.event === PURGED) this.#purged = JSON.parse(row.details) as Head;
+    return true;
+  }
+
+  /** There are no more records. */
+  end(): Verdict {
+    const { seq: begin, hash } = this.#begin;
+    const { seq: last } = this.#last;
+    const isCut = this.#furthest() > last || (this.#known.head === null && last > 0);
+    if (isCut) this.#breaks(last + 1, last);
+    // A chain that begins later than with its first record has one that tells why.
+    const isPurged = begin === 0 || (this.#purged?.seq === begin && this.#purged.hash === hash);
+    if (!isPurged) this.#breaks((this.#purged?.seq ?? 0) + 1, last);
+    const isForged = (this.#known.witnessed?.get(begin) ?? hash) !== hash;
+    if (isForged) this.#breaks(begin, last);
+    return this.#broken ?? { ok: true, from_seq: last === begin ? 0 : begin + 1, to_seq: last, broken_at: null };
+  }
+
+  /** A head that is missing was taken away, perhaps with records after the last one that is left. */
+  #furthest(): number {
+    const { head, witnessed } = this.#known;
+    let furthest = head?.seq ?? 0;
+    for (const seq of witnessed?.keys() ?? []) furthest = Math.max(furthest, seq);
+    return furthest;
+  }
+
+  /** What breaks it first is what is told. */
+  #breaks(broken_at: number, to_seq: number): false {
+    this.#broken ??= { ok: false, from_seq: this.#begin.seq + 1, to_seq, broken_at };
+    return false;
+  }
+}
+
+/** Checks records in order of seq, from the first that was not purged. */
+export function verifyChain(rows: Iterable<AuditRow>, known: Known): Verdict {
+  const check = new ChainCheck(known);
+  for (const row of rows) if (!check.take(row)) break;
+  return check.end();
 }

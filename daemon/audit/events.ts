@@ -5,11 +5,14 @@
 
 import { orgEvents, roomEvents } from "../../shared/api/audit.ts";
 import type { InputOf } from "../../shared/api/contract.ts";
+import type { Bells } from "../core/bells.ts";
 import { type Bound, bind, type EventsReply, type KeyCall, type StreamEvent } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
+import type { Queries } from "../db/client.ts";
+import { findRoom } from "./find.ts";
 import type { AuditDeps } from "./list.ts";
-import { Readers } from "./readers.ts";
-import { chainHead, listAudit, takeGrown, toRecord } from "./store.ts";
+import type { Readers } from "./readers.ts";
+import { chainHead, chainStart, type Grown, listAudit, toRecord } from "./store.ts";
 
 const AT_ONCE = 100;
 /** Rung when the organization's chain has grown; that of a room, by its uid, when it was about the room. */
@@ -26,16 +29,15 @@ interface Timeline {
   signal: AbortSignal;
 }
 
-export function makeEvents(deps: AuditDeps): Bound[] {
-  const { queries, bells } = deps;
-  const readers = new Readers();
-  takeGrown(queries);
-  deps.onCommit(() => {
-    for (const [orgId, rooms] of takeGrown(queries)) {
-      for (const key of [CHAIN_BELL, ...rooms]) bells.ring(bellGroup(orgId), key);
-    }
-  });
+/** Wakes who waits for what these chains have grown by. */
+export function ringReaders(bells: Bells, chains: Grown): void {
+  for (const [orgId, rooms] of chains) {
+    for (const key of [CHAIN_BELL, ...rooms]) bells.ring(bellGroup(orgId), key);
+  }
+}
 
+export function makeEvents(deps: AuditDeps, readers: Readers): Bound[] {
+  const { queries } = deps.database;
   const reply = (
     call: KeyCall,
     input: Pick<InputOf<typeof roomEvents>, "after" | "follow">,
@@ -44,7 +46,9 @@ export function makeEvents(deps: AuditDeps): Bound[] {
   ): EventsReply => {
     const { org_id } = call.caller;
     // A client that reconnects asks by the URL it had, and says by the header how far it has come since.
-    const after = placeOf(lastEventId) ?? input.after ?? chainHead(queries, org_id)?.seq ?? 0;
+    const known = placeOf(lastEventId) ?? input.after;
+    requireKept(queries, org_id, known);
+    const after = known ?? chainHead(queries, org_id)?.seq ?? 0;
     const gone = new AbortController();
     const cancel = () => gone.abort();
     const signal = AbortSignal.any([call.signal, gone.signal]);
@@ -59,12 +63,11 @@ export function makeEvents(deps: AuditDeps): Bound[] {
 
   return [
     bind(roomEvents, {
-      find: (call, params) => deps.findRoom(call.caller, String(params.room_id)),
-      run: (call, input, room, { last_event_id }) => {
-        call.audit.room_id = room.room_id;
-        call.audit.room_uid = room.room_uid;
-        return { outcome: "ok", events: reply(call, input, last_event_id, room.room_uid) };
-      },
+      find: (call, params) => findRoom(deps, call, params),
+      run: (call, input, { room_uid }, { last_event_id }) => ({
+        outcome: "ok",
+        events: reply(call, input, last_event_id, room_uid),
+      }),
     }),
     bind(orgEvents, {
       find: (call, params) => deps.findOrg(call.caller, String(params.org_id)),
@@ -83,9 +86,20 @@ function placeOf(lastEventId: string | null): number | undefined {
   throw new ServiceError("invalid_cursor", { detail: "Last-Event-ID is not the id of an event." });
 }
 
+/** Throws history_gone: what came after the event that the reader knows was purged. From 0 on is all that there is. */
+function requireKept(queries: Queries, orgId: string, after: number | undefined): void {
+  const purged = chainStart(queries, orgId)?.seq ?? 0;
+  if (!after || after >= purged) return;
+  throw new ServiceError("history_gone", {
+    detail: `Events up to ${purged} are no longer kept.`,
+    details: { first_seq: purged + 1 },
+  });
+}
+
 /** Ends with the reader, its key and its room, and with the daemon; never throws. */
 async function* follow(deps: AuditDeps, timeline: Timeline, over: () => void): AsyncGenerator<readonly StreamEvent[]> {
-  const { queries, bells } = deps;
+  const { bells } = deps;
+  const { queries } = deps.database;
   const { org_id, room_uid, signal, follow: waits } = timeline;
   let { after } = timeline;
   const look = () => {

@@ -1,83 +1,110 @@
-/** Owns the calls that list audit records, of a room and of an organization. */
+/** Owns the calls that list audit records, of a room and of an organization: page by page, or all of them as lines of JSON. */
 import { auditList, DEFAULT_AUDIT_PAGE, orgAuditList } from "../../shared/api/audit.ts";
-import type { InputOf } from "../../shared/api/contract.ts";
 import type { Bells } from "../core/bells.ts";
-import { at } from "../core/clock.ts";
 import { readCursor, toPage } from "../core/cursor.ts";
 import type { Log } from "../core/log.ts";
-import { type Bound, bind, type Caller, type RuleBreak } from "../core/operation.ts";
-import type { Queries } from "../db/client.ts";
-import { listAudit, toRecord } from "./store.ts";
+import { type Bound, bind, type Caller, type EventsReply, type KeyCall, type StreamEvent } from "../core/operation.ts";
+import type { Database } from "../db/transact.ts";
+import { type AuditedRoom, findRoom } from "./find.ts";
+import { momentRules, type Query, scanOf } from "./query.ts";
+import type { Readers } from "./readers.ts";
+import { type Scan, scanAudit } from "./scan.ts";
+import { toRecord } from "./store.ts";
+import type { AuditRow } from "./table.ts";
 
 export interface AuditDeps {
-  queries: Queries;
+  database: Database;
   log: Log;
   bells: Bells;
-  /** Who reads events and leaves what was sent untaken for so long is cut off. */
+  /** Who reads a stream and leaves what was sent untaken for so long is cut off. */
   slowReaderMs: number;
-  /** Calls back after each commit. */
-  onCommit(listener: () => void): void;
-  findRoom(caller: Caller, roomId: string): { room_id: string; room_uid: string };
+  findRoom(caller: Caller, roomId: string): AuditedRoom;
   /** Resolves `self` and throws org_not_found for any organization but the caller's. */
   findOrg(caller: Caller, orgId: string): string;
 }
 
-export function makeList(deps: AuditDeps): Bound[] {
+/** Lines of an export that are in memory at once. */
+const LINES_AT_ONCE = 200;
+
+export function makeList(deps: AuditDeps, readers: Readers): Bound[] {
+  const list = async (call: KeyCall, query: Query, scan: Scan, ndjson: boolean) => {
+    const cursor = placeOf(query, scan);
+    const from = { ...scan, after: cursor.after };
+    if (ndjson) return { outcome: "ok" as const, events: exported(deps, readers, call, from, query.limit) };
+    const limit = query.limit ?? DEFAULT_AUDIT_PAGE;
+    const rows = await first(scanAudit(deps.database.queries, from, limit + 1), limit + 1);
+    const page = toPage(cursor.kind, rows, limit, (row) => String(row.seq));
+    return { outcome: "ok" as const, body: { items: page.rows.map(toRecord), next_cursor: page.next_cursor } };
+  };
   return [
     bind(auditList, {
-      find: (call, params) => deps.findRoom(call.caller, String(params.room_id)),
+      find: (call, params) => findRoom(deps, call, params),
       rules: momentRules,
-      run: (call, input, room) => {
-        call.audit.room_id = room.room_id;
-        call.audit.room_uid = room.room_uid;
-        return { outcome: "ok", body: pageOf(deps.queries, input, call.caller.org_id, room.room_uid) };
-      },
+      run: (call, input, { room_uid }, { ndjson }) =>
+        list(call, input, scanOf(input, call.caller.org_id, room_uid), ndjson),
     }),
     bind(orgAuditList, {
       find: (call, params) => deps.findOrg(call.caller, String(params.org_id)),
       rules: momentRules,
-      run: (_call, input, orgId) => ({ outcome: "ok", body: pageOf(deps.queries, input, orgId) }),
+      run: (call, input, orgId, { ndjson }) => list(call, input, scanOf(input, orgId), ndjson),
     }),
   ];
 }
 
-type Query = Omit<InputOf<typeof auditList>, "room_id">;
-
-function pageOf(queries: Queries, query: Query, orgId: string, roomUid?: string) {
-  const order = query.order ?? "desc";
-  const limit = query.limit ?? DEFAULT_AUDIT_PAGE;
-  const kind = `audit ${orgId} ${roomUid ?? ""} ${order}`;
-  const position = readCursor(kind, query.cursor);
-  const rows = listAudit(queries, {
-    org_id: orgId,
-    room_uid: roomUid,
-    since: moment(query.since),
-    until: moment(query.until),
-    event: query.event,
-    agent_id: query.agent_id,
-    outcome: query.outcome,
-    order,
-    after: position === null ? undefined : Number(position),
-    limit: limit + 1,
-  });
-  const page = toPage(kind, rows, limit, (row) => String(row.seq));
-  return { items: page.rows.map(toRecord), next_cursor: page.next_cursor };
+/** Throws invalid_cursor. */
+function placeOf({ cursor }: Query, { org_id, room_uid, order }: Scan) {
+  const kind = `audit ${org_id} ${room_uid ?? ""} ${order}`;
+  const position = readCursor(kind, cursor);
+  return { kind, after: position === null ? undefined : Number(position) };
 }
 
-/** Names the moments that there are not, such as a 13th month. */
-function momentRules(query: Partial<Query>): RuleBreak[] {
-  const wrong = (["since", "until"] as const).filter((field) => Number.isNaN(msOf(query[field] ?? "0")));
-  return wrong.map((field) => ({ field, code: "date-time", message: `${field} is no moment of the calendar.` }));
+async function first(pages: AsyncGenerator<AuditRow[]>, limit: number): Promise<AuditRow[]> {
+  const rows: AuditRow[] = [];
+  for await (const page of pages) {
+    rows.push(...page);
+    if (rows.length >= limit) break;
+  }
+  return rows.slice(0, limit);
 }
 
-/** RFC 3339 or unix seconds, as the stored form, which sorts as text. */
-function moment(text: string | undefined): string | undefined {
-  return text === undefined ? undefined : at(Math.min(Math.max(msOf(text), 0), LAST_MOMENT_MS));
+function exported(
+  deps: AuditDeps,
+  readers: Readers,
+  call: KeyCall,
+  scan: Scan,
+  limit = Number.POSITIVE_INFINITY,
+): EventsReply {
+  const gone = new AbortController();
+  const cancel = () => gone.abort();
+  const signal = AbortSignal.any([call.signal, gone.signal]);
+  readers.add(call.caller, signal);
+  const { org_id } = call.caller;
+  const cut = () => {
+    deps.log.info("reader of an audit's export cut off", { org_id, key_id: call.caller.key_id });
+    cancel();
+  };
+  return { events: lines(deps, scan, limit, signal, cancel), cancel, slow: { ms: deps.slowReaderMs, cut } };
 }
 
-function msOf(text: string): number {
-  return /^[\d.]+$/.test(text) ? Number(text) * 1000 : Date.parse(text);
+async function* lines(
+  { database, log }: AuditDeps,
+  scan: Scan,
+  limit: number,
+  signal: AbortSignal,
+  over: () => void,
+): AsyncGenerator<readonly StreamEvent[]> {
+  let left = limit;
+  try {
+    for await (const rows of scanAudit(database.queries, scan, Math.min(limit, LINES_AT_ONCE))) {
+      if (signal.aborted) return;
+      yield rows.slice(0, left).map((row) => ({ id: row.seq, data: toRecord(row) }));
+      left -= rows.length;
+      if (left <= 0) return;
+    }
+  } catch (error) {
+    log.error("audit's export broke off", { error: String(error) });
+    yield [{ id: null, data: { type: "error", code: "internal" } }];
+  } finally {
+    over();
+  }
 }
-
-/** Years beyond 9999 are written with a sign, which sorts before every digit. */
-const LAST_MOMENT_MS = Date.parse("9999-12-31T23:59:59.999Z");

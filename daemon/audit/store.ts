@@ -5,7 +5,7 @@ import { newId } from "../../shared/ids.ts";
 import { faultPoint } from "../core/fault-points.ts";
 import type { Queries } from "../db/client.ts";
 import { GENESIS, type Head, hashOf } from "./chain.ts";
-import { type AuditRow, audit, auditHeads } from "./table.ts";
+import { type AuditRow, audit, auditHeads, auditStarts } from "./table.ts";
 
 /** What happened, before it has its place in the chain. */
 export interface AuditEntry {
@@ -65,7 +65,8 @@ export function appendAudit(queries: Queries, entry: AuditEntry): void {
   chains?.set(org_key, entry.room_uid === undefined ? rooms : rooms.add(entry.room_uid));
 }
 
-type Grown = Map<string, Set<string>>;
+/** Keys of chains, each with the rooms that what is new is about. */
+export type Grown = Map<string, Set<string>>;
 
 /** Chains that may have grown since they were last taken, with the rooms that it was about, where somebody takes them. */
 const grown = new WeakMap<Queries, Grown>();
@@ -107,9 +108,28 @@ export function chainHead(queries: Queries, orgKey: string): Head | null {
   return statementsOf(queries).head.get({ org_key: orgKey }) ?? null;
 }
 
+/** The last purged record of a chain; null for one that has all its records. */
+export function chainStart(queries: Queries, orgKey: string): Head | null {
+  const { seq, hash, org_key } = auditStarts;
+  return queries.select({ seq, hash }).from(auditStarts).where(eq(org_key, orgKey)).get() ?? null;
+}
+
+/** Where every chain ends, by its key. */
+export function chainHeads(queries: Queries): Map<string, Head> {
+  const rows = queries.select().from(auditHeads).all();
+  return new Map(rows.map(({ org_key, seq, hash }) => [org_key, { seq, hash }]));
+}
+
+/** The hash of one record; undefined where there is none. */
+export function hashAt(queries: Queries, orgKey: string, seq: number): string | undefined {
+  const isIt = and(eq(audit.org_key, orgKey), eq(audit.seq, seq));
+  return queries.select({ hash: audit.hash }).from(audit).where(isIt).get()?.hash;
+}
+
 export interface AuditFilter {
   org_id: string;
   room_uid?: string | undefined;
+  room_id?: string | undefined;
   since?: string | undefined;
   until?: string | undefined;
   event?: string | undefined;
@@ -118,6 +138,8 @@ export interface AuditFilter {
   order: "asc" | "desc";
   /** Exclusive: the seq of the last record of the page before. */
   after?: number | undefined;
+  /** Inclusive: the seq of the last record that is looked at. */
+  last?: number | undefined;
   limit: number;
 }
 
@@ -125,9 +147,21 @@ export interface AuditFilter {
 const LAST_CHARACTER = "\uffff";
 
 export function listAudit(queries: Queries, filter: AuditFilter): AuditRow[] {
-  const where: (SQL | undefined)[] = [
+  return queries
+    .select()
+    .from(audit)
+    .where(matching(filter))
+    .orderBy(filter.order === "asc" ? asc(audit.seq) : desc(audit.seq))
+    .limit(filter.limit)
+    .all();
+}
+
+export function matching(filter: Omit<AuditFilter, "limit">): SQL | undefined {
+  const [isAfter, isUpTo] = filter.order === "asc" ? [gt, lte] : [lt, gte];
+  return and(
     eq(audit.org_key, filter.org_id),
     filter.room_uid === undefined ? undefined : eq(audit.room_uid, filter.room_uid),
+    filter.room_id === undefined ? undefined : eq(audit.room_id, filter.room_id),
     filter.since === undefined ? undefined : gte(audit.at, filter.since),
     filter.until === undefined ? undefined : lte(audit.at, filter.until),
     filter.event === undefined
@@ -135,15 +169,9 @@ export function listAudit(queries: Queries, filter: AuditFilter): AuditRow[] {
       : and(gte(audit.event, filter.event), lt(audit.event, `${filter.event}${LAST_CHARACTER}`)),
     filter.agent_id === undefined ? undefined : eq(audit.agent_id, filter.agent_id),
     filter.outcome === undefined ? undefined : eq(audit.outcome, filter.outcome),
-    filter.after === undefined ? undefined : (filter.order === "asc" ? gt : lt)(audit.seq, filter.after),
-  ];
-  return queries
-    .select()
-    .from(audit)
-    .where(and(...where))
-    .orderBy(filter.order === "asc" ? asc(audit.seq) : desc(audit.seq))
-    .limit(filter.limit)
-    .all();
+    filter.after === undefined ? undefined : isAfter(audit.seq, filter.after),
+    filter.last === undefined ? undefined : isUpTo(audit.seq, filter.last),
+  );
 }
 
 /** Of a room's newest records. */
@@ -188,19 +216,6 @@ export function executionRecords(
       const record = toRecord(row);
       return { ...record, exec_id: String(record.details.exec_id) };
     });
-}
-
-const WALK_PAGE = 1000;
-
-/** All records of a chain in order, read page by page. */
-export function* walkAudit(queries: Queries, orgKey: string): Generator<AuditRow> {
-  for (let after = 0; ; ) {
-    const rows = listAudit(queries, { org_id: orgKey, order: "asc", after, limit: WALK_PAGE });
-    yield* rows;
-    const last = rows.at(-1);
-    if (!last || rows.length < WALK_PAGE) return;
-    after = last.seq;
-  }
 }
 
 /** The keys of all chains: organizations, and '' for what belongs to none. */

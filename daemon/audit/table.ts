@@ -38,4 +38,11 @@ export const auditHeads = sqliteTable("audit_heads", {
   hash: text().notNull(),
 });
 
+/** The last purged record of each chain that has been purged. */
+export const auditStarts = sqliteTable("audit_starts", {
+  org_key: text().primaryKey(),
+  seq: integer().notNull(),
+  hash: text().notNull(),
+});
+
 export type AuditRow = typeof audit.$inferSelect;

@@ -6,7 +6,7 @@ import { CliError, EXIT } from "./cli-error.ts";
 import { call } from "./client.ts";
 import { choice, command, commandGroup, type JsonOption } from "./command.ts";
 import { type ConfigOption, withConfigOption, withOperator } from "./operator.ts";
-import { moreLines, show, showValue, table } from "./output.ts";
+import { moreLines, say, show, showValue, table } from "./output.ts";
 import { asList, type ListOptions } from "./room.ts";
 
 export function auditCommand(setStatus: (status: number) => void): Command {
@@ -75,6 +75,7 @@ function rows(items: audit.AuditRecord[]): string[] {
 
 interface VerifyOptions extends JsonOption, ConfigOption {
   host?: boolean;
+  heads?: string[] | undefined;
 }
 
 type Verdict = OutputOf<typeof audit.orgAuditVerify>;
@@ -82,25 +83,40 @@ type Verdict = OutputOf<typeof audit.orgAuditVerify>;
 function verify(setStatus: (status: number) => void): Command {
   const about = {
     summary: "check the chain of hashes: nothing was changed, taken away or put in; status 1 when it is broken",
-    examples: ["roomd audit verify", "roomd audit verify --host"],
+    notes: [
+      "With --host every organization's chain is read from the service's own data, which needs no running service, and compared with",
+      "the heads that were written down in audit.heads_file. --heads names a copy of that file that was kept elsewhere.",
+    ],
+    examples: [
+      "roomd audit verify",
+      "roomd audit verify --host",
+      "roomd audit verify --heads /mnt/backup/audit-heads.ndjson",
+    ],
   };
   return withConfigOption(command("verify", about))
     .option("--host", "every organization's chain, read on the host itself instead of through the service")
-    .action(async ({ host, config, json }: VerifyOptions) => {
-      if (host) {
-        const verdicts = await withOperator({ config }, (operator) => operator.verifyAudit());
-        await showValue(verdicts, { json }, (each) =>
-          each.map((verdict) => `${verdict.org_id ?? "the service itself"}: ${sentence(verdict)}`),
-        );
-        setStatus(verdicts.every(({ ok }) => ok) ? EXIT.ok : EXIT.refused);
-        return;
-      }
+    .option("--heads <file...>", "heads that the chains had; implies --host")
+    .action(async ({ host, heads, config, json }: VerifyOptions) => {
+      if (host || heads) return await verifyOnHost({ config, heads, json }, setStatus);
       const reply = await call(audit.orgAuditVerify, { org_id: "self" });
       await show(reply, { json }, (verdict) => [sentence(verdict)]);
       setStatus(reply.value.ok ? EXIT.ok : EXIT.refused);
     });
 }
 
+async function verifyOnHost(
+  { config, heads, json }: VerifyOptions,
+  setStatus: (status: number) => void,
+): Promise<void> {
+  const { verdicts, heads: read } = await withOperator({ config }, (operator) => operator.verifyAudit(heads));
+  if (read.unreadable.length > 0) await say(...read.unreadable.map((line) => `${line} is no head of a chain`));
+  await showValue(verdicts, { json }, (each) =>
+    each.map((verdict) => `${verdict.org_id ?? "the service itself"}: ${sentence(verdict)}`),
+  );
+  setStatus(verdicts.every(({ ok }) => ok) ? EXIT.ok : EXIT.refused);
+}
+
 function sentence({ ok, from_seq, to_seq, broken_at }: Verdict): string {
+  if (ok && from_seq === 0) return "there are no records";
   return ok ? `records ${from_seq} to ${to_seq} are whole` : `the chain is broken at record ${broken_at}`;
 }

@@ -210,6 +210,18 @@ export const CONFIG_KEYS = {
     about: "Most that one sandbox sends or receives in a second; 0: no limit.",
   },
   "audit.reads": { kind: "boolean", default: true, about: "Record calls that only read." },
+  "audit.retention": { kind: "duration", default: "90d", about: "How long records are kept; 0s: for good." },
+  "audit.heads_file": {
+    kind: "string",
+    default: "",
+    about:
+      "Where heads of the audit's chains are written down, by which a chain that was cut is found out; best on another disk. audit-heads.ndjson in data_dir if empty.",
+  },
+  "audit.heads_interval": {
+    kind: "duration",
+    default: "60s",
+    about: "How soon after a record its chain's head is written there.",
+  },
 } as const satisfies Record<string, Key>;
 
 export type ConfigKey = keyof typeof CONFIG_KEYS;

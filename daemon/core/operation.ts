@@ -125,6 +125,8 @@ export interface Transfer {
   websocket: boolean;
   /** Last-Event-ID: where an interrupted stream of events was. */
   last_event_id: string | null;
+  /** Whether the caller takes lines of JSON, where there is a choice. */
+  ndjson: boolean;
 }
 
 /** A field that breaks a rule beyond its shape. */

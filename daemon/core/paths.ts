@@ -62,6 +62,7 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     data,
     runtime,
     database: join(data, "roomd.db"),
+    audit_heads: join(data, "audit-heads.ndjson"),
     tls: join(data, "tls"),
     ssh_host_key: join(data, "ssh_host_ed25519_key"),
     port_key: join(data, "port_token_key"),

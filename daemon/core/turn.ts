@@ -1,4 +1,4 @@
-/** Owns asking something once in a turn of the event loop, however many requests want to know. */
+/** Owns what has to do with turns of the event loop: asking something once in one, and letting others have theirs. */
 
 /** What `ask` said in this turn; asked again in a later one. */
 export function onceATurn<T>(ask: () => T): () => T {
@@ -12,4 +12,9 @@ export function onceATurn<T>(ask: () => T): () => T {
     }
     return said.value;
   };
+}
+
+/** Resolves once everybody else has had a turn: for work that takes long and waits for nothing. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

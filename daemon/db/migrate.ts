@@ -11,6 +11,7 @@ import egress from "./migrations/0008_egress.sql" with { type: "text" };
 import ports from "./migrations/0009_ports.sql" with { type: "text" };
 import keys from "./migrations/0010_keys.sql" with { type: "text" };
 import quota from "./migrations/0011_quota.sql" with { type: "text" };
+import auditStarts from "./migrations/0012_audit_starts.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -25,6 +26,7 @@ export const MIGRATIONS: readonly string[] = [
   ports,
   keys,
   quota,
+  auditStarts,
 ];
 
 /** Brings the database up to date. Refuses one that a newer roomd has written. */

@@ -41,16 +41,25 @@ const moment = (description: string) =>
     }),
   );
 
-const query = fields({
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: "200 if absent." })),
-  cursor: Type.Optional(Type.String({ maxLength: 1024 })),
+const filters = {
   since: moment("RFC 3339 or unix seconds."),
   until: moment("RFC 3339 or unix seconds."),
   event: Type.Optional(Type.String({ maxLength: 128, description: "Beginning of the event's name." })),
   agent_id: Type.Optional(Type.String({ maxLength: 128 })),
   outcome: Type.Optional(oneOf(OUTCOMES)),
+};
+
+/** Also rooms that are gone: their name is all that is left of them. */
+const ofRoom = {
+  room_id: Type.Optional(Type.String({ maxLength: 128, description: "Rooms of this name, also those that are gone." })),
+};
+
+const query = {
+  ...filters,
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: "200 if absent." })),
+  cursor: Type.Optional(Type.String({ maxLength: 1024 })),
   order: Type.Optional(oneOf(["asc", "desc"], { description: "desc, the newest first, if absent." })),
-});
+};
 
 const orgPath = fields({ org_id: Type.String({ maxLength: 64, description: "The organization, or self." }) });
 const afterQuery = fields({
@@ -60,9 +69,21 @@ const afterQuery = fields({
   follow: Type.Optional(Type.Boolean({ description: "Wait for what is still to come; true if absent." })),
 });
 const records = fields({ items: Type.Array(auditRecord), next_cursor: nullable(Type.String()) });
+const LINES =
+  "With `Accept: application/x-ndjson` all that match are sent, or `limit` of them, each a line of its own, as they are read.";
+const summary = fields({
+  total: Type.Integer(),
+  from_at: nullable(timestamp),
+  to_at: nullable(timestamp),
+  outcomes: fields({ success: Type.Integer(), denied: Type.Integer(), error: Type.Integer() }),
+  events: Type.Array(fields({ event: Type.String(), count: Type.Integer() }), { description: "The commonest first." }),
+  agents: Type.Array(fields({ agent_id: Type.String(), count: Type.Integer() })),
+  errors: Type.Array(fields({ code: Type.String(), count: Type.Integer() })),
+  text: Type.String({ description: "The same for a person, in one paragraph." }),
+});
 const verdict = fields({
   ok: Type.Boolean(),
-  from_seq: Type.Integer(),
+  from_seq: Type.Integer({ description: "The first record that is still kept; 0 if there is none." }),
   to_seq: Type.Integer(),
   broken_at: nullable(Type.Integer({ description: "The first record that does not fit the chain." })),
 });
@@ -72,13 +93,15 @@ export const auditList = operation({
   method: "GET",
   path: "/v1/rooms/{room_id}/audit",
   summary: "List a room's audit",
+  description: LINES,
   access: "audit:read",
   params: roomPath,
-  query,
+  query: fields(query),
   body: null,
   output: records,
   outcomes: { ok: 200 },
-  errors: ["room_not_found", "invalid_cursor"],
+  bytesOutput: ["application/x-ndjson"],
+  errors: ["room_not_found", "invalid_cursor", "rate_limited"],
   audit: "audit.listed",
 });
 
@@ -87,14 +110,62 @@ export const orgAuditList = operation({
   method: "GET",
   path: "/v1/orgs/{org_id}/audit",
   summary: "List the organization's audit",
+  description: LINES,
   access: "audit:read",
   params: orgPath,
-  query,
+  query: fields({ ...query, ...ofRoom }),
   body: null,
   output: records,
   outcomes: { ok: 200 },
-  errors: ["org_not_found", "invalid_cursor"],
+  bytesOutput: ["application/x-ndjson"],
+  errors: ["org_not_found", "invalid_cursor", "rate_limited"],
   audit: "audit.listed",
+});
+
+export const auditSummary = operation({
+  name: "audit_summary",
+  method: "GET",
+  path: "/v1/rooms/{room_id}/audit/summary",
+  summary: "Sum up a room's audit",
+  access: "audit:read",
+  params: roomPath,
+  query: fields(filters),
+  body: null,
+  output: summary,
+  outcomes: { ok: 200 },
+  errors: ["room_not_found"],
+  audit: "audit.summarized",
+});
+
+export const orgAuditSummary = operation({
+  name: "org_audit_summary",
+  method: "GET",
+  path: "/v1/orgs/{org_id}/audit/summary",
+  summary: "Sum up the organization's audit",
+  access: "audit:read",
+  params: orgPath,
+  query: fields({ ...filters, ...ofRoom }),
+  body: null,
+  output: summary,
+  outcomes: { ok: 200 },
+  errors: ["org_not_found"],
+  audit: "audit.summarized",
+});
+
+export const auditVerify = operation({
+  name: "audit_verify",
+  method: "GET",
+  path: "/v1/rooms/{room_id}/audit/verify",
+  summary: "Verify the chain that a room's audit is part of",
+  description: "The records of all rooms of an organization are links of one chain: a room's are whole if that is.",
+  access: "audit:read",
+  params: roomPath,
+  query: fields({}),
+  body: null,
+  output: verdict,
+  outcomes: { ok: 200 },
+  errors: ["room_not_found"],
+  audit: "audit.verified",
 });
 
 export const orgAuditVerify = operation({
@@ -128,7 +199,7 @@ export const roomEvents = operation({
   output: auditRecord,
   outcomes: { ok: 200 },
   bytesOutput: ["text/event-stream", "application/x-ndjson"],
-  errors: ["room_not_found", "rate_limited"],
+  errors: ["room_not_found", "history_gone", "rate_limited"],
   audit: "audit.followed",
   example: { query: { follow: "false" } },
 });
@@ -146,7 +217,7 @@ export const orgEvents = operation({
   output: auditRecord,
   outcomes: { ok: 200 },
   bytesOutput: ["text/event-stream", "application/x-ndjson"],
-  errors: ["org_not_found", "rate_limited"],
+  errors: ["org_not_found", "history_gone", "rate_limited"],
   audit: "audit.followed",
   example: { query: { follow: "false" } },
 });

@@ -276,6 +276,84 @@ describe("the list", () => {
   });
 });
 
+describe("the export", () => {
+  const lines = async (path: string, query = ""): Promise<Json[]> => {
+    const answer = await daemon.api("GET", `${path}?${query}`, undefined, { accept: "application/x-ndjson" });
+    expect([answer.status, answer.headers.get("content-type")]).toEqual([200, "application/x-ndjson"]);
+    const text = typeof answer.body === "string" ? answer.body : `${JSON.stringify(answer.body)}\n`;
+    return text
+      .split("\n")
+      .slice(0, -1)
+      .map((line) => JSON.parse(line));
+  };
+
+  test("has every record that matches, a line each, whatever a page holds", async () => {
+    const all = await lines("/v1/orgs/self/audit", "order=asc");
+    const { items } = await org("order=asc&limit=1000");
+    expect(all.slice(0, items.length)).toEqual(items);
+    expect(all.map(({ seq }) => seq)).toEqual(all.map((_, index) => index + 1));
+    const room = await lines("/v1/rooms/listed/audit", "event=room.r");
+    expect(new Set(room.map(({ event, room_id }) => `${event} ${room_id}`))).toEqual(new Set(["room.read listed"]));
+    expect(await lines("/v1/orgs/self/audit", "event=none.")).toEqual([]);
+  });
+
+  test("is as long as was asked for, and goes on at a cursor", async () => {
+    const { items, next_cursor } = await org("order=asc&limit=5");
+    expect((await lines("/v1/orgs/self/audit", "order=asc&limit=5")).map(({ seq }) => seq)).toEqual(
+      items.map(({ seq }) => seq),
+    );
+    const further = await lines("/v1/orgs/self/audit", `order=asc&limit=3&cursor=${next_cursor}`);
+    expect(further.map(({ seq }) => seq)).toEqual([6, 7, 8]);
+    expect(
+      (await daemon.problem("GET", "/v1/orgs/self/audit?cursor=x", undefined, { accept: "application/x-ndjson" })).code,
+    ).toBe("invalid_cursor");
+  });
+});
+
+describe("the summary", () => {
+  test("counts what the list has, and says it in one paragraph", async () => {
+    const items: AuditRecord[] = (await daemon.ok("GET", "/v1/rooms/listed/audit?limit=1000")).items;
+    const summary = await daemon.ok("GET", `/v1/rooms/listed/audit/summary?until=${items[0]?.at}`);
+    const counted = items.filter(({ at }) => at <= (items[0]?.at ?? ""));
+    expect(summary.total).toBe(counted.length);
+    expect([summary.from_at, summary.to_at]).toEqual([items.at(-1)?.at, items[0]?.at]);
+    const of = (outcome: string) => counted.filter((record) => record.outcome === outcome).length;
+    expect(summary.outcomes).toEqual({ success: of("success"), denied: of("denied"), error: of("error") });
+    const reads = counted.filter(({ event }) => event === "room.read").length;
+    expect(summary.events).toContainEqual({ event: "room.read", count: reads });
+    expect(summary.text).toMatch(/^Room listed: \d+ records from .* UTC; /);
+    expect(summary.text).toContain(`room.read (${reads})`);
+    expect(summary.text).not.toContain("\n");
+  });
+
+  test("of the organization takes the filters, and says why calls failed", async () => {
+    const summary = await daemon.ok("GET", "/v1/orgs/self/audit/summary?outcome=error");
+    expect(summary.outcomes).toMatchObject({ success: 0, denied: 0, error: summary.total });
+    expect(summary.errors.map(({ code }: Json) => code)).toContain("room_not_found");
+    expect(summary.text).toContain("Reasons for refusals and failures: ");
+    const none = await daemon.ok("GET", "/v1/orgs/self/audit/summary?agent_id=nobody");
+    expect(none).toMatchObject({
+      total: 0,
+      from_at: null,
+      events: [],
+      text: "The organization: nothing is on record.",
+    });
+    expect((await daemon.problem("GET", "/v1/orgs/self/audit/summary?since=yesterday")).status).toBe(422);
+  });
+});
+
+describe("a room that is gone", () => {
+  test("is still in the organization's audit, under its name", async () => {
+    await daemon.room("gone");
+    await daemon.ok("POST", "/v1/rooms/gone/drive/write", { path: "/f", content: "x" });
+    await daemon.ok("DELETE", "/v1/rooms/gone");
+    const events = (await org("room_id=gone&order=asc")).items.map(({ event }) => event);
+    expect(events).toEqual(["room.created", "drive.written", "room.destroyed"]);
+    const summary = await daemon.ok("GET", "/v1/orgs/self/audit/summary?room_id=gone");
+    expect(summary).toMatchObject({ total: 3, text: expect.stringMatching(/^Room gone: 3 records/) });
+  });
+});
+
 describe("nothing that could be used", () => {
   test("is in the database, in its log or in the daemon's: no key, not even in part", async () => {
     const { key } = await makeKey(daemon);
@@ -309,6 +387,38 @@ describe("the chain", () => {
     const said = await daemon.cli(["audit", "verify", "--json"]);
     expect(said.status).toBe(0);
     expect(JSON.parse(said.stdout).ok).toBe(true);
+    expect(await daemon.ok("GET", "/v1/rooms/r/audit/verify")).toMatchObject({ ok: true, from_seq: 1 });
+  });
+
+  test("whose tail was cut off with its head is found out by a file of heads that was kept elsewhere", async () => {
+    // The daemon writes the heads when it ends, if not before.
+    await daemon.restart("SIGTERM");
+    const heads = join(daemon.home, "heads.ndjson");
+    copyFileSync(join(daemon.dataDir, "audit-heads.ndjson"), heads);
+    const directory = join(daemon.home, "cut");
+    mkdirSync(directory);
+    const file = join(directory, "roomd.db");
+    await inDatabase((connection) => connection.execute(`VACUUM INTO '${file}'`));
+    const known = readFileSync(heads, "utf8")
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    const { seq } = known.findLast(({ org_id }) => org_id === daemon.orgId);
+    await inDatabase((connection) => {
+      const triggers = connection.queries.all<Json>("SELECT name FROM sqlite_schema WHERE type = 'trigger'");
+      for (const { name } of triggers) connection.execute(`DROP TRIGGER ${name}`);
+      const where = `org_key = '${daemon.orgId}'`;
+      connection.execute(`DELETE FROM audit WHERE ${where} AND seq >= ${seq - 1}`);
+      connection.execute(
+        `UPDATE audit_heads SET seq = ${seq - 2}, hash = (SELECT hash FROM audit WHERE ${where} AND seq = ${seq - 2}) WHERE ${where}`,
+      );
+    }, file);
+    const verify = (...args: string[]) =>
+      daemon.cli(["audit", "verify", "--host", ...args], undefined, { ROOMD_DATA_DIR: directory });
+    expect((await verify()).status).toBe(0);
+    const { status, stdout } = await verify("--heads", heads);
+    expect(status).toBe(1);
+    expect(stdout).toContain(`${daemon.orgId}: the chain is broken at record ${seq - 1}`);
   });
 
   test("refuses every statement that would change it, on the live database", async () => {
@@ -422,4 +532,23 @@ describe("the chain", () => {
       expect(broken).toMatchObject([{ org_id: daemon.orgId, broken_at: seq }]);
     });
   });
+});
+
+test("records go when their time is over, and the chain is whole without them", async () => {
+  await using short = await TestDaemon.start({ env: { ROOMD_AUDIT_RETENTION: "1s" } });
+  await short.room("r");
+  const verdict = await until(
+    () => short.ok("GET", "/v1/orgs/self/audit/verify"),
+    ({ from_seq }) => from_seq > 1,
+  );
+  expect(verdict).toMatchObject({ ok: true, broken_at: null });
+  const { items } = await short.ok("GET", "/v1/orgs/self/audit?order=asc");
+  expect(items[0].seq).toBeGreaterThan(1);
+  expect(items.map(({ event }: Json) => event)).toContain("audit.purged");
+  expect(await short.problem("GET", "/v1/orgs/self/events?after=1&follow=false")).toMatchObject({
+    status: 410,
+    code: "history_gone",
+  });
+  const said = await short.cli(["audit", "verify", "--host"]);
+  expect(said).toMatchObject({ status: 0, stdout: expect.stringContaining("are whole") });
 });

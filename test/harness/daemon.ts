@@ -283,7 +283,7 @@ export class TestDaemon {
 
 export async function answerOf(response: Response): Promise<Answer> {
   const text = await response.text();
-  const json = response.headers.get("content-type")?.includes("json") ?? false;
+  const json = /[/+]json\b/.test(response.headers.get("content-type") ?? "");
   return { status: response.status, headers: response.headers, body: json && text !== "" ? JSON.parse(text) : text };
 }
 

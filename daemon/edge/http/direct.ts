@@ -9,6 +9,7 @@ import { toProblem } from "../problem.ts";
 import { matchPath, parsePath } from "../route.ts";
 import type { RoadRequest } from "../run.ts";
 import { readJsonBody } from "./body.ts";
+import { takesLines } from "./events.ts";
 import { readQuery } from "./query.ts";
 import { problemResponse, toResponse } from "./reply.ts";
 import { type HttpDeps, requestIdOf } from "./server.ts";
@@ -70,6 +71,7 @@ export function makeDirect(deps: Omit<HttpDeps, "ports">): Direct {
         if_none_match: headers.get("if-none-match"),
         websocket: false,
         last_event_id: headers.get("last-event-id"),
+        ndjson: takesLines(headers),
       },
       signal: request.signal,
     };

@@ -8,10 +8,16 @@ import type { EventsReply, StreamEvent } from "../../core/operation.ts";
 const PING_EVERY_MS = 15_000;
 const PING: StreamEvent = { id: null, data: { type: "ping" } };
 const SSE = "text/event-stream";
+const NDJSON = "application/x-ndjson";
+
+/** Whether the caller asked for lines of JSON instead of one. */
+export function takesLines(headers: Headers): boolean {
+  return headers.get("accept")?.toLowerCase().includes(NDJSON) ?? false;
+}
 
 export function eventsResponse(reply: EventsReply, accept: string | null, headers: Headers): Response {
   const asSse = accept?.toLowerCase().includes(SSE) ?? false;
-  headers.set("Content-Type", asSse ? SSE : "application/x-ndjson");
+  headers.set("Content-Type", asSse ? SSE : NDJSON);
   headers.set("X-Accel-Buffering", "no");
   return new Response(streamOf(reply, asSse ? toSse : toLines), { headers });
 }

@@ -12,6 +12,7 @@ import { retryAfterOf, toProblem } from "../problem.ts";
 import { matchPath, type PathPattern, parsePath, toRoute } from "../route.ts";
 import type { Road, RoadRequest } from "../run.ts";
 import { readJsonBody } from "./body.ts";
+import { takesLines } from "./events.ts";
 import { answerForPort, portPlaceOf } from "./ports.ts";
 import { readQuery } from "./query.ts";
 import { problemResponse, toResponse } from "./reply.ts";
@@ -158,6 +159,7 @@ async function answer(
       if_none_match: headers.get("if-none-match"),
       websocket: wantsSocket,
       last_event_id: headers.get("last-event-id"),
+      ndjson: takesLines(headers),
     },
     signal: request.signal,
   };

@@ -240,7 +240,15 @@ export class Connection {
       query: () => ({}),
       body: async () => ({ fields, sha256: "" }),
       idempotency_key: null,
-      transfer: { body: null, range: null, if_match: null, if_none_match: null, websocket: false, last_event_id: null },
+      transfer: {
+        body: null,
+        range: null,
+        if_match: null,
+        if_none_match: null,
+        websocket: false,
+        last_event_id: null,
+        ndjson: false,
+      },
       signal: this.#aborted.signal,
     };
   }

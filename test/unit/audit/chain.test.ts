@@ -1,59 +1,44 @@
 /** The hash chain of 100 000 records: whole, and with every kind of change named by the first record that does not fit. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hashOf, verifyChain } from "../../../daemon/audit/chain.ts";
-import { appendAudit, auditChains, chainHead, walkAudit } from "../../../daemon/audit/store.ts";
+import { auditChains, chainHead, listAudit } from "../../../daemon/audit/store.ts";
 import type { AuditRow } from "../../../daemon/audit/table.ts";
 import { verifyAudit } from "../../../daemon/audit/verify.ts";
-import { type Connection, openConnection } from "../../../daemon/db/client.ts";
-import { migrate } from "../../../daemon/db/migrate.ts";
+import type { Connection } from "../../../daemon/db/client.ts";
+import { append, auditDatabase, ORG } from "./audit-fixture.ts";
 
 const RECORDS = 100_000;
-const ORG = "org_test";
 
 let connection: Connection;
 beforeAll(() => {
-  connection = openConnection(":memory:");
-  migrate(connection);
+  connection = auditDatabase();
   connection.execute("BEGIN");
   const startedAt = performance.now();
-  for (let n = 1; n <= RECORDS; n++) append(ORG, n);
+  for (let n = 1; n <= RECORDS; n++) append(connection, n);
   console.log(`${RECORDS} records appended in ${Math.round(performance.now() - startedAt)} ms`);
-  for (let n = 1; n <= 3; n++) append("org_other", n);
+  for (let n = 1; n <= 3; n++) append(connection, n, { org_id: "org_other" });
   connection.execute("COMMIT");
 }, 120_000);
 afterAll(() => connection.close());
 
-function append(orgId: string, n: number): void {
-  appendAudit(connection.queries, {
-    event: n % 3 ? "room.read" : "drive.written",
-    outcome: n % 7 ? "success" : "error",
-    at: new Date(Date.UTC(2026, 0, 1) + n * 1000).toISOString(),
-    org_id: orgId,
-    room_id: `room-${n % 10}`,
-    room_uid: "rom_1",
-    actor: { type: "key", id: "kid_1", name: "tester" },
-    source: "rest",
-    request_id: `req_${n}`,
-    ip: "127.0.0.1",
-    status: 200,
-    duration_ms: n / 100,
-    details: { n, text: "ü \u0000 \u2028" },
-  });
-}
+const rows = () => listAudit(connection.queries, { org_id: ORG, order: "asc", limit: RECORDS });
 
-const rows = () => [...walkAudit(connection.queries, ORG)];
-
-test("is whole, in a time that is told", () => {
+test("is whole, in a time that is told", async () => {
   const startedAt = performance.now();
-  const verdict = verifyAudit(connection.queries, ORG);
+  const verdict = await verifyAudit(connection.queries, ORG);
   const ms = performance.now() - startedAt;
   console.log(`${RECORDS} records verified in ${Math.round(ms)} ms`);
   expect(verdict).toEqual({ ok: true, from_seq: 1, to_seq: RECORDS, broken_at: null });
 });
 
-test("is one per organization", () => {
-  expect(verifyAudit(connection.queries, "org_other")).toMatchObject({ ok: true, to_seq: 3 });
-  expect(verifyAudit(connection.queries, "org_none")).toEqual({ ok: true, from_seq: 0, to_seq: 0, broken_at: null });
+test("is one per organization", async () => {
+  expect(await verifyAudit(connection.queries, "org_other")).toMatchObject({ ok: true, to_seq: 3 });
+  expect(await verifyAudit(connection.queries, "org_none")).toEqual({
+    ok: true,
+    from_seq: 0,
+    to_seq: 0,
+    broken_at: null,
+  });
   expect(auditChains(connection.queries).sort()).toEqual(["org_other", ORG]);
 });
 
@@ -75,7 +60,7 @@ describe("a change", () => {
       const change = changes[row.seq];
       return change === undefined ? [row] : change === null ? [] : [change];
     });
-  const brokenAt = (records: AuditRow[]) => verifyChain(records, head).broken_at;
+  const brokenAt = (records: AuditRow[]) => verifyChain(records, { head }).broken_at;
 
   test("of any column of a record names that record", () => {
     for (const [index, column] of Object.keys(at(1)).entries()) {
@@ -127,7 +112,7 @@ describe("a change", () => {
   });
 
   test.each([RECORDS - 1, 99_000, 1, 0])("that cuts the chain after record %i names the next", (last) => {
-    expect(verifyChain(whole.slice(0, last), head)).toEqual({
+    expect(verifyChain(whole.slice(0, last), { head })).toEqual({
       ok: false,
       from_seq: 1,
       to_seq: last,
@@ -136,12 +121,12 @@ describe("a change", () => {
   });
 
   test("that takes the head away names what cannot be known to be the last", () => {
-    expect(verifyChain(whole, null).broken_at).toBe(RECORDS + 1);
+    expect(verifyChain(whole, { head: null }).broken_at).toBe(RECORDS + 1);
   });
 
   test("is none when records come after the head was read", () => {
     const earlier = { seq: 90_000, hash: at(90_000).hash };
-    expect(verifyChain(whole, earlier).ok).toBe(true);
-    expect(verifyChain(whole, { seq: 90_000, hash: at(89_999).hash }).broken_at).toBe(90_000);
+    expect(verifyChain(whole, { head: earlier }).ok).toBe(true);
+    expect(verifyChain(whole, { head: { seq: 90_000, hash: at(89_999).hash } }).broken_at).toBe(90_000);
   });
 });

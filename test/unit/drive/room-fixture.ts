@@ -38,6 +38,7 @@ const NO_TRANSFER: Transfer = {
   if_none_match: null,
   websocket: false,
   last_event_id: null,
+  ndjson: false,
 };
 
 export class RoomFixture implements Disposable {
