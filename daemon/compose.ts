@@ -59,6 +59,8 @@ const STOP_GRACE_MS = 10_000;
 /** How soon the disk's reserve grows again, and guests that stood still go on, once there is space. */
 const RESTORE_MS = 1000;
 
+const QUOTA = { type: "system", id: "quota", name: "quota" };
+
 export interface ComposeOptions {
   config: Config;
   paths: Paths;
@@ -103,6 +105,12 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     restraints: inspected.restraints,
     kernelUse: (directory) => driveQuota.use(directory),
     limitEntries: config["drive.limit_entries"],
+    roomsOf: finder.ofOrg,
+    capsOf: (orgId) => orgQuota.capsOf(orgId).drive,
+    onSoftExceeded: (org_id, facts) => {
+      const details = { limit: "drive", ...facts };
+      record({ event: "quota.soft_exceeded", outcome: "success", org_id, details, actor: QUOTA, source: "reconciler" });
+    },
     sharesOf: (roomUid) => sandboxes.shares().flatMap((share) => (share.room_uid === roomUid ? share.process() : [])),
     giveUpSpace,
     log,
@@ -111,7 +119,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     queries: database.queries,
     plans,
     held: (queries, orgId) => ({ rooms: countRooms(queries, orgId), ...orgSandboxes(queries, orgId) }),
-    driveUsed: (orgId) => drive.measureAll(finder.ofOrg(orgId)),
+    driveUsed: (orgId) => drive.measureOrg(orgId),
   });
   const limits = inspected.limits;
   const egressDefault = config["egress.default"];
@@ -266,7 +274,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
           org_id,
           room_id,
           room_uid,
-          actor: { type: "system", id: "quota", name: "quota" },
+          actor: QUOTA,
           source: "reconciler",
           details: {
             used_bytes,

@@ -25,7 +25,7 @@ export interface Addition {
   signal: AbortSignal;
 }
 
-/** Adds to the file; null when there is none. Throws precondition_failed, is_directory, drive_full, disk_full. */
+/** Adds to the file; null when there is none. Throws precondition_failed, is_directory, drive_full, quota_exceeded, disk_full. */
 export async function appendToFile(drive: Drive, { room, root }: Place, addition: Addition) {
   const { path, bytes, mode, if_match, signal } = addition;
   if (path === HERE) throw new ServiceError("is_directory");
@@ -46,6 +46,7 @@ export async function appendToFile(drive: Drive, { room, root }: Place, addition
     await faultPoint("append.synced");
     const facts = file.freshFacts();
     claim.settle({ used_bytes: facts.allocated_bytes - file.facts.allocated_bytes, file_count: 0, entry_count: 0 });
-    return written(path, facts, await file.digest(facts.size_bytes), false);
+    const { org } = drive.usage.of(room);
+    return written(path, facts, await file.digest(facts.size_bytes), false, org.warnings());
   });
 }

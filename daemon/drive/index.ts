@@ -2,6 +2,7 @@
  * Owns the rooms' shared drives as callers see them: one verb per file. How a path is kept on its drive whatever a guest does
  * there is daemon/host/files/beneath.ts.
  */
+import type { OrgId } from "../../shared/ids.ts";
 import type { Bound } from "../core/operation.ts";
 import { sweepTemporaryFiles } from "../host/files/sweep.ts";
 import type { ShareMode } from "../host/virtiofs/restrain.ts";
@@ -26,9 +27,9 @@ export type { DriveDeps, DriveRoom };
 export interface DriveService {
   operations: readonly Bound[];
   /** What a room's drive takes, some seconds old at most unless it is very large. */
-  measure(room: Pick<DriveRoom, "room_uid" | "drive_directory">): Promise<Measured>;
-  /** Bytes that these drives take together. */
-  measureAll(rooms: readonly Pick<DriveRoom, "room_uid" | "drive_directory">[]): Promise<number>;
+  measure(room: Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">): Promise<Measured>;
+  /** Bytes that the organization's drives take together. */
+  measureOrg(orgId: OrgId): Promise<number>;
   /** Removes what an earlier run of the daemon left of unfinished writes. */
   sweep(room: Pick<DriveRoom, "room_id" | "drive_directory">): Promise<void>;
   /** Saves a command's streams in the directory `path`. Throws as fs_write does. */
@@ -47,9 +48,9 @@ export function makeDrive(deps: DriveDeps): DriveService {
   return {
     operations: [write, list, read, stat, mkdir, move, remove, putFile, getFile].map((verb) => verb(drive)),
     measure: (room) => drive.usage.of(room).current(),
-    measureAll: async (rooms) => {
-      const measured = await Promise.all(rooms.map((room) => drive.usage.of(room).current()));
-      return measured.reduce((sum, { used_bytes }) => sum + used_bytes, 0);
+    measureOrg: async (orgId) => {
+      await Promise.all(deps.roomsOf(orgId).map((room) => drive.usage.of(room).current()));
+      return drive.usage.ofOrg(orgId).used;
     },
     sweep: async (room) => {
       const swept = await sweepTemporaryFiles(room.drive_directory);

@@ -27,7 +27,7 @@ export interface NewFile {
   check?(): Promise<void>;
 }
 
-/** Throws is_directory, already_exists, invalid_path, drive_full, disk_full and whatever `fill` and `check` throw. */
+/** Throws is_directory, already_exists, invalid_path, drive_full, quota_exceeded, disk_full and whatever `fill` and `check` throw. */
 export async function placeFile(drive: Drive, { room, root }: Place, file: NewFile) {
   if (file.path === HERE) throw new ServiceError("is_directory");
   const { parent, name } = splitPath(file.path);
@@ -60,11 +60,12 @@ export async function placeFile(drive: Drive, { room, root }: Place, file: NewFi
     file_count: 1 - (replaced?.type === "file" && replaced.links === 1 ? 1 : 0),
     entry_count: replaced === null ? 1 : 0,
   });
-  return written(file.path, facts, hash.digest("hex"), replaced === null);
+  const { org } = drive.usage.of(room);
+  return written(file.path, facts, hash.digest("hex"), replaced === null, org.warnings());
 }
 
 /** The answer to a write. */
-export function written(path: DrivePath, facts: Facts, sha256: string, created: boolean) {
+export function written(path: DrivePath, facts: Facts, sha256: string, created: boolean, warnings: string[]) {
   return {
     path: shownPath(path),
     guest_path: guestPath(path),
@@ -73,6 +74,7 @@ export function written(path: DrivePath, facts: Facts, sha256: string, created: 
     mode: shownMode(facts),
     modified_at: facts.modified_at,
     created,
+    ...(warnings.length > 0 ? { warnings } : {}),
   };
 }
 

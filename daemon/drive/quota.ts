@@ -1,5 +1,6 @@
 /**
- * Owns that guests, who write past the API, keep the quota too, on drives that the kernel keeps no quota of:
+ * Owns that guests, who write past the API, keep the quota too: that of their drive, where the kernel does not keep it, and
+ * what the plan has for all drives of the organization:
  *
  *   open ──over the limit──▶ stopped ──grows all the same──▶ held
  *     ▲                         │                              │
@@ -15,6 +16,7 @@ import { describeError } from "../core/service-error.ts";
 import type { ProcessRecord } from "../host/process.ts";
 import { modeFound, type Restraints, type ShareMode } from "../host/virtiofs/restrain.ts";
 import type { Measured } from "./measure.ts";
+import type { OrgUsage } from "./org-usage.ts";
 import type { Usage } from "./usage.ts";
 import type { DriveRoom } from "./verb.ts";
 
@@ -29,7 +31,7 @@ const URGENT_SHARE = 1 / 4;
 export const MOST_GROWTH = { bytes: 64 * 1024 ** 2, entries: 10_000 } as const;
 const MEASURED_AT_ONCE = 2;
 
-export type QuotaRoom = Pick<DriveRoom, "room_id" | "room_uid" | "drive_directory" | "drive_limit_bytes">;
+export type QuotaRoom = Pick<DriveRoom, "room_id" | "room_uid" | "org_id" | "drive_directory" | "drive_limit_bytes">;
 
 export interface QuotaDeps {
   usage: Usage;
@@ -106,7 +108,7 @@ export class Quota {
     if (mode !== "open") return true;
     const now = freeOn(room.drive_directory);
     return (
-      free.bytes - now.bytes >= room.drive_limit_bytes - measured.used_bytes ||
+      free.bytes - now.bytes >= Math.min(room.drive_limit_bytes - measured.used_bytes, this.#orgOf(room).left) ||
       free.names - now.names >= this.#deps.limitEntries - measured.entry_count
     );
   }
@@ -116,6 +118,7 @@ export class Quota {
     const free = freeOn(room.drive_directory);
     const before = watch.mode;
     const measured = await this.#deps.usage.of(room).fresh();
+    await this.#orgOf(room).known();
     Object.assign(watch, { measured, free, finishedAt: performance.now(), tookMs: performance.now() - startedAt });
     watch.mode = this.#modeFor(room, watch, measured);
     if (before === "open" || watch.mode === "open") watch.stoppedAt = null;
@@ -128,14 +131,19 @@ export class Quota {
 
   #modeFor(room: QuotaRoom, { mode, stoppedAt }: Watch, measured: Measured): ShareMode {
     const { used_bytes, entry_count, too_deep, kept_by_kernel } = measured;
-    if (kept_by_kernel) return "open";
-    const over = used_bytes >= room.drive_limit_bytes || entry_count >= this.#deps.limitEntries || too_deep;
+    const isFull = used_bytes >= room.drive_limit_bytes || entry_count >= this.#deps.limitEntries || too_deep;
+    // The kernel knows of one drive, not of all of an organization's.
+    const over = (isFull && !kept_by_kernel) || this.#orgOf(room).left <= 0;
     if (!over) return "open";
     if (mode !== "stopped" || stoppedAt === null) return mode === "open" ? "stopped" : mode;
     const grown =
       used_bytes - stoppedAt.used_bytes >= MOST_GROWTH.bytes ||
       entry_count - stoppedAt.entry_count >= MOST_GROWTH.entries;
     return grown ? "held" : "stopped";
+  }
+
+  #orgOf(room: QuotaRoom): OrgUsage {
+    return this.#deps.usage.ofOrg(room.org_id);
   }
 
   /** A daemon before this one may have restrained the room's guests, and a restart frees nobody. */

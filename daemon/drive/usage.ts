@@ -2,15 +2,18 @@
  * Owns how much of its quota each room's drive takes: what was measured last, what API writes have changed since, and what
  * writes under way have set aside. Guests write past the API, so a measure is taken again once it is old.
  */
+import type { OrgId } from "../../shared/ids.ts";
 import { ServiceError } from "../core/service-error.ts";
 import { type Measured, measureTree } from "./measure.ts";
+import { type OrgDeps, OrgUsage } from "./org-usage.ts";
 import type { DriveDeps, DriveRoom } from "./verb.ts";
 
-type Room = Pick<DriveRoom, "room_uid" | "drive_directory">;
-type Deps = Pick<DriveDeps, "limitEntries" | "sharesOf" | "kernelUse">;
+type Room = Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">;
+type Deps = OrgDeps & Pick<DriveDeps, "limitEntries" | "sharesOf" | "kernelUse">;
 
 export class Usage {
   readonly #rooms = new Map<string, RoomUsage>();
+  readonly #orgs = new Map<OrgId, OrgUsage>();
   readonly #deps: Deps;
 
   constructor(deps: Deps) {
@@ -18,12 +21,27 @@ export class Usage {
   }
 
   of(room: Room): RoomUsage {
-    const known = this.#rooms.get(room.room_uid) ?? new RoomUsage(room, this.#deps);
-    this.#rooms.set(room.room_uid, known);
+    const known = this.#rooms.get(room.room_uid);
+    if (known) return known;
+    const org = this.ofOrg(room.org_id);
+    const usage = new RoomUsage(room, this.#deps, org);
+    this.#rooms.set(room.room_uid, usage);
+    org.join(usage);
+    return usage;
+  }
+
+  ofOrg(orgId: OrgId): OrgUsage {
+    const gather = () => {
+      for (const room of this.#deps.roomsOf(orgId)) this.of(room);
+    };
+    const known = this.#orgs.get(orgId) ?? new OrgUsage(orgId, this.#deps, gather);
+    this.#orgs.set(orgId, known);
     return known;
   }
 
   forget(roomUid: string): void {
+    const usage = this.#rooms.get(roomUid);
+    usage?.org.leave(usage);
     this.#rooms.delete(roomUid);
   }
 }
@@ -40,16 +58,34 @@ export type Change = Pick<Measured, "used_bytes" | "file_count" | "entry_count">
 class RoomUsage {
   readonly #room: Room;
   readonly #deps: Deps;
+  /** Of all drives of the organization, this one among them. */
+  readonly org: OrgUsage;
   readonly #claims = new Set<Claim>();
   #measured: Measured | null = null;
+  /** What it took when that was last known; null before. */
+  #lastBytes: number | null = null;
   #staleAt = 0;
   #measuring: Promise<Measured> | null = null;
   /** Counts the measures that are no longer wanted. */
   #generation = 0;
 
-  constructor(room: Room, deps: Deps) {
+  constructor(room: Room, deps: Deps, org: OrgUsage) {
     this.#room = room;
     this.#deps = deps;
+    this.org = org;
+  }
+
+  /** What it takes, as far as that is known, and what is set aside. */
+  get bytes(): number {
+    return (this.#measured?.used_bytes ?? this.#lastBytes ?? 0) + this.#claimed;
+  }
+
+  /** Waits until it has been measured; where the measure says nothing any more, for a little while only. */
+  async known(): Promise<void> {
+    if (this.#measured) return;
+    const measured = this.current();
+    if (this.#lastBytes === null) await measured;
+    else await Promise.race([measured.catch(() => {}), Bun.sleep(PATIENCE_MS)]);
   }
 
   /** Not older than some seconds, except on drives that take long to measure. */
@@ -74,6 +110,7 @@ class RoomUsage {
 
   /** The measure says nothing any more: the next call waits for a new one. */
   invalidate(): void {
+    this.#lastBytes = this.#measured?.used_bytes ?? this.#lastBytes;
     this.#measured = null;
     this.#measuring = null;
     this.#generation++;
@@ -82,12 +119,17 @@ class RoomUsage {
   /** Begins a write that makes so many new names. What is under `temporary` is counted by the claim. */
   async claim(limitBytes: number, entries: number, temporary: string | null = null): Promise<Claim> {
     await this.current();
+    await this.org.known();
     const claim = new Claim(temporary, entries, {
       grow: (bytes, replaced) => {
         this.#checkEntries(entries);
         this.#checkLimit(limitBytes, bytes, replaced);
+        this.org.require(bytes, replaced);
       },
-      settle: (change) => this.change(change),
+      settle: (change) => {
+        this.change(change);
+        this.org.look();
+      },
       end: () => this.#claims.delete(claim),
     });
     this.#claims.add(claim);
@@ -105,9 +147,12 @@ class RoomUsage {
     };
   }
 
+  get #claimed(): number {
+    return this.#claims.values().reduce((sum, claim) => sum + claim.bytes, 0);
+  }
+
   #checkLimit(limitBytes: number, bytes: number, replaced: number): void {
-    const claimed = this.#claims.values().reduce((sum, claim) => sum + claim.bytes, 0);
-    const used = (this.#measured?.used_bytes ?? 0) + claimed;
+    const used = (this.#measured?.used_bytes ?? 0) + this.#claimed;
     if (used + bytes - replaced <= limitBytes) return;
     throw new ServiceError("drive_full", {
       detail: `The drive's quota of ${limitBytes} bytes is used up.`,
@@ -156,6 +201,7 @@ class RoomUsage {
       const measured = await this.#walk();
       if (generation === this.#generation) {
         this.#measured = measured;
+        this.#lastBytes = measured.used_bytes;
         this.#staleAt = performance.now() + Math.max(FRESH_MS, (performance.now() - startedAt) / LARGEST_SHARE);
       }
       return measured;
@@ -186,7 +232,7 @@ class Claim implements Disposable {
     this.#room = room;
   }
 
-  /** Sets more aside; `replaced` is what the write will free in the end. Throws drive_full. */
+  /** Sets more aside; `replaced` is what the write will free in the end. Throws drive_full, quota_exceeded. */
   grow(bytes: number, replaced: number): void {
     this.#room.grow(bytes, replaced);
     this.bytes += bytes;

@@ -1,5 +1,6 @@
 /** Owns what all drive verbs share: the room they are about, its drive held open, and what its errors mean. */
 import type { Operation } from "../../shared/api/contract.ts";
+import type { OrgId } from "../../shared/ids.ts";
 import type { Log } from "../core/log.ts";
 import { type Bound, bind, type Caller, type Done, type KeyCall, type Verb } from "../core/operation.ts";
 import { errnoOf, ServiceError } from "../core/service-error.ts";
@@ -7,6 +8,7 @@ import { Beneath } from "../host/files/beneath.ts";
 import type { ProcessRecord } from "../host/process.ts";
 import type { Restraints } from "../host/virtiofs/restrain.ts";
 import { driveError, type Meaning } from "./errors.ts";
+import type { OrgDeps } from "./org-usage.ts";
 import type { Turns } from "./turns.ts";
 import type { Usage } from "./usage.ts";
 
@@ -14,13 +16,14 @@ import type { Usage } from "./usage.ts";
 export interface DriveRoom {
   room_id: string;
   room_uid: string;
+  org_id: OrgId;
   state: "active" | "destroying" | "destroyed";
   /** The directory on the host that the room's guests have as /mnt/drive. */
   drive_directory: string;
   drive_limit_bytes: number;
 }
 
-export interface DriveDeps {
+export interface DriveDeps extends OrgDeps {
   /** Throws room_not_found. */
   findRoom(caller: Caller, roomId: string): DriveRoom;
   /** Most names that a drive may have. */

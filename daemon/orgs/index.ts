@@ -14,8 +14,8 @@ import { callersOf, isCurrentSshKey, makeSshKeys } from "./ssh-keys.ts";
 import { getOrg } from "./store.ts";
 
 export { makeOperator } from "./operator.ts";
-export { type Plans, plansOf } from "./plans.ts";
-export { makeQuota, type Quota } from "./quota.ts";
+export { type PlanCaps, type Plans, plansOf } from "./plans.ts";
+export { driveExceeded, driveWarning, makeQuota, type Quota } from "./quota.ts";
 
 export interface Orgs {
   operations: Bound[];

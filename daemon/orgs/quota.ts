@@ -9,7 +9,8 @@ import type { KeyCall } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
 import type { Caps, PlanCaps, Plans } from "./plans.ts";
-import { getOrg } from "./store.ts";
+import { getOrg, knownOrg } from "./store.ts";
+import type { OrgRow } from "./table.ts";
 
 /** What rows can be counted by. */
 export type Counted = "rooms" | "sandboxes" | "memory_mib";
@@ -46,17 +47,16 @@ export interface Quota {
 }
 
 export function makeQuota({ queries, plans, held, driveUsed }: QuotaDeps): Quota {
-  const capsOf = (from: Queries, orgId: OrgId): PlanCaps => {
-    const org = getOrg(from, orgId);
-    if (!org) throw new Error(`no organization ${orgId}`);
+  const capsOf = (org: OrgRow | undefined): PlanCaps => {
+    if (!org) throw new Error("there is no such organization");
     return plans[org.plan];
   };
   return {
-    capsOf: (orgId) => capsOf(queries, orgId),
+    capsOf: (orgId) => capsOf(knownOrg(queries, orgId)),
 
     admit: (within, call, added) => {
       const { org_id } = call.caller;
-      const caps = capsOf(within, org_id);
+      const caps = capsOf(getOrg(within, org_id));
       const has = held(within, org_id);
       const counts = Object.entries(added) as [Counted, number][];
       for (const [what, count] of counts) {
@@ -71,7 +71,7 @@ export function makeQuota({ queries, plans, held, driveUsed }: QuotaDeps): Quota
     },
 
     standing: async (orgId) => {
-      const { rooms, sandboxes, memory_mib, drive } = capsOf(queries, orgId);
+      const { rooms, sandboxes, memory_mib, drive } = capsOf(knownOrg(queries, orgId));
       const has = held(queries, orgId);
       const used_bytes = await driveUsed(orgId);
       const counted = Object.entries({ rooms, sandboxes, memory_mib }) as [Counted, Caps][];
@@ -122,15 +122,25 @@ function softWarning(what: Counted, used: number, { soft_cap, hard_cap }: Caps):
   return `The organization has ${used} ${NOUNS[what]}: over its plan's soft cap of ${soft_cap}, up to ${hard_cap} are possible.`;
 }
 
-function driveWarning(used: number, { soft_cap_bytes, hard_cap_bytes }: PlanCaps["drive"]): string {
+export function driveWarning(used: number, { soft_cap_bytes, hard_cap_bytes }: PlanCaps["drive"]): string {
   return `The organization's drives take ${used} bytes: over its plan's soft cap of ${soft_cap_bytes}, up to ${hard_cap_bytes} are possible.`;
 }
+
+export function driveExceeded(used: number, cap: number): ServiceError {
+  return new ServiceError("quota_exceeded", {
+    detail: `The organization's drives take ${used} bytes; its plan allows ${cap}.`,
+    details: { limit: "drive", used, cap },
+    hint: `Delete files on its rooms' drives, ${ASK_OPERATOR}.`,
+  });
+}
+
+const ASK_OPERATOR = "or have the operator change the plan with `roomd org set-plan`";
 
 function exceeded(limit: Counted, used: number, cap: number): ServiceError {
   const ends = limit === "rooms" ? "Destroy a room" : "Destroy a sandbox";
   return new ServiceError("quota_exceeded", {
     detail: `The organization has ${used} ${NOUNS[limit]}; its plan allows ${cap}.`,
     details: { limit, used, cap },
-    hint: `${ends}, or have the operator change the plan with \`roomd org set-plan\`.`,
+    hint: `${ends}, ${ASK_OPERATOR}.`,
   });
 }

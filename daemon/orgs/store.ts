@@ -4,7 +4,10 @@ import type { Queries } from "../db/client.ts";
 import { Remembered } from "../db/remembered.ts";
 import { apiKeys, type KeyRow, type OrgRow, orgs } from "./table.ts";
 
+const known = new Remembered<OrgRow>();
+
 export function insertOrg(queries: Queries, row: OrgRow): void {
+  known.forget(queries);
   queries.insert(orgs).values(row).run();
 }
 
@@ -16,7 +19,13 @@ export function getOrg(queries: Queries, orgId: OrgRow["org_id"]): OrgRow | unde
   return queries.select().from(orgs).where(eq(orgs.org_id, orgId)).get();
 }
 
+/** The same, remembered; outside of transactions. */
+export function knownOrg(queries: Queries, orgId: OrgRow["org_id"]): OrgRow | undefined {
+  return known.get(queries, orgId, () => getOrg(queries, orgId));
+}
+
 export function changePlan(queries: Queries, orgId: OrgRow["org_id"], plan: OrgRow["plan"]): void {
+  known.forget(queries);
   callers.forget(queries);
   queries.update(orgs).set({ plan }).where(eq(orgs.org_id, orgId)).run();
 }

@@ -9,7 +9,9 @@ const DRIVE_WARNING_SHARE = 0.9;
 
 const WARNINGS = {
   open: [],
-  stopped: ["The drive is over its quota: in the sandboxes its files can be read and deleted, but not written."],
+  stopped: [
+    "The drive is over its quota, or all of the organization's over its plan: in the sandboxes its files can be read and deleted, but not written.",
+  ],
   held: [
     "The drive grew beyond its quota in spite of that: in the sandboxes every access to it waits until drive calls have deleted enough.",
   ],

@@ -122,7 +122,10 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
       const ready = reached.state === "running";
       return {
         outcome: ready ? "created" : "accepted",
-        body: { ...toSandboxRecord(reached, room.room_id, deps.portsOf(reached.sandbox_id)), warnings },
+        body: {
+          ...toSandboxRecord(reached, room.room_id, deps.portsOf(reached.sandbox_id)),
+          ...(warnings.length > 0 ? { warnings } : {}),
+        },
       };
     },
   });

@@ -76,6 +76,7 @@ const NON_GUARANTEES = [
   "defaults.drive_quota says who keeps guests to their drive's quota. project_quota: the kernel, and a write beyond it fails with EDQUOT; drive.file_count then counts every inode. measured, also for rooms from before: as follows.",
   "What guests write to the drive directly is measured: within drive_look_seconds and the time that measuring takes once it could be over the quota, and every drive_measure_seconds; on a drive that takes long to measure, so that it takes a quarter of one core at most. Until then a drive may be over its quota.",
   "In the sandboxes of a room whose drive is over its quota writes to it fail with EFBIG, and reading and deleting work. Should it grow by drive_growth_bytes_max or drive_growth_entries_max all the same, every access to it waits until drive calls have deleted enough.",
+  "What the drives of an organization may take together is held to by the calls at once, and in the sandboxes as where drives are measured, whoever keeps the quota of one; drives that are kept after their room's end do not count.",
   "A sandbox whose own disk finds no space on the host stands still, with status.reason disk_full, and goes on once there is space.",
   "On a full disk whose reserve is half used up calls that read, and refusals, are no longer recorded.",
   "Of the large answers to calls with an Idempotency-Key the newest are kept, up to idempotent_reply_bytes_max compressed for each API key; the others' calls are 410 history_gone when they are made again, and never carried out twice.",

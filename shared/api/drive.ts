@@ -1,7 +1,7 @@
 /** Owns the interface of the room's shared drive. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, pageQuery, timestamp } from "./contract.ts";
-import { roomId, roomPath } from "./rooms.ts";
+import { anyWarnings, roomId, roomPath } from "./rooms.ts";
 
 export const MAX_WRITE_BYTES = 16 * 1024 * 1024;
 export const MAX_PATH_BYTES = 4096;
@@ -38,6 +38,7 @@ const written = fields({
   mode: Type.String(),
   modified_at: timestamp,
   created: Type.Boolean(),
+  warnings: anyWarnings,
 });
 
 const mode = Type.Optional(
@@ -45,7 +46,7 @@ const mode = Type.Optional(
 );
 
 const pathErrors = ["room_not_found", "invalid_path", "path_escapes_drive"] as const;
-const writeErrors = [...pathErrors, "room_destroying", "drive_full", "disk_full"] as const;
+const writeErrors = [...pathErrors, "room_destroying", "quota_exceeded", "drive_full", "disk_full"] as const;
 
 export const fsWrite = operation({
   name: "fs_write",

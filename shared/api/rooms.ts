@@ -32,6 +32,8 @@ export const status = fields({
 });
 
 export const warnings = Type.Array(Type.String(), { description: "Sentences for a person." });
+/** Of an answer that has none most of the time: absent then. */
+export const anyWarnings = Type.Optional(warnings);
 
 export const actor = fields({ type: Type.String(), id: Type.String() });
 

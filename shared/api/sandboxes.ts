@@ -2,7 +2,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { AGENT_PATTERN, GUEST_CID_MAX, GUEST_CID_MIN, NAME_PATTERN } from "../ids.ts";
 import { fields, NONE, nullable, oneOf, operation, page, pageQuery, timestamp } from "./contract.ts";
-import { actor, labelFilter, labels, roomId, roomPath, status, warnings } from "./rooms.ts";
+import { actor, anyWarnings, labelFilter, labels, roomId, roomPath, status } from "./rooms.ts";
 import { shownPort } from "./shown-port.ts";
 
 export const MEMORY_MIB_MIN = 128;
@@ -178,7 +178,7 @@ export const sandboxCreate = operation({
     attach_fabric: Type.Optional(Type.Boolean({ description: "Whether the guest reaches its room; true if absent." })),
     enable_guest_net: Type.Optional(Type.Boolean({ description: "false: no egress at all; true if absent." })),
   }),
-  output: fields({ ...sandbox.properties, warnings }),
+  output: fields({ ...sandbox.properties, warnings: anyWarnings }),
   outcomes: { created: 201, accepted: 202 },
   location: "/v1/rooms/{room_id}/sandboxes/{sandbox_id}",
   errors: [

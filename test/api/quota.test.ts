@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Answer, type Json, TestDaemon } from "../harness/daemon.ts";
-import { bearer, makeOrg, run } from "./calls.ts";
+import { bearer, makeOrg, run, until } from "./calls.ts";
 import { describeTemplate } from "./described-template.ts";
 
 const SOFT = 2;
@@ -19,6 +19,9 @@ beforeAll(async () => {
       ROOMD_PLANS_FREE_ROOMS_HARD_CAP: String(HARD),
       ROOMD_PLANS_FREE_SANDBOXES_SOFT_CAP: "0",
       ROOMD_PLANS_FREE_SANDBOXES_HARD_CAP: "0",
+      ROOMD_PLANS_FREE_DRIVE_GIB_SOFT_CAP: "0",
+      ROOMD_PLANS_STARTER_DRIVE_GIB_SOFT_CAP: "0",
+      ROOMD_PLANS_STARTER_DRIVE_GIB_HARD_CAP: "0",
       ROOMD_PLANS_STARTER_MEMORY_MIB_SOFT_CAP: "256",
       ROOMD_PLANS_STARTER_MEMORY_MIB_HARD_CAP: "256",
     },
@@ -66,7 +69,7 @@ test("the caps of every plan are published, those that nobody set as shipped", a
   expect(plans.starter).toMatchObject({
     rooms: { soft_cap: 50, hard_cap: 100 },
     sandboxes: { soft_cap: 100, hard_cap: 200 },
-    drive: { soft_cap_bytes: 100 * 1024 ** 3, hard_cap_bytes: 200 * 1024 ** 3 },
+    drive: { soft_cap_bytes: 0, hard_cap_bytes: 0 },
   });
 });
 
@@ -170,6 +173,42 @@ describe("sandboxes", () => {
       code: "quota_exceeded",
       details: { limit: "memory_mib", used: 0, cap: 256 },
     });
+  });
+});
+
+describe("drives", () => {
+  const write = (org: Org, path: string) => org.call("POST", "/v1/rooms/r0/drive/write", { path, content: "x" });
+
+  test("beyond the soft cap take what is written, with a warning, and the crossing is recorded once", async () => {
+    const org = await Org.named("written");
+    await org.rooms(1);
+    for (const path of ["a", "b"]) {
+      const { status, body } = await write(org, path);
+      expect(status).toBe(201);
+      expect(body.warnings).toEqual([expect.stringContaining("drives take")]);
+    }
+    const put = await org.call("PUT", "/v1/rooms/r0/drive/files/c", "x");
+    expect(put.body.warnings).toHaveLength(1);
+    const events = await until(
+      () => org.events("quota.soft_exceeded"),
+      ({ length }) => length > 0,
+    );
+    expect(events).toMatchObject([{ details: { limit: "drive", cap: 0 } }]);
+  });
+
+  test("beyond the hard cap are 429, and what is there can be read and deleted", async () => {
+    const org = await Org.named("shut");
+    await org.rooms(1);
+    await write(org, "a");
+    await org.setPlan("starter");
+    const { status, body } = await write(org, "b");
+    expect(status).toBe(429);
+    expect(body).toMatchObject({
+      code: "quota_exceeded",
+      details: { limit: "drive", used: expect.any(Number), cap: 0 },
+    });
+    expect((await org.call("GET", "/v1/rooms/r0/drive/read?path=a")).body.content).toBe("x");
+    expect((await org.call("DELETE", "/v1/rooms/r0/drive/delete?path=a")).status).toBe(200);
   });
 });
 

@@ -14,7 +14,15 @@ const MIB = 1024 ** 2;
 function watchedRoom(limitBytes = 8 * MIB) {
   const fixture = new RoomFixture({ drive_limit_bytes: limitBytes });
   const seen: string[] = [];
-  const deps = { limitEntries: LIMIT_ENTRIES, sharesOf: () => [], kernelUse: () => null, restraints: new Restraints() };
+  const deps = {
+    limitEntries: LIMIT_ENTRIES,
+    sharesOf: () => [],
+    kernelUse: () => null,
+    restraints: new Restraints(),
+    roomsOf: () => [fixture.room],
+    capsOf: () => fixture.caps,
+    onSoftExceeded: (_: string, facts: { used: number; cap: number }) => fixture.softExceeded.push(facts),
+  };
   const usage = new Usage(deps);
   const quota = new Quota({
     ...deps,
@@ -82,4 +90,57 @@ test("drive calls make no more names than there may be, replace what there is, a
   await fixture.call("fs_write", { room_id: "room", path: "a", content: "y", append: true });
   await fixture.call("fs_delete", { room_id: "room", path: "b" });
   await write("d");
+});
+
+test("all drives of an organization together keep to its plan: calls are refused, guests stopped until there is less", async () => {
+  using room = watchedRoom();
+  const { fixture, until, seen } = room;
+  using other = new RoomFixture();
+  Object.assign(other.room, { room_uid: "rom_2", room_id: "other" });
+  fixture.caps = { soft_cap_bytes: 2 * MIB, hard_cap_bytes: 4 * MIB };
+  writeFileSync(other.path("theirs"), Buffer.alloc(3 * MIB, 1));
+  writeFileSync(fixture.path("own"), Buffer.alloc(MIB / 2, 1));
+  await room.usage.of(other.room).current();
+  await until("open");
+  // Known from the first look: it is no crossing.
+  expect(fixture.softExceeded).toEqual([]);
+  writeFileSync(fixture.path("more"), Buffer.alloc(MIB, 1));
+  await until("stopped");
+  expect(room.usage.ofOrg(fixture.room.org_id).left).toBeLessThanOrEqual(0);
+  rmSync(fixture.path("own"));
+  rmSync(fixture.path("more"));
+  await until("open");
+  expect(seen).toEqual(["stopped", "open"]);
+});
+
+test("the soft cap is told of once for each crossing, by what calls write and by what guests do", async () => {
+  using fixture = new RoomFixture();
+  fixture.caps = { soft_cap_bytes: 2 * MIB, hard_cap_bytes: 4 * MIB };
+  const write = async (path: string) =>
+    (await fixture.call("fs_write", { path, content: "x".repeat(MIB) })).body as unknown as { warnings: string[] };
+  expect((await write("a")).warnings).toEqual([]);
+  await write("b");
+  const over = await write("c");
+  expect(over.warnings).toEqual([expect.stringContaining("soft cap")]);
+  expect(fixture.softExceeded).toMatchObject([{ cap: 2 * MIB }]);
+  await fixture.call("fs_delete", { path: "a" });
+  await fixture.call("fs_delete", { path: "b" });
+  await write("a");
+  await write("b");
+  expect(fixture.softExceeded).toHaveLength(2);
+});
+
+test("calls at once take no more than the plan has, and what is deleted can be written again", async () => {
+  using fixture = new RoomFixture();
+  fixture.caps = { soft_cap_bytes: 0, hard_cap_bytes: 4 * MIB };
+  const writes = Array.from({ length: 20 }, (_, n) =>
+    fixture.codeOf("fs_write", { path: `f${n}`, content: "x".repeat(MIB / 2) }),
+  );
+  const codes = await Promise.all(writes);
+  const done = codes.filter((code) => code === "done").length;
+  expect(done).toBeGreaterThan(4);
+  expect(done).toBeLessThanOrEqual(8);
+  expect(new Set(codes)).toEqual(new Set(["done", "quota_exceeded"]));
+  await fixture.call("fs_delete", { path: `f${codes.indexOf("done")}` });
+  expect(await fixture.codeOf("fs_write", { path: "again", content: "x" })).toBe("done");
 });

@@ -48,6 +48,9 @@ export class RoomFixture implements Disposable {
   readonly outside: string;
   readonly room: DriveRoom;
   readonly drive;
+  /** What the organization's plan has for its drives. */
+  caps = { soft_cap_bytes: Number.MAX_SAFE_INTEGER, hard_cap_bytes: Number.MAX_SAFE_INTEGER };
+  readonly softExceeded: { used: number; cap: number }[] = [];
   /** What the kernel says that the drive takes. */
   kernelUse: () => { bytes: number; inodes: number } | null = () => null;
 
@@ -61,6 +64,7 @@ export class RoomFixture implements Disposable {
     this.room = {
       room_id: "room",
       room_uid: "rom_1",
+      org_id: "org_1" as OrgId,
       state: "active",
       drive_directory: this.directory,
       drive_limit_bytes: 10 * 1024 ** 3,
@@ -72,6 +76,9 @@ export class RoomFixture implements Disposable {
         return this.room;
       },
       limitEntries,
+      roomsOf: () => [this.room],
+      capsOf: () => this.caps,
+      onSoftExceeded: (_, facts) => this.softExceeded.push(facts),
       sharesOf: () => [],
       restraints: new Restraints(),
       kernelUse: () => this.kernelUse(),
