@@ -6,7 +6,7 @@ import { barrierArrive, DEFAULT_BARRIER_WAIT_MS, MAX_ROOM_BARRIERS } from "../..
 import type { InputOf } from "../../shared/api/contract.ts";
 import { actingAs } from "../agents/index.ts";
 import { now } from "../core/clock.ts";
-import { type Bound, bind } from "../core/operation.ts";
+import { type Bound, bind, type Call } from "../core/operation.ts";
 import { type RoomTarget, requireActive } from "../core/room-target.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { AgentWait } from "../core/wait-graph.ts";
@@ -40,7 +40,12 @@ export function makeArrive(deps: BarrierDeps): Bound {
       const timeoutMs = input.timeout_ms ?? DEFAULT_BARRIER_WAIT_MS;
       const wait = timeoutMs === 0 ? null : waitOf(deps, room, barrier_id, terms);
       try {
-        const kept = await database.commit((queries) => write(deps, queries, room, input, terms, wait), false);
+        const kept = await database.commit((queries) => {
+          const row = begunBy(queries, room, input, call) ?? write(deps, queries, room, input, terms);
+          call.note?.({ generation: row.generation });
+          if (wait) enter(deps, room, wait, row);
+          return row;
+        }, false);
         agents.learn(room_uid, terms.arrivals);
         const { generation } = kept;
         call.audit.details.generation = generation;
@@ -98,6 +103,18 @@ function waitOf({ database }: BarrierDeps, { room_uid }: RoomTarget, barrierId: 
   return wait;
 }
 
+/** Throws deadlock_detected. */
+function enter({ agents }: BarrierDeps, { room_uid }: RoomTarget, wait: BarrierWait, row: BarrierRow): void {
+  if (row.state !== "waiting") return;
+  wait.generation = row.generation;
+  agents.waits.enter(room_uid, wait);
+}
+
+/** The generation that the same call has arrived in before, though it was not answered: it does not arrive in the next. */
+function begunBy(queries: Queries, { room_uid }: RoomTarget, { barrier_id }: Input, { begun }: Pick<Call, "begun">) {
+  return begun && findBarrier(queries, room_uid, barrier_id, Number(begun.generation));
+}
+
 /** Within a transaction: the generation as it is with this arrival. */
 function write(
   deps: BarrierDeps,
@@ -105,7 +122,6 @@ function write(
   room: RoomTarget,
   { barrier_id, generation }: Input,
   terms: Terms,
-  wait: BarrierWait | null,
 ): BarrierRow {
   const { agents, bells } = deps;
   const { room_uid } = room;
@@ -122,10 +138,6 @@ function write(
     dead.length > 0 ? { ...row, state: "broken", dead, ended_at: now() } : arrive(row, terms.arrivals, now());
   saveBarrier(queries, arrived);
   agents.touch(queries, room_uid, terms.arrivals);
-  if (wait && arrived.state === "waiting") {
-    wait.generation = arrived.generation;
-    agents.waits.enter(room_uid, wait);
-  }
   return arrived;
 }
 

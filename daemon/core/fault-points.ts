@@ -19,6 +19,8 @@ export const FAULT_STEPS = ["directories", "disk", "machine", "load", "devices",
 const SYNCHRONOUS = ["commit.before", "commit.written", "commit.after", "audit.recorded"] as const;
 
 const PLACES = [
+  "call.claimed", // a call with an Idempotency-Key is known by it, and nothing of it is done
+  "call.worked", // … its verb has done its work, nobody has its answer
   "room.made", // its directory is there, its row is not
   "room.emptied", // its guests have ended, its drive is in place
   "room.retired", // its drive is put away, its row says destroying

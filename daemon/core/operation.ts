@@ -40,13 +40,20 @@ export interface Call {
   /** What has happened already: among the `details` of the answer when a full disk or drive keeps the rest from being done. */
   happened?: Record<string, unknown>;
   /**
-   * Writes the record of this call, with this outcome, within a transaction of the verb: one commit keeps what was done and
-   * its record. Absent where none is due, or an answer has to be kept along with it.
+   * Keeps the record of this call, and with an Idempotency-Key its answer, within a transaction of the verb: one commit keeps what
+   * was done and what is said of it, so that nothing can end between the two. Absent where nothing is to be kept.
    */
-  record?: (outcome: string) => void;
+  record?: (outcome: string, body: object) => void;
+  /** With an Idempotency-Key: notes what was begun, within the transaction that begins it; nothing secret. */
+  note?: (begun: Begun) => void;
+  /** What the same call has noted before the daemon ended, or it failed with 5xx: its work is to be gone on with. */
+  begun?: Begun;
   /** Called when the record of this call is kept, or could not be. */
   onSettled?: (recorded: boolean) => void;
 }
+
+/** What a call has begun, by its name or number. */
+export type Begun = Record<string, string | number>;
 
 export interface AuditFacts {
   room_id?: string;

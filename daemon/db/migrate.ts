@@ -12,6 +12,7 @@ import ports from "./migrations/0009_ports.sql" with { type: "text" };
 import keys from "./migrations/0010_keys.sql" with { type: "text" };
 import quota from "./migrations/0011_quota.sql" with { type: "text" };
 import auditStarts from "./migrations/0012_audit_starts.sql" with { type: "text" };
+import idempotentWork from "./migrations/0013_idempotent_work.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -27,6 +28,7 @@ export const MIGRATIONS: readonly string[] = [
   keys,
   quota,
   auditStarts,
+  idempotentWork,
 ];
 
 /** Brings the database up to date. Refuses one that a newer roomd has written. */

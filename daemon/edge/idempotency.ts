@@ -6,7 +6,8 @@
  *      └──5xx, a crash──▶ released: the same call again is carried out as the same work
  *
  * The work of a call has a ULID that follows from the call and from when its key was first used. What a verb begins by that name
- * elsewhere, as a guest's command, is not begun twice though the daemon ends between the beginning and the answer.
+ * elsewhere, as a guest's command, is not begun twice though the daemon ends between the beginning and the answer. Work in the
+ * database either keeps its answer in its own commit, or notes there what it has begun, and is gone on with by that.
  *
  * A large answer is kept compressed, and of each key's large answers the newest, so much as they may take. Of the others it is
  * still known that the call was carried out, and with what status: again is 410 history_gone, never a second effect.
@@ -16,6 +17,7 @@ import { and, desc, eq, gt, isNull, lt } from "drizzle-orm";
 import { blob, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import { ulidFrom } from "../../shared/ids.ts";
 import { at, now } from "../core/clock.ts";
+import type { Begun } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
 import type { Database } from "../db/transact.ts";
@@ -43,6 +45,8 @@ export const idempotency = sqliteTable(
     reply_zstd: blob({ mode: "buffer" }),
     /** What `reply_zstd` takes. */
     reply_bytes: integer().notNull().default(0),
+    /** What the call has begun, as long as it has no answer. */
+    begun: text({ mode: "json" }).$type<Begun>(),
   },
   (table) => [primaryKey({ columns: [table.key_id, table.method, table.path, table.idempotency_key] })],
 );
@@ -70,13 +74,15 @@ export interface PackedReply {
 }
 
 /** The answer that was given, or the name of the work that is to be done. */
-export type Claim = { reply: StoredReply } | { reply: null; work_ulid: string };
+export type Claim = { reply: StoredReply } | { reply: null; work_ulid: string; begun: Begun | null };
 
 export interface Idempotency {
   /** Claims the key, or returns the answer that was given. Throws idempotency_key_reused, idempotency_in_progress, history_gone. */
   begin(call: IdempotentCall): Promise<Claim>;
   /** Makes an answer ready to be kept; a large one is compressed, on another thread. */
   pack(reply: StoredReply): Promise<PackedReply>;
+  /** Within a transaction: what the call has begun, for when it comes again without having been answered. */
+  note(queries: Queries, call: IdempotentCall, begun: Begun): void;
   /** Within a transaction: keeps the answer. */
   keep(queries: Queries, call: IdempotentCall, reply: PackedReply): void;
   /** Within a transaction: releases the claim, as after a 5xx, so that the call may be tried again. */
@@ -96,9 +102,10 @@ export function makeIdempotency(database: Database, maxReplyBytes = MAX_REPLY_BY
         if (!known || known.status === RELEASED) {
           // What was released may be put right, and is other work then.
           const created_at = known && isSame ? known.created_at : now();
-          const claimed = { ...call, status: null, reply: null, created_at };
+          const begun = isSame ? known.begun : null;
+          const claimed = { ...call, status: null, reply: null, created_at, begun };
           queries.insert(idempotency).values(claimed).onConflictDoUpdate({ target: KEY, set: claimed }).run();
-          return { reply: null, work_ulid: workUlid(call, created_at) };
+          return { reply: null, work_ulid: workUlid(call, created_at), begun };
         }
         if (!isSame) throw new ServiceError("idempotency_key_reused");
         if (known.status === null) throw new ServiceError("idempotency_in_progress", { retryAfterSeconds: 1 });
@@ -106,11 +113,14 @@ export function makeIdempotency(database: Database, maxReplyBytes = MAX_REPLY_BY
       }),
 
     pack: async (reply) => {
-      const json = JSON.stringify(reply);
-      const packed = { status: reply.status, reply: json, reply_zstd: null, reply_bytes: 0 };
-      if (json.length < LARGE_BYTES) return packed;
-      const reply_zstd = await Bun.zstdCompress(json);
+      const packed = packSmall(reply);
+      if (packed.reply.length < LARGE_BYTES) return packed;
+      const reply_zstd = await Bun.zstdCompress(packed.reply);
       return { ...packed, reply: null, reply_zstd, reply_bytes: reply_zstd.byteLength };
+    },
+
+    note: (queries, call, begun) => {
+      queries.update(idempotency).set({ begun }).where(sameCall(call)).run();
     },
 
     keep: (queries, call, reply) => {
@@ -126,6 +136,11 @@ export function makeIdempotency(database: Database, maxReplyBytes = MAX_REPLY_BY
         .run();
     },
   };
+}
+
+/** An answer that is known to be small. */
+export function packSmall(reply: StoredReply) {
+  return { status: reply.status, reply: JSON.stringify(reply), reply_zstd: null, reply_bytes: 0 };
 }
 
 const KEY = [idempotency.key_id, idempotency.method, idempotency.path, idempotency.idempotency_key];

@@ -11,12 +11,13 @@ import type { Problem } from "../../shared/api/errors.ts";
 import type { AuditEntry } from "../audit/index.ts";
 import { appendAudit } from "../audit/index.ts";
 import { now } from "../core/clock.ts";
+import { faultPoint } from "../core/fault-points.ts";
 import type { Log } from "../core/log.ts";
 import type { Bound, Caller, Done, OpenCall, Transfer } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Database } from "../db/transact.ts";
 import { FailedLogins } from "./failed-logins.ts";
-import { type IdempotentCall, makeIdempotency, type PackedReply, type StoredReply } from "./idempotency.ts";
+import { type IdempotentCall, makeIdempotency, type PackedReply, packSmall, type StoredReply } from "./idempotency.ts";
 import { type InputCheck, makeInputCheck, problemCodeOf } from "./input.ts";
 import { LoginLimit } from "./login-limit.ts";
 import { retryAfterOf, toProblem } from "./problem.ts";
@@ -160,13 +161,22 @@ export function makeRoad(deps: RoadDeps): Road {
         } else {
           claimed = key;
           call.work_ulid = claim.work_ulid;
+          call.note = (begun) => idempotency.note(database.queries, key, begun);
+          if (claim.begun) call.begun = claim.begun;
+          await faultPoint("call.claimed");
         }
       }
-      if (!claimed && isRecorded(operation, caller)) {
-        call.record = (outcome) => {
+      const isKept = isRecorded(operation, caller);
+      if (reply === null && (claimed || isKept)) {
+        call.record = (outcome, body) => {
           const status = operation.outcomes[outcome] ?? 200;
-          const entry = auditEntry(operation, call, { kind: "done", status }, at, performance.now() - startedAt);
-          appendAudit(database.queries, entry);
+          const entry = () => auditEntry(operation, call, { kind: "done", status }, at, performance.now() - startedAt);
+          if (isKept) appendAudit(database.queries, entry());
+          if (claimed) {
+            const stored = { status, body, location: locationOf(operation, request, body) };
+            const kept = operation.secretOutput ? seal(stored, request.authorization) : stored;
+            idempotency.keep(database.queries, claimed, packSmall(kept));
+          }
           recorded = true;
         };
       }
@@ -174,7 +184,8 @@ export function makeRoad(deps: RoadDeps): Road {
         const working = bound.run(call, input, target, request.transfer);
         const done = tenure ? await tenure.until(working) : await working;
         const status = operation.outcomes[done.outcome] ?? 200;
-        reply = { kind: "done", status, done, location: locationOf(operation, request, done), replayed: false };
+        reply = { kind: "done", status, done, location: locationOf(operation, request, done.body), replayed: false };
+        if (claimed) await faultPoint("call.worked");
       }
     } catch (error) {
       reply = refusal(withHappened(toProblem(error, request.request_id, log), call), error);
@@ -316,9 +327,9 @@ function replay(stored: StoredReply): RoadReply {
 }
 
 /** Fills `{name}` in the operation's location from the answer and the path. */
-function locationOf(operation: Operation, request: RoadRequest, done: Done<Operation>): string | null {
+function locationOf(operation: Operation, request: RoadRequest, body: unknown): string | null {
   if (!operation.location) return null;
-  const fields = { ...request.params, ...(done.body as Record<string, unknown> | undefined) };
+  const fields = { ...request.params, ...(body as Record<string, unknown> | undefined) };
   return operation.location.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(fields[name])));
 }
 

@@ -1,7 +1,8 @@
 /** Owns what a message is before it is kept: its fields read and bounded, and its fingerprint. Pure. */
 import { hash } from "node:crypto";
 import { MAX_HEADER_BYTES, MAX_PAYLOAD_BYTES, type MessageKind } from "../../shared/api/fabric.ts";
-import type { RuleBreak } from "../core/operation.ts";
+import { newId } from "../../shared/ids.ts";
+import type { Call, RuleBreak } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
 
 /** The fields that sending and replying have in common. */
@@ -50,6 +51,12 @@ export function contentRules(content: Content): RuleBreak[] {
     bad.push({ field: "headers", code: "length", message: `headers may have ${MAX_HEADER_BYTES} bytes in all.` });
   }
   return bad;
+}
+
+/** A message of a call with an Idempotency-Key has the name of the call's work, so that it is kept once, however the call ends. */
+export function namedBy<T extends Content>({ work_ulid }: Pick<Call, "work_ulid">, content: T): T {
+  if (content.message_id !== undefined || work_ulid === undefined) return content;
+  return { ...content, message_id: newId("msg", work_ulid) };
 }
 
 /** Throws payload_too_large. */

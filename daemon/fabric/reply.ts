@@ -4,7 +4,7 @@ import { actingAs } from "../agents/index.ts";
 import { type Bound, bind } from "../core/operation.ts";
 import { requireActive } from "../core/room-target.ts";
 import { ServiceError } from "../core/service-error.ts";
-import { contentRules, makeDraft } from "./draft.ts";
+import { contentRules, makeDraft, namedBy } from "./draft.ts";
 import { findMessageTarget } from "./find.ts";
 import type { FabricDeps } from "./index.ts";
 import { post } from "./post.ts";
@@ -21,10 +21,12 @@ export function makeReply(deps: FabricDeps): Bound {
       const source = actingAs(call.caller, input.source, "source");
       requireRecipient(asked, source);
       const address = { destination: asked.source, destinations: null, topic: null };
-      const draft = makeDraft(
-        { ...input, message_id: input.reply_message_id },
-        { source, kind: "response", reply_to: asked.message_id, ...address },
-      );
+      const draft = makeDraft(namedBy(call, { ...input, message_id: input.reply_message_id }), {
+        source,
+        kind: "response",
+        reply_to: asked.message_id,
+        ...address,
+      });
       const { size_bytes, payload_sha256 } = draft;
       call.audit.agent_id = source;
       const note = ({ message_id, seq }: MessageRow) => {
@@ -34,7 +36,7 @@ export function makeReply(deps: FabricDeps): Bound {
         also: (queries) => ackDelivery(queries, { room_uid: room.room_uid, agent_id: source, seq: asked.seq }),
         kept: (row) => {
           note(row);
-          call.record?.("accepted");
+          call.record?.("accepted", receiptOf(deps.database.queries, row, true));
         },
       });
       note(row);

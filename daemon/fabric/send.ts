@@ -6,7 +6,7 @@ import { AGENT_PATTERN } from "../../shared/ids.ts";
 import { actingAs } from "../agents/index.ts";
 import { type Bound, bind, type RuleBreak } from "../core/operation.ts";
 import { requireActive } from "../core/room-target.ts";
-import { type Address, contentRules, makeDraft } from "./draft.ts";
+import { type Address, contentRules, makeDraft, namedBy } from "./draft.ts";
 import { findRoom, requireMessage } from "./find.ts";
 import type { FabricDeps } from "./index.ts";
 import { post } from "./post.ts";
@@ -25,7 +25,12 @@ export function makeSend(deps: FabricDeps): Bound {
       requireActive(room);
       const source = actingAs(call.caller, input.source, "source");
       const kind = input.kind ?? (input.wait_reply ? "request" : input.reply_to === undefined ? "event" : "response");
-      const draft = makeDraft(input, { source, kind, reply_to: input.reply_to ?? null, ...addressOf(input) });
+      const draft = makeDraft(namedBy(call, input), {
+        source,
+        kind,
+        reply_to: input.reply_to ?? null,
+        ...addressOf(input),
+      });
       if (draft.reply_to !== null) requireMessage(deps, room, draft.reply_to);
       call.audit.agent_id = source;
       const { size_bytes, payload_sha256 } = draft;
@@ -43,7 +48,7 @@ export function makeSend(deps: FabricDeps): Bound {
           },
           kept: (row) => {
             note(row);
-            if (!wait) call.record?.("accepted");
+            if (!wait) call.record?.("accepted", receiptOf(queries, row, true));
           },
         });
         note(row);

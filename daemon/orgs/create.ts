@@ -43,13 +43,17 @@ export function createOrg(queries: Queries, { name, plan = "free" }: NewOrg, mak
 
 export function makeOrgCreate({ database }: { database: Database }): Bound {
   return bind(orgCreate, {
-    run: async ({ caller, source, request_id, ip, audit }, input) => {
+    run: async (call, input) => {
+      const { caller, source, request_id, ip, audit } = call;
       audit.details = { name: input.name };
       const actor = { type: "operator", id: caller.key_id, name: caller.name };
-      const made = await database.commit((queries) => createOrg(queries, input, { actor, source, request_id, ip }));
-      const { org_id, plan } = made;
-      audit.details = { org_id, name: input.name, plan };
-      return { outcome: "created", body: made };
+      const body = await database.commit((queries) => {
+        const made = createOrg(queries, input, { actor, source, request_id, ip });
+        audit.details = { org_id: made.org_id, name: input.name, plan: made.plan };
+        call.record?.("created", made);
+        return made;
+      });
+      return { outcome: "created", body };
     },
   });
 }

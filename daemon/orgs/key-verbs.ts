@@ -41,15 +41,18 @@ export function makeKeyVerbs({ database, withUse, onEnded }: KeyVerbDeps): Bound
   return [
     bind(keyCreate, {
       find,
-      run: async ({ caller, audit }, { name, expires_in_seconds, ...asked }, org_id) => {
+      run: async (call, { name, expires_in_seconds, ...asked }, org_id) => {
+        const { caller } = call;
         const expires_at = expires_in_seconds === undefined ? undefined : after(now(), expires_in_seconds);
         const grant = grantBy(caller, { ...asked, expires_at });
-        const { key, row } = await database.commit((queries) =>
-          createKey(queries, { ...grant, org_id, name, kind: "api", maker: makerOf(caller) }),
-        );
-        const { scopes, room_ids, agent_id } = grant;
-        audit.details = { key_id: row.key_id, name, scopes, room_ids, agent_id, expires_at: grant.expires_at };
-        return { outcome: "created", body: { ...toRecord(row), key } };
+        const body = await database.commit((queries) => {
+          const { key, row } = createKey(queries, { ...grant, org_id, name, kind: "api", maker: makerOf(caller) });
+          const made = { ...toRecord(row), key };
+          call.audit.details = { key_id: row.key_id, name, ...grant };
+          call.record?.("created", made);
+          return made;
+        });
+        return { outcome: "created", body };
       },
     }),
 
@@ -73,15 +76,18 @@ export function makeKeyVerbs({ database, withUse, onEnded }: KeyVerbDeps): Bound
     bind(keyRotate, {
       find: findKey,
       run: async (call, { grace_seconds = DEFAULT_GRACE_SECONDS }, { key_id, ...grant }) => {
-        const { caller, audit } = call;
-        audit.details = { key_id, grace_seconds };
+        const { caller } = call;
+        call.audit.details = { key_id, grace_seconds };
         requireGivable(caller, grant);
-        const { key, row, replaced } = await database.commit((queries) =>
-          rotateKey(queries, key_id, grace_seconds, makerOf(caller)),
-        );
         call.onSettled = onEnded;
-        audit.details = { key_id, new_key_id: row.key_id, grace_seconds };
-        return { outcome: "created", body: { ...toRecord(row), key, replaces: shown(replaced) } };
+        const body = await database.commit((queries) => {
+          const { key, row, replaced } = rotateKey(queries, key_id, grace_seconds, makerOf(caller));
+          const made = { ...toRecord(row), key, replaces: shown(replaced) };
+          call.audit.details = { key_id, new_key_id: row.key_id, grace_seconds };
+          call.record?.("created", made);
+          return made;
+        });
+        return { outcome: "created", body };
       },
     }),
 

@@ -34,16 +34,21 @@ export function makeSshKeys({ database, findOrg, onRemoved }: SshKeysDeps): Boun
         const read = readPublicKey(input.public_key ?? "");
         return "wrong" in read ? [{ field: "public_key", code: "invalid_public_key", message: read.wrong }] : [];
       },
-      run: async ({ caller, audit }, input, orgId) => {
+      run: async (call, input, orgId) => {
+        const { caller, audit } = call;
         if (!caller.scopes.includes("terminal") && !caller.scopes.includes("org:admin")) {
           throw new ServiceError("scope_escalation", {
             detail: "A public key opens terminals, which the key that adds it may not.",
           });
         }
         const maker = { type: "key", id: caller.key_id };
-        const record = await database.commit((queries) => addSshKey(queries, orgId, input, maker));
-        audit.details = { ssh_key_id: record.ssh_key_id, fingerprint: record.fingerprint, name: record.name };
-        return { outcome: "created", body: record };
+        const body = await database.commit((queries) => {
+          const added = addSshKey(queries, orgId, input, maker);
+          audit.details = { ssh_key_id: added.ssh_key_id, fingerprint: added.fingerprint, name: added.name };
+          call.record?.("created", added);
+          return added;
+        });
+        return { outcome: "created", body };
       },
     }),
     bind(sshKeyList, {

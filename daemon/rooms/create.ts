@@ -1,6 +1,6 @@
 /** Owns creating a room: its directory, then its row. */
 import { chmod, mkdir } from "node:fs/promises";
-import { roomCreate } from "../../shared/api/rooms.ts";
+import { type RoomRecord, roomCreate } from "../../shared/api/rooms.ts";
 import { newId } from "../../shared/ids.ts";
 import { after, now } from "../core/clock.ts";
 import { faultPoint } from "../core/fault-points.ts";
@@ -51,19 +51,22 @@ export function makeCreate(
       call.audit.room_uid = row.room_uid;
       await makeDirectories(deps, row);
       await faultPoint("room.made");
-      let warnings: string[];
+      let body: RoomRecord;
       try {
-        warnings = await deps.database.commit((queries) => {
+        const record = await records.of(row);
+        body = await deps.database.commit((queries) => {
           insertRoom(queries, row);
-          return deps.quota.admit(queries, call, { rooms: 1 });
+          const warnings = deps.quota.admit(queries, call, { rooms: 1 });
+          const made = { ...record, warnings: [...warnings, ...record.warnings] };
+          call.record?.("created", made);
+          return made;
         });
       } catch (error) {
         await eraseDirectory(deps, deps.paths.room(row.room_uid));
         throw violatesUnique(error, "rooms.room_id") ? inUse(input.room_id) : error;
       }
       schedule(row);
-      const record = await records.of(row);
-      return { outcome: "created", body: { ...record, warnings: [...warnings, ...record.warnings] } };
+      return { outcome: "created", body };
     },
   });
 }

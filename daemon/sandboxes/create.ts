@@ -22,6 +22,7 @@ import { findRoomTarget } from "./find.ts";
 import type { SandboxDeps } from "./index.ts";
 import { toSandboxRecord } from "./record.ts";
 import { heldCids, insertSandbox, suggestCid } from "./store.ts";
+import type { Supervisor } from "./supervisor.ts";
 import type { Supervisors } from "./supervisors.ts";
 import type { SandboxRow } from "./table.ts";
 
@@ -29,6 +30,8 @@ const DEFAULT_TEMPLATE = "default";
 const DEFAULT_WAIT_MS = 60_000;
 /** A launch takes a tenth of it. */
 const LAUNCH_MS = 2_000;
+
+const IS_COMING: readonly SandboxState[] = ["creating", "starting", "running", "pausing", "paused", "resuming"];
 
 type Input = InputOf<typeof sandboxCreate>;
 
@@ -81,33 +84,8 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
     run: async (call, input, room) => {
       actingAs(call.caller, input.agent_id, "agent_id");
       requireActive(room);
-      requireDrive(deps, room);
-      const template = templateOf(input);
-      if (!template) throw new ServiceError("template_not_found");
-      // Throws not_ready where no guest could start: nothing is taken or written for one.
-      deps.host();
-      const warm = takeWarm(deps, input, template);
-      const row = newRow(call, input, room, template, deps.egressDefault, warm);
-      call.audit.agent_id = row.agent_id;
-      call.audit.sandbox_id = row.sandbox_id;
-      call.audit.details = { guest_cid: row.guest_cid, memory_mib: row.memory_mib, template_id: row.template_id };
-      // Supervised before its row is there: whoever destroys the room must find all that has a row.
-      const supervisor = supervisors.add(row, room, warm);
-      let warnings: string[];
-      try {
-        warnings = await insert(deps, supervisors, call, row, room);
-      } catch (error) {
-        supervisors.drop(row.sandbox_id);
-        if (warm) deps.pool.giveBack(warm);
-        throw error;
-      }
-      deps.onState(row);
-      await faultPoint("sandbox.accepted");
-      supervisor
-        .start()
-        .catch((error: unknown) =>
-          deps.log.error("sandbox's start not written", { sandbox_id: row.sandbox_id, error: describeError(error) }),
-        );
+      const begun = begunBy(supervisors, call);
+      const { supervisor, warnings } = begun ?? (await begin(deps, supervisors, call, input, room, templateOf(input)));
       // Who does not wait still hears that the guest is on its way, unless others are before it.
       const waited: readonly SandboxState[] = input.wait === "none" ? ["creating"] : ["creating", "starting"];
       const waitMs = input.wait === "none" ? LAUNCH_MS : (input.wait_timeout_ms ?? DEFAULT_WAIT_MS);
@@ -129,6 +107,59 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
       };
     },
   });
+}
+
+interface Begun {
+  supervisor: Supervisor;
+  warnings: string[];
+}
+
+/** What the same call has begun before, though it was not answered: no second one is. One that came to nothing is begun anew. */
+function begunBy(supervisors: Supervisors, call: KeyCall): Begun | null {
+  const supervisor = call.begun && supervisors.get(String(call.begun.sandbox_id));
+  if (!supervisor || !IS_COMING.includes(supervisor.row.state)) return null;
+  describe(call, supervisor.row);
+  return { supervisor, warnings: [] };
+}
+
+function describe({ audit }: KeyCall, { agent_id, sandbox_id, guest_cid, memory_mib, template_id }: SandboxRow): void {
+  Object.assign(audit, { agent_id, sandbox_id, details: { guest_cid, memory_mib, template_id } });
+}
+
+/** Throws template_not_found, not_ready, and what `insert` throws. */
+async function begin(
+  deps: SandboxDeps,
+  supervisors: Supervisors,
+  call: KeyCall,
+  input: Input,
+  room: RoomTarget,
+  template: Template | null,
+): Promise<Begun> {
+  requireDrive(deps, room);
+  if (!template) throw new ServiceError("template_not_found");
+  // Throws not_ready where no guest could start: nothing is taken or written for one.
+  deps.host();
+  const warm = takeWarm(deps, input, template);
+  const row = newRow(call, input, room, template, deps.egressDefault, warm);
+  describe(call, row);
+  // Supervised before its row is there: whoever destroys the room must find all that has a row.
+  const supervisor = supervisors.add(row, room, warm);
+  let warnings: string[];
+  try {
+    warnings = await insert(deps, supervisors, call, row, room);
+  } catch (error) {
+    supervisors.drop(row.sandbox_id);
+    if (warm) deps.pool.giveBack(warm);
+    throw error;
+  }
+  deps.onState(row);
+  await faultPoint("sandbox.accepted");
+  supervisor
+    .start()
+    .catch((error: unknown) =>
+      deps.log.error("sandbox's start not written", { sandbox_id: row.sandbox_id, error: describeError(error) }),
+    );
+  return { supervisor, warnings };
 }
 
 /** A template was saved with as much room for memory as its host's limit was then. */
@@ -159,6 +190,7 @@ async function insert(
       if (heldCids(queries).has(row.guest_cid)) throw cidInUse(deps, row.guest_cid);
       const free = freeMemoryMib(queries, growth);
       insertSandbox(queries, row);
+      call.note?.({ sandbox_id: row.sandbox_id });
       const warnings = deps.quota.admit(queries, call, { sandboxes: 1, memory_mib: row.memory_mib });
       requireMemory(row.memory_mib, free);
       return warnings;

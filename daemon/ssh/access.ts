@@ -24,7 +24,8 @@ export function makeAccessCalls(deps: SshDeps): Bound[] {
   return [
     bind(sshAccessCreate, {
       find: (call, params) => sandboxes.find(call, params),
-      run: async ({ caller, audit }, input, { room, row }) => {
+      run: async (call, input, { room, row }) => {
+        const { caller, audit } = call;
         requireActive(room);
         const shown = requireGateway(gateway());
         const token = TOKEN_PREFIX + randomBytes(TOKEN_BYTES).toString("base64url");
@@ -39,6 +40,7 @@ export function makeAccessCalls(deps: SshDeps): Bound[] {
           expires_at: after(created_at, input.expires_in_seconds ?? DEFAULT_ACCESS_SECONDS),
         };
         audit.details = { access_id: access.access_id, expires_at: access.expires_at };
+        const body = { ...toRecord(access, shown), token };
         await database.commit((queries) => {
           if (listAccesses(queries, row.sandbox_id).length >= MAX_SSH_ACCESSES) {
             throw new ServiceError("quota_exceeded", {
@@ -46,8 +48,9 @@ export function makeAccessCalls(deps: SshDeps): Bound[] {
             });
           }
           insertAccess(queries, access);
+          call.record?.("created", body);
         });
-        return { outcome: "created", body: { ...toRecord(access, shown), token } };
+        return { outcome: "created", body };
       },
     }),
     bind(sshAccessList, {

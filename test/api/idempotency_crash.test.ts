@@ -1,0 +1,118 @@
+/**
+ * Idempotency-Key across the daemon's end, between what was done and its answer: the same call again has one effect, and where
+ * one commit keeps both, the answer that was never heard.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
+import { type Answer, type Json, TestDaemon } from "../harness/daemon.ts";
+import { untilState } from "../harness/guests.ts";
+import { bearer } from "./calls.ts";
+import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
+
+let daemon: TestDaemon;
+beforeAll(async () => {
+  daemon = await TestDaemon.start({
+    env: { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_HOST_QEMU: "/bin/false" },
+  });
+  describeTemplate(daemon);
+  await daemon.room("r");
+  for (const agent of ["a", "b"]) await daemon.ok("GET", `/v1/rooms/r/messages?agent_id=${agent}`);
+  await daemon.api("POST", "/v1/rooms/r/sandboxes/from-template", {
+    agent_id: "it",
+    guest_cid: 9100,
+    memory_mib: DESCRIBED_MIN_MIB,
+  });
+  await untilState(daemon, "r", "it", "failed");
+});
+afterAll(() => daemon.stop());
+
+interface Post {
+  path: string;
+  body: Json;
+  operator?: true;
+}
+
+/** What the service has of it: one more after the call, however often it was made. */
+type Count = () => Promise<number>;
+
+const items =
+  (path: string): Count =>
+  async () =>
+    (await daemon.ok("GET", path)).items.length;
+const post = ({ path, body, operator }: Post, key: string): Promise<Answer> =>
+  daemon.api("POST", path, body, { "idempotency-key": key, ...(operator ? bearer(daemon.operatorKey) : {}) });
+
+/** Makes the call and has the daemon end at the point; then there is a daemon again. */
+async function cutOff(call: Post, key: string, point: string): Promise<void> {
+  daemon.env[FAULT_VARIABLE] = `${point}=kill`;
+  await daemon.restart();
+  delete daemon.env[FAULT_VARIABLE];
+  await expect(post(call, key)).rejects.toThrow();
+  await daemon.restart();
+}
+
+const PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f me";
+
+describe("a daemon that ends when the work is done and nobody was told", () => {
+  test.each<[string, Post, Count]>([
+    ["a room", { path: "/v1/rooms", body: { room_id: "crashed" } }, items("/v1/rooms")],
+    ["a key", { path: "/v1/orgs/self/keys", body: { name: "crashed" } }, items("/v1/orgs/self/keys")],
+    [
+      "a public key",
+      { path: "/v1/orgs/self/ssh-keys", body: { public_key: PUBLIC_KEY } },
+      items("/v1/orgs/self/ssh-keys"),
+    ],
+    [
+      "a message",
+      { path: "/v1/rooms/r/messages", body: { source: "b", destination: "a", payload: "x" } },
+      items("/v1/rooms/r/messages?agent_id=a&after=0"),
+    ],
+    [
+      "an organization",
+      { path: "/v1/orgs", body: { name: "crashed" }, operator: true },
+      async () => (await daemon.cli(["org", "list", "--json"])).stdout.split('"crashed"').length - 1,
+    ],
+  ])("has made %s once, and gives the answer it would have given", async (name, call, count) => {
+    const before = await count();
+    const idempotencyKey = name.replaceAll(" ", "-");
+    await cutOff(call, idempotencyKey, "call.worked");
+    const again = await post(call, idempotencyKey);
+    expect(again.headers.get("idempotency-replayed")).toBe("true");
+    expect([201, 202]).toContain(again.status);
+    const third = await post(call, idempotencyKey);
+    expect(third.body).toEqual(again.body);
+    expect(await count()).toBe(before + 1);
+    const key = again.body.key ?? again.body.api_key;
+    if (key !== undefined) expect((await daemon.api("GET", "/v1/me", undefined, bearer(key))).status).toBe(200);
+    const { items: records } = await daemon.ok("GET", "/v1/orgs/self/audit?order=asc&limit=1000");
+    // The operator's calls are in no organization's chain.
+    const done = records.filter(({ status, details }: Json) => status === again.status && !details.replayed);
+    if (!call.operator) expect(done.at(-1)).toMatchObject({ outcome: "success", source: "rest" });
+  });
+
+  test("has arrived at a barrier once: the same call does not arrive in the next generation", async () => {
+    const call = { path: "/v1/rooms/r/barriers", body: { barrier_id: "b", agent_id: "a", parties: 1 } };
+    await cutOff(call, "barrier", "call.worked");
+    const again = await post(call, "barrier");
+    expect(again).toMatchObject({ status: 200, body: { generation: 1, state: "released", arrived: ["a"] } });
+    expect(await daemon.ok("GET", "/v1/rooms/r/barriers/b")).toMatchObject({ generation: 1 });
+    expect((await post(call, "another")).body.generation).toBe(2);
+  });
+
+  test("has taken a key's place once", async () => {
+    const old = await daemon.ok("POST", "/v1/orgs/self/keys", { name: "old" });
+    const call = { path: `/v1/orgs/self/keys/${old.key_id}/rotate`, body: { grace_seconds: 60 } };
+    await cutOff(call, "rotate", "call.worked");
+    const again = await post(call, "rotate");
+    expect(again).toMatchObject({ status: 201, body: { replaces: { key_id: old.key_id } } });
+    expect((await daemon.api("GET", "/v1/me", undefined, bearer(again.body.key))).status).toBe(200);
+  });
+});
+
+test("a daemon that ends before anything is done leaves the call to be made", async () => {
+  const call = { path: "/v1/rooms", body: { room_id: "claimed" } };
+  await cutOff(call, "claimed", "call.claimed");
+  expect((await daemon.api("GET", "/v1/rooms/claimed")).status).toBe(404);
+  const again = await post(call, "claimed");
+  expect([again.status, again.headers.get("idempotency-replayed")]).toEqual([201, null]);
+});
