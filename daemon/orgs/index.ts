@@ -46,9 +46,10 @@ export function makeOrgs({ database, log }: { database: Database; log: Log }): O
   const isCurrent = makeIsCurrent(queries);
   const find: Orgs["find"] = (caller, orgId) => {
     if (orgId !== "self" && orgId !== caller.org_id) throw new ServiceError("org_not_found");
-    if (caller.room_ids !== null) {
+    const bound = caller.room_ids !== null ? "rooms" : caller.agent_id !== null ? "an agent" : null;
+    if (bound !== null) {
       throw new ServiceError("insufficient_scope", {
-        detail: "The key is bound to rooms; the organization as a whole is not for it.",
+        detail: `The key is bound to ${bound}; the organization as a whole is not for it.`,
       });
     }
     return caller.org_id;

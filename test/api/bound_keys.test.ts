@@ -1,13 +1,19 @@
-/** A key that is bound to an agent: for it there is that agent's sandbox and no other, by whatever door. */
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { operations } from "../../shared/api/operations.ts";
-import { type Json, TestDaemon } from "../harness/daemon.ts";
+/**
+ * Keys that are bound, to rooms or to an agent: what they are not for is not there, by whatever door. Every operation has its row
+ * in both tables, so that a new one fails the suite until somebody has said what it is to a bound key.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Operation } from "../../shared/api/contract.ts";
+import { type Answer, type Json, TestDaemon } from "../harness/daemon.ts";
 import { untilState } from "../harness/guests.ts";
 import { SshClient, sshPort } from "../harness/ssh-client.ts";
-import { bearer, makeKey } from "./calls.ts";
+import { bare, bearer, makeKey } from "./calls.ts";
 import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
+import { OPERATIONS, requestOf } from "./requests.ts";
 
 const SANDBOXES = "/v1/rooms/r/sandboxes";
+/** The agent that requests.ts asks about, and the one that the key is bound to. */
+const [OTHER, OWN] = ["worker-1", "worker-2"];
 
 let daemon: TestDaemon;
 let bound: Record<string, string>;
@@ -22,51 +28,137 @@ beforeAll(async () => {
   });
   describeTemplate(daemon);
   await daemon.room("r");
-  for (const [at, agent] of ["worker-1", "worker-2"].entries()) {
+  for (const [at, agent] of [OWN, OTHER].entries()) {
     // It fails, for want of a QEMU, and leaves its row.
     await daemon.api("POST", `${SANDBOXES}/from-template`, sandbox(agent, 9100 + at));
     other = await untilState(daemon, "r", agent, "failed");
   }
-  ({ key } = await makeKey(daemon, { agent: "worker-1" }));
+  // The one that requests.ts names.
+  const message = { message_id: "no-message", source: "planner", destination: "reviewer", payload: 1 };
+  await daemon.ok("GET", "/v1/rooms/r/messages?agent_id=reviewer");
+  await daemon.ok("POST", "/v1/rooms/r/messages", message);
+  ({ key } = await makeKey(daemon, { agent: OWN }));
   bound = bearer(key);
 });
 afterAll(() => daemon.stop());
 
-test("finds its own sandbox, by both its names, and in the list", async () => {
-  const own = await daemon.api("GET", `${SANDBOXES}/worker-1`, undefined, bound);
-  expect(own.status).toBe(200);
-  expect((await daemon.api("GET", `${SANDBOXES}/${own.body.sandbox_id}`, undefined, bound)).status).toBe(200);
-  const { body } = await daemon.api("GET", SANDBOXES, undefined, bound);
-  expect(body.items.map((each: Json) => each.agent_id)).toEqual(["worker-1"]);
-  expect((await daemon.ok("GET", SANDBOXES)).items).toHaveLength(2);
+const perSandbox = OPERATIONS.filter(({ path }) => path.includes("{sandbox}"));
+const inRooms = OPERATIONS.filter(({ path }) => path.includes("{room_id}"));
+const names = (operations: readonly Operation[]) => operations.map(({ name }) => name);
+const ofOrg = [
+  ...["ssh_key_add", "ssh_key_list", "ssh_key_remove"],
+  ...["org_audit_list", "org_audit_summary", "org_audit_verify", "org_events"],
+];
+const anybodys = ["health", "config_get", "me_get", "openapi_get", "template_list", "template_get"];
+/** They give and show what is bound at least as tightly; keys.test.ts holds them to it. */
+const ofKeys = ["key_create", "key_list", "key_rotate", "key_revoke"];
+
+/** What operations are to a key that is bound to other rooms. */
+const TO_A_ROOMS_KEY: Record<string, readonly string[]> = {
+  "has no such room": names(inRooms),
+  "is refused": [...ofOrg, "room_create"],
+  "has less of it": [...ofKeys, "room_list"],
+  "has all of it": anybodys,
+  "is no operator": ["org_create"],
+};
+
+const actsAs = [
+  "sandbox_create",
+  "agent_send",
+  "agent_wait",
+  "message_ack",
+  "message_reply",
+  "agent_subscribe",
+  "barrier_arrive",
+];
+
+/** What operations are to a key that is bound to another agent, in the same room. */
+const TO_AN_AGENTS_KEY: Record<string, readonly string[]> = {
+  "has no such sandbox": names(perSandbox),
+  "is not that agent": actsAs,
+  "is refused": ofOrg,
+  "has less of it": [...ofKeys, "sandbox_list"],
+  "has all of it": [
+    ...anybodys,
+    ...["room_create", "room_list", "room_get", "room_destroy", "agent_list", "message_get"],
+    ...["barrier_list", "barrier_get", "barrier_cancel", "audit_list", "audit_summary", "audit_verify", "room_events"],
+    ...["fs_write", "fs_list", "fs_read", "fs_stat", "fs_mkdir", "fs_move", "fs_delete", "file_put", "file_get"],
+  ],
+  "is no operator": ["org_create"],
+};
+
+test.each([
+  ["a room's key", TO_A_ROOMS_KEY],
+  ["an agent's key", TO_AN_AGENTS_KEY],
+])("every operation has one row for %s", (_, rows) => {
+  expect(Object.values(rows).flat().sort()).toEqual(names(OPERATIONS).sort());
 });
 
-const perSandbox = Object.values(operations).filter(({ path, body }) => path.includes("{sandbox}") && body !== "bytes");
+const operationsOf = (rows: readonly string[] | undefined) => OPERATIONS.filter(({ name }) => rows?.includes(name));
 
-test.each(perSandbox.map(({ method, path, name }) => [name, method, path]))(
-  "%s finds no other agent's sandbox",
-  async (_, method, path) => {
-    for (const [name, value] of [
-      ["another", "worker-2"],
-      ["by its id", other.sandbox_id],
-      ["one that never was", "worker-3"],
-    ]) {
-      const place = path.replace("{room_id}", "r").replace("{sandbox}", value);
-      const filled = place.replaceAll(/\{\w+\}/g, "1");
-      const answer = await daemon.api(method, filled, method === "GET" ? undefined : {}, bound);
-      expect([name, answer.status, answer.body.code]).toEqual([name, 404, "sandbox_not_found"]);
+/** An answer without what differs from call to call, and with the name that was asked for in a place of its own. */
+const shown = ({ status, body }: Answer, name: string) =>
+  JSON.stringify({ status, ...body, request_id: "" }).replaceAll(name, "NAME");
+
+function ask(operation: Operation, auth: Record<string, string>, room: string, agent = OTHER): Promise<Answer> {
+  const { method, path, body, headers } = requestOf(operation, { room_id: room, org_id: "self" });
+  const query = operation.name === "agent_wait" ? "?agent_id=planner" : "";
+  const place = path.replace(`/${OTHER}`, `/${agent}`) + query;
+  return bare(daemon, method, place, { ...headers, ...auth }, body);
+}
+
+describe("a key that is bound to other rooms", () => {
+  let rooms: Record<string, string>;
+  beforeAll(async () => {
+    rooms = bearer((await makeKey(daemon, { rooms: ["elsewhere"] })).key);
+  });
+
+  test.each(inRooms)("hears from $name of this room what it hears of none", async (operation) => {
+    const there = shown(await ask(operation, rooms, "r"), "room r");
+    expect(there).toBe(shown(await ask(operation, rooms, "never-was"), "room never-was"));
+    expect(there).toContain("room_not_found");
+  });
+
+  test.each(operationsOf(TO_A_ROOMS_KEY["is refused"]))("is refused by $name", async (operation) => {
+    expect(await ask(operation, rooms, "r")).toMatchObject({ status: 403, body: { code: "insufficient_scope" } });
+  });
+
+  test("has nothing of them in its list of rooms", async () => {
+    const { body } = await daemon.api("GET", "/v1/rooms", undefined, rooms);
+    expect(body.items).toEqual([]);
+  });
+});
+
+describe("a key that is bound to an agent", () => {
+  test("finds its own sandbox, by both its names, and in the list", async () => {
+    const own = await daemon.api("GET", `${SANDBOXES}/${OWN}`, undefined, bound);
+    expect(own.status).toBe(200);
+    expect((await daemon.api("GET", `${SANDBOXES}/${own.body.sandbox_id}`, undefined, bound)).status).toBe(200);
+    const { body } = await daemon.api("GET", SANDBOXES, undefined, bound);
+    expect(body.items.map((each: Json) => each.agent_id)).toEqual([OWN]);
+    expect((await daemon.ok("GET", SANDBOXES)).items).toHaveLength(2);
+  });
+
+  test.each(perSandbox)("hears from $name of another's sandbox what it hears of none", async (operation) => {
+    const never = shown(await ask(operation, bound, "r", "worker-3"), "worker-3");
+    for (const name of [OTHER, other.sandbox_id]) {
+      expect(shown(await ask(operation, bound, "r", name), name)).toBe(never);
     }
-  },
-);
+    expect(never).toContain("sandbox_not_found");
+  });
 
-test("makes no other agent's sandbox", async () => {
-  const refused = await daemon.api("POST", `${SANDBOXES}/from-template`, sandbox("worker-4", 9104), bound);
-  expect(refused).toMatchObject({ status: 403, body: { code: "source_mismatch" } });
-});
+  test.each(operationsOf(actsAs))("does not act as another by $name", async (operation) => {
+    expect(await ask(operation, bound, "r")).toMatchObject({ status: 403, body: { code: "source_mismatch" } });
+  });
 
-test("is no password of another agent's", async () => {
-  using client = new SshClient(sshPort(daemon));
-  const { status, stderr } = await client.sshByPassword("worker-2@r", key, ["true"]);
-  expect(status).toBe(255);
-  expect(stderr).toContain("Permission denied");
+  test.each(operationsOf(ofOrg))("is refused by $name, which is the whole organization's", async (operation) => {
+    expect(await ask(operation, bound, "r")).toMatchObject({ status: 403, body: { code: "insufficient_scope" } });
+  });
+
+  test("is no password of another agent's", async () => {
+    using client = new SshClient(sshPort(daemon));
+    const { status, stderr } = await client.sshByPassword(`${OTHER}@r`, key, ["true"]);
+    expect(status).toBe(255);
+    expect(stderr).toContain("Permission denied");
+  });
 });
