@@ -6,7 +6,7 @@ import { chmodSync, closeSync, openSync, readFileSync } from "node:fs";
 import { StreamErrorCode } from "../shared/agent-protocol/messages.ts";
 import { operations } from "../shared/api/operations.ts";
 import type { TemplateRecord } from "../shared/api/templates.ts";
-import type { RoomUid } from "../shared/ids.ts";
+import { GUEST_CIDS, type RoomUid } from "../shared/ids.ts";
 import { Agents } from "./agents/index.ts";
 import { type AuditEntry, appendAudit, headsFilesOf, makeAudit, verifyAll } from "./audit/index.ts";
 import { makeBarriers } from "./barriers/index.ts";
@@ -42,10 +42,10 @@ import { WarmPool } from "./host/guest/pool.ts";
 import { crossedDirectory } from "./host/isolation/directories.ts";
 import { takeLock } from "./host/lock.ts";
 import { type InspectedHost, inspectHost } from "./inspect-host.ts";
-import { makeOperator, makeOrgs, makeQuota, plansOf } from "./orgs/index.ts";
+import { DriveLevels, Meter, makeOperator, makeOrgs, makeQuota, plansOf } from "./orgs/index.ts";
 import { makePorts } from "./ports/index.ts";
-import { countRooms, makeRoomFinder, makeRooms } from "./rooms/index.ts";
-import { makeSandboxes, orgSandboxes } from "./sandboxes/index.ts";
+import { countRooms, drivePlace, makeRoomFinder, makeRooms } from "./rooms/index.ts";
+import { makeSandboxes, orgCids, orgSandboxes } from "./sandboxes/index.ts";
 import { runChecks } from "./service/checks.ts";
 import { makeService } from "./service/index.ts";
 import { type Gateway, makeSsh } from "./ssh/index.ts";
@@ -97,8 +97,19 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     qemuVersion: inspected.findings.qemu_version,
     log,
   });
-  const orgs = makeOrgs({ database, log });
   const finder = makeRoomFinder(database, paths);
+  const meter = new Meter(database);
+  const orgs = makeOrgs({
+    database,
+    log,
+    meter,
+    roomName: finder.nameOf,
+    standing: async (orgId) => ({
+      ...(await orgQuota.standing(orgId)),
+      guest_cids: { in_use: orgCids(database.queries, orgId), total: GUEST_CIDS },
+    }),
+  });
+  const driveLevels = new DriveLevels({ database, log, meter, placeOf: drivePlace });
   const driveQuota = new ProjectQuota(inspected.findings.drive_quota, log);
   const drive = makeDrive({
     findRoom: finder.find,
@@ -113,6 +124,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     },
     sharesOf: (roomUid) => sandboxes.shares().flatMap((share) => (share.room_uid === roomUid ? share.process() : [])),
     giveUpSpace,
+    onUsed: (roomUid, usedBytes) => driveLevels.note(roomUid as RoomUid, usedBytes),
     log,
   });
   const orgQuota = makeQuota({
@@ -143,6 +155,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const egress = makeEgress({
     database,
     log,
+    meter,
     privateRanges: config["egress.private_ranges"],
     hostsFile: config["egress.hosts_file"],
     mibPerSecond: config["egress.mib_per_second"],
@@ -165,6 +178,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     findRoom: finder.find,
     agents,
     bells,
+    meter,
     ackMs: config["fabric.ack"] * 1000,
   });
   const barriers = makeBarriers({ database, findRoom: finder.find, agents, bells });
@@ -172,6 +186,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     pool,
     database,
     log,
+    meter,
     paths,
     templates,
     host: () => inspected.guestHost(),
@@ -241,6 +256,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       driveQuota,
       retentionSeconds,
       giveUpSpace,
+      meter,
       driveRoot: (roomUid) => inspected.isolation.newDriveRoot(roomUid),
       drive,
       sandboxes,
@@ -382,6 +398,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     for (const noun of [sandboxes, rooms]) {
       await noun.reconcile().catch((error: unknown) => log.error("not reconciled", { error: describeError(error) }));
     }
+    await meter.checkpoint().catch((error: unknown) => log.error("usage not written", { error: describeError(error) }));
   });
   log.info("ready", { url, acceleration: inspected.findings.acceleration.acceleration });
   return {
@@ -405,6 +422,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       sandboxes.stop();
       await egress.stop();
       rooms.stop();
+      await driveLevels.settle();
       await pool.close();
       inspected.close();
       await audit.stop();

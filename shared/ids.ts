@@ -57,3 +57,4 @@ export const REQUEST_ID_PATTERN = "^[\\w.-]{1,128}$";
 
 export const GUEST_CID_MIN = 9100;
 export const GUEST_CID_MAX = 9999;
+export const GUEST_CIDS = GUEST_CID_MAX - GUEST_CID_MIN + 1;

@@ -22,6 +22,7 @@ import { serveCommand } from "./serve.ts";
 import { shellCommand } from "./shell.ts";
 import { sshAccessCommand } from "./ssh-access.ts";
 import { templateCommand } from "./template.ts";
+import { usageCommand } from "./usage.ts";
 
 const ABOUT = {
   summary: "Rooms of sandboxes for groups of AI agents, on your own Linux host.",
@@ -75,6 +76,7 @@ export function makeProgram(setStatus: (status: number) => void): Command {
     waitCommand(),
     barrierCommand(),
     auditCommand(setStatus),
+    usageCommand(),
   ];
   for (const each of commands) program.addCommand(each);
   return program;

@@ -16,6 +16,8 @@ import type { Conversation } from "./conversation.ts";
 export interface Caller {
   /** What stands behind it; a key if absent. */
   kind?: "sandbox" | "operator";
+  /** The key that made the sandbox that it is. */
+  made_by?: string;
   org_id: OrgId;
   key_id: KeyId;
   name: string;
@@ -44,6 +46,8 @@ export interface Call {
    * was done and what is said of it, so that nothing can end between the two. Absent where nothing is to be kept.
    */
   record?: (outcome: string, body: object) => void;
+  /** Carried out in the transaction that keeps the record of this call. */
+  along?: () => void;
   /** With an Idempotency-Key: notes what was begun, within the transaction that begins it; nothing secret. */
   note?: (begun: Begun) => void;
   /** What the same call has noted before the daemon ended, or it failed with 5xx: its work is to be gone on with. */
@@ -66,6 +70,11 @@ export interface AuditFacts {
 /** A call by a known key. */
 export interface KeyCall extends Call {
   caller: Caller;
+}
+
+/** The key whose use of the service a call is. */
+export function keyBehind({ made_by, key_id }: Caller): string {
+  return made_by ?? key_id;
 }
 
 /** A call that is not made: what a caller would find. Nothing of it is recorded. */

@@ -13,6 +13,7 @@ import keys from "./migrations/0010_keys.sql" with { type: "text" };
 import quota from "./migrations/0011_quota.sql" with { type: "text" };
 import auditStarts from "./migrations/0012_audit_starts.sql" with { type: "text" };
 import idempotentWork from "./migrations/0013_idempotent_work.sql" with { type: "text" };
+import usage from "./migrations/0014_usage.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -29,6 +30,7 @@ export const MIGRATIONS: readonly string[] = [
   quota,
   auditStarts,
   idempotentWork,
+  usage,
 ];
 
 /** Brings the database up to date. Refuses one that a newer roomd has written. */

@@ -13,6 +13,16 @@ interface Write {
   reject(error: unknown): void;
 }
 
+/** What is gathered while the writes of a commit run, and written once for all of them before it. */
+export interface Gathered {
+  /** How much there is, to go back to. */
+  mark(): number;
+  /** Forgets what came after: the write that it came from is not kept. */
+  backTo(mark: number): void;
+  /** Writes all of it, and forgets it. */
+  write(queries: Queries): void;
+}
+
 export interface Database {
   /** For reads: sees what is committed, never the middle of a write. */
   queries: Queries;
@@ -23,6 +33,8 @@ export interface Database {
   commit<T>(work: (queries: Queries) => T, vital?: boolean): Promise<T>;
   /** Calls `listener` after each commit, before whoever made it goes on. */
   onCommit(listener: () => void): void;
+  /** Takes part in every commit from now on. */
+  gather(gathered: Gathered): void;
   close(): Promise<void>;
 }
 
@@ -30,6 +42,7 @@ export interface Database {
 export function makeDatabase(connection: Connection, onFull: (vital: boolean) => boolean = () => false): Database {
   let waiting: Write[] = [];
   const listeners: (() => void)[] = [];
+  const gathering: Gathered[] = [];
   let scheduled: Promise<void> | null = null;
 
   const flush = () => {
@@ -38,10 +51,12 @@ export function makeDatabase(connection: Connection, onFull: (vital: boolean) =>
     scheduled = null;
     for (;;) {
       const outcomes: (() => void)[] = [];
+      for (const gathered of gathering) gathered.backTo(0);
       try {
         faultPoint("commit.before");
         connection.step("BEGIN IMMEDIATE");
-        for (const write of batch) outcomes.push(attempt(connection, write));
+        for (const write of batch) outcomes.push(attempt(connection, gathering, write));
+        for (const gathered of gathering) gathered.write(connection.queries);
         faultPoint("commit.written");
         connection.step("COMMIT");
         faultPoint("commit.after");
@@ -74,6 +89,7 @@ export function makeDatabase(connection: Connection, onFull: (vital: boolean) =>
         );
       }),
     onCommit: (listener) => void listeners.push(listener),
+    gather: (gathered) => void gathering.push(gathered),
     close: async () => {
       while (scheduled) await scheduled;
       connection.close();
@@ -81,7 +97,8 @@ export function makeDatabase(connection: Connection, onFull: (vital: boolean) =>
   };
 }
 
-function attempt(connection: Connection, write: Write): () => void {
+function attempt(connection: Connection, gathering: readonly Gathered[], write: Write): () => void {
+  const marks = gathering.map((gathered) => gathered.mark());
   connection.step("SAVEPOINT one");
   try {
     const value = write.work(connection.queries);
@@ -90,6 +107,7 @@ function attempt(connection: Connection, write: Write): () => void {
   } catch (error) {
     // A full disk ends the whole transaction, savepoints and all: then no write of the batch is kept.
     if (isDiskFull(error)) throw error;
+    for (const [index, gathered] of gathering.entries()) gathered.backTo(marks[index] ?? 0);
     connection.step("ROLLBACK TO one");
     connection.step("RELEASE one");
     return () => write.reject(error);

@@ -9,7 +9,7 @@ import { type OrgDeps, OrgUsage } from "./org-usage.ts";
 import type { DriveDeps, DriveRoom } from "./verb.ts";
 
 type Room = Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">;
-type Deps = OrgDeps & Pick<DriveDeps, "limitEntries" | "sharesOf" | "kernelUse">;
+type Deps = OrgDeps & Pick<DriveDeps, "limitEntries" | "sharesOf" | "kernelUse" | "onUsed">;
 
 export class Usage {
   readonly #rooms = new Map<string, RoomUsage>();
@@ -110,7 +110,6 @@ class RoomUsage {
 
   /** The measure says nothing any more: the next call waits for a new one. */
   invalidate(): void {
-    this.#lastBytes = this.#measured?.used_bytes ?? this.#lastBytes;
     this.#measured = null;
     this.#measuring = null;
     this.#generation++;
@@ -139,12 +138,12 @@ class RoomUsage {
   /** What the API has just added or taken away. */
   change(change: Change): void {
     if (!this.#measured) return;
-    this.#measured = {
+    this.#know({
       ...this.#measured,
       entry_count: Math.max(0, this.#measured.entry_count + change.entry_count),
       used_bytes: Math.max(0, this.#measured.used_bytes + change.used_bytes),
       file_count: Math.max(0, this.#measured.file_count + change.file_count),
-    };
+    });
   }
 
   get #claimed(): number {
@@ -184,8 +183,14 @@ class RoomUsage {
     );
     const entries = Math.max(0, inodes);
     const counted = { used_bytes: Math.max(0, bytes), file_count: entries, entry_count: entries };
-    this.#measured = { ...counted, too_deep: false, kept_by_kernel: true };
-    return this.#measured;
+    return this.#know({ ...counted, too_deep: false, kept_by_kernel: true });
+  }
+
+  #know(measured: Measured): Measured {
+    if (measured.used_bytes !== this.#lastBytes) this.#deps.onUsed(this.#room.room_uid, measured.used_bytes);
+    this.#lastBytes = measured.used_bytes;
+    this.#measured = measured;
+    return measured;
   }
 
   async #walk(): Promise<Measured> {
@@ -200,8 +205,7 @@ class RoomUsage {
     try {
       const measured = await this.#walk();
       if (generation === this.#generation) {
-        this.#measured = measured;
-        this.#lastBytes = measured.used_bytes;
+        this.#know(measured);
         this.#staleAt = performance.now() + Math.max(FRESH_MS, (performance.now() - startedAt) / LARGEST_SHARE);
       }
       return measured;

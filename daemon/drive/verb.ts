@@ -34,6 +34,8 @@ export interface DriveDeps extends OrgDeps {
   restraints: Restraints;
   /** What the kernel says that a drive takes; null where it keeps no quota of it. */
   kernelUse(directory: string): { bytes: number; inodes: number } | null;
+  /** Hears of each change of what a drive takes, as far as it is measured. */
+  onUsed(roomUid: string, usedBytes: number): void;
   /** Makes some space on a full disk for what frees more; false when there is none to make. */
   giveUpSpace(): boolean;
   log: Log;

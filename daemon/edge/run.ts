@@ -244,6 +244,7 @@ export function makeRoad(deps: RoadDeps): Road {
     const kept = claimed ? await keptReply(operation, request.authorization, reply) : null;
     const written = database.commit((queries) => {
       if (records) appendAudit(queries, auditEntry(operation, call, reply, at, durationMs));
+      call.along?.();
       if (!claimed) return;
       if (kept) idempotency.keep(queries, claimed, kept);
       else idempotency.release(queries, claimed);

@@ -13,6 +13,7 @@ import { Inspector, NotThisName } from "./inspector.ts";
 import { canonicalName } from "./names.ts";
 import { type Ground, Policy, type Verdict } from "./policy.ts";
 import type { HostResolver } from "./resolver.ts";
+import type { Traffic } from "./store.ts";
 
 /** Open at once; more than a browser or an installer makes by far. */
 export const MAX_CONNECTIONS = 512;
@@ -26,7 +27,7 @@ export interface GuardDeps {
   resolver: Pick<HostResolver, "resolve">;
   /** Of each direction. */
   bytesPerSecond: number;
-  count(bytes: { sent: number; received: number; connections: number }): void;
+  count(traffic: Traffic): void;
   record(denial: Denial & { count: number }): void;
 }
 
@@ -64,8 +65,8 @@ export class Guard {
     this.#flow = {
       out: pace(),
       in: pace(),
-      sent: (sent) => deps.count({ sent, received: 0, connections: 0 }),
-      received: (received) => deps.count({ sent: 0, received, connections: 0 }),
+      sent: (sent_bytes) => deps.count({ sent_bytes, received_bytes: 0, connections: 0 }),
+      received: (received_bytes) => deps.count({ sent_bytes: 0, received_bytes, connections: 0 }),
     };
   }
 
@@ -145,7 +146,7 @@ export class Guard {
     // The list may have changed while it was dialled.
     if (!this.#stillAllows(live)) return close(NO_LONGER);
     this.#live.add(live);
-    this.#deps.count({ sent: 0, received: 0, connections: 1 });
+    this.#deps.count({ sent_bytes: 0, received_bytes: 0, connections: 1 });
     try {
       await carry(stream, socket, bound === null ? null : new Inspector(bound), this.#flow);
     } catch (error) {

@@ -7,18 +7,22 @@ import type { Log } from "../core/log.ts";
 import { describeError } from "../core/service-error.ts";
 import type { Database } from "../db/transact.ts";
 import type { GuestRequests } from "../host/guest-link/handshake.ts";
+import { type Meter, type Place, USAGE_WRITE_SECONDS } from "../orgs/index.ts";
 import { readRange } from "./addresses.ts";
 import type { Denial } from "./denials.ts";
 import { Guard } from "./guard.ts";
 import { makeIsHosts } from "./host-addresses.ts";
 import type { Ground } from "./policy.ts";
 import { HostResolver } from "./resolver.ts";
-import { addUsage, type Traffic, usageOf } from "./store.ts";
+import { addTraffic, type Traffic, trafficOf } from "./store.ts";
 
 export { MAX_CONNECTIONS } from "./guard.ts";
 export type { Traffic } from "./store.ts";
 
-const WRITE_EVERY_MS = 5_000;
+interface Counted {
+  place: Place;
+  traffic: Traffic;
+}
 
 /** Whose traffic it is. */
 export interface EgressSandbox {
@@ -27,11 +31,14 @@ export interface EgressSandbox {
   room_uid: RoomUid;
   room_id: string;
   agent_id: string;
+  /** Whose use of the outside it is. */
+  place: Place;
 }
 
 export interface EgressDeps {
   database: Database;
   log: Log;
+  meter: Pick<Meter, "count">;
   /** Comma-separated ranges. */
   privateRanges: string;
   hostsFile: string;
@@ -57,21 +64,31 @@ export function makeEgress(deps: EgressDeps): Egress {
   const ground: Ground = { privateRanges: readRanges(deps.privateRanges), isHosts: makeIsHosts() };
   const bytesPerSecond = deps.mibPerSecond === 0 ? Number.MAX_SAFE_INTEGER : deps.mibPerSecond * 1024 * 1024;
   const guards = new Map<string, Guard>();
-  const counted = new Map<string, Parameters<typeof addUsage>[1]>();
+  const counted = new Map<string, Counted>();
+
+  const count = (sandboxId: string, place: Place, more: Traffic) => {
+    const { traffic } = counted.get(sandboxId) ?? { traffic: NO_TRAFFIC };
+    counted.set(sandboxId, { place, traffic: sumOf(traffic, more) });
+  };
 
   const write = async () => {
-    const usage = [...counted.values()];
+    const waiting = [...counted];
     counted.clear();
-    if (usage.length === 0) return;
+    if (waiting.length === 0) return;
     try {
       await deps.database.commit((queries) => {
-        for (const each of usage) addUsage(queries, each);
+        for (const [sandboxId, { place, traffic }] of waiting) {
+          const { org_id, room_uid } = place;
+          addTraffic(queries, { sandbox_id: sandboxId as SandboxId, org_id, room_uid, ...traffic });
+          deps.meter.count(place, { egress_bytes: traffic.sent_bytes });
+        }
       });
     } catch (error) {
-      deps.log.error("egress usage not written", { error: describeError(error) });
+      deps.log.error("egress traffic not written yet", { error: describeError(error) });
+      for (const [sandboxId, { place, traffic }] of waiting) count(sandboxId, place, traffic);
     }
   };
-  const writing = setInterval(() => void write(), WRITE_EVERY_MS);
+  const writing = setInterval(() => void write(), USAGE_WRITE_SECONDS * 1000);
 
   const drop = (sandboxId: string) => {
     guards.get(sandboxId)?.close();
@@ -80,37 +97,23 @@ export function makeEgress(deps: EgressDeps): Egress {
 
   return {
     serve: (sandbox, allowlist) => {
-      const { sandbox_id, org_id, room_uid } = sandbox;
+      const { sandbox_id, place } = sandbox;
       drop(sandbox_id);
       const guard = new Guard(allowlist, {
         ground,
         resolver,
         bytesPerSecond,
         record: (denial) => deps.onDenied(sandbox, denial),
-        count: ({ sent, received, connections }) => {
-          let sum = counted.get(sandbox_id);
-          if (!sum) {
-            sum = { sandbox_id, org_id, room_uid, sent_bytes: 0, received_bytes: 0, connections: 0 };
-            counted.set(sandbox_id, sum);
-          }
-          sum.sent_bytes += sent;
-          sum.received_bytes += received;
-          sum.connections += connections;
-        },
+        count: (traffic) => count(sandbox_id, place, traffic),
       });
       guards.set(sandbox_id, guard);
       return requestsTo(guard, deps.log);
     },
     setAllowlist: (sandboxId, allowlist) => guards.get(sandboxId)?.setAllowlist(allowlist),
     trafficOf: (sandboxId) => {
-      const written = usageOf(deps.database.queries, sandboxId);
-      const more = counted.get(sandboxId);
-      return {
-        sent_bytes: written.sent_bytes + (more?.sent_bytes ?? 0),
-        received_bytes: written.received_bytes + (more?.received_bytes ?? 0),
-        connections: written.connections + (more?.connections ?? 0),
-        open_connections: guards.get(sandboxId)?.connections ?? 0,
-      };
+      const written = trafficOf(deps.database.queries, sandboxId);
+      const traffic = sumOf(written, counted.get(sandboxId)?.traffic ?? NO_TRAFFIC);
+      return { ...traffic, open_connections: guards.get(sandboxId)?.connections ?? 0 };
     },
     drop,
     stop: async () => {
@@ -118,6 +121,16 @@ export function makeEgress(deps: EgressDeps): Egress {
       for (const sandboxId of [...guards.keys()]) drop(sandboxId);
       await write();
     },
+  };
+}
+
+const NO_TRAFFIC: Traffic = { sent_bytes: 0, received_bytes: 0, connections: 0 };
+
+function sumOf(one: Traffic, other: Traffic): Traffic {
+  return {
+    sent_bytes: one.sent_bytes + other.sent_bytes,
+    received_bytes: one.received_bytes + other.received_bytes,
+    connections: one.connections + other.connections,
   };
 }
 

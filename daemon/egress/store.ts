@@ -9,18 +9,18 @@ export interface Traffic {
   connections: number;
 }
 
-export function addUsage(queries: Queries, usage: typeof egressUsage.$inferInsert): void {
-  const more = (column: keyof Traffic) => sql`${egressUsage[column]} + ${usage[column]}`;
+export function addTraffic(queries: Queries, traffic: typeof egressUsage.$inferInsert): void {
+  const more = (column: keyof Traffic) => sql`${egressUsage[column]} + ${traffic[column]}`;
   const set = {
     sent_bytes: more("sent_bytes"),
     received_bytes: more("received_bytes"),
     connections: more("connections"),
   };
-  queries.insert(egressUsage).values(usage).onConflictDoUpdate({ target: egressUsage.sandbox_id, set }).run();
+  queries.insert(egressUsage).values(traffic).onConflictDoUpdate({ target: egressUsage.sandbox_id, set }).run();
 }
 
 /** What has been written; nothing is zero. */
-export function usageOf(queries: Queries, sandboxId: string): Traffic {
+export function trafficOf(queries: Queries, sandboxId: string): Traffic {
   const row = queries
     .select()
     .from(egressUsage)

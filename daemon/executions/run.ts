@@ -1,5 +1,5 @@
 /** Owns running one command for a caller who waits for it: its output collected, its outcome told. */
-import { Channel } from "../../shared/agent-protocol/messages.ts";
+import { Channel, type ExecState } from "../../shared/agent-protocol/messages.ts";
 import type { OutputOf } from "../../shared/api/contract.ts";
 import { DEFAULT_OUTPUT_BYTES, type sandboxExec } from "../../shared/api/executions.ts";
 import { at } from "../core/clock.ts";
@@ -14,17 +14,19 @@ import { type SaveStreams, Saving } from "./saving.ts";
 
 /**
  * Runs a command to its end, or finds it begun by the same request. A caller who goes away does not end it; that its output
- * could not be saved is part of the outcome.
+ * could not be saved is part of the outcome. `begun` hears, once, of an execution that this request or an earlier one began.
  */
 export async function runCommand(
   reach: Reach,
   request: CommandRequest,
   input: CommandInput,
   save: SaveStreams,
+  begun: (execution: ExecState) => void = () => {},
 ): Promise<OutputOf<typeof sandboxExec>> {
   const limit = input.max_output_bytes ?? DEFAULT_OUTPUT_BYTES;
   const captures = { [Channel.stdout]: new Capture(limit), [Channel.stderr]: new Capture(limit) };
   const following = await beginFollowed(reach, request);
+  begun(following.execution);
   const over = new AbortController();
   const fed = feedAll(reach, request, over.signal);
   const saving = input.output_to === undefined ? null : new Saving(input.output_to, save);

@@ -6,6 +6,7 @@ import type { Log } from "../core/log.ts";
 import type { Bound } from "../core/operation.ts";
 import type { FindRoom } from "../core/room-target.ts";
 import type { Database } from "../db/transact.ts";
+import type { Meter } from "../orgs/index.ts";
 import { makeAck } from "./ack.ts";
 import { Due } from "./due.ts";
 import { makeGet } from "./get.ts";
@@ -24,6 +25,7 @@ export interface FabricOptions {
   findRoom: FindRoom;
   agents: Agents;
   bells: Bells;
+  meter: Pick<Meter, "count">;
   /** A message that needs an ack comes again after this time. */
   ackMs: number;
 }

@@ -5,9 +5,11 @@
 import { EVERYONE, MAX_INBOX } from "../../shared/api/fabric.ts";
 import { newId } from "../../shared/ids.ts";
 import { at } from "../core/clock.ts";
+import { type Caller, keyBehind } from "../core/operation.ts";
 import type { RoomTarget } from "../core/room-target.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
+import type { Place } from "../orgs/index.ts";
 import { type Draft, fingerprintOf } from "./draft.ts";
 import type { FabricDeps } from "./index.ts";
 import { findMessage, insertDelivery, insertMessage } from "./store.ts";
@@ -25,6 +27,8 @@ export interface Posted {
 
 /** What is carried out in the transaction that keeps a message. */
 interface Along {
+  /** Who sends it. */
+  caller: Caller;
   /** Also for one that was kept before; may refuse it. */
   also?(queries: Queries, row: MessageRow): void;
   /** Once it is kept. */
@@ -50,6 +54,7 @@ export async function post(deps: FabricDeps, room: RoomTarget, draft: Draft, alo
     const row = rowOf(room, draft, recipients, fingerprint, deps.order.next(queries, room_uid));
     along.also?.(queries, row);
     keep(queries, row);
+    deps.meter.count(placeOf(room, draft, along.caller), { messages: 1 });
     agents.touch(queries, room_uid, [draft.source]);
     along.kept?.(row);
     return { row, isNew: true };
@@ -66,6 +71,10 @@ export async function post(deps: FabricDeps, room: RoomTarget, draft: Draft, alo
     if (posted.row.expires_at !== null) deps.due.expectAt(Date.parse(posted.row.expires_at));
   }
   return posted;
+}
+
+function placeOf({ org_id, room_uid }: RoomTarget, { source }: Draft, caller: Caller): Place {
+  return { org_id, room_uid, agent_id: source, key_id: keyBehind(caller) };
 }
 
 function requireSame(known: MessageRow, fingerprint: string): void {

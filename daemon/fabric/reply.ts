@@ -33,6 +33,7 @@ export function makeReply(deps: FabricDeps): Bound {
         call.audit.details = { reply_to: asked.message_id, message_id, seq, size_bytes, payload_sha256 };
       };
       const { row, isNew } = await post(deps, room, draft, {
+        caller: call.caller,
         also: (queries) => ackDelivery(queries, { room_uid: room.room_uid, agent_id: source, seq: asked.seq }),
         kept: (row) => {
           note(row);

@@ -41,6 +41,7 @@ export function makeSend(deps: FabricDeps): Bound {
         const note = ({ message_id, seq, recipients }: MessageRow) =>
           Object.assign(call.audit.details, { message_id, seq, recipients: recipients.length });
         const { row, isNew } = await post(deps, room, draft, {
+          caller: call.caller,
           also: (_, { message_id }) => {
             if (!wait) return;
             wait.shown.id = message_id;

@@ -11,11 +11,14 @@ import { type Authenticate, makeAuthenticate, makeIsCurrent } from "./keys.ts";
 import { LastUsed } from "./last-used.ts";
 import { makeMe } from "./me.ts";
 import { callersOf, isCurrentSshKey, makeSshKeys } from "./ssh-keys.ts";
-import { getOrg } from "./store.ts";
+import { getOrg, keyName } from "./store.ts";
+import { makeUsage, type UsageDeps } from "./usage/usage.ts";
 
 export { makeOperator } from "./operator.ts";
 export { type PlanCaps, type Plans, plansOf } from "./plans.ts";
 export { driveExceeded, driveWarning, makeQuota, type Quota } from "./quota.ts";
+export { DriveLevels } from "./usage/drive-levels.ts";
+export { Meter, type Place, USAGE_WRITE_SECONDS } from "./usage/meter.ts";
 
 export interface Orgs {
   operations: Bound[];
@@ -34,12 +37,18 @@ export interface Orgs {
     isCurrent(sshKeyId: string): boolean;
   };
   /** The caller's own organization by its id or `self`; every other one does not exist for it. Throws org_not_found. */
-  find(caller: Caller, orgId: string): string;
+  find(caller: Caller, orgId: string): OrgId;
   /** Writes what was only noted so far. */
   stop(): Promise<void>;
 }
 
-export function makeOrgs({ database, log }: { database: Database; log: Log }): Orgs {
+export interface OrgDeps extends Pick<UsageDeps, "meter" | "standing"> {
+  database: Database;
+  log: Log;
+  roomName(roomUid: string): string | null;
+}
+
+export function makeOrgs({ database, log, meter, standing, roomName }: OrgDeps): Orgs {
   const { queries } = database;
   const lastUsed = new LastUsed(database, log);
   const holds = new Holds();
@@ -59,6 +68,15 @@ export function makeOrgs({ database, log }: { database: Database; log: Log }): O
       makeMe(),
       makeOrgCreate({ database }),
       ...makeKeyVerbs({ database, withUse: (row) => lastUsed.withUse(row), onEnded: () => holds.look() }),
+      makeUsage({
+        meter,
+        standing,
+        findOrg: find,
+        nameOf: (grouping, id) => {
+          if (grouping === "room") return roomName(id);
+          return grouping === "key" ? keyName(queries, id) : id;
+        },
+      }),
       ...makeSshKeys({ database, findOrg: find, onRemoved: () => holds.look() }),
     ],
     authenticate: makeAuthenticate(queries, (keyId) => lastUsed.note(keyId)),

@@ -97,6 +97,12 @@ export function prepareKeyTerm(queries: Queries) {
     .prepare();
 }
 
+/** Also of a key that is no longer good; null when there is none. */
+export function keyName(queries: Queries, keyId: string): string | null {
+  const named = eq(apiKeys.key_id, keyId as KeyRow["key_id"]);
+  return queries.select({ name: apiKeys.name }).from(apiKeys).where(named).get()?.name ?? null;
+}
+
 /** Writes when a key was last used. */
 export function prepareUse(queries: Queries) {
   return queries

@@ -134,6 +134,7 @@ async function destroy(
       drive_until_at,
       ...changed(),
     });
+    deps.meter.closes(queries, room_uid);
     return late ? "erase" : drive_until_at;
   });
   if (until !== "erase") return { agents, drive_until_at: until };

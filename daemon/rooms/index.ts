@@ -12,7 +12,7 @@ import type { FindRoom, RoomTarget } from "../core/room-target.ts";
 import { describeError, errnoOf, ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
 import type { Database } from "../db/transact.ts";
-import type { Quota } from "../orgs/index.ts";
+import type { Meter, Place, Quota } from "../orgs/index.ts";
 import { makeCreate } from "./create.ts";
 import { makeDestroy } from "./destroy.ts";
 import { eraseDirectory } from "./erase.ts";
@@ -44,6 +44,7 @@ export interface RoomDeps {
     end(directory: string): void;
   };
   driveLimitEntries: number;
+  meter: Pick<Meter, "closes">;
   drive: {
     measure(room: RoomTarget): Promise<{ used_bytes: number; file_count: number }>;
     /** What the room's guests may do on it. */
@@ -91,7 +92,15 @@ export function makeRoomFinder(database: Database, paths: Paths) {
     return toTarget(row, paths);
   };
   const ofOrg = (orgId: OrgId): RoomTarget[] => orgRooms(database.queries, orgId).map((row) => toTarget(row, paths));
-  return { lookup, findRow, find, current, ofOrg };
+  const nameOf = (roomUid: string): string | null => getRoom(database.queries, roomUid as RoomUid)?.room_id ?? null;
+  return { lookup, findRow, find, current, ofOrg, nameOf };
+}
+
+/** Whose use of the service the drive of a room is; null when there is no such room any more. */
+export function drivePlace(queries: Queries, roomUid: RoomUid): Place | null {
+  const row = getRoom(queries, roomUid);
+  if (row?.state !== "active") return null;
+  return { org_id: row.org_id, room_uid: roomUid, agent_id: "", key_id: row.created_by_id };
 }
 
 /** The record of a room's end that no call asked for. */

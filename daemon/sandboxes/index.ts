@@ -12,7 +12,7 @@ import type { Egress } from "../egress/index.ts";
 import type { SaveStreams } from "../executions/saving.ts";
 import type { GuestHost } from "../host/guest/plan.ts";
 import type { WarmPool } from "../host/guest/pool.ts";
-import type { Quota } from "../orgs/index.ts";
+import type { Meter, Quota } from "../orgs/index.ts";
 import type { Templates } from "../templates/registry.ts";
 import { makeAccess, type SandboxReach } from "./access.ts";
 import { freeMemoryMib } from "./admission.ts";
@@ -34,7 +34,7 @@ import { type GuestShare, makeSupervisors } from "./supervisors.ts";
 import type { SandboxRow } from "./table.ts";
 import { makeUpdate } from "./update.ts";
 
-export { orgSandboxes } from "./store.ts";
+export { orgCids, orgSandboxes } from "./store.ts";
 
 export interface SandboxDeps {
   database: Database;
@@ -54,6 +54,7 @@ export interface SandboxDeps {
   memoryOvercommitPercent: number;
   egressDefault: "public" | "none";
   egress: Egress;
+  meter: Meter;
   /** Takes what a guest asks of its room. */
   roomCalls(sandbox: SandboxRow & { room_id: string }): (stream: Stream, request: object) => void;
   /** Something happened to a sandbox that no call asked for; an error unless it says otherwise. */

@@ -9,6 +9,8 @@ import { Mailbox } from "../core/mailbox.ts";
 import { Published } from "../core/published.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Database } from "../db/transact.ts";
+import type { Meter } from "../orgs/index.ts";
+import { meterState } from "./metering.ts";
 import { canBecome } from "./state.ts";
 import { updateSandbox } from "./store.ts";
 import type { SandboxRow } from "./table.ts";
@@ -16,6 +18,7 @@ import type { SandboxRow } from "./table.ts";
 export interface RowDeps {
   database: Database;
   log: Log;
+  meter: Meter;
   /** The sandbox has a new state. */
   onState(row: SandboxRow): void;
 }
@@ -66,12 +69,22 @@ export class PublishedRow {
     this.#deps.onState(this.row);
   }
 
+  /** The guest of a daemon before this one is here, in the state that the row has: the time since then counts. */
+  found(): Promise<void> {
+    return this.#changes.put(() =>
+      this.#deps.database.commit((queries) => meterState(this.#deps.meter, queries, this.row, this.row.state)),
+    );
+  }
+
   /** Writes what is decided when its turn comes; nothing is written when that is nothing. */
   write(changeOf: () => Partial<SandboxRow>): Promise<SandboxRow> {
     return this.#changes.put(async () => {
       const change = changeOf();
       if (Object.keys(change).length === 0) return this.row;
-      await this.#deps.database.commit((queries) => updateSandbox(queries, this.row.sandbox_id, change));
+      await this.#deps.database.commit((queries) => {
+        updateSandbox(queries, this.row.sandbox_id, change);
+        if (change.state !== undefined) meterState(this.#deps.meter, queries, this.row, change.state);
+      });
       this.published.set({ ...this.row, ...change });
       return this.row;
     });

@@ -1,7 +1,7 @@
 /** Owns the SQL of sandboxes. */
 import { and, asc, count, eq, gt, ne, notInArray, sql } from "drizzle-orm";
 import type { SandboxState } from "../../shared/api/sandboxes.ts";
-import { GUEST_CID_MAX, GUEST_CID_MIN, type OrgId } from "../../shared/ids.ts";
+import { GUEST_CID_MIN, GUEST_CIDS, type OrgId } from "../../shared/ids.ts";
 import type { Queries } from "../db/client.ts";
 import { type SandboxRow, sandboxes } from "./table.ts";
 
@@ -103,6 +103,12 @@ export function orgSandboxes(queries: Queries, orgId: OrgId): { sandboxes: numbe
   return held ?? { sandboxes: 0, memory_mib: 0 };
 }
 
+/** How many CIDs an organization's sandboxes have. */
+export function orgCids(queries: Queries, orgId: OrgId): number {
+  const held = and(eq(sandboxes.org_id, orgId), eq(sandboxes.cid_held, true));
+  return queries.select({ held: count() }).from(sandboxes).where(held).get()?.held ?? 0;
+}
+
 /** What guests that have not ended were promised. */
 export function memoryPromised(queries: Queries): Pick<SandboxRow, "sandbox_id" | "memory_mib">[] {
   return queries
@@ -120,9 +126,8 @@ export function heldCids(queries: Queries): Set<number> {
 /** The first free CID after `wanted`, going round; null when all are taken. */
 export function suggestCid(queries: Queries, wanted: number): number | null {
   const held = heldCids(queries);
-  const total = GUEST_CID_MAX - GUEST_CID_MIN + 1;
-  for (let step = 1; step <= total; step++) {
-    const cid = GUEST_CID_MIN + ((wanted - GUEST_CID_MIN + step) % total);
+  for (let step = 1; step <= GUEST_CIDS; step++) {
+    const cid = GUEST_CID_MIN + ((wanted - GUEST_CID_MIN + step) % GUEST_CIDS);
     if (!held.has(cid)) return cid;
   }
   return null;

@@ -108,6 +108,7 @@ export class Supervisor {
         this.#ending.guest = guest;
         this.#isLeft = false;
         await this.#settle(paused);
+        await this.#row.found();
         this.#watch(guest);
         this.#deps.log.info("sandbox taken over", { sandbox_id: this.row.sandbox_id, paused });
       } catch (error) {

@@ -21,6 +21,7 @@ import { Gate, type Growth } from "./admission.ts";
 import { listOf } from "./egress.ts";
 import type { Ends } from "./executions/ends.ts";
 import type { SandboxDeps } from "./index.ts";
+import { placeOf } from "./metering.ts";
 import { Supervisor } from "./supervisor.ts";
 import type { SandboxRow } from "./table.ts";
 
@@ -150,6 +151,7 @@ export function makeSupervisors(deps: SandboxDeps, ends: Pick<Ends, "watch">): S
       const supervisor = new Supervisor(row, {
         database: deps.database,
         log: deps.log,
+        meter: deps.meter,
         paths: deps.paths.sandbox(row.sandbox_id),
         start: (current, onStarted, signal) =>
           use(current.sandbox_id, async () => {
@@ -234,7 +236,7 @@ function requestsOf(
   { room_id }: SupervisedRoom,
   allowlist: readonly string[],
 ): GuestRequests {
-  const outside = deps.egress.serve({ ...row, room_id }, allowlist);
+  const outside = deps.egress.serve({ ...row, room_id, place: placeOf(row) }, allowlist);
   if (!row.fabric_attached) return outside;
   const inside = deps.roomCalls({ ...row, room_id });
   return (stream, request) => {

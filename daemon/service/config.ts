@@ -44,6 +44,7 @@ import { COMMIT, VERSION } from "../../shared/version.ts";
 import { type Bound, bind } from "../core/operation.ts";
 import { LOOK_EVERY_MS, MEASURE_EVERY_MS, MOST_GROWTH } from "../drive/quota.ts";
 import { MAX_CONNECTIONS } from "../egress/index.ts";
+import { USAGE_WRITE_SECONDS } from "../orgs/index.ts";
 import type { ServiceDeps } from "./index.ts";
 
 const GUARANTEES = [
@@ -72,6 +73,7 @@ const NON_GUARANTEES = [
   "A sandbox of more than one vCPU is booted instead of restored, which takes longer.",
   "A message may come more than once, if its reader loses an answer: message_id tells them apart.",
   "Messages and barriers of a room go with the room.",
+  "Usage counts the time in which a sandbox is running, also while the daemon is away; starting and standby are free. Of a sandbox that ended while the daemon was away the time after its last comparison with the host is not counted, and a crash of the daemon loses what was counted of egress and of a drive's growth in the last usage_write_seconds.",
   "Standby frees no memory of the host: what the guest has stays reserved for it.",
   "defaults.drive_quota says who keeps guests to their drive's quota. project_quota: the kernel, and a write beyond it fails with EDQUOT; drive.file_count then counts every inode. measured, also for rooms from before: as follows.",
   "What guests write to the drive directly is measured: within drive_look_seconds and the time that measuring takes once it could be over the quota, and every drive_measure_seconds; on a drive that takes long to measure, so that it takes a quarter of one core at most. Until then a drive may be over its quota.",
@@ -146,6 +148,7 @@ export function makeConfig(deps: ServiceDeps): Bound {
           barrier_parties_max: MAX_PARTIES,
           barrier_wait_ms_max: MAX_BARRIER_WAIT_MS,
           list_limit_max: 1000,
+          usage_write_seconds: USAGE_WRITE_SECONDS,
           idempotent_reply_bytes_max: deps.idempotentReplyBytes,
         },
         defaults: {
@@ -176,6 +179,7 @@ export function makeConfig(deps: ServiceDeps): Bound {
           "barriers",
           "egress",
           "ports",
+          "usage.group_by",
         ],
         guarantees: GUARANTEES,
         non_guarantees: NON_GUARANTEES,

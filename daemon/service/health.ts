@@ -1,7 +1,7 @@
 /** Owns the call that says whether the service is ready. */
 import type { OutputOf } from "../../shared/api/contract.ts";
 import { health } from "../../shared/api/service.ts";
-import { GUEST_CID_MAX, GUEST_CID_MIN } from "../../shared/ids.ts";
+import { GUEST_CIDS } from "../../shared/ids.ts";
 import { VERSION } from "../../shared/version.ts";
 import { now } from "../core/clock.ts";
 import { type Bound, bind } from "../core/operation.ts";
@@ -33,7 +33,7 @@ export function makeHealth(deps: ServiceDeps): Bound {
           ? {
               capacity: {
                 memory_mib_free,
-                guest_cids_free: GUEST_CID_MAX - GUEST_CID_MIN + 1 - guest_cids_used,
+                guest_cids_free: GUEST_CIDS - guest_cids_used,
               },
             }
           : {}),

@@ -13,6 +13,7 @@ import * as service from "./service.ts";
 import * as ssh from "./ssh.ts";
 import * as templates from "./templates.ts";
 import * as terminals from "./terminals.ts";
+import * as usage from "./usage.ts";
 
 export const operations = {
   health: service.health,
@@ -24,6 +25,7 @@ export const operations = {
   key_list: orgs.keyList,
   key_rotate: orgs.keyRotate,
   key_revoke: orgs.keyRevoke,
+  usage: usage.usage,
   room_create: rooms.roomCreate,
   room_list: rooms.roomList,
   room_get: rooms.roomGet,

@@ -12,7 +12,7 @@ const MAX_KEY_SECONDS = 10 * 365 * 86_400;
 const MAX_GRACE_SECONDS = 30 * 86_400;
 export const DEFAULT_GRACE_SECONDS = 3600;
 
-const orgPath = fields({ org_id: Type.String({ maxLength: 64, description: "The organization, or self." }) });
+export const orgPath = fields({ org_id: Type.String({ maxLength: 64, description: "The organization, or self." }) });
 const keyPath = fields({ ...orgPath.properties, key_id: Type.String({ maxLength: 64 }) });
 const name = Type.String({ minLength: 1, maxLength: 128, pattern: "^[^\\u0000-\\u001f\\u007f]*$" });
 

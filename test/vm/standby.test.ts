@@ -21,6 +21,11 @@ withGuests("standby", {}, (guests) => {
   const destroy = (name: string): Promise<Json> => guests.daemon.ok("DELETE", path(name));
   const drive = (verb: string) => `/v1/rooms/still/drive/${verb}`;
   const sh = (name: string, line: string) => guests.daemon.sh("still", name, line);
+  /** What is metered of an agent's sandboxes. */
+  const metered = async (agent: string): Promise<Json> => {
+    const { groups } = await guests.daemon.ok("GET", "/v1/orgs/self/usage?group_by=agent");
+    return groups.find(({ id }: Json) => id === agent).totals;
+  };
   const skewMs = async (name: string) => (await guests.daemon.ok("GET", path(name, "/metrics"))).clock_skew_ms;
 
   /** Waits for a command to say that it runs, by making this file. */
@@ -47,8 +52,11 @@ withGuests("standby", {}, (guests) => {
       for (let round = 0; round < shortOrLong("rounds of standby", 4, 40); round++) {
         const paused = await standby("counter");
         expect(paused).toMatchObject({ state: "paused", status: { reason: "standby" }, exit: null });
-        const [before, cpu] = [await counted(), cpuTicks(qemu[0] ?? 0)];
+        const [before, cpu, used] = [await counted(), cpuTicks(qemu[0] ?? 0), await metered("counter")];
+        expect(used.exec_count).toBe(1);
+        expect(used.sandbox_seconds).toBeGreaterThan(0);
         await Bun.sleep(STILL_MS);
+        expect(await metered("counter")).toEqual(used);
         expect(await counted()).toBe(before);
         // A tick or two for its monitor; a running guest takes far more even when it idles.
         expect(cpuTicks(qemu[0] ?? 0) - cpu).toBeLessThanOrEqual(2);

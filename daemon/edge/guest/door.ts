@@ -22,6 +22,7 @@ export interface GuestSandbox {
   room_uid: RoomUid;
   room_id: string;
   agent_id: string;
+  created_by_id: string;
 }
 
 /** Answers a request of a known caller, over these operations. Never rejects. */
@@ -47,6 +48,7 @@ export function makeGuestDoor(deps: GuestDoorDeps) {
   return (sandbox: GuestSandbox): ((stream: Stream, request: object) => void) => {
     const caller: Caller = {
       kind: "sandbox",
+      made_by: sandbox.created_by_id,
       org_id: sandbox.org_id,
       plan: deps.planOf(sandbox.org_id),
       // Scopes what it may ask again by an idempotency key.

@@ -1,6 +1,6 @@
 /**
  * Owns what becomes known of executions that nobody waits for: their ends, told by their guests, are recorded once each; what is
- * to be saved of them is saved; and while one runs its sandbox is not idle. A meter of executions belongs here.
+ * to be saved of them is saved; and while one runs its sandbox is not idle. Each is metered once, with the first record of it.
  *
  *   begun, or found after a restart ──▶ the guest tells of the end ──▶ recorded ──▶ settled: the guest need not tell again
  *
@@ -72,16 +72,27 @@ export class Ends {
     const watched = this.#watched.get(row.sandbox_id);
     if (!watched) return;
     const { exec_id } = execution;
-    let known = watched.known.add(exec_id, { by, attended: false, begun: true });
+    let known = watched.known.add(exec_id, { by, attended: false, counted: by !== null, begun: true });
     if (known === null) {
       // Somebody has waited for one of this name, which never began.
       known = watched.known.get(exec_id) ?? null;
       if (known === null || known.begun) return;
-      Object.assign(known, { by, begun: true });
+      Object.assign(known, { by, counted: by !== null, begun: true });
     }
     const { promise } = known.ended;
     void this.#supervisors().use(row.sandbox_id, () => promise);
     this.#save(row, watched, execution);
+  }
+
+  /** Whether this is another call for an execution that is known already. */
+  knows(row: SandboxRow, execId: string): boolean {
+    return this.#watched.get(row.sandbox_id)?.known.get(execId) !== undefined;
+  }
+
+  /** The record of the call that began it was not kept: it is metered with that of its end. */
+  uncounted(row: SandboxRow, execId: string): void {
+    const known = this.#watched.get(row.sandbox_id)?.known.get(execId);
+    if (known) known.counted = false;
   }
 
   /**
@@ -90,7 +101,7 @@ export class Ends {
    */
   attend(row: SandboxRow, execId: string, by: Beginner): (how: { began: boolean; recorded: boolean }) => void {
     const own = this.#watched.get(row.sandbox_id)?.known;
-    const known = own?.add(execId, { by, attended: true, begun: false });
+    const known = own?.add(execId, { by, attended: true, counted: false, begun: false });
     return ({ began, recorded }) => {
       if (!own || !known || own.get(execId) !== known) return;
       known.attended = false;
@@ -136,7 +147,8 @@ export class Ends {
       if (before.finished.has(exec_id)) this.#save(row, watched, execution);
       else if (execution.state === "running") {
         if (running++ < MAX_LIVE_EXECUTIONS) this.begun(row, execution, by);
-      } else if (watched.known.add(exec_id, { by, attended: false, begun: false })) this.#save(row, watched, execution);
+      } else if (watched.known.add(exec_id, { by, attended: false, counted: by !== null, begun: false }))
+        this.#save(row, watched, execution);
     }
   }
 
@@ -162,7 +174,7 @@ export class Ends {
     for (const execution of ended) {
       const known = own.get(execution.exec_id);
       if (known?.attended) continue;
-      if (known) await recordEnd(this.#deps.database, row, execution, known.by);
+      if (known) await recordEnd(this.#deps, row, execution, known);
       // What is not known any more is not recorded again.
       own.forget(execution.exec_id);
       settled.push(execution.exec_id);

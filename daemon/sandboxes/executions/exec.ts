@@ -1,20 +1,25 @@
 /** Owns sandbox_exec: a command that its caller waits for. */
+import type { ExecState } from "../../../shared/agent-protocol/messages.ts";
 import { sandboxExec } from "../../../shared/api/executions.ts";
-import { type Bound, bind } from "../../core/operation.ts";
+import { type Bound, bind, keyBehind } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { pathRule } from "../../drive/path.ts";
 import { commandFacts } from "../../executions/redact.ts";
 import { requestOf } from "../../executions/request.ts";
 import { execRules } from "../../executions/rules.ts";
 import { runCommand } from "../../executions/run.ts";
+import type { SaveStreams } from "../../executions/saving.ts";
 import { heldInstead, requireDriveFor } from "../drive-held.ts";
 import { findTarget } from "../find.ts";
+import { placeOf } from "../metering.ts";
 import { requireRunning } from "../reach.ts";
 import { type ExecutionDeps, reachOf } from "./reach.ts";
-import { beginnerOf } from "./record-end.ts";
+import { beginnerOf, recordsOf } from "./record-end.ts";
 
 export function makeExec(deps: ExecutionDeps): Bound {
   const { supervisors, ends, bounds } = deps;
+  const { database, meter } = deps.sandboxes;
+  const { queries } = database;
   return bind(sandboxExec, {
     find: (call, params) => {
       call.happened = { started: false };
@@ -32,20 +37,25 @@ export function makeExec(deps: ExecutionDeps): Bound {
       using places = new DisposableStack();
       places.defer(bounds.waiting.take(row.sandbox_id));
       places.defer(bounds.stdin_bytes.take(row.sandbox_id, request.stdin?.byteLength ?? 0));
+      let repeated = ends.knows(row, exec_id);
       const leave = ends.attend(row, exec_id, beginnerOf(call, request));
       let ended = false;
       // An end that this call's record does not tell of is recorded as any other.
       call.onSettled = (recorded) => leave({ began: call.happened?.started !== false, recorded: recorded && ended });
       return await supervisors.use(row.sandbox_id, async () => {
         const reach = reachOf(supervisors, row);
-        const body = await runCommand(reach, request, input, (streams) =>
-          deps.sandboxes.saveOutput(room, input.output_to ?? "", streams),
-        ).catch((error: unknown) => {
+        // One that is over as it is found was begun, and recorded, by an earlier call.
+        const begun = ({ state }: ExecState) => {
+          repeated ||= state !== "running" && recordsOf(queries, row, [exec_id]).finished.has(exec_id);
+        };
+        const save: SaveStreams = (streams) => deps.sandboxes.saveOutput(room, input.output_to ?? "", streams);
+        const body = await runCommand(reach, request, input, save, begun).catch((error: unknown) => {
           const known = error instanceof ServiceError ? (error.options.details?.started ?? false) : "unknown";
           call.happened = { started: known };
           throw heldInstead(deps.sandboxes, room, error);
         });
         ended = true;
+        if (!repeated) call.along = () => meter.count(placeOf(row, keyBehind(call.caller)), { exec_count: 1 });
         const { exit_code, signal, timed_out, stdout_bytes, stderr_bytes, output } = body;
         const notSaved = output?.state === "failed" ? { not_saved: output.error_code } : {};
         call.happened = { started: true, exec_id, exit_code, signal, timed_out };

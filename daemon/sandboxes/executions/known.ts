@@ -9,6 +9,8 @@ export interface Known {
   by: Beginner | null;
   /** A caller waits for it, whose own record tells of its end. */
   attended: boolean;
+  /** It is among what is metered, or its caller's record puts it there. */
+  counted: boolean;
   /** It runs on by itself: until its end the sandbox is in use. */
   begun: boolean;
   ended: PromiseWithResolvers<void>;

@@ -5,10 +5,12 @@ import { type AuditEntry, appendAudit, executionRecords } from "../../audit/inde
 import { now } from "../../core/clock.ts";
 import type { KeyCall } from "../../core/operation.ts";
 import type { Queries } from "../../db/client.ts";
-import type { Database } from "../../db/transact.ts";
 import { redact } from "../../executions/redact.ts";
 import type { CommandRequest } from "../../executions/request.ts";
+import type { SandboxDeps } from "../index.ts";
+import { placeOf } from "../metering.ts";
 import type { SandboxRow } from "../table.ts";
+import type { Known } from "./known.ts";
 
 const EVENT = "exec.finished";
 
@@ -25,16 +27,16 @@ export function beginnerOf({ caller, source, request_id, ip }: KeyCall, { start 
 const NOBODY = { actor: { type: "system", id: "executions", name: "executions" }, source: "reconciler" } as const;
 
 export async function recordEnd(
-  database: Database,
+  { database, meter }: Pick<SandboxDeps, "database" | "meter">,
   row: SandboxRow,
   execution: ExecState,
-  by: Beginner | null,
+  { by, counted }: Pick<Known, "by" | "counted">,
 ): Promise<void> {
   const { exec_id, exit_code, signal, timed_out, stdout_bytes, stderr_bytes } = execution;
   const { argv, ...beginner } = by ?? { ...NOBODY, argv: null };
   // Under nobody's name the guest may say what it was.
   const command = argv ? { argv } : { told_argv: redact(execution.argv) };
-  await database.commit((queries) =>
+  await database.commit((queries) => {
     appendAudit(queries, {
       ...beginner,
       event: EVENT,
@@ -46,8 +48,9 @@ export async function recordEnd(
       sandbox_id: row.sandbox_id,
       duration_ms: Math.max(0, (execution.finished_at_ms ?? 0) - execution.started_at_ms),
       details: { exec_id, ...command, exit_code, signal, timed_out, stdout_bytes, stderr_bytes },
-    }),
-  );
+    });
+    if (!counted) meter.count(placeOf(row, by?.actor.id ?? ""), { exec_count: 1 });
+  });
 }
 
 /** Of these executions: who began those that were left running, and which ends are recorded. One look for all of them. */

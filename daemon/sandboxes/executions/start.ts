@@ -1,6 +1,6 @@
 /** Owns execution_start: a command that runs on by itself. */
 import { executionStart } from "../../../shared/api/executions.ts";
-import { type Bound, bind } from "../../core/operation.ts";
+import { type Bound, bind, keyBehind } from "../../core/operation.ts";
 import { pathRule } from "../../drive/path.ts";
 import { begin, feedAll } from "../../executions/output.ts";
 import { toExecutionRecord } from "../../executions/record.ts";
@@ -9,6 +9,7 @@ import { backgroundRequestOf } from "../../executions/request.ts";
 import { execRules } from "../../executions/rules.ts";
 import { heldInstead, requireDriveFor } from "../drive-held.ts";
 import { findTarget } from "../find.ts";
+import { placeOf } from "../metering.ts";
 import { requireRunning } from "../reach.ts";
 import { type ExecutionDeps, reachOf } from "./reach.ts";
 import { beginnerOf } from "./record-end.ts";
@@ -37,7 +38,11 @@ export function makeStart(deps: ExecutionDeps): Bound {
       );
       call.happened = { started: true, exec_id: execution.exec_id };
       call.audit.details = { ...known, existing };
-      if (!existing) ends.begun(row, execution, beginnerOf(call, request));
+      if (!existing) {
+        ends.begun(row, execution, beginnerOf(call, request));
+        call.along = () => deps.sandboxes.meter.count(placeOf(row, keyBehind(call.caller)), { exec_count: 1 });
+        call.onSettled = (recorded) => recorded || ends.uncounted(row, execution.exec_id);
+      }
       // Again, too: the daemon to which it was sent first may have ended meanwhile. What has arrived is left out.
       void feedAll(reachOf(supervisors, row), request, deps.stopping).finally(fed);
       return { outcome: existing ? "existing" : "started", body: toExecutionRecord(execution) };

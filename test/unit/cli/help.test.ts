@@ -27,6 +27,7 @@ const CONTRACT = [
   "logs",
   ...["send", "wait", "barrier"],
   ...["list", "verify"].map((verb) => `audit ${verb}`),
+  "usage",
 ];
 
 function* paths(command: Command, prefix: string[] = []): Generator<{ words: string[]; isLeaf: boolean }> {

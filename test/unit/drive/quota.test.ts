@@ -18,6 +18,7 @@ function watchedRoom(limitBytes = 8 * MIB) {
     limitEntries: LIMIT_ENTRIES,
     sharesOf: () => [],
     kernelUse: () => null,
+    onUsed: () => {},
     restraints: new Restraints(),
     roomsOf: () => [fixture.room],
     capsOf: () => fixture.caps,

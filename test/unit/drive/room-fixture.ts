@@ -82,6 +82,7 @@ export class RoomFixture implements Disposable {
       sharesOf: () => [],
       restraints: new Restraints(),
       kernelUse: () => this.kernelUse(),
+      onUsed: () => {},
       giveUpSpace: () => false,
       log: makeLog("error", () => {}),
     });

@@ -8,6 +8,7 @@ export interface Asked {
   method: string;
   exec_id: string;
   after?: number;
+  follow?: boolean;
 }
 
 export class PlayedAgent {

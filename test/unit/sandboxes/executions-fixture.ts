@@ -6,12 +6,14 @@ import { Published } from "../../../daemon/core/published.ts";
 import { openConnection } from "../../../daemon/db/client.ts";
 import { migrate } from "../../../daemon/db/migrate.ts";
 import { makeDatabase } from "../../../daemon/db/transact.ts";
+import { Meter } from "../../../daemon/orgs/index.ts";
 import { Ends } from "../../../daemon/sandboxes/executions/ends.ts";
 import { makeExecutions } from "../../../daemon/sandboxes/executions/index.ts";
 import type { SandboxDeps } from "../../../daemon/sandboxes/index.ts";
 import type { Supervisors } from "../../../daemon/sandboxes/supervisors.ts";
 import type { SandboxRow } from "../../../daemon/sandboxes/table.ts";
 import type { ExecState } from "../../../shared/agent-protocol/messages.ts";
+import type { OrgId } from "../../../shared/ids.ts";
 import { type Asked, PlayedAgent, stateOf } from "../executions/agent-fixture.ts";
 
 const ROW = {
@@ -36,6 +38,7 @@ export interface Guest {
 export class ExecutionsFixture {
   readonly #connection = openConnection(":memory:");
   readonly database: ReturnType<typeof makeDatabase>;
+  readonly meter: Meter;
   readonly agent: PlayedAgent;
   readonly guest: Guest = { listed: [], ended: [], answer: () => {} };
   /** Executions that the guest need not tell of again. */
@@ -55,6 +58,7 @@ export class ExecutionsFixture {
   constructor() {
     migrate(this.#connection);
     this.database = makeDatabase(this.#connection);
+    this.meter = new Meter(this.database);
     this.agent = new PlayedAgent((stream, asked) => {
       if (asked.method === "exec_list") {
         const { after = 0 } = asked;
@@ -101,6 +105,7 @@ export class ExecutionsFixture {
     const transfer = { last_event_id: null } as never;
     try {
       const done = await verb.run(call, { room_id: "r", sandbox: "a", ...input }, target, transfer);
+      await this.database.commit(() => call.along?.());
       call.onSettled?.(true);
       return { call, body: done.body as Record<string, unknown> };
     } catch (error) {
@@ -110,10 +115,19 @@ export class ExecutionsFixture {
   }
 
   /** A record of the road's, of an execution that was begun. */
-  async recordStart(exec_id: string, argv: string[]): Promise<void> {
+  recordStart(exec_id: string, argv: string[]): Promise<void> {
+    return this.#record("exec.started", { exec_id, argv });
+  }
+
+  /** The same of one that was waited for. */
+  recordEnd(exec_id: string): Promise<void> {
+    return this.#record("exec.finished", { exec_id, argv: ["true"] });
+  }
+
+  async #record(event: string, details: Record<string, unknown>): Promise<void> {
     await this.database.commit((queries) =>
       appendAudit(queries, {
-        event: "exec.started",
+        event,
         outcome: "success",
         at: new Date().toISOString(),
         org_id: "org_1",
@@ -121,9 +135,16 @@ export class ExecutionsFixture {
         sandbox_id: ROW.sandbox_id,
         actor: { type: "key", id: "kid_before", name: "before" },
         source: "rest",
-        details: { exec_id, argv },
+        details,
       }),
     );
+  }
+
+  /** Executions that were metered. */
+  get metered(): number {
+    const days = { from: "2000-01-01", to: "2999-12-31" };
+    const groups = this.meter.read("org_1" as OrgId, days, "day").values();
+    return groups.reduce((sum, { exec_count }) => sum + exec_count, 0);
   }
 
   get records() {
@@ -140,6 +161,7 @@ export class ExecutionsFixture {
   #make(): [Ends, ReturnType<typeof makeExecutions>] {
     const deps = {
       database: this.database,
+      meter: this.meter,
       log: makeLog("error", () => {}),
       currentRoom: () => ROOM,
       driveMode: () => "open",

@@ -75,6 +75,56 @@ test("a name whose command could not begin is free: the next one of it is record
   expect(fixture.uses).toBe(0);
 });
 
+test("an execution is metered once, with the first record of it, however often and by whatever calls it is asked for", async () => {
+  using fixture = new ExecutionsFixture();
+  fixture.ends.watch("sbx_1");
+  fixture.guest.answer = (stream, { method, exec_id, follow }) => {
+    if (method !== "exec_start" || !follow) return stream.finish({ execution: stateOf(exec_id), existing: false });
+    sayFollowing(stream, exec_id);
+    stream.finish({ execution: ended(exec_id) });
+  };
+  for (const exec_id of ["one", "two", undefined, undefined]) {
+    await fixture.run("sandbox_exec", { argv: ["true"], ...(exec_id === undefined ? {} : { exec_id }) });
+  }
+  expect(fixture.metered).toBe(4);
+  // Left running: metered as it is begun, and not again at its end.
+  await fixture.run("execution_start", { exec_id: "three", argv: ["true"] });
+  fixture.tell([ended("three")]);
+  await until("its end is recorded", async () => fixture.records.length === 1);
+  expect(fixture.metered).toBe(5);
+  // Begun by a daemon that could not record it any more.
+  fixture.restart();
+  await fixture.recordStart("before", ["true"]);
+  fixture.guest.listed = [ended("lost", { number: 1 }), stateOf("before", { number: 2 })];
+  fixture.ends.watch("sbx_1");
+  fixture.tell([ended("lost"), ended("before")]);
+  await until("both are recorded", async () => fixture.records.length === 4);
+  expect(fixture.metered).toBe(6);
+});
+
+test("a call for an execution that another one waits for, or that is over and recorded, meters nothing", async () => {
+  using fixture = new ExecutionsFixture();
+  fixture.ends.watch("sbx_1");
+  const streams: Parameters<typeof fixture.guest.answer>[0][] = [];
+  fixture.guest.answer = (stream, { exec_id }) => {
+    sayFollowing(stream, exec_id);
+    streams.push(stream);
+  };
+  const exec = () => fixture.run("sandbox_exec", { exec_id: "same", argv: ["true"] });
+  const calls = [exec(), exec()];
+  await until("both follow it", async () => streams.length === 2);
+  for (const stream of streams) stream.finish({ execution: ended("same") });
+  await Promise.all(calls);
+  expect(fixture.metered).toBe(1);
+  await fixture.recordEnd("same");
+  fixture.guest.answer = (stream, { exec_id }) => {
+    sayFollowing(stream, exec_id, { state: "exited" });
+    stream.finish({ execution: ended(exec_id) });
+  };
+  await exec();
+  expect(fixture.metered).toBe(1);
+});
+
 test("so is one whose command nobody could say whether it had begun", async () => {
   using fixture = new ExecutionsFixture();
   fixture.ends.watch("sbx_1");

@@ -9,6 +9,7 @@ import { migrate } from "../../../daemon/db/migrate.ts";
 import { makeDatabase } from "../../../daemon/db/transact.ts";
 import { freeRemains } from "../../../daemon/host/guest/remains.ts";
 import type { Guest } from "../../../daemon/host/guest/start.ts";
+import { Meter } from "../../../daemon/orgs/index.ts";
 import { heldCids, insertSandbox, undestroyed } from "../../../daemon/sandboxes/store.ts";
 import { Supervisor, type SupervisorDeps } from "../../../daemon/sandboxes/supervisor.ts";
 import type { SandboxRow } from "../../../daemon/sandboxes/table.ts";
@@ -66,6 +67,7 @@ export async function makeSandbox(
   const never = () => Promise.reject(new Error("not part of this test"));
   const supervisor = new Supervisor(row, {
     database,
+    meter: new Meter(database),
     log: makeLog("error", () => {}),
     paths,
     start: deps.start ?? never,

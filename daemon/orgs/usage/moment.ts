@@ -1,0 +1,51 @@
+/**
+ * Owns when something is metered. How long it took is told by the time that the host has been up, which no setting of the clock
+ * changes and every daemon of one boot shares; the clock only says on which days it was.
+ */
+import { readFileSync } from "node:fs";
+
+export interface Moment {
+  wall_ms: number;
+  uptime_ms: number;
+  boot_id: string;
+}
+
+export interface MeterClock {
+  now(): Moment;
+  /** The day in UTC that it is, as 2026-01-31. */
+  today(): string;
+}
+
+/** The clock of this host; its uptime is told to 10 ms. */
+export function hostClock(): MeterClock {
+  const boot_id = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+  return {
+    now: () => {
+      const [uptime] = readFileSync("/proc/uptime", "utf8").split(" ");
+      return { wall_ms: Date.now(), uptime_ms: Math.round(Number(uptime) * 1000), boot_id };
+    },
+    today: () => dayAt(Date.now()),
+  };
+}
+
+/** Milliseconds between two moments, never less than none. Over a reboot the clock is all that there is. */
+export function elapsedMs(from: Moment, to: Moment): number {
+  const ms = from.boot_id === to.boot_id ? to.uptime_ms - from.uptime_ms : to.wall_ms - from.wall_ms;
+  return Math.max(0, ms);
+}
+
+const DAY_MS = 86_400_000;
+
+/** The day in UTC, as 2026-01-31. */
+export function dayAt(wallMs: number): string {
+  return new Date(wallMs).toISOString().slice(0, 10);
+}
+
+/** The days on which a time of `ms` was that ended at `endMs`, with how much of it. */
+export function* daysOf(endMs: number, ms: number): Generator<{ day: string; ms: number }> {
+  for (let from = endMs - ms; from < endMs; ) {
+    const to = Math.min(endMs, (Math.floor(from / DAY_MS) + 1) * DAY_MS);
+    yield { day: dayAt(from), ms: to - from };
+    from = to;
+  }
+}

@@ -1,0 +1,111 @@
+/** What an organization has used: counted with what happens, in groups that add up, and none of it lost with a daemon. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { bearer, makeKey, makeOrg, run } from "./calls.ts";
+
+let daemon: TestDaemon;
+let other: { key_id: string; key: string };
+
+const NOTHING = {
+  ...{ sandbox_seconds: 0, vcpu_seconds: 0, memory_mib_seconds: 0, exec_count: 0 },
+  ...{ messages: 0, egress_bytes: 0, drive_byte_hours: 0 },
+};
+
+const usage = (query = ""): Promise<Json> => daemon.ok("GET", `/v1/orgs/self/usage${query}`);
+
+async function send(room: string, source: string, count: number, key = daemon.apiKey): Promise<void> {
+  const body = { source, destination: source, payload: "x" };
+  const sent = Array.from({ length: count }, () => daemon.api("POST", `/v1/rooms/${room}/messages`, body, bearer(key)));
+  for (const { status } of await Promise.all(sent)) expect(status).toBe(202);
+}
+
+beforeAll(async () => {
+  daemon = await TestDaemon.start();
+  other = await makeKey(daemon);
+  for (const room of ["one", "two"]) await daemon.room(room);
+  await send("one", "a", 30);
+  await send("one", "b", 20, other.key);
+  await send("two", "a", 10, other.key);
+});
+afterAll(() => daemon.stop());
+
+test("of the calendar month, with what there is beside the caps", async () => {
+  const now = new Date();
+  const start_at = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth())).toISOString();
+  const end_at = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)).toISOString();
+  const body = await usage();
+  expect(body).toMatchObject({
+    ...{ org_id: daemon.orgId, plan: "free", entitled: true, period: { start_at, end_at } },
+    rooms: { active: 2 },
+    sandboxes: { active: 0 },
+    memory_mib: { allocated: 0 },
+    drive: { used_bytes: 0 },
+    guest_cids: { in_use: 0, total: 900 },
+    can_create: { room: true, sandbox: true },
+    warnings: [],
+  });
+  expect(body.totals).toEqual({ ...NOTHING, messages: 60 });
+  expect(body).not.toHaveProperty("groups");
+});
+
+describe("groups", () => {
+  const messages = ({ groups }: Json) =>
+    Object.fromEntries(groups.map(({ name, totals }: { name: string; totals: Json }) => [name, totals.messages]));
+
+  test("by room, agent, key and day add up to the totals", async () => {
+    expect(messages(await usage("?group_by=room"))).toEqual({ one: 50, two: 10 });
+    expect(messages(await usage("?group_by=agent"))).toEqual({ a: 40, b: 20 });
+    expect(messages(await usage("?group_by=key"))).toEqual({ first: 30, test: 30 });
+    const { groups, others, totals } = await usage("?group_by=day");
+    expect(groups.reduce((sum: number, group: Json) => sum + group.totals.messages, 0)).toBe(totals.messages);
+    expect(others).toBeNull();
+  });
+
+  test("of another kind there are none", async () => {
+    const { code, errors } = await daemon.problem("GET", "/v1/orgs/self/usage?group_by=colour");
+    expect({ code, field: errors[0]?.field }).toEqual({ code: "validation_failed", field: "group_by" });
+  });
+});
+
+test("another month has its own", async () => {
+  const { period, totals, groups } = await usage("?month=2020-02&group_by=room");
+  expect({ period, totals, groups }).toEqual({
+    period: { start_at: "2020-02-01T00:00:00.000Z", end_at: "2020-03-01T00:00:00.000Z" },
+    totals: NOTHING,
+    groups: [],
+  });
+  expect((await daemon.problem("GET", "/v1/orgs/self/usage?month=2020-13")).code).toBe("validation_failed");
+});
+
+test("each organization has its own, and a key that is bound to rooms sees none", async () => {
+  const { org_id, api_key } = await makeOrg(daemon, "second");
+  const { body } = await daemon.api("GET", `/v1/orgs/${org_id}/usage`, undefined, bearer(api_key));
+  expect(body).toMatchObject({ org_id, totals: NOTHING, rooms: { active: 0 } });
+  const { key } = await makeKey(daemon, { rooms: ["one"] });
+  const bound = await daemon.api("GET", "/v1/orgs/self/usage", undefined, bearer(key));
+  expect(bound.body.code).toBe("insufficient_scope");
+});
+
+test("the command line shows it", async () => {
+  const whole = await daemon.cli(["usage"]);
+  expect(whole.stdout).toMatch(/totals\.messages +60/);
+  const { stdout } = await daemon.cli(["usage", "--group-by", "room"]);
+  const lines = stdout.trim().split("\n");
+  expect(lines[0]).toMatch(/^ROOM +ID +SANDBOX H/);
+  expect(lines.find((line) => line.startsWith("one"))).toMatch(/rom_\w+ .* 50 /);
+  expect(lines.at(-1)).toMatch(/^total .* 60 /);
+  expect((await run(daemon, "usage", "--group-by", "day")).totals.messages).toBe(60);
+  expect((await daemon.cli(["usage", "--month", "soon"])).status).toBe(2);
+});
+
+test("what was acknowledged is still there after kill -9, and after its room is gone", async () => {
+  await daemon.restart("SIGKILL");
+  await daemon.ok("DELETE", "/v1/rooms/two");
+  await send("one", "a", 5);
+  const { totals, groups } = await usage("?group_by=room");
+  expect(totals.messages).toBe(65);
+  expect(groups.map(({ name, totals: { messages } }: Json) => [name, messages]).sort()).toEqual([
+    ["one", 55],
+    ["two", 10],
+  ]);
+});
