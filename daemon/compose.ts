@@ -81,6 +81,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const listen = planListen(config);
   const sshPlan = planSsh(config);
   const plans = plansOf(config);
+  const rateLimits = { perSecond: config["limits.requests_per_second"], burst: config["limits.requests_at_once"] };
   let { url } = listen;
   makeDirectories(paths);
   const unlock = [takeLock(paths.daemon_lock, "runtime_dir"), takeLock(paths.data_lock, "data_dir")];
@@ -323,6 +324,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     findings: () => inspected.findings,
     capacity: sandboxes.capacity,
     limits,
+    rateLimits,
     plans,
     driveLimitBytes,
     driveLimitEntries: config["drive.limit_entries"],
@@ -365,6 +367,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     log,
     auditReads: config["audit.reads"],
     failedLoginsPerMinute: config["limits.failed_logins"],
+    rateLimits,
   });
   guestDoor = makeGuestDoor({
     operations: bound,

@@ -150,6 +150,17 @@ export const CONFIG_KEYS = {
     default: 64,
     about: "Kept in data_dir so that deletes work on a full disk; at most 1/8 of it.",
   },
+  "limits.requests_per_second": {
+    kind: "integer",
+    default: 20_000,
+    about:
+      "Requests of one API key, with those that it was rotated into, and of one sandbox; as shipped more than one core answers. 0: any number.",
+  },
+  "limits.requests_at_once": {
+    kind: "integer",
+    default: 40_000,
+    about: "Of these, how many may come at once after a pause.",
+  },
   "limits.failed_logins": {
     kind: "integer",
     default: 60,

@@ -26,6 +26,8 @@ export interface Caller {
   room_ids: readonly string[] | null;
   agent_id: string | null;
   expires_at: string | null;
+  /** The first of the keys that it was rotated from, where it was: all share one rate. */
+  first_key_id?: KeyId | null;
 }
 
 /** One request on its way. */

@@ -14,6 +14,7 @@ import quota from "./migrations/0011_quota.sql" with { type: "text" };
 import auditStarts from "./migrations/0012_audit_starts.sql" with { type: "text" };
 import idempotentWork from "./migrations/0013_idempotent_work.sql" with { type: "text" };
 import usage from "./migrations/0014_usage.sql" with { type: "text" };
+import keyRates from "./migrations/0015_key_rates.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -31,6 +32,7 @@ export const MIGRATIONS: readonly string[] = [
   auditStarts,
   idempotentWork,
   usage,
+  keyRates,
 ];
 
 /** Brings the database up to date. Refuses one that a newer roomd has written. */

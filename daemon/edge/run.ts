@@ -1,9 +1,10 @@
 /**
  * Owns the road that every request walks, whatever door it came in by:
  *
- *   key → scope → what it is about → body → fields → idempotency → verb → audit, and the answer the same way back
+ *   key → scope → what it is about → body → fields → rate → idempotency → verb → audit, and the answer the same way back
  *
- * The order is the contract's order of errors: 401, 403, 404, 413/415, 400, 422, 409, 429, 503.
+ * The order is the contract's order of errors: 401, 403, 404, 413/415, 400, 422, 409, 429, 503; but a call beyond the key's
+ * rate, which every call with a key counts for, gets no further than to what is wrong with itself.
  */
 import type { Source } from "../../shared/api/audit.ts";
 import { type Access, DEFAULT_MAX_BODY_BYTES, type Operation } from "../../shared/api/contract.ts";
@@ -21,6 +22,8 @@ import { type IdempotentCall, makeIdempotency, type PackedReply, packSmall, type
 import { type InputCheck, makeInputCheck, problemCodeOf } from "./input.ts";
 import { LoginLimit } from "./login-limit.ts";
 import { retryAfterOf, toProblem } from "./problem.ts";
+import { type Rate, RateLimit, type RateLimits } from "./rate-limit.ts";
+import { RateRefusals } from "./rate-refusals.ts";
 import { requireScope } from "./scope.ts";
 import { openSealed, seal } from "./seal.ts";
 import { type HoldKey, Tenure } from "./tenure.ts";
@@ -48,9 +51,12 @@ export interface RoadRequest {
   signal: AbortSignal;
 }
 
-export type RoadReply =
+type Outcome =
   | { kind: "done"; status: number; done: Done<Operation>; location: string | null; replayed: boolean }
   | { kind: "problem"; status: number; problem: Problem; retry_after_seconds: number | null; replayed: boolean };
+
+/** `rate` is what the call has left its key; null without a key, and where there is no limit. */
+export type RoadReply = Outcome & { rate: Rate | null };
 
 export interface RoadDeps {
   /** Throws missing_credentials, invalid_api_key, api_key_expired. */
@@ -64,6 +70,8 @@ export interface RoadDeps {
   auditReads: boolean;
   /** Of an address; 0: any number. */
   failedLoginsPerMinute: number;
+  /** Of a key. */
+  rateLimits: RateLimits;
 }
 
 type Credentials = Pick<RoadRequest, "authorization" | "recognise" | "source" | "request_id" | "ip">;
@@ -71,8 +79,8 @@ type Credentials = Pick<RoadRequest, "authorization" | "recognise" | "source" | 
 export interface Road {
   /** Walks the road. Never throws. */
   run(bound: Bound, request: RoadRequest): Promise<RoadReply>;
-  /** Who is calling; for doors that answer before there is an operation. Throws as authenticate does, and rate_limited. */
-  identify(request: Credentials): Caller;
+  /** For doors that answer before there is an operation: why they must not, as authenticate throws it or rate_limited. Never throws. */
+  identify(request: Credentials): { refusal: unknown; rate: Rate | null };
   /** Records what was only counted so far. */
   stop(): void;
 }
@@ -82,6 +90,8 @@ export function makeRoad(deps: RoadDeps): Road {
   const idempotency = makeIdempotency(database);
   const failedLogins = new FailedLogins(database, log);
   const loginLimit = new LoginLimit(deps.failedLoginsPerMinute);
+  const rateLimit = new RateLimit(deps.rateLimits);
+  const rateRefusals = new RateRefusals(database, log);
   const checks = new Map<Operation, InputCheck>();
 
   const inputCheckOf = (operation: Operation): InputCheck => {
@@ -137,11 +147,15 @@ export function makeRoad(deps: RoadDeps): Road {
     };
     let claimed: IdempotentCall | null = null;
     let recorded = false;
-    let reply: RoadReply | null = null;
+    let reply: Outcome | null = null;
     let tenure: Tenure | null = null;
+    let rate: Rate | null = null;
     try {
       call.caller = operation.access === "open" ? anyCaller(request) : admitted(bound, request);
-      if (call.caller) requireScope(call.caller, operation.access);
+      if (call.caller) {
+        rate = rateLimit.take(call.caller);
+        requireScope(call.caller, operation.access);
+      }
       // Who is known in another way than by a key is watched over by the door.
       if (call.caller && !call.caller.kind && !request.recognise) {
         tenure = new Tenure(deps.holdKey, call.caller.key_id, request.signal);
@@ -150,6 +164,7 @@ export function makeRoad(deps: RoadDeps): Road {
       const target = await bound.find(call, request.params);
       const { input, body_sha256 } = await readInput(bound, request, target);
       tenure?.require();
+      rateLimit.require(rate);
       deps.requireSpace(operation);
       const caller = call.caller;
       if (request.idempotency_key !== null && operation.method === "POST" && caller) {
@@ -198,11 +213,11 @@ export function makeRoad(deps: RoadDeps): Road {
       tenure?.end(null);
       call.onSettled?.(false);
       // What cannot be recorded is not acknowledged.
-      return refusal(withHappened(toProblem(error, request.request_id, log), call), error);
+      return { ...refusal(withHappened(toProblem(error, request.request_id, log), call), error), rate };
     }
     const done = reply.kind === "done" ? reply.done : null;
     const held = tenure ? tenure.end(done) : done;
-    return reply.kind === "done" && held ? { ...reply, done: held } : reply;
+    return reply.kind === "done" && held ? { ...reply, done: held, rate } : { ...reply, rate };
   }
 
   async function readInput(bound: Bound, request: RoadRequest, target: unknown) {
@@ -234,12 +249,16 @@ export function makeRoad(deps: RoadDeps): Road {
     request: RoadRequest,
     call: OpenCall,
     claimed: IdempotentCall | null,
-    reply: RoadReply,
+    reply: Outcome,
     at: string,
     durationMs: number,
   ): Promise<void> {
     const reads = operation.method === "GET";
     const records = isRecorded(operation, call.caller);
+    if (reply.kind === "problem" && reply.problem.code === "rate_limited" && call.caller) {
+      rateRefusals.note({ ...call, caller: call.caller });
+      return;
+    }
     if (!records && !claimed) return;
     const kept = claimed ? await keptReply(operation, request.authorization, reply) : null;
     const written = database.commit((queries) => {
@@ -258,7 +277,7 @@ export function makeRoad(deps: RoadDeps): Road {
   async function keptReply(
     { secretOutput }: Operation,
     authorization: string | null,
-    reply: RoadReply,
+    reply: Outcome,
   ): Promise<PackedReply | null> {
     if (reply.kind === "done") {
       const stored = storedReply(reply);
@@ -268,7 +287,25 @@ export function makeRoad(deps: RoadDeps): Road {
     return await idempotency.pack({ status: reply.status, body: reply.problem, location: null });
   }
 
-  return { run, identify: (request) => identify(request, request.recognise), stop: () => failedLogins.settle() };
+  return {
+    run,
+    identify: (request) => {
+      let rate: Rate | null = null;
+      try {
+        const caller = identify(request, request.recognise);
+        rate = rateLimit.take(caller);
+        if (rate?.isWithin === false) rateRefusals.note({ ...request, caller });
+        rateLimit.require(rate);
+        return { refusal: null, rate };
+      } catch (refusal) {
+        return { refusal, rate };
+      }
+    },
+    stop: () => {
+      failedLogins.settle();
+      rateRefusals.settle();
+    },
+  };
 }
 
 function idempotentCall(
@@ -294,7 +331,7 @@ function idempotentCall(
   };
 }
 
-function refusal(problem: Problem, error: unknown): RoadReply {
+function refusal(problem: Problem, error: unknown): Outcome {
   const retry_after_seconds = retryAfterOf(error, problem);
   return { kind: "problem", status: problem.status, problem, retry_after_seconds, replayed: false };
 }
@@ -304,11 +341,11 @@ function withHappened(problem: Problem, { happened }: OpenCall): Problem {
   return problem.status === 507 && happened ? { ...problem, details: { ...problem.details, ...happened } } : problem;
 }
 
-function storedReply(reply: Extract<RoadReply, { kind: "done" }>): StoredReply {
+function storedReply(reply: Extract<Outcome, { kind: "done" }>): StoredReply {
   return { status: reply.status, body: reply.done.body, location: reply.location };
 }
 
-function replay(stored: StoredReply): RoadReply {
+function replay(stored: StoredReply): Outcome {
   if (stored.status >= 400) {
     return {
       kind: "problem",
@@ -337,7 +374,7 @@ function locationOf(operation: Operation, request: RoadRequest, body: unknown): 
 function auditEntry(
   operation: Operation,
   call: OpenCall,
-  reply: { kind: "done"; status: number } | Extract<RoadReply, { kind: "problem" }>,
+  reply: { kind: "done"; status: number } | Extract<Outcome, { kind: "problem" }>,
   at: string,
   durationMs: number,
 ): AuditEntry {

@@ -22,6 +22,7 @@ export interface NewKey extends Partial<Grant> {
   kind: "api" | "operator";
   name: string;
   maker: { type: string; id: string };
+  first_key_id?: KeyId | null;
 }
 
 /** `key-` and 43 base62 characters, 256 bits. */
@@ -60,6 +61,7 @@ export function createKey(queries: Queries, request: NewKey): { key: string; row
     created_by_id: request.maker.id,
     replaced_by: null,
     last_used_at: null,
+    first_key_id: request.first_key_id ?? null,
   };
   insertKey(queries, row);
   return { key, row };
@@ -75,7 +77,7 @@ export function rotateKey(queries: Queries, keyId: KeyId, graceSeconds: number, 
     });
   }
   if (hasExpired(old)) throw new ServiceError("invalid_state", { detail: `The key ${keyId} has expired.` });
-  const made = createKey(queries, { ...old, maker });
+  const made = createKey(queries, { ...old, maker, first_key_id: old.first_key_id ?? keyId });
   const until = after(made.row.created_at, graceSeconds);
   const replaced = changeKey(queries, keyId, {
     replaced_by: made.row.key_id,
@@ -99,7 +101,15 @@ function currentKey(queries: Queries, keyId: KeyId): KeyRow {
 
 /** A key as people see it: without what could be used. */
 export function toRecord(row: KeyRow): KeyRecord {
-  const { org_id: _, kind: __, key_sha256: ___, created_by_type: type, created_by_id: id, ...shown } = row;
+  const {
+    org_id: _,
+    kind: __,
+    key_sha256: ___,
+    first_key_id: ____,
+    created_by_type: type,
+    created_by_id: id,
+    ...shown
+  } = row;
   const state = row.revoked_at !== null ? "revoked" : hasExpired(row) ? "expired" : "active";
   return { ...shown, state, created_by: { type, id } };
 }

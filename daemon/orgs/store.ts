@@ -70,16 +70,16 @@ export function changeKey(queries: Queries, keyId: KeyRow["key_id"], change: Par
 /** What a request has to know of the key that it comes with. */
 type CallerRow = { [Column in "org_id" | "plan"]: OrgRow[Column] | null } & Pick<
   KeyRow,
-  "key_id" | "kind" | "name" | "scopes" | "room_ids" | "agent_id" | "expires_at" | "revoked_at"
+  "key_id" | "kind" | "name" | "scopes" | "room_ids" | "agent_id" | "expires_at" | "revoked_at" | "first_key_id"
 >;
 const callers = new Remembered<CallerRow>();
 
 /** Looks a key up by its hash, with its organization. */
 export function prepareKeyLookup(queries: Queries) {
-  const { key_id, kind, name, scopes, room_ids, agent_id, expires_at, revoked_at } = apiKeys;
+  const { key_id, kind, name, scopes, room_ids, agent_id, expires_at, revoked_at, first_key_id } = apiKeys;
   const { org_id, plan } = orgs;
   const statement = queries
-    .select({ org_id, plan, key_id, kind, name, scopes, room_ids, agent_id, expires_at, revoked_at })
+    .select({ org_id, plan, key_id, kind, name, scopes, room_ids, agent_id, expires_at, revoked_at, first_key_id })
     .from(apiKeys)
     .leftJoin(orgs, eq(org_id, apiKeys.org_id))
     .where(eq(apiKeys.key_sha256, sql.placeholder("key_sha256")))

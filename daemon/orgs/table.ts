@@ -29,6 +29,8 @@ export const apiKeys = sqliteTable("api_keys", {
   /** The key that it was rotated into. */
   replaced_by: text().$type<KeyId>(),
   last_used_at: text(),
+  /** The first of those that it was rotated from. */
+  first_key_id: text().$type<KeyId>(),
 });
 
 export const sshKeys = sqliteTable("ssh_keys", {

@@ -59,7 +59,7 @@ const GUARANTEES = [
   "A message that was accepted is on disk, and is never dropped: it stays in its recipient's inbox until it is acked or read past, also after a crash.",
   "Messages have one order per room; those of one agent to another come in the order in which they were sent.",
   "A barrier's generation is released once; an arrival stands, whatever becomes of the call that made it.",
-  "Every call with a key is recorded in the organization's audit, a chain of hashes that shows any change.",
+  "Every call with a key is recorded in the organization's audit, a chain of hashes that shows any change; of calls beyond the key's rate, how many there were in each minute.",
   "A sandbox has no network device: what leaves it is decided on the host, by name, address and port, whatever root does in the guest. Addresses of private networks, of this host and of metadata services are reached only where the configuration and the list name them.",
   "On a connection that is allowed by its name, TLS must ask for that name and every HTTP/1 request must be for it; each refusal of a connection or a name is recorded as egress.denied, those that are alike with their count.",
   "Unless the check `isolation` of /health warns, a sandbox's processes are users of the host that own nothing there but its disk, its sockets and its room's drive.",
@@ -150,6 +150,8 @@ export function makeConfig(deps: ServiceDeps): Bound {
           list_limit_max: 1000,
           usage_write_seconds: USAGE_WRITE_SECONDS,
           idempotent_reply_bytes_max: deps.idempotentReplyBytes,
+          requests_per_second_max: deps.rateLimits.perSecond,
+          requests_at_once_max: deps.rateLimits.burst,
         },
         defaults: {
           template_id: "default",

@@ -14,6 +14,8 @@ export interface ServiceDeps {
   findings(): HostFindings;
   capacity(): { memory_mib_free: number; guest_cids_used: number };
   limits: { memory_mib: number; vcpus: number };
+  /** Of a key, and of a sandbox's own calls. */
+  rateLimits: { perSecond: number; burst: number };
   plans: Plans;
   driveLimitBytes: number;
   driveLimitEntries: number;

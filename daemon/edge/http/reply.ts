@@ -1,12 +1,14 @@
 /** Owns how the road's replies become HTTP responses. */
 import type { Problem } from "../../../shared/api/errors.ts";
 import type { BytesReply } from "../../core/operation.ts";
+import type { Rate } from "../rate-limit.ts";
 import type { RoadReply } from "../run.ts";
 import { eventsResponse } from "./events.ts";
 
 /** `accept` is the request's header of that name. */
 export function toResponse(reply: RoadReply, requestId: string, accept: string | null): Response {
   const headers = new Headers({ "X-Request-Id": requestId, "Cache-Control": "no-store" });
+  setRate(headers, reply.rate);
   if (reply.replayed) headers.set("Idempotency-Replayed", "true");
   if (reply.kind === "problem") return problemResponse(reply.problem, headers, reply.retry_after_seconds);
   if (reply.location !== null) headers.set("Location", reply.location);
@@ -19,6 +21,13 @@ export function toResponse(reply: RoadReply, requestId: string, accept: string |
   if (events) return eventsResponse(events, accept, headers);
   headers.set("Content-Type", "application/json");
   return new Response(JSON.stringify(body), { status: reply.status, headers });
+}
+
+export function setRate(headers: Headers, rate: Rate | null): void {
+  if (rate === null) return;
+  headers.set("RateLimit-Limit", String(rate.limit));
+  headers.set("RateLimit-Remaining", String(rate.remaining));
+  headers.set("RateLimit-Reset", String(rate.reset_seconds));
 }
 
 export function problemResponse(problem: Problem, headers: Headers, retryAfterSeconds: number | null): Response {

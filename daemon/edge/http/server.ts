@@ -15,7 +15,7 @@ import { readJsonBody } from "./body.ts";
 import { takesLines } from "./events.ts";
 import { answerForPort, portPlaceOf } from "./ports.ts";
 import { readQuery } from "./query.ts";
-import { problemResponse, toResponse } from "./reply.ts";
+import { problemResponse, setRate, toResponse } from "./reply.ts";
 import type { Certificate } from "./tls.ts";
 import { type Listener, openListener } from "./tls-listener.ts";
 import {
@@ -187,16 +187,14 @@ function refuse(deps: HttpDeps, request: Request, peers: Peers, error: unknown, 
   const headers = new Headers({ "X-Request-Id": request_id, "Cache-Control": "no-store" });
   let shown = error;
   if (new URL(request.url).pathname.startsWith("/v1/")) {
-    try {
-      deps.road.identify({
-        authorization: request.headers.get("authorization"),
-        source: "rest",
-        request_id,
-        ip: peers.get(request)?.address ?? null,
-      });
-    } catch (refused) {
-      shown = refused;
-    }
+    const { refusal, rate } = deps.road.identify({
+      authorization: request.headers.get("authorization"),
+      source: "rest",
+      request_id,
+      ip: peers.get(request)?.address ?? null,
+    });
+    shown = refusal ?? error;
+    setRate(headers, rate);
   }
   if (shown === error && allow) headers.set("Allow", allow.join(", "));
   const problem = toProblem(shown, request_id, deps.log);

@@ -324,16 +324,12 @@ export class Connection {
   /** Says who tried what, once for a connection. */
   #record(error: unknown): void {
     this.#recorded = true;
-    try {
-      this.deps.road.identify({
-        ...this.#request("ssh_login", {}),
-        recognise: () => {
-          throw error;
-        },
-      });
-    } catch {
-      // It is thrown to be recorded.
-    }
+    this.deps.road.identify({
+      ...this.#request("ssh_login", {}),
+      recognise: () => {
+        throw error;
+      },
+    });
   }
 
   #leave(): void {

@@ -153,13 +153,20 @@ export async function openDoor(limits: Partial<SshLimits> = {}): Promise<Door> {
         const { fields } = await request.body(0);
         const done = await bound.run(call, fields, target, request.transfer);
         if (door.unrecorded.has(bound.operation.name)) throw new ServiceError("disk_full");
-        return { kind: "done", status: 200, done, location: null, replayed: false };
+        return { kind: "done", status: 200, done, location: null, replayed: false, rate: null };
       } catch (error) {
         const problem = toProblem(error, request.request_id, log);
-        return { kind: "problem", status: problem.status, problem, retry_after_seconds: null, replayed: false };
+        return {
+          kind: "problem",
+          status: problem.status,
+          problem,
+          retry_after_seconds: null,
+          replayed: false,
+          rate: null,
+        };
       }
     },
-    identify: (request) => request.recognise?.() ?? CALLER,
+    identify: () => ({ refusal: null, rate: null }),
     stop: () => {},
   };
 

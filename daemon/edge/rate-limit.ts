@@ -1,0 +1,101 @@
+/**
+ * Owns how often a key may call: a bucket of tokens for each, of which every call takes one, however long it goes on, and which
+ * fills by so many a second. A key and those that it was rotated into have one bucket. There is no timer: what a bucket has
+ * earned is counted when it is asked for, and one that would be full again is the same as none.
+ */
+import type { Caller } from "../core/operation.ts";
+import { ServiceError } from "../core/service-error.ts";
+
+/** Beyond, buckets that are full again are forgotten, and where there are none the oldest. */
+const MOST_BUCKETS = 10_000;
+
+export interface RateLimits {
+  /** 0: there is no limit. */
+  perSecond: number;
+  /** The tokens of a full bucket. */
+  burst: number;
+}
+
+/** What a call has left its key. */
+export interface Rate {
+  limit: number;
+  remaining: number;
+  /** Until the bucket is full again. */
+  reset_seconds: number;
+  /** Whether there was a token for the call. */
+  isWithin: boolean;
+}
+
+interface Bucket {
+  tokens: number;
+  countedAtMs: number;
+}
+
+export class RateLimit {
+  readonly #perMs: number;
+  readonly #burst: number;
+  readonly #buckets = new Map<string, Bucket>();
+
+  constructor({ perSecond, burst }: RateLimits) {
+    this.#perMs = perSecond / 1000;
+    this.#burst = Math.max(1, burst);
+  }
+
+  /** How many buckets are remembered. */
+  get size(): number {
+    return this.#buckets.size;
+  }
+
+  /** Takes a token of the caller's; null where there is no limit. `nowMs` is of a clock that only goes forward. */
+  take({ key_id, first_key_id }: Pick<Caller, "key_id" | "first_key_id">, nowMs = performance.now()): Rate | null {
+    if (this.#perMs === 0) return null;
+    const bucket = this.#bucketOf(first_key_id ?? key_id, nowMs);
+    const isWithin = bucket.tokens >= 1;
+    if (isWithin) bucket.tokens--;
+    const missing = this.#burst - bucket.tokens;
+    return {
+      limit: this.#burst,
+      remaining: Math.floor(bucket.tokens),
+      reset_seconds: Math.ceil(missing / this.#perMs / 1000),
+      isWithin,
+    };
+  }
+
+  /** Throws rate_limited where the call is one too many. */
+  require(rate: Rate | null): void {
+    if (rate === null || rate.isWithin) return;
+    throw new ServiceError("rate_limited", {
+      detail: `The key has called more than ${this.#perMs * 1000} times a second.`,
+      details: { limit: rate.limit, per_second: this.#perMs * 1000 },
+      hint: "Wait as Retry-After says; RateLimit-Remaining tells in time how many calls are left.",
+      retryAfterSeconds: Math.max(1, Math.ceil(1 / this.#perMs / 1000)),
+    });
+  }
+
+  #bucketOf(name: string, nowMs: number): Bucket {
+    const known = this.#buckets.get(name);
+    if (known) {
+      known.tokens = this.#tokensAt(known, nowMs);
+      known.countedAtMs = nowMs;
+      return known;
+    }
+    if (this.#buckets.size >= MOST_BUCKETS) this.#forget(nowMs);
+    const bucket = { tokens: this.#burst, countedAtMs: nowMs };
+    this.#buckets.set(name, bucket);
+    return bucket;
+  }
+
+  #tokensAt({ tokens, countedAtMs }: Bucket, nowMs: number): number {
+    return Math.min(this.#burst, tokens + (nowMs - countedAtMs) * this.#perMs);
+  }
+
+  #forget(nowMs: number): void {
+    for (const [name, bucket] of this.#buckets) {
+      if (this.#tokensAt(bucket, nowMs) >= this.#burst) this.#buckets.delete(name);
+    }
+    for (const name of this.#buckets.keys()) {
+      if (this.#buckets.size < MOST_BUCKETS) break;
+      this.#buckets.delete(name);
+    }
+  }
+}

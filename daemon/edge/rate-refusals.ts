@@ -1,0 +1,63 @@
+/**
+ * Owns the record of calls beyond their key's rate. There may be as many as a client can send, so they are counted by key, and
+ * their counts recorded minute by minute.
+ */
+import type { Source } from "../../shared/api/audit.ts";
+import { appendAudit } from "../audit/index.ts";
+import { now } from "../core/clock.ts";
+import type { Log } from "../core/log.ts";
+import type { Caller } from "../core/operation.ts";
+import type { Database } from "../db/transact.ts";
+
+const TOGETHER_MS = 60_000;
+
+export interface RefusedCall {
+  caller: Pick<Caller, "kind" | "org_id" | "key_id" | "name">;
+  source: Source;
+  request_id: string;
+  ip: string | null;
+}
+
+export class RateRefusals {
+  readonly #database: Database;
+  readonly #log: Log;
+  readonly #counted = new Map<string, { last: RefusedCall; count: number }>();
+  #timer: Timer | null = null;
+
+  constructor(database: Database, log: Log) {
+    this.#database = database;
+    this.#log = log;
+  }
+
+  note({ caller, source, request_id, ip }: RefusedCall): void {
+    const { count = 0 } = this.#counted.get(caller.key_id) ?? {};
+    this.#counted.set(caller.key_id, { last: { caller, source, request_id, ip }, count: count + 1 });
+    this.#timer ??= setTimeout(() => this.settle(), TOGETHER_MS).unref();
+  }
+
+  /** Records what has been counted. */
+  settle(): void {
+    clearTimeout(this.#timer ?? undefined);
+    this.#timer = null;
+    const counted = [...this.#counted.values()];
+    this.#counted.clear();
+    if (counted.length === 0) return;
+    const written = this.#database.commit((queries) => {
+      for (const { last, count } of counted) {
+        const { caller, ...from } = last;
+        appendAudit(queries, {
+          ...from,
+          event: "quota.rate_limited",
+          outcome: "denied",
+          at: now(),
+          org_id: caller.org_id || null,
+          actor: { type: caller.kind ?? "key", id: caller.key_id, name: caller.name },
+          status: 429,
+          error_code: "rate_limited",
+          details: { count },
+        });
+      }
+    }, false);
+    written.catch((error: unknown) => this.#log.error("audit not written", { error: String(error) }));
+  }
+}

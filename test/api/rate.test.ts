@@ -1,0 +1,113 @@
+/** Calls of a key beyond its rate: what every answer tells of it, who is refused, and what is on record. */
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Answer, TestDaemon } from "../harness/daemon.ts";
+import { bare, bearer, makeKey, run } from "./calls.ts";
+
+const AT_ONCE = 20;
+/** So few a second that a test earns none back. */
+const SLOW = { ROOMD_LIMITS_REQUESTS_PER_SECOND: "1", ROOMD_LIMITS_REQUESTS_AT_ONCE: String(AT_ONCE) };
+
+let daemon: TestDaemon;
+beforeAll(async () => {
+  daemon = await TestDaemon.start({ env: SLOW });
+});
+afterAll(() => daemon.stop());
+
+const told = ({ headers }: Answer) =>
+  ["limit", "remaining", "reset"].map((name) => Number(headers.get(`ratelimit-${name}`) ?? "NaN"));
+const newKey = async () => (await makeKey(daemon)).key;
+const ask = (key: string, method = "GET", path = "/v1/me", body?: string) =>
+  bare(daemon, method, path, { ...bearer(key), "content-type": "application/json" }, body);
+/** One may have been earned back since the last call, not two. */
+const askLate: typeof ask = async (key, ...call) => {
+  await ask(key);
+  return await ask(key, ...call);
+};
+/** Calls until there are none left. */
+const useUp = async (key: string) => {
+  const { headers } = await ask(key);
+  await Promise.all(Array.from({ length: Number(headers.get("ratelimit-remaining")) }, () => ask(key)));
+};
+
+test("every answer to a key tells what is left of its rate, refusals too; others have none", async () => {
+  const key = await newKey();
+  const answers = [
+    await ask(key),
+    await ask(key, "GET", "/v1/rooms/none"),
+    await ask(key, "POST", "/v1/rooms", "{"),
+    await ask(key, "GET", "/v1/nothing"),
+    await ask(key, "PATCH", "/v1/rooms"),
+    await ask(key, "GET", "/health"),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([200, 404, 400, 404, 405, 503]);
+  for (const [n, answer] of answers.entries()) {
+    const [limit = 0, remaining = 0, reset = 0] = told(answer);
+    expect(limit).toBe(AT_ONCE);
+    // One may have been earned back on a slow machine.
+    expect(remaining).toBeGreaterThanOrEqual(AT_ONCE - 1 - n);
+    expect(remaining).toBeLessThan(AT_ONCE);
+    expect(reset).toBeGreaterThanOrEqual(AT_ONCE - remaining - 1);
+  }
+  for (const path of ["/v1/me", "/health", "/v1/openapi.json"]) {
+    expect(told(await bare(daemon, "GET", path))).toEqual([Number.NaN, Number.NaN, Number.NaN]);
+  }
+});
+
+test("beyond it is 429 with Retry-After on every route, after what is wrong with the call itself; another key goes on", async () => {
+  const [key, other] = [await newKey(), await newKey()];
+  await useUp(key);
+  for (const [method, path, body] of [
+    ["GET", "/v1/me"],
+    ["POST", "/v1/rooms", '{"room_id":"late"}'],
+    ["GET", "/v1/nothing"],
+  ] as const) {
+    const answer = await askLate(key, method, path, body);
+    expect(answer).toMatchObject({ status: 429, body: { code: "rate_limited", retryable: true } });
+    expect(Number(answer.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+    expect(told(answer)[1]).toBe(0);
+  }
+  expect((await askLate(key, "GET", "/v1/rooms/none")).body.code).toBe("room_not_found");
+  expect((await askLate(key, "POST", "/v1/rooms", "{")).body.code).toBe("invalid_json");
+  expect((await ask(other, "GET", "/v1/rooms/late")).body.code).toBe("room_not_found");
+});
+
+test("a call that waits costs one, however long", async () => {
+  const key = await newKey();
+  expect((await ask(key, "POST", "/v1/rooms", '{"room_id":"waits"}')).status).toBe(201);
+  const before = told(await ask(key))[1] ?? 0;
+  await ask(key, "GET", "/v1/rooms/waits/messages?agent_id=ann&wait_ms=300");
+  expect(told(await ask(key))[1]).toBeGreaterThanOrEqual(before - 2);
+});
+
+test("a rotated key has what the one before it has left", async () => {
+  const made = await makeKey(daemon);
+  await useUp(made.key);
+  const rotated = await run(daemon, "key", "rotate", made.key_id, "--grace", "1h");
+  const again = await run(daemon, "key", "rotate", rotated.key_id, "--grace", "1h");
+  for (const { key } of [rotated, again]) expect((await askLate(key)).body.code).toBe("rate_limited");
+  expect(again.first_key_id).toBeUndefined();
+});
+
+test("what was refused is on record by its number, and not one by one", async () => {
+  const key = await newKey();
+  const keyId = (await ask(key)).body.key_id;
+  await useUp(key);
+  const answers = await Promise.all(Array.from({ length: 200 }, () => ask(key)));
+  const refused = answers.filter(({ status }) => status === 429).length;
+  expect(refused).toBeGreaterThan(150);
+  await daemon.restart("SIGTERM");
+  const { items } = await daemon.ok("GET", "/v1/orgs/self/audit?event=quota.rate_limited&limit=1000");
+  const [own, ...more] = items.filter(({ actor }: { actor: { id: string } }) => actor.id === keyId);
+  expect(more).toEqual([]);
+  expect(own).toMatchObject({
+    outcome: "denied",
+    status: 429,
+    error_code: "rate_limited",
+    details: { count: refused },
+  });
+});
+
+test("the limits are published", async () => {
+  const { limits } = await daemon.ok("GET", "/v1/config");
+  expect(limits).toMatchObject({ requests_per_second_max: 1, requests_at_once_max: AT_ONCE });
+});
