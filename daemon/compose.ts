@@ -28,6 +28,7 @@ import { makeHttpServer } from "./edge/http/server.ts";
 import { loadCertificate, planListen } from "./edge/http/tls.ts";
 import { watchCertificate } from "./edge/http/tls-watch.ts";
 import { MAX_REPLY_BYTES, releaseUnanswered } from "./edge/idempotency.ts";
+import { makeMcpDoor } from "./edge/mcp/door.ts";
 import { makeRoad } from "./edge/run.ts";
 import type { ConnectionDeps } from "./edge/ssh/connection.ts";
 import { loadHostKey } from "./edge/ssh/host-key.ts";
@@ -375,7 +376,11 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     planOf: orgs.planOf,
     log,
   });
-  const server = makeHttpServer({ operations: bound, road, ports: ports.gate, log }, { ...listen, tls: certificate });
+  const mcp = makeMcpDoor({ bound: new Map(bound.map((each) => [each.operation.name, each])), road, log });
+  const server = makeHttpServer(
+    { operations: bound, road, ports: ports.gate, mcp, log },
+    { ...listen, tls: certificate },
+  );
   const door = sshPlan && (await openSshDoor(sshPlan, paths, { ssh, road, log }));
   gateway = door?.gateway ?? null;
   const watch =
@@ -419,6 +424,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       sandboxes.endStreams();
       fabric.stop();
       bells.close(new ServiceError("shutting_down", { retryAfterSeconds: 1 }));
+      await mcp.stop();
       await server.stop(STOP_GRACE_MS);
       road.stop();
       await orgs.stop();

@@ -13,6 +13,7 @@ import { barrierCommand, sendCommand, waitCommand } from "./fabric.ts";
 import { initCommand } from "./init.ts";
 import { keyCommand } from "./key.ts";
 import { logsCommand } from "./logs.ts";
+import { mcpCommand } from "./mcp.ts";
 import { orgCommand } from "./org.ts";
 import { showError, write } from "./output.ts";
 import { portCommand } from "./port.ts";
@@ -77,6 +78,7 @@ export function makeProgram(setStatus: (status: number) => void): Command {
     barrierCommand(),
     auditCommand(setStatus),
     usageCommand(),
+    mcpCommand(),
   ];
   for (const each of commands) program.addCommand(each);
   return program;

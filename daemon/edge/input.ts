@@ -6,6 +6,7 @@ import type { TObject, TSchema } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler, type ValueError, ValueErrorType } from "@sinclair/typebox/compiler";
 import { ERRORS, type ErrorCode } from "../../shared/api/errors.ts";
 import type { RuleBreak } from "../core/operation.ts";
+import { ServiceError } from "../core/service-error.ts";
 
 export interface CheckedInput {
   input: Record<string, unknown>;
@@ -53,6 +54,17 @@ export function problemCodeOf(bad: readonly RuleBreak[]): ErrorCode {
   );
   const [only] = codes;
   return codes.size === 1 && only ? only : "validation_failed";
+}
+
+/** What an answer says about these bad fields. */
+export function brokenRules(bad: readonly RuleBreak[]): ServiceError {
+  const [first] = bad;
+  const only = bad.length === 1 ? first : undefined;
+  return new ServiceError(problemCodeOf(bad), {
+    detail: only ? only.message : `${bad.length} fields break a rule; errors lists them.`,
+    errors: bad.map(({ problem: _, details: __, ...shown }) => shown),
+    ...(only?.details ? { details: only.details } : {}),
+  });
 }
 
 interface Part {

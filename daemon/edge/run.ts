@@ -19,7 +19,7 @@ import { ServiceError } from "../core/service-error.ts";
 import type { Database } from "../db/transact.ts";
 import { FailedLogins } from "./failed-logins.ts";
 import { type IdempotentCall, makeIdempotency, type PackedReply, packSmall, type StoredReply } from "./idempotency.ts";
-import { type InputCheck, makeInputCheck, problemCodeOf } from "./input.ts";
+import { brokenRules, type InputCheck, makeInputCheck } from "./input.ts";
 import { LoginLimit } from "./login-limit.ts";
 import { retryAfterOf, toProblem } from "./problem.ts";
 import { type Rate, RateLimit, type RateLimits } from "./rate-limit.ts";
@@ -81,6 +81,8 @@ export interface Road {
   run(bound: Bound, request: RoadRequest): Promise<RoadReply>;
   /** For doors that answer before there is an operation: why they must not, as authenticate throws it or rate_limited. Never throws. */
   identify(request: Credentials): { refusal: unknown; rate: Rate | null };
+  /** Who is calling, where what is asked counts for the key's rate elsewhere. Throws as authenticate does. */
+  recognise(request: Credentials): Caller;
   /** Records what was only counted so far. */
   stop(): void;
 }
@@ -229,14 +231,7 @@ export function makeRoad(deps: RoadDeps): Road {
     const { input, bad: misshapen } = inputCheckOf(operation).check(request.params, request.query(), body.fields);
     const broken = bound.rules(input, target, misshapen);
     const bad = [...misshapen.filter(({ field }) => !broken.some((rule) => rule.field === field)), ...broken];
-    if (bad.length > 0) {
-      const [first] = bad;
-      throw new ServiceError(problemCodeOf(bad), {
-        detail: bad.length === 1 && first ? first.message : `${bad.length} fields break a rule; errors lists them.`,
-        errors: bad.map(({ problem: _, details: __, ...shown }) => shown),
-        ...(bad.length === 1 && first?.details ? { details: first.details } : {}),
-      });
-    }
+    if (bad.length > 0) throw brokenRules(bad);
     return { input, body_sha256: body.sha256 };
   }
 
@@ -301,6 +296,7 @@ export function makeRoad(deps: RoadDeps): Road {
         return { refusal, rate };
       }
     },
+    recognise: (request) => identify(request, request.recognise),
     stop: () => {
       failedLogins.settle();
       rateRefusals.settle();

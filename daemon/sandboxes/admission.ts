@@ -37,10 +37,9 @@ export function freeMemoryMib(queries: Queries, { overcommit_percent, resident_m
   return Math.max(0, Math.floor(availableMemoryMib() - kept - RESERVE_MIB));
 }
 
-/** Lets a few through at a time: organizations that wait take turns, and each has its own in the order in which they came. */
+/** Lets a few through at a time, first come first served. */
 export class Gate {
-  /** Who waits, by organization; the one whose turn is next comes first. */
-  readonly #waiting = new Map<string, Set<() => void>>();
+  readonly #waiting = new Set<() => void>();
   #free: number;
 
   constructor(places: number) {
@@ -48,52 +47,33 @@ export class Gate {
   }
 
   /** Rejects with the signal's reason when it is given up before its turn. */
-  async through<T>(orgId: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  async through<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     signal.throwIfAborted();
     if (this.#free > 0) this.#free--;
-    else await this.#turn(orgId, signal);
+    else await this.#turn(signal);
     try {
       return await work();
     } finally {
-      this.#handOn();
+      const [next] = this.#waiting;
+      if (next) next();
+      else this.#free++;
     }
   }
 
   /** Resolves with a place that is handed on. */
-  #turn(orgId: string, signal: AbortSignal): Promise<void> {
+  #turn(signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const leave = () => {
-        this.#remove(orgId, enter);
+        this.#waiting.delete(enter);
         reject(signal.reason);
       };
       const enter = () => {
-        this.#remove(orgId, enter);
+        this.#waiting.delete(enter);
         signal.removeEventListener("abort", leave);
         resolve();
       };
-      const own = this.#waiting.get(orgId) ?? new Set();
-      this.#waiting.set(orgId, own.add(enter));
+      this.#waiting.add(enter);
       signal.addEventListener("abort", leave, { once: true });
     });
-  }
-
-  #handOn(): void {
-    const [next] = this.#waiting;
-    if (!next) {
-      this.#free++;
-      return;
-    }
-    const [orgId, own] = next;
-    const [enter] = own;
-    // The last in the row, should it have more.
-    this.#waiting.delete(orgId);
-    this.#waiting.set(orgId, own);
-    enter?.();
-  }
-
-  #remove(orgId: string, enter: () => void): void {
-    const own = this.#waiting.get(orgId);
-    own?.delete(enter);
-    if (own?.size === 0) this.#waiting.delete(orgId);
   }
 }

@@ -7,8 +7,12 @@ import { findRoomTarget, findTarget } from "./find.ts";
 import type { SandboxDeps } from "./index.ts";
 import { toSandboxRecord } from "./record.ts";
 import { listSandboxes } from "./store.ts";
+import type { Supervisors } from "./supervisors.ts";
+import type { SandboxRow } from "./table.ts";
 
-export function makeGet(deps: SandboxDeps): Bound[] {
+const isStarting = ({ state }: SandboxRow) => state === "creating" || state === "starting";
+
+export function makeGet(deps: SandboxDeps, supervisors: Supervisors): Bound[] {
   return [
     bind(sandboxList, {
       find: (call, params) => findRoomTarget(deps, call, params),
@@ -30,10 +34,13 @@ export function makeGet(deps: SandboxDeps): Bound[] {
     }),
     bind(sandboxGet, {
       find: (call, params) => findTarget(deps, call, params),
-      run: (_call, _input, { room, row }) => ({
-        outcome: "ok",
-        body: toSandboxRecord(row, room.room_id, deps.portsOf(row.sandbox_id)),
-      }),
+      run: async ({ signal }, { wait_ms = 0 }, { room, row }) => {
+        const supervisor = isStarting(row) ? supervisors.get(row.sandbox_id) : undefined;
+        const started = supervisor?.published.until((now) => !isStarting(now), wait_ms, signal);
+        // Whatever it is by then is the answer.
+        const seen = (await started?.catch(() => supervisor?.row)) ?? row;
+        return { outcome: "ok", body: toSandboxRecord(seen, room.room_id, deps.portsOf(row.sandbox_id)) };
+      },
     }),
   ];
 }

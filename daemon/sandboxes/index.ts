@@ -100,7 +100,7 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
   return {
     operations: [
       makeCreate(deps, supervisors),
-      ...makeGet(deps),
+      ...makeGet(deps, supervisors),
       makeUpdate(deps, supervisors),
       makeDestroy(deps, supervisors),
       makeStandby(deps, supervisors),

@@ -1,6 +1,6 @@
 /** Owns the interface as an OpenAPI 3.1 document, read off the list of operations. */
-import type { TObject, TSchema } from "@sinclair/typebox";
-import type { Operation } from "../../shared/api/contract.ts";
+import type { TObject } from "@sinclair/typebox";
+import { type Operation, plain } from "../../shared/api/contract.ts";
 import { type ErrorCode, errorKind } from "../../shared/api/errors.ts";
 import { operations } from "../../shared/api/operations.ts";
 import { openapiGet } from "../../shared/api/service.ts";
@@ -130,13 +130,6 @@ function everywhere(operation: Operation): ErrorCode[] {
     codes.push("invalid_json", "invalid_body", "body_too_large", "unsupported_media_type", "unknown_field");
   }
   return codes;
-}
-
-/** A schema without what only our own checks read. */
-function plain(schema: TSchema): unknown {
-  return JSON.parse(
-    JSON.stringify(schema, (key, value: unknown) => (key === "code" && typeof value === "string" ? undefined : value)),
-  );
 }
 
 const PROBLEM: Json = {

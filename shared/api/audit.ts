@@ -45,8 +45,10 @@ const filters = {
   since: moment("RFC 3339 or unix seconds."),
   until: moment("RFC 3339 or unix seconds."),
   event: Type.Optional(Type.String({ maxLength: 128, description: "Beginning of the event's name." })),
-  agent_id: Type.Optional(Type.String({ maxLength: 128 })),
-  outcome: Type.Optional(oneOf(OUTCOMES)),
+  agent_id: Type.Optional(
+    Type.String({ maxLength: 128, description: "Only what this agent did, or was done with it." }),
+  ),
+  outcome: Type.Optional(oneOf(OUTCOMES, { description: "Only what had this outcome." })),
 };
 
 /** Also rooms that are gone: their name is all that is left of them. */
@@ -57,7 +59,7 @@ const ofRoom = {
 const query = {
   ...filters,
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: "200 if absent." })),
-  cursor: Type.Optional(Type.String({ maxLength: 1024 })),
+  cursor: Type.Optional(Type.String({ maxLength: 1024, description: "next_cursor of the page before, unchanged." })),
   order: Type.Optional(oneOf(["asc", "desc"], { description: "desc, the newest first, if absent." })),
 };
 

@@ -48,11 +48,24 @@ export const barrierArrive = operation({
     barrier_id: barrierId,
     agent_id: Type.Optional(agentName("Who arrives; in a guest always the sandbox's own agent.")),
     arrivals: Type.Optional(agents("Several who arrive at once.")),
-    arrivals_json: Type.Optional(Type.String({ maxLength: 256 * 1024 })),
-    parties: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_PARTIES })),
+    arrivals_json: Type.Optional(Type.String({ maxLength: 256 * 1024, description: "The same as a JSON string." })),
+    parties: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: MAX_PARTIES,
+        description: "How many must arrive; as many as participants, else as arrivals, if absent.",
+      }),
+    ),
     participants: Type.Optional(agents("Those for whom it waits, by name: it breaks when one of them is gone.")),
     generation: Type.Optional(Type.Integer({ minimum: 1, description: "The one that is meant, if it may be over." })),
-    timeout_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_BARRIER_WAIT_MS, code: "timeout_out_of_range" })),
+    timeout_ms: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: MAX_BARRIER_WAIT_MS,
+        code: "timeout_out_of_range",
+        description: "Longest wait for the others; 30 000 if absent, 0: arrive and go on.",
+      }),
+    ),
   }),
   output: fields({ ...standing, waited_ms: Type.Integer(), released_at: nullable(timestamp) }),
   outcomes: { released: 200, waiting: 202 },

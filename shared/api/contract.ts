@@ -82,7 +82,7 @@ export const NONE = fields({});
 
 /** A value or null. */
 export function nullable<T extends TSchema>(schema: T) {
-  return Type.Union([schema, Type.Null()]);
+  return Type.Union([schema, Type.Null()], schema.description ? { description: schema.description } : {});
 }
 
 const WORDS = "Words";
@@ -108,3 +108,10 @@ export const pageQuery = {
   cursor: Type.Optional(Type.String({ maxLength: 1024, description: "next_cursor of the page before, unchanged." })),
 };
 export const DEFAULT_PAGE = 100;
+
+/** A schema as others read it: without what only our own checks know. */
+export function plain(schema: object): Record<string, unknown> {
+  return JSON.parse(
+    JSON.stringify(schema, (key, value: unknown) => (key === "code" && typeof value === "string" ? undefined : value)),
+  );
+}

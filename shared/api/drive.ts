@@ -120,9 +120,9 @@ export const fsRead = operation({
   params: roomPath,
   query: fields({
     path: drivePath,
-    offset: Type.Optional(Type.Integer({ minimum: 0 })),
+    offset: Type.Optional(Type.Integer({ minimum: 0, description: "The first byte to read; 0 if absent." })),
     length: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_WRITE_BYTES, description: "16 MiB if absent." })),
-    format: Type.Optional(oneOf(["json", "raw"])),
+    format: Type.Optional(oneOf(["json", "raw"], { description: "raw: the bytes themselves." })),
   }),
   body: null,
   output: fields({

@@ -61,6 +61,7 @@ const command = {
       description: "The command and its arguments, run without a shell.",
     }),
   ),
+  argv_json: Type.Optional(Type.String({ code: "invalid_command", description: "The same as a JSON string." })),
   command: Type.Optional(
     Type.String({ minLength: 1, code: "invalid_command", description: "A line that /bin/sh -c runs." }),
   ),

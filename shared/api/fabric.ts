@@ -52,7 +52,13 @@ const content = {
   ack_required: Type.Optional(
     Type.Boolean({ description: "Comes again after 30 s without an ack, 5 times; then it is undeliverable." }),
   ),
-  ttl_ms: Type.Optional(Type.Integer({ minimum: 1, maximum: 604_800_000 })),
+  ttl_ms: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 604_800_000,
+      description: "It expires unread after this time; never if absent.",
+    }),
+  ),
 };
 const source = Type.Optional(agentName("Who sends it; in a guest always the sandbox's own agent."));
 
@@ -105,13 +111,28 @@ export const agentSend = operation({
     source,
     destination: orNone(`* or ${AGENT_PATTERN}`, "Whom to send it to; * for all others."),
     destinations: Type.Optional(
-      nullable(Type.Array(agentName("A recipient."), { maxItems: MAX_DESTINATIONS, uniqueItems: true })),
+      nullable(
+        Type.Array(agentName("A recipient."), {
+          maxItems: MAX_DESTINATIONS,
+          uniqueItems: true,
+          description: "Several recipients.",
+        }),
+      ),
     ),
     topic: orNone(TOPIC_PATTERN, "Tokens with dots between; goes to those who subscribe to it."),
-    kind: Type.Optional(oneOf(MESSAGE_KINDS)),
-    reply_to: Type.Optional(messageId),
+    kind: Type.Optional(
+      oneOf(MESSAGE_KINDS, { description: "event if absent; with wait_reply request, with reply_to response." }),
+    ),
+    reply_to: Type.Optional(Type.String({ ...messageId, description: "The message_id that it answers." })),
     wait_reply: Type.Optional(Type.Boolean({ description: "Wait for the reply of its one recipient." })),
-    timeout_ms: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_REPLY_WAIT_MS, code: "timeout_out_of_range" })),
+    timeout_ms: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: MAX_REPLY_WAIT_MS,
+        code: "timeout_out_of_range",
+        description: "Longest wait for the reply; 5000 if absent.",
+      }),
+    ),
     message_id: Type.Optional(messageId),
     ...content,
   }),
@@ -148,11 +169,18 @@ export const agentWait = operation({
   query: fields({
     agent_id: Type.Optional(agentName("Whose inbox.")),
     topic: Type.Optional(Type.String({ maxLength: 256, description: "A topic, or a pattern as for subscriptions." })),
-    kind: Type.Optional(oneOf(MESSAGE_KINDS)),
+    kind: Type.Optional(oneOf(MESSAGE_KINDS, { description: "Only messages of this kind." })),
     source: Type.Optional(agentName("Only what this agent sent.")),
     after: Type.Optional(Type.Integer({ minimum: 0, description: "next_after of the answer before." })),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: "100 if absent." })),
-    wait_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_WAIT_MS, code: "timeout_out_of_range" })),
+    wait_ms: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: MAX_WAIT_MS,
+        code: "timeout_out_of_range",
+        description: "How long to wait for the first; 0 if absent.",
+      }),
+    ),
     cursor: Type.Optional(Type.String({ maxLength: 1024, description: "next_cursor instead of after." })),
   }),
   body: null,

@@ -94,7 +94,11 @@ export const roomList = operation({
   summary: "List rooms",
   access: "rooms:read",
   params: NONE,
-  query: fields({ state: Type.Optional(oneOf(ROOM_STATES)), label: labelFilter, ...pageQuery }),
+  query: fields({
+    state: Type.Optional(oneOf(ROOM_STATES, { description: "Only those in this state." })),
+    label: labelFilter,
+    ...pageQuery,
+  }),
   body: null,
   output: fields({ ...page(room).properties, org_id: Type.String() }),
   outcomes: { ok: 200 },

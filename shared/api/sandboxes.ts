@@ -229,7 +229,11 @@ export const sandboxGet = operation({
   summary: "Get a sandbox",
   access: "sandboxes:read",
   params: sandboxPath,
-  query: NONE,
+  query: fields({
+    wait_ms: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 50_000, description: "How long to wait for one that is still starting." }),
+    ),
+  }),
   body: null,
   output: sandbox,
   outcomes: { ok: 200 },

@@ -5,7 +5,13 @@ import { fields, nullable, oneOf, timestamp } from "./contract.ts";
 export const VISIBILITIES = ["private", "public"] as const;
 export type PortVisibility = (typeof VISIBILITIES)[number];
 
-export const portNumber = Type.Integer({ minimum: 1, maximum: 65_535, code: "port_out_of_range", examples: [8000] });
+export const portNumber = Type.Integer({
+  minimum: 1,
+  maximum: 65_535,
+  code: "port_out_of_range",
+  description: "The port on which the server in the sandbox listens.",
+  examples: [8000],
+});
 
 export const shownPort = fields({
   port: portNumber,

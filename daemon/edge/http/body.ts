@@ -11,12 +11,31 @@ const WHOLE_MS = 10 * 60_000;
 /** One of which the length is known to be no more than this is taken in one piece, which costs less than as a stream. */
 const SHORT_BYTES = 16 * 1024;
 
-/** Reads the body's fields; an absent body has none. `measured`: the server lets no more through than its length says. */
+interface ReadOptions {
+  /** The server lets no more through than the length says. */
+  measured?: boolean;
+}
+
+/** Reads the body's fields; an absent body has none. */
 export async function readJsonBody(
   request: Request,
   maxBytes: number,
-  { measured = false } = {},
+  options: ReadOptions = {},
 ): Promise<{ fields: Record<string, unknown>; sha256: string }> {
+  const bytes = await readBody(request, maxBytes, options);
+  if (bytes.byteLength === 0) return { fields: {}, sha256: "" };
+  requireJson(request);
+  return { fields: parseObject(bytes), sha256: hash("sha256", bytes) };
+}
+
+/** Reads the body, which must be a JSON object. */
+export async function readJsonMessage(request: Request, maxBytes: number) {
+  requireJson(request);
+  const bytes = await readBody(request, maxBytes, { measured: true });
+  return { message: parseObject(bytes), bytes: bytes.byteLength };
+}
+
+async function readBody(request: Request, maxBytes: number, { measured = false }: ReadOptions): Promise<Uint8Array> {
   const tooLarge = () =>
     new ServiceError("body_too_large", {
       detail: `The body is over ${maxBytes} bytes.`,
@@ -25,11 +44,12 @@ export async function readJsonBody(
   const length = request.headers.get("content-length");
   if (Number(length ?? 0) > maxBytes) throw tooLarge();
   const isShort = measured && length !== null && Number(length) <= SHORT_BYTES;
-  const bytes = await readBytes(request, isShort, maxBytes, tooLarge);
-  if (bytes.byteLength === 0) return { fields: {}, sha256: "" };
+  return await readBytes(request, isShort, maxBytes, tooLarge);
+}
+
+function requireJson(request: Request): void {
   const mediaType = request.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (mediaType !== "application/json") throw new ServiceError("unsupported_media_type");
-  return { fields: parseObject(bytes), sha256: hash("sha256", bytes) };
 }
 
 async function readBytes(request: Request, isShort: boolean, maxBytes: number, tooLarge: () => ServiceError) {

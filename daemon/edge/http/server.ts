@@ -13,6 +13,7 @@ import { matchPath, type PathPattern, parsePath, toRoute } from "../route.ts";
 import type { Road, RoadRequest } from "../run.ts";
 import { readJsonBody } from "./body.ts";
 import { takesLines } from "./events.ts";
+import { answerForMcp, MCP_PATH, type McpDoor } from "./mcp.ts";
 import { answerForPort, portPlaceOf } from "./ports.ts";
 import { readQuery } from "./query.ts";
 import { problemResponse, setRate, toResponse } from "./reply.ts";
@@ -44,6 +45,7 @@ export interface HttpDeps {
   road: Road;
   /** The way to servers in guests. */
   ports: Gate;
+  mcp: McpDoor;
   log: Log;
 }
 
@@ -100,7 +102,10 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
           return response === UPGRADED ? undefined : response;
         }
         peers.set(request, { address, upgrade: upgraded });
-        const response = await app.fetch(request);
+        const isMcp = url.pathname === MCP_PATH;
+        const response = isMcp
+          ? await answerForMcp(deps, options, { request, url, ip: address, request_id: requestIdOf(request) })
+          : await app.fetch(request);
         if (response === UPGRADED) return undefined;
         const type = response.headers.get("content-type");
         if (type?.endsWith("json")) server.timeout(request, IDLE_SECONDS);

@@ -192,7 +192,7 @@ export class Ends {
         this.#deps.saveOutput(room, path, streams),
       );
     saving
-      .through(row.org_id, save, NEVER)
+      .through(save, NEVER)
       .catch((error: unknown) => this.#log.warn("output not saved", { exec_id, error: describeError(error) }));
   }
 }

@@ -1,0 +1,106 @@
+/**
+ * Owns `roomd mcp`: MCP over standard input and output, for clients that start their servers. Each message goes to the
+ * service's /mcp as it is, and the answers come back; what the tools are and do is the service's alone.
+ */
+import { randomUUID } from "node:crypto";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import {
+  INTERNAL_ERROR,
+  isInitializeRequest,
+  isJSONRPCRequest,
+  isJSONRPCResultResponse,
+  type JSONRPCMessage,
+  type RequestId,
+} from "@modelcontextprotocol/server";
+import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
+import type { Command } from "commander";
+import type { Problem } from "../../shared/api/errors.ts";
+import { meGet } from "../../shared/api/service.ts";
+import { call } from "./client.ts";
+import { command } from "./command.ts";
+import { type Connection, findConnection } from "./connection.ts";
+
+/** A message with a file of 16 MiB in it. */
+const MOST_MESSAGE_BYTES = 24 * 1024 * 1024;
+
+export function mcpCommand(): Command {
+  const about = {
+    summary: "serve MCP on standard input and output",
+    notes: [
+      "For MCP clients that start a command; those that speak Streamable HTTP go to ROOMD_URL/mcp with the key as Bearer token.",
+      "It ends when its standard input does. That the service cannot be reached, or the key is wrong, is said on standard error.",
+    ],
+    examples: ["ROOMD_URL=http://127.0.0.1:8080 ROOMD_API_KEY=key-… roomd mcp"],
+  };
+  return command("mcp", about).action(async () => {
+    await call(meGet, {});
+    await relay(findConnection());
+  });
+}
+
+/** Resolves when the client has closed its end. */
+async function relay({ url, key, ca }: Connection): Promise<void> {
+  const client = new StdioServerTransport(undefined, undefined, { maxBufferSize: MOST_MESSAGE_BYTES });
+  const service = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), {
+    // The service tells clients of one key apart by it, where the protocol has no sessions.
+    requestInit: { headers: { Authorization: `Bearer ${key}`, "Mcp-Session-Id": randomUUID() } },
+    // Bun gives up after five minutes otherwise; the service has its own deadlines.
+    fetch: (to, init) => fetch(to, { ...init, timeout: false, ...(ca === null ? {} : { tls: { ca } }) } as RequestInit),
+  });
+  const underWay = new Map<RequestId, AbortController>();
+  let opening: RequestId | null = null;
+
+  const pass = async (message: JSONRPCMessage) => {
+    if (isCancelled(message)) return underWay.get(message.params.requestId)?.abort();
+    if (!isJSONRPCRequest(message)) return await service.send(message);
+    const { id } = message;
+    const gone = new AbortController();
+    underWay.set(id, gone);
+    if (isInitializeRequest(message)) opening = id;
+    await service.send(message, { requestSignal: gone.signal }).catch(async (error: unknown) => {
+      underWay.delete(id);
+      if (gone.signal.aborted) return;
+      await client.send({ jsonrpc: "2.0", id, error: { code: INTERNAL_ERROR, message: sentenceOf(error) } });
+    });
+  };
+
+  const closed = Promise.withResolvers<void>();
+  client.onclose = closed.resolve;
+  client.onmessage = (message) => void pass(message).catch(say);
+  client.onerror = say;
+  service.onmessage = (message) => {
+    if ("id" in message && message.id !== undefined) underWay.delete(message.id);
+    if (isJSONRPCResultResponse(message) && message.id === opening) {
+      service.setProtocolVersion(String(message.result.protocolVersion));
+    }
+    client.send(message).catch(say);
+  };
+  await service.start();
+  await client.start();
+  await closed.promise;
+  await service.close();
+}
+
+interface Cancelled {
+  method: "notifications/cancelled";
+  params: { requestId: RequestId };
+}
+
+function isCancelled(message: JSONRPCMessage): message is JSONRPCMessage & Cancelled {
+  return "method" in message && message.method === "notifications/cancelled" && message.params !== undefined;
+}
+
+/** What the service refused with, else what went wrong on the way to it. */
+function sentenceOf(error: unknown): string {
+  const { text } = Object((error as { data?: unknown }).data) as { text?: unknown };
+  try {
+    const { detail, hint } = JSON.parse(String(text)) as Problem;
+    return hint ? `${detail} ${hint}` : detail;
+  } catch {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+function say(error: unknown): void {
+  process.stderr.write(`roomd mcp: ${sentenceOf(error)}\n`);
+}

@@ -1,0 +1,107 @@
+/**
+ * Owns the way through the HTTP door to the MCP door: who may speak to it, and how its messages come in. What a message means
+ * is the MCP door's.
+ *
+ *   host, origin → key → method → message → the MCP door
+ */
+import { isIP } from "node:net";
+import { hostname } from "node:os";
+import type { KeyId } from "../../../shared/ids.ts";
+import type { Log } from "../../core/log.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { retryAfterOf, toProblem } from "../problem.ts";
+import type { Road } from "../run.ts";
+import { readJsonMessage } from "./body.ts";
+import { problemResponse, setRate } from "./reply.ts";
+import type { HttpOptions } from "./server.ts";
+import { isOwnOrigin } from "./websocket.ts";
+
+export const MCP_PATH = "/mcp";
+const METHODS = ["POST", "DELETE"];
+const CALL = "tools/call";
+const NOT_COUNTED = { refusal: null, rate: null };
+/** What the largest of the tools' arguments takes, a file of 16 MiB. */
+const MOST_MESSAGE_BYTES = 23 * 1024 * 1024;
+
+/** A message of a caller who is known. */
+export interface McpMessage {
+  request: Request;
+  message: Record<string, unknown>;
+  /** Of the message. */
+  bytes: number;
+  key_id: KeyId;
+  authorization: string | null;
+  ip: string | null;
+  request_id: string;
+}
+
+export interface McpDoor {
+  answer(asked: McpMessage): Promise<Response>;
+  /** Forgets what it remembers of a client. */
+  forget(asked: Pick<McpMessage, "request" | "key_id">): void;
+}
+
+interface McpDeps {
+  mcp: McpDoor;
+  road: Road;
+  log: Log;
+}
+
+interface Asked {
+  request: Request;
+  url: URL;
+  ip: string | null;
+  request_id: string;
+}
+
+/** Never throws. */
+export async function answerForMcp(deps: McpDeps, options: HttpOptions, asked: Asked): Promise<Response> {
+  const { request_id } = asked;
+  const headers = new Headers({ "X-Request-Id": request_id, "Cache-Control": "no-store" });
+  try {
+    const response = await answer(deps, options, asked);
+    for (const [name, value] of headers) response.headers.set(name, value);
+    return response;
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === "method_not_allowed") headers.set("Allow", METHODS.join(", "));
+    const problem = toProblem(error, request_id, deps.log);
+    return problemResponse(problem, headers, retryAfterOf(error, problem));
+  }
+}
+
+async function answer({ mcp, road }: McpDeps, options: HttpOptions, asked: Asked): Promise<Response> {
+  const { request, url, ip, request_id } = asked;
+  const authorization = request.headers.get("authorization");
+  const credentials = { authorization, source: "mcp", request_id, ip } as const;
+  const { key_id } = road.recognise(credentials);
+  requireOwnHost(url.hostname, options);
+  if (!isOwnOrigin(request.headers, options.url)) {
+    throw new ServiceError("source_mismatch", { detail: "A page may speak MCP only to where it came from." });
+  }
+  if (request.method === "DELETE") {
+    mcp.forget({ request, key_id });
+    return new Response(null, { status: 204 });
+  }
+  if (request.method !== "POST") throw new ServiceError("method_not_allowed");
+  const { message, bytes } = await readJsonMessage(request, MOST_MESSAGE_BYTES);
+  // A tool's call is counted by what it asks for.
+  const { refusal, rate } = message.method === CALL ? NOT_COUNTED : road.identify(credentials);
+  if (refusal) throw refusal;
+  const response = await mcp.answer({ request, message, bytes, key_id, authorization, ip, request_id });
+  setRate(response.headers, rate);
+  return response;
+}
+
+/**
+ * A page can have its own host's name lead to this address, and then speaks to it as to its own. Not by an address, and not where
+ * a certificate has shown whose the name is. Throws source_mismatch.
+ */
+function requireOwnHost(host: string, { tls, url }: HttpOptions): void {
+  const isAddress = isIP(host.replace(/^\[|\]$/g, "")) !== 0;
+  const names = ["localhost", hostname().toLowerCase(), new URL(url).hostname];
+  if (tls !== null || isAddress || names.includes(host)) return;
+  throw new ServiceError("source_mismatch", {
+    detail: `${host.slice(0, 128)} is not a name of this service.`,
+    hint: "The operator sets http.base_url to the URL that clients use.",
+  });
+}

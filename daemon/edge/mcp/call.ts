@@ -1,0 +1,234 @@
+/**
+ * Owns one call of a tool on its way: it asks operations, each of which walks the road as a request of the same caller, and
+ * keeps to the time that a tool may take. What it gives up waiting for goes on.
+ */
+import { hash } from "node:crypto";
+import type { TProperties } from "@sinclair/typebox";
+import { fields, NONE, type Operation } from "../../../shared/api/contract.ts";
+import type { Problem } from "../../../shared/api/errors.ts";
+import { argumentsOf, type Tool } from "../../../shared/api/tool.ts";
+import { MAX_TOOL_WAIT_MS } from "../../../shared/api/tools.ts";
+import type { Log } from "../../core/log.ts";
+import type { Bound, Done } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { brokenRules, type InputCheck, makeInputCheck } from "../input.ts";
+import { toProblem } from "../problem.ts";
+import type { Road, RoadRequest } from "../run.ts";
+
+export type Arguments = Record<string, unknown>;
+
+/** The HTTP request that a call came with. */
+export interface Visit {
+  authorization: string | null;
+  ip: string | null;
+  request_id: string;
+  /** How large it was. */
+  bytes: number;
+}
+
+export interface Refused {
+  kind: "problem";
+  problem: Problem;
+  retry_after_seconds: number | null;
+}
+
+export type Reply =
+  | { kind: "done"; done: Done<Operation>; body: Arguments }
+  | Refused
+  /** It takes longer than the tool may, or nobody waits for it any more. */
+  | { kind: "late" };
+
+/** After a wait, for looking at what has come of it. */
+const ANSWER_MS = 3000;
+/** A message is larger than the arguments in it. */
+const ENVELOPE_BYTES = 16 * 1024;
+
+export interface CallDeps {
+  bound: ReadonlyMap<string, Bound>;
+  road: Road;
+  log: Log;
+}
+
+export class ToolCall {
+  readonly #deadline = performance.now() + MAX_TOOL_WAIT_MS + ANSWER_MS;
+
+  readonly tool: Tool;
+  /** As the client sent them. */
+  readonly given: Arguments;
+  readonly #deps: CallDeps;
+  readonly #visit: Visit;
+  /** Ends when the client cancels the call, or is gone. */
+  readonly #signal: AbortSignal;
+
+  constructor(deps: CallDeps, visit: Visit, asked: { tool: Tool; given: Arguments; signal: AbortSignal }) {
+    this.tool = asked.tool;
+    this.given = asked.given;
+    this.#deps = deps;
+    this.#visit = visit;
+    this.#signal = asked.signal;
+  }
+
+  /** What is left of the time that the call may take. */
+  get leftMs(): number {
+    return Math.max(0, this.#deadline - performance.now());
+  }
+
+  /** How long it may wait for what it wants to wait for. */
+  waitMs(wantedMs: number): number {
+    return Math.max(0, Math.min(wantedMs, Math.floor(this.leftMs - ANSWER_MS)));
+  }
+
+  /** The tool's operation, with the arguments as they were sent. Never throws. */
+  async pass(defaults: Arguments = {}): Promise<Reply> {
+    return await this.#walk(strict(this.#bound(this.tool.operation), this.tool), { ...defaults, ...this.given });
+  }
+
+  /** An operation, with arguments that were checked; undefined ones are absent. Never throws. */
+  async ask(operation: Operation, args: Arguments, withinMs = this.leftMs): Promise<Reply> {
+    return await this.#walk(inOneBody(this.#bound(operation)), args, withinMs);
+  }
+
+  /** The arguments by the tool's own rules, for tools that read them before any operation does. */
+  check(): { kind: "checked"; input: Arguments } | Refused {
+    const { input, bad } = checkOf(this.tool).check({}, {}, this.given);
+    if (bad.length === 0) return { kind: "checked", input };
+    return this.refuse(brokenRules(bad));
+  }
+
+  refuse(error: ServiceError): Refused {
+    const problem = toProblem(error, this.#visit.request_id, this.#deps.log);
+    return { kind: "problem", problem, retry_after_seconds: error.options.retryAfterSeconds ?? null };
+  }
+
+  #bound({ name }: Operation): Bound {
+    const bound = this.#deps.bound.get(name);
+    if (!bound) throw new Error(`nothing carries out ${name}`);
+    return bound;
+  }
+
+  async #walk(bound: Bound, args: Arguments, withinMs = this.leftMs): Promise<Reply> {
+    const work = this.#deps.road.run(bound, this.#requestOf(bound.operation, args));
+    const reply = await this.#unlessLate(work, withinMs);
+    if (reply === null) {
+      work.then((late) => late.kind === "done" && late.done.events?.cancel());
+      return { kind: "late" };
+    }
+    if (reply.kind === "problem") return reply;
+    return { kind: "done", done: reply.done, body: (reply.done.body ?? {}) as Arguments };
+  }
+
+  #requestOf(operation: Operation, args: Arguments): RoadRequest {
+    const inPath = Object.keys(operation.params.properties);
+    const params = Object.fromEntries(
+      inPath.flatMap((name) => (isText(args[name]) ? [[name, String(args[name])]] : [])),
+    );
+    const body = Object.fromEntries(
+      Object.entries(args).filter(
+        ([name, value]) => value !== undefined && ![...inPath, "idempotency_key"].includes(name),
+      ),
+    );
+    const key = operation.method === "POST" && typeof args.idempotency_key === "string" ? args.idempotency_key : null;
+    return {
+      ...this.#visit,
+      source: "mcp",
+      token: null,
+      path: operation.path.replaceAll(/\{(\w+)\*?\}/g, (_, name: string) => encodeURIComponent(params[name] ?? "")),
+      params,
+      query: () => ({}),
+      body: async (maxBytes) => {
+        if (this.#visit.bytes > maxBytes + ENVELOPE_BYTES) {
+          throw new ServiceError("body_too_large", {
+            detail: `The arguments are over ${maxBytes} bytes.`,
+            details: { max_bytes: maxBytes },
+          });
+        }
+        // What the client sent tells one call from another, not what became of it on the way.
+        return { fields: body, sha256: key === null ? "" : hash("sha256", JSON.stringify(this.given)) };
+      },
+      idempotency_key: key,
+      transfer: {
+        body: null,
+        range: null,
+        if_match: null,
+        if_none_match: null,
+        websocket: false,
+        last_event_id: null,
+        ndjson: false,
+      },
+      signal: this.#signal,
+    };
+  }
+
+  async #unlessLate<T>(work: Promise<T>, withinMs: number): Promise<T | null> {
+    const late = Promise.withResolvers<null>();
+    const giveUp = () => late.resolve(null);
+    const timer = setTimeout(giveUp, withinMs);
+    this.#signal.addEventListener("abort", giveUp, { once: true });
+    if (this.#signal.aborted) giveUp();
+    try {
+      return await Promise.race([work, late.promise]);
+    } finally {
+      clearTimeout(timer);
+      this.#signal.removeEventListener("abort", giveUp);
+    }
+  }
+}
+
+const isText = (value: unknown) => typeof value === "string" || typeof value === "number";
+
+/** Each is made once: the road compiles an operation's check when it first sees it. */
+const loose = new WeakMap<Bound, Bound>();
+const strictly = new WeakMap<Bound, Map<Tool, Bound>>();
+const checks = new WeakMap<Tool, InputCheck>();
+
+/** An operation whose query is in its body. */
+function inOneBody(bound: Bound): Bound {
+  return remembered(loose, bound, () => withBody(bound, argumentsOf(bound.operation)));
+}
+
+/** An operation that takes the arguments of a tool, and no others. */
+function strict(bound: Bound, tool: Tool): Bound {
+  const byTool = remembered(strictly, bound, () => new Map<Tool, Bound>());
+  return remembered(byTool, tool, () => withBody(bound, tool.input.properties));
+}
+
+function checkOf(tool: Tool): InputCheck {
+  return remembered(checks, tool, () => makeInputCheck({ params: NONE, query: NONE, body: tool.input }));
+}
+
+function withBody(bound: Bound, known: TProperties): Bound {
+  const { operation } = bound;
+  const inPath = Object.keys(operation.params.properties);
+  const body = fields(Object.fromEntries(Object.entries(known).filter(([name]) => !inPath.includes(name))));
+  return {
+    ...bound,
+    operation: { ...operation, query: NONE, body },
+    find: (call, params) => {
+      requireNames(inPath, params);
+      return bound.find(call, params);
+    },
+  };
+}
+
+function remembered<Key extends object, Value>(
+  values: { get(key: Key): Value | undefined; set(key: Key, value: Value): unknown },
+  key: Key,
+  make: () => Value,
+): Value {
+  const known = values.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  values.set(key, made);
+  return made;
+}
+
+/** A path has all of its parts; arguments may lack them. Throws validation_failed. */
+function requireNames(names: readonly string[], params: Record<string, string>): void {
+  const absent = names.filter((name) => !Object.hasOwn(params, name));
+  const [first] = absent;
+  if (first === undefined) return;
+  throw new ServiceError("validation_failed", {
+    detail: absent.length === 1 ? `${first} is required.` : `${absent.join(" and ")} are required.`,
+    errors: absent.map((field) => ({ field, code: "required", message: `${field} is required.` })),
+  });
+}

@@ -1,0 +1,71 @@
+/**
+ * Owns the MCP door: messages of clients that the HTTP door has let in. Both generations of the protocol are served by the SDK,
+ * without anything that must be remembered between two messages; what is remembered all the same is in sessions.ts.
+ */
+import { randomUUID } from "node:crypto";
+import {
+  CLIENT_INFO_META_KEY,
+  createMcpHandler,
+  isInitializeRequest,
+  type McpRequestContext,
+} from "@modelcontextprotocol/server";
+import type { KeyId } from "../../../shared/ids.ts";
+import type { Log } from "../../core/log.ts";
+import { describeError } from "../../core/service-error.ts";
+import type { CallDeps, Visit } from "./call.ts";
+import { type Client, makeServer } from "./server.ts";
+import { Sessions } from "./sessions.ts";
+
+interface Asked extends Visit {
+  request: Request;
+  message: Record<string, unknown>;
+  key_id: KeyId;
+}
+
+const SESSION_HEADER = "mcp-session-id";
+const SESSION_NAME = /^[\x21-\x7e]{1,128}$/;
+
+export function makeMcpDoor(deps: CallDeps & { log: Log }) {
+  const sessions = new Sessions();
+  const clients = new WeakMap<Request, Client>();
+  const handler = createMcpHandler(
+    ({ requestInfo }: McpRequestContext) => {
+      const client = requestInfo && clients.get(requestInfo);
+      if (!client) throw new Error("the SDK serves a request that it was not given");
+      return makeServer(deps, client);
+    },
+    { onerror: (error) => deps.log.debug("mcp", { error: describeError(error) }) },
+  );
+
+  return {
+    answer: async ({ request, message, key_id, ...visit }: Asked): Promise<Response> => {
+      const isOpening = isInitializeRequest(message);
+      const opened = isOpening ? randomUUID() : null;
+      const session = sessions.of(key_id, opened ?? sessionOf(request, message));
+      const cancelled = cancelledIn(message);
+      if (cancelled !== null) session.cancel(cancelled);
+      clients.set(request, { ...visit, session });
+      const response = await handler.fetch(request, { parsedBody: message });
+      if (opened !== null && response.ok) response.headers.set(SESSION_HEADER, opened);
+      return response;
+    },
+    forget: ({ request, key_id }: Pick<Asked, "request" | "key_id">) => sessions.end(key_id, sessionOf(request, {})),
+    /** Ends what is under way. */
+    stop: () => handler.close(),
+  };
+}
+
+/** Clients of the newest revision have no session: one that says who it is is told from others of the same key. */
+function sessionOf(request: Request, message: Record<string, unknown>): string {
+  const given = request.headers.get(SESSION_HEADER);
+  if (given !== null && SESSION_NAME.test(given)) return given;
+  const { name, version } = Object(Object(Object(message.params)._meta)[CLIENT_INFO_META_KEY]);
+  return `${name} ${version}`.slice(0, 256);
+}
+
+/** The call that a client no longer waits for, where it says so in a message of its own. */
+function cancelledIn({ method, params }: Record<string, unknown>): string | number | null {
+  if (method !== "notifications/cancelled") return null;
+  const { requestId } = Object(params);
+  return typeof requestId === "string" || typeof requestId === "number" ? requestId : null;
+}

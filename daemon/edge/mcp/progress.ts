@@ -1,0 +1,21 @@
+/** Owns telling a client that asked for it that its call is still under way. */
+import type { ServerContext } from "@modelcontextprotocol/server";
+import { MAX_TOOL_WAIT_MS } from "../../../shared/api/tools.ts";
+
+const EVERY_MS = 5000;
+
+/** Until it is stopped; a client that gave no token is told nothing. */
+export function reportProgress(name: string, { mcpReq }: ServerContext): { stop(): void } {
+  const progressToken = mcpReq._meta?.progressToken;
+  if (progressToken === undefined) return { stop: () => {} };
+  const startedAt = performance.now();
+  const report = () => {
+    const progress = Math.round((performance.now() - startedAt) / 1000);
+    const message = `${name} is under way for ${progress} s.`;
+    const params = { progressToken, progress, total: MAX_TOOL_WAIT_MS / 1000, message };
+    // Who has gone needs no progress.
+    mcpReq.notify({ method: "notifications/progress", params }).catch(() => {});
+  };
+  const timer = setInterval(report, EVERY_MS);
+  return { stop: () => clearInterval(timer) };
+}

@@ -1,0 +1,74 @@
+/**
+ * Owns what an MCP client meets: the list of tools, and a call from its arguments to its result. A server is made for each
+ * request, by the SDK's way of serving both generations of the protocol; what it shows is made once.
+ */
+import {
+  type CallToolRequest,
+  type CallToolResult,
+  INVALID_PARAMS,
+  type ListToolsResult,
+  ProtocolError,
+  Server,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
+import { plain } from "../../../shared/api/contract.ts";
+import { outputSchemaOf } from "../../../shared/api/tool.ts";
+import { INSTRUCTIONS, TOOLS } from "../../../shared/api/tools.ts";
+import { VERSION } from "../../../shared/version.ts";
+import { structured, toolResult } from "./answer.ts";
+import { type Arguments, type CallDeps, ToolCall, type Visit } from "./call.ts";
+import { preflight } from "./preflight.ts";
+import { reportProgress } from "./progress.ts";
+import type { Session } from "./sessions.ts";
+import { carryOut } from "./tools/index.ts";
+
+/** How long a client may keep the list: it changes with the daemon's version only. */
+const LIST_TTL_MS = 60 * 60_000;
+
+const LISTED = [...TOOLS.values()].map((tool) => ({
+  name: tool.name,
+  title: tool.title,
+  description: tool.description,
+  inputSchema: plain(tool.input),
+  outputSchema: outputSchemaOf(tool),
+  annotations: { title: tool.title, ...tool.hints },
+})) as ListToolsResult["tools"];
+
+/** Whose request a server is for. */
+export interface Client extends Visit {
+  session: Session;
+}
+
+export function makeServer(deps: CallDeps, client: Client): Server {
+  const cache = { ttlMs: LIST_TTL_MS, cacheScope: "public" as const };
+  const server = new Server(
+    { name: "roomd", title: "roomd", version: VERSION },
+    { capabilities: { tools: {} }, instructions: INSTRUCTIONS, cacheHints: { "tools/list": cache } },
+  );
+  server.setRequestHandler("tools/list", () => ({ tools: LISTED }));
+  server.setRequestHandler("tools/call", (request, context) => callTool(deps, client, request, context));
+  return server;
+}
+
+async function callTool(
+  deps: CallDeps,
+  client: Client,
+  { params }: CallToolRequest,
+  context: ServerContext,
+): Promise<CallToolResult> {
+  const tool = TOOLS.get(params.name);
+  if (!tool) throw new ProtocolError(INVALID_PARAMS, `There is no tool ${params.name.slice(0, 128)}.`);
+  const { session } = client;
+  const { signal, over } = session.begin(context.mcpReq.id);
+  const progress = reportProgress(tool.name, context);
+  try {
+    const given = (params.arguments ?? {}) as Arguments;
+    const either = AbortSignal.any([context.mcpReq.signal, signal]);
+    const call = new ToolCall(deps, client, { tool, given, signal: either });
+    const looked = await preflight(call, session);
+    return toolResult({ ...structured(await carryOut(call)), ...(looked ? { preflight: looked } : {}) });
+  } finally {
+    progress.stop();
+    over();
+  }
+}

@@ -1,0 +1,171 @@
+/**
+ * Owns sandbox_exec: a command is run by the operation of that name, which goes on when the tool's time is over; then, and for
+ * whoever comes again by its exec_id, its output is read in pages.
+ */
+import type { InputOf } from "../../../../shared/api/contract.ts";
+import {
+  DEFAULT_OUTPUT_BYTES,
+  type ExecutionRecord,
+  executionGet,
+  executionSignal,
+  executionStart,
+  executionStdin,
+  sandboxExec,
+} from "../../../../shared/api/executions.ts";
+import { sandboxGet } from "../../../../shared/api/sandboxes.ts";
+import { MAX_TOOL_WAIT_MS } from "../../../../shared/api/tools.ts";
+import { textOf } from "../../../core/text.ts";
+import { type Answer, answerOf, type NextCall, stillUnderWay } from "../answer.ts";
+import type { Arguments, Refused, Reply, ToolCall } from "../call.ts";
+import { nameOf } from "../names.ts";
+import { type Page, readPage } from "./output-page.ts";
+
+interface Input extends Omit<InputOf<typeof sandboxExec>, "argv_json" | "env_json"> {
+  background?: boolean;
+  wait_ms?: number;
+  after?: number;
+  after_bytes?: number;
+  signal?: string;
+  eof?: boolean;
+  idempotency_key?: string;
+}
+
+/** One that is known by its name. */
+type Named = Input & { exec_id: string };
+
+const START = { after: 0, after_bytes: 0 };
+
+export async function exec(call: ToolCall, input: Input): Promise<Answer> {
+  const { exec_id, signal } = input;
+  const isCommand = input.argv !== undefined || input.command !== undefined;
+  if (exec_id !== undefined && (!isCommand || signal !== undefined)) return await goOn(call, { ...input, exec_id });
+  const newName = nameOf("exe", input.idempotency_key, [input.room_id, input.sandbox]);
+  return await start(call, { ...input, exec_id: exec_id ?? newName });
+}
+
+async function start(call: ToolCall, input: Named): Promise<Answer> {
+  const first = await begin(call, input);
+  const reply = isStarting(first) ? await beginWhenReady(call, input, first) : first;
+  if (reply.kind === "problem") return isStarting(reply) ? sandboxStarting(call) : answerOf(reply);
+  if (reply.kind === "late") return await goOn(call, { ...input, background: true });
+  if (input.background) return answerWith(input, reply.body as unknown as ExecutionRecord, NOTHING);
+  const { stdout_truncated, stderr_truncated } = reply.body;
+  return stdout_truncated || stderr_truncated ? await firstPage(call, input, reply.body) : answerOf(reply);
+}
+
+async function begin(call: ToolCall, input: Named): Promise<Reply> {
+  const {
+    background,
+    wait_ms,
+    after: _,
+    after_bytes: __,
+    signal: ___,
+    eof: ____,
+    idempotency_key: _____,
+    ...command
+  } = input;
+  if (background) return await call.ask(executionStart, { ...command });
+  return await call.ask(sandboxExec, { ...command }, call.waitMs(wait_ms ?? MAX_TOOL_WAIT_MS));
+}
+
+/** Follows a run that there is, after reaching it with what came along. */
+async function goOn(call: ToolCall, input: Named): Promise<Answer> {
+  const { signal, eof, after = 0, after_bytes = 0, background, wait_ms = MAX_TOOL_WAIT_MS } = input;
+  const path = pathOf(input);
+  const isCommand = input.argv !== undefined || input.command !== undefined;
+  const data_b64 = isCommand ? undefined : stdinOf(input);
+  if (signal !== undefined) {
+    const reached = await call.ask(executionSignal, { ...path, signal });
+    if (reached.kind === "problem") return answerOf(reached);
+  }
+  if (data_b64 !== undefined || eof) {
+    const fed = await call.ask(executionStdin, { ...path, data_b64, eof });
+    if (fed.kind === "problem") return answerOf(fed);
+  }
+  const waitMs = background ? 0 : call.waitMs(wait_ms);
+  const page = await readPage(call, { path, after, after_bytes, most: mostOf(input), waitMs });
+  if (page.kind === "problem") return answerOf(page);
+  const reply = await call.ask(executionGet, path);
+  if (reply.kind === "late") return stillUnderWay(call);
+  if (reply.kind === "problem") return answerOf(reply);
+  return answerWith(input, reply.body as unknown as ExecutionRecord, page);
+}
+
+/** The command has ended, with more output than the answer holds: the rest is told by the pages that follow. */
+async function firstPage(call: ToolCall, input: Named, body: Arguments): Promise<Answer> {
+  const page = await readPage(call, { path: pathOf(input), ...START, most: mostOf(input), waitMs: 0 });
+  // Its beginning may be gone already, where it has written more than is kept.
+  if (page.kind === "problem" || page.ended) return { ok: true, result: body };
+  return { ok: true, result: { ...body, ...outputOf(page), next: nextOf(input, page) } };
+}
+
+async function beginWhenReady(call: ToolCall, input: Named, refused: Refused): Promise<Reply> {
+  const { room_id, sandbox } = input;
+  const wait_ms = call.waitMs(input.background ? 0 : (input.wait_ms ?? MAX_TOOL_WAIT_MS));
+  const looked = await call.ask(sandboxGet, { room_id, sandbox, wait_ms });
+  return looked.kind === "done" && looked.body.state === "running" ? await begin(call, input) : refused;
+}
+
+function isStarting(reply: Reply): reply is Refused {
+  if (reply.kind !== "problem" || reply.problem.code !== "invalid_state") return false;
+  return ["creating", "starting"].includes(String(reply.problem.details.state));
+}
+
+const NOTHING: Page = {
+  kind: "page",
+  stdout: Buffer.alloc(0),
+  stderr: Buffer.alloc(0),
+  place: START,
+  full: false,
+  ended: false,
+};
+
+function answerWith(input: Named, record: ExecutionRecord, page: Page): Answer {
+  const { exec_id, state, exit_code, signal, timed_out, stdout_bytes, stderr_bytes } = record;
+  const { started_at, finished_at, duration_ms, output } = record;
+  const isOver = state === "exited" && page.ended;
+  const result = {
+    ...{ exec_id, state, exit_code: timed_out ? null : exit_code, signal: timed_out ? null : signal, timed_out },
+    ...outputOf(page),
+    ...{ stdout_bytes, stderr_bytes, started_at, finished_at, duration_ms, output },
+    ...(isOver ? {} : { next: nextOf(input, page) }),
+  };
+  return { ok: true, result };
+}
+
+function outputOf({ stdout, stderr, full }: Page): Arguments {
+  return {
+    stdout: textOf(stdout),
+    stderr: textOf(stderr),
+    stdout_b64: stdout.toString("base64"),
+    stderr_b64: stderr.toString("base64"),
+    stdout_truncated: full,
+    stderr_truncated: full,
+  };
+}
+
+function nextOf(input: Named, { place }: Page): NextCall {
+  const { max_output_bytes, wait_ms } = input;
+  const kept = {
+    ...(max_output_bytes === undefined ? {} : { max_output_bytes }),
+    ...(wait_ms === undefined ? {} : { wait_ms }),
+  };
+  const { after, after_bytes } = place;
+  const inPiece = after_bytes === 0 ? {} : { after_bytes };
+  return { tool: "sandbox_exec", arguments: { ...pathOf(input), after, ...inPiece, ...kept } };
+}
+
+/** Nothing has been run yet: the same call waits on. */
+function sandboxStarting(call: ToolCall): Answer {
+  const nothing = { exec_id: null, exit_code: null, signal: null, timed_out: false, stdout_bytes: 0, stderr_bytes: 0 };
+  const times = { started_at: null, finished_at: null, duration_ms: null, output: null };
+  const next = { tool: "sandbox_exec", arguments: call.given };
+  return { ok: true, result: { state: "starting", ...nothing, ...outputOf(NOTHING), ...times, next } };
+}
+
+const pathOf = ({ room_id, sandbox, exec_id }: Named) => ({ room_id, sandbox, exec_id });
+const mostOf = ({ max_output_bytes }: Input) => max_output_bytes ?? DEFAULT_OUTPUT_BYTES;
+
+function stdinOf({ stdin, stdin_b64 }: Input): string | undefined {
+  return stdin === undefined ? stdin_b64 : Buffer.from(stdin).toString("base64");
+}

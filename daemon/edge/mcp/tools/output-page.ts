@@ -1,0 +1,96 @@
+/**
+ * Owns reading an execution's output a page at a time: what fits, and the place where the next page begins. Pages that follow
+ * each other have every byte once.
+ */
+import { executionStream } from "../../../../shared/api/executions.ts";
+import { Capture } from "../../../executions/capture.ts";
+import type { Arguments, Refused, ToolCall } from "../call.ts";
+
+/** A place in the output: after a piece, and after so many bytes of the next one. */
+export interface Place {
+  after: number;
+  after_bytes: number;
+}
+
+export interface Page {
+  kind: "page";
+  stdout: Buffer;
+  stderr: Buffer;
+  /** Where the next one begins. */
+  place: Place;
+  /** It holds no more, although there is more. */
+  full: boolean;
+  /** Nothing follows it. */
+  ended: boolean;
+}
+
+interface PageOptions extends Place {
+  /** The execution: room_id, sandbox and exec_id. */
+  path: Arguments;
+  /** Most bytes of each stream. */
+  most: number;
+  /** How long it waits for what is still to come. */
+  waitMs: number;
+}
+
+export async function readPage(call: ToolCall, options: PageOptions): Promise<Page | Refused> {
+  const { path, most, waitMs, after, after_bytes } = options;
+  const follow = waitMs > 0;
+  const reply = await call.ask(executionStream, { ...path, after, follow });
+  if (reply.kind === "problem") return reply;
+  const pager = new Pager({ after, after_bytes }, most);
+  const stream = reply.kind === "done" ? reply.done.events : undefined;
+  if (!stream) return pager.page();
+  const timer = follow ? setTimeout(() => stream.cancel(), waitMs) : undefined;
+  try {
+    for await (const events of stream.events) {
+      for (const { data, data_b64 } of events) pager.take(data as StreamedEvent, data_b64);
+      if (pager.over) break;
+    }
+  } finally {
+    clearTimeout(timer);
+    stream.cancel();
+  }
+  return pager.page();
+}
+
+interface StreamedEvent {
+  seq?: number;
+  type: "started" | "stdout" | "stderr" | "exit" | "error";
+}
+
+class Pager {
+  readonly #streams: { stdout: Capture; stderr: Capture };
+  #place: Place;
+  #full = false;
+  #ended = false;
+
+  constructor(place: Place, most: number) {
+    this.#place = place;
+    this.#streams = { stdout: new Capture(most), stderr: new Capture(most) };
+  }
+
+  get over(): boolean {
+    return this.#full || this.#ended;
+  }
+
+  take({ seq, type }: StreamedEvent, bytes: Uint8Array | undefined): void {
+    if (this.over) return;
+    if (type === "exit") this.#ended = true;
+    if ((type !== "stdout" && type !== "stderr") || !bytes || seq === undefined) return;
+    const { after, after_bytes } = this.#place;
+    const fresh = bytes.subarray(after_bytes);
+    const stream = this.#streams[type];
+    const before = stream.bytes().length;
+    stream.take(fresh);
+    const taken = stream.bytes().length - before;
+    this.#full = taken < fresh.length;
+    this.#place = this.#full ? { after, after_bytes: after_bytes + taken } : { after: seq, after_bytes: 0 };
+  }
+
+  page(): Page {
+    const { stdout, stderr } = this.#streams;
+    const streams = { stdout: stdout.bytes(), stderr: stderr.bytes() };
+    return { kind: "page", ...streams, place: this.#place, full: this.#full, ended: this.#ended };
+  }
+}

@@ -1,0 +1,30 @@
+/** Owns agent_request: a request to one agent, and its reply, however many calls it takes until that is there. */
+import type { InputOf } from "../../../../shared/api/contract.ts";
+import { agentSend, DEFAULT_REPLY_WAIT_MS } from "../../../../shared/api/fabric.ts";
+import { type Answer, answerOf, failed, stillUnderWay } from "../answer.ts";
+import type { ToolCall } from "../call.ts";
+import { nameOf } from "../names.ts";
+
+type Input = InputOf<typeof agentSend> & { idempotency_key?: string };
+
+export async function request(
+  call: ToolCall,
+  { idempotency_key, timeout_ms: wanted, ...input }: Input,
+): Promise<Answer> {
+  const message_id = input.message_id ?? nameOf("msg", idempotency_key, [input.room_id]);
+  const message = { ...input, kind: "request", message_id };
+  const wantedMs = wanted ?? DEFAULT_REPLY_WAIT_MS;
+  const timeout_ms = Math.max(1, call.waitMs(wantedMs));
+  const reply = await call.ask(agentSend, { ...message, wait_reply: true, timeout_ms });
+  const next = {
+    tool: "agent_request",
+    arguments: { ...input, message_id, timeout_ms: wantedMs > timeout_ms ? wantedMs - timeout_ms : wantedMs },
+  };
+  if (reply.kind === "late") return stillUnderWay(call, next);
+  if (reply.kind !== "problem" || reply.problem.code !== "reply_timeout") return answerOf(reply);
+  if (wantedMs <= timeout_ms) return failed(reply, next);
+  const receipt = await call.ask(agentSend, message);
+  if (receipt.kind === "late") return stillUnderWay(call, next);
+  if (receipt.kind === "problem") return answerOf(receipt);
+  return { ok: true, result: { ...receipt.body, reply: null, next } };
+}

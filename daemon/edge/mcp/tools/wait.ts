@@ -1,0 +1,41 @@
+/** Owns agent_wait: an agent's inbox by long poll, or a barrier at which it stands. */
+import { type BarrierRecord, barrierGet } from "../../../../shared/api/barriers.ts";
+import type { InputOf } from "../../../../shared/api/contract.ts";
+import { agentWait } from "../../../../shared/api/fabric.ts";
+import { DEFAULT_INBOX_WAIT_MS } from "../../../../shared/api/tools.ts";
+import { type Answer, answerOf, stillUnderWay } from "../answer.ts";
+import type { ToolCall } from "../call.ts";
+import { arrive } from "./barrier.ts";
+
+interface Input extends InputOf<typeof agentWait> {
+  barrier_id?: string;
+  generation?: number;
+}
+
+export async function wait(call: ToolCall, { barrier_id, generation, ...input }: Input): Promise<Answer> {
+  if (barrier_id !== undefined)
+    return await atBarrier(call, { ...input, barrier_id, ...(generation === undefined ? {} : { generation }) });
+  const wait_ms = call.waitMs(input.wait_ms ?? DEFAULT_INBOX_WAIT_MS);
+  const reply = await call.ask(agentWait, { ...input, wait_ms });
+  if (reply.kind === "late") return stillUnderWay(call);
+  if (reply.kind === "problem") return answerOf(reply);
+  const { cursor: _, ...again } = input;
+  const next = { tool: "agent_wait", arguments: { ...again, after: reply.body.next_after } };
+  return { ok: true, result: { ...reply.body, next } };
+}
+
+/** Without a generation it is the newest one that is meant, unless the agent has yet to arrive at the one after it. */
+async function atBarrier(call: ToolCall, input: Input & { barrier_id: string }): Promise<Answer> {
+  const { room_id, barrier_id, agent_id, wait_ms } = input;
+  let { generation } = input;
+  if (generation === undefined) {
+    const looked = await call.ask(barrierGet, { room_id, barrier_id });
+    if (looked.kind === "late") return stillUnderWay(call);
+    if (looked.kind === "problem") return answerOf(looked);
+    const newest = looked.body as unknown as BarrierRecord;
+    const isMine = newest.state === "waiting" || (agent_id !== undefined && newest.arrived.includes(agent_id));
+    generation = isMine ? newest.generation : newest.generation + 1;
+  }
+  const arrival = { room_id, barrier_id, generation, timeout_ms: wait_ms ?? DEFAULT_INBOX_WAIT_MS };
+  return await arrive(call, agent_id === undefined ? arrival : { ...arrival, agent_id });
+}

@@ -1,0 +1,173 @@
+/** The tools as official clients of both generations meet them, over HTTP and over the CLI's stdio; clients check results by the tools' schemas. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { connectMcp, GENERATIONS, type McpClient } from "../harness/mcp-client.ts";
+import { until } from "./calls.ts";
+import { ROWS, rowOf, TOOL_LIST } from "./tool-calls.ts";
+
+const SEED =
+  "health usage room_list room_create room_get room_destroy sandbox_create sandbox_exec sandbox_destroy sandbox_expose_port sandbox_unexpose_port agent_send agent_request agent_fanout agent_wait barrier_arrive fs_write fs_list fs_read audit_list org_audit_list";
+
+let daemon: TestDaemon;
+beforeAll(async () => {
+  daemon = await TestDaemon.start();
+});
+afterAll(() => daemon.stop());
+
+const ways = (["http", "stdio"] as const).flatMap((way) => GENERATIONS.map((generation) => ({ way, generation })));
+
+describe.each(ways)("the $generation client over $way", ({ way, generation }) => {
+  let client: McpClient;
+  const room = `${way}-${generation}`;
+  beforeAll(async () => {
+    client = await connectMcp(daemon, { way, generation });
+  });
+  afterAll(() => client.close());
+
+  test("finds exactly the tools of the interface, each with schemas, hints and words", async () => {
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }: Json) => name).sort()).toEqual(SEED.split(" ").sort());
+    for (const { description, inputSchema, outputSchema, annotations } of tools) {
+      expect(description).toMatch(/\nNext: .+\nExample: \{/);
+      expect([inputSchema.type, outputSchema.type]).toEqual(["object", "object"]);
+      expect(Object.keys(annotations)).toContain("destructiveHint");
+    }
+    expect(client.instructions()).toContain("health and usage");
+  });
+
+  test("calls every tool: each succeeds, or is refused as the interface says", async () => {
+    await daemon.room(room);
+    // What ends the room comes last.
+    const inOrder = TOOL_LIST.toSorted(
+      (one, other) => Number(one.name === "room_destroy") - Number(other.name === "room_destroy"),
+    );
+    for (const tool of inOrder) {
+      const { args, without_guests } = rowOf(tool);
+      const answer = await client.call(tool.name, args(room));
+      const expected = without_guests === undefined ? { ok: true } : { ok: false, code: without_guests };
+      expect({ tool: tool.name, ...answer }).toMatchObject({ tool: tool.name, ...expected });
+    }
+  });
+
+  test("is told what is wrong with every tool's arguments", async () => {
+    await daemon.room(`${room}-wrong`);
+    for (const tool of TOOL_LIST) {
+      const { args, wrong, code } = rowOf(tool);
+      const result = await client.result(tool.name, { ...args(`${room}-wrong`), ...wrong });
+      expect({ tool: tool.name, code: result.structuredContent.code }).toEqual({ tool: tool.name, code });
+      expect(result).toMatchObject({ isError: true, structuredContent: { ok: false, retryable: false } });
+      expect(JSON.parse(result.content[0].text)).toEqual(result.structuredContent);
+    }
+  });
+
+  test("is told that there is no such tool", async () => {
+    await expect(client.result("sandbox_explode")).rejects.toThrow("There is no tool sandbox_explode.");
+  });
+});
+
+test("every row is a tool's", () => {
+  expect(Object.keys(ROWS).sort()).toEqual(TOOL_LIST.map(({ name }) => name).sort());
+});
+
+test("a model is told about every argument", () => {
+  const silent = TOOL_LIST.flatMap(({ name, input }) =>
+    Object.entries(input.properties).flatMap(([argument, { description }]) =>
+      description ? [] : [`${name}.${argument}`],
+    ),
+  );
+  expect(silent).toEqual([]);
+});
+
+describe("preflight", () => {
+  test("goes with the first call that changes something, when the client has not looked itself", async () => {
+    const hasty = await connectMcp(daemon, { name: "hasty" });
+    expect((await hasty.call("room_list")).preflight).toBeUndefined();
+    const first = await hasty.call("room_create", { room_id: "hasty-1" });
+    expect(first.preflight).toMatchObject({
+      health: { topology: expect.any(String) },
+      usage: { org_id: daemon.orgId },
+    });
+    expect((await hasty.call("room_create", { room_id: "hasty-2" })).preflight).toBeUndefined();
+    await hasty.close();
+  });
+
+  test("leaves out what the client has looked at", async () => {
+    const careful = await connectMcp(daemon, { generation: "v1" });
+    await careful.call("health");
+    expect(Object.keys((await careful.call("room_create", { room_id: "careful-1" })).preflight)).toEqual(["usage"]);
+    await careful.close();
+  });
+});
+
+describe("waiting", () => {
+  test("for longer than a call may takes several, and a message is sent once", async () => {
+    const client = await connectMcp(daemon);
+    await daemon.room("waits");
+    await client.call("agent_wait", { room_id: "waits", agent_id: "reviewer", wait_ms: 0 });
+    const ask = { room_id: "waits", source: "planner", destination: "reviewer", payload: 1, timeout_ms: 5 };
+    const timeout = await client.call("agent_request", ask);
+    expect(timeout).toMatchObject({ ok: false, code: "reply_timeout", next: { tool: "agent_request" } });
+    const { tool, arguments: again } = timeout.next;
+    expect((await client.call(tool, again)).next.arguments.message_id).toBe(again.message_id);
+    const inbox = await client.call("agent_wait", { room_id: "waits", agent_id: "reviewer", wait_ms: 0 });
+    expect(inbox.result.items.map((each: Json) => each.message_id)).toEqual([again.message_id]);
+    const { next } = inbox.result;
+    expect((await client.call(next.tool, { ...next.arguments, wait_ms: 0 })).result.items).toEqual([]);
+    const reply = { kind: "response", reply_to: again.message_id, payload: { ready: true } };
+    await client.call("agent_send", { room_id: "waits", source: "reviewer", destination: "planner", ...reply });
+    expect((await client.call(tool, again)).result.reply.payload).toEqual({ ready: true });
+    await client.close();
+  });
+
+  test("at a barrier goes on with the generation that was meant", async () => {
+    const client = await connectMcp(daemon);
+    await daemon.room("meets");
+    const arrival = { room_id: "meets", barrier_id: "all", parties: 2 };
+    const first = await client.call("barrier_arrive", { ...arrival, agent_id: "a", timeout_ms: 0 });
+    expect(first).toMatchObject({ ok: true, result: { state: "waiting", next: { arguments: { generation: 1 } } } });
+    const waiting = client.call("agent_wait", { room_id: "meets", barrier_id: "all", agent_id: "a" });
+    await client.call("barrier_arrive", { ...arrival, agent_id: "b" });
+    expect((await waiting).result).toMatchObject({ state: "released", generation: 1 });
+    const late = await client.call(first.result.next.tool, first.result.next.arguments);
+    expect(late.result).toMatchObject({ state: "released", generation: 1 });
+    await client.close();
+  });
+
+  test.each(ways)("ends when the $generation client cancels over $way", async ({ way, generation }) => {
+    const client = await connectMcp(daemon, { way, generation });
+    const room = `cancels-${way}-${generation}`;
+    await daemon.room(room);
+    const gone = new AbortController();
+    const wait = { room_id: room, agent_id: "idle", wait_ms: 40_000 };
+    const waiting = client.call("agent_wait", wait, { signal: gone.signal }).catch((error: unknown) => String(error));
+    const waits = async () =>
+      (await daemon.ok("GET", `/v1/rooms/${room}/agents`)).items.flatMap((each: Json) => each.waiting_on);
+    await until(waits, (found) => found.length === 1);
+    gone.abort("enough");
+    expect(await waiting).toContain("enough");
+    await until(waits, (found) => found.length === 0);
+    await client.close();
+  });
+});
+
+test("a call with the same idempotency key is done once", async () => {
+  const client = await connectMcp(daemon);
+  const create = { room_id: "once", idempotency_key: "first-try" };
+  const [one, other] = [await client.call("room_create", create), await client.call("room_create", create)];
+  expect(other.result).toEqual(one.result);
+  const reused = await client.call("room_create", { ...create, room_id: "twice" });
+  expect(reused).toMatchObject({ ok: false, code: "idempotency_key_reused" });
+  await client.close();
+});
+
+test("what happened is summed up, and its source is recorded", async () => {
+  const client = await connectMcp(daemon);
+  await client.call("room_create", { room_id: "told" });
+  for (let n = 0; n < 30; n++) await client.call("fs_write", { room_id: "told", path: `/${n}`, content: "" });
+  const { result } = await client.call("audit_list", { room_id: "told" });
+  expect(result.summary).toMatchObject({ total: 31, outcomes: { success: 31 }, text: expect.stringContaining("told") });
+  expect(result.items.map((each: Json) => each.source)).toEqual(Array(20).fill("mcp"));
+  const raw = await client.call("audit_list", { room_id: "told", raw: true, event: "drive.written" });
+  expect([raw.result.items.length, raw.result.summary]).toEqual([30, undefined]);
+  await client.close();
+});

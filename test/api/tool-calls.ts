@@ -1,0 +1,90 @@
+/** Owns a call of every MCP tool that works in an empty room without guests, or is refused there as a guest's absence has it, and one that is wrong. */
+import type { Tool } from "../../shared/api/tool.ts";
+import { TOOLS } from "../../shared/api/tools.ts";
+
+interface Row {
+  /** Arguments in a room of this name. */
+  args(room_id: string): Record<string, unknown>;
+  /** How the call is refused where there are no guests; absent: it succeeds. */
+  without_guests?: string;
+  /** What makes it wrong, and how it is refused then. */
+  wrong: Record<string, unknown>;
+  code: string;
+}
+
+const inRoom =
+  (more: Record<string, unknown> = {}) =>
+  (room_id: string) => ({ room_id, ...more });
+const gone = { wrong: { room_id: "no-such-room" }, code: "room_not_found" };
+const unknown = { wrong: { colour: "red" }, code: "unknown_field" };
+const ofSandbox = (more: Record<string, unknown> = {}) => ({
+  args: inRoom({ sandbox: "worker-1", ...more }),
+  without_guests: "sandbox_not_found",
+  ...gone,
+});
+
+export const ROWS: Record<string, Row> = {
+  health: { args: () => ({}), ...unknown },
+  usage: { args: () => ({}), wrong: { org_id: "org_none" }, code: "org_not_found" },
+  room_list: { args: () => ({ limit: 5 }), wrong: { limit: 0 }, code: "validation_failed" },
+  room_create: {
+    args: (room_id) => ({ room_id: `${room_id}.new` }),
+    wrong: { room_id: "/" },
+    code: "validation_failed",
+  },
+  room_get: { args: inRoom(), ...gone },
+  room_destroy: { args: inRoom({ drive: "delete" }), ...gone },
+  sandbox_create: {
+    args: inRoom({ agent_id: "worker-1", guest_cid: 9100 }),
+    without_guests: "template_not_found",
+    wrong: { guest_cid: 12 },
+    code: "guest_cid_out_of_range",
+  },
+  sandbox_exec: { ...ofSandbox({ argv_json: '["true"]' }), wrong: { argv_json: "[" }, code: "invalid_command" },
+  sandbox_destroy: ofSandbox(),
+  sandbox_expose_port: { ...ofSandbox({ port: 8000 }) },
+  sandbox_unexpose_port: { ...ofSandbox({ port: 8000 }) },
+  agent_send: {
+    args: inRoom({ source: "planner", destination: "planner", payload: { n: 1 } }),
+    wrong: { destination: "" },
+    code: "validation_failed",
+  },
+  agent_request: {
+    args: inRoom({ source: "planner", destination: "reviewer", payload: 1, timeout_ms: 1 }),
+    without_guests: "agent_not_found",
+    wrong: { kind: "event" },
+    code: "unknown_field",
+  },
+  agent_fanout: {
+    args: inRoom({ source: "planner", topic: "builds", payload_b64: "aGk=" }),
+    wrong: { destination: "planner" },
+    code: "conflicting_fields",
+  },
+  agent_wait: {
+    args: inRoom({ agent_id: "planner", wait_ms: 0 }),
+    wrong: { barrier_id: "none" },
+    code: "barrier_not_found",
+  },
+  barrier_arrive: {
+    args: inRoom({ barrier_id: "all", arrivals_json: '["a","b"]' }),
+    wrong: { agent_id: "c" },
+    code: "conflicting_fields",
+  },
+  fs_write: {
+    args: inRoom({ path: "/notes.txt", content_b64: "aGVsbG8K" }),
+    wrong: { path: ".." },
+    code: "invalid_path",
+  },
+  fs_list: { args: inRoom(), wrong: { path: "/none" }, code: "path_not_found" },
+  fs_read: { args: inRoom({ path: "/notes.txt" }), wrong: { path: "/none" }, code: "path_not_found" },
+  audit_list: { args: inRoom(), ...gone },
+  org_audit_list: { args: () => ({ raw: true, limit: 2 }), wrong: { cursor: "edited" }, code: "invalid_cursor" },
+};
+
+export const TOOL_LIST: readonly Tool[] = [...TOOLS.values()];
+
+export function rowOf({ name }: Tool): Row {
+  const row = ROWS[name];
+  if (!row) throw new Error(`${name} has no row in tool-calls.ts`);
+  return row;
+}
