@@ -11,13 +11,18 @@ const SECRET = /token|secret|passw(?:or)?d|passphrase|api[_-]?key|credential|pri
 /** `--token=x`, `PASSWORD=x`, `password: x`, to before the value. A name is looked at once, from its beginning. */
 const ASSIGNED = /(?<![\w-])([\w-]+)["']?\s*[=:]\s*["']?/g;
 const VALUE = /[^\s"'&]+/y;
-/** `Authorization: Bearer x` and `https://user:x@host`. */
+/** `Authorization: Bearer x`, `Authorization: x`, `https://user:x@host`, and `https://x@host` where that is too long for a name. */
 const BEARER = /\b((?:bearer|basic)\s+)[\w.~+/=-]+/gi;
+const AUTHORIZATION = /\b(authorization["']?\s*[:=]\s*["']?)(?!bearer\s|basic\s)[^\s"']+/gi;
 const IN_URL = /(\w:\/\/[^\s:/@]+:)[^\s@/]+(?=@)/g;
-/** Keys of this service and of others, by their usual beginnings. */
-const KEYS = /\b(?:key-|sk-|ghp_|github_pat_|xox[abp]-|AKIA)[\w-]{12,}/g;
-/** `--token x`, of which the value is a word of its own. */
+const AS_USER = /(\w:\/\/)[^\s:/@]{16,}(?=@)/g;
+/** Keys and tokens of this service, keys of others by their usual beginnings, and signed tokens. */
+const KEYS = /\b(?:key-|(?:ptk|sat|ttk)_|sk-|ghp_|github_pat_|xox[abp]-|AKIA)[\w-]{12,}/g;
+const SIGNED = /\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]+)?/g;
+/** `--token x`, of which the value is a word of its own; and `-u user:x`. */
 const OPTION = /^--?[\w-]+$/;
+const USER = /^(?:-u|--(?:proxy-)?user)$/;
+const USER_SECRET = /^([^:]*:).*$/s;
 
 /** Words as they may be kept, cut where they are long. Takes time in proportion to them, whatever they are. */
 export function redact(words: readonly string[]): string[] {
@@ -25,7 +30,7 @@ export function redact(words: readonly string[]): string[] {
   const kept: string[] = [];
   for (const [index, word] of words.entries()) {
     if (left <= 0) break;
-    const shown = namesSecret(words[index - 1] ?? "") ? HIDDEN : redactText(word);
+    const shown = redactWord(word, words[index - 1] ?? "");
     kept.push(shown.slice(0, left));
     left -= shown.length;
   }
@@ -49,6 +54,11 @@ export function bytesFacts(bytes: Uint8Array) {
   return { size_bytes: bytes.byteLength, sha256: createHash("sha256").update(bytes).digest("hex") };
 }
 
+function redactWord(word: string, before: string): string {
+  if (namesSecret(before)) return HIDDEN;
+  return USER.test(before) && USER_SECRET.test(word) ? word.replace(USER_SECRET, `$1${HIDDEN}`) : redactText(word);
+}
+
 function namesSecret(option: string): boolean {
   const seen = option.slice(0, MOST_LOOKED_AT);
   return OPTION.test(seen) && SECRET.test(seen);
@@ -57,8 +67,11 @@ function namesSecret(option: string): boolean {
 function redactText(text: string): string {
   return redactAssigned(text.slice(0, MOST_LOOKED_AT))
     .replace(BEARER, `$1${HIDDEN}`)
+    .replace(AUTHORIZATION, `$1${HIDDEN}`)
     .replace(IN_URL, `$1${HIDDEN}`)
-    .replace(KEYS, HIDDEN);
+    .replace(AS_USER, `$1${HIDDEN}`)
+    .replace(KEYS, HIDDEN)
+    .replace(SIGNED, HIDDEN);
 }
 
 /** The value goes, the name stays. */

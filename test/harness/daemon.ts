@@ -8,6 +8,7 @@ import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import type { Problem } from "../../shared/api/errors.ts";
 import { CAPPED } from "../../shared/api/plans.ts";
+import { filesWithoutSecrets, secretsIn, secretsInFiles } from "./secrets.ts";
 
 export const BINARY = resolve("dist/roomd");
 /** Where `packaging/check` leaves the template that all tests share. */
@@ -262,9 +263,15 @@ export class TestDaemon {
     return found;
   }
 
-  /** Ends the daemon and every guest of it, and removes its directories. */
+  /** Secrets in the database's files, in logs, and in all that the daemon has said; empty when all is well. */
+  leaks(): string[] {
+    return [...secretsInFiles(filesWithoutSecrets(this.dataDir)), ...secretsIn("the daemon's log", this.log)];
+  }
+
+  /** Ends the daemon and every guest of it, and removes its directories. Throws when it has left a secret. */
   async stop(): Promise<void> {
     await this.end("SIGTERM");
+    const leaks = this.leaks();
     for (const line of this.leftovers()) {
       const pid = /^process (\d+):/.exec(line)?.[1];
       if (pid) killQuietly(Number(pid));
@@ -274,6 +281,7 @@ export class TestDaemon {
       if (mountPoint) spawnSync("umount", ["--lazy", mountPoint]);
     }
     rmSync(this.home, { recursive: true, force: true });
+    if (leaks.length > 0) throw new Error(`the daemon has left secrets:\n${leaks.join("\n")}`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,0 +1,35 @@
+/**
+ * Owns what no daemon may leave behind in the clear: whatever opens something. Every kind of secret that the service makes is told
+ * by its form, so that each daemon of the suite can be looked through when it ends, whatever its tests made.
+ */
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+
+/** API keys and operators' keys; tokens of ports, of SSH access and of terminals. */
+const SECRET = /\bkey-[0-9A-Za-z]{43}\b|\b(?:ptk|sat|ttk)_[\w-]{43}(?![\w-])/g;
+/** Larger files are those of floods; they would take seconds. */
+const MOST_BYTES = 256 * 1024 ** 2;
+
+/** As `FILE: the beginning of the secret`; empty when there are none. */
+export function secretsIn(name: string, text: string): string[] {
+  return [...new Set(text.match(SECRET) ?? [])].map((secret) => `${name}: ${secret.slice(0, 12)}…`);
+}
+
+/** The database as it lies on the disk, what is written for elsewhere, and the logs of guests and of their QEMUs. */
+export function filesWithoutSecrets(dataDir: string): string[] {
+  const named = existsSync(dataDir) ? readdirSync(dataDir).filter((name) => /^(roomd\.db|audit-heads)/.test(name)) : [];
+  return [...named.map((name) => join(dataDir, name)), ...logsBelow(join(dataDir, "sandboxes"))];
+}
+
+export function secretsInFiles(files: readonly string[]): string[] {
+  return files
+    .filter((file) => statSync(file).size <= MOST_BYTES)
+    .flatMap((file) => secretsIn(file, readFileSync(file, "latin1")));
+}
+
+function logsBelow(sandboxes: string): string[] {
+  if (!existsSync(sandboxes)) return [];
+  const entries = readdirSync(sandboxes, { recursive: true, withFileTypes: true });
+  const logs = entries.filter((entry) => entry.isFile() && !entry.name.endsWith(".qcow2"));
+  return logs.map(({ parentPath, name }) => join(parentPath, name));
+}
