@@ -8,8 +8,8 @@ import { findRoom } from "./find.ts";
 import type { AuditDeps } from "./list.ts";
 import { chainHead, chainStart, listAudit } from "./store.ts";
 
-/** Some milliseconds' work; then others have their turn. */
-const AT_ONCE = 500;
+/** A millisecond or two of work; then others have their turn. */
+const AT_ONCE = 100;
 
 export function makeVerify(deps: AuditDeps): Bound[] {
   /** Of each organization one at a time: who asks meanwhile hears what that finds. */

@@ -30,8 +30,14 @@ export async function call<Op extends Operation>(
   }
 }
 
-/** Sends a request; the answer is a success. `bytes` is the body of an operation whose body is a file. */
-export async function send(operation: Operation, input: object, bytes?: RequestInit["body"]): Promise<Response> {
+interface SendOptions {
+  /** The body of an operation whose body is a file. */
+  bytes?: RequestInit["body"];
+  headers?: Record<string, string>;
+}
+
+/** Sends a request; the answer is a success. */
+export async function send(operation: Operation, input: object, options: SendOptions = {}): Promise<Response> {
   const connection = findConnection();
   if (connection.key === null && operation.access !== "open") {
     throw new CliError(
@@ -40,13 +46,13 @@ export async function send(operation: Operation, input: object, bytes?: RequestI
     );
   }
   const { path, query, body } = split(operation, input);
-  const headers = new Headers({ "User-Agent": `roomd-cli/${VERSION}` });
+  const headers = new Headers({ "User-Agent": `roomd-cli/${VERSION}`, ...options.headers });
   if (connection.key !== null) headers.set("Authorization", `Bearer ${connection.key}`);
   if (body !== null) headers.set("Content-Type", "application/json");
   const response = await reach(connection, `${connection.url}${path}${query}`, {
     method: operation.method,
     headers,
-    body: bytes ?? body,
+    body: options.bytes ?? body,
     redirect: "manual",
     // Bun gives up after five minutes otherwise; the service has its own deadlines.
     timeout: false,

@@ -37,7 +37,9 @@ export function putCommand(): Command {
       const path = at.path.endsWith("/") ? `${at.path}${basename(local)}` : at.path;
       const input = { ...at, path, mode: options.mode, overwrite: options.overwrite ? undefined : false };
       const body = local === "-" ? Bun.stdin.stream() : localFile(local);
-      const text = await withProgress(`writing ${path}`, async () => (await send(filePut, input, body)).text());
+      const text = await withProgress(`writing ${path}`, async () =>
+        (await send(filePut, input, { bytes: body })).text(),
+      );
       const value: Written = JSON.parse(text);
       await show({ value, text }, options, (done) => [`wrote ${done.path}, ${bytesText(done.size_bytes)}`]);
     });

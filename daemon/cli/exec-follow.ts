@@ -71,7 +71,8 @@ export function mayComeBack(error: unknown): boolean {
 
 type StreamedEvent = Record<string, unknown>;
 
-async function* eventsOf(response: Response, signal?: AbortSignal): AsyncGenerator<StreamedEvent> {
+/** Events of a stream that comes as lines of JSON. */
+export async function* eventsOf(response: Response, signal?: AbortSignal): AsyncGenerator<StreamedEvent> {
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();
   const stop = () => void reader.cancel().catch(() => {});
   signal?.addEventListener("abort", stop, { once: true });

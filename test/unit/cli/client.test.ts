@@ -252,6 +252,31 @@ test("the audit of a room, of the organization, and whether it is whole", async 
   ]);
 });
 
+test("the audit summed up, exported and followed", async () => {
+  const record = { seq: 8, at: "2026-01-01T00:00:00.000Z", event: "room.read", outcome: "success", room_id: "a" };
+  const full = { ...record, agent_id: null, actor: { type: "key", id: "kid_1", name: "me" }, error_code: null };
+  const lines = (...values: unknown[]) => new Response(values.map((value) => `${JSON.stringify(value)}\n`).join(""));
+  await using service = await standIn(({ path }) => {
+    if (path.includes("/summary")) return Response.json({ total: 1, text: "Room a: 1 record." });
+    if (path.includes("/events")) return lines({ type: "ping" }, full, { type: "error", code: "invalid_api_key" });
+    return lines({ seq: 1 }, { seq: 2 });
+  });
+  expect((await run(["audit", "summary", "a", "--agent", "w"], service)).stdout).toBe("Room a: 1 record.\n");
+  expect(await run(["audit", "export", "--org", "--event", "exec."], service)).toMatchObject({
+    status: 0,
+    stdout: '{"seq":1}\n{"seq":2}\n',
+  });
+  const followed = await run(["audit", "follow", "a", "--after", "7"], service);
+  expect(followed.stdout).toBe("8 2026-01-01T00:00:00.000Z room.read success a by me\n");
+  expect([followed.status, followed.stderr]).toEqual([1, expect.stringContaining("invalid_api_key")]);
+  expect(service.seen.map(({ path }) => path)).toEqual([
+    "/v1/rooms/a/audit/summary?agent_id=w",
+    "/v1/orgs/self/audit?order=asc&event=exec.",
+    "/v1/rooms/a/events?after=7",
+  ]);
+  expect(service.seen[1]?.headers.get("accept")).toBe("application/x-ndjson");
+});
+
 test("the configuration in force, its errors, and the daemon that refuses foreign code", async () => {
   using directory = scratch();
   const file = join(directory.path, "config.toml");

@@ -26,7 +26,7 @@ const CONTRACT = [
   "shell",
   "logs",
   ...["send", "wait", "barrier"],
-  ...["list", "verify"].map((verb) => `audit ${verb}`),
+  ...["list", "summary", "follow", "export", "verify"].map((verb) => `audit ${verb}`),
   "usage",
 ];
 
@@ -79,6 +79,8 @@ test.concurrent.each([
   [["key", "create", "--name", "a", "--scope", "everything"]],
   [["audit"]],
   [["audit", "a", "--org"]],
+  [["audit", "follow"]],
+  [["audit", "export", "a", "--org"]],
   [["drive", "mv", "a:/x", "b:/x"]],
 ])("%j is a usage error", async (args) => {
   const { status, stdout, stderr } = await run(args, { env: { ROOMD_API_KEY: "key-test" } });

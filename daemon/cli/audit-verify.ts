@@ -1,0 +1,57 @@
+/** Owns `roomd audit verify`: the proof that the audit is whole, from the service or on the host itself. */
+import type { Command } from "commander";
+import * as audit from "../../shared/api/audit.ts";
+import type { OutputOf } from "../../shared/api/contract.ts";
+import { EXIT } from "./cli-error.ts";
+import { call } from "./client.ts";
+import { command, type JsonOption } from "./command.ts";
+import { type ConfigOption, withConfigOption, withOperator } from "./operator.ts";
+import { say, show, showValue } from "./output.ts";
+
+interface VerifyOptions extends JsonOption, ConfigOption {
+  host?: boolean;
+  heads?: string[] | undefined;
+}
+
+type Verdict = OutputOf<typeof audit.orgAuditVerify>;
+
+export function auditVerifyCommand(setStatus: (status: number) => void): Command {
+  const about = {
+    summary: "check the chain of hashes: nothing was changed, taken away or put in; status 1 when it is broken",
+    notes: [
+      "With --host every organization's chain is read from the service's own data, which needs no running service, and compared with",
+      "the heads that were written down in audit.heads_file. --heads names a copy of that file that was kept elsewhere.",
+    ],
+    examples: [
+      "roomd audit verify",
+      "roomd audit verify --host",
+      "roomd audit verify --heads /mnt/backup/audit-heads.ndjson",
+    ],
+  };
+  return withConfigOption(command("verify", about))
+    .option("--host", "every organization's chain, read on the host itself instead of through the service")
+    .option("--heads <file...>", "heads that the chains had; implies --host")
+    .action(async ({ host, heads, config, json }: VerifyOptions) => {
+      if (host || heads) return await verifyOnHost({ config, heads, json }, setStatus);
+      const reply = await call(audit.orgAuditVerify, { org_id: "self" });
+      await show(reply, { json }, (verdict) => [sentence(verdict)]);
+      setStatus(reply.value.ok ? EXIT.ok : EXIT.refused);
+    });
+}
+
+async function verifyOnHost(
+  { config, heads, json }: VerifyOptions,
+  setStatus: (status: number) => void,
+): Promise<void> {
+  const { verdicts, heads: read } = await withOperator({ config }, (operator) => operator.verifyAudit(heads));
+  if (read.unreadable.length > 0) await say(...read.unreadable.map((line) => `${line} is no head of a chain`));
+  await showValue(verdicts, { json }, (each) =>
+    each.map((verdict) => `${verdict.org_id ?? "the service itself"}: ${sentence(verdict)}`),
+  );
+  setStatus(verdicts.every(({ ok }) => ok) ? EXIT.ok : EXIT.refused);
+}
+
+function sentence({ ok, from_seq, to_seq, broken_at }: Verdict): string {
+  if (ok && from_seq === 0) return "there are no records";
+  return ok ? `records ${from_seq} to ${to_seq} are whole` : `the chain is broken at record ${broken_at}`;
+}

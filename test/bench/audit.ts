@@ -1,0 +1,119 @@
+/**
+ * Owns the benchmark of the audit: a long chain appended, verified, searched and exported, and what others feel meanwhile.
+ * Yardstick of verifying: the same records' bytes read from memory and hashed one by one.
+ */
+import { hash } from "node:crypto";
+import { join } from "node:path";
+import { appendAudit, listAudit } from "../../daemon/audit/store.ts";
+import { now } from "../../daemon/core/clock.ts";
+import { type Connection, openConnection } from "../../daemon/db/client.ts";
+import type { TestDaemon } from "../harness/daemon.ts";
+import type { Bench, Report } from "./report.ts";
+import { timed } from "./sampling.ts";
+
+const USUAL_COUNT = 100_000;
+const BATCH = 1000;
+const ROUNDS = 3;
+const CALLS_ALONE = 500;
+/** What 100,000 records may take. */
+const MOST_MS = 5000;
+
+export async function benchAudit({ report, count = USUAL_COUNT, start }: Bench): Promise<void> {
+  const daemon = await start({ guests: false });
+  await daemon.room("bench");
+  const connection = openConnection(join(daemon.dataDir, "roomd.db"));
+  try {
+    await appendMany(report, daemon, connection, count);
+    measureHashing(report, daemon, connection, count);
+  } finally {
+    connection.close();
+  }
+  const verify = async () => {
+    const { ok, to_seq } = await daemon.ok("GET", "/v1/orgs/self/audit/verify");
+    if (!ok || to_seq < count) throw new Error(`the chain is not whole: ${to_seq}`);
+  };
+  const most = (MOST_MS * count) / USUAL_COUNT;
+  await rounds(report, `verify_${count}`, verify, `sha256_of_${count}`, { of: "p99", most });
+  await rounds(report, "find_what_is_rare", () => daemon.ok("GET", "/v1/orgs/self/audit?event=nothing."));
+  await rounds(report, "summarize", () => daemon.ok("GET", "/v1/orgs/self/audit/summary"));
+  await rounds(report, "export", () => exported(daemon, count));
+  await benchOthers(report, daemon, verify);
+}
+
+async function appendMany(report: Report, daemon: TestDaemon, connection: Connection, count: number): Promise<void> {
+  const samples: number[] = [];
+  for (let done = 0; done < count; done += BATCH) {
+    connection.execute("BEGIN IMMEDIATE");
+    const batchMs = await timed(async () => {
+      for (let n = done; n < Math.min(done + BATCH, count); n++) append(connection, daemon.orgId, n);
+    });
+    connection.execute("COMMIT");
+    samples.push(batchMs / BATCH);
+  }
+  report.add("append", "ms", samples);
+}
+
+function append({ queries }: Connection, orgId: string, n: number): void {
+  appendAudit(queries, {
+    event: n % 3 ? "exec.run" : "drive.written",
+    outcome: n % 7 ? "success" : "error",
+    at: now(),
+    org_id: orgId,
+    room_id: `room-${n % 10}`,
+    room_uid: "rom_01ARZ3NDEKTSV4RRFFQ69G5FAV",
+    agent_id: `worker-${n % 50}`,
+    actor: { type: "key", id: "kid_01ARZ3NDEKTSV4RRFFQ69G5FAV", name: "bench" },
+    source: "rest",
+    request_id: `req_${n}`,
+    ip: "127.0.0.1",
+    status: 200,
+    duration_ms: n / 100,
+    details: { argv: ["make", "-j2", `target-${n}`], exit_code: 0 },
+  });
+}
+
+function measureHashing(report: Report, daemon: TestDaemon, { queries }: Connection, count: number): void {
+  const rows = listAudit(queries, { org_id: daemon.orgId, order: "asc", limit: count });
+  const samples = Array.from({ length: ROUNDS }, () => {
+    const startedAt = performance.now();
+    for (const row of rows) hash("sha256", JSON.stringify(row));
+    return performance.now() - startedAt;
+  });
+  report.add(`sha256_of_${count}`, "ms", samples);
+}
+
+async function rounds(
+  report: Report,
+  name: string,
+  run: () => Promise<unknown>,
+  yardstick?: string,
+  limit?: Parameters<Report["add"]>[4],
+): Promise<void> {
+  const samples: number[] = [];
+  for (let round = 0; round < ROUNDS; round++) samples.push(await timed(run));
+  report.add(name, "ms", samples, yardstick, limit);
+}
+
+async function exported(daemon: TestDaemon, count: number): Promise<void> {
+  const headers = { accept: "application/x-ndjson", authorization: `Bearer ${daemon.apiKey}` };
+  const response = await fetch(`${daemon.url}/v1/orgs/self/audit`, { headers });
+  let lines = 0;
+  for await (const part of response.body ?? []) for (const byte of part) if (byte === 10) lines++;
+  if (lines < count) throw new Error(`${lines} of ${count} records were exported`);
+}
+
+/** A call that reads one row, alone and while chains are verified one after another. */
+async function benchOthers(report: Report, daemon: TestDaemon, verify: () => Promise<void>): Promise<void> {
+  const call = () => timed(() => daemon.ok("GET", "/v1/rooms/bench"));
+  const alone: number[] = [];
+  for (let n = 0; n < CALLS_ALONE; n++) alone.push(await call());
+  report.add("room_get", "ms", alone);
+  const meanwhile: number[] = [];
+  let isOver = false;
+  const verified = verify().finally(() => {
+    isOver = true;
+  });
+  while (!isOver) meanwhile.push(await call());
+  await verified;
+  report.add("room_get_while_verifying", "ms", meanwhile, "room_get");
+}
