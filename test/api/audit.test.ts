@@ -78,7 +78,7 @@ describe("a record", () => {
 
   test("is left by every operation that is denied for want of a scope", async () => {
     const { key_id, key } = await makeKey(daemon, { scopes: ["usage:read"] });
-    const scoped = audited.filter(({ access }) => access !== "key");
+    const scoped = audited.filter(({ access }) => access !== "key" && access !== "usage:read");
     for (const operation of scoped) await call(operation, `scope-${operation.name}`, key);
     const records = await recordsOf(scoped.map(({ name }) => `scope-${name}`));
     expect(records).toHaveLength(scoped.length);
