@@ -8,7 +8,7 @@ import { operations } from "../shared/api/operations.ts";
 import type { TemplateRecord } from "../shared/api/templates.ts";
 import { GUEST_CIDS, type RoomUid } from "../shared/ids.ts";
 import { Agents } from "./agents/index.ts";
-import { type AuditEntry, appendAudit, headsFilesOf, makeAudit, verifyAll } from "./audit/index.ts";
+import { type AuditEntry, appendAudit, headsFilesOf, listService, makeAudit, verifyAll } from "./audit/index.ts";
 import { makeBarriers } from "./barriers/index.ts";
 import { Bells } from "./core/bells.ts";
 import { now } from "./core/clock.ts";
@@ -491,6 +491,7 @@ export async function openOperator(options: ComposeOptions) {
       remove: (templateId: string) => removeTemplate(paths, templateId),
     },
     doctor: async () => runChecks((await inspect()).findings, await registry(), paths),
+    listAudit: (query: Parameters<typeof listService>[1]) => listService(database.queries, query),
     /** By these files of heads too, besides the one of the configuration. */
     verifyAudit: (files: readonly string[] = []) =>
       verifyAll(database.queries, [...headsFilesOf(headsFile(options)), ...files]),

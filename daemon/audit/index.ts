@@ -10,6 +10,7 @@ import { makeSummary } from "./summary.ts";
 import { makeVerify } from "./verify.ts";
 
 export { filesOf as headsFilesOf } from "./heads.ts";
+export { listService } from "./list.ts";
 export { type AuditEntry, appendAudit, executionRecords, listAudit } from "./store.ts";
 export { verifyAll } from "./verify-all.ts";
 

@@ -4,6 +4,8 @@ import type { Bells } from "../core/bells.ts";
 import { readCursor, toPage } from "../core/cursor.ts";
 import type { Log } from "../core/log.ts";
 import { type Bound, bind, type Caller, type EventsReply, type KeyCall, type StreamEvent } from "../core/operation.ts";
+import { ServiceError } from "../core/service-error.ts";
+import type { Queries } from "../db/client.ts";
 import type { Database } from "../db/transact.ts";
 import { type AuditedRoom, findRoom } from "./find.ts";
 import { momentRules, type Query, scanOf } from "./query.ts";
@@ -28,13 +30,9 @@ const LINES_AT_ONCE = 200;
 
 export function makeList(deps: AuditDeps, readers: Readers): Bound[] {
   const list = async (call: KeyCall, query: Query, scan: Scan, ndjson: boolean) => {
-    const cursor = placeOf(query, scan);
-    const from = { ...scan, after: cursor.after };
-    if (ndjson) return { outcome: "ok" as const, events: exported(deps, readers, call, from, query.limit) };
-    const limit = query.limit ?? DEFAULT_AUDIT_PAGE;
-    const rows = await first(scanAudit(deps.database.queries, from, limit + 1), limit + 1);
-    const page = toPage(cursor.kind, rows, limit, (row) => String(row.seq));
-    return { outcome: "ok" as const, body: { items: page.rows.map(toRecord), next_cursor: page.next_cursor } };
+    if (!ndjson) return { outcome: "ok" as const, body: await pageOf(deps.database.queries, query, scan) };
+    const from = { ...scan, after: placeOf(query, scan).after };
+    return { outcome: "ok" as const, events: exported(deps, readers, call, from, query.limit) };
   };
   return [
     bind(auditList, {
@@ -49,6 +47,21 @@ export function makeList(deps: AuditDeps, readers: Readers): Bound[] {
       run: (call, input, orgId, { ndjson }) => list(call, input, scanOf(input, orgId), ndjson),
     }),
   ];
+}
+
+/** A page of what belongs to no organization: logins that failed, what operators did. Throws validation_failed, invalid_cursor. */
+export async function listService(queries: Queries, query: Query) {
+  const errors = momentRules(query);
+  if (errors.length > 0) throw new ServiceError("validation_failed", { errors });
+  return await pageOf(queries, query, scanOf(query, ""));
+}
+
+async function pageOf(queries: Queries, query: Query, scan: Scan) {
+  const { kind, after } = placeOf(query, scan);
+  const limit = query.limit ?? DEFAULT_AUDIT_PAGE;
+  const rows = await first(scanAudit(queries, { ...scan, after }, limit + 1), limit + 1);
+  const page = toPage(kind, rows, limit, (row) => String(row.seq));
+  return { items: page.rows.map(toRecord), next_cursor: page.next_cursor };
 }
 
 /** Throws invalid_cursor. */

@@ -5,7 +5,8 @@ import { at } from "../core/clock.ts";
 import type { RuleBreak } from "../core/operation.ts";
 import type { Scan } from "./scan.ts";
 
-export type Query = Omit<InputOf<typeof orgAuditList>, "org_id">;
+type Asked = Omit<InputOf<typeof orgAuditList>, "org_id">;
+export type Query = { [Name in keyof Asked]?: Asked[Name] | undefined };
 
 export function scanOf(query: Query, orgId: string, roomUid?: string): Scan {
   const { room_id, event, agent_id, outcome, order = "desc" } = query;

@@ -1,12 +1,14 @@
 /** Owns `roomd audit`: what is on record of a room or of the organization, and what it comes to. */
 import type { Command } from "commander";
 import * as audit from "../../shared/api/audit.ts";
+import type { OutputOf } from "../../shared/api/contract.ts";
 import { asked, type FilterOptions, withFilters } from "./audit-filters.ts";
 import { auditExportCommand, auditFollowCommand } from "./audit-stream.ts";
 import { auditVerifyCommand } from "./audit-verify.ts";
 import { call } from "./client.ts";
 import { choice, command, commandGroup, type JsonOption } from "./command.ts";
-import { moreLines, printable, show, table } from "./output.ts";
+import { type ConfigOption, withConfigOption, withOperator } from "./operator.ts";
+import { moreLines, printable, show, showValue, table } from "./output.ts";
 import { asList, type ListOptions } from "./room.ts";
 
 export function auditCommand(setStatus: (status: number) => void): Command {
@@ -21,9 +23,12 @@ export function auditCommand(setStatus: (status: number) => void): Command {
     .addCommand(auditVerifyCommand(setStatus));
 }
 
-interface AuditListOptions extends ListOptions, FilterOptions {
+interface AuditListOptions extends ListOptions, FilterOptions, ConfigOption {
   order?: "asc" | "desc";
+  host?: boolean;
 }
+
+type Page = OutputOf<typeof audit.orgAuditList>;
 
 function list(): Command {
   const about = {
@@ -32,17 +37,24 @@ function list(): Command {
       "roomd audit build-42",
       "roomd audit list build-42 --event exec. --agent worker-1 --limit 20",
       "roomd audit --org --since 2026-01-31T12:00:00Z --outcome denied",
+      "roomd audit --host --event auth.",
     ],
   };
-  return asList(withFilters(command("list [room]", about)))
+  return withConfigOption(asList(withFilters(command("list [room]", about))))
+    .option("--host", "what belongs to no organization, as logins that failed, read on the host itself")
     .addOption(choice("--order <order>", "the newest or the oldest first (default: desc)", ["desc", "asc"]))
-    .action(async (room: string | undefined, { json, ...options }: AuditListOptions) => {
+    .action(async (room: string | undefined, { json, host, config, ...options }: AuditListOptions) => {
+      const shown = ({ items, next_cursor }: Page) => [...rows(items), ...moreLines(next_cursor)];
+      if (host) {
+        const { query } = asked(room, { ...options, org: true });
+        return await showValue(await withOperator({ config }, (on) => on.listAudit(query)), { json }, shown);
+      }
       const { room_id, query } = asked(room, options);
       const reply =
         room_id === undefined
           ? await call(audit.orgAuditList, { org_id: "self", ...query })
           : await call(audit.auditList, { room_id, ...query });
-      await show(reply, { json }, ({ items, next_cursor }) => [...rows(items), ...moreLines(next_cursor)]);
+      await show(reply, { json }, shown);
     });
 }
 

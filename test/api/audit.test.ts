@@ -112,6 +112,12 @@ describe("a record", () => {
       (rows) => rows.length === 3,
     );
     expect(failed.map(({ request_id }) => request_id)).toEqual(["auth-nowhere", "auth-revoked", "auth-unknown"]);
+    const listed = await run(daemon, "audit", "--host", "--event", "auth.");
+    expect(listed.items.map(({ request_id }: Json) => request_id)).toEqual(
+      expect.arrayContaining(["auth-nowhere", "auth-revoked", "auth-unknown"]),
+    );
+    const wrong = await daemon.cli(["audit", "--host", "--since", "yesterday"]);
+    expect(wrong).toMatchObject({ status: 1, stdout: "", stderr: expect.stringContaining("since is no moment") });
     for (const row of failed) {
       expect(row).toMatchObject({
         event: "auth.failed",
