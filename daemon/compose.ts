@@ -43,7 +43,17 @@ import { WarmPool } from "./host/guest/pool.ts";
 import { crossedDirectory } from "./host/isolation/directories.ts";
 import { takeLock } from "./host/lock.ts";
 import { type InspectedHost, inspectHost } from "./inspect-host.ts";
-import { DriveLevels, Meter, makeOperator, makeOrgs, makeQuota, plansOf } from "./orgs/index.ts";
+import {
+  Credits,
+  DriveLevels,
+  listOrgs,
+  Meter,
+  makeOperator,
+  makeOrgs,
+  makeQuota,
+  plansOf,
+  pricesOf,
+} from "./orgs/index.ts";
 import { makePorts } from "./ports/index.ts";
 import { countRooms, drivePlace, makeRoomFinder, makeRooms } from "./rooms/index.ts";
 import { makeSandboxes, orgCids, orgSandboxes } from "./sandboxes/index.ts";
@@ -100,12 +110,26 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     log,
   });
   const finder = makeRoomFinder(database, paths);
-  const meter = new Meter(database);
+  const prices = pricesOf(config);
+  const creditsGraceSeconds = config["billing.grace"];
+  const meter = new Meter(database, prices);
+  const credits = new Credits({
+    database,
+    log,
+    meter,
+    graceSeconds: creditsGraceSeconds,
+    planCredits: (orgId) => orgQuota.capsOf(orgId).credits,
+    endSandboxes: (orgId) => sandboxes.endRunning(orgId, "credits_exhausted"),
+  });
   const orgs = makeOrgs({
     database,
     log,
     meter,
     roomName: finder.nameOf,
+    credits: (orgId) => ({
+      ...credits.balance(database.queries, orgId),
+      warnings: credits.warnings(database.queries, orgId),
+    }),
     standing: async (orgId) => ({
       ...(await orgQuota.standing(orgId)),
       guest_cids: { in_use: orgCids(database.queries, orgId), total: GUEST_CIDS },
@@ -195,6 +219,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     findRoom: finder.find,
     currentRoom: finder.current,
     quota: orgQuota,
+    credits,
     limits,
     memoryOvercommitPercent: config["limits.memory_overcommit"],
     egressDefault,
@@ -327,6 +352,8 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     limits,
     rateLimits,
     plans,
+    prices,
+    creditsGraceSeconds,
     driveLimitBytes,
     driveLimitEntries: config["drive.limit_entries"],
     disk: disk.state(),
@@ -388,6 +415,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       ? null
       : watchCertificate({ config, paths, log }, certificate, (renewed) => server.useCertificate(renewed));
   // Port 0 is whatever the system chose.
+  credits.start(listOrgs(database.queries).map(({ org_id }) => org_id));
   fabric.start();
   barriers.start().catch((error: unknown) => log.error("barriers not broken", { error: describeError(error) }));
   if (listen.port === 0) url = server.url.href.replace(/\/$/, "");
@@ -431,6 +459,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       sandboxes.stop();
       await egress.stop();
       rooms.stop();
+      credits.stop();
       await driveLevels.settle();
       await pool.close();
       inspected.close();
@@ -447,7 +476,7 @@ export async function openOperator(options: ComposeOptions) {
   const { config, paths, log } = options;
   makeDirectories(paths);
   const database = openDatabase(paths);
-  const operator = makeOperator(database);
+  const operator = makeOperator(database, plansOf(config));
   let inspected: InspectedHost | undefined;
   const inspect = async () => {
     inspected ??= await inspectHost(config, paths, log);

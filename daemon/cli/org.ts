@@ -1,20 +1,28 @@
 /** Owns `roomd org`: the organizations of the service. */
 import type { Command } from "commander";
 import { PLANS, type Plan } from "../../shared/api/plans.ts";
+import { CliError, EXIT } from "./cli-error.ts";
 import { choice, command, commandGroup, type JsonOption } from "./command.ts";
 import { type ConfigOption, withConfigOption, withOperator } from "./operator.ts";
 import { type OrgOption, orgOf, withOrgOption } from "./org-option.ts";
 import { fieldLines, showValue, table } from "./output.ts";
 import { sshKeyCommand } from "./ssh-key.ts";
+import { integer } from "./values.ts";
 
 export function orgCommand(): Command {
   return commandGroup("org", {
     summary: "organizations (run on the host)",
-    examples: ["roomd org create --name Acme", "roomd org list", "roomd org set-plan --plan starter"],
+    examples: [
+      "roomd org create --name Acme",
+      "roomd org list",
+      "roomd org set-plan --plan starter",
+      "roomd org credits --grant 500",
+    ],
   })
     .addCommand(create())
     .addCommand(list())
     .addCommand(setPlan())
+    .addCommand(credits())
     .addCommand(sshKeyCommand());
 }
 
@@ -70,5 +78,30 @@ function setPlan(): Command {
         operator.setPlan(await orgOf(operator, options), options.plan),
       );
       await showValue(changed, options, fieldLines);
+    });
+}
+
+interface CreditOptions extends JsonOption, ConfigOption, OrgOption {
+  grant?: number;
+  withdraw?: boolean;
+}
+
+function credits(): Command {
+  const about = {
+    summary: "grant an organization credits, beside those of its plan",
+    notes: [
+      "An organization that was granted none has no limit. Prices are the configuration's: billing.sandbox_hour and others.",
+    ],
+    examples: ["roomd org credits --grant 500", "roomd org credits --org org_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D --withdraw"],
+  };
+  return withConfigOption(withOrgOption(command("credits", about)))
+    .option("--grant <credits>", "so many more, from now on", integer(1))
+    .option("--withdraw", "all that were granted beside those of the plan")
+    .action(async ({ grant, withdraw, ...options }: CreditOptions) => {
+      if ((grant === undefined) === (withdraw !== true)) throw new CliError("Give --grant or --withdraw.", EXIT.usage);
+      const balance = await withOperator(options, async (operator) =>
+        operator.grantCredits(await orgOf(operator, options), grant ?? null),
+      );
+      await showValue(balance, options, fieldLines);
     });
 }

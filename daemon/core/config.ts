@@ -15,9 +15,9 @@ interface Key {
   about: string;
 }
 
-type CapKey<P extends Plan> = `plans.${P}.${Capped}_${"soft" | "hard"}_cap`;
+type PlanKey<P extends Plan> = `plans.${P}.${Capped}_${"soft" | "hard"}_cap` | `plans.${P}.credits`;
 
-/** The caps of a plan, each with the soft one and the hard one as shipped. */
+/** The caps of a plan, each with the soft one and the hard one as shipped, and its credits. */
 function planKeys<const P extends Plan>(plan: P, caps: Record<Capped, readonly [soft: number, hard: number]>) {
   const keys = CAPPED.flatMap((what) => [
     [
@@ -26,7 +26,8 @@ function planKeys<const P extends Plan>(plan: P, caps: Record<Capped, readonly [
     ],
     [`plans.${plan}.${what}_hard_cap`, integer(caps[what][1], `Plan ${plan}: most ${WORDS[what]}.`)],
   ]);
-  return Object.fromEntries(keys) as Record<CapKey<P>, IntegerKey>;
+  keys.push([`plans.${plan}.credits`, integer(0, `Plan ${plan}: credits of an organization; 0: no limit.`)]);
+  return Object.fromEntries(keys) as Record<PlanKey<P>, IntegerKey>;
 }
 
 interface IntegerKey extends Key {
@@ -173,6 +174,16 @@ export const CONFIG_KEYS = {
     memory_mib: [163_840, 327_680],
     drive_gib: [100, 200],
   }),
+  "billing.sandbox_hour": integer(0, "Credits for an hour of a running sandbox."),
+  "billing.vcpu_hour": integer(0, "Credits for an hour of each vCPU of it."),
+  "billing.memory_gib_hour": integer(0, "Credits for an hour of each GiB of its memory."),
+  "billing.egress_gib": integer(0, "Credits for each GiB that sandboxes send to the outside."),
+  "billing.drive_gib_month": integer(0, "Credits for each GiB on drives, for 730 hours."),
+  "billing.grace": {
+    kind: "duration",
+    default: "15m",
+    about: "How long an organization's sandboxes go on when its credits are used up.",
+  },
   "pool.size": {
     kind: "integer",
     default: 2,

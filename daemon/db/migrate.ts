@@ -15,6 +15,7 @@ import auditStarts from "./migrations/0012_audit_starts.sql" with { type: "text"
 import idempotentWork from "./migrations/0013_idempotent_work.sql" with { type: "text" };
 import usage from "./migrations/0014_usage.sql" with { type: "text" };
 import keyRates from "./migrations/0015_key_rates.sql" with { type: "text" };
+import credits from "./migrations/0016_credits.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -33,6 +34,7 @@ export const MIGRATIONS: readonly string[] = [
   idempotentWork,
   usage,
   keyRates,
+  credits,
 ];
 
 /** Brings the database up to date. Refuses one that a newer roomd has written. */

@@ -17,8 +17,11 @@ import { makeUsage, type UsageDeps } from "./usage/usage.ts";
 export { makeOperator } from "./operator.ts";
 export { type PlanCaps, type Plans, plansOf } from "./plans.ts";
 export { driveExceeded, driveWarning, makeQuota, type Quota } from "./quota.ts";
+export { listOrgs } from "./store.ts";
+export { Credits } from "./usage/credits.ts";
 export { DriveLevels } from "./usage/drive-levels.ts";
 export { Meter, type Place, USAGE_WRITE_SECONDS } from "./usage/meter.ts";
+export { type Prices, pricesOf } from "./usage/prices.ts";
 
 export interface Orgs {
   operations: Bound[];
@@ -42,13 +45,13 @@ export interface Orgs {
   stop(): Promise<void>;
 }
 
-export interface OrgDeps extends Pick<UsageDeps, "meter" | "standing"> {
+export interface OrgDeps extends Pick<UsageDeps, "meter" | "standing" | "credits"> {
   database: Database;
   log: Log;
   roomName(roomUid: string): string | null;
 }
 
-export function makeOrgs({ database, log, meter, standing, roomName }: OrgDeps): Orgs {
+export function makeOrgs({ database, log, meter, standing, credits, roomName }: OrgDeps): Orgs {
   const { queries } = database;
   const lastUsed = new LastUsed(database, log);
   const holds = new Holds();
@@ -71,6 +74,7 @@ export function makeOrgs({ database, log, meter, standing, roomName }: OrgDeps):
       makeUsage({
         meter,
         standing,
+        credits,
         findOrg: find,
         nameOf: (grouping, id) => {
           if (grouping === "room") return roomName(id);

@@ -8,9 +8,11 @@ import type { Queries } from "../db/client.ts";
 import type { Database } from "../db/transact.ts";
 import { createOrg, type Maker, type NewOrg } from "./create.ts";
 import { createKey, type NewKey, revokeKey, rotateKey, toRecord as toKeyRecord } from "./keys.ts";
+import type { Plans } from "./plans.ts";
 import { addSshKey, type NewSshKey, removeSshKey, toRecord } from "./ssh-keys.ts";
 import { listSshKeys } from "./ssh-keys-store.ts";
 import { changePlan, getOrg, listKeys, listOrgs } from "./store.ts";
+import { grantCredits } from "./usage/credits.ts";
 
 const FIRST_ORG = "default";
 const OPERATOR = { type: "operator", id: "host", name: "operator" };
@@ -23,7 +25,7 @@ export type NewKeyOnHost = Omit<NewKey, "kind" | "org_id" | "maker" | "expires_a
   expires_in_seconds?: number;
 };
 
-export function makeOperator(database: Database) {
+export function makeOperator(database: Database, plans: Plans) {
   const record = (queries: Queries, event: string, orgId: OrgId | null, details: Record<string, unknown>) =>
     appendAudit(queries, { ...BY_OPERATOR, event, outcome: "success", at: now(), org_id: orgId, details });
 
@@ -61,6 +63,21 @@ export function makeOperator(database: Database) {
         changePlan(queries, orgId, plan);
         record(queries, "org.plan_set", orgId, { plan, before: before.plan });
         return { ...before, plan };
+      }),
+
+    /** Grants more credits beside those of the plan, or takes back all that were (null); what is used is as of the daemon's last writing. */
+    grantCredits: (orgId: OrgId, more: number | null) =>
+      database.commit((queries) => {
+        const org = getOrg(queries, orgId);
+        if (!org) throw new ServiceError("org_not_found");
+        const balance = grantCredits(queries, orgId, plans[org.plan].credits, more);
+        const { granted, remaining } = balance;
+        record(queries, more === null ? "org.credits_withdrawn" : "org.credits_granted", orgId, {
+          more,
+          granted,
+          remaining,
+        });
+        return { org_id: orgId, ...balance };
       }),
 
     listOrgs: () => listOrgs(database.queries),

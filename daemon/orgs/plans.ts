@@ -13,6 +13,8 @@ export interface PlanCaps {
   sandboxes: Caps;
   memory_mib: Caps;
   drive: { soft_cap_bytes: number; hard_cap_bytes: number };
+  /** Granted with the plan; null: no limit. */
+  credits: number | null;
 }
 
 export type Plans = Readonly<Record<Plan, PlanCaps>>;
@@ -33,5 +35,6 @@ function planOf(config: Config, plan: Plan): PlanCaps {
     CAPPED.map((what) => [what, capsOf(what)]),
   ) as Record<Capped, Caps>;
   const drive = { soft_cap_bytes: drive_gib.soft_cap * 1024 ** 3, hard_cap_bytes: drive_gib.hard_cap * 1024 ** 3 };
-  return { rooms, sandboxes, memory_mib, drive };
+  const credits = config[`plans.${plan}.credits`] || null;
+  return { rooms, sandboxes, memory_mib, drive, credits };
 }

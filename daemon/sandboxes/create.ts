@@ -191,7 +191,10 @@ async function insert(
       const free = freeMemoryMib(queries, growth);
       insertSandbox(queries, row);
       call.note?.({ sandbox_id: row.sandbox_id });
-      const warnings = deps.quota.admit(queries, call, { sandboxes: 1, memory_mib: row.memory_mib });
+      const warnings = [
+        ...deps.quota.admit(queries, call, { sandboxes: 1, memory_mib: row.memory_mib }),
+        ...deps.credits.admit(queries, row.org_id),
+      ];
       requireMemory(row.memory_mib, free);
       return warnings;
     });

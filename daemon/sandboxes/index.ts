@@ -1,8 +1,9 @@
 /** Owns sandboxes: real virtual machines in a room. Each has a supervisor; the calls ask it or read its row. */
 
 import type { Stream } from "../../shared/agent-protocol/link.ts";
+import type { ExitCause, SandboxState } from "../../shared/api/sandboxes.ts";
 import type { ShownPort } from "../../shared/api/shown-port.ts";
-import type { RoomUid } from "../../shared/ids.ts";
+import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import type { Log } from "../core/log.ts";
 import type { Bound } from "../core/operation.ts";
 import type { Paths } from "../core/paths.ts";
@@ -12,7 +13,7 @@ import type { Egress } from "../egress/index.ts";
 import type { SaveStreams } from "../executions/saving.ts";
 import type { GuestHost } from "../host/guest/plan.ts";
 import type { WarmPool } from "../host/guest/pool.ts";
-import type { Meter, Quota } from "../orgs/index.ts";
+import type { Credits, Meter, Quota } from "../orgs/index.ts";
 import type { Templates } from "../templates/registry.ts";
 import { makeAccess, type SandboxReach } from "./access.ts";
 import { freeMemoryMib } from "./admission.ts";
@@ -29,7 +30,7 @@ import { reconcile } from "./reconcile.ts";
 import { recover } from "./recover.ts";
 import { makeResume } from "./resume.ts";
 import { makeStandby } from "./standby.ts";
-import { countLive, heldCids, roomSandboxes } from "./store.ts";
+import { countLive, heldCids, roomSandboxes, undestroyed } from "./store.ts";
 import { type GuestShare, makeSupervisors } from "./supervisors.ts";
 import type { SandboxRow } from "./table.ts";
 import { makeUpdate } from "./update.ts";
@@ -50,6 +51,8 @@ export interface SandboxDeps {
   currentRoom(roomUid: RoomUid): RoomTarget;
   /** What the organization's plan allows. */
   quota: Pick<Quota, "admit">;
+  /** Whether the organization has credits for it. */
+  credits: Pick<Credits, "admit">;
   limits: { memory_mib: number; vcpus: number; concurrent_creates: number };
   memoryOvercommitPercent: number;
   egressDefault: "public" | "none";
@@ -71,6 +74,9 @@ export interface SandboxDeps {
   saveOutput(room: RoomTarget, path: string, streams: Parameters<SaveStreams>[0]): ReturnType<SaveStreams>;
 }
 
+/** On its way to run, or running. */
+const RUNNING: readonly SandboxState[] = ["creating", "starting", "running", "resuming"];
+
 export interface Sandboxes {
   operations: Bound[];
   agents: ReturnType<typeof makeAgentLookup>;
@@ -81,6 +87,8 @@ export interface Sandboxes {
   reconcile(): Promise<void>;
   /** Destroys all sandboxes of a room; returns their agents. */
   destroyAll(roomUid: RoomUid): Promise<string[]>;
+  /** Ends an organization's sandboxes but those in standby, which nobody's call does. */
+  endRunning(orgId: OrgId, cause: ExitCause): Promise<void>;
   countLive(roomUid: RoomUid): number;
   capacity(): { memory_mib_free: number; guest_cids_used: number };
   /** The guests that have a drive: their rooms, and how to find the process that serves it. */
@@ -122,6 +130,10 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
       const ended = await Promise.allSettled(supervised.map((supervisor) => supervisor.destroy("user_requested")));
       for (const outcome of ended) if (outcome.status === "rejected") throw outcome.reason;
       return rows.map((row) => row.agent_id);
+    },
+    endRunning: async (orgId, cause) => {
+      const running = undestroyed(queries).filter((row) => row.org_id === orgId && RUNNING.includes(row.state));
+      await Promise.all(running.map(({ sandbox_id }) => supervisors.endUnasked(sandbox_id, cause)));
     },
     countLive: (roomUid) => countLive(queries, roomUid),
     capacity: () => ({

@@ -15,6 +15,7 @@ export function makeResume(deps: SandboxDeps, supervisors: Supervisors): Bound {
     run: async (call, _input, { room, row }) => {
       requireActive(room);
       requireState(row, ["paused"]);
+      deps.credits.admit(deps.database.queries, row.org_id);
       const supervisor = supervisors.get(row.sandbox_id);
       if (!supervisor) throw new ServiceError("guest_unreachable");
       const pausedMs = Date.now() - Date.parse(row.last_transition_at);

@@ -149,6 +149,7 @@ export function makeConfig(deps: ServiceDeps): Bound {
           barrier_wait_ms_max: MAX_BARRIER_WAIT_MS,
           list_limit_max: 1000,
           usage_write_seconds: USAGE_WRITE_SECONDS,
+          credits_grace_seconds: deps.creditsGraceSeconds,
           idempotent_reply_bytes_max: deps.idempotentReplyBytes,
           requests_per_second_max: deps.rateLimits.perSecond,
           requests_at_once_max: deps.rateLimits.burst,
@@ -165,6 +166,7 @@ export function makeConfig(deps: ServiceDeps): Bound {
           drive_retention_seconds: deps.retentionSeconds,
         },
         plans: deps.plans,
+        prices: { ...deps.prices },
         templates: deps.templates.list().map(({ record }) => record),
         api_extensions: [
           "drive.files",

@@ -1,7 +1,7 @@
 /** Owns the service as a whole seen from outside: health, configuration, its own description. */
 import type { Bound } from "../core/operation.ts";
 import type { Paths } from "../core/paths.ts";
-import type { Plans } from "../orgs/index.ts";
+import type { Plans, Prices } from "../orgs/index.ts";
 import type { Templates } from "../templates/registry.ts";
 import type { HostFindings } from "./checks.ts";
 import { makeConfig } from "./config.ts";
@@ -17,6 +17,8 @@ export interface ServiceDeps {
   /** Of a key, and of a sandbox's own calls. */
   rateLimits: { perSecond: number; burst: number };
   plans: Plans;
+  prices: Prices;
+  creditsGraceSeconds: number;
   driveLimitBytes: number;
   driveLimitEntries: number;
   disk: { floor_bytes: number; reserve_bytes: number };

@@ -80,6 +80,7 @@ export const EXIT_CAUSES = [
   "guest_panic",
   "vmm_crash",
   "host_restart",
+  "credits_exhausted",
 ] as const;
 export type ExitCause = (typeof EXIT_CAUSES)[number];
 
@@ -314,7 +315,14 @@ export const sandboxResume = operation({
   body: null,
   output: sandbox,
   outcomes: { resumed: 200 },
-  errors: ["room_not_found", "sandbox_not_found", "invalid_state", "room_destroying", "guest_unreachable"],
+  errors: [
+    "room_not_found",
+    "sandbox_not_found",
+    "invalid_state",
+    "room_destroying",
+    "quota_exceeded",
+    "guest_unreachable",
+  ],
   audit: "sandbox.resume",
 });
 

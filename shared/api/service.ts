@@ -48,6 +48,7 @@ const plan = fields({
   sandboxes: fields(caps),
   memory_mib: fields(caps),
   drive: fields({ soft_cap_bytes: Type.Integer(), hard_cap_bytes: Type.Integer() }),
+  credits: nullable(Type.Integer({ description: "Null: no limit." })),
 });
 
 export const configGet = operation({
@@ -65,6 +66,7 @@ export const configGet = operation({
     limits: Type.Record(Type.String(), Type.Number()),
     defaults: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()])),
     plans: Type.Record(Type.String(), plan, { description: "What an organization on each plan may have." }),
+    prices: Type.Record(Type.String(), Type.Number(), { description: "Credits for each unit; a month is 730 hours." }),
     templates: Type.Array(template),
     api_extensions: Type.Array(Type.String()),
     guarantees: Type.Array(Type.String()),

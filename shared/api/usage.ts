@@ -72,6 +72,11 @@ export const usage = operation({
       }),
     ),
     others: Type.Optional(nullable(fields({ group_count: Type.Integer(), totals }))),
+    credits: fields({
+      granted: nullable(Type.Number({ description: "By the plan and the operator; null: no limit." })),
+      used: Type.Number({ description: "By the price table of the time, since the organization was made." }),
+      remaining: nullable(Type.Number()),
+    }),
     can_create: fields({ room: Type.Boolean(), sandbox: Type.Boolean() }),
     warnings,
     as_of: timestamp,

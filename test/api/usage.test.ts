@@ -1,7 +1,10 @@
 /** What an organization has used: counted with what happens, in groups that add up, and none of it lost with a daemon. */
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
-import { bearer, makeKey, makeOrg, run } from "./calls.ts";
+import { bearer, makeKey, makeOrg, run, until } from "./calls.ts";
+import { describeTemplate } from "./described-template.ts";
 
 let daemon: TestDaemon;
 let other: { key_id: string; key: string };
@@ -20,7 +23,7 @@ async function send(room: string, source: string, count: number, key = daemon.ap
 }
 
 beforeAll(async () => {
-  daemon = await TestDaemon.start();
+  daemon = await TestDaemon.start({ env: { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0" } });
   other = await makeKey(daemon);
   for (const room of ["one", "two"]) await daemon.room(room);
   await send("one", "a", 30);
@@ -109,3 +112,70 @@ test("what was acknowledged is still there after kill -9, and after its room is 
     ["two", 10],
   ]);
 });
+
+describe("credits", () => {
+  test("without any granted there is no limit, and prices are published as shipped", async () => {
+    expect((await usage()).credits).toEqual({ granted: null, used: 0, remaining: null });
+    const { prices, plans, limits } = await daemon.ok("GET", "/v1/config");
+    expect(Object.values(prices)).toEqual([0, 0, 0, 0, 0]);
+    expect(plans.free.credits).toBeNull();
+    expect(limits.credits_grace_seconds).toBe(15 * 60);
+  });
+
+  test("the operator grants them and takes them back, on record", async () => {
+    const { org_id, api_key } = await makeOrg(daemon, "granted");
+    const granted = () => daemon.api("GET", "/v1/orgs/self/usage", undefined, bearer(api_key));
+    expect(await run(daemon, "org", "credits", "--org", org_id, "--grant", "500")).toEqual({
+      ...{ org_id, granted: 500, used: 0, remaining: 500 },
+    });
+    expect(await run(daemon, "org", "credits", "--org", org_id, "--grant", "1")).toMatchObject({ remaining: 501 });
+    expect((await granted()).body.credits).toEqual({ granted: 501, used: 0, remaining: 501 });
+    await run(daemon, "org", "credits", "--org", org_id, "--withdraw");
+    expect((await granted()).body.credits).toEqual({ granted: null, used: 0, remaining: null });
+    const records = await daemon.api("GET", "/v1/orgs/self/audit?event=org.credits", undefined, bearer(api_key));
+    expect(records.body.items.map(({ event }: Json) => event)).toEqual([
+      "org.credits_withdrawn",
+      "org.credits_granted",
+      "org.credits_granted",
+    ]);
+    expect((await daemon.cli(["org", "credits", "--org", org_id])).status).toBe(2);
+    expect((await daemon.cli(["org", "credits", "--org", "org_none", "--grant", "1"])).stderr).toContain(
+      "organization",
+    );
+  });
+
+  test("with none left no sandbox is created, and that is on record and can be ended by a grant", async () => {
+    describeTemplate(daemon);
+    const { org_id, api_key } = await makeOrg(daemon, "spent");
+    const as = (method: string, path: string, body?: unknown) => daemon.api(method, path, body, bearer(api_key));
+    const create = async () =>
+      (await as("POST", "/v1/rooms/r/sandboxes/from-template", { agent_id: "a", guest_cid: 9200, memory_mib: 256 }))
+        .body;
+    await as("POST", "/v1/rooms", { room_id: "r" });
+    await run(daemon, "org", "credits", "--org", org_id, "--grant", "2");
+    spend(org_id, 2_000_000);
+    expect(await create()).toMatchObject({
+      code: "quota_exceeded",
+      details: { limit: "credits", used: 2, cap: 2 },
+      hint: expect.stringContaining("roomd org credits"),
+    });
+    await daemon.restart();
+    const exhausted = async () => (await as("GET", "/v1/orgs/self/audit?event=quota.credits_exhausted")).body.items;
+    await until(exhausted, (records) => records.length === 1);
+    expect((await as("GET", "/v1/orgs/self/usage")).body).toMatchObject({
+      credits: { granted: 2, used: 2, remaining: 0 },
+      can_create: { room: true, sandbox: false },
+      warnings: [expect.stringContaining("used up")],
+    });
+    await run(daemon, "org", "credits", "--org", org_id, "--grant", "1");
+    // There is no guest to start: what refuses it now is not the credits.
+    expect((await create()).code).not.toBe("quota_exceeded");
+    expect((await as("GET", "/v1/orgs/self/usage")).body).toMatchObject({ can_create: { sandbox: true } });
+  });
+});
+
+function spend(orgId: string, micro: number): void {
+  const database = new Database(join(daemon.dataDir, "roomd.db"));
+  database.run("UPDATE org_credits SET used_micro = ? WHERE org_id = ?", [micro, orgId]);
+  database.close();
+}

@@ -11,7 +11,10 @@ import { processesOf, remainsOf, shortOrLong, testAlone, until, untilState, with
 /** Long enough to tell standing still from going on. */
 const STILL_MS = 1_500;
 
-withGuests("standby", {}, (guests) => {
+/** Ten credits a second, of which the organization has as many as it likes until it is granted some. */
+const PRICED = { ROOMD_BILLING_SANDBOX_HOUR: "36000", ROOMD_BILLING_GRACE: "1s" };
+
+withGuests("standby", { env: PRICED }, (guests) => {
   beforeAll(() => guests.daemon.room("still"));
 
   const path = (name: string, verb = "") => `/v1/rooms/still/sandboxes/${name}${verb}`;
@@ -292,6 +295,25 @@ withGuests("standby", {}, (guests) => {
       "sandbox typed is running\n",
     );
     await destroy("typed");
+  });
+
+  test("credits that are used up end what runs, and leave what is in standby there", async () => {
+    await Promise.all(["runs", "rests"].map((name) => guests.daemon.sandbox("still", name, guests.cid())));
+    expect((await guests.daemon.cli(["org", "credits", "--grant", "1"])).status).toBe(0);
+    await standby("rests");
+    await until("it is ended", async () => (await guests.daemon.api("GET", path("runs"))).status === 404);
+    expect(await guests.daemon.problem("POST", path("rests", "/resume"))).toMatchObject({
+      code: "quota_exceeded",
+      details: { limit: "credits" },
+    });
+    const { items } = await guests.daemon.ok("GET", "/v1/orgs/self/audit?limit=1000");
+    const [exhausted] = items.filter(({ event }: Json) => event === "quota.credits_exhausted");
+    expect(exhausted).toMatchObject({ details: { sandboxes: 1 } });
+    const ended = items.filter(({ event, details }: Json) => event === "sandbox.destroyed" && details.reason);
+    expect(ended.map(({ details }: Json) => details.reason)).toEqual(["credits_exhausted"]);
+    expect((await guests.daemon.cli(["org", "credits", "--withdraw"])).status).toBe(0);
+    await resume("rests");
+    await destroy("rests");
   });
 });
 

@@ -13,7 +13,9 @@ import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { type Amounts, add, amountsOver, NOTHING, type Rate } from "./amounts.ts";
+import { addUsed } from "./credits-store.ts";
 import { daysOf, elapsedMs, hostClock, type MeterClock, type Moment } from "./moment.ts";
+import { FREE, microOf, microPerHour, type Prices } from "./prices.ts";
 import { addUsage, type Dimension, getOpen, listOpen, putOpen, removeOpen, sumUsage } from "./store.ts";
 import type { OpenRow, UsageRow } from "./table.ts";
 
@@ -30,14 +32,19 @@ export interface Place {
 
 export class Meter {
   readonly #database: Database;
+  readonly #prices: Prices;
   readonly #clock: MeterClock;
   /** Counted by the transaction under way. */
   #counted: UsageRow[] = [];
   /** Sandboxes that this daemon has seen running. */
   readonly #seen = new Set<string>();
 
-  constructor(database: Database, clock: MeterClock = hostClock()) {
+  /** Organizations of which something has changed that is paid for over time. */
+  readonly #changed = new Set<OrgId>();
+
+  constructor(database: Database, prices: Prices = FREE, clock: MeterClock = hostClock()) {
     this.#database = database;
+    this.#prices = prices;
     this.#clock = clock;
     database.gather({
       mark: () => this.#counted.length,
@@ -53,6 +60,7 @@ export class Meter {
 
   /** Within a transaction: from now on it is used. What is open already is counted up to now, and goes on. */
   opens(queries: Queries, subject: string, { org_id, room_uid, agent_id, key_id }: Place, rate: Rate): void {
+    this.#changed.add(org_id);
     const now = this.#clock.now();
     const open = getOpen(queries, subject);
     if (open) this.#countUpTo(open, now);
@@ -66,6 +74,7 @@ export class Meter {
     if (!open) return;
     if (this.#goesOn(open)) this.#countUpTo(open, this.#clock.now());
     removeOpen(queries, subject);
+    this.#changed.add(open.org_id);
   }
 
   /** What a drive takes from now on; within a transaction. */
@@ -83,6 +92,8 @@ export class Meter {
       for (const row of open.filter((each) => this.#goesOn(each))) {
         this.#countUpTo(row, now);
         putOpen(queries, { ...row, ...now });
+        // Another process may have granted credits, or changed the plan.
+        this.#changed.add(row.org_id);
       }
       const subjects = new Set(open.map(({ subject }) => subject));
       for (const subject of this.#seen) if (!subjects.has(subject)) this.#seen.delete(subject);
@@ -95,7 +106,7 @@ export class Meter {
     const groups = new Map<string, Amounts>();
     for (const { group, ...amounts } of sumUsage(queries, orgId, days, by)) groups.set(group, amounts);
     const now = this.#clock.now();
-    for (const open of this.#open(orgId)) {
+    for (const open of this.#open(queries, orgId)) {
       for (const { day, ms } of daysOf(now.wall_ms, elapsedMs(open, now))) {
         if (day < days.from || day > days.to) continue;
         const group = { room: open.room_uid, agent: open.agent_id, key: open.key_id, day }[by];
@@ -107,13 +118,29 @@ export class Meter {
     return groups;
   }
 
-  /** The moment up to which `read` counts. */
-  now(): Moment {
-    return this.#clock.now();
+  /** What goes on, by the price table in millionths of a credit: what of it is not written yet, and what it comes to in an hour. */
+  running(queries: Queries, orgId: OrgId): { micro: number; micro_per_hour: number; sandboxes: number } {
+    const now = this.#clock.now();
+    const sum = { micro: 0, micro_per_hour: 0, sandboxes: 0 };
+    for (const open of this.#open(queries, orgId)) {
+      sum.micro += microOf(this.#prices, amountsOver(open, elapsedMs(open, now)));
+      sum.micro_per_hour += microPerHour(this.#prices, open);
+      if (open.drive_bytes === 0) sum.sandboxes++;
+    }
+    return sum;
   }
 
-  #open(orgId: OrgId): OpenRow[] {
-    return listOpen(this.#database.queries, orgId).filter((open) => this.#goesOn(open));
+  /** Calls `listener` after each commit that changed what an organization pays for over time, or has sent. */
+  onChange(listener: (orgId: OrgId) => void): void {
+    this.#database.onCommit(() => {
+      const changed = [...this.#changed];
+      this.#changed.clear();
+      for (const orgId of changed) listener(orgId);
+    });
+  }
+
+  #open(queries: Queries, orgId: OrgId): OpenRow[] {
+    return listOpen(queries, orgId).filter((open) => this.#goesOn(open));
   }
 
   /** What lies on a drive stays there, whoever looks; a guest may have ended while no daemon was there. */
@@ -137,6 +164,12 @@ export class Meter {
       if (sum) add(sum, row);
       else sums.set(name, row);
     }
-    for (const sum of sums.values()) addUsage(queries, sum);
+    const micro = new Map<OrgId, number>();
+    for (const sum of sums.values()) {
+      addUsage(queries, sum);
+      micro.set(sum.org_id, (micro.get(sum.org_id) ?? 0) + microOf(this.#prices, sum));
+      if (sum.egress_bytes > 0) this.#changed.add(sum.org_id);
+    }
+    for (const [orgId, used] of micro) if (used > 0) addUsed(queries, orgId, used);
   }
 }

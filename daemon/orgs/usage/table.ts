@@ -39,5 +39,13 @@ export const usageOpen = sqliteTable("usage_open", {
   boot_id: text().notNull(),
 });
 
+export const orgCredits = sqliteTable("org_credits", {
+  org_id: text().$type<OrgId>().primaryKey(),
+  used_micro: integer().notNull(),
+  granted: integer(),
+  exhausted_at: text(),
+});
+
+export type CreditRow = typeof orgCredits.$inferSelect;
 export type UsageRow = typeof usage.$inferSelect;
 export type OpenRow = typeof usageOpen.$inferSelect;

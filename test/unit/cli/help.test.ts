@@ -8,7 +8,7 @@ const CONTRACT = [
   "doctor",
   "init",
   "config",
-  ...["create", "list", "set-plan"].map((verb) => `org ${verb}`),
+  ...["create", "list", "set-plan", "credits"].map((verb) => `org ${verb}`),
   ...["add", "list", "remove"].map((verb) => `org ssh-key ${verb}`),
   ...["create", "list", "rotate", "revoke"].map((verb) => `key ${verb}`),
   ...["create", "list", "delete"].map((verb) => `ssh-access ${verb}`),

@@ -7,6 +7,7 @@ import { migrate } from "../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
 import { Meter, type Place } from "../../../../daemon/orgs/usage/meter.ts";
 import { dayAt, type Moment } from "../../../../daemon/orgs/usage/moment.ts";
+import { FREE, type Prices } from "../../../../daemon/orgs/usage/prices.ts";
 import { totalsOf } from "../../../../daemon/orgs/usage/report.ts";
 import type { Dimension } from "../../../../daemon/orgs/usage/store.ts";
 import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
@@ -25,8 +26,10 @@ export class MeterFixture implements Disposable {
   database!: Database;
   meter!: Meter;
   now: Moment;
+  readonly prices: Prices;
 
-  constructor(start = "2026-01-31T22:00:00Z") {
+  constructor(start = "2026-01-31T22:00:00Z", prices = FREE) {
+    this.prices = prices;
     this.now = { wall_ms: Date.parse(start), uptime_ms: 1_000_000, boot_id: "first" };
     this.start();
   }
@@ -36,7 +39,10 @@ export class MeterFixture implements Disposable {
     this.#connection = openConnection(join(this.#home, "roomd.db"));
     migrate(this.#connection);
     this.database = makeDatabase(this.#connection);
-    this.meter = new Meter(this.database, { now: () => ({ ...this.now }), today: () => dayAt(this.now.wall_ms) });
+    this.meter = new Meter(this.database, this.prices, {
+      now: () => ({ ...this.now }),
+      today: () => dayAt(this.now.wall_ms),
+    });
   }
 
   /** The daemon ends without a word: what is not committed is lost. */

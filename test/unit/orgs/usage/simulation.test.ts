@@ -3,10 +3,12 @@
  * any moment, hosts reboot, clocks are set. The test keeps the truth by itself; usage is to equal it.
  */
 import { describe, expect, test } from "vitest";
+import { getCredits } from "../../../../daemon/orgs/usage/credits-store.ts";
 import { dayAt } from "../../../../daemon/orgs/usage/moment.ts";
+import { FREE } from "../../../../daemon/orgs/usage/prices.ts";
 import type { Dimension } from "../../../../daemon/orgs/usage/store.ts";
 import { Chance } from "../../../harness/random.ts";
-import { MeterFixture, placeOf, RATE } from "./meter-fixture.ts";
+import { MeterFixture, ORG, placeOf, RATE } from "./meter-fixture.ts";
 
 const LONG = process.env.ROOMD_TEST_LONG === "1";
 const WORLDS = LONG ? 20 : 1;
@@ -26,7 +28,7 @@ interface Simulated {
 }
 
 class World {
-  readonly host = new MeterFixture("2026-02-27T23:00:00Z");
+  readonly host = new MeterFixture("2026-02-27T23:00:00Z", { ...FREE, sandbox_hour: 3600 });
   readonly sandboxes: Simulated[] = [];
   /** Milliseconds of sandboxes for each value of each dimension; what is sent for each agent. */
   readonly truth = new Map<string, number>();
@@ -157,6 +159,8 @@ class World {
     await this.host.meter.checkpoint();
     this.seenAll();
     expect(Math.round(this.host.totals().sandbox_seconds * 1000)).toBe(this.totalMs);
+    // A credit a second.
+    expect(getCredits(this.host.database.queries, ORG).used_micro).toBe(this.totalMs * 1000);
     for (const by of ["day", "room", "agent", "key"] as const satisfies Dimension[]) {
       const groups = Object.entries(this.host.groups(by));
       for (const [id, { sandbox_seconds, vcpu_seconds, memory_mib_seconds }] of groups) {
