@@ -25,7 +25,7 @@ import {
   BASE_MEMORY_MIB,
   DRIVE_PORTS,
   type Hardware,
-  KERNEL_APPEND,
+  kernelAppend,
   machineTypeFor,
 } from "../host/machine/spec.ts";
 import { runWithProgress } from "../host/process.ts";
@@ -37,8 +37,11 @@ import { selfTest } from "./self-test.ts";
 import { whileBuilding } from "./trials.ts";
 
 const BOOT_DEADLINE_MS = 180_000;
-/** Told of fast string instructions, a kernel copies byte by byte with them, which TCG does at a quarter of the usual speed. */
-const EMULATED_CPU = "max,-erms,-fsrm";
+/**
+ * Told of fast string instructions, a kernel copies byte by byte with them, which TCG does at a quarter of the usual speed. A fifth
+ * level of page tables lengthens each walk of them, and the two kinds of protection throw away what TCG remembers of addresses.
+ */
+const EMULATED_CPU = "max,-erms,-fsrm,-la57,-smap,-pku";
 /** Memory is plugged in steps of the guest's own blocks. */
 const PLUG_GRAIN_MIB = 128;
 
@@ -163,7 +166,7 @@ async function snapshot(deps: BuildDeps, directory: string, hardware: Hardware, 
         vcpu_count: 1,
         kernel: join(directory, FILE_NAMES.kernel),
         initramfs: join(directory, FILE_NAMES.initramfs),
-        append: `${KERNEL_APPEND} ${TEMPLATE_FLAG}`,
+        append: `${kernelAppend(hardware.acceleration)} ${TEMPLATE_FLAG}`,
         disk,
         sockets: { qmp: own.qmp, qmp_spare: own.qmp_spare, console: own.console },
         user: users?.qemu ?? null,
@@ -246,7 +249,7 @@ async function writeManifest(
     qemu_version: deps.qemuVersion ?? "unknown",
     processor: processorOf(),
     hardware,
-    append: KERNEL_APPEND,
+    append: kernelAppend(hardware.acceleration),
     files,
   };
   await writeFile(join(directory, MANIFEST_FILE), `${JSON.stringify(manifest, null, 2)}\n`);

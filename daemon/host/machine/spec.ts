@@ -61,15 +61,34 @@ export function portsOf({ drive_ports }: Hardware): string[] {
   return [...Array.from({ length: drive_ports }, (_, turn) => drivePort(turn)), VSOCK_PORT];
 }
 
-export const KERNEL_APPEND = [
-  "console=ttyS0",
-  "root=/dev/vda",
-  "rw",
-  "quiet",
-  "panic=-1",
-  // Room for hotplugged memory makes the kernel reserve 64 MiB of bounce buffers, which no device here needs.
-  "swiotlb=noforce",
-  "memhp_default_state=online",
-  "memory_hotplug.memmap_on_memory=1",
-  "random.trust_cpu=on",
-].join(" ");
+/**
+ * What compiling costs a guest on its way up is code that runs once, and under TCG each instruction of that is translated first: what
+ * the agent runs is compiled once it has run long, as a stream's part has. Collecting is left to the growth of its heap.
+ * The kernel gives the first process what it does not know itself as environment.
+ */
+const AGENT_RUNTIME = [
+  ...["JITAfterWarmUp", "JITSoon", "OptimizeAfterWarmUp", "OptimizeAfterLongWarmUp", "OptimizeSoon"].map(
+    (name) => `BUN_JSC_thresholdFor${name}=20000`,
+  ),
+  "BUN_GC_TIMER_DISABLE=1",
+];
+
+/** What runs in an emulated processor speculates about nothing, and each indirect call costs three jumps with retpolines. */
+const EMULATED = ["mitigations=off", "psi=0"];
+
+export function kernelAppend(acceleration: Acceleration): string {
+  return [
+    "console=ttyS0",
+    "root=/dev/vda",
+    "rw",
+    "quiet",
+    "panic=-1",
+    // Room for hotplugged memory makes the kernel reserve 64 MiB of bounce buffers, which no device here needs.
+    "swiotlb=noforce",
+    "memhp_default_state=online",
+    "memory_hotplug.memmap_on_memory=1",
+    "random.trust_cpu=on",
+    ...(acceleration === "tcg" ? EMULATED : []),
+    ...AGENT_RUNTIME,
+  ].join(" ");
+}
