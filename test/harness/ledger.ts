@@ -44,10 +44,11 @@ export class Ledger {
   }
 
   /** The answer to a call that succeeded; null when it did not, or none came. */
-  async #call(method: string, path: string, body?: unknown): Promise<Json | null> {
+  async #call(method: string, path: string, body?: unknown, key?: string): Promise<Json | null> {
+    const headers: Record<string, string> = key === undefined ? {} : { "idempotency-key": key };
     let answer: Answer;
     try {
-      answer = await this.#daemon.api(method, path, body, {}, AbortSignal.timeout(CALL_DEADLINE_MS));
+      answer = await this.#daemon.api(method, path, body, headers, AbortSignal.timeout(CALL_DEADLINE_MS));
     } catch {
       this.unanswered++;
       return null;
@@ -61,7 +62,7 @@ export class Ledger {
   }
 
   async createRoom(roomId: string): Promise<void> {
-    const room = await this.#call("POST", "/v1/rooms", { room_id: roomId });
+    const room = await this.#call("POST", "/v1/rooms", { room_id: roomId }, roomId);
     if (room) this.rooms.set(roomId, room.room_uid);
   }
 
@@ -78,11 +79,8 @@ export class Ledger {
 
   /** Resolves to the sandbox's id, once it is acknowledged. */
   async createSandbox(room: string, agent_id: string, guest_cid: number): Promise<string | null> {
-    const made = await this.#call("POST", `/v1/rooms/${room}/sandboxes/from-template`, {
-      agent_id,
-      guest_cid,
-      memory_mib: 256,
-    });
+    const body = { agent_id, guest_cid, memory_mib: 256 };
+    const made = await this.#call("POST", `/v1/rooms/${room}/sandboxes/from-template`, body, `${room}/${agent_id}`);
     if (made?.state !== "running") return null;
     const [qemu = 0] = processesOf(this.#daemon, "qemu", made.sandbox_id);
     this.sandboxes.set(made.sandbox_id, { room, agent_id, guest_cid, qemu, boot_id: "", runs: new Map() });

@@ -2,6 +2,7 @@
 import { readFileSync, readlinkSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
 import { findVirtiofsd } from "../../daemon/host/probe.ts";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
 import { LONG, processesOf, shortOrLong, until, withGuests } from "../harness/guests.ts";
@@ -71,6 +72,28 @@ withGuests("a daemon that is killed", ofItsOwn, (guests) => {
     },
     LONG_TIMEOUT_MS,
   );
+
+  test("finds the guest of a create that nobody heard the end of: the same call has that one", async () => {
+    const { daemon } = guests;
+    await daemon.room("once");
+    const body = { agent_id: "worker", guest_cid: guests.cid(), memory_mib: 256 };
+    const create = () =>
+      daemon.api("POST", "/v1/rooms/once/sandboxes/from-template", body, { "idempotency-key": "worker" });
+    daemon.env[FAULT_VARIABLE] = "call.worked=kill";
+    await daemon.restart("SIGTERM");
+    delete daemon.env[FAULT_VARIABLE];
+    await expect(create()).rejects.toThrow();
+    const qemus = processesOf(daemon, "qemu", "");
+    await daemon.restart();
+    const made = await create();
+    expect(made).toMatchObject({ status: 201, body: { agent_id: "worker", state: "running" } });
+    expect((await create()).body).toEqual(made.body);
+    const { items } = await daemon.ok("GET", "/v1/rooms/once/sandboxes");
+    expect(items.map(({ sandbox_id }: Json) => sandbox_id)).toEqual([made.body.sandbox_id]);
+    expect(qemus).toEqual(expect.arrayContaining(processesOf(daemon, "qemu", made.body.sandbox_id)));
+    expect(await daemon.sh("once", "worker", "echo here")).toBe("here");
+    await daemon.ok("DELETE", "/v1/rooms/once?drive=delete");
+  });
 
   test("lets a command go on whose caller it took along, and keeps its drive at work", async () => {
     const { daemon } = guests;
