@@ -6,6 +6,7 @@ import { Type } from "@sinclair/typebox";
 import { auditRecord } from "./audit.ts";
 import { fields, nullable, oneOf, timestamp } from "./contract.ts";
 import { SIGNALS, sandboxExec } from "./executions.ts";
+import { agentName } from "./fabric.ts";
 import { operations } from "./operations.ts";
 import { sandboxCreate } from "./sandboxes.ts";
 import { continued, HINTS, nextCall, type Tool, tool } from "./tool.ts";
@@ -18,6 +19,12 @@ export const DEFAULT_INBOX_WAIT_MS = 30_000;
 /** Records that an audit tool shows beside its summary. */
 export const SHOWN_RECORDS = 20;
 
+/** In a guest it would be the sandbox's own agent; over MCP somebody says it. */
+const sender = {
+  source: Type.Optional(
+    agentName("The agent as which you send; to be left out only with a key that is bound to one agent."),
+  ),
+};
 const ownOrg = Type.Optional(Type.String({ maxLength: 64, description: "The organization; your own if absent." }));
 
 const audited = Type.Object({
@@ -218,6 +225,7 @@ const list: readonly Tool[] = [
     next: "agent_wait as the recipient reads it; agent_request waits for a reply, agent_fanout sends to several.",
     example: { room_id: "build-42", source: "planner", destination: "worker-1", payload: { task: "/tasks/1.md" } },
     without: ["destinations", "topic", "wait_reply", "timeout_ms"],
+    also: sender,
     hints: ADDS,
   }),
   tool({
@@ -235,6 +243,7 @@ const list: readonly Tool[] = [
       timeout_ms: 20_000,
     },
     without: ["destinations", "topic", "kind", "wait_reply"],
+    also: sender,
     result: continued(operations.agent_send.output),
     hints: ADDS,
   }),
@@ -252,6 +261,7 @@ const list: readonly Tool[] = [
       payload: { start: true },
     },
     without: ["wait_reply", "timeout_ms"],
+    also: sender,
     hints: ADDS,
   }),
   tool({

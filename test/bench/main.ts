@@ -13,6 +13,7 @@ import { benchEgress } from "./egress.ts";
 import { benchExec } from "./exec.ts";
 import { benchFabric } from "./fabric.ts";
 import { benchFaults } from "./faults.ts";
+import { benchMcp } from "./mcp.ts";
 import { benchPorts } from "./ports.ts";
 import { type Bench, Report } from "./report.ts";
 import { benchSsh } from "./ssh.ts";
@@ -30,6 +31,7 @@ const BENCHMARKS = new Map<string, { about: string; run(bench: Bench): Promise<v
   ["egress", { about: "connections and 64 MiB either way to servers outside, against the host", run: benchEgress }],
   ["fabric", { about: "messages kept, waited for and fanned out, against NATS JetStream", run: benchFabric }],
   ["audit", { about: "100,000 records verified, searched and exported, against hashing them", run: benchAudit }],
+  ["mcp", { about: "a tool's call against the same call over REST", run: benchMcp }],
   ["faults", { about: "`true` in one sandbox while another is stopped, killed, or fills the drive", run: benchFaults }],
 ]);
 

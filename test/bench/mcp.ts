@@ -1,0 +1,67 @@
+/**
+ * Owns the benchmark of MCP: what a tool's call adds to the same call over REST, as the messages of both generations of the protocol
+ * and by the official client, which also holds answers against their schemas.
+ */
+import type { TestDaemon } from "../harness/daemon.ts";
+import { connectMcp } from "../harness/mcp-client.ts";
+import type { Bench } from "./report.ts";
+import { takeTurns } from "./sampling.ts";
+
+const USUAL_COUNT = 500;
+const ROOM = "bench";
+const FILE = { path: "/file", content: "x".repeat(1024) };
+const MOST_ADDED_MS = 3;
+
+export async function benchMcp({ report, count = USUAL_COUNT, start }: Bench): Promise<void> {
+  const daemon = await start({});
+  await daemon.room(ROOM);
+  const client = await connectMcp(daemon);
+  try {
+    const { read_rest, read_2026, read_2025, read_client, write_rest, write_2026 } = await takeTurns(count, {
+      read_rest: () => daemon.ok("GET", `/v1/rooms/${ROOM}`),
+      read_2026: () => callTool(daemon, "2026", "room_get", { room_id: ROOM }),
+      read_2025: () => callTool(daemon, "2025", "room_get", { room_id: ROOM }),
+      read_client: () => client.call("room_get", { room_id: ROOM }),
+      write_rest: () => daemon.ok("POST", `/v1/rooms/${ROOM}/drive/write`, FILE),
+      write_2026: () => callTool(daemon, "2026", "fs_write", { room_id: ROOM, ...FILE }),
+    });
+    const added = (over: number[], under: number[]) => over.map((ms, round) => ms - (under[round] ?? 0));
+    const limit = { of: "p50", most: MOST_ADDED_MS } as const;
+    report.add("room_get", "ms", read_rest);
+    report.add("room_get_tool", "ms", read_2026, "room_get");
+    report.add("room_get_added", "ms", added(read_2026, read_rest), undefined, limit);
+    report.add("room_get_tool_2025", "ms", read_2025, "room_get");
+    report.add("room_get_added_2025", "ms", added(read_2025, read_rest), undefined, limit);
+    report.add("room_get_by_client", "ms", read_client, "room_get");
+    report.add("fs_write", "ms", write_rest);
+    report.add("fs_write_tool", "ms", write_2026, "fs_write");
+    report.add("fs_write_added", "ms", added(write_2026, write_rest), undefined, limit);
+  } finally {
+    await client.close();
+  }
+}
+
+const META = {
+  "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+  "io.modelcontextprotocol/clientInfo": { name: "bench", version: "1" },
+  "io.modelcontextprotocol/clientCapabilities": {},
+};
+
+/** As a client sends it, without a client's own work. */
+async function callTool(daemon: TestDaemon, generation: "2026" | "2025", name: string, args: object): Promise<void> {
+  const isNew = generation === "2026";
+  const params = { name, arguments: args, ...(isNew ? { _meta: META } : {}) };
+  const response = await fetch(`${daemon.url}/mcp`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${daemon.apiKey}`,
+      accept: "application/json, text/event-stream",
+      "content-type": "application/json",
+      "mcp-protocol-version": isNew ? "2026-07-28" : "2025-11-25",
+      ...(isNew ? { "mcp-method": "tools/call", "mcp-name": name } : {}),
+    },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }),
+  });
+  const text = await response.text();
+  if (!text.includes('"structuredContent":{"ok":true')) throw new Error(`${name}: ${response.status} ${text}`);
+}

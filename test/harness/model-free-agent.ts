@@ -1,0 +1,72 @@
+/**
+ * Owns an agent without a model: it knows a server by its list of tools and their schemas and by nothing else. It fills a tool's
+ * arguments by their names from what it knows, never sends what the schema does not allow, and learns from what is answered.
+ */
+import { Ajv2020 } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import type { Json } from "./daemon.ts";
+import type { McpClient } from "./mcp-client.ts";
+
+const MOST_CALLS = 200;
+
+export class ModelFreeAgent {
+  readonly #client: McpClient;
+  readonly #tools: Map<string, Json>;
+  readonly #ajv = addFormats.default(new Ajv2020({ strict: false, allErrors: true }));
+  /** What it may use as an argument, by name. */
+  readonly #known: Record<string, unknown>;
+
+  private constructor(client: McpClient, tools: Json[], known: Record<string, unknown>) {
+    this.#client = client;
+    this.#tools = new Map(tools.map((tool) => [tool.name, tool]));
+    this.#known = known;
+  }
+
+  static async meet(client: McpClient, known: Record<string, unknown>): Promise<ModelFreeAgent> {
+    return new ModelFreeAgent(client, (await client.listTools()).tools, { ...known });
+  }
+
+  /** Calls a tool until nothing is left to go on with, or `enough` says so; the results in their order. Throws what the tool refuses. */
+  async use(name: string, wanted: Record<string, unknown> = {}, enough = (result: Json) => !isGoingOn(result)) {
+    const results: Json[] = [];
+    let next: Json = { tool: name, arguments: { ...this.#required(name), ...wanted } };
+    while (next) {
+      const result = await this.#call(next.tool, next.arguments);
+      results.push(result);
+      if (results.length > MOST_CALLS) throw new Error(`${name} does not come to an end`);
+      next = enough(result) ? null : result.next;
+    }
+    return results;
+  }
+
+  async #call(name: string, args: Record<string, unknown>): Promise<Json> {
+    const tool = this.#toolOf(name);
+    this.#require(tool.inputSchema, args, `arguments of ${name}`);
+    const answer = await this.#client.call(name, args);
+    this.#require(tool.outputSchema, answer, `answer of ${name}`);
+    if (!answer.ok) throw new Error(`${name}: ${JSON.stringify(answer)}`);
+    return answer.result;
+  }
+
+  #required(name: string): Record<string, unknown> {
+    const { required = [] } = this.#toolOf(name).inputSchema;
+    return Object.fromEntries(
+      required.flatMap((each: string) => (each in this.#known ? [[each, this.#known[each]]] : [])),
+    );
+  }
+
+  #toolOf(name: string): Json {
+    const tool = this.#tools.get(name);
+    if (!tool) throw new Error(`there is no tool ${name}`);
+    return tool;
+  }
+
+  #require(schema: object, value: unknown, what: string): void {
+    if (!this.#ajv.validate(schema, value)) throw new Error(`${what}: ${this.#ajv.errorsText()}`);
+  }
+}
+
+/** Something is still to come: `next` alone is also an offer, as of an inbox. */
+function isGoingOn({ state, next }: Json): boolean {
+  return next !== undefined && ["starting", "running", "waiting"].includes(state);
+}

@@ -1,0 +1,177 @@
+/** Models' way to real guests: the tools over MCP, by agents that know nothing but the list of tools. */
+import { beforeAll, expect, test } from "vitest";
+import type { Json } from "../harness/daemon.ts";
+import { LONG, withGuests } from "../harness/guests.ts";
+import { connectMcp, type McpClient } from "../harness/mcp-client.ts";
+import { ModelFreeAgent } from "../harness/model-free-agent.ts";
+
+withGuests("over MCP", {}, (guests) => {
+  const last = (results: Json[]): Json => results.at(-1);
+
+  test("agents without a model do a whole run: two sandboxes, a message, a barrier, a file, a port, the audit, the end", async () => {
+    const before = guests.daemon.leftovers();
+    const [first, second] = [
+      await connectMcp(guests.daemon),
+      await connectMcp(guests.daemon, { generation: "v1", way: "stdio" }),
+    ];
+    const planner = await ModelFreeAgent.meet(first, {
+      room_id: "run",
+      agent_id: "planner",
+      guest_cid: 9110,
+      sandbox: "planner",
+      path: "/task.txt",
+      port: 8000,
+      barrier_id: "ready",
+    });
+    const worker = await ModelFreeAgent.meet(second, {
+      room_id: "run",
+      agent_id: "worker",
+      guest_cid: 9111,
+      sandbox: "worker",
+      path: "/task.txt",
+      barrier_id: "ready",
+    });
+
+    expect(last(await planner.use("health")).ready).toBe(true);
+    expect(last(await planner.use("usage")).can_create).toEqual({ room: true, sandbox: true });
+    await planner.use("room_create");
+    const created = await Promise.all([
+      planner.use("sandbox_create"),
+      worker.use("sandbox_create", { memory_mib: 256 }),
+    ]);
+    expect(created.map((results) => results[0].memory_mib)).toEqual([expect.any(Number), 256]);
+
+    await planner.use("fs_write", { content: "count to three\n" });
+    const [inbox] = await Promise.all([
+      worker.use("agent_wait", { agent_id: "worker", wait_ms: 20_000 }),
+      planner.use("agent_send", { source: "planner", destination: "worker", payload: { path: "/task.txt" } }),
+    ]);
+    const [message] = last(inbox).items;
+    expect(message).toMatchObject({ source: "planner", payload: { path: "/task.txt" } });
+    const read = last(
+      await worker.use("sandbox_exec", { argv_json: JSON.stringify(["cat", `/mnt/drive${message.payload.path}`]) }),
+    );
+    expect(read).toMatchObject({ exit_code: 0, stdout: "count to three\n" });
+
+    const met = await Promise.all([
+      planner.use("barrier_arrive", { agent_id: "planner", parties: 2 }),
+      worker.use("barrier_arrive", { agent_id: "worker", parties: 2 }),
+    ]);
+    expect(met.map((results) => last(results).state)).toEqual(["released", "released"]);
+
+    await planner.use(
+      "sandbox_exec",
+      { command: "cd /mnt/drive && exec python3 -m http.server 8000", background: true },
+      () => true,
+    );
+    const exposed = last(await planner.use("sandbox_expose_port", { visibility: "private" }));
+    const waitForServer =
+      "for i in $(seq 100); do curl -fsS http://127.0.0.1:8000/task.txt && exit 0; sleep 0.1; done; exit 1";
+    expect(last(await planner.use("sandbox_exec", { command: waitForServer })).exit_code).toBe(0);
+    const url = `${guests.daemon.url}${new URL(exposed.path_url).pathname}task.txt`;
+    expect(await (await fetch(url, { headers: { "x-port-token": exposed.token } })).text()).toBe("count to three\n");
+    expect(last(await planner.use("sandbox_unexpose_port")).state).toBe("unexposed");
+
+    const { summary, items } = last(await planner.use("audit_list"));
+    expect(summary.text).toContain("run");
+    expect(summary.outcomes).toMatchObject({ error: 0, denied: 0 });
+    expect(new Set(items.map(({ source }: Json) => source))).toContain("mcp");
+    await worker.use("sandbox_destroy");
+    expect(last(await planner.use("room_destroy", { drive: "delete" }))).toMatchObject({
+      state: "destroyed",
+      sandboxes_destroyed: ["planner"],
+    });
+    await Promise.all([first.close(), second.close()]);
+    expect(guests.daemon.leftovers()).toEqual(before);
+  });
+
+  let client: McpClient;
+  const at = { room_id: "commands", sandbox: "worker" };
+  const exec = async (args: Record<string, unknown>) => (await client.call("sandbox_exec", { ...at, ...args })).result;
+
+  /** All results of a command, each by the `next` of the one before. */
+  async function toItsEnd(args: Record<string, unknown>): Promise<Json[]> {
+    const results = [await exec(args)];
+    for (let { next } = last(results); next; { next } = last(results)) {
+      results.push((await client.call(next.tool, next.arguments)).result);
+    }
+    return results;
+  }
+  const bytesOf = (results: Json[], stream: "stdout_b64" | "stderr_b64") =>
+    Buffer.concat(results.map((result) => Buffer.from(result[stream], "base64")));
+
+  beforeAll(async () => {
+    client = await connectMcp(guests.daemon);
+    await client.call("room_create", { room_id: at.room_id });
+  });
+
+  test("a command for a sandbox that is still starting waits until it is ready", async () => {
+    const asked = { room_id: at.room_id, agent_id: at.sandbox, guest_cid: 9112, memory_mib: 256, wait: "none" };
+    const { result } = await client.call("sandbox_create", asked);
+    expect(result).toMatchObject({ state: "starting", next: { tool: "sandbox_exec" } });
+    expect((await exec({ command: "exit 3" })).exit_code).toBe(3);
+  });
+
+  test("a command that outlasts its call is followed to its end, run once, without a lost byte", async () => {
+    const line =
+      "echo run >>/mnt/drive/runs; for i in $(seq 30); do echo out $i; echo err $i >&2; sleep 0.1; done; exit 7";
+    const results = await toItsEnd({ command: line, wait_ms: 500 });
+    expect(results.length).toBeGreaterThan(2);
+    expect(results.slice(0, -1).map(({ state }) => state)).toEqual(results.slice(0, -1).map(() => "running"));
+    expect(last(results)).toMatchObject({ state: "exited", exit_code: 7 });
+    const numbers = Array.from({ length: 30 }, (_, index) => index + 1);
+    expect(bytesOf(results, "stdout_b64").toString()).toBe(numbers.map((n) => `out ${n}\n`).join(""));
+    expect(bytesOf(results, "stderr_b64").toString()).toBe(numbers.map((n) => `err ${n}\n`).join(""));
+    expect((await exec({ command: "cat /mnt/drive/runs" })).stdout).toBe("run\n");
+  });
+
+  test("an output that is larger than an answer comes in pages, with every byte once", async () => {
+    const results = await toItsEnd({ command: "seq 20000; head -c 3000 /dev/zero >&2", max_output_bytes: 10_000 });
+    expect(results[0]).toMatchObject({ state: "exited", exit_code: 0, stdout_truncated: true, stdout_bytes: 108_894 });
+    const numbers = Array.from({ length: 20_000 }, (_, index) => `${index + 1}\n`).join("");
+    expect(bytesOf(results, "stdout_b64").toString()).toBe(numbers);
+    expect(bytesOf(results, "stderr_b64").equals(Buffer.alloc(3000))).toBe(true);
+    for (const { stdout_b64 } of results) expect(Buffer.from(stdout_b64, "base64").length).toBeLessThanOrEqual(10_000);
+  });
+
+  test("standard input and signals reach a command in the background", async () => {
+    const { exec_id, next, ...begun } = await exec({ argv: ["cat"], background: true });
+    expect(begun).toMatchObject({ state: "running", exit_code: null, stdout: "" });
+    const b64 = (text: string) => Buffer.from(text).toString("base64");
+    const fed = await client.call(next.tool, { ...next.arguments, stdin_b64: b64("one\n"), wait_ms: 1000 });
+    expect(fed.result).toMatchObject({ state: "running", stdout: "one\n" });
+    const ended = await client.call(next.tool, {
+      ...fed.result.next.arguments,
+      stdin_b64: b64("two\n"),
+      eof: true,
+      wait_ms: 20_000,
+    });
+    expect(ended.result).toMatchObject({ state: "exited", exit_code: 0, stdout: "two\n" });
+    const sleeper = await exec({ command: "sleep 100", background: true });
+    const killed = await exec({ exec_id: sleeper.exec_id, signal: "SIGTERM" });
+    expect(killed).toMatchObject({ exec_id: sleeper.exec_id, state: "exited", exit_code: null, signal: "SIGTERM" });
+    expect((await exec({ exec_id })).stdout).toBe("one\ntwo\n");
+  });
+
+  test.skipIf(!LONG)(
+    "ten minutes of a command are followed by calls of less than 50 s",
+    { timeout: 15 * 60_000 },
+    async () => {
+      const line =
+        "for i in $(seq 6000); do printf '%08d %s\\n' $i $(head -c 96 /dev/urandom | base64 -w 0) | tee -a /mnt/drive/long; sleep 0.08; done";
+      const results: Json[] = [];
+      let call: Json = { tool: "sandbox_exec", arguments: { ...at, command: line, timeout_ms: 1_200_000 } };
+      while (call) {
+        const startedAt = performance.now();
+        results.push((await client.call(call.tool, call.arguments)).result);
+        expect(performance.now() - startedAt).toBeLessThan(50_000);
+        call = last(results).next;
+      }
+      expect(last(results)).toMatchObject({ state: "exited", exit_code: 0 });
+      console.log(`${last(results).duration_ms} ms, ${results.length} calls, ${last(results).stdout_bytes} bytes`);
+      const { result } = await client.call("fs_read", { room_id: at.room_id, path: "/long" });
+      expect(bytesOf(results, "stdout_b64").toString("base64")).toBe(result.content_b64);
+    },
+  );
+  if (!LONG) console.log("over MCP: without the command of ten minutes; ROOMD_TEST_LONG=1 runs it");
+});
