@@ -52,6 +52,8 @@ export interface Call {
   along?: () => void;
   /** With an Idempotency-Key: notes what was begun, within the transaction that begins it; nothing secret. */
   note?: (begun: Begun) => void;
+  /** The same on its own, on disk before work begins that no transaction holds. */
+  noteFirst?: (begun: Begun) => Promise<void>;
   /** What the same call has noted before the daemon ended, or it failed with 5xx: its work is to be gone on with. */
   begun?: Begun;
   /** Called when the record of this call is kept, or could not be. */

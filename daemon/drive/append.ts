@@ -8,9 +8,11 @@
  * A link in the last place is followed, as far as it stays on the drive.
  */
 import { faultPoint } from "../core/fault-points.ts";
+import type { KeyCall } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
 import { HERE } from "../host/files/raw-path.ts";
 import { openIfThere, requireDigest, requireHashable } from "./digest.ts";
+import { restOf } from "./once.ts";
 import { openOrMake } from "./parents.ts";
 import { type DrivePath, splitPath } from "./path.ts";
 import { turnKey, written } from "./place-file.ts";
@@ -22,12 +24,12 @@ export interface Addition {
   /** Null leaves the file's own. */
   mode: number | null;
   if_match: string | undefined;
-  signal: AbortSignal;
+  call: KeyCall;
 }
 
 /** Adds to the file; null when there is none. Throws precondition_failed, is_directory, drive_full, quota_exceeded, disk_full. */
 export async function appendToFile(drive: Drive, { room, root }: Place, addition: Addition) {
-  const { path, bytes, mode, if_match, signal } = addition;
+  const { path, mode, if_match, call } = addition;
   if (path === HERE) throw new ServiceError("is_directory");
   const { parent, name } = splitPath(path);
   using directory = (await openOrMake(root, parent)).directory;
@@ -35,7 +37,9 @@ export async function appendToFile(drive: Drive, { room, root }: Place, addition
     await using file = openIfThere(root, path, "append");
     if (!file) return null;
     requireHashable(file, room);
-    if (if_match !== undefined) await requireDigest(file, if_match, room, signal);
+    const bytes = await restOf(file, addition.bytes, call);
+    const isBegun = bytes.byteLength < addition.bytes.byteLength;
+    if (if_match !== undefined && !isBegun) await requireDigest(file, if_match, room, call.signal);
     using claim = await drive.usage.of(room).claim(room.drive_limit_bytes, 0);
     claim.grow(bytes.byteLength, 0);
     file.reserve(bytes.byteLength);

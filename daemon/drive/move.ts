@@ -2,6 +2,7 @@
 import { fsMove } from "../../shared/api/drive.ts";
 import type { Bound } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
+import type { Beneath } from "../host/files/beneath.ts";
 import type { Facts } from "../host/files/facts.ts";
 import { describePath } from "./entry.ts";
 import { type Meaning, meaning } from "./errors.ts";
@@ -19,7 +20,13 @@ export function move(drive: Drive): Bound {
       const [source, target] = [splitPath(from), splitPath(to)];
       using sourceDirectory = root.directory(source.parent);
       const moved = sourceDirectory.facts(source.name);
-      if (!moved) throw new ServiceError("path_not_found");
+      if (!moved) {
+        // The same call has moved it before, and was not answered.
+        const wasMoved = call.begun && call.begun.moved === identityOf(root, target);
+        if (wasMoved) return { outcome: "ok", body: await describePath(root, to) };
+        throw new ServiceError("path_not_found");
+      }
+      await call.noteFirst?.({ moved: moved.identity });
       using targetDirectory = (await openOrMake(root, target.parent)).directory;
       await drive.turns.take(turnKey(targetDirectory, target.name), async () => {
         const replaced = targetDirectory.facts(target.name);
@@ -32,6 +39,11 @@ export function move(drive: Drive): Bound {
       return { outcome: "ok", body: await describePath(root, to) };
     },
   });
+}
+
+function identityOf(root: Beneath, { parent, name }: ReturnType<typeof splitPath>): string | undefined {
+  using directory = root.directory(parent);
+  return directory.facts(name)?.identity;
 }
 
 function refusals(moved: Facts): Record<string, Meaning> {

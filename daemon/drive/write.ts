@@ -5,10 +5,11 @@ import { fsWrite, MAX_WRITE_BYTES } from "../../shared/api/drive.ts";
 import type { Bound, KeyCall, RuleBreak } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
 import { appendToFile } from "./append.ts";
-import { requireDigestAt } from "./digest.ts";
+import { openIfThere, requireDigestAt } from "./digest.ts";
 import { FILE_MODE, parseMode } from "./entry.ts";
+import { isMade } from "./once.ts";
 import { parsePath, pathRule } from "./path.ts";
-import { placeFile } from "./place-file.ts";
+import { placeFile, written } from "./place-file.ts";
 import { bindDrive, type Drive, type Place } from "./verb.ts";
 
 type Input = InputOf<typeof fsWrite>;
@@ -30,10 +31,17 @@ export function write(drive: Drive): Bound {
   });
 }
 
-function replace(drive: Drive, place: Place, call: KeyCall, input: Input, bytes: Uint8Array) {
+async function replace(drive: Drive, place: Place, call: KeyCall, input: Input, bytes: Uint8Array) {
   const path = parsePath(input.path);
+  if (input.overwrite === false) {
+    await using file = call.begun ? openIfThere(place.root, path, "read") : null;
+    if (file && (await isMade(file, bytes, call))) {
+      return written(path, file.facts, await file.digest(bytes.byteLength), true, []);
+    }
+    await call.noteFirst?.({ at: 0 });
+  }
   const { if_match } = input;
-  return placeFile(drive, place, {
+  return await placeFile(drive, place, {
     path,
     mode: parseMode(input.mode, FILE_MODE),
     overwrite: input.overwrite ?? true,
@@ -48,7 +56,7 @@ function replace(drive: Drive, place: Place, call: KeyCall, input: Input, bytes:
 async function append(drive: Drive, place: Place, call: KeyCall, input: Input, bytes: Uint8Array) {
   if (input.overwrite === false) return await replace(drive, place, call, input, bytes);
   const mode = input.mode === undefined ? null : parseMode(input.mode, FILE_MODE);
-  const addition = { path: parsePath(input.path), bytes, mode, if_match: input.if_match, signal: call.signal };
+  const addition = { path: parsePath(input.path), bytes, mode, if_match: input.if_match, call };
   const added = await appendToFile(drive, place, addition);
   if (added) return added;
   try {

@@ -179,6 +179,7 @@ export function makeRoad(deps: RoadDeps): Road {
           claimed = key;
           call.work_ulid = claim.work_ulid;
           call.note = (begun) => idempotency.note(database.queries, key, begun);
+          call.noteFirst = (begun) => database.commit(() => call.note?.(begun), false);
           if (claim.begun) call.begun = claim.begun;
           await faultPoint("call.claimed");
         }

@@ -109,6 +109,31 @@ describe("a daemon that ends when the work is done and nobody was told", () => {
   });
 });
 
+describe("a daemon that ends when the drive has what nobody was told of", () => {
+  const DRIVE = "/v1/rooms/r/drive";
+  const contentOf = async (path: string) => (await daemon.ok("GET", `${DRIVE}/read?path=${path}`)).content;
+
+  test.each(["append.written", "append.synced", "call.worked"])("at %s has a line added once", async (point) => {
+    const path = `/${point}`;
+    await daemon.ok("POST", `${DRIVE}/write`, { path, content: "first\n" });
+    const call = { path: `${DRIVE}/write`, body: { path, content: "second\n", append: true } };
+    await cutOff(call, point, point);
+    expect(await post(call, point)).toMatchObject({ status: 200, body: { size_bytes: 13 } });
+    expect(await contentOf(path)).toBe("first\nsecond\n");
+  });
+
+  test("has made the file that was not to be there, and moved it", async () => {
+    const write = { path: `${DRIVE}/write`, body: { path: "/new", content: "x", overwrite: false } };
+    await cutOff(write, "new", "call.worked");
+    expect(await post(write, "new")).toMatchObject({ status: 201, body: { created: true } });
+    expect((await post(write, "other")).body.code).toBe("already_exists");
+    const move = { path: `${DRIVE}/move`, body: { from: "/new", to: "/moved" } };
+    await cutOff(move, "move", "call.worked");
+    expect(await post(move, "move")).toMatchObject({ status: 200, body: { path: "/moved" } });
+    expect(await contentOf("/moved")).toBe("x");
+  });
+});
+
 test("a daemon that ends before anything is done leaves the call to be made", async () => {
   const call = { path: "/v1/rooms", body: { room_id: "claimed" } };
   await cutOff(call, "claimed", "call.claimed");

@@ -62,7 +62,7 @@ export class Ledger {
   }
 
   async createRoom(roomId: string): Promise<void> {
-    const room = await this.#call("POST", "/v1/rooms", { room_id: roomId }, roomId);
+    const room = await this.#call("POST", "/v1/rooms", { room_id: roomId }, crypto.randomUUID());
     if (room) this.rooms.set(roomId, room.room_uid);
   }
 
@@ -80,7 +80,7 @@ export class Ledger {
   /** Resolves to the sandbox's id, once it is acknowledged. */
   async createSandbox(room: string, agent_id: string, guest_cid: number): Promise<string | null> {
     const body = { agent_id, guest_cid, memory_mib: 256 };
-    const made = await this.#call("POST", `/v1/rooms/${room}/sandboxes/from-template`, body, `${room}/${agent_id}`);
+    const made = await this.#call("POST", `/v1/rooms/${room}/sandboxes/from-template`, body, crypto.randomUUID());
     if (made?.state !== "running") return null;
     const [qemu = 0] = processesOf(this.#daemon, "qemu", made.sandbox_id);
     this.sandboxes.set(made.sandbox_id, { room, agent_id, guest_cid, qemu, boot_id: "", runs: new Map() });

@@ -98,6 +98,7 @@ export class RoomFixture implements Disposable {
     input: Record<string, unknown>,
     transfer: Partial<Transfer> = {},
     signal = new AbortController().signal,
+    more: Partial<KeyCall> = {},
   ): Promise<Answer> {
     const bound = this.drive.operations.find(({ operation }) => operation.name === name);
     if (!bound) throw new Error(`no operation ${name}`);
@@ -117,6 +118,7 @@ export class RoomFixture implements Disposable {
         agent_id: null,
         expires_at: null,
       },
+      ...more,
     };
     const room = await bound.find(call, { room_id: "room" });
     const [bad] = bound.rules(input, room, []);
