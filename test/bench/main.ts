@@ -16,6 +16,7 @@ import { benchFaults } from "./faults.ts";
 import { benchMcp } from "./mcp.ts";
 import { benchPorts } from "./ports.ts";
 import { type Bench, Report } from "./report.ts";
+import { benchRequests } from "./requests.ts";
 import { benchSsh } from "./ssh.ts";
 import { tableOf } from "./table.ts";
 
@@ -32,6 +33,10 @@ const BENCHMARKS = new Map<string, { about: string; run(bench: Bench): Promise<v
   ["fabric", { about: "messages kept, waited for and fanned out, against NATS JetStream", run: benchFabric }],
   ["audit", { about: "100,000 records verified, searched and exported, against hashing them", run: benchAudit }],
   ["mcp", { about: "a tool's call against the same call over REST", run: benchMcp }],
+  [
+    "requests",
+    { about: "one room read by 64 connections, against a bare server; what a key costs", run: benchRequests },
+  ],
   ["faults", { about: "`true` in one sandbox while another is stopped, killed, or fills the drive", run: benchFaults }],
 ]);
 

@@ -1,0 +1,101 @@
+/**
+ * Owns the benchmark of the road that every request walks: one room read over and over by 64 connections, against a server that
+ * does nothing but answer with the same bytes, and what of it knowing the caller costs.
+ */
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { openConnection } from "../../daemon/db/client.ts";
+import { migrate } from "../../daemon/db/migrate.ts";
+import { makeDatabase } from "../../daemon/db/transact.ts";
+import { RateLimit } from "../../daemon/edge/rate-limit.ts";
+import { requireScope } from "../../daemon/edge/scope.ts";
+import { createKey, makeAuthenticate } from "../../daemon/orgs/keys.ts";
+import { insertOrg } from "../../daemon/orgs/store.ts";
+import { newId } from "../../shared/ids.ts";
+import { type Load, loadHttp } from "./http-load.ts";
+import type { Bench, Report } from "./report.ts";
+
+const CONNECTIONS = 64;
+const ROUNDS = 6;
+const USUAL_COUNT = 20_000;
+const RECOGNISED = 20_000;
+const MOMENT = "2026-01-01T00:00:00.000Z";
+
+export async function benchRequests({ report, count = USUAL_COUNT, start }: Bench): Promise<void> {
+  await benchRecognition(report);
+  const daemon = await start({ guests: false });
+  const room = await daemon.room("bench");
+  await using bare = await startBare(JSON.stringify(room));
+  const ours: Load[] = [];
+  const theirs: Load[] = [];
+  // The first round is not counted: code is compiled then.
+  for (let round = -1; round < ROUNDS; round++) {
+    const own = await loadHttp(
+      `${daemon.url}/v1/rooms/bench`,
+      { authorization: `Bearer ${daemon.apiKey}` },
+      CONNECTIONS,
+      count,
+    );
+    const other = await loadHttp(bare.url, {}, CONNECTIONS, count);
+    if (round < 0) continue;
+    ours.push(own);
+    theirs.push(other);
+  }
+  const perSecond = (loads: readonly Load[]) =>
+    loads.map(({ samplesMs, wallMs }) => (samplesMs.length / wallMs) * 1000);
+  const each = (loads: readonly Load[]) => loads.flatMap(({ samplesMs }) => samplesMs);
+  report.add("room_get_per_second", "1/s", perSecond(ours), "bare_per_second", { of: "p50", least: 15_000 });
+  report.add("room_get_64_connections", "ms", each(ours), "bare_64_connections", { of: "p99", most: 10 });
+  report.add("bare_per_second", "1/s", perSecond(theirs));
+  report.add("bare_64_connections", "ms", each(theirs));
+}
+
+/** A key looked up by its text, its scope and its rate, each in a turn of the event loop of its own. */
+async function benchRecognition(report: Report): Promise<void> {
+  const home = mkdtempSync("/tmp/roomd-bench-");
+  const connection = openConnection(join(home, "roomd.db"));
+  migrate(connection);
+  const database = makeDatabase(connection);
+  try {
+    const org_id = newId("org");
+    const key = await database.commit((queries) => {
+      insertOrg(queries, { org_id, name: "bench", plan: "free", created_at: MOMENT });
+      return createKey(queries, { org_id, kind: "api", name: "bench", maker: { type: "operator", id: "bench" } }).key;
+    });
+    const authenticate = makeAuthenticate(connection.queries, () => {});
+    const rates = new RateLimit({ perSecond: 1_000_000, burst: 1_000_000 });
+    const samples: number[] = [];
+    for (let n = 0; n < RECOGNISED; n++) {
+      const startedAt = performance.now();
+      const caller = authenticate(`Bearer ${key}`, "rooms:read");
+      rates.require(rates.take(caller));
+      requireScope(caller, "rooms:read");
+      samples.push(performance.now() - startedAt);
+      await new Promise((turned) => setImmediate(turned));
+    }
+    report.add("key_and_scope", "ms", samples, undefined, { of: "p99", most: 0.1 });
+  } finally {
+    await database.close();
+    rmSync(home, { recursive: true });
+  }
+}
+
+async function startBare(body: string) {
+  const child = spawn(process.execPath, [join(import.meta.dirname, "bare-server.ts"), body], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const url = await new Promise<string>((resolve, reject) => {
+    createInterface({ input: child.stdout }).once("line", resolve);
+    child.once("exit", (code) => reject(new Error(`the bare server ended with ${code}`)));
+  });
+  return {
+    url,
+    [Symbol.asyncDispose]: async () => {
+      const gone = new Promise((resolve) => child.once("exit", resolve));
+      child.kill();
+      await gone;
+    },
+  };
+}
