@@ -3,7 +3,7 @@ import { and, asc, desc, eq, getTableColumns, gt, gte, inArray, lt, lte, min, ty
 import type { AuditRecord, Source } from "../../shared/api/audit.ts";
 import { newId } from "../../shared/ids.ts";
 import { faultPoint } from "../core/fault-points.ts";
-import type { Queries } from "../db/client.ts";
+import { type Queries, rawStatement } from "../db/client.ts";
 import { GENESIS, type Head, hashOf } from "./chain.ts";
 import { type AuditRow, audit, auditHeads, auditStarts } from "./table.ts";
 
@@ -29,11 +29,30 @@ export interface AuditEntry {
 
 /** Adds a record to its organization's chain. Within a transaction. */
 export function appendAudit(queries: Queries, entry: AuditEntry): void {
+  appendAudits(queries, [entry]);
+}
+
+/** Adds records, each to its organization's chain, of which the end is read once. Within a transaction. */
+export function appendAudits(queries: Queries, entries: readonly AuditEntry[]): void {
   const statements = statementsOf(queries);
-  const org_key = entry.org_id ?? "";
-  const head = statements.head.get({ org_key });
-  const row: Omit<AuditRow, "hash"> = {
-    org_key,
+  const heads = new Map<string, Head>();
+  for (const entry of entries) {
+    const org_key = entry.org_id ?? "";
+    const head = heads.get(org_key) ?? statements.head.get({ org_key });
+    const row = rowOf(entry, head);
+    const hash = hashOf(row);
+    statements.record(COLUMNS.map((column) => (column === "hash" ? hash : row[column])));
+    faultPoint("audit.recorded");
+    // One by one: the end of a chain goes no further by itself.
+    statements.advance([org_key, row.seq, hash]);
+    heads.set(org_key, { seq: row.seq, hash });
+    noteGrown(queries, entry);
+  }
+}
+
+function rowOf(entry: AuditEntry, head: Head | undefined): Omit<AuditRow, "hash"> {
+  return {
+    org_key: entry.org_id ?? "",
     seq: (head?.seq ?? 0) + 1,
     audit_id: newId("evt"),
     event: entry.event,
@@ -56,13 +75,13 @@ export function appendAudit(queries: Queries, entry: AuditEntry): void {
     details: JSON.stringify(entry.details),
     prev_hash: head?.hash ?? GENESIS,
   };
-  const hash = hashOf(row);
-  statements.record.run({ ...row, hash });
-  faultPoint("audit.recorded");
-  statements.advance.run({ org_key, seq: row.seq, hash });
+}
+
+function noteGrown(queries: Queries, { org_id, room_uid }: AuditEntry): void {
+  const org_key = org_id ?? "";
   const chains = grown.get(queries);
   const rooms = chains?.get(org_key) ?? new Set();
-  chains?.set(org_key, entry.room_uid === undefined ? rooms : rooms.add(entry.room_uid));
+  chains?.set(org_key, room_uid === undefined ? rooms : rooms.add(room_uid));
 }
 
 /** Keys of chains, each with the rooms that what is new is about. */
@@ -85,21 +104,25 @@ function statementsOf(queries: Queries): Statements {
   return known;
 }
 
+/** In the order in which an insert names them. */
+const COLUMNS = Object.keys(getTableColumns(audit)) as (keyof AuditRow)[];
+
 type Statements = ReturnType<typeof prepare>;
 const prepared = new WeakMap<Queries, Statements>();
 
 function prepare(queries: Queries) {
   const { org_key, seq, hash } = auditHeads;
   const head = { org_key: sql.placeholder("org_key"), seq: sql.placeholder("seq"), hash: sql.placeholder("hash") };
-  const columns = Object.keys(getTableColumns(audit)).map((name) => [name, sql.placeholder(name)]);
+  const columns = COLUMNS.map((name) => [name, sql.placeholder(name)]);
+  const record = queries.insert(audit).values(Object.fromEntries(columns));
+  const advance = queries
+    .insert(auditHeads)
+    .values(head)
+    .onConflictDoUpdate({ target: org_key, set: { seq: sql`excluded.seq`, hash: sql`excluded.hash` } });
   return {
     head: queries.select({ seq, hash }).from(auditHeads).where(eq(org_key, head.org_key)).prepare(),
-    record: queries.insert(audit).values(Object.fromEntries(columns)).prepare(),
-    advance: queries
-      .insert(auditHeads)
-      .values(head)
-      .onConflictDoUpdate({ target: org_key, set: { seq: sql`excluded.seq`, hash: sql`excluded.hash` } })
-      .prepare(),
+    record: rawStatement(queries, record.toSQL().sql),
+    advance: rawStatement(queries, advance.toSQL().sql),
   };
 }
 

@@ -36,7 +36,7 @@ export interface Call {
   source: Source;
   ip: string | null;
   /** Ends when the client is gone. */
-  signal: AbortSignal;
+  readonly signal: AbortSignal;
   /** Facts that the verb adds to the audit record of this call. */
   audit: AuditFacts;
   /** With an Idempotency-Key: names the call's work, and is the same when the call has to be made again. */

@@ -23,6 +23,20 @@ export function othersWrites(queries: Queries): unknown {
   return writesOf.get(queries)?.();
 }
 
+const clientOf = new WeakMap<Queries, Database>();
+
+export type Values = (string | number | null)[];
+
+/**
+ * Makes what runs a statement with its values as they are, in the order of its placeholders: for the few that nearly every request
+ * comes to, of which the query builder's own way takes longer than SQLite's.
+ */
+export function rawStatement(queries: Queries, sql: string): (values: Values) => void {
+  const statement = clientOf.get(queries)?.query<unknown, Values>(sql);
+  if (!statement) throw new Error("the connection is not one of ours");
+  return (values) => void statement.run(...values);
+}
+
 /** Opens the database file, or one in memory for `:memory:`. What is committed survives a power cut. */
 export function openConnection(file: string): Connection {
   const database = new Database(file, { create: true, strict: true });
@@ -38,6 +52,7 @@ export function openConnection(file: string): Connection {
   }
   const queries = drizzle(database);
   const version = database.query("PRAGMA data_version");
+  clientOf.set(queries, database);
   writesOf.set(
     queries,
     onceATurn(() => version.values()[0]?.[0]),

@@ -28,23 +28,25 @@ export function makeInputCheck(operation: {
 }): InputCheck {
   const parts = {
     params: compile(operation.params),
-    query: compile(operation.query),
+    query: Object.keys(operation.query.properties).length === 0 ? null : compile(operation.query),
     body: operation.body === null || operation.body === "bytes" ? null : compile(operation.body),
   };
   return {
     check: (params, query, body) => {
       const bad: RuleBreak[] = [];
-      // Unknown query parameters are ignored; unknown body fields are refused.
-      const known = Object.entries(query).filter(([name]) => Object.hasOwn(parts.query.schema.properties, name));
       const read = parts.body && readJsonFields(parts.body.schema, body, bad);
-      const checked = [
-        checkPart(parts.params, fromText(parts.params.schema, params), bad),
-        checkPart(parts.query, fromText(parts.query.schema, Object.fromEntries(known)), bad),
-        parts.body && read ? checkPart(parts.body, read.fields, bad, read.spelled) : {},
-      ];
+      const checked = [checkPart(parts.params, fromText(parts.params.schema, params), bad)];
+      if (parts.query)
+        checked.push(checkPart(parts.query, fromText(parts.query.schema, knownIn(parts.query, query)), bad));
+      if (parts.body && read) checked.push(checkPart(parts.body, read.fields, bad, read.spelled));
       return { input: Object.assign({}, ...checked), bad };
     },
   };
+}
+
+/** Unknown query parameters are ignored; unknown body fields are refused. */
+function knownIn({ schema }: Part, query: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(query).filter(([name]) => Object.hasOwn(schema.properties, name)));
 }
 
 /** The code of an answer with these bad fields: their own when all agree, else validation_failed. */

@@ -10,7 +10,7 @@ import type { Source } from "../../shared/api/audit.ts";
 import { type Access, DEFAULT_MAX_BODY_BYTES, type Operation } from "../../shared/api/contract.ts";
 import type { Problem } from "../../shared/api/errors.ts";
 import type { AuditEntry } from "../audit/index.ts";
-import { appendAudit } from "../audit/index.ts";
+import { appendAudit, appendAudits } from "../audit/index.ts";
 import { now } from "../core/clock.ts";
 import { faultPoint } from "../core/fault-points.ts";
 import type { Log } from "../core/log.ts";
@@ -95,6 +95,8 @@ export function makeRoad(deps: RoadDeps): Road {
   const rateLimit = new RateLimit(deps.rateLimits);
   const rateRefusals = new RateRefusals(database, log);
   const checks = new Map<Operation, InputCheck>();
+  /** Records of calls that only read, until they are written. */
+  let readings: AuditEntry[] = [];
 
   const inputCheckOf = (operation: Operation): InputCheck => {
     let check = checks.get(operation);
@@ -139,18 +141,20 @@ export function makeRoad(deps: RoadDeps): Road {
     const { operation } = bound;
     const startedAt = performance.now();
     const at = now();
+    let tenure: Tenure | null = null;
     const call: OpenCall = {
       request_id: request.request_id,
       source: request.source,
       ip: request.ip,
-      signal: request.signal,
+      get signal() {
+        return tenure?.signal ?? request.signal;
+      },
       audit: { details: {} },
       caller: null,
     };
     let claimed: IdempotentCall | null = null;
     let recorded = false;
     let reply: Outcome | null = null;
-    let tenure: Tenure | null = null;
     let rate: Rate | null = null;
     try {
       call.caller = operation.access === "open" ? anyCaller(request) : admitted(bound, request);
@@ -160,8 +164,7 @@ export function makeRoad(deps: RoadDeps): Road {
       }
       // Who is known in another way than by a key is watched over by the door.
       if (call.caller && !call.caller.kind && !request.recognise) {
-        tenure = new Tenure(deps.holdKey, call.caller.key_id, request.signal);
-        call.signal = tenure.signal;
+        tenure = new Tenure(deps.holdKey, call.caller.key_id, () => request.signal);
       }
       const target = await bound.find(call, request.params);
       const { input, body_sha256 } = await readInput(bound, request, target);
@@ -252,10 +255,12 @@ export function makeRoad(deps: RoadDeps): Road {
     const reads = operation.method === "GET";
     const records = isRecorded(operation, call.caller);
     if (reply.kind === "problem" && reply.problem.code === "rate_limited" && call.caller) {
-      rateRefusals.note({ ...call, caller: call.caller });
+      const { caller, source, request_id, ip } = call;
+      rateRefusals.note({ caller, source, request_id, ip });
       return;
     }
     if (!records && !claimed) return;
+    if (reads && !call.along) return recordRead(auditEntry(operation, call, reply, at, durationMs));
     const kept = claimed ? await keptReply(operation, request.authorization, reply) : null;
     const written = database.commit((queries) => {
       if (records) appendAudit(queries, auditEntry(operation, call, reply, at, durationMs));
@@ -267,6 +272,18 @@ export function makeRoad(deps: RoadDeps): Road {
     // A reader need not wait for the record of its reading.
     if (reads) written.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
     else await written;
+  }
+
+  /** A reader need not wait for the record of its reading; those of one turn of the event loop are written in one piece. */
+  function recordRead(entry: AuditEntry): void {
+    readings.push(entry);
+    if (readings.length > 1) return;
+    const together = readings;
+    const written = database.commit((queries) => {
+      if (readings === together) readings = [];
+      appendAudits(queries, together);
+    }, false);
+    written.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
   }
 
   /** Null for what may be tried again. */

@@ -11,29 +11,45 @@ import { ServiceError } from "../core/service-error.ts";
 export type HoldKey = (keyId: KeyId, cut: () => void) => () => void;
 
 export class Tenure {
-  /** Ends when the client is gone, or the key is no longer good. */
-  readonly signal: AbortSignal;
-  readonly #cut = new AbortController();
+  readonly #client: () => AbortSignal;
   readonly #lost = Promise.withResolvers<never>();
   readonly #letGo: () => void;
+  /** Why the key is no longer good. */
+  #reason: ServiceError | null = null;
+  /** Made when somebody asks for the signal: most calls are over before. */
+  #cut: AbortController | null = null;
+  #signal: AbortSignal | null = null;
 
-  constructor(holdKey: HoldKey, keyId: KeyId, client: AbortSignal) {
-    this.signal = AbortSignal.any([client, this.#cut.signal]);
+  constructor(holdKey: HoldKey, keyId: KeyId, client: () => AbortSignal) {
+    this.#client = client;
     this.#lost.promise.catch(() => {});
     this.#letGo = holdKey(keyId, () => {
-      const lost = new ServiceError("invalid_api_key", {
+      this.#reason = new ServiceError("invalid_api_key", {
         detail: "The key's time ended while the call was under way.",
       });
-      this.#cut.abort(lost);
-      this.#lost.reject(lost);
+      this.#cut?.abort(this.#reason);
+      this.#lost.reject(this.#reason);
     });
+  }
+
+  /** Ends when the client is gone, or the key is no longer good. */
+  get signal(): AbortSignal {
+    this.#signal ??= this.#makeSignal();
+    return this.#signal;
+  }
+
+  #makeSignal(): AbortSignal {
+    const client = this.#client();
+    this.#cut = new AbortController();
+    if (this.#reason) this.#cut.abort(this.#reason);
     client.addEventListener("abort", this.#letGo, { once: true });
     if (client.aborted) this.#letGo();
+    return AbortSignal.any([client, this.#cut.signal]);
   }
 
   /** Throws invalid_api_key when the key has been lost since the call came. */
   require(): void {
-    this.#cut.signal.throwIfAborted();
+    if (this.#reason) throw this.#reason;
   }
 
   /** Settles like the work, or throws invalid_api_key as soon as the key is lost: then nobody gets what the work answers. */
@@ -41,7 +57,7 @@ export class Tenure {
     try {
       return await Promise.race([work, this.#lost.promise]);
     } catch (error) {
-      if (this.#cut.signal.aborted) work.then(discard, () => {});
+      if (this.#reason) work.then(discard, () => {});
       throw error;
     }
   }

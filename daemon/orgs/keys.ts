@@ -8,7 +8,7 @@ import type { Caller } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
 import type { Grant } from "./grant.ts";
-import { changeKey, countKeys, getKey, insertKey, prepareKeyLookup, prepareKeyTerm } from "./store.ts";
+import { type CallerRow, changeKey, countKeys, getKey, insertKey, prepareKeyLookup, prepareKeyTerm } from "./store.ts";
 import type { KeyRow } from "./table.ts";
 
 export const KEY_PATTERN = /^key-[0-9A-Za-z]{43}$/;
@@ -129,13 +129,27 @@ export function makeAuthenticate(queries: Queries, onUse: (keyId: KeyId) => void
     // The look-up is by hash, so its timing tells nothing about the key itself.
     const row = lookup(sha256(key));
     if (!row || row.revoked_at !== null) throw new ServiceError("invalid_api_key");
-    const { kind, revoked_at: _, org_id, plan, ...caller } = row;
-    if (kind === "operator" && access === "operator") return operatorOf(caller);
-    if (kind !== "api" || org_id === null || plan === null) throw new ServiceError("invalid_api_key");
+    if (row.kind === "operator" && access === "operator") return operatorOf(row);
+    const caller = row.kind === "api" ? callerOf(row) : null;
+    if (!caller) throw new ServiceError("invalid_api_key");
     if (hasExpired(caller)) throw new ServiceError("api_key_expired");
     onUse(caller.key_id);
-    return { ...caller, org_id, plan };
+    return caller;
   };
+}
+
+/** What was made of rows that are remembered. */
+const callers = new WeakMap<CallerRow, Caller>();
+
+/** Null for a key of no organization. */
+function callerOf(row: CallerRow): Caller | null {
+  const known = callers.get(row);
+  if (known) return known;
+  const { kind: _, revoked_at: __, org_id, plan, ...rest } = row;
+  if (org_id === null || plan === null) return null;
+  const caller: Caller = Object.freeze({ ...rest, org_id, plan });
+  callers.set(row, caller);
+  return caller;
 }
 
 /** It is of no organization, and has no scope there. */

@@ -68,7 +68,7 @@ export function changeKey(queries: Queries, keyId: KeyRow["key_id"], change: Par
 }
 
 /** What a request has to know of the key that it comes with. */
-type CallerRow = { [Column in "org_id" | "plan"]: OrgRow[Column] | null } & Pick<
+export type CallerRow = { [Column in "org_id" | "plan"]: OrgRow[Column] | null } & Pick<
   KeyRow,
   "key_id" | "kind" | "name" | "scopes" | "room_ids" | "agent_id" | "expires_at" | "revoked_at" | "first_key_id"
 >;

@@ -83,9 +83,9 @@ export function makeRoomFinder(database: Database, paths: Paths) {
     return row;
   };
   const findRow = (caller: Caller, roomId: string): RoomRow =>
-    found(mayEnter(caller, roomId) ? lookup.whole(caller.org_id, roomId) : undefined, roomId);
+    found(mayEnter(caller, roomId) ? lookup(caller.org_id, roomId) : undefined, roomId);
   const find: FindRoom = (caller, roomId) =>
-    toTarget(found(mayEnter(caller, roomId) ? lookup.place(caller.org_id, roomId) : undefined, roomId), paths);
+    toTarget(found(mayEnter(caller, roomId) ? lookup(caller.org_id, roomId) : undefined, roomId), paths);
   const current = (roomUid: RoomUid): RoomTarget => {
     const row = getRoom(database.queries, roomUid);
     if (!row) throw new ServiceError("room_not_found");
@@ -180,7 +180,7 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
 
   return {
     operations: [
-      makeCreate(deps, records, finder.lookup.whole, schedule),
+      makeCreate(deps, records, finder.lookup, schedule),
       ...makeGet(deps, records, finder.findRow),
       destroyer.operation,
     ],

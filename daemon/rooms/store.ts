@@ -7,12 +7,12 @@ import { Remembered } from "../db/remembered.ts";
 import { type RoomRow, rooms } from "./table.ts";
 
 export function insertRoom(queries: Queries, row: RoomRow): void {
-  places.forget(queries);
+  known.forget(queries);
   queries.insert(rooms).values(row).run();
 }
 
 export function updateRoom(queries: Queries, roomUid: RoomUid, change: Partial<RoomRow>): void {
-  places.forget(queries);
+  known.forget(queries);
   queries.update(rooms).set(change).where(eq(rooms.room_uid, roomUid)).run();
 }
 
@@ -23,27 +23,17 @@ export function getRoom(queries: Queries, roomUid: RoomUid): RoomRow | undefined
 /** What work in a room needs to know of it. */
 export type RoomPlace = Pick<RoomRow, "room_uid" | "room_id" | "org_id" | "state" | "drive_limit_bytes">;
 
-const places = new Remembered<RoomPlace>();
+const known = new Remembered<RoomRow>();
 
-/** Finds an organization's room by name, whole or its place. */
-export function prepareRoomLookup(queries: Queries) {
-  const { room_uid, room_id, org_id, state, drive_limit_bytes } = rooms;
+/** Finds an organization's room by name; outside of transactions. */
+export function prepareRoomLookup(queries: Queries): (orgId: OrgId, roomId: string) => RoomRow | undefined {
   const isMeant = and(
-    eq(org_id, sql.placeholder("org_id")),
-    eq(room_id, sql.placeholder("room_id")),
-    ne(state, "destroyed"),
+    eq(rooms.org_id, sql.placeholder("org_id")),
+    eq(rooms.room_id, sql.placeholder("room_id")),
+    ne(rooms.state, "destroyed"),
   );
-  const whole = queries.select().from(rooms).where(isMeant).prepare();
-  const place = queries
-    .select({ room_uid, room_id, org_id, state, drive_limit_bytes })
-    .from(rooms)
-    .where(isMeant)
-    .prepare();
-  return {
-    whole: (orgId: OrgId, roomId: string): RoomRow | undefined => whole.get({ org_id: orgId, room_id: roomId }),
-    place: (orgId: OrgId, roomId: string): RoomPlace | undefined =>
-      places.get(queries, `${orgId} ${roomId}`, () => place.get({ org_id: orgId, room_id: roomId })),
-  };
+  const statement = queries.select().from(rooms).where(isMeant).prepare();
+  return (org_id, room_id) => known.get(queries, `${org_id} ${room_id}`, () => statement.get({ org_id, room_id }));
 }
 
 export function listRooms(

@@ -3,9 +3,11 @@ import { and, asc, count, eq, gt, ne, notInArray, sql } from "drizzle-orm";
 import type { SandboxState } from "../../shared/api/sandboxes.ts";
 import { GUEST_CID_MIN, GUEST_CIDS, type OrgId } from "../../shared/ids.ts";
 import type { Queries } from "../db/client.ts";
+import { Remembered } from "../db/remembered.ts";
 import { type SandboxRow, sandboxes } from "./table.ts";
 
 export function insertSandbox(queries: Queries, row: SandboxRow): void {
+  live.forget(queries);
   queries.insert(sandboxes).values(row).run();
 }
 
@@ -14,6 +16,7 @@ export function updateSandbox(
   sandboxId: SandboxRow["sandbox_id"],
   change: Partial<SandboxRow>,
 ): void {
+  live.forget(queries);
   queries.update(sandboxes).set(change).where(eq(sandboxes.sandbox_id, sandboxId)).run();
 }
 
@@ -71,13 +74,16 @@ export function roomSandboxes(queries: Queries, roomUid: SandboxRow["room_uid"])
     .all();
 }
 
+/** Of each room that was asked for. */
+const live = new Remembered<number>();
+
+/** Outside of transactions. */
 export function countLive(queries: Queries, roomUid: SandboxRow["room_uid"]): number {
-  const row = queries
-    .select({ live: count() })
-    .from(sandboxes)
-    .where(and(eq(sandboxes.room_uid, roomUid), notInArray(sandboxes.state, ["failed", "destroyed"])))
-    .get();
-  return row?.live ?? 0;
+  const ask = () => {
+    const isLive = and(eq(sandboxes.room_uid, roomUid), notInArray(sandboxes.state, ["failed", "destroyed"]));
+    return queries.select({ live: count() }).from(sandboxes).where(isLive).get()?.live;
+  };
+  return live.get(queries, roomUid, ask) ?? 0;
 }
 
 /** What a daemon before this one left unfinished. */

@@ -11,7 +11,7 @@ import type { RoadRequest } from "../run.ts";
 import { readJsonBody } from "./body.ts";
 import { takesLines } from "./events.ts";
 import { readQuery } from "./query.ts";
-import { problemResponse, toResponse } from "./reply.ts";
+import { problemResponse, toResponse, usualHeaders } from "./reply.ts";
 import { type HttpDeps, requestIdOf } from "./server.ts";
 
 export interface KnownCaller {
@@ -48,7 +48,7 @@ export function makeDirect(deps: Omit<HttpDeps, "ports" | "mcp">): Direct {
     const url = new URL(request.url);
     const found = find(request.method === "HEAD" ? "GET" : request.method, url.pathname);
     if (!found) {
-      const headers = new Headers({ "X-Request-Id": request_id, "Cache-Control": "no-store" });
+      const headers = usualHeaders(request_id);
       return problemResponse(toProblem(new ServiceError("route_not_found"), request_id, deps.log), headers, null);
     }
     const { headers } = request;

@@ -15,10 +15,10 @@ export function takesLines(headers: Headers): boolean {
   return headers.get("accept")?.toLowerCase().includes(NDJSON) ?? false;
 }
 
-export function eventsResponse(reply: EventsReply, accept: string | null, headers: Headers): Response {
+export function eventsResponse(reply: EventsReply, accept: string | null, headers: Record<string, string>): Response {
   const asSse = accept?.toLowerCase().includes(SSE) ?? false;
-  headers.set("Content-Type", asSse ? SSE : NDJSON);
-  headers.set("X-Accel-Buffering", "no");
+  headers["Content-Type"] = asSse ? SSE : NDJSON;
+  headers["X-Accel-Buffering"] = "no";
   return new Response(streamOf(reply, asSse ? toSse : toLines), { headers });
 }
 

@@ -12,7 +12,7 @@ import { ServiceError } from "../../core/service-error.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
 import type { Road } from "../run.ts";
 import { readJsonMessage } from "./body.ts";
-import { problemResponse, setRate } from "./reply.ts";
+import { problemResponse, rateHeaders, usualHeaders } from "./reply.ts";
 import type { HttpOptions } from "./server.ts";
 import { isOwnOrigin } from "./websocket.ts";
 
@@ -57,13 +57,13 @@ interface Asked {
 /** Never throws. */
 export async function answerForMcp(deps: McpDeps, options: HttpOptions, asked: Asked): Promise<Response> {
   const { request_id } = asked;
-  const headers = new Headers({ "X-Request-Id": request_id, "Cache-Control": "no-store" });
+  const headers = usualHeaders(request_id);
   try {
     const response = await answer(deps, options, asked);
-    for (const [name, value] of headers) response.headers.set(name, value);
+    for (const [name, value] of Object.entries(headers)) response.headers.set(name, value);
     return response;
   } catch (error) {
-    if (error instanceof ServiceError && error.code === "method_not_allowed") headers.set("Allow", METHODS.join(", "));
+    if (error instanceof ServiceError && error.code === "method_not_allowed") headers.Allow = METHODS.join(", ");
     const problem = toProblem(error, request_id, deps.log);
     return problemResponse(problem, headers, retryAfterOf(error, problem));
   }
@@ -88,7 +88,7 @@ async function answer({ mcp, road }: McpDeps, options: HttpOptions, asked: Asked
   const { refusal, rate } = message.method === CALL ? NOT_COUNTED : road.identify(credentials);
   if (refusal) throw refusal;
   const response = await mcp.answer({ request, message, bytes, key_id, authorization, ip, request_id });
-  setRate(response.headers, rate);
+  for (const [name, value] of Object.entries(rateHeaders(rate))) response.headers.set(name, value);
   return response;
 }
 

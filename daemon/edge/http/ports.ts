@@ -19,7 +19,7 @@ import { splitQuery, tokenCookieOf, tokenInCookies } from "../../ports/http/secr
 import { Bridge } from "../../ports/websocket/bridge.ts";
 import { offer } from "../../ports/websocket/handshake.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
-import { problemResponse } from "./reply.ts";
+import { problemResponse, usualHeaders } from "./reply.ts";
 import { isHandshake, UPGRADED, type Upgrade } from "./websocket.ts";
 
 export interface PortRequest {
@@ -49,7 +49,7 @@ export async function answerForPort(deps: PortDoorDeps, asked: PortRequest): Pro
     return await answer(deps.gate, asked, requestId);
   } catch (error) {
     const problem = toProblem(asServiceError(error), requestId, deps.log);
-    const headers = new Headers({ "X-Request-Id": requestId, "Cache-Control": "no-store" });
+    const headers = usualHeaders(requestId);
     return problemResponse(problem, headers, retryAfterOf(error, problem));
   }
 }

@@ -3,6 +3,7 @@ import { ServiceError } from "../../core/service-error.ts";
 
 /** Throws invalid_query. */
 export function readQuery(search: string): Record<string, string> {
+  if (search === "") return {};
   try {
     // URLSearchParams would put U+FFFD where the text is broken, and so name something else.
     decodeURIComponent(search);

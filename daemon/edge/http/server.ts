@@ -16,7 +16,7 @@ import { takesLines } from "./events.ts";
 import { answerForMcp, MCP_PATH, type McpDoor } from "./mcp.ts";
 import { answerForPort, portPlaceOf } from "./ports.ts";
 import { readQuery } from "./query.ts";
-import { problemResponse, setRate, toResponse } from "./reply.ts";
+import { problemResponse, rateHeaders, toResponse, usualHeaders } from "./reply.ts";
 import type { Certificate } from "./tls.ts";
 import { type Listener, openListener } from "./tls-listener.ts";
 import {
@@ -49,8 +49,8 @@ export interface HttpDeps {
   log: Log;
 }
 
-/** The address that each request came from, and the server that it came to. */
-type Peers = WeakMap<Request, { address: string | null; upgrade: Upgrade }>;
+/** The address that each request came from, its URL as it was read, and the server that it came to. */
+type Peers = WeakMap<Request, { address: string | null; url: URL; upgrade: Upgrade }>;
 
 export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
   // Elysia looks for the path after 11 characters of the URL or after 7: beyond `http://a`, and within `https://`.
@@ -88,12 +88,12 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
       development: false,
       error: (error) => unexpected(deps, error),
       fetch: async (request, server) => {
-        if (!HOST.test(request.headers.get("host") ?? "") || !URL.canParse(request.url)) return hostless(deps, request);
+        const url = URL.parse(request.url);
+        if (!url || !HOST.test(request.headers.get("host") ?? "")) return hostless(deps, request);
         const address = server.requestIP(request)?.address ?? null;
         const upgraded: Upgrade = (conversation, headers) => upgrade(server, request, conversation, headers);
         // Whoever waits for an answer, or reads a silent stream, is not idle.
         server.timeout(request, 0);
-        const url = new URL(request.url);
         const place = portPlaceOf(deps.ports, request, url);
         if (place) {
           const settled = () => server.timeout(request, UNREAD_SECONDS);
@@ -101,7 +101,7 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
           const response = await answerForPort({ gate: deps.ports, log: deps.log }, asked);
           return response === UPGRADED ? undefined : response;
         }
-        peers.set(request, { address, upgrade: upgraded });
+        peers.set(request, { address, url, upgrade: upgraded });
         const isMcp = url.pathname === MCP_PATH;
         const response = isMcp
           ? await answerForMcp(deps, options, { request, url, ip: address, request_id: requestIdOf(request) })
@@ -134,16 +134,16 @@ async function answer(
   peers: Peers,
 ): Promise<Response> {
   const requestId = requestIdOf(request);
-  const url = new URL(request.url);
+  const peer = peers.get(request);
+  const url = peer?.url ?? new URL(request.url);
   const params = matchPath(pattern, url.pathname);
   if (!params) return refuse(deps, request, peers, new ServiceError("route_not_found"));
   const { headers } = request;
   const wantsSocket = isHandshake(headers);
   if (wantsSocket && !isOwnOrigin(headers, publicUrl)) {
-    const shown = new Headers({ "X-Request-Id": requestId, "Cache-Control": "no-store" });
+    const shown = usualHeaders(requestId);
     return problemResponse(toProblem(foreignOrigin(), requestId, deps.log), shown, null);
   }
-  const peer = peers.get(request);
   const roadRequest: RoadRequest = {
     source: "rest",
     request_id: requestId,
@@ -159,14 +159,26 @@ async function answer(
       get body() {
         return request.body;
       },
-      range: headers.get("range"),
-      if_match: headers.get("if-match"),
-      if_none_match: headers.get("if-none-match"),
+      get range() {
+        return headers.get("range");
+      },
+      get if_match() {
+        return headers.get("if-match");
+      },
+      get if_none_match() {
+        return headers.get("if-none-match");
+      },
       websocket: wantsSocket,
-      last_event_id: headers.get("last-event-id"),
-      ndjson: takesLines(headers),
+      get last_event_id() {
+        return headers.get("last-event-id");
+      },
+      get ndjson() {
+        return takesLines(headers);
+      },
     },
-    signal: request.signal,
+    get signal() {
+      return request.signal;
+    },
   };
   const reply = await deps.road.run(bound, roadRequest);
   const conversation = reply.kind === "done" ? reply.done.conversation : undefined;
@@ -189,7 +201,7 @@ async function answer(
 /** Answers what is no operation; under /v1 only to those with a key, as everything there. */
 function refuse(deps: HttpDeps, request: Request, peers: Peers, error: unknown, allow?: readonly string[]): Response {
   const request_id = requestIdOf(request);
-  const headers = new Headers({ "X-Request-Id": request_id, "Cache-Control": "no-store" });
+  const headers = usualHeaders(request_id);
   let shown = error;
   if (new URL(request.url).pathname.startsWith("/v1/")) {
     const { refusal, rate } = deps.road.identify({
@@ -199,9 +211,9 @@ function refuse(deps: HttpDeps, request: Request, peers: Peers, error: unknown, 
       ip: peers.get(request)?.address ?? null,
     });
     shown = refusal ?? error;
-    setRate(headers, rate);
+    Object.assign(headers, rateHeaders(rate));
   }
-  if (shown === error && allow) headers.set("Allow", allow.join(", "));
+  if (shown === error && allow) headers.Allow = allow.join(", ");
   const problem = toProblem(shown, request_id, deps.log);
   return problemResponse(problem, headers, retryAfterOf(shown, problem));
 }
@@ -209,7 +221,7 @@ function refuse(deps: HttpDeps, request: Request, peers: Peers, error: unknown, 
 /** Answers what says of no host, or of several, that it is asked: who relayed it may have meant another. */
 function hostless({ log }: HttpDeps, request: Request): Response {
   const request_id = requestIdOf(request);
-  const headers = new Headers({ "X-Request-Id": request_id, "Cache-Control": "no-store" });
+  const headers = usualHeaders(request_id);
   const error = new ServiceError("invalid_body", { detail: "The header Host must name one host." });
   return problemResponse(toProblem(error, request_id, log), headers, null);
 }
@@ -217,7 +229,7 @@ function hostless({ log }: HttpDeps, request: Request): Response {
 /** Answers what fell through everything else, which is a bug. */
 function unexpected({ log }: HttpDeps, error: unknown): Response {
   const request_id = newId("req");
-  const headers = new Headers({ "X-Request-Id": request_id, "Cache-Control": "no-store" });
+  const headers = usualHeaders(request_id);
   return problemResponse(toProblem(error, request_id, log), headers, null);
 }
 

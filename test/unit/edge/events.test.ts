@@ -10,7 +10,7 @@ function reply(ms?: number) {
   const gone = Promise.withResolvers<void>();
   const cut = gone.resolve;
   const events = { events: endless(), cancel: () => {}, ...(ms === undefined ? {} : { slow: { ms, cut } }) };
-  const body = eventsResponse(events, "text/event-stream", new Headers()).body;
+  const body = eventsResponse(events, "text/event-stream", {}).body;
   if (!body) throw new Error("no body");
   return { reader: body.getReader() as ReadableStreamDefaultReader<Uint8Array>, gone: gone.promise };
 }
@@ -31,7 +31,7 @@ describe("a stream of events", () => {
       const events = (async function* () {
         yield [1, 2].map((id) => ({ id, data: { seq: id, text: "ß\n€" }, data_b64 }));
       })();
-      const lines = (await eventsResponse({ events, cancel: () => {} }, null, new Headers()).text()).split("\n");
+      const lines = (await eventsResponse({ events, cancel: () => {} }, null, {}).text()).split("\n");
       expect(lines.map((line) => line && JSON.parse(line))).toEqual([
         ...[1, 2].map((seq) => ({ seq, text: "ß\n€", data_b64: Buffer.from(data_b64).toString("base64") })),
         "",
