@@ -359,6 +359,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     disk: disk.state(),
     memoryOvercommitPercent: config["limits.memory_overcommit"],
     retentionSeconds,
+    auditRetentionSeconds: config["audit.retention"],
     idempotentReplyBytes: MAX_REPLY_BYTES,
     egressDefault,
     terminalDetachedSeconds: config["terminal.detached_life"],

@@ -24,6 +24,7 @@ export interface ServiceDeps {
   disk: { floor_bytes: number; reserve_bytes: number };
   memoryOvercommitPercent: number;
   retentionSeconds: number;
+  auditRetentionSeconds: number;
   idempotentReplyBytes: number;
   egressDefault: "public" | "none";
   terminalDetachedSeconds: number;

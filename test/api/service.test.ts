@@ -114,7 +114,11 @@ describe("/v1/config", () => {
       const { limits, defaults } = await other.ok("GET", "/v1/config");
       expect(limits).toMatchObject({ memory_mib_max: 777, vcpu_count_max: 3, drive_bytes_max: 2 * 1024 ** 3 });
       expect(limits.terminal_detached_seconds).toBe(180);
-      expect(defaults).toMatchObject({ drive_retention_seconds: 7 * 86_400, egress: "none" });
+      expect(defaults).toMatchObject({
+        drive_retention_seconds: 7 * 86_400,
+        egress: "none",
+        audit_retention_seconds: 90 * 86_400,
+      });
       expect((await other.room("r")).drive.limit_bytes).toBe(2 * 1024 ** 3);
     } finally {
       await other.stop();
