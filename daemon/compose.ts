@@ -453,8 +453,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       sandboxes.endStreams();
       fabric.stop();
       bells.close(new ServiceError("shutting_down", { retryAfterSeconds: 1 }));
-      await mcp.stop();
-      await server.stop(STOP_GRACE_MS);
+      await Promise.all([mcp.stop(STOP_GRACE_MS), server.stop(STOP_GRACE_MS)]);
       road.stop();
       await orgs.stop();
       sandboxes.stop();

@@ -79,8 +79,11 @@ export function argumentsOf({ params, query, body }: Operation): TProperties {
   return { ...params.properties, ...query.properties, ...inBody };
 }
 
+/** An object of any fields: said so, since some clients read a schema that says nothing as a mistake. */
+const anything = Type.Object({}, { additionalProperties: true });
+
 /** The call that goes on where this one stopped. */
-export const nextCall = fields({ tool: Type.String(), arguments: Type.Record(Type.String(), Type.Unknown()) });
+export const nextCall = fields({ tool: Type.String(), arguments: anything });
 
 /** An output that may tell how the call goes on. */
 export function continued(output: TObject) {
@@ -95,15 +98,15 @@ const failure = {
   retryable: Type.Boolean({ description: "Whether the same call may succeed later." }),
   retry_after_seconds: Type.Optional(Type.Integer()),
   request_id: Type.String(),
-  details: Type.Record(Type.String(), Type.Unknown()),
-  errors: Type.Array(Type.Record(Type.String(), Type.Unknown()), { description: "Every argument that is wrong." }),
+  details: anything,
+  errors: Type.Array(anything, { description: "Every argument that is wrong." }),
   next: Type.Optional(nextCall),
 };
 
 /** The form of every answer of a tool: MCP wants one object, so success and failure are its two cases. */
 export function outputSchemaOf({ result }: Tool): Record<string, unknown> {
   const preflight = Type.Object(
-    { health: Type.Optional(Type.Unknown()), usage: Type.Optional(Type.Unknown()) },
+    { health: Type.Optional(anything), usage: Type.Optional(anything) },
     { description: "health and usage, which the service has looked at before the first call that changes something." },
   );
   return {

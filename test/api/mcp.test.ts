@@ -176,6 +176,20 @@ describe("waiting", () => {
   });
 });
 
+test.each(GENERATIONS)("a wait of the %s client is told that the service is shutting down", async (generation) => {
+  await using own = await TestDaemon.start();
+  const client = await connectMcp(own, { generation });
+  await own.room("waits");
+  const waiting = client.call("agent_wait", { room_id: "waits", agent_id: "idle", wait_ms: 40_000 });
+  await until(
+    async () => (await own.ok("GET", "/v1/rooms/waits/agents")).items.flatMap((each: Json) => each.waiting_on),
+    (found) => found.length === 1,
+  );
+  const [answer] = await Promise.all([waiting, own.end("SIGTERM")]);
+  expect(answer).toMatchObject({ ok: false, status: 503, code: "shutting_down", retryable: true });
+  await client.close();
+});
+
 test("a call with the same idempotency key is done once", async () => {
   const client = await connectMcp(daemon);
   const create = { room_id: "once", idempotency_key: "first-try" };

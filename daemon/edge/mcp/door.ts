@@ -11,6 +11,7 @@ import {
 } from "@modelcontextprotocol/server";
 import type { KeyId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
+import { within } from "../../core/published.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { CallDeps, Visit } from "./call.ts";
 import { type Client, makeServer } from "./server.ts";
@@ -28,11 +29,16 @@ const SESSION_NAME = /^[\x21-\x7e]{1,128}$/;
 export function makeMcpDoor(deps: CallDeps & { log: Log }) {
   const sessions = new Sessions();
   const clients = new WeakMap<Request, Client>();
+  const calls = new Set<Promise<unknown>>();
+  const track = (call: Promise<unknown>) => {
+    const settled = call.catch(() => {}).finally(() => calls.delete(settled));
+    calls.add(settled);
+  };
   const handler = createMcpHandler(
     ({ requestInfo }: McpRequestContext) => {
       const client = requestInfo && clients.get(requestInfo);
       if (!client) throw new Error("the SDK serves a request that it was not given");
-      return makeServer(deps, client);
+      return makeServer(deps, client, track);
     },
     { onerror: (error) => deps.log.debug("mcp", { error: describeError(error) }) },
   );
@@ -43,15 +49,19 @@ export function makeMcpDoor(deps: CallDeps & { log: Log }) {
       const opened = isOpening ? randomUUID() : null;
       const session = sessions.of(key_id, opened ?? sessionOf(request, message));
       const cancelled = cancelledIn(message);
-      if (cancelled !== null) session.cancel(cancelled);
+      // By their numbers calls are told apart within a session only.
+      if (cancelled !== null && request.headers.has(SESSION_HEADER)) session.cancel(cancelled);
       clients.set(request, { ...visit, session });
       const response = await handler.fetch(request, { parsedBody: message });
       if (opened !== null && response.ok) response.headers.set(SESSION_HEADER, opened);
       return response;
     },
     forget: ({ request, key_id }: Pick<Asked, "request" | "key_id">) => sessions.end(key_id, sessionOf(request, {})),
-    /** Ends what is under way. */
-    stop: () => handler.close(),
+    /** Ends what is under way, when its answers are told or `graceMs` is over. */
+    stop: async (graceMs: number) => {
+      await within(Promise.all(calls), graceMs, "the answers of tools").catch(() => {});
+      await handler.close();
+    },
   };
 }
 

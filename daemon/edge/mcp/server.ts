@@ -39,14 +39,19 @@ export interface Client extends Visit {
   session: Session;
 }
 
-export function makeServer(deps: CallDeps, client: Client): Server {
+/** `track` is told of every call. */
+export function makeServer(deps: CallDeps, client: Client, track: (call: Promise<unknown>) => void): Server {
   const cache = { ttlMs: LIST_TTL_MS, cacheScope: "public" as const };
   const server = new Server(
     { name: "roomd", title: "roomd", version: VERSION },
     { capabilities: { tools: {} }, instructions: INSTRUCTIONS, cacheHints: { "tools/list": cache } },
   );
   server.setRequestHandler("tools/list", () => ({ tools: LISTED }));
-  server.setRequestHandler("tools/call", (request, context) => callTool(deps, client, request, context));
+  server.setRequestHandler("tools/call", (request, context) => {
+    const called = callTool(deps, client, request, context);
+    track(called);
+    return called;
+  });
   return server;
 }
 

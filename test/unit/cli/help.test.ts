@@ -25,6 +25,7 @@ const CONTRACT = [
   "execution signal",
   "shell",
   "logs",
+  "mcp",
   ...["send", "wait", "barrier"],
   ...["list", "summary", "follow", "export", "verify"].map((verb) => `audit ${verb}`),
   "usage",

@@ -1,0 +1,100 @@
+/** What the MCP door keeps of clients, and output in pages: bounded, and with every byte once. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { EventsReply, StreamEvent } from "../../../daemon/core/operation.ts";
+import type { ToolCall } from "../../../daemon/edge/mcp/call.ts";
+import { nameOf } from "../../../daemon/edge/mcp/names.ts";
+import { Sessions } from "../../../daemon/edge/mcp/sessions.ts";
+import { readPage } from "../../../daemon/edge/mcp/tools/output-page.ts";
+import type { KeyId } from "../../../shared/ids.ts";
+
+const key = (name: string) => name as KeyId;
+
+describe("sessions", () => {
+  test("are the key's own, whatever they are called", () => {
+    const sessions = new Sessions();
+    const one = sessions.of(key("a"), "editor 1");
+    one.usage = true;
+    expect(sessions.of(key("a"), "editor 1")).toBe(one);
+    expect(sessions.of(key("b"), "editor 1").usage).toBe(false);
+    sessions.end(key("a"), "editor 1");
+    expect(sessions.of(key("a"), "editor 1").usage).toBe(false);
+  });
+
+  test("are forgotten when there are too many, those first that were used least lately", () => {
+    const sessions = new Sessions();
+    const [first, second] = [sessions.of(key("a"), "first"), sessions.of(key("a"), "second")];
+    for (let n = 0; n < 4095; n++) {
+      sessions.of(key("a"), `other ${n}`);
+      sessions.of(key("a"), "first");
+    }
+    expect(sessions.of(key("a"), "first")).toBe(first);
+    expect(sessions.of(key("a"), "second")).not.toBe(second);
+  });
+
+  test("cancel the call of a number, and no other", () => {
+    const session = new Sessions().of(key("a"), "one");
+    const [one, other] = [session.begin(1), session.begin(2)];
+    session.cancel(1);
+    session.cancel(3);
+    expect([one.signal.aborted, other.signal.aborted]).toEqual([true, false]);
+  });
+});
+
+test("a name follows from the idempotency key and its place", () => {
+  expect(nameOf("exe", "again", ["room", "a"])).toBe(nameOf("exe", "again", ["room", "a"]));
+  expect(nameOf("exe", "again", ["room", "b"])).not.toBe(nameOf("exe", "again", ["room", "a"]));
+  expect(nameOf("exe", undefined, [])).not.toBe(nameOf("exe", undefined, []));
+});
+
+describe("pages of output", () => {
+  interface Piece {
+    type: "stdout" | "stderr";
+    bytes: Uint8Array;
+  }
+
+  /** A call that is answered with these pieces from after a seq on, and then with the exit. */
+  function callOf(pieces: readonly Piece[]): ToolCall {
+    const ask = async (_: unknown, { after }: { after: number }) => ({
+      kind: "done",
+      body: {},
+      done: { outcome: "ok", events: { events: eventsOf(after), cancel: () => {} } satisfies EventsReply },
+    });
+    async function* eventsOf(after: number): AsyncGenerator<readonly StreamEvent[]> {
+      for (const [index, { type, bytes }] of pieces.entries()) {
+        const seq = index + 1;
+        if (seq > after) yield [{ id: seq, data: { seq, type }, data_b64: bytes }];
+      }
+      yield [{ id: pieces.length + 1, data: { seq: pieces.length + 1, type: "exit" } }];
+    }
+    return { ask } as unknown as ToolCall;
+  }
+
+  test("that follow each other are the output, and none is larger than it may be", async () => {
+    const piece = fc.record({
+      type: fc.constantFrom("stdout" as const, "stderr" as const),
+      bytes: fc.uint8Array({ minLength: 1, maxLength: 40 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(piece, { maxLength: 20 }), fc.integer({ min: 1, max: 50 }), async (pieces, most) => {
+        const call = callOf(pieces);
+        const got = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
+        let place = { after: 0, after_bytes: 0 };
+        for (let ended = false; !ended; ) {
+          const page = await readPage(call, { path: {}, ...place, most, waitMs: 0 });
+          if (page.kind !== "page") throw new Error("the page was refused");
+          expect(Math.max(page.stdout.length, page.stderr.length)).toBeLessThanOrEqual(most);
+          expect(page.ended || page.stdout.length + page.stderr.length).toBeTruthy();
+          got.stdout.push(page.stdout);
+          got.stderr.push(page.stderr);
+          ({ place, ended } = page);
+        }
+        for (const type of ["stdout", "stderr"] as const) {
+          const written = pieces.flatMap((each) => (each.type === type ? [each.bytes] : []));
+          expect(Buffer.concat(got[type]).equals(Buffer.concat(written))).toBe(true);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
