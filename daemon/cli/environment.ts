@@ -5,6 +5,8 @@
  *   BUN_INSPECT   opens a debugger's port to anyone     refused
  *   BUN_BE_BUN=1  makes the binary the `bun` command    never gets here compiled; refused where roomd runs from source
  *   NODE_OPTIONS  does nothing to Bun                   taken away, so that no child of ours obeys it
+ *
+ * And what the runtime takes from there only.
  */
 import { CliError, EXIT } from "./cli-error.ts";
 
@@ -22,4 +24,18 @@ export function requireCleanEnvironment(env: Record<string, string | undefined> 
     );
   }
   for (const name of REMOVED) delete env[name];
+}
+
+/**
+ * The runtime looks whether there is something to collect every second while anything changes, which with thousands of waiters is most
+ * of what an idle daemon does. A heap that grows is collected all the same.
+ */
+const RUNTIME = { BUN_GC_TIMER_INTERVAL: "60000" };
+
+/** Becomes the same program with the runtime's settings, which are read as it starts; the process stays the same. From source, nothing. */
+export function becomeConfigured(): void {
+  const { env, execPath, argv } = process;
+  const compiled = Bun.main.startsWith("/$bunfs/");
+  if (!compiled || Object.keys(RUNTIME).some((name) => env[name] !== undefined)) return;
+  process.execve?.(execPath, [execPath, ...argv.slice(2)], { ...env, ...RUNTIME });
 }

@@ -7,7 +7,7 @@ import { planListen } from "../edge/http/tls.ts";
 import { planSsh } from "../edge/ssh/plan.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { command, type JsonOption } from "./command.ts";
-import { requireCleanEnvironment } from "./environment.ts";
+import { becomeConfigured, requireCleanEnvironment } from "./environment.ts";
 import { type ConfigOption, readConfiguration, withConfigOption } from "./operator.ts";
 import { print } from "./output.ts";
 
@@ -30,6 +30,7 @@ export function serveCommand(): Command {
   };
   return withConfigOption(command("serve", about)).action(async (options: JsonOption & ConfigOption) => {
     requireCleanEnvironment();
+    becomeConfigured();
     const { config, paths } = readConfiguration(options);
     planSsh(config);
     planListen(config); // a wrong address or TLS setting is said before anything is opened

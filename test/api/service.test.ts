@@ -1,4 +1,5 @@
 /** What the service says of itself: health, configuration, who the caller is, templates. */
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SCOPES } from "../../shared/api/contract.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
@@ -10,6 +11,13 @@ beforeAll(async () => {
   daemon = await TestDaemon.start({ env: { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0" } });
 });
 afterAll(() => daemon.stop());
+
+test("the daemon is the process that was started, with the settings that its runtime reads as it starts", () => {
+  const variables = readFileSync(`/proc/${daemon.pid}/environ`, "utf8").split("\0");
+  expect(variables.filter((line) => line.startsWith("BUN_GC_TIMER_INTERVAL="))).toEqual([
+    "BUN_GC_TIMER_INTERVAL=60000",
+  ]);
+});
 
 describe("/health", () => {
   test("without a key says whether, and not why", async () => {

@@ -63,14 +63,14 @@ export function portsOf({ drive_ports }: Hardware): string[] {
 
 /**
  * What compiling costs a guest on its way up is code that runs once, and under TCG each instruction of that is translated first: what
- * the agent runs is compiled once it has run long, as a stream's part has. Collecting is left to the growth of its heap.
+ * the agent runs is compiled once it has run long, as a stream's part has. It collects when its heap has grown, and seldom besides.
  * The kernel gives the first process what it does not know itself as environment.
  */
 const AGENT_RUNTIME = [
   ...["JITAfterWarmUp", "JITSoon", "OptimizeAfterWarmUp", "OptimizeAfterLongWarmUp", "OptimizeSoon"].map(
     (name) => `BUN_JSC_thresholdFor${name}=20000`,
   ),
-  "BUN_GC_TIMER_DISABLE=1",
+  "BUN_GC_TIMER_INTERVAL=30000",
 ];
 
 /** What runs in an emulated processor speculates about nothing, and each indirect call costs three jumps with retpolines. */
