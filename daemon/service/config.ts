@@ -60,6 +60,7 @@ const GUARANTEES = [
   "A message that was accepted is on disk, and is never dropped: it stays in its recipient's inbox until it is acked or read past, also after a crash.",
   "Messages have one order per room; those of one agent to another come in the order in which they were sent.",
   "A barrier's generation is released once; an arrival stands, whatever becomes of the call that made it.",
+  "What is used is counted in the transaction by which it happens, once, also over a crash; what usage tells in groups adds up to its totals.",
   "Every call with a key is recorded in the organization's audit, a chain of hashes that shows any change; of calls beyond the key's rate, how many there were in each minute.",
   "Records of the audit are kept for audit_retention_seconds (0: for good), also of rooms that are gone; a purge is on record itself, and the chain without what it took still shows any change.",
   "A sandbox has no network device: what leaves it is decided on the host, by name, address and port, whatever root does in the guest. Addresses of private networks, of this host and of metadata services are reached only where the configuration and the list name them.",

@@ -1,7 +1,7 @@
 /**
  * Owns what must hold of a daemon that is at rest, whatever befell it before:
  *
- *   rows = processes = CIDs = sockets = directories = what the API says,
+ *   rows = processes = CIDs = sockets = directories = what is metered = what the API says,
  *
  * nothing belongs to nobody, and the record of what was done is whole. Each break of it is told in a sentence.
  */
@@ -52,6 +52,7 @@ export async function violations(daemon: TestDaemon): Promise<string[]> {
     ...ofNobody(daemon, rows, waiting, sessions),
     ...ofRooms(daemon, rows),
     ...ofCids(rows, guests),
+    ...ofMeter(rows),
     ...ofDaemon(daemon, guests, waiting),
     ...(await asTheApiSays(daemon, rows, guests)),
   ];
@@ -67,6 +68,15 @@ function onTheirWay({ sandboxes, rooms, unanswered }: Rows): string[] {
       .filter(({ state }) => state === "destroying")
       .map(({ room_uid }) => `room ${room_uid} is still destroying`),
     ...(unanswered > 0 ? [`${unanswered} idempotency keys are claimed by calls that nobody carries out`] : []),
+  ];
+}
+
+/** What is running is metered, and nothing else is. */
+function ofMeter({ sandboxes, metered }: Rows): string[] {
+  const running = sandboxes.filter(({ state }) => state === "running").map(({ sandbox_id }) => sandbox_id);
+  return [
+    ...running.filter((id) => !metered.includes(id)).map((id) => `running sandbox ${id} is not metered`),
+    ...metered.filter((id) => !running.includes(id)).map((id) => `${id} is metered and not running`),
   ];
 }
 

@@ -26,6 +26,8 @@ export interface Rows {
   rooms: RoomFacts[];
   /** CIDs that are held, of destroyed ones too. */
   held_cids: number[];
+  /** Sandboxes whose time is being metered. */
+  metered: string[];
   /** Idempotency keys whose call is under way. */
   unanswered: number;
 }
@@ -42,6 +44,9 @@ export function rowsOf(daemon: TestDaemon): Rows {
       rooms: all("SELECT room_uid, room_id, state, drive_until_at FROM rooms"),
       held_cids: all<{ guest_cid: number }>("SELECT guest_cid FROM sandboxes WHERE cid_held = 1").map(
         (row) => row.guest_cid,
+      ),
+      metered: all<{ subject: string }>("SELECT subject FROM usage_open WHERE drive_bytes = 0").map(
+        (row) => row.subject,
       ),
       unanswered: all<{ n: number }>("SELECT count(*) AS n FROM idempotency WHERE status IS NULL")[0]?.n ?? 0,
     };
