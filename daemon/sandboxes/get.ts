@@ -35,7 +35,7 @@ export function makeGet(deps: SandboxDeps, supervisors: Supervisors): Bound[] {
     bind(sandboxGet, {
       find: (call, params) => findTarget(deps, call, params),
       run: async ({ signal }, { wait_ms = 0 }, { room, row }) => {
-        const supervisor = isStarting(row) ? supervisors.get(row.sandbox_id) : undefined;
+        const supervisor = wait_ms > 0 && isStarting(row) ? supervisors.get(row.sandbox_id) : undefined;
         const started = supervisor?.published.until((now) => !isStarting(now), wait_ms, signal);
         // Whatever it is by then is the answer.
         const seen = (await started?.catch(() => supervisor?.row)) ?? row;
