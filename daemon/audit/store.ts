@@ -32,7 +32,7 @@ export function appendAudit(queries: Queries, entry: AuditEntry): void {
   appendAudits(queries, [entry]);
 }
 
-/** Adds records, each to its organization's chain, of which the end is read once. Within a transaction. */
+/** Adds records, each to its organization's chain, of which the end is read and written once. Within a transaction. */
 export function appendAudits(queries: Queries, entries: readonly AuditEntry[]): void {
   const statements = statementsOf(queries);
   const heads = new Map<string, Head>();
@@ -43,11 +43,10 @@ export function appendAudits(queries: Queries, entries: readonly AuditEntry[]): 
     const hash = hashOf(row);
     statements.record(COLUMNS.map((column) => (column === "hash" ? hash : row[column])));
     faultPoint("audit.recorded");
-    // One by one: the end of a chain goes no further by itself.
-    statements.advance([org_key, row.seq, hash]);
     heads.set(org_key, { seq: row.seq, hash });
     noteGrown(queries, entry);
   }
+  for (const [org_key, { seq, hash }] of heads) statements.advance([org_key, seq, hash]);
 }
 
 function rowOf(entry: AuditEntry, head: Head | undefined): Omit<AuditRow, "hash"> {

@@ -16,6 +16,7 @@ import idempotentWork from "./migrations/0013_idempotent_work.sql" with { type: 
 import usage from "./migrations/0014_usage.sql" with { type: "text" };
 import keyRates from "./migrations/0015_key_rates.sql" with { type: "text" };
 import credits from "./migrations/0016_credits.sql" with { type: "text" };
+import auditBatches from "./migrations/0017_audit_batches.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -35,6 +36,7 @@ export const MIGRATIONS: readonly string[] = [
   usage,
   keyRates,
   credits,
+  auditBatches,
 ];
 
 /** Brings the database up to date. Refuses one that a newer roomd has written. */

@@ -31,6 +31,8 @@ export interface Database {
    * vital is written by all of the disk's reserve: changes of state, and the records of what frees space.
    */
   commit<T>(work: (queries: Queries) => T, vital?: boolean): Promise<T>;
+  /** The same for what nobody waits for, and is not vital: before what is committed next, or after so long. */
+  commitWithin<T>(ms: number, work: (queries: Queries) => T): Promise<T>;
   /** Calls `listener` after each commit, before whoever made it goes on. */
   onCommit(listener: () => void): void;
   /** Takes part in every commit from now on. */
@@ -41,14 +43,19 @@ export interface Database {
 /** `onFull` may make some space when the disk is full: where it could, the writes are tried again. */
 export function makeDatabase(connection: Connection, onFull: (vital: boolean) => boolean = () => false): Database {
   let waiting: Write[] = [];
+  /** What is committed before that. */
+  let early: Write[] = [];
+  let timer: Timer | null = null;
   const listeners: (() => void)[] = [];
   const gathering: Gathered[] = [];
   let scheduled: Promise<void> | null = null;
 
   const flush = () => {
-    const batch = waiting;
-    waiting = [];
+    const batch = [...early, ...waiting];
+    [early, waiting] = [[], []];
     scheduled = null;
+    clearTimeout(timer ?? undefined);
+    timer = null;
     for (;;) {
       const outcomes: (() => void)[] = [];
       for (const gathered of gathering) gathered.backTo(0);
@@ -76,21 +83,33 @@ export function makeDatabase(connection: Connection, onFull: (vital: boolean) =>
     }
   };
 
+  const schedule = () => {
+    scheduled ??= new Promise((done) =>
+      setImmediate(() => {
+        flush();
+        done();
+      }),
+    );
+  };
+  const queued = <T>(queue: Write[], work: (queries: Queries) => T, vital: boolean) =>
+    new Promise<T>((resolve, reject) => {
+      queue.push({ work, vital, resolve: resolve as (value: unknown) => void, reject });
+    });
+
   return {
     queries: connection.queries,
-    commit: <T>(work: (queries: Queries) => T, vital = true) =>
-      new Promise<T>((resolve, reject) => {
-        waiting.push({ work, vital, resolve: resolve as (value: unknown) => void, reject });
-        scheduled ??= new Promise((done) =>
-          setImmediate(() => {
-            flush();
-            done();
-          }),
-        );
-      }),
+    commit: (work, vital = true) => {
+      schedule();
+      return queued(waiting, work, vital);
+    },
+    commitWithin: (ms, work) => {
+      timer ??= setTimeout(schedule, ms);
+      return queued(early, work, false);
+    },
     onCommit: (listener) => void listeners.push(listener),
     gather: (gathered) => void gathering.push(gathered),
     close: async () => {
+      if (early.length > 0) schedule();
       while (scheduled) await scheduled;
       connection.close();
     },

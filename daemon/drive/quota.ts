@@ -67,13 +67,15 @@ export class Quota {
   readonly #deps: QuotaDeps;
   readonly #watches = new Map<string, Watch>();
   #measuring = 0;
+  #looked = false;
 
   constructor(deps: QuotaDeps) {
     this.#deps = deps;
   }
 
   modeOf(roomUid: string): ShareMode {
-    return this.#watches.get(roomUid)?.mode ?? this.#modeFound(roomUid);
+    // Rooms with guests have a watch from the first look on.
+    return this.#watches.get(roomUid)?.mode ?? (this.#looked ? "open" : this.#modeFound(roomUid));
   }
 
   forget(roomUid: string): void {
@@ -82,6 +84,7 @@ export class Quota {
 
   /** Looks at every room with guests; to be called every LOOK_EVERY_MS. */
   look(): void {
+    this.#looked = true;
     for (const room of this.#deps.rooms()) {
       const watch = this.#watches.get(room.room_uid) ?? newWatch(this.#modeFound(room.room_uid));
       this.#watches.set(room.room_uid, watch);

@@ -74,6 +74,10 @@ export interface RoadDeps {
   rateLimits: RateLimits;
 }
 
+/** How long the records of calls that only read may wait, and how many of them. */
+const READINGS_MS = 20;
+const MOST_READINGS = 128;
+
 type Credentials = Pick<RoadRequest, "authorization" | "recognise" | "source" | "request_id" | "ip">;
 
 export interface Road {
@@ -170,6 +174,8 @@ export function makeRoad(deps: RoadDeps): Road {
       const { input, body_sha256 } = await readInput(bound, request, target);
       tenure?.require();
       rateLimit.require(rate);
+      // Who reads the records finds what was read before.
+      if (operation.access === "audit:read" && readings.length > 0) await writeReadings();
       deps.requireSpace(operation);
       const caller = call.caller;
       if (request.idempotency_key !== null && operation.method === "POST" && caller) {
@@ -274,17 +280,21 @@ export function makeRoad(deps: RoadDeps): Road {
     else await written;
   }
 
-  /** A reader need not wait for the record of its reading; those of one turn of the event loop are written in one piece. */
+  /** A reader need not wait for the record of its reading; such records are written some together. */
   function recordRead(entry: AuditEntry): void {
     readings.push(entry);
+    if (readings.length === MOST_READINGS) void writeReadings();
     if (readings.length > 1) return;
     const together = readings;
-    const written = database.commit((queries) => {
+    const written = database.commitWithin(READINGS_MS, (queries) => {
       if (readings === together) readings = [];
       appendAudits(queries, together);
-    }, false);
+    });
     written.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
   }
+
+  /** They come before what is committed next. */
+  const writeReadings = () => database.commit(() => {}, false).catch(() => {});
 
   /** Null for what may be tried again. */
   async function keptReply(

@@ -83,6 +83,7 @@ const NON_GUARANTEES = [
   "In the sandboxes of a room whose drive is over its quota writes to it fail with EFBIG, and reading and deleting work. Should it grow by drive_growth_bytes_max or drive_growth_entries_max all the same, every access to it waits until drive calls have deleted enough.",
   "What the drives of an organization may take together is held to by the calls at once, and in the sandboxes as where drives are measured, whoever keeps the quota of one; drives that are kept after their room's end do not count.",
   "A sandbox whose own disk finds no space on the host stands still, with status.reason disk_full, and goes on once there is space.",
+  "The record of a call that only reads is written within some hundredths of a second after its answer: a crash may lose the last of these.",
   "On a full disk whose reserve is half used up calls that read, and refusals, are no longer recorded.",
   "Of the large answers to calls with an Idempotency-Key the newest are kept, up to idempotent_reply_bytes_max compressed for each API key; the others' calls are 410 history_gone when they are made again, and never carried out twice.",
   "A client that waits for a command while the daemon ends gets no answer; with an exec_id or an Idempotency-Key it asks again for the same run.",

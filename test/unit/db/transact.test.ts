@@ -169,3 +169,18 @@ test("a database that another process is writing to is waited for", async () => 
   expect(await writing).toBe(11);
   expect(numbers()).toEqual([10, 11]);
 });
+
+describe("what nobody waits for", () => {
+  test("comes with the next commit, before it", async () => {
+    const early = database.commitWithin(60_000, (queries) => numbers(queries).length + insert(1)(queries));
+    const seen = await database.commit((queries) => numbers(queries));
+    expect([await early, seen, commits()]).toEqual([1, [1], 1]);
+  });
+
+  test("comes by itself after its time, and at the end at the latest", async () => {
+    expect(await database.commitWithin(1, insert(1))).toBe(1);
+    const last = database.commitWithin(60_000, insert(2));
+    await database.close();
+    expect(await last).toBe(2);
+  });
+});

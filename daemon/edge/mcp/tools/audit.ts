@@ -9,12 +9,15 @@ export async function summarize(call: ToolCall, { raw, ...input }: Arguments): P
   const { operation } = call.tool;
   const isOrg = "org_id" in operation.params.properties;
   const args = isOrg ? { org_id: "self", ...input } : input;
-  const records = await call.ask(operation, raw ? args : { ...args, limit: input.limit ?? SHOWN_RECORDS });
-  if (records.kind === "late") return stillUnderWay(call);
-  if (records.kind === "problem" || raw) return answerOf(records);
   const summing = isOrg ? orgAuditSummary : auditSummary;
   const filters = Object.entries(args).filter(([name]) => name in argumentsOf(summing));
-  const summary = await call.ask(summing, Object.fromEntries(filters));
+  // At once: neither tells of the other.
+  const [records, summary] = await Promise.all([
+    call.ask(operation, raw ? args : { ...args, limit: input.limit ?? SHOWN_RECORDS }),
+    raw ? null : call.ask(summing, Object.fromEntries(filters)),
+  ]);
+  if (records.kind === "late") return stillUnderWay(call);
+  if (records.kind === "problem" || !summary) return answerOf(records);
   if (summary.kind === "late") return stillUnderWay(call);
   if (summary.kind === "problem") return answerOf(summary);
   return { ok: true, result: { summary: summary.body, ...records.body } };
