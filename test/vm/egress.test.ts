@@ -255,6 +255,11 @@ withGuests("egress", { env, prepare }, (guests) => {
       true,
       0,
     ]);
+    const metered = async () => {
+      const { groups } = await daemon.ok("GET", "/v1/orgs/self/usage?group_by=agent");
+      return groups.find(({ id }: Json) => id === "a").totals.egress_bytes;
+    };
+    await until("it is metered", async () => (await metered()) > 100_000);
   });
 
   test("without a list every public place may be reached, and no other; with an empty one nothing, names included", async () => {
