@@ -2,7 +2,7 @@
  * Owns the identifiers: their brands, their patterns and how new ones are made.
  * A generated id is a prefix and a ULID, so ids of one kind sort by the time they were made.
  */
-import { monotonicFactory, ulid } from "ulid";
+import { incrementBase32, ulid } from "ulid";
 
 declare const brand: unique symbol;
 type Branded<Name extends string> = string & { readonly [brand]: Name };
@@ -33,7 +33,22 @@ interface Generated {
   msg: MessageId;
 }
 
-const nextUlid = monotonicFactory();
+const TIME_CHARACTERS = 10;
+
+/** Each later than the one before, also within a millisecond and when the clock is set back; a time is encoded once. */
+function monotonicUlids(): () => string {
+  let [lastMs, time, random] = [0, "", ""];
+  return () => {
+    const ms = Date.now();
+    if (ms > lastMs) {
+      const fresh = ulid(ms);
+      [lastMs, time, random] = [ms, fresh.slice(0, TIME_CHARACTERS), fresh.slice(TIME_CHARACTERS)];
+    } else random = incrementBase32(random);
+    return time + random;
+  };
+}
+
+const nextUlid = monotonicUlids();
 
 /** A new id of the kind that `prefix` names, e.g. `newId("sbx")` → `sbx_01J…`. */
 export function newId<Prefix extends keyof Generated>(prefix: Prefix, ulid = nextUlid()): Generated[Prefix] {
