@@ -5,6 +5,7 @@
 import { GUEST_CID_MIN } from "../../shared/ids.ts";
 import type { TestDaemon } from "../harness/daemon.ts";
 import { type Part, processesOf, until } from "../harness/guests.ts";
+import { empty, fill, mountSmall } from "../harness/small-disk.ts";
 import { executionsPath, startFlood } from "../harness/streams.ts";
 import type { Bench } from "./report.ts";
 import { timed } from "./sampling.ts";
@@ -14,6 +15,7 @@ const USUAL_COUNT = 300;
 /** Of each fault, so many victims one after another: other load on the machine falls on both sides alike. */
 const ROUNDS = 3;
 const DRIVE_LIMIT_GIB = "4";
+const RUNTIME_SIZE = "size=8m";
 const FLOODS = 8;
 const FLOOD_MS = 600_000;
 const ROOM = "bench";
@@ -29,6 +31,10 @@ const FAULTS: Record<string, (daemon: TestDaemon, victim: Victim) => Promise<voi
   qemu_killed: async (daemon, { sandbox_id }) => signal(daemon, "qemu", sandbox_id, "SIGKILL"),
   virtiofsd_killed: async (daemon, { sandbox_id }) => signal(daemon, "virtiofsd", sandbox_id, "SIGKILL"),
   vsock_killed: async (daemon, { sandbox_id }) => signal(daemon, "vsock", sandbox_id, "SIGKILL"),
+  guest_panicked: async (daemon, { agent_id }) => {
+    await daemon.exec(ROOM, agent_id, { command: "(sleep 0.1; echo c >/proc/sysrq-trigger) >/dev/null 2>&1 &" });
+  },
+  runtime_filled: async ({ runtimeDir }) => fill(runtimeDir),
   drive_filled: async (daemon, { agent_id }) => {
     await daemon.exec(ROOM, agent_id, { command: "fallocate -l 8G /mnt/drive/fill; true" });
   },
@@ -39,7 +45,11 @@ const FAULTS: Record<string, (daemon: TestDaemon, victim: Victim) => Promise<voi
 };
 
 export async function benchFaults({ report, count = USUAL_COUNT, start }: Bench): Promise<void> {
-  const daemon = await start({ guests: true, env: { ROOMD_POOL_SIZE: "0", ROOMD_DRIVE_LIMIT_GIB: DRIVE_LIMIT_GIB } });
+  const daemon = await start({
+    guests: true,
+    env: { ROOMD_POOL_SIZE: "0", ROOMD_DRIVE_LIMIT_GIB: DRIVE_LIMIT_GIB },
+    prepare: ({ runtimeDir }) => mountSmall(runtimeDir, RUNTIME_SIZE),
+  });
   await daemon.room(ROOM);
   await daemon.sandbox(ROOM, BYSTANDER, GUEST_CID_MIN);
   await exec(daemon);
@@ -79,8 +89,9 @@ async function exec(daemon: TestDaemon): Promise<void> {
   if (exit_code !== 0) throw new Error(`the command ended with ${exit_code}`);
 }
 
-/** What a victim left on the drive is gone, and the drive takes files again. */
+/** What a victim left is gone, and the drive takes files again. */
 async function emptied(daemon: TestDaemon): Promise<void> {
+  empty(daemon.runtimeDir);
   await daemon.api("DELETE", `/v1/rooms/${ROOM}/drive/delete?path=fill`);
   await until("the drive takes files", async () => {
     const { status } = await daemon.api("POST", `/v1/rooms/${ROOM}/drive/write`, { path: "f", content: "f" });

@@ -1,41 +1,10 @@
 /** Disks of the host that are full: nothing is half done, nobody is killed, and there is work again as soon as there is space. */
-import { spawnSync } from "node:child_process";
-import { closeSync, mkdirSync, openSync, rmSync, symlinkSync, truncateSync, writeSync } from "node:fs";
+import { mkdirSync, rmSync, symlinkSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { SHARED_TEMPLATES, type TestDaemon } from "../harness/daemon.ts";
 import { processesOf, remainsOf, until, withGuests } from "../harness/guests.ts";
-
-/** Gives the directory a small disk of its own. */
-function mountSmall(directory: string, options: string): void {
-  mkdirSync(directory, { recursive: true });
-  const { status, stderr } = spawnSync("mount", ["-t", "tmpfs", "-o", options, "tmpfs", directory]);
-  if (status !== 0) throw new Error(`no tmpfs on ${directory}: ${stderr}`);
-}
-
-const filler = (directory: string) => join(directory, "filler");
-
-/** Takes all of the disk's space but so much. */
-function fill(directory: string, leftBytes = 0): void {
-  const taken = fillInto(filler(directory));
-  truncateSync(filler(directory), Math.max(0, taken - leftBytes));
-}
-
-/** Writes for as long as there is space; returns how much there was. */
-function fillInto(path: string): number {
-  const file = openSync(path, "w");
-  let taken = 0;
-  try {
-    for (;;) taken += writeSync(file, Buffer.alloc(4096, 1));
-  } catch (error) {
-    if (!String(error).includes("ENOSPC")) throw error;
-    return taken;
-  } finally {
-    closeSync(file);
-  }
-}
-
-const empty = (directory: string) => rmSync(filler(directory), { recursive: true, force: true });
+import { empty, fill, filler, fillInto, mountSmall } from "../harness/small-disk.ts";
 
 /** Takes all the names that the disk has. */
 function takeNames(directory: string): void {
