@@ -105,6 +105,7 @@ export class Ends {
     return ({ began, recorded }) => {
       if (!own || !known || own.get(execId) !== known) return;
       known.attended = false;
+      known.counted ||= recorded;
       if (!known.begun && (recorded || !began)) own.forget(execId);
     };
   }

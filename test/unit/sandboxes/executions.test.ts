@@ -125,6 +125,24 @@ test("a call for an execution that another one waits for, or that is over and re
   expect(fixture.metered).toBe(1);
 });
 
+test("one that is found running after a restart, and waited for by a repeated call, is metered once", async () => {
+  using fixture = new ExecutionsFixture();
+  fixture.ends.watch("sbx_1");
+  const streams: Parameters<typeof fixture.guest.answer>[0][] = [];
+  fixture.guest.answer = (stream, { exec_id }) => {
+    sayFollowing(stream, exec_id);
+    streams.push(stream);
+  };
+  const again = fixture.run("sandbox_exec", { exec_id: "again", argv: ["true"] });
+  await until("it is followed", async () => streams.length === 1);
+  fixture.ends.begun(fixture.row, stateOf("again"), null);
+  streams[0]?.finish({ execution: ended("again") });
+  await again;
+  fixture.tell([ended("again")]);
+  await until("its end is recorded", async () => fixture.records.length === 1);
+  expect(fixture.metered).toBe(1);
+});
+
 test("so is one whose command nobody could say whether it had begun", async () => {
   using fixture = new ExecutionsFixture();
   fixture.ends.watch("sbx_1");
