@@ -40,6 +40,7 @@ export function openapiDocument(version: string): Json {
     components: {
       securitySchemes: { apiKey: { type: "http", scheme: "bearer", description: "An API key, key-…" } },
       schemas: { Problem: PROBLEM },
+      headers: HEADERS,
     },
   };
 }
@@ -89,6 +90,7 @@ function successesOf(operation: Operation): Json {
       String(status),
       {
         description: outcome,
+        ...rateOf(operation),
         // What follows a change of protocols is no body of HTTP's.
         ...(status === SWITCHING_PROTOCOLS
           ? {}
@@ -113,11 +115,29 @@ function problemsOf(operation: Operation): Json {
       String(status),
       {
         description: [...new Set(list)].join(", "),
+        ...rateOf(operation),
         content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
       },
     ]),
   );
 }
+
+const RATE_HEADERS = {
+  "RateLimit-Limit": "Calls that the key may make at once.",
+  "RateLimit-Remaining": "How many of these are left.",
+  "RateLimit-Reset": "Seconds until all of them are there again.",
+};
+
+/** What an answer to a key tells of its rate. */
+function rateOf({ access }: Operation): Json {
+  if (access === "open") return {};
+  const named = Object.keys(RATE_HEADERS).map((name) => [name, { $ref: `#/components/headers/${name}` }]);
+  return { headers: Object.fromEntries(named) };
+}
+
+const HEADERS: Json = Object.fromEntries(
+  Object.entries(RATE_HEADERS).map(([name, description]) => [name, { description, schema: { type: "integer" } }]),
+);
 
 function everywhere(operation: Operation): ErrorCode[] {
   const codes: ErrorCode[] = ["validation_failed", "internal", "shutting_down"];
