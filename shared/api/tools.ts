@@ -156,7 +156,7 @@ const list: readonly Tool[] = [
       background: Type.Optional(
         Type.Boolean({
           description:
-            "true: answer at once, with what there is. A command that starts so keeps its standard input open.",
+            "true: answer at once, with what there is. A command that starts so keeps its standard input open; it too is ended after timeout_ms.",
         }),
       ),
       wait_ms: Type.Optional(

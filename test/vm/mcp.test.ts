@@ -121,7 +121,8 @@ withGuests("over MCP", {}, (guests) => {
   test("a command for a sandbox that is still starting waits until it is ready", async () => {
     const asked = { room_id: at.room_id, agent_id: at.sandbox, guest_cid: 9112, memory_mib: 256, wait: "none" };
     const { result } = await client.call("sandbox_create", asked);
-    expect(result).toMatchObject({ state: "starting", next: { tool: "sandbox_exec" } });
+    expect(["creating", "starting"]).toContain(result.state);
+    expect(result.next.tool).toBe("sandbox_exec");
     expect((await exec({ command: "exit 3" })).exit_code).toBe(3);
   });
 

@@ -13,6 +13,7 @@ import {
   sandboxExec,
 } from "../../../../shared/api/executions.ts";
 import { sandboxGet } from "../../../../shared/api/sandboxes.ts";
+import { argumentsOf } from "../../../../shared/api/tool.ts";
 import { MAX_TOOL_WAIT_MS } from "../../../../shared/api/tools.ts";
 import { textOf } from "../../../core/text.ts";
 import { type Answer, answerOf, type NextCall, stillUnderWay } from "../answer.ts";
@@ -33,12 +34,13 @@ interface Input extends Omit<InputOf<typeof sandboxExec>, "argv_json" | "env_jso
 /** One that is known by its name. */
 type Named = Input & { exec_id: string };
 
+const COMMAND = argumentsOf(sandboxExec);
 const START = { after: 0, after_bytes: 0 };
 
 export async function exec(call: ToolCall, input: Input): Promise<Answer> {
-  const { exec_id, signal } = input;
-  const isCommand = input.argv !== undefined || input.command !== undefined;
-  if (exec_id !== undefined && (!isCommand || signal !== undefined)) return await goOn(call, { ...input, exec_id });
+  const { exec_id, signal, after } = input;
+  const isAbout = !isCommand(input) || signal !== undefined || after !== undefined;
+  if (exec_id !== undefined && isAbout) return await goOn(call, { ...input, exec_id });
   const newName = nameOf("exe", input.idempotency_key, [input.room_id, input.sandbox]);
   return await start(call, { ...input, exec_id: exec_id ?? newName });
 }
@@ -47,33 +49,39 @@ async function start(call: ToolCall, input: Named): Promise<Answer> {
   const first = await begin(call, input);
   const reply = isStarting(first) ? await beginWhenReady(call, input, first) : first;
   if (reply.kind === "problem") return isStarting(reply) ? sandboxStarting(call) : answerOf(reply);
-  if (reply.kind === "late") return await goOn(call, { ...input, background: true });
+  if (reply.kind === "late") return await underWay(call, input);
   if (input.background) return answerWith(input, reply.body as unknown as ExecutionRecord, NOTHING);
   const { stdout_truncated, stderr_truncated } = reply.body;
   return stdout_truncated || stderr_truncated ? await firstPage(call, input, reply.body) : answerOf(reply);
 }
 
+/** Has outlasted its call: what there is so far. */
+async function underWay(call: ToolCall, input: Named): Promise<Answer> {
+  const look = { ...input, background: true, eof: false };
+  const answer = await goOn(call, look);
+  if (answer.ok) return answer;
+  // The guest has yet to begin it.
+  if (answer.problem.code === "execution_not_found") {
+    return nothingYet("running", { exec_id: input.exec_id }, nextOf(input, NOTHING));
+  }
+  if (answer.problem.code !== "history_gone") return answer;
+  // It has written more than is kept already: what is left begins later.
+  const record = await call.ask(executionGet, pathOf(input));
+  return record.kind === "done" ? await goOn(call, { ...look, after: Number(record.body.oldest_seq) - 1 }) : answer;
+}
+
 async function begin(call: ToolCall, input: Named): Promise<Reply> {
-  const {
-    background,
-    wait_ms,
-    after: _,
-    after_bytes: __,
-    signal: ___,
-    eof: ____,
-    idempotency_key: _____,
-    ...command
-  } = input;
-  if (background) return await call.ask(executionStart, { ...command });
-  return await call.ask(sandboxExec, { ...command }, call.waitMs(wait_ms ?? MAX_TOOL_WAIT_MS));
+  const command = Object.fromEntries(Object.entries(input).filter(([name]) => name in COMMAND));
+  if (input.background) return await call.ask(executionStart, command);
+  return await call.ask(sandboxExec, command, call.waitMs(input.wait_ms ?? MAX_TOOL_WAIT_MS));
 }
 
 /** Follows a run that there is, after reaching it with what came along. */
 async function goOn(call: ToolCall, input: Named): Promise<Answer> {
   const { signal, eof, after = 0, after_bytes = 0, background, wait_ms = MAX_TOOL_WAIT_MS } = input;
   const path = pathOf(input);
-  const isCommand = input.argv !== undefined || input.command !== undefined;
-  const data_b64 = isCommand ? undefined : stdinOf(input);
+  // Beside a command, standard input is what that began with.
+  const data_b64 = isCommand(input) ? undefined : stdinOf(input);
   if (signal !== undefined) {
     const reached = await call.ask(executionSignal, { ...path, signal });
     if (reached.kind === "problem") return answerOf(reached);
@@ -83,12 +91,17 @@ async function goOn(call: ToolCall, input: Named): Promise<Answer> {
     if (fed.kind === "problem") return answerOf(fed);
   }
   const waitMs = background ? 0 : call.waitMs(wait_ms);
-  const page = await readPage(call, { path, after, after_bytes, most: mostOf(input), waitMs });
+  const place = { path, after, after_bytes, most: mostOf(input) };
+  const page = await readPage(call, { ...place, waitMs });
   if (page.kind === "problem") return answerOf(page);
   const reply = await call.ask(executionGet, path);
   if (reply.kind === "late") return stillUnderWay(call);
   if (reply.kind === "problem") return answerOf(reply);
-  return answerWith(input, reply.body as unknown as ExecutionRecord, page);
+  const record = reply.body as unknown as ExecutionRecord;
+  if (record.state !== "exited" || page.ended || page.full) return answerWith(input, record, page);
+  // It has ended since the page was read: whoever reads that it has ended shall have its last words.
+  const whole = await readPage(call, { ...place, waitMs: 0 });
+  return whole.kind === "problem" ? answerOf(whole) : answerWith(input, record, whole);
 }
 
 /** The command has ended, with more output than the answer holds: the rest is told by the pages that follow. */
@@ -148,21 +161,25 @@ function nextOf(input: Named, { place }: Page): NextCall {
   const { max_output_bytes, wait_ms } = input;
   const kept = {
     ...(max_output_bytes === undefined ? {} : { max_output_bytes }),
-    ...(wait_ms === undefined ? {} : { wait_ms }),
+    ...(wait_ms ? { wait_ms } : {}),
   };
   const { after, after_bytes } = place;
   const inPiece = after_bytes === 0 ? {} : { after_bytes };
   return { tool: "sandbox_exec", arguments: { ...pathOf(input), after, ...inPiece, ...kept } };
 }
 
-/** Nothing has been run yet: the same call waits on. */
-function sandboxStarting(call: ToolCall): Answer {
-  const nothing = { exec_id: null, exit_code: null, signal: null, timed_out: false, stdout_bytes: 0, stderr_bytes: 0 };
+function nothingYet(state: "starting" | "running", { exec_id }: { exec_id: string | null }, next: NextCall): Answer {
+  const nothing = { exec_id, exit_code: null, signal: null, timed_out: false, stdout_bytes: 0, stderr_bytes: 0 };
   const times = { started_at: null, finished_at: null, duration_ms: null, output: null };
-  const next = { tool: "sandbox_exec", arguments: call.given };
-  return { ok: true, result: { state: "starting", ...nothing, ...outputOf(NOTHING), ...times, next } };
+  return { ok: true, result: { state, ...nothing, ...outputOf(NOTHING), ...times, next } };
 }
 
+/** Nothing has been run yet: the same call waits on. */
+function sandboxStarting(call: ToolCall): Answer {
+  return nothingYet("starting", { exec_id: null }, { tool: "sandbox_exec", arguments: call.given });
+}
+
+const isCommand = ({ argv, command }: Input) => argv !== undefined || command !== undefined;
 const pathOf = ({ room_id, sandbox, exec_id }: Named) => ({ room_id, sandbox, exec_id });
 const mostOf = ({ max_output_bytes }: Input) => max_output_bytes ?? DEFAULT_OUTPUT_BYTES;
 

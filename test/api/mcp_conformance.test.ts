@@ -1,0 +1,55 @@
+/**
+ * The official conformance suite's scenarios that need no tools of its own, for the protocol's generation that it knows. Its client sends
+ * no key, so that a relay of the test's adds one.
+ */
+import { spawn } from "node:child_process";
+import { resolve } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { TestDaemon } from "../harness/daemon.ts";
+import { bearer } from "./calls.ts";
+
+const LONG = process.env.ROOMD_TEST_LONG === "1";
+const SCENARIOS = [
+  "server-initialize",
+  "ping",
+  "tools-list",
+  "dns-rebinding-protection",
+  "server-sse-multiple-streams",
+];
+
+if (!LONG) console.log("MCP conformance: left out; ROOMD_TEST_LONG=1 runs it");
+
+describe.skipIf(!LONG)("the conformance suite", () => {
+  let daemon: TestDaemon;
+  let relay: ReturnType<typeof Bun.serve>;
+  beforeAll(async () => {
+    daemon = await TestDaemon.start();
+    relay = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      idleTimeout: 60,
+      fetch: async ({ url, method, headers, body }) => {
+        const passed = Object.entries({ ...Object.fromEntries(headers), ...bearer(daemon.apiKey) });
+        const kept = passed.filter(([name]) => !["connection", "content-length", "accept-encoding"].includes(name));
+        return await fetch(daemon.url + new URL(url).pathname, { method, headers: Object.fromEntries(kept), body });
+      },
+    });
+  });
+  afterAll(async () => {
+    await relay.stop(true);
+    await daemon.stop();
+  });
+
+  test.each(SCENARIOS)("passes %s", { timeout: 60_000 }, async (scenario) => {
+    const url = `http://localhost:${relay.port}/mcp`;
+    const suite = resolve("node_modules/.bin/conformance");
+    const child = spawn(process.execPath, ["--bun", suite, "server", "--url", url, "--scenario", scenario]);
+    let told = "";
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (told += chunk));
+    const status = await new Promise((done) => child.once("close", done));
+    expect({ status, told }).toMatchObject({
+      status: 0,
+      told: expect.stringMatching(/Passed: ([1-9]\d*)\/\1, 0 failed/),
+    });
+  });
+});
