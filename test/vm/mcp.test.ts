@@ -152,14 +152,11 @@ withGuests("over MCP", {}, (guests) => {
     const { exec_id, next, ...begun } = await exec({ argv: ["cat"], background: true });
     expect(begun).toMatchObject({ state: "running", exit_code: null, stdout: "" });
     const b64 = (text: string) => Buffer.from(text).toString("base64");
-    const fed = await client.call(next.tool, { ...next.arguments, stdin_b64: b64("one\n"), wait_ms: 1000 });
-    expect(fed.result).toMatchObject({ state: "running", stdout: "one\n" });
-    const ended = await client.call(next.tool, {
-      ...fed.result.next.arguments,
-      stdin_b64: b64("two\n"),
-      eof: true,
-      wait_ms: 20_000,
-    });
+    let heard = (await client.call(next.tool, { ...next.arguments, stdin_b64: b64("one\n"), wait_ms: 500 })).result;
+    for (; heard.stdout === ""; heard = (await client.call(next.tool, heard.next.arguments)).result);
+    expect(heard).toMatchObject({ state: "running", stdout: "one\n" });
+    const closing = { ...heard.next.arguments, stdin_b64: b64("two\n"), eof: true, wait_ms: 40_000 };
+    const ended = await client.call(next.tool, closing);
     expect(ended.result).toMatchObject({ state: "exited", exit_code: 0, stdout: "two\n" });
     const sleeper = await exec({ command: "sleep 100", background: true });
     const killed = await exec({ exec_id: sleeper.exec_id, signal: "SIGTERM" });
