@@ -21,12 +21,15 @@ export function sshPort(daemon: TestDaemon): number {
 export class SshClient implements Disposable {
   readonly home = mkdtempSync("/tmp/roomd-ssh-");
   readonly key = join(this.home, "id");
+  readonly #askpass = join(this.home, "askpass");
   /** Where the gateway listens; another one after a restart. */
   port: number;
 
   constructor(port: number) {
     this.port = port;
     spawnSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", this.key]);
+    // Once: a file that is being started cannot be written.
+    writeFileSync(this.#askpass, `#!/bin/sh\nprintf '%s\\n' "$ROOMD_TEST_PASSWORD"\n`, { mode: 0o700 });
   }
 
   get publicKey(): string {
@@ -76,13 +79,11 @@ export class SshClient implements Disposable {
 
   /** What ssh needs to be given a password without a person. */
   #withPassword(password: string): { args: string[]; env: NodeJS.ProcessEnv } {
-    const file = join(this.home, "askpass");
-    writeFileSync(file, `#!/bin/sh\nprintf '%s\\n' "$ROOMD_TEST_PASSWORD"\n`, { mode: 0o700 });
     // The first of two options counts.
     const first = ["-F", "none", "-o", "PreferredAuthentications=password", "-o", "NumberOfPasswordPrompts=1"];
     return {
       args: [...first, ...this.options.slice(2)],
-      env: { ...process.env, SSH_ASKPASS: file, SSH_ASKPASS_REQUIRE: "force", ROOMD_TEST_PASSWORD: password },
+      env: { ...process.env, SSH_ASKPASS: this.#askpass, SSH_ASKPASS_REQUIRE: "force", ROOMD_TEST_PASSWORD: password },
     };
   }
 
