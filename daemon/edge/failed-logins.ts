@@ -29,10 +29,16 @@ export class FailedLogins {
   readonly #each = new Allowance(EACH_PER_SECOND, EACH_AT_ONCE);
   readonly #counted = new Map<string, { last: FailedLogin; count: number }>();
   #timer: Timer | null = null;
+  #written: Promise<unknown> = Promise.resolve();
 
   constructor(database: Database, log: Log) {
     this.#database = database;
     this.#log = log;
+  }
+
+  /** Settles once the records so far are on disk, those that are only counted excepted. Never rejects. */
+  get written(): Promise<unknown> {
+    return this.#written;
   }
 
   note(failed: FailedLogin): void {
@@ -69,6 +75,6 @@ export class FailedLogins {
         }),
       false,
     );
-    written.catch((error: unknown) => this.#log.error("audit not written", { error: String(error) }));
+    this.#written = written.catch((error: unknown) => this.#log.error("audit not written", { error: String(error) }));
   }
 }

@@ -87,6 +87,8 @@ export interface Road {
   identify(request: Credentials): { refusal: unknown; rate: Rate | null };
   /** Who is calling, where what is asked counts for the key's rate elsewhere. Throws as authenticate does. */
   recognise(request: Credentials): Caller;
+  /** Settles once what was recorded of bad credentials so far is on disk: before they are answered. Never rejects. */
+  failuresWritten(): Promise<unknown>;
   /** Records what was only counted so far. */
   stop(): void;
 }
@@ -258,7 +260,7 @@ export function makeRoad(deps: RoadDeps): Road {
     at: string,
     durationMs: number,
   ): Promise<void> {
-    const reads = operation.method === "GET";
+    const reads = operation.method === "GET" && outcomeOf(reply) !== "denied";
     const records = isRecorded(operation, call.caller);
     if (reply.kind === "problem" && reply.problem.code === "rate_limited" && call.caller) {
       const { caller, source, request_id, ip } = call;
@@ -325,6 +327,7 @@ export function makeRoad(deps: RoadDeps): Road {
       }
     },
     recognise: (request) => identify(request, request.recognise),
+    failuresWritten: () => failedLogins.written,
     stop: () => {
       failedLogins.settle();
       rateRefusals.settle();
@@ -395,6 +398,9 @@ function locationOf(operation: Operation, request: RoadRequest, body: unknown): 
   return operation.location.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(fields[name])));
 }
 
+const outcomeOf = ({ kind, status }: Pick<Outcome, "kind" | "status">): AuditEntry["outcome"] =>
+  kind === "done" ? "success" : status === 401 || status === 403 ? "denied" : "error";
+
 function auditEntry(
   operation: Operation,
   call: OpenCall,
@@ -407,7 +413,7 @@ function auditEntry(
   const code = reply.kind === "problem" ? reply.problem.code : undefined;
   return {
     event: operation.audit,
-    outcome: reply.kind === "done" ? "success" : reply.status === 401 || reply.status === 403 ? "denied" : "error",
+    outcome: outcomeOf(reply),
     at,
     // The operator is of none.
     org_id: caller.org_id || null,

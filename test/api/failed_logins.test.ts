@@ -14,6 +14,12 @@ beforeAll(async () => {
 });
 afterAll(() => daemon.stop());
 
+/** What is on disk, whatever the daemon still has in mind. */
+function recorded<Row>(daemon: TestDaemon, query: string): Row[] {
+  using database = new Database(join(daemon.dataDir, "roomd.db"), { readonly: true });
+  return database.query(query).all() as Row[];
+}
+
 const ask = (key: string, path = "/v1/me") => bare(daemon, "GET", path, bearer(key));
 
 test("beyond the limit are told to come later, by every route; a good key is not held up, nor who has none", async () => {
@@ -42,16 +48,34 @@ test("are all on record, few one by one and the rest counted", async () => {
   });
   await Promise.all(lanes);
   await daemon.end("SIGTERM");
-  const database = new Database(join(daemon.dataDir, "roomd.db"), { readonly: true });
-  const rows = database.query("SELECT ip, details FROM audit WHERE event = 'auth.failed'").all() as {
-    ip: string;
-    details: string;
-  }[];
-  database.close();
+  const rows = recorded<{ ip: string; details: string }>(
+    daemon,
+    "SELECT ip, details FROM audit WHERE event = 'auth.failed'",
+  );
   const total = rows.reduce((sum, { details }) => sum + ((JSON.parse(details) as { count?: number }).count ?? 1), 0);
   // And the 22 of the test before.
   expect(total).toBe(COUNT + LIMIT * 3 + 7);
   expect(rows.length).toBeLessThan(total / 2);
   expect(new Set(rows.map(({ ip }) => ip))).toEqual(new Set(["127.0.0.1"]));
   expect(JSON.stringify(rows)).not.toContain(WRONG);
+});
+
+test("are on disk before they are answered, as is what a key must not do", async () => {
+  await using fresh = await TestDaemon.start();
+  const scopes = ["rooms:read"];
+  const { key } = await fresh.ok("POST", "/v1/orgs/self/keys", { name: "narrow", scopes });
+  const denied = () => recorded<{ event: string }>(fresh, "SELECT event FROM audit WHERE outcome = 'denied'");
+  const asked: string[] = [];
+  for (let n = 0; n < 5; n++) {
+    for (const [path, token, status, event] of [
+      ["/v1/me", WRONG, 401, "auth.failed"],
+      ["/v1/nothing", WRONG, 401, "auth.failed"],
+      ["/mcp", WRONG, 401, "auth.failed"],
+      ["/v1/orgs/self/usage", key, 403, "usage.read"],
+    ] as const) {
+      expect([path, (await bare(fresh, "GET", path, bearer(token))).status]).toEqual([path, status]);
+      asked.push(event);
+      expect(denied()).toHaveLength(asked.length);
+    }
+  }
 });

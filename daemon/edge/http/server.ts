@@ -107,6 +107,7 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
           ? await answerForMcp(deps, options, { request, url, ip: address, request_id: requestIdOf(request) })
           : await app.fetch(request);
         if (response === UPGRADED) return undefined;
+        if (response.status === 401 || response.status === 429) await deps.road.failuresWritten();
         const type = response.headers.get("content-type");
         if (type?.endsWith("json")) server.timeout(request, IDLE_SECONDS);
         // Only a stream of events may be silent for longer: a file is sent as fast as it is read.

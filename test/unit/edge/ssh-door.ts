@@ -168,6 +168,7 @@ export async function openDoor(limits: Partial<SshLimits> = {}): Promise<Door> {
     },
     identify: () => ({ refusal: null, rate: null }),
     recognise: (request) => request.recognise?.() as ReturnType<Road["recognise"]>,
+    failuresWritten: () => Promise.resolve(),
     stop: () => {},
   };
 
