@@ -142,7 +142,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     restraints: inspected.restraints,
     kernelUse: (directory) => driveQuota.use(directory),
     limitEntries: config["drive.limit_entries"],
-    roomsOf: finder.ofOrg,
+    roomsOf: finder.withDrive,
     capsOf: (orgId) => orgQuota.capsOf(orgId).drive,
     onSoftExceeded: (org_id, facts) => {
       const details = { limit: "drive", ...facts };

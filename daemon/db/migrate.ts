@@ -17,6 +17,7 @@ import usage from "./migrations/0014_usage.sql" with { type: "text" };
 import keyRates from "./migrations/0015_key_rates.sql" with { type: "text" };
 import credits from "./migrations/0016_credits.sql" with { type: "text" };
 import auditBatches from "./migrations/0017_audit_batches.sql" with { type: "text" };
+import keptDrives from "./migrations/0018_kept_drives.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -37,6 +38,7 @@ export const MIGRATIONS: readonly string[] = [
   keyRates,
   credits,
   auditBatches,
+  keptDrives,
 ];
 
 /** Brings the database up to date. Refuses one that a newer roomd has written. */

@@ -27,7 +27,7 @@ export type { DriveDeps, DriveRoom };
 export interface DriveService {
   operations: readonly Bound[];
   /** What a room's drive takes, some seconds old at most unless it is very large. */
-  measure(room: Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">): Promise<Measured>;
+  measure(room: Pick<DriveRoom, "room_uid" | "org_id" | "state" | "drive_directory">): Promise<Measured>;
   /** Bytes that the organization's drives take together. */
   measureOrg(orgId: OrgId): Promise<number>;
   /** Removes what an earlier run of the daemon left of unfinished writes. */
@@ -38,7 +38,9 @@ export interface DriveService {
   watch(deps: Pick<QuotaDeps, "rooms" | "onChange">): { stop(): void };
   /** What the room's guests may do on the drive for the time being. */
   modeOf(roomUid: string): ShareMode;
-  /** Drops what is remembered of a room that is gone. */
+  /** Goes on counting the drive of a room that has ended. */
+  keep(room: Pick<DriveRoom, "room_uid" | "org_id" | "state" | "drive_directory">): void;
+  /** Drops what is remembered of a drive that is gone. */
   forget(roomUid: string): void;
 }
 
@@ -64,6 +66,10 @@ export function makeDrive(deps: DriveDeps): DriveService {
       return { stop: () => clearInterval(timer) };
     },
     modeOf: (roomUid) => quota?.modeOf(roomUid) ?? "open",
+    keep: (room) => {
+      drive.usage.keep(room);
+      quota?.forget(room.room_uid);
+    },
     forget: (roomUid) => {
       drive.usage.forget(roomUid);
       quota?.forget(roomUid);

@@ -1,6 +1,6 @@
 /**
- * Owns what the drives of one organization take together, beside the caps of its plan: each as it was measured last, with what
- * calls have changed since and set aside. Guests write past the calls, and are kept to it as to a drive's own quota (quota.ts).
+ * Owns what the drives of one organization take together, those that are kept after their room's end among them, beside the caps
+ * of its plan: each as it was measured last, with what calls have changed since and set aside. Guests write past the calls, and are kept to it as to a drive's own quota (quota.ts).
  */
 import type { OrgId } from "../../shared/ids.ts";
 import { driveExceeded, driveWarning, type PlanCaps } from "../orgs/index.ts";
@@ -9,8 +9,8 @@ import type { DriveRoom } from "./verb.ts";
 export type DriveCaps = PlanCaps["drive"];
 
 export interface OrgDeps {
-  /** The organization's rooms that are not destroyed. */
-  roomsOf(orgId: OrgId): readonly Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">[];
+  /** The organization's rooms that have a drive: they are not destroyed, or it is kept. */
+  roomsOf(orgId: OrgId): readonly Pick<DriveRoom, "room_uid" | "org_id" | "state" | "drive_directory">[];
   capsOf(orgId: OrgId): DriveCaps;
   /** The drives have come to take more than the soft cap. */
   onSoftExceeded(orgId: OrgId, facts: { used: number; cap: number }): void;

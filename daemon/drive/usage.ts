@@ -1,6 +1,7 @@
 /**
  * Owns how much of its quota each room's drive takes: what was measured last, what API writes have changed since, and what
- * writes under way have set aside. Guests write past the API, so a measure is taken again once it is old.
+ * writes under way have set aside. Guests write past the API, so a measure is taken again once it is old. The drive of a room
+ * that has ended counts for its organization as long as it is kept.
  */
 import type { OrgId } from "../../shared/ids.ts";
 import { ServiceError } from "../core/service-error.ts";
@@ -8,7 +9,7 @@ import { type Measured, measureTree } from "./measure.ts";
 import { type OrgDeps, OrgUsage } from "./org-usage.ts";
 import type { DriveDeps, DriveRoom } from "./verb.ts";
 
-type Room = Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">;
+type Room = Pick<DriveRoom, "room_uid" | "org_id" | "state" | "drive_directory">;
 type Deps = OrgDeps & Pick<DriveDeps, "limitEntries" | "sharesOf" | "kernelUse" | "onUsed">;
 
 export class Usage {
@@ -20,11 +21,11 @@ export class Usage {
     this.#deps = deps;
   }
 
-  of(room: Room): RoomUsage {
+  of(room: Room, lastBytes: number | null = null): RoomUsage {
     const known = this.#rooms.get(room.room_uid);
     if (known) return known;
     const org = this.ofOrg(room.org_id);
-    const usage = new RoomUsage(room, this.#deps, org);
+    const usage = new RoomUsage(room, this.#deps, org, lastBytes);
     this.#rooms.set(room.room_uid, usage);
     org.join(usage);
     return usage;
@@ -37,6 +38,13 @@ export class Usage {
     const known = this.#orgs.get(orgId) ?? new OrgUsage(orgId, this.#deps, gather);
     this.#orgs.set(orgId, known);
     return known;
+  }
+
+  /** The room has ended, and this is where its drive lies from now on. */
+  keep(room: Room): void {
+    const lastBytes = this.#rooms.get(room.room_uid)?.lastBytes ?? null;
+    this.forget(room.room_uid);
+    this.of(room, lastBytes);
   }
 
   forget(roomUid: string): void {
@@ -63,16 +71,21 @@ class RoomUsage {
   readonly #claims = new Set<Claim>();
   #measured: Measured | null = null;
   /** What it took when that was last known; null before. */
-  #lastBytes: number | null = null;
+  #lastBytes: number | null;
   #staleAt = 0;
   #measuring: Promise<Measured> | null = null;
   /** Counts the measures that are no longer wanted. */
   #generation = 0;
 
-  constructor(room: Room, deps: Deps, org: OrgUsage) {
+  constructor(room: Room, deps: Deps, org: OrgUsage, lastBytes: number | null) {
     this.#room = room;
     this.#deps = deps;
     this.org = org;
+    this.#lastBytes = lastBytes;
+  }
+
+  get lastBytes(): number | null {
+    return this.#lastBytes;
   }
 
   /** What it takes, as far as that is known, and what is set aside. */
@@ -206,7 +219,9 @@ class RoomUsage {
       const measured = await this.#walk();
       if (generation === this.#generation) {
         this.#know(measured);
-        this.#staleAt = performance.now() + Math.max(FRESH_MS, (performance.now() - startedAt) / LARGEST_SHARE);
+        const goodForMs = Math.max(FRESH_MS, (performance.now() - startedAt) / LARGEST_SHARE);
+        // Nothing is written to a drive that is kept.
+        this.#staleAt = this.#room.state === "destroyed" ? Number.POSITIVE_INFINITY : performance.now() + goodForMs;
       }
       return measured;
     } finally {

@@ -130,7 +130,7 @@ export function driveExceeded(used: number, cap: number): ServiceError {
   return new ServiceError("quota_exceeded", {
     detail: `The organization's drives take ${used} bytes; its plan allows ${cap}.`,
     details: { limit: "drive", used, cap },
-    hint: `Delete files on its rooms' drives, ${ASK_OPERATOR}.`,
+    hint: `Delete files on its rooms' drives, destroy rooms with drive=delete, since kept drives count too, ${ASK_OPERATOR}.`,
   });
 }
 

@@ -18,9 +18,9 @@ import { makeDestroy } from "./destroy.ts";
 import { eraseDirectory } from "./erase.ts";
 import { makeGet } from "./get.ts";
 import { makeRoomRecords } from "./record.ts";
-import { drivesDue, drivesKept, getRoom, liveRooms, orgRooms, prepareRoomLookup, updateRoom } from "./store.ts";
+import { drivesDue, drivesKept, getRoom, liveRooms, prepareRoomLookup, roomsWithDrive, updateRoom } from "./store.ts";
 import type { RoomRow } from "./table.ts";
-import { mayEnter, toTarget } from "./target.ts";
+import { isDriveKept, mayEnter, toTarget } from "./target.ts";
 
 export { countRooms } from "./store.ts";
 
@@ -51,7 +51,9 @@ export interface RoomDeps {
     modeOf(roomUid: RoomUid): "open" | "stopped" | "held";
     /** Removes what a crash left on it. */
     sweep(room: RoomTarget): Promise<void>;
-    /** Drops what is remembered of a room that is gone. */
+    /** Goes on counting the drive of a room that has ended. */
+    keep(room: RoomTarget): void;
+    /** Drops what is remembered of a drive that is gone. */
     forget(roomUid: RoomUid): void;
   };
   fabric: {
@@ -91,9 +93,10 @@ export function makeRoomFinder(database: Database, paths: Paths) {
     if (!row) throw new ServiceError("room_not_found");
     return toTarget(row, paths);
   };
-  const ofOrg = (orgId: OrgId): RoomTarget[] => orgRooms(database.queries, orgId).map((row) => toTarget(row, paths));
+  const withDrive = (orgId: OrgId): RoomTarget[] =>
+    roomsWithDrive(database.queries, orgId).map((row) => toTarget(row, paths));
   const nameOf = (roomUid: string): string | null => getRoom(database.queries, roomUid as RoomUid)?.room_id ?? null;
-  return { lookup, findRow, find, current, ofOrg, nameOf };
+  return { lookup, findRow, find, current, withDrive, nameOf };
 }
 
 /** Whose use of the service the drive of a room is; null when there is no such room any more. */
@@ -137,10 +140,13 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
   const erase = async (row: RoomRow) => {
     await eraseDirectory(deps, paths.retired_room(row.room_uid));
     await database.commit((queries) => updateRoom(queries, row.room_uid, { drive_until_at: null }));
-  };
-  const onEnded = (row: RoomRow) => {
-    expiries.set(row.room_uid, null);
     deps.drive.forget(row.room_uid);
+  };
+  const onEnded = ({ room_uid }: RoomRow) => {
+    expiries.set(room_uid, null);
+    const ended = getRoom(database.queries, room_uid);
+    if (ended && isDriveKept(ended)) deps.drive.keep(toTarget(ended, paths));
+    else deps.drive.forget(room_uid);
     eraseSoon();
   };
   const destroyer = makeDestroy(deps, finder.findRow, onEnded, erase);

@@ -21,7 +21,10 @@ export function getRoom(queries: Queries, roomUid: RoomUid): RoomRow | undefined
 }
 
 /** What work in a room needs to know of it. */
-export type RoomPlace = Pick<RoomRow, "room_uid" | "room_id" | "org_id" | "state" | "drive_limit_bytes">;
+export type RoomPlace = Pick<
+  RoomRow,
+  "room_uid" | "room_id" | "org_id" | "state" | "drive_limit_bytes" | "drive_until_at"
+>;
 
 const known = new Remembered<RoomRow>();
 
@@ -75,8 +78,15 @@ export function countRooms(queries: Queries, orgId: OrgId): number {
   return queries.select({ live: count() }).from(rooms).where(isLiveOf(orgId)).get()?.live ?? 0;
 }
 
-export function orgRooms(queries: Queries, orgId: OrgId): RoomRow[] {
-  return queries.select().from(rooms).where(isLiveOf(orgId)).all();
+/** An organization's rooms that are not destroyed, and those whose drives are kept. */
+export function roomsWithDrive(queries: Queries, orgId: OrgId): RoomRow[] {
+  const live = queries.select().from(rooms).where(isLiveOf(orgId)).all();
+  const kept = queries
+    .select()
+    .from(rooms)
+    .where(and(eq(rooms.org_id, orgId), eq(rooms.state, "destroyed"), isNotNull(rooms.drive_until_at)))
+    .all();
+  return [...live, ...kept];
 }
 
 /** Rooms that are not destroyed, of every organization. */

@@ -59,7 +59,11 @@ export const usage = operation({
     rooms: fields({ active: Type.Integer(), ...caps }),
     sandboxes: fields({ active: Type.Integer(), ...caps }),
     memory_mib: fields({ allocated: Type.Integer(), ...caps }),
-    drive: fields({ used_bytes: Type.Integer(), soft_cap_bytes: Type.Integer(), hard_cap_bytes: Type.Integer() }),
+    drive: fields({
+      used_bytes: Type.Integer({ description: "Of all its drives, also those that are kept after their room's end." }),
+      soft_cap_bytes: Type.Integer(),
+      hard_cap_bytes: Type.Integer(),
+    }),
     guest_cids: fields({
       in_use: Type.Integer({ description: "By the organization's sandboxes." }),
       total: Type.Integer({ description: "On the host, for all organizations." }),

@@ -1,4 +1,5 @@
 /** What an organization's plan allows: warnings beyond the soft cap, refusals beyond the hard one, and both ways of changing it. */
+import { Database } from "bun:sqlite";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -209,6 +210,49 @@ describe("drives", () => {
     });
     expect((await org.call("GET", "/v1/rooms/r0/drive/read?path=a")).body.content).toBe("x");
     expect((await org.call("DELETE", "/v1/rooms/r0/drive/delete?path=a")).status).toBe(200);
+  });
+});
+
+describe("a drive that is kept after its room's end", () => {
+  const MIB = 1024 ** 2;
+  const used = async (org: Org): Promise<number> =>
+    (await org.call("GET", "/v1/orgs/self/usage")).body.drive.used_bytes;
+  const fill = async (org: Org, room: string) => {
+    await org.room(room);
+    expect((await org.call("PUT", `/v1/rooms/${room}/drive/files/a`, "x".repeat(2 * MIB))).status).toBe(201);
+  };
+
+  test("counts until it is erased, also for a daemon that finds it", async () => {
+    const org = await Org.named("keeper");
+    for (const room of ["r1", "r2"]) {
+      await fill(org, room);
+      await org.call("DELETE", `/v1/rooms/${room}`);
+    }
+    const taken = await used(org);
+    expect(taken).toBeGreaterThanOrEqual(4 * MIB);
+    await fill(org, "r3");
+    await org.call("DELETE", "/v1/rooms/r3?drive=delete");
+    expect(await used(org)).toBe(taken);
+    await daemon.restart();
+    expect(await used(org)).toBe(taken);
+    await org.room("r4");
+    await org.setPlan("starter");
+    const refused = await org.call("POST", "/v1/rooms/r4/drive/write", { path: "b", content: "x" });
+    expect(refused).toMatchObject({
+      status: 429,
+      body: { code: "quota_exceeded", details: { limit: "drive", used: taken } },
+    });
+    expect(refused.body.hint).toContain("drive=delete");
+    await daemon.end("SIGTERM");
+    {
+      using database = new Database(join(daemon.dataDir, "roomd.db"));
+      database.run("UPDATE rooms SET drive_until_at = created_at WHERE drive_until_at IS NOT NULL");
+    }
+    await daemon.serve();
+    await until(
+      () => used(org),
+      (bytes) => bytes === 0,
+    );
   });
 });
 
