@@ -7,6 +7,9 @@ import { call } from "./client.ts";
 import { command, type JsonOption } from "./command.ts";
 import { type ConfigOption, withConfigOption, withOperator } from "./operator.ts";
 import { say, show, showValue } from "./output.ts";
+import { withProgress } from "./progress.ts";
+
+const WORK = "reading the whole audit";
 
 interface VerifyOptions extends JsonOption, ConfigOption {
   host?: boolean;
@@ -33,7 +36,7 @@ export function auditVerifyCommand(setStatus: (status: number) => void): Command
     .option("--heads <file...>", "heads that the chains had; implies --host")
     .action(async ({ host, heads, config, json }: VerifyOptions) => {
       if (host || heads) return await verifyOnHost({ config, heads, json }, setStatus);
-      const reply = await call(audit.orgAuditVerify, { org_id: "self" });
+      const reply = await withProgress(WORK, () => call(audit.orgAuditVerify, { org_id: "self" }));
       await show(reply, { json }, (verdict) => [sentence(verdict)]);
       setStatus(reply.value.ok ? EXIT.ok : EXIT.refused);
     });
@@ -43,7 +46,9 @@ async function verifyOnHost(
   { config, heads, json }: VerifyOptions,
   setStatus: (status: number) => void,
 ): Promise<void> {
-  const { verdicts, heads: read } = await withOperator({ config }, (operator) => operator.verifyAudit(heads));
+  const { verdicts, heads: read } = await withProgress(WORK, () =>
+    withOperator({ config }, (operator) => operator.verifyAudit(heads)),
+  );
   if (read.unreadable.length > 0) await say(...read.unreadable.map((line) => `${line} is no head of a chain`));
   await showValue(verdicts, { json }, (each) =>
     each.map((verdict) => `${verdict.org_id ?? "the service itself"}: ${sentence(verdict)}`),

@@ -23,10 +23,18 @@ export class CliError extends Error {
     this.status = status;
   }
 
+  /** What --json prints: the service's own problem, or the same shape with a code of ours. */
+  get problem(): object {
+    const code = this.status === EXIT.usage ? "usage" : this.unreachable ? "unreachable" : "failed";
+    return { code, ...this.complaint };
+  }
+
   /** Lines for a person: the sentence, every bad field, what lies behind it on this host, what to do. */
   get lines(): string[] {
     const { detail, errors, hint } = this.complaint;
-    const fields = errors.map(({ field, message }) => `  ${field}: ${message}`);
+    const fields = errors
+      .filter(({ message }) => message !== detail)
+      .map(({ field, message }) => (message.startsWith(`${field} `) ? `  ${message}` : `  ${field}: ${message}`));
     const cause = this.cause === undefined ? [] : [`  ${describeError(this.cause)}`];
     return [detail, ...fields, ...cause, ...(hint ? [hint] : [])];
   }

@@ -27,8 +27,8 @@ export function commandGroup(usage: string, { summary, examples, notes = [] }: A
     .exitOverride()
     .helpCommand(false)
     .helpOption("-h, --help", "print this")
-    .configureOutput({ outputError: (text, write) => write(text.replace(/^error:/, "roomd:")) })
-    .showHelpAfterError("(add --help for what this command takes)");
+    // What is wrong with a command line is told like any other refusal, with --json too.
+    .configureOutput({ outputError: () => {} });
   for (const arg of args) made.argument(arg);
   const indented = examples.map((line) => `  ${line}`);
   const noted = notes.length > 0 ? ["", ...notes] : [];

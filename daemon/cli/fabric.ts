@@ -2,10 +2,12 @@
 import type { Command } from "commander";
 import { barrierArrive } from "../../shared/api/barriers.ts";
 import { agentSend, agentWait, MAX_WAIT_MS, type MessageRecord, messageAck } from "../../shared/api/fabric.ts";
+import { newId } from "../../shared/ids.ts";
 import { CliError } from "./cli-error.ts";
 import { call } from "./client.ts";
 import { command, type JsonOption } from "./command.ts";
-import { show } from "./output.ts";
+import { printable, show } from "./output.ts";
+import { withProgress } from "./progress.ts";
 import { integer, seconds } from "./values.ts";
 
 const DEFAULT_SECONDS = 60;
@@ -33,14 +35,16 @@ export function sendCommand(): Command {
       const waits = options.wait ? { wait_reply: true, timeout_ms: options.timeout * 1000 } : {};
       const payload = options.data ? readJson(text) : text;
       const ack_required = options.ack;
-      const reply = await call(agentSend, {
-        ...{ room_id, source: options.from, payload, message_id: `msg_${crypto.randomUUID()}`, ack_required },
-        ...addressOf(to),
-        ...waits,
-      });
+      const reply = await withProgress(`waiting for the reply of ${to}`, () =>
+        call(agentSend, {
+          ...{ room_id, source: options.from, payload, message_id: newId("msg"), ack_required },
+          ...addressOf(to),
+          ...waits,
+        }),
+      );
       await show(reply, options, (sent) =>
         sent.reply
-          ? [shown(sent.reply)]
+          ? linesOf(sent.reply)
           : [`message ${sent.message_id} is kept for ${sent.recipient_count} recipient(s)`],
       );
     });
@@ -64,13 +68,16 @@ export function waitCommand(): Command {
       const end = performance.now() + timeout * 1000;
       for (;;) {
         const left = Math.max(0, Math.min(MAX_WAIT_MS, Math.ceil(end - performance.now())));
-        const page = await call(agentWait, { room_id, agent_id, source, limit: 1, wait_ms: left });
+        const page = await withProgress(`waiting for a message to ${agent_id}`, () =>
+          call(agentWait, { room_id, agent_id, source, limit: 1, wait_ms: left }),
+        );
         const [message] = page.value.items;
         if (message) {
           const text = JSON.stringify(message);
-          await show({ value: message, text }, { json }, () => [
-            `${message.source} ${message.message_id} ${shown(message)}`,
-          ]);
+          await show({ value: message, text }, { json }, () => {
+            const [first, ...rest] = linesOf(message);
+            return [`${message.source} ${message.message_id} ${first}`, ...rest];
+          });
           if (!keep) await call(messageAck, { room_id, message_id: message.message_id, agent_id });
           return;
         }
@@ -100,7 +107,7 @@ export function barrierCommand(): Command {
       const { parties, timeout } = options;
       const participants = options.with?.split(",");
       const arrival = { room_id, barrier_id, agent_id, parties, participants, timeout_ms: timeout * 1000 };
-      const reply = await call(barrierArrive, arrival);
+      const reply = await withProgress(`waiting at barrier ${barrier_id}`, () => call(barrierArrive, arrival));
       await show(reply, options, ({ generation, state }) => [`barrier ${barrier_id} ${generation} is ${state}`]);
     });
 }
@@ -110,8 +117,10 @@ function addressOf(to: string) {
   return to.includes(",") ? { destinations: to.split(",") } : { destination: to };
 }
 
-function shown({ payload, payload_b64 }: MessageRecord): string {
-  return payload_b64 ?? (typeof payload === "string" ? payload : JSON.stringify(payload));
+/** A guest chooses these words, and a terminal would obey some of them. */
+function linesOf({ payload, payload_b64 }: MessageRecord): string[] {
+  const text = payload_b64 ?? (typeof payload === "string" ? payload : JSON.stringify(payload));
+  return text.split("\n").map((line) => (process.stdout.isTTY ? printable(line) : line));
 }
 
 function readJson(text: string): unknown {

@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import { SCOPES, type Scope } from "../../shared/api/contract.ts";
 import { DEFAULT_GRACE_SECONDS } from "../../shared/api/orgs.ts";
 import type { KeyId } from "../../shared/ids.ts";
-import { command, commandGroup, type JsonOption } from "./command.ts";
+import { choice, command, commandGroup, type JsonOption } from "./command.ts";
 import { type ConfigOption, withConfigOption, withOperator } from "./operator.ts";
 import { type OrgOption, orgOf, withOrgOption } from "./org-option.ts";
 import { fieldLines, print, showValue, table } from "./output.ts";
@@ -43,7 +43,6 @@ interface CreateOptions extends JsonOption, ConfigOption, OrgOption {
 function create(): Command {
   const about = {
     summary: "create a key; it is shown now and never again",
-    notes: [`Scopes: ${SCOPES.join(", ")}`],
     examples: [
       "roomd key create --name ci",
       "roomd key create --name reader --scope rooms:read --scope drive:read --room build-42 --expires-in 30d",
@@ -51,7 +50,9 @@ function create(): Command {
   };
   return withConfigOption(withOrgOption(command("create", about)))
     .requiredOption("--name <name>", "what the key is for")
-    .option("--scope <scope>", "what it may do, as often as you like (default: everything)", scopes)
+    .addOption(
+      choice("--scope <scope>", "what it may do, as often as you like (default: everything)", SCOPES).argParser(scopes),
+    )
     .option("--room <room>", "only in this room, as often as you like", word)
     .option("--agent <agent>", "only as this agent, and only at its sandboxes")
     .option("--expires-in <time>", "it ends after this time, such as 30d", seconds)

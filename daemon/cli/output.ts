@@ -36,7 +36,7 @@ export function showValue<T>(value: T, options: JsonOption, human: (value: T) =>
 }
 
 export function showError(error: CliError, json: boolean): Promise<void> {
-  if (json) return say(plainJson(JSON.stringify(error.complaint)));
+  if (json) return say(plainJson(JSON.stringify(error.problem)));
   const [first = "", ...rest] = error.lines.map(printable);
   return say(`${paint("red", "roomd:", process.stderr)} ${first}`, ...rest);
 }

@@ -23,7 +23,7 @@ interface ExposeOptions extends JsonOption {
 }
 
 function expose(): Command {
-  return command("expose <room> <sandbox>", {
+  return command("expose <room> <agent>", {
     summary: "expose a port; print its URL and its token",
     examples: [
       "roomd port expose build-42 worker-1 8000",
@@ -58,7 +58,7 @@ function lines({ url, path_url, token, listening, port, expires_at }: PortRecord
 }
 
 function list(): Command {
-  return command("list <room> <sandbox>", {
+  return command("list <room> <agent>", {
     summary: "list a sandbox's exposed ports with their tokens",
     examples: ["roomd port list build-42 worker-1"],
   }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
@@ -80,7 +80,7 @@ function list(): Command {
 }
 
 function unexpose(): Command {
-  return command("unexpose <room> <sandbox>", {
+  return command("unexpose <room> <agent>", {
     summary: "unexpose a port; what is open through it is cut",
     examples: ["roomd port unexpose build-42 worker-1 8000"],
   })

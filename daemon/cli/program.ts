@@ -2,8 +2,9 @@
 import { type Command, CommanderError } from "commander";
 import { COMMIT, VERSION } from "../../shared/version.ts";
 import { auditCommand } from "./audit.ts";
-import { EXIT, toCliError } from "./cli-error.ts";
+import { CliError, EXIT, toCliError } from "./cli-error.ts";
 import { commandGroup, JSON_FLAG } from "./command.ts";
+import { completionCommand } from "./completion.ts";
 import { configCommand } from "./config.ts";
 import { doctorCommand } from "./doctor.ts";
 import { driveCommand } from "./drive.ts";
@@ -79,6 +80,7 @@ export function makeProgram(setStatus: (status: number) => void): Command {
     auditCommand(setStatus),
     usageCommand(),
     mcpCommand(),
+    completionCommand(),
   ];
   for (const each of commands) program.addCommand(each);
   return program;
@@ -93,7 +95,8 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
   // A reader that has seen enough (`| head`) is no error.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => process.exit(EXIT.ok));
   try {
-    await program.parseAsync(args, { from: "user" });
+    // `roomd help room create` asks what `roomd room create --help` does.
+    await program.parseAsync(args[0] === "help" ? [...args.slice(1), "--help"] : args, { from: "user" });
   } catch (error) {
     status = await failed(error, args);
   }
@@ -102,12 +105,19 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
 }
 
 async function failed(error: unknown, args: readonly string[]): Promise<number> {
-  // commander has printed what it throws.
   if (error instanceof CommanderError && error.exitCode === 0) return EXIT.ok;
+  // Of a noun without a verb commander has printed the help.
+  if (error instanceof CommanderError && error.code.startsWith("commander.help")) return EXIT.usage;
   const isExec = RUNS.some((words) => words.every((word, at) => args[at] === word));
-  if (error instanceof CommanderError) return isExec ? EXIT.roomd : EXIT.usage;
-  const known = toCliError(error);
+  const known = error instanceof CommanderError ? usageError(error) : toCliError(error);
   const own = args.includes("--") ? args.slice(0, args.indexOf("--")) : args;
   await showError(known, own.includes(JSON_FLAG));
   return isExec ? EXIT.roomd : known.status;
+}
+
+/** What commander says of a command line, with the word that was probably meant. */
+function usageError({ message }: CommanderError): CliError {
+  const [detail = "", ...meant] = message.replace(/^error: /, "").split("\n");
+  const hint = [...meant.map((line) => line.replace(/^\((.*)\)$/, "$1")), "Add --help for what this command takes."];
+  return new CliError({ detail, errors: [], hint: hint.join(" ") }, EXIT.usage);
 }

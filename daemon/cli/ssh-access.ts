@@ -17,7 +17,7 @@ export function sshAccessCommand(): Command {
 }
 
 function create(): Command {
-  return command("create <room> <sandbox>", {
+  return command("create <room> <agent>", {
     summary: "make one; it is shown now and never again",
     examples: ["roomd ssh-access create build-42 worker-1 --expires-in 10m"],
   })
@@ -34,7 +34,7 @@ function create(): Command {
 }
 
 function list(): Command {
-  return command("list <room> <sandbox>", {
+  return command("list <room> <agent>", {
     summary: "list those that are good, with their open sessions",
     examples: ["roomd ssh-access list build-42 worker-1"],
   }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
@@ -49,7 +49,7 @@ function list(): Command {
 }
 
 function remove(): Command {
-  return command("delete <room> <sandbox> <access-id>", {
+  return command("delete <room> <agent> <access-id>", {
     summary: "withdraw one; its sessions are cut",
     examples: ["roomd ssh-access delete build-42 worker-1 ssa_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D"],
   }).action(async (room_id: string, sandbox: string, access_id: string, options: JsonOption) => {

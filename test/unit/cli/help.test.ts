@@ -29,10 +29,17 @@ const CONTRACT = [
   ...["send", "wait", "barrier"],
   ...["list", "summary", "follow", "export", "verify"].map((verb) => `audit ${verb}`),
   "usage",
+  "completion",
 ];
 
-function* paths(command: Command, prefix: string[] = []): Generator<{ words: string[]; isLeaf: boolean }> {
-  yield { words: prefix, isLeaf: command.commands.length === 0 };
+interface Place {
+  words: string[];
+  command: Command;
+  isLeaf: boolean;
+}
+
+function* paths(command: Command, prefix: string[] = []): Generator<Place> {
+  yield { words: prefix, command, isLeaf: command.commands.length === 0 };
   for (const each of command.commands) yield* paths(each, [...prefix, each.name()]);
 }
 
@@ -43,10 +50,15 @@ test("has every command of the contract", () => {
   expect(leaves.sort()).toEqual([...CONTRACT].sort());
 });
 
-test.concurrent.each(all)("the help of `roomd $words` ends with examples", async ({ words, isLeaf }) => {
-  const { status, stdout, stderr } = await run([...words, "--help"]);
-  expect(status).toBe(0);
-  expect(stderr).toBe("");
+/** What --help of a command prints; a process for each would take a minute. */
+function helpOf(command: Command): string {
+  const printed: string[] = [];
+  command.configureOutput({ writeOut: (text) => printed.push(text) }).outputHelp();
+  return printed.join("");
+}
+
+test.each(all)("the help of `roomd $words` ends with examples", ({ words, command, isLeaf }) => {
+  const stdout = helpOf(command);
   const [, examples = ""] = stdout.split("\nExamples:\n");
   const lines = examples.trimEnd().split("\n");
   expect(lines.length).toBeGreaterThan(0);
@@ -88,4 +100,23 @@ test.concurrent.each([
   expect(status).toBe(2);
   expect(stdout).toBe("");
   expect(stderr).not.toBe("");
+});
+
+test.concurrent.each([
+  [["rom", "list"], "unknown command 'rom'", "Did you mean room? "],
+  [["room", "creat", "a"], "unknown command 'creat'", "Did you mean create? "],
+  [["room", "list", "--lmit", "3"], "unknown option '--lmit'", "Did you mean --limit? "],
+  [["room", "get"], "missing required argument 'room'", ""],
+])("%j says what is wrong, and what was probably meant, to people and to programs", async (args, detail, meant) => {
+  const hint = `${meant}Add --help for what this command takes.`;
+  expect((await run(args)).stderr).toBe(`roomd: ${detail}\n${hint}\n`);
+  const { status, stdout, stderr } = await run([...args, "--json"]);
+  expect([status, stdout, JSON.parse(stderr)]).toEqual([2, "", { code: "usage", detail, errors: [], hint }]);
+});
+
+test("`roomd help room create` is its --help", async () => {
+  const asked = await run(["help", "room", "create"]);
+  expect(asked).toMatchObject({ status: 0, stderr: "" });
+  expect(asked).toEqual(await run(["room", "create", "--help"]));
+  expect(asked.stdout).toContain("\nExamples:\n  roomd room create build-42\n");
 });

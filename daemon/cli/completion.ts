@@ -1,0 +1,42 @@
+/** Owns `roomd completion`: scripts by which shells complete command lines, made of the program's own commands. */
+import { Argument, type Command } from "commander";
+import { command, type JsonOption } from "./command.ts";
+import { type CompletedCommand, SHELLS, type Shell, scriptFor } from "./completion-scripts.ts";
+import { print } from "./output.ts";
+
+export function completionCommand(): Command {
+  const made = command("completion", {
+    summary: "print a script that completes roomd's command lines in your shell",
+    notes: ["With --json: the commands, options and words that it knows."],
+    examples: [
+      "roomd completion bash >/etc/bash_completion.d/roomd",
+      'eval "$(roomd completion bash)"',
+      "roomd completion zsh >/usr/local/share/zsh/site-functions/_roomd",
+      "roomd completion fish >~/.config/fish/completions/roomd.fish",
+    ],
+  });
+  return made
+    .addArgument(new Argument("<shell>", "which shell").choices(SHELLS))
+    .action(async (shell: Shell, options: JsonOption) => {
+      const commands = [...completed(made.parent ?? made)];
+      await print(options.json ? JSON.stringify({ commands }) : scriptFor(shell, commands).trimEnd());
+    });
+}
+
+/** A command and those below it, as their help shows them. */
+function* completed(from: Command, words: readonly string[] = []): Generator<CompletedCommand> {
+  const help = from.createHelp();
+  const below = help.visibleCommands(from);
+  yield {
+    words: words.join(" "),
+    commands: below.map((each) => ({ word: each.name(), about: each.description() })),
+    options: help.visibleOptions(from).map(({ long, short, description, required, argChoices }) => ({
+      flags: [short, long].filter((flag) => flag !== undefined),
+      about: description,
+      takesValue: required,
+      choices: argChoices ?? [],
+    })),
+    choices: from.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []),
+  };
+  for (const each of below) yield* completed(each, [...words, each.name()]);
+}
