@@ -1,15 +1,17 @@
 /** Owns the interface as an OpenAPI 3.1 document, read off the list of operations. */
 import type { TObject } from "@sinclair/typebox";
 import { type Operation, plain } from "../../shared/api/contract.ts";
-import { type ErrorCode, errorKind } from "../../shared/api/errors.ts";
+import { ERRORS, type ErrorCode, errorKind } from "../../shared/api/errors.ts";
 import { operations } from "../../shared/api/operations.ts";
 import { openapiGet } from "../../shared/api/service.ts";
 import { VERSION } from "../../shared/version.ts";
 import { type Bound, bind } from "../core/operation.ts";
+import { exampleOf, problemExamples } from "./examples.ts";
 
 type Json = Record<string, unknown>;
 
 const SWITCHING_PROTOCOLS = 101;
+const BYTES = "application/octet-stream";
 
 export function makeOpenapi(): Bound {
   let document: Json | undefined;
@@ -40,6 +42,7 @@ export function openapiDocument(version: string): Json {
     components: {
       securitySchemes: { apiKey: { type: "http", scheme: "bearer", description: "An API key, key-…" } },
       schemas: { Problem: PROBLEM },
+      examples: problemExamples(),
       headers: HEADERS,
     },
   };
@@ -59,7 +62,7 @@ function describe(operation: Operation): Json {
       ...parametersOf(operation.query, "query", operation.example?.query),
     ],
     ...requestBodyOf(operation),
-    responses: { ...successesOf(operation), ...problemsOf(operation) },
+    responses: withProblems(successesOf(operation), operation),
   };
 }
 
@@ -83,43 +86,78 @@ function requestBodyOf({ body, example }: Operation): Json {
   return { requestBody: { required: (body.required ?? []).length > 0, content: { "application/json": content } } };
 }
 
-function successesOf(operation: Operation): Json {
-  const bytes = Object.fromEntries((operation.bytesOutput ?? []).map((type) => [type, { schema: {} }]));
-  return Object.fromEntries(
-    Object.entries(operation.outcomes).map(([outcome, status]) => [
-      String(status),
-      {
-        description: outcome,
-        ...rateOf(operation),
-        // What follows a change of protocols is no body of HTTP's.
-        ...(status === SWITCHING_PROTOCOLS
-          ? {}
-          : { content: { "application/json": { schema: plain(operation.output) }, ...bytes } }),
-      },
-    ]),
-  );
+interface Answered {
+  description: string;
+  headers?: Json;
+  content?: Json;
+}
+type Responses = Record<string, Answered>;
+
+function successesOf(operation: Operation): Responses {
+  const responses: Responses = {};
+  for (const [outcome, status] of Object.entries(operation.outcomes)) {
+    const description = [responses[status]?.description, outcome].filter(Boolean).join(", ");
+    // What follows a change of protocols is no body of HTTP's.
+    responses[status] =
+      status === SWITCHING_PROTOCOLS
+        ? { description, ...rateOf(operation) }
+        : { description, ...rateOf(operation), content: contentOf(operation) };
+  }
+  if (sendsFile(operation)) {
+    responses[206] = {
+      description: "the part that was asked for",
+      ...rateOf(operation),
+      content: { [BYTES]: { schema: {} } },
+    };
+    responses[304] = { description: "If-None-Match names what the file is", ...rateOf(operation) };
+  }
+  return responses;
 }
 
-/** The problems of an operation, its own and those that any call may have, by status. */
-function problemsOf(operation: Operation): Json {
-  const codes = new Map<number, ErrorCode[]>();
-  for (const code of [...operation.errors, ...everywhere(operation)]) {
+/** What an answer goes on as has a line, or an event, of the output's shape for each thing that it tells. */
+function contentOf({ output, bytesOutput = [] }: Operation): Json {
+  const schema = plain(output);
+  const isStream = bytesOutput.includes("text/event-stream");
+  const isFile = Object.keys(schema).length === 0 && bytesOutput.length > 0;
+  const json = isStream || isFile ? {} : { "application/json": { schema, example: exampleOf(schema) } };
+  const others = bytesOutput.map((type) => [type, { schema: isStream ? schema : {} }]);
+  return { ...json, ...Object.fromEntries(others) };
+}
+
+function sendsFile({ bytesOutput }: Operation): boolean {
+  return bytesOutput?.includes(BYTES) ?? false;
+}
+
+/** The codes of an operation, its own and those that any call may have, by status. */
+function codesOf(operation: Operation): Map<number, Set<ErrorCode>> {
+  const codes = new Map<number, Set<ErrorCode>>();
+  for (const code of [...operation.errors, ...ownOfFields(operation), ...everywhere(operation)]) {
     const { status: usual, statusInPath } = errorKind(code);
     // template_id in the path, for template_not_found.
     const inPath = Object.hasOwn(operation.params.properties, code.replace(/_not_found$/, "_id"));
     const status = (inPath ? statusInPath : undefined) ?? usual;
-    codes.set(status, [...(codes.get(status) ?? []), code]);
+    codes.set(status, (codes.get(status) ?? new Set()).add(code));
   }
-  return Object.fromEntries(
-    [...codes].map(([status, list]) => [
-      String(status),
-      {
-        description: [...new Set(list)].join(", "),
-        ...rateOf(operation),
-        content: { "application/problem+json": { schema: { $ref: "#/components/schemas/Problem" } } },
+  return codes;
+}
+
+/** Adds them to the successes, of which some have a problem's status. */
+function withProblems(responses: Responses, operation: Operation): Responses {
+  for (const [status, codes] of codesOf(operation)) {
+    const success = responses[status];
+    responses[status] = {
+      description: [...(success ? [success.description] : []), ...codes].join(", "),
+      ...rateOf(operation),
+      content: {
+        ...success?.content,
+        "application/problem+json": {
+          schema: { $ref: "#/components/schemas/Problem" },
+          examples: Object.fromEntries([...codes].map((code) => [code, { $ref: `#/components/examples/${code}` }])),
+        },
       },
-    ]),
-  );
+    };
+  }
+  return responses;
 }
 
 const RATE_HEADERS = {
@@ -139,8 +177,20 @@ const HEADERS: Json = Object.fromEntries(
   Object.entries(RATE_HEADERS).map(([name, description]) => [name, { description, schema: { type: "integer" } }]),
 );
 
+/** Fields of which a bad value has a code of its own. */
+function ownOfFields({ params, query, body }: Operation): ErrorCode[] {
+  const named = new Set<string>();
+  JSON.stringify([params, query, body], (key, value: unknown) => {
+    if (key === "code" && typeof value === "string") named.add(value);
+    return value;
+  });
+  return [...named].filter((code): code is ErrorCode => Object.hasOwn(ERRORS, code));
+}
+
 function everywhere(operation: Operation): ErrorCode[] {
-  const codes: ErrorCode[] = ["validation_failed", "internal", "shutting_down"];
+  const codes: ErrorCode[] = ["invalid_query", "validation_failed", "internal", "shutting_down"];
+  // Of a name with an encoding that is none.
+  if (Object.keys(operation.params.properties).length > 0) codes.push("route_not_found");
   if (operation.access !== "open")
     codes.push("missing_credentials", "invalid_api_key", "api_key_expired", "rate_limited");
   if (operation.access !== "open" && operation.access !== "key") codes.push("insufficient_scope");
@@ -161,7 +211,7 @@ const PROBLEM: Json = {
     title: { type: "string" },
     status: { type: "integer" },
     detail: { type: "string" },
-    code: { type: "string" },
+    code: { type: "string", enum: Object.keys(ERRORS) },
     retryable: { type: "boolean" },
     request_id: { type: "string" },
     details: { type: "object" },

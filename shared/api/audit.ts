@@ -201,7 +201,7 @@ export const roomEvents = operation({
   output: auditRecord,
   outcomes: { ok: 200 },
   bytesOutput: ["text/event-stream", "application/x-ndjson"],
-  errors: ["room_not_found", "history_gone", "rate_limited"],
+  errors: ["room_not_found", "invalid_cursor", "history_gone", "rate_limited"],
   audit: "audit.followed",
   example: { query: { follow: "false" } },
 });
@@ -219,7 +219,7 @@ export const orgEvents = operation({
   output: auditRecord,
   outcomes: { ok: 200 },
   bytesOutput: ["text/event-stream", "application/x-ndjson"],
-  errors: ["org_not_found", "history_gone", "rate_limited"],
+  errors: ["org_not_found", "invalid_cursor", "history_gone", "rate_limited"],
   audit: "audit.followed",
   example: { query: { follow: "false" } },
 });

@@ -80,6 +80,7 @@ export const barrierArrive = operation({
     "barrier_broken",
     "barrier_cancelled",
     "barrier_parties_mismatch",
+    "conflicting_fields",
     "deadlock_detected",
     "quota_exceeded",
     "shutting_down",

@@ -4,8 +4,11 @@
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { Validator } from "@seriousme/openapi-schema-validator";
 import { Kind, type TSchema } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openapiDocument } from "../../daemon/service/openapi.ts";
 import { errorKind } from "../../shared/api/errors.ts";
@@ -37,6 +40,16 @@ test("the daemon serves that document, with its own version", () => {
   expect(document.info.version).toMatch(/^\d+\.\d+\.\d+/);
 });
 
+test("it is OpenAPI 3.1, as a validator sees it", async () => {
+  const validator = new Validator();
+  const { valid, errors } = await validator.validate(structuredClone(document));
+  expect(errors).toBeUndefined();
+  expect({ valid, version: validator.version }).toEqual({ valid: true, version: "3.1" });
+  const broken = structuredClone(document);
+  broken.paths["/health"].get.responses = { fine: {} };
+  expect((await new Validator().validate(broken)).valid).toBe(false);
+});
+
 describe("every operation", () => {
   const of = (path: string, method: string) => document.paths[path.replace("*}", "}")]?.[method.toLowerCase()];
 
@@ -63,6 +76,31 @@ describe("every operation", () => {
       const { status, statusInPath } = errorKind(code);
       const expected = (inTemplatePath ? statusInPath : undefined) ?? status;
       expect(shown.responses[expected].description.split(", ")).toContain(code);
+    }
+  });
+
+  test("has an example of each body that is JSON, which its schema takes", () => {
+    for (const { name, path, method } of OPERATIONS) {
+      const { requestBody, responses } = of(path, method);
+      const named = Object.entries<Json>({ request: requestBody ?? {}, ...responses });
+      for (const [where, { content }] of named) {
+        const json = content?.["application/json"];
+        if (json) expect(whyNot(json.schema, json.example), `${name} ${where}`).toBeNull();
+      }
+    }
+  });
+
+  test("has an example of each problem, by its code", () => {
+    for (const { name, path, method } of OPERATIONS) {
+      for (const [status, { content }] of Object.entries<Json>(of(path, method).responses)) {
+        const examples = content?.["application/problem+json"]?.examples ?? {};
+        if (Number(status) >= 400) expect(Object.keys(examples), `${name} ${status}`).not.toEqual([]);
+        for (const code of Object.keys(examples)) {
+          const { value } = document.components.examples[code];
+          expect(whyNot(document.components.schemas.Problem, value), code).toBeNull();
+          expect(value.code).toBe(code);
+        }
+      }
     }
   });
 
@@ -143,6 +181,15 @@ function check(at: string, schema: Json): void {
   }
   if (schema.items) check(`${at}[]`, schema.items);
   for (const [index, inner] of (schema.anyOf ?? []).entries()) check(`${at}|${index}`, inner);
+}
+
+const ajv = new Ajv2020({ strict: true, strictRequired: false, strictTypes: false });
+addFormats.default(ajv);
+
+/** Null when the schema takes the value. */
+function whyNot(schema: Json, value: unknown): string | null {
+  const check = ajv.compile(schema);
+  return check(value) ? null : `${ajv.errorsText(check.errors)}: ${JSON.stringify(value)}`;
 }
 
 /** What TypeBox needs beside the words of JSON Schema to check a value by it. */
