@@ -7,6 +7,8 @@ import { join } from "node:path";
 
 const ROOT = "/sys/fs/cgroup";
 const OURS = "roomd";
+/** What the kernel takes for whoever writes it. */
+const SELF = "0";
 
 /** Nothing is in them: making and removing one costs more than keeping it. */
 const free: Cgroup[] = [];
@@ -14,6 +16,13 @@ const MAX_FREE = 16;
 /** Those whose processes outlived their execution. */
 const left = new Set<Cgroup>();
 let made = 0;
+let homeProcs: number | null = null;
+
+/** Where this process belongs. */
+function home(): number {
+  homeProcs ??= openSync(join(ROOT, "cgroup.procs"), "w");
+  return homeProcs;
+}
 
 export class Cgroup {
   readonly #directory: string;
@@ -39,12 +48,21 @@ export class Cgroup {
     }
   }
 
-  /** Puts a process in it that has just been spawned, and with it all that it will begin. */
-  add(pid: number): void {
+  /**
+   * Begins a process in it. This one is in it meanwhile: a process that is put there once it runs may have begun others before, which
+   * would be nobody's.
+   */
+  begin<T>(spawn: () => T): T {
+    const back = home();
     try {
-      writeSync(this.#procs, String(pid));
+      writeSync(this.#procs, SELF);
     } catch {
-      // It has ended already.
+      // Root may have removed it: then the process group has to do.
+    }
+    try {
+      return spawn();
+    } finally {
+      writeSync(back, SELF);
     }
   }
 

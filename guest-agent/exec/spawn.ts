@@ -35,14 +35,14 @@ export function spawn({ argv, user, cwd, env, stdin, cgroup }: CommandLine): Com
   const output = libc.pipe(OUTPUT_PIPE_BYTES);
   const errors = libc.pipe();
   try {
-    const child = Bun.spawn(commandAs(user, argv), {
-      cwd,
-      env,
-      detached: true,
-      stdio: [input?.read ?? "ignore", output.write, errors.write],
-    });
-    // Before its first instruction of its own is translated; what it forks earlier is still of its process group.
-    cgroup?.add(child.pid);
+    const begin = () =>
+      Bun.spawn(commandAs(user, argv), {
+        cwd,
+        env,
+        detached: true,
+        stdio: [input?.read ?? "ignore", output.write, errors.write],
+      });
+    const child = cgroup ? cgroup.begin(begin) : begin();
     return { child, stdin: input?.write ?? null, stdout: output.read, stderr: errors.read };
   } catch (error) {
     closeAll(input?.write, output.read, errors.read);

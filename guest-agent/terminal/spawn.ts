@@ -39,13 +39,13 @@ export function spawnInTerminal({ argv, user, cwd, env, rows, cols, cgroup }: Te
     libc.setWindowSize(master, rows, cols);
     fchownSync(slave, user.uid, TTY_GROUP);
     // setsid becomes the command: its session's leader, whose terminal this is.
-    const child = Bun.spawn(["/usr/bin/setsid", "--ctty", "--", ...commandAs(user, argv)], {
-      cwd,
-      env,
-      stdio: [slave, slave, slave],
-    });
-    // While it is setsid still: what the command begins is in it.
-    cgroup?.add(child.pid);
+    const begin = () =>
+      Bun.spawn(["/usr/bin/setsid", "--ctty", "--", ...commandAs(user, argv)], {
+        cwd,
+        env,
+        stdio: [slave, slave, slave],
+      });
+    const child = cgroup ? cgroup.begin(begin) : begin();
     return { child, ...terminal };
   } catch (error) {
     libc.close(master);

@@ -269,6 +269,16 @@ withGuests("executions", {}, (guests) => {
       expect(await alive("sleep 8883")).toBe(1);
       await guests.daemon.ok("DELETE", `${PATH}/left`);
       expect(await alive("sleep 8883")).toBe(0);
+      // However soon they leave.
+      const many = Array.from({ length: 16 }, (_, index) => `soon-${index}`);
+      await Promise.all(
+        many.map(async (exec_id) => {
+          await start({ exec_id, command: "setsid sleep 8884 & true" });
+          await ended(exec_id);
+          await guests.daemon.ok("DELETE", `${PATH}/${exec_id}`);
+        }),
+      );
+      expect(await alive("sleep 8884")).toBe(0);
     });
 
     test("who ignores TERM is killed after 5 s", async () => {
