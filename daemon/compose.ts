@@ -28,6 +28,7 @@ import { makeHttpServer } from "./edge/http/server.ts";
 import { loadCertificate, planListen } from "./edge/http/tls.ts";
 import { watchCertificate } from "./edge/http/tls-watch.ts";
 import { MAX_REPLY_BYTES, releaseUnanswered } from "./edge/idempotency.ts";
+import { requireBody } from "./edge/input.ts";
 import { makeMcpDoor } from "./edge/mcp/door.ts";
 import { makeRoad } from "./edge/run.ts";
 import type { ConnectionDeps } from "./edge/ssh/connection.ts";
@@ -476,7 +477,7 @@ export async function openOperator(options: ComposeOptions) {
   const { config, paths, log } = options;
   makeDirectories(paths);
   const database = openDatabase(paths);
-  const operator = makeOperator(database, plansOf(config));
+  const operator = makeOperator(database, plansOf(config), requireBody);
   let inspected: InspectedHost | undefined;
   const inspect = async () => {
     inspected ??= await inspectHost(config, paths, log);

@@ -1,17 +1,37 @@
 /** Owns `roomd init`: the first organization, its key and the operator key, once. */
 import type { Command } from "commander";
-import { command, type JsonOption } from "./command.ts";
-import { type ConfigOption, withConfigOption, withOperator } from "./operator.ts";
-import { fieldLines, showValue } from "./output.ts";
+import { PLANS, type Plan } from "../../shared/api/plans.ts";
+import { choice, command, type JsonOption } from "./command.ts";
+import { type ConfigOption, readConfiguration, withConfigOption, withOperator } from "./operator.ts";
+import { fieldLines, say, showValue } from "./output.ts";
+
+interface InitOptions extends JsonOption, ConfigOption {
+  plan?: Plan;
+}
 
 export function initCommand(): Command {
   const about = {
     summary: "set up the service's data, once: the first organization and its keys (run on the host)",
     notes: ["The keys are shown now and never again. Run again it refuses and changes nothing."],
-    examples: ["roomd init", "roomd init --json > keys.json"],
+    examples: ["roomd init", "roomd init --plan starter", "roomd init --json > keys.json"],
   };
-  return withConfigOption(command("init", about)).action(async (options: JsonOption & ConfigOption) => {
-    const made = await withOperator(options, (operator) => operator.init());
-    await showValue(made, options, fieldLines);
-  });
+  return withConfigOption(command("init", about))
+    .addOption(choice("--plan <plan>", "the organization's plan (default: free)", PLANS))
+    .action(async (options: InitOptions) => {
+      const { plan = "free" } = options;
+      const made = await withOperator(options, (operator) => operator.init(plan));
+      await showValue(made, options, fieldLines);
+      if (!options.json) await say(...planLines(plan, options));
+    });
+}
+
+/** What it will be stopped at, and how that is changed. */
+function planLines(plan: Plan, options: ConfigOption): string[] {
+  const { config } = readConfiguration(options);
+  const most = (what: "rooms" | "sandboxes" | "memory_mib" | "drive_gib") => config[`plans.${plan}.${what}_hard_cap`];
+  const memory = Math.floor(most("memory_mib") / 1024);
+  return [
+    `The organization is on the plan ${plan}: at most ${most("rooms")} rooms, ${most("sandboxes")} sandboxes with ${memory} GiB of memory, and ${most("drive_gib")} GiB on drives.`,
+    "Another plan: `roomd org set-plan`. What plans allow: `plans.*` in the configuration.",
+  ];
 }

@@ -4,6 +4,7 @@
  */
 import type { TObject, TSchema } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler, type ValueError, ValueErrorType } from "@sinclair/typebox/compiler";
+import { NONE } from "../../shared/api/contract.ts";
 import { ERRORS, type ErrorCode } from "../../shared/api/errors.ts";
 import type { RuleBreak } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
@@ -67,6 +68,12 @@ export function brokenRules(bad: readonly RuleBreak[]): ServiceError {
     errors: bad.map(({ problem: _, details: __, ...shown }) => shown),
     ...(only?.details ? { details: only.details } : {}),
   });
+}
+
+/** For what is not asked through a door: the operation's fields by the same rules. Throws validation_failed and the like. */
+export function requireBody({ body }: { body: TObject }, fields: Record<string, unknown>): void {
+  const { bad } = makeInputCheck({ params: NONE, query: NONE, body }).check({}, {}, fields);
+  if (bad.length > 0) throw brokenRules(bad);
 }
 
 interface Part {

@@ -1,5 +1,8 @@
 /** Owns what the operator does with organizations and keys on the host itself. */
+import type { TObject } from "@sinclair/typebox";
+import { keyCreate, keyRotate, orgCreate } from "../../shared/api/orgs.ts";
 import type { Plan } from "../../shared/api/plans.ts";
+import { sshKeyAdd } from "../../shared/api/ssh.ts";
 import type { KeyId, OrgId } from "../../shared/ids.ts";
 import { appendAudit } from "../audit/index.ts";
 import { after, now } from "../core/clock.ts";
@@ -25,7 +28,12 @@ export type NewKeyOnHost = Omit<NewKey, "kind" | "org_id" | "maker" | "expires_a
   expires_in_seconds?: number;
 };
 
-export function makeOperator(database: Database, plans: Plans) {
+/** `requireBody` throws where the fields break a rule of the operation. */
+export function makeOperator(
+  database: Database,
+  plans: Plans,
+  requireBody: (operation: { body: TObject }, fields: Record<string, unknown>) => void,
+) {
   const record = (queries: Queries, event: string, orgId: OrgId | null, details: Record<string, unknown>) =>
     appendAudit(queries, { ...BY_OPERATOR, event, outcome: "success", at: now(), org_id: orgId, details });
 
@@ -42,7 +50,7 @@ export function makeOperator(database: Database, plans: Plans) {
 
   return {
     /** Once per database: the first organization, its key, and the operator's key. */
-    init: () =>
+    init: (plan: Plan = "free") =>
       database.commit((queries) => {
         if (listOrgs(queries).length > 0) {
           throw new ServiceError("already_exists", {
@@ -50,11 +58,14 @@ export function makeOperator(database: Database, plans: Plans) {
             hint: "Make another key with `roomd key create --org ORG_ID --name NAME`.",
           });
         }
-        const made = addOrg(queries, { name: FIRST_ORG });
+        const made = addOrg(queries, { name: FIRST_ORG, plan });
         return { ...made, operator_key: addKey(queries, { org_id: null, kind: "operator", name: "operator" }).key };
       }),
 
-    createOrg: (request: NewOrg) => database.commit((queries) => addOrg(queries, request)),
+    createOrg: (request: NewOrg) => {
+      requireBody(orgCreate, { ...request });
+      return database.commit((queries) => addOrg(queries, request));
+    },
 
     setPlan: (orgId: OrgId, plan: Plan) =>
       database.commit((queries) => {
@@ -82,25 +93,30 @@ export function makeOperator(database: Database, plans: Plans) {
 
     listOrgs: () => listOrgs(database.queries),
 
-    createKey: ({ expires_in_seconds: seconds, ...request }: NewKeyOnHost) =>
-      database.commit((queries) => {
-        if (!getOrg(queries, request.org_id)) throw new ServiceError("org_not_found");
+    createKey: ({ org_id, ...asked }: NewKeyOnHost) => {
+      requireBody(keyCreate, asked);
+      const { expires_in_seconds: seconds, ...request } = asked;
+      return database.commit((queries) => {
+        if (!getOrg(queries, org_id)) throw new ServiceError("org_not_found");
         const expires_at = seconds === undefined ? null : after(now(), seconds);
-        return addKey(queries, { ...request, expires_at, kind: "api" });
-      }),
+        return addKey(queries, { ...request, org_id, expires_at, kind: "api" });
+      });
+    },
 
     listKeys: (orgId: OrgId) => {
       if (!getOrg(database.queries, orgId)) throw new ServiceError("org_not_found");
       return listKeys(database.queries, orgId).map(toKeyRecord);
     },
 
-    rotateKey: (keyId: KeyId, graceSeconds: number) =>
-      database.commit((queries) => {
+    rotateKey: (keyId: KeyId, graceSeconds: number) => {
+      requireBody(keyRotate, { grace_seconds: graceSeconds });
+      return database.commit((queries) => {
         const { key, row, replaced } = rotateKey(queries, keyId, graceSeconds, MAKER);
         const details = { key_id: keyId, new_key_id: row.key_id, grace_seconds: graceSeconds };
         record(queries, "key.rotated", row.org_id, details);
         return { ...toKeyRecord(row), key, replaces: toKeyRecord(replaced) };
-      }),
+      });
+    },
 
     revokeKey: (keyId: KeyId) =>
       database.commit((queries) => {
@@ -108,14 +124,16 @@ export function makeOperator(database: Database, plans: Plans) {
         record(queries, "key.revoked", org_id, { key_id: keyId, name });
       }),
 
-    addSshKey: (orgId: OrgId, request: NewSshKey) =>
-      database.commit((queries) => {
+    addSshKey: (orgId: OrgId, request: NewSshKey) => {
+      requireBody(sshKeyAdd, { ...request });
+      return database.commit((queries) => {
         if (!getOrg(queries, orgId)) throw new ServiceError("org_not_found");
         const added = addSshKey(queries, orgId, request, MAKER);
         const { ssh_key_id, fingerprint, name } = added;
         record(queries, "key.ssh_added", orgId, { ssh_key_id, fingerprint, name });
         return added;
-      }),
+      });
+    },
 
     listSshKeys: (orgId: OrgId) => {
       if (!getOrg(database.queries, orgId)) throw new ServiceError("org_not_found");

@@ -1,5 +1,5 @@
 /** What the operator does on the host, beside a daemon that runs: keys, organizations, starts, stops, and two daemons on one host. */
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -32,6 +32,41 @@ describe("init", () => {
     expect(await run(daemon, "org", "list")).toEqual(before);
     expect(await me(daemon.apiKey)).toBe(200);
   });
+});
+
+test("init says which plan its organization is on, what that allows and what changes it", async () => {
+  await using other = await TestDaemon.start({ env: { ROOMD_PLANS_STARTER_ROOMS_HARD_CAP: "77" } });
+  await other.end("SIGTERM");
+  for (const name of readdirSync(other.dataDir)) rmSync(join(other.dataDir, name), { recursive: true });
+  const { status, stdout, stderr } = await other.cli(["init", "--plan", "starter"]);
+  expect(status).toBe(0);
+  expect(stdout).not.toContain("plan");
+  expect(stderr).toContain("plan starter: at most 77 rooms");
+  expect(stderr).toContain("roomd org set-plan");
+  expect((await run(other, "org", "list")).items).toMatchObject([{ plan: "starter" }]);
+});
+
+test("what is made on the host has the bounds that it has over the API", async () => {
+  const before = await run(daemon, "org", "list");
+  const { key_id } = await makeKey(daemon);
+  const file = join(daemon.home, "key.pub");
+  writeFileSync(file, "ssh-ed25519 AAAA a");
+  const long = "x".repeat(129);
+  for (const [field, ...args] of [
+    ["name", "org", "create", "--name", ""],
+    ["name", "org", "create", "--name", long],
+    ["name", "key", "create", "--name", "a\u001b[31m"],
+    ["room_ids", "key", "create", "--name", "a", "--room", "not a room"],
+    ["agent_id", "key", "create", "--name", "a", "--agent", "sbx_a"],
+    ["expires_in_seconds", "key", "create", "--name", "a", "--expires-in", "99999d"],
+    ["grace_seconds", "key", "rotate", key_id, "--grace", "31d"],
+    ["name", "org", "ssh-key", "add", file, "--name", long],
+  ] as const) {
+    const { status, stderr } = await daemon.cli([...args]);
+    expect([field, status, stderr]).toEqual([field, 1, expect.stringContaining(field)]);
+  }
+  await run(daemon, "key", "revoke", key_id);
+  expect(await run(daemon, "org", "list")).toEqual(before);
 });
 
 describe("keys", () => {
