@@ -28,7 +28,22 @@ export interface HostFindings {
   drive_quota: QuotaFindings;
 }
 
-type Check = Required<HealthCheck>;
+/** Every check there is, in the order in which they are told; the README has a line for each. */
+export const CHECK_IDS = [
+  "acceleration",
+  "qemu",
+  "virtiofsd",
+  "vsock",
+  "isolation",
+  "confinement",
+  "drive_quota",
+  "templates",
+  "disk",
+  "runtime_dir",
+] as const;
+
+type CheckId = (typeof CHECK_IDS)[number];
+type Check = Required<HealthCheck> & { id: CheckId };
 
 export function runChecks(findings: HostFindings, templates: Templates, paths: Paths): Check[] {
   return [
@@ -147,14 +162,14 @@ function nearest(place: string): string {
   return existsSync(place) ? place : nearest(dirname(place));
 }
 
-function ok(id: string, message: string): Check {
+function ok(id: CheckId, message: string): Check {
   return { id, status: "ok", message, remedy: null };
 }
 
-function warn(id: string, message: string, remedy: string): Check {
+function warn(id: CheckId, message: string, remedy: string): Check {
   return { id, status: "warn", message, remedy };
 }
 
-function fail(id: string, message: string, remedy: string): Check {
+function fail(id: CheckId, message: string, remedy: string): Check {
   return { id, status: "fail", message, remedy };
 }

@@ -2,6 +2,7 @@
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { exampleConfig } from "../../daemon/core/config.ts";
+import { CHECK_IDS } from "../../daemon/service/checks.ts";
 import { filesOf, read } from "./sources.ts";
 
 const DOCUMENTS = ["README.md", "daemon/README.md"];
@@ -56,4 +57,14 @@ test("what the README calls besides roomd is installed on every host", () => {
   expect(read("README.md").text).toMatch(/^curl /m);
   const always = /^wanted=\((.*)\)$/m.exec(read("packaging/install-host").text)?.[1]?.split(" ");
   expect(always).toContain("curl");
+});
+
+test("the README says of every check what to do when it is not ok", () => {
+  const { text } = read("README.md");
+  const table = text
+    .slice(text.indexOf("\n## Troubleshooting\n"))
+    .split("\n\n")
+    .find((part) => part.startsWith("| Check"));
+  const told = [...(table ?? "").matchAll(/^\| `(\w+)` /gm)].map(([, id]) => id);
+  expect(told).toEqual([...CHECK_IDS]);
 });
