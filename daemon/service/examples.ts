@@ -17,6 +17,11 @@ const BY_NAME: Record<string, unknown> = {
   room_uid: `rom_${ULID}`,
   sandbox_id: `sbx_${ULID}`,
   agent_id: "planner",
+  sandbox: "worker-1",
+  terminal_id: `ter_${ULID}`,
+  access_id: `ssa_${ULID}`,
+  ssh_key_id: `ssk_${ULID}`,
+  month: "2026-01",
   exec_id: "build-1",
   message_id: `msg_${ULID}`,
   audit_id: `evt_${ULID}`,
@@ -49,6 +54,63 @@ const BY_NAME: Record<string, unknown> = {
   version: "0.1.0",
   api_versions: ["v1"],
   expires_at: LATER,
+  "actor.id": `kid_${ULID}`,
+  "actor.name": "ci",
+  "actor.type": "key",
+  "created_by.id": `kid_${ULID}`,
+  "created_by.type": "key",
+  "check.id": "acceleration",
+  "check.message": "KVM is there, and opens.",
+  "check.remedy": null,
+  "status.reason": "running",
+  "status.message": "It is as it should be.",
+  "drive.message": "The drive is mounted.",
+  "error.code": "room_not_found",
+  "group.id": "review",
+  "waiting_on.id": "merged",
+  algorithm: "ssh-ed25519",
+  api_extensions: [],
+  arrived: ["planner"],
+  participants: ["planner", "reviewer"],
+  missing: ["reviewer"],
+  argv: ["uname", "-a"],
+  command: "uname -a",
+  cwd: "/root",
+  user: "root",
+  username: "worker-1",
+  commit: "0a1b2c3",
+  description: "Debian with Git and Python",
+  digest: `sha256:${SHA256}`,
+  template_digest: `sha256:${SHA256}`,
+  drive_mount: "/mnt/drive",
+  env_keys: ["LANG"],
+  allowlist: ["deb.debian.org:443"],
+  error_code: null,
+  event: "room.created",
+  fingerprint: "SHA256:wIyc2FVmSV8z4bbgsJQw0ls6xDPFQvJz8S5wVqzXQvU",
+  host_key_fingerprint: "SHA256:wIyc2FVmSV8z4bbgsJQw0ls6xDPFQvJz8S5wVqzXQvU",
+  host: "127.0.0.1",
+  ip: "127.0.0.1",
+  key_prefix: "key-Ab",
+  labels: { team: "search" },
+  limit_bytes: 10_737_418_240,
+  line: "Linux version 6.12",
+  name: "ci",
+  offset: 0,
+  payload: { path: "/plan.md" },
+  payload_b64: null,
+  public_key: "ssh-ed25519 AAAA… laptop",
+  replaced_by: null,
+  reply_to: null,
+  sandbox_state: "running",
+  sandboxes_destroyed: ["worker-1"],
+  scopes: ["rooms:read"],
+  signal: null,
+  ssh_command: "ssh -p 2222 worker-1@127.0.0.1",
+  tools: ["git", "python3"],
+  topic: null,
+  topics: ["build.*"],
+  warnings: [],
   plan: "free",
   next_cursor: null,
   status: 200,
@@ -56,18 +118,19 @@ const BY_NAME: Record<string, unknown> = {
   token: "…",
 };
 
-/** A value that the schema takes. */
-export function exampleOf(schema: Schema, name = ""): unknown {
+/** A value that the schema takes. `name` is the field's, `parent` that of the field around it. */
+export function exampleOf(schema: Schema, name = "", parent = ""): unknown {
   const { examples, enum: words, anyOf, type } = schema;
-  const own = Object.hasOwn(BY_NAME, name) ? BY_NAME[name] : undefined;
+  const known = [`${parent}.${name}`, name].find((each) => Object.hasOwn(BY_NAME, each));
+  const own = known === undefined ? undefined : BY_NAME[known];
   if (own !== undefined && fits(schema, own)) return own;
   if (Array.isArray(words)) return words[0];
   if (Array.isArray(examples)) return examples[0];
   // Of "something or null" the something.
-  if (Array.isArray(anyOf)) return exampleOf(anyOf[0] as Schema, name);
+  if (Array.isArray(anyOf)) return exampleOf(anyOf[0] as Schema, name, parent);
   switch (type) {
     case "object":
-      return objectOf(schema);
+      return objectOf(schema, name);
     case "array":
       return [exampleOf(schema.items as Schema, name.replace(/s$/, ""))];
     case "string":
@@ -84,11 +147,11 @@ export function exampleOf(schema: Schema, name = ""): unknown {
   }
 }
 
-function objectOf({ properties, patternProperties }: Schema): Schema {
+function objectOf({ properties, patternProperties }: Schema, parent: string): Schema {
   const fields = Object.entries((properties ?? {}) as Record<string, Schema>);
   const [values] = Object.values((patternProperties ?? {}) as Record<string, Schema>);
   if (values) return { name: exampleOf(values) };
-  return Object.fromEntries(fields.map(([name, schema]) => [name, exampleOf(schema, name)]));
+  return Object.fromEntries(fields.map(([name, schema]) => [name, exampleOf(schema, name, parent)]));
 }
 
 /** Only by type and words: it is the same few values that are asked about. */

@@ -1,5 +1,5 @@
 /** Owns the interface as an OpenAPI 3.1 document, read off the list of operations. */
-import type { TObject } from "@sinclair/typebox";
+import type { TObject, TSchema } from "@sinclair/typebox";
 import { type Operation, plain } from "../../shared/api/contract.ts";
 import { ERRORS, type ErrorCode, errorKind } from "../../shared/api/errors.ts";
 import { operations } from "../../shared/api/operations.ts";
@@ -54,7 +54,8 @@ function describe(operation: Operation): Json {
     operationId: operation.name,
     summary: operation.summary,
     ...(operation.description ? { description: operation.description } : {}),
-    tags: [operation.path.split("/").filter((part) => part && part !== "v1" && !part.startsWith("{"))[0] ?? "service"],
+    // The area is what the records of the audit call it.
+    tags: [operation.audit?.split(".")[0] ?? "service"],
     ...(access === "open" ? { security: [] } : {}),
     ...(access === "open" || access === "key" ? {} : { "x-scope": access }),
     parameters: [
@@ -67,14 +68,21 @@ function describe(operation: Operation): Json {
 }
 
 function parametersOf(schema: TObject, where: "path" | "query", examples?: Record<string, string>): Json[] {
+  const isRequired = (name: string) => where === "path" || (schema.required ?? []).includes(name);
   return Object.entries(schema.properties).map(([name, property]) => ({
     name,
     in: where,
-    required: where === "path" || (schema.required ?? []).includes(name),
+    required: isRequired(name),
     ...(property.description ? { description: property.description } : {}),
     schema: plain(property),
-    ...(examples?.[name] === undefined ? {} : { example: examples[name] }),
+    ...exampleOfParameter(name, property, isRequired(name), examples?.[name]),
   }));
+}
+
+/** Of text from a query the value that it stands for; what is in a path, or must be given, has one in any case. */
+function exampleOfParameter(name: string, schema: TSchema, isNeeded: boolean, given?: string): Json {
+  if (given !== undefined) return { example: schema.type === "string" ? given : JSON.parse(given) };
+  return isNeeded ? { example: exampleOf(plain(schema), name) } : {};
 }
 
 function requestBodyOf({ body, example }: Operation): Json {

@@ -81,7 +81,10 @@ describe("every operation", () => {
 
   test("has an example of each body that is JSON, which its schema takes", () => {
     for (const { name, path, method } of OPERATIONS) {
-      const { requestBody, responses } = of(path, method);
+      const { requestBody, responses, parameters } = of(path, method);
+      for (const { name: parameter, schema, example, required } of parameters) {
+        if (required || example !== undefined) expect(whyNot(schema, example), `${name} ${parameter}`).toBeNull();
+      }
       const named = Object.entries<Json>({ request: requestBody ?? {}, ...responses });
       for (const [where, { content }] of named) {
         const json = content?.["application/json"];

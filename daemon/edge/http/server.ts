@@ -12,6 +12,7 @@ import { retryAfterOf, toProblem } from "../problem.ts";
 import { matchPath, type PathPattern, parsePath, toRoute } from "../route.ts";
 import type { Road, RoadRequest } from "../run.ts";
 import { readJsonBody } from "./body.ts";
+import { DOCS_PATH, makeDocsAnswer } from "./docs.ts";
 import { takesLines } from "./events.ts";
 import { answerForMcp, MCP_PATH, type McpDoor } from "./mcp.ts";
 import { answerForPort, portPlaceOf } from "./ports.ts";
@@ -66,6 +67,10 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
     for (const each of methods) app.route(each, toRoute(pattern), handle, { parse: "none" } as never);
     methodsOf.set(toRoute(pattern), [...(methodsOf.get(toRoute(pattern)) ?? []), ...methods]);
   }
+  const docsMethods = ["GET", "HEAD"];
+  const docs = makeDocsAnswer();
+  for (const each of docsMethods) app.route(each, DOCS_PATH, ({ request }) => docs(requestIdOf(request)));
+  methodsOf.set(DOCS_PATH, docsMethods);
   for (const [route, methods] of methodsOf) {
     app.all(route, ({ request }) => refuse(deps, request, peers, new ServiceError("method_not_allowed"), methods), {
       parse: "none",

@@ -1,0 +1,21 @@
+/** Owns the way to the page about the interface: open to all, the same for all, and made once. */
+import { type DocsPage, docsPage } from "../../service/docs.ts";
+import { type HeaderFields, usualHeaders } from "./reply.ts";
+
+export const DOCS_PATH = "/docs";
+
+/** Answers to a request of this id. */
+export function makeDocsAnswer(): (requestId: string) => Response {
+  let page: DocsPage | undefined;
+  return (requestId) => {
+    page ??= docsPage();
+    const headers: HeaderFields = {
+      ...usualHeaders(requestId),
+      "Content-Type": "text/html; charset=utf-8",
+      "Content-Security-Policy": page.policy,
+      "X-Content-Type-Options": "nosniff",
+      "Referrer-Policy": "no-referrer",
+    };
+    return new Response(page.html, { headers });
+  };
+}

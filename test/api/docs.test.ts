@@ -1,0 +1,77 @@
+/** The page at /docs: it has all of the interface, needs nothing but itself, and a browser is told to let it do nothing else. */
+import { createHash } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ERRORS } from "../../shared/api/errors.ts";
+import { type Answer, TestDaemon } from "../harness/daemon.ts";
+import { bare } from "./calls.ts";
+import { OPERATIONS } from "./requests.ts";
+
+let daemon: TestDaemon;
+let page: Answer;
+let html: string;
+beforeAll(async () => {
+  daemon = await TestDaemon.start();
+  page = await bare(daemon, "GET", "/docs");
+  html = page.body;
+});
+afterAll(() => daemon.stop());
+
+test("it is open to all, and HTML", () => {
+  expect(page.status).toBe(200);
+  expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
+  expect(html).toMatch(/^<!doctype html>\n<html lang="en">/);
+});
+
+test.each(OPERATIONS)("it has $name, whole", ({ name, method, path, summary, query, body, errors }) => {
+  const section = html.split("<section ").find((each) => each.startsWith(`id="${name}"`)) ?? "";
+  expect(section).toContain(`<h3>${escaped(summary)}</h3>`);
+  expect(section).toContain(`<span class="method">${method}</span> ${path.replace("*}", "}")}</code>`);
+  expect(section).toContain("$ROOMD_URL");
+  const fields = [
+    ...Object.keys(query.properties),
+    ...(typeof body === "object" ? Object.keys(body?.properties ?? {}) : []),
+  ];
+  for (const field of fields) expect(section).toContain(`<td><code>${field}</code>`);
+  for (const code of errors) expect(section).toContain(`#error-${code}`);
+});
+
+test("it has every error, and its links lead somewhere", () => {
+  for (const code of Object.keys(ERRORS)) expect(html).toContain(`<tr id="error-${code}">`);
+  const ids = [...html.matchAll(/ id="([^"]+)"/g)].map((match) => match[1]);
+  expect(new Set(ids).size).toBe(ids.length);
+  const links = [...html.matchAll(/ href="([^"]+)"/g)].map((match) => String(match[1]));
+  expect(links.length).toBeGreaterThan(OPERATIONS.length);
+  for (const link of links) {
+    if (link !== "/v1/openapi.json") expect(ids, link).toContain(link.slice(1));
+  }
+});
+
+test("it takes nothing from anywhere, and its policy lets it take nothing", () => {
+  const policy = String(page.headers.get("content-security-policy"));
+  const style = html.match(/<style>([^<]*)<\/style>/)?.[1] ?? "";
+  expect(policy.split("; ")).toEqual([
+    "default-src 'none'",
+    `style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ]);
+  expect(page.headers.get("x-content-type-options")).toBe("nosniff");
+  expect(html).not.toMatch(
+    /<script|<iframe|<link|<img|<object|<form|\son\w+=|\sstyle=|\ssrc=|@import|url\(|javascript:/i,
+  );
+  expect(html).not.toMatch(/(?:href|action)="(?:\w+:)?\/\//);
+});
+
+test("it is there to be read", async () => {
+  const head = await bare(daemon, "HEAD", "/docs");
+  expect({ status: head.status, body: head.body }).toEqual({ status: 200, body: "" });
+  const post = await bare(daemon, "POST", "/docs");
+  expect({ status: post.status, code: post.body.code, allow: post.headers.get("allow") }).toEqual({
+    status: 405,
+    code: "method_not_allowed",
+    allow: "GET, HEAD",
+  });
+});
+
+const escaped = (text: string) => text.replaceAll("'", "&#39;");
