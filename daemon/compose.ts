@@ -143,7 +143,8 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     restraints: inspected.restraints,
     kernelUse: (directory) => driveQuota.use(directory),
     limitEntries: config["drive.limit_entries"],
-    roomsOf: finder.withDrive,
+    roomsOf: finder.ofOrg,
+    keptOf: finder.keptOf,
     capsOf: (orgId) => orgQuota.capsOf(orgId).drive,
     onSoftExceeded: (org_id, facts) => {
       const details = { limit: "drive", ...facts };

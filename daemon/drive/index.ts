@@ -27,7 +27,7 @@ export type { DriveDeps, DriveRoom };
 export interface DriveService {
   operations: readonly Bound[];
   /** What a room's drive takes, some seconds old at most unless it is very large. */
-  measure(room: Pick<DriveRoom, "room_uid" | "org_id" | "state" | "drive_directory">): Promise<Measured>;
+  measure(room: Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">): Promise<Measured>;
   /** Bytes that the organization's drives take together. */
   measureOrg(orgId: OrgId): Promise<number>;
   /** Removes what an earlier run of the daemon left of unfinished writes. */
@@ -39,7 +39,7 @@ export interface DriveService {
   /** What the room's guests may do on the drive for the time being. */
   modeOf(roomUid: string): ShareMode;
   /** Goes on counting the drive of a room that has ended. */
-  keep(room: Pick<DriveRoom, "room_uid" | "org_id" | "state" | "drive_directory">): void;
+  keep(room: Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">): void;
   /** Drops what is remembered of a drive that is gone. */
   forget(roomUid: string): void;
 }
@@ -52,7 +52,9 @@ export function makeDrive(deps: DriveDeps): DriveService {
     measure: (room) => drive.usage.of(room).current(),
     measureOrg: async (orgId) => {
       await Promise.all(deps.roomsOf(orgId).map((room) => drive.usage.of(room).current()));
-      return drive.usage.ofOrg(orgId).used;
+      const org = drive.usage.ofOrg(orgId);
+      await org.known();
+      return org.used;
     },
     sweep: async (room) => {
       const swept = await sweepTemporaryFiles(room.drive_directory);

@@ -9,8 +9,10 @@ import type { DriveRoom } from "./verb.ts";
 export type DriveCaps = PlanCaps["drive"];
 
 export interface OrgDeps {
-  /** The organization's rooms that have a drive: they are not destroyed, or it is kept. */
-  roomsOf(orgId: OrgId): readonly Pick<DriveRoom, "room_uid" | "org_id" | "state" | "drive_directory">[];
+  /** The organization's rooms that are not destroyed. */
+  roomsOf(orgId: OrgId): readonly Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">[];
+  /** Those that are, and whose drives are kept. */
+  keptOf(orgId: OrgId): readonly Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">[];
   capsOf(orgId: OrgId): DriveCaps;
   /** The drives have come to take more than the soft cap. */
   onSoftExceeded(orgId: OrgId, facts: { used: number; cap: number }): void;
@@ -30,6 +32,13 @@ export class OrgUsage {
   readonly #members = new Set<Member>();
   /** Makes members of all rooms that were there before this daemon. */
   #gather: (() => void) | null;
+  /** What each kept drive takes, and all of them: there may be many, and they only change by coming and going. */
+  readonly #kept = new Map<string, number>();
+  #keptBytes = 0;
+  /** Kept drives are measured one after another. */
+  #lastMeasure: Promise<void> = Promise.resolve();
+  /** The last of those measures without which nothing is known of a drive. */
+  #firstMeasure: Promise<void> = Promise.resolve();
   /** Whether the soft cap was exceeded at the last look; null before the first, which tells nothing new. */
   #isOverSoft: boolean | null = null;
 
@@ -47,16 +56,40 @@ export class OrgUsage {
     this.#members.delete(member);
   }
 
+  /** A drive that nothing is written to any more: it takes what it took, which is measured once more. */
+  keep(roomUid: string, lastBytes: number | null, measure: () => Promise<number>): void {
+    this.#setKept(roomUid, lastBytes ?? 0);
+    const again = async () => {
+      // One that is erased meanwhile, or cannot be read, stays at what was known of it.
+      const bytes = this.#kept.has(roomUid) ? await measure().catch(() => null) : null;
+      if (bytes !== null && this.#kept.has(roomUid)) this.#setKept(roomUid, bytes);
+    };
+    this.#lastMeasure = this.#lastMeasure.then(again);
+    if (lastBytes === null) this.#firstMeasure = this.#lastMeasure;
+  }
+
+  /** A kept drive is gone. */
+  drop(roomUid: string): void {
+    this.#setKept(roomUid, 0);
+    this.#kept.delete(roomUid);
+  }
+
+  #setKept(roomUid: string, bytes: number): void {
+    this.#keptBytes += bytes - (this.#kept.get(roomUid) ?? 0);
+    this.#kept.set(roomUid, bytes);
+  }
+
   /** Waits until every drive has been measured, if not just now. */
   async known(): Promise<void> {
-    this.#gather?.();
+    const gather = this.#gather;
     this.#gather = null;
-    await Promise.all([...this.#members].map((member) => member.known()));
+    gather?.();
+    await Promise.all([this.#firstMeasure, ...[...this.#members].map((member) => member.known())]);
     this.look();
   }
 
   get used(): number {
-    let used = 0;
+    let used = this.#keptBytes;
     for (const { bytes } of this.#members) used += bytes;
     return used;
   }

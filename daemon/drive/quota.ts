@@ -31,10 +31,7 @@ const URGENT_SHARE = 1 / 4;
 export const MOST_GROWTH = { bytes: 64 * 1024 ** 2, entries: 10_000 } as const;
 const MEASURED_AT_ONCE = 2;
 
-export type QuotaRoom = Pick<
-  DriveRoom,
-  "room_id" | "room_uid" | "org_id" | "state" | "drive_directory" | "drive_limit_bytes"
->;
+export type QuotaRoom = Pick<DriveRoom, "room_id" | "room_uid" | "org_id" | "drive_directory" | "drive_limit_bytes">;
 
 export interface QuotaDeps {
   usage: Usage;

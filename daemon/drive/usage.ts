@@ -9,23 +9,25 @@ import { type Measured, measureTree } from "./measure.ts";
 import { type OrgDeps, OrgUsage } from "./org-usage.ts";
 import type { DriveDeps, DriveRoom } from "./verb.ts";
 
-type Room = Pick<DriveRoom, "room_uid" | "org_id" | "state" | "drive_directory">;
+type Room = Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">;
 type Deps = OrgDeps & Pick<DriveDeps, "limitEntries" | "sharesOf" | "kernelUse" | "onUsed">;
 
 export class Usage {
   readonly #rooms = new Map<string, RoomUsage>();
   readonly #orgs = new Map<OrgId, OrgUsage>();
+  /** Whose the drives are that are kept after their room's end. */
+  readonly #kept = new Map<string, OrgUsage>();
   readonly #deps: Deps;
 
   constructor(deps: Deps) {
     this.#deps = deps;
   }
 
-  of(room: Room, lastBytes: number | null = null): RoomUsage {
+  of(room: Room): RoomUsage {
     const known = this.#rooms.get(room.room_uid);
     if (known) return known;
     const org = this.ofOrg(room.org_id);
-    const usage = new RoomUsage(room, this.#deps, org, lastBytes);
+    const usage = new RoomUsage(room, this.#deps, org);
     this.#rooms.set(room.room_uid, usage);
     org.join(usage);
     return usage;
@@ -34,6 +36,7 @@ export class Usage {
   ofOrg(orgId: OrgId): OrgUsage {
     const gather = () => {
       for (const room of this.#deps.roomsOf(orgId)) this.of(room);
+      for (const room of this.#deps.keptOf(orgId)) if (!this.#kept.has(room.room_uid)) this.keep(room);
     };
     const known = this.#orgs.get(orgId) ?? new OrgUsage(orgId, this.#deps, gather);
     this.#orgs.set(orgId, known);
@@ -42,15 +45,23 @@ export class Usage {
 
   /** The room has ended, and this is where its drive lies from now on. */
   keep(room: Room): void {
-    const lastBytes = this.#rooms.get(room.room_uid)?.lastBytes ?? null;
-    this.forget(room.room_uid);
-    this.of(room, lastBytes);
+    const { room_uid, drive_directory } = room;
+    const lastBytes = this.#rooms.get(room_uid)?.lastBytes ?? null;
+    this.forget(room_uid);
+    const org = this.ofOrg(room.org_id);
+    this.#kept.set(room_uid, org);
+    org.keep(room_uid, lastBytes, async () => {
+      const use = this.#deps.kernelUse(drive_directory);
+      return use ? use.bytes : (await measureTree(drive_directory, () => false)).used_bytes;
+    });
   }
 
   forget(roomUid: string): void {
     const usage = this.#rooms.get(roomUid);
     usage?.org.leave(usage);
     this.#rooms.delete(roomUid);
+    this.#kept.get(roomUid)?.drop(roomUid);
+    this.#kept.delete(roomUid);
   }
 }
 
@@ -71,17 +82,16 @@ class RoomUsage {
   readonly #claims = new Set<Claim>();
   #measured: Measured | null = null;
   /** What it took when that was last known; null before. */
-  #lastBytes: number | null;
+  #lastBytes: number | null = null;
   #staleAt = 0;
   #measuring: Promise<Measured> | null = null;
   /** Counts the measures that are no longer wanted. */
   #generation = 0;
 
-  constructor(room: Room, deps: Deps, org: OrgUsage, lastBytes: number | null) {
+  constructor(room: Room, deps: Deps, org: OrgUsage) {
     this.#room = room;
     this.#deps = deps;
     this.org = org;
-    this.#lastBytes = lastBytes;
   }
 
   get lastBytes(): number | null {
@@ -219,9 +229,7 @@ class RoomUsage {
       const measured = await this.#walk();
       if (generation === this.#generation) {
         this.#know(measured);
-        const goodForMs = Math.max(FRESH_MS, (performance.now() - startedAt) / LARGEST_SHARE);
-        // Nothing is written to a drive that is kept.
-        this.#staleAt = this.#room.state === "destroyed" ? Number.POSITIVE_INFINITY : performance.now() + goodForMs;
+        this.#staleAt = performance.now() + Math.max(FRESH_MS, (performance.now() - startedAt) / LARGEST_SHARE);
       }
       return measured;
     } finally {

@@ -18,7 +18,16 @@ import { makeDestroy } from "./destroy.ts";
 import { eraseDirectory } from "./erase.ts";
 import { makeGet } from "./get.ts";
 import { makeRoomRecords } from "./record.ts";
-import { drivesDue, drivesKept, getRoom, liveRooms, prepareRoomLookup, roomsWithDrive, updateRoom } from "./store.ts";
+import {
+  drivesDue,
+  drivesKept,
+  getRoom,
+  keptRooms,
+  liveRooms,
+  orgRooms,
+  prepareRoomLookup,
+  updateRoom,
+} from "./store.ts";
 import type { RoomRow } from "./table.ts";
 import { isDriveKept, mayEnter, toTarget } from "./target.ts";
 
@@ -93,10 +102,10 @@ export function makeRoomFinder(database: Database, paths: Paths) {
     if (!row) throw new ServiceError("room_not_found");
     return toTarget(row, paths);
   };
-  const withDrive = (orgId: OrgId): RoomTarget[] =>
-    roomsWithDrive(database.queries, orgId).map((row) => toTarget(row, paths));
+  const ofOrg = (orgId: OrgId): RoomTarget[] => orgRooms(database.queries, orgId).map((row) => toTarget(row, paths));
+  const keptOf = (orgId: OrgId): RoomTarget[] => keptRooms(database.queries, orgId).map((row) => toTarget(row, paths));
   const nameOf = (roomUid: string): string | null => getRoom(database.queries, roomUid as RoomUid)?.room_id ?? null;
-  return { lookup, findRow, find, current, withDrive, nameOf };
+  return { lookup, findRow, find, current, ofOrg, keptOf, nameOf };
 }
 
 /** Whose use of the service the drive of a room is; null when there is no such room any more. */

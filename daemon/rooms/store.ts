@@ -78,15 +78,17 @@ export function countRooms(queries: Queries, orgId: OrgId): number {
   return queries.select({ live: count() }).from(rooms).where(isLiveOf(orgId)).get()?.live ?? 0;
 }
 
-/** An organization's rooms that are not destroyed, and those whose drives are kept. */
-export function roomsWithDrive(queries: Queries, orgId: OrgId): RoomRow[] {
-  const live = queries.select().from(rooms).where(isLiveOf(orgId)).all();
-  const kept = queries
+export function orgRooms(queries: Queries, orgId: OrgId): RoomRow[] {
+  return queries.select().from(rooms).where(isLiveOf(orgId)).all();
+}
+
+/** An organization's destroyed rooms whose drives are kept. */
+export function keptRooms(queries: Queries, orgId: OrgId): RoomRow[] {
+  return queries
     .select()
     .from(rooms)
     .where(and(eq(rooms.org_id, orgId), eq(rooms.state, "destroyed"), isNotNull(rooms.drive_until_at)))
     .all();
-  return [...live, ...kept];
 }
 
 /** Rooms that are not destroyed, of every organization. */

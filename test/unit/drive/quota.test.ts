@@ -21,6 +21,7 @@ function watchedRoom(limitBytes = 8 * MIB) {
     onUsed: () => {},
     restraints: new Restraints(),
     roomsOf: () => [fixture.room],
+    keptOf: () => fixture.kept,
     capsOf: () => fixture.caps,
     onSoftExceeded: (_: string, facts: { used: number; cap: number }) => fixture.softExceeded.push(facts),
   };

@@ -50,6 +50,8 @@ export class RoomFixture implements Disposable {
   readonly drive;
   /** What the organization's plan has for its drives. */
   caps = { soft_cap_bytes: Number.MAX_SAFE_INTEGER, hard_cap_bytes: Number.MAX_SAFE_INTEGER };
+  /** The organization's rooms that have ended, and whose drives are kept. */
+  kept: Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">[] = [];
   readonly softExceeded: { used: number; cap: number }[] = [];
   /** What the kernel says that the drive takes. */
   kernelUse: () => { bytes: number; inodes: number } | null = () => null;
@@ -77,6 +79,7 @@ export class RoomFixture implements Disposable {
       },
       limitEntries,
       roomsOf: () => [this.room],
+      keptOf: () => this.kept,
       capsOf: () => this.caps,
       onSoftExceeded: (_, facts) => this.softExceeded.push(facts),
       sharesOf: () => [],

@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { driveError } from "../../../daemon/drive/errors.ts";
 import { measureTree } from "../../../daemon/drive/measure.ts";
 import { SystemError } from "../../../daemon/host/files/libc.ts";
@@ -51,6 +51,33 @@ function startTicks(): string {
   const stat = readFileSync("/proc/self/stat", "utf8");
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "";
 }
+
+describe("drives that are kept after their room's end", () => {
+  const ofOrg = () => room.drive.measureOrg(room.room.org_id);
+
+  it("count by what is found on them, until they are gone", async () => {
+    room.kept = [1, 2].map((megabytes) => {
+      const drive_directory = join(room.outside, `kept-${megabytes}`);
+      mkdirSync(drive_directory);
+      writeFileSync(join(drive_directory, "f"), Buffer.alloc(megabytes * MIB, "x"));
+      return { room_uid: `rom_kept_${megabytes}`, org_id: room.room.org_id, drive_directory };
+    });
+    expect(await ofOrg()).toBe(3 * MIB);
+    room.drive.forget("rom_kept_2");
+    expect(await ofOrg()).toBe(MIB);
+    room.drive.forget("rom_kept_1");
+    room.drive.forget("rom_never");
+    expect(await ofOrg()).toBe(0);
+  });
+
+  it("take what they took when that was last known, and then what was written since", async () => {
+    writeFileSync(room.path("f"), Buffer.alloc(MIB, "x"));
+    await measured();
+    writeFileSync(room.path("g"), Buffer.alloc(MIB, "x"));
+    room.drive.keep(room.room);
+    await vi.waitFor(async () => expect(await ofOrg()).toBe(4 * MIB));
+  });
+});
 
 describe("the quota of a drive", () => {
   it("measures what is on the disk: no holes, each file once", async () => {
