@@ -17,7 +17,7 @@ export interface FilterOptions extends WhoseOptions {
 }
 
 export function withWhose(command: Command): Command {
-  return command.option("--org", "the whole organization instead of one room");
+  return command.option("--org", "the whole organization of the key instead of one room");
 }
 
 export function withFilters(command: Command): Command {
@@ -31,6 +31,9 @@ export function withFilters(command: Command): Command {
 
 /** The room, or undefined for the organization, and the query as the service takes it. Throws CliError. */
 export function asked<T extends FilterOptions>(room: string | undefined, { org, agent, ...query }: T) {
-  if ((room === undefined) === (org !== true)) throw new CliError("Name a room, or give --org.", EXIT.usage);
+  if (room === undefined && org !== true) throw new CliError("Name a room, or give --org.", EXIT.usage);
+  if (room !== undefined && org === true) {
+    throw new CliError("Name a room or give --org, not both: --org is the organization of the key.", EXIT.usage);
+  }
   return { room_id: room, query: { agent_id: agent, ...query } };
 }

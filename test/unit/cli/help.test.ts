@@ -114,6 +114,12 @@ test.concurrent.each([
   expect([status, stdout, JSON.parse(stderr)]).toEqual([2, "", { code: "usage", detail, errors: [], hint }]);
 });
 
+test("an organization's name where --org takes none is told apart from nothing at all", async () => {
+  const org = "org_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D";
+  expect((await run(["audit", "summary", "--org", org])).stderr).toContain("not both");
+  expect((await run(["audit", "summary"])).stderr).toContain("Name a room, or give --org.");
+});
+
 test("`roomd help room create` is its --help", async () => {
   const asked = await run(["help", "room", "create"]);
   expect(asked).toMatchObject({ status: 0, stderr: "" });
