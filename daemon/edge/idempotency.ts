@@ -15,6 +15,7 @@
 import { createHash } from "node:crypto";
 import { and, desc, eq, gt, isNull, lt } from "drizzle-orm";
 import { blob, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { IDEMPOTENCY_SECONDS } from "../../shared/api/contract.ts";
 import { ulidFrom } from "../../shared/ids.ts";
 import { at, now } from "../core/clock.ts";
 import type { Begun } from "../core/operation.ts";
@@ -22,7 +23,7 @@ import { ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
 import type { Database } from "../db/transact.ts";
 
-const KEPT_MS = 24 * 3600 * 1000;
+const KEPT_MS = IDEMPOTENCY_SECONDS * 1000;
 /** Smaller answers are kept as they are. */
 const LARGE_BYTES = 64 * 1024;
 /** In the place of a status: the call has no answer, and may be made again. */

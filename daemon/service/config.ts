@@ -8,7 +8,7 @@ import {
   KEPT_SECONDS,
 } from "../../shared/agent-protocol/kept.ts";
 import { MAX_BARRIER_WAIT_MS, MAX_PARTIES, MAX_ROOM_BARRIERS } from "../../shared/api/barriers.ts";
-import { DEFAULT_PAGE } from "../../shared/api/contract.ts";
+import { DEFAULT_MAX_BODY_BYTES, DEFAULT_PAGE, IDEMPOTENCY_SECONDS, MAX_PAGE } from "../../shared/api/contract.ts";
 import { MAX_WRITE_BYTES } from "../../shared/api/drive.ts";
 import {
   DEFAULT_OUTPUT_BYTES,
@@ -39,6 +39,7 @@ import { MAX_EGRESS_ENTRIES, MAX_ENV_BYTES, MAX_ENV_NAMES, MEMORY_MIB_MIN } from
 import { configGet } from "../../shared/api/service.ts";
 import { MAX_ACCESS_SECONDS, MAX_SSH_ACCESSES, MAX_SSH_KEYS } from "../../shared/api/ssh.ts";
 import { MAX_LIVE_TERMINALS } from "../../shared/api/terminals.ts";
+import { MAX_TOOL_WAIT_MS } from "../../shared/api/tools.ts";
 import { GUEST_CID_MAX, GUEST_CID_MIN } from "../../shared/ids.ts";
 import { COMMIT, VERSION } from "../../shared/version.ts";
 import { type Bound, bind } from "../core/operation.ts";
@@ -152,7 +153,10 @@ export function makeConfig(deps: ServiceDeps): Bound {
           barriers_per_room_max: MAX_ROOM_BARRIERS,
           barrier_parties_max: MAX_PARTIES,
           barrier_wait_ms_max: MAX_BARRIER_WAIT_MS,
-          list_limit_max: 1000,
+          list_limit_max: MAX_PAGE,
+          body_bytes_max: DEFAULT_MAX_BODY_BYTES,
+          tool_wait_ms_max: MAX_TOOL_WAIT_MS,
+          idempotency_seconds: IDEMPOTENCY_SECONDS,
           usage_write_seconds: USAGE_WRITE_SECONDS,
           credits_grace_seconds: deps.creditsGraceSeconds,
           idempotent_reply_bytes_max: deps.idempotentReplyBytes,

@@ -61,6 +61,9 @@ export interface Operation {
 
 export const DEFAULT_MAX_BODY_BYTES = 1024 * 1024;
 
+/** How long an Idempotency-Key is remembered. */
+export const IDEMPOTENCY_SECONDS = 24 * 3600;
+
 /** An operation with its schemas' types kept. */
 export function operation<Definition extends Operation>(definition: Definition): Definition {
   return definition;
@@ -100,10 +103,12 @@ export function page<T extends TSchema>(item: T) {
   return fields({ items: Type.Array(item), next_cursor: nullable(Type.String()) });
 }
 
+export const MAX_PAGE = 1000;
+
 /** `limit` and `cursor` of a list; `limit` arrives as text and is read as a number. */
 export const pageQuery = {
   limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1000, description: "Most items to return; 100 if absent." }),
+    Type.Integer({ minimum: 1, maximum: MAX_PAGE, description: "Most items to return; 100 if absent." }),
   ),
   cursor: Type.Optional(Type.String({ maxLength: 1024, description: "next_cursor of the page before, unchanged." })),
 };

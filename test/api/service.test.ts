@@ -113,6 +113,19 @@ describe("/v1/config", () => {
     );
   });
 
+  test("tells limits that hold: one more is refused", async () => {
+    const { limits } = await daemon.ok("GET", "/v1/config");
+    const { list_limit_max: page, body_bytes_max: size } = limits;
+    expect((await daemon.api("GET", `/v1/rooms?limit=${page}`)).status).toBe(200);
+    expect((await daemon.api("GET", `/v1/rooms?limit=${page + 1}`)).status).toBe(422);
+    const body = (bytes: number) => {
+      const rest = JSON.stringify({ room_id: "no name", labels: { a: "" } }).length;
+      return { room_id: "no name", labels: { a: "a".repeat(bytes - rest) } };
+    };
+    expect((await daemon.api("POST", "/v1/rooms", body(size))).status).toBe(422);
+    expect((await daemon.api("POST", "/v1/rooms", body(size + 1))).status).toBe(413);
+  });
+
   test("tells what this host was configured to", async () => {
     const env = { ROOMD_LIMITS_MEMORY_MIB: "777", ROOMD_LIMITS_VCPUS: "3", ROOMD_DRIVE_LIMIT_GIB: "2" };
     const other = await TestDaemon.start({
