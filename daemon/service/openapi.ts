@@ -124,12 +124,17 @@ function successesOf(operation: Operation): Responses {
 
 /** What an answer goes on as has a line, or an event, of the output's shape for each thing that it tells. */
 function contentOf({ output, bytesOutput = [] }: Operation): Json {
-  const schema = plain(output);
+  const schema = extensible(plain(output));
   const isStream = bytesOutput.includes("text/event-stream");
   const isFile = Object.keys(schema).length === 0 && bytesOutput.length > 0;
   const json = isStream || isFile ? {} : { "application/json": { schema, example: exampleOf(schema) } };
   const others = bytesOutput.map((type) => [type, { schema: isStream ? schema : {} }]);
   return { ...json, ...Object.fromEntries(others) };
+}
+
+/** Answers may get further fields, which clients ignore. */
+function extensible(schema: Json): Json {
+  return JSON.parse(JSON.stringify(schema, (key, value) => (key === "additionalProperties" ? undefined : value)));
 }
 
 function sendsFile({ bytesOutput }: Operation): boolean {

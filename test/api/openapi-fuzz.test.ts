@@ -209,10 +209,18 @@ const compiled = new Map<Json, ReturnType<typeof ajv.compile>>();
 function wrongIn(schema: Json, value: unknown): string | null {
   let check = compiled.get(schema);
   if (!check) {
-    check = ajv.compile(schema.$ref ? document.components.schemas.Problem : schema);
+    check = ajv.compile(closed(schema.$ref ? document.components.schemas.Problem : schema));
     compiled.set(schema, check);
   }
   return check(value) ? null : ajv.errorsText(check.errors);
+}
+
+/** The document lets answers have further fields later; those that they have are in it. */
+function closed(schema: Json): Json {
+  if (Array.isArray(schema)) return schema.map(closed);
+  if (!isRecord(schema)) return schema;
+  const inner = Object.fromEntries(Object.entries(schema).map(([name, each]) => [name, closed(each)]));
+  return schema.type === "object" && isRecord(schema.properties) ? { additionalProperties: false, ...inner } : inner;
 }
 
 /** Keeps the names in an answer, for later requests. */

@@ -40,7 +40,7 @@ test("the daemon serves that document, with its own version", () => {
   expect(document.info.version).toMatch(/^\d+\.\d+\.\d+/);
 });
 
-test("it is OpenAPI 3.1, as a validator sees it", async () => {
+test("it is OpenAPI 3.1, as a validator sees it", { timeout: 60_000 }, async () => {
   const validator = new Validator();
   const { valid, errors } = await validator.validate(structuredClone(document));
   expect(errors).toBeUndefined();
@@ -79,7 +79,7 @@ describe("every operation", () => {
     }
   });
 
-  test("has an example of each body that is JSON, which its schema takes", () => {
+  test("has an example of each body that is JSON, which its schema takes", { timeout: 60_000 }, () => {
     for (const { name, path, method } of OPERATIONS) {
       const { requestBody, responses, parameters } = of(path, method);
       for (const { name: parameter, schema, example, required } of parameters) {
@@ -186,7 +186,13 @@ function check(at: string, schema: Json): void {
   for (const [index, inner] of (schema.anyOf ?? []).entries()) check(`${at}|${index}`, inner);
 }
 
-const ajv = new Ajv2020({ strict: true, strictRequired: false, strictTypes: false });
+// That the schemas are schemas is tested above; each is used once.
+const ajv = new Ajv2020({
+  strictRequired: false,
+  strictTypes: false,
+  validateSchema: false,
+  code: { optimize: false },
+});
 addFormats.default(ajv);
 
 /** Null when the schema takes the value. */
