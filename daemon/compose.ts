@@ -8,7 +8,15 @@ import { operations } from "../shared/api/operations.ts";
 import type { TemplateRecord } from "../shared/api/templates.ts";
 import { GUEST_CIDS, type RoomUid } from "../shared/ids.ts";
 import { Agents } from "./agents/index.ts";
-import { type AuditEntry, appendAudit, headsFilesOf, listService, makeAudit, verifyAll } from "./audit/index.ts";
+import {
+  type AuditEntry,
+  appendAudit,
+  countRecords,
+  headsFilesOf,
+  listService,
+  makeAudit,
+  verifyAll,
+} from "./audit/index.ts";
 import { makeBarriers } from "./barriers/index.ts";
 import { Bells } from "./core/bells.ts";
 import { now } from "./core/clock.ts";
@@ -17,6 +25,7 @@ import type { Log } from "./core/log.ts";
 import type { Bound } from "./core/operation.ts";
 import type { Paths } from "./core/paths.ts";
 import { repeat } from "./core/repeat.ts";
+import { RequestCounts } from "./core/request-counts.ts";
 import { describeError, ServiceError } from "./core/service-error.ts";
 import { openConnection } from "./db/client.ts";
 import { migrate } from "./db/migrate.ts";
@@ -56,7 +65,7 @@ import {
   pricesOf,
 } from "./orgs/index.ts";
 import { makePorts } from "./ports/index.ts";
-import { countRooms, drivePlace, makeRoomFinder, makeRooms } from "./rooms/index.ts";
+import { countAllRooms, countRooms, drivePlace, makeRoomFinder, makeRooms } from "./rooms/index.ts";
 import { makeSandboxes, orgCids, orgSandboxes } from "./sandboxes/index.ts";
 import { runChecks } from "./service/checks.ts";
 import { makeService } from "./service/index.ts";
@@ -346,11 +355,21 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       heads: { file: headsFile(options), intervalMs: config["audit.heads_interval"] * 1000 },
     },
   );
+  const requests = new RequestCounts();
+  let commits = 0;
+  database.onCommit(() => commits++);
   const service = makeService({
     paths,
     templates,
     findings: () => inspected.findings,
     capacity: sandboxes.capacity,
+    figures: () => ({
+      ...sandboxes.figures(),
+      rooms: countAllRooms(database.queries),
+      audit_records: countRecords(database.queries),
+      commits,
+    }),
+    requests,
     limits,
     rateLimits,
     plans,
@@ -399,6 +418,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     auditReads: config["audit.reads"],
     failedLoginsPerMinute: config["limits.failed_logins"],
     rateLimits,
+    requests,
   });
   guestDoor = makeGuestDoor({
     operations: bound,

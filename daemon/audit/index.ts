@@ -11,7 +11,7 @@ import { makeVerify } from "./verify.ts";
 
 export { filesOf as headsFilesOf } from "./heads.ts";
 export { listService } from "./list.ts";
-export { type AuditEntry, appendAudit, appendAudits, executionRecords, listAudit } from "./store.ts";
+export { type AuditEntry, appendAudit, appendAudits, countRecords, executionRecords, listAudit } from "./store.ts";
 export { verifyAll } from "./verify-all.ts";
 
 export interface AuditOptions {

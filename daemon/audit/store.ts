@@ -142,6 +142,12 @@ export function chainHeads(queries: Queries): Map<string, Head> {
   return new Map(rows.map(({ org_key, seq, hash }) => [org_key, { seq, hash }]));
 }
 
+/** How many records there ever were, in all chains. */
+export function countRecords(queries: Queries): number {
+  const records = sql<number>`coalesce(sum(${auditHeads.seq}), 0)`;
+  return queries.select({ records }).from(auditHeads).get()?.records ?? 0;
+}
+
 /** The hash of one record; undefined where there is none. */
 export function hashAt(queries: Queries, orgKey: string, seq: number): string | undefined {
   const isIt = and(eq(audit.org_key, orgKey), eq(audit.seq, seq));

@@ -128,6 +128,8 @@ export interface Done<Op extends Operation> {
   outcome: keyof Op["outcomes"] & string;
   body?: OutputOf<Op>;
   bytes?: BytesReply;
+  /** The answer is this text, of this media type. */
+  text?: { type: string; text: string };
   /** The answer is a conversation, by WebSocket. */
   conversation?: Conversation;
   events?: EventsReply;

@@ -15,6 +15,7 @@ import { now } from "../core/clock.ts";
 import { faultPoint } from "../core/fault-points.ts";
 import type { Log } from "../core/log.ts";
 import type { Bound, Caller, Done, OpenCall, Transfer } from "../core/operation.ts";
+import type { RequestCounts } from "../core/request-counts.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Database } from "../db/transact.ts";
 import { FailedLogins } from "./failed-logins.ts";
@@ -33,6 +34,8 @@ export interface RoadRequest {
   source: Source;
   request_id: string;
   ip: string | null;
+  /** Whether it comes from the host itself, with nobody between; absent: it does not. */
+  readonly isFromHost?: boolean;
   /** The Authorization header, or null. */
   authorization: string | null;
   /** A token of the noun's own, for operations that take one instead of a key. */
@@ -72,6 +75,7 @@ export interface RoadDeps {
   failedLoginsPerMinute: number;
   /** Of a key. */
   rateLimits: RateLimits;
+  requests: RequestCounts;
 }
 
 /** How long the records of calls that only read may wait, and how many of them. */
@@ -143,6 +147,12 @@ export function makeRoad(deps: RoadDeps): Road {
       : identify(request, () => deps.authenticate(authorization, operation.access));
   };
 
+  const callerOf = (bound: Bound, request: RoadRequest): Caller | null => {
+    const { access, openToHost } = bound.operation;
+    if (access === "open") return anyCaller(request);
+    return openToHost && request.authorization === null && request.isFromHost ? null : admitted(bound, request);
+  };
+
   async function run(bound: Bound, request: RoadRequest): Promise<RoadReply> {
     const { operation } = bound;
     const startedAt = performance.now();
@@ -163,7 +173,7 @@ export function makeRoad(deps: RoadDeps): Road {
     let reply: Outcome | null = null;
     let rate: Rate | null = null;
     try {
-      call.caller = operation.access === "open" ? anyCaller(request) : admitted(bound, request);
+      call.caller = callerOf(bound, request);
       if (call.caller) {
         rate = rateLimit.take(call.caller);
         requireScope(call.caller, operation.access);
@@ -227,8 +237,11 @@ export function makeRoad(deps: RoadDeps): Road {
       tenure?.end(null);
       call.onSettled?.(false);
       // What cannot be recorded is not acknowledged.
-      return { ...refusal(withHappened(toProblem(error, request.request_id, log), call), error), rate };
+      const unkept = refusal(withHappened(toProblem(error, request.request_id, log), call), error);
+      deps.requests.note(request.source, operation.name, unkept.status, performance.now() - startedAt);
+      return { ...unkept, rate };
     }
+    deps.requests.note(request.source, operation.name, reply.status, performance.now() - startedAt);
     const done = reply.kind === "done" ? reply.done : null;
     const held = tenure ? tenure.end(done) : done;
     return reply.kind === "done" && held ? { ...reply, done: held, rate } : { ...reply, rate };

@@ -31,7 +31,7 @@ import {
 import type { RoomRow } from "./table.ts";
 import { isDriveKept, mayEnter, toTarget } from "./target.ts";
 
-export { countRooms } from "./store.ts";
+export { countAllRooms, countRooms } from "./store.ts";
 
 export interface RoomDeps {
   database: Database;

@@ -78,6 +78,11 @@ export function countRooms(queries: Queries, orgId: OrgId): number {
   return queries.select({ live: count() }).from(rooms).where(isLiveOf(orgId)).get()?.live ?? 0;
 }
 
+/** All rooms on this host that are not destroyed. */
+export function countAllRooms(queries: Queries): number {
+  return queries.select({ live: count() }).from(rooms).where(sql`${rooms.state} <> 'destroyed'`).get()?.live ?? 0;
+}
+
 export function orgRooms(queries: Queries, orgId: OrgId): RoomRow[] {
   return queries.select().from(rooms).where(isLiveOf(orgId)).all();
 }

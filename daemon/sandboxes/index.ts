@@ -1,7 +1,7 @@
 /** Owns sandboxes: real virtual machines in a room. Each has a supervisor; the calls ask it or read its row. */
 
 import type { Stream } from "../../shared/agent-protocol/link.ts";
-import type { ExitCause, SandboxState } from "../../shared/api/sandboxes.ts";
+import { type ExitCause, SANDBOX_STATES, type SandboxState } from "../../shared/api/sandboxes.ts";
 import type { ShownPort } from "../../shared/api/shown-port.ts";
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import type { Log } from "../core/log.ts";
@@ -30,7 +30,7 @@ import { reconcile } from "./reconcile.ts";
 import { recover } from "./recover.ts";
 import { makeResume } from "./resume.ts";
 import { makeStandby } from "./standby.ts";
-import { countLive, heldCids, roomSandboxes, undestroyed } from "./store.ts";
+import { countLive, countStates, heldCids, roomSandboxes, undestroyed } from "./store.ts";
 import { type GuestShare, makeSupervisors } from "./supervisors.ts";
 import type { SandboxRow } from "./table.ts";
 import { makeUpdate } from "./update.ts";
@@ -91,6 +91,8 @@ export interface Sandboxes {
   endRunning(orgId: OrgId, cause: ExitCause): Promise<void>;
   countLive(roomUid: RoomUid): number;
   capacity(): { memory_mib_free: number; guest_cids_used: number };
+  /** How many sandboxes are in each state, and what was promised to those that have not ended. */
+  figures(): { sandboxes: Record<string, number>; memory_mib: number };
   /** The guests that have a drive: their rooms, and how to find the process that serves it. */
   shares(): GuestShare[];
   /** There is space on the disk: guests that stood still for want of it go on. */
@@ -140,6 +142,17 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
       memory_mib_free: freeMemoryMib(queries, supervisors.growth()),
       guest_cids_used: heldCids(queries).size,
     }),
+    figures: () => {
+      const states = SANDBOX_STATES.filter((state) => state !== "destroyed");
+      const counts = countStates(queries);
+      const live = counts.filter(({ state }) => state !== "failed");
+      return {
+        sandboxes: Object.fromEntries(
+          states.map((each) => [each, counts.find(({ state }) => state === each)?.held ?? 0]),
+        ),
+        memory_mib: live.reduce((sum, { memory_mib }) => sum + memory_mib, 0),
+      };
+    },
     shares: () => supervisors.shares(),
     unstall: () => supervisors.unstall(),
     endStreams: () => executions.stop(),

@@ -100,6 +100,17 @@ export function undestroyed(queries: Queries): SandboxRow[] {
   return queries.select().from(sandboxes).where(ne(sandboxes.state, "destroyed")).all();
 }
 
+/** How many sandboxes on this host are in each state but the last, and what those that have not ended were promised. */
+export function countStates(queries: Queries): { state: SandboxState; held: number; memory_mib: number }[] {
+  const memory_mib = sql<number>`coalesce(sum(${sandboxes.memory_mib}), 0)`;
+  return queries
+    .select({ state: sandboxes.state, held: count(), memory_mib })
+    .from(sandboxes)
+    .where(ne(sandboxes.state, "destroyed"))
+    .groupBy(sandboxes.state)
+    .all();
+}
+
 /** What an organization's sandboxes that have not ended come to. */
 export function orgSandboxes(queries: Queries, orgId: OrgId): { sandboxes: number; memory_mib: number } {
   const memory_mib = sql<number>`coalesce(sum(${sandboxes.memory_mib}), 0)`;

@@ -1,11 +1,13 @@
 /** Owns the service as a whole seen from outside: health, configuration, its own description. */
 import type { Bound } from "../core/operation.ts";
 import type { Paths } from "../core/paths.ts";
+import type { RequestCounts } from "../core/request-counts.ts";
 import type { Plans, Prices } from "../orgs/index.ts";
 import type { Templates } from "../templates/registry.ts";
 import type { HostFindings } from "./checks.ts";
 import { makeConfig } from "./config.ts";
 import { makeHealth } from "./health.ts";
+import { makeMetrics } from "./metrics.ts";
 import { makeOpenapi } from "./openapi.ts";
 
 export interface ServiceDeps {
@@ -13,6 +15,16 @@ export interface ServiceDeps {
   templates: Templates;
   findings(): HostFindings;
   capacity(): { memory_mib_free: number; guest_cids_used: number };
+  /** What there is on this host, of all organizations together. */
+  figures(): {
+    /** By state. */
+    sandboxes: Record<string, number>;
+    memory_mib: number;
+    rooms: number;
+    audit_records: number;
+    commits: number;
+  };
+  requests: Pick<RequestCounts, "all">;
   limits: { memory_mib: number; vcpus: number };
   /** Of a key, and of a sandbox's own calls. */
   rateLimits: { perSecond: number; burst: number };
@@ -31,5 +43,5 @@ export interface ServiceDeps {
 }
 
 export function makeService(deps: ServiceDeps): { operations: Bound[] } {
-  return { operations: [makeHealth(deps), makeConfig(deps), makeOpenapi()] };
+  return { operations: [makeHealth(deps), makeMetrics(deps), makeConfig(deps), makeOpenapi()] };
 }

@@ -36,6 +36,8 @@ export interface Operation {
   summary: string;
   description?: string;
   access: Access;
+  /** Whoever asks from the host itself, with nobody between, needs no key. */
+  openToHost?: true;
   params: TObject;
   query: TObject;
   /** Fields of the JSON body; `bytes` marks an operation whose body is the file itself. */

@@ -17,6 +17,7 @@ import * as usage from "./usage.ts";
 
 export const operations = {
   health: service.health,
+  metrics: service.metrics,
   config_get: service.configGet,
   me_get: service.meGet,
   openapi_get: service.openapiGet,

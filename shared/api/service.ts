@@ -115,3 +115,22 @@ export const openapiGet = operation({
   errors: [],
   audit: null,
 });
+
+export const metrics = operation({
+  name: "metrics",
+  method: "GET",
+  path: "/metrics",
+  summary: "Figures of the host and the service for Prometheus",
+  description:
+    "Text format 0.0.4. From the host's own loopback address no key is needed, unless a proxy has forwarded the request. Labels are closed sets of words, never ids.",
+  access: "org:admin",
+  openToHost: true,
+  params: NONE,
+  query: NONE,
+  body: null,
+  output: Type.Unknown(),
+  bytesOutput: ["text/plain"],
+  outcomes: { ok: 200 },
+  errors: [],
+  audit: "metrics.read",
+});

@@ -47,7 +47,7 @@ const inRooms = OPERATIONS.filter(({ path }) => path.includes("{room_id}"));
 const names = (operations: readonly Operation[]) => operations.map(({ name }) => name);
 const ofOrg = [
   ...["ssh_key_add", "ssh_key_list", "ssh_key_remove"],
-  ...["org_audit_list", "org_audit_summary", "org_audit_verify", "org_events", "usage"],
+  ...["org_audit_list", "org_audit_summary", "org_audit_verify", "org_events", "usage", "metrics"],
 ];
 const anybodys = ["health", "config_get", "me_get", "openapi_get", "template_list", "template_get"];
 /** They give and show what is bound at least as tightly; keys.test.ts holds them to it. */

@@ -14,6 +14,7 @@ import type { Road, RoadRequest } from "../run.ts";
 import { readJsonBody } from "./body.ts";
 import { DOCS_PATH, makeDocsAnswer } from "./docs.ts";
 import { takesLines } from "./events.ts";
+import { isFromHost } from "./from-host.ts";
 import { answerForMcp, MCP_PATH, type McpDoor } from "./mcp.ts";
 import { answerForPort, portPlaceOf } from "./ports.ts";
 import { readQuery } from "./query.ts";
@@ -154,6 +155,9 @@ async function answer(
     source: "rest",
     request_id: requestId,
     ip: peer?.address ?? null,
+    get isFromHost() {
+      return isFromHost(peer?.address ?? null, url.hostname, headers);
+    },
     authorization: headers.get("authorization"),
     token: wantsSocket ? tokenOf(headers) : null,
     path: url.pathname,

@@ -1,0 +1,164 @@
+/** The figures for Prometheus: that they are what happened, in a format that is read here strictly, and who may see them. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { isFromHost } from "../../daemon/edge/http/from-host.ts";
+import { SOURCES } from "../../shared/api/audit.ts";
+import { SCOPES } from "../../shared/api/contract.ts";
+import { operations } from "../../shared/api/operations.ts";
+import { SANDBOX_STATES } from "../../shared/api/sandboxes.ts";
+import { type Answer, TestDaemon } from "../harness/daemon.ts";
+import { bare, bearer, makeKey } from "./calls.ts";
+
+let daemon: TestDaemon;
+beforeAll(async () => {
+  daemon = await TestDaemon.start({ env: { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0" } });
+});
+afterAll(() => daemon.stop());
+
+interface Sample {
+  name: string;
+  labels: Record<string, string>;
+  value: number;
+}
+
+const SUFFIXES: Record<string, readonly string[]> = { gauge: [""], counter: [""], summary: ["_sum", "_count"] };
+const SAMPLE = /^([a-z_]+)(?:\{((?:[a-z_]+="[^"\\\n]*",?)+)\})? (\d+(?:\.\d+)?(?:e[+-]\d+)?)$/;
+
+/** Throws on what is not text format 0.0.4, as far as this service uses it. */
+function parse(text: string): Sample[] {
+  expect(text.endsWith("\n")).toBe(true);
+  const samples: Sample[] = [];
+  const families = new Set<string>();
+  const seen = new Set<string>();
+  const lines = text.split("\n").slice(0, -1);
+  let family = "";
+  let suffixes: readonly string[] = [];
+  for (const [at, line] of lines.entries()) {
+    const help = /^# HELP ([a-z_]+) \S.*$/.exec(line)?.[1];
+    const [, typed, type] = /^# TYPE ([a-z_]+) (gauge|counter|summary)$/.exec(line) ?? [];
+    if (help) {
+      expect(families.has(help), `${help} comes twice`).toBe(false);
+      families.add(help);
+      family = help;
+      suffixes = [];
+    } else if (typed && type) {
+      expect([typed, lines[at - 1]?.startsWith(`# HELP ${typed} `)]).toEqual([family, true]);
+      suffixes = SUFFIXES[type] ?? [];
+      if (type === "counter") expect(typed).toMatch(/_total$/);
+    } else {
+      const [, name = "", labels = "", value] = SAMPLE.exec(line) ?? [];
+      expect(
+        suffixes.map((suffix) => family + suffix),
+        line,
+      ).toContain(name);
+      expect(seen.has(name + labels), line).toBe(false);
+      seen.add(name + labels);
+      const pairs = [...labels.matchAll(/([a-z_]+)="([^"]*)"/g)].map(([, key = "", text = ""]) => [key, text]);
+      samples.push({ name, labels: Object.fromEntries(pairs), value: Number(value) });
+    }
+  }
+  return samples;
+}
+
+async function look(): Promise<(name: string, labels?: Record<string, string>) => number> {
+  const { status, headers, body } = await bare(daemon, "GET", "/metrics");
+  expect(status).toBe(200);
+  expect(headers.get("content-type")).toBe("text/plain; version=0.0.4; charset=utf-8");
+  const samples = parse(body);
+  const isOf = (sample: Sample, wanted: Record<string, string>) =>
+    Object.entries(wanted).every(([key, text]) => sample.labels[key] === text);
+  return (name, labels = {}) =>
+    samples.filter((each) => each.name === name && isOf(each, labels)).reduce((sum, { value }) => sum + value, 0);
+}
+
+describe("the figures", () => {
+  test("move with what is done", async () => {
+    const before = await look();
+    await daemon.room("measured");
+    expect((await daemon.api("GET", "/v1/rooms/none")).status).toBe(404);
+    expect((await bare(daemon, "GET", "/v1/rooms")).status).toBe(401);
+    const then = await look();
+    const moved = (name: string, labels?: Record<string, string>) => then(name, labels) - before(name, labels);
+
+    expect(moved("roomd_rooms")).toBe(1);
+    expect(moved("roomd_requests_total", { door: "rest", operation: "room_create", status: "2xx" })).toBe(1);
+    expect(moved("roomd_requests_total", { door: "rest", operation: "room_get", status: "4xx" })).toBe(1);
+    expect(moved("roomd_requests_total", { operation: "room_list", status: "4xx" })).toBe(1);
+    expect(moved("roomd_requests_total", { operation: "metrics", status: "2xx" })).toBe(1);
+    expect(moved("roomd_request_duration_seconds_count", { operation: "room_create" })).toBe(1);
+    expect(moved("roomd_request_duration_seconds_sum", { operation: "room_create" })).toBeGreaterThan(0);
+    expect(moved("roomd_database_commits_total")).toBeGreaterThan(0);
+    expect(moved("roomd_audit_records_total")).toBeGreaterThan(0);
+    expect(moved("roomd_uptime_seconds")).toBeGreaterThan(0);
+    expect(moved("process_cpu_seconds_total")).toBeGreaterThan(0);
+
+    expect(then("roomd_guest_cids_free")).toBe(900);
+    expect(then("roomd_guest_memory_allocated_bytes")).toBe(0);
+    expect(then("roomd_guest_memory_free_bytes")).toBeGreaterThan(0);
+    expect(then("process_resident_memory_bytes")).toBeGreaterThan(1024 ** 2);
+  });
+
+  test("have labels of closed sets, and nobody's id", async () => {
+    await daemon.api("GET", "/v1/no-such-route");
+    await daemon.api("GET", "/v1/rooms/measured?no_such_field=1");
+    const text: string = (await bare(daemon, "GET", "/metrics")).body;
+    const { version } = (await daemon.ok("GET", "/v1/openapi.json")).info;
+    const words: Record<string, readonly string[]> = {
+      version: [version],
+      acceleration: ["kvm", "tcg"],
+      state: SANDBOX_STATES,
+      door: SOURCES,
+      operation: Object.keys(operations),
+      status: ["1xx", "2xx", "3xx", "4xx", "5xx"],
+    };
+    for (const { labels } of parse(text)) {
+      for (const [name, word] of Object.entries(labels)) expect(words[name], name).toContain(word);
+    }
+    const keyId = (await daemon.ok("GET", "/v1/me")).key_id;
+    for (const id of [daemon.orgId, keyId, "measured"]) expect(text).not.toContain(id);
+    const states = parse(text).filter(({ name }) => name === "roomd_sandboxes");
+    expect(states.map(({ labels }) => labels.state)).toEqual(SANDBOX_STATES.filter((state) => state !== "destroyed"));
+  });
+
+  test("to HEAD are the same without the words", async () => {
+    const { status, headers, body } = await bare(daemon, "HEAD", "/metrics");
+    expect([status, headers.get("content-type"), body]).toEqual([200, "text/plain; version=0.0.4; charset=utf-8", ""]);
+  });
+});
+
+describe("whoever asks from elsewhere", () => {
+  const relayed = { "x-forwarded-for": "203.0.113.7" };
+
+  async function expectGuarded(ask: (headers: Record<string, string>) => Promise<Answer>) {
+    expect(await ask({})).toMatchObject({ status: 401, body: { code: "missing_credentials" } });
+    const others = await makeKey(daemon, { scopes: SCOPES.filter((scope) => scope !== "org:admin") });
+    expect(await ask(bearer(others.key))).toMatchObject({ status: 403, body: { code: "insufficient_scope" } });
+    const admin = await ask(bearer((await makeKey(daemon, { scopes: ["org:admin"] })).key));
+    expect(admin.status).toBe(200);
+    expect(parse(admin.body).length).toBeGreaterThan(10);
+  }
+
+  test("through a proxy on the host needs a key with org:admin", async () => {
+    await expectGuarded((headers) => bare(daemon, "GET", "/metrics", { ...headers, ...relayed }));
+  });
+
+  test("by another name of the host needs one", async () => {
+    await expectGuarded((headers) => bare(daemon, "GET", "/metrics", { ...headers, host: "rooms.example.org" }));
+  });
+
+  test.each([
+    ["127.0.0.1", "127.0.0.1", {}, true],
+    ["::1", "[::1]", {}, true],
+    ["::ffff:127.0.0.1", "localhost", {}, true],
+    ["127.3.2.1", "localhost", { accept: "text/plain" }, true],
+    ["127.0.0.1", "127.0.0.1.example.org", {}, false],
+    ["127.0.0.1", "localhost", { forwarded: "for=203.0.113.7" }, false],
+    ["127.0.0.1", "localhost", { via: "1.1 proxy" }, false],
+    ["::ffff:10.0.0.1", "localhost", {}, false],
+    ["10.0.0.1", "127.0.0.1", {}, false],
+    ["1.127.0.0.1", "localhost", {}, false],
+    ["fe80::1", "[::1]", {}, false],
+    [null, "localhost", {}, false],
+  ])("from %s asking %s with %j: %s", (address, hostname, headers, expected) => {
+    expect(isFromHost(address, hostname, new Headers(headers as Record<string, string>))).toBe(expected);
+  });
+});
