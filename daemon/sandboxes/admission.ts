@@ -37,9 +37,10 @@ export function freeMemoryMib(queries: Queries, { overcommit_percent, resident_m
   return Math.max(0, Math.floor(availableMemoryMib() - kept - RESERVE_MIB));
 }
 
-/** Lets a few through at a time, first come first served. */
+/** Lets a few through at a time: organizations that wait take turns, and each has its own in the order in which they came. */
 export class Gate {
-  readonly #waiting = new Set<() => void>();
+  /** Who waits, by organization; the one whose turn is next comes first. */
+  readonly #waiting = new Map<string, Set<() => void>>();
   #free: number;
 
   constructor(places: number) {
@@ -47,33 +48,52 @@ export class Gate {
   }
 
   /** Rejects with the signal's reason when it is given up before its turn. */
-  async through<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  async through<T>(orgId: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     signal.throwIfAborted();
     if (this.#free > 0) this.#free--;
-    else await this.#turn(signal);
+    else await this.#turn(orgId, signal);
     try {
       return await work();
     } finally {
-      const [next] = this.#waiting;
-      if (next) next();
-      else this.#free++;
+      this.#handOn();
     }
   }
 
   /** Resolves with a place that is handed on. */
-  #turn(signal: AbortSignal): Promise<void> {
+  #turn(orgId: string, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const leave = () => {
-        this.#waiting.delete(enter);
+        this.#remove(orgId, enter);
         reject(signal.reason);
       };
       const enter = () => {
-        this.#waiting.delete(enter);
+        this.#remove(orgId, enter);
         signal.removeEventListener("abort", leave);
         resolve();
       };
-      this.#waiting.add(enter);
+      const own = this.#waiting.get(orgId) ?? new Set();
+      this.#waiting.set(orgId, own.add(enter));
       signal.addEventListener("abort", leave, { once: true });
     });
+  }
+
+  #handOn(): void {
+    const [next] = this.#waiting;
+    if (!next) {
+      this.#free++;
+      return;
+    }
+    const [orgId, own] = next;
+    const [enter] = own;
+    // The last in the row, should it have more.
+    this.#waiting.delete(orgId);
+    this.#waiting.set(orgId, own);
+    enter?.();
+  }
+
+  #remove(orgId: string, enter: () => void): void {
+    const own = this.#waiting.get(orgId);
+    own?.delete(enter);
+    if (own?.size === 0) this.#waiting.delete(orgId);
   }
 }

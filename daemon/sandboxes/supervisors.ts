@@ -158,10 +158,14 @@ export function makeSupervisors(deps: SandboxDeps, ends: Pick<Ends, "watch">): S
             // Also the time at the gate counts.
             const limit = AbortSignal.any([signal, timeUp(START_LIMIT_MS)]);
             try {
-              return await gate.through(async () => {
-                const plan = startPlanOf(current, room, warm?.image ?? (await imageFor(current)));
-                return await startGuest(deps.host(), plan, warm?.launched ?? null, onStarted, limit);
-              }, limit);
+              return await gate.through(
+                current.org_id,
+                async () => {
+                  const plan = startPlanOf(current, room, warm?.image ?? (await imageFor(current)));
+                  return await startGuest(deps.host(), plan, warm?.launched ?? null, onStarted, limit);
+                },
+                limit,
+              );
             } catch (error) {
               if (warm) await endWarm(warm, deps.paths.sandbox(current.sandbox_id));
               throw limit.aborted ? limit.reason : error;

@@ -193,7 +193,7 @@ export class Ends {
         this.#deps.saveOutput(room, path, streams),
       );
     saving
-      .through(save, NEVER)
+      .through(row.org_id, save, NEVER)
       .catch((error: unknown) => this.#log.warn("output not saved", { exec_id, error: describeError(error) }));
   }
 }
