@@ -381,6 +381,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     memoryOvercommitPercent: config["limits.memory_overcommit"],
     retentionSeconds,
     auditRetentionSeconds: config["audit.retention"],
+    auditReads: config["audit.reads"],
     idempotentReplyBytes: MAX_REPLY_BYTES,
     egressDefault,
     terminalDetachedSeconds: config["terminal.detached_life"],

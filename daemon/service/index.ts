@@ -37,6 +37,7 @@ export interface ServiceDeps {
   memoryOvercommitPercent: number;
   retentionSeconds: number;
   auditRetentionSeconds: number;
+  auditReads: boolean;
   idempotentReplyBytes: number;
   egressDefault: "public" | "none";
   terminalDetachedSeconds: number;

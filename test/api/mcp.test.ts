@@ -93,6 +93,14 @@ describe("preflight", () => {
     await hasty.close();
   });
 
+  test("goes with a wait as well: it marks messages as read, and may arrive at a barrier", async () => {
+    const waiting = await connectMcp(daemon, { name: "waiting" });
+    await waiting.call("room_list");
+    const first = await waiting.call("agent_wait", { room_id: "hasty-1", agent_id: "a", wait_ms: 0 });
+    expect(Object.keys(first.preflight)).toEqual(["health", "usage"]);
+    await waiting.close();
+  });
+
   test("leaves out what the client has looked at", async () => {
     const careful = await connectMcp(daemon, { generation: "v1" });
     await careful.call("health");

@@ -6,9 +6,9 @@ import type { Session } from "./sessions.ts";
 
 /** What was seen, for the answer; null when there was no need. What cannot be looked at keeps nothing from being done. */
 export async function preflight(call: ToolCall, session: Session): Promise<Arguments | null> {
-  const { name, operation } = call.tool;
+  const { name, hints } = call.tool;
   if (name === "health" || name === "usage") session[name] = true;
-  if (operation.method === "GET") return null;
+  if (hints.readOnlyHint) return null;
   const unseen = (["health", "usage"] as const).filter((each) => !session[each]);
   if (unseen.length === 0) return null;
   for (const each of unseen) session[each] = true;
