@@ -8,10 +8,10 @@ import { type Json, TestDaemon } from "../harness/daemon.ts";
 const whyNot = process.getuid?.() === 0 ? null : "a small disk can be mounted by root only";
 if (whyNot !== null) console.log(`disk_full.test.ts is left out: ${whyNot}`);
 
-const SIZE = 12 * 1024 ** 2;
+const SIZE = 24 * 1024 ** 2;
 const DELETED = 20;
 
-describe.skipIf(whyNot !== null)("a disk of 12 MiB", () => {
+describe.skipIf(whyNot !== null)("a disk of 24 MiB", () => {
   let daemon: TestDaemon;
   let filler: string;
   const acknowledged: string[] = [];
@@ -67,7 +67,7 @@ describe.skipIf(whyNot !== null)("a disk of 12 MiB", () => {
   test("deletes whatever is asked, as the record shows, after any number of calls that read or are refused", async () => {
     // More records than the whole reserve has space for, were they all kept.
     const flood = Array.from({ length: 40 }, async () => {
-      for (let n = 0; n < 100; n++) expect((await daemon.api("GET", "/v1/rooms/none")).status).toBe(404);
+      for (let n = 0; n < 200; n++) expect((await daemon.api("GET", "/v1/rooms/none")).status).toBe(404);
     });
     await Promise.all(flood);
     await daemon.ok("DELETE", "/v1/rooms/before/drive/delete?path=deep&recursive=true");

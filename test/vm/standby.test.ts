@@ -12,7 +12,8 @@ import { processesOf, remainsOf, shortOrLong, testAlone, until, untilState, with
 const STILL_MS = 1_500;
 
 /** Ten credits a second, of which the organization has as many as it likes until it is granted some. */
-const PRICED = { ROOMD_BILLING_SANDBOX_HOUR: "36000", ROOMD_BILLING_GRACE: "1s" };
+/** What another process grants is heard of with the next comparison. */
+const PRICED = { ROOMD_BILLING_SANDBOX_HOUR: "36000", ROOMD_BILLING_GRACE: "1s", ROOMD_RECONCILE_INTERVAL: "3s" };
 
 withGuests("standby", { env: PRICED }, (guests) => {
   beforeAll(() => guests.daemon.room("still"));
@@ -299,8 +300,8 @@ withGuests("standby", { env: PRICED }, (guests) => {
 
   test("credits that are used up end what runs, and leave what is in standby there", async () => {
     await Promise.all(["runs", "rests"].map((name) => guests.daemon.sandbox("still", name, guests.cid())));
-    expect((await guests.daemon.cli(["org", "credits", "--grant", "1"])).status).toBe(0);
     await standby("rests");
+    expect((await guests.daemon.cli(["org", "credits", "--grant", "1"])).status).toBe(0);
     await until("it is ended", async () => (await guests.daemon.api("GET", path("runs"))).status === 404);
     expect(await guests.daemon.problem("POST", path("rests", "/resume"))).toMatchObject({
       code: "quota_exceeded",
