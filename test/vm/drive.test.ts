@@ -4,8 +4,8 @@ import { beforeAll, expect, test } from "vitest";
 import type { Json } from "../harness/daemon.ts";
 import { shortOrLong, until, withGuests } from "../harness/guests.ts";
 
-const rounds = shortOrLong("rounds of writing in one place and reading in another", 100, 500);
-const entries = shortOrLong("entries of a listed directory", 5_000, 20_000);
+const rounds = shortOrLong("rounds of writing in one place and reading in another", 50, 500);
+const entries = shortOrLong("entries of a listed directory", 2_500, 20_000);
 
 withGuests("the drive", {}, (guests) => {
   const drive = (call: string, room = "shared") => `/v1/rooms/${room}/drive/${call}`;

@@ -53,7 +53,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
       const { sandbox_id } = await guests.daemon.sandbox("still", "counter", guests.cid());
       const counted = await startCounter("counter");
       const qemu = processesOf(guests.daemon, "qemu", sandbox_id);
-      for (let round = 0; round < shortOrLong("rounds of standby", 4, 40); round++) {
+      for (let round = 0; round < shortOrLong("rounds of standby", 2, 40); round++) {
         const paused = await standby("counter");
         expect(paused).toMatchObject({ state: "paused", status: { reason: "standby" }, exit: null });
         const [before, cpu, used] = [await counted(), cpuTicks(qemu[0] ?? 0), await metered("counter")];
@@ -106,7 +106,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
         timeout_ms: 120_000,
       });
       await Promise.all([begun("out"), begun("into")]);
-      for (let round = 0; round < shortOrLong("rounds under a flood", 5, 30); round++) {
+      for (let round = 0; round < shortOrLong("rounds under a flood", 3, 30); round++) {
         await standby("flood");
         await Bun.sleep(100);
         await resume("flood");
@@ -128,7 +128,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
       });
       await begun("w1");
       let rounds = 0;
-      while (!over && rounds < shortOrLong("rounds under writes", 25, 200)) {
+      while (!over && rounds < shortOrLong("rounds under writes", 12, 200)) {
         await standby("writer");
         await resume("writer");
         rounds++;
