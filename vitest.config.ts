@@ -23,6 +23,7 @@ function ring(name: string, turn: number, test: object = {}): TestProjectConfigu
 
 export default defineConfig({
   test: {
+    maxWorkers: 2,
     projects: [
       ring("house", 0),
       // Files of the drive are many, and the disk may be slow.

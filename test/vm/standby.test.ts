@@ -310,7 +310,7 @@ withGuests("standby", { env: PRICED }, (guests) => {
     const { items } = await guests.daemon.ok("GET", "/v1/orgs/self/audit?limit=1000");
     const [exhausted] = items.filter(({ event }: Json) => event === "quota.credits_exhausted");
     expect(exhausted).toMatchObject({ details: { sandboxes: 1 } });
-    const ended = items.filter(({ event, details }: Json) => event === "sandbox.destroyed" && details.reason);
+    const ended = items.filter((item: Json) => item.event === "sandbox.destroyed" && item.agent_id === "runs");
     expect(ended.map(({ details }: Json) => details.reason)).toEqual(["credits_exhausted"]);
     expect((await guests.daemon.cli(["org", "credits", "--withdraw"])).status).toBe(0);
     await resume("rests");

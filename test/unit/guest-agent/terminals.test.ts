@@ -167,7 +167,8 @@ test("a hang-up ends the shell, though it shrugs that off; what was told to go o
 
 test("a shell's end is the terminal's, whoever holds that still; all that was written is shown", async () => {
   const before = openFiles();
-  const line = "stty -opost; setsid sleep 1000 & seq 1 100000; echo at-$!; exit 4";
+  const alone = 'until [ "$(cut -d" " -f6 /proc/$!/stat)" = $! ]; do :; done';
+  const line = `stty -opost; setsid sleep 1000 & ${alone}; seq 1 100000; echo at-$!; exit 4`;
   const id = await agent.open(link, line);
   // Nobody reads meanwhile, and then more than may be behind has to come.
   await until("it is behind", async () => ((await listTerminals(link)).at(-1)?.offset ?? 0) > 0);
