@@ -13,6 +13,7 @@ export interface FilterOptions extends WhoseOptions {
   until?: string;
   event?: string;
   agent?: string;
+  room?: string;
   outcome?: (typeof OUTCOMES)[number];
 }
 
@@ -25,15 +26,21 @@ export function withFilters(command: Command): Command {
     .option("--since <time>", "RFC 3339 or unix seconds")
     .option("--until <time>", "RFC 3339 or unix seconds")
     .option("--event <beginning>", "only events whose name begins so, such as sandbox.")
+    .option("--room <room>", "of the organization: only rooms of this name, also those that are gone")
     .option("--agent <agent>", "only this agent")
     .addOption(choice("--outcome <outcome>", "only with this outcome", OUTCOMES));
 }
 
-/** The room, or undefined for the organization, and the query as the service takes it. Throws CliError. */
-export function asked<T extends FilterOptions>(room: string | undefined, { org, agent, ...query }: T) {
-  if (room === undefined && org !== true) throw new CliError("Name a room, or give --org.", EXIT.usage);
+/** The room, or undefined for the organization, and the queries as the service takes them. Throws CliError. */
+export function asked<T extends FilterOptions>(room: string | undefined, { org, agent, room: named, ...query }: T) {
+  if (room === undefined && org !== true && named === undefined)
+    throw new CliError("Name a room, or give --org.", EXIT.usage);
   if (room !== undefined && org === true) {
     throw new CliError("Name a room or give --org, not both: --org is the organization of the key.", EXIT.usage);
   }
-  return { room_id: room, query: { agent_id: agent, ...query } };
+  if (room !== undefined && named !== undefined) {
+    throw new CliError("Name the room once: --room is of the whole organization's records.", EXIT.usage);
+  }
+  const ofRoom = { agent_id: agent, ...query };
+  return { room_id: room, ofRoom, ofOrg: { ...ofRoom, room_id: named } };
 }

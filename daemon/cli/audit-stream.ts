@@ -7,6 +7,7 @@ import { send } from "./client.ts";
 import { choice, command, type JsonOption } from "./command.ts";
 import { eventsOf, mayComeBack } from "./exec-follow.ts";
 import { print, printable, write } from "./output.ts";
+import { withProgress } from "./progress.ts";
 import { integer } from "./values.ts";
 
 const LINES = { accept: "application/x-ndjson" };
@@ -21,37 +22,48 @@ export function auditExportCommand(): Command {
     .addOption(choice("--order <order>", "the oldest or the newest first (default: asc)", ["asc", "desc"]))
     .action(async (room: string | undefined, options: FilterOptions & JsonOption & { order?: "asc" | "desc" }) => {
       const { json: _, order = "asc", ...filters } = options;
-      const { room_id, query } = asked(room, filters);
-      const response =
-        room_id === undefined
-          ? await send(audit.orgAuditList, { org_id: "self", order, ...query }, { headers: LINES })
-          : await send(audit.auditList, { room_id, order, ...query }, { headers: LINES });
-      for await (const part of response.body ?? []) await write(process.stdout, part);
+      const { room_id, ofRoom, ofOrg } = asked(room, filters);
+      await withProgress("reading the audit", async (progress) => {
+        const response =
+          room_id === undefined
+            ? await send(audit.orgAuditList, { org_id: "self", order, ...ofOrg }, { headers: LINES })
+            : await send(audit.auditList, { room_id, order, ...ofRoom }, { headers: LINES });
+        for await (const part of response.body ?? []) {
+          if (process.stdout.isTTY) progress.giveWay(false);
+          await write(process.stdout, part);
+        }
+      });
     });
 }
 
 export function auditFollowCommand(): Command {
   const about = {
     summary: "print records as they come, until ctrl-c or the room's end",
-    examples: ["roomd audit follow build-42", "roomd audit follow --org --json", "roomd audit follow --org --after 0"],
+    examples: [
+      "roomd audit follow build-42",
+      "roomd audit follow --org --json",
+      "roomd audit follow build-42 --after 0 --no-follow",
+    ],
   };
   return withWhose(command("follow [room]", about))
-    .option("--after <seq>", "from this record on (default: from now on)", integer(0))
-    .action(async (room: string | undefined, { json, after, ...whose }: FollowOptions) => {
+    .option("--after <seq>", "from after this record on (default: from now on)", integer(0))
+    .option("--no-follow", "print what there is after --after, and end")
+    .action(async (room: string | undefined, { json, after, follow, ...whose }: FollowOptions) => {
       const { room_id } = asked(room, whose);
+      const once = follow ? {} : { follow };
       for (let last = after; ; ) {
         try {
           const response =
             room_id === undefined
-              ? await send(audit.orgEvents, { org_id: "self", after: last })
-              : await send(audit.roomEvents, { room_id, after: last });
+              ? await send(audit.orgEvents, { org_id: "self", after: last, ...once })
+              : await send(audit.roomEvents, { room_id, after: last, ...once });
           for await (const event of eventsOf(response)) {
             if (event.type === "error") throw new CliError(endOf(event.code));
             if (event.type === "ping") continue;
             last = Number(event.seq);
             await print(json ? JSON.stringify(event) : line(event as audit.AuditRecord));
           }
-          if (room_id !== undefined) return;
+          if (room_id !== undefined || !follow) return;
         } catch (error) {
           // A service that is restarted comes back; what was missed is known by its seq.
           if (last === undefined || !mayComeBack(error)) throw error;
@@ -63,6 +75,7 @@ export function auditFollowCommand(): Command {
 
 interface FollowOptions extends JsonOption, WhoseOptions {
   after?: number;
+  follow: boolean;
 }
 
 /** As a refusal of the same code would say it. */

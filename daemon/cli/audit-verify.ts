@@ -22,21 +22,25 @@ export function auditVerifyCommand(setStatus: (status: number) => void): Command
   const about = {
     summary: "check the chain of hashes: nothing was changed, taken away or put in; status 1 when it is broken",
     notes: [
+      "The records of all rooms are links of one chain: a key of one room verifies it by naming the room.",
       "With --host every organization's chain is read from the service's own data, which needs no running service, and compared with",
       "the heads that were written down in audit.heads_file. --heads names a copy of that file that was kept elsewhere.",
     ],
     examples: [
       "roomd audit verify",
+      "roomd audit verify build-42",
       "roomd audit verify --host",
       "roomd audit verify --heads /mnt/backup/audit-heads.ndjson",
     ],
   };
-  return withConfigOption(command("verify", about))
+  return withConfigOption(command("verify [room]", about))
     .option("--host", "every organization's chain, read on the host itself instead of through the service")
     .option("--heads <file...>", "heads that the chains had; implies --host")
-    .action(async ({ host, heads, config, json }: VerifyOptions) => {
+    .action(async (room_id: string | undefined, { host, heads, config, json }: VerifyOptions) => {
       if (host || heads) return await verifyOnHost({ config, heads, json }, setStatus);
-      const reply = await withProgress(WORK, () => call(audit.orgAuditVerify, { org_id: "self" }));
+      const reply = await withProgress(WORK, () =>
+        room_id === undefined ? call(audit.orgAuditVerify, { org_id: "self" }) : call(audit.auditVerify, { room_id }),
+      );
       await show(reply, { json }, (verdict) => [sentence(verdict)]);
       setStatus(reply.value.ok ? EXIT.ok : EXIT.refused);
     });

@@ -37,6 +37,7 @@ function list(): Command {
       "roomd audit build-42",
       "roomd audit list build-42 --event exec. --agent worker-1 --limit 20",
       "roomd audit --org --since 2026-01-31T12:00:00Z --outcome denied",
+      "roomd audit --room build-41",
       "roomd audit --host --event auth.",
     ],
   };
@@ -46,14 +47,14 @@ function list(): Command {
     .action(async (room: string | undefined, { json, host, config, ...options }: AuditListOptions) => {
       const shown = ({ items, next_cursor }: Page) => [...rows(items), ...moreLines(next_cursor)];
       if (host) {
-        const { query } = asked(room, { ...options, org: true });
-        return await showValue(await withOperator({ config }, (on) => on.listAudit(query)), { json }, shown);
+        const { ofOrg } = asked(room, { ...options, org: true });
+        return await showValue(await withOperator({ config }, (on) => on.listAudit(ofOrg)), { json }, shown);
       }
-      const { room_id, query } = asked(room, options);
+      const { room_id, ofRoom, ofOrg } = asked(room, options);
       const reply =
         room_id === undefined
-          ? await call(audit.orgAuditList, { org_id: "self", ...query })
-          : await call(audit.auditList, { room_id, ...query });
+          ? await call(audit.orgAuditList, { org_id: "self", ...ofOrg })
+          : await call(audit.auditList, { room_id, ...ofRoom });
       await show(reply, { json }, shown);
     });
 }
@@ -82,11 +83,11 @@ function summary(): Command {
   };
   return withFilters(command("summary [room]", about)).action(
     async (room: string | undefined, { json, ...options }: FilterOptions & JsonOption) => {
-      const { room_id, query } = asked(room, options);
+      const { room_id, ofRoom, ofOrg } = asked(room, options);
       const reply =
         room_id === undefined
-          ? await call(audit.orgAuditSummary, { org_id: "self", ...query })
-          : await call(audit.auditSummary, { room_id, ...query });
+          ? await call(audit.orgAuditSummary, { org_id: "self", ...ofOrg })
+          : await call(audit.auditSummary, { room_id, ...ofRoom });
       await show(reply, { json }, ({ text }) => [printable(text)]);
     },
   );

@@ -5,6 +5,7 @@ import { VERSION } from "../../shared/version.ts";
 import { errnoOf } from "../core/service-error.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { type Connection, findConnection } from "./connection.ts";
+import { withProgress } from "./progress.ts";
 
 export interface Reply<T> {
   value: T;
@@ -21,13 +22,20 @@ export async function call<Op extends Operation>(
   operation: Op,
   input: Loose<InputOf<Op>>,
 ): Promise<Reply<OutputOf<Op>>> {
-  const response = await send(operation, input);
-  const text = await response.text();
+  const { response, text } = await withProgress(waitFor(operation), async () => {
+    const answered = await send(operation, input);
+    return { response: answered, text: await answered.text() };
+  });
   try {
     return { value: JSON.parse(text), text, status: response.status };
   } catch {
     throw notRoomd(response);
   }
+}
+
+/** What is said of a call of which its command has nothing better to say. */
+function waitFor({ summary }: Operation): string {
+  return `waiting for the service: ${summary.slice(0, 1).toLowerCase()}${summary.slice(1)}`;
 }
 
 interface SendOptions {
@@ -49,15 +57,17 @@ export async function send(operation: Operation, input: object, options: SendOpt
   const headers = new Headers({ "User-Agent": `roomd-cli/${VERSION}`, ...options.headers });
   if (connection.key !== null) headers.set("Authorization", `Bearer ${connection.key}`);
   if (body !== null) headers.set("Content-Type", "application/json");
-  const response = await reach(connection, `${connection.url}${path}${query}`, {
-    method: operation.method,
-    headers,
-    body: options.bytes ?? body,
-    redirect: "manual",
-    // Bun gives up after five minutes otherwise; the service has its own deadlines.
-    timeout: false,
-    ...(connection.ca === null ? {} : { tls: { ca: connection.ca } }),
-  } as RequestInit);
+  const response = await withProgress(waitFor(operation), () =>
+    reach(connection, `${connection.url}${path}${query}`, {
+      method: operation.method,
+      headers,
+      body: options.bytes ?? body,
+      redirect: "manual",
+      // Bun gives up after five minutes otherwise; the service has its own deadlines.
+      timeout: false,
+      ...(connection.ca === null ? {} : { tls: { ca: connection.ca } }),
+    } as RequestInit),
+  );
   if (response.ok) return response;
   throw await refusal(response);
 }

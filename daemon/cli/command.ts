@@ -1,5 +1,7 @@
-/** Owns the form that every command has: --json, usage errors with status 2, and a help that ends with examples. */
+/** Owns the form that every command has: --json, --quiet, usage errors with status 2, and a help that ends with examples. */
 import { Command, Option } from "commander";
+import { silence } from "./progress.ts";
+import { milliseconds } from "./values.ts";
 
 interface About {
   summary: string;
@@ -13,10 +15,23 @@ export interface JsonOption {
 }
 
 export const JSON_FLAG = "--json";
+const QUIET_FLAG = "--quiet";
+
+/** How long a command waits: everywhere the same flag, in the same spelling. */
+export function timeout(about: string): Option {
+  return new Option("--timeout <time>", about).argParser(milliseconds);
+}
 
 /** A command that does something. `usage` is its name and arguments, as commander reads them. */
 export function command(usage: string, about: About): Command {
-  return commandGroup(usage, about).option(JSON_FLAG, "print JSON for programs instead of text for people");
+  return commandGroup(usage, about)
+    .option(JSON_FLAG, "print JSON for programs instead of text for people")
+    .option(QUIET_FLAG, "do not say on the terminal what is waited for")
+    .hook("preAction", (_, action) => {
+      const { quiet, json } = action.opts<{ quiet?: boolean; json?: boolean }>();
+      if (quiet || json) silence();
+      action.setOptionValue("quiet", undefined);
+    });
 }
 
 /** A noun that holds commands. */

@@ -4,6 +4,7 @@ import * as drive from "../../shared/api/drive.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { call } from "./client.ts";
 import { command, commandGroup, type JsonOption } from "./command.ts";
+import { readCommand, writeCommand } from "./drive-text.ts";
 import { getCommand, putCommand } from "./drive-transfer.ts";
 import { bytesText, fieldLines, moreLines, show, table } from "./output.ts";
 import { asList, type ListOptions } from "./room.ts";
@@ -21,6 +22,8 @@ export function driveCommand(): Command {
     .addCommand(ls())
     .addCommand(getCommand())
     .addCommand(putCommand())
+    .addCommand(readCommand())
+    .addCommand(writeCommand())
     .addCommand(stat())
     .addCommand(mkdir())
     .addCommand(mv())
@@ -70,8 +73,9 @@ function mkdir(): Command {
     examples: ["roomd drive mkdir build-42:/results/logs"],
   })
     .argument("<place>", "ROOM:/path", place)
-    .action(async (at: Place, options: JsonOption) => {
-      const reply = await call(drive.fsMkdir, at);
+    .option("--mode <octal>", "permissions of the directory (default: 0755)")
+    .action(async (at: Place, options: JsonOption & { mode?: string }) => {
+      const reply = await call(drive.fsMkdir, { ...at, mode: options.mode });
       await show(reply, options, ({ path, created }) => [created ? `made ${path}` : `${path} is there already`]);
     });
 }

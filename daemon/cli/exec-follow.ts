@@ -6,10 +6,12 @@ import { executionStream } from "../../shared/api/executions.ts";
 import { CliError } from "./cli-error.ts";
 import { send } from "./client.ts";
 import { say, write } from "./output.ts";
+import { type Progress, withProgress } from "./progress.ts";
 
 /** How long to try again while nothing comes of it. */
 const AWAY_MS = 120_000;
 const PAUSE_MS = { first: 100, most: 2_000 } as const;
+const NEWLINE = 0x0a;
 
 /** An execution by its names. */
 export interface ExecutionName {
@@ -25,13 +27,31 @@ export interface ExitEvent {
   duration_ms: number;
 }
 
-/** Writes all output from after this event on; resolves with how the command ended. `signal` gives it up: null. */
-export async function followOutput(
+interface Following {
+  /** The last event that is known. */
+  after: number;
+  follow: boolean;
+  /** What is said of it while nothing comes. */
+  about: string;
+  /** Gives it up. */
+  signal?: AbortSignal;
+}
+
+/** Writes all output from after this event on; resolves with how the command ended, null when it was given up. */
+export function followOutput(name: ExecutionName, following: Following): Promise<ExitEvent | null> {
+  return withProgress(following.about, (progress) => writeOutput(name, following, progress));
+}
+
+async function writeOutput(
   name: ExecutionName,
-  after: number,
-  follow: boolean,
-  signal?: AbortSignal,
+  { after, follow, signal }: Following,
+  progress: Progress,
 ): Promise<ExitEvent | null> {
+  const show = async (stream: NodeJS.WriteStream, bytes: Uint8Array) => {
+    // In a line that the command has not finished nothing of ours is written.
+    if (stream.isTTY) progress.giveWay(bytes.at(-1) === NEWLINE);
+    await write(stream, bytes);
+  };
   let last = after;
   let quiet: { since: number; pauseMs: number } | null = null;
   for (;;) {
@@ -40,8 +60,8 @@ export async function followOutput(
       for await (const event of eventsOf(response, signal)) {
         quiet = null;
         if (typeof event.seq === "number") last = event.seq;
-        if (event.type === "stdout") await write(process.stdout, Uint8Array.fromBase64(String(event.data_b64)));
-        if (event.type === "stderr") await write(process.stderr, Uint8Array.fromBase64(String(event.data_b64)));
+        if (event.type === "stdout") await show(process.stdout, Uint8Array.fromBase64(String(event.data_b64)));
+        if (event.type === "stderr") await show(process.stderr, Uint8Array.fromBase64(String(event.data_b64)));
         if (event.type === "exit") return event as unknown as ExitEvent;
         if (event.type === "error" && event.retryable !== true) throw new CliError(String(event.detail));
       }
@@ -56,6 +76,7 @@ export async function followOutput(
         `The service has been away for ${AWAY_MS / 1000} s. The command goes on: roomd execution attach ${name.room_id} ${name.sandbox} ${name.exec_id} --after ${last}`,
       );
     }
+    if (quiet.pauseMs === PAUSE_MS.first) progress.giveWay();
     if (quiet.pauseMs === PAUSE_MS.first) await say("roomd: the connection was lost, trying to go on");
     await Bun.sleep(quiet.pauseMs);
     quiet.pauseMs = Math.min(quiet.pauseMs * 2, PAUSE_MS.most);

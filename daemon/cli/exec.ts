@@ -6,18 +6,19 @@ import { executionSignal, executionStart, sandboxExec } from "../../shared/api/e
 import { newId } from "../../shared/ids.ts";
 import { EXIT } from "./cli-error.ts";
 import { call } from "./client.ts";
-import { command, type JsonOption } from "./command.ts";
+import { command, type JsonOption, timeout } from "./command.ts";
 import { type ExecutionName, type ExitEvent, followOutput, mayComeBack } from "./exec-follow.ts";
 import { isPiped, passOnStdin } from "./exec-stdin.ts";
 import { say, show } from "./output.ts";
 import { withProgress } from "./progress.ts";
-import { milliseconds, pair } from "./values.ts";
+import { integer, pair } from "./values.ts";
 
 interface ExecOptions extends JsonOption {
   cwd?: string;
   env?: Record<string, string>;
   user?: string;
   timeout?: number;
+  maxOutput?: number;
   outputTo?: string;
   execId?: string;
   background?: boolean;
@@ -36,7 +37,7 @@ export function execCommand(setStatus: (status: number) => void): Command {
       "",
       "Exit status: the command's own; 124 when it ran out of time; 128+n when signal n ended it;",
       "125 when roomd could not run it. A command that is not there is 127, one that cannot be run 126.",
-      "With --json the output is printed when the command has ended, at most 1 MiB of each stream.",
+      "With --json the output is printed when the command has ended, the end of each stream as far as --max-output.",
     ],
     examples: [
       "roomd exec build-42 worker-1 -- uname -a",
@@ -49,27 +50,35 @@ export function execCommand(setStatus: (status: number) => void): Command {
     .option("--cwd <dir>", "working directory in the sandbox")
     .option("--env <key=value>", "variable of the command, as often as you like", pair)
     .option("--user <user>", "user name or id (default: root)")
-    .option("--timeout <time>", "end it after this time, at most 1h (default: 30s)", milliseconds)
+    .addOption(timeout("end it after this time, at most 1h (default: 30s)"))
+    .option("--max-output <bytes>", "with --json: most bytes of each stream (default: 1 MiB)", integer(1))
     .option("--output-to <dir>", "also save the full output in this directory of the drive")
     .option("--exec-id <id>", "your own name for this run: the same one never runs twice")
     .option("--background", "leave it running and print its exec_id; see `roomd execution`")
     .option("--no-stdin", "leave standard input alone")
     .action(async (room_id: string, sandbox: string, argv: string[], options: ExecOptions) => {
-      const { cwd, env, user, timeout: timeout_ms, outputTo: output_to, background, json } = options;
-      const wanted = { room_id, sandbox, argv, cwd, env, user, timeout_ms, output_to };
+      const { cwd, env, user, timeout: timeout_ms, maxOutput, outputTo: output_to, background, json } = options;
+      const limits = { timeout_ms, max_output_bytes: maxOutput };
+      const wanted = { room_id, sandbox, argv, cwd, env, user, ...limits, output_to };
       const name = { room_id, sandbox, exec_id: options.execId ?? newId("exe") };
       const piped = options.stdin && !background && isPiped();
       if (json && !background) return await runAsJson(wanted, name, piped, setStatus);
       const begun = await withProgress(`starting ${argv[0]}`, () => begin({ ...wanted, ...name, stdin_open: piped }));
       if (background) return await show(begun, { json }, ({ exec_id }) => [exec_id]);
-      const ended = await follow(name, -1, piped);
+      const ended = await follow(name, { after: -1, about: `running ${argv[0]}`, piped });
       if (ended?.timed_out) await say(`roomd: ended after ${ended.duration_ms} ms, see --timeout`);
       setStatus(statusOf(ended));
     });
 }
 
+interface Follow {
+  after: number;
+  about: string;
+  piped: boolean;
+}
+
 /** Follows it as if it ran here: its input from ours, ctrl-c for it, a second one for us. Null when it was left running. */
-export async function follow(name: ExecutionName, after: number, piped: boolean): Promise<ExitEvent | null> {
+export async function follow(name: ExecutionName, { after, about, piped }: Follow): Promise<ExitEvent | null> {
   const over = new AbortController();
   let interrupts = 0;
   const interrupt = () => {
@@ -78,10 +87,11 @@ export async function follow(name: ExecutionName, after: number, piped: boolean)
     call(executionSignal, { ...name, signal: "SIGINT" }).catch(() => {});
   };
   process.on("SIGINT", interrupt);
+  const followed = followOutput(name, { after, follow: true, about, signal: over.signal });
   const fed = piped ? passOnStdin(name, over.signal) : Promise.resolve();
   try {
     const failed = fed.then(() => new Promise<never>(() => {}));
-    const ended = await Promise.race([followOutput(name, after, true, over.signal), failed]);
+    const ended = await Promise.race([followed, failed]);
     if (ended === null) {
       await say(`roomd: left running; roomd execution attach ${name.room_id} ${name.sandbox} ${name.exec_id}`);
     }

@@ -77,8 +77,9 @@ function attach(setStatus: (status: number) => void): Command {
     .action(async (room_id: string, sandbox: string, exec_id: string, options: AttachOptions) => {
       const name = { room_id, sandbox, exec_id };
       const after = options.after ?? -1;
-      if (options.follow) return setStatus(statusOf(await follow(name, after, false)));
-      const ended = await followOutput(name, after, false);
+      const about = `waiting for ${exec_id}`;
+      if (options.follow) return setStatus(statusOf(await follow(name, { after, about, piped: false })));
+      const ended = await followOutput(name, { after, about, follow: false });
       if (ended) setStatus(statusOf(ended));
     });
 }

@@ -1,132 +1,114 @@
-/** Owns `roomd send`, `roomd wait` and `roomd barrier`: taking part in a room from outside its sandboxes. */
+/** Owns `roomd send` and `roomd wait`: taking part in a room from outside its sandboxes. */
 import type { Command } from "commander";
-import { barrierArrive } from "../../shared/api/barriers.ts";
-import { agentSend, agentWait, MAX_WAIT_MS, type MessageRecord, messageAck } from "../../shared/api/fabric.ts";
+import {
+  agentSend,
+  agentWait,
+  MAX_WAIT_MS,
+  MESSAGE_KINDS,
+  type MessageKind,
+  messageAck,
+} from "../../shared/api/fabric.ts";
 import { newId } from "../../shared/ids.ts";
 import { CliError } from "./cli-error.ts";
 import { call } from "./client.ts";
-import { command, type JsonOption } from "./command.ts";
-import { printable, show } from "./output.ts";
+import { choice, command, type JsonOption, timeout } from "./command.ts";
+import { type ContentOptions, contentOf, textOf, withContent } from "./message.ts";
+import { show } from "./output.ts";
 import { withProgress } from "./progress.ts";
-import { integer, seconds } from "./values.ts";
 
-const DEFAULT_SECONDS = 60;
+const DEFAULT_MS = 60_000;
 const DEFAULT_NAME = "operator";
 
-interface SendOptions extends JsonOption {
+interface SendOptions extends JsonOption, ContentOptions {
   from: string;
-  data?: boolean;
-  ack?: boolean;
+  kind?: MessageKind;
+  replyTo?: string;
+  messageId?: string;
   wait?: boolean;
-  timeout: number;
+  timeout?: number;
 }
 
 export function sendCommand(): Command {
-  return command("send <room> <to> <text>", {
+  const about = {
     summary: "send a message to an agent, to several (a,b), to all (*) or to a topic (topic:NAME)",
-    examples: ["roomd send build-42 worker-1 'start now'", "roomd send build-42 worker-1 status? --wait"],
-  })
+    examples: [
+      "roomd send build-42 worker-1 'start now'",
+      "roomd send build-42 worker-1 status? --wait --timeout 2m",
+      "roomd send build-42 topic:builds '{\"id\": 7}' --data --message-id build-7",
+    ],
+  };
+  return withContent(command("send <room> <to> <text>", about))
     .option("--from <agent>", "who sends it", DEFAULT_NAME)
-    .option("--data", "the text is JSON")
-    .option("--ack", "deliver it again until it is acknowledged")
+    .addOption(choice("--kind <kind>", "what it is (default: event, with --wait request)", MESSAGE_KINDS))
+    .option("--reply-to <message>", "the message that it answers")
+    .option("--message-id <id>", "your own name for it: the same one is never sent twice")
     .option("--wait", "wait for the reply and print it")
-    .option("--timeout <time>", "how long to wait for it", seconds, DEFAULT_SECONDS)
+    .addOption(timeout("how long to wait for it, at most 5m (default: 60s)"))
     .action(async (room_id: string, to: string, text: string, options: SendOptions) => {
-      const waits = options.wait ? { wait_reply: true, timeout_ms: options.timeout * 1000 } : {};
-      const payload = options.data ? readJson(text) : text;
-      const ack_required = options.ack;
-      const reply = await withProgress(`waiting for the reply of ${to}`, () =>
+      const { from: source, kind, replyTo: reply_to, messageId } = options;
+      const waits = options.wait ? { wait_reply: true, timeout_ms: options.timeout ?? DEFAULT_MS } : {};
+      const message_id = messageId ?? newId("msg");
+      const reply = await withProgress(options.wait ? `waiting for the reply of ${to}` : `sending to ${to}`, () =>
         call(agentSend, {
-          ...{ room_id, source: options.from, payload, message_id: newId("msg"), ack_required },
+          ...{ room_id, source, kind, reply_to, message_id },
+          ...contentOf(text, options),
           ...addressOf(to),
           ...waits,
         }),
       );
       await show(reply, options, (sent) =>
         sent.reply
-          ? linesOf(sent.reply)
+          ? textOf(sent.reply)
           : [`message ${sent.message_id} is kept for ${sent.recipient_count} recipient(s)`],
       );
     });
 }
 
 interface WaitOptions extends JsonOption {
-  timeout: number;
+  timeout?: number;
   keep?: boolean;
-  source?: string;
+  from?: string;
+  topic?: string;
+  kind?: MessageKind;
 }
 
 export function waitCommand(): Command {
   return command("wait <room> <agent>", {
     summary: "wait for an agent's next message, print it, and acknowledge it",
-    examples: ["roomd wait build-42 operator", "roomd wait build-42 operator --source worker-1 --timeout 10m"],
+    examples: ["roomd wait build-42 operator", "roomd wait build-42 operator --from worker-1 --timeout 10m"],
   })
-    .option("--source <agent>", "only one from this agent")
+    .option("--from <agent>", "only one from this agent; others stay in the inbox")
+    .option("--topic <pattern>", "only one to this topic")
+    .addOption(choice("--kind <kind>", "only one of this kind", MESSAGE_KINDS))
     .option("--keep", "leave it in the inbox")
-    .option("--timeout <time>", "how long to wait", seconds, DEFAULT_SECONDS)
-    .action(async (room_id: string, agent_id: string, { source, keep, timeout, json }: WaitOptions) => {
-      const end = performance.now() + timeout * 1000;
-      for (;;) {
-        const left = Math.max(0, Math.min(MAX_WAIT_MS, Math.ceil(end - performance.now())));
-        const page = await withProgress(`waiting for a message to ${agent_id}`, () =>
-          call(agentWait, { room_id, agent_id, source, limit: 1, wait_ms: left }),
-        );
-        const [message] = page.value.items;
-        if (message) {
-          const text = JSON.stringify(message);
-          await show({ value: message, text }, { json }, () => {
-            const [first, ...rest] = linesOf(message);
-            return [`${message.source} ${message.message_id} ${first}`, ...rest];
-          });
-          if (!keep) await call(messageAck, { room_id, message_id: message.message_id, agent_id });
-          return;
-        }
-        if (left === 0) throw new CliError(`no message came within ${timeout} s`);
-      }
+    .addOption(timeout("how long to wait (default: 60s)"))
+    .action(async (room_id: string, agent_id: string, options: WaitOptions) => {
+      const { from: source, topic, kind } = options;
+      const timeoutMs = options.timeout ?? DEFAULT_MS;
+      const message = await withProgress(`waiting for a message to ${agent_id}`, () =>
+        nextMessage({ room_id, agent_id, source, topic, kind }, timeoutMs),
+      );
+      const text = JSON.stringify(message);
+      await show({ value: message, text }, options, () => {
+        const [first, ...rest] = textOf(message);
+        return [`${message.source} ${message.message_id} ${first}`, ...rest];
+      });
+      if (!options.keep) await call(messageAck, { room_id, message_id: message.message_id, agent_id });
     });
 }
 
-interface BarrierOptions extends JsonOption {
-  parties?: number;
-  with?: string;
-  timeout: number;
-}
-
-export function barrierCommand(): Command {
-  return command("barrier <room> <barrier> <agent>", {
-    summary: "arrive at a barrier as this agent, and wait until all have",
-    examples: [
-      "roomd barrier build-42 merged operator --parties 3",
-      "roomd barrier build-42 merged operator --with operator,worker-1",
-    ],
-  })
-    .option("--parties <n>", "how many it waits for", integer(1))
-    .option("--with <agents>", "those it waits for by name, with commas between")
-    .option("--timeout <time>", "how long to wait", seconds, DEFAULT_SECONDS)
-    .action(async (room_id: string, barrier_id: string, agent_id: string, options: BarrierOptions) => {
-      const { parties, timeout } = options;
-      const participants = options.with?.split(",");
-      const arrival = { room_id, barrier_id, agent_id, parties, participants, timeout_ms: timeout * 1000 };
-      const reply = await withProgress(`waiting at barrier ${barrier_id}`, () => call(barrierArrive, arrival));
-      await show(reply, options, ({ generation, state }) => [`barrier ${barrier_id} ${generation} is ${state}`]);
-    });
+/** Asked for again and again, since no call of the service waits so long. */
+async function nextMessage(wanted: Parameters<typeof call<typeof agentWait>>[1], timeoutMs: number) {
+  const end = performance.now() + timeoutMs;
+  for (;;) {
+    const wait_ms = Math.max(0, Math.min(MAX_WAIT_MS, Math.ceil(end - performance.now())));
+    const [message] = (await call(agentWait, { ...wanted, limit: 1, wait_ms })).value.items;
+    if (message) return message;
+    if (wait_ms === 0) throw new CliError(`No message came within ${timeoutMs / 1000} s.`);
+  }
 }
 
 function addressOf(to: string) {
   if (to.startsWith("topic:")) return { topic: to.slice("topic:".length) };
   return to.includes(",") ? { destinations: to.split(",") } : { destination: to };
-}
-
-/** A guest chooses these words, and a terminal would obey some of them. */
-function linesOf({ payload, payload_b64 }: MessageRecord): string[] {
-  const text = payload_b64 ?? (typeof payload === "string" ? payload : JSON.stringify(payload));
-  return text.split("\n").map((line) => (process.stdout.isTTY ? printable(line) : line));
-}
-
-function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new CliError("the text is not JSON, as --data says it is");
-  }
 }

@@ -4,6 +4,7 @@ import type { openOperator } from "../compose.ts";
 import { type Config, ConfigError, DEFAULT_CONFIG_FILE, loadConfig } from "../core/config.ts";
 import { makeLog } from "../core/log.ts";
 import { makePaths, type Paths } from "../core/paths.ts";
+import { withProgress } from "./progress.ts";
 
 export type Operator = Awaited<ReturnType<typeof openOperator>>;
 
@@ -27,12 +28,14 @@ export function readConfiguration(options: ConfigOption): { config: Config; path
 
 /** Opens the service's data, does the work, closes it again. */
 export async function withOperator<T>(options: ConfigOption, work: (operator: Operator) => T | Promise<T>): Promise<T> {
-  // Loaded only here: clients need none of the daemon.
-  const { openOperator: open } = await import("../compose.ts");
-  const operator = await open({ ...readConfiguration(options), log: makeLog("warn") });
-  try {
-    return await work(operator);
-  } finally {
-    await operator.close();
-  }
+  return await withProgress("working on the service's data", async () => {
+    // Loaded only here: clients need none of the daemon.
+    const { openOperator: open } = await import("../compose.ts");
+    const operator = await open({ ...readConfiguration(options), log: makeLog("warn") });
+    try {
+      return await work(operator);
+    } finally {
+      await operator.close();
+    }
+  });
 }

@@ -1,29 +1,35 @@
 /** Owns the command line: its commands, and how every outcome becomes an exit status. */
 import { type Command, CommanderError } from "commander";
 import { COMMIT, VERSION } from "../../shared/version.ts";
+import { agentCommand } from "./agent.ts";
 import { auditCommand } from "./audit.ts";
+import { barrierCommand } from "./barrier.ts";
 import { CliError, EXIT, toCliError } from "./cli-error.ts";
 import { commandGroup, JSON_FLAG } from "./command.ts";
 import { completionCommand } from "./completion.ts";
 import { configCommand } from "./config.ts";
 import { doctorCommand } from "./doctor.ts";
 import { driveCommand } from "./drive.ts";
+import { egressCommand } from "./egress.ts";
 import { execCommand } from "./exec.ts";
 import { executionCommand } from "./execution.ts";
-import { barrierCommand, sendCommand, waitCommand } from "./fabric.ts";
+import { sendCommand, waitCommand } from "./fabric.ts";
 import { initCommand } from "./init.ts";
 import { keyCommand } from "./key.ts";
 import { logsCommand } from "./logs.ts";
 import { mcpCommand } from "./mcp.ts";
+import { messageCommand } from "./message.ts";
 import { orgCommand } from "./org.ts";
 import { showError, write } from "./output.ts";
 import { portCommand } from "./port.ts";
 import { roomCommand } from "./room.ts";
 import { sandboxCommand } from "./sandbox.ts";
 import { serveCommand } from "./serve.ts";
+import { healthCommand, limitsCommand, whoamiCommand } from "./service.ts";
 import { shellCommand } from "./shell.ts";
 import { sshAccessCommand } from "./ssh-access.ts";
 import { templateCommand } from "./template.ts";
+import { terminalCommand } from "./terminal.ts";
 import { usageCommand } from "./usage.ts";
 
 const ABOUT = {
@@ -65,17 +71,24 @@ export function makeProgram(setStatus: (status: number) => void): Command {
     templateCommand(),
     orgCommand(),
     keyCommand(),
+    healthCommand(),
+    limitsCommand(),
+    whoamiCommand(),
     roomCommand(),
     sandboxCommand(),
     execCommand(setStatus),
     executionCommand(setStatus),
     portCommand(),
+    egressCommand(),
     sshAccessCommand(),
     shellCommand(setStatus),
+    terminalCommand(),
     logsCommand(),
     driveCommand(),
     sendCommand(),
     waitCommand(),
+    messageCommand(),
+    agentCommand(),
     barrierCommand(),
     auditCommand(setStatus),
     usageCommand(),

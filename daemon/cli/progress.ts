@@ -1,4 +1,9 @@
-/** Owns the line that says what is being waited for. It is seen on a terminal only, and only after a second. */
+/**
+ * Owns the line that says what is being waited for, and for how long. It is seen on a terminal only, after a second, and is gone
+ * when the wait is over. There is one at a time: what is waited for within another wait is that wait's business.
+ */
+import { printable } from "./output.ts";
+
 const QUIET_MS = 1000;
 const EVERY_MS = 200;
 const CLEAR_LINE = "\r\u001b[K";
@@ -6,31 +11,67 @@ const CLEAR_LINE = "\r\u001b[K";
 export interface Progress {
   /** What is being done now. */
   say(text: string): void;
+  /** Something else is written there now: the line is gone, and comes back after another second, once `mayReturn`. */
+  giveWay(mayReturn?: boolean): void;
+}
+
+const UNSEEN: Progress = { say: () => {}, giveWay: () => {} };
+
+let isSilent = false;
+let isShown = false;
+
+/** From now on no line is shown: programs read what is printed, or nobody wants it. */
+export function silence(): void {
+  isSilent = true;
 }
 
 /** Runs `work` with a line such as `creating sandbox a … 3 s` on standard error. */
 export async function withProgress<T>(text: string, work: (progress: Progress) => Promise<T>): Promise<T> {
   const { stderr } = process;
+  if (isSilent || isShown || !stderr.isTTY) return await work(UNSEEN);
   let now = text;
   let drawn = false;
+  let mayDraw = true;
   const start = performance.now();
+  let quietSince = start;
   const draw = () => {
-    const elapsed = performance.now() - start;
-    if (elapsed < QUIET_MS) return;
-    const end = ` … ${Math.floor(elapsed / 1000)} s`;
+    if (!mayDraw || performance.now() - quietSince < QUIET_MS) return;
+    const end = ` … ${Math.floor((performance.now() - start) / 1000)} s`;
     // A line that wraps could not be cleared again.
-    stderr.write(CLEAR_LINE + now.slice(0, (stderr.columns || 80) - end.length - 1) + end);
+    stderr.write(CLEAR_LINE + printable(now).slice(0, (stderr.columns || 80) - end.length - 1) + end);
     drawn = true;
   };
-  const timer = stderr.isTTY ? setInterval(draw, EVERY_MS) : undefined;
+  const clear = () => {
+    if (drawn) stderr.write(CLEAR_LINE);
+    drawn = false;
+  };
+  isShown = true;
+  const timer = setInterval(draw, EVERY_MS);
   try {
     return await work({
       say: (next) => {
         now = next;
       },
+      giveWay: (mayReturn = true) => {
+        clear();
+        mayDraw = mayReturn;
+        quietSince = performance.now();
+      },
     });
   } finally {
     clearInterval(timer);
-    if (drawn) stderr.write(CLEAR_LINE);
+    clear();
+    isShown = false;
+  }
+}
+
+/** Runs what has the terminal to itself. */
+export async function withoutProgress<T>(work: () => Promise<T>): Promise<T> {
+  const before = isSilent;
+  isSilent = true;
+  try {
+    return await work();
+  } finally {
+    isSilent = before;
   }
 }

@@ -5,10 +5,10 @@ import { templateGet } from "../../shared/api/templates.ts";
 import { GUEST_CID_MIN } from "../../shared/ids.ts";
 import { CliError } from "./cli-error.ts";
 import { call } from "./client.ts";
-import { choice, command, type JsonOption } from "./command.ts";
+import { choice, command, type JsonOption, timeout } from "./command.ts";
 import { show } from "./output.ts";
 import { withProgress } from "./progress.ts";
-import { integer, milliseconds, pair, seconds, word } from "./values.ts";
+import { integer, pair, seconds, word } from "./values.ts";
 
 /** Others may take the suggested guest_cid first; so many in a row means that something else is wrong. */
 const MAX_TRIES = 50;
@@ -24,7 +24,9 @@ interface CreateOptions extends JsonOption {
   idleTimeout?: number;
   maxDuration?: number;
   wait?: "ready" | "none";
-  waitTimeout?: number;
+  timeout?: number;
+  fabric: boolean;
+  network: boolean;
 }
 
 export function sandboxCreateCommand(): Command {
@@ -47,7 +49,9 @@ export function sandboxCreateCommand(): Command {
     .option("--idle-timeout <time>", "end it after this time without a call", seconds)
     .option("--max-duration <time>", "end it after this time", seconds)
     .addOption(choice("--wait <what>", "until it can run commands, or not at all (default: ready)", ["ready", "none"]))
-    .option("--wait-timeout <time>", "longest wait (default: 60s)", milliseconds)
+    .addOption(timeout("longest wait (default: 60s)"))
+    .option("--no-fabric", "its agent reaches the room neither by `room` nor by room.internal")
+    .option("--no-network", "without any network to the outside, which --no-egress only closes")
     .action(async (room_id: string, agent_id: string, options: CreateOptions) => {
       const reply = await withProgress(`creating sandbox ${agent_id}`, () => create(room_id, agent_id, options));
       await show(reply, options, (made) => {
@@ -75,7 +79,9 @@ async function create(room_id: string, agent_id: string, options: CreateOptions)
         idle_timeout_seconds: options.idleTimeout,
         max_duration_seconds: options.maxDuration,
         wait: options.wait,
-        wait_timeout_ms: options.waitTimeout,
+        wait_timeout_ms: options.timeout,
+        attach_fabric: options.fabric ? undefined : false,
+        enable_guest_net: options.network ? undefined : false,
       });
     } catch (error) {
       const free = options.cid === undefined && attempt < MAX_TRIES ? suggestedCid(error) : null;

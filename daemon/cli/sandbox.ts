@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import * as sandboxes from "../../shared/api/sandboxes.ts";
 import { call } from "./client.ts";
-import { choice, command, commandGroup, type JsonOption } from "./command.ts";
+import { choice, command, commandGroup, type JsonOption, timeout } from "./command.ts";
 import { fieldLines, moreLines, show, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { asList, type ListOptions, labelQuery } from "./room.ts";
@@ -17,6 +17,7 @@ export function sandboxCommand(): Command {
     .addCommand(sandboxCreateCommand())
     .addCommand(list())
     .addCommand(get())
+    .addCommand(metrics())
     .addCommand(update())
     .addCommand(standby())
     .addCommand(resume())
@@ -60,9 +61,21 @@ function list(): Command {
 function get(): Command {
   return command("get <room> <agent>", {
     summary: "print a sandbox's record; AGENT is its agent_id or its sandbox_id",
-    examples: ["roomd sandbox get build-42 worker-1", "roomd sandbox get build-42 worker-1 --json"],
+    examples: ["roomd sandbox get build-42 worker-1", "roomd sandbox get build-42 worker-1 --timeout 30s --json"],
+  })
+    .addOption(timeout("wait so long for one that is still starting (default: not at all)"))
+    .action(async (room_id: string, sandbox: string, options: JsonOption & { timeout?: number }) => {
+      const reply = await call(sandboxes.sandboxGet, { room_id, sandbox, wait_ms: options.timeout });
+      await show(reply, options, fieldLines);
+    });
+}
+
+function metrics(): Command {
+  return command("metrics <room> <agent>", {
+    summary: "print what a sandbox has used of processor, memory and disk, and how far off its clock is",
+    examples: ["roomd sandbox metrics build-42 worker-1"],
   }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
-    await show(await call(sandboxes.sandboxGet, { room_id, sandbox }), options, fieldLines);
+    await show(await call(sandboxes.sandboxMetrics, { room_id, sandbox }), options, fieldLines);
   });
 }
 

@@ -6,7 +6,7 @@ import { CliError, EXIT } from "./cli-error.ts";
 import { call } from "./client.ts";
 import { command, type JsonOption } from "./command.ts";
 import { say } from "./output.ts";
-import { withProgress } from "./progress.ts";
+import { withoutProgress, withProgress } from "./progress.ts";
 import { LocalTerminal } from "./shell-local.ts";
 import { type Outcome, ShellSession } from "./shell-session.ts";
 
@@ -60,7 +60,7 @@ export function shellCommand(setStatus: (status: number) => void): Command {
           return value.terminal_id;
         }));
       const session = new ShellSession({ room_id, sandbox, terminal_id }, local);
-      const outcome = await session.run();
+      const outcome = await withoutProgress(() => session.run());
       setStatus(statusOf(outcome));
       if (outcome.kind === "left") {
         await say(

@@ -1,8 +1,10 @@
 /** Owns `roomd template`: templates are built on the host and used by every room on it. */
 import type { Command } from "commander";
+import { templateGet } from "../../shared/api/templates.ts";
+import { call } from "./client.ts";
 import { command, commandGroup, type JsonOption } from "./command.ts";
 import { type ConfigOption, withConfigOption, withOperator } from "./operator.ts";
-import { fieldLines, print, printable, say, showValue, table } from "./output.ts";
+import { fieldLines, print, printable, say, show, showValue, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
 export function templateCommand(): Command {
@@ -12,6 +14,7 @@ export function templateCommand(): Command {
   })
     .addCommand(build())
     .addCommand(list())
+    .addCommand(get())
     .addCommand(remove());
 }
 
@@ -34,6 +37,7 @@ function build(): Command {
           templates.build(id, {
             ...(options.recipe === undefined ? {} : { recipeFile: options.recipe }),
             onProgress: (line) => {
+              if (options.verbose) progress.giveWay();
               if (options.verbose) void say(printable(line));
               else progress.say(`${id}: ${printable(line)}`);
             },
@@ -64,6 +68,15 @@ function list(): Command {
         ]),
       ),
     );
+  });
+}
+
+function get(): Command {
+  return command("get <template>", {
+    summary: "print a template's record, as the service shows it to its clients",
+    examples: ["roomd template get default"],
+  }).action(async (template_id: string, options: JsonOption) => {
+    await show(await call(templateGet, { template_id }), options, fieldLines);
   });
 }
 

@@ -1,5 +1,6 @@
 /** Owns how the words of the command line become values. What cannot be one is a usage error. */
 import { InvalidArgumentError } from "commander";
+import { DURATION_FORM, parseDuration } from "../../shared/duration.ts";
 
 /** A whole number from `min` on. */
 export function integer(min: number): (text: string) => number {
@@ -23,13 +24,11 @@ export function word(text: string, before: string[] | false = []): string[] {
   return [...(before || []), text];
 }
 
-const MS_OF = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-
 /** A time such as 500ms, 90s, 15m, 24h or 7d; a bare number is seconds. */
 export function milliseconds(text: string): number {
-  const match = /^(\d{1,9})(ms|s|m|h|d)?$/.exec(text);
-  if (!match) throw new InvalidArgumentError("It must be a time such as 90s, 15m, 24h or 7d.");
-  return Number(match[1]) * MS_OF[(match[2] ?? "s") as keyof typeof MS_OF];
+  const ms = parseDuration(text);
+  if (ms === null) throw new InvalidArgumentError(DURATION_FORM);
+  return ms;
 }
 
 export function seconds(text: string): number {

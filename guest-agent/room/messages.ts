@@ -1,9 +1,10 @@
 /** Owns the commands about messages and barriers. */
-import { Command } from "commander";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { DURATION_FORM, parseDuration } from "../../shared/duration.ts";
 import { call, type Json, OWN_AGENT, print, RoomError, textOf } from "./api.ts";
 
 const LONGEST_POLL_MS = 30_000;
-const MS = 1000;
+const DEFAULT_TIMEOUT_MS = 60_000;
 
 interface Shown {
   json?: boolean;
@@ -25,29 +26,31 @@ export function messageCommands(): Command[] {
     .argument("<text>", "what to send; - is standard input")
     .option("--data", "the text is JSON")
     .option("--ack", "deliver it again until it is acknowledged")
-    .option("--id <message_id>", "name it, so that sending it again is the same message")
-    .action(async (to: string, text: string, options: Shown & { data?: boolean; ack?: boolean; id?: string }) => {
-      const sent = await call("POST", "/messages", {
-        ...addressOf(to),
-        ...(await payloadOf(text, options)),
-        ...(options.ack ? { ack_required: true } : {}),
-        message_id: options.id ?? newName(),
-      });
-      print(sent, options, () => [String(sent.message_id)]);
-    });
+    .option("--message-id <id>", "name it, so that sending it again is the same message")
+    .action(
+      async (to: string, text: string, options: Shown & { data?: boolean; ack?: boolean; messageId?: string }) => {
+        const sent = await call("POST", "/messages", {
+          ...addressOf(to),
+          ...(await payloadOf(text, options)),
+          ...(options.ack ? { ack_required: true } : {}),
+          message_id: options.messageId ?? newName(),
+        });
+        print(sent, options, () => [String(sent.message_id)]);
+      },
+    );
   const request = new Command("request")
     .description("send a request to an agent and wait for its reply")
     .argument("<agent>")
     .argument("<text>", "what to ask; - is standard input")
     .option("--data", "the text is JSON")
-    .option("--timeout <seconds>", "how long to wait", "60")
-    .action(async (agent: string, text: string, options: Shown & { data?: boolean; timeout: string }) => {
+    .addOption(timeout())
+    .action(async (agent: string, text: string, options: Shown & { data?: boolean; timeout: number }) => {
       const { reply } = await call("POST", "/messages", {
         destination: agent,
         ...(await payloadOf(text, options)),
         message_id: newName(),
         wait_reply: true,
-        timeout_ms: Number(options.timeout) * MS,
+        timeout_ms: options.timeout,
       });
       print(reply, options, () => [shownPayload(reply as Message)]);
     });
@@ -72,9 +75,9 @@ export function messageCommands(): Command[] {
   const wait = new Command("wait")
     .description("wait for the next message, print it, and acknowledge it")
     .option("--from <agent>", "only one from this agent; others stay in the inbox")
-    .option("--timeout <seconds>", "how long to wait", "60")
-    .action(async (options: Shown & { from?: string; timeout: string }) => {
-      const found = await nextMessage(options.from, Number(options.timeout) * MS);
+    .addOption(timeout())
+    .action(async (options: Shown & { from?: string; timeout: number }) => {
+      const found = await nextMessage(options.from, options.timeout);
       print(found, options, () => [line(found)]);
       await acknowledge([found]);
     });
@@ -87,17 +90,26 @@ export function barrierCommand(): Command {
     .argument("<barrier_id>")
     .option("--parties <count>", "how many it waits for")
     .option("--with <agents>", "the agents it waits for, with commas between, this one included")
-    .option("--timeout <seconds>", "how long to wait", "60")
-    .action(async (barrier_id: string, options: Shown & { parties?: string; with?: string; timeout: string }) => {
+    .addOption(timeout())
+    .action(async (barrier_id: string, options: Shown & { parties?: string; with?: string; timeout: number }) => {
       const released = await call("POST", "/barriers", {
         barrier_id,
         generation: await nextGeneration(barrier_id),
         ...(options.parties === undefined ? {} : { parties: Number(options.parties) }),
         ...(options.with === undefined ? {} : { participants: options.with.split(",") }),
-        timeout_ms: Number(options.timeout) * MS,
+        timeout_ms: options.timeout,
       });
       print(released, options, () => [`${barrier_id} ${released.generation}: ${released.state}`]);
     });
+}
+
+function timeout(): Option {
+  const option = new Option("--timeout <time>", "how long to wait, such as 90s or 5m; a bare number is seconds");
+  return option.default(DEFAULT_TIMEOUT_MS, "60s").argParser((text) => {
+    const ms = parseDuration(text);
+    if (ms === null) throw new InvalidArgumentError(DURATION_FORM);
+    return ms;
+  });
 }
 
 /** The oldest in the inbox that is meant; what is not meant stays where it is. */

@@ -191,7 +191,7 @@ test("takes a free guest_cid when none is given, and the template's memory", asy
 test("sends every option of a sandbox, and distinguishes none from absent", async () => {
   await using service = await standIn(() => Response.json({ agent_id: "w", create_wall_ms: null }, { status: 202 }));
   const words = "sandbox create a w --memory 512 --vcpus 2 --template t --env A=1 --label r=b --no-egress".split(" ");
-  await run([...words, "--idle-timeout", "5m", "--max-duration", "1d", "--wait-timeout", "500ms"], service);
+  await run([...words, "--idle-timeout", "5m", "--max-duration", "1d", "--timeout", "500ms"], service);
   expect(service.seen[0]?.path).toContain("wait_timeout_ms=500");
   expect(service.seen[0]?.body).toEqual({
     agent_id: "w",
@@ -229,10 +229,33 @@ test("on a terminal: colours, and progress for what takes over a second", async 
   const plain = await runOnTerminal(["room", "list"], { ...service.env, NO_COLOR: "1" });
   expect(plain.screen).not.toContain("\u001b[");
   const slow = await runOnTerminal(["sandbox", "destroy", "a", "w"], service.env);
+  for (const silent of ["--json", "--quiet"]) {
+    const { screen } = await runOnTerminal(["sandbox", "destroy", "a", "w", silent], service.env);
+    expect(screen).not.toContain("\r\u001b[K");
+  }
   expect(slow.screen).toContain("destroying sandbox w … 1 s");
   expect(slow.screen.trimEnd().endsWith("\r\u001b[Ksandbox w is destroyed, cid 9100 is free")).toBe(true);
   const piped = await run(["sandbox", "destroy", "a", "w"], service);
   expect(piped).toEqual({ status: 0, stdout: "sandbox w is destroyed, cid 9100 is free\n", stderr: "" });
+});
+
+test("on a terminal: every call says what it waits for, and a wait of several calls is one wait", async () => {
+  const message = { message_id: "m", source: "w", payload: "at last" };
+  let polls = 0;
+  await using service = await standIn(async ({ method, path }) => {
+    if (method === "POST") return Response.json({ ...message, state: "acked" });
+    await Bun.sleep(1200);
+    if (path.includes("/ports")) return Response.json({ items: [], next_cursor: null });
+    return Response.json({ items: ++polls === 1 ? [] : [message], next_cursor: null });
+  });
+  const [listed, waited] = await Promise.all([
+    runOnTerminal(["port", "list", "a", "w"], service.env),
+    runOnTerminal(["wait", "a", "operator"], service.env),
+  ]);
+  const seen = (screen: string) => screen.replaceAll("\r\u001b[K", "|");
+  expect(seen(listed.screen)).toMatch(/\|waiting for the service: list a sandbox's exposed ports … \d+ s\|/);
+  // Its time goes on from one call to the next.
+  expect(seen(waited.screen)).toMatch(/\|waiting for a message to operator … ([2-9]|\d\d+) s\|w m at last\r?\n/);
 });
 
 test("the audit of a room, of the organization, and whether it is whole", async () => {

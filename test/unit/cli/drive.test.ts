@@ -100,3 +100,23 @@ test("the other calls", async () => {
     ["POST", "/v1/rooms/r/drive/mkdir", { path: "/b" }],
   ]);
 });
+
+test("reads a part of a file, and writes a text or what is piped in", async () => {
+  await using service = await standIn(({ method }) =>
+    method === "GET" ? new Response("part") : Response.json(WRITTEN),
+  );
+  expect(await run(["drive", "read", "r:/a", "--offset", "3", "--length", "4"], service)).toEqual({
+    status: 0,
+    stdout: "part",
+    stderr: "",
+  });
+  expect(service.seen[0]?.path).toBe("/v1/rooms/r/drive/read?path=%2Fa&offset=3&length=4&format=raw");
+  await run(["drive", "write", "r:/a", "text"], service);
+  expect((await run(["drive", "write", "r:/a", "--append"], { ...service, stdin: "piped" })).stdout).toBe(
+    "wrote /in/a b.txt, 5 B\n",
+  );
+  expect(service.seen.slice(1).map(({ body }) => body)).toEqual([
+    { path: "/a", content: "text" },
+    { path: "/a", content_b64: "cGlwZWQ=", append: true },
+  ]);
+});

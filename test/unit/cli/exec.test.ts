@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { problem, run, type Seen, standIn } from "./cli-fixture.ts";
+import { problem, run, runOnTerminal, type Seen, standIn } from "./cli-fixture.ts";
 
 const base64 = (bytes: string | Uint8Array) => Buffer.from(bytes).toString("base64");
 const EXECUTIONS = "/v1/rooms/a/sandboxes/w/executions";
@@ -176,4 +176,25 @@ test("much output reaches a slow reader whole, and a reader that leaves is no er
   const [first, complaint] = await Promise.all([child.stdout.text(), child.stderr.text()]);
   expect(first).toBe(line);
   expect(complaint).toBe("");
+});
+
+test("on a terminal: silence of a command is told, but never in a line that it has not finished", async () => {
+  const events = (...parts: string[]) =>
+    new Response(
+      new ReadableStream({
+        async start(stream) {
+          for (const part of parts) {
+            await Bun.sleep(1300);
+            stream.enqueue(part);
+          }
+          stream.close();
+        },
+      }),
+    );
+  const line = (event: object) => `${JSON.stringify(event)}\n`;
+  await using service = await streaming(() => events(line(out(1, "50 %")), line(out(2, " done\n")), line(exit())));
+  const { status, screen } = await runOnTerminal(["exec", "a", "w", "--", "work"], service.env);
+  expect(status).toBe(0);
+  const seen = screen.replaceAll("\r\u001b[K", "|").replaceAll("\r", "");
+  expect(seen).toMatch(/^(\|running work … \d+ s)+\|50 % done\n(\|running work … \d+ s)+\|$/);
 });

@@ -1,0 +1,62 @@
+/** Owns `roomd drive read` and `write`: a part of a file, and small texts, without a file on this machine. */
+import type { Command } from "commander";
+import { fsRead, fsWrite } from "../../shared/api/drive.ts";
+import { plainJson } from "../core/text.ts";
+import { call, send } from "./client.ts";
+import { command, type JsonOption } from "./command.ts";
+import { bytesText, print, show, write } from "./output.ts";
+import { integer, type Place, place } from "./values.ts";
+
+interface ReadOptions extends JsonOption {
+  offset?: number;
+  length?: number;
+}
+
+export function readCommand(): Command {
+  return command("read", {
+    summary: "print a file of the drive, or a part of it, at most 16 MiB",
+    examples: [
+      "roomd drive read build-42:/notes.txt",
+      "roomd drive read build-42:/big.log --offset 1048576 --length 4096",
+    ],
+  })
+    .argument("<place>", "ROOM:/path", place)
+    .option("--offset <bytes>", "the first byte (default: 0)", integer(0))
+    .option("--length <bytes>", "how many bytes (default: 16 MiB)", integer(0))
+    .action(async (at: Place, { offset, length, json }: ReadOptions) => {
+      const input = { ...at, offset, length, format: json ? ("json" as const) : ("raw" as const) };
+      const response = await send(fsRead, input);
+      if (json) return await print(plainJson((await response.text()).trimEnd()));
+      for await (const part of response.body ?? []) await write(process.stdout, part);
+    });
+}
+
+interface WriteOptions extends JsonOption {
+  append?: true;
+  mode?: string;
+  overwrite: boolean;
+  ifMatch?: string;
+}
+
+export function writeCommand(): Command {
+  return command("write", {
+    summary: "write a text to a file of the drive, whole or not at all; without TEXT what comes on standard input",
+    examples: [
+      "roomd drive write build-42:/notes.txt 'first the tests'",
+      "date | roomd drive write build-42:/log.txt --append",
+    ],
+  })
+    .argument("<place>", "ROOM:/path", place)
+    .argument("[text]")
+    .option("--append", "add to the end of the file")
+    .option("--mode <octal>", "permissions of the file (default: 0644)")
+    .option("--no-overwrite", "refuse when the file exists")
+    .option("--if-match <sha256>", "only when the file has this digest")
+    .action(async (at: Place, text: string | undefined, options: WriteOptions) => {
+      const { append, mode, overwrite, ifMatch: if_match } = options;
+      const content = text === undefined ? { content_b64: (await Bun.stdin.bytes()).toBase64() } : { content: text };
+      const how = { append, mode, overwrite: overwrite ? undefined : false, if_match };
+      const reply = await call(fsWrite, { ...at, ...content, ...how });
+      await show(reply, options, ({ path, size_bytes }) => [`wrote ${path}, ${bytesText(size_bytes)}`]);
+    });
+}

@@ -1,0 +1,43 @@
+/** Owns `roomd egress`: where a sandbox may connect to, seen and changed while it runs. */
+import type { Command } from "commander";
+import { egressGet, egressSet } from "../../shared/api/egress.ts";
+import { call } from "./client.ts";
+import { command, commandGroup, type JsonOption } from "./command.ts";
+import { fieldLines, show } from "./output.ts";
+import { integer } from "./values.ts";
+
+export function egressCommand(): Command {
+  return commandGroup("egress", {
+    summary: "where a sandbox may connect to",
+    examples: ["roomd egress get build-42 worker-1", "roomd egress set build-42 worker-1 example.org:443"],
+  })
+    .addCommand(get())
+    .addCommand(set());
+}
+
+function get(): Command {
+  return command("get <room> <agent>", {
+    summary: "print a sandbox's list and its traffic so far",
+    examples: ["roomd egress get build-42 worker-1"],
+  }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
+    await show(await call(egressGet, { room_id, sandbox }), options, fieldLines);
+  });
+}
+
+function set(): Command {
+  return command("set <room> <agent> [entries...]", {
+    summary:
+      "allow these hosts, addresses and networks and no others, at once; without any nothing, '*' is every public address",
+    examples: [
+      "roomd egress set build-42 worker-1 example.org:443 '*.example.org' 192.0.2.0/24",
+      "roomd egress set build-42 worker-1 --if-revision 2",
+    ],
+  })
+    .option("--if-revision <n>", "only when this is the list's revision", integer(1))
+    .action(
+      async (room_id: string, sandbox: string, allowlist: string[], options: JsonOption & { ifRevision?: number }) => {
+        const reply = await call(egressSet, { room_id, sandbox, allowlist, if_revision: options.ifRevision });
+        await show(reply, options, fieldLines);
+      },
+    );
+}

@@ -1,0 +1,236 @@
+/**
+ * Everything that the interface can be asked is asked by some command line: those below are run against a stand-in that
+ * remembers which fields of which operation it got. What no command line reaches stands here with its reason.
+ */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { makeProgram, runCommandLine } from "../../../daemon/cli/program.ts";
+import type { Operation } from "../../../shared/api/contract.ts";
+import { operations } from "../../../shared/api/operations.ts";
+import { type Seen, scratch, standIn } from "./cli-fixture.ts";
+
+type Name = keyof typeof operations;
+
+/** Command lines as a shell would split them. */
+const LINES: readonly string[][] = [
+  "health",
+  "limits",
+  "whoami",
+  "usage --group-by day --month 2026-01",
+  "room create r --label a=b --ttl 1h",
+  "room list --state active --label a=b --limit 1 --cursor c",
+  "room get r",
+  "room destroy r --delete-drive",
+  "sandbox create r w --memory 256 --vcpus 1 --cid 9100 --template t --env A=b --egress example.org --label a=b --idle-timeout 1m --max-duration 1h --wait ready --timeout 1m --no-fabric --no-network",
+  "sandbox list r --state running --label a=b --limit 1 --cursor c",
+  "sandbox get r w --timeout 1s",
+  "sandbox metrics r w",
+  "sandbox update r w --label a=b --idle-timeout 1m --max-duration none",
+  "sandbox standby r w",
+  "sandbox resume r w",
+  "sandbox destroy r w",
+  "logs r w --source agent --after 1 --limit 1",
+  "egress get r w",
+  "egress set r w example.org --if-revision 1",
+  "exec r w --json --no-stdin --cwd / --env A=b --user u --timeout 1s --max-output 9 --output-to /o --exec-id e -- true",
+  "exec r w --background --cwd / --env A=b --user u --timeout 1s --max-output 9 --output-to /o --exec-id e -- true",
+  "execution list r w --limit 1 --cursor c",
+  "execution get r w e",
+  "execution attach r w e --after 1 --no-follow",
+  "execution signal r w e TERM",
+  "execution end r w e",
+  "terminal list r w",
+  "terminal get r w t",
+  "terminal close r w t",
+  "terminal token r w t",
+  "ssh-access create r w --expires-in 1m",
+  "ssh-access list r w",
+  "ssh-access delete r w a",
+  "port expose r w 80 --public --label l --expires-in 1h",
+  "port list r w",
+  "port unexpose r w 80",
+  "drive ls r:/ --recursive --limit 1 --cursor c",
+  "drive stat r:/a",
+  "drive mkdir r:/a --mode 0755",
+  "drive mv r:/a r:/b --overwrite",
+  "drive rm r:/a --recursive",
+  "drive put FILE r:/a --mode 0600 --no-overwrite",
+  "drive get r:/a -",
+  "drive read r:/a --offset 1 --length 1",
+  "drive write r:/a text --append --mode 0600 --no-overwrite --if-match x",
+  "send r w hello --from a --kind event --reply-to m --message-id n --header a=b --ack --ttl 1h --wait --timeout 1m",
+  "send r w,v aGk= --base64",
+  "send r topic:t 7 --data",
+  "wait r a --from w --topic t --kind event --timeout 1s",
+  "message list r --agent a --from w --topic t --kind event --after 1 --limit 1 --cursor c --timeout 1s",
+  "message get r m",
+  "message reply r m hello --from a --message-id n --header a=b --ack --ttl 1h",
+  "message reply r m aGk= --base64",
+  "message ack r m --agent a",
+  "agent list r --limit 1 --cursor c",
+  "agent subscribe r a t",
+  "barrier r b a,c --parties 2 --with a,c --generation 1 --timeout 1s",
+  "barrier r b a",
+  "barrier list r --limit 1 --cursor c",
+  "barrier get r b",
+  "barrier cancel r b",
+  "template get t",
+  "audit r --since 1 --until 2 --event e --agent a --outcome error --order asc --limit 1 --cursor c",
+  "audit --room r --since 1 --until 2 --event e --agent a --outcome error --order asc --limit 1 --cursor c",
+  "audit summary r --since 1 --until 2 --event e --agent a --outcome error",
+  "audit summary --room r --since 1 --until 2 --event e --agent a --outcome error",
+  "audit follow r --after 1 --no-follow",
+  "audit follow --org --after 1 --no-follow",
+  "audit verify r",
+  "audit verify",
+].map((line) => line.split(" "));
+
+/** What an operator does on the host, by the service's own data: the command, and the options that are the fields. */
+const ON_HOST: Partial<Record<Name, { command: string; fields: Record<string, string> }>> = {
+  org_create: { command: "org create", fields: { name: "--name", plan: "--plan" } },
+  key_create: {
+    command: "key create",
+    fields: {
+      org_id: "--org",
+      name: "--name",
+      scopes: "--scope",
+      room_ids: "--room",
+      agent_id: "--agent",
+      expires_in_seconds: "--expires-in",
+    },
+  },
+  key_list: { command: "key list", fields: { org_id: "--org" } },
+  key_rotate: { command: "key rotate", fields: { key_id: "key-id", grace_seconds: "--grace" } },
+  key_revoke: { command: "key revoke", fields: { key_id: "key-id" } },
+  ssh_key_add: {
+    command: "org ssh-key add",
+    fields: { org_id: "--org", public_key: "file", name: "--name", expires_in_seconds: "--expires-in" },
+  },
+  ssh_key_list: { command: "org ssh-key list", fields: { org_id: "--org" } },
+  ssh_key_remove: { command: "org ssh-key remove", fields: { org_id: "--org", ssh_key_id: "ssh-key-id" } },
+  template_list: { command: "template list", fields: {} },
+};
+
+const NO_COMMAND: Partial<Record<Name, string>> = {
+  metrics: "it is for Prometheus, which asks for it itself",
+  openapi_get: "it is a document for programs, and /docs shows it to people",
+  terminal_create: "`roomd shell` opens it, which needs a terminal: test/vm/shell.test.ts",
+  terminal_attach: "`roomd shell` attaches by WebSocket: test/vm/shell.test.ts",
+  execution_stdin: "`roomd exec` passes on what is piped in: test/unit/cli/exec.test.ts",
+};
+
+const JSON_TEXT = "the same as a JSON string, for callers that have no other spelling";
+const ARGV = "`-- sh -c LINE` is the same";
+const STDIN = "standard input is passed on as it comes: test/unit/cli/exec.test.ts";
+const ALL_ON_HOST = "on the host all of them are listed";
+
+/** By `operation.field`, or `field` wherever it is. */
+const NO_OPTION: Record<string, string> = {
+  env_json: JSON_TEXT,
+  egress_allowlist_json: JSON_TEXT,
+  argv_json: JSON_TEXT,
+  arrivals_json: JSON_TEXT,
+  "sandbox_exec.command": ARGV,
+  "execution_start.command": ARGV,
+  "sandbox_exec.stdin": STDIN,
+  "sandbox_exec.stdin_b64": STDIN,
+  "execution_start.stdin": STDIN,
+  "execution_start.stdin_b64": STDIN,
+  "fs_write.content_b64": "`roomd drive write` without a text sends standard input: test/unit/cli/drive.test.ts",
+  "key_list.limit": ALL_ON_HOST,
+  "key_list.cursor": ALL_ON_HOST,
+  "key_rotate.org_id": "a key_id is one organization's only",
+  "key_revoke.org_id": "a key_id is one organization's only",
+};
+
+const ANSWER = { items: [{ source: "w", message_id: "m", payload: "hi" }], next_cursor: null, text: "", ok: true };
+const MORE = { checks: [], sandboxes_destroyed: [], drive: {}, topics: [], replaces: {}, totals: {}, groups: [] };
+
+const named = Object.entries(operations) as [Name, Operation][];
+const asked = new Map<Name, Set<string>>();
+
+/** The operation of a request; of two that fit, the one with fewer parameters. */
+function operationOf({ method, path }: Seen): [Name, Operation] {
+  const [pathname = ""] = path.split("?");
+  const fits = named.filter(([, each]) => {
+    const pattern = each.path.replace(/\{\w+\*\}/, ".+").replace(/\{\w+\}/g, "[^/]+");
+    return each.method === method && new RegExp(`^${pattern}$`).test(pathname);
+  });
+  const parameters = ([, each]: [Name, Operation]) => Object.keys(each.params.properties).length;
+  const found = fits.sort((a, b) => parameters(a) - parameters(b))[0];
+  if (!found) throw new Error(`${method} ${path} is no operation`);
+  return found;
+}
+
+function note(seen: Seen): void {
+  const [name, { params }] = operationOf(seen);
+  const fields = asked.get(name) ?? new Set();
+  asked.set(name, fields);
+  const inQuery = new URL(seen.path, "http://stand.in").searchParams.keys();
+  for (const field of [...Object.keys(params.properties), ...inQuery, ...Object.keys(seen.body ?? {})]) {
+    fields.add(field);
+  }
+}
+
+beforeAll(async () => {
+  using directory = scratch();
+  const file = join(directory.path, "file");
+  writeFileSync(file, "content");
+  await using service = await standIn((seen) => {
+    note(seen);
+    return Response.json({ ...ANSWER, ...MORE });
+  });
+  for (const [name, value] of Object.entries(service.env)) vi.stubEnv(name, value);
+  const printed: string[] = [];
+  const keep = (text: unknown, done?: unknown) => {
+    printed.push(String(text));
+    if (typeof done === "function") done();
+    return true;
+  };
+  vi.spyOn(process.stdout, "write").mockImplementation(keep);
+  vi.spyOn(process.stderr, "write").mockImplementation(keep);
+  const refused: string[] = [];
+  for (const line of LINES) {
+    printed.length = 0;
+    const status = await runCommandLine(line.map((word) => (word === "FILE" ? file : word)));
+    if (status === 2 || printed.join("").includes("unknown option")) refused.push(`${line.join(" ")}: ${printed}`);
+  }
+  vi.restoreAllMocks();
+  expect(refused).toEqual([]);
+});
+
+afterAll(() => void vi.unstubAllEnvs());
+
+const fieldsOf = ({ params, query, body }: Operation) =>
+  [params, query, ...(body === null || body === "bytes" ? [] : [body])].flatMap((each) => Object.keys(each.properties));
+
+test("every operation is carried out by a command", () => {
+  const missing = named.map(([name]) => name).filter((name) => !asked.has(name) && !ON_HOST[name] && !NO_COMMAND[name]);
+  expect(missing).toEqual([]);
+  expect(Object.keys(NO_COMMAND).filter((name) => asked.has(name as Name) || ON_HOST[name as Name])).toEqual([]);
+});
+
+test("every field of every operation is reached by an option or an argument", () => {
+  const known = (name: Name) => asked.get(name) ?? new Set(Object.keys(ON_HOST[name]?.fields ?? {}));
+  const reaches = (name: Name, field: string) => known(name).has(field);
+  const excused = (name: Name, field: string) => NO_OPTION[`${name}.${field}`] ?? NO_OPTION[field];
+  const all = named
+    .filter(([name]) => !NO_COMMAND[name])
+    .flatMap(([name, each]) => fieldsOf(each).map((field) => [name, field] as const));
+  expect(all.filter(([name, field]) => !reaches(name, field) && !excused(name, field))).toEqual([]);
+  const used = all
+    .filter(([name, field]) => !reaches(name, field))
+    .flatMap(([name, field]) => [`${name}.${field}`, field]);
+  expect(Object.keys(NO_OPTION).filter((key) => !used.includes(key))).toEqual([]);
+});
+
+test("the host's own commands have those options", () => {
+  const root = makeProgram(() => {});
+  for (const { command, fields } of Object.values(ON_HOST)) {
+    const found = command.split(" ").reduce((at, word) => at.commands.find((each) => each.name() === word) ?? at, root);
+    const words = [...found.options.map(({ long }) => long), ...found.registeredArguments.map((each) => each.name())];
+    expect(words).toEqual(expect.arrayContaining(Object.values(fields)));
+    expect(`${command} ${found.name()}`).toBe(`${command} ${command.split(" ").at(-1)}`);
+  }
+});
