@@ -1,6 +1,6 @@
 /** Owns how operator commands reach the service's own data: on the host, by its configuration. */
 import type { Command } from "commander";
-import type { openOperator } from "../compose.ts";
+import type { openOperator } from "../compose/operator.ts";
 import { type Config, ConfigError, DEFAULT_CONFIG_FILE, loadConfig } from "../core/config.ts";
 import { makeLog } from "../core/log.ts";
 import { makePaths, type Paths } from "../core/paths.ts";
@@ -30,7 +30,7 @@ export function readConfiguration(options: ConfigOption): { config: Config; path
 export async function withOperator<T>(options: ConfigOption, work: (operator: Operator) => T | Promise<T>): Promise<T> {
   return await withProgress("working on the service's data", async () => {
     // Loaded only here: clients need none of the daemon.
-    const { openOperator: open } = await import("../compose.ts");
+    const { openOperator: open } = await import("../compose/operator.ts");
     const operator = await open({ ...readConfiguration(options), log: makeLog("warn") });
     try {
       return await work(operator);

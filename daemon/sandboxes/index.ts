@@ -36,6 +36,7 @@ import type { SandboxRow } from "./table.ts";
 import { makeUpdate } from "./update.ts";
 
 export { orgCids, orgSandboxes } from "./store.ts";
+export type { GuestShare };
 
 export interface SandboxDeps {
   database: Database;

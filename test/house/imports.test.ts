@@ -30,6 +30,9 @@ const ROWS: readonly (readonly string[])[] = [
   ["daemon"],
 ];
 
+/** Folders of the row of daemon/ itself. */
+const COMPOSITION: readonly string[] = ["compose", "cli"];
+
 /** Each speaks one protocol, and only the composition knows more than one of them. */
 const DOORS = ["http", "mcp", "ssh", "web", "guest"].map((door) => `daemon/edge/${door}`);
 
@@ -41,7 +44,7 @@ const doorOf = (path: string) => DOORS.find((door) => isIn(path, door));
 /** The row and folder that a path belongs to. Throws for a folder that has no row yet. */
 function placeOf(path: string): { row: number; folder: string } {
   const [top, second] = path.split("/");
-  const inFolder = top === "daemon" && path.split("/").length > 2 && second !== "cli";
+  const inFolder = top === "daemon" && path.split("/").length > 2 && !COMPOSITION.includes(String(second));
   const folder = inFolder ? `daemon/${second}` : String(top);
   const row = ROWS.findIndex((folders) => folders.includes(folder));
   if (row === -1) throw new Error(`${folder}/ has no row: give it one here and in daemon/README.md`);

@@ -1,0 +1,61 @@
+/** Owns what agents have to do with each other as it is put together: who they are, messages, barriers, and whom it wakes. */
+import type { RoomUid } from "../../shared/ids.ts";
+import { Agents } from "../agents/index.ts";
+import { makeBarriers } from "../barriers/index.ts";
+import { Bells } from "../core/bells.ts";
+import { describeError, ServiceError } from "../core/service-error.ts";
+import { makeFabric } from "../fabric/index.ts";
+import type { Sandboxes } from "../sandboxes/index.ts";
+import type { Base } from "./base.ts";
+import type { Orgs } from "./orgs.ts";
+
+/** What is made later. */
+interface Later {
+  sandboxAgents(): Sandboxes["agents"];
+}
+
+export function composeAgents({ config, log, database, finder }: Base, { meter }: Orgs, later: Later) {
+  const findRoom = finder.find;
+  const bells = new Bells();
+  const agents = new Agents({
+    queries: database.queries,
+    sandboxOf: (roomUid, agentId) => later.sandboxAgents().agentOf(roomUid, agentId),
+    liveSandboxes: (roomUid) => later.sandboxAgents().liveAgents(roomUid),
+  });
+  const ackMs = config["fabric.ack"] * 1000;
+  const fabric = makeFabric({ database, log, findRoom, agents, bells, meter, ackMs });
+  const barriers = makeBarriers({ database, findRoom, agents, bells });
+  const logUnbroken = (error: unknown) => log.error("barriers not broken", { error: describeError(error) });
+  return {
+    bells,
+    operations: [...fabric.operations, ...barriers.operations],
+    /** An agent's sandbox has a new state, or is new. */
+    changed: (roomUid: RoomUid, agentId: string) => {
+      agents.changed(roomUid, agentId);
+      if (!agents.isGone(roomUid, agentId)) return;
+      barriers.agentGone(roomUid, agentId).catch(logUnbroken);
+      // Whoever waits for the agent, or as it, looks again and sees that it is gone.
+      bells.ringAll(roomUid);
+    },
+    /** What a room's end means to its agents. */
+    ofRoom: {
+      endWaits: ({ room_id, room_uid }: { room_id: string; room_uid: RoomUid }) =>
+        bells.end(room_uid, new ServiceError("room_destroying", { detail: `Room ${room_id} is being destroyed.` })),
+      forget: async (roomUid: RoomUid) => {
+        await fabric.forget(roomUid);
+        await database.commit((queries) => {
+          agents.forget(queries, [roomUid]);
+          barriers.forget(queries, [roomUid]);
+        });
+      },
+    },
+    start: () => {
+      fabric.start();
+      barriers.start().catch(logUnbroken);
+    },
+    stop: () => {
+      fabric.stop();
+      bells.close(new ServiceError("shutting_down", { retryAfterSeconds: 1 }));
+    },
+  };
+}

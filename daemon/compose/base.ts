@@ -1,0 +1,79 @@
+/**
+ * Owns what all parts stand on: directories and their locks, the disk, the database, what the host can do, its templates, how a
+ * room is found, and how what no call asked for is recorded.
+ */
+import { chmodSync, closeSync, openSync } from "node:fs";
+import type { Config } from "../core/config.ts";
+import type { Log } from "../core/log.ts";
+import type { Paths } from "../core/paths.ts";
+import { openConnection } from "../db/client.ts";
+import { migrate } from "../db/migrate.ts";
+import { type Database, makeDatabase } from "../db/transact.ts";
+import { Disk } from "../host/files/disk.ts";
+import { crossedDirectory } from "../host/isolation/directories.ts";
+import { takeLock } from "../host/lock.ts";
+import { type InspectedHost, inspectHost } from "../inspect-host.ts";
+import { makeRoomFinder } from "../rooms/index.ts";
+import { makeTemplates, type Templates } from "../templates/registry.ts";
+import { makeRecorder } from "./records.ts";
+
+export interface ComposeOptions {
+  config: Config;
+  paths: Paths;
+  log: Log;
+}
+
+export type Base = Awaited<ReturnType<typeof openBase>>;
+
+/** For a daemon, which has its directories to itself. */
+export async function openBase(options: ComposeOptions) {
+  const { config, paths, log } = options;
+  makeDirectories(paths);
+  const locks = [takeLock(paths.daemon_lock, "runtime_dir"), takeLock(paths.data_lock, "data_dir")];
+  const disk = new Disk(paths.data, {
+    floor_mib: config["limits.disk_free_mib"],
+    reserve_mib: config["limits.disk_reserve_mib"],
+  });
+  const database = openDatabase(paths, (vital) => disk.giveUp(vital));
+  const inspected = await inspectHost(config, paths, log);
+  return {
+    ...options,
+    disk,
+    /** Makes some space on a full disk for what frees more. */
+    giveUpSpace: () => disk.giveUp(true),
+    database,
+    inspected,
+    templates: templatesOn(options, inspected),
+    finder: makeRoomFinder(database, paths),
+    record: makeRecorder(database, log),
+    close: async () => {
+      await database.close();
+      disk.close();
+      for (const release of locks) release();
+    },
+  };
+}
+
+export function templatesOn({ paths, log }: ComposeOptions, inspected: InspectedHost): Templates {
+  return makeTemplates({
+    paths,
+    acceleration: () => inspected.findings.acceleration.acceleration,
+    qemuVersion: inspected.findings.qemu_version,
+    log,
+  });
+}
+
+export function makeDirectories(paths: Paths): void {
+  for (const directory of [paths.data, paths.templates, paths.rooms, paths.sandboxes, paths.runtime, paths.guests]) {
+    crossedDirectory(directory);
+  }
+}
+
+export function openDatabase(paths: Paths, onFull?: (vital: boolean) => boolean): Database {
+  // Its log and index get the same mode. The directory is one that others may cross.
+  closeSync(openSync(paths.database, "a", 0o600));
+  chmodSync(paths.database, 0o600);
+  const connection = openConnection(paths.database);
+  migrate(connection);
+  return makeDatabase(connection, onFull);
+}

@@ -1,0 +1,98 @@
+/** Owns how callers come in: the road, and the doors that lead to it, from when they are opened until all have gone. */
+import type { Bound } from "../core/operation.ts";
+import type { Paths } from "../core/paths.ts";
+import type { RequestCounts } from "../core/request-counts.ts";
+import { makeGuestDoor } from "../edge/guest/door.ts";
+import { makeDirect } from "../edge/http/direct.ts";
+import { makeHttpServer } from "../edge/http/server.ts";
+import { loadCertificate, type planListen } from "../edge/http/tls.ts";
+import { watchCertificate } from "../edge/http/tls-watch.ts";
+import { makeMcpDoor } from "../edge/mcp/door.ts";
+import type { RateLimits } from "../edge/rate-limit.ts";
+import { makeRoad } from "../edge/run.ts";
+import type { ConnectionDeps } from "../edge/ssh/connection.ts";
+import { loadHostKey } from "../edge/ssh/host-key.ts";
+import type { SshPlan } from "../edge/ssh/plan.ts";
+import { startSshServer } from "../edge/ssh/server.ts";
+import type { Orgs } from "../orgs/index.ts";
+import type { Ports } from "../ports/index.ts";
+import type { Gateway, Ssh } from "../ssh/index.ts";
+import type { Base } from "./base.ts";
+import type { Reached } from "./sandboxes.ts";
+
+const STOP_GRACE_MS = 10_000;
+
+interface Parts {
+  operations: readonly Bound[];
+  orgs: Orgs;
+  ports: Ports;
+  ssh: Ssh;
+  listen: ReturnType<typeof planListen>;
+  sshPlan: SshPlan | null;
+  rateLimits: RateLimits;
+  requests: RequestCounts;
+}
+
+/** Opens them all; `reached` is told where they are. */
+export async function openDoors(base: Base, parts: Parts, reached: Reached) {
+  const { config, paths, log } = base;
+  const { operations, orgs, ports, ssh, listen, sshPlan } = parts;
+  const certificate = await loadCertificate(config, paths);
+  const road = composeRoad(base, parts);
+  reached.guestDoor = makeGuestDoor({
+    operations,
+    answerer: (allowed) => makeDirect({ operations: allowed, road, log }),
+    planOf: orgs.planOf,
+    log,
+  });
+  const mcp = makeMcpDoor({ bound: new Map(operations.map((each) => [each.operation.name, each])), road, log });
+  const server = makeHttpServer({ operations, road, ports: ports.gate, mcp, log }, { ...listen, tls: certificate });
+  const sshDoor = sshPlan && (await openSshDoor(sshPlan, paths, { ssh, road, log }));
+  reached.gateway = sshDoor?.gateway ?? null;
+  // Port 0 is whatever the system chose.
+  if (listen.port === 0) reached.url = server.url.href.replace(/\/$/, "");
+  const watch =
+    certificate === null
+      ? null
+      : watchCertificate({ config, paths, log }, certificate, (renewed) => server.useCertificate(renewed));
+  return {
+    /** Lets no more in by SSH, and ends what is there. */
+    stopSsh: async () => {
+      watch?.close();
+      ssh.sessions.stop();
+      await sshDoor?.stop();
+    },
+    /** Answers what is under way. */
+    stop: async () => {
+      await Promise.all([mcp.stop(STOP_GRACE_MS), server.stop(STOP_GRACE_MS)]);
+      road.stop();
+    },
+  };
+}
+
+function composeRoad({ config, log, database, disk }: Base, { orgs, rateLimits, requests }: Parts) {
+  return makeRoad({
+    authenticate: orgs.authenticate,
+    holdKey: orgs.holdKey,
+    requireSpace: ({ method, onFullDisk }) => {
+      if (method === "GET" || method === "DELETE") return;
+      if (onFullDisk) disk.requireRecord();
+      else disk.requireSpace();
+    },
+    database,
+    log,
+    auditReads: config["audit.reads"],
+    failedLoginsPerMinute: config["limits.failed_logins"],
+    rateLimits,
+    requests,
+  });
+}
+
+/** Opens the SSH door and says how it is found. */
+async function openSshDoor(plan: SshPlan, paths: Paths, deps: Omit<ConnectionDeps, "limits">) {
+  const hostKey = loadHostKey(paths.ssh_host_key);
+  const listen = { ...plan, host_key: hostKey.privateKey };
+  const { port, stop } = await startSshServer({ ...deps, limits: plan.limits }, listen);
+  const gateway: Gateway = { ...plan.reachedAt(port), host_key_fingerprint: hostKey.fingerprint };
+  return { gateway, stop };
+}

@@ -1,0 +1,63 @@
+/** Owns what operators do on the host itself, as it is put together; it works beside a running daemon. */
+import { readFileSync } from "node:fs";
+import type { TemplateRecord } from "../../shared/api/templates.ts";
+import { headsFilesOf, listService, verifyAll } from "../audit/index.ts";
+import { requireBody } from "../edge/input.ts";
+import type { GuestHost } from "../host/guest/plan.ts";
+import { type InspectedHost, inspectHost } from "../inspect-host.ts";
+import { makeOperator, plansOf } from "../orgs/index.ts";
+import { runChecks } from "../service/checks.ts";
+import { buildTemplate, removeTemplate } from "../templates/build.ts";
+import { type ComposeOptions, makeDirectories, openDatabase, templatesOn } from "./base.ts";
+import { headsFile } from "./service.ts";
+
+export async function openOperator(options: ComposeOptions) {
+  const { config, paths, log } = options;
+  makeDirectories(paths);
+  const database = openDatabase(paths);
+  const operator = makeOperator(database, plansOf(config), requireBody);
+  let inspected: InspectedHost | undefined;
+  const inspect = async () => {
+    inspected ??= await inspectHost(config, paths, log);
+    return inspected;
+  };
+  const registry = async () => templatesOn(options, await inspect());
+  return {
+    ...operator,
+    templates: {
+      build: async (
+        templateId: string,
+        build: { recipeFile?: string | undefined; onProgress(line: string): void },
+      ): Promise<TemplateRecord> => {
+        const host = await inspect();
+        return await buildTemplate(
+          {
+            paths,
+            host: (): GuestHost => host.guestHost(),
+            programs: host.programs,
+            qemuVersion: host.findings.qemu_version,
+            mirror: config["template.mirror"],
+            limits: host.limits,
+            probe: host.probe,
+          },
+          templateId,
+          {
+            recipe: build.recipeFile === undefined ? undefined : readFileSync(build.recipeFile, "utf8"),
+            onProgress: build.onProgress,
+          },
+        );
+      },
+      list: async () => (await registry()).list().map(({ record }) => record),
+      remove: (templateId: string) => removeTemplate(paths, templateId),
+    },
+    doctor: async () => runChecks((await inspect()).findings, await registry(), paths),
+    listAudit: (query: Parameters<typeof listService>[1]) => listService(database.queries, query),
+    /** By these files of heads too, besides the one of the configuration. */
+    verifyAudit: (files: readonly string[] = []) =>
+      verifyAll(database.queries, [...headsFilesOf(headsFile(options)), ...files]),
+    close: async () => {
+      inspected?.close();
+      await database.close();
+    },
+  };
+}

@@ -1,0 +1,49 @@
+/** Owns organizations as they are put together: who is calling, what plans allow, what is used, and the credits for it. */
+import { GUEST_CIDS, type OrgId } from "../../shared/ids.ts";
+import { Credits, Meter, makeOrgs, makeQuota, type Plans, pricesOf } from "../orgs/index.ts";
+import { countRooms } from "../rooms/index.ts";
+import { orgCids, orgSandboxes } from "../sandboxes/index.ts";
+import type { Base } from "./base.ts";
+
+export type Orgs = ReturnType<typeof composeOrgs>;
+
+/** What is made later. */
+interface Later {
+  /** Ends the organization's sandboxes that are not in standby. Never rejects. */
+  endSandboxes(orgId: OrgId): Promise<void>;
+  /** What its drives take together. */
+  driveUsed(orgId: OrgId): Promise<number>;
+}
+
+export function composeOrgs({ config, log, database, finder }: Base, plans: Plans, later: Later) {
+  const { queries } = database;
+  const prices = pricesOf(config);
+  const graceSeconds = config["billing.grace"];
+  const quota = makeQuota({
+    queries,
+    plans,
+    held: (within, orgId) => ({ rooms: countRooms(within, orgId), ...orgSandboxes(within, orgId) }),
+    driveUsed: later.driveUsed,
+  });
+  const meter = new Meter(database, prices);
+  const credits = new Credits({
+    database,
+    log,
+    meter,
+    graceSeconds,
+    planCredits: (orgId) => quota.capsOf(orgId).credits,
+    endSandboxes: later.endSandboxes,
+  });
+  const orgs = makeOrgs({
+    database,
+    log,
+    meter,
+    roomName: finder.nameOf,
+    credits: (orgId) => ({ ...credits.balance(queries, orgId), warnings: credits.warnings(queries, orgId) }),
+    standing: async (orgId) => ({
+      ...(await quota.standing(orgId)),
+      guest_cids: { in_use: orgCids(queries, orgId), total: GUEST_CIDS },
+    }),
+  });
+  return { orgs, quota, meter, credits, prices, graceSeconds };
+}

@@ -1,0 +1,19 @@
+/** Owns how it is recorded what no call asked for. */
+import { type AuditEntry, appendAudit } from "../audit/index.ts";
+import { now } from "../core/clock.ts";
+import type { Log } from "../core/log.ts";
+import type { Database } from "../db/transact.ts";
+
+/** Never throws. */
+export type Recorder = (entry: Omit<AuditEntry, "at">) => void;
+
+export function makeRecorder(database: Database, log: Log): Recorder {
+  return (entry) => {
+    database
+      .commit((queries) => appendAudit(queries, { ...entry, at: now() }))
+      .catch((error: unknown) => log.error("audit not written", { error: String(error) }));
+  };
+}
+
+/** Whatever of the daemon it is that acts. */
+export const systemActor = (name: string): AuditEntry["actor"] => ({ type: "system", id: name, name });

@@ -1,0 +1,33 @@
+/** Owns rooms as they are put together: what a room's end ends with it. */
+import { makeRooms, type RoomDeps } from "../rooms/index.ts";
+import type { Sandboxes } from "../sandboxes/index.ts";
+import type { Base } from "./base.ts";
+import type { Drives } from "./drives.ts";
+import type { Orgs } from "./orgs.ts";
+
+interface Parts extends Pick<Orgs, "quota" | "meter">, Pick<Drives, "drive" | "kernelQuota" | "limits"> {
+  sandboxes: Sandboxes;
+  agents: { ofRoom: RoomDeps["fabric"] };
+}
+
+export function composeRooms(base: Base, { quota, meter, drive, kernelQuota, limits, sandboxes, agents }: Parts) {
+  const { config, log, paths, database, inspected, giveUpSpace, finder } = base;
+  const deps: RoomDeps = {
+    database,
+    log,
+    paths,
+    quota,
+    hostId: config.host_id,
+    driveLimitBytes: limits.bytes,
+    driveLimitEntries: limits.entries,
+    driveQuota: kernelQuota,
+    retentionSeconds: config["drive.retention"],
+    giveUpSpace,
+    meter,
+    driveRoot: (roomUid) => inspected.isolation.newDriveRoot(roomUid),
+    drive,
+    sandboxes,
+    fabric: agents.ofRoom,
+  };
+  return makeRooms(deps, finder);
+}

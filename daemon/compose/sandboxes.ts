@@ -1,0 +1,120 @@
+/** Owns sandboxes as they are put together, with what leaves them and the ways into them: terminals, ports and SSH. */
+import type { Stream } from "../../shared/agent-protocol/link.ts";
+import { StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
+import type { RoomUid } from "../../shared/ids.ts";
+import type { makeGuestDoor } from "../edge/guest/door.ts";
+import { makeEgress } from "../egress/index.ts";
+import { WarmPool } from "../host/guest/pool.ts";
+import type { Meter } from "../orgs/index.ts";
+import { makePorts } from "../ports/index.ts";
+import { makeSandboxes } from "../sandboxes/index.ts";
+import { type Gateway, makeSsh } from "../ssh/index.ts";
+import { usableSnapshot } from "../templates/registry.ts";
+import { makeTerminals } from "../terminals/index.ts";
+import type { Base } from "./base.ts";
+import type { Drives } from "./drives.ts";
+import type { Orgs } from "./orgs.ts";
+import { systemActor } from "./records.ts";
+
+/** What is known once the doors are open. */
+export interface Reached {
+  url: string;
+  gateway: Gateway | null;
+  guestDoor: ReturnType<typeof makeGuestDoor> | null;
+}
+
+interface Parts extends Pick<Orgs, "orgs" | "quota" | "credits" | "meter">, Pick<Drives, "drive"> {
+  /** An agent's sandbox has a new state, or is new. */
+  agentChanged(roomUid: RoomUid, agentId: string): void;
+  portsDomain: string | null;
+  reached: Reached;
+}
+
+export function composeSandboxes(base: Base, parts: Parts) {
+  const { config, log, paths, database, inspected, templates, finder, record } = base;
+  const { orgs, quota, credits, meter, drive, reached } = parts;
+  const pool = new WarmPool({
+    size: config["pool.size"],
+    paths,
+    log,
+    host: () => inspected.guestHost(),
+    nextImage: () => usableSnapshot(templates, "default"),
+  });
+  const egress = composeEgress(base, meter);
+  const unasked = { actor: systemActor("supervisor"), source: "reconciler" } as const;
+  const sandboxes = makeSandboxes({
+    pool,
+    database,
+    log,
+    meter,
+    paths,
+    templates,
+    host: () => inspected.guestHost(),
+    findRoom: finder.find,
+    currentRoom: finder.current,
+    quota,
+    credits,
+    limits: inspected.limits,
+    memoryOvercommitPercent: config["limits.memory_overcommit"],
+    egressDefault: config["egress.default"],
+    egress,
+    roomCalls: (sandbox) => {
+      let serve: ((stream: Stream, request: object) => void) | undefined;
+      return (stream, request) => {
+        serve ??= reached.guestDoor?.(sandbox);
+        if (serve) serve(stream, request);
+        else stream.fail(StreamErrorCode.internal, "the service is starting");
+      };
+    },
+    driveMode: (roomUid) => drive.modeOf(roomUid),
+    portsOf: (sandboxId) => ports.shown(sandboxId),
+    saveOutput: (room, path, streams) => drive.saveStreams(room, path, streams),
+    onEvent: (event, { org_id, room_uid, agent_id, sandbox_id }, details, outcome = "error") =>
+      record({ ...unasked, event, outcome, org_id, room_uid, agent_id, sandbox_id, details }),
+    onState: ({ room_uid, agent_id }) => parts.agentChanged(room_uid, agent_id),
+    onSwept: (sandbox_id) =>
+      record({
+        ...unasked,
+        event: "sandbox.swept",
+        outcome: "success",
+        org_id: null,
+        sandbox_id,
+        details: {},
+      }),
+  });
+  const { access } = sandboxes;
+  const terminals = makeTerminals({
+    database,
+    log,
+    sandboxes: access,
+    isCurrentKey: orgs.isCurrent,
+    holdKey: orgs.holdKey,
+    detachedLifeMs: config["terminal.detached_life"] * 1000,
+  });
+  const ports = makePorts({
+    database,
+    log,
+    sandboxes: access,
+    keyFile: paths.port_key,
+    urls: () => ({ base_url: reached.url, domain: parts.portsDomain }),
+  });
+  const ssh = makeSsh({ database, log, sandboxes: access, orgs, gateway: () => reached.gateway });
+  return { sandboxes, pool, egress, terminals, ports, ssh };
+}
+
+function composeEgress({ config, log, database, record }: Base, meter: Meter) {
+  return makeEgress({
+    database,
+    log,
+    meter,
+    privateRanges: config["egress.private_ranges"],
+    hostsFile: config["egress.hosts_file"],
+    mibPerSecond: config["egress.mib_per_second"],
+    onDenied: ({ sandbox_id, org_id, room_uid, room_id, agent_id }, denial) => {
+      const actor = { type: "agent", id: agent_id, name: agent_id };
+      const details = { ...denial };
+      const about = { org_id, room_id, room_uid, agent_id, sandbox_id, details };
+      record({ event: "egress.denied", outcome: "denied", ...about, actor, source: "vsock" });
+    },
+  });
+}

@@ -1,0 +1,77 @@
+/** Owns what tells of the service as a whole, as it is put together: the audit, and health, limits and figures. */
+import { countRecords, makeAudit } from "../audit/index.ts";
+import type { Bells } from "../core/bells.ts";
+import type { RequestCounts } from "../core/request-counts.ts";
+import { MAX_REPLY_BYTES } from "../edge/idempotency.ts";
+import type { RateLimits } from "../edge/rate-limit.ts";
+import type { Plans } from "../orgs/index.ts";
+import { countAllRooms } from "../rooms/index.ts";
+import type { Sandboxes } from "../sandboxes/index.ts";
+import { makeService } from "../service/index.ts";
+import type { Base, ComposeOptions } from "./base.ts";
+import type { Drives } from "./drives.ts";
+import type { Orgs } from "./orgs.ts";
+
+export function composeAudit(base: Base, { orgs }: Orgs, bells: Bells) {
+  const { config, log, database, finder } = base;
+  return makeAudit(
+    {
+      database,
+      log,
+      bells,
+      slowReaderMs: config["events.slow_reader"] * 1000,
+      findRoom: finder.find,
+      findOrg: orgs.find,
+    },
+    {
+      keepMs: config["audit.retention"] * 1000,
+      heads: { file: headsFile(base), intervalMs: config["audit.heads_interval"] * 1000 },
+    },
+  );
+}
+
+export function headsFile({ config, paths }: ComposeOptions): string {
+  return config["audit.heads_file"] || paths.audit_heads;
+}
+
+interface Told extends Pick<Orgs, "prices" | "graceSeconds"> {
+  plans: Plans;
+  rateLimits: RateLimits;
+  requests: RequestCounts;
+  sandboxes: Sandboxes;
+  drives: Drives;
+}
+
+export function composeService({ config, paths, database, disk, inspected, templates }: Base, told: Told) {
+  const { sandboxes, drives } = told;
+  let commits = 0;
+  database.onCommit(() => commits++);
+  return makeService({
+    paths,
+    templates,
+    findings: () => inspected.findings,
+    capacity: sandboxes.capacity,
+    figures: () => ({
+      ...sandboxes.figures(),
+      rooms: countAllRooms(database.queries),
+      audit_records: countRecords(database.queries),
+      commits,
+    }),
+    requests: told.requests,
+    limits: inspected.limits,
+    rateLimits: told.rateLimits,
+    plans: told.plans,
+    prices: told.prices,
+    creditsGraceSeconds: told.graceSeconds,
+    driveLimitBytes: drives.limits.bytes,
+    driveLimitEntries: drives.limits.entries,
+    disk: disk.state(),
+    memoryOvercommitPercent: config["limits.memory_overcommit"],
+    retentionSeconds: config["drive.retention"],
+    auditRetentionSeconds: config["audit.retention"],
+    auditReads: config["audit.reads"],
+    idempotentReplyBytes: MAX_REPLY_BYTES,
+    egressDefault: config["egress.default"],
+    terminalDetachedSeconds: config["terminal.detached_life"],
+  });
+}

@@ -1,0 +1,39 @@
+/** Owns what is looked after all the time: space on the disk, and that rows and host agree. */
+import { repeat } from "../core/repeat.ts";
+import { describeError } from "../core/service-error.ts";
+import type { Meter } from "../orgs/index.ts";
+import type { Rooms } from "../rooms/index.ts";
+import type { Sandboxes } from "../sandboxes/index.ts";
+import { sweepDeadTrials } from "../templates/trials.ts";
+import type { Base } from "./base.ts";
+
+/** How soon the disk's reserve grows again, and guests that stood still go on, once there is space. */
+const RESTORE_MS = 1000;
+
+interface Parts {
+  sandboxes: Sandboxes;
+  rooms: Rooms;
+  meter: Meter;
+}
+
+export function startUpkeep({ config, paths, log, disk, inspected }: Base, { sandboxes, rooms, meter }: Parts) {
+  const logged = (message: string) => (error: unknown) => log.error(message, { error: describeError(error) });
+  sweepDeadTrials(paths).catch((error: unknown) =>
+    log.warn("remains of a template build not swept", { error: describeError(error) }),
+  );
+  const restoring = setInterval(() => {
+    disk.restore();
+    if (disk.hasSpace) sandboxes.unstall();
+  }, RESTORE_MS);
+  const stopReconciling = repeat(config["reconcile.interval"] * 1000, async () => {
+    await inspected.lookAgain().catch(logged("host not looked at again"));
+    for (const noun of [sandboxes, rooms]) await noun.reconcile().catch(logged("not reconciled"));
+    await meter.checkpoint().catch(logged("usage not written"));
+  });
+  return {
+    stop: () => {
+      clearInterval(restoring);
+      stopReconciling();
+    },
+  };
+}
