@@ -1,0 +1,98 @@
+/**
+ * Owns how the road keeps the promise of an Idempotency-Key: a call is claimed before its work, what the work begins is noted,
+ * and its answer is kept, sealed where it has a secret.
+ */
+import type { Problem } from "../../shared/api/errors.ts";
+import { faultPoint } from "../core/fault-points.ts";
+import type { Caller } from "../core/operation.ts";
+import { ServiceError } from "../core/service-error.ts";
+import type { Queries } from "../db/client.ts";
+import type { Database } from "../db/transact.ts";
+import { type IdempotentCall, makeIdempotency, type PackedReply, packSmall, type StoredReply } from "./idempotency.ts";
+import { openSealed, seal } from "./seal.ts";
+import { locationOf, type Outcome, statusOf, type Walk } from "./walk.ts";
+
+export interface Answers {
+  /**
+   * The answer that the same call was given; null when there is none, and its work is to be done. Throws validation_failed,
+   * idempotency_key_reused, idempotency_in_progress, history_gone.
+   */
+  claim(walk: Walk, bodySha256: string): Promise<Outcome | null>;
+  /** Within a transaction of the verb: keeps its answer, which is small. */
+  keepNow(walk: Walk, outcome: string, body: object): void;
+  /** Makes an answer ready to be kept; null for what may be tried again. */
+  pack(walk: Walk, reply: Outcome): Promise<PackedReply | null>;
+  /** Within a transaction: keeps it, or lets the call be made again. */
+  keep(queries: Queries, call: IdempotentCall, packed: PackedReply | null): void;
+}
+
+export function makeAnswers(database: Database): Answers {
+  const idempotency = makeIdempotency(database);
+  return {
+    claim: async (walk, bodySha256) => {
+      const { operation, request, call } = walk;
+      if (request.idempotency_key === null || operation.method !== "POST" || call.caller === null) return null;
+      const asked = callOf(call.caller, walk, request.idempotency_key, bodySha256);
+      const claim = await idempotency.begin(asked);
+      if (claim.reply) {
+        call.audit.details = { replayed: true };
+        return replayOf(operation.secretOutput ? openSealed(claim.reply, request.authorization) : claim.reply);
+      }
+      walk.claimed = asked;
+      call.work_ulid = claim.work_ulid;
+      call.note = (begun) => idempotency.note(database.queries, asked, begun);
+      call.noteFirst = (begun) => database.commit(() => call.note?.(begun), false);
+      if (claim.begun) call.begun = claim.begun;
+      await faultPoint("call.claimed");
+      return null;
+    },
+
+    keepNow: (walk, outcome, body) => {
+      if (!walk.claimed) return;
+      const reply = { status: statusOf(walk, outcome), body, location: locationOf(walk, body) };
+      idempotency.keep(database.queries, walk.claimed, packSmall(sealedFor(walk, reply)));
+    },
+
+    pack: async (walk, reply) => {
+      if (reply.kind === "done") {
+        const { status, done, location } = reply;
+        return await idempotency.pack(sealedFor(walk, { status, body: done.body, location }));
+      }
+      if (reply.status >= 500) return null;
+      return await idempotency.pack({ status: reply.status, body: reply.problem, location: null });
+    },
+
+    keep: (queries, call, packed) => {
+      if (packed) idempotency.keep(queries, call, packed);
+      else idempotency.release(queries, call);
+    },
+  };
+}
+
+function sealedFor({ operation, request }: Walk, reply: StoredReply): StoredReply {
+  return operation.secretOutput ? seal(reply, request.authorization) : reply;
+}
+
+function callOf(caller: Caller, { operation, request }: Walk, key: string, bodySha256: string): IdempotentCall {
+  if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
+    throw new ServiceError("validation_failed", {
+      detail: "Idempotency-Key must be 1 to 255 visible ASCII characters.",
+      errors: [{ field: "Idempotency-Key", code: "pattern", message: "1 to 255 visible ASCII characters." }],
+    });
+  }
+  return {
+    key_id: caller.key_id,
+    method: operation.method,
+    path: request.path,
+    idempotency_key: key,
+    // The query is part of what is asked.
+    body_sha256: `${bodySha256} ${JSON.stringify(request.query())}`,
+  };
+}
+
+function replayOf({ status, body, location }: StoredReply): Outcome {
+  if (status >= 400) {
+    return { kind: "problem", status, problem: body as Problem, retry_after_seconds: null, replayed: true };
+  }
+  return { kind: "done", status, done: { outcome: "replayed", body }, location, replayed: true };
+}

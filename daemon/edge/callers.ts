@@ -1,0 +1,85 @@
+/**
+ * Owns who is calling: by a key, by a token of the noun's own, or as the door knows. Credentials that are none are recorded, and
+ * whoever comes with too many of them is told to come later.
+ */
+import type { Access } from "../../shared/api/contract.ts";
+import type { Log } from "../core/log.ts";
+import type { Bound, Caller } from "../core/operation.ts";
+import { ServiceError } from "../core/service-error.ts";
+import type { Database } from "../db/transact.ts";
+import { FailedLogins } from "./failed-logins.ts";
+import { LoginLimit } from "./login-limit.ts";
+import type { RoadRequest } from "./walk.ts";
+
+export type Credentials = Pick<RoadRequest, "authorization" | "recognise" | "source" | "request_id" | "ip">;
+
+export interface CallerDeps {
+  /** Throws missing_credentials, invalid_api_key, api_key_expired. */
+  authenticate(authorization: string | null, access?: Access): Caller;
+  database: Database;
+  log: Log;
+  /** Of an address; 0: any number. */
+  failedLoginsPerMinute: number;
+}
+
+export class Callers {
+  readonly #authenticate: CallerDeps["authenticate"];
+  readonly #failedLogins: FailedLogins;
+  readonly #loginLimit: LoginLimit;
+
+  constructor({ authenticate, database, log, failedLoginsPerMinute }: CallerDeps) {
+    this.#authenticate = authenticate;
+    this.#failedLogins = new FailedLogins(database, log);
+    this.#loginLimit = new LoginLimit(failedLoginsPerMinute);
+  }
+
+  /** Null: it is nobody's, and need not be. Throws as authenticate does, and rate_limited. */
+  of({ admit, operation }: Bound, request: RoadRequest): Caller | null {
+    const { access, openToHost } = operation;
+    const { token, authorization, params, recognise } = request;
+    if (access === "open") return this.#anyone(request);
+    if (openToHost && authorization === null && request.isFromHost) return null;
+    if (recognise) return this.identify(request, recognise);
+    return admit && token !== null && authorization === null
+      ? this.identify(request, () => admit(token, params))
+      : this.identify(request, () => this.#authenticate(authorization, access));
+  }
+
+  /** Throws as authenticate does, and rate_limited. */
+  identify(
+    request: Credentials,
+    admit = request.recognise ?? (() => this.#authenticate(request.authorization)),
+  ): Caller {
+    try {
+      return admit();
+    } catch (error) {
+      if (error instanceof ServiceError && error.code !== "missing_credentials") {
+        const { source, request_id, ip } = request;
+        this.#failedLogins.note({ source, request_id, ip, error_code: error.code });
+        this.#loginLimit.fail(ip);
+      }
+      throw error;
+    }
+  }
+
+  /** What needs no key is answered to anyone; a good key shows more. */
+  #anyone(request: RoadRequest): Caller | null {
+    try {
+      return request.authorization === null
+        ? null
+        : this.identify(request, () => this.#authenticate(request.authorization));
+    } catch {
+      return null;
+    }
+  }
+
+  /** Settles once what was recorded of bad credentials so far is on disk. Never rejects. */
+  get failuresWritten(): Promise<unknown> {
+    return this.#failedLogins.written;
+  }
+
+  /** Records what was only counted so far. */
+  settle(): void {
+    this.#failedLogins.settle();
+  }
+}

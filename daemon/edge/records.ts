@@ -1,0 +1,123 @@
+/**
+ * Owns what is kept of a call that is over: its record in the audit, and with an Idempotency-Key its answer, in one commit. A verb
+ * may keep both in its own transaction. Records of calls that only read are written some together.
+ */
+import type { Operation } from "../../shared/api/contract.ts";
+import { type AuditEntry, appendAudit, appendAudits } from "../audit/index.ts";
+import type { Log } from "../core/log.ts";
+import type { Caller } from "../core/operation.ts";
+import type { Database } from "../db/transact.ts";
+import type { Answers } from "./answers.ts";
+import type { RateRefusals } from "./rate-refusals.ts";
+import { durationOf, type Outcome, statusOf, type Walk } from "./walk.ts";
+
+/** How long the records of calls that only read may wait, and how many of them. */
+const READINGS_MS = 20;
+const MOST_READINGS = 128;
+
+export interface RecordDeps {
+  database: Database;
+  log: Log;
+  /** Whether calls that only read are recorded. */
+  auditReads: boolean;
+  answers: Answers;
+  rateRefusals: RateRefusals;
+}
+
+/** What a record says of how a call ended. */
+type Ended = { kind: "done"; status: number } | Extract<Outcome, { kind: "problem" }>;
+
+export class Records {
+  readonly #deps: RecordDeps;
+  /** Of calls that only read, until they are written. */
+  #readings: AuditEntry[] = [];
+
+  constructor(deps: RecordDeps) {
+    this.#deps = deps;
+  }
+
+  /** Lets the verb keep what is to be kept within a transaction of its own. */
+  offer(walk: Walk): void {
+    const { operation, call, claimed } = walk;
+    const isRecorded = this.#isRecorded(operation, call.caller);
+    if (!isRecorded && !claimed) return;
+    const { database, answers } = this.#deps;
+    call.record = (outcome, body) => {
+      const ended = { kind: "done", status: statusOf(walk, outcome) } as const;
+      if (isRecorded) appendAudit(database.queries, entryOf(walk, ended));
+      answers.keepNow(walk, outcome, body);
+      walk.isKept = true;
+    };
+  }
+
+  /** Resolves once what must be kept before the call is answered is on disk. */
+  async settle(walk: Walk, reply: Outcome): Promise<void> {
+    if (walk.isKept && reply.kind === "done") return;
+    const { operation, request, call, claimed } = walk;
+    const { database, log, answers, rateRefusals } = this.#deps;
+    if (reply.kind === "problem" && reply.problem.code === "rate_limited" && call.caller) {
+      const { source, request_id, ip } = request;
+      rateRefusals.note({ caller: call.caller, source, request_id, ip });
+      return;
+    }
+    const isRecorded = this.#isRecorded(operation, call.caller);
+    if (!isRecorded && !claimed) return;
+    const onlyReads = operation.method === "GET" && outcomeOf(reply) !== "denied";
+    if (onlyReads && !call.along) return this.#read(entryOf(walk, reply));
+    const packed = claimed ? await answers.pack(walk, reply) : null;
+    const written = database.commit((queries) => {
+      if (isRecorded) appendAudit(queries, entryOf(walk, reply));
+      call.along?.();
+      if (claimed) answers.keep(queries, claimed, packed);
+    }, operation.method === "DELETE");
+    // A reader need not wait for the record of its reading.
+    if (onlyReads) written.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
+    else await written;
+  }
+
+  /** Has what was read so far written before what is committed next. Never rejects. */
+  async writeReadings(): Promise<void> {
+    if (this.#readings.length > 0) await this.#deps.database.commit(() => {}, false).catch(() => {});
+  }
+
+  #isRecorded(operation: Operation, caller: Caller | null): boolean {
+    return operation.audit !== null && caller !== null && (operation.method !== "GET" || this.#deps.auditReads);
+  }
+
+  #read(entry: AuditEntry): void {
+    this.#readings.push(entry);
+    if (this.#readings.length === MOST_READINGS) void this.writeReadings();
+    if (this.#readings.length > 1) return;
+    const together = this.#readings;
+    const { database, log } = this.#deps;
+    const written = database.commitWithin(READINGS_MS, (queries) => {
+      if (this.#readings === together) this.#readings = [];
+      appendAudits(queries, together);
+    });
+    written.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
+  }
+}
+
+const outcomeOf = ({ kind, status }: Pick<Ended, "kind" | "status">): AuditEntry["outcome"] =>
+  kind === "done" ? "success" : status === 401 || status === 403 ? "denied" : "error";
+
+function entryOf(walk: Walk, ended: Ended): AuditEntry {
+  const { operation, call, at } = walk;
+  const { caller } = call;
+  if (!caller || operation.audit === null) throw new Error(`${operation.name} leaves no record`);
+  return {
+    event: operation.audit,
+    outcome: outcomeOf(ended),
+    at,
+    // The operator is of none.
+    org_id: caller.org_id || null,
+    actor: { type: caller.kind ?? "key", id: caller.key_id, name: caller.name },
+    source: call.source,
+    request_id: call.request_id,
+    ip: call.ip,
+    status: ended.status,
+    error_code: ended.kind === "problem" ? ended.problem.code : undefined,
+    duration_ms: Math.round(durationOf(walk) * 100) / 100,
+    ...call.audit,
+  };
+}
