@@ -18,6 +18,7 @@ import keyRates from "./migrations/0015_key_rates.sql" with { type: "text" };
 import credits from "./migrations/0016_credits.sql" with { type: "text" };
 import auditBatches from "./migrations/0017_audit_batches.sql" with { type: "text" };
 import keptDrives from "./migrations/0018_kept_drives.sql" with { type: "text" };
+import orgAnswers from "./migrations/0019_org_answers.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -39,6 +40,7 @@ export const MIGRATIONS: readonly string[] = [
   credits,
   auditBatches,
   keptDrives,
+  orgAnswers,
 ];
 
 /** Brings the database up to date. Refuses one that a newer roomd has written. */

@@ -81,6 +81,7 @@ function callOf(caller: Caller, { operation, request }: Walk, key: string, bodyS
     });
   }
   return {
+    org_id: caller.org_id,
     key_id: caller.key_id,
     method: operation.method,
     path: request.path,

@@ -9,12 +9,11 @@
  * elsewhere, as a guest's command, is not begun twice though the daemon ends between the beginning and the answer. Work in the
  * database either keeps its answer in its own commit, or notes there what it has begun, and is gone on with by that.
  *
- * A large answer is kept compressed, and of each key's large answers the newest, so much as they may take. Of the others it is
- * still known that the call was carried out, and with what status: again is 410 history_gone, never a second effect.
+ * A large answer is kept compressed. Answers take so much and no more (answer-space.ts): of one that had to go it is still known
+ * that the call was carried out, and with what status: again is 410 history_gone, never a second effect.
  */
 import { createHash } from "node:crypto";
-import { and, desc, eq, gt, isNull, lt } from "drizzle-orm";
-import { blob, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { and, isNull, lt } from "drizzle-orm";
 import { IDEMPOTENCY_SECONDS } from "../../shared/api/contract.ts";
 import { ulidFrom } from "../../shared/ids.ts";
 import { at, now } from "../core/clock.ts";
@@ -22,6 +21,8 @@ import type { Begun } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
 import type { Database } from "../db/transact.ts";
+import { AnswerSpace } from "./answer-space.ts";
+import { type IdempotentCall, idempotency, KEY, sameCall } from "./idempotency-table.ts";
 
 const KEPT_MS = IDEMPOTENCY_SECONDS * 1000;
 /** Smaller answers are kept as they are. */
@@ -30,35 +31,10 @@ const LARGE_BYTES = 64 * 1024;
 const RELEASED = 0;
 /** Most bytes of one key's large answers, compressed; the largest that an exec can have fits twice. */
 export const MAX_REPLY_BYTES = 64 * 1024 ** 2;
+/** All answers of an organization may take so many times as much. */
+export const ORG_SHARES = 4;
 
-export const idempotency = sqliteTable(
-  "idempotency",
-  {
-    key_id: text().notNull(),
-    method: text().notNull(),
-    path: text().notNull(),
-    idempotency_key: text().notNull(),
-    body_sha256: text().notNull(),
-    status: integer(),
-    reply: text(),
-    created_at: text().notNull(),
-    /** The reply when it is large; then `reply` is null. */
-    reply_zstd: blob({ mode: "buffer" }),
-    /** What `reply_zstd` takes. */
-    reply_bytes: integer().notNull().default(0),
-    /** What the call has begun, as long as it has no answer. */
-    begun: text({ mode: "json" }).$type<Begun>(),
-  },
-  (table) => [primaryKey({ columns: [table.key_id, table.method, table.path, table.idempotency_key] })],
-);
-
-export interface IdempotentCall {
-  key_id: string;
-  method: string;
-  path: string;
-  idempotency_key: string;
-  body_sha256: string;
-}
+export type { IdempotentCall };
 
 export interface StoredReply {
   status: number;
@@ -72,6 +48,7 @@ export interface PackedReply {
   reply: string | null;
   reply_zstd: Buffer | null;
   reply_bytes: number;
+  kept_bytes: number;
 }
 
 /** The answer that was given, or the name of the work that is to be done. */
@@ -90,7 +67,12 @@ export interface Idempotency {
   release(queries: Queries, call: IdempotentCall): void;
 }
 
-export function makeIdempotency(database: Database, maxReplyBytes = MAX_REPLY_BYTES): Idempotency {
+export function makeIdempotency(
+  database: Database,
+  maxReplyBytes = MAX_REPLY_BYTES,
+  maxOrgBytes = ORG_SHARES * maxReplyBytes,
+): Idempotency {
+  const space = new AnswerSpace({ largeOfKey: maxReplyBytes, ofOrg: maxOrgBytes });
   return {
     begin: (call) =>
       database.commit((queries) => {
@@ -105,7 +87,11 @@ export function makeIdempotency(database: Database, maxReplyBytes = MAX_REPLY_BY
           const created_at = known && isSame ? known.created_at : now();
           const begun = isSame ? known.begun : null;
           const claimed = { ...call, status: null, reply: null, created_at, begun };
-          queries.insert(idempotency).values(claimed).onConflictDoUpdate({ target: KEY, set: claimed }).run();
+          queries
+            .insert(idempotency)
+            .values(claimed)
+            .onConflictDoUpdate({ target: Object.values(KEY), set: claimed })
+            .run();
           return { reply: null, work_ulid: workUlid(call, created_at), begun };
         }
         if (!isSame) throw new ServiceError("idempotency_key_reused");
@@ -117,7 +103,8 @@ export function makeIdempotency(database: Database, maxReplyBytes = MAX_REPLY_BY
       const packed = packSmall(reply);
       if (packed.reply.length < LARGE_BYTES) return packed;
       const reply_zstd = await Bun.zstdCompress(packed.reply);
-      return { ...packed, reply: null, reply_zstd, reply_bytes: reply_zstd.byteLength };
+      const bytes = reply_zstd.byteLength;
+      return { ...packed, reply: null, reply_zstd, reply_bytes: bytes, kept_bytes: bytes };
     },
 
     note: (queries, call, begun) => {
@@ -126,7 +113,7 @@ export function makeIdempotency(database: Database, maxReplyBytes = MAX_REPLY_BY
 
     keep: (queries, call, reply) => {
       queries.update(idempotency).set(reply).where(sameCall(call)).run();
-      if (reply.reply_bytes > 0) dropOldest(queries, call.key_id, maxReplyBytes);
+      space.make(queries, call, reply);
     },
 
     release: (queries, call) => {
@@ -141,10 +128,9 @@ export function makeIdempotency(database: Database, maxReplyBytes = MAX_REPLY_BY
 
 /** An answer that is known to be small. */
 export function packSmall(reply: StoredReply) {
-  return { status: reply.status, reply: JSON.stringify(reply), reply_zstd: null, reply_bytes: 0 };
+  const json = JSON.stringify(reply);
+  return { status: reply.status, reply: json, reply_zstd: null, reply_bytes: 0, kept_bytes: Buffer.byteLength(json) };
 }
-
-const KEY = [idempotency.key_id, idempotency.method, idempotency.path, idempotency.idempotency_key];
 
 function workUlid(call: IdempotentCall, createdAt: string): string {
   const { key_id, method, path, idempotency_key, body_sha256 } = call;
@@ -152,41 +138,14 @@ function workUlid(call: IdempotentCall, createdAt: string): string {
   return ulidFrom(Date.parse(createdAt), createHash("sha256").update(text).digest());
 }
 
-function sameCall(call: Omit<IdempotentCall, "body_sha256">) {
-  return and(
-    eq(idempotency.key_id, call.key_id),
-    eq(idempotency.method, call.method),
-    eq(idempotency.path, call.path),
-    eq(idempotency.idempotency_key, call.idempotency_key),
-  );
-}
-
 function unpack({ status, reply, reply_zstd, created_at }: typeof idempotency.$inferSelect): StoredReply {
   if (reply !== null) return JSON.parse(reply) as StoredReply;
   if (reply_zstd !== null) return JSON.parse(Bun.zstdDecompressSync(reply_zstd).toString()) as StoredReply;
   throw new ServiceError("history_gone", {
-    detail: `The call with this Idempotency-Key was carried out, with status ${status}; its answer was too large to be kept so long.`,
+    detail: `The call with this Idempotency-Key was carried out, with status ${status}; its answer is no longer kept.`,
     details: { status, created_at },
     hint: "It is not carried out again. Use another key for another call.",
   });
-}
-
-/** Keeps the newest of a key's large answers, as many as fit. */
-function dropOldest(queries: Queries, keyId: string, maxBytes: number): void {
-  const { key_id, method, path, idempotency_key } = idempotency;
-  const large = and(eq(key_id, keyId), gt(idempotency.reply_bytes, 0));
-  const newestFirst = queries
-    .select({ call: { key_id, method, path, idempotency_key }, bytes: idempotency.reply_bytes })
-    .from(idempotency)
-    .where(large)
-    .orderBy(desc(idempotency.created_at), desc(path), desc(idempotency_key))
-    .all();
-  let kept = 0;
-  for (const { call, bytes } of newestFirst) {
-    kept += bytes;
-    if (kept <= maxBytes) continue;
-    queries.update(idempotency).set({ reply_zstd: null, reply_bytes: 0 }).where(sameCall(call)).run();
-  }
 }
 
 /** Claims of calls that a crash cut off: nobody will answer them, so the caller may try again. */

@@ -86,7 +86,7 @@ const NON_GUARANTEES = [
   "A sandbox whose own disk finds no space on the host stands still, with status.reason disk_full, and goes on once there is space.",
   "The record of a call that only reads is written within some hundredths of a second after its answer: a crash may lose the last of these.",
   "On a full disk whose reserve is half used up calls that read, and refusals, are no longer recorded.",
-  "Of the large answers to calls with an Idempotency-Key the newest are kept, up to idempotent_reply_bytes_max compressed for each API key; the others' calls are 410 history_gone when they are made again, and never carried out twice.",
+  "Of the answers to calls with an Idempotency-Key the newest are kept: of each API key's large ones up to idempotent_reply_bytes_max compressed, of all of an organization's four times as much; the others' calls are 410 history_gone when they are made again, and never carried out twice.",
   "A client that waits for a command while the daemon ends gets no answer; with an exec_id or an Idempotency-Key it asks again for the same run.",
   "Input to an execution without an offset, and a signal, are sent to it again when the call is made again after a crash of the daemon, also with an Idempotency-Key.",
   "What a command is given on standard input is not kept: of input that a crash of the daemon cut off the rest is to be sent again.",

@@ -16,7 +16,8 @@ beforeEach(() => {
 });
 afterEach(() => database.close());
 
-const callOf = (key: string, key_id = "kid_1"): IdempotentCall => ({
+const callOf = (key: string, key_id = "kid_1", org_id = "org_1"): IdempotentCall => ({
+  org_id,
   key_id,
   method: "POST",
   path: "/v1/rooms/r/sandboxes/a/exec",
@@ -73,6 +74,27 @@ test("of a key's large answers the newest stay; the others' calls are not carrie
   for (const key of ["second", "third"]) expect(await replayOf(idempotency, callOf(key))).toBe(outputs.get(key));
   expect(await replayOf(idempotency, callOf("small"))).toBe("small");
   expect(await replayOf(idempotency, callOf("bystander", "kid_2"))).toHaveLength(200 * KIB);
+});
+
+test("of all of an organization's answers the newest stay, whatever keys they are of, and other organizations lose nothing", async () => {
+  const idempotency = makeIdempotency(database, 300 * KIB, 50 * KIB);
+  const output = "x".repeat(KIB);
+  await answer(idempotency, callOf("bystander", "kid_9", "org_2"), output);
+  const keys = Array.from({ length: 200 }, (_, n) => callOf(`call ${String(n).padStart(3, "0")}`, `kid_${n % 2}`));
+  for (const key of keys) await answer(idempotency, key, output);
+  const [{ taken } = { taken: 0 }] = database.queries.all<{ taken: number }>(
+    sql`SELECT sum(length(reply)) AS taken FROM idempotency WHERE org_id = 'org_1'`,
+  );
+  expect(taken).toBeLessThanOrEqual(50 * KIB);
+  expect(taken).toBeGreaterThan(45 * KIB);
+  for (const newest of keys.slice(-40)) expect(await replayOf(idempotency, newest)).toBe(output);
+  for (const oldest of keys.slice(0, 40)) {
+    await expect(idempotency.begin(oldest)).rejects.toMatchObject({
+      code: "history_gone",
+      options: { details: { status: 200 } },
+    });
+  }
+  expect(await replayOf(idempotency, callOf("bystander", "kid_9", "org_2"))).toBe(output);
 });
 
 test("a call that was begun and not answered is the same work when it is made again, and other work when it is another", async () => {

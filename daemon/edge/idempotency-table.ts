@@ -1,0 +1,50 @@
+/** Owns the table of calls with an Idempotency-Key as the queries see it, and which call a row is. */
+import { and, eq } from "drizzle-orm";
+import { blob, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import type { Begun } from "../core/operation.ts";
+
+export const idempotency = sqliteTable(
+  "idempotency",
+  {
+    key_id: text().notNull(),
+    method: text().notNull(),
+    path: text().notNull(),
+    idempotency_key: text().notNull(),
+    body_sha256: text().notNull(),
+    status: integer(),
+    reply: text(),
+    created_at: text().notNull(),
+    /** The reply when it is large; then `reply` is null. */
+    reply_zstd: blob({ mode: "buffer" }),
+    /** What `reply_zstd` takes. */
+    reply_bytes: integer().notNull().default(0),
+    /** What the call has begun, as long as it has no answer. */
+    begun: text({ mode: "json" }).$type<Begun>(),
+    /** Whose the key is; '' where it is nobody's. */
+    org_id: text().notNull().default(""),
+    /** What the reply takes, however it is kept. */
+    kept_bytes: integer().notNull().default(0),
+  },
+  (table) => [primaryKey({ columns: [table.key_id, table.method, table.path, table.idempotency_key] })],
+);
+
+export interface IdempotentCall {
+  key_id: string;
+  method: string;
+  path: string;
+  idempotency_key: string;
+  body_sha256: string;
+  org_id: string;
+}
+
+const { key_id, method, path, idempotency_key } = idempotency;
+export const KEY = { key_id, method, path, idempotency_key };
+
+export function sameCall(call: Pick<IdempotentCall, keyof typeof KEY>) {
+  return and(
+    eq(key_id, call.key_id),
+    eq(method, call.method),
+    eq(path, call.path),
+    eq(idempotency_key, call.idempotency_key),
+  );
+}
