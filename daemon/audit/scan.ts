@@ -1,6 +1,6 @@
-/** Owns going through a chain for what matches, a part of it in each turn of the event loop: what is asked for may be rare. */
+/** Owns going through a chain, a part of it after another: what is asked for may be rare, and those who ask many. */
 import { asc, desc } from "drizzle-orm";
-import { nextTurn } from "../core/turn.ts";
+import { LongWork } from "../core/turn.ts";
 import type { Queries } from "../db/client.ts";
 import { type AuditFilter, listAudit, matching } from "./store.ts";
 import { type AuditRow, audit } from "./table.ts";
@@ -8,12 +8,16 @@ import { type AuditRow, audit } from "./table.ts";
 /** Some milliseconds' work. */
 const LOOKED_AT = 5000;
 
+/** Of all who go through chains: the event loop is one. */
+export const walks = new LongWork();
+
 export type Scan = Omit<AuditFilter, "limit" | "last">;
 type Stretch = Pick<AuditFilter, "after" | "last">;
 
 /** Parts of what there is of the chain, or of the room's share of it, one after another; the last has no `last`. */
 export async function* stretches(queries: Queries, { org_id, room_uid, order, after }: Scan): AsyncGenerator<Stretch> {
   for (let from = after; ; ) {
+    await walks.turn(org_id);
     const end = queries
       .select({ seq: audit.seq })
       .from(audit)
@@ -25,7 +29,6 @@ export async function* stretches(queries: Queries, { org_id, room_uid, order, af
     yield { after: from, last: end?.seq };
     if (!end) return;
     from = end.seq;
-    await nextTurn();
   }
 }
 
@@ -39,7 +42,7 @@ export async function* scanAudit(queries: Queries, scan: Scan, atOnce: number): 
       if (rows.length > 0) yield rows;
       if (rows.length < atOnce) break;
       from = rows.at(-1)?.seq;
-      await nextTurn();
+      await walks.turn(scan.org_id);
     }
   }
 }

@@ -1,11 +1,11 @@
 /** Owns checking hash chains: the calls for an organization's own, and what the operator asks of all of them. */
 import { auditVerify, orgAuditVerify } from "../../shared/api/audit.ts";
 import { type Bound, bind } from "../core/operation.ts";
-import { nextTurn } from "../core/turn.ts";
 import type { Queries } from "../db/client.ts";
 import { ChainCheck, type Known, type Verdict } from "./chain.ts";
 import { findRoom } from "./find.ts";
 import type { AuditDeps } from "./list.ts";
+import { walks } from "./scan.ts";
 import { chainHead, chainStart, listAudit } from "./store.ts";
 
 /** A millisecond or two of work; then others have their turn. */
@@ -46,9 +46,9 @@ export async function verifyAudit(queries: Queries, orgKey: string, witnessed?: 
 
 async function walk(queries: Queries, orgKey: string, check: ChainCheck): Promise<Verdict> {
   for (let after = 0; ; ) {
+    await walks.turn(orgKey);
     const rows = listAudit(queries, { org_id: orgKey, order: "asc", after, limit: AT_ONCE });
     if (!rows.every((row) => check.take(row)) || rows.length < AT_ONCE) return check.end();
     after = rows.at(-1)?.seq ?? after;
-    await nextTurn();
   }
 }

@@ -1,4 +1,5 @@
 /** Owns what has to do with turns of the event loop: asking something once in one, and letting others have theirs. */
+import { FairQueue } from "./fair-queue.ts";
 
 /** What `ask` said in this turn; asked again in a later one. */
 export function onceATurn<T>(ask: () => T): () => T {
@@ -14,7 +15,29 @@ export function onceATurn<T>(ask: () => T): () => T {
   };
 }
 
-/** Resolves once everybody else has had a turn: for work that takes long and waits for nothing. */
-export function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+/**
+ * Work that takes long and waits for nothing, done in pieces: in each turn of the event loop one of them, whoever's it is, so that
+ * the many pieces of many are as little in the way as those of one. Owners take turns.
+ */
+export class LongWork {
+  readonly #waiting = new FairQueue<() => void>();
+  #isScheduled = false;
+
+  /** Resolves when the owner's next piece may be done. */
+  turn(owner: string): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.add(owner, resolve);
+      this.#schedule();
+    });
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#waiting.isEmpty) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      this.#waiting.take()?.();
+      this.#schedule();
+    });
+  }
 }

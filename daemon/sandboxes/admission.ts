@@ -1,4 +1,5 @@
 /** Owns whether the host has room for one more guest, and how many may be started at once. */
+import { FairQueue } from "../core/fair-queue.ts";
 import { ServiceError } from "../core/service-error.ts";
 import type { Queries } from "../db/client.ts";
 import { availableMemoryMib } from "../host/probe.ts";
@@ -37,10 +38,9 @@ export function freeMemoryMib(queries: Queries, { overcommit_percent, resident_m
   return Math.max(0, Math.floor(availableMemoryMib() - kept - RESERVE_MIB));
 }
 
-/** Lets a few through at a time: organizations that wait take turns, and each has its own in the order in which they came. */
+/** Lets a few through at a time: organizations that wait take turns. */
 export class Gate {
-  /** Who waits, by organization; the one whose turn is next comes first. */
-  readonly #waiting = new Map<string, Set<() => void>>();
+  readonly #waiting = new FairQueue<() => void>();
   #free: number;
 
   constructor(places: number) {
@@ -63,37 +63,21 @@ export class Gate {
   #turn(orgId: string, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const leave = () => {
-        this.#remove(orgId, enter);
+        this.#waiting.remove(orgId, enter);
         reject(signal.reason);
       };
       const enter = () => {
-        this.#remove(orgId, enter);
         signal.removeEventListener("abort", leave);
         resolve();
       };
-      const own = this.#waiting.get(orgId) ?? new Set();
-      this.#waiting.set(orgId, own.add(enter));
+      this.#waiting.add(orgId, enter);
       signal.addEventListener("abort", leave, { once: true });
     });
   }
 
   #handOn(): void {
-    const [next] = this.#waiting;
-    if (!next) {
-      this.#free++;
-      return;
-    }
-    const [orgId, own] = next;
-    const [enter] = own;
-    // The last in the row, should it have more.
-    this.#waiting.delete(orgId);
-    this.#waiting.set(orgId, own);
-    enter?.();
-  }
-
-  #remove(orgId: string, enter: () => void): void {
-    const own = this.#waiting.get(orgId);
-    own?.delete(enter);
-    if (own?.size === 0) this.#waiting.delete(orgId);
+    const enter = this.#waiting.take();
+    if (enter) enter();
+    else this.#free++;
   }
 }

@@ -1,0 +1,34 @@
+/** Long work in pieces: how much of it is done in a turn of the event loop, and in whose order. */
+import { expect, test } from "vitest";
+import { LongWork } from "../../../daemon/core/turn.ts";
+
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+test("in one turn one piece is done, however many want theirs, and owners take turns", async () => {
+  const work = new LongWork();
+  const done: string[] = [];
+  const goThrough = async (owner: string, pieces: number) => {
+    for (let n = 0; n < pieces; n++) {
+      await work.turn(owner);
+      done.push(owner);
+    }
+  };
+  const all = Promise.all([...Array.from({ length: 20 }, () => goThrough("a", 3)), goThrough("b", 3)]);
+  const inTurns: number[] = [];
+  for (let before = 0; done.length < 63; before = done.length) {
+    await nextTurn();
+    inTurns.push(done.length - before);
+  }
+  await all;
+  // The turns that are counted here may begin before or after those of the work.
+  expect(Math.max(...inTurns)).toBeLessThanOrEqual(2);
+  expect(done.lastIndexOf("b")).toBeLessThanOrEqual(6);
+});
+
+test("work that begins once others' is over has its turns", async () => {
+  const work = new LongWork();
+  for (const owner of ["a", "b", "a"]) {
+    await work.turn(owner);
+    await nextTurn();
+  }
+});
