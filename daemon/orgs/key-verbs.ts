@@ -9,7 +9,7 @@ import { ServiceError } from "../core/service-error.ts";
 import type { Database } from "../db/transact.ts";
 import { grantBy, isSeenBy, requireGivable } from "./grant.ts";
 import { createKey, revokeKey, rotateKey, toRecord } from "./keys.ts";
-import { getKey, listKeysBefore } from "./store.ts";
+import { getKeyOf, listKeysBefore } from "./store.ts";
 import type { KeyRow } from "./table.ts";
 
 const CURSOR = "keys";
@@ -31,9 +31,8 @@ export function makeKeyVerbs({ database, withUse, onEnded }: KeyVerbDeps): Bound
     return caller.org_id;
   };
   const findKey = (call: KeyCall, params: Record<string, string>): KeyRow => {
-    const org_id = find(call, params);
-    const row = getKey(database.queries, String(params.key_id));
-    if (!row || row.org_id !== org_id || row.revoked_at !== null || !isSeenBy(call.caller, row)) {
+    const row = getKeyOf(database.queries, find(call, params), String(params.key_id));
+    if (!row || row.revoked_at !== null || !isSeenBy(call.caller, row)) {
       throw new ServiceError("key_not_found", { detail: `There is no key ${params.key_id}.` });
     }
     return row;

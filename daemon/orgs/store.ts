@@ -61,6 +61,16 @@ export function getKey(queries: Queries, keyId: string): KeyRow | undefined {
     .get();
 }
 
+/** One of the organization's: of another's key there is no row, as of one that never was. */
+export function getKeyOf(queries: Queries, orgId: OrgRow["org_id"], keyId: string): KeyRow | undefined {
+  const named = eq(apiKeys.key_id, keyId as KeyRow["key_id"]);
+  return queries
+    .select()
+    .from(apiKeys)
+    .where(and(named, eq(apiKeys.org_id, orgId)))
+    .get();
+}
+
 /** Changes a key that is there. */
 export function changeKey(queries: Queries, keyId: KeyRow["key_id"], change: Partial<KeyRow>): KeyRow {
   callers.forget(queries);

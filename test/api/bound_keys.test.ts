@@ -4,9 +4,12 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Operation } from "../../shared/api/contract.ts";
+import type { Tool } from "../../shared/api/tool.ts";
 import { type Answer, type Json, TestDaemon } from "../harness/daemon.ts";
 import { untilState } from "../harness/guests.ts";
+import { callTool } from "../harness/mcp-client.ts";
 import { SshClient, sshPort } from "../harness/ssh-client.ts";
+import { rowOf, TOOL_LIST } from "../harness/tool-calls.ts";
 import { bare, bearer, makeKey } from "./calls.ts";
 import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
 import { OPERATIONS, requestOf } from "./requests.ts";
@@ -96,9 +99,20 @@ test.each([
 
 const operationsOf = (rows: readonly string[] | undefined) => OPERATIONS.filter(({ name }) => rows?.includes(name));
 
+/** To a bound key a tool is what its operation is. */
+const toolsOf = (rows: readonly string[] | undefined) =>
+  TOOL_LIST.filter(({ operation }) => rows?.includes(operation.name));
+
 /** An answer without what differs from call to call, and with the name that was asked for in a place of its own. */
 const shown = ({ status, body }: Answer, name: string) =>
   JSON.stringify({ status, ...body, request_id: "" }).replaceAll(name, "NAME");
+
+/** The same of a tool's answer, which may have more in it the first time. */
+async function toolShown(auth: Record<string, string>, tool: Tool, room: string, more: Json = {}, name = "NAME") {
+  const { status, body } = await callTool(daemon, auth, tool.name, { ...rowOf(tool).args(room), ...more });
+  const { preflight: _, ...answer } = body;
+  return shown({ status, headers: new Headers(), body: answer }, name);
+}
 
 function ask(operation: Operation, auth: Record<string, string>, room: string, agent = OTHER): Promise<Answer> {
   const { method, path, body, headers } = requestOf(operation, { room_id: room, org_id: "self" });
@@ -123,9 +137,20 @@ describe("a key that is bound to other rooms", () => {
     expect(await ask(operation, rooms, "r")).toMatchObject({ status: 403, body: { code: "insufficient_scope" } });
   });
 
+  test.each(toolsOf(TO_A_ROOMS_KEY["has no such room"]))("hears from the tool $name no more", async (tool) => {
+    const there = await toolShown(rooms, tool, "r", {}, "room r");
+    expect(there).toBe(await toolShown(rooms, tool, "never-was", {}, "room never-was"));
+    expect(there).toContain("room_not_found");
+  });
+
+  test.each(toolsOf(TO_A_ROOMS_KEY["is refused"]))("is refused by the tool $name", async (tool) => {
+    expect(await toolShown(rooms, tool, "r")).toContain("insufficient_scope");
+  });
+
   test("has nothing of them in its list of rooms", async () => {
     const { body } = await daemon.api("GET", "/v1/rooms", undefined, rooms);
     expect(body.items).toEqual([]);
+    expect((await callTool(daemon, rooms, "room_list", {})).body.result.items).toEqual([]);
   });
 });
 
@@ -145,6 +170,22 @@ describe("a key that is bound to an agent", () => {
       expect(shown(await ask(operation, bound, "r", name), name)).toBe(never);
     }
     expect(never).toContain("sandbox_not_found");
+  });
+
+  test.each(toolsOf(names(perSandbox)))("hears from the tool $name no more", async (tool) => {
+    const never = await toolShown(bound, tool, "r", { sandbox: "worker-3" }, "worker-3");
+    for (const name of [OTHER, other.sandbox_id]) {
+      expect(await toolShown(bound, tool, "r", { sandbox: name }, name)).toBe(never);
+    }
+    expect(never).toContain("sandbox_not_found");
+  });
+
+  test.each(toolsOf(actsAs))("does not act as another by the tool $name", async (tool) => {
+    expect(await toolShown(bound, tool, "r")).toContain("source_mismatch");
+  });
+
+  test.each(toolsOf(ofOrg))("is refused by the tool $name", async (tool) => {
+    expect(await toolShown(bound, tool, "r")).toContain("insufficient_scope");
   });
 
   test.each(operationsOf(actsAs))("does not act as another by $name", async (operation) => {

@@ -45,6 +45,11 @@ export async function makeKey(daemon: TestDaemon, options: KeyOptions = {}): Pro
   );
 }
 
+/** The same by the API, for many of them. */
+export async function keyWithScopes(daemon: TestDaemon, scopes: readonly Scope[]): Promise<string> {
+  return (await daemon.ok("POST", "/v1/orgs/self/keys", { name: "test", scopes })).key;
+}
+
 export async function makeOrg(daemon: TestDaemon, name: string): Promise<{ org_id: string; api_key: string }> {
   return await run(daemon, "org", "create", "--name", name);
 }

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 import { connectMcp, GENERATIONS, type McpClient } from "../harness/mcp-client.ts";
+import { ROWS, rowOf, TOOL_LIST } from "../harness/tool-calls.ts";
 import { until } from "./calls.ts";
-import { ROWS, rowOf, TOOL_LIST } from "./tool-calls.ts";
 
 const SEED =
   "health usage room_list room_create room_get room_destroy sandbox_create sandbox_exec sandbox_destroy sandbox_expose_port sandbox_unexpose_port agent_send agent_request agent_fanout agent_wait barrier_arrive fs_write fs_list fs_read audit_list org_audit_list";
@@ -91,6 +91,16 @@ describe("preflight", () => {
     });
     expect((await hasty.call("room_create", { room_id: "hasty-2" })).preflight).toBeUndefined();
     await hasty.close();
+  });
+
+  test.each(GENERATIONS)("is each %s client's own, also of those with one key and one name", async (generation) => {
+    const rooms = [];
+    for (const nth of ["first", "second"]) {
+      const client = await connectMcp(daemon, { name: "twin", generation });
+      rooms.push(await client.call("room_create", { room_id: `${nth}-${generation}` }));
+      await client.close();
+    }
+    expect(rooms.map(({ preflight }) => Object.keys(preflight ?? {}))).toEqual(Array(2).fill(["health", "usage"]));
   });
 
   test("goes with a wait as well: it marks messages as read, and may arrive at a barrier", async () => {

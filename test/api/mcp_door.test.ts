@@ -1,10 +1,9 @@
-/** The MCP door from outside: who is let in, by what key, host and page, for which tools, and what it takes of a message. */
+/** The MCP door from outside: who is let in, by what key, host and page, and what it takes of a message. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { SCOPES, type Scope } from "../../shared/api/contract.ts";
 import { type Answer, type Json, TestDaemon } from "../harness/daemon.ts";
 import { connectMcp } from "../harness/mcp-client.ts";
-import { bare, bearer, makeKey, makeOrg, overSocket, run } from "./calls.ts";
-import { rowOf, TOOL_LIST } from "./tool-calls.ts";
+import { TOOL_LIST } from "../harness/tool-calls.ts";
+import { bare, bearer, makeKey, overSocket, run } from "./calls.ts";
 
 const LIST = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
 const ACCEPTS = { accept: "application/json, text/event-stream", "content-type": "application/json" };
@@ -125,51 +124,4 @@ describe("messages", () => {
     for (const { name } of TOOL_LIST)
       expect(await call(daemon.apiKey, name, odd)).toMatchObject({ ok: false, status: 422 });
   });
-});
-
-describe("a key that lacks the scope", () => {
-  const keys = new Map<string, string>();
-  const scoped = TOOL_LIST.filter(({ operation }) => operation.access !== "open");
-  beforeAll(async () => {
-    for (const scope of new Set(scoped.map(({ operation }) => operation.access as Scope))) {
-      const others = SCOPES.filter((each) => each !== scope && each !== "org:admin");
-      keys.set(scope, (await makeKey(daemon, { scopes: others })).key);
-    }
-  });
-
-  test.each(scoped)("is refused by $name", async (tool) => {
-    const { access } = tool.operation;
-    const answer = await call(keys.get(access) ?? "", tool.name, rowOf(tool).args("taken"));
-    expect(answer).toMatchObject({ ok: false, status: 403, code: "insufficient_scope", details: { required: access } });
-  });
-});
-
-describe("another organization's key", () => {
-  let other: string;
-  beforeAll(async () => {
-    other = (await makeOrg(daemon, "other")).api_key;
-  });
-  const inRooms = TOOL_LIST.filter(
-    ({ input }) =>
-      "room_id" in input.properties && !("labels" in input.properties && !("agent_id" in input.properties)),
-  );
-  const shown = ({ preflight: _, ...answer }: Json, room: string) =>
-    JSON.parse(JSON.stringify({ ...answer, request_id: "" }).replaceAll(room, "ROOM"));
-
-  test.each(inRooms.filter(({ name }) => name !== "org_audit_list"))(
-    "gets from $name what a room that never existed gets",
-    async (tool) => {
-      const { args } = rowOf(tool);
-      const [taken, never] = [await call(other, tool.name, args("taken")), await call(other, tool.name, args("never"))];
-      expect(shown(taken, "taken")).toEqual(shown(never, "never"));
-      expect(taken).toMatchObject({ ok: false, status: 404 });
-    },
-  );
-
-  test.each(TOOL_LIST.filter(({ input }) => "org_id" in input.properties))(
-    "does not see the organization by $name",
-    async ({ name }) => {
-      expect(await call(other, name, { org_id: daemon.orgId })).toMatchObject({ ok: false, code: "org_not_found" });
-    },
-  );
 });

@@ -37,8 +37,9 @@ export interface TestRequest {
   headers: Record<string, string>;
 }
 
-export function requestOf(operation: Operation, names: Names): TestRequest {
-  const textOf = (name: string) => encodeURIComponent(VALUES[name]?.(names) ?? "");
+/** `other` are path parameters that have another value. */
+export function requestOf(operation: Operation, names: Names, other: Record<string, string> = {}): TestRequest {
+  const textOf = (name: string) => encodeURIComponent(other[name] ?? VALUES[name]?.(names) ?? "");
   const path = operation.path.replaceAll(/\{(\w+)\*?\}/g, (_, name: string) => textOf(name));
   const given = Object.entries(operation.example?.query ?? {}).map(([name, text]) => `${name}=${text}`);
   const query = [...requiredQuery(operation).map((name) => `${name}=${textOf(name)}`), ...given];

@@ -38,6 +38,8 @@ export interface TestDaemonOptions {
   guests?: boolean;
   /** Variables of the daemon's environment, over the usual ones. */
   env?: Record<string, string>;
+  /** What runs as the daemon, in place of the binary. */
+  program?: readonly [string, ...string[]];
   /** Changes what the daemon will find, before its first start. */
   prepare?(daemon: TestDaemon): void | Promise<void>;
 }
@@ -53,12 +55,14 @@ export class TestDaemon {
   apiKey = "";
   orgId = "";
   operatorKey = "";
+  readonly #program: readonly [string, ...string[]];
   #process: ChildProcess | null = null;
   #log: string[] = [];
 
   private constructor(options: TestDaemonOptions) {
     // Sockets have short paths only: not below a deep temporary directory.
     this.home = mkdtempSync("/tmp/roomd-t-");
+    this.#program = options.program ?? [BINARY];
     this.dataDir = join(this.home, "data");
     this.runtimeDir = join(this.home, "run");
     mkdirSync(this.dataDir);
@@ -114,7 +118,8 @@ export class TestDaemon {
 
   /** Starts the daemon's process and waits until it takes requests. */
   async serve(): Promise<void> {
-    const child = spawn(BINARY, ["serve"], { env: this.env, stdio: ["ignore", "pipe", "pipe"] });
+    const [program, ...args] = this.#program;
+    const child = spawn(program, [...args, "serve"], { env: this.env, stdio: ["ignore", "pipe", "pipe"] });
     this.#process = child;
     createInterface({ input: child.stderr }).on("line", (line) => this.#log.push(line));
     const ready = Promise.withResolvers<string>();

@@ -1,10 +1,10 @@
-/** Owns MCP clients for tests: the official ones of both generations, over HTTP and over the CLI's stdio. */
+/** Owns MCP clients for tests: the official ones of both generations, over HTTP and over the CLI's stdio, and none: one message alone. */
 import { Client as NewClient, StreamableHTTPClientTransport as NewHttp } from "@modelcontextprotocol/client";
 import { StdioClientTransport as NewStdio } from "@modelcontextprotocol/client/stdio";
 import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport as OldStdio } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport as OldHttp } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { BINARY, type Json, type TestDaemon } from "./daemon.ts";
+import { type Answer, answerOf, BINARY, type Json, type TestDaemon } from "./daemon.ts";
 
 export const GENERATIONS = ["2026", "2025", "v1"] as const;
 export type Generation = (typeof GENERATIONS)[number];
@@ -70,4 +70,21 @@ function wrap(client: AnyClient, send: Call): McpClient {
     call: async (...asked) => (await result(...asked)).structuredContent,
     close: () => client.close(),
   };
+}
+
+/** One call by one message, without a client: the answer's body is the result's structured content, or a problem. */
+export async function callTool(
+  daemon: TestDaemon,
+  headers: Record<string, string>,
+  name: string,
+  args: Record<string, unknown>,
+): Promise<Answer> {
+  const response = await fetch(`${daemon.url}/mcp`, {
+    method: "POST",
+    headers: { accept: "application/json, text/event-stream", "content-type": "application/json", ...headers },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: args } }),
+  });
+  const { body, ...answer } = await answerOf(response);
+  const message = typeof body === "string" ? JSON.parse(/^data: (.*)$/m.exec(body)?.[1] ?? "null") : body;
+  return { ...answer, body: message?.result?.structuredContent ?? message };
 }

@@ -15,6 +15,9 @@ export class ModelFreeAgent {
   readonly #ajv = addFormats.default(new Ajv2020({ strict: false, allErrors: true }));
   /** What it may use as an argument, by name. */
   readonly #known: Record<string, unknown>;
+  /** Tools that have done what it asked, and tools that have refused it. */
+  readonly succeeded = new Set<string>();
+  readonly refused = new Set<string>();
 
   private constructor(client: McpClient, tools: Json[], known: Record<string, unknown>) {
     this.#client = client;
@@ -39,13 +42,26 @@ export class ModelFreeAgent {
     return results;
   }
 
+  /** A call that must be refused, whatever the schema says of its arguments; the refusal. */
+  async misuse(name: string, args: Record<string, unknown>): Promise<Json> {
+    const answer = await this.#answerOf(name, args);
+    if (answer.ok) throw new Error(`${name} did what it should refuse: ${JSON.stringify(answer)}`);
+    this.refused.add(name);
+    return answer;
+  }
+
   async #call(name: string, args: Record<string, unknown>): Promise<Json> {
-    const tool = this.#toolOf(name);
-    this.#require(tool.inputSchema, args, `arguments of ${name}`);
-    const answer = await this.#client.call(name, args);
-    this.#require(tool.outputSchema, answer, `answer of ${name}`);
+    this.#require(this.#toolOf(name).inputSchema, args, `arguments of ${name}`);
+    const answer = await this.#answerOf(name, args);
     if (!answer.ok) throw new Error(`${name}: ${JSON.stringify(answer)}`);
+    this.succeeded.add(name);
     return answer.result;
+  }
+
+  async #answerOf(name: string, args: Record<string, unknown>): Promise<Json> {
+    const answer = await this.#client.call(name, args);
+    this.#require(this.#toolOf(name).outputSchema, answer, `answer of ${name}`);
+    return answer;
   }
 
   #required(name: string): Record<string, unknown> {

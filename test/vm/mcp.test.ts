@@ -4,6 +4,7 @@ import type { Json } from "../harness/daemon.ts";
 import { LONG, withGuests } from "../harness/guests.ts";
 import { connectMcp, type McpClient } from "../harness/mcp-client.ts";
 import { ModelFreeAgent } from "../harness/model-free-agent.ts";
+import { TOOL_LIST } from "../harness/tool-calls.ts";
 
 /** Writes what nobody can guess, to standard output and to the drive alike. */
 const TEN_MINUTES = `
@@ -18,10 +19,47 @@ with open("/mnt/drive/long", "wb") as kept:
         time.sleep(0.25)
 `;
 
+/** A call of every tool that is refused while the run's two guests are there, and how. */
+const REFUSALS: Record<string, { args: Record<string, unknown>; code: string }> = {
+  health: { args: { colour: "red" }, code: "unknown_field" },
+  usage: { args: { org_id: "org_none" }, code: "org_not_found" },
+  room_list: { args: { limit: 0 }, code: "validation_failed" },
+  room_create: { args: { room_id: "run" }, code: "room_id_in_use" },
+  room_get: { args: { room_id: "none" }, code: "room_not_found" },
+  room_destroy: { args: { room_id: "none" }, code: "room_not_found" },
+  sandbox_create: { args: { room_id: "run", agent_id: "third", guest_cid: 9110 }, code: "guest_cid_in_use" },
+  sandbox_exec: { args: { room_id: "run", sandbox: "worker", command: ":", cwd: "/none" }, code: "cwd_not_found" },
+  sandbox_destroy: { args: { room_id: "run", sandbox: "third" }, code: "sandbox_not_found" },
+  sandbox_expose_port: { args: { room_id: "run", sandbox: "worker", port: 0 }, code: "port_out_of_range" },
+  sandbox_unexpose_port: { args: { room_id: "run", sandbox: "worker", port: 9 }, code: "port_not_exposed" },
+  agent_send: {
+    args: { room_id: "run", source: "planner", destination: "third", payload: 1 },
+    code: "agent_not_found",
+  },
+  agent_request: {
+    args: { room_id: "run", source: "planner", destination: "worker", payload: 1, timeout_ms: 1 },
+    code: "reply_timeout",
+  },
+  agent_fanout: {
+    args: { room_id: "run", source: "planner", destinations: ["worker", "third"], payload: 1 },
+    code: "agent_not_found",
+  },
+  agent_wait: { args: { room_id: "run", agent_id: "worker", barrier_id: "none" }, code: "barrier_not_found" },
+  barrier_arrive: {
+    args: { room_id: "run", barrier_id: "alone", agent_id: "worker", parties: 2, timeout_ms: 1 },
+    code: "barrier_timeout",
+  },
+  fs_write: { args: { room_id: "run", path: "/..", content: "" }, code: "invalid_path" },
+  fs_list: { args: { room_id: "run", path: "/none" }, code: "path_not_found" },
+  fs_read: { args: { room_id: "run", path: "/" }, code: "is_directory" },
+  audit_list: { args: { room_id: "none" }, code: "room_not_found" },
+  org_audit_list: { args: { cursor: "edited" }, code: "invalid_cursor" },
+};
+
 withGuests("over MCP", {}, (guests) => {
   const last = (results: Json[]): Json => results.at(-1);
 
-  test("agents without a model do a whole run: two sandboxes, a message, a barrier, a file, a port, the audit, the end", async () => {
+  test("agents without a model do a whole run with every tool: sandboxes, messages, a barrier, files, a port, the audit, the end", async () => {
     const before = guests.daemon.leftovers();
     const [first, second] = [
       await connectMcp(guests.daemon),
@@ -48,6 +86,7 @@ withGuests("over MCP", {}, (guests) => {
     expect(last(await planner.use("health")).ready).toBe(true);
     expect(last(await planner.use("usage")).can_create).toEqual({ room: true, sandbox: true });
     await planner.use("room_create");
+    expect(last(await planner.use("room_list")).items.map(({ room_id }: Json) => room_id)).toContain("run");
     const created = await Promise.all([
       planner.use("sandbox_create"),
       worker.use("sandbox_create", { memory_mib: 256 }),
@@ -65,6 +104,25 @@ withGuests("over MCP", {}, (guests) => {
       await worker.use("sandbox_exec", { argv_json: JSON.stringify(["cat", `/mnt/drive${message.payload.path}`]) }),
     );
     expect(read).toMatchObject({ exit_code: 0, stdout: "count to three\n" });
+
+    const [replied] = await Promise.all([
+      planner.use("agent_request", {
+        source: "planner",
+        destination: "worker",
+        payload: "how many?",
+        timeout_ms: 20_000,
+      }),
+      (async () => {
+        const asked = last(await worker.use("agent_wait", { agent_id: "worker", after: message.seq, wait_ms: 20_000 }));
+        const reply = { kind: "response", reply_to: asked.items[0].message_id, payload: 3 };
+        await worker.use("agent_send", { source: "worker", destination: "planner", ...reply });
+      })(),
+    ]);
+    expect(last(replied).reply).toMatchObject({ source: "worker", payload: 3 });
+    const told = last(await planner.use("agent_fanout", { source: "planner", destination: "*", payload: "go" }));
+    expect(told.deliveries.map(({ agent_id }: Json) => agent_id)).toEqual(["worker"]);
+    const heard = last(await worker.use("agent_wait", { agent_id: "worker", after: told.seq - 1, wait_ms: 20_000 }));
+    expect(heard.items.map(({ payload }: Json) => payload)).toEqual(["go"]);
 
     const met = await Promise.all([
       planner.use("barrier_arrive", { agent_id: "planner", parties: 2 }),
@@ -85,15 +143,31 @@ withGuests("over MCP", {}, (guests) => {
     expect(await (await fetch(url, { headers: { "x-port-token": exposed.token } })).text()).toBe("count to three\n");
     expect(last(await planner.use("sandbox_unexpose_port")).state).toBe("unexposed");
 
+    const listed = last(await worker.use("fs_list", { path: "/" }));
+    expect(listed.items.map(({ path }: Json) => path)).toContain("/task.txt");
+    expect(last(await worker.use("fs_read")).content).toBe("count to three\n");
+    expect(last(await planner.use("room_get")).sandbox_count).toBe(2);
+
     const { summary, items } = last(await planner.use("audit_list"));
     expect(summary.text).toContain("run");
     expect(summary.outcomes).toMatchObject({ error: 0, denied: 0 });
     expect(new Set(items.map(({ source }: Json) => source))).toContain("mcp");
+    expect(last(await planner.use("org_audit_list")).summary.total).toBeGreaterThanOrEqual(summary.total);
+
+    for (const { name } of TOOL_LIST) {
+      const refusal = REFUSALS[name];
+      if (!refusal) throw new Error(`${name} has no refusal here`);
+      const codes = [planner, worker].map(async (agent) => (await agent.misuse(name, refusal.args)).code);
+      expect({ name, codes: await Promise.all(codes) }).toEqual({ name, codes: [refusal.code, refusal.code] });
+    }
     await worker.use("sandbox_destroy");
     expect(last(await planner.use("room_destroy", { drive: "delete" }))).toMatchObject({
       state: "destroyed",
       sandboxes_destroyed: ["planner"],
     });
+    const every = TOOL_LIST.map(({ name }) => name).sort();
+    expect([...planner.succeeded.union(worker.succeeded)].sort()).toEqual(every);
+    expect([[...planner.refused].sort(), [...worker.refused].sort()]).toEqual([every, every]);
     await Promise.all([first.close(), second.close()]);
     expect(guests.daemon.leftovers()).toEqual(before);
   });

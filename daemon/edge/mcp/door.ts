@@ -24,6 +24,8 @@ interface Asked extends Visit {
 }
 
 const SESSION_HEADER = "mcp-session-id";
+/** What clients of the newest revision begin with. */
+const DISCOVER = "server/discover";
 const SESSION_NAME = /^[\x21-\x7e]{1,128}$/;
 
 export function makeMcpDoor(deps: CallDeps & { log: Log }) {
@@ -48,6 +50,7 @@ export function makeMcpDoor(deps: CallDeps & { log: Log }) {
       const isOpening = isInitializeRequest(message);
       const opened = isOpening ? randomUUID() : null;
       const session = sessions.of(key_id, opened ?? sessionOf(request, message));
+      if (message.method === DISCOVER) session.open();
       const cancelled = cancelledIn(message);
       // By their numbers calls are told apart within a session only.
       if (cancelled !== null && request.headers.has(SESSION_HEADER)) session.cancel(cancelled);

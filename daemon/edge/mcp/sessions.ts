@@ -1,7 +1,8 @@
 /**
  * Owns what is remembered between the requests of one MCP client: whether it has looked at health and usage, and which of its
  * calls are under way. The protocol's newest revision has no sessions, so that nothing here is needed to answer a request; what
- * was forgotten costs a client one more look.
+ * was forgotten costs a client one more look. Clients of that revision with one key and one name share what they have looked at,
+ * until one of them connects; calls under way are told apart by number only where a session has an id.
  */
 import type { KeyId } from "../../../shared/ids.ts";
 
@@ -27,6 +28,12 @@ export class Session {
 
   cancel(id: string | number): void {
     this.#calls.get(id)?.abort();
+  }
+
+  /** A client begins: what one before it has looked at, it has not. */
+  open(): void {
+    this.health = false;
+    this.usage = false;
   }
 }
 

@@ -67,7 +67,7 @@ describe("pages of output", () => {
       }
       yield [{ id: pieces.length + 1, data: { seq: pieces.length + 1, type: "exit" } }];
     }
-    return { ask } as unknown as ToolCall;
+    return { ask, leftMs: 48_000 } as unknown as ToolCall;
   }
 
   test("that follow each other are the output, and none is larger than it may be", async () => {

@@ -41,7 +41,8 @@ export async function readPage(call: ToolCall, options: PageOptions): Promise<Pa
   const pager = new Pager({ after, after_bytes }, most);
   const stream = reply.kind === "done" ? reply.done.events : undefined;
   if (!stream) return pager.page();
-  const timer = follow ? setTimeout(() => stream.cancel(), waitMs) : undefined;
+  // What there is already comes from the guest as well, which may be slow to tell it.
+  const timer = setTimeout(() => stream.cancel(), follow ? call.waitMs(waitMs) : call.leftMs);
   try {
     for await (const events of stream.events) {
       for (const { data, data_b64 } of events) pager.take(data as StreamedEvent, data_b64);

@@ -10,6 +10,8 @@ interface Row {
   /** What makes it wrong, and how it is refused then. */
   wrong: Record<string, unknown>;
   code: string;
+  /** Other arguments, in the room r, with which it waits in another way. */
+  also_waits?: readonly Record<string, unknown>[];
 }
 
 const inRoom =
@@ -40,7 +42,16 @@ export const ROWS: Record<string, Row> = {
     wrong: { guest_cid: 12 },
     code: "guest_cid_out_of_range",
   },
-  sandbox_exec: { ...ofSandbox({ argv_json: '["true"]' }), wrong: { argv_json: "[" }, code: "invalid_command" },
+  sandbox_exec: {
+    ...ofSandbox({ argv_json: '["true"]' }),
+    wrong: { argv_json: "[" },
+    code: "invalid_command",
+    also_waits: [
+      { room_id: "r", sandbox: "worker-1", command: "true", background: true },
+      { room_id: "r", sandbox: "worker-1", exec_id: "build-1", after: 1 },
+      { room_id: "r", sandbox: "worker-1", exec_id: "build-1", signal: "SIGTERM", stdin_b64: "", eof: true },
+    ],
+  },
   sandbox_destroy: ofSandbox(),
   sandbox_expose_port: { ...ofSandbox({ port: 8000 }) },
   sandbox_unexpose_port: { ...ofSandbox({ port: 8000 }) },
@@ -64,6 +75,7 @@ export const ROWS: Record<string, Row> = {
     args: inRoom({ agent_id: "planner", wait_ms: 0 }),
     wrong: { barrier_id: "none" },
     code: "barrier_not_found",
+    also_waits: [{ room_id: "r", agent_id: "planner", barrier_id: "all" }],
   },
   barrier_arrive: {
     args: inRoom({ barrier_id: "all", arrivals_json: '["a","b"]' }),

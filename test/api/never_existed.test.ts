@@ -1,0 +1,212 @@
+/**
+ * What belongs to another organization costs the work of what never existed, so that nobody can tell the two apart by the time it
+ * takes: each operation and tool that is asked for the one and for the other gives the same answer and runs the same statements
+ * with as many rows. A new path parameter fails the first test until it has its row.
+ */
+import { Database } from "bun:sqlite";
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Operation } from "../../shared/api/contract.ts";
+import { type Answer, type Json, TestDaemon } from "../harness/daemon.ts";
+import { callTool } from "../harness/mcp-client.ts";
+import { type RunStatement, STATEMENTS_VARIABLE } from "../harness/statements.ts";
+import { rowOf, TOOL_LIST } from "../harness/tool-calls.ts";
+import { bare, bearer, makeOrg, until } from "./calls.ts";
+import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
+import { OPERATIONS, requestOf } from "./requests.ts";
+
+/** Of the caller, at the place of each path parameter that is not asked about. */
+const OWN: Record<string, string> = { room_id: "own-room", org_id: "self", sandbox: "worker-1" };
+
+/** For each path parameter a name of another organization's, made below, and one that never was. */
+const NAMES: Record<string, { foreign: string; never: string }> = {
+  room_id: { foreign: "secret", never: "nobody" },
+  org_id: { foreign: "", never: "org_00000000000000000000000000" },
+  sandbox: { foreign: "", never: "sbx_00000000000000000000000000" },
+  key_id: { foreign: "", never: "kid_00000000000000000000000000" },
+  ssh_key_id: { foreign: "", never: "ssk_00000000000000000000000000" },
+  access_id: { foreign: "", never: "ssa_00000000000000000000000000" },
+  message_id: { foreign: "", never: "msg_00000000000000000000000000" },
+  barrier_id: { foreign: "built", never: "drawn" },
+  port: { foreign: "8000", never: "8001" },
+};
+
+/** Path parameters that name nothing which an organization has in the database. */
+const NOT_KEPT: Record<string, string> = {
+  agent_id: "a name that any room may use",
+  path: "on the drive of the room",
+  template_id: "the host's",
+  exec_id: "in the sandbox's memory",
+  terminal_id: "of a sandbox that runs",
+};
+
+interface Case {
+  /** What is asked for what. */
+  title: string;
+  ask(given: string, requestId: string): Promise<Answer>;
+  name: { foreign: string; never: string };
+}
+
+interface Seen {
+  answer: Json;
+  statements: readonly string[];
+}
+
+let daemon: TestDaemon;
+let other: string;
+/** By request: the statements that it ran. */
+const run = new Map<string, string[]>();
+/** By case: what was seen of the foreign name and of the one that never was. */
+const seen = new Map<string, { foreign: Seen; never: Seen }>();
+/** What the caller has itself, beside what it has not. */
+const CONTROLS = {
+  room: ["/v1/rooms/own-room", "/v1/rooms/nobody"],
+  sandbox: ["/v1/rooms/own-room/sandboxes/worker-1", "/v1/rooms/own-room/sandboxes/worker-2"],
+  barriers: ["/v1/rooms/own-room/barriers", "/v1/rooms/nobody/barriers"],
+} as const;
+
+const parametersOf = ({ params }: Operation) => Object.keys(params.properties);
+
+const cases: Case[] = [
+  ...OPERATIONS.flatMap((operation) =>
+    parametersOf(operation)
+      .filter((parameter) => parameter in NAMES)
+      .map((parameter): Case => {
+        const ask = (given: string, requestId: string) => {
+          const names = { room_id: "", org_id: "" };
+          const { method, path, headers, body } = requestOf(operation, names, { ...OWN, [parameter]: given });
+          return bare(daemon, method, path, { ...headers, ...bearer(other), "x-request-id": requestId }, body);
+        };
+        return { title: `${operation.name} by ${parameter}`, ask, name: NAMES[parameter] ?? never(parameter) };
+      }),
+  ),
+  ...TOOL_LIST.flatMap((tool) =>
+    parametersOf(tool.operation)
+      .filter((parameter) => parameter in NAMES)
+      .map((parameter): Case => {
+        const ask = (given: string, requestId: string) => {
+          const args = { ...rowOf(tool).args("own-room"), [parameter]: parameter === "port" ? Number(given) : given };
+          return callTool(daemon, { ...bearer(other), "x-request-id": requestId }, tool.name, args);
+        };
+        return { title: `the tool ${tool.name} by ${parameter}`, ask, name: NAMES[parameter] ?? never(parameter) };
+      }),
+  ),
+];
+
+/** All are as long as each other: they are in the answers. */
+const idOf = (kind: "foreign" | "never", index: number) => `${kind.padEnd(8, "-")}${index}`;
+
+function never(parameter: string): never {
+  throw new Error(`${parameter} has no names here`);
+}
+
+async function sandboxIn(room: string, key: string, guest_cid: number): Promise<string> {
+  const auth = bearer(key);
+  const body = { agent_id: "worker-1", guest_cid, memory_mib: DESCRIBED_MIN_MIB };
+  await daemon.api("POST", "/v1/rooms", { room_id: room }, auth);
+  // It fails, for want of a QEMU, and leaves its row.
+  await daemon.api("POST", `/v1/rooms/${room}/sandboxes/from-template`, body, auth);
+  const failed = async () => {
+    const { items } = (await daemon.api("GET", `/v1/rooms/${room}/sandboxes?state=failed`, undefined, auth)).body;
+    return items[0]?.sandbox_id;
+  };
+  return String(await until(failed, (id) => id !== undefined));
+}
+
+/** The rows of another organization: one of each kind. */
+async function makeForeign(): Promise<void> {
+  const foreign = (parameter: string, value: string) => Object.assign(NAMES[parameter] ?? {}, { foreign: value });
+  const secret = "/v1/rooms/secret";
+  foreign("org_id", daemon.orgId);
+  foreign("sandbox", await sandboxIn("secret", daemon.apiKey, 9100));
+  const made = (path: string, body: Json) => daemon.ok("POST", path, body);
+  foreign("key_id", (await made("/v1/orgs/self/keys", { name: "theirs" })).key_id);
+  const public_key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f me";
+  foreign("ssh_key_id", (await made("/v1/orgs/self/ssh-keys", { name: "theirs", public_key })).ssh_key_id);
+  foreign("access_id", (await made(`${secret}/sandboxes/worker-1/ssh-access`, {})).access_id);
+  await daemon.ok("GET", `${secret}/messages?agent_id=planner`);
+  const message = { source: "planner", destination: "planner", payload: 1 };
+  foreign("message_id", (await made(`${secret}/messages`, message)).message_id);
+  await made(`${secret}/barriers`, { barrier_id: "built", agent_id: "planner", parties: 2, timeout_ms: 0 });
+  const rows = new Database(join(daemon.dataDir, "roomd.db"));
+  rows.run("PRAGMA busy_timeout = 5000");
+  rows.run(
+    `INSERT INTO ports (label, sandbox_id, port, visibility, org_id, room_uid, agent_id, created_at)
+     SELECT 'theirs', sandbox_id, 8000, 'private', org_id, room_uid, agent_id, created_at FROM sandboxes`,
+  );
+  rows.close();
+}
+
+beforeAll(async () => {
+  daemon = await TestDaemon.start({
+    program: [process.execPath, "--preload", resolve("test/harness/statements.ts"), resolve("daemon/main.ts")],
+    env: {
+      ROOMD_ACCELERATION: "tcg",
+      ROOMD_POOL_SIZE: "0",
+      ROOMD_HOST_QEMU: "/bin/false",
+      // Their records are written some together, by whichever request comes then.
+      ROOMD_AUDIT_READS: "false",
+    },
+    prepare: (made) => {
+      made.env[STATEMENTS_VARIABLE] = join(made.home, "statements");
+    },
+  });
+  describeTemplate(daemon);
+  await makeForeign();
+  other = (await makeOrg(daemon, "other")).api_key;
+  await sandboxIn("own-room", other, 9101);
+  // The first call that changes something has more to do.
+  for (const name of ["health", "usage"]) await callTool(daemon, bearer(other), name, {});
+
+  const answers = new Map<string, Answer>();
+  for (const [index, { ask, name }] of cases.entries()) {
+    // Whatever is remembered of a first call.
+    await ask(name.never, "first");
+    for (const kind of ["foreign", "never"] as const) {
+      const id = idOf(kind, index);
+      answers.set(id, await ask(name[kind], id));
+    }
+  }
+  for (const [control, paths] of Object.entries(CONTROLS)) {
+    for (const path of paths)
+      await bare(daemon, "GET", path, { ...bearer(other), "x-request-id": `${control}:${path}` });
+  }
+  for (const line of readFileSync(daemon.env[STATEMENTS_VARIABLE] ?? "", "utf8")
+    .trimEnd()
+    .split("\n")) {
+    const { request_id, sql, rows } = JSON.parse(line) as RunStatement;
+    // Whether another process has written is asked for once in each turn of the event loop, whoever's it is.
+    if (sql !== "PRAGMA data_version") run.set(request_id, [...(run.get(request_id) ?? []), `${rows} × ${sql}`]);
+  }
+  for (const [index, { title, name }] of cases.entries()) {
+    const seenOf = (kind: "foreign" | "never"): Seen => {
+      const { status, headers, body } = answers.get(idOf(kind, index)) as Answer;
+      const kept = [...headers].filter(([header]) => !/^(date|x-request-id|ratelimit-\w+)$/.test(header));
+      const { preflight: _, ...told } = body;
+      const answer = JSON.stringify({ status, headers: kept, ...told, request_id: "" }).replaceAll(name[kind], "NAME");
+      return { answer: JSON.parse(answer), statements: run.get(idOf(kind, index)) ?? [] };
+    };
+    seen.set(title, { foreign: seenOf("foreign"), never: seenOf("never") });
+  }
+});
+afterAll(() => daemon.stop());
+
+test("every path parameter has its names, or says why not", () => {
+  const parameters = new Set(OPERATIONS.flatMap(parametersOf));
+  expect([...parameters].sort()).toEqual([...Object.keys(NAMES), ...Object.keys(NOT_KEPT)].sort());
+  expect(cases.length).toBeGreaterThan(80);
+});
+
+test.each(cases)("$title", ({ title, name }) => {
+  const { foreign, never: none } = seen.get(title) ?? never(title);
+  expect(name.foreign).not.toBe("");
+  expect(foreign.answer.status).toBe(404);
+  expect(foreign).toEqual(none);
+});
+
+test.each(Object.entries(CONTROLS))("a %s of one's own is other work: the measure can tell", (control, [own, none]) => {
+  const [found, missed] = [own, none].map((path) => run.get(`${control}:${path}`) ?? []);
+  expect(found?.length).toBeGreaterThan(0);
+  expect(found).not.toEqual(missed);
+});

@@ -1,0 +1,172 @@
+/**
+ * How long a tool may take, by a clock of the test's: every tool of the list answers within 50 s, whatever the operations do that it
+ * asks, however late, and how often it has to ask.
+ */
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { makeLog } from "../../../daemon/core/log.ts";
+import type { Bound, EventsReply, StreamEvent } from "../../../daemon/core/operation.ts";
+import { ServiceError } from "../../../daemon/core/service-error.ts";
+import { makeMcpDoor } from "../../../daemon/edge/mcp/door.ts";
+import { toProblem } from "../../../daemon/edge/problem.ts";
+import type { Road, RoadReply, RoadRequest } from "../../../daemon/edge/run.ts";
+import type { Operation } from "../../../shared/api/contract.ts";
+import { operations } from "../../../shared/api/operations.ts";
+import type { Tool } from "../../../shared/api/tool.ts";
+import type { KeyId } from "../../../shared/ids.ts";
+import { rowOf, TOOL_LIST } from "../../harness/tool-calls.ts";
+
+/** What clients are promised. */
+const PROMISED_MS = 50_000;
+/** Longer than any wait that an operation knows. */
+const MOST_WAIT_MS = 600_000;
+
+const log = makeLog("error", () => {});
+
+/** What an operation does with one call: it takes its time, or as long as it was asked to wait, and then answers so. */
+interface Step {
+  afterMs: number | "as asked" | "never";
+  says: "done" | "going on" | "refused" | "starting";
+}
+
+const step: fc.Arbitrary<Step> = fc.record({
+  afterMs: fc.oneof(fc.constantFrom<Step["afterMs"]>("as asked", "never", 0), fc.nat(60_000)),
+  says: fc.constantFrom("done", "going on", "refused", "starting"),
+});
+
+/** More than any answer says: each tool reads its own of it. */
+const bodyOf = (says: Step["says"], { name }: Operation) => ({
+  state: says === "done" ? "exited" : name.startsWith("barrier") ? "waiting" : "running",
+  room_id: "r",
+  sandbox_id: "sbx_1",
+  exec_id: "exe_1",
+  generation: 1,
+  arrived: [],
+  items: [],
+  next_after: 0,
+  oldest_seq: 7,
+  default_memory_mib: 512,
+  stdout_truncated: says === "going on",
+  stderr_truncated: false,
+});
+
+function refusalOf({ errors }: Operation, says: Step["says"]): ServiceError {
+  const waits = ["reply_timeout", "barrier_timeout", "history_gone", "execution_not_found"] as const;
+  const own = waits.find((code) => errors.includes(code));
+  if (says === "starting" || !own) return new ServiceError("invalid_state", { details: { state: "starting" } });
+  return new ServiceError(own, { details: { generation: 1 } });
+}
+
+/** A command's output that goes on without an end, a piece every ten seconds, or is silent. */
+function outputOf(says: Step["says"], follow: unknown): EventsReply {
+  const cancelled = Promise.withResolvers<true>();
+  const cancel = () => cancelled.resolve(true);
+  async function* events(): AsyncGenerator<readonly StreamEvent[]> {
+    for (let seq = 1; ; seq++) {
+      const isSilent = says !== "going on" || follow === false;
+      const isOver = await Promise.race([cancelled.promise, ...(isSilent ? [] : [after(10_000)])]);
+      if (isOver) return;
+      yield [{ id: seq, data: { seq, type: "stdout" }, data_b64: new Uint8Array(8) }];
+    }
+  }
+  return { events: events(), cancel };
+}
+
+const after = (ms: number) => new Promise<void>((done) => setTimeout(done, ms));
+
+/** A road on which the operations act by these steps, the last of them again and again; `asked` counts them. */
+function roadOf(steps: readonly Step[], asked: { n: number }): Road {
+  const run = async ({ operation }: Bound, request: RoadRequest): Promise<RoadReply> => {
+    const { fields } = await request.body(Number.MAX_SAFE_INTEGER);
+    const { afterMs, says } = steps[Math.min(asked.n, steps.length - 1)] ?? { afterMs: "never", says: "done" };
+    asked.n += 1;
+    const wait = Number(fields.timeout_ms ?? fields.wait_ms ?? fields.wait_timeout_ms ?? MOST_WAIT_MS);
+    if (afterMs === "never") await new Promise(() => {});
+    await after(afterMs === "as asked" ? wait : Number(afterMs));
+    if (says === "refused" || says === "starting") {
+      const problem = toProblem(refusalOf(operation, says), request.request_id, log);
+      return {
+        ...{ kind: "problem", status: problem.status, problem, retry_after_seconds: null },
+        ...{ replayed: false, rate: null },
+      };
+    }
+    const events = operation.name === operations.execution_stream.name ? { events: outputOf(says, fields.follow) } : {};
+    const done = { outcome: "ok", body: bodyOf(says, operation), ...events };
+    return { kind: "done", status: 200, done: done as never, location: null, replayed: false, rate: null };
+  };
+  return { run } as unknown as Road;
+}
+
+const bound = new Map(
+  Object.values(operations).map((operation) => [operation.name, { operation } as unknown as Bound]),
+);
+
+/** How long a call takes by the test's clock, and how many operations it asked. */
+async function timeOf(tool: Tool, args: Record<string, unknown>, steps: readonly Step[]) {
+  const asked = { n: 0 };
+  const door = makeMcpDoor({ bound, road: roadOf(steps, asked), log });
+  const message = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: tool.name, arguments: args } };
+  const headers = { accept: "application/json, text/event-stream", "content-type": "application/json" };
+  const request = new Request("http://127.0.0.1/mcp", { method: "POST", headers, body: JSON.stringify(message) });
+  const startedAt = performance.now();
+  const visit = { authorization: null, ip: null, request_id: "req_1", bytes: 100 };
+  let tookMs: number | null = null;
+  const answered = door
+    .answer({ request, message, key_id: "kid_1" as KeyId, ...visit })
+    .then((response) => response.text())
+    .then((text) => {
+      tookMs = performance.now() - startedAt;
+      return text;
+    });
+  for (let waited = 0; tookMs === null && waited < PROMISED_MS; waited += 1000) await vi.advanceTimersByTimeAsync(1000);
+  return { tookMs, asked: asked.n, text: tookMs === null ? "" : await answered };
+}
+
+/** Arguments with which a tool waits for as long as it can. */
+function patient({ input }: Tool, args: Record<string, unknown>): Record<string, unknown> {
+  const waits = ["timeout_ms", "wait_ms", "wait_timeout_ms"].flatMap((name) => {
+    const most: unknown = input.properties[name]?.maximum;
+    return typeof most === "number" ? [[name, most]] : [];
+  });
+  return { ...args, ...Object.fromEntries(waits) };
+}
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "performance"] });
+});
+afterEach(() => vi.useRealTimers());
+
+describe.each(TOOL_LIST)("$name answers within 50 s", (tool) => {
+  const row = rowOf(tool);
+  const calls = [row.args("r"), ...(row.also_waits ?? [])].map((args) => patient(tool, args));
+
+  test.each(calls)("when nothing that it asks is ever answered: %j", async (args) => {
+    const { tookMs, asked, text } = await timeOf(tool, args, [{ afterMs: "never", says: "done" }]);
+    expect(asked).toBeGreaterThan(0);
+    expect(tookMs).toBeLessThan(PROMISED_MS);
+    expect(text).toContain('"isError":true');
+  });
+
+  test.each<Step["says"]>(["done", "going on", "refused", "starting"])(
+    "when all that it asks says %s",
+    async (says) => {
+      for (const afterMs of ["as asked", 0, 20_000] as const) {
+        for (const args of calls)
+          expect((await timeOf(tool, args, [{ afterMs, says }])).tookMs).toBeLessThan(PROMISED_MS);
+      }
+    },
+  );
+
+  test("whatever it is answered, and when", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...calls),
+        fc.array(step, { minLength: 1, maxLength: 6 }),
+        async (args, steps) => {
+          expect((await timeOf(tool, args, steps)).tookMs).toBeLessThan(PROMISED_MS);
+        },
+      ),
+      { numRuns: 30 },
+    );
+  });
+});
