@@ -27,7 +27,8 @@ const caps = { soft_cap: Type.Integer(), hard_cap: Type.Integer() };
 const group = fields({
   id: nullable(
     Type.String({
-      description: "room_uid, agent_id, key_id or day; null for what belongs to none, as a drive to no agent.",
+      description:
+        "room_uid, agent_id, key_id or day; null for what belongs to none, as a drive to no agent, or to more in a day than are told apart.",
     }),
   ),
   name: nullable(Type.String({ description: "room_id, agent_id, the key's name or the day." })),

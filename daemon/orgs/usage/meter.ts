@@ -16,6 +16,7 @@ import { type Amounts, add, amountsOver, NOTHING, type Rate } from "./amounts.ts
 import { addUsed } from "./credits-store.ts";
 import { daysOf, elapsedMs, hostClock, type MeterClock, type Moment } from "./moment.ts";
 import { FREE, microOf, microPerHour, type Prices } from "./prices.ts";
+import { DayRows } from "./rows.ts";
 import { addUsage, type Dimension, getOpen, listOpen, putOpen, removeOpen, sumUsage } from "./store.ts";
 import type { OpenRow, UsageRow } from "./table.ts";
 
@@ -34,6 +35,7 @@ export class Meter {
   readonly #database: Database;
   readonly #prices: Prices;
   readonly #clock: MeterClock;
+  readonly #rows: DayRows;
   /** Counted by the transaction under way. */
   #counted: UsageRow[] = [];
   /** Sandboxes that this daemon has seen running. */
@@ -42,10 +44,11 @@ export class Meter {
   /** Organizations of which something has changed that is paid for over time. */
   readonly #changed = new Set<OrgId>();
 
-  constructor(database: Database, prices: Prices = FREE, clock: MeterClock = hostClock()) {
+  constructor(database: Database, prices: Prices = FREE, clock: MeterClock = hostClock(), rows = new DayRows()) {
     this.#database = database;
     this.#prices = prices;
     this.#clock = clock;
+    this.#rows = rows;
     database.gather({
       mark: () => this.#counted.length,
       backTo: (mark) => void this.#counted.splice(mark),
@@ -158,7 +161,8 @@ export class Meter {
 
   #write(queries: Queries): void {
     const sums = new Map<string, UsageRow>();
-    for (const row of this.#counted.splice(0)) {
+    for (const counted of this.#counted.splice(0)) {
+      const row = this.#rows.placed(queries, counted);
       const name = `${row.org_id} ${row.day} ${row.room_uid} ${row.agent_id} ${row.key_id}`;
       const sum = sums.get(name);
       if (sum) add(sum, row);

@@ -47,6 +47,13 @@ export function addUsage(queries: Queries, row: UsageRow): void {
   statementsOf(queries).add.run({ ...row });
 }
 
+/** Whose use of a day has rows. */
+export function listPlaces(queries: Queries, orgId: OrgId, day: string) {
+  const { room_uid, agent_id, key_id } = usage;
+  const ofDay = and(eq(usage.org_id, orgId), eq(usage.day, day));
+  return queries.select({ room_uid, agent_id, key_id }).from(usage).where(ofDay).all();
+}
+
 /** Opens it, or puts it in place of what was open of the same subject. */
 export function putOpen(queries: Queries, row: OpenRow): void {
   statementsOf(queries).open.run({ ...row });

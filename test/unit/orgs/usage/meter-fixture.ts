@@ -9,6 +9,7 @@ import { Meter, type Place } from "../../../../daemon/orgs/usage/meter.ts";
 import { dayAt, type Moment } from "../../../../daemon/orgs/usage/moment.ts";
 import { FREE, type Prices } from "../../../../daemon/orgs/usage/prices.ts";
 import { totalsOf } from "../../../../daemon/orgs/usage/report.ts";
+import { DayRows } from "../../../../daemon/orgs/usage/rows.ts";
 import type { Dimension } from "../../../../daemon/orgs/usage/store.ts";
 import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
 
@@ -27,9 +28,11 @@ export class MeterFixture implements Disposable {
   meter!: Meter;
   now: Moment;
   readonly prices: Prices;
+  readonly #mostRows: number | undefined;
 
-  constructor(start = "2026-01-31T22:00:00Z", prices = FREE) {
+  constructor(start = "2026-01-31T22:00:00Z", prices = FREE, mostRows?: number) {
     this.prices = prices;
+    this.#mostRows = mostRows;
     this.now = { wall_ms: Date.parse(start), uptime_ms: 1_000_000, boot_id: "first" };
     this.start();
   }
@@ -39,10 +42,8 @@ export class MeterFixture implements Disposable {
     this.#connection = openConnection(join(this.#home, "roomd.db"));
     migrate(this.#connection);
     this.database = makeDatabase(this.#connection);
-    this.meter = new Meter(this.database, this.prices, {
-      now: () => ({ ...this.now }),
-      today: () => dayAt(this.now.wall_ms),
-    });
+    const clock = { now: () => ({ ...this.now }), today: () => dayAt(this.now.wall_ms) };
+    this.meter = new Meter(this.database, this.prices, clock, new DayRows(this.#mostRows));
   }
 
   /** The daemon ends without a word: what is not committed is lost. */

@@ -129,6 +129,30 @@ test("what shares a commit is written together, and what is refused is not count
   expect(host.meter.read("org_2" as typeof ORG, { from: "0000", to: "9999" }, "day").size).toBe(0);
 });
 
+test("agents and rooms without end take a bounded number of rows a day, and every sum stays right", async () => {
+  const most = 10;
+  using host = new MeterFixture("2026-01-31T12:00:00Z", undefined, most);
+  const send = (at: number, key: string) =>
+    host.database.commit(() => host.meter.count(placeOf(`agent-${at}`, `rom_${at % 7}`, key), { messages: 1 }));
+  for (let at = 0; at < 40; at++) await send(at, at % 4 ? "kid_1" : "kid_2");
+  host.kill();
+  host.start();
+  for (let at = 40; at < 50; at++) await send(at, "kid_1");
+  // What is there already goes on being told apart.
+  await send(0, "kid_2");
+  expect(host.totals().messages).toBe(51);
+  expect(host.groups("key")).toMatchObject({ kid_1: { messages: 40 }, kid_2: { messages: 11 } });
+  expect(host.groups("agent")).toMatchObject({ "agent-0": { messages: 2 }, "": { messages: 40 } });
+  expect(Object.keys(host.groups("agent"))).toHaveLength(most + 1);
+  for (let at = 0; at < 30; at++) await send(at, `kid_${at + 3}`);
+  expect(host.totals().messages).toBe(81);
+  expect(Object.keys(host.groups("key")).length).toBeLessThanOrEqual(2 * most + 1);
+  // Another day is told apart anew.
+  host.pass(13 * HOUR);
+  await send(100, "kid_1");
+  expect(host.groups("agent")).toMatchObject({ "agent-100": { messages: 1 } });
+});
+
 test("groups beyond the most are told together, and all add up to the totals", () => {
   const amounts = new Map(
     Array.from({ length: MAX_GROUPS + 5 }, (_, at) => [
