@@ -19,6 +19,7 @@ import credits from "./migrations/0016_credits.sql" with { type: "text" };
 import auditBatches from "./migrations/0017_audit_batches.sql" with { type: "text" };
 import keptDrives from "./migrations/0018_kept_drives.sql" with { type: "text" };
 import orgAnswers from "./migrations/0019_org_answers.sql" with { type: "text" };
+import nextKeptDrive from "./migrations/0020_next_kept_drive.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -41,6 +42,7 @@ export const MIGRATIONS: readonly string[] = [
   auditBatches,
   keptDrives,
   orgAnswers,
+  nextKeptDrive,
 ];
 
 /** Brings the database up to date. Refuses one that a newer roomd has written. */

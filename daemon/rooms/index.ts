@@ -20,10 +20,10 @@ import { makeGet } from "./get.ts";
 import { makeRoomRecords } from "./record.ts";
 import {
   drivesDue,
-  drivesKept,
   getRoom,
   keptRooms,
   liveRooms,
+  nextDriveDue,
   orgRooms,
   prepareRoomLookup,
   updateRoom,
@@ -180,10 +180,7 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
 
   const eraseDue = async () => {
     for (const row of drivesDue(database.queries, now())) await erase(row);
-    const next = drivesKept(database.queries)
-      .map((row) => row.drive_until_at)
-      .sort()[0];
-    retirements.set("next", next ?? null);
+    retirements.set("next", nextDriveDue(database.queries));
   };
 
   /** A large drive takes a while, and nobody has to wait for it. */

@@ -1,5 +1,5 @@
 /** Owns the SQL of rooms. */
-import { and, asc, count, eq, gt, inArray, isNotNull, lt, ne, sql } from "drizzle-orm";
+import { and, asc, count, eq, gt, inArray, isNotNull, lt, min, ne, sql } from "drizzle-orm";
 import type { RoomState } from "../../shared/api/rooms.ts";
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import type { Queries } from "../db/client.ts";
@@ -114,11 +114,11 @@ export function drivesDue(queries: Queries, moment: string): RoomRow[] {
     .all();
 }
 
-/** Destroyed rooms whose drives are still kept. */
-export function drivesKept(queries: Queries): RoomRow[] {
-  return queries
-    .select()
+/** Until when the drive is kept that is to be erased next; null when none is. */
+export function nextDriveDue(queries: Queries): string | null {
+  const next = queries
+    .select({ at: min(rooms.drive_until_at) })
     .from(rooms)
-    .where(and(eq(rooms.state, "destroyed"), isNotNull(rooms.drive_until_at)))
-    .all();
+    .where(isNotNull(rooms.drive_until_at));
+  return next.get()?.at ?? null;
 }
