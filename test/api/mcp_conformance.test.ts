@@ -6,20 +6,20 @@ import { spawn } from "node:child_process";
 import { resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TestDaemon } from "../harness/daemon.ts";
+import { shortOrLong } from "../harness/guests.ts";
 import { bearer } from "./calls.ts";
 
-const LONG = process.env.ROOMD_TEST_LONG === "1";
 const SCENARIOS = [
   "server-initialize",
-  "ping",
   "tools-list",
   "dns-rebinding-protection",
+  "ping",
   "server-sse-multiple-streams",
 ];
+/** Each is a process of its own. */
+const many = shortOrLong("scenarios of the MCP conformance suite", 3, SCENARIOS.length);
 
-if (!LONG) console.log("MCP conformance: left out; ROOMD_TEST_LONG=1 runs it");
-
-describe.skipIf(!LONG)("the conformance suite", () => {
+describe("the conformance suite", () => {
   let daemon: TestDaemon;
   let relay: ReturnType<typeof Bun.serve>;
   beforeAll(async () => {
@@ -40,7 +40,7 @@ describe.skipIf(!LONG)("the conformance suite", () => {
     await daemon.stop();
   });
 
-  test.each(SCENARIOS)("passes %s", { timeout: 60_000 }, async (scenario) => {
+  test.each(SCENARIOS.slice(0, many))("passes %s", { timeout: 60_000 }, async (scenario) => {
     const url = `http://localhost:${relay.port}/mcp`;
     const suite = resolve("node_modules/.bin/conformance");
     const child = spawn(process.execPath, ["--bun", suite, "server", "--url", url, "--scenario", scenario]);

@@ -3,6 +3,7 @@ import { beforeAll, expect, test } from "vitest";
 import type { Json } from "../harness/daemon.ts";
 import { LONG, withGuests } from "../harness/guests.ts";
 import { connectMcp, type McpClient } from "../harness/mcp-client.ts";
+import { callOf, inspect } from "../harness/mcp-inspector.ts";
 import { ModelFreeAgent } from "../harness/model-free-agent.ts";
 import { TOOL_LIST } from "../harness/tool-calls.ts";
 
@@ -198,6 +199,13 @@ withGuests("over MCP", {}, (guests) => {
     expect(["creating", "starting"]).toContain(result.state);
     expect(result.next.tool).toBe("sandbox_exec");
     expect((await exec({ command: "exit 3" })).exit_code).toBe(3);
+  });
+
+  test.each(["http", "stdio"] as const)("the inspector's command line runs a command over %s", async (way) => {
+    const call = callOf("sandbox_exec", { ...at, command: "id -u; exit 3" });
+    const { status, result, stderr } = await inspect(guests.daemon, { way, era: "modern" }, call);
+    expect({ status, stderr }).toMatchObject({ status: 0 });
+    expect(result.structuredContent.result).toMatchObject({ exit_code: 3, stdout: "0\n" });
   });
 
   test("a command that outlasts its call is followed to its end, run once, without a lost byte", async () => {
