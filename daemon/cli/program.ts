@@ -3,6 +3,7 @@ import { type Command, CommanderError } from "commander";
 import { COMMIT, VERSION } from "../../shared/version.ts";
 import { agentCommand } from "./agent.ts";
 import { auditCommand } from "./audit.ts";
+import { backupCommand } from "./backup.ts";
 import { barrierCommand } from "./barrier.ts";
 import { CliError, EXIT, toCliError } from "./cli-error.ts";
 import { commandGroup, JSON_FLAG } from "./command.ts";
@@ -22,6 +23,7 @@ import { messageCommand } from "./message.ts";
 import { orgCommand } from "./org.ts";
 import { showError, write } from "./output.ts";
 import { portCommand } from "./port.ts";
+import { restoreCommand } from "./restore.ts";
 import { roomCommand } from "./room.ts";
 import { sandboxCommand } from "./sandbox.ts";
 import { serveCommand } from "./serve.ts";
@@ -68,6 +70,8 @@ export function makeProgram(setStatus: (status: number) => void): Command {
     initCommand(),
     doctorCommand(setStatus),
     configCommand(),
+    backupCommand(),
+    restoreCommand(setStatus),
     templateCommand(),
     orgCommand(),
     keyCommand(),

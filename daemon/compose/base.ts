@@ -30,7 +30,7 @@ export async function openBase(options: ComposeOptions) {
   const { config, paths, log } = options;
   makeDirectories(paths);
   const locks = [takeLock(paths.daemon_lock, "runtime_dir"), takeLock(paths.data_lock, "data_dir")];
-  const disk = new Disk(paths.data, {
+  const disk = new Disk(paths, {
     floor_mib: config["limits.disk_free_mib"],
     reserve_mib: config["limits.disk_reserve_mib"],
   });

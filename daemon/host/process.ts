@@ -135,6 +135,18 @@ export async function runWithProgress(argv: readonly string[], onLine: (line: st
   if (code !== 0) throw new Error(`${argv[0]} ended with ${code}: ${(await errors).trim().slice(-4000)}`);
 }
 
+/** Runs a program between two open files, to its end. Its standard error is cut to its last part. */
+export async function runBetween(
+  argv: readonly string[],
+  { stdin, stdout }: { stdin: number | "ignore"; stdout: number | "ignore" },
+): Promise<{ code: number; stderr: string }> {
+  const child = Bun.spawn([...argv], { env: ENVIRONMENT, cwd: "/", stdin, stdout, stderr: "pipe" });
+  let stderr = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of child.stderr) stderr = (stderr + decoder.decode(chunk, { stream: true })).slice(-4000);
+  return { code: await child.exited, stderr: stderr.trim() };
+}
+
 /** Whether this very process still runs (a zombie does not). */
 export function isAlive(process: ProcessRecord): boolean {
   const ticks = startTicksOf(process.pid);

@@ -8,7 +8,7 @@
  * Guests write past all of this; the reserve is what they cannot take.
  */
 import { statfsSync } from "node:fs";
-import { join } from "node:path";
+import type { Paths } from "../../core/paths.ts";
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
 import { onceATurn } from "../../core/turn.ts";
 import { Reserve } from "./reserve.ts";
@@ -34,12 +34,15 @@ export class Disk {
   /** For what comes in numbers. */
   readonly #hasSpaceNow = onceATurn(() => this.#hasSpace);
 
-  constructor(directory: string, sizes: { floor_mib: number; reserve_mib: number }) {
+  constructor(
+    { data: directory, reserve }: Pick<Paths, "data" | "reserve">,
+    sizes: { floor_mib: number; reserve_mib: number },
+  ) {
     const { blocks, bsize } = statfsSync(directory);
     const most = blocks * bsize * LARGEST_SHARE;
     this.#directory = directory;
     this.#floor = Math.min(sizes.floor_mib * MIB, most);
-    this.#reserve = new Reserve(join(directory, "reserve"), Math.min(sizes.reserve_mib * MIB, most));
+    this.#reserve = new Reserve(reserve, Math.min(sizes.reserve_mib * MIB, most));
     if (this.#hasSpace) this.restore();
     // What is opened next, the database, may need a block to be opened at all.
     else this.#reserve.giveUp();

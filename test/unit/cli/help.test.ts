@@ -8,6 +8,8 @@ const CONTRACT = [
   "doctor",
   "init",
   "config",
+  "backup",
+  "restore",
   ...["create", "list", "set-plan", "credits"].map((verb) => `org ${verb}`),
   ...["add", "list", "remove"].map((verb) => `org ssh-key ${verb}`),
   ...["create", "list", "rotate", "revoke"].map((verb) => `key ${verb}`),

@@ -1,0 +1,159 @@
+/**
+ * Owns `roomd backup`: one archive of all that must survive, made while the service runs. What is in it, in this order:
+ *
+ *   backup.json, audit-heads   what it is; heads that were written down before, so that the copy of the audit has all of them
+ *   roomd.db                   the database as it was at one moment
+ *   the rest of data_dir       drives, kept drives, secrets; read after that moment, so that every room of the database is there
+ */
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import type { Command } from "commander";
+import { COMMIT, VERSION } from "../../shared/version.ts";
+import { now } from "../core/clock.ts";
+import type { Paths } from "../core/paths.ts";
+import { errnoOf } from "../core/service-error.ts";
+import { copyDatabase } from "../db/copy.ts";
+import { type Part, writeArchive } from "../host/archive.ts";
+import { LockedError, takeLock } from "../host/lock.ts";
+import { CliError, EXIT } from "./cli-error.ts";
+import { command, type JsonOption } from "./command.ts";
+import { type ConfigOption, readConfiguration, withConfigOption } from "./operator.ts";
+import { bytesText, say, showValue } from "./output.ts";
+import { withProgress } from "./progress.ts";
+
+/** The file by which a backup is known. */
+export const BACKUP_FACTS = "backup.json";
+export const STANDARD_STREAM = "-";
+const OUTPUT = 1;
+
+export interface BackupFacts {
+  roomd: string;
+  made_at: string;
+}
+
+export function backupCommand(): Command {
+  const about = {
+    summary: "write all that must survive into one archive, while the service runs (run on the host)",
+    notes: [
+      "In it are the database with keys and audit, every drive, and the service's secrets: it opens everything, so keep it as you keep",
+      "the keys. Templates are built again, and sandboxes are good for nothing without their memory: neither is in it. Drives are read",
+      "while guests may write to them; where that matters, `roomd sandbox standby` them first.",
+    ],
+    examples: ["roomd backup /var/backups/roomd.tar", "roomd backup - | ssh backup.example.org 'cat >roomd.tar'"],
+  };
+  return withConfigOption(command("backup <file>", about)).action(
+    async (file: string, options: JsonOption & ConfigOption) => {
+      const { paths } = readConfiguration(options);
+      if (!existsSync(paths.database)) {
+        throw new CliError(`There is no service in ${paths.data}: is data_dir right?`, EXIT.usage);
+      }
+      const { changed, size_bytes, ...facts } = await withProgress("copying the database", (progress) =>
+        oneAtATime(paths, () => writeTo(file, (to) => backUp(paths, to, () => progress.say("archiving drives")))),
+      );
+      if (changed)
+        await say("roomd: files of drives changed while they were read; each is in the backup as it was just then");
+      if (file === STANDARD_STREAM) return;
+      const made = { file: resolve(file), size_bytes, ...facts };
+      await showValue(made, options, () => [`wrote ${file}, ${bytesText(size_bytes)}`]);
+    },
+  );
+}
+
+async function oneAtATime<T>(paths: Paths, work: () => Promise<T>): Promise<T> {
+  const unlock = lock(paths);
+  try {
+    // What a backup that was cut off has left.
+    rmSync(paths.backup, { recursive: true, force: true });
+    mkdirSync(paths.backup, { mode: 0o700 });
+    return await work();
+  } finally {
+    rmSync(paths.backup, { recursive: true, force: true });
+    unlock();
+  }
+}
+
+function lock(paths: Paths): () => void {
+  try {
+    return takeLock(paths.backup_lock, "data_dir");
+  } catch (error) {
+    if (!(error instanceof LockedError)) throw error;
+    throw new CliError(`Another backup is being made (pid ${error.holder}).`);
+  }
+}
+
+async function backUp(paths: Paths, to: number, onCopied: () => void): Promise<{ changed: boolean } & BackupFacts> {
+  const facts: BackupFacts = { roomd: `${VERSION} (${COMMIT})`, made_at: now() };
+  writeFileSync(join(paths.backup, BACKUP_FACTS), `${JSON.stringify(facts)}\n`, { mode: 0o600 });
+  for (const heads of [`${paths.audit_heads}.1`, paths.audit_heads]) {
+    if (existsSync(heads)) copyFileSync(heads, join(paths.backup, basename(heads)));
+  }
+  copyDatabase(paths.database, join(paths.backup, basename(paths.database)));
+  onCopied();
+  const copied: Part = { directory: paths.backup, names: readdirSync(paths.backup) };
+  const kept: Part = {
+    directory: paths.data,
+    names: readdirSync(paths.data).filter((name) => !isLeftOut(paths, name)),
+  };
+  return { ...facts, ...(await writeArchive([copied, kept], to)) };
+}
+
+/** What is made again, belongs to a process, or is in the backup as a copy. Whatever else lies in data_dir is kept, whoever put it there. */
+function isLeftOut(paths: Paths, name: string): boolean {
+  const made = [paths.templates, paths.template_cache, paths.sandboxes, paths.trials, paths.reserve, paths.backup];
+  const copied = [
+    paths.database,
+    `${paths.database}-wal`,
+    `${paths.database}-shm`,
+    paths.audit_heads,
+    `${paths.audit_heads}.1`,
+  ];
+  return (
+    name.endsWith(".lock") || name.endsWith(".log") || [...made, ...copied].some((path) => basename(path) === name)
+  );
+}
+
+/** A file has its name once it is whole and on disk. */
+async function writeTo<T>(file: string, work: (to: number) => Promise<T>): Promise<T & { size_bytes: number }> {
+  if (file === STANDARD_STREAM) {
+    if (process.stdout.isTTY) throw new CliError("A backup is no text: send it to a file or a pipe.", EXIT.usage);
+    return { ...(await work(OUTPUT)), size_bytes: 0 };
+  }
+  if (existsSync(file)) throw new CliError(`${file} is there already: choose another name, or remove it.`);
+  const draft = `${file}.part`;
+  let to: number;
+  try {
+    rmSync(draft, { force: true });
+    to = openSync(draft, "wx", 0o600);
+  } catch (error) {
+    throw new CliError(`${draft} cannot be written: ${errnoOf(error) ?? String(error)}.`);
+  }
+  try {
+    const done = await work(to);
+    fsyncSync(to);
+    renameSync(draft, file);
+    syncDirectory(dirname(resolve(file)));
+    return { ...done, size_bytes: Bun.file(file).size };
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw error;
+  } finally {
+    closeSync(to);
+  }
+}
+
+function syncDirectory(directory: string): void {
+  const opened = openSync(directory, "r");
+  fsyncSync(opened);
+  closeSync(opened);
+}

@@ -1,0 +1,120 @@
+/**
+ * Owns `roomd restore`: a backup becomes the service's data. It is unpacked beside, looked at, and put in place, the database last:
+ * before that there is no service.
+ */
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+} from "node:fs";
+import { basename, join } from "node:path";
+import type { Command } from "commander";
+import type { Paths } from "../core/paths.ts";
+import { errnoOf } from "../core/service-error.ts";
+import { whyUnusable } from "../db/copy.ts";
+import { unpackArchive } from "../host/archive.ts";
+import { crossedDirectory } from "../host/isolation/directories.ts";
+import { takeLock } from "../host/lock.ts";
+import { BACKUP_FACTS, type BackupFacts, STANDARD_STREAM } from "./backup.ts";
+import { CliError, EXIT } from "./cli-error.ts";
+import { command, type JsonOption } from "./command.ts";
+import { type ConfigOption, readConfiguration, withConfigOption, withOperator } from "./operator.ts";
+import { showValue } from "./output.ts";
+import { withProgress } from "./progress.ts";
+
+const INPUT = 0;
+
+export function restoreCommand(setStatus: (status: number) => void): Command {
+  const about = {
+    summary: "make the service's data from a backup, where there is none yet and no daemon runs (run on the host)",
+    notes: [
+      "Rooms, drives, keys and the audit are as they were. Sandboxes are not: each becomes `failed` at the daemon's start.",
+      "Exit status 1 when the audit in the backup is not whole.",
+    ],
+    examples: ["roomd restore /var/backups/roomd.tar", "ssh backup.example.org cat roomd.tar | roomd restore -"],
+  };
+  return withConfigOption(command("restore <file>", about)).action(
+    async (file: string, options: JsonOption & ConfigOption) => {
+      const { paths } = readConfiguration(options);
+      const facts = await withProgress("unpacking the backup", () => restore(paths, file, options));
+      const found = await withProgress("reading the whole audit", () =>
+        withOperator(options, async (operator) => {
+          const rooms_ended = await operator.endRoomsWithoutDrive();
+          const { verdicts } = await operator.verifyAudit();
+          const [rooms, orgs] = [operator.countRooms(), (await operator.listOrgs()).length];
+          return { ...facts, orgs, rooms, rooms_ended, audit_ok: verdicts.every(({ ok }) => ok) };
+        }),
+      );
+      await showValue(found, options, ({ made_at, roomd, orgs, rooms, rooms_ended, audit_ok }) => [
+        `${paths.data} is as it was at ${made_at} (roomd ${roomd}): organizations ${orgs}, rooms ${rooms}`,
+        ...rooms_ended.map((room) => `room ${room} was destroyed while the backup was made, and is again`),
+        audit_ok ? "the audit is whole" : "the audit is broken: `roomd audit verify --host` says where",
+      ]);
+      setStatus(found.audit_ok ? EXIT.ok : EXIT.refused);
+    },
+  );
+}
+
+async function restore(paths: Paths, file: string, options: ConfigOption): Promise<BackupFacts> {
+  await requireNothing(paths, options);
+  const from = openBackup(file);
+  crossedDirectory(paths.data);
+  const unlock = takeLock(paths.data_lock, "data_dir");
+  try {
+    rmSync(paths.backup, { recursive: true, force: true });
+    mkdirSync(paths.backup, { mode: 0o700 });
+    await unpackArchive(from, paths.backup).catch((error: unknown) => {
+      throw new CliError(`${file} cannot be unpacked: ${error instanceof Error ? error.message : String(error)}.`);
+    });
+    const copy = join(paths.backup, basename(paths.database));
+    if (!existsSync(copy)) throw new CliError(`${file} is no backup that \`roomd backup\` has made.`);
+    const why = whyUnusable(copy);
+    if (why !== null) throw new CliError(`${file} cannot be restored. ${why}`);
+    return putInPlace(paths, copy);
+  } finally {
+    rmSync(paths.backup, { recursive: true, force: true });
+    unlock();
+    if (from !== INPUT) closeSync(from);
+  }
+}
+
+/** A database without an organization is what `roomd template build` leaves, and in nobody's way. */
+async function requireNothing(paths: Paths, options: ConfigOption): Promise<void> {
+  const isUsed = existsSync(paths.database) && (await withOperator(options, (on) => on.listOrgs())).length > 0;
+  const hasDrives = existsSync(paths.rooms) && readdirSync(paths.rooms).length > 0;
+  if (!isUsed && !hasDrives) return;
+  throw new CliError({
+    detail: `There is a service in ${paths.data} already.`,
+    errors: [],
+    hint: "Restore into another data_dir, or move that directory away first.",
+  });
+}
+
+function openBackup(file: string): number {
+  if (file === STANDARD_STREAM) return INPUT;
+  try {
+    return openSync(file, "r");
+  } catch (error) {
+    throw new CliError(`${file} cannot be read: ${errnoOf(error) ?? String(error)}.`);
+  }
+}
+
+function putInPlace(paths: Paths, copy: string): BackupFacts {
+  const facts = JSON.parse(readFileSync(join(paths.backup, BACKUP_FACTS), "utf8")) as BackupFacts;
+  for (const name of readdirSync(paths.backup)) {
+    const [from, to] = [join(paths.backup, name), join(paths.data, name)];
+    if (from.startsWith(copy) || name === BACKUP_FACTS) continue;
+    if (to === paths.rooms && existsSync(to)) rmdirSync(to);
+    else rmSync(to, { recursive: true, force: true });
+    renameSync(from, to);
+  }
+  for (const end of ["", "-wal", "-shm"]) rmSync(`${paths.database}${end}`, { force: true });
+  renameSync(copy, paths.database);
+  return facts;
+}
