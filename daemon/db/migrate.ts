@@ -20,6 +20,7 @@ import auditBatches from "./migrations/0017_audit_batches.sql" with { type: "tex
 import keptDrives from "./migrations/0018_kept_drives.sql" with { type: "text" };
 import orgAnswers from "./migrations/0019_org_answers.sql" with { type: "text" };
 import nextKeptDrive from "./migrations/0020_next_kept_drive.sql" with { type: "text" };
+import undestroyed from "./migrations/0021_undestroyed.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -43,6 +44,7 @@ export const MIGRATIONS: readonly string[] = [
   keptDrives,
   orgAnswers,
   nextKeptDrive,
+  undestroyed,
 ];
 
 /** Brings the database up to date. Refuses one that a newer roomd has written. */

@@ -86,18 +86,21 @@ export function countLive(queries: Queries, roomUid: SandboxRow["room_uid"]): nu
   return live.get(queries, roomUid, ask) ?? 0;
 }
 
+/** Those that are not destroyed, in the words of the index: most of all that there ever were are. */
+const isUndestroyed = sql`${sandboxes.state} <> 'destroyed'`;
+
 /** What a daemon before this one left unfinished. */
 export function unfinished(queries: Queries): SandboxRow[] {
   return queries
     .select()
     .from(sandboxes)
-    .where(sql`${sandboxes.state} <> 'destroyed' AND (${sandboxes.state} <> 'failed' OR ${sandboxes.cid_held} = 1)`)
+    .where(sql`${isUndestroyed} AND (${sandboxes.state} <> 'failed' OR ${sandboxes.cid_held} = 1)`)
     .all();
 }
 
 /** All sandboxes that are not destroyed, on this host. */
 export function undestroyed(queries: Queries): SandboxRow[] {
-  return queries.select().from(sandboxes).where(ne(sandboxes.state, "destroyed")).all();
+  return queries.select().from(sandboxes).where(isUndestroyed).all();
 }
 
 /** How many sandboxes on this host are in each state but the last, and what those that have not ended were promised. */
@@ -106,7 +109,7 @@ export function countStates(queries: Queries): { state: SandboxState; held: numb
   return queries
     .select({ state: sandboxes.state, held: count(), memory_mib })
     .from(sandboxes)
-    .where(ne(sandboxes.state, "destroyed"))
+    .where(isUndestroyed)
     .groupBy(sandboxes.state)
     .all();
 }
@@ -120,9 +123,12 @@ export function orgSandboxes(queries: Queries, orgId: OrgId): { sandboxes: numbe
   return held ?? { sandboxes: 0, memory_mib: 0 };
 }
 
+/** It has a CID, in the words of the index. */
+const isHeld = sql`${sandboxes.cid_held} = 1`;
+
 /** How many CIDs an organization's sandboxes have. */
 export function orgCids(queries: Queries, orgId: OrgId): number {
-  const held = and(eq(sandboxes.org_id, orgId), eq(sandboxes.cid_held, true));
+  const held = and(eq(sandboxes.org_id, orgId), isHeld);
   return queries.select({ held: count() }).from(sandboxes).where(held).get()?.held ?? 0;
 }
 
@@ -131,12 +137,12 @@ export function memoryPromised(queries: Queries): Pick<SandboxRow, "sandbox_id" 
   return queries
     .select({ sandbox_id: sandboxes.sandbox_id, memory_mib: sandboxes.memory_mib })
     .from(sandboxes)
-    .where(notInArray(sandboxes.state, ["failed", "destroyed"]))
+    .where(sql`${isUndestroyed} AND ${sandboxes.state} <> 'failed'`)
     .all();
 }
 
 export function heldCids(queries: Queries): Set<number> {
-  const rows = queries.select({ cid: sandboxes.guest_cid }).from(sandboxes).where(eq(sandboxes.cid_held, true)).all();
+  const rows = queries.select({ cid: sandboxes.guest_cid }).from(sandboxes).where(isHeld).all();
   return new Set(rows.map((row) => row.cid));
 }
 
