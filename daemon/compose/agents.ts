@@ -55,7 +55,7 @@ export function composeAgents({ config, log, database, finder }: Base, { meter }
     },
     stop: () => {
       fabric.stop();
-      bells.close(new ServiceError("shutting_down", { retryAfterSeconds: 1 }));
+      bells.close(new ServiceError("shutting_down"));
     },
   };
 }

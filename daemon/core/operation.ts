@@ -9,6 +9,7 @@
 import type { Source } from "../../shared/api/audit.ts";
 import type { InputOf, Operation, OutputOf, Scope } from "../../shared/api/contract.ts";
 import type { ErrorCode, FieldError } from "../../shared/api/errors.ts";
+import type { OwnHeader } from "../../shared/api/headers.ts";
 import type { KeyId, OrgId, RequestId } from "../../shared/ids.ts";
 import type { Conversation } from "./conversation.ts";
 
@@ -138,18 +139,30 @@ export interface Done<Op extends Operation> {
 }
 
 /** The parts of a request that are not fields: the raw body, and the headers about bytes and streams. */
-export interface Transfer {
+export interface Transfer extends Record<VerbHeader, string | null> {
   body: ReadableStream<Uint8Array> | null;
-  range: string | null;
-  if_match: string | null;
-  if_none_match: string | null;
   /** Whether the caller wants a WebSocket. */
   websocket: boolean;
-  /** Last-Event-ID: where an interrupted stream of events was. */
-  last_event_id: string | null;
   /** Whether the caller takes lines of JSON, where there is a choice. */
   ndjson: boolean;
 }
+/** The token of a terminal is the door's to read. */
+type VerbHeader = Exclude<OwnHeader, "websocket_protocol">;
+
+/** Of a request that has fields only. */
+export const NO_TRANSFER: Transfer = {
+  body: null,
+  range: null,
+  if_match: null,
+  if_none_match: null,
+  last_event_id: null,
+  websocket: false,
+  ndjson: false,
+};
+
+/** A verb reads no header that its operation does not declare. */
+export type TransferOf<Op extends Operation> = Omit<Transfer, VerbHeader> & Pick<Transfer, HeadersOf<Op>>;
+type HeadersOf<Op extends Operation> = Op extends { headers: readonly (infer Name)[] } ? Name & VerbHeader : never;
 
 /** A field that breaks a rule beyond its shape. */
 export interface RuleBreak extends FieldError {
@@ -165,7 +178,7 @@ export interface Verb<Op extends Operation, Target> {
   find?(call: CallOf<Op>, params: Record<string, string>): Target | Promise<Target>;
   /** `bad` is what the check of shapes found; a rule that names one of these fields again takes its place. */
   rules?(input: Partial<InputOf<Op>>, target: Target, bad: readonly RuleBreak[]): RuleBreak[];
-  run(call: CallOf<Op>, input: InputOf<Op>, target: Target, transfer: Transfer): Done<Op> | Promise<Done<Op>>;
+  run(call: CallOf<Op>, input: InputOf<Op>, target: Target, transfer: TransferOf<Op>): Done<Op> | Promise<Done<Op>>;
 }
 
 /** An operation with its verb, its types forgotten, as the road walks it. */

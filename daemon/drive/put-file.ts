@@ -1,6 +1,6 @@
 /** Owns file_put: a file of any size from the body of a request, streamed to its place. */
 import { filePut } from "../../shared/api/drive.ts";
-import type { Bound, Transfer } from "../core/operation.ts";
+import type { Bound, TransferOf } from "../core/operation.ts";
 import { within } from "../core/published.ts";
 import { ServiceError } from "../core/service-error.ts";
 import { FILE_MODE, factsAt, parseMode } from "./entry.ts";
@@ -32,7 +32,7 @@ export function putFile(drive: Drive): Bound {
 }
 
 /** If-Match and If-None-Match, before the body is taken and again before the file is put in its place. */
-function requireEtag({ root }: Place, path: DrivePath, { if_match, if_none_match }: Transfer): void {
+function requireEtag({ root }: Place, path: DrivePath, { if_match, if_none_match }: TransferOf<typeof filePut>): void {
   if (if_match === null && if_none_match === null) return;
   const facts = factsAt(root, path);
   const etag = facts && etagOf(facts);

@@ -18,7 +18,7 @@ export async function sendFile(
   call: Call,
   { root }: Place,
   path: DrivePath,
-  transfer: Transfer,
+  transfer: Pick<Transfer, "if_none_match">,
   choose: (facts: Facts) => Part,
 ): Promise<Sent> {
   const file = root.file(path, "read");

@@ -3,6 +3,12 @@
  * and its answer is kept, sealed where it has a secret.
  */
 import type { Problem } from "../../shared/api/errors.ts";
+import {
+  IDEMPOTENCY_KEY_PATTERN,
+  MOST_IDEMPOTENCY_KEY,
+  REQUEST_HEADERS,
+  takesIdempotencyKey,
+} from "../../shared/api/headers.ts";
 import { faultPoint } from "../core/fault-points.ts";
 import type { Caller } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
@@ -31,7 +37,7 @@ export function makeAnswers(database: Database): Answers {
   return {
     claim: async (walk, bodySha256) => {
       const { operation, request, call } = walk;
-      if (request.idempotency_key === null || operation.method !== "POST" || call.caller === null) return null;
+      if (request.idempotency_key === null || !takesIdempotencyKey(operation) || call.caller === null) return null;
       const asked = callOf(call.caller, walk, request.idempotency_key, bodySha256);
       const claim = await idempotency.begin(asked);
       if (claim.reply) {
@@ -73,11 +79,14 @@ function sealedFor({ operation, request }: Walk, reply: StoredReply): StoredRepl
   return operation.secretOutput ? seal(reply, request.authorization) : reply;
 }
 
+const IDEMPOTENCY_KEY = new RegExp(IDEMPOTENCY_KEY_PATTERN);
+
 function callOf(caller: Caller, { operation, request }: Walk, key: string, bodySha256: string): IdempotentCall {
-  if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
+  if (!IDEMPOTENCY_KEY.test(key)) {
+    const message = `1 to ${MOST_IDEMPOTENCY_KEY} visible ASCII characters.`;
     throw new ServiceError("validation_failed", {
-      detail: "Idempotency-Key must be 1 to 255 visible ASCII characters.",
-      errors: [{ field: "Idempotency-Key", code: "pattern", message: "1 to 255 visible ASCII characters." }],
+      detail: `Idempotency-Key must be ${message}`,
+      errors: [{ field: REQUEST_HEADERS.idempotency_key.name, code: "pattern", message }],
     });
   }
   return {

@@ -95,7 +95,7 @@ export function makeIdempotency(
           return { reply: null, work_ulid: workUlid(call, created_at), begun };
         }
         if (!isSame) throw new ServiceError("idempotency_key_reused");
-        if (known.status === null) throw new ServiceError("idempotency_in_progress", { retryAfterSeconds: 1 });
+        if (known.status === null) throw new ServiceError("idempotency_in_progress");
         return { reply: unpack(known) };
       }),
 

@@ -31,7 +31,6 @@ export function toProblem(error: unknown, requestId: string, log: Log): Problem 
 
 /** Seconds after which a retryable problem is worth another try. */
 export function retryAfterOf(error: unknown, problem: Problem): number | null {
-  if (error instanceof ServiceError && error.options.retryAfterSeconds !== undefined)
-    return error.options.retryAfterSeconds;
-  return problem.status === 503 || problem.code === "rate_limited" ? 1 : null;
+  const known = error instanceof ServiceError ? error.options.retryAfterSeconds : undefined;
+  return known ?? errorKind(problem.code).retryAfterSeconds ?? null;
 }

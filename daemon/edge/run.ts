@@ -3,7 +3,7 @@
  *
  *   key → scope → what it is about → body → fields → rate → idempotency → verb → audit, and the answer the same way back
  *
- * The order is the contract's order of errors: 401, 403, 404, 413/415, 400, 422, 409, 429, 503; but a call beyond the key's
+ * The order is that in which errors are told: 401, 403, 404, 413/415, 400, 422, 409, 429, 503; but a call beyond the key's
  * rate, which every call with a key counts for, gets no further than to what is wrong with itself.
  */
 import type { Operation } from "../../shared/api/contract.ts";

@@ -34,7 +34,7 @@ export function asServiceError(error: unknown, about: About): unknown {
     }
     case StreamErrorCode.too_many_executions:
     case StreamErrorCode.too_many_streams:
-      return new ServiceError("too_many_executions", { retryAfterSeconds: 1 });
+      return new ServiceError("too_many_executions");
     case StreamErrorCode.exec_id_in_use:
       return new ServiceError("exec_id_in_use", { detail: `exec_id ${about.exec_id} is that of another command.` });
     case StreamErrorCode.execution_not_found:

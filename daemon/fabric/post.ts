@@ -107,7 +107,6 @@ function requireSpace(
   throw new ServiceError("inbox_full", {
     detail: `The inbox of ${full[0]} has ${MAX_INBOX} messages, which is the most; nobody was sent this one.`,
     details: { agents: full, limit: MAX_INBOX },
-    retryAfterSeconds: 1,
   });
 }
 

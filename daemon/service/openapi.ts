@@ -2,11 +2,13 @@
 import type { TObject, TSchema } from "@sinclair/typebox";
 import { type Operation, plain } from "../../shared/api/contract.ts";
 import { ERRORS, type ErrorCode, errorKind } from "../../shared/api/errors.ts";
+import { REQUEST_HEADERS, RESPONSE_HEADERS, requestHeadersOf, responseHeadersOf } from "../../shared/api/headers.ts";
 import { operations } from "../../shared/api/operations.ts";
 import { openapiGet } from "../../shared/api/service.ts";
 import { VERSION } from "../../shared/version.ts";
 import { type Bound, bind } from "../core/operation.ts";
-import { exampleOf, problemExamples } from "./examples.ts";
+import { changed, exampleOf, problemExamples } from "./examples.ts";
+import { ANSWERS } from "./story.ts";
 
 type Json = Record<string, unknown>;
 
@@ -42,8 +44,9 @@ export function openapiDocument(version: string): Json {
     components: {
       securitySchemes: { apiKey: { type: "http", scheme: "bearer", description: "An API key, key-…" } },
       schemas: { Problem: PROBLEM },
-      examples: problemExamples(),
+      parameters: PARAMETERS,
       headers: HEADERS,
+      examples: problemExamples(),
     },
   };
 }
@@ -55,16 +58,23 @@ function describe(operation: Operation): Json {
     summary: operation.summary,
     ...(operation.description ? { description: operation.description } : {}),
     // The area is what the records of the audit call it.
-    tags: [operation.audit?.split(".")[0] ?? "service"],
+    tags: [areaOf(operation)],
     ...(access === "open" ? { security: [] } : {}),
     ...(access === "open" || access === "key" ? {} : { "x-scope": access }),
     parameters: [
       ...parametersOf(operation.params, "path"),
       ...parametersOf(operation.query, "query", operation.example?.query),
+      ...requestHeadersOf(operation).map((each) => ({
+        $ref: `#/components/parameters/${REQUEST_HEADERS[each].name}`,
+      })),
     ],
     ...requestBodyOf(operation),
-    responses: withProblems(successesOf(operation), operation),
+    responses: responsesOf(operation),
   };
+}
+
+function areaOf({ audit }: Operation): string {
+  return audit?.split(".")[0] ?? "service";
 }
 
 function parametersOf(schema: TObject, where: "path" | "query", examples?: Record<string, string>): Json[] {
@@ -96,40 +106,70 @@ function requestBodyOf({ body, example }: Operation): Json {
 
 interface Answered {
   description: string;
-  headers?: Json;
+  headers: Json;
   content?: Json;
 }
-type Responses = Record<string, Answered>;
 
-function successesOf(operation: Operation): Responses {
-  const responses: Responses = {};
+/** By its status: successes, of which some have a problem's status, and problems. */
+function responsesOf(operation: Operation): Record<string, Answered> {
+  const successes = successesOf(operation);
+  const problems = codesOf(operation);
+  const statuses = [...new Set([...successes.keys(), ...problems.keys()])].sort((one, other) => one - other);
+  return Object.fromEntries(
+    statuses.map((status): [number, Answered] => {
+      const { description, content } = successes.get(status) ?? {};
+      const codes = [...(problems.get(status) ?? [])];
+      const media = { ...content, ...(codes.length > 0 ? { "application/problem+json": problemOf(codes) } : {}) };
+      return [
+        status,
+        {
+          description: [...(description ?? []), ...codes].join(", "),
+          headers: headersOf(operation, status, codes),
+          ...(Object.keys(media).length > 0 ? { content: media } : {}),
+        },
+      ];
+    }),
+  );
+}
+
+interface Success {
+  description: string[];
+  content?: Json;
+}
+
+function successesOf(operation: Operation): Map<number, Success> {
+  const successes = new Map<number, Success>();
   for (const [outcome, status] of Object.entries(operation.outcomes)) {
-    const description = [responses[status]?.description, outcome].filter(Boolean).join(", ");
+    const description = [...(successes.get(status)?.description ?? []), outcome];
     // What follows a change of protocols is no body of HTTP's.
-    responses[status] =
-      status === SWITCHING_PROTOCOLS
-        ? { description, ...rateOf(operation) }
-        : { description, ...rateOf(operation), content: contentOf(operation) };
+    const content = status === SWITCHING_PROTOCOLS ? {} : { content: contentOf(operation, status) };
+    successes.set(status, { description, ...content });
   }
   if (sendsFile(operation)) {
-    responses[206] = {
-      description: "the part that was asked for",
-      ...rateOf(operation),
-      content: { [BYTES]: { schema: {} } },
-    };
-    responses[304] = { description: "If-None-Match names what the file is", ...rateOf(operation) };
+    successes.set(206, { description: ["the part that was asked for"], content: { [BYTES]: { schema: {} } } });
+    successes.set(304, { description: ["If-None-Match names what the file is"] });
   }
-  return responses;
+  return successes;
 }
 
 /** What an answer goes on as has a line, or an event, of the output's shape for each thing that it tells. */
-function contentOf({ output, bytesOutput = [] }: Operation): Json {
+function contentOf(operation: Operation, status: number): Json {
+  const { output, bytesOutput = [] } = operation;
   const schema = extensible(plain(output));
   const isStream = bytesOutput.includes("text/event-stream");
   const isFile = Object.keys(schema).length === 0 && bytesOutput.length > 0;
-  const json = isStream || isFile ? {} : { "application/json": { schema, example: exampleOf(schema) } };
+  const example = () => answerOf(operation, status, exampleOf(schema, areaOf(operation)));
+  const json = isStream || isFile ? {} : { "application/json": { schema, example: example() } };
   const others = bytesOutput.map((type) => [type, { schema: isStream ? schema : {} }]);
   return { ...json, ...Object.fromEntries(others) };
+}
+
+/** The example of an answer of this status, with what its outcome has of its own. */
+function answerOf({ name, outcomes }: Operation, status: number, usual: unknown): unknown {
+  const [own] = Object.entries(ANSWERS[name as keyof typeof operations] ?? {}).filter(
+    ([to]) => outcomes[to] === status,
+  );
+  return own ? changed(usual, own[1]) : usual;
 }
 
 /** Answers may get further fields, which clients ignore. */
@@ -154,40 +194,27 @@ function codesOf(operation: Operation): Map<number, Set<ErrorCode>> {
   return codes;
 }
 
-/** Adds them to the successes, of which some have a problem's status. */
-function withProblems(responses: Responses, operation: Operation): Responses {
-  for (const [status, codes] of codesOf(operation)) {
-    const success = responses[status];
-    responses[status] = {
-      description: [...(success ? [success.description] : []), ...codes].join(", "),
-      ...rateOf(operation),
-      content: {
-        ...success?.content,
-        "application/problem+json": {
-          schema: { $ref: "#/components/schemas/Problem" },
-          examples: Object.fromEntries([...codes].map((code) => [code, { $ref: `#/components/examples/${code}` }])),
-        },
-      },
-    };
-  }
-  return responses;
+function problemOf(codes: readonly ErrorCode[]): Json {
+  return {
+    schema: { $ref: "#/components/schemas/Problem" },
+    examples: Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
+  };
 }
 
-const RATE_HEADERS = {
-  "RateLimit-Limit": "Calls that the key may make at once.",
-  "RateLimit-Remaining": "How many of these are left.",
-  "RateLimit-Reset": "Seconds until all of them are there again.",
-};
-
-/** What an answer to a key tells of its rate. */
-function rateOf({ access }: Operation): Json {
-  if (access === "open") return {};
-  const named = Object.keys(RATE_HEADERS).map((name) => [name, { $ref: `#/components/headers/${name}` }]);
-  return { headers: Object.fromEntries(named) };
+function headersOf(operation: Operation, status: number, codes: readonly ErrorCode[]): Json {
+  const names = responseHeadersOf({ operation, status, codes });
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
+
+const PARAMETERS: Json = Object.fromEntries(
+  Object.values(REQUEST_HEADERS).map(({ name, ...about }) => [name, { name, in: "header", required: false, ...about }]),
+);
 
 const HEADERS: Json = Object.fromEntries(
-  Object.entries(RATE_HEADERS).map(([name, description]) => [name, { description, schema: { type: "integer" } }]),
+  Object.entries(RESPONSE_HEADERS).map(([name, { on, always = false, ...about }]) => [
+    name,
+    { required: always, ...about },
+  ]),
 );
 
 /** Fields of which a bad value has a code of its own. */

@@ -23,7 +23,6 @@ export function asServiceError(error: unknown, { row }: TerminalTarget, asked: A
     case StreamErrorCode.too_many_streams:
       return new ServiceError("too_many_executions", {
         detail: `The sandbox has ${MAX_LIVE_TERMINALS} live terminals, which is the most.`,
-        retryAfterSeconds: 1,
       });
     case StreamErrorCode.terminal_not_found:
       return terminalNotFound(row.agent_id, String(terminal_id));

@@ -92,6 +92,7 @@ const verdict = fields({
 
 export const auditList = operation({
   name: "audit_list",
+  extension: "audit.export",
   method: "GET",
   path: "/v1/rooms/{room_id}/audit",
   summary: "List a room's audit",
@@ -109,6 +110,7 @@ export const auditList = operation({
 
 export const orgAuditList = operation({
   name: "org_audit_list",
+  extension: "audit.export",
   method: "GET",
   path: "/v1/orgs/{org_id}/audit",
   summary: "List the organization's audit",
@@ -126,6 +128,7 @@ export const orgAuditList = operation({
 
 export const auditSummary = operation({
   name: "audit_summary",
+  extension: "audit.summary",
   method: "GET",
   path: "/v1/rooms/{room_id}/audit/summary",
   summary: "Sum up a room's audit",
@@ -141,6 +144,7 @@ export const auditSummary = operation({
 
 export const orgAuditSummary = operation({
   name: "org_audit_summary",
+  extension: "audit.summary",
   method: "GET",
   path: "/v1/orgs/{org_id}/audit/summary",
   summary: "Sum up the organization's audit",
@@ -156,6 +160,7 @@ export const orgAuditSummary = operation({
 
 export const auditVerify = operation({
   name: "audit_verify",
+  extension: "audit.verify",
   method: "GET",
   path: "/v1/rooms/{room_id}/audit/verify",
   summary: "Verify the chain that a room's audit is part of",
@@ -172,6 +177,7 @@ export const auditVerify = operation({
 
 export const orgAuditVerify = operation({
   name: "org_audit_verify",
+  extension: "audit.verify",
   method: "GET",
   path: "/v1/orgs/{org_id}/audit/verify",
   summary: "Verify the organization's audit chain",
@@ -190,6 +196,7 @@ const EVENTS =
 
 export const roomEvents = operation({
   name: "room_events",
+  extension: "events",
   method: "GET",
   path: "/v1/rooms/{room_id}/events",
   summary: "Follow what happens in a room",
@@ -197,6 +204,7 @@ export const roomEvents = operation({
   access: "audit:read",
   params: roomPath,
   query: afterQuery,
+  headers: ["last_event_id"],
   body: null,
   output: auditRecord,
   outcomes: { ok: 200 },
@@ -208,6 +216,7 @@ export const roomEvents = operation({
 
 export const orgEvents = operation({
   name: "org_events",
+  extension: "events",
   method: "GET",
   path: "/v1/orgs/{org_id}/events",
   summary: "Follow what happens in the organization",
@@ -215,6 +224,7 @@ export const orgEvents = operation({
   access: "audit:read",
   params: orgPath,
   query: afterQuery,
+  headers: ["last_event_id"],
   body: null,
   output: auditRecord,
   outcomes: { ok: 200 },

@@ -86,11 +86,12 @@ export const barrierArrive = operation({
     "shutting_down",
   ],
   audit: "barrier.arrived",
-  example: { body: { barrier_id: "merged", agent_id: "planner", parties: 1 } },
+  example: { body: { barrier_id: "merged", agent_id: "planner", parties: 2, timeout_ms: 0 } },
 });
 
 export const barrierList = operation({
   name: "barrier_list",
+  extension: "barriers",
   method: "GET",
   path: "/v1/rooms/{room_id}/barriers",
   summary: "List a room's barriers",
@@ -107,6 +108,7 @@ export const barrierList = operation({
 
 export const barrierGet = operation({
   name: "barrier_get",
+  extension: "barriers",
   method: "GET",
   path: "/v1/rooms/{room_id}/barriers/{barrier_id}",
   summary: "Get a barrier's newest generation",
@@ -122,6 +124,7 @@ export const barrierGet = operation({
 
 export const barrierCancel = operation({
   name: "barrier_cancel",
+  extension: "barriers",
   method: "DELETE",
   path: "/v1/rooms/{room_id}/barriers/{barrier_id}",
   summary: "Cancel a barrier",

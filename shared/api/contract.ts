@@ -4,6 +4,7 @@
  */
 import { Kind, type Static, type TObject, type TSchema, Type, TypeRegistry } from "@sinclair/typebox";
 import type { ErrorCode } from "./errors.ts";
+import type { OwnHeader } from "./headers.ts";
 
 export const SCOPES = [
   "rooms:read",
@@ -28,8 +29,10 @@ export type Scope = (typeof SCOPES)[number];
 export type Access = Scope | "key" | "operator" | "open";
 
 export interface Operation {
-  /** snake_case; the MCP tool's name where the seed has one. */
+  /** snake_case; the MCP tool's name where there is one. */
   name: string;
+  /** What /v1/config calls it, or that of it, which goes beyond the tools of the MCP layer. */
+  extension?: string;
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Path with `{name}` parameters; a last `{name*}` takes the rest of the path. */
   path: string;
@@ -40,6 +43,8 @@ export interface Operation {
   openToHost?: true;
   params: TObject;
   query: TObject;
+  /** What it reads of the request's headers, besides those that every call may have. */
+  headers?: readonly OwnHeader[];
   /** Fields of the JSON body; `bytes` marks an operation whose body is the file itself. */
   body: TObject | "bytes" | null;
   output: TSchema;

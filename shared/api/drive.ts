@@ -12,7 +12,7 @@ export const drivePath = Type.String({
   minLength: 1,
   code: "invalid_path",
   description: "x, /x and /mnt/drive/x are the same file.",
-  examples: ["/results/report.txt"],
+  examples: ["/notes.txt"],
 });
 
 const ENTRY_TYPES = ["file", "directory", "symlink", "other"] as const;
@@ -122,8 +122,11 @@ export const fsRead = operation({
     path: drivePath,
     offset: Type.Optional(Type.Integer({ minimum: 0, description: "The first byte to read; 0 if absent." })),
     length: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_WRITE_BYTES, description: "16 MiB if absent." })),
-    format: Type.Optional(oneOf(["json", "raw"], { description: "raw: the bytes themselves." })),
+    format: Type.Optional(
+      oneOf(["json", "raw"], { description: "json if absent; raw: the bytes themselves, to which the headers apply." }),
+    ),
   }),
+  headers: ["range", "if_none_match"],
   body: null,
   output: fields({
     path: Type.String(),
@@ -146,6 +149,7 @@ export const fsRead = operation({
 
 export const fsStat = operation({
   name: "fs_stat",
+  extension: "drive.stat",
   method: "GET",
   path: "/v1/rooms/{room_id}/drive/stat",
   summary: "Describe one entry of the drive",
@@ -161,6 +165,7 @@ export const fsStat = operation({
 
 export const fsMkdir = operation({
   name: "fs_mkdir",
+  extension: "drive.mkdir",
   method: "POST",
   path: "/v1/rooms/{room_id}/drive/mkdir",
   summary: "Make a directory on the drive",
@@ -178,6 +183,7 @@ export const fsMkdir = operation({
 
 export const fsMove = operation({
   name: "fs_move",
+  extension: "drive.move",
   method: "POST",
   path: "/v1/rooms/{room_id}/drive/move",
   summary: "Move an entry of the drive",
@@ -199,6 +205,7 @@ export const fsMove = operation({
 
 export const fsDelete = operation({
   name: "fs_delete",
+  extension: "drive.delete",
   method: "DELETE",
   path: "/v1/rooms/{room_id}/drive/delete",
   summary: "Delete an entry of the drive",
@@ -216,6 +223,7 @@ const filePath = fields({ room_id: roomId, path: drivePath });
 
 export const filePut = operation({
   name: "file_put",
+  extension: "drive.files",
   method: "PUT",
   path: "/v1/rooms/{room_id}/drive/files/{path*}",
   summary: "Stream a file onto the drive",
@@ -223,6 +231,7 @@ export const filePut = operation({
   access: "drive:write",
   params: filePath,
   query: fields({ mode, overwrite: Type.Optional(Type.Boolean()) }),
+  headers: ["if_match", "if_none_match"],
   body: "bytes",
   output: written,
   outcomes: { created: 201, replaced: 200 },
@@ -232,13 +241,14 @@ export const filePut = operation({
 
 export const fileGet = operation({
   name: "file_get",
+  extension: "drive.files",
   method: "GET",
   path: "/v1/rooms/{room_id}/drive/files/{path*}",
   summary: "Stream a file from the drive",
-  description: "Takes Range and If-None-Match; answers with ETag.",
   access: "drive:read",
   params: filePath,
   query: NONE,
+  headers: ["range", "if_none_match"],
   body: null,
   output: Type.Unknown(),
   outcomes: { ok: 200 },

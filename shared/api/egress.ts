@@ -16,6 +16,7 @@ const egress = fields({
 
 export const egressGet = operation({
   name: "egress_get",
+  extension: "egress",
   method: "GET",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/egress",
   summary: "Get a sandbox's egress list and its traffic",
@@ -31,6 +32,7 @@ export const egressGet = operation({
 
 export const egressSet = operation({
   name: "egress_set",
+  extension: "egress",
   method: "PUT",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/egress",
   summary: "Change where a sandbox may connect to",
@@ -56,5 +58,5 @@ export const egressSet = operation({
     "precondition_failed",
   ],
   audit: "egress.changed",
-  example: { body: { allowlist: ["example.org:443", "*.example.org"] } },
+  example: { body: { allowlist: ["deb.debian.org:443", "*.example.org"] } },
 });

@@ -6,6 +6,8 @@ interface ErrorKind {
   statusInPath?: number;
   title: string;
   retryable?: true;
+  /** After which another try may help, where whoever refuses knows no better: the header Retry-After. */
+  retryAfterSeconds?: number;
   /** What to do next, where it is the same for every occurrence. */
   hint?: string;
 }
@@ -85,6 +87,7 @@ export const ERRORS = {
     status: 409,
     title: "The first call with this Idempotency-Key is still running",
     retryable: true,
+    retryAfterSeconds: 1,
   },
   history_gone: { status: 410, title: "That part of the history is gone" },
   precondition_failed: { status: 412, title: "The precondition does not hold" },
@@ -113,10 +116,15 @@ export const ERRORS = {
     title: "The Idempotency-Key was used with another body",
     hint: "Use a new key for a new request.",
   },
-  rate_limited: { status: 429, title: "Too many requests", retryable: true },
+  rate_limited: { status: 429, title: "Too many requests", retryable: true, retryAfterSeconds: 1 },
   quota_exceeded: { status: 429, title: "A quota of the organization is used up" },
-  inbox_full: { status: 429, title: "The agent's inbox is full", retryable: true },
-  too_many_executions: { status: 429, title: "Too many live executions in this sandbox", retryable: true },
+  inbox_full: { status: 429, title: "The agent's inbox is full", retryable: true, retryAfterSeconds: 1 },
+  too_many_executions: {
+    status: 429,
+    title: "Too many live executions in this sandbox",
+    retryable: true,
+    retryAfterSeconds: 1,
+  },
   too_many_ports: { status: 429, title: "Too many exposed ports in this sandbox" },
   range_not_satisfiable: { status: 416, title: "The range lies outside the file" },
   internal: {
@@ -126,9 +134,14 @@ export const ERRORS = {
   },
   guest_unreachable: { status: 502, title: "The guest does not answer", retryable: true },
   port_not_listening: { status: 502, title: "Nothing listens on the port", retryable: true },
-  not_ready: { status: 503, title: "The service is not ready", retryable: true },
-  insufficient_capacity: { status: 503, title: "The host has no room for this now", retryable: true },
-  shutting_down: { status: 503, title: "The service is shutting down", retryable: true },
+  not_ready: { status: 503, title: "The service is not ready", retryable: true, retryAfterSeconds: 1 },
+  insufficient_capacity: {
+    status: 503,
+    title: "The host has no room for this now",
+    retryable: true,
+    retryAfterSeconds: 1,
+  },
+  shutting_down: { status: 503, title: "The service is shutting down", retryable: true, retryAfterSeconds: 1 },
   reply_timeout: { status: 504, title: "No reply in time", retryable: true },
   drive_full: { status: 507, title: "The drive's quota is used up" },
   disk_full: { status: 507, title: "The host's disk is full" },

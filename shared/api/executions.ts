@@ -174,7 +174,7 @@ export const sandboxExec = operation({
   onFullDisk: true,
   audit: "exec.finished",
   maxBodyBytes: 14 * 1024 * 1024,
-  example: { body: { argv: ["uname", "-a"] } },
+  example: { body: { argv: ["cat", "/mnt/drive/notes.txt"] } },
 });
 
 const execId = Type.String({ pattern: EXEC_ID_PATTERN, description: "The execution, by its exec_id." });
@@ -208,6 +208,7 @@ export type ExecutionRecord = Static<typeof execution>;
 
 export const executionStart = operation({
   name: "execution_start",
+  extension: "executions",
   method: "POST",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/executions",
   summary: "Start a command and leave it running",
@@ -232,11 +233,12 @@ export const executionStart = operation({
   onFullDisk: true,
   audit: "exec.started",
   maxBodyBytes: 14 * 1024 * 1024,
-  example: { body: { command: "make -j2", exec_id: "build-1" } },
+  example: { body: { command: "make -j2", exec_id: "build-1", timeout_ms: 600_000 } },
 });
 
 export const executionList = operation({
   name: "execution_list",
+  extension: "executions",
   method: "GET",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/executions",
   summary: "List a sandbox's executions",
@@ -253,6 +255,7 @@ export const executionList = operation({
 
 export const executionGet = operation({
   name: "execution_get",
+  extension: "executions",
   method: "GET",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/{exec_id}",
   summary: "Look at an execution",
@@ -268,6 +271,7 @@ export const executionGet = operation({
 
 export const executionStream = operation({
   name: "execution_stream",
+  extension: "executions",
   method: "GET",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/{exec_id}/stream",
   summary: "Stream an execution's output",
@@ -280,12 +284,13 @@ export const executionStream = operation({
       Type.Integer({
         minimum: -1,
         maximum: Number.MAX_SAFE_INTEGER,
-        description: "seq of the last event that is known; from the beginning if absent. Last-Event-ID means the same.",
+        description: "seq of the last event that is known; from the beginning if absent.",
       }),
     ),
     follow: Type.Optional(Type.Boolean({ description: "Whether to wait for what is still to come; true if absent." })),
   }),
   body: null,
+  headers: ["last_event_id"],
   output: Type.Unknown(),
   outcomes: { ok: 200 },
   bytesOutput: ["application/x-ndjson", "text/event-stream"],
@@ -295,6 +300,7 @@ export const executionStream = operation({
 
 export const executionStdin = operation({
   name: "execution_stdin",
+  extension: "executions",
   method: "POST",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/{exec_id}/stdin",
   summary: "Write to an execution's standard input",
@@ -324,6 +330,7 @@ export const executionStdin = operation({
 
 export const executionSignal = operation({
   name: "execution_signal",
+  extension: "executions",
   method: "POST",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/{exec_id}/signal",
   summary: "Send an execution a signal",
@@ -344,6 +351,7 @@ export const executionSignal = operation({
 
 export const executionEnd = operation({
   name: "execution_end",
+  extension: "executions",
   method: "DELETE",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/{exec_id}",
   summary: "End an execution",

@@ -32,7 +32,7 @@ export const DELIVERY_STATES = ["queued", "delivered", "read", "acked", "undeliv
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
 export const agentName = (description: string) =>
-  Type.String({ pattern: AGENT_PATTERN, description, examples: ["reviewer"] });
+  Type.String({ pattern: AGENT_PATTERN, description, examples: ["worker-1"] });
 export const TOPIC_PATTERN = "^[A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*$";
 /** An empty one counts as absent; of others the pattern is checked by the verb. */
 const orNone = (pattern: string, description: string) =>
@@ -155,7 +155,9 @@ export const agentSend = operation({
     "shutting_down",
   ],
   audit: "message.sent",
-  example: { body: { source: "planner", destination: "planner", kind: "event", payload: { path: "/plan.md" } } },
+  example: {
+    body: { source: "planner", destination: "worker-1", kind: "request", payload: { path: "/results/report.txt" } },
+  },
 });
 
 export const agentWait = operation({
@@ -201,6 +203,7 @@ export const agentWait = operation({
 
 export const messageGet = operation({
   name: "message_get",
+  extension: "messages",
   method: "GET",
   path: "/v1/rooms/{room_id}/messages/{message_id}",
   summary: "Get a message and what became of it",
@@ -221,6 +224,7 @@ export const messageGet = operation({
 
 export const messageAck = operation({
   name: "message_ack",
+  extension: "messages",
   method: "POST",
   path: "/v1/rooms/{room_id}/messages/{message_id}/ack",
   summary: "Acknowledge a message",
@@ -234,11 +238,12 @@ export const messageAck = operation({
   errors: ["room_not_found", "message_not_found", "source_mismatch", "room_destroying"],
   audit: "message.acked",
   onFullDisk: true,
-  example: { body: { agent_id: "reviewer" } },
+  example: { body: { agent_id: "worker-1" } },
 });
 
 export const messageReply = operation({
   name: "message_reply",
+  extension: "messages",
   method: "POST",
   path: "/v1/rooms/{room_id}/messages/{message_id}/reply",
   summary: "Reply to a message",
@@ -269,11 +274,12 @@ export const messageReply = operation({
     "quota_exceeded",
   ],
   audit: "message.replied",
-  example: { body: { source: "reviewer", payload: { ok: true } } },
+  example: { body: { source: "worker-1", payload: { ok: true } } },
 });
 
 export const agentSubscribe = operation({
   name: "agent_subscribe",
+  extension: "messages",
   method: "PUT",
   path: "/v1/rooms/{room_id}/agents/{agent_id}/subscriptions",
   summary: "Set the topics that an agent subscribes to",
@@ -311,6 +317,7 @@ const presence = fields({
 
 export const agentList = operation({
   name: "agent_list",
+  extension: "messages",
   method: "GET",
   path: "/v1/rooms/{room_id}/agents",
   summary: "List the agents of a room",

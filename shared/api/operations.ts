@@ -1,6 +1,7 @@
 /** Owns the list of operations: the whole interface, once. Doors, documents and sweeping tests are read off it. */
 import * as audit from "./audit.ts";
 import * as barriers from "./barriers.ts";
+import type { Operation } from "./contract.ts";
 import * as drive from "./drive.ts";
 import * as egress from "./egress.ts";
 import * as executions from "./executions.ts";
@@ -96,3 +97,8 @@ export const operations = {
   room_events: audit.roomEvents,
   org_events: audit.orgEvents,
 } as const;
+
+/** What there is beyond the tools of the MCP layer, in the order of the list; clients look here before they rely on it. */
+export const API_EXTENSIONS: readonly string[] = [
+  ...new Set(Object.values<Operation>(operations).flatMap(({ extension = [] }) => extension)),
+];

@@ -38,6 +38,7 @@ const newKey = fields({ ...keyFields, key: secret });
 
 export const orgCreate = operation({
   name: "org_create",
+  extension: "orgs",
   method: "POST",
   path: "/v1/orgs",
   summary: "Create an organization",
@@ -63,6 +64,7 @@ export const orgCreate = operation({
 
 export const keyCreate = operation({
   name: "key_create",
+  extension: "keys",
   method: "POST",
   path: "/v1/orgs/{org_id}/keys",
   summary: "Create an API key",
@@ -97,6 +99,7 @@ export const keyCreate = operation({
 
 export const keyList = operation({
   name: "key_list",
+  extension: "keys",
   method: "GET",
   path: "/v1/orgs/{org_id}/keys",
   summary: "List the organization's API keys",
@@ -114,6 +117,7 @@ export const keyList = operation({
 
 export const keyRotate = operation({
   name: "key_rotate",
+  extension: "keys",
   method: "POST",
   path: "/v1/orgs/{org_id}/keys/{key_id}/rotate",
   summary: "Replace an API key",
@@ -137,6 +141,7 @@ export const keyRotate = operation({
 
 export const keyRevoke = operation({
   name: "key_revoke",
+  extension: "keys",
   method: "DELETE",
   path: "/v1/orgs/{org_id}/keys/{key_id}",
   summary: "Revoke an API key",

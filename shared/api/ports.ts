@@ -76,11 +76,12 @@ export const sandboxExposePort = operation({
   onFullDisk: true,
   secretOutput: true,
   audit: "port.exposed",
-  example: { body: { port: 8000 } },
+  example: { body: { port: 8000, label: "web" } },
 });
 
 export const portList = operation({
   name: "port_list",
+  extension: "ports",
   method: "GET",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/ports",
   summary: "List a sandbox's exposed ports",

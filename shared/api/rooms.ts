@@ -84,7 +84,7 @@ export const roomCreate = operation({
   location: "/v1/rooms/{room_id}",
   errors: ["room_id_in_use", "quota_exceeded"],
   audit: "room.created",
-  example: { body: { room_id: "build-42" } },
+  example: { body: { room_id: "build-42", labels: { team: "search" } } },
 });
 
 export const roomList = operation({

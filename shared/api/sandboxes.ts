@@ -205,11 +205,21 @@ export const sandboxCreate = operation({
     "disk_full",
   ],
   audit: "sandbox.created",
-  example: { body: { agent_id: "worker-1", guest_cid: 9100, memory_mib: 512 } },
+  example: {
+    body: {
+      agent_id: "worker-1",
+      guest_cid: 9100,
+      memory_mib: 512,
+      env: { LANG: "C.UTF-8" },
+      egress_allowlist: ["deb.debian.org:443"],
+      labels: { team: "search" },
+    },
+  },
 });
 
 export const sandboxList = operation({
   name: "sandbox_list",
+  extension: "sandbox.list",
   method: "GET",
   path: "/v1/rooms/{room_id}/sandboxes",
   summary: "List a room's sandboxes",
@@ -225,6 +235,7 @@ export const sandboxList = operation({
 
 export const sandboxGet = operation({
   name: "sandbox_get",
+  extension: "sandbox.get",
   method: "GET",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}",
   summary: "Get a sandbox",
@@ -244,6 +255,7 @@ export const sandboxGet = operation({
 
 export const sandboxUpdate = operation({
   name: "sandbox_update",
+  extension: "sandbox.update",
   method: "PATCH",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}",
   summary: "Change a sandbox's labels and timeouts",
@@ -261,7 +273,7 @@ export const sandboxUpdate = operation({
   errors: ["room_not_found", "sandbox_not_found", "invalid_state", "room_destroying"],
   onFullDisk: true,
   audit: "sandbox.updated",
-  example: { body: { labels: { role: "builder" } } },
+  example: { body: { labels: { team: "search", role: "builder" } } },
 });
 
 export const sandboxDestroy = operation({
@@ -287,6 +299,7 @@ export const sandboxDestroy = operation({
 
 export const sandboxStandby = operation({
   name: "sandbox_standby",
+  extension: "sandbox.standby",
   method: "POST",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/standby",
   summary: "Let a sandbox stand still",
@@ -304,6 +317,7 @@ export const sandboxStandby = operation({
 
 export const sandboxResume = operation({
   name: "sandbox_resume",
+  extension: "sandbox.standby",
   method: "POST",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/resume",
   summary: "Let a sandbox in standby go on",
@@ -328,6 +342,7 @@ export const sandboxResume = operation({
 
 export const sandboxLogs = operation({
   name: "sandbox_logs",
+  extension: "sandbox.logs",
   method: "GET",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/logs",
   summary: "Read a sandbox's console or agent log",
@@ -351,6 +366,7 @@ export const sandboxLogs = operation({
 
 export const sandboxMetrics = operation({
   name: "sandbox_metrics",
+  extension: "sandbox.metrics",
   method: "GET",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/metrics",
   summary: "Measure a sandbox",

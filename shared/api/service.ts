@@ -53,6 +53,7 @@ const plan = fields({
 
 export const configGet = operation({
   name: "config_get",
+  extension: "config",
   method: "GET",
   path: "/v1/config",
   summary: "Limits, defaults and what is guaranteed",
@@ -63,12 +64,12 @@ export const configGet = operation({
   output: fields({
     version: Type.String(),
     commit: Type.String(),
-    limits: Type.Record(Type.String(), Type.Number()),
+    limits: Type.Record(Type.String(), Type.Number(), { description: "All that has a bound, by its name." }),
     defaults: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()])),
     plans: Type.Record(Type.String(), plan, { description: "What an organization on each plan may have." }),
     prices: Type.Record(Type.String(), Type.Number(), { description: "Credits for each unit; a month is 730 hours." }),
     templates: Type.Array(template),
-    api_extensions: Type.Array(Type.String()),
+    api_extensions: Type.Array(Type.String(), { description: "What there is beyond the tools of the MCP layer." }),
     guarantees: Type.Array(Type.String()),
     non_guarantees: Type.Array(Type.String()),
   }),
@@ -79,6 +80,7 @@ export const configGet = operation({
 
 export const meGet = operation({
   name: "me_get",
+  extension: "me",
   method: "GET",
   path: "/v1/me",
   summary: "Who the API key is",
@@ -103,6 +105,7 @@ export const meGet = operation({
 
 export const openapiGet = operation({
   name: "openapi_get",
+  extension: "openapi",
   method: "GET",
   path: "/v1/openapi.json",
   summary: "This interface as OpenAPI 3.1",
@@ -118,6 +121,7 @@ export const openapiGet = operation({
 
 export const metrics = operation({
   name: "metrics",
+  extension: "service.metrics",
   method: "GET",
   path: "/metrics",
   summary: "Figures of the host and the service for Prometheus",

@@ -32,6 +32,7 @@ export type SshKeyRecord = Static<typeof sshKey>;
 
 export const sshKeyAdd = operation({
   name: "ssh_key_add",
+  extension: "ssh",
   method: "POST",
   path: "/v1/orgs/{org_id}/ssh-keys",
   summary: "Register a public key for SSH",
@@ -60,6 +61,7 @@ export const sshKeyAdd = operation({
 
 export const sshKeyList = operation({
   name: "ssh_key_list",
+  extension: "ssh",
   method: "GET",
   path: "/v1/orgs/{org_id}/ssh-keys",
   summary: "List the organization's public keys for SSH",
@@ -75,6 +77,7 @@ export const sshKeyList = operation({
 
 export const sshKeyRemove = operation({
   name: "ssh_key_remove",
+  extension: "ssh",
   method: "DELETE",
   path: "/v1/orgs/{org_id}/ssh-keys/{ssh_key_id}",
   summary: "Remove a public key",
@@ -102,6 +105,7 @@ const access = {
 
 export const sshAccessCreate = operation({
   name: "ssh_access_create",
+  extension: "ssh",
   method: "POST",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/ssh-access",
   summary: "Make a short-lived password for SSH",
@@ -126,6 +130,7 @@ export const sshAccessCreate = operation({
 
 export const sshAccessList = operation({
   name: "ssh_access_list",
+  extension: "ssh",
   method: "GET",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/ssh-access",
   summary: "List the short-lived passwords of a sandbox",
@@ -144,6 +149,7 @@ export const sshAccessList = operation({
 
 export const sshAccessDelete = operation({
   name: "ssh_access_delete",
+  extension: "ssh",
   method: "DELETE",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/ssh-access/{access_id}",
   summary: "Withdraw a short-lived password",

@@ -17,6 +17,7 @@ export type TemplateRecord = Static<typeof template>;
 
 export const templateList = operation({
   name: "template_list",
+  extension: "templates",
   method: "GET",
   path: "/v1/templates",
   summary: "List templates",
@@ -32,6 +33,7 @@ export const templateList = operation({
 
 export const templateGet = operation({
   name: "template_get",
+  extension: "templates",
   method: "GET",
   path: "/v1/templates/{template_id}",
   summary: "Get a template",

@@ -72,6 +72,7 @@ const terminalPath = fields({
 
 export const terminalCreate = operation({
   name: "terminal_create",
+  extension: "terminals",
   method: "POST",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/terminals",
   summary: "Open a terminal",
@@ -134,6 +135,7 @@ export const terminalCreate = operation({
 
 export const terminalList = operation({
   name: "terminal_list",
+  extension: "terminals",
   method: "GET",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/terminals",
   summary: "List a sandbox's terminals",
@@ -160,6 +162,7 @@ const KNOWN_ERRORS = [
 
 export const terminalGet = operation({
   name: "terminal_get",
+  extension: "terminals",
   method: "GET",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/terminals/{terminal_id}",
   summary: "Get a terminal",
@@ -175,6 +178,7 @@ export const terminalGet = operation({
 
 export const terminalClose = operation({
   name: "terminal_close",
+  extension: "terminals",
   method: "DELETE",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/terminals/{terminal_id}",
   summary: "End a terminal",
@@ -197,6 +201,7 @@ export const terminalClose = operation({
 
 export const terminalToken = operation({
   name: "terminal_token",
+  extension: "terminals",
   method: "POST",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/terminals/{terminal_id}/token",
   summary: "Make another token for a terminal",
@@ -216,6 +221,7 @@ export const terminalToken = operation({
 
 export const terminalAttach = operation({
   name: "terminal_attach",
+  extension: "terminals",
   method: "GET",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/terminals/{terminal_id}/ws",
   summary: "Attach to a terminal by WebSocket",
@@ -237,6 +243,7 @@ export const terminalAttach = operation({
       Type.Boolean({ description: "Whether a client that is attached has to go; else a second one is 409." }),
     ),
   }),
+  headers: ["websocket_protocol"],
   body: null,
   output: Type.Unknown(),
   outcomes: { attached: 101 },

@@ -38,6 +38,7 @@ export type UsageGroup = Static<typeof group>;
 
 export const usage = operation({
   name: "usage",
+  extension: "usage.group_by",
   method: "GET",
   path: "/v1/orgs/{org_id}/usage",
   summary: "What the organization has used",

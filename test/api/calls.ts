@@ -15,7 +15,8 @@ export async function bare(
   headers: Record<string, string> = {},
   body?: string | Uint8Array<ArrayBuffer>,
 ): Promise<Answer> {
-  return await answerOf(await fetch(daemon.url + path, { method, headers, ...(body === undefined ? {} : { body }) }));
+  const response = await fetch(daemon.url + path, { method, headers, ...(body === undefined ? {} : { body }) });
+  return await answerOf(response, method);
 }
 
 /** A command of the CLI that must succeed; its JSON. */

@@ -7,6 +7,7 @@ import addFormats from "ajv-formats";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { headerFaults } from "../harness/documented.ts";
 import {
   type Described,
   type GeneratedRequest,
@@ -181,7 +182,8 @@ function faultOf(
   const excerpt = `${status} ${type} ${text.slice(0, 400)}`;
   if (!said) return `a status that is not documented: ${excerpt}`;
   if (status === 500) return excerpt;
-  if (!headers.get("x-request-id")) return `no X-Request-Id: ${excerpt}`;
+  const [wrong] = headerFaults(said, document.components.headers, headers);
+  if (wrong) return `header ${wrong}: ${excerpt}`;
   if (said.content === undefined) return text === "" ? null : `a body that is not documented: ${excerpt}`;
   const content = said.content[type ?? ""];
   if (!content) return `a media type that is not documented: ${excerpt}`;

@@ -1,4 +1,4 @@
-/** What is not right is said in one form, with the contract's code, in the contract's order; nothing inner ever leaves. */
+/** What is not right is said in one form, with a code of the table, in the order of the road; nothing inner ever leaves. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ERRORS, type ErrorCode, type Problem } from "../../shared/api/errors.ts";
 import { type Answer, TestDaemon } from "../harness/daemon.ts";

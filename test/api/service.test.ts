@@ -2,9 +2,11 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SCOPES } from "../../shared/api/contract.ts";
+import { TOOLS } from "../../shared/api/tools.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 import { bare, bearer, makeKey } from "./calls.ts";
 import { describeTemplate } from "./described-template.ts";
+import { OPERATIONS } from "./requests.ts";
 
 let daemon: TestDaemon;
 beforeAll(async () => {
@@ -85,6 +87,11 @@ describe("/health", () => {
   });
 });
 
+const FIRST_EXTENSIONS = [
+  ...["drive.files", "drive.stat", "drive.mkdir", "drive.move", "drive.delete", "sandbox.metrics", "sandbox.standby"],
+  ...["executions", "terminals", "ssh", "messages", "barriers", "egress", "ports", "usage.group_by", "audit.export"],
+];
+
 describe("/v1/config", () => {
   test("tells limits, defaults, and what is promised and what is not", async () => {
     const config = await daemon.ok("GET", "/v1/config");
@@ -108,9 +115,16 @@ describe("/v1/config", () => {
     // An append is seen while it grows: whole is what a write is, and that is said of both.
     expect(config.guarantees.find((promise: string) => promise.includes("half a file"))).toContain("unless it appends");
     expect(config.non_guarantees.join(" ")).toContain("drive write with append");
-    expect(config.api_extensions).toEqual(
-      expect.arrayContaining(["executions", "terminals", "ssh", "messages", "ports"]),
-    );
+  });
+
+  test("tells whatever goes beyond the tools, and goes on telling what it once told", async () => {
+    const { api_extensions: told } = await daemon.ok("GET", "/v1/config");
+    const ofTools = [...TOOLS.values()].map(({ operation }) => operation);
+    const beyond = OPERATIONS.filter((operation) => !ofTools.includes(operation));
+    expect(beyond.length).toBeGreaterThan(50);
+    expect(beyond.filter(({ extension }) => extension === undefined).map(({ name }) => name)).toEqual([]);
+    expect(told).toEqual([...new Set(OPERATIONS.flatMap(({ extension = [] }) => extension))]);
+    for (const extension of FIRST_EXTENSIONS) expect(told).toContain(extension);
   });
 
   test("tells limits that hold: one more is refused", async () => {

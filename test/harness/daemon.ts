@@ -8,6 +8,7 @@ import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import type { Problem } from "../../shared/api/errors.ts";
 import { CAPPED } from "../../shared/api/plans.ts";
+import { undocumented } from "./documented.ts";
 import { filesWithoutSecrets, secretsIn, secretsInFiles } from "./secrets.ts";
 
 export const BINARY = resolve("dist/roomd");
@@ -181,7 +182,7 @@ export class TestDaemon {
       },
       ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
     });
-    return await answerOf(response);
+    return await answerOf(response, method);
   }
 
   /** A call that must succeed. */
@@ -294,7 +295,10 @@ export class TestDaemon {
   }
 }
 
-export async function answerOf(response: Response): Promise<Answer> {
+/** To a request of this method, throws on headers that the OpenAPI document does not tell of. */
+export async function answerOf(response: Response, method?: string): Promise<Answer> {
+  const faults = method === undefined ? [] : undocumented(method, response.url, response);
+  if (faults.length > 0) throw new Error(`${method} ${response.url}: ${response.status}: ${faults.join(", ")}`);
   const text = await response.text();
   const json = /[/+]json\b/.test(response.headers.get("content-type") ?? "");
   return { status: response.status, headers: response.headers, body: json && text !== "" ? JSON.parse(text) : text };

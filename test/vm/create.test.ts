@@ -6,7 +6,7 @@ import { commandLineOf, processesOf, shortOrLong, untilState, withGuests } from 
 
 const atOnce = shortOrLong("creates at once", 4, 10);
 
-/** Every field of the contract's record. */
+/** Every field of a sandbox's record: none is ever removed. */
 const RECORD_FIELDS = [
   ...["sandbox_id", "room_id", "agent_id", "guest_cid", "template_id", "template_digest", "vcpu_count", "memory_mib"],
   ...["state", "status", "exit", "env_keys", "egress", "fabric_attached", "drive_mount", "drive", "ports", "labels"],

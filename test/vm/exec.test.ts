@@ -1,4 +1,4 @@
-/** Running commands in a real guest: outcome, streams, ends and limits, as the contract's section 5 says. */
+/** Running commands in a real guest: outcome, streams, ends and limits. */
 import { createHash, randomBytes } from "node:crypto";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { Json } from "../harness/daemon.ts";

@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
 import { makeKey, run } from "../api/calls.ts";
 import type { Json } from "../harness/daemon.ts";
+import { undocumented } from "../harness/documented.ts";
 import { LONG, shortOrLong, until, withGuests } from "../harness/guests.ts";
 import { openTerminal, TerminalClient } from "../harness/terminal-client.ts";
 
@@ -394,6 +395,7 @@ async function handshake(url: string, path: string, headers: Record<string, stri
       ...headers,
     },
   });
+  expect(undocumented("GET", response.url, response)).toEqual([]);
   const body: Json = response.status >= 400 ? await response.json() : null;
   return { status: response.status, body };
 }

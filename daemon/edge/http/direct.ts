@@ -3,6 +3,7 @@
  * same road and the same answers.
  */
 import type { Source } from "../../../shared/api/audit.ts";
+import { REQUEST_HEADERS } from "../../../shared/api/headers.ts";
 import type { Bound, Caller } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { toProblem } from "../problem.ts";
@@ -63,14 +64,14 @@ export function makeDirect(deps: Omit<HttpDeps, "ports" | "mcp">): Direct {
       params: found.params,
       query: () => readQuery(url.search),
       body: (maxBytes) => readJsonBody(request, maxBytes),
-      idempotency_key: headers.get("idempotency-key"),
+      idempotency_key: headers.get(REQUEST_HEADERS.idempotency_key.name),
       transfer: {
         body: request.body,
-        range: headers.get("range"),
-        if_match: headers.get("if-match"),
-        if_none_match: headers.get("if-none-match"),
+        range: headers.get(REQUEST_HEADERS.range.name),
+        if_match: headers.get(REQUEST_HEADERS.if_match.name),
+        if_none_match: headers.get(REQUEST_HEADERS.if_none_match.name),
         websocket: false,
-        last_event_id: headers.get("last-event-id"),
+        last_event_id: headers.get(REQUEST_HEADERS.last_event_id.name),
         ndjson: takesLines(headers),
       },
       signal: request.signal,

@@ -12,7 +12,7 @@ import { ServiceError } from "../../core/service-error.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
 import type { Road } from "../run.ts";
 import { readJsonMessage } from "./body.ts";
-import { problemResponse, rateHeaders, usualHeaders } from "./reply.ts";
+import { problemResponse, rateHeaders, setAll, usualHeaders } from "./reply.ts";
 import type { HttpOptions } from "./server.ts";
 import { isOwnOrigin } from "./websocket.ts";
 
@@ -60,7 +60,7 @@ export async function answerForMcp(deps: McpDeps, options: HttpOptions, asked: A
   const headers = usualHeaders(request_id);
   try {
     const response = await answer(deps, options, asked);
-    for (const [name, value] of Object.entries(headers)) response.headers.set(name, value);
+    setAll(response.headers, headers);
     return response;
   } catch (error) {
     if (error instanceof ServiceError && error.code === "method_not_allowed") headers.Allow = METHODS.join(", ");
@@ -88,7 +88,7 @@ async function answer({ mcp, road }: McpDeps, options: HttpOptions, asked: Asked
   const { refusal, rate } = message.method === CALL ? NOT_COUNTED : road.identify(credentials);
   if (refusal) throw refusal;
   const response = await mcp.answer({ request, message, bytes, key_id, authorization, ip, request_id });
-  for (const [name, value] of Object.entries(rateHeaders(rate))) response.headers.set(name, value);
+  setAll(response.headers, rateHeaders(rate));
   return response;
 }
 

@@ -14,7 +14,11 @@ export function usualHeaders(requestId: string): HeaderFields {
 
 /** `accept` is the request's header of that name. */
 export function toResponse(reply: RoadReply, requestId: string, accept: string | null): Response {
-  const headers: HeaderFields = { ...usualHeaders(requestId), ...rateHeaders(reply.rate) };
+  // A key that is not good, or no longer, has no rate.
+  const headers: HeaderFields = {
+    ...usualHeaders(requestId),
+    ...(reply.status === 401 ? {} : rateHeaders(reply.rate)),
+  };
   if (reply.replayed) headers["Idempotency-Replayed"] = "true";
   if (reply.kind === "problem") return problemResponse(reply.problem, headers, reply.retry_after_seconds);
   if (reply.location !== null) headers.Location = reply.location;
@@ -31,6 +35,11 @@ export function toResponse(reply: RoadReply, requestId: string, accept: string |
   }
   headers["Content-Type"] = "application/json";
   return new Response(JSON.stringify(body), { status: reply.status, headers });
+}
+
+export function setAll(headers: Headers, fields: HeaderFields): Headers {
+  for (const [name, value] of Object.entries(fields)) headers.set(name, value);
+  return headers;
 }
 
 /** What is left of the key's rate. */

@@ -1,8 +1,9 @@
 /**
- * Owns the HTTP door: a route for every operation of the list, and the contract's answer for what is none.
+ * Owns the HTTP door: a route for every operation of the list, and a problem for what is none.
  * It knows HTTP and hands everything else to the road.
  */
 import { Elysia } from "elysia";
+import { REQUEST_HEADERS } from "../../../shared/api/headers.ts";
 import { newId, REQUEST_ID_PATTERN } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import type { Bound } from "../../core/operation.ts";
@@ -18,7 +19,7 @@ import { isFromHost } from "./from-host.ts";
 import { answerForMcp, MCP_PATH, type McpDoor } from "./mcp.ts";
 import { answerForPort, portPlaceOf } from "./ports.ts";
 import { readQuery } from "./query.ts";
-import { problemResponse, rateHeaders, toResponse, usualHeaders } from "./reply.ts";
+import { problemResponse, rateHeaders, setAll, toResponse, usualHeaders } from "./reply.ts";
 import type { Certificate } from "./tls.ts";
 import { type Listener, openListener } from "./tls-listener.ts";
 import {
@@ -164,23 +165,23 @@ async function answer(
     params,
     query: () => readQuery(url.search),
     body: (maxBytes) => readJsonBody(request, maxBytes, { measured: true }),
-    idempotency_key: headers.get("idempotency-key"),
+    idempotency_key: headers.get(REQUEST_HEADERS.idempotency_key.name),
     transfer: {
       get body() {
         return request.body;
       },
       get range() {
-        return headers.get("range");
+        return headers.get(REQUEST_HEADERS.range.name);
       },
       get if_match() {
-        return headers.get("if-match");
+        return headers.get(REQUEST_HEADERS.if_match.name);
       },
       get if_none_match() {
-        return headers.get("if-none-match");
+        return headers.get(REQUEST_HEADERS.if_none_match.name);
       },
       websocket: wantsSocket,
       get last_event_id() {
-        return headers.get("last-event-id");
+        return headers.get(REQUEST_HEADERS.last_event_id.name);
       },
       get ndjson() {
         return takesLines(headers);
@@ -193,7 +194,8 @@ async function answer(
   const reply = await deps.road.run(bound, roadRequest);
   const conversation = reply.kind === "done" ? reply.done.conversation : undefined;
   if (conversation) {
-    if (peer?.upgrade(conversation, takenProtocol(headers))) return UPGRADED;
+    const answered = setAll(takenProtocol(headers), { ...usualHeaders(requestId), ...rateHeaders(reply.rate) });
+    if (peer?.upgrade(conversation, answered)) return UPGRADED;
     conversation.left();
     return refuse(
       deps,
@@ -244,7 +246,7 @@ function unexpected({ log }: HttpDeps, error: unknown): Response {
 }
 
 export function requestIdOf(request: Request): string {
-  const own = request.headers.get("x-request-id");
+  const own = request.headers.get(REQUEST_HEADERS.request_id.name);
   return own !== null && REQUEST_ID.test(own) ? own : newId("req");
 }
 

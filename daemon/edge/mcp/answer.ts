@@ -34,7 +34,6 @@ export function stillUnderWay(call: ToolCall, next?: NextCall): Failure {
   const error = new ServiceError("not_ready", {
     detail: `${call.tool.name} has not ended within ${MAX_TOOL_WAIT_MS / 1000} s; it goes on.`,
     hint: "The same call again waits on, or finds it done.",
-    retryAfterSeconds: 1,
   });
   return failed(call.refuse(error), next ?? { tool: call.tool.name, arguments: call.given });
 }

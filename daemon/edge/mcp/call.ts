@@ -6,13 +6,14 @@ import { hash } from "node:crypto";
 import type { TProperties } from "@sinclair/typebox";
 import { fields, NONE, type Operation } from "../../../shared/api/contract.ts";
 import type { Problem } from "../../../shared/api/errors.ts";
+import { takesIdempotencyKey } from "../../../shared/api/headers.ts";
 import { argumentsOf, type Tool } from "../../../shared/api/tool.ts";
 import { MAX_TOOL_WAIT_MS } from "../../../shared/api/tools.ts";
 import type { Log } from "../../core/log.ts";
-import type { Bound, Done } from "../../core/operation.ts";
+import { type Bound, type Done, NO_TRANSFER } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { brokenRules, type InputCheck, makeInputCheck } from "../input.ts";
-import { toProblem } from "../problem.ts";
+import { retryAfterOf, toProblem } from "../problem.ts";
 import type { Road, RoadRequest } from "../run.ts";
 
 export type Arguments = Record<string, unknown>;
@@ -97,7 +98,7 @@ export class ToolCall {
 
   refuse(error: ServiceError): Refused {
     const problem = toProblem(error, this.#visit.request_id, this.#deps.log);
-    return { kind: "problem", problem, retry_after_seconds: error.options.retryAfterSeconds ?? null };
+    return { kind: "problem", problem, retry_after_seconds: retryAfterOf(error, problem) };
   }
 
   #bound({ name }: Operation): Bound {
@@ -127,7 +128,8 @@ export class ToolCall {
         ([name, value]) => value !== undefined && ![...inPath, "idempotency_key"].includes(name),
       ),
     );
-    const key = operation.method === "POST" && typeof args.idempotency_key === "string" ? args.idempotency_key : null;
+    const key =
+      takesIdempotencyKey(operation) && typeof args.idempotency_key === "string" ? args.idempotency_key : null;
     return {
       ...this.#visit,
       source: "mcp",
@@ -146,15 +148,7 @@ export class ToolCall {
         return { fields: body, sha256: key === null ? "" : hash("sha256", JSON.stringify(this.given)) };
       },
       idempotency_key: key,
-      transfer: {
-        body: null,
-        range: null,
-        if_match: null,
-        if_none_match: null,
-        websocket: false,
-        last_event_id: null,
-        ndjson: false,
-      },
+      transfer: NO_TRANSFER,
       signal: this.#signal,
     };
   }

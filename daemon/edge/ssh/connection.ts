@@ -9,7 +9,7 @@ import { type AuthContext, type Connection as Client, type ServerChannel, type S
 import type { Problem } from "../../../shared/api/errors.ts";
 import { newId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
-import type { Bound, Caller } from "../../core/operation.ts";
+import { type Bound, type Caller, NO_TRANSFER } from "../../core/operation.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
 import type { Credential, Held, LoggedIn, Ssh } from "../../ssh/index.ts";
 import type { Road, RoadRequest } from "../run.ts";
@@ -240,15 +240,7 @@ export class Connection {
       query: () => ({}),
       body: async () => ({ fields, sha256: "" }),
       idempotency_key: null,
-      transfer: {
-        body: null,
-        range: null,
-        if_match: null,
-        if_none_match: null,
-        websocket: false,
-        last_event_id: null,
-        ndjson: false,
-      },
+      transfer: NO_TRANSFER,
       signal: this.#aborted.signal,
     };
   }

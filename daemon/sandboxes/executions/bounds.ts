@@ -15,7 +15,7 @@ export interface Bounds {
 
 export function makeBounds(): Bounds {
   const places = (most: number, detail: string) =>
-    new Places(most, () => new ServiceError("too_many_executions", { detail, retryAfterSeconds: 1 }));
+    new Places(most, () => new ServiceError("too_many_executions", { detail }));
   const mib = MAX_WAITING_STDIN_BYTES / 1024 / 1024;
   return {
     waiting: places(MAX_LIVE_EXECUTIONS, `${MAX_LIVE_EXECUTIONS} commands are waited for, which is the most.`),

@@ -15,8 +15,9 @@ export function makeStream(deps: ExecutionDeps): Bound {
     run: async (call, input, target, { last_event_id }) => {
       requireRunning(target);
       const { row, exec_id } = target;
-      const known = last_event_id !== null && LAST_EVENT_ID.test(last_event_id) ? Number(last_event_id) : -1;
-      const after = input.after ?? known;
+      // A client that reconnects asks by the URL it had, and says by the header how far it has come since.
+      const known = last_event_id !== null && LAST_EVENT_ID.test(last_event_id) ? Number(last_event_id) : undefined;
+      const after = known ?? input.after ?? -1;
       const follow = input.follow ?? true;
       const reach = reachOf(supervisors, row);
       const leave = bounds.readers.take(row.sandbox_id);

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeLog } from "../../../daemon/core/log.ts";
-import type { Done, KeyCall, Transfer } from "../../../daemon/core/operation.ts";
+import { type Done, type KeyCall, NO_TRANSFER, type Transfer } from "../../../daemon/core/operation.ts";
 import { ServiceError } from "../../../daemon/core/service-error.ts";
 import { type DriveRoom, makeDrive } from "../../../daemon/drive/index.ts";
 import { Restraints } from "../../../daemon/host/virtiofs/restrain.ts";
@@ -30,16 +30,6 @@ export interface Answer extends Done<Operation> {
   body: Body;
   call: KeyCall;
 }
-
-const NO_TRANSFER: Transfer = {
-  body: null,
-  range: null,
-  if_match: null,
-  if_none_match: null,
-  websocket: false,
-  last_event_id: null,
-  ndjson: false,
-};
 
 export class RoomFixture implements Disposable {
   /** Holds the drive and, beside it, what no call may ever reach. */

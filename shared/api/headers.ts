@@ -1,0 +1,222 @@
+/**
+ * Owns the HTTP headers of the interface, beside those of HTTP itself: which a request may have, which an answer has, and where. The
+ * doors read and the document shows what stands here; the tests hold answers to it.
+ */
+import { REQUEST_ID_PATTERN } from "../ids.ts";
+import type { Operation } from "./contract.ts";
+import { type ErrorCode, errorKind } from "./errors.ts";
+
+export const MOST_IDEMPOTENCY_KEY = 255;
+export const IDEMPOTENCY_KEY_PATTERN = `^[\\x21-\\x7e]{1,${MOST_IDEMPOTENCY_KEY}}$`;
+
+const REQUEST_ID = { type: "string", pattern: REQUEST_ID_PATTERN };
+const TEXT = { type: "string" };
+const COUNT = { type: "integer", minimum: 0 };
+
+interface Shown {
+  name: string;
+  description: string;
+  schema: object;
+  example: string | number;
+}
+
+/** By what the verbs call them. The key is the document's security scheme, and Accept chooses among an answer's media types. */
+export const REQUEST_HEADERS = {
+  request_id: {
+    name: "X-Request-Id",
+    description:
+      "The caller's own name for the call, in the answer, the audit and the log; another is made up for it if it does not match.",
+    schema: REQUEST_ID,
+    example: "nightly-7",
+  },
+  idempotency_key: {
+    name: "Idempotency-Key",
+    description:
+      "Makes the call safe to send again: with the same key and body it is answered by what the first one did. Known for 24 hours, for this API key, method and path.",
+    schema: { type: "string", pattern: IDEMPOTENCY_KEY_PATTERN },
+    example: "build-42-worker-1",
+  },
+  range: {
+    name: "Range",
+    description: "One range of bytes, which is answered with 206; several, and other units, with the whole file.",
+    schema: TEXT,
+    example: "bytes=0-1023",
+  },
+  if_match: {
+    name: "If-Match",
+    description: "Only if the file there has one of these ETags, or with * only if there is one; else 412.",
+    schema: TEXT,
+    example: "*",
+  },
+  if_none_match: {
+    name: "If-None-Match",
+    description:
+      "Only if the file there has none of these ETags, or with * only if there is none: else reading is answered with 304, and writing with 412.",
+    schema: TEXT,
+    example: "*",
+  },
+  last_event_id: {
+    name: "Last-Event-ID",
+    description: "Where an interrupted stream was, as browsers send it of their own accord: the same as `after`.",
+    schema: TEXT,
+    example: "41",
+  },
+  websocket_protocol: {
+    name: "Sec-WebSocket-Protocol",
+    description: "The terminal's protocol and its token, instead of an API key.",
+    schema: TEXT,
+    example: "roomd.terminal, roomd.token.TOKEN",
+  },
+} as const satisfies Record<string, Shown>;
+export type RequestHeader = keyof typeof REQUEST_HEADERS;
+
+/** Those that an operation says it reads; the others are the road's. */
+export type OwnHeader = Exclude<RequestHeader, "request_id" | "idempotency_key">;
+
+export function takesIdempotencyKey({ method }: Pick<Operation, "method">): boolean {
+  return method === "POST";
+}
+
+export function requestHeadersOf(operation: Operation): RequestHeader[] {
+  const ofRoad: RequestHeader[] = takesIdempotencyKey(operation) ? ["idempotency_key", "request_id"] : ["request_id"];
+  return [...(operation.headers ?? []), ...ofRoad];
+}
+
+/** An answer as far as the document tells it apart: its status, and the codes of the problems that have it. */
+interface Answer {
+  operation: Operation;
+  status: number;
+  codes: readonly ErrorCode[];
+}
+
+interface ResponseHeader extends Omit<Shown, "name"> {
+  /** Every answer of those has it. */
+  always?: true;
+  on(answer: Answer): boolean;
+}
+
+const UNAUTHORIZED = 401;
+const PARTIAL = 206;
+const NOT_MODIFIED = 304;
+const OUT_OF_RANGE = 416;
+const SWITCHING_PROTOCOLS = 101;
+
+const isSuccess = ({ operation, status }: Answer) => Object.values(operation.outcomes).includes(status);
+const BYTES = "application/octet-stream";
+const STREAMS = ["application/x-ndjson", "text/event-stream"];
+const sendsFile = ({ operation, status }: Answer) =>
+  [200, PARTIAL].includes(status) && (operation.bytesOutput?.includes(BYTES) ?? false);
+const isRated = ({ status }: Answer) => status !== UNAUTHORIZED;
+
+export const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
+  "X-Request-Id": {
+    description: "The call's name, which the audit and the log have too.",
+    schema: REQUEST_ID,
+    example: "req_01KAN1SNDX3W5Y8PZ4T7Q2M6RC",
+    always: true,
+    on: () => true,
+  },
+  "Cache-Control": {
+    description: "No answer is for caches.",
+    schema: { type: "string", enum: ["no-store"] },
+    example: "no-store",
+    always: true,
+    on: () => true,
+  },
+  "RateLimit-Limit": {
+    description: "Calls that the key may make at once; with a key, where there is a limit.",
+    schema: COUNT,
+    example: 200,
+    on: isRated,
+  },
+  "RateLimit-Remaining": { description: "How many of these are left.", schema: COUNT, example: 199, on: isRated },
+  "RateLimit-Reset": {
+    description: "Seconds until all of them are there again.",
+    schema: COUNT,
+    example: 1,
+    on: isRated,
+  },
+  "Idempotency-Replayed": {
+    description: "The answer is that of the first call with this Idempotency-Key.",
+    schema: { type: "string", enum: ["true"] },
+    example: "true",
+    on: (answer) =>
+      takesIdempotencyKey(answer.operation) &&
+      answer.status < 500 &&
+      (isSuccess(answer) || answer.codes.some((code) => answer.operation.errors.includes(code))),
+  },
+  Location: {
+    description: "Where what was made is found.",
+    schema: { type: "string", format: "uri-reference" },
+    example: "/v1/rooms/build-42",
+    always: true,
+    on: (answer) => answer.operation.location !== undefined && isSuccess(answer),
+  },
+  "Retry-After": {
+    description: "Seconds after which another try may help.",
+    schema: COUNT,
+    example: 1,
+    on: ({ codes }) => codes.some((code) => errorKind(code).retryAfterSeconds !== undefined),
+  },
+  "WWW-Authenticate": {
+    description: "What a call without a good key lacks.",
+    schema: { type: "string", enum: ["Bearer"] },
+    example: "Bearer",
+    always: true,
+    on: ({ status }) => status === UNAUTHORIZED,
+  },
+  ETag: {
+    description: "What the file is now, for If-Match and If-None-Match.",
+    schema: TEXT,
+    example: '"6-18900f2ac3d5e000"',
+    on: (answer) => sendsFile(answer) || answer.status === NOT_MODIFIED,
+  },
+  "Last-Modified": {
+    description: "When the file was last written, to the second.",
+    schema: TEXT,
+    example: "Sat, 31 Jan 2026 12:00:00 GMT",
+    on: sendsFile,
+  },
+  "Accept-Ranges": {
+    description: "Parts of the file can be asked for by Range.",
+    schema: { type: "string", enum: ["bytes"] },
+    example: "bytes",
+    on: sendsFile,
+  },
+  "Content-Range": {
+    description: "Which bytes these are of how many; with 416 how many there are.",
+    schema: TEXT,
+    example: "bytes 0-1023/4096",
+    always: true,
+    on: ({ status }) => status === PARTIAL || status === OUT_OF_RANGE,
+  },
+  "Content-Disposition": {
+    description: "The file is to be saved: a browser never shows it as a page of the service.",
+    schema: { type: "string", enum: ["attachment"] },
+    example: "attachment",
+    on: sendsFile,
+  },
+  "X-Content-Type-Options": {
+    description: "The file's type is not to be guessed.",
+    schema: { type: "string", enum: ["nosniff"] },
+    example: "nosniff",
+    on: sendsFile,
+  },
+  "X-Accel-Buffering": {
+    description: "A proxy is to pass the stream on as it comes.",
+    schema: { type: "string", enum: ["no"] },
+    example: "no",
+    on: ({ operation, status }) =>
+      status === 200 && (operation.bytesOutput?.some((type) => STREAMS.includes(type)) ?? false),
+  },
+  "Sec-WebSocket-Protocol": {
+    description: "The one that was taken of those that were offered.",
+    schema: TEXT,
+    example: "roomd.terminal",
+    on: ({ status }) => status === SWITCHING_PROTOCOLS,
+  },
+};
+
+export function responseHeadersOf(answer: Answer): string[] {
+  return Object.entries(RESPONSE_HEADERS).flatMap(([name, { on }]) => (on(answer) ? [name] : []));
+}

@@ -1,0 +1,42 @@
+/** Owns what the OpenAPI document says of an answer's headers, for the tests: which it must not have, and which it lacks. */
+import { openapiDocument } from "../../daemon/service/openapi.ts";
+import type { Json } from "./daemon.ts";
+
+/** Those of HTTP itself, and the media type, which the document tells as the content. */
+const OF_HTTP = ["connection", "content-length", "content-type", "date", "transfer-encoding"];
+const OF_UPGRADE = ["sec-websocket-accept", "upgrade"];
+
+/** `said` is the document's response of that status, `known` are its components' headers. */
+export function headerFaults(said: Json, known: Json, headers: Headers): string[] {
+  const documented = Object.keys(said.headers);
+  const names = new Set(documented.map((name) => name.toLowerCase()));
+  const unsaid = [...headers.keys()].filter((name) => ![...names, ...OF_HTTP, ...OF_UPGRADE].includes(name));
+  const absent = documented.filter((name) => known[name].required && !headers.has(name));
+  return [...unsaid.map((name) => `${name} is not documented`), ...absent.map((name) => `${name} is missing`)];
+}
+
+const { paths, components } = openapiDocument("v1") as Json;
+const routes = Object.entries<Json>(paths)
+  .map(([path, methods]) => ({
+    // The rest of a path has slashes too.
+    pattern: new RegExp(
+      `^${path
+        .replaceAll(".", "\\.")
+        .replace(/\{path\}$/, ".+")
+        .replaceAll(/\{\w+\}/g, "[^/]+")}$`,
+    ),
+    methods,
+    // Of two that fit, the one with fewer names.
+    names: path.split("{").length,
+  }))
+  .sort((one, other) => one.names - other.names);
+
+/** What is wrong with the headers of an answer; empty where it is none of an operation's. */
+export function undocumented(method: string, url: string, { status, headers }: Response): string[] {
+  const { pathname } = new URL(url);
+  const operation = routes.find(({ pattern }) => pattern.test(pathname))?.methods[asked(method)];
+  const said = operation?.responses[status];
+  return said ? headerFaults(said, components.headers, headers) : [];
+}
+
+const asked = (method: string) => (method === "HEAD" ? "get" : method.toLowerCase());
