@@ -2,6 +2,8 @@
  * How long a tool may take, by a clock of the test's: every tool of the list answers within 50 s, whatever the operations do that it
  * asks, however late, and how often it has to ask.
  */
+import { Ajv2020 } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { makeLog } from "../../../daemon/core/log.ts";
@@ -12,7 +14,7 @@ import { toProblem } from "../../../daemon/edge/problem.ts";
 import type { Road, RoadReply, RoadRequest } from "../../../daemon/edge/run.ts";
 import type { Operation } from "../../../shared/api/contract.ts";
 import { operations } from "../../../shared/api/operations.ts";
-import type { Tool } from "../../../shared/api/tool.ts";
+import { outputSchemaOf, type Tool } from "../../../shared/api/tool.ts";
 import type { KeyId } from "../../../shared/ids.ts";
 import { rowOf, TOOL_LIST } from "../../harness/tool-calls.ts";
 
@@ -122,6 +124,18 @@ async function timeOf(tool: Tool, args: Record<string, unknown>, steps: readonly
   return { tookMs, asked: asked.n, text: tookMs === null ? "" : await answered };
 }
 
+const ajv = addFormats.default(new Ajv2020({ strict: false, allErrors: true }));
+
+const schemas = new Map(TOOL_LIST.map((tool) => [tool, outputSchemaOf(tool)]));
+
+/** What is wrong with a refusal by the tool's own schema; null of any other answer. */
+function wrongIn(tool: Tool, text: string): string | null {
+  const message = JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? text);
+  const content = message.result.structuredContent;
+  if (content.ok || ajv.validate(schemas.get(tool) ?? false, content)) return null;
+  return `${JSON.stringify(content)}: ${ajv.errorsText()}`;
+}
+
 /** Arguments with which a tool waits for as long as it can. */
 function patient({ input }: Tool, args: Record<string, unknown>): Record<string, unknown> {
   const waits = ["timeout_ms", "wait_ms", "wait_timeout_ms"].flatMap((name) => {
@@ -145,6 +159,7 @@ describe.each(TOOL_LIST)("$name answers within 50 s", (tool) => {
     expect(asked).toBeGreaterThan(0);
     expect(tookMs).toBeLessThan(PROMISED_MS);
     expect(text).toContain('"isError":true');
+    expect(wrongIn(tool, text)).toBeNull();
   });
 
   test.each<Step["says"]>(["done", "going on", "refused", "starting"])(
