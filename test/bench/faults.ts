@@ -2,9 +2,12 @@
  * Owns the benchmark of what others feel of a fault: `true` in one sandbox while something befalls another. The same sandbox
  * undisturbed is measured in turns with it; `…_p99_ratio` is the one's p99 over the other's, and 2 is what is promised.
  */
+import { symlinkSync } from "node:fs";
+import { join } from "node:path";
 import { GUEST_CID_MIN } from "../../shared/ids.ts";
-import type { TestDaemon } from "../harness/daemon.ts";
+import { SHARED_TEMPLATES, type TestDaemon } from "../harness/daemon.ts";
 import { type Part, processesOf, until } from "../harness/guests.ts";
+import { removeMemoryGroup, starve, whyNoMemoryGroup } from "../harness/memory-group.ts";
 import { empty, fill, mountSmall } from "../harness/small-disk.ts";
 import { executionsPath, startFlood } from "../harness/streams.ts";
 import type { Bench } from "./report.ts";
@@ -14,7 +17,9 @@ import { summarize } from "./stats.ts";
 const USUAL_COUNT = 300;
 /** Of each fault, so many victims one after another: other load on the machine falls on both sides alike. */
 const ROUNDS = 3;
-const DRIVE_LIMIT_GIB = "4";
+const DRIVE_LIMIT_GIB = "1";
+const OVER_THE_LIMIT = "1280M";
+const DATA_SIZE = "size=2g";
 const RUNTIME_SIZE = "size=8m";
 const FLOODS = 8;
 const FLOOD_MS = 600_000;
@@ -34,9 +39,14 @@ const FAULTS: Record<string, (daemon: TestDaemon, victim: Victim) => Promise<voi
   guest_panicked: async (daemon, { agent_id }) => {
     await daemon.exec(ROOM, agent_id, { command: "(sleep 0.1; echo c >/proc/sysrq-trigger) >/dev/null 2>&1 &" });
   },
+  host_without_memory: async (daemon, { agent_id, sandbox_id }) => {
+    for (const pid of processesOf(daemon, "qemu", sandbox_id)) starve(pid);
+    await daemon.ok("POST", executionsPath(ROOM, agent_id), { command: "head -c 200M /dev/zero >/dev/shm/eaten" });
+  },
   runtime_filled: async ({ runtimeDir }) => fill(runtimeDir),
+  data_filled: async ({ dataDir }) => fill(dataDir),
   drive_filled: async (daemon, { agent_id }) => {
-    await daemon.exec(ROOM, agent_id, { command: "fallocate -l 8G /mnt/drive/fill; true" });
+    await daemon.exec(ROOM, agent_id, { command: `fallocate -l ${OVER_THE_LIMIT} /mnt/drive/fill; true` });
   },
   output_flooded: async (daemon, { agent_id }) => {
     const path = executionsPath(ROOM, agent_id);
@@ -48,13 +58,21 @@ export async function benchFaults({ report, count = USUAL_COUNT, start }: Bench)
   const daemon = await start({
     guests: true,
     env: { ROOMD_POOL_SIZE: "0", ROOMD_DRIVE_LIMIT_GIB: DRIVE_LIMIT_GIB },
-    prepare: ({ runtimeDir }) => mountSmall(runtimeDir, RUNTIME_SIZE),
+    prepare: ({ dataDir, runtimeDir }) => {
+      mountSmall(runtimeDir, RUNTIME_SIZE);
+      mountSmall(dataDir, DATA_SIZE);
+      symlinkSync(SHARED_TEMPLATES, join(dataDir, "templates"));
+    },
   });
   await daemon.room(ROOM);
   await daemon.sandbox(ROOM, BYSTANDER, GUEST_CID_MIN);
   await exec(daemon);
   const each = Math.ceil(count / ROUNDS);
   for (const [name, befall] of Object.entries(FAULTS)) {
+    if (name === "host_without_memory" && whyNoMemoryGroup !== null) {
+      console.error(`${name} is left out, because ${whyNoMemoryGroup}`);
+      continue;
+    }
     const quiet: number[] = [];
     const during: number[] = [];
     for (let round = 0; round < ROUNDS; round++) {
@@ -92,6 +110,8 @@ async function exec(daemon: TestDaemon): Promise<void> {
 /** What a victim left is gone, and the drive takes files again. */
 async function emptied(daemon: TestDaemon): Promise<void> {
   empty(daemon.runtimeDir);
+  empty(daemon.dataDir);
+  removeMemoryGroup();
   await daemon.api("DELETE", `/v1/rooms/${ROOM}/drive/delete?path=fill`);
   await until("the drive takes files", async () => {
     const { status } = await daemon.api("POST", `/v1/rooms/${ROOM}/drive/write`, { path: "f", content: "f" });

@@ -37,7 +37,13 @@ const BENCHMARKS = new Map<string, { about: string; run(bench: Bench): Promise<v
     "requests",
     { about: "one room read by 64 connections, against a bare server; what a key costs", run: benchRequests },
   ],
-  ["faults", { about: "`true` in one sandbox while another is stopped, killed, or fills the drive", run: benchFaults }],
+  [
+    "faults",
+    {
+      about: "`true` in one sandbox while others are stopped or killed, and while memory or a disk is full",
+      run: benchFaults,
+    },
+  ],
 ]);
 
 const USAGE = [

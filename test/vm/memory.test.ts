@@ -1,28 +1,22 @@
 /** Memory of the host: what was promised is kept back, and who is ended for want of it is a guest, and called by that name. */
-import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { processesOf, until, untilState, withGuests } from "../harness/guests.ts";
+import { removeMemoryGroup, starve, whyNoMemoryGroup } from "../harness/memory-group.ts";
 
-const MIB = 1024 ** 2;
-const CGROUP = "/sys/fs/cgroup/memory";
-const whyNoGroup = existsSync(join(CGROUP, "memory.limit_in_bytes"))
-  ? null
-  : "there is no memory controller of cgroup v1 to make a want of memory with";
-if (whyNoGroup !== null) console.log(`the end of a guest for want of memory is left out, because ${whyNoGroup}`);
+if (whyNoMemoryGroup !== null) {
+  console.log(`the end of a guest for want of memory is left out, because ${whyNoMemoryGroup}`);
+}
 
 withGuests("memory of the host", {}, (guests) => {
   const sandboxes = "/v1/rooms/r/sandboxes";
   const free = async () => (await guests.daemon.ok("GET", "/health")).capacity.memory_mib_free;
-  const group = join(CGROUP, `roomd-test-${process.pid}`);
 
   beforeAll(async () => {
     await guests.daemon.room("r");
     await guests.daemon.sandbox("r", "bystander", guests.cid());
   });
-  afterAll(() => {
-    if (existsSync(group)) rmdirSync(group);
-  });
+  afterAll(removeMemoryGroup);
 
   test("what a guest was promised and has not touched is kept back for it", async () => {
     const before = await free();
@@ -47,13 +41,11 @@ withGuests("memory of the host", {}, (guests) => {
     expect(scoreOf(qemu)).toBeGreaterThan(scoreOf(guests.daemon.pid));
   });
 
-  test.skipIf(whyNoGroup !== null)("one that it has ended says so, and no other is affected", async () => {
+  test.skipIf(whyNoMemoryGroup !== null)("one that it has ended says so, and no other is affected", async () => {
     const { daemon } = guests;
     const { sandbox_id, guest_cid } = await daemon.sandbox("r", "eater", guests.cid(), { memory_mib: 1024 });
     const [qemu = 0] = processesOf(daemon, "qemu", sandbox_id);
-    mkdirSync(group);
-    writeFileSync(join(group, "memory.limit_in_bytes"), String(64 * MIB));
-    writeFileSync(join(group, "cgroup.procs"), String(qemu));
+    starve(qemu);
     const answer = await daemon.api("POST", `${sandboxes}/eater/exec`, {
       command: "head -c 500M /dev/zero >/dev/shm/eaten",
     });
