@@ -116,6 +116,29 @@ export function openUnnamed(directory: string): number {
   return check(`open in ${directory}`, libc.open(text(directory), O_RDWR | O_TMPFILE | O_CLOEXEC, 0o600));
 }
 
+const POLLIN = 1;
+const POLLHUP = 16;
+
+/** What is true of a descriptor at once, of these and of what is never asked for. */
+function polled(fd: number, events: number): number {
+  // struct pollfd: i32 fd, i16 events, i16 revents; the last is the upper half of the second word here.
+  const entry = new Int32Array([fd, events]);
+  check("poll", libc.poll(entry, 1, 0));
+  return (entry[1] ?? 0) >> 16;
+}
+
+/** Whether there is something to be read at once. */
+export function isReadable(fd: number): boolean {
+  return (polled(fd, POLLIN) & POLLIN) !== 0;
+}
+
+/** Whether a pipe has bytes for its reader, or has none and nobody left who could write any. */
+export function pipeState(fd: number): "bytes" | "open" | "ended" {
+  const events = polled(fd, POLLIN);
+  if ((events & POLLIN) !== 0) return "bytes";
+  return (events & POLLHUP) !== 0 ? "ended" : "open";
+}
+
 /** Bytes that were written to the pipe and not yet read. */
 export function unreadBytes(fd: number): number {
   const count = new Int32Array(1);
@@ -239,15 +262,6 @@ export function resetOnClose(fd: number): void {
   const SOL_SOCKET = 1;
   const SO_LINGER = 13;
   libc.setsockopt(fd, SOL_SOCKET, SO_LINGER, new Int32Array([1, 0]), 8);
-}
-
-/** Whether there is something to be read at once. */
-export function isReadable(fd: number): boolean {
-  const POLLIN = 1;
-  // struct pollfd: i32 fd, i16 events, i16 revents; the last is the upper half of the second word here.
-  const entry = new Int32Array([fd, POLLIN]);
-  check("poll", libc.poll(entry, 1, 0));
-  return (((entry[1] ?? 0) >> 16) & POLLIN) !== 0;
 }
 
 /** Hears of every device that comes, goes, or gets its driver: one datagram each. */

@@ -8,7 +8,6 @@
  */
 import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { statfs } from "node:fs/promises";
-import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Welcome } from "../../shared/agent-protocol/messages.ts";
 import * as libc from "../libc.ts";
@@ -78,9 +77,9 @@ export class Drive {
     }
   }
 
-  /** Whether a path is on the drive, by its name alone: to look at the file would be to ask the drive. */
+  /** Whether a resolved path is on the drive, by its name alone: to look at the file would be to ask the drive. */
   holds(path: string): boolean {
-    return this.#mountPoint !== null && `${resolve(path)}/`.startsWith(`${this.#mountPoint}/`);
+    return this.#mountPoint !== null && `${path}/`.startsWith(`${this.#mountPoint}/`);
   }
 
   /**

@@ -93,9 +93,13 @@ export class Cgroup {
     }
   }
 
-  /** Gives it back, now or once what is left in it has ended. */
+  /** Gives it back, soon or once what is left in it has ended: who waits for the command's end comes first. */
   release(): void {
+    setImmediate(Cgroup.#takeBack);
     left.add(this);
+  }
+
+  static #takeBack(): void {
     for (const cgroup of left) {
       if (!cgroup.isEmpty) continue;
       left.delete(cgroup);

@@ -41,6 +41,8 @@ export class StartError extends Error {
   }
 }
 
+/** Most commands have ended by then; of one that has not, its output is waited for as it comes. */
+const LASTS_AFTER_MS = 20;
 const SHOWN_WORDS = 64;
 const SHOWN_CHARACTERS = 1024;
 
@@ -63,6 +65,7 @@ export class Execution {
   readonly started: Promise<void>;
   /** Resolves once it has ended and its output is complete. Rejects as `started` does. */
   readonly ended: Promise<void>;
+  readonly #lasts = Promise.withResolvers<void>();
   /** A text that the host wants to have kept. */
   note = "";
   /** Somebody has had its output to the end, and its state. */
@@ -117,6 +120,11 @@ export class Execution {
     };
   }
 
+  /** Resolves when it has run for longer than most do; never for one that has ended by then. */
+  get lasts(): Promise<void> {
+    return this.#lasts.promise;
+  }
+
   get isRunning(): boolean {
     return this.#state.state === "running";
   }
@@ -166,7 +174,12 @@ export class Execution {
       new Output(stdout, (bytes) => this.#take(Channel.stdout, bytes)),
       new Output(stderr, (bytes) => this.#take(Channel.stderr, bytes)),
     ];
+    const look = setTimeout(() => {
+      for (const output of outputs) output.follow();
+      this.#lasts.resolve();
+    }, LASTS_AFTER_MS);
     await Promise.race([child.exited, deadline.lost]);
+    clearTimeout(look);
     this.#state.finished_at_ms = Date.now();
     deadline.commandEnded();
     this.journal.commandEnded();
@@ -208,7 +221,9 @@ async function commandLineOf(deps: ExecDeps, request: ExecRequest): Promise<Omit
   }
   // As login does: not every user has a home.
   const cwd = request.cwd ?? (isDirectory(user.home) ? user.home : "/");
-  if (!isDirectory(cwd)) throw new StartError(StreamErrorCode.cwd_not_found, `no directory ${cwd}`);
+  if (cwd === request.cwd && !isDirectory(cwd)) {
+    throw new StartError(StreamErrorCode.cwd_not_found, `no directory ${cwd}`);
+  }
   return { argv, user, cwd, env, stdin };
 }
 

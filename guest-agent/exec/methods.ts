@@ -23,17 +23,18 @@ type Handler = (stream: Stream, request: Fields) => Promise<void> | void;
 export function executionMethods(executions: Executions) {
   const handlers = {
     exec_start: async (stream, request) => {
-      const { fingerprint, tag, generated, follow, ...command } = parseStartRequest(request);
+      const { fingerprint, tag, generated, follow, brief, ...command } = parseStartRequest(request);
       const { execution, existing } = await executions.start(
         { ...command, method: "exec" },
         { fingerprint, tag, isGenerated: generated },
       );
-      if (follow) return await send(stream, execution, 0, true);
+      if (follow) return await send(stream, execution, { after: 0, follow, brief });
       const report: ExecReport = { execution: execution.state, existing };
       stream.finish(report);
     },
     exec_follow: async (stream, { exec_id, after, follow }) => {
-      await send(stream, executions.get(exec_id), wholeNumber("after", after), follow === true);
+      const from = { after: wholeNumber("after", after), follow: follow === true, brief: false };
+      await send(stream, executions.get(exec_id), from);
     },
     exec_get: (stream, { exec_id }) => report(stream, executions.get(exec_id)),
     exec_list: (stream, { after, limit }) => {
@@ -88,14 +89,25 @@ export function executionMethods(executions: Executions) {
 }
 
 /** Sends output as fast as it is taken, and then the state. Who goes away is no reader any more. */
-async function send(stream: Stream, execution: Execution, after: number, follow: boolean): Promise<void> {
+async function send(
+  stream: Stream,
+  execution: Execution,
+  { after, follow, brief }: { after: number; follow: boolean; brief: boolean },
+): Promise<void> {
   const reader = await execution.journal.reader(after);
   stream.finished.catch(() => {}).finally(() => reader.close());
   try {
-    const following: ExecFollowing = { type: "following", execution: execution.state };
-    stream.say(following);
+    let told = false;
+    const tell = () => {
+      const following: ExecFollowing = { type: "following", execution: execution.state };
+      if (!told) stream.say(following);
+      told = true;
+    };
+    if (brief) execution.lasts.then(tell);
+    else tell();
     for (;;) {
       const bytes = await reader.next(READ_BYTES, follow);
+      if (bytes !== null) tell();
       if (bytes === null || !(await stream.write(Channel.output, bytes))) break;
     }
     if (stream.ended) return;

@@ -1,5 +1,5 @@
 /** Owns the search for a command's program, by the rules and with the exit codes of a shell. */
-import { accessSync, constants, statSync } from "node:fs";
+import { accessSync, constants, type Stats, statSync } from "node:fs";
 import { resolve } from "node:path";
 
 export type Program = { path: string } | Refusal;
@@ -42,15 +42,22 @@ const SPAWN_REASONS: Record<string, string> = {
 };
 
 function judge(path: string): Program {
-  try {
-    if (statSync(path).isDirectory()) return { exitCode: 126, reason: IS_A_DIRECTORY };
-  } catch {
-    return { exitCode: 127, reason: "not found" };
-  }
+  const found = look(path);
+  if (!found) return { exitCode: 127, reason: "not found" };
+  if (found.isDirectory()) return { exitCode: 126, reason: IS_A_DIRECTORY };
   try {
     accessSync(path, constants.X_OK);
     return { path };
   } catch {
     return { exitCode: 126, reason: "Permission denied" };
+  }
+}
+
+/** Most places of a search have no such file: that is no reason for an error, which costs more than the look. */
+function look(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
   }
 }

@@ -31,18 +31,22 @@ export function parseExecRequest(request: object): ExecRequest {
 }
 
 /** Throws InvalidRequest. */
-export function parseStartRequest(request: object): ExecStartRequest & { tag: string; generated: boolean } {
+export function parseStartRequest(
+  request: object,
+): ExecStartRequest & { tag: string; generated: boolean; brief: boolean } {
   const command = parseExecRequest(request);
   const {
     fingerprint,
     follow,
     tag = "",
     generated = false,
+    brief = false,
   } = request as Partial<Record<keyof ExecStartRequest, unknown>>;
   if (typeof fingerprint !== "string") throw new InvalidRequest("fingerprint must be a string");
   if (typeof follow !== "boolean") throw new InvalidRequest("follow must be true or false");
   if (typeof generated !== "boolean") throw new InvalidRequest("generated must be true or false");
-  return { ...command, method: "exec_start", fingerprint, follow, generated, tag: shortText("tag", tag) };
+  if (typeof brief !== "boolean") throw new InvalidRequest("brief must be true or false");
+  return { ...command, method: "exec_start", fingerprint, follow, generated, brief, tag: shortText("tag", tag) };
 }
 
 /** Throws InvalidRequest. */

@@ -28,15 +28,19 @@ export interface Command {
 }
 
 export function spawn({ argv, user, cwd, env, stdin, cgroup }: CommandLine): Command | Refusal {
-  const program = findProgram(argv[0] ?? "", cwd, env.PATH ?? DEFAULT_PATH);
+  const [name = ""] = argv;
+  const program = findProgram(name, cwd, env.PATH ?? DEFAULT_PATH);
   if ("reason" in program) return program;
+  // Else Bun would search once more; one with a slash is told its own name by the kernel, as it was given.
+  const isFound = user.uid === 0 && !name.includes("/");
   // Real pipes, not Bun's own: those are sockets, on which a command cannot open /dev/stdout.
   const input = stdin ? libc.pipe() : null;
   const output = libc.pipe(OUTPUT_PIPE_BYTES);
   const errors = libc.pipe();
   try {
     const begin = () =>
-      Bun.spawn(commandAs(user, argv), {
+      Bun.spawn(isFound ? [program.path, ...argv.slice(1)] : commandAs(user, argv), {
+        ...(isFound && { argv0: name }),
         cwd,
         env,
         detached: true,

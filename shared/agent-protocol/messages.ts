@@ -123,6 +123,8 @@ export interface ExecStartRequest {
   tag?: string;
   /** The host made exec_id for this run alone: nobody asks for another by it. Absent is false. */
   generated?: boolean;
+  /** With `follow`: what ends soon, and has written nothing before, is told of once, by its report. Absent is false. */
+  brief?: boolean;
 }
 
 /** Said within exec_start and exec_follow before anything else: the execution exists, and this is its state. */

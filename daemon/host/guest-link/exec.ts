@@ -51,7 +51,8 @@ export function startFollowed(
   link: GuestLink,
   request: Omit<ExecStartRequest, "method" | "follow">,
 ): Promise<Following> {
-  const start: ExecStartRequest = { method: "exec_start", ...request, follow: true };
+  // Who has standard input for it waits to be told that it runs.
+  const start: ExecStartRequest = { method: "exec_start", ...request, follow: true, brief: !request.stdin };
   return following(link, link.open(start), 0);
 }
 
@@ -122,15 +123,12 @@ async function following(link: GuestLink, stream: Stream, after: number): Promis
     const { type, execution } = event as { type?: unknown; execution?: unknown };
     if (type === "following") begun.resolve(readState(execution));
   });
-  // An answer that ends before it has begun is none.
-  const tooEarly = new StreamError({ code: StreamErrorCode.internal, message: "the guest's answer ended too early" });
-  stream.finished.then(() => begun.reject(tooEarly), begun.reject);
+  const finished = stream.finished.then(readReport);
+  finished.then(begun.resolve, begun.reject);
   const giveUp = afterGuestMs(link.standstill, ANSWER_MS, () =>
     stream.fail(StreamErrorCode.link_closed, "the guest agent did not answer"),
   );
   const execution = await begun.promise.finally(giveUp);
-  const finished = stream.finished.then(readReport);
-  finished.catch(() => {});
   return {
     execution,
     pieces: () => piecesOf(link, stream, after <= execution.last_seq ? after : null),

@@ -1,0 +1,66 @@
+/** A command's output pipe: complete at the command's end, whether it was followed before or not, and whoever else holds it. */
+import { closeSync, writeSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { Output } from "../../../../guest-agent/exec/output.ts";
+import * as libc from "../../../../guest-agent/libc.ts";
+
+const MIB = 1024 ** 2;
+
+function begin() {
+  const pipe = libc.pipe(MIB);
+  const sent: Buffer[] = [];
+  const output = new Output(pipe.read, async (bytes) => {
+    sent.push(Buffer.from(bytes));
+  });
+  return { output, writer: pipe.write, sent: () => Buffer.concat(sent) };
+}
+
+describe.each([
+  ["followed", true],
+  ["not followed", false],
+])("one that is %s", (_, isFollowed) => {
+  test("has all that was written by the command's end, in order", async () => {
+    const { output, writer, sent } = begin();
+    if (isFollowed) output.follow();
+    const written = Buffer.alloc(MIB, "0123456789");
+    expect(writeSync(writer, written)).toBe(MIB);
+    closeSync(writer);
+    await output.finish();
+    expect(sent().equals(written)).toBe(true);
+  });
+
+  test("is complete though another still holds it, who may go on writing and is not heard", async () => {
+    const { output, writer, sent } = begin();
+    if (isFollowed) output.follow();
+    writeSync(writer, "the command's");
+    await output.finish();
+    expect(sent().toString()).toBe("the command's");
+    // More than the pipe holds: somebody takes it.
+    for (let written = 0; written < 4 * MIB; await sleep(1)) {
+      while (libc.unreadBytes(writer) === 0 && written < 4 * MIB) written += writeSync(writer, Buffer.alloc(MIB / 2));
+    }
+    closeSync(writer);
+    expect(sent().toString()).toBe("the command's");
+  });
+
+  test("ends without a word when nothing was written", async () => {
+    const { output, writer, sent } = begin();
+    if (isFollowed) output.follow();
+    closeSync(writer);
+    await output.finish();
+    expect(sent().byteLength).toBe(0);
+  });
+});
+
+test("one that is written without end is complete all the same", async () => {
+  const { output, writer } = begin();
+  const flood = Bun.spawn(["cat", "/dev/zero"], { stdio: ["ignore", writer, "ignore"] });
+  closeSync(writer);
+  try {
+    await output.finish();
+  } finally {
+    flood.kill();
+    await flood.exited;
+  }
+});
