@@ -22,7 +22,7 @@ pre { background: var(--soft); padding: .75rem; overflow-x: auto; border-radius:
 table { border-collapse: collapse; width: 100%; font-size: .875rem; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .75rem .3rem 0; border-bottom: 1px solid var(--line); }
 td { overflow-wrap: anywhere; } td:first-child { min-width: 9rem; }
-summary { cursor: pointer; }
+summary { cursor: pointer; } main > h2 { margin: 3rem 0 0; font-size: 1.375rem; text-transform: capitalize; }
 @media (max-width: 50rem) { body { display: block; } nav { position: static; height: auto; border: 0; } main { padding: 1rem; } }
 @media print { nav { display: none; } body { display: block; } }
 `;

@@ -1,6 +1,6 @@
 /**
- * Owns the OpenAPI document as a page for people: each operation by its area, with its fields, a call by curl, what it answers and
- * what it refuses. One page without scripts, and with nothing from elsewhere, as its policy says.
+ * Owns the OpenAPI document as a page for people: where to begin, then each operation by its area, with its fields and headers, a call
+ * by curl, what it answers and what it refuses; at the end all headers and errors. One page without scripts, and with nothing from elsewhere, as its policy says.
  */
 import { createHash } from "node:crypto";
 import { VERSION } from "../../shared/version.ts";
@@ -33,9 +33,19 @@ interface Content {
   examples?: Record<string, unknown>;
 }
 
+interface Header {
+  description: string;
+  schema: Schema;
+  example: unknown;
+}
+
+interface Reference {
+  $ref: string;
+}
+
 interface Parameter {
   name: string;
-  in: "path" | "query";
+  in: "path" | "query" | "header";
   required: boolean;
   description?: string;
   schema: Schema;
@@ -49,9 +59,16 @@ interface Shown {
   tags: string[];
   security?: unknown[];
   "x-scope"?: string;
-  parameters: Parameter[];
+  /** Those that are references are headers. */
+  parameters: (Parameter | Reference)[];
   requestBody?: { required: boolean; content: Record<string, Content> };
-  responses: Record<string, { description: string; content?: Record<string, Content> }>;
+  responses: Record<string, Answer>;
+}
+
+interface Answer {
+  description: string;
+  headers: Record<string, Reference>;
+  content?: Record<string, Content>;
 }
 
 interface Problem {
@@ -63,10 +80,17 @@ interface Problem {
 export interface OpenapiDocument {
   info: { title: string; version: string; description: string };
   paths: Record<string, Record<string, Shown>>;
-  components: { examples: Record<string, Problem> };
+  components: {
+    parameters: Record<string, Header>;
+    headers: Record<string, Header>;
+    examples: Record<string, Problem>;
+  };
 }
 
-interface Placed extends Shown {
+interface Placed extends Omit<Shown, "parameters"> {
+  parameters: Parameter[];
+  /** Of the request. */
+  headers: string[];
   method: string;
   path: string;
 }
@@ -95,7 +119,7 @@ export function renderDocs({ info, paths, components }: OpenapiDocument): string
   for (const [path, methods] of Object.entries(paths)) {
     for (const [method, operation] of Object.entries(methods)) {
       const area = operation.tags.at(-1) ?? "";
-      areas.set(area, [...(areas.get(area) ?? []), { ...operation, method: method.toUpperCase(), path }]);
+      areas.set(area, [...(areas.get(area) ?? []), placed(operation, method.toUpperCase(), path)]);
     }
   }
   const page = html`<!doctype html>
@@ -109,15 +133,25 @@ export function renderDocs({ info, paths, components }: OpenapiDocument): string
 <body>
 <nav aria-label="Operations">
 ${[...areas].map(([area, list]) => html`<h2>${area}</h2><ul>${list.map(linkTo)}</ul>\n`)}
-<h2>errors</h2><ul><li><a href="#errors">All codes</a></li></ul>
+<h2>all</h2><ul><li><a href="#headers">All headers</a></li><li><a href="#errors">All error codes</a></li></ul>
 </nav>
 <main>
 <h1>${info.title} <small>${info.version}</small></h1>
 <p>${info.description} This page is made from <a href="/v1/openapi.json">the OpenAPI document</a>.</p>
+<h2>Where to begin</h2>
+<p>A <em>room</em> is the container of one run. In it each <em>agent</em> can have a <em>sandbox</em>, a virtual machine of its own; all of
+them share the room's <em>drive</em>, which is <code>/mnt/drive</code> in each, and send each other <em>messages</em>.</p>
+<ol>${FIRST_STEPS.map(([id, what]) => html`<li><a href="#${id}">${what}</a></li>`)}</ol>
 <p>Every call but those marked open has the header <code>Authorization: Bearer key-…</code>. In the examples
-<code>ROOMD_URL</code> is this service, and <code>ROOMD_API_KEY</code> a key. An <code>Idempotency-Key</code> on a POST makes it
-safe to send again. Errors are <code>${PROBLEM_TYPE}</code>; their codes are <a href="#errors">listed below</a>.</p>
-${[...areas.values()].flat().map(sectionOf)}
+<code>ROOMD_URL</code> is this service, and <code>ROOMD_API_KEY</code> a key: <code>roomd init</code> or <code>roomd key create</code> on the
+host prints one. Where there is a GET there is a HEAD. An <a href="#header-Idempotency-Key">Idempotency-Key</a> on a POST makes it safe to
+send again. Errors are <code>${PROBLEM_TYPE}</code>; their codes are <a href="#errors">listed at the end</a>, as all
+<a href="#headers">headers</a> are. Clients ignore fields of an answer that they do not know: there may be more of them at any time.</p>
+${[...areas].map(
+  ([area, list]) => html`<h2 id="area-${area}">${area}</h2>
+${list.map(sectionOf)}`,
+)}
+${headersOf(components)}
 ${errorsOf(components.examples)}
 </main>
 </body>
@@ -125,6 +159,29 @@ ${errorsOf(components.examples)}
 `;
   return page.text;
 }
+
+/** What a newcomer does first. */
+const FIRST_STEPS: [operationId: string, what: string][] = [
+  ["health", "See whether the service is ready."],
+  ["room_create", "Create a room."],
+  ["sandbox_create", "Create a sandbox in it, for an agent."],
+  ["sandbox_exec", "Run a command in the sandbox."],
+  ["fs_write", "Write to the drive, and read from it."],
+  ["agent_send", "Send another agent a message."],
+  ["room_destroy", "Destroy the room when the run is over."],
+];
+
+function placed({ parameters, ...operation }: Shown, method: string, path: string): Placed {
+  return {
+    ...operation,
+    method,
+    path,
+    parameters: parameters.filter((each) => "name" in each),
+    headers: parameters.flatMap((each) => ("$ref" in each ? [nameIn(each)] : [])),
+  };
+}
+
+const nameIn = ({ $ref }: Reference) => $ref.slice($ref.lastIndexOf("/") + 1);
 
 function linkTo({ operationId, summary }: Placed): Markup {
   return html`<li><a href="#${operationId}">${summary}</a></li>`;
@@ -139,14 +196,16 @@ function sectionOf(operation: Placed): Markup {
     ),
     ...(body ? rowsOf(body.schema, "body") : []),
   ];
+  const told = new Map<string, string>();
   return html`<section id="${operationId}">
 <h3>${summary}</h3>
 <p><code><span class="method">${method}</span> ${path}</code> <span class="quiet">${operationId}, ${accessOf(operation)}</span></p>
 ${description ? html`<p>${description}</p>` : ""}
 ${fields.length > 0 ? tableOf("Fields", ["Field", "In", "Type", "About"], fields) : ""}
+<p><span class="quiet">Headers:</span> ${linksTo(operation.headers)}</p>
 <h4>Example</h4>
 <pre>${curlOf(operation)}</pre>
-${Object.entries(operation.responses).map(([status, response]) => successOf(status, response))}
+${Object.entries(operation.responses).map(([status, response]) => successOf(status, response, told))}
 <h4>Errors</h4>
 <p>${problemsOf(operation)}</p>
 </section>
@@ -166,7 +225,7 @@ ${rows}</tbody></table>
 `;
 }
 
-/** Fields of an object, those of the objects within it after it. */
+/** Fields of an object, those of the objects within it after it; `where` is empty for those of an answer. */
 function rowsOf(schema: Schema, where: string, prefix = "", depth = 1): Markup[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, inner]) => {
     const row = rowOf(prefix + name, where, (schema.required ?? []).includes(name), inner);
@@ -178,7 +237,9 @@ function rowsOf(schema: Schema, where: string, prefix = "", depth = 1): Markup[]
 
 function rowOf(name: string, where: string, required: boolean, schema: Schema): Markup {
   const about = [schema.description ?? "", ...rulesOf(schema)].filter(Boolean);
-  return html`<tr><td><code>${name}</code>${required ? html` <span class="quiet">required</span>` : ""}</td><td>${where}</td><td>${typeOf(schema)}</td><td>${about.map((each, index) => html`${index > 0 ? html`<br>` : ""}${each}`)}</td></tr>
+  const isOfAnswer = where === "";
+  const mark = isOfAnswer === required ? "" : isOfAnswer ? "may be absent" : "required";
+  return html`<tr><td><code>${name}</code>${mark ? html` <span class="quiet">${mark}</span>` : ""}</td>${isOfAnswer ? "" : html`<td>${where}</td>`}<td>${typeOf(schema)}</td><td>${about.map((each, index) => html`${index > 0 ? html`<br>` : ""}${each}`)}</td></tr>
 `;
 }
 
@@ -202,6 +263,7 @@ function rulesOf(schema: Schema): string[] {
 }
 
 function rangeOf(what: string, least?: number, most?: number): string {
+  if (what !== "" && least === 1 && most === undefined) return "Not empty.";
   if (least !== undefined && most !== undefined) return `${least} to ${most}${what}.`;
   if (least !== undefined) return `At least ${least}${what}.`;
   return most === undefined ? "" : `At most ${most}${what}.`;
@@ -227,16 +289,52 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-function successOf(status: string, { description, content = {} }: Shown["responses"][string]): Markup {
+/** `told` has the fields that answers before it had, with their status. */
+function successOf(status: string, { description, headers, content = {} }: Answer, told: Map<string, string>): Markup {
+  const codes = Object.keys(content[PROBLEM_TYPE]?.examples ?? {});
+  const outcomes = description.split(", ").filter((each) => !codes.includes(each));
+  if (outcomes.length === 0) return html``;
   const types = Object.keys(content).filter((type) => type !== PROBLEM_TYPE);
-  if (Number(status) >= 400 && types.length === 0) return html``;
   const { schema, example } = content[JSON_TYPE] ?? {};
-  const others = types.filter((type) => type !== JSON_TYPE);
-  return html`<details><summary><code>${status}</code> ${description}${others.length > 0 ? `, also ${others.join(", ")}` : ""}</summary>
+  return html`<details><summary><code>${status}</code> ${outcomes.join(", ")}${types.length > 0 ? `: ${types.join(" or ")}` : ""}</summary>
+<p><span class="quiet">Headers:</span> ${linksTo(Object.keys(headers))}</p>
 ${example === undefined ? "" : html`<pre>${JSON.stringify(example, null, 2)}</pre>`}
-${schema?.properties ? tableOf("Fields of the answer", ["Field", "In", "Type", "About"], rowsOf(schema, "answer")) : ""}
+${schema?.properties ? fieldsOf(schema, status, told) : ""}
 </details>
 `;
+}
+
+function fieldsOf(schema: Schema, status: string, told: Map<string, string>): Markup {
+  const text = JSON.stringify(schema);
+  const before = told.get(text);
+  if (before !== undefined) return html`<p>Its fields are those of <code>${before}</code>.</p>`;
+  told.set(text, status);
+  return tableOf("Fields of the answer", ["Field", "Type", "About"], rowsOf(schema, ""));
+}
+
+function linksTo(headers: readonly string[]): Markup[] {
+  return headers.map((name) => html`<a href="#header-${name}"><code>${name}</code></a> `);
+}
+
+/** Of one name there may be two: what a request asks for, and what an answer tells. */
+function headersOf({ parameters, headers }: OpenapiDocument["components"]): Markup {
+  const names = [...new Set([...Object.keys(parameters), ...Object.keys(headers)])].sort();
+  const rowsFor = (name: string) =>
+    [
+      ["request", parameters[name]],
+      ["answer", headers[name]],
+    ] as const;
+  const rows = names.flatMap((name) =>
+    rowsFor(name)
+      .filter(([, header]) => header !== undefined)
+      .map(([where, header], index) => {
+        const { description = "", schema = {}, example } = header ?? {};
+        const id = index === 0 ? html` id="header-${name}"` : "";
+        return html`<tr${id}><td><code>${name}</code></td><td>${where}</td><td>${typeOf(schema)}</td><td>${description} For example <code>${String(example)}</code></td></tr>
+`;
+      }),
+  );
+  return html`<section id="headers">${tableOf("All headers", ["Header", "In", "Type", "About"], rows)}</section>`;
 }
 
 function problemsOf({ responses }: Shown): Markup[] {
@@ -252,7 +350,7 @@ function errorsOf(problems: OpenapiDocument["components"]["examples"]): Markup {
     .sort(([, one], [, other]) => one.value.status - other.value.status)
     .map(
       ([code, { summary, value }]) =>
-        html`<tr id="error-${code}"><td><code>${code}</code></td><td>${value.status}</td><td>${value.retryable ? "yes" : "no"}</td><td>${summary}.${value.hint ? ` ${value.hint}` : ""}</td></tr>
+        html`<tr id="error-${code}"><td><code>${code}</code></td><td>${value.status}</td><td>${value.retryable ? "yes" : "no"}</td><td>${summary}.${value.hint ? ` ${value.hint}` : ""}<details><summary>Example</summary><pre>${JSON.stringify(value, null, 2)}</pre></details></td></tr>
 `,
     );
   return html`<section id="errors">${tableOf("All error codes", ["Code", "Status", "Try again", "About"], rows)}</section>`;

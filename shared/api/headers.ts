@@ -3,7 +3,7 @@
  * doors read and the document shows what stands here; the tests hold answers to it.
  */
 import { REQUEST_ID_PATTERN } from "../ids.ts";
-import type { Operation } from "./contract.ts";
+import { IDEMPOTENCY_SECONDS, type Operation } from "./contract.ts";
 import { type ErrorCode, errorKind } from "./errors.ts";
 
 export const MOST_IDEMPOTENCY_KEY = 255;
@@ -31,8 +31,7 @@ export const REQUEST_HEADERS = {
   },
   idempotency_key: {
     name: "Idempotency-Key",
-    description:
-      "Makes the call safe to send again: with the same key and body it is answered by what the first one did. Known for 24 hours, for this API key, method and path.",
+    description: `Makes the call safe to send again: with the same key and body it is answered by what the first one did. Known for ${IDEMPOTENCY_SECONDS / 3600} hours, for this API key, method and path.`,
     schema: { type: "string", pattern: IDEMPOTENCY_KEY_PATTERN },
     example: "build-42-worker-1",
   },
@@ -112,7 +111,7 @@ export const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
   "X-Request-Id": {
     description: "The call's name, which the audit and the log have too.",
     schema: REQUEST_ID,
-    example: "req_01KAN1SNDX3W5Y8PZ4T7Q2M6RC",
+    example: "req_01KGA0G5A0D4W7K9M2R5V8ZXQP",
     always: true,
     on: () => true,
   },
@@ -168,7 +167,7 @@ export const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
   ETag: {
     description: "What the file is now, for If-Match and If-None-Match.",
     schema: TEXT,
-    example: '"6-18900f2ac3d5e000"',
+    example: '"Wm3kPz8vQ1c5Yt7Rb2Xn9Ls4Hd6"',
     on: (answer) => sendsFile(answer) || answer.status === NOT_MODIFIED,
   },
   "Last-Modified": {

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ERRORS } from "../../shared/api/errors.ts";
+import { REQUEST_HEADERS, RESPONSE_HEADERS, requestHeadersOf } from "../../shared/api/headers.ts";
 import { type Answer, TestDaemon } from "../harness/daemon.ts";
 import { bare } from "./calls.ts";
 import { OPERATIONS } from "./requests.ts";
@@ -22,7 +23,8 @@ test("it is open to all, and HTML", () => {
   expect(html).toMatch(/^<!doctype html>\n<html lang="en">/);
 });
 
-test.each(OPERATIONS)("it has $name, whole", ({ name, method, path, summary, query, body, errors }) => {
+test.each(OPERATIONS)("it has $name, whole", (operation) => {
+  const { name, method, path, summary, query, body, errors } = operation;
   const section = html.split("<section ").find((each) => each.startsWith(`id="${name}"`)) ?? "";
   expect(section).toContain(`<h3>${escaped(summary)}</h3>`);
   expect(section).toContain(`<span class="method">${method}</span> ${path.replace("*}", "}")}</code>`);
@@ -33,10 +35,16 @@ test.each(OPERATIONS)("it has $name, whole", ({ name, method, path, summary, que
   ];
   for (const field of fields) expect(section).toContain(`<td><code>${field}</code>`);
   for (const code of errors) expect(section).toContain(`#error-${code}`);
+  for (const header of requestHeadersOf(operation)) {
+    expect(section).toContain(`href="#header-${REQUEST_HEADERS[header].name}"`);
+  }
+  for (const status of Object.values(operation.outcomes)) expect(section).toContain(`<code>${status}</code>`);
+  expect(section).not.toContain("undefined");
 });
 
-test("it has every error, and its links lead somewhere", () => {
+test("it has every error and header, and its links lead somewhere", () => {
   for (const code of Object.keys(ERRORS)) expect(html).toContain(`<tr id="error-${code}">`);
+  for (const header of Object.keys(RESPONSE_HEADERS)) expect(html).toContain(`<tr id="header-${header}">`);
   const ids = [...html.matchAll(/ id="([^"]+)"/g)].map((match) => match[1]);
   expect(new Set(ids).size).toBe(ids.length);
   const links = [...html.matchAll(/ href="([^"]+)"/g)].map((match) => String(match[1]));
