@@ -1,7 +1,7 @@
 /** Models' way to real guests: the tools over MCP, by agents that know nothing but the list of tools. */
 import { beforeAll, expect, test } from "vitest";
 import type { Json } from "../harness/daemon.ts";
-import { LONG, withGuests } from "../harness/guests.ts";
+import { LONG, processesOf, shortOrLong, withGuests } from "../harness/guests.ts";
 import { connectMcp, type McpClient } from "../harness/mcp-client.ts";
 import { callOf, inspect } from "../harness/mcp-inspector.ts";
 import { ModelFreeAgent } from "../harness/model-free-agent.ts";
@@ -57,14 +57,21 @@ const REFUSALS: Record<string, { args: Record<string, unknown>; code: string }> 
   org_audit_list: { args: { cursor: "edited" }, code: "invalid_cursor" },
 };
 
+/** Who plans, and who works. */
+const CREWS = [
+  { planner: { generation: "2026", way: "http" }, worker: { generation: "v1", way: "stdio" } },
+  { planner: { generation: "v1", way: "http" }, worker: { generation: "2026", way: "stdio" } },
+] as const;
+const crews = CREWS.slice(0, shortOrLong("crews of agents over MCP", 1, CREWS.length));
+
 withGuests("over MCP", {}, (guests) => {
   const last = (results: Json[]): Json => results.at(-1);
 
-  test("agents without a model do a whole run with every tool: sandboxes, messages, a barrier, files, a port, the audit, the end", async () => {
+  test.each(crews)("agents without a model do a whole run with every tool: $planner and $worker", async (crew) => {
     const before = guests.daemon.leftovers();
     const [first, second] = [
-      await connectMcp(guests.daemon),
-      await connectMcp(guests.daemon, { generation: "v1", way: "stdio" }),
+      await connectMcp(guests.daemon, crew.planner),
+      await connectMcp(guests.daemon, crew.worker),
     ];
     const planner = await ModelFreeAgent.meet(first, {
       room_id: "run",
@@ -245,6 +252,39 @@ withGuests("over MCP", {}, (guests) => {
     expect(killed).toMatchObject({ exec_id: sleeper.exec_id, state: "exited", exit_code: null, signal: "SIGTERM" });
     expect((await exec({ exec_id })).stdout).toBe("one\ntwo\n");
   });
+
+  test.skipIf(!LONG)(
+    "a guest that stands still keeps no tool from answering within 50 s",
+    { timeout: 4 * 60_000 },
+    async () => {
+      const { sandbox_id } = await guests.daemon.ok("GET", `/v1/rooms/${at.room_id}/sandboxes/${at.sandbox}`);
+      const [qemu = 0] = processesOf(guests.daemon, "qemu", sandbox_id);
+      const { exec_id } = await exec({ command: "seq 9; sleep 600", background: true });
+      const asked = [
+        { name: "sandbox_exec", args: { command: "true" } },
+        { name: "sandbox_exec", args: { command: "true", background: true } },
+        { name: "sandbox_exec", args: { exec_id, after: 0 } },
+        { name: "sandbox_exec", args: { exec_id, background: true } },
+        { name: "sandbox_exec", args: { exec_id, signal: "SIGTERM" } },
+        { name: "sandbox_expose_port", args: { port: 8000 } },
+      ];
+      process.kill(qemu, "SIGSTOP");
+      try {
+        const tookMs = asked.map(async ({ name, args }) => {
+          const startedAt = performance.now();
+          const { ok, code } = await client.call(name, { ...at, ...args });
+          const ms = Math.round(performance.now() - startedAt);
+          console.log(`${name} ${Object.keys(args)}: ${ok ? "ok" : code} after ${ms} ms`);
+          return ms;
+        });
+        for (const ms of await Promise.all(tookMs)) expect(ms).toBeLessThan(50_000);
+      } finally {
+        process.kill(qemu, "SIGCONT");
+      }
+      expect((await exec({ command: "exit 4" })).exit_code).toBe(4);
+    },
+  );
+  if (!LONG) console.log("over MCP: without a guest that stands still; ROOMD_TEST_LONG=1 stops one");
 
   test.skipIf(!LONG)(
     "ten minutes of a command are followed by calls of less than 50 s",
