@@ -136,7 +136,7 @@ async function writeTo<T>(file: string, work: (to: number) => Promise<T>): Promi
     rmSync(draft, { force: true });
     to = openSync(draft, "wx", 0o600);
   } catch (error) {
-    throw new CliError(`${draft} cannot be written: ${errnoOf(error) ?? String(error)}.`);
+    throw new CliError(`${file} cannot be written: ${errnoOf(error) ?? String(error)}.`);
   }
   try {
     const done = await work(to);

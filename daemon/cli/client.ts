@@ -68,7 +68,9 @@ export async function send(operation: Operation, input: object, options: SendOpt
       ...(connection.ca === null ? {} : { tls: { ca: connection.ca } }),
     } as RequestInit),
   );
-  if (response.ok) return response;
+  // /health answers as fully with 503.
+  const isAnswer = response.ok || (isJson(response) && Object.values(operation.outcomes).includes(response.status));
+  if (isAnswer) return response;
   throw await refusal(response);
 }
 
@@ -110,6 +112,10 @@ function whyUnreachable({ url }: Connection, error: unknown): string {
   }
   const why = /^(ECONNREFUSED|ConnectionRefused)$/.test(code) ? "" : ` (${message.split(". ")[0]})`;
   return `No service answers at ${url}${why}: start it with \`roomd serve\` or set ROOMD_URL to where it is.`;
+}
+
+function isJson({ headers }: Response): boolean {
+  return headers.get("content-type")?.startsWith("application/json") === true;
 }
 
 async function refusal(response: Response): Promise<CliError> {

@@ -1,5 +1,6 @@
 /** Owns `roomd doctor`: whether this host can run sandboxes, and what to do when it cannot. */
 import type { Command } from "commander";
+import type { HealthCheck } from "../../shared/api/service.ts";
 import { EXIT } from "./cli-error.ts";
 import { command, type JsonOption } from "./command.ts";
 import { type ConfigOption, withConfigOption, withOperator } from "./operator.ts";
@@ -18,12 +19,15 @@ export function doctorCommand(setStatus: (status: number) => void): Command {
     const checks = await withProgress("checking this host", () =>
       withOperator(options, (operator) => operator.doctor()),
     );
-    await showValue({ checks }, options, () =>
-      checks.flatMap(({ id, status, message, remedy }) => [
-        `${paint(STYLES[status], status.padEnd(4))}  ${id.padEnd(16)}  ${message ?? ""}`.trimEnd(),
-        ...(remedy ? [`${" ".repeat(24)}${remedy}`] : []),
-      ]),
-    );
+    await showValue({ checks }, options, () => checkLines(checks));
     setStatus(checks.some(({ status }) => status === "fail") ? EXIT.refused : EXIT.ok);
   });
+}
+
+/** Each check with what to do. */
+export function checkLines(checks: readonly HealthCheck[]): string[] {
+  return checks.flatMap(({ id, status, message, remedy }) => [
+    `${paint(STYLES[status], status.padEnd(4))}  ${id.padEnd(16)}  ${message ?? ""}`.trimEnd(),
+    ...(remedy ? [`${" ".repeat(24)}${remedy}`] : []),
+  ]);
 }

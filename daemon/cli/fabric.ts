@@ -13,7 +13,7 @@ import { CliError } from "./cli-error.ts";
 import { call } from "./client.ts";
 import { choice, command, type JsonOption, timeout } from "./command.ts";
 import { type ContentOptions, contentOf, textOf, withContent } from "./message.ts";
-import { show } from "./output.ts";
+import { counted, show } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
 const DEFAULT_MS = 60_000;
@@ -59,7 +59,7 @@ export function sendCommand(): Command {
       await show(reply, options, (sent) =>
         sent.reply
           ? textOf(sent.reply)
-          : [`message ${sent.message_id} is kept for ${sent.recipient_count} recipient(s)`],
+          : [`message ${sent.message_id} is kept for ${counted(sent.recipient_count, "recipient")}`],
       );
     });
 }

@@ -13,7 +13,7 @@ import { newId } from "../../shared/ids.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { call } from "./client.ts";
 import { choice, command, commandGroup, type JsonOption, timeout } from "./command.ts";
-import { fieldLines, moreLines, printable, show, table } from "./output.ts";
+import { counted, fieldLines, moreLines, printable, show, table } from "./output.ts";
 import { asList, type ListOptions } from "./room.ts";
 import { integer, milliseconds, pair } from "./values.ts";
 
@@ -136,7 +136,7 @@ function reply(): Command {
       const what = { room_id, message_id, source: options.from, reply_message_id };
       const sent = await call(messageReply, { ...what, ...contentOf(text, options) });
       await show(sent, options, (kept) => [
-        `message ${kept.message_id} is kept for ${kept.recipient_count} recipient(s)`,
+        `message ${kept.message_id} is kept for ${counted(kept.recipient_count, "recipient")}`,
       ]);
     });
 }

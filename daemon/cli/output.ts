@@ -37,7 +37,8 @@ export function showValue<T>(value: T, options: JsonOption, human: (value: T) =>
 
 export function showError(error: CliError, json: boolean): Promise<void> {
   if (json) return say(plainJson(JSON.stringify(error.problem)));
-  const [first = "", ...rest] = error.lines.map(printable);
+  // What a program of the host has said can have several.
+  const [first = "", ...rest] = error.lines.flatMap((line) => line.split("\n")).map(printable);
   return say(`${paint("red", "roomd:", process.stderr)} ${first}`, ...rest);
 }
 
@@ -65,6 +66,10 @@ export function fieldLines(value: object): string[] {
 /** How to see the rest of a list that was cut. */
 export function moreLines(next: string | null): string[] {
   return next === null ? [] : [paint("dim", `more with --cursor ${next}`)];
+}
+
+export function counted(count: number, one: string, several = `${one}s`): string {
+  return `${count} ${count === 1 ? one : several}`;
 }
 
 export function bytesText(bytes: number): string {

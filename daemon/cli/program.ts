@@ -65,41 +65,53 @@ export function makeProgram(setStatus: (status: number) => void): Command {
     "-V, --version",
     "print the version",
   );
-  const commands = [
-    serveCommand(),
-    initCommand(),
-    doctorCommand(setStatus),
-    configCommand(),
-    backupCommand(),
-    restoreCommand(setStatus),
-    templateCommand(),
-    orgCommand(),
-    keyCommand(),
-    healthCommand(),
-    limitsCommand(),
-    whoamiCommand(),
-    roomCommand(),
-    sandboxCommand(),
-    execCommand(setStatus),
-    executionCommand(setStatus),
-    portCommand(),
-    egressCommand(),
-    sshAccessCommand(),
-    shellCommand(setStatus),
-    terminalCommand(),
-    logsCommand(),
-    driveCommand(),
-    sendCommand(),
-    waitCommand(),
-    messageCommand(),
-    agentCommand(),
-    barrierCommand(),
-    auditCommand(setStatus),
-    usageCommand(),
-    mcpCommand(),
-    completionCommand(),
-  ];
-  for (const each of commands) program.addCommand(each);
+  const groups: Record<string, Command[]> = {
+    "The service, on its host:": [
+      serveCommand(),
+      initCommand(),
+      doctorCommand(setStatus),
+      configCommand(),
+      templateCommand(),
+      orgCommand(),
+      keyCommand(),
+      backupCommand(),
+      restoreCommand(setStatus),
+    ],
+    "Rooms and sandboxes:": [
+      roomCommand(),
+      sandboxCommand(),
+      egressCommand(),
+      portCommand(),
+      logsCommand(),
+      driveCommand(),
+    ],
+    "Commands and terminals:": [
+      execCommand(setStatus),
+      executionCommand(setStatus),
+      shellCommand(setStatus),
+      terminalCommand(),
+      sshAccessCommand(),
+    ],
+    "Agents among themselves:": [
+      sendCommand(),
+      waitCommand(),
+      messageCommand(),
+      agentCommand(),
+      barrierCommand(),
+      mcpCommand(),
+    ],
+    "What there is and was:": [
+      auditCommand(setStatus),
+      usageCommand(),
+      limitsCommand(),
+      healthCommand(setStatus),
+      whoamiCommand(),
+      completionCommand(),
+    ],
+  };
+  for (const [heading, commands] of Object.entries(groups)) {
+    for (const each of commands) program.addCommand(each.helpGroup(heading));
+  }
   return program;
 }
 

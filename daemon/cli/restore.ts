@@ -25,7 +25,7 @@ import { BACKUP_FACTS, type BackupFacts, STANDARD_STREAM } from "./backup.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { command, type JsonOption } from "./command.ts";
 import { type ConfigOption, readConfiguration, withConfigOption, withOperator } from "./operator.ts";
-import { showValue } from "./output.ts";
+import { counted, showValue } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
 const INPUT = 0;
@@ -45,14 +45,14 @@ export function restoreCommand(setStatus: (status: number) => void): Command {
       const facts = await withProgress("unpacking the backup", () => restore(paths, file, options));
       const found = await withProgress("reading the whole audit", () =>
         withOperator(options, async (operator) => {
-          const rooms_ended = await operator.endRoomsWithoutDrive();
+          const rooms_ended = await operator.settleRooms();
           const { verdicts } = await operator.verifyAudit();
           const [rooms, orgs] = [operator.countRooms(), (await operator.listOrgs()).length];
           return { ...facts, orgs, rooms, rooms_ended, audit_ok: verdicts.every(({ ok }) => ok) };
         }),
       );
       await showValue(found, options, ({ made_at, roomd, orgs, rooms, rooms_ended, audit_ok }) => [
-        `${paths.data} is as it was at ${made_at} (roomd ${roomd}): organizations ${orgs}, rooms ${rooms}`,
+        `${paths.data} is as it was at ${made_at} (roomd ${roomd}): ${counted(orgs, "organization")}, ${counted(rooms, "room")}`,
         ...rooms_ended.map((room) => `room ${room} was destroyed while the backup was made, and is again`),
         audit_ok ? "the audit is whole" : "the audit is broken: `roomd audit verify --host` says where",
       ]);

@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import * as rooms from "../../shared/api/rooms.ts";
 import { call } from "./client.ts";
 import { choice, command, commandGroup, type JsonOption } from "./command.ts";
-import { bytesText, fieldLines, moreLines, show, table } from "./output.ts";
+import { bytesText, counted, fieldLines, moreLines, show, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { integer, pair, seconds } from "./values.ts";
 
@@ -109,10 +109,10 @@ function destroy(): Command {
       const drive = options.deleteDrive ? "delete" : undefined;
       const reply = await withProgress(`destroying room ${room_id}`, () => call(rooms.roomDestroy, { room_id, drive }));
       await show(reply, options, (done) => {
-        const count = done.sandboxes_destroyed.length;
+        const sandboxes = counted(done.sandboxes_destroyed.length, "sandbox", "sandboxes");
         const kept = done.drive.until_at === null ? "" : ` until ${done.drive.until_at}`;
         return [
-          `room ${room_id} is ${done.state} with ${count} ${count === 1 ? "sandbox" : "sandboxes"} (${done.duration_ms} ms)`,
+          `room ${room_id} is ${done.state} with ${sandboxes} (${done.duration_ms} ms)`,
           `its drive is ${done.drive.state}${kept}`,
         ];
       });

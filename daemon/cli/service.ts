@@ -1,29 +1,39 @@
 /** Owns `roomd health`, `roomd limits` and `roomd whoami`: what a client can know of the service, and of its own key. */
 import type { Command } from "commander";
 import { configGet, health, meGet } from "../../shared/api/service.ts";
+import { EXIT } from "./cli-error.ts";
 import { call } from "./client.ts";
 import { command, type JsonOption } from "./command.ts";
-import { fieldLines, show } from "./output.ts";
+import { checkLines } from "./doctor.ts";
+import { fieldLines, paint, show } from "./output.ts";
 
-export function healthCommand(): Command {
+export function healthCommand(setStatus: (status: number) => void): Command {
   return command("health", {
-    summary: "how the service is; needs no key, and says more with one",
+    summary: "how the service is, as it says itself; with a key each check says what to do",
+    notes: ["Needs no key. Exit status 1 when the service is not ready."],
     examples: ["roomd health", "roomd health --json"],
   }).action(async (options: JsonOption) => {
-    await show(await call(health, {}), options, ({ checks, ...rest }) => [
-      ...fieldLines(rest),
-      ...checks.flatMap((check) => fieldLines({ [check.id]: check.message ?? check.status })),
-    ]);
+    const reply = await call(health, {});
+    await show(reply, options, ({ checks, ...rest }) => [...fieldLines(rest), "", ...checkLines(checks)]);
+    setStatus(reply.value.ready ? EXIT.ok : EXIT.refused);
   });
 }
 
 export function limitsCommand(): Command {
   return command("limits", {
-    summary: "the limits that are in force, and what the service guarantees",
+    summary: "the limits that are in force, and what the service guarantees and what not",
     examples: ["roomd limits", "roomd limits --json"],
   }).action(async (options: JsonOption) => {
-    await show(await call(configGet, {}), options, fieldLines);
+    await show(await call(configGet, {}), options, ({ guarantees, non_guarantees, templates, ...rest }) => [
+      ...fieldLines({ ...rest, templates: templates.map(({ template_id }) => template_id) }),
+      ...list("Guaranteed", guarantees),
+      ...list("Not guaranteed", non_guarantees),
+    ]);
   });
+}
+
+function list(heading: string, sentences: readonly string[]): string[] {
+  return ["", paint("bold", heading), ...sentences.map((sentence) => `- ${sentence}`)];
 }
 
 export function whoamiCommand(): Command {

@@ -6,7 +6,7 @@ import { requireBody } from "../edge/input.ts";
 import type { GuestHost } from "../host/guest/plan.ts";
 import { type InspectedHost, inspectHost } from "../inspect-host.ts";
 import { makeOperator, plansOf } from "../orgs/index.ts";
-import { countAllRooms, endRoomsWithoutDrive } from "../rooms/index.ts";
+import { countAllRooms, settleRooms } from "../rooms/index.ts";
 import { runChecks } from "../service/checks.ts";
 import { buildTemplate, removeTemplate } from "../templates/build.ts";
 import { type ComposeOptions, makeDirectories, openDatabase, templatesOn } from "./base.ts";
@@ -54,7 +54,7 @@ export async function openOperator(options: ComposeOptions) {
     doctor: async () => runChecks((await inspect()).findings, await registry(), paths),
     countRooms: () => countAllRooms(database.queries),
     /** Of data that comes from a backup, before the daemon starts on it. */
-    endRoomsWithoutDrive: () => database.commit((queries) => endRoomsWithoutDrive(queries, paths)),
+    settleRooms: () => settleRooms(database, paths),
     listAudit: (query: Parameters<typeof listService>[1]) => listService(database.queries, query),
     /** By these files of heads too, besides the one of the configuration. */
     verifyAudit: (files: readonly string[] = []) =>

@@ -11,8 +11,11 @@ export function makeTemplateList(templates: Templates): Bound[] {
     }),
     bind(templateGet, {
       find: (_call, params) => {
-        const template = templates.get(String(params.template_id));
-        if (!template) throw new ServiceError("template_not_found", { inPath: true });
+        const templateId = String(params.template_id);
+        const template = templates.get(templateId);
+        if (!template) {
+          throw new ServiceError("template_not_found", { inPath: true, detail: `There is no template ${templateId}.` });
+        }
         return template;
       },
       run: (_call, _input, template) => ({ outcome: "ok", body: template.record }),

@@ -2,7 +2,7 @@
  * Owns what an operation is. Every operation of the interface is one value of this type, once, in the noun's own file;
  * REST, MCP, OpenAPI, audit names, the guest's gateway and the sweeping tests are read off operations.ts.
  */
-import { Kind, type Static, type TObject, type TSchema, Type, TypeRegistry } from "@sinclair/typebox";
+import { FormatRegistry, Kind, type Static, type TObject, type TSchema, Type, TypeRegistry } from "@sinclair/typebox";
 import type { ErrorCode } from "./errors.ts";
 import type { OwnHeader } from "./headers.ts";
 
@@ -103,6 +103,11 @@ export function oneOf<const T extends readonly string[]>(words: T, options: Reco
   return Type.Unsafe<T[number]>({ [Kind]: WORDS, type: "string", enum: [...words], ...options });
 }
 
+// Whoever checks a value against it needs it: without, every moment is refused.
+FormatRegistry.Set(
+  "date-time",
+  (text) => /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/.test(text) && !Number.isNaN(Date.parse(text)),
+);
 export const timestamp = Type.String({ format: "date-time", examples: ["2026-01-31T12:00:00.000Z"] });
 
 /** A page of a list. */

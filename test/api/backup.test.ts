@@ -251,6 +251,7 @@ test.skipIf(!isRoot)("upgrade, backup, restore and removal are as the README say
   expect(restored).toMatch(/org_\w+: records 1 to \d+ are whole/);
   expect(restored).not.toContain("broken");
   expect(restored).toContain("room lost was destroyed while the backup was made, and is again\n");
+  expect(existsSync(join(second.data, "rooms/rom_late"))).toBe(false);
   const room = await second.api("GET", "/v1/rooms/kept");
   expect(room).toMatchObject({ room_uid, state: "active", labels: { team: "web" } });
   const back = await fetch(`${second.url}/v1/rooms/kept/drive/files/in/data.bin`, {
@@ -321,5 +322,5 @@ test.skipIf(!isRoot)("what is no backup, or one of a newer roomd, changes nothin
     const left = existsSync(join(host.root, "fresh")) ? readdirSync(join(host.root, "fresh")) : [];
     expect(left.filter((entry) => entry !== "daemon.lock")).toEqual([]);
   }
-  expect(await restore("roomd")).toContain("organizations 1, rooms 0\nthe audit is whole\n");
+  expect(await restore("roomd")).toContain("1 organization, 0 rooms\nthe audit is whole\n");
 });

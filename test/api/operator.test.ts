@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 import { bearer, makeKey, makeOrg, run, until } from "./calls.ts";
+import { describeTemplate } from "./described-template.ts";
 
 let daemon: TestDaemon;
 beforeAll(async () => {
@@ -44,6 +45,12 @@ test("init says which plan its organization is on, what that allows and what cha
   expect(stderr).toContain("plan starter: at most 77 rooms");
   expect(stderr).toContain("roomd org set-plan");
   expect((await run(other, "org", "list")).items).toMatchObject([{ plan: "starter" }]);
+});
+
+test("the operator sees the templates that clients see", async () => {
+  const record = describeTemplate(daemon, "described");
+  expect((await run(daemon, "template", "list")).items).toEqual([record]);
+  expect(await daemon.ok("GET", "/v1/templates/described")).toEqual(record);
 });
 
 test("what is made on the host has the bounds that it has over the API", async () => {

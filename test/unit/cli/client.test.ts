@@ -99,6 +99,22 @@ test.each([
   expect(stderr).toMatch(said);
 });
 
+test("a service that is not ready says how it is, with status 1", async () => {
+  const checks = [{ id: "templates", status: "fail", message: "There is no template.", remedy: "Build one." }];
+  const how = { status: "unavailable", ready: false, checks };
+  await using service = await standIn(() => Response.json(how, { status: 503 }));
+  const { env } = service;
+  const { ROOMD_API_KEY: _, ...noKey } = env;
+  for (const each of [env, noKey]) {
+    const { status, stdout, stderr } = await run(["health"], { env: each as Record<string, string> });
+    expect([status, stderr]).toEqual([1, ""]);
+    expect(stdout).toMatch(
+      /^status +unavailable\nready +false\n\nfail {2}templates +There is no template\.\n +Build one\.\n$/,
+    );
+  }
+  expect(JSON.parse((await run(["health", "--json"], service)).stdout)).toEqual(how);
+});
+
 test("names the URL and what to start when nobody answers", async () => {
   const service = await standIn(() => new Response());
   await service[Symbol.asyncDispose]();
@@ -228,11 +244,9 @@ test("on a terminal: colours, and progress for what takes over a second", async 
   expect(quick.screen).not.toContain("\r\u001b[K");
   const plain = await runOnTerminal(["room", "list"], { ...service.env, NO_COLOR: "1" });
   expect(plain.screen).not.toContain("\u001b[");
-  const slow = await runOnTerminal(["sandbox", "destroy", "a", "w"], service.env);
-  for (const silent of ["--json", "--quiet"]) {
-    const { screen } = await runOnTerminal(["sandbox", "destroy", "a", "w", silent], service.env);
-    expect(screen).not.toContain("\r\u001b[K");
-  }
+  const destroy = (...options: string[]) => runOnTerminal(["sandbox", "destroy", "a", "w", ...options], service.env);
+  const [slow, ...silent] = await Promise.all([destroy(), destroy("--json"), destroy("--quiet")]);
+  for (const { screen } of silent) expect(screen).not.toContain("\r\u001b[K");
   expect(slow.screen).toContain("destroying sandbox w … 1 s");
   expect(slow.screen.trimEnd().endsWith("\r\u001b[Ksandbox w is destroyed, cid 9100 is free")).toBe(true);
   const piped = await run(["sandbox", "destroy", "a", "w"], service);
