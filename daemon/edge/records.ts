@@ -55,7 +55,8 @@ export class Records {
     if (walk.isKept && reply.kind === "done") return;
     const { operation, request, call, claimed } = walk;
     const { database, log, answers, rateRefusals } = this.#deps;
-    if (reply.kind === "problem" && reply.problem.code === "rate_limited" && call.caller) {
+    const isBeyondRate = walk.rate?.isWithin === false && reply.kind === "problem";
+    if (isBeyondRate && reply.problem.code === "rate_limited" && call.caller) {
       const { source, request_id, ip } = request;
       rateRefusals.note({ caller: call.caller, source, request_id, ip });
       return;

@@ -200,3 +200,19 @@ test("a reader is cut off when its key is revoked", async () => {
   for await (const event of stream) last = event;
   expect(last?.data).toEqual({ type: "error", code: "invalid_api_key" });
 });
+
+test("a reader too many is refused, and that is on record as what it is, not as calls beyond the key's rate", async () => {
+  const { api_key } = await makeOrg(daemon, "crowd");
+  const over = new AbortController();
+  const follow = () =>
+    fetch(`${daemon.url}/v1/orgs/self/events`, { headers: bearer(api_key), signal: over.signal }).then(
+      ({ status }) => status,
+    );
+  const answers = await Promise.all(Array.from({ length: 251 }, follow));
+  expect(answers.filter((status) => status === 429)).toHaveLength(1);
+  over.abort();
+  const refused = () => daemon.api("GET", "/v1/orgs/self/audit?outcome=error", undefined, bearer(api_key));
+  expect((await refused()).body.items).toMatchObject([
+    { event: "audit.followed", status: 429, error_code: "rate_limited" },
+  ]);
+});
