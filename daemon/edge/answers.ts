@@ -2,6 +2,7 @@
  * Owns how the road keeps the promise of an Idempotency-Key: a call is claimed before its work, what the work begins is noted,
  * and its answer is kept, sealed where it has a secret.
  */
+import { hash } from "node:crypto";
 import type { Problem } from "../../shared/api/errors.ts";
 import {
   IDEMPOTENCY_KEY_PATTERN,
@@ -17,6 +18,9 @@ import type { Database } from "../db/transact.ts";
 import { type IdempotentCall, makeIdempotency, type PackedReply, packSmall, type StoredReply } from "./idempotency.ts";
 import { openSealed, seal } from "./seal.ts";
 import { locationOf, type Outcome, statusOf, type Walk } from "./walk.ts";
+
+/** What of a query is kept as it is. */
+const SHORT_QUERY = 256;
 
 export interface Answers {
   /**
@@ -38,15 +42,15 @@ export function makeAnswers(database: Database): Answers {
     claim: async (walk, bodySha256) => {
       const { operation, request, call } = walk;
       if (request.idempotency_key === null || !takesIdempotencyKey(operation) || call.caller === null) return null;
-      const asked = callOf(call.caller, walk, request.idempotency_key, bodySha256);
-      const claim = await idempotency.begin(asked);
+      const claimed = callOf(call.caller, walk, request.idempotency_key, bodySha256);
+      const claim = await idempotency.begin(claimed);
       if (claim.reply) {
         call.audit.details = { replayed: true };
         return replayOf(operation.secretOutput ? openSealed(claim.reply, request.authorization) : claim.reply);
       }
-      walk.claimed = asked;
+      walk.claimed = claimed;
       call.work_ulid = claim.work_ulid;
-      call.note = (begun) => idempotency.note(database.queries, asked, begun);
+      call.note = (begun) => idempotency.note(database.queries, claimed, begun);
       call.noteFirst = (begun) => database.commit(() => call.note?.(begun), false);
       if (claim.begun) call.begun = claim.begun;
       await faultPoint("call.claimed");
@@ -81,6 +85,12 @@ function sealedFor({ operation, request }: Walk, reply: StoredReply): StoredRepl
 
 const IDEMPOTENCY_KEY = new RegExp(IDEMPOTENCY_KEY_PATTERN);
 
+/** The query is part of what is asked; one that nobody needs may be as long as a URL. */
+function queryOf(query: Record<string, string>): string {
+  const text = JSON.stringify(query);
+  return text.length <= SHORT_QUERY ? text : hash("sha256", text);
+}
+
 function callOf(caller: Caller, { operation, request }: Walk, key: string, bodySha256: string): IdempotentCall {
   if (!IDEMPOTENCY_KEY.test(key)) {
     const message = `1 to ${MOST_IDEMPOTENCY_KEY} visible ASCII characters.`;
@@ -95,8 +105,7 @@ function callOf(caller: Caller, { operation, request }: Walk, key: string, bodyS
     method: operation.method,
     path: request.path,
     idempotency_key: key,
-    // The query is part of what is asked.
-    body_sha256: `${bodySha256} ${JSON.stringify(request.query())}`,
+    body_sha256: `${bodySha256} ${queryOf(request.query())}`,
   };
 }
 

@@ -1,4 +1,6 @@
 /** Idempotency-Key: one effect and one answer, however often and through whatever it is asked. */
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Answer, TestDaemon } from "../harness/daemon.ts";
 import { bearer, makeKey, until } from "./calls.ts";
@@ -142,6 +144,18 @@ test("a call that was cut off by the daemon's end may be made again", async () =
     if (known?.status === 201) expect(again.body).toEqual(known.body);
     expect((await daemon.api("GET", `/v1/rooms/${key}`)).status).toBe(200);
   }
+});
+
+test("a query that is long takes little space, and is told from another", async () => {
+  const long = (end: string) => `/v1/rooms?unknown=${"x".repeat(4000)}${end}`;
+  const first = await post(long("1"), { room_id: "long-query" }, "long-query");
+  const again = await post(long("1"), { room_id: "long-query" }, "long-query");
+  expect([again.status, replayed(again)]).toEqual([201, "true"]);
+  expect(again.body).toEqual(first.body);
+  expect((await post(long("2"), { room_id: "long-query" }, "long-query")).body.code).toBe("idempotency_key_reused");
+  using database = new Database(join(daemon.dataDir, "roomd.db"), { readonly: true });
+  const row = database.query("SELECT body_sha256 AS asked FROM idempotency WHERE idempotency_key = 'long-query'").get();
+  expect((row as { asked: string }).asked.length).toBeLessThan(512);
 });
 
 test("another query under the same key is another call, and refused", async () => {
