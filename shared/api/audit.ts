@@ -192,7 +192,7 @@ export const orgAuditVerify = operation({
 });
 
 const EVENTS =
-  "The records of the audit as they come, in their order, each with its seq as the event's id: an interrupted stream goes on after Last-Event-ID, or `after`. A reader that does not keep up is cut off, and misses nothing when it comes again.";
+  "The records of the audit as they come, in their order, each with its seq as the event's id: an interrupted stream goes on after Last-Event-ID, or `after`. Server-sent events where Accept asks for `text/event-stream`, else lines of JSON. A reader that does not keep up is cut off, and misses nothing when it comes again.";
 
 export const roomEvents = operation({
   name: "room_events",

@@ -96,6 +96,40 @@ describe("every operation", () => {
     }
   });
 
+  test("has examples that are of one room, at any place", () => {
+    const told = new Map<string, Set<string>>();
+    const note = (name: string, value: Json) => {
+      if (typeof value === "string") told.set(name, (told.get(name) ?? new Set()).add(value));
+    };
+    const look = (value: Json): void => {
+      if (typeof value !== "object" || value === null) return;
+      for (const [name, inner] of Object.entries<Json>(value)) {
+        note(name, inner);
+        look(inner);
+      }
+    };
+    for (const { path, method } of OPERATIONS) {
+      const { requestBody, responses, parameters } = of(path, method);
+      for (const { name, example } of parameters) note(name, example);
+      for (const { content } of [requestBody ?? {}, ...Object.values<Json>(responses)]) {
+        look(content?.["application/json"]?.example);
+      }
+    }
+    for (const name of [
+      "org_id",
+      "room_id",
+      "room_uid",
+      "sandbox_id",
+      "sandbox",
+      "template_id",
+      "barrier_id",
+      "plan",
+    ]) {
+      expect([name, ...(told.get(name) ?? [])]).toHaveLength(2);
+    }
+    expect([...(told.get("agent_id") ?? [])].sort()).toEqual(["planner", "worker-1"]);
+  });
+
   test("has headers whose examples their schemas take", () => {
     const { parameters, headers } = document.components;
     for (const { name, schema, example } of Object.values<Json>(parameters)) {
