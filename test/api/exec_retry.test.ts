@@ -1,30 +1,16 @@
 /** A command with an Idempotency-Key has one name, whatever ends between its beginning and the answer; the guest runs a name once. */
-import { Database } from "bun:sqlite";
-import { join } from "node:path";
+import type { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
-import { type Json, TestDaemon } from "../harness/daemon.ts";
-import { until, untilState } from "../harness/guests.ts";
-import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
+import type { Json, TestDaemon } from "../harness/daemon.ts";
+import { until } from "../harness/guests.ts";
+import { withFailedSandbox } from "./failed-sandbox.ts";
 
 let daemon: TestDaemon;
 let rows: Database;
 
 beforeAll(async () => {
-  daemon = await TestDaemon.start({
-    env: { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_HOST_QEMU: "/bin/false" },
-  });
-  describeTemplate(daemon);
-  await daemon.room("r");
-  // It fails, for want of a QEMU, and leaves its row.
-  await daemon.api("POST", "/v1/rooms/r/sandboxes/from-template", {
-    agent_id: "it",
-    guest_cid: 9100,
-    memory_mib: DESCRIBED_MIN_MIB,
-  });
-  await untilState(daemon, "r", "it", "failed");
-  rows = new Database(join(daemon.dataDir, "roomd.db"));
-  rows.run("PRAGMA busy_timeout = 5000");
+  ({ daemon, rows } = await withFailedSandbox("it"));
 });
 afterAll(async () => {
   rows?.close();

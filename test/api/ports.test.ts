@@ -1,13 +1,12 @@
 /** What exposed ports are without a guest: records, tokens, limits, ends; test/vm/ports.test.ts has what passes through them. */
-import { Database } from "bun:sqlite";
+import type { Database } from "bun:sqlite";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { SandboxState } from "../../shared/api/sandboxes.ts";
-import { type Json, TestDaemon } from "../harness/daemon.ts";
-import { untilState } from "../harness/guests.ts";
+import type { Json, TestDaemon } from "../harness/daemon.ts";
 import { bare, bearer, makeKey, overSocket, until } from "./calls.ts";
-import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
+import { withFailedSandbox } from "./failed-sandbox.ts";
 
 const SANDBOX = "/v1/rooms/r/sandboxes/worker-1";
 const PORTS = `${SANDBOX}/ports`;
@@ -17,25 +16,7 @@ let daemon: TestDaemon;
 let rows: Database;
 
 beforeAll(async () => {
-  daemon = await TestDaemon.start({
-    env: {
-      ROOMD_ACCELERATION: "tcg",
-      ROOMD_POOL_SIZE: "0",
-      ROOMD_HOST_QEMU: "/bin/false",
-      ROOMD_PORTS_DOMAIN: DOMAIN,
-    },
-  });
-  describeTemplate(daemon);
-  await daemon.room("r");
-  // It fails, for want of a QEMU, and leaves its row.
-  await daemon.api("POST", "/v1/rooms/r/sandboxes/from-template", {
-    agent_id: "worker-1",
-    guest_cid: 9100,
-    memory_mib: DESCRIBED_MIN_MIB,
-  });
-  await untilState(daemon, "r", "worker-1", "failed");
-  rows = new Database(join(daemon.dataDir, "roomd.db"));
-  rows.run("PRAGMA busy_timeout = 5000");
+  ({ daemon, rows } = await withFailedSandbox("worker-1", { ROOMD_PORTS_DOMAIN: DOMAIN }));
 });
 afterAll(async () => {
   rows?.close();

@@ -1,14 +1,13 @@
 /** Whatever opens something is told once, to who asked for it: it is not in the database, its log, the daemon's, or the audit. */
-import { Database } from "bun:sqlite";
+import type { Database } from "bun:sqlite";
 import { appendFileSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Json, TestDaemon } from "../harness/daemon.ts";
-import { untilState } from "../harness/guests.ts";
+import type { Json, TestDaemon } from "../harness/daemon.ts";
 import { filesWithoutSecrets, secretsIn, secretsInFiles } from "../harness/secrets.ts";
 import { SshClient, sshPort } from "../harness/ssh-client.ts";
 import { bearer } from "./calls.ts";
-import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
+import { withFailedSandbox } from "./failed-sandbox.ts";
 
 let daemon: TestDaemon;
 let rows: Database;
@@ -16,22 +15,7 @@ let rows: Database;
 const secrets: Record<string, string> = {};
 
 beforeAll(async () => {
-  daemon = await TestDaemon.start({
-    env: {
-      ROOMD_ACCELERATION: "tcg",
-      ROOMD_POOL_SIZE: "0",
-      ROOMD_HOST_QEMU: "/bin/false",
-      ROOMD_LOG_LEVEL: "debug",
-    },
-  });
-  describeTemplate(daemon);
-  await daemon.room("r");
-  // It fails, for want of a QEMU, and leaves its row.
-  const sandbox = { agent_id: "it", guest_cid: 9100, memory_mib: DESCRIBED_MIN_MIB };
-  await daemon.api("POST", "/v1/rooms/r/sandboxes/from-template", sandbox);
-  await untilState(daemon, "r", "it", "failed");
-  rows = new Database(join(daemon.dataDir, "roomd.db"));
-  rows.run("PRAGMA busy_timeout = 5000");
+  ({ daemon, rows } = await withFailedSandbox("it", { ROOMD_LOG_LEVEL: "debug" }));
 });
 afterAll(async () => {
   rows?.close();

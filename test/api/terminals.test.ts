@@ -1,12 +1,10 @@
 /** What terminals refuse before there is a guest to ask; test/vm/terminals.test.ts has what they do. */
-import { Database } from "bun:sqlite";
-import { join } from "node:path";
+import type { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SANDBOX_STATES } from "../../shared/api/sandboxes.ts";
-import { type Json, TestDaemon } from "../harness/daemon.ts";
-import { untilState } from "../harness/guests.ts";
+import type { Json, TestDaemon } from "../harness/daemon.ts";
 import { bare, bearer, makeKey } from "./calls.ts";
-import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
+import { withFailedSandbox } from "./failed-sandbox.ts";
 
 const SANDBOX = "/v1/rooms/r/sandboxes/worker-1";
 const WS = `${SANDBOX}/terminals/ter_none/ws`;
@@ -21,20 +19,7 @@ let daemon: TestDaemon;
 let rows: Database;
 
 beforeAll(async () => {
-  daemon = await TestDaemon.start({
-    env: { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_HOST_QEMU: "/bin/false" },
-  });
-  describeTemplate(daemon);
-  await daemon.room("r");
-  // It fails, for want of a QEMU, and leaves its row.
-  await daemon.api("POST", "/v1/rooms/r/sandboxes/from-template", {
-    agent_id: "worker-1",
-    guest_cid: 9100,
-    memory_mib: DESCRIBED_MIN_MIB,
-  });
-  await untilState(daemon, "r", "worker-1", "failed");
-  rows = new Database(join(daemon.dataDir, "roomd.db"));
-  rows.run("PRAGMA busy_timeout = 5000");
+  ({ daemon, rows } = await withFailedSandbox("worker-1"));
 });
 afterAll(async () => {
   rows?.close();

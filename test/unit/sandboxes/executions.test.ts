@@ -102,14 +102,20 @@ test("an execution is metered once, with the first record of it, however often a
   expect(fixture.metered).toBe(6);
 });
 
-test("a call for an execution that another one waits for, or that is over and recorded, meters nothing", async () => {
-  using fixture = new ExecutionsFixture();
-  fixture.ends.watch("sbx_1");
-  const streams: Parameters<typeof fixture.guest.answer>[0][] = [];
-  fixture.guest.answer = (stream, { exec_id }) => {
+/** Those who follow an execution wait: it ends when the test ends their stream. */
+function leaveOpen({ guest }: ExecutionsFixture) {
+  const streams: Parameters<typeof guest.answer>[0][] = [];
+  guest.answer = (stream, { exec_id }) => {
     sayFollowing(stream, exec_id);
     streams.push(stream);
   };
+  return streams;
+}
+
+test("a call for an execution that another one waits for, or that is over and recorded, meters nothing", async () => {
+  using fixture = new ExecutionsFixture();
+  fixture.ends.watch("sbx_1");
+  const streams = leaveOpen(fixture);
   const exec = () => fixture.run("sandbox_exec", { exec_id: "same", argv: ["true"] });
   const calls = [exec(), exec()];
   await until("both follow it", async () => streams.length === 2);
@@ -128,11 +134,7 @@ test("a call for an execution that another one waits for, or that is over and re
 test("one that is found running after a restart, and waited for by a repeated call, is metered once", async () => {
   using fixture = new ExecutionsFixture();
   fixture.ends.watch("sbx_1");
-  const streams: Parameters<typeof fixture.guest.answer>[0][] = [];
-  fixture.guest.answer = (stream, { exec_id }) => {
-    sayFollowing(stream, exec_id);
-    streams.push(stream);
-  };
+  const streams = leaveOpen(fixture);
   const again = fixture.run("sandbox_exec", { exec_id: "again", argv: ["true"] });
   await until("it is followed", async () => streams.length === 1);
   fixture.ends.begun(fixture.row, stateOf("again"), null);
