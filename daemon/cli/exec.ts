@@ -37,7 +37,7 @@ export function execCommand(setStatus: (status: number) => void): Command {
       "",
       "Exit status: the command's own; 124 when it ran out of time; 128+n when signal n ended it;",
       "125 when roomd could not run it. A command that is not there is 127, one that cannot be run 126.",
-      "With --json the output is printed when the command has ended, the end of each stream as far as --max-output.",
+      "With --json the output is printed when the command has ended, of each stream at most --max-output.",
     ],
     examples: [
       "roomd exec build-42 worker-1 -- uname -a",

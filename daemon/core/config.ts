@@ -5,6 +5,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { parse } from "smol-toml";
 import { CAPPED, type Capped, type Plan } from "../../shared/api/plans.ts";
+import { parseDuration } from "../../shared/duration.ts";
 
 type Kind = "string" | "boolean" | "integer" | "duration" | readonly string[];
 
@@ -350,12 +351,11 @@ function coerce(name: string, key: Key, value: unknown, origin: string): unknown
     return number;
   }
   if (kind === "duration") {
-    const match = typeof value === "string" ? /^(\d{1,9})(s|m|h|d)$/.exec(value) : null;
-    if (!match) throw wrong('a duration such as "90s", "15m", "24h" or "7d"');
-    return Number(match[1]) * SECONDS_OF[match[2] as keyof typeof SECONDS_OF];
+    const ms = typeof value === "string" || typeof value === "number" ? parseDuration(String(value)) : null;
+    if (ms === null || ms % 1000 !== 0)
+      throw wrong('a duration such as "90s", "15m", "24h" or "7d"; a bare number is seconds');
+    return ms / 1000;
   }
   if (typeof value !== "string" || !kind.includes(value)) throw wrong(`one of ${kind.join(", ")}`);
   return value;
 }
-
-const SECONDS_OF = { s: 1, m: 60, h: 3600, d: 86_400 } as const;

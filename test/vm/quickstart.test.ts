@@ -87,6 +87,9 @@ test.skipIf(reason !== null)(
       const [, url, key] = /^export ROOMD_URL=(\S+)\nexport ROOMD_API_KEY=(key-\S+)$/.exec(exports) ?? [];
       expect(url).toBe(`http://${env.ROOMD_HTTP_LISTEN}`);
       expect(first.stdout).toContain("started in the background");
+      // What the README shows of it is what it says, on any host.
+      const steps = (text: string) => text.match(/^\[\d\/\d\] .*$/gm);
+      expect(steps(first.stdout)).toEqual(steps(readFileSync("README.md", "utf8")));
       expect(first.stdout).toContain("created sandbox agent-1");
       const headers = { authorization: `Bearer ${key}` };
       const sandboxes = async (): Promise<Json> => {

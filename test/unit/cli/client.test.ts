@@ -318,16 +318,19 @@ test("the configuration in force, its errors, and the daemon that refuses foreig
   using directory = scratch();
   const file = join(directory.path, "config.toml");
   writeFileSync(file, 'http.listen = "127.0.0.1:9080"\n');
-  const shown = await run(["config", "--config", file, "--json"], { env: { ROOMD_DATA_DIR: "/srv/b" } });
+  const shown = await run(["config", "--config", file, "--json"], {
+    env: { ROOMD_DATA_DIR: "/srv/b", ROOMD_DRIVE_RETENTION: "90" },
+  });
   expect(JSON.parse(shown.stdout)).toMatchObject({
     file,
-    config: { "http.listen": "127.0.0.1:9080", data_dir: "/srv/b" },
+    config: { "http.listen": "127.0.0.1:9080", data_dir: "/srv/b", "drive.retention": 90 },
     origins: { "http.listen": file, data_dir: "ROOMD_DATA_DIR" },
   });
   const cases: [Record<string, string>, RegExp][] = [
     [{ ROOMD_HTTP_LISTEN: "0.0.0.0:8080" }, /http\.insecure = true/],
     [{ ROOMD_TLS_MODE: "sometimes" }, /tls\.mode = "sometimes" \(ROOMD_TLS_MODE\)/],
     [{ ROOMD_RUNTIME_DIR: `/run/${"x".repeat(100)}` }, /too long/],
+    [{ ROOMD_DRIVE_RETENTION: "500ms" }, /"24h" or "7d"; a bare number is seconds/],
     [{ BUN_OPTIONS: "--smol" }, /env -u BUN_OPTIONS roomd serve/],
   ];
   for (const [env, said] of cases) {
