@@ -27,28 +27,17 @@ export async function run(daemon: TestDaemon, ...args: string[]): Promise<Json> 
 }
 
 export interface KeyOptions {
-  org?: string;
   scopes?: readonly Scope[];
   rooms?: readonly string[];
   agent?: string;
-  expires?: string;
+  expires_in_seconds?: number;
 }
 
+/** A key that may do all that these leave to it. */
 export async function makeKey(daemon: TestDaemon, options: KeyOptions = {}): Promise<{ key_id: string; key: string }> {
-  const { org = daemon.orgId, scopes = [], rooms = [], agent, expires } = options;
-  return await run(
-    daemon,
-    ...["key", "create", "--name", "test", "--org", org],
-    ...scopes.flatMap((scope) => ["--scope", scope]),
-    ...rooms.flatMap((room) => ["--room", room]),
-    ...(agent === undefined ? [] : ["--agent", agent]),
-    ...(expires === undefined ? [] : ["--expires-in", expires]),
-  );
-}
-
-/** The same by the API, for many of them. */
-export async function keyWithScopes(daemon: TestDaemon, scopes: readonly Scope[]): Promise<string> {
-  return (await daemon.ok("POST", "/v1/orgs/self/keys", { name: "test", scopes })).key;
+  const { scopes, rooms, agent, expires_in_seconds } = options;
+  const bounds = { scopes, room_ids: rooms, agent_id: agent, expires_in_seconds };
+  return await daemon.ok("POST", "/v1/orgs/self/keys", { name: "test", ...bounds });
 }
 
 export async function makeOrg(daemon: TestDaemon, name: string): Promise<{ org_id: string; api_key: string }> {

@@ -52,7 +52,7 @@ describe("a call that waits", () => {
   });
 
   test("is answered when its key's time is over, also that of a grace", async () => {
-    const { key } = await makeKey(daemon, { expires: "2s" });
+    const { key } = await makeKey(daemon, { expires_in_seconds: 2 });
     const rotated = await makeKey(daemon);
     const waiting = [key, rotated.key].map((each) => daemon.api("GET", WAIT, undefined, bearer(each)));
     await untilUsed(rotated.key_id);

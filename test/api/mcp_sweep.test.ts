@@ -7,7 +7,7 @@ import { SCOPES } from "../../shared/api/contract.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 import { callTool } from "../harness/mcp-client.ts";
 import { rowOf, TOOL_LIST } from "../harness/tool-calls.ts";
-import { bearer, keyWithScopes, makeKey, makeOrg, run, until } from "./calls.ts";
+import { bearer, makeKey, makeOrg, run, until } from "./calls.ts";
 
 let daemon: TestDaemon;
 beforeAll(async () => {
@@ -23,7 +23,7 @@ const as = (key: string, name: string, args: Record<string, unknown>) => callToo
 describe("a key that is none", () => {
   const keys: Record<string, string> = { unknown: `key-${"A".repeat(43)}`, malformed: "key-short" };
   beforeAll(async () => {
-    const [revoked, expired] = [await makeKey(daemon), await makeKey(daemon, { expires: "1s" })];
+    const [revoked, expired] = [await makeKey(daemon), await makeKey(daemon, { expires_in_seconds: 1 })];
     for (const { key } of [revoked, expired]) expect((await as(key, "room_list", {})).body.ok).toBe(true);
     await run(daemon, "key", "revoke", revoked.key_id);
     const code = async () => (await as(expired.key, "room_list", {})).body.code;
@@ -50,13 +50,8 @@ describe("a key with every scope but one", () => {
   const keys = new Map<string, string>();
   beforeAll(async () => {
     for (const scope of lacking) {
-      keys.set(
-        scope,
-        await keyWithScopes(
-          daemon,
-          lacking.filter((each) => each !== scope),
-        ),
-      );
+      const { key } = await makeKey(daemon, { scopes: lacking.filter((each) => each !== scope) });
+      keys.set(scope, key);
     }
   });
 

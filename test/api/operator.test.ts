@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
-import { bearer, makeKey, makeOrg, run, until } from "./calls.ts";
+import { bearer, type KeyOptions, makeOrg, run, until } from "./calls.ts";
 import { describeTemplate } from "./described-template.ts";
 
 let daemon: TestDaemon;
@@ -15,6 +15,12 @@ afterAll(() => daemon.stop());
 
 const KEY = /^key-[0-9A-Za-z]{43}$/;
 const me = async (key: string) => (await daemon.api("GET", "/v1/me", undefined, bearer(key))).status;
+
+/** By the operator's command. */
+async function makeKey(by: TestDaemon, { scopes = [], rooms = [] }: KeyOptions = {}): Promise<Json> {
+  const bounds = [...scopes.flatMap((scope) => ["--scope", scope]), ...rooms.flatMap((room) => ["--room", room])];
+  return await run(by, "key", "create", "--name", "test", "--org", by.orgId, ...bounds);
+}
 
 describe("init", () => {
   test("gives an organization and two keys, which are not the same", () => {

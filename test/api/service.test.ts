@@ -176,7 +176,11 @@ describe("/v1/me", () => {
   });
 
   test("of a narrow key says how narrow", async () => {
-    const { key, key_id } = await makeKey(daemon, { scopes: ["rooms:read", "exec"], rooms: ["a", "b"], expires: "1h" });
+    const { key, key_id } = await makeKey(daemon, {
+      scopes: ["rooms:read", "exec"],
+      rooms: ["a", "b"],
+      expires_in_seconds: 3600,
+    });
     const me = (await daemon.api("GET", "/v1/me", undefined, bearer(key))).body;
     expect(me).toMatchObject({ key_id, name: "test", scopes: ["rooms:read", "exec"], room_ids: ["a", "b"] });
     const left = Date.parse(me.expires_at) - Date.now();

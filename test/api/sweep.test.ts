@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Operation, SCOPES, type Scope } from "../../shared/api/contract.ts";
 import { type Answer, TestDaemon } from "../harness/daemon.ts";
-import { bare, bearer, keyWithScopes, makeKey, makeOrg, run, until } from "./calls.ts";
+import { bare, bearer, makeKey, makeOrg, run, until } from "./calls.ts";
 import { missing, type Names, OPERATIONS, requestOf, unused } from "./requests.ts";
 
 const ROOM = "shared-name";
@@ -79,7 +79,7 @@ describe("a key that is none", () => {
 describe("a key that has expired", () => {
   let expired: string;
   beforeAll(async () => {
-    expired = (await makeKey(daemon, { expires: "1s" })).key;
+    expired = (await makeKey(daemon, { expires_in_seconds: 1 })).key;
     const first = await daemon.api("GET", "/v1/me", undefined, bearer(expired));
     expect(first.status).toBe(200);
     await until(
@@ -125,7 +125,7 @@ describe("a key with every scope but one", () => {
   beforeAll(async () => {
     for (const scope of new Set(scoped.map(({ access }) => access as Scope))) {
       const others = SCOPES.filter((each) => each !== scope && each !== "org:admin");
-      keys.set(scope, await keyWithScopes(daemon, others));
+      keys.set(scope, (await makeKey(daemon, { scopes: others })).key);
     }
   });
 
