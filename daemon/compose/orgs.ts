@@ -39,7 +39,7 @@ export function composeOrgs({ config, log, database, finder }: Base, plans: Plan
     log,
     meter,
     roomName: finder.nameOf,
-    credits: (orgId) => ({ ...credits.balance(queries, orgId), warnings: credits.warnings(queries, orgId) }),
+    credits: (orgId) => credits.standing(queries, orgId),
     standing: async (orgId) => ({
       ...(await quota.standing(orgId)),
       guest_cids: { in_use: orgCids(queries, orgId), total: GUEST_CIDS },

@@ -20,6 +20,7 @@ import type { Database } from "../../db/transact.ts";
 import { getCredits, putCredits } from "./credits-store.ts";
 import type { Meter } from "./meter.ts";
 import { MICRO } from "./prices.ts";
+import type { CreditRow } from "./table.ts";
 
 /** From this share on, what is left is worth a warning. */
 const WARNING_SHARE = 0.1;
@@ -46,6 +47,12 @@ export interface Balance {
   remaining: number | null;
 }
 
+interface Account {
+  row: CreditRow;
+  running: ReturnType<Meter["running"]>;
+  balance: Balance;
+}
+
 /** What has to be seen to, and when. */
 interface Outlook {
   /** Since when none are left. */
@@ -65,15 +72,16 @@ export class Credits {
     deps.meter.onChange((orgId) => void this.#look(orgId));
   }
 
-  balance(queries: Queries, orgId: OrgId): Balance {
-    const { micro } = this.#deps.meter.running(queries, orgId);
-    const { used_micro, granted: more } = getCredits(queries, orgId);
-    return balanceOf(grantedOf(this.#deps.planCredits(orgId), more), used_micro + micro);
+  /** The balance, and what is to be told of it. */
+  standing(queries: Queries, orgId: OrgId): Balance & { warnings: string[] } {
+    const account = this.#accountOf(queries, orgId);
+    return { ...account.balance, warnings: this.#warningsOf(account) };
   }
 
   /** What a caller who adds a sandbox, or lets one go on, is to be warned of. Throws quota_exceeded when none are left. */
   admit(queries: Queries, orgId: OrgId): string[] {
-    const { granted, used, remaining } = this.balance(queries, orgId);
+    const account = this.#accountOf(queries, orgId);
+    const { granted, used, remaining } = account.balance;
     if (remaining === 0) {
       throw new ServiceError("quota_exceeded", {
         detail: `The organization's credits are used up: ${granted} were granted.`,
@@ -81,18 +89,7 @@ export class Credits {
         hint: "Have the operator grant more with `roomd org credits --grant`.",
       });
     }
-    return this.warnings(queries, orgId);
-  }
-
-  warnings(queries: Queries, orgId: OrgId): string[] {
-    const { granted, remaining } = this.balance(queries, orgId);
-    if (granted === null || remaining === null || remaining > granted * WARNING_SHARE) return [];
-    if (remaining > 0) return [`Of the organization's ${granted} credits ${remaining.toFixed(3)} are left.`];
-    const { exhausted_at } = getCredits(queries, orgId);
-    const ends = exhausted_at === null ? "soon" : `at ${after(exhausted_at, this.#deps.graceSeconds)}`;
-    return [
-      `The organization's credits are used up: no sandbox is created or resumed, and those that run end ${ends}.`,
-    ];
+    return this.#warningsOf(account);
   }
 
   /** Takes up what a daemon before this one was waiting for. */
@@ -108,7 +105,8 @@ export class Credits {
   async #look(orgId: OrgId): Promise<void> {
     const { database, log, graceSeconds } = this.#deps;
     try {
-      if (this.balance(database.queries, orgId).granted === null) return this.#timers.set(orgId, null);
+      const { granted } = getCredits(database.queries, orgId);
+      if (grantedOf(this.#deps.planCredits(orgId), granted) === null) return this.#timers.set(orgId, null);
       const { exhausted_at, next_at } = await database.commit((queries) => this.#settle(queries, orgId));
       const isOver = exhausted_at !== null && after(exhausted_at, graceSeconds) <= now();
       this.#timers.set(orgId, isOver ? null : next_at);
@@ -128,12 +126,28 @@ export class Credits {
     }
   }
 
+  /** What is written, what goes on, and what that leaves. */
+  #accountOf(queries: Queries, orgId: OrgId): Account {
+    const row = getCredits(queries, orgId);
+    const running = this.#deps.meter.running(queries, orgId);
+    const granted = grantedOf(this.#deps.planCredits(orgId), row.granted);
+    return { row, running, balance: balanceOf(granted, row.used_micro + running.micro) };
+  }
+
+  #warningsOf({ row: { exhausted_at }, balance: { granted, remaining } }: Account): string[] {
+    if (granted === null || remaining === null || remaining > granted * WARNING_SHARE) return [];
+    if (remaining > 0) return [`Of the organization's ${granted} credits ${remaining.toFixed(3)} are left.`];
+    const ends = exhausted_at === null ? "soon" : `at ${after(exhausted_at, this.#deps.graceSeconds)}`;
+    return [
+      `The organization's credits are used up: no sandbox is created or resumed, and those that run end ${ends}.`,
+    ];
+  }
+
   /** Within a transaction: keeps, and records, whether any are left. */
   #settle(queries: Queries, orgId: OrgId): Outlook {
-    const { meter, graceSeconds } = this.#deps;
-    const { granted, used, remaining } = this.balance(queries, orgId);
-    const { sandboxes, micro_per_hour } = meter.running(queries, orgId);
-    const row = getCredits(queries, orgId);
+    const { row, running, balance } = this.#accountOf(queries, orgId);
+    const { granted, used, remaining } = balance;
+    const { sandboxes, micro_per_hour } = running;
     if (remaining === null || remaining > 0) {
       if (row.exhausted_at !== null) putCredits(queries, { ...row, exhausted_at: null });
       if (remaining === null || micro_per_hour === 0) return { exhausted_at: null, next_at: null };
@@ -144,7 +158,7 @@ export class Credits {
       };
     }
     const exhausted_at = row.exhausted_at ?? now();
-    const ends_at = after(exhausted_at, graceSeconds);
+    const ends_at = after(exhausted_at, this.#deps.graceSeconds);
     if (row.exhausted_at === null) {
       putCredits(queries, { ...row, exhausted_at });
       appendAudit(queries, {

@@ -39,7 +39,8 @@ class Account extends MeterFixture {
   }
 
   get balance() {
-    return this.credits.balance(this.database.queries, ORG);
+    const { warnings: _, ...balance } = this.credits.standing(this.database.queries, ORG);
+    return balance;
   }
 
   grant(more: number | null) {
@@ -101,7 +102,7 @@ test("they go down as time passes; a warning comes before the refusal, and a gra
   expect(account.admits()).toBe("quota_exceeded");
   await account.opens("sbx_1");
   await until("it is recorded", async () => account.exhaustions.length === 1);
-  expect(account.credits.warnings(account.database.queries, ORG)).toEqual([
+  expect(account.credits.standing(account.database.queries, ORG).warnings).toEqual([
     expect.stringMatching(/used up.* end at 20/),
   ]);
   await account.grant(50);
