@@ -34,7 +34,7 @@ export async function openBase(options: ComposeOptions) {
     floor_mib: config["limits.disk_free_mib"],
     reserve_mib: config["limits.disk_reserve_mib"],
   });
-  const database = openDatabase(paths, (vital) => disk.giveUp(vital));
+  const database = openDatabase(paths, { onFull: (vital) => disk.giveUp(vital) });
   const inspected = await inspectHost(config, paths, log);
   return {
     ...options,
@@ -69,11 +69,14 @@ export function makeDirectories(paths: Paths): void {
   }
 }
 
-export function openDatabase(paths: Paths, onFull?: (vital: boolean) => boolean): Database {
+export function openDatabase(
+  paths: Paths,
+  { onFull, beforeChange }: { onFull?: (vital: boolean) => boolean; beforeChange?: () => void } = {},
+): Database {
   // Its log and index get the same mode. The directory is one that others may cross.
   closeSync(openSync(paths.database, "a", 0o600));
   chmodSync(paths.database, 0o600);
   const connection = openConnection(paths.database);
-  migrate(connection);
+  migrate(connection, beforeChange);
   return makeDatabase(connection, onFull);
 }

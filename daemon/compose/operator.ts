@@ -2,8 +2,11 @@
 import { readFileSync } from "node:fs";
 import type { TemplateRecord } from "../../shared/api/templates.ts";
 import { headsFilesOf, listService, verifyAll } from "../audit/index.ts";
+import type { Paths } from "../core/paths.ts";
+import { ServiceError } from "../core/service-error.ts";
 import { requireBody } from "../edge/input.ts";
 import type { GuestHost } from "../host/guest/plan.ts";
+import { LockedError, takeLock } from "../host/lock.ts";
 import { type InspectedHost, inspectHost } from "../inspect-host.ts";
 import { makeOperator, plansOf } from "../orgs/index.ts";
 import { countAllRooms, settleRooms } from "../rooms/index.ts";
@@ -15,7 +18,7 @@ import { headsFile } from "./service.ts";
 export async function openOperator(options: ComposeOptions) {
   const { config, paths, log } = options;
   makeDirectories(paths);
-  const database = openDatabase(paths);
+  const database = openDatabase(paths, { beforeChange: () => requireNoDaemon(paths) });
   const operator = makeOperator(database, plansOf(config), requireBody);
   let inspected: InspectedHost | undefined;
   const inspect = async () => {
@@ -64,4 +67,17 @@ export async function openOperator(options: ComposeOptions) {
       await database.close();
     },
   };
+}
+
+/** A daemon that has started on this data and finds it changed beneath it is an older one. */
+function requireNoDaemon(paths: Paths): void {
+  try {
+    takeLock(paths.data_lock, "data_dir")();
+  } catch (error) {
+    if (!(error instanceof LockedError)) throw error;
+    throw new ServiceError("invalid_state", {
+      detail: `The daemon that runs here (pid ${error.holder}) is an older roomd than this one, which would change its data beneath it.`,
+      hint: "Stop it first, or use the roomd that it was started from.",
+    });
+  }
 }

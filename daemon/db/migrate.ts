@@ -47,14 +47,15 @@ export const MIGRATIONS: readonly string[] = [
   undestroyed,
 ];
 
-/** Brings the database up to date. Refuses one that a newer roomd has written. */
-export function migrate(connection: Connection): void {
+/** Brings the database up to date; `beforeChange` may throw when another process must not have it changed. Refuses one that a newer roomd has written. */
+export function migrate(connection: Connection, beforeChange?: () => void): void {
   const done = Number(connection.pragma("user_version"));
   if (done > MIGRATIONS.length) {
     throw new Error(
       `the database has schema ${done}, this roomd knows ${MIGRATIONS.length}: run the newer roomd, or restore a backup`,
     );
   }
+  if (done < MIGRATIONS.length) beforeChange?.();
   for (const [index, sql] of MIGRATIONS.entries()) {
     if (index < done) continue;
     connection.execute("BEGIN IMMEDIATE");

@@ -8,8 +8,8 @@ const AWAY_PAUSE_MS = 500;
 export class RoomError extends Error {
   readonly code: string;
   readonly details: Record<string, unknown>;
-  constructor(detail: string, code: string, details: Record<string, unknown>) {
-    super(code === "" ? detail : `${detail} (${code})`);
+  constructor(detail: string, code: string, details: Record<string, unknown>, hint = "") {
+    super(`${detail}${code && ` (${code})`}${hint && `\n${hint}`}`);
     this.code = code;
     this.details = details;
   }
@@ -34,7 +34,12 @@ export async function send(method: string, path: string, body?: Json | Uint8Arra
     const away = problem.code === "not_ready" || problem.code === "shutting_down";
     if (!away || tries >= AWAY_TRIES) {
       const detail = String(problem.detail ?? `The room answered with status ${response.status}.`);
-      throw new RoomError(detail, String(problem.code ?? ""), (problem.details ?? {}) as Json);
+      throw new RoomError(
+        detail,
+        String(problem.code ?? ""),
+        (problem.details ?? {}) as Json,
+        String(problem.hint ?? ""),
+      );
     }
     await Bun.sleep(AWAY_PAUSE_MS);
   }

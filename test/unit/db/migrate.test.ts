@@ -34,6 +34,17 @@ describe("migrate", () => {
     expect(schemaOf(future)).toEqual([]);
   });
 
+  test("asks before it changes anything, and only then", () => {
+    const refuse = () => {
+      throw new Error("not now");
+    };
+    const old = opened(MIGRATIONS.length - 1);
+    const before = schemaOf(old);
+    expect(() => migrate(old, refuse)).toThrow("not now");
+    expect([schemaOf(old), old.pragma("user_version")]).toEqual([before, MIGRATIONS.length - 1]);
+    migrate(opened(MIGRATIONS.length), refuse);
+  });
+
   test("that fails changes nothing", () => {
     const broken = opened(0);
     // A table of that name is in the way of the first migration's last.
