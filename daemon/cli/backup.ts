@@ -28,7 +28,7 @@ import { type Part, writeArchive } from "../host/archive.ts";
 import { LockedError, takeLock } from "../host/lock.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { command, type JsonOption } from "./command.ts";
-import { type ConfigOption, readConfiguration, withConfigOption } from "./operator.ts";
+import { type ConfigOption, readConfiguration, withConfigOption, withOperator } from "./operator.ts";
 import { bytesText, say, showValue } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
@@ -49,6 +49,7 @@ export function backupCommand(): Command {
       "In it are the database with keys and audit, every drive, and the service's secrets: it opens everything, so keep it as you keep",
       "the keys. Templates are built again, and sandboxes are good for nothing without their memory: neither is in it. Drives are read",
       "while guests may write to them; where that matters, `roomd sandbox standby` them first.",
+      "Each backup is on record: `roomd audit --host --event backup.`",
     ],
     examples: ["roomd backup /var/backups/roomd.tar", "roomd backup - | ssh backup.example.org 'cat >roomd.tar'"],
   };
@@ -58,6 +59,8 @@ export function backupCommand(): Command {
       if (!existsSync(paths.database)) {
         throw new CliError(`There is no service in ${paths.data}: is data_dir right?`, EXIT.usage);
       }
+      // Before the copy: what comes of the backup has it too.
+      await withOperator(options, (operator) => operator.record("backup.begun", { file }));
       const { changed, size_bytes, ...facts } = await withProgress("copying the database", (progress) =>
         oneAtATime(paths, () => writeTo(file, (to) => backUp(paths, to, () => progress.say("archiving drives")))),
       );

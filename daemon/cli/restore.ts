@@ -46,6 +46,7 @@ export function restoreCommand(setStatus: (status: number) => void): Command {
       const found = await withProgress("reading the whole audit", () =>
         withOperator(options, async (operator) => {
           const rooms_ended = await operator.settleRooms();
+          await operator.record("backup.restored", { ...facts, rooms_ended });
           const { verdicts } = await operator.verifyAudit();
           const [rooms, orgs] = [operator.countRooms(), (await operator.listOrgs()).length];
           return { ...facts, orgs, rooms, rooms_ended, audit_ok: verdicts.every(({ ok }) => ok) };

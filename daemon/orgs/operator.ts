@@ -92,6 +92,9 @@ export function makeOperator(
       }),
 
     listOrgs: () => listOrgs(database.queries),
+    /** What is about the service as a whole, and about no organization. */
+    record: (event: string, details: Record<string, unknown>) =>
+      database.commit((queries) => record(queries, event, null, details)),
 
     createKey: ({ org_id, ...asked }: NewKeyOnHost) => {
       requireBody(keyCreate, asked);

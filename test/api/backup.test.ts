@@ -289,6 +289,9 @@ test.skipIf(!isRoot)("upgrade, backup, restore and removal are as the README say
   expect(items.map(({ room_id }: Json) => room_id)).not.toContain("lost");
   await second.api("POST", "/v1/rooms/kept/drive/write", { path: "/after", content: "the restore" });
 
+  const onRecord = JSON.parse(await second.run("roomd audit --host --event backup. --json")) as Json;
+  expect(onRecord.items.map(({ event }: Json) => event)).toEqual(["backup.restored", "backup.begun"]);
+
   // What is there already is never overwritten.
   const refused = await second.run("dist/roomd restore /var/backups/roomd.tar 2>&1 || echo status $?");
   expect(refused).toMatch(/There is a service in .* already\.\n.*another data_dir.*\nstatus 1\n$/);
