@@ -295,11 +295,14 @@ function successOf(status: string, { description, headers, content = {} }: Answe
   const outcomes = description.split(", ").filter((each) => !codes.includes(each));
   if (outcomes.length === 0) return html``;
   const types = Object.keys(content).filter((type) => type !== PROBLEM_TYPE);
-  const { schema, example } = content[JSON_TYPE] ?? {};
+  const isJson = content[JSON_TYPE] !== undefined;
+  const { schema, example } = content[JSON_TYPE] ?? content[types[0] ?? ""] ?? {};
+  const shapes = (schema?.anyOf ?? [schema ?? {}]).filter(({ properties }) => properties);
   return html`<details><summary><code>${status}</code> ${outcomes.join(", ")}${types.length > 0 ? `: ${types.join(" or ")}` : ""}</summary>
 <p><span class="quiet">Headers:</span> ${linksTo(Object.keys(headers))}</p>
-${example === undefined ? "" : html`<pre>${JSON.stringify(example, null, 2)}</pre>`}
-${schema?.properties ? fieldsOf(schema, status, told) : ""}
+${!isJson && shapes.length > 0 ? html`<p>Each line, or the data of each event:</p>` : ""}
+${example === undefined ? "" : html`<pre>${typeof example === "string" ? example : JSON.stringify(example, null, isJson ? 2 : 0)}</pre>`}
+${shapes.map((each) => fieldsOf(each, status, told))}
 </details>
 `;
 }

@@ -8,12 +8,13 @@ import { openapiGet } from "../../shared/api/service.ts";
 import { VERSION } from "../../shared/version.ts";
 import { type Bound, bind } from "../core/operation.ts";
 import { changed, exampleOf, problemExamples } from "./examples.ts";
-import { ANSWERS } from "./story.ts";
+import { ANSWERS, FIGURES } from "./story.ts";
 
 type Json = Record<string, unknown>;
 
 const SWITCHING_PROTOCOLS = 101;
 const BYTES = "application/octet-stream";
+const TEXT = "text/plain";
 
 export function makeOpenapi(): Bound {
   let document: Json | undefined;
@@ -152,16 +153,43 @@ function successesOf(operation: Operation): Map<number, Success> {
   return successes;
 }
 
-/** What an answer goes on as has a line, or an event, of the output's shape for each thing that it tells. */
 function contentOf(operation: Operation, status: number): Json {
   const { output, bytesOutput = [] } = operation;
   const schema = extensible(plain(output));
   const isStream = bytesOutput.includes("text/event-stream");
-  const isFile = Object.keys(schema).length === 0 && bytesOutput.length > 0;
-  const example = () => answerOf(operation, status, exampleOf(schema, areaOf(operation)));
-  const json = isStream || isFile ? {} : { "application/json": { schema, example: example() } };
-  const others = bytesOutput.map((type) => [type, { schema: isStream ? schema : {} }]);
-  return { ...json, ...Object.fromEntries(others) };
+  const isUntold = Object.keys(schema).length === 0;
+  const example = isUntold ? undefined : answerOf(operation, status, exampleOf(schema, areaOf(operation)));
+  const json: Media = { schema, example };
+  const media = bytesOutput.map((type): [string, Media] => {
+    if (type === TEXT) return [type, { schema: { type: "string" }, example: FIGURES }];
+    if (type === BYTES) return [type, { schema: {} }];
+    return [type, isStream ? { schema: withPing(schema), example } : lineOf(json)];
+  });
+  return { ...(isStream || isUntold ? {} : { "application/json": json }), ...Object.fromEntries(media) };
+}
+
+interface Media {
+  schema: Json;
+  example?: unknown;
+}
+
+/** A stream has a line, or an event, of this shape for each thing that it tells. */
+function withPing(schema: Json): Json {
+  const alternatives = Array.isArray(schema.anyOf) ? schema.anyOf : [schema];
+  return { anyOf: [...alternatives, PING] };
+}
+
+const PING = {
+  type: "object",
+  description: "That the stream is alive.",
+  required: ["type"],
+  properties: { type: { type: "string", enum: ["ping"] } },
+};
+
+/** A list as lines has one for each item. */
+function lineOf({ schema, example }: Media): Media {
+  const { items } = schema.properties as { items: { items: Json } };
+  return { schema: items.items, example: (example as { items: unknown[] }).items[0] };
 }
 
 /** The example of an answer of this status, with what its outcome has of its own. */

@@ -30,6 +30,15 @@ const SUMMARY = `Room ${ROOM}: 48 records from 2026-01-31 12:00 to 2026-01-31 12
 
 export const REQUEST_ID = "req_01KGA0G5A0D4W7K9M2R5V8ZXQP";
 
+/** The beginning of what /metrics answers. */
+export const FIGURES = `# HELP roomd_rooms Rooms that are not destroyed.
+# TYPE roomd_rooms gauge
+roomd_rooms 1
+# HELP roomd_requests_total Requests answered, by door, operation and class of status.
+# TYPE roomd_requests_total counter
+roomd_requests_total{door="rest",operation="room_create",status="2xx"} 1
+`;
+
 export const STORY: Record<string, readonly unknown[]> = {
   // Names and numbers of things.
   org_id: ["org_01KDYYYSM0F2J6N4Q8S3V7XZTR"],
@@ -178,6 +187,8 @@ export const STORY: Record<string, readonly unknown[]> = {
   stderr_bytes: [0],
   stdout_truncated: [false],
   stderr_truncated: [false],
+  "exec.seq": [1],
+  data_b64: [Buffer.from(TEXT).toString("base64")],
   oldest_seq: [1],
   last_seq: [1],
   stdin_bytes: [0],

@@ -269,6 +269,26 @@ export const executionGet = operation({
   audit: "exec.read",
 });
 
+const seq = Type.Integer({ description: "The event's place in the stream: what `after` takes." });
+
+/** What a stream of output is made of, besides pings. */
+export const executionEvent = Type.Union([
+  fields({ seq, type: oneOf(["stdout", "stderr"]), data_b64: Type.String({ contentEncoding: "base64" }) }),
+  fields({ seq, type: oneOf(["started"]), exec_id: Type.String(), started_at: timestamp }),
+  fields({
+    seq,
+    type: oneOf(["exit"]),
+    exit_code: nullable(Type.Integer()),
+    signal: nullable(Type.String()),
+    timed_out: Type.Boolean(),
+    stdout_bytes: Type.Integer(),
+    stderr_bytes: Type.Integer(),
+    finished_at: timestamp,
+    duration_ms: Type.Integer(),
+  }),
+  fields({ type: oneOf(["error"]), code: Type.String(), detail: Type.String(), retryable: Type.Boolean() }),
+]);
+
 export const executionStream = operation({
   name: "execution_stream",
   extension: "executions",
@@ -291,7 +311,7 @@ export const executionStream = operation({
   }),
   body: null,
   headers: ["last_event_id"],
-  output: Type.Unknown(),
+  output: executionEvent,
   outcomes: { ok: 200 },
   bytesOutput: ["application/x-ndjson", "text/event-stream"],
   errors: [...named, "too_many_executions"],

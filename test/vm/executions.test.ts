@@ -1,7 +1,9 @@
 /** Executions in a real guest: kept, followed from any place, never run twice, ended whole. */
 import { spawnSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
+import { Value } from "@sinclair/typebox/value";
 import { beforeAll, describe, expect, test } from "vitest";
+import { executionEvent } from "../../shared/api/executions.ts";
 import type { Json } from "../harness/daemon.ts";
 import { shortOrLong, until, withGuests } from "../harness/guests.ts";
 import { bytesOf, executionsPath, readStream } from "../harness/streams.ts";
@@ -98,6 +100,7 @@ withGuests("executions", {}, (guests) => {
       expect(whole.events[0]).toMatchObject({ seq: 0, type: "started", exec_id: "pieces" });
       expect(whole.events.at(-1)).toMatchObject({ type: "exit", exit_code: 7, stdout_bytes: 10, stderr_bytes: 4 });
       expect(whole.events.map(({ seq }) => seq)).toEqual(whole.events.map((_, index) => index));
+      expect(whole.events.flatMap((event) => [...Value.Errors(executionEvent, event)])).toEqual([]);
       expect(bytesOf(whole.events, "stdout").toString()).toBe("1\n2\n3\n4\n5\n");
       expect(bytesOf(whole.events, "stderr").toString()).toBe("end\n");
       for (const after of [0, 2, whole.last - 1, whole.last]) {
