@@ -23,18 +23,29 @@ export function othersWrites(queries: Queries): unknown {
   return writesOf.get(queries)?.();
 }
 
-const clientOf = new WeakMap<Queries, Database>();
+const clients = new WeakMap<Queries, Database>();
 
 export type Values = (string | number | null)[];
 
 /**
  * Makes what runs a statement with its values as they are, in the order of its placeholders: for the few that nearly every request
- * comes to, of which the query builder's own way takes longer than SQLite's.
+ * comes to, or that run for many rows in one turn, of which the query builder's own way takes longer than SQLite's.
  */
 export function rawStatement(queries: Queries, sql: string): (values: Values) => void {
-  const statement = clientOf.get(queries)?.query<unknown, Values>(sql);
-  if (!statement) throw new Error("the connection is not one of ours");
+  const statement = clientOf(queries).query<unknown, Values>(sql);
   return (values) => void statement.run(...values);
+}
+
+/** The same for a statement that returns rows. */
+export function rawQuery<Row>(queries: Queries, sql: string): (values: Values) => Row[] {
+  const statement = clientOf(queries).query<Row, Values>(sql);
+  return (values) => statement.all(...values);
+}
+
+function clientOf(queries: Queries): Database {
+  const client = clients.get(queries);
+  if (!client) throw new Error("the connection is not one of ours");
+  return client;
 }
 
 /** Opens the database file, or one in memory for `:memory:`. What is committed survives a power cut. */
@@ -52,7 +63,7 @@ export function openConnection(file: string): Connection {
   }
   const queries = drizzle(database);
   const version = database.query("PRAGMA data_version");
-  clientOf.set(queries, database);
+  clients.set(queries, database);
   writesOf.set(
     queries,
     onceATurn(() => version.values()[0]?.[0]),

@@ -1,85 +1,157 @@
 /**
  * Owns how many bytes the answers that are kept for a second call may take: the large ones of a key, and all of an organization.
- * Beyond that the oldest go, and it stays known that their calls were carried out.
+ * Beyond that the oldest go, and it stays known that their calls were carried out. They go a few at a time, with each answer that
+ * is kept and where that is too little in commits of their own: however many there are, nobody else waits for them.
  */
-import { and, asc, desc, eq, sql, sum } from "drizzle-orm";
-import type { Queries } from "../db/client.ts";
-import { type IdempotentCall, idempotency, KEY, sameCall } from "./idempotency-table.ts";
+import { type Queries, rawQuery, rawStatement, type Values } from "../db/client.ts";
+import type { Database } from "../db/transact.ts";
+import type { IdempotentCall, idempotency, KEY } from "./idempotency-table.ts";
 
-/** So much of an organization's space is made free at once, that it need not be for every call. */
+/** So much of a space is made free, that it need not be for every answer. */
 const SHARE = 1 / 100;
+/** Most answers that go at once. */
 const AT_ONCE = 500;
-const GONE = { reply: null, reply_zstd: null, reply_bytes: 0, kept_bytes: 0 };
-const oldestFirst = [idempotency.created_at, idempotency.path, idempotency.idempotency_key].map((column) =>
-  asc(column),
-);
-// The words of the indexes.
-const isLarge = sql`${idempotency.reply_bytes} > 0`;
-const isKept = sql`${idempotency.kept_bytes} > 0`;
+/** Most of those over age that go with each call, which adds one. */
+const OLD_AT_ONCE = 10;
+
+type Row = typeof idempotency.$inferSelect;
+type Key = Pick<Row, keyof typeof KEY>;
+type Kept = Pick<Row, "key_id" | "org_id" | "reply_bytes" | "kept_bytes">;
+
+/** What answers of one owner take together. */
+interface Space {
+  owner: "key_id" | "org_id";
+  bytes: "reply_bytes" | "kept_bytes";
+  most: number;
+  /** Of the owners that were asked for. */
+  taken: Map<string, number>;
+  sum(values: Values): { bytes: number }[];
+  oldest(values: Values): Key[];
+}
+
+const COLUMNS = "key_id, method, path, idempotency_key";
+const SAME_CALL = "key_id = ? AND method = ? AND path = ? AND idempotency_key = ?";
 
 export class AnswerSpace {
-  readonly #ofKey: number;
-  readonly #ofOrg: number;
-  /** What each organization's answers take, or took before some were too old. */
-  readonly #taken = new Map<string, number>();
+  readonly #database: Database;
+  readonly #spaces: Space[];
+  readonly #statements: ReturnType<typeof prepare>;
+  /** Takes back what the transaction under way has counted. */
+  readonly #undo: (() => void)[] = [];
+  /** Owners of whose answers more has to go. */
+  readonly #shrinking = new Set<string>();
 
-  constructor(limits: { largeOfKey: number; ofOrg: number }) {
-    this.#ofKey = limits.largeOfKey;
-    this.#ofOrg = limits.ofOrg;
+  constructor(database: Database, limits: { largeOfKey: number; ofOrg: number }) {
+    this.#database = database;
+    this.#statements = prepare(database.queries);
+    this.#spaces = [
+      makeSpace(database.queries, "key_id", "reply_bytes", limits.largeOfKey),
+      makeSpace(database.queries, "org_id", "kept_bytes", limits.ofOrg),
+    ];
+    database.gather({
+      mark: () => this.#undo.length,
+      backTo: (mark) => {
+        for (const undo of this.#undo.splice(mark).reverse()) undo();
+      },
+      write: () => undefined,
+    });
+    database.onCommit(() => void this.#undo.splice(0));
   }
 
-  /** Within the transaction that has just kept the answer of the call. */
-  make(queries: Queries, { key_id, org_id }: IdempotentCall, reply: { reply_bytes: number; kept_bytes: number }): void {
-    if (reply.reply_bytes > 0) dropLarge(queries, key_id, this.#ofKey);
-    const taken = this.#taken.get(org_id);
-    const now = taken === undefined ? takenBy(queries, org_id) : taken + reply.kept_bytes;
-    this.#taken.set(org_id, now <= this.#ofOrg ? now : this.#makeFor(queries, org_id));
-  }
-
-  #makeFor(queries: Queries, orgId: string): number {
-    const taken = takenBy(queries, orgId);
-    return taken <= this.#ofOrg ? taken : taken - dropOldest(queries, orgId, taken - this.#ofOrg * (1 - SHARE));
-  }
-}
-
-function takenBy(queries: Queries, orgId: string): number {
-  const bytes = sum(idempotency.kept_bytes).mapWith(Number);
-  const ofOrg = and(eq(idempotency.org_id, orgId), isKept);
-  return queries.select({ bytes }).from(idempotency).where(ofOrg).get()?.bytes ?? 0;
-}
-
-/** Returns how many bytes that makes free: so many at least, where there are. */
-function dropOldest(queries: Queries, orgId: string, bytes: number): number {
-  const oldest = queries
-    .select({ call: KEY, kept_bytes: idempotency.kept_bytes })
-    .from(idempotency)
-    .where(and(eq(idempotency.org_id, orgId), isKept))
-    .orderBy(...oldestFirst)
-    .limit(AT_ONCE);
-  let free = 0;
-  while (free < bytes) {
-    const rows = oldest.all();
-    if (rows.length === 0) break;
-    for (const { call, kept_bytes } of rows) {
-      queries.update(idempotency).set(GONE).where(sameCall(call)).run();
-      free += kept_bytes;
-      if (free >= bytes) break;
+  /** Within a transaction: `write` keeps the answer of the call, whether or not there was one. */
+  keep(call: IdempotentCall, reply: Pick<Kept, "reply_bytes" | "kept_bytes">, write: () => void): void {
+    const [before] = this.#statements.find(valuesOf(call));
+    write();
+    // The call may have become too old meanwhile.
+    if (!before) return;
+    this.#change(before, -1);
+    const { key_id, org_id } = call;
+    const kept = { key_id, org_id, reply_bytes: reply.reply_bytes, kept_bytes: reply.kept_bytes };
+    this.#change(kept, 1);
+    for (const space of this.#spaces) {
+      if (kept[space.bytes] > 0 && this.#shrink(space, kept[space.owner])) void this.#goOn(space, kept[space.owner]);
     }
   }
-  return free;
+
+  /** Within a transaction: removes some of the calls from before `oldest`, and this one if it is. */
+  dropOld(call: IdempotentCall, oldest: string): void {
+    const { oldOnes, old } = this.#statements;
+    for (const kept of [...oldOnes([oldest, OLD_AT_ONCE]), ...old([...valuesOf(call), oldest])]) this.#change(kept, -1);
+  }
+
+  /** One portion goes, where one has to; true when that is not enough. */
+  #shrink(space: Space, owner: string): boolean {
+    if (this.#taken(space, owner) <= space.most) return false;
+    const portion = space.oldest([owner, AT_ONCE]);
+    for (const call of portion) {
+      const [kept] = this.#statements.find(valuesOf(call));
+      this.#statements.drop(valuesOf(call));
+      if (kept) this.#change(kept, -1);
+      if (this.#taken(space, owner) <= space.most * (1 - SHARE)) return false;
+    }
+    return portion.length === AT_ONCE && this.#taken(space, owner) > space.most;
+  }
+
+  /** Others' work comes between two portions. Where the disk takes no more, the next answer goes on. */
+  async #goOn(space: Space, owner: string): Promise<void> {
+    if (this.#shrinking.has(owner)) return;
+    this.#shrinking.add(owner);
+    try {
+      while (await this.#database.commit(() => this.#shrink(space, owner)));
+    } catch {
+    } finally {
+      this.#shrinking.delete(owner);
+    }
+  }
+
+  #taken(space: Space, owner: string): number {
+    const known = space.taken.get(owner);
+    if (known !== undefined) return known;
+    const bytes = space.sum([owner])[0]?.bytes ?? 0;
+    space.taken.set(owner, bytes);
+    this.#undo.push(() => space.taken.delete(owner));
+    return bytes;
+  }
+
+  #change(kept: Kept, sign: 1 | -1): void {
+    for (const { taken, owner, bytes } of this.#spaces) {
+      if (kept[bytes] === 0) continue;
+      grow(taken, kept[owner], sign * kept[bytes]);
+      this.#undo.push(() => grow(taken, kept[owner], -sign * kept[bytes]));
+    }
+  }
 }
 
-/** Keeps the newest of a key's large answers, as many as fit. */
-function dropLarge(queries: Queries, keyId: string, maxBytes: number): void {
-  const newestFirst = queries
-    .select({ call: KEY, bytes: idempotency.reply_bytes })
-    .from(idempotency)
-    .where(and(eq(idempotency.key_id, keyId), isLarge))
-    .orderBy(desc(idempotency.created_at), desc(idempotency.path), desc(idempotency.idempotency_key))
-    .all();
-  let kept = 0;
-  for (const { call, bytes } of newestFirst) {
-    kept += bytes;
-    if (kept > maxBytes) queries.update(idempotency).set(GONE).where(sameCall(call)).run();
-  }
+/** Whose sum is not known stays unknown, and who has nothing is not remembered: it is asked for when it is needed. */
+function grow(taken: Map<string, number>, owner: string, bytes: number): void {
+  const sum = taken.get(owner);
+  if (sum === undefined) return;
+  if (sum + bytes === 0) taken.delete(owner);
+  else taken.set(owner, sum + bytes);
+}
+
+function valuesOf({ key_id, method, path, idempotency_key }: Key): Values {
+  return [key_id, method, path, idempotency_key];
+}
+
+function prepare(queries: Queries) {
+  const kept = "key_id, org_id, reply_bytes, kept_bytes";
+  const oldest = `SELECT ${COLUMNS} FROM idempotency WHERE created_at < ? ORDER BY created_at LIMIT ?`;
+  const nothing = "reply = NULL, reply_zstd = NULL, reply_bytes = 0, kept_bytes = 0";
+  return {
+    find: rawQuery<Kept>(queries, `SELECT ${kept} FROM idempotency WHERE ${SAME_CALL}`),
+    drop: rawStatement(queries, `UPDATE idempotency SET ${nothing} WHERE ${SAME_CALL}`),
+    oldOnes: rawQuery<Kept>(queries, `DELETE FROM idempotency WHERE (${COLUMNS}) IN (${oldest}) RETURNING ${kept}`),
+    old: rawQuery<Kept>(queries, `DELETE FROM idempotency WHERE ${SAME_CALL} AND created_at < ? RETURNING ${kept}`),
+  };
+}
+
+/** Both statements read an index alone, which has the words `bytes > 0`: a row is as long as its answer. */
+function makeSpace(queries: Queries, owner: Space["owner"], bytes: Space["bytes"], most: number): Space {
+  const ofOwner = `FROM idempotency WHERE ${owner} = ? AND ${bytes} > 0`;
+  return {
+    ...{ owner, bytes, most, taken: new Map() },
+    sum: rawQuery(queries, `SELECT ifnull(sum(${bytes}), 0) AS bytes ${ofOwner}`),
+    oldest: rawQuery(queries, `SELECT ${COLUMNS} ${ofOwner} ORDER BY created_at LIMIT ?`),
+  };
 }

@@ -13,7 +13,7 @@
  * that the call was carried out, and with what status: again is 410 history_gone, never a second effect.
  */
 import { createHash } from "node:crypto";
-import { and, isNull, lt } from "drizzle-orm";
+import { and, isNull } from "drizzle-orm";
 import { IDEMPOTENCY_SECONDS } from "../../shared/api/contract.ts";
 import { ulidFrom } from "../../shared/ids.ts";
 import { at, now } from "../core/clock.ts";
@@ -72,14 +72,11 @@ export function makeIdempotency(
   maxReplyBytes = MAX_REPLY_BYTES,
   maxOrgBytes = ORG_SHARES * maxReplyBytes,
 ): Idempotency {
-  const space = new AnswerSpace({ largeOfKey: maxReplyBytes, ofOrg: maxOrgBytes });
+  const space = new AnswerSpace(database, { largeOfKey: maxReplyBytes, ofOrg: maxOrgBytes });
   return {
     begin: (call) =>
       database.commit((queries) => {
-        queries
-          .delete(idempotency)
-          .where(lt(idempotency.created_at, at(Date.now() - KEPT_MS)))
-          .run();
+        space.dropOld(call, at(Date.now() - KEPT_MS));
         const known = queries.select().from(idempotency).where(sameCall(call)).get();
         const isSame = known?.body_sha256 === call.body_sha256;
         if (!known || known.status === RELEASED) {
@@ -112,8 +109,7 @@ export function makeIdempotency(
     },
 
     keep: (queries, call, reply) => {
-      queries.update(idempotency).set(reply).where(sameCall(call)).run();
-      space.make(queries, call, reply);
+      space.keep(call, reply, () => queries.update(idempotency).set(reply).where(sameCall(call)).run());
     },
 
     release: (queries, call) => {

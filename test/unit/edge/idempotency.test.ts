@@ -97,6 +97,65 @@ test("of all of an organization's answers the newest stay, whatever keys they ar
   expect(await replayOf(idempotency, callOf("bystander", "kid_9", "org_2"))).toBe(output);
 });
 
+const sumOf = (column: string) =>
+  database.queries.all<{ n: number }>(sql.raw(`SELECT ifnull(sum(${column}), 0) AS n FROM idempotency`))[0]?.n ?? -1;
+const nothing = () => database.commit(() => {});
+
+test("answers that have to go for a large one go a few at a time, with others' commits in between", async () => {
+  const [most, small] = [300 * KIB, 60];
+  const idempotency = makeIdempotency(database, most, most);
+  const count = Math.floor(most / small);
+  database.queries.run(sql`
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
+    INSERT INTO idempotency (key_id, method, path, idempotency_key, body_sha256, status, reply, created_at, org_id, kept_bytes)
+    SELECT 'kid_' || i % 3, 'POST', '/', i, 's', 200, hex(zeroblob(${small / 2})), ${new Date().toISOString()}, 'org_1', ${small} FROM n`);
+  await answer(idempotency, callOf("large"), noise(150 * KIB));
+  const left = () => sumOf("kept_bytes > 0") - 1;
+  const portions = [count - left()];
+  while (sumOf("kept_bytes") > most && portions.length < 20) {
+    const before = left();
+    await nothing();
+    portions.push(before - left());
+  }
+  expect(Math.max(...portions)).toBeLessThanOrEqual(500);
+  expect(left()).toBeLessThan(0.55 * count);
+  expect(sumOf("kept_bytes")).toBeGreaterThan(0.95 * most);
+  expect((await replayOf(idempotency, callOf("large")))?.length).toBe(200 * KIB);
+});
+
+test("what answers take is known by what is added and taken away, also when it is taken back or is too old", async () => {
+  const [ofKey, ofOrg] = [300 * KIB, 400 * KIB];
+  const idempotency = makeIdempotency(database, ofKey, ofOrg);
+  const packed = {
+    small: await idempotency.pack({ status: 200, body: { stdout: "x".repeat(4 * KIB) }, location: null }),
+    large: await idempotency.pack({ status: 200, body: { stdout: noise(60 * KIB) }, location: null }),
+  };
+  for (let at = 0; at < 250; at++) {
+    const call = callOf(`call ${at}`, `kid_${at % 2}`);
+    await idempotency.begin(call);
+    const kept = database.commit((queries) => {
+      idempotency.keep(queries, call, at % 5 === 4 ? packed.large : packed.small);
+      // A verb keeps its answer with its work; what comes of it may be another.
+      if (at % 7 === 0) idempotency.keep(queries, call, packed.small);
+      if (at % 3 === 0) throw new Error("not kept after all");
+    });
+    await kept.catch(() => {});
+    if (at % 50 === 49) {
+      const old = sql`SELECT created_at FROM idempotency ORDER BY created_at DESC LIMIT 1 OFFSET 60`;
+      database.queries.run(
+        sql`UPDATE idempotency SET created_at = '2020-01-01T00:00:00.000Z' WHERE created_at < (${old})`,
+      );
+    }
+    expect(sumOf("kept_bytes")).toBeLessThanOrEqual(ofOrg);
+    for (const key of [0, 1]) expect(sumOf(`iif(key_id = 'kid_${key}', reply_bytes, 0)`)).toBeLessThanOrEqual(ofKey);
+  }
+  // Nothing was counted twice either.
+  for (let at = 0; at < 110; at++) await answer(idempotency, callOf(`again ${at}`), "x".repeat(4 * KIB));
+  expect(sumOf("kept_bytes")).toBeGreaterThan(ofOrg - 10 * KIB);
+  for (let at = 0; at < 6; at++) await answer(idempotency, callOf(`large ${at}`, "kid_3"), noise(60 * KIB));
+  expect(sumOf("iif(key_id = 'kid_3', reply_bytes, 0)")).toBeGreaterThan(ofKey - 70 * KIB);
+});
+
 test("a call that was begun and not answered is the same work when it is made again, and other work when it is another", async () => {
   const idempotency = makeIdempotency(database);
   const workOf = async (call: IdempotentCall) => {
@@ -131,4 +190,16 @@ test("a day later a key names other work", async () => {
   const later = await idempotency.begin(callOf("daily"));
   expect(later).toMatchObject({ reply: null, work_ulid: expect.any(String) });
   expect(later).not.toEqual(first);
+});
+
+test("calls of over a day ago are gone for who makes them again, and go a few at a time for all others", async () => {
+  const idempotency = makeIdempotency(database);
+  for (let at = 0; at < 40; at++) await answer(idempotency, callOf(`call ${at}`), "old");
+  database.queries.run(sql`UPDATE idempotency SET created_at = '2020-01-01T00:00:00.000Z'`);
+  await idempotency.begin(callOf("another"));
+  expect(sumOf("1")).toBe(31);
+  await answer(idempotency, callOf("call 39"), "new");
+  expect(await replayOf(idempotency, callOf("call 39"))).toBe("new");
+  for (let at = 0; at < 4; at++) await idempotency.begin(callOf(`more ${at}`));
+  expect(sumOf("status = 200")).toBe(1);
 });
