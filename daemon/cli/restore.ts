@@ -19,6 +19,7 @@ import type { Paths } from "../core/paths.ts";
 import { errnoOf } from "../core/service-error.ts";
 import { whyUnusable } from "../db/copy.ts";
 import { unpackArchive } from "../host/archive.ts";
+import { freeRemains, guestProcesses } from "../host/guest/remains.ts";
 import { crossedDirectory } from "../host/isolation/directories.ts";
 import { takeLock } from "../host/lock.ts";
 import { BACKUP_FACTS, type BackupFacts, STANDARD_STREAM } from "./backup.ts";
@@ -42,17 +43,18 @@ export function restoreCommand(setStatus: (status: number) => void): Command {
   return withConfigOption(command("restore <file>", about)).action(
     async (file: string, options: JsonOption & ConfigOption) => {
       const { paths } = readConfiguration(options);
-      const facts = await withProgress("unpacking the backup", () => restore(paths, file, options));
+      const { facts, guests_ended } = await withProgress("unpacking the backup", () => restore(paths, file, options));
       const found = await withProgress("reading the whole audit", () =>
         withOperator(options, async (operator) => {
           const rooms_ended = await operator.settleRooms();
           await operator.record("backup.restored", { ...facts, rooms_ended });
           const { verdicts } = await operator.verifyAudit();
           const [rooms, orgs] = [operator.countRooms(), (await operator.listOrgs()).length];
-          return { ...facts, orgs, rooms, rooms_ended, audit_ok: verdicts.every(({ ok }) => ok) };
+          return { ...facts, guests_ended, orgs, rooms, rooms_ended, audit_ok: verdicts.every(({ ok }) => ok) };
         }),
       );
       await showValue(found, options, ({ made_at, roomd, orgs, rooms, rooms_ended, audit_ok }) => [
+        ...(guests_ended > 0 ? [`ended ${counted(guests_ended, "guest")} of the service that was here before`] : []),
         `${paths.data} is as it was at ${made_at} (roomd ${roomd}): ${counted(orgs, "organization")}, ${counted(rooms, "room")}`,
         ...rooms_ended.map((room) => `room ${room} was destroyed while the backup was made, and is again`),
         audit_ok ? "the audit is whole" : "the audit is broken: `roomd audit verify --host` says where",
@@ -62,11 +64,16 @@ export function restoreCommand(setStatus: (status: number) => void): Command {
   );
 }
 
-async function restore(paths: Paths, file: string, options: ConfigOption): Promise<BackupFacts> {
+interface Restored {
+  facts: BackupFacts;
+  guests_ended: number;
+}
+
+async function restore(paths: Paths, file: string, options: ConfigOption): Promise<Restored> {
   await requireNothing(paths, options);
   const from = openBackup(file);
   crossedDirectory(paths.data);
-  const unlock = takeLock(paths.data_lock, "data_dir");
+  const unlock = takeLocks(paths);
   try {
     rmSync(paths.backup, { recursive: true, force: true });
     mkdirSync(paths.backup, { mode: 0o700 });
@@ -77,12 +84,33 @@ async function restore(paths: Paths, file: string, options: ConfigOption): Promi
     if (!existsSync(copy)) throw new CliError(`${file} is no backup that \`roomd backup\` has made.`);
     const why = whyUnusable(copy);
     if (why !== null) throw new CliError(`${file} cannot be restored. ${why}`);
-    return putInPlace(paths, copy);
+    const guests_ended = await endGuests(paths);
+    return { facts: putInPlace(paths, copy), guests_ended };
   } finally {
     rmSync(paths.backup, { recursive: true, force: true });
     unlock();
     if (from !== INPUT) closeSync(from);
   }
+}
+
+/** A daemon whose data_dir was moved away under it still has its runtime_dir. */
+function takeLocks(paths: Paths): () => void {
+  const unlockData = takeLock(paths.data_lock, "data_dir");
+  if (!existsSync(paths.guests)) return unlockData;
+  try {
+    const unlockRuntime = takeLock(paths.daemon_lock, "runtime_dir");
+    return () => [unlockRuntime, unlockData].forEach((unlock) => void unlock());
+  } catch (error) {
+    unlockData();
+    throw error;
+  }
+}
+
+/** Guests that went on without a daemon have the drives of the service that was here: none may be taken for one of the backup's. */
+async function endGuests(paths: Paths): Promise<number> {
+  const left = [...guestProcesses(paths.guests).keys()];
+  await Promise.all(left.map((sandboxId) => freeRemains(paths.sandbox(sandboxId))));
+  return left.length;
 }
 
 /** A database without an organization is what `roomd template build` leaves, and in nobody's way. */

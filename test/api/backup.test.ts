@@ -28,6 +28,7 @@ import { answerOf, BINARY, type Json } from "../harness/daemon.ts";
 const README = readFileSync("README.md", "utf8");
 const SYSTEMD_STAND_IN = `#!/bin/sh -e
 # stop, disable --now: SIGTERM, and until the daemon's lock is free
+[ "$1" != daemon-reload ] || exit 0
 kill "$(cat "$ROOMD_RUNTIME_DIR/daemon.lock")"
 flock "$ROOMD_RUNTIME_DIR/daemon.lock" true
 `;
@@ -298,6 +299,17 @@ test.skipIf(!isRoot)("upgrade, backup, restore and removal are as the README say
   expect(await second.run("roomd backup /var/backups/roomd.tar 2>&1 || echo status $?")).toMatch(
     /is there already.*\nstatus 1/,
   );
+
+  // A guest of the newer service goes on without a daemon: what it is known by is the socket in its arguments.
+  const socket = join(first.root, "run/roomd/g", `sbx_${"0".repeat(26)}`, "fs.sock");
+  const guest = Bun.spawn(["setsid", "bash", "-c", "read", "guest", "--socket-path", socket], { stdin: "pipe" });
+  const after = await first.api("POST", "/v1/rooms", { room_id: "after" });
+  expect(await first.run(block("Going back"))).toContain("ended 1 guest of the service that was here before\n");
+  expect(await guest.exited).not.toBe(0);
+  expect(await first.api("GET", "/v1/rooms/kept")).toMatchObject({ room_uid, state: "active" });
+  const gone = await fetch(`${first.url}/v1/rooms/after`, { headers: { authorization: `Bearer ${first.key}` } });
+  expect(gone.status).toBe(404);
+  expect(existsSync(first.drive(after.room_uid))).toBe(false);
 
   await second.run(block("Remove"));
   const left = spawnSync("find", ["var", "run", "usr", "etc", "!", "-type", "d"], {

@@ -14,7 +14,7 @@ export const DESCRIBED_BASE_MIB = 128;
 const NO_BOUND_MIB = 2 ** 30;
 
 export function describeTemplate(
-  daemon: TestDaemon,
+  daemon: Pick<TestDaemon, "dataDir">,
   templateId = "default",
   maxPluggedMib = NO_BOUND_MIB,
 ): Manifest["record"] {

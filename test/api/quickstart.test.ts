@@ -1,0 +1,87 @@
+/**
+ * Where packaging/quickstart puts the daemon, on a host of its own: namespaces that hide this one's directories and network. Real are
+ * the script, the binary and its data; systemd, and what installs and builds, are small stand-ins. The demo is test/vm/quickstart.test.ts.
+ */
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { expect, test } from "vitest";
+import { BINARY } from "../harness/daemon.ts";
+import { describeTemplate } from "./described-template.ts";
+
+const NAMESPACES = ["unshare", "--mount", "--net", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc"];
+const HIDDEN = "/etc/systemd /run /usr/local /var/lib";
+const canHide = spawnSync("unshare", [...NAMESPACES, "mount", "-t", "tmpfs", "none", "/run"].slice(1)).status === 0;
+const reason = canHide ? null : "namespaces cannot be made here";
+if (reason !== null) console.log(`where quickstart puts the daemon: left out, because ${reason}`);
+
+/** The service is what it is with systemd: no variable of who started it. */
+const SYSTEMD_STAND_IN = `#!/bin/bash -e
+case $1 in
+  restart) setsid env -i PATH="$PATH" /usr/local/lib/roomd/roomd serve </dev/null >/run/journal 2>&1 & ;;
+esac
+`;
+/** Prints what runs: its file, then the variables that it was started with. */
+const HOST = `
+cp -a /usr/local/lib/roomd/virtiofsd* "$HOME/lib/" 2>/dev/null || true
+for hidden in ${HIDDEN}; do mount -t tmpfs none $hidden; done
+[ ! -d /etc/roomd ] || mount -t tmpfs none /etc/roomd
+ip link set lo up
+mkdir -p /run/systemd/system /etc/systemd/system /usr/local/bin /usr/local/lib /var/lib/roomd
+mv "$HOME/lib" /usr/local/lib/roomd
+cp -r "$HOME/templates" /var/lib/roomd/
+quickstart() { env "$@" "$HOME/packaging/quickstart" --no-demo; }
+show() {
+  pid=$(cat /run/roomd/daemon.lock)
+  echo "runs $(readlink /proc/$pid/exe)"
+  tr '\\0' '\\n' <"/proc/$pid/environ" | sed -n 's/^ROOMD_/with &/p'
+}
+end() {
+  kill "$(cat /run/roomd/daemon.lock)"
+  flock /run/roomd/daemon.lock true
+}
+`;
+
+/** Runs a script on such a host; what it printed. */
+function onHost(script: string): string {
+  const home = mkdtempSync("/tmp/roomd-t-");
+  try {
+    for (const each of ["packaging", "dist", "bin", "lib"]) mkdirSync(join(home, each));
+    for (const each of ["daemon", "node_modules", "shared"]) symlinkSync(resolve(each), join(home, each));
+    symlinkSync(resolve("packaging/systemd"), join(home, "packaging/systemd"));
+    for (const each of ["roomd", "roomd-agent"]) symlinkSync(resolve(BINARY, "..", each), join(home, "dist", each));
+    cpSync("packaging/quickstart", join(home, "packaging/quickstart"));
+    for (const each of ["install-host", "build"])
+      writeFileSync(join(home, "packaging", each), "#!/bin/sh\n", { mode: 0o755 });
+    writeFileSync(join(home, "bin/systemctl"), SYSTEMD_STAND_IN, { mode: 0o755 });
+    describeTemplate({ dataDir: home });
+    const [command = "", ...argv] = [...NAMESPACES, "bash", "-e", "-o", "pipefail", "-c", HOST + script];
+    const { status, stdout, stderr } = spawnSync(command, argv, {
+      env: { HOME: home, PATH: `${join(home, "bin")}:${process.env.PATH}` },
+      encoding: "utf8",
+      timeout: 60_000,
+    });
+    expect([status, status === 0 ? "" : stdout + stderr]).toEqual([0, ""]);
+    return stdout;
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+test.skipIf(reason !== null)("a client's variables make no daemon of their own, and none of them reaches it", () => {
+  const clients =
+    "ROOMD_CA_CERT=/nowhere/cert.pem ROOMD_OPERATOR_KEY=key-operator ROOMD_URL=http://127.0.0.1:1 ROOMD_API_KEY=key-x";
+  const said = onHost(`
+    quickstart ${clients} ROOMD_TEMPLATE_MIRROR=http://127.0.0.1:1/debian && show && end
+    cmp /etc/systemd/system/roomd.service packaging/systemd/roomd.service
+    quickstart ${clients} ROOMD_LOG_LEVEL=debug && show && end
+  `);
+  const [service = "", own = ""] = said.split("[1/5]").slice(1);
+  expect(service).toContain("started as the service roomd at http://127.0.0.1:8080");
+  expect(service).toMatch(/\nexport ROOMD_URL=http:\/\/127\.0\.0\.1:8080\nexport ROOMD_API_KEY=key-\S+\nruns /);
+  expect(service).toMatch(/\nruns \/usr\/local\/lib\/roomd\/roomd\n$/);
+  expect(own).toContain("started in the background at http://127.0.0.1:8080");
+  expect(own).toMatch(/\nruns \S+\/dist\/roomd\nwith ROOMD_LOG_LEVEL=debug\n$/);
+  // Nor is there anything of the demo.
+  expect(said).not.toContain("demo");
+});
