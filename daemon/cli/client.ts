@@ -3,7 +3,7 @@ import type { InputOf, Operation, OutputOf } from "../../shared/api/contract.ts"
 import type { Problem } from "../../shared/api/errors.ts";
 import { VERSION } from "../../shared/version.ts";
 import { errnoOf } from "../core/service-error.ts";
-import { CliError, EXIT } from "./cli-error.ts";
+import { CliError, type Complaint, EXIT } from "./cli-error.ts";
 import { type Connection, findConnection } from "./connection.ts";
 import { withProgress } from "./progress.ts";
 
@@ -48,10 +48,9 @@ interface SendOptions {
 export async function send(operation: Operation, input: object, options: SendOptions = {}): Promise<Response> {
   const connection = findConnection();
   if (connection.key === null && operation.access !== "open") {
-    throw new CliError(
-      "ROOMD_API_KEY is not set; `roomd init` prints the first key, `roomd key create` makes more.",
-      EXIT.usage,
-    );
+    const hint =
+      "`roomd init` prints the first key, `roomd key create` makes more; quickstart keeps its own in quickstart.env in data_dir.";
+    throw new CliError({ detail: "ROOMD_API_KEY is not set.", errors: [], hint }, EXIT.usage);
   }
   const { path, query, body } = split(operation, input);
   const headers = new Headers({ "User-Agent": `roomd-cli/${VERSION}`, ...options.headers });
@@ -100,18 +99,28 @@ async function reach(connection: Connection, url: string, init: RequestInit): Pr
   }
 }
 
-function whyUnreachable({ url }: Connection, error: unknown): string {
+function whyUnreachable({ url }: Connection, error: unknown): Complaint {
+  const because = (detail: string, hint: string) => ({ detail, errors: [], hint });
   const code = errnoOf(error) ?? "";
   const message = error instanceof Error ? error.message : String(error);
   if (/CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME/.test(code)) {
-    return `The certificate of ${url} is not trusted (${message}): put the service's certificate file in ROOMD_CA_CERT.`;
+    return because(
+      `The certificate of ${url} is not trusted (${message}).`,
+      "Put the service's certificate file in ROOMD_CA_CERT.",
+    );
   }
-  if (code === "EPROTO") return `${url} does not speak TLS: try http:// in ROOMD_URL.`;
+  if (code === "EPROTO") return because(`${url} does not speak TLS.`, "Try http:// in ROOMD_URL.");
   if (code === "ECONNRESET") {
-    return `The connection to ${url} broke before an answer came: whether the call was done is not known. If the service has TLS, ROOMD_URL begins with https://.`;
+    return because(
+      `The connection to ${url} broke before an answer came: whether the call was done is not known.`,
+      "If the service has TLS, ROOMD_URL begins with https://.",
+    );
   }
   const why = /^(ECONNREFUSED|ConnectionRefused)$/.test(code) ? "" : ` (${message.split(". ")[0]})`;
-  return `No service answers at ${url}${why}: start it with \`roomd serve\` or set ROOMD_URL to where it is.`;
+  return because(
+    `No service answers at ${url}${why}.`,
+    "Start it with `roomd serve` (on a host with systemd `systemctl start roomd`), or set ROOMD_URL to where it is.",
+  );
 }
 
 function isJson({ headers }: Response): boolean {
@@ -130,5 +139,6 @@ async function refusal(response: Response): Promise<CliError> {
 
 function notRoomd(response: Response): CliError {
   const { origin } = new URL(response.url);
-  return new CliError(`${origin} answered ${response.status}, but not as roomd does: is ROOMD_URL right?`);
+  const detail = `${origin} answered ${response.status}, but not as roomd does.`;
+  return new CliError({ detail, errors: [], hint: "Set ROOMD_URL to where the service is." });
 }

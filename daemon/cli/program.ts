@@ -38,6 +38,7 @@ const ABOUT = {
   summary: "Rooms of sandboxes for groups of AI agents, on your own Linux host.",
   notes: [
     "Clients find the service by ROOMD_URL (else by this host's configuration) and need ROOMD_API_KEY.",
+    "AGENT is an agent_id, or a sandbox_id where a sandbox is meant; PLACE is ROOM:/path.",
     "ROOMD_CA_CERT names the certificate file to trust; NODE_EXTRA_CA_CERTS adds one to the system's.",
     "",
     "Exit status: 0 done; 1 the service or the command refused; 2 the command line or the configuration is wrong.",

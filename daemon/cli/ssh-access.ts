@@ -13,7 +13,7 @@ export function sshAccessCommand(): Command {
   })
     .addCommand(create())
     .addCommand(list())
-    .addCommand(remove());
+    .addCommand(revoke());
 }
 
 function create(): Command {
@@ -48,12 +48,12 @@ function list(): Command {
   });
 }
 
-function remove(): Command {
-  return command("delete <room> <agent> <access-id>", {
+function revoke(): Command {
+  return command("revoke <room> <agent> <access-id>", {
     summary: "withdraw one; its sessions are cut",
-    examples: ["roomd ssh-access delete build-42 worker-1 ssa_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D"],
+    examples: ["roomd ssh-access revoke build-42 worker-1 ssa_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D"],
   }).action(async (room_id: string, sandbox: string, access_id: string, options: JsonOption) => {
     const reply = await call(sshAccessDelete, { room_id, sandbox, access_id });
-    await show(reply, options, () => [`ssh-access ${access_id} is deleted`]);
+    await show(reply, options, () => [`ssh-access ${access_id} is revoked`]);
   });
 }

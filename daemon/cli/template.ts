@@ -9,7 +9,7 @@ import { withProgress } from "./progress.ts";
 
 export function templateCommand(): Command {
   return commandGroup("template", {
-    summary: "templates, from which sandboxes start (run on the host)",
+    summary: "templates, from which sandboxes start (build, list and remove: on the host)",
     examples: ["roomd template build default", "roomd template list"],
   })
     .addCommand(build())

@@ -6,6 +6,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { parse } from "smol-toml";
 import { CAPPED, type Capped, type Plan } from "../../shared/api/plans.ts";
 import { parseDuration } from "../../shared/duration.ts";
+import { errnoOf } from "./service-error.ts";
 
 type Kind = "string" | "boolean" | "integer" | "duration" | readonly string[];
 
@@ -52,11 +53,15 @@ export const CONFIG_KEYS = {
   "http.listen": {
     kind: "string",
     default: "127.0.0.1:8080",
-    about: "Where the HTTPS JSON API listens, as host:port.",
+    about: "Where the API listens, as host:port: HTTP, or HTTPS by the keys tls.",
   },
   "http.base_url": { kind: "string", default: "", about: "How clients reach the API, when it is not by http.listen." },
   "http.insecure": { kind: "boolean", default: false, about: "Allow a non-loopback http.listen without TLS." },
-  "tls.mode": { kind: ["off", "files", "self-signed"], default: "off", about: "Where the certificate comes from." },
+  "tls.mode": {
+    kind: ["off", "files", "self-signed"],
+    default: "off",
+    about: "Where the certificate comes from; off with tls.cert and tls.key is files.",
+  },
   "tls.cert": {
     kind: "string",
     default: "",
@@ -107,7 +112,7 @@ export const CONFIG_KEYS = {
   "host.virtiofsd": {
     kind: "string",
     default: "auto",
-    about: "The Rust virtiofsd to run; auto looks where setup puts it.",
+    about: "The Rust virtiofsd to run; auto looks where packaging/install-host puts it.",
   },
   "host.vhost_device_vsock": {
     kind: "string",
@@ -319,6 +324,10 @@ function readFile(file: string): Map<string, unknown> {
   try {
     tree = parse(readFileSync(file, "utf8"));
   } catch (error) {
+    if (errnoOf(error) === "ENOENT")
+      throw new ConfigError(
+        `There is no configuration file ${file}: make one with \`roomd config --example\`, or leave --config out.`,
+      );
     throw new ConfigError(`${file}: ${error instanceof Error ? error.message.split("\n")[0] : String(error)}`);
   }
   return new Map(flatten(tree, ""));

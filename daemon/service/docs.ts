@@ -147,6 +147,8 @@ them share the room's <em>drive</em>, which is <code>/mnt/drive</code> in each, 
 host prints one. Where there is a GET there is a HEAD. An <a href="#header-Idempotency-Key">Idempotency-Key</a> on a POST makes it safe to
 send again. Errors are <code>${PROBLEM_TYPE}</code>; their codes are <a href="#errors">listed at the end</a>, as all
 <a href="#headers">headers</a> are. Clients ignore fields of an answer that they do not know: there may be more of them at any time.</p>
+<p>Models have the same by MCP: Streamable HTTP at <code>/mcp</code>, with the same header; or <code>roomd mcp</code>, on standard input and
+output.</p>
 ${[...areas].map(
   ([area, list]) => html`<h2 id="area-${area}">${area}</h2>
 ${list.map(sectionOf)}`,

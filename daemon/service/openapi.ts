@@ -15,6 +15,8 @@ type Json = Record<string, unknown>;
 const SWITCHING_PROTOCOLS = 101;
 const BYTES = "application/octet-stream";
 const TEXT = "text/plain";
+const ABOUT =
+  "Rooms of sandboxes for groups of AI agents. Errors are application/problem+json with a stable code; every POST takes an Idempotency-Key; lists go on by cursor = next_cursor; clients ignore fields of answers that they do not know. Models have the same by MCP at /mcp.";
 
 export function makeOpenapi(): Bound {
   let document: Json | undefined;
@@ -37,7 +39,7 @@ export function openapiDocument(version: string): Json {
     info: {
       title: "roomd",
       version,
-      description: "Rooms of sandboxes for groups of AI agents.",
+      description: ABOUT,
       license: { name: "Apache-2.0", identifier: "Apache-2.0" },
     },
     security: [{ apiKey: [] }],

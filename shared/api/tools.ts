@@ -132,7 +132,8 @@ const list: readonly Tool[] = [
       memory_mib: Type.Optional(
         Type.Integer({
           ...sandboxCreate.body.properties.memory_mib,
-          description: "Memory in MiB, up to the host's limit; the template's default if absent.",
+          description:
+            "Memory in MiB, from the template's minimum (that of default: 256) up to the host's limit; the template's default (512) if absent.",
         }),
       ),
     },
@@ -351,4 +352,4 @@ export const INSTRUCTIONS = `roomd runs isolated sandboxes (virtual machines) fo
 2. Tell people what the audit says, in a few sentences, from the summary that audit_list and org_audit_list answer with. Show single records (raw) only to who asks for them.
 3. The web page that belongs to the service is a place to find prompts. Create rooms and run commands with these tools; never ask a person to press Create or Exec there.
 
-Every answer is {"ok":true,"result":…} or {"ok":false,"status","code","detail","hint","retryable"}; follow hint. No call takes longer than 50 seconds: where an answer has "next", that call goes on with what is not finished. Large outputs belong on the drive, messages carry their paths. Destroy the room when the run is over.`;
+Every answer is {"ok":true,"result":…} or {"ok":false,"status","code","detail","hint","retryable"}; follow hint. No call takes longer than 50 seconds: where an answer has "next", that call goes on with what is not finished. Large outputs belong on the drive, messages carry their paths. Programs in a sandbox send, receive and meet as its own agent with the command room (room --help). Destroy the room when the run is over.`;

@@ -1,9 +1,13 @@
 /** The documents against what is there: every path they name exists, and what is generated is current. */
+import { spawnSync } from "node:child_process";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { exampleConfig } from "../../daemon/core/config.ts";
 import { CHECK_IDS } from "../../daemon/service/checks.ts";
-import { filesOf, read } from "./sources.ts";
+import { type Operation, SCOPES, type Scope } from "../../shared/api/contract.ts";
+import { operations } from "../../shared/api/operations.ts";
+import { TOOLS } from "../../shared/api/tools.ts";
+import { codeOf, filesOf, read } from "./sources.ts";
 
 const DOCUMENTS = ["README.md", "daemon/README.md"];
 const SOURCE_FILE = /\.(ts|sql|toml|sh|service|md)$/;
@@ -67,4 +71,20 @@ test("the README says of every check what to do when it is not ok", () => {
     .find((part) => part.startsWith("| Check"));
   const told = [...(table ?? "").matchAll(/^\| `(\w+)` /gm)].map(([, id]) => id);
   expect(told).toEqual([...CHECK_IDS]);
+});
+
+test("the README's key for models has the scopes that the tools use, and no others", () => {
+  const line = /^roomd (key create --name models .*)$/m.exec(read("README.md").text)?.[1] ?? "";
+  const { stdout } = spawnSync("bash", ["-c", `printf '%s\\n' ${line}`], { encoding: "utf8" });
+  const given = stdout.match(/(?<=^--scope=).*$/gm) ?? [];
+  // A tool asks further operations on its way.
+  const camel = (name: string) => name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+  const names = codeOf("daemon/edge/mcp").flatMap(({ text }) =>
+    [...text.matchAll(/\.ask\((\w+),/g)].map(([, name]) => name),
+  );
+  const asked = Object.values<Operation>(operations).filter(({ name }) => names.includes(camel(name)));
+  expect(asked.map(({ name }) => name)).toContain("sandbox_get");
+  const used = [...[...TOOLS.values()].map(({ operation }) => operation), ...asked].map(({ access }) => access);
+  const scopes = SCOPES.filter((scope: Scope) => used.includes(scope));
+  expect(given.sort()).toEqual([...scopes].sort());
 });

@@ -120,9 +120,12 @@ test("names the URL and what to start when nobody answers", async () => {
   await service[Symbol.asyncDispose]();
   const { status, stderr } = await run(["room", "list"], service);
   expect(status).toBe(1);
-  expect(stderr).toBe(
-    `roomd: No service answers at ${service.url}: start it with \`roomd serve\` or set ROOMD_URL to where it is.\n`,
-  );
+  const detail = `No service answers at ${service.url}.`;
+  const hint =
+    "Start it with `roomd serve` (on a host with systemd `systemctl start roomd`), or set ROOMD_URL to where it is.";
+  expect(stderr).toBe(`roomd: ${detail}\n${hint}\n`);
+  const told = JSON.parse((await run(["room", "list", "--json"], service)).stderr);
+  expect(told).toEqual({ code: "unreachable", detail, errors: [], hint });
 });
 
 test("does not call a broken connection an absent service", async () => {
@@ -139,7 +142,10 @@ test("does not call a broken connection an absent service", async () => {
 });
 
 test("wants a key and a URL that is one", async () => {
-  expect(await run(["room", "list"])).toMatchObject({ status: 2, stderr: expect.stringContaining("ROOMD_API_KEY") });
+  expect(await run(["room", "list"])).toMatchObject({
+    status: 2,
+    stderr: expect.stringMatching(/^roomd: ROOMD_API_KEY is not set\.\n.*quickstart\.env.*\n$/),
+  });
   const env = { ROOMD_API_KEY: "k", ROOMD_URL: "rooms.example.org:80" };
   expect(await run(["room", "list"], { env })).toMatchObject({
     status: 2,
@@ -161,7 +167,7 @@ test("trusts a self-signed service by its file only", async () => {
   const { env } = service;
   const distrust = await run(["room", "list"], { env });
   expect(distrust.status).toBe(1);
-  expect(distrust.stderr).toMatch(/^roomd: The certificate of https:\S+ is not trusted .*ROOMD_CA_CERT\.\n$/);
+  expect(distrust.stderr).toMatch(/^roomd: The certificate of https:\S+ is not trusted .*\.\n.*ROOMD_CA_CERT\.\n$/);
   for (const name of ["ROOMD_CA_CERT", "NODE_EXTRA_CA_CERTS"]) {
     expect(await run(["room", "list"], { env: { ...env, [name]: file } })).toMatchObject({ status: 0, stderr: "" });
   }

@@ -46,7 +46,7 @@ const LINES: readonly string[][] = [
   "terminal token r w t",
   "ssh-access create r w --expires-in 1m",
   "ssh-access list r w",
-  "ssh-access delete r w a",
+  "ssh-access revoke r w a",
   "port expose r w 80 --public --label l --expires-in 1h",
   "port list r w",
   "port unexpose r w 80",
