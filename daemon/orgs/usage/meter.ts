@@ -54,6 +54,7 @@ export class Meter {
       backTo: (mark) => void this.#counted.splice(mark),
       write: (queries) => this.#write(queries),
     });
+    database.onCommit(() => rows.kept());
   }
 
   /** Within a transaction. */
@@ -160,16 +161,8 @@ export class Meter {
   }
 
   #write(queries: Queries): void {
-    const sums = new Map<string, UsageRow>();
-    for (const counted of this.#counted.splice(0)) {
-      const row = this.#rows.placed(queries, counted);
-      const name = `${row.org_id} ${row.day} ${row.room_uid} ${row.agent_id} ${row.key_id}`;
-      const sum = sums.get(name);
-      if (sum) add(sum, row);
-      else sums.set(name, row);
-    }
     const micro = new Map<OrgId, number>();
-    for (const sum of sums.values()) {
+    for (const sum of this.#rows.placed(queries, this.#counted.splice(0))) {
       addUsage(queries, sum);
       micro.set(sum.org_id, (micro.get(sum.org_id) ?? 0) + microOf(this.#prices, sum));
       if (sum.egress_bytes > 0) this.#changed.add(sum.org_id);

@@ -4,47 +4,74 @@
  */
 import type { RoomUid } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
-import { listPlaces } from "./store.ts";
+import { add } from "./amounts.ts";
+import { countRows, hasRow } from "./store.ts";
 import type { UsageRow } from "./table.ts";
 
 const MOST_ROWS_A_DAY = 10_000;
-/** Days of organizations whose rows are remembered. */
-const MOST_DAYS = 64;
+/** Days of organizations whose number of rows is remembered. */
+const MOST_DAYS = 10_000;
 
 const NO_ROOM = { room_uid: "" as RoomUid, agent_id: "" };
 
 export class DayRows {
   readonly #most: number;
-  readonly #known = new Map<string, Set<string>>();
+  readonly #counts = new Map<string, number>();
+  /** Days that the transaction under way adds rows to. */
+  readonly #growing = new Set<string>();
 
   constructor(most = MOST_ROWS_A_DAY) {
     this.#most = most;
   }
 
-  /** The row to which this is added, within its transaction. */
-  placed(queries: Queries, row: UsageRow): UsageRow {
-    const names = this.#namesOf(queries, row);
-    const ofKey = { ...row, ...NO_ROOM };
-    const finest = [row, ofKey].find((each, level) => {
-      return names.has(nameOf(each)) || names.size < this.#most * (level + 1);
-    });
-    const placed = finest ?? { ...ofKey, key_id: "" };
-    names.add(nameOf(placed));
-    return placed;
+  /** The rows to which all that a transaction has counted is added, within it. */
+  placed(queries: Queries, counted: Iterable<UsageRow>): Iterable<UsageRow> {
+    // Of one that was not kept.
+    for (const day of this.#growing) this.#counts.delete(day);
+    this.#growing.clear();
+    const finest = new Map<string, UsageRow>();
+    for (const row of counted) addTo(finest, row);
+    const placed = new Map<string, UsageRow>();
+    // An organization's day after the other: none is asked for twice.
+    for (const [, row] of [...finest].sort(([a], [b]) => (a < b ? -1 : 1)))
+      addTo(placed, this.#place(queries, row, placed));
+    return placed.values();
   }
 
-  #namesOf(queries: Queries, { org_id, day }: UsageRow): Set<string> {
-    const name = `${org_id} ${day}`;
-    const known = this.#known.get(name) ?? new Set(listPlaces(queries, org_id, day).map(nameOf));
+  /** After the commit. */
+  kept(): void {
+    this.#growing.clear();
+  }
+
+  #place(queries: Queries, row: UsageRow, placed: Map<string, UsageRow>): UsageRow {
+    const day = `${row.org_id} ${row.day}`;
+    const count = this.#counts.get(day) ?? countRows(queries, row.org_id, row.day);
+    const isThere = (each: UsageRow) => placed.has(nameOf(each)) || hasRow(queries, each);
+    const ofKey = { ...row, ...NO_ROOM };
+    const finest = [row, ofKey].find((each, level) => count < this.#most * (level + 1) || isThere(each));
+    const place = finest ?? { ...ofKey, key_id: "" };
+    const isNew = !isThere(place);
+    if (isNew) this.#growing.add(day);
+    this.#remember(day, isNew ? count + 1 : count);
+    return place;
+  }
+
+  #remember(day: string, count: number): void {
     // The one that was asked for last comes last.
-    this.#known.delete(name);
-    this.#known.set(name, known);
-    const [oldest] = this.#known.keys();
-    if (oldest !== undefined && this.#known.size > MOST_DAYS) this.#known.delete(oldest);
-    return known;
+    this.#counts.delete(day);
+    this.#counts.set(day, count);
+    const [oldest] = this.#counts.keys();
+    if (oldest !== undefined && this.#counts.size > MOST_DAYS) this.#counts.delete(oldest);
   }
 }
 
-function nameOf({ room_uid, agent_id, key_id }: Pick<UsageRow, "room_uid" | "agent_id" | "key_id">): string {
-  return `${room_uid} ${agent_id} ${key_id}`;
+function addTo(sums: Map<string, UsageRow>, row: UsageRow): void {
+  const name = nameOf(row);
+  const sum = sums.get(name);
+  if (sum) add(sum, row);
+  else sums.set(name, row);
+}
+
+function nameOf({ org_id, day, room_uid, agent_id, key_id }: UsageRow): string {
+  return `${org_id} ${day} ${room_uid} ${agent_id} ${key_id}`;
 }

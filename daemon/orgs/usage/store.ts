@@ -1,7 +1,7 @@
 /** Owns the SQL of usage; what is written with nearly every transaction is prepared. */
 import { and, eq, getTableColumns, gte, lte, type SQL, sql, sum } from "drizzle-orm";
 import type { OrgId } from "../../../shared/ids.ts";
-import type { Queries } from "../../db/client.ts";
+import { type Queries, rawQuery } from "../../db/client.ts";
 import { AMOUNTS, type Amounts } from "./amounts.ts";
 import { type OpenRow, type UsageRow, usage, usageOpen } from "./table.ts";
 
@@ -13,6 +13,7 @@ const placeholders = (columns: object) =>
   Object.fromEntries(Object.keys(columns).map((name) => [name, sql.placeholder(name)]));
 
 function prepare(queries: Queries) {
+  const ofDay = "org_id = ? AND day = ?";
   const grown = AMOUNTS.map((name): [string, SQL] => [name, sql`${usage[name]} + ${sql.placeholder(name)}`]);
   const columns = getTableColumns(usageOpen);
   return {
@@ -32,6 +33,8 @@ function prepare(queries: Queries) {
         set: Object.fromEntries(Object.keys(columns).map((name) => [name, sql.raw(`excluded.${name}`)])),
       })
       .prepare(),
+    count: rawQuery<{ count: number }>(queries, `SELECT count(*) AS count FROM usage WHERE ${ofDay}`),
+    has: rawQuery(queries, `SELECT 1 FROM usage WHERE ${ofDay} AND room_uid = ? AND agent_id = ? AND key_id = ?`),
   };
 }
 
@@ -47,11 +50,14 @@ export function addUsage(queries: Queries, row: UsageRow): void {
   statementsOf(queries).add.run({ ...row });
 }
 
-/** Whose use of a day has rows. */
-export function listPlaces(queries: Queries, orgId: OrgId, day: string) {
-  const { room_uid, agent_id, key_id } = usage;
-  const ofDay = and(eq(usage.org_id, orgId), eq(usage.day, day));
-  return queries.select({ room_uid, agent_id, key_id }).from(usage).where(ofDay).all();
+/** How many rows an organization's day has. */
+export function countRows(queries: Queries, orgId: OrgId, day: string): number {
+  return statementsOf(queries).count([orgId, day])[0]?.count ?? 0;
+}
+
+/** Whether it would be added to a row that there is. */
+export function hasRow(queries: Queries, { org_id, day, room_uid, agent_id, key_id }: UsageRow): boolean {
+  return statementsOf(queries).has([org_id, day, room_uid, agent_id, key_id]).length > 0;
 }
 
 /** Opens it, or puts it in place of what was open of the same subject. */
