@@ -69,6 +69,7 @@ export function makeDirectories(paths: Paths): void {
   }
 }
 
+/** A daemon says how it makes space on a full disk. Without that it is opened beside one. */
 export function openDatabase(
   paths: Paths,
   { onFull, beforeChange }: { onFull?: (vital: boolean) => boolean; beforeChange?: () => void } = {},
@@ -76,7 +77,7 @@ export function openDatabase(
   // Its log and index get the same mode. The directory is one that others may cross.
   closeSync(openSync(paths.database, "a", 0o600));
   chmodSync(paths.database, 0o600);
-  const connection = openConnection(paths.database);
+  const connection = openConnection(paths.database, { alone: onFull !== undefined });
   migrate(connection, beforeChange);
   return makeDatabase(connection, onFull);
 }

@@ -48,8 +48,11 @@ function clientOf(queries: Queries): Database {
   return client;
 }
 
-/** Opens the database file, or one in memory for `:memory:`. What is committed survives a power cut. */
-export function openConnection(file: string): Connection {
+/**
+ * Opens the database file, or one in memory for `:memory:`. What is committed survives a power cut. `alone` is whether its log is
+ * written into it at the end, for which every other writer would wait: beside a daemon that is left to the daemon.
+ */
+export function openConnection(file: string, { alone = true } = {}): Connection {
   const database = new Database(file, { create: true, strict: true });
   for (const pragma of [
     // First: what follows waits for another process's write too.
@@ -79,7 +82,7 @@ export function openConnection(file: string): Connection {
     pragma: (name) => Object.values(database.query(`PRAGMA ${name}`).get() as Record<string, unknown>)[0],
     close: () => {
       try {
-        database.run("PRAGMA wal_checkpoint(TRUNCATE)");
+        if (alone) database.run("PRAGMA wal_checkpoint(TRUNCATE)");
       } catch {
         // On a full disk the log stays as it is; the next start reads it.
       }

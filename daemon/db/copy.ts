@@ -1,17 +1,45 @@
 /** Owns copies of the database: taken at one moment while others write, and looked at before one is put in the database's place. */
 import { closeSync, openSync } from "node:fs";
-import { openConnection } from "./client.ts";
-import { MIGRATIONS } from "./migrate.ts";
+import { openConnection, type Queries } from "./client.ts";
+import { MIGRATIONS, migrate } from "./migrate.ts";
+import { type Database, makeDatabase } from "./transact.ts";
 
 /** Writes what is committed now to a new file. Nobody who reads or writes waits for it. */
 export function copyDatabase(file: string, to: string): void {
-  const connection = openConnection(file);
+  const connection = openConnection(file, { alone: false });
   try {
     // Made before, so that it is nobody else's from its first byte on: SQLite takes a file that is empty.
     closeSync(openSync(to, "wx", 0o600));
     connection.execute(`VACUUM INTO '${to.replaceAll("'", "''")}'`);
   } finally {
     connection.close();
+  }
+}
+
+/** Reads a database that others may write meanwhile, or a copy of one. */
+export function readDatabase<T>(file: string, work: (queries: Queries) => T): T {
+  const connection = openConnection(file, { alone: false });
+  try {
+    return work(connection.queries);
+  } finally {
+    connection.close();
+  }
+}
+
+/** Brings a copy to what this roomd knows, and does what has to be done before a daemon starts on it. */
+export async function changeCopy<T>(copy: string, work: (database: Database) => Promise<T>): Promise<T> {
+  const connection = openConnection(copy);
+  try {
+    migrate(connection);
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+  const database = makeDatabase(connection);
+  try {
+    return await work(database);
+  } finally {
+    await database.close();
   }
 }
 

@@ -1,0 +1,40 @@
+/** A copy of the database is made while others write to it, who do not wait for it. */
+import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { sql } from "drizzle-orm";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type Connection, openConnection } from "../../../daemon/db/client.ts";
+import { copyDatabase, readDatabase } from "../../../daemon/db/copy.ts";
+
+let directory: string;
+let file: string;
+let writer: Connection;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "roomd-copy-"));
+  file = join(directory, "roomd.db");
+  writer = openConnection(file);
+  writer.execute("CREATE TABLE t (n INTEGER)");
+  writer.execute("INSERT INTO t VALUES (1)");
+});
+afterEach(() => {
+  writer.close();
+  rmSync(directory, { recursive: true });
+});
+const logBytes = () => statSync(`${file}-wal`).size;
+
+test("the log that others write to is left to them: writing it out would have them wait", () => {
+  const copy = join(directory, "copy.db");
+  const before = logBytes();
+  expect(before).toBeGreaterThan(0);
+  copyDatabase(file, copy);
+  expect(readDatabase(file, (queries) => queries.all(sql`SELECT n FROM t`))).toEqual([{ n: 1 }]);
+  expect(logBytes()).toBe(before);
+  expect(readDatabase(copy, (queries) => queries.all(sql`SELECT n FROM t`))).toEqual([{ n: 1 }]);
+});
+
+test("who has it alone writes the log out at the end", () => {
+  writer.close();
+  expect(existsSync(`${file}-wal`) ? logBytes() : 0).toBe(0);
+  writer = openConnection(file);
+});
