@@ -3,12 +3,22 @@
  * attributes, access lists), and unpacked by it again. Nothing that a guest does on a drive meanwhile leads out of it: tar follows no link.
  */
 import { runBetween, runProgram } from "./process.ts";
+import { type Missed, TarComplaints } from "./tar-complaints.ts";
+
+export type { Missed };
 
 const SAME_FILES = ["--sparse", "--numeric-owner", "--acls", "--xattrs"];
 /** By themselves only those of users come back; capabilities of files are a guest's as well. */
 const SAME_ATTRIBUTES = ["--xattrs-include=user.*", "--xattrs-include=security.capability"];
-/** What tar ends with when files changed, or went, while it read them. */
-const CHANGED_MEANWHILE = 1;
+/** Of what every drive has there would be no end; the names of attributes, which tar does not escape, are guests'. */
+const NO_WARNINGS = ["file-ignored", "timestamp", "xattr-write"].map((warning) => `--warning=no-${warning}`);
+/**
+ * Directories can be nested by steps until their path is longer than any call takes, which is 4095 bytes: no tar could make them
+ * again, and with every level the paths in the archive grow. What sets access lists puts some bytes before a path.
+ */
+const LONGEST_PATH = 4063;
+const TOO_LONG = `${"?".repeat(LONGEST_PATH + 1)}*`;
+const NOT_TOO_LONG = ["--anchored", "--wildcards", "--wildcards-match-slash", `--exclude=${TOO_LONG}`];
 const SYNC_DEADLINE_MS = 600_000;
 
 /** Entries of a directory. */
@@ -17,28 +27,40 @@ export interface Part {
   names: readonly string[];
 }
 
-/** Writes an archive to an open file. Returns whether files changed while they were read; throws with tar's own words. */
-export async function writeArchive(parts: readonly Part[], to: number): Promise<{ changed: boolean }> {
+/**
+ * Writes an archive to an open file; one that is written after it goes on with it. Returns whether files changed while they were
+ * read, and what of the guests' is not in it; throws with tar's own words.
+ */
+export async function writeArchive(
+  parts: readonly Part[],
+  to: number,
+  theirs: readonly string[] = [],
+): Promise<{ changed: boolean; missed: Missed }> {
   // Each name is one of ours or was read from the directory: `./` keeps it from being an option.
   const words = parts
     .filter(({ names }) => names.length > 0)
     .flatMap(({ directory, names }) => ["-C", directory, ...names.map((name) => `./${name}`)]);
-  const argv = ["tar", "--create", "--file=-", "--format=posix", "--one-file-system", ...SAME_FILES, ...words];
-  const { code, stderr } = await runBetween(argv, { stdin: "ignore", stdout: to });
-  if (code > CHANGED_MEANWHILE) throw new Error(whyEnded(code, stderr));
-  return { changed: code === CHANGED_MEANWHILE };
+  const how = ["--format=posix", "--one-file-system", ...SAME_FILES, ...NO_WARNINGS, ...NOT_TOO_LONG];
+  const complaints = new TarComplaints(theirs);
+  const argv = ["tar", "--create", "--file=-", ...how, ...words];
+  const { changed } = complaints.judge(
+    await runBetween(argv, { stdin: "ignore", stdout: to, onComplaint: (line) => complaints.hear(line) }),
+  );
+  return { changed, missed: complaints.missed };
 }
 
-/** Unpacks an archive from an open file, and has it on disk. Throws with tar's own words. */
-export async function unpackArchive(from: number, directory: string): Promise<void> {
-  const how = ["--same-owner", "--same-permissions", ...SAME_FILES, ...SAME_ATTRIBUTES];
-  const argv = ["tar", "--extract", "--file=-", ...how, "-C", directory];
-  const { code, stderr } = await runBetween(argv, { stdin: from, stdout: "ignore" });
-  if (code !== 0) throw new Error(whyEnded(code, stderr));
+/**
+ * Unpacks what `writeArchive` has written to a file, from that open file, and has it on disk. Returns what of the guests' could not
+ * be unpacked; throws with tar's own words.
+ */
+export async function unpackArchive(from: number, directory: string, theirs: readonly string[] = []): Promise<Missed> {
+  const how = ["--same-owner", "--same-permissions", ...SAME_FILES, ...SAME_ATTRIBUTES, ...NO_WARNINGS];
+  const complaints = new TarComplaints(theirs);
+  // An archive ends with zeros, and another may follow.
+  const argv = ["tar", "--extract", "--file=-", "--ignore-zeros", ...how, "-C", directory];
+  complaints.judge(
+    await runBetween(argv, { stdin: from, stdout: "ignore", onComplaint: (line) => complaints.hear(line) }),
+  );
   await runProgram(["sync", "--file-system", directory], SYNC_DEADLINE_MS);
-}
-
-/** Tar's first complaint; those after it follow from it. */
-function whyEnded(code: number, stderr: string): string {
-  return `tar ended with ${code}: ${stderr.split("\n")[0]}`;
+  return complaints.missed;
 }

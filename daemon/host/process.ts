@@ -135,16 +135,45 @@ export async function runWithProgress(argv: readonly string[], onLine: (line: st
   if (code !== 0) throw new Error(`${argv[0]} ended with ${code}: ${(await errors).trim().slice(-4000)}`);
 }
 
-/** Runs a program between two open files, to its end. Its standard error is cut to its last part. */
+/** What is kept of a line's begin, and of its end. */
+const LINE_HEAD = 1000;
+const LINE_TAIL = 200;
+
+/**
+ * Runs a program between two open files, to its end. What it says on its standard error is handed on line by line, in English; the
+ * middle of one that is long is left out.
+ */
 export async function runBetween(
   argv: readonly string[],
-  { stdin, stdout }: { stdin: number | "ignore"; stdout: number | "ignore" },
-): Promise<{ code: number; stderr: string }> {
-  const child = Bun.spawn([...argv], { env: ENVIRONMENT, cwd: "/", stdin, stdout, stderr: "pipe" });
-  let stderr = "";
-  const decoder = new TextDecoder();
-  for await (const chunk of child.stderr) stderr = (stderr + decoder.decode(chunk, { stream: true })).slice(-4000);
-  return { code: await child.exited, stderr: stderr.trim() };
+  {
+    stdin,
+    stdout,
+    onComplaint,
+  }: {
+    stdin: number | "ignore";
+    stdout: number | "ignore";
+    onComplaint(line: string): void;
+  },
+): Promise<{ code: number; signal: string | null }> {
+  // Bytes are characters: names are nothing else, and each is told as it is.
+  const env = { ...ENVIRONMENT, LC_ALL: "C" };
+  const child = Bun.spawn([...argv], { env, cwd: "/", stdin, stdout, stderr: "pipe" });
+  const decoder = new TextDecoder("latin1");
+  let line = "";
+  for await (const chunk of child.stderr) {
+    const [rest = "", ...lines] = decoder.decode(chunk, { stream: true }).split("\n");
+    line = shortened(line + rest);
+    for (const next of lines) {
+      onComplaint(line);
+      line = shortened(next);
+    }
+  }
+  if (line !== "") onComplaint(line);
+  return { code: await child.exited, signal: child.signalCode === null ? null : String(child.signalCode) };
+}
+
+function shortened(line: string): string {
+  return line.length > LINE_HEAD + LINE_TAIL + 1 ? `${line.slice(0, LINE_HEAD)}…${line.slice(-LINE_TAIL)}` : line;
 }
 
 /** Whether this very process still runs (a zombie does not). */
