@@ -4,12 +4,14 @@
  *   backup.json, audit-heads   what it is; heads that were written down before, so that the copy of the audit has all of them
  *   roomd.db                   the database as it was at one moment
  *   the rest of data_dir       drives, kept drives, secrets; read after that moment, so that every room of the database is there
+ *   backup-end.json            rooms that ended meanwhile; without it the archive was cut off
  */
 import {
   closeSync,
   copyFileSync,
   existsSync,
   fsyncSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -23,23 +25,40 @@ import { COMMIT, VERSION } from "../../shared/version.ts";
 import { now } from "../core/clock.ts";
 import type { Paths } from "../core/paths.ts";
 import { errnoOf } from "../core/service-error.ts";
-import { copyDatabase } from "../db/copy.ts";
-import { type Part, writeArchive } from "../host/archive.ts";
+import { copyDatabase, readDatabase } from "../db/copy.ts";
+import { type Missed, type Part, writeArchive } from "../host/archive.ts";
 import { LockedError, takeLock } from "../host/lock.ts";
+import type { EndedRoom } from "../rooms/index.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { command, type JsonOption } from "./command.ts";
 import { type ConfigOption, readConfiguration, withConfigOption, withOperator } from "./operator.ts";
-import { bytesText, say, showValue } from "./output.ts";
+import { bytesText, counted, printable, say, showValue } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
 /** The file by which a backup is known. */
 export const BACKUP_FACTS = "backup.json";
+/** The file that comes last. */
+export const BACKUP_END = "backup-end.json";
 export const STANDARD_STREAM = "-";
 const OUTPUT = 1;
 
 export interface BackupFacts {
   roomd: string;
   made_at: string;
+}
+
+export interface BackupEnd {
+  rooms_ended: EndedRoom[];
+}
+
+/** Entries of data_dir below which all is guests'. */
+export const guestsOwn = (paths: Paths) => [basename(paths.rooms), basename(paths.retired)];
+
+/** Lines about what of the guests' is not there. */
+export function missedLines({ count, first }: Missed, what: string): string[] {
+  if (count === 0) return [];
+  const more = count > first.length ? [`  and ${count - first.length} more`] : [];
+  return [`${counted(count, "path")} of guests ${what}:`, ...first.map((line) => `  ${printable(line)}`), ...more];
 }
 
 export function backupCommand(): Command {
@@ -59,18 +78,33 @@ export function backupCommand(): Command {
       if (!existsSync(paths.database)) {
         throw new CliError(`There is no service in ${paths.data}: is data_dir right?`, EXIT.usage);
       }
+      requireDrives(paths);
       // Before the copy: what comes of the backup has it too.
       await withOperator(options, (operator) => operator.record("backup.begun", { file }));
-      const { changed, size_bytes, ...facts } = await withProgress("copying the database", (progress) =>
+      const { changed, missed, size_bytes, ...facts } = await withProgress("copying the database", (progress) =>
         oneAtATime(paths, () => writeTo(file, (to) => backUp(paths, to, () => progress.say("archiving drives")))),
       );
       if (changed)
         await say("roomd: files of drives changed while they were read; each is in the backup as it was just then");
+      const told = missedLines(missed, "could not be read and are not in the backup");
+      if (told.length > 0) await say(...told.map((line) => `roomd: ${line}`));
       if (file === STANDARD_STREAM) return;
-      const made = { file: resolve(file), size_bytes, ...facts };
+      const made = { file: resolve(file), size_bytes, ...facts, missed };
       await showValue(made, options, () => [`wrote ${file}, ${bytesText(size_bytes)}`]);
     },
   );
+}
+
+/** Archives follow no link: one in the place of the drives would be all that there is of them. */
+function requireDrives(paths: Paths): void {
+  for (const directory of [paths.rooms, paths.retired]) {
+    if (lstatSync(directory, { throwIfNoEntry: false })?.isSymbolicLink() !== true) continue;
+    throw new CliError({
+      detail: `${directory} is a symbolic link, and what it leads to would not be in the backup.`,
+      errors: [],
+      hint: "Mount that directory in its place (`mount --bind`), or move all of data_dir.",
+    });
+  }
 }
 
 async function oneAtATime<T>(paths: Paths, work: () => Promise<T>): Promise<T> {
@@ -95,20 +129,34 @@ function lock(paths: Paths): () => void {
   }
 }
 
-async function backUp(paths: Paths, to: number, onCopied: () => void): Promise<{ changed: boolean } & BackupFacts> {
+type Made = { changed: boolean; missed: Missed } & BackupFacts;
+
+async function backUp(paths: Paths, to: number, onCopied: () => void): Promise<Made> {
   const facts: BackupFacts = { roomd: `${VERSION} (${COMMIT})`, made_at: now() };
-  writeFileSync(join(paths.backup, BACKUP_FACTS), `${JSON.stringify(facts)}\n`, { mode: 0o600 });
+  const write = (name: string, value: object) =>
+    writeFileSync(join(paths.backup, name), `${JSON.stringify(value)}\n`, { mode: 0o600 });
+  write(BACKUP_FACTS, facts);
   for (const heads of [`${paths.audit_heads}.1`, paths.audit_heads]) {
     if (existsSync(heads)) copyFileSync(heads, join(paths.backup, basename(heads)));
   }
-  copyDatabase(paths.database, join(paths.backup, basename(paths.database)));
+  const copy = join(paths.backup, basename(paths.database));
+  copyDatabase(paths.database, copy);
   onCopied();
   const copied: Part = { directory: paths.backup, names: readdirSync(paths.backup) };
-  const kept: Part = {
-    directory: paths.data,
-    names: readdirSync(paths.data).filter((name) => !isLeftOut(paths, name)),
-  };
-  return { ...facts, ...(await writeArchive([copied, kept], to)) };
+  const written = await writeArchive([copied, whatIsKept(paths)], to, guestsOwn(paths));
+  const { roomsEndedSince } = await import("../rooms/index.ts");
+  const rooms_ended = readDatabase(copy, (then) => readDatabase(paths.database, (now) => roomsEndedSince(then, now)));
+  write(BACKUP_END, { rooms_ended } satisfies BackupEnd);
+  await writeArchive([{ directory: paths.backup, names: [BACKUP_END] }], to);
+  return { ...facts, ...written };
+}
+
+/** Drives of rooms first: one that is put away meanwhile is then among the kept ones, which are last, or at both places. */
+function whatIsKept(paths: Paths): Part {
+  const [rooms, retired] = [basename(paths.rooms), basename(paths.retired)];
+  const found = readdirSync(paths.data).filter((name) => !isLeftOut(paths, name));
+  const others = found.filter((name) => name !== rooms && name !== retired);
+  return { directory: paths.data, names: [rooms, ...others, retired].filter((name) => found.includes(name)) };
 }
 
 /** What is made again, belongs to a process, or is in the backup as a copy. Whatever else lies in data_dir is kept, whoever put it there. */

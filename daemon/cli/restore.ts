@@ -13,16 +13,24 @@ import {
   rmdirSync,
   rmSync,
 } from "node:fs";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import type { Command } from "commander";
-import type { Paths } from "../core/paths.ts";
+import { makePaths, type Paths } from "../core/paths.ts";
 import { errnoOf } from "../core/service-error.ts";
-import { whyUnusable } from "../db/copy.ts";
-import { unpackArchive } from "../host/archive.ts";
+import { changeCopy, whyUnusable } from "../db/copy.ts";
+import { type Missed, unpackArchive } from "../host/archive.ts";
 import { freeRemains, guestProcesses } from "../host/guest/remains.ts";
 import { crossedDirectory } from "../host/isolation/directories.ts";
 import { takeLock } from "../host/lock.ts";
-import { BACKUP_FACTS, type BackupFacts, STANDARD_STREAM } from "./backup.ts";
+import {
+  BACKUP_END,
+  BACKUP_FACTS,
+  type BackupEnd,
+  type BackupFacts,
+  guestsOwn,
+  missedLines,
+  STANDARD_STREAM,
+} from "./backup.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { command, type JsonOption } from "./command.ts";
 import { type ConfigOption, readConfiguration, withConfigOption, withOperator } from "./operator.ts";
@@ -43,30 +51,38 @@ export function restoreCommand(setStatus: (status: number) => void): Command {
   return withConfigOption(command("restore <file>", about)).action(
     async (file: string, options: JsonOption & ConfigOption) => {
       const { paths } = readConfiguration(options);
-      const { facts, guests_ended } = await withProgress("unpacking the backup", () => restore(paths, file, options));
+      const facts = await withProgress("unpacking the backup", () => restore(paths, file, options));
       const found = await withProgress("reading the whole audit", () =>
         withOperator(options, async (operator) => {
-          const rooms_ended = await operator.settleRooms();
-          await operator.record("backup.restored", { ...facts, rooms_ended });
+          const { missed, ...told } = facts;
+          await operator.record("backup.restored", { ...told, paths_missed: missed.count });
           const { verdicts } = await operator.verifyAudit();
           const [rooms, orgs] = [operator.countRooms(), (await operator.listOrgs()).length];
-          return { ...facts, guests_ended, orgs, rooms, rooms_ended, audit_ok: verdicts.every(({ ok }) => ok) };
+          return { ...facts, orgs, rooms, audit_ok: verdicts.every(({ ok }) => ok) };
         }),
       );
-      await showValue(found, options, ({ made_at, roomd, orgs, rooms, rooms_ended, audit_ok }) => [
-        ...(guests_ended > 0 ? [`ended ${counted(guests_ended, "guest")} of the service that was here before`] : []),
-        `${paths.data} is as it was at ${made_at} (roomd ${roomd}): ${counted(orgs, "organization")}, ${counted(rooms, "room")}`,
-        ...rooms_ended.map((room) => `room ${room} was destroyed while the backup was made, and is again`),
-        audit_ok ? "the audit is whole" : "the audit is broken: `roomd audit verify --host` says where",
-      ]);
+      await showValue(
+        found,
+        options,
+        ({ made_at, roomd, orgs, rooms, rooms_ended, guests_ended, missed, audit_ok }) => [
+          ...(guests_ended > 0 ? [`ended ${counted(guests_ended, "guest")} of the service that was here before`] : []),
+          `${paths.data} is as it was at ${made_at} (roomd ${roomd}): ${counted(orgs, "organization")}, ${counted(rooms, "room")}`,
+          ...rooms_ended.map((room) => `room ${room} was destroyed while the backup was made, and is again`),
+          ...missedLines(missed, "could not be made again"),
+          audit_ok ? "the audit is whole" : "the audit is broken: `roomd audit verify --host` says where",
+        ],
+      );
       setStatus(found.audit_ok ? EXIT.ok : EXIT.refused);
     },
   );
 }
 
-interface Restored {
-  facts: BackupFacts;
+/** What a restore tells of the backup, and of what was here before. */
+interface Restored extends BackupFacts {
   guests_ended: number;
+  /** Names of rooms that ended while it was made. */
+  rooms_ended: string[];
+  missed: Missed;
 }
 
 async function restore(paths: Paths, file: string, options: ConfigOption): Promise<Restored> {
@@ -77,15 +93,24 @@ async function restore(paths: Paths, file: string, options: ConfigOption): Promi
   try {
     rmSync(paths.backup, { recursive: true, force: true });
     mkdirSync(paths.backup, { mode: 0o700 });
-    await unpackArchive(from, paths.backup).catch((error: unknown) => {
+    const missed = await unpackArchive(from, paths.backup, guestsOwn(paths)).catch((error: unknown) => {
       throw new CliError(`${file} cannot be unpacked: ${error instanceof Error ? error.message : String(error)}.`);
     });
-    const copy = join(paths.backup, basename(paths.database));
-    if (!existsSync(copy)) throw new CliError(`${file} is no backup that \`roomd backup\` has made.`);
-    const why = whyUnusable(copy);
+    const unpacked = makePaths({ data_dir: paths.backup, runtime_dir: paths.runtime });
+    const [facts, end] = [readFacts<BackupFacts>(unpacked, BACKUP_FACTS), readFacts<BackupEnd>(unpacked, BACKUP_END)];
+    if (!facts || !existsSync(unpacked.database)) {
+      throw new CliError(`${file} is no backup that \`roomd backup\` has made.`);
+    }
+    if (!end) throw new CliError(`${file} is not whole: its end is missing.`);
+    const why = whyUnusable(unpacked.database);
     if (why !== null) throw new CliError(`${file} cannot be restored. ${why}`);
+    const { settleRooms } = await import("../rooms/index.ts");
+    const rooms_ended = await changeCopy(unpacked.database, (database) =>
+      settleRooms(database, unpacked, end.rooms_ended),
+    );
     const guests_ended = await endGuests(paths);
-    return { facts: putInPlace(paths, copy), guests_ended };
+    putInPlace(paths, unpacked);
+    return { ...facts, guests_ended, rooms_ended, missed };
   } finally {
     rmSync(paths.backup, { recursive: true, force: true });
     unlock();
@@ -113,10 +138,19 @@ async function endGuests(paths: Paths): Promise<number> {
   return left.length;
 }
 
+/** One of the files that a backup brings about itself; null when it has none. */
+function readFacts<T>(unpacked: Paths, name: string): T | null {
+  try {
+    return JSON.parse(readFileSync(join(unpacked.data, name), "utf8")) as T;
+  } catch {
+    return null;
+  }
+}
+
 /** A database without an organization is what `roomd template build` leaves, and in nobody's way. */
 async function requireNothing(paths: Paths, options: ConfigOption): Promise<void> {
   const isUsed = existsSync(paths.database) && (await withOperator(options, (on) => on.listOrgs())).length > 0;
-  const hasDrives = existsSync(paths.rooms) && readdirSync(paths.rooms).length > 0;
+  const hasDrives = [paths.rooms, paths.retired].some((at) => existsSync(at) && readdirSync(at).length > 0);
   if (!isUsed && !hasDrives) return;
   throw new CliError({
     detail: `There is a service in ${paths.data} already.`,
@@ -134,16 +168,16 @@ function openBackup(file: string): number {
   }
 }
 
-function putInPlace(paths: Paths, copy: string): BackupFacts {
-  const facts = JSON.parse(readFileSync(join(paths.backup, BACKUP_FACTS), "utf8")) as BackupFacts;
-  for (const name of readdirSync(paths.backup)) {
-    const [from, to] = [join(paths.backup, name), join(paths.data, name)];
-    if (from.startsWith(copy) || name === BACKUP_FACTS) continue;
-    if (to === paths.rooms && existsSync(to)) rmdirSync(to);
+function putInPlace(paths: Paths, unpacked: Paths): void {
+  const others = readdirSync(unpacked.data).filter((name) => ![BACKUP_FACTS, BACKUP_END].includes(name));
+  for (const name of others) {
+    const [from, to] = [join(unpacked.data, name), join(paths.data, name)];
+    if (from.startsWith(unpacked.database)) continue;
+    // Of drives nothing is removed, whoever has put it there meanwhile.
+    if (guestsOwn(paths).includes(name) && existsSync(to)) rmdirSync(to);
     else rmSync(to, { recursive: true, force: true });
     renameSync(from, to);
   }
   for (const end of ["", "-wal", "-shm"]) rmSync(`${paths.database}${end}`, { force: true });
-  renameSync(copy, paths.database);
-  return facts;
+  renameSync(unpacked.database, paths.database);
 }

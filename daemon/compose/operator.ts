@@ -9,7 +9,7 @@ import type { GuestHost } from "../host/guest/plan.ts";
 import { LockedError, takeLock } from "../host/lock.ts";
 import { type InspectedHost, inspectHost } from "../inspect-host.ts";
 import { makeOperator, plansOf } from "../orgs/index.ts";
-import { countAllRooms, settleRooms } from "../rooms/index.ts";
+import { countAllRooms } from "../rooms/index.ts";
 import { runChecks } from "../service/checks.ts";
 import { buildTemplate, removeTemplate } from "../templates/build.ts";
 import { type ComposeOptions, makeDirectories, openDatabase, templatesOn } from "./base.ts";
@@ -56,8 +56,6 @@ export async function openOperator(options: ComposeOptions) {
     },
     doctor: async () => runChecks((await inspect()).findings, await registry(), paths),
     countRooms: () => countAllRooms(database.queries),
-    /** Of data that comes from a backup, before the daemon starts on it. */
-    settleRooms: () => settleRooms(database, paths),
     listAudit: (query: Parameters<typeof listService>[1]) => listService(database.queries, query),
     /** By these files of heads too, besides the one of the configuration. */
     verifyAudit: (files: readonly string[] = []) =>

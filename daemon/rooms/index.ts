@@ -31,7 +31,7 @@ import {
 import type { RoomRow } from "./table.ts";
 import { isDriveKept, mayEnter, toTarget } from "./target.ts";
 
-export { settleRooms } from "./lost.ts";
+export { type EndedRoom, roomsEndedSince, settleRooms } from "./lost.ts";
 export { countAllRooms, countRooms } from "./store.ts";
 
 export interface RoomDeps {

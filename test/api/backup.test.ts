@@ -13,6 +13,7 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -187,6 +188,7 @@ test.skipIf(!isRoot)("upgrade, backup, restore and removal are as the README say
   expect(ended.length).toBe(1);
 
   const lost = await first.api("POST", "/v1/rooms", { room_id: "lost" });
+  const halved = await first.api("POST", "/v1/rooms", { room_id: "halved" });
 
   // While it is made, others write: messages, files, rooms that come and go.
   const acknowledged: string[] = [];
@@ -248,8 +250,13 @@ test.skipIf(!isRoot)("upgrade, backup, restore and removal are as the README say
   // One room's drive is not in it, as if it had been destroyed between the database's copy and its drive's.
   const unpacked = join(second.root, "unpacked");
   mkdirSync(unpacked);
-  spawnSync("tar", ["-xf", backup, "--sparse", "-C", unpacked]);
+  spawnSync("tar", ["-xf", backup, "--ignore-zeros", "--sparse", "-C", unpacked]);
   rmSync(join(unpacked, "rooms", lost.room_uid), { recursive: true });
+  // Of another half is there, and the end of the archive says that it was being deleted.
+  const endFile = join(unpacked, "backup-end.json");
+  const { rooms_ended } = JSON.parse(readFileSync(endFile, "utf8")) as { rooms_ended: Json[] };
+  rooms_ended.push({ room_uid: halved.room_uid, keep_drive: false });
+  writeFileSync(endFile, JSON.stringify({ rooms_ended }));
   spawnSync("tar", [
     "-cf",
     join(second.root, "var/backups/roomd.tar"),
@@ -263,7 +270,9 @@ test.skipIf(!isRoot)("upgrade, backup, restore and removal are as the README say
   expect(restored).toContain("the audit is whole");
   expect(restored).toMatch(/org_\w+: records 1 to \d+ are whole/);
   expect(restored).not.toContain("broken");
-  expect(restored).toContain("room lost was destroyed while the backup was made, and is again\n");
+  for (const name of ["lost", "halved"]) {
+    expect(restored).toContain(`room ${name} was destroyed while the backup was made, and is again\n`);
+  }
   expect(existsSync(join(second.data, "rooms/rom_late"))).toBe(false);
   const room = await second.api("GET", "/v1/rooms/kept");
   expect(room).toMatchObject({ room_uid, state: "active", labels: { team: "web" } });
@@ -287,7 +296,9 @@ test.skipIf(!isRoot)("upgrade, backup, restore and removal are as the README say
   // What it has, it can use: no room is without its drive.
   const { items } = await second.api("GET", "/v1/rooms?state=active&limit=1000");
   for (const { room_id } of items) await second.api("GET", `/v1/rooms/${room_id}/drive/list`);
-  expect(items.map(({ room_id }: Json) => room_id)).not.toContain("lost");
+  const names = items.map(({ room_id }: Json) => room_id);
+  expect(names).toContain("kept");
+  for (const name of ["lost", "halved"]) expect(names).not.toContain(name);
   await second.api("POST", "/v1/rooms/kept/drive/write", { path: "/after", content: "the restore" });
 
   const onRecord = JSON.parse(await second.run("roomd audit --host --event backup. --json")) as Json;
@@ -329,17 +340,25 @@ test.skipIf(!isRoot)("what is no backup, or one of a newer roomd, changes nothin
   // The schema's number is in the database's header, at byte 60.
   const unpacked = join(host.root, "unpacked");
   mkdirSync(unpacked);
-  spawnSync("tar", ["-xf", join(backups, "roomd.tar"), "-C", unpacked]);
+  spawnSync("tar", ["-xf", join(backups, "roomd.tar"), "--ignore-zeros", "-C", unpacked]);
+  const pack = (name: string, ...without: string[]) => {
+    const excluded = without.map((file) => `--exclude=./${file}`);
+    spawnSync("tar", ["-cf", join(backups, `${name}.tar`), ...excluded, "-C", unpacked, "."]);
+  };
+  pack("nameless", "backup.json");
+  pack("cut", "backup-end.json");
   const database = readFileSync(join(unpacked, "roomd.db"));
   database.writeUInt32BE(9999, 60);
   writeFileSync(join(unpacked, "roomd.db"), database);
-  spawnSync("tar", ["-cf", join(backups, "newer.tar"), "-C", unpacked, "."]);
+  pack("newer");
   const restore = (name: string) =>
     host.run(`ROOMD_DATA_DIR="$HOST/fresh" dist/roomd restore /var/backups/${name}.tar 2>&1 || echo status $?`);
   for (const [name, said] of [
     ["empty", /cannot be unpacked: tar ended with 2: tar: This does not look like a tar archive\./],
     ["noise", /cannot be unpacked: tar ended/],
     ["other", /is no backup/],
+    ["nameless", /is no backup that `roomd backup` has made\./],
+    ["cut", /is not whole: its end is missing\./],
     ["newer", /from a newer roomd: its database has schema 9999/],
     ["none", /cannot be read: ENOENT/],
   ] as const) {
@@ -349,5 +368,18 @@ test.skipIf(!isRoot)("what is no backup, or one of a newer roomd, changes nothin
     const left = existsSync(join(host.root, "fresh")) ? readdirSync(join(host.root, "fresh")) : [];
     expect(left.filter((entry) => entry !== "daemon.lock")).toEqual([]);
   }
+
+  // Drives without a database may be all that somebody has left of a service.
+  mkdirSync(join(host.root, "fresh/retired/rom_1"), { recursive: true });
+  expect(await restore("roomd")).toMatch(/There is a service in .* already\./);
+  rmSync(join(host.root, "fresh/retired/rom_1"), { recursive: true });
   expect(await restore("roomd")).toContain("1 organization, 0 rooms\nthe audit is whole\n");
+
+  // A link in the place of drives would be all that there is of them in an archive.
+  renameSync(join(host.data, "rooms"), join(host.root, "elsewhere"));
+  symlinkSync(join(host.root, "elsewhere"), join(host.data, "rooms"));
+  expect(await host.run("dist/roomd backup /var/backups/linked.tar 2>&1 || echo status $?")).toMatch(
+    /rooms is a symbolic link, .*\nMount .*\nstatus 1\n$/,
+  );
+  expect(readdirSync(backups).filter((name) => name.startsWith("linked"))).toEqual([]);
 });
