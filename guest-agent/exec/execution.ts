@@ -41,7 +41,7 @@ export class StartError extends Error {
   }
 }
 
-/** Most commands have ended by then; of one that has not, its output is waited for as it comes. */
+/** Most commands have ended by then. */
 const LASTS_AFTER_MS = 20;
 const SHOWN_WORDS = 64;
 const SHOWN_CHARACTERS = 1024;
@@ -53,6 +53,8 @@ interface Own {
   tag: string;
   /** The host made its name, for this run alone. */
   isGenerated: boolean;
+  /** Who began it wants to hear of its end, and of its output only if that is long in coming. */
+  isBrief: boolean;
 }
 
 export class Execution {
@@ -100,7 +102,7 @@ export class Execution {
       finished_at_ms: null,
       tag: own.tag,
     };
-    const began = this.#begin(deps, request);
+    const began = this.#begin(deps, request, own.isBrief);
     this.started = began.then(() => {});
     this.ended = began.then((running) => running.ended);
     // Whoever wants to know asks; nobody has to.
@@ -145,7 +147,7 @@ export class Execution {
     await this.ended;
   }
 
-  async #begin(deps: ExecDeps, request: ExecRequest): Promise<{ ended: Promise<void> }> {
+  async #begin(deps: ExecDeps, request: ExecRequest, isBrief: boolean): Promise<{ ended: Promise<void> }> {
     const line = await commandLineOf(deps, request);
     Object.assign(this.#state, {
       cwd: line.cwd.slice(0, SHOWN_CHARACTERS),
@@ -165,19 +167,21 @@ export class Execution {
     this.#group = new Group(child.pid, cgroup);
     this.#deadline = new Deadline(this.#group, request.timeout_ms);
     // Within an object: a promise that is returned is waited for.
-    return { ended: this.#follow(command, this.#deadline) };
+    return { ended: this.#follow(command, this.#deadline, isBrief) };
   }
 
   /** From the spawn until everything that the command wrote is kept. */
-  async #follow({ child, stdout, stderr }: Command, deadline: Deadline): Promise<void> {
+  async #follow({ child, stdout, stderr }: Command, deadline: Deadline, isBrief: boolean): Promise<void> {
     const outputs = [
       new Output(stdout, (bytes) => this.#take(Channel.stdout, bytes)),
       new Output(stderr, (bytes) => this.#take(Channel.stderr, bytes)),
     ];
-    const look = setTimeout(() => {
+    const follow = () => {
       for (const output of outputs) output.follow();
       this.#lasts.resolve();
-    }, LASTS_AFTER_MS);
+    };
+    const look = setTimeout(follow, LASTS_AFTER_MS);
+    if (!isBrief) follow();
     await Promise.race([child.exited, deadline.lost]);
     clearTimeout(look);
     this.#state.finished_at_ms = Date.now();

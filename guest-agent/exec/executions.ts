@@ -24,6 +24,7 @@ export interface Naming {
   fingerprint: string;
   tag: string;
   isGenerated: boolean;
+  isBrief: boolean;
 }
 
 export class Executions {

@@ -26,7 +26,7 @@ export function executionMethods(executions: Executions) {
       const { fingerprint, tag, generated, follow, brief, ...command } = parseStartRequest(request);
       const { execution, existing } = await executions.start(
         { ...command, method: "exec" },
-        { fingerprint, tag, isGenerated: generated },
+        { fingerprint, tag, isGenerated: generated, isBrief: brief },
       );
       if (follow) return await send(stream, execution, { after: 0, follow, brief });
       const report: ExecReport = { execution: execution.state, existing };

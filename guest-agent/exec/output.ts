@@ -72,10 +72,9 @@ export class Output {
     try {
       for (let state = libc.pipeState(this.#fd); state !== "ended"; state = libc.pipeState(this.#fd)) {
         if (state === "open" || this.#left <= 0) return this.#drop();
-        const bytes = Buffer.allocUnsafeSlow(Math.min(libc.unreadBytes(this.#fd), READ_BYTES));
-        const size = readSync(this.#fd, bytes);
-        this.#left -= size;
-        await this.#send(bytes.subarray(0, size));
+        const bytes = readNow(this.#fd);
+        this.#left -= bytes.byteLength;
+        await this.#send(bytes);
       }
     } catch (error) {
       log("output", error);
@@ -102,5 +101,17 @@ export class Output {
     if (this.#closed) return;
     if (this.#left > 0 && !(this.#waiting && libc.unreadBytes(this.#fd) === 0)) return;
     this.#drop();
+  }
+}
+
+/** What a pipe has, or nothing: root in the guest may have opened it too, and taken it since that was asked. */
+function readNow(fd: number): Uint8Array {
+  libc.setNonBlocking(fd);
+  const bytes = Buffer.allocUnsafeSlow(Math.min(libc.unreadBytes(fd), READ_BYTES));
+  try {
+    return bytes.subarray(0, readSync(fd, bytes));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EAGAIN") return bytes.subarray(0, 0);
+    throw error;
   }
 }

@@ -20,7 +20,7 @@ export async function runExec(executions: Executions, stream: Stream, request: o
     // Its own name for it may be used again and again.
     const execution = executions.begin(
       { ...parsed, exec_id: `exec ${randomUUID()}` },
-      { fingerprint: "", tag: "", isGenerated: true },
+      { fingerprint: "", tag: "", isGenerated: true, isBrief: false },
     );
     try {
       await execution.started;

@@ -63,7 +63,7 @@ function openNothing() {
 /** Begins it under a name that its caller chose, and resolves when it has ended; nobody reads its output. */
 async function run(exec_id: string, argv: string[], isGenerated = false): Promise<Execution> {
   const request = { method: "exec", exec_id, argv, cwd: "/", env: {}, user: null, timeout_ms: 60_000, stdin: false };
-  const naming = { fingerprint: argv.join(" "), tag: "{}", isGenerated };
+  const naming = { fingerprint: argv.join(" "), tag: "{}", isGenerated, isBrief: true };
   const { execution } = await executions.start(request as Parameters<Executions["start"]>[0], naming);
   await execution.ended;
   return execution;
