@@ -74,7 +74,8 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   ].flatMap((part) => part.operations);
   requireAll(bound);
 
-  sandboxes.recover();
+  const answering = Promise.withResolvers<void>();
+  sandboxes.recover(answering.promise);
   ports.recover();
   await rooms.recover();
   await database.commit(releaseUnanswered);
@@ -83,6 +84,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     { operations: bound, orgs: orgs.orgs, ports, ssh, listen, sshPlan, rateLimits, requests },
     reached,
   );
+  answering.resolve();
   orgs.credits.start(listOrgs(database.queries).map(({ org_id }) => org_id));
   agents.start();
   pool.refill();

@@ -83,7 +83,7 @@ export interface Sandboxes {
   agents: ReturnType<typeof makeAgentLookup>;
   access: SandboxReach;
   /** Takes over the guests of a daemon before this one, and ends what cannot be. */
-  recover(): void;
+  recover(answering: Promise<unknown>): void;
   /** Sets right what differs between the rows and the host. */
   reconcile(): Promise<void>;
   /** Destroys all sandboxes of a room; returns their agents. */
@@ -123,7 +123,7 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
     ],
     agents: makeAgentLookup(queries),
     access: makeAccess(deps, supervisors),
-    recover: () => recover(deps, supervisors),
+    recover: (answering) => recover(deps, supervisors, answering),
     reconcile: () => reconcile(deps, supervisors),
     destroyAll: async (roomUid) => {
       const rows = roomSandboxes(queries, roomUid);

@@ -50,7 +50,7 @@ async function setRight(
   const leftBehind = row.cid_held || serving !== undefined || hasRemains(deps.paths.sandbox(sandbox_id));
   if (!supervisor) {
     // One that failed before the daemon was restarted has its logs, and needs nobody.
-    if (state !== "failed" || leftBehind) takeUp(deps, supervisors, row, serving);
+    if (state !== "failed" || leftBehind) takeUp(deps, supervisors, row, { serving });
     return;
   }
   if (state === "failed") {

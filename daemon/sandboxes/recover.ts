@@ -11,17 +11,20 @@ import { unfinished } from "./store.ts";
 import type { Supervisors } from "./supervisors.ts";
 import type { SandboxRow } from "./table.ts";
 
-export function recover(deps: SandboxDeps, supervisors: Supervisors): void {
+/** `answering` settles once the service answers: the work of many guests is not in the way of that. */
+export function recover(deps: SandboxDeps, supervisors: Supervisors, answering: Promise<unknown>): void {
   const processes = guestProcesses(deps.paths.guests);
-  for (const row of unfinished(deps.database.queries)) takeUp(deps, supervisors, row, processes.get(row.sandbox_id));
+  for (const row of unfinished(deps.database.queries)) {
+    takeUp(deps, supervisors, row, { serving: processes.get(row.sandbox_id), after: answering });
+  }
 }
 
-/** Goes on with a sandbox that has a row and no supervisor; `serving` are the processes that are found for it. */
+/** Goes on with a sandbox that has a row and no supervisor; `serving` are the processes that are found for it; `after` comes first. */
 export function takeUp(
   deps: SandboxDeps,
   supervisors: Supervisors,
   row: SandboxRow,
-  serving: readonly ProcessRecord[] = [],
+  { serving = [], after }: { serving?: readonly ProcessRecord[] | undefined; after?: Promise<unknown> } = {},
 ): void {
   const supervisor = supervisors.add(row, deps.currentRoom(row.room_uid), null);
   const work = async () => {
@@ -33,7 +36,7 @@ export function takeUp(
       case "pausing":
       case "paused":
       case "resuming":
-        await Promise.all([endUnrecorded(deps.paths.sandbox(row.sandbox_id), serving), supervisor.adopt()]);
+        await Promise.all([endUnrecorded(deps.paths.sandbox(row.sandbox_id), serving), supervisor.adopt(after)]);
         return;
       case "destroying":
         return await supervisors.endUnasked(row.sandbox_id, row.exit_cause ?? "host_restart");

@@ -98,10 +98,11 @@ export class Supervisor {
 
   /**
    * Takes over the guest of a daemon before this one, in the state in which it is. What cannot be taken over has failed;
-   * where the host only lacks something for it now, it is left as it is. Again tries again.
+   * where the host only lacks something for it now, it is left as it is. Again tries again. `after` comes first.
    */
-  adopt(): Promise<void> {
+  adopt(after?: Promise<unknown>): Promise<void> {
     const adopting = this.#work.put(async () => {
+      await after;
       if (!ADOPTABLE.includes(this.row.state) || this.guest) return;
       try {
         const { guest, paused } = await this.#deps.adopt(this.row, this.#giveUp.signal);

@@ -1,6 +1,7 @@
 /**
  * Owns one running QEMU: start, load a snapshot, plug, go, save, end. It knows nothing of rooms or agents.
  */
+import { setPriority } from "node:os";
 import type { Socket } from "bun";
 import { Published } from "../../core/published.ts";
 import { asUser } from "../isolation/argv.ts";
@@ -12,6 +13,8 @@ import { ConsoleLog } from "./console.ts";
 import { Qmp, QmpError, type QmpEvent } from "./qmp.ts";
 import { drivePort, type Hardware, type MachineSpec, MEMORY_BLOCK_MIB, VSOCK_PORT } from "./spec.ts";
 
+/** A third of the weight of what has none; where each guest has its scope, the scopes have weights of their own. */
+const GUEST_NICE = 5;
 const START_DEADLINE_MS = 20_000;
 /** A monitor that has its client greets nobody else: then the spare one is asked. */
 const GREETING_DEADLINE_MS = 3_000;
@@ -76,12 +79,22 @@ export async function startMachine(
   const ownArgv = spec.user ? asUser(spec.user, argv) : argv;
   const process = startProcess("qemu", ownArgv, files.vmm_log, spec.vsock_file);
   offerToOomKiller(process.pid);
+  giveWay(process.pid);
   try {
     await onProcess(process);
     return await connectMachine(process, { sockets: spec.sockets, console_log: files.console_log });
   } catch (error) {
     await endProcess(process);
     throw error;
+  }
+}
+
+/** On a host whose guests take all they can get, the daemon answers before them. To be called before it has threads. */
+function giveWay(pid: number): void {
+  try {
+    setPriority(pid, GUEST_NICE);
+  } catch {
+    // It has ended already, which is found out soon.
   }
 }
 
