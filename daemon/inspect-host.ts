@@ -57,6 +57,9 @@ export async function inspectHost(config: Config, paths: Paths, log: Log): Promi
   const configured = config.acceleration;
   forbidCores();
   const confinement = findConfinement();
+  const vsock = new Transports({ wanted: config["vsock.transport"], program: config["host.vhost_device_vsock"] });
+  // They are other programs' answers, and wait for nothing.
+  const asked = Promise.all([programVersion(qemu), vsock.choose()]);
   const separate = async () => {
     const separation = await inspectIsolation({
       base: config["isolation.uid_base"],
@@ -68,7 +71,7 @@ export async function inspectHost(config: Config, paths: Paths, log: Log): Promi
     const kvm_opens = prober === null || (await canOpen((argv) => asUser(prober, argv), "/dev/kvm"));
     return { findings: { ...separation, kvm_opens }, isolation, prober };
   };
-  let separation = await separate();
+  let [separation, [qemuVersion]] = await Promise.all([separate(), asked]);
   const probe = async (kernel: string | null): Promise<ProbeResult> => {
     if (configured !== "auto") return { acceleration: configured, reason: `The configuration says ${configured}.` };
     return await probeAcceleration({
@@ -79,12 +82,7 @@ export async function inspectHost(config: Config, paths: Paths, log: Log): Promi
       user: separation.prober,
     });
   };
-  const vsock = new Transports({ wanted: config["vsock.transport"], program: config["host.vhost_device_vsock"] });
-  const [qemuVersion, acceleration] = await Promise.all([
-    programVersion(qemu),
-    probe(newestKernel(paths)),
-    vsock.choose(),
-  ]);
+  const acceleration = await probe(newestKernel(paths));
   const facts = hostFacts();
   const findings: HostFindings = {
     acceleration,

@@ -22,6 +22,7 @@ export function makeMetrics(deps: SandboxDeps, supervisors: Supervisors): Bound 
     run: async (_call, _input, { row }) => {
       requireState(row, ["running", "pausing", "paused", "resuming"]);
       const supervisor = supervisors.get(row.sandbox_id);
+      await supervisor?.adopted();
       const { pid } = supervisor?.guest?.machine.process ?? {};
       if (!supervisor || pid === undefined) throw new ServiceError("guest_unreachable");
       const { usedTicks, residentPages } = processFacts(pid);

@@ -61,6 +61,8 @@ async function setRight(
     if (!supervisor.busy) await supervisor.adopt();
     return;
   }
+  // The time without a daemon is none that it has taken.
+  if (supervisor.isAdopting) return;
   const late = overdueFor(row, Date.now());
   if (late !== null) {
     deps.log.warn("sandbox overdue", { sandbox_id, state, late_ms: late });

@@ -41,6 +41,7 @@ export class Supervisor {
   readonly #giveUp = new AbortController();
   readonly #createdAt = performance.now();
   #adopting: Promise<unknown> | null = null;
+  #isAdopting = false;
   #isLeft = false;
   #marked: Promise<void> | null = null;
 
@@ -72,6 +73,16 @@ export class Supervisor {
     return this.#isLeft;
   }
 
+  /** Whether its guest is just being taken over, which has deadlines of its own. */
+  get isAdopting(): boolean {
+    return this.#isAdopting;
+  }
+
+  /** Settles once its guest was taken over, where a daemon before this one started it. */
+  adopted(): Promise<unknown> {
+    return this.#adopting ?? Promise.resolve();
+  }
+
   /** Brings the guest up. A failure becomes the state `failed` with its reason; rejects only when not even that can be written. */
   start(): Promise<void> {
     return this.#work.put(async () => {
@@ -101,6 +112,7 @@ export class Supervisor {
    * where the host only lacks something for it now, it is left as it is. Again tries again. `after` comes first.
    */
   adopt(after?: Promise<unknown>): Promise<void> {
+    this.#isAdopting = true;
     const adopting = this.#work.put(async () => {
       await after;
       if (!ADOPTABLE.includes(this.row.state) || this.guest) return;
@@ -124,7 +136,11 @@ export class Supervisor {
         );
       }
     });
-    this.#adopting = adopting;
+    this.#adopting = adopting.finally(() => {
+      this.#isAdopting = false;
+    });
+    // Who asked for it hears of it.
+    this.#adopting.catch(() => {});
     return adopting;
   }
 

@@ -210,10 +210,12 @@ export function makeSupervisors(deps: SandboxDeps, ends: Pick<Ends, "watch">): S
     growth: () => ({
       overcommit_percent: deps.memoryOvercommitPercent,
       resident_mib: new Map(
-        [...all.values()].map(({ row, guest }) => [
-          row.sandbox_id,
-          guest ? residentMemoryMib(guest.machine.process.pid) : 0,
-        ]),
+        [...all.values()].map(({ row, guest }) => {
+          // One that is still to be taken over has its memory all the same.
+          const pid =
+            guest?.machine.process.pid ?? readProcesses(deps.paths.sandbox(row.sandbox_id).processes)?.qemu?.pid;
+          return [row.sandbox_id, pid === undefined ? 0 : residentMemoryMib(pid)];
+        }),
       ),
     }),
     unstall: () => {

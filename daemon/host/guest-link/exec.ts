@@ -124,7 +124,9 @@ async function following(link: GuestLink, stream: Stream, after: number): Promis
     if (type === "following") begun.resolve(readState(execution));
   });
   const finished = stream.finished.then(readReport);
-  finished.then(begun.resolve, begun.reject);
+  // Of one that is over its end alone may be told; any other answer has ended before it began.
+  const tooEarly = new StreamError({ code: StreamErrorCode.internal, message: "the guest's answer ended too early" });
+  finished.then((told) => (told.state === "running" ? begun.reject(tooEarly) : begun.resolve(told)), begun.reject);
   const giveUp = afterGuestMs(link.standstill, ANSWER_MS, () =>
     stream.fail(StreamErrorCode.link_closed, "the guest agent did not answer"),
   );

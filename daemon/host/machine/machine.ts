@@ -1,6 +1,7 @@
 /**
  * Owns one running QEMU: start, load a snapshot, plug, go, save, end. It knows nothing of rooms or agents.
  */
+import { existsSync, writeFileSync } from "node:fs";
 import { setPriority } from "node:os";
 import type { Socket } from "bun";
 import { Published } from "../../core/published.ts";
@@ -13,8 +14,9 @@ import { ConsoleLog } from "./console.ts";
 import { Qmp, QmpError, type QmpEvent } from "./qmp.ts";
 import { drivePort, type Hardware, type MachineSpec, MEMORY_BLOCK_MIB, VSOCK_PORT } from "./spec.ts";
 
-/** A third of the weight of what has none; where each guest has its scope, the scopes have weights of their own. */
+/** A third of the weight of what has none, on hosts where guests have no scopes of their own. */
 const GUEST_NICE = 5;
+const AUTOGROUPS = "/proc/sys/kernel/sched_autogroup_enabled";
 const START_DEADLINE_MS = 20_000;
 /** A monitor that has its client greets nobody else: then the spare one is asked. */
 const GREETING_DEADLINE_MS = 3_000;
@@ -93,8 +95,10 @@ export async function startMachine(
 function giveWay(pid: number): void {
   try {
     setPriority(pid, GUEST_NICE);
+    // Where sessions are groups to the scheduler, theirs counts against those of others.
+    if (existsSync(AUTOGROUPS)) writeFileSync(`/proc/${pid}/autogroup`, String(GUEST_NICE));
   } catch {
-    // It has ended already, which is found out soon.
+    // It has ended already, which is found out soon, or the host does not let us.
   }
 }
 

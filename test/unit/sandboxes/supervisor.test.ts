@@ -106,6 +106,24 @@ describe("a takeover", () => {
     expect([sandbox.committed?.state, sandbox.supervisor.guest === null]).toEqual([expected, false]);
   });
 
+  test("waits for what comes first, and is being taken over until it was", async () => {
+    const pretended = new PretendedGuest();
+    const first = Promise.withResolvers<void>();
+    let asked = 0;
+    const adopt = async () => {
+      asked++;
+      return { guest: pretended.guest, paused: false };
+    };
+    using sandbox = await makeSandbox("running", { adopt });
+    const adopting = sandbox.supervisor.adopt(first.promise);
+    await new Promise(setImmediate);
+    expect([asked, sandbox.supervisor.isAdopting]).toEqual([0, true]);
+    first.resolve();
+    await adopting;
+    await sandbox.supervisor.adopted();
+    expect([asked, sandbox.supervisor.isAdopting]).toEqual([1, false]);
+  });
+
   test("that cannot be is its end, with cause and reason", async () => {
     using sandbox = await makeSandbox("running", { adopt: () => Promise.reject(new Error("its QEMU has ended")) });
     await sandbox.supervisor.adopt();
