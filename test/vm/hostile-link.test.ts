@@ -49,7 +49,7 @@ withGuests("root in a guest that floods its host", {}, (guests) => {
       `${told}: ${execs} commands of another, ${own} of its own meanwhile; daemon ${JSON.stringify({ before, most })}`,
     );
     const dialled = Number(/'dialled': (\d+)/.exec(told)?.[1]);
-    expect(dialled).toBeGreaterThan(100);
+    expect(dialled).toBeGreaterThan(30);
     expect(execs).toBeGreaterThan(10);
     expect(most.mib - before.mib).toBeLessThan(MOST_GROWTH_MIB);
     expect(most.descriptors - before.descriptors).toBeLessThan(MOST_MORE_DESCRIPTORS);
