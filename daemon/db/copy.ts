@@ -1,5 +1,5 @@
 /** Owns copies of the database: taken at one moment while others write, and looked at before one is put in the database's place. */
-import { closeSync, openSync } from "node:fs";
+import { closeSync, openSync, statSync } from "node:fs";
 import { openConnection, type Queries } from "./client.ts";
 import { MIGRATIONS, migrate } from "./migrate.ts";
 import { type Database, makeDatabase } from "./transact.ts";
@@ -26,7 +26,7 @@ export function readDatabase<T>(file: string, work: (queries: Queries) => T): T 
   }
 }
 
-/** Brings a copy to what this roomd knows, and does what has to be done before a daemon starts on it. */
+/** Brings a copy to what this roomd knows, and does what has to be done before a daemon starts on it. The file alone has all of it then. */
 export async function changeCopy<T>(copy: string, work: (database: Database) => Promise<T>): Promise<T> {
   const connection = openConnection(copy);
   try {
@@ -36,11 +36,17 @@ export async function changeCopy<T>(copy: string, work: (database: Database) => 
     throw error;
   }
   const database = makeDatabase(connection);
+  let done: T;
   try {
-    return await work(database);
+    done = await work(database);
   } finally {
     await database.close();
   }
+  // As on a full disk: the connection closes all the same.
+  if ((statSync(`${copy}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) {
+    throw new Error("the changes to the copy of the database could not be written into it: is the disk full?");
+  }
+  return done;
 }
 
 /** Why a copy cannot take the database's place, in a sentence; null when it can. */

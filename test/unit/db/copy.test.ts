@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { sql } from "drizzle-orm";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Connection, openConnection } from "../../../daemon/db/client.ts";
-import { copyDatabase, readDatabase } from "../../../daemon/db/copy.ts";
+import { changeCopy, copyDatabase, readDatabase } from "../../../daemon/db/copy.ts";
 
 let directory: string;
 let file: string;
@@ -37,4 +37,20 @@ test("who has it alone writes the log out at the end", () => {
   writer.close();
   expect(existsSync(`${file}-wal`) ? logBytes() : 0).toBe(0);
   writer = openConnection(file);
+});
+
+test("a change that is only in the copy's log is an error: the copy alone takes the database's place", async () => {
+  const copy = join(directory, "changed.db");
+  const reader = openConnection(copy, { alone: false });
+  const change = changeCopy(copy, async ({ commit, queries }) => {
+    // A log that somebody still reads cannot be written out, as it cannot on a full disk.
+    reader.execute("BEGIN");
+    reader.queries.all(sql`SELECT * FROM sqlite_schema`);
+    queries.run(sql`PRAGMA busy_timeout = 0`);
+    await commit((changed) => changed.run(sql`CREATE TABLE late (n INTEGER)`));
+  });
+  await expect(change).rejects.toThrow("could not be written into it");
+  reader.execute("COMMIT");
+  reader.close();
+  expect(await changeCopy(copy, async ({ queries }) => queries.all(sql`SELECT * FROM late`))).toEqual([]);
 });
