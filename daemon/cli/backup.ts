@@ -54,6 +54,10 @@ export interface BackupEnd {
 /** Entries of data_dir below which all is guests'. */
 export const guestsOwn = (paths: Paths) => [basename(paths.rooms), basename(paths.retired)];
 
+/** What to do where a part of data_dir is elsewhere. */
+export const ONE_FILE_SYSTEM =
+  "Where drives need a disk of their own, move all of data_dir there: they are renamed from one of its directories to another.";
+
 /** Lines about what of the guests' is not there. */
 export function missedLines({ count, first }: Missed, what: string): string[] {
   if (count === 0) return [];
@@ -98,14 +102,16 @@ export function backupCommand(): Command {
 /** Archives follow no link: one in the place of the drives would be all that there is of them. */
 function requireDrives(paths: Paths): void {
   for (const directory of [paths.rooms, paths.retired]) {
-    if (lstatSync(directory, { throwIfNoEntry: false })?.isSymbolicLink() !== true) continue;
+    if (!isLink(directory)) continue;
     throw new CliError({
       detail: `${directory} is a symbolic link, and what it leads to would not be in the backup.`,
       errors: [],
-      hint: "Mount that directory in its place (`mount --bind`), or move all of data_dir.",
+      hint: `Move that directory into its place. ${ONE_FILE_SYSTEM}`,
     });
   }
 }
+
+export const isLink = (path: string) => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
 
 async function oneAtATime<T>(paths: Paths, work: () => Promise<T>): Promise<T> {
   const unlock = lock(paths);
@@ -154,9 +160,11 @@ async function backUp(paths: Paths, to: number, onCopied: () => void): Promise<M
 /** Drives of rooms first: one that is put away meanwhile is then among the kept ones, which are last, or at both places. */
 function whatIsKept(paths: Paths): Part {
   const [rooms, retired] = [basename(paths.rooms), basename(paths.retired)];
+  // The first drive of all that is kept may be put away meanwhile.
+  mkdirSync(paths.retired, { recursive: true, mode: 0o700 });
   const found = readdirSync(paths.data).filter((name) => !isLeftOut(paths, name));
   const others = found.filter((name) => name !== rooms && name !== retired);
-  return { directory: paths.data, names: [rooms, ...others, retired].filter((name) => found.includes(name)) };
+  return { directory: paths.data, names: [...found.filter((name) => name === rooms), ...others, retired] };
 }
 
 /** What is made again, belongs to a process, or is in the backup as a copy. Whatever else lies in data_dir is kept, whoever put it there. */

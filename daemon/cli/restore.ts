@@ -19,6 +19,7 @@ import { makePaths, type Paths } from "../core/paths.ts";
 import { errnoOf } from "../core/service-error.ts";
 import { changeCopy, whyUnusable } from "../db/copy.ts";
 import { type Missed, unpackArchive } from "../host/archive.ts";
+import { isMountPoint } from "../host/files/mount-point.ts";
 import { freeRemains, guestProcesses } from "../host/guest/remains.ts";
 import { crossedDirectory } from "../host/isolation/directories.ts";
 import { takeLock } from "../host/lock.ts";
@@ -28,7 +29,9 @@ import {
   type BackupEnd,
   type BackupFacts,
   guestsOwn,
+  isLink,
   missedLines,
+  ONE_FILE_SYSTEM,
   STANDARD_STREAM,
 } from "./backup.ts";
 import { CliError, EXIT } from "./cli-error.ts";
@@ -149,13 +152,26 @@ function readFacts<T>(unpacked: Paths, name: string): T | null {
 
 /** A database without an organization is what `roomd template build` leaves, and in nobody's way. */
 async function requireNothing(paths: Paths, options: ConfigOption): Promise<void> {
+  const places = [paths.rooms, paths.retired];
   const isUsed = existsSync(paths.database) && (await withOperator(options, (on) => on.listOrgs())).length > 0;
-  const hasDrives = [paths.rooms, paths.retired].some((at) => existsSync(at) && readdirSync(at).length > 0);
-  if (!isUsed && !hasDrives) return;
+  // Before what is in them is looked at: a disk of their own has a lost+found.
+  if (!isUsed) places.forEach(requirePlace);
+  if (!isUsed && !places.some((at) => existsSync(at) && readdirSync(at).length > 0)) return;
   throw new CliError({
     detail: `There is a service in ${paths.data} already.`,
     errors: [],
     hint: "Restore into another data_dir, or move that directory away first.",
+  });
+}
+
+/** The backup's drives are renamed into the place of an empty directory, which a mount point or a link is not. */
+function requirePlace(directory: string): void {
+  const isMounted = isMountPoint(directory);
+  if (!isMounted && !isLink(directory)) return;
+  throw new CliError({
+    detail: `${directory} is a ${isMounted ? "mount point" : "symbolic link"}, and no drives can be put in its place.`,
+    errors: [],
+    hint: `${isMounted ? "Unmount" : "Remove"} it first. ${ONE_FILE_SYSTEM}`,
   });
 }
 

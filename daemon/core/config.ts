@@ -97,7 +97,11 @@ export const CONFIG_KEYS = {
     default: "10m",
     about: "How long a terminal goes on while nobody is attached to it.",
   },
-  data_dir: { kind: "string", default: "/var/lib/roomd", about: "What must survive: database, templates, drives." },
+  data_dir: {
+    kind: "string",
+    default: "/var/lib/roomd",
+    about: "What must survive, all on one file system: database, templates, drives.",
+  },
   runtime_dir: { kind: "string", default: "/run/roomd", about: "Sockets and process records of the running guests." },
   host_id: { kind: "string", default: "host-1", about: "Name of this host in a room's record." },
   acceleration: { kind: ["auto", "kvm", "tcg"], default: "auto", about: "auto boots a probe guest to find out." },
