@@ -20,11 +20,11 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
-import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { MIGRATIONS } from "../../daemon/db/migrate.ts";
 import { answerOf, BINARY, type Json } from "../harness/daemon.ts";
+import { freePort } from "../harness/free-port.ts";
 
 const README = readFileSync("README.md", "utf8");
 const SYSTEMD_STAND_IN = `#!/bin/sh -e
@@ -50,14 +50,6 @@ function block(section: string): string {
   const found = /^```sh operations\n([\s\S]*?)^```$/m.exec(text.slice(0, text.indexOf("\n### ", 1) + 1 || undefined));
   if (!found?.[1]) throw new Error(`the README has no commands under ${section}`);
   return found[1];
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  const { port } = server.address() as { port: number };
-  await new Promise((closed) => server.close(closed));
-  return port;
 }
 
 const hosts: Host[] = [];

@@ -1,7 +1,6 @@
 /** Owns the yardstick of the fabric's benchmark: a NATS server with JetStream that keeps every message on disk before it answers. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import {
   AckPolicy,
@@ -12,6 +11,7 @@ import {
   type NatsConnection,
   StorageType,
 } from "nats";
+import { freePort } from "../harness/free-port.ts";
 
 const SERVER = "/usr/sbin/nats-server";
 const STARTED_MS = 10_000;
@@ -108,14 +108,4 @@ async function reach(port: number, server: ChildProcess): Promise<NatsConnection
       await Bun.sleep(50);
     }
   }
-}
-
-function freePort(): Promise<number> {
-  const server = createServer();
-  return new Promise((resolve) =>
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === "object" && address ? address.port : 0));
-    }),
-  );
 }

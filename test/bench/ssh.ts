@@ -5,9 +5,10 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { GUEST_CID_MIN } from "../../shared/ids.ts";
+import { freePort } from "../harness/free-port.ts";
 import { run, SshClient, sshPort } from "../harness/ssh-client.ts";
 import type { Bench, Limit } from "./report.ts";
 import { megabytesPerSecond, takeTurns } from "./sampling.ts";
@@ -115,12 +116,4 @@ function listens(port: number): Promise<boolean> {
     socket.once("connect", () => resolve(true)).once("error", () => resolve(false));
     socket.once("connect", () => socket.destroy());
   });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  const { port } = server.address() as { port: number };
-  await new Promise((done) => server.close(done));
-  return port;
 }

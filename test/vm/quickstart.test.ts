@@ -1,10 +1,10 @@
 /** packaging/quickstart on a host that has its packages and the template: twice on directories of its own, and its refusals. */
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
-import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { type Json, SHARED_TEMPLATES, whyNoGuests } from "../harness/daemon.ts";
+import { freePort } from "../harness/free-port.ts";
 import { until } from "../harness/guests.ts";
 
 const QUICKSTART = "packaging/quickstart";
@@ -24,15 +24,6 @@ async function run(argv: string[], env: Record<string, string>): Promise<Ran> {
   const child = Bun.spawn(argv, { env, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
   const [status, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
   return { status, stdout, stderr, seconds: (performance.now() - begun) / 1000 };
-}
-
-/** Its address is in the configuration, so the port is chosen before. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
-  const { port } = server.address() as { port: number };
-  await new Promise((closed) => server.close(closed));
-  return port;
 }
 
 /** Processes of the daemon and of its guests: the directories are in the variables of the one, and the arguments of the others. */

@@ -1,9 +1,9 @@
 /** OpenSSH's own programs against the gateway, on real guests: commands, screens, files, ports. */
 import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
+import { freePort } from "../harness/free-port.ts";
 import { until, withGuests } from "../harness/guests.ts";
 import { RealTerminal } from "../harness/real-terminal.ts";
 import { ended, run, SshClient, sshPort } from "../harness/ssh-client.ts";
@@ -291,11 +291,3 @@ withGuests("ssh", {}, (guests) => {
     expect(found("ssh.exec")[0].details).toMatchObject({ command: "true # for the record" });
   });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  const { port } = server.address() as { port: number };
-  await new Promise((done) => server.close(done));
-  return port;
-}
