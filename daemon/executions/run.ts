@@ -1,10 +1,11 @@
 /** Owns running one command for a caller who waits for it: its output collected, its outcome told. */
-import { Channel, type ExecState } from "../../shared/agent-protocol/messages.ts";
+import { Channel } from "../../shared/agent-protocol/messages.ts";
 import type { OutputOf } from "../../shared/api/contract.ts";
 import { DEFAULT_OUTPUT_BYTES, type sandboxExec } from "../../shared/api/executions.ts";
 import { at } from "../core/clock.ts";
 import { faultPoint } from "../core/fault-points.ts";
 import { textOf } from "../core/text.ts";
+import type { Following } from "../host/guest-link/exec.ts";
 import { Capture } from "./capture.ts";
 import { beginFollowed, feedAll, outputOf, type Reach } from "./output.ts";
 import { Backstop } from "./patience.ts";
@@ -21,12 +22,12 @@ export async function runCommand(
   request: CommandRequest,
   input: CommandInput,
   save: SaveStreams,
-  begun: (execution: ExecState) => void = () => {},
+  begun: (following: Pick<Following, "execution" | "existing">) => void = () => {},
 ): Promise<OutputOf<typeof sandboxExec>> {
   const limit = input.max_output_bytes ?? DEFAULT_OUTPUT_BYTES;
   const captures = { [Channel.stdout]: new Capture(limit), [Channel.stderr]: new Capture(limit) };
   const following = await beginFollowed(reach, request);
-  begun(following.execution);
+  begun(following);
   const over = new AbortController();
   const fed = feedAll(reach, request, over.signal);
   const saving = input.output_to === undefined ? null : new Saving(input.output_to, save);

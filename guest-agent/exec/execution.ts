@@ -122,6 +122,14 @@ export class Execution {
     };
   }
 
+  /** Of all texts that are kept with it; each may take two bytes. */
+  get characters(): number {
+    const { argv, cwd, user, tag } = this.#state;
+    let count = 0;
+    for (const text of [this.exec_id, this.fingerprint, this.note, cwd, user, tag, ...argv]) count += text.length;
+    return count;
+  }
+
   /** Resolves when it has run for longer than most do; never for one that has ended by then. */
   get lasts(): Promise<void> {
     return this.#lasts.promise;

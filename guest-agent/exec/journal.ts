@@ -27,6 +27,8 @@ const FILE_BYTES = KEPT_OUTPUT_BYTES + SLACK_BYTES + BLOCK_BYTES + TWO_PIECES_BY
 /** An execution that has ended is kept for minutes, and there may be many: so much stays in memory. */
 const ENDED_BYTES = 4096;
 
+const NOTHING = Buffer.alloc(0);
+
 /** A reader wants what is not kept any more. */
 export class HistoryGone extends Error {
   override name = "HistoryGone";
@@ -78,6 +80,11 @@ export class Journal {
 
   get closed(): boolean {
     return this.#closed;
+  }
+
+  /** Whether nothing of it is kept any more. */
+  get isForgotten(): boolean {
+    return this.#forgotten;
   }
 
   /** Offset after the newest byte. */
@@ -139,6 +146,7 @@ export class Journal {
     const block = this.#blocks.findLast(({ first_seq }) => first_seq <= after + 1) ?? this.#blocks[0];
     const reader = new Reader(this, block.offset);
     this.#readers.add(reader);
+    if (after + 1 === block.first_seq) return reader;
     try {
       await reader.skipTo(after);
       return reader;
@@ -339,7 +347,8 @@ export class Reader {
     this.#journal.leave(this);
   }
 
-  #read(most: number): Promise<Buffer> {
+  async #read(most: number): Promise<Buffer> {
+    if (this.#offset === this.#journal.end && !this.#journal.isForgotten) return NOTHING;
     return this.#journal.bytesAt(this.#offset, most, (bytes) => {
       if (this.#buffer.byteLength < bytes) this.#buffer = Buffer.allocUnsafeSlow(bytes);
       return this.#buffer.subarray(0, bytes);

@@ -36,20 +36,20 @@ export class Kept {
     const share = {
       until: performance.now() + KEPT_SECONDS * 1000,
       disk_bytes,
-      memory_bytes: memory_bytes + KEPT_EXECUTION_BYTES + textBytes(execution),
+      memory_bytes: memory_bytes + KEPT_EXECUTION_BYTES + 2 * execution.characters,
     };
     this.#all.set(execution, share);
     this.#diskBytes += share.disk_bytes;
     this.#memoryBytes += share.memory_bytes;
     while (this.#diskBytes > KEPT_DISK_BYTES || this.#memoryBytes > KEPT_MEMORY_BYTES) this.#release(this.#first());
-    this.#watch();
+    if (!this.#timer) this.#watch();
   }
 
   remove(execution: Execution): void {
     const share = this.#all.get(execution);
     if (!share) return;
     this.#all.delete(execution);
-    if (this.#all.size === 0) clearTimeout(this.#timer);
+    if (this.#all.size === 0) this.#rest();
     this.#diskBytes -= share.disk_bytes;
     this.#memoryBytes -= share.memory_bytes;
   }
@@ -66,9 +66,14 @@ export class Kept {
     this.#letGo(execution);
   }
 
+  #rest(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
   /** Lets go of those whose time is up, now and when it is. */
   #watch(): void {
-    clearTimeout(this.#timer);
+    this.#rest();
     for (const [execution, { until }] of this.#all) {
       const leftMs = until - performance.now();
       if (leftMs > 0) {
@@ -78,9 +83,4 @@ export class Kept {
       this.#release(execution);
     }
   }
-}
-
-/** In two bytes for each character, as they may be kept. */
-function textBytes({ state, fingerprint }: Execution): number {
-  return 2 * (JSON.stringify(state).length + fingerprint.length);
 }

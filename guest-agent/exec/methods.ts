@@ -28,9 +28,8 @@ export function executionMethods(executions: Executions) {
         { ...command, method: "exec" },
         { fingerprint, tag, isGenerated: generated, isBrief: brief },
       );
-      if (follow) return await send(stream, execution, { after: 0, follow, brief });
-      const report: ExecReport = { execution: execution.state, existing };
-      stream.finish(report);
+      if (follow) return await send(stream, execution, { after: 0, follow, brief, existing });
+      report(stream, execution, existing);
     },
     exec_follow: async (stream, { exec_id, after, follow }) => {
       const from = { after: wholeNumber("after", after), follow: follow === true, brief: false };
@@ -92,10 +91,11 @@ export function executionMethods(executions: Executions) {
 async function send(
   stream: Stream,
   execution: Execution,
-  { after, follow, brief }: { after: number; follow: boolean; brief: boolean },
+  { after, follow, brief, existing }: { after: number; follow: boolean; brief: boolean; existing?: boolean },
 ): Promise<void> {
   const reader = await execution.journal.reader(after);
-  stream.finished.catch(() => {}).finally(() => reader.close());
+  const close = () => reader.close();
+  stream.finished.then(close, close);
   try {
     let told = false;
     const tell = () => {
@@ -111,7 +111,7 @@ async function send(
       if (bytes === null || !(await stream.write(Channel.output, bytes))) break;
     }
     if (stream.ended) return;
-    report(stream, execution);
+    report(stream, execution, existing);
     if (follow) execution.wasTold = true;
   } finally {
     reader.close();
@@ -139,8 +139,9 @@ async function take(stream: Stream, execution: Execution, offset: number | null,
   });
 }
 
-function report(stream: Stream, execution: Execution): void {
-  const told: ExecReport = { execution: execution.state };
+/** `existing` answers who asked for its begin. */
+function report(stream: Stream, execution: Execution, existing?: boolean): void {
+  const told: ExecReport = { execution: execution.state, ...(existing !== undefined && { existing }) };
   stream.finish(told);
 }
 

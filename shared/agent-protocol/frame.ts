@@ -87,29 +87,31 @@ export class FrameDecoder {
 
   /** Takes the next bytes of the stream. Throws FrameError on a length that no frame may have. */
   *push(chunk: Uint8Array): Generator<Frame> {
+    const view = viewOf(chunk);
     let offset = 0;
     while (offset < chunk.byteLength) {
-      if (this.#have === 0 && chunk.byteLength - offset >= HEADER_BYTES) {
-        const total = this.#totalLength(chunk.subarray(offset, offset + HEADER_BYTES));
-        if (chunk.byteLength - offset >= total) {
-          yield parse(chunk.subarray(offset, offset + total));
+      const left = chunk.byteLength - offset;
+      if (this.#have === 0 && left >= HEADER_BYTES) {
+        const total = this.#totalLength(view, offset);
+        if (left >= total) {
+          yield frameAt(view, offset, total);
           offset += total;
           continue;
         }
       }
       offset += this.#collect(chunk.subarray(offset));
-      if (this.#have >= HEADER_BYTES && this.#have === this.#totalLength(this.#pending)) {
-        const frame = this.#pending.subarray(0, this.#have);
+      const pending = viewOf(this.#pending);
+      if (this.#have >= HEADER_BYTES && this.#have === this.#totalLength(pending, 0)) {
         this.#pending = new Uint8Array(0);
         this.#have = 0;
-        yield parse(frame);
+        yield frameAt(pending, 0, pending.byteLength);
       }
     }
   }
 
   /** Adds to the unfinished frame, first its header, then the rest; returns how many bytes it took. */
   #collect(bytes: Uint8Array): number {
-    const want = this.#have < HEADER_BYTES ? HEADER_BYTES : this.#totalLength(this.#pending);
+    const want = this.#have < HEADER_BYTES ? HEADER_BYTES : this.#totalLength(viewOf(this.#pending), 0);
     if (this.#pending.byteLength < want) {
       const grown = new Uint8Array(want);
       grown.set(this.#pending.subarray(0, this.#have));
@@ -118,12 +120,12 @@ export class FrameDecoder {
     const taken = Math.min(want - this.#have, bytes.byteLength);
     this.#pending.set(bytes.subarray(0, taken), this.#have);
     this.#have += taken;
-    if (this.#have === HEADER_BYTES) this.#totalLength(this.#pending);
+    if (this.#have === HEADER_BYTES) this.#totalLength(viewOf(this.#pending), 0);
     return taken;
   }
 
-  #totalLength(header: Uint8Array): number {
-    const length = new DataView(header.buffer, header.byteOffset, HEADER_BYTES).getUint32(0);
+  #totalLength(bytes: DataView, at: number): number {
+    const length = bytes.getUint32(at);
     if (length < 5) throw new FrameError(`frame length ${length} is shorter than its header`);
     if (length - 5 > this.#maxPayload) {
       throw new FrameError(`frame payload of ${length - 5} bytes is over the limit of ${this.#maxPayload}`);
@@ -132,7 +134,11 @@ export class FrameDecoder {
   }
 }
 
-function parse(frame: Uint8Array): Frame {
-  const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
-  return { type: view.getUint8(4), stream: view.getUint32(5), payload: frame.subarray(HEADER_BYTES) };
+function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {
+  return new DataView(buffer, byteOffset, byteLength);
+}
+
+function frameAt(bytes: DataView, at: number, total: number): Frame {
+  const payload = new Uint8Array(bytes.buffer, bytes.byteOffset + at + HEADER_BYTES, total - HEADER_BYTES);
+  return { type: bytes.getUint8(at + 4), stream: bytes.getUint32(at + 5), payload };
 }

@@ -31,7 +31,9 @@ const MAX_UNREAD_ANSWERS = 1024;
 const MOST_CODE = 64;
 const MOST_TOLD = 500;
 const EMPTY = new Uint8Array(0);
-const TOO_MANY_STREAMS = new TextEncoder().encode(
+const TO_BYTES = new TextEncoder();
+const TO_TEXT = new TextDecoder("utf-8", { fatal: true });
+const TOO_MANY_STREAMS = TO_BYTES.encode(
   JSON.stringify({ error: { code: StreamErrorCode.too_many_streams, message: "too many open streams" } }),
 );
 
@@ -140,7 +142,7 @@ export class Link {
   }
 
   sendJson(type: FrameType, stream: number, body: unknown): void {
-    this.send(type, stream, new TextEncoder().encode(JSON.stringify(body)));
+    this.send(type, stream, TO_BYTES.encode(JSON.stringify(body)));
   }
 
   send(type: FrameType, stream: number, payload: Uint8Array): void {
@@ -489,7 +491,7 @@ function firstByte(payload: Uint8Array): number {
 }
 
 function parseJson(payload: Uint8Array): unknown {
-  return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(payload));
+  return JSON.parse(TO_TEXT.decode(payload));
 }
 
 function parseOutcome(payload: Uint8Array): Outcome {

@@ -6,6 +6,7 @@ import {
   type ExecFollowRequest,
   type ExecListRequest,
   type ExecNoteRequest,
+  type ExecReport,
   type ExecStartRequest,
   type ExecState,
   type ExecStdinRequest,
@@ -26,6 +27,8 @@ const END_MS = 30_000;
 export interface Following {
   /** As it was when this began. */
   execution: ExecState;
+  /** Whether it may be an earlier request's. */
+  existing: boolean;
   /** Pieces as they come, in order and without a gap; the guest waits while they are not taken. Rejects with StreamError. */
   pieces(): AsyncGenerator<readonly Piece[]>;
   /** After the last piece: the execution as it was then. Rejects with StreamError. */
@@ -43,7 +46,7 @@ export async function startInGuest(
 ): Promise<{ execution: ExecState; existing: boolean }> {
   const start: ExecStartRequest = { method: "exec_start", ...request, follow: false };
   const report = await inTime(link, link.open(start), ANSWER_MS);
-  return { execution: readReport(report), existing: (report as { existing?: unknown }).existing === true };
+  return { execution: readReport(report), existing: (report as ExecReport).existing === true };
 }
 
 /** The same, and follows its output from the first piece. */
@@ -123,7 +126,11 @@ async function following(link: GuestLink, stream: Stream, after: number): Promis
     const { type, execution } = event as { type?: unknown; execution?: unknown };
     if (type === "following") begun.resolve(readState(execution));
   });
-  const finished = stream.finished.then(readReport);
+  let existing = true;
+  const finished = stream.finished.then((report) => {
+    existing = (report as Partial<ExecReport> | null)?.existing !== false;
+    return readReport(report);
+  });
   // Of one that is over its end alone may be told; any other answer has ended before it began.
   const tooEarly = new StreamError({ code: StreamErrorCode.internal, message: "the guest's answer ended too early" });
   finished.then((told) => (told.state === "running" ? begun.reject(tooEarly) : begun.resolve(told)), begun.reject);
@@ -133,6 +140,7 @@ async function following(link: GuestLink, stream: Stream, after: number): Promis
   const execution = await begun.promise.finally(giveUp);
   return {
     execution,
+    existing,
     pieces: () => piecesOf(link, stream, after <= execution.last_seq ? after : null),
     finished,
     close: () => stream.fail(StreamErrorCode.link_closed, "nobody follows any more"),

@@ -1,5 +1,4 @@
 /** Owns sandbox_exec: a command that its caller waits for. */
-import type { ExecState } from "../../../shared/agent-protocol/messages.ts";
 import { sandboxExec } from "../../../shared/api/executions.ts";
 import { type Bound, bind, keyBehind } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -9,6 +8,7 @@ import { requestOf } from "../../executions/request.ts";
 import { execRules } from "../../executions/rules.ts";
 import { runCommand } from "../../executions/run.ts";
 import type { SaveStreams } from "../../executions/saving.ts";
+import type { Following } from "../../host/guest-link/exec.ts";
 import { heldInstead, requireDriveFor } from "../drive-held.ts";
 import { findTarget } from "../find.ts";
 import { placeOf } from "../metering.ts";
@@ -45,8 +45,9 @@ export function makeExec(deps: ExecutionDeps): Bound {
       return await supervisors.use(row.sandbox_id, async () => {
         const reach = reachOf(supervisors, row);
         // One that is over as it is found was begun, and recorded, by an earlier call.
-        const begun = ({ state }: ExecState) => {
-          repeated ||= state !== "running" && recordsOf(queries, row, [exec_id]).finished.has(exec_id);
+        const begun = ({ execution, existing }: Pick<Following, "execution" | "existing">) => {
+          const isOld = existing && execution.state !== "running";
+          repeated ||= isOld && recordsOf(queries, row, [exec_id]).finished.has(exec_id);
         };
         const save: SaveStreams = (streams) => deps.sandboxes.saveOutput(room, input.output_to ?? "", streams);
         const body = await runCommand(reach, request, input, save, begun).catch((error: unknown) => {

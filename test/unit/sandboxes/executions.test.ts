@@ -131,6 +131,18 @@ test("a call for an execution that another one waits for, or that is over and re
   expect(fixture.metered).toBe(1);
 });
 
+test("one that is told of at its end only is looked for in the audit, unless the agent has begun it for this call", async () => {
+  using fixture = new ExecutionsFixture();
+  await fixture.recordEnd("same");
+  const metered = [];
+  for (const said of [{ existing: true }, {}, { existing: false }]) {
+    fixture.guest.answer = (stream, { exec_id }) => stream.finish({ execution: ended(exec_id), ...said });
+    await fixture.run("sandbox_exec", { exec_id: "same", argv: ["true"] });
+    metered.push(fixture.metered);
+  }
+  expect(metered).toEqual([0, 0, 1]);
+});
+
 test("one that is found running after a restart, and waited for by a repeated call, is metered once", async () => {
   using fixture = new ExecutionsFixture();
   fixture.ends.watch("sbx_1");

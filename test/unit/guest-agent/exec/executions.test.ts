@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { requestOf } from "../../../../daemon/executions/request.ts";
 import { runCommand } from "../../../../daemon/executions/run.ts";
+import { startFollowed } from "../../../../daemon/host/guest-link/exec.ts";
 import type { Drive } from "../../../../guest-agent/drive/drive.ts";
 import type { Execution } from "../../../../guest-agent/exec/execution.ts";
 import { Executions } from "../../../../guest-agent/exec/executions.ts";
@@ -100,6 +101,14 @@ const codeOf = (work: () => unknown): unknown => {
 const MOST = KEPT_MEMORY_BYTES / KEPT_EXECUTION_BYTES;
 /** As quick as a command can be: there is none. */
 const NONE = ["/no/such/program"];
+
+test("who begins a command and waits for its end is told whether an earlier request had begun it", async () => {
+  const { start } = requestOf({ room_id: "r", sandbox: "s", exec_id: "mine", argv: ["true"], cwd: "/" }, {});
+  for (const existing of [false, true]) {
+    const following = await startFollowed(agent.link, start);
+    expect(following).toMatchObject({ existing, execution: { state: "exited", exit_code: 0 } });
+  }
+});
 
 test("a command's output is there after 600 others, and its name is not run again", async () => {
   const ran = join(directory, "ran");
