@@ -22,14 +22,36 @@ export function updateSandbox(
 
 /** By agent_id, the live one before any that failed, or by sandbox_id; never one that was destroyed. */
 export function findSandbox(queries: Queries, roomUid: SandboxRow["room_uid"], name: string): SandboxRow | undefined {
-  const column = name.startsWith("sbx_") ? sandboxes.sandbox_id : sandboxes.agent_id;
-  return queries
-    .select()
-    .from(sandboxes)
-    .where(and(eq(sandboxes.room_uid, roomUid), sql`${column} = ${name}`, ne(sandboxes.state, "destroyed")))
-    .orderBy(sql`${sandboxes.state} = 'failed'`, sql`${sandboxes.sandbox_id} DESC`)
-    .limit(1)
-    .get();
+  const { byAgent, byId } = lookupsOf(queries);
+  return (name.startsWith("sbx_") ? byId : byAgent).get({ room_uid: roomUid, name });
+}
+
+const lookups = new WeakMap<Queries, ReturnType<typeof prepareLookups>>();
+
+function lookupsOf(queries: Queries): ReturnType<typeof prepareLookups> {
+  const known = lookups.get(queries) ?? prepareLookups(queries);
+  lookups.set(queries, known);
+  return known;
+}
+
+/** Prepared: every call about a sandbox asks. */
+function prepareLookups(queries: Queries) {
+  const { room_uid, state, agent_id, sandbox_id } = sandboxes;
+  const by = (column: typeof agent_id | typeof sandbox_id) =>
+    queries
+      .select()
+      .from(sandboxes)
+      .where(
+        and(
+          eq(room_uid, sql.placeholder("room_uid")),
+          sql`${column} = ${sql.placeholder("name")}`,
+          ne(state, "destroyed"),
+        ),
+      )
+      .orderBy(sql`${state} = 'failed'`, sql`${sandbox_id} DESC`)
+      .limit(1)
+      .prepare();
+  return { byAgent: by(agent_id), byId: by(sandbox_id) };
 }
 
 export function listSandboxes(
