@@ -122,7 +122,7 @@ export class Execution {
     };
   }
 
-  /** Of all texts that are kept with it; each may take two bytes. */
+  /** How long all texts together are that are kept with it. */
   get characters(): number {
     const { argv, cwd, user, tag } = this.#state;
     let count = 0;

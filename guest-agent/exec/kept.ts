@@ -36,6 +36,7 @@ export class Kept {
     const share = {
       until: performance.now() + KEPT_SECONDS * 1000,
       disk_bytes,
+      // A character may take two bytes.
       memory_bytes: memory_bytes + KEPT_EXECUTION_BYTES + 2 * execution.characters,
     };
     this.#all.set(execution, share);

@@ -1,5 +1,5 @@
 /** Owns the search for a command's program, by the rules and with the exit codes of a shell. */
-import { type Stats, statSync } from "node:fs";
+import { accessSync, constants, type Stats, statSync } from "node:fs";
 import { resolve } from "node:path";
 
 export type Program = { path: string } | Refusal;
@@ -32,7 +32,6 @@ export function refusalOf(error: unknown): Refusal {
     : { exitCode: 126, reason: SPAWN_REASONS[code] ?? `cannot execute: ${code || error}` };
 }
 
-const ANYBODY_RUNS = 0o111;
 const IS_A_DIRECTORY = "Is a directory";
 const SPAWN_REASONS: Record<string, string> = {
   E2BIG: "Argument list too long",
@@ -46,8 +45,12 @@ function judge(path: string): Program {
   const found = look(path);
   if (!found) return { exitCode: 127, reason: "not found" };
   if (found.isDirectory()) return { exitCode: 126, reason: IS_A_DIRECTORY };
-  // Root may run what anybody may; what a mount forbids as well, the spawn finds out.
-  return found.mode & ANYBODY_RUNS ? { path } : { exitCode: 126, reason: "Permission denied" };
+  try {
+    accessSync(path, constants.X_OK);
+    return { path };
+  } catch {
+    return { exitCode: 126, reason: "Permission denied" };
+  }
 }
 
 /** Most places of a search have no such file: that is no reason for an error, which costs more than the look. */

@@ -224,7 +224,7 @@ export interface ExecState {
 
 export interface ExecReport {
   execution: ExecState;
-  /** Said to exec_start: an earlier request has begun it. */
+  /** Said to exec_start: an earlier request has begun it. Absent from one that was followed, it is not known. */
   existing?: boolean;
 }
 

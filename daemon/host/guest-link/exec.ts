@@ -46,7 +46,7 @@ export async function startInGuest(
 ): Promise<{ execution: ExecState; existing: boolean }> {
   const start: ExecStartRequest = { method: "exec_start", ...request, follow: false };
   const report = await inTime(link, link.open(start), ANSWER_MS);
-  return { execution: readReport(report), existing: (report as ExecReport).existing === true };
+  return { execution: readReport(report), existing: (report as Partial<ExecReport>).existing === true };
 }
 
 /** The same, and follows its output from the first piece. */
@@ -126,6 +126,7 @@ async function following(link: GuestLink, stream: Stream, after: number): Promis
     const { type, execution } = event as { type?: unknown; execution?: unknown };
     if (type === "following") begun.resolve(readState(execution));
   });
+  // Until its report says otherwise: one that runs is told of before.
   let existing = true;
   const finished = stream.finished.then((report) => {
     existing = (report as Partial<ExecReport> | null)?.existing !== false;

@@ -1,5 +1,6 @@
 /** Owns sandbox_exec: a command that its caller waits for. */
 import { sandboxExec } from "../../../shared/api/executions.ts";
+import { now } from "../../core/clock.ts";
 import { type Bound, bind, keyBehind } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { pathRule } from "../../drive/path.ts";
@@ -37,6 +38,7 @@ export function makeExec(deps: ExecutionDeps): Bound {
       using places = new DisposableStack();
       places.defer(bounds.waiting.take(row.sandbox_id));
       places.defer(bounds.stdin_bytes.take(row.sandbox_id, request.stdin?.byteLength ?? 0));
+      const since = now();
       let repeated = ends.knows(row, exec_id);
       const leave = ends.attend(row, exec_id, beginnerOf(call, request));
       let ended = false;
@@ -44,10 +46,10 @@ export function makeExec(deps: ExecutionDeps): Bound {
       call.onSettled = (recorded) => leave({ began: call.happened?.started !== false, recorded: recorded && ended });
       return await supervisors.use(row.sandbox_id, async () => {
         const reach = reachOf(supervisors, row);
-        // One that is over as it is found was begun, and recorded, by an earlier call.
+        // One that is over as it is found was begun, and recorded, by an earlier call; a later one leaves the metering to this.
         const begun = ({ execution, existing }: Pick<Following, "execution" | "existing">) => {
-          const isOld = existing && execution.state !== "running";
-          repeated ||= isOld && recordsOf(queries, row, [exec_id]).finished.has(exec_id);
+          if (!existing || execution.state === "running") return;
+          repeated ||= (recordsOf(queries, row, [exec_id]).finished.get(exec_id) ?? since) < since;
         };
         const save: SaveStreams = (streams) => deps.sandboxes.saveOutput(room, input.output_to ?? "", streams);
         const body = await runCommand(reach, request, input, save, begun).catch((error: unknown) => {

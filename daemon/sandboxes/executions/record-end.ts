@@ -53,13 +53,17 @@ export async function recordEnd(
   });
 }
 
-/** Of these executions: who began those that were left running, and which ends are recorded. One look for all of them. */
+/**
+ * Of these executions: who began those that were left running, and whose ends are recorded, with the moment of the first call that
+ * told of it. One look for all of them.
+ */
 export function recordsOf(queries: Queries, row: SandboxRow, execIds: readonly string[]) {
   const begun = new Map<string, Beginner>();
-  const finished = new Set<string>();
-  for (const { event, exec_id, actor, details, ...record } of executionRecords(queries, row, execIds)) {
-    if (event === EVENT) finished.add(exec_id);
-    else if (!begun.has(exec_id)) {
+  const finished = new Map<string, string>();
+  for (const { event, exec_id, at, actor, details, ...record } of executionRecords(queries, row, execIds)) {
+    if (event === EVENT) {
+      if (!finished.has(exec_id)) finished.set(exec_id, at);
+    } else if (!begun.has(exec_id)) {
       const source = record.source as Source;
       begun.set(exec_id, {
         actor,

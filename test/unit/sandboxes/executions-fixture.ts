@@ -120,16 +120,17 @@ export class ExecutionsFixture {
   }
 
   /** The same of one that was waited for. */
-  recordEnd(exec_id: string): Promise<void> {
-    return this.#record("exec.finished", { exec_id, argv: ["true"] });
+  recordEnd(exec_id: string, at?: Date): Promise<void> {
+    return this.#record("exec.finished", { exec_id, argv: ["true"] }, at);
   }
 
-  async #record(event: string, details: Record<string, unknown>): Promise<void> {
+  /** Of a call that began then, or a minute ago. */
+  async #record(event: string, details: Record<string, unknown>, at = new Date(Date.now() - 60_000)): Promise<void> {
     await this.database.commit((queries) =>
       appendAudit(queries, {
         event,
         outcome: "success",
-        at: new Date().toISOString(),
+        at: at.toISOString(),
         org_id: "org_1",
         room_uid: ROW.room_uid,
         sandbox_id: ROW.sandbox_id,

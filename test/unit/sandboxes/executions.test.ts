@@ -143,6 +143,16 @@ test("one that is told of at its end only is looked for in the audit, unless the
   expect(metered).toEqual([0, 0, 1]);
 });
 
+test("what a later call has recorded of it first does not keep an execution from being metered", async () => {
+  using fixture = new ExecutionsFixture();
+  fixture.guest.answer = (stream, { exec_id }) => {
+    const later = fixture.recordEnd("same", new Date(Date.now() + 60_000));
+    void later.then(() => stream.finish({ execution: ended(exec_id), existing: true }));
+  };
+  await fixture.run("sandbox_exec", { exec_id: "same", argv: ["true"] });
+  expect(fixture.metered).toBe(1);
+});
+
 test("one that is found running after a restart, and waited for by a repeated call, is metered once", async () => {
   using fixture = new ExecutionsFixture();
   fixture.ends.watch("sbx_1");
