@@ -3,7 +3,7 @@ import { and, asc, desc, eq, getTableColumns, gt, gte, inArray, lt, lte, min, ty
 import type { AuditRecord, Source } from "../../shared/api/audit.ts";
 import { newId } from "../../shared/ids.ts";
 import { faultPoint } from "../core/fault-points.ts";
-import { type Queries, rawStatement } from "../db/client.ts";
+import { preparedBy, type Queries, rawStatement } from "../db/client.ts";
 import { GENESIS, type Head, hashOf } from "./chain.ts";
 import { type AuditRow, audit, auditHeads, auditStarts } from "./table.ts";
 
@@ -97,17 +97,10 @@ export function takeGrown(queries: Queries): Grown {
 }
 
 /** Prepared once per connection: nearly every request leaves a record. */
-function statementsOf(queries: Queries): Statements {
-  const known = prepared.get(queries) ?? prepare(queries);
-  prepared.set(queries, known);
-  return known;
-}
-
 /** In the order in which an insert names them. */
 const COLUMNS = Object.keys(getTableColumns(audit)) as (keyof AuditRow)[];
 
-type Statements = ReturnType<typeof prepare>;
-const prepared = new WeakMap<Queries, Statements>();
+const statementsOf = preparedBy(prepare);
 
 function prepare(queries: Queries) {
   const { org_key, seq, hash } = auditHeads;

@@ -23,6 +23,16 @@ export function othersWrites(queries: Queries): unknown {
   return writesOf.get(queries)?.();
 }
 
+/** Makes of a connection what `prepare` makes of it, the first time that it is asked for: statements that run again and again. */
+export function preparedBy<Statements>(prepare: (queries: Queries) => Statements): (queries: Queries) => Statements {
+  const prepared = new WeakMap<Queries, Statements>();
+  return (queries) => {
+    const known = prepared.get(queries) ?? prepare(queries);
+    prepared.set(queries, known);
+    return known;
+  };
+}
+
 const clients = new WeakMap<Queries, Database>();
 
 export type Values = (string | number | null)[];

@@ -1,7 +1,7 @@
 /** Owns the SQL that reads inboxes and a room's messages, page by page. */
 import { and, asc, eq, getTableColumns, sql } from "drizzle-orm";
 import type { RoomUid } from "../../shared/ids.ts";
-import type { Queries } from "../db/client.ts";
+import { preparedBy, type Queries } from "../db/client.ts";
 import { OPEN } from "./store.ts";
 import { deliveries, type MessageRow, messages } from "./table.ts";
 
@@ -67,13 +67,7 @@ function prepare(queries: Queries) {
   };
 }
 
-const prepared = new WeakMap<Queries, ReturnType<typeof prepare>>();
-
-function statementsOf(queries: Queries): ReturnType<typeof prepare> {
-  const known = prepared.get(queries) ?? prepare(queries);
-  prepared.set(queries, known);
-  return known;
-}
+const statementsOf = preparedBy(prepare);
 
 /** What is in an inbox. */
 export function openMessages(queries: Queries, page: Page): Delivered[] {

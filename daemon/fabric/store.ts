@@ -1,7 +1,7 @@
 /** Owns the SQL of messages: what is written once per message, prepared. */
 import { and, eq, getTableColumns, max, type SQL, sql } from "drizzle-orm";
 import type { RoomUid } from "../../shared/ids.ts";
-import type { Queries } from "../db/client.ts";
+import { preparedBy, type Queries } from "../db/client.ts";
 import { type DeliveryRow, deliveries, type MessageRow, messages } from "./table.ts";
 
 /** Said by words, not by parameters, so that the index of open deliveries is used. */
@@ -90,13 +90,7 @@ function prepare(queries: Queries) {
   };
 }
 
-const prepared = new WeakMap<Queries, ReturnType<typeof prepare>>();
-
-function statementsOf(queries: Queries): ReturnType<typeof prepare> {
-  const known = prepared.get(queries) ?? prepare(queries);
-  prepared.set(queries, known);
-  return known;
-}
+const statementsOf = preparedBy(prepare);
 
 interface Place {
   room_uid: RoomUid;

@@ -2,7 +2,7 @@
 import { and, asc, count, eq, gt, ne, notInArray, sql } from "drizzle-orm";
 import type { SandboxState } from "../../shared/api/sandboxes.ts";
 import { GUEST_CID_MIN, GUEST_CIDS, type OrgId } from "../../shared/ids.ts";
-import type { Queries } from "../db/client.ts";
+import { preparedBy, type Queries } from "../db/client.ts";
 import { Remembered } from "../db/remembered.ts";
 import { type SandboxRow, sandboxes } from "./table.ts";
 
@@ -26,15 +26,9 @@ export function findSandbox(queries: Queries, roomUid: SandboxRow["room_uid"], n
   return (name.startsWith("sbx_") ? byId : byAgent).get({ room_uid: roomUid, name });
 }
 
-const lookups = new WeakMap<Queries, ReturnType<typeof prepareLookups>>();
+const lookupsOf = preparedBy(prepareLookups);
 
-function lookupsOf(queries: Queries): ReturnType<typeof prepareLookups> {
-  const known = lookups.get(queries) ?? prepareLookups(queries);
-  lookups.set(queries, known);
-  return known;
-}
-
-/** Prepared: every call about a sandbox asks. */
+/** Every call about a sandbox asks. */
 function prepareLookups(queries: Queries) {
   const { room_uid, state, agent_id, sandbox_id } = sandboxes;
   const by = (column: typeof agent_id | typeof sandbox_id) =>

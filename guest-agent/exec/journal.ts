@@ -82,11 +82,6 @@ export class Journal {
     return this.#closed;
   }
 
-  /** Whether nothing of it is kept any more. */
-  get isForgotten(): boolean {
-    return this.#forgotten;
-  }
-
   /** Offset after the newest byte. */
   get end(): number {
     return this.#end;
@@ -159,6 +154,7 @@ export class Journal {
   /** For readers: bytes from `offset` on, at most so many, in what `room` gives; none when there are none yet. */
   async bytesAt(offset: number, most: number, room: (bytes: number) => Buffer): Promise<Buffer> {
     this.#requireKept(offset);
+    if (offset === this.#end) return NOTHING;
     const inMemory = this.#memory ? Math.max(0, this.#end - this.#memory.capacity) : this.#end;
     if (this.#memory && offset >= inMemory) {
       const bytes = this.#memory.at(offset, Math.min(most, this.#end - offset));
@@ -347,8 +343,7 @@ export class Reader {
     this.#journal.leave(this);
   }
 
-  async #read(most: number): Promise<Buffer> {
-    if (this.#offset === this.#journal.end && !this.#journal.isForgotten) return NOTHING;
+  #read(most: number): Promise<Buffer> {
     return this.#journal.bytesAt(this.#offset, most, (bytes) => {
       if (this.#buffer.byteLength < bytes) this.#buffer = Buffer.allocUnsafeSlow(bytes);
       return this.#buffer.subarray(0, bytes);

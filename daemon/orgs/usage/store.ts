@@ -1,7 +1,7 @@
 /** Owns the SQL of usage; what is written with nearly every transaction is prepared. */
 import { and, eq, getTableColumns, gte, lte, type SQL, sql, sum } from "drizzle-orm";
 import type { OrgId } from "../../../shared/ids.ts";
-import { type Queries, rawQuery } from "../../db/client.ts";
+import { preparedBy, type Queries, rawQuery } from "../../db/client.ts";
 import { AMOUNTS, type Amounts } from "./amounts.ts";
 import { type OpenRow, type UsageRow, usage, usageOpen } from "./table.ts";
 
@@ -38,13 +38,7 @@ function prepare(queries: Queries) {
   };
 }
 
-const prepared = new WeakMap<Queries, ReturnType<typeof prepare>>();
-
-function statementsOf(queries: Queries): ReturnType<typeof prepare> {
-  const known = prepared.get(queries) ?? prepare(queries);
-  prepared.set(queries, known);
-  return known;
-}
+const statementsOf = preparedBy(prepare);
 
 export function addUsage(queries: Queries, row: UsageRow): void {
   statementsOf(queries).add.run({ ...row });
