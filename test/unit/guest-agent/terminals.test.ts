@@ -71,8 +71,13 @@ test("a command waits for who is attached and does not read", async () => {
   const slow = await attachTerminal(link, { terminal_id, since: 0, takeover: false });
   slow.ended.catch(() => {});
   const output = slow.output[Symbol.asyncIterator]();
-  const first = Buffer.from((await output.next()).value ?? "").toString();
-  const pid = /pid-(\d+)/.exec(first)?.[1];
+  let pid: string | undefined;
+  // A line may come in parts.
+  for (let shown = ""; pid === undefined; pid = /pid-(\d+)\r/.exec(shown)?.[1]) {
+    const { value, done } = await output.next();
+    if (done) throw new Error(`the terminal showed only ${shown}`);
+    shown += Buffer.from(value).toString();
+  }
   const used = () => readFileSync(`/proc/${pid}/stat`, "utf8").split(" ").slice(13, 15).join();
   const isStill = async () => {
     const before = used();
