@@ -107,7 +107,7 @@ async function restore(paths: Paths, file: string, options: ConfigOption): Promi
     if (!end) throw new CliError(`${file} is not whole: its end is missing.`);
     const why = whyUnusable(unpacked.database);
     if (why !== null) throw new CliError(`${file} cannot be restored. ${why}`);
-    const { settleRooms } = await import("../rooms/index.ts");
+    const { settleRooms } = await import("../domain/rooms/index.ts");
     const rooms_ended = await changeCopy(unpacked.database, (database) =>
       settleRooms(database, unpacked, end.rooms_ended),
     );

@@ -35,7 +35,7 @@ export function serveCommand(): Command {
     planSsh(config);
     planListen(config); // a wrong address or TLS setting is said before anything is opened
     const ended = firstSignal();
-    const { startDaemon } = await import("../compose.ts");
+    const { startDaemon } = await import("../compose/compose.ts");
     const log = makeLog(config["log.level"]);
     // One request's or one guest's trouble must not be everyone's.
     process.on("unhandledRejection", (error) => log.error("unhandled rejection", { error: describeError(error) }));

@@ -1,11 +1,11 @@
 /** Owns what agents have to do with each other as it is put together: who they are, messages, barriers, and whom it wakes. */
 import type { RoomUid } from "../../shared/ids.ts";
-import { Agents } from "../agents/index.ts";
-import { makeBarriers } from "../barriers/index.ts";
 import { Bells } from "../core/bells.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
-import { makeFabric } from "../fabric/index.ts";
-import type { Sandboxes } from "../sandboxes/index.ts";
+import { Agents } from "../domain/agents/index.ts";
+import { makeBarriers } from "../domain/barriers/index.ts";
+import { makeFabric } from "../domain/fabric/index.ts";
+import type { Sandboxes } from "../domain/sandboxes/index.ts";
 import type { Base } from "./base.ts";
 import type { Orgs } from "./orgs.ts";
 

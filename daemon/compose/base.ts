@@ -9,12 +9,12 @@ import type { Paths } from "../core/paths.ts";
 import { openConnection } from "../db/client.ts";
 import { migrate } from "../db/migrate.ts";
 import { type Database, makeDatabase } from "../db/transact.ts";
+import { makeRoomFinder } from "../domain/rooms/index.ts";
+import { makeTemplates, type Templates } from "../domain/templates/registry.ts";
 import { Disk } from "../host/files/disk.ts";
 import { crossedDirectory } from "../host/isolation/directories.ts";
 import { takeLock } from "../host/lock.ts";
-import { type InspectedHost, inspectHost } from "../inspect-host.ts";
-import { makeRoomFinder } from "../rooms/index.ts";
-import { makeTemplates, type Templates } from "../templates/registry.ts";
+import { type InspectedHost, inspectHost } from "./inspect-host.ts";
 import { makeRecorder } from "./records.ts";
 
 export interface ComposeOptions {

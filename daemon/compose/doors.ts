@@ -2,6 +2,9 @@
 import type { Bound } from "../core/operation.ts";
 import type { Paths } from "../core/paths.ts";
 import type { RequestCounts } from "../core/request-counts.ts";
+import type { Orgs } from "../domain/orgs/index.ts";
+import type { Ports } from "../domain/ports/index.ts";
+import type { Gateway, Ssh } from "../domain/ssh/index.ts";
 import { makeGuestDoor } from "../edge/guest/door.ts";
 import { makeDirect } from "../edge/http/direct.ts";
 import { makeHttpServer } from "../edge/http/server.ts";
@@ -14,9 +17,6 @@ import type { ConnectionDeps } from "../edge/ssh/connection.ts";
 import { loadHostKey } from "../edge/ssh/host-key.ts";
 import type { SshPlan } from "../edge/ssh/plan.ts";
 import { startSshServer } from "../edge/ssh/server.ts";
-import type { Orgs } from "../orgs/index.ts";
-import type { Ports } from "../ports/index.ts";
-import type { Gateway, Ssh } from "../ssh/index.ts";
 import type { Base } from "./base.ts";
 import type { Reached } from "./sandboxes.ts";
 

@@ -1,10 +1,10 @@
 /** Owns the rooms' drives as they are put together: their quotas, by whom these are kept, and how full they are. */
 import type { RoomUid } from "../../shared/ids.ts";
-import { makeDrive } from "../drive/index.ts";
+import { makeDrive } from "../domain/drive/index.ts";
+import { DriveLevels } from "../domain/orgs/index.ts";
+import { drivePlace } from "../domain/rooms/index.ts";
+import type { GuestShare } from "../domain/sandboxes/index.ts";
 import { ProjectQuota } from "../host/files/project-quota.ts";
-import { DriveLevels } from "../orgs/index.ts";
-import { drivePlace } from "../rooms/index.ts";
-import type { GuestShare } from "../sandboxes/index.ts";
 import type { Base } from "./base.ts";
 import type { Orgs } from "./orgs.ts";
 import { systemActor } from "./records.ts";

@@ -1,18 +1,18 @@
 /** Owns what operators do on the host itself, as it is put together; it works beside a running daemon. */
 import { readFileSync } from "node:fs";
 import type { TemplateRecord } from "../../shared/api/templates.ts";
-import { headsFilesOf, listService, verifyAll } from "../audit/index.ts";
 import type { Paths } from "../core/paths.ts";
 import { ServiceError } from "../core/service-error.ts";
+import { headsFilesOf, listService, verifyAll } from "../domain/audit/index.ts";
+import { makeOperator, plansOf } from "../domain/orgs/index.ts";
+import { countAllRooms } from "../domain/rooms/index.ts";
+import { runChecks } from "../domain/service/checks.ts";
+import { buildTemplate, removeTemplate } from "../domain/templates/build.ts";
 import { requireBody } from "../edge/input.ts";
 import type { GuestHost } from "../host/guest/plan.ts";
 import { LockedError, takeLock } from "../host/lock.ts";
-import { type InspectedHost, inspectHost } from "../inspect-host.ts";
-import { makeOperator, plansOf } from "../orgs/index.ts";
-import { countAllRooms } from "../rooms/index.ts";
-import { runChecks } from "../service/checks.ts";
-import { buildTemplate, removeTemplate } from "../templates/build.ts";
 import { type ComposeOptions, makeDirectories, openDatabase, templatesOn } from "./base.ts";
+import { type InspectedHost, inspectHost } from "./inspect-host.ts";
 import { headsFile } from "./service.ts";
 
 export async function openOperator(options: ComposeOptions) {

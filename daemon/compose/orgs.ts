@@ -1,8 +1,8 @@
 /** Owns organizations as they are put together: who is calling, what plans allow, what is used, and the credits for it. */
 import { GUEST_CIDS, type OrgId } from "../../shared/ids.ts";
-import { Credits, Meter, makeOrgs, makeQuota, type Plans, pricesOf } from "../orgs/index.ts";
-import { countRooms } from "../rooms/index.ts";
-import { orgCids, orgSandboxes } from "../sandboxes/index.ts";
+import { Credits, Meter, makeOrgs, makeQuota, type Plans, pricesOf } from "../domain/orgs/index.ts";
+import { countRooms } from "../domain/rooms/index.ts";
+import { orgCids, orgSandboxes } from "../domain/sandboxes/index.ts";
 import type { Base } from "./base.ts";
 
 export type Orgs = ReturnType<typeof composeOrgs>;

@@ -1,8 +1,9 @@
 /** Owns how it is recorded what no call asked for. */
-import { type AuditEntry, appendAudit } from "../audit/index.ts";
+
 import { now } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import type { Database } from "../db/transact.ts";
+import { type AuditEntry, appendAudit } from "../domain/audit/index.ts";
 
 /** Never throws. */
 export type Recorder = (entry: Omit<AuditEntry, "at">) => void;

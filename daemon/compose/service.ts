@@ -1,13 +1,14 @@
 /** Owns what tells of the service as a whole, as it is put together: the audit, and health, limits and figures. */
-import { countRecords, makeAudit } from "../audit/index.ts";
+
 import type { Bells } from "../core/bells.ts";
 import type { RequestCounts } from "../core/request-counts.ts";
+import { countRecords, makeAudit } from "../domain/audit/index.ts";
+import type { Plans } from "../domain/orgs/index.ts";
+import { countAllRooms } from "../domain/rooms/index.ts";
+import type { Sandboxes } from "../domain/sandboxes/index.ts";
+import { makeService } from "../domain/service/index.ts";
 import { MAX_REPLY_BYTES } from "../edge/idempotency.ts";
 import type { RateLimits } from "../edge/rate-limit.ts";
-import type { Plans } from "../orgs/index.ts";
-import { countAllRooms } from "../rooms/index.ts";
-import type { Sandboxes } from "../sandboxes/index.ts";
-import { makeService } from "../service/index.ts";
 import type { Base, ComposeOptions } from "./base.ts";
 import type { Drives } from "./drives.ts";
 import type { Orgs } from "./orgs.ts";

@@ -1,10 +1,10 @@
 /** Owns what is looked after all the time: space on the disk, and that rows and host agree. */
 import { repeat } from "../core/repeat.ts";
 import { describeError } from "../core/service-error.ts";
-import type { Meter } from "../orgs/index.ts";
-import type { Rooms } from "../rooms/index.ts";
-import type { Sandboxes } from "../sandboxes/index.ts";
-import { sweepDeadTrials } from "../templates/trials.ts";
+import type { Meter } from "../domain/orgs/index.ts";
+import type { Rooms } from "../domain/rooms/index.ts";
+import type { Sandboxes } from "../domain/sandboxes/index.ts";
+import { sweepDeadTrials } from "../domain/templates/trials.ts";
 import type { Base } from "./base.ts";
 
 /** How soon the disk's reserve grows again, and guests that stood still go on, once there is space. */

@@ -4,10 +4,10 @@
  */
 import type { Source } from "../../shared/api/audit.ts";
 import type { ErrorCode } from "../../shared/api/errors.ts";
-import { appendAudit } from "../audit/index.ts";
 import { now } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import type { Database } from "../db/transact.ts";
+import { appendAudit } from "../domain/audit/index.ts";
 import { Allowance } from "../host/guest-link/pace.ts";
 
 const EACH_PER_SECOND = 4;

@@ -3,7 +3,7 @@
  * Who comes with a good key is never held up by others at the same address: behind a proxy all have one.
  */
 import { ServiceError } from "../core/service-error.ts";
-import { readAddress } from "../egress/addresses.ts";
+import { readAddress } from "../domain/egress/addresses.ts";
 import { Allowance } from "../host/guest-link/pace.ts";
 
 /** Beyond, the address that failed longest ago is forgotten. */

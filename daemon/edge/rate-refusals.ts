@@ -3,11 +3,11 @@
  * their counts recorded minute by minute.
  */
 import type { Source } from "../../shared/api/audit.ts";
-import { appendAudit } from "../audit/index.ts";
 import { now } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";
 import type { Caller } from "../core/operation.ts";
 import type { Database } from "../db/transact.ts";
+import { appendAudit } from "../domain/audit/index.ts";
 
 const TOGETHER_MS = 60_000;
 

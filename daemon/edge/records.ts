@@ -3,10 +3,10 @@
  * may keep both in its own transaction. Records of calls that only read are written some together.
  */
 import type { Operation } from "../../shared/api/contract.ts";
-import { type AuditEntry, appendAudit, appendAudits } from "../audit/index.ts";
 import type { Log } from "../core/log.ts";
 import type { Caller } from "../core/operation.ts";
 import type { Database } from "../db/transact.ts";
+import { type AuditEntry, appendAudit, appendAudits } from "../domain/audit/index.ts";
 import type { Answers } from "./answers.ts";
 import type { RateRefusals } from "./rate-refusals.ts";
 import { durationOf, type Outcome, statusOf, type Walk } from "./walk.ts";

@@ -36,7 +36,7 @@ export async function writeArchive(
   to: number,
   theirs: readonly string[] = [],
 ): Promise<{ changed: boolean; missed: Missed }> {
-  // Each name is one of ours or was read from the directory: `./` keeps it from being an option.
+  // Each name is one of ours or was read from the directory: `.` keeps it from being an option.
   const words = parts
     .filter(({ names }) => names.length > 0)
     .flatMap(({ directory, names }) => ["-C", directory, ...names.map((name) => `./${name}`)]);

@@ -19,7 +19,7 @@ export const agentId = Type.String({
   examples: ["worker-1"],
 });
 
-/** Rules beyond the shape (names, sizes, reserved prefix) are in daemon/executions/environment.ts. */
+/** Rules beyond the shape (names, sizes, reserved prefix) are in daemon/domain/executions/environment.ts. */
 export const environment = Type.Optional(
   Type.Record(Type.String(), Type.String(), {
     code: "invalid_env_json",

@@ -4,8 +4,8 @@
  */
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { FILE_NAMES, type FileRole, MANIFEST_FORMAT, type Manifest } from "../../daemon/templates/manifest.ts";
-import { CURRENT, MANIFEST_FILE } from "../../daemon/templates/registry.ts";
+import { FILE_NAMES, type FileRole, MANIFEST_FORMAT, type Manifest } from "../../daemon/domain/templates/manifest.ts";
+import { CURRENT, MANIFEST_FILE } from "../../daemon/domain/templates/registry.ts";
 import type { TestDaemon } from "../harness/daemon.ts";
 
 export const DESCRIBED_MIN_MIB = 192;

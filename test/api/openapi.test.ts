@@ -8,7 +8,7 @@ import { Validator } from "@seriousme/openapi-schema-validator";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openapiDocument } from "../../daemon/service/openapi.ts";
+import { openapiDocument } from "../../daemon/domain/service/openapi.ts";
 import { errorKind } from "../../shared/api/errors.ts";
 import { REQUEST_HEADERS } from "../../shared/api/headers.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";

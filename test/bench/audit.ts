@@ -4,9 +4,9 @@
  */
 import { hash } from "node:crypto";
 import { join } from "node:path";
-import { appendAudit, listAudit } from "../../daemon/audit/store.ts";
 import { now } from "../../daemon/core/clock.ts";
 import { type Connection, openConnection } from "../../daemon/db/client.ts";
+import { appendAudit, listAudit } from "../../daemon/domain/audit/store.ts";
 import type { TestDaemon } from "../harness/daemon.ts";
 import type { Bench, Report } from "./report.ts";
 import { timed } from "./sampling.ts";

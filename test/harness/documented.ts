@@ -1,5 +1,5 @@
 /** Owns what the OpenAPI document says of an answer's headers, for the tests: which it must not have, and which it lacks. */
-import { openapiDocument } from "../../daemon/service/openapi.ts";
+import { openapiDocument } from "../../daemon/domain/service/openapi.ts";
 import type { Json } from "./daemon.ts";
 
 /** Those of HTTP itself, and the media type, which the document tells as the content. */

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { exampleConfig } from "../../daemon/core/config.ts";
-import { CHECK_IDS } from "../../daemon/service/checks.ts";
+import { CHECK_IDS } from "../../daemon/domain/service/checks.ts";
 import { type Operation, SCOPES, type Scope } from "../../shared/api/contract.ts";
 import { operations } from "../../shared/api/operations.ts";
 import { TOOLS } from "../../shared/api/tools.ts";
@@ -27,7 +27,7 @@ function pathsIn(text: string): string[] {
 const kept = new Set(
   filesOf(".").flatMap((path) => path.split("/").map((_, i, parts) => parts.slice(0, i + 1).join("/"))),
 );
-const folders = new Set([...kept].map((path) => String(path.replace(/^daemon\//, "").split("/")[0])));
+const folders = new Set([...kept].map((path) => String(path.replace(/^daemon\/(domain\/)?/, "").split("/")[0])));
 
 function looksLikeOurs(word: string): boolean {
   if (/[<>*{}$\\…]|^\/|^~|^\w+:\/\//.test(word) || !word.includes("/")) return false;
@@ -38,8 +38,9 @@ describe.each(DOCUMENTS)("%s", (document) => {
   const { text } = read(document);
 
   test("names only what exists", () => {
-    const exists = (path: string) =>
-      ["", dirname(document)].some((base) => kept.has(join(base, path).replace(/\/$/, "")));
+    // The map leaves out `domain/` before a noun.
+    const bases = ["", dirname(document), "daemon/domain"];
+    const exists = (path: string) => bases.some((base) => kept.has(join(base, path).replace(/\/$/, "")));
     const named = pathsIn(text);
     expect(named.length).toBeGreaterThan(3);
     expect(named.filter((path) => !exists(path))).toEqual([]);
@@ -48,8 +49,9 @@ describe.each(DOCUMENTS)("%s", (document) => {
 
 test("daemon/README.md names every folder of the daemon", () => {
   const { text } = read("daemon/README.md");
-  const names = new Set(filesOf("daemon").map((path) => String(path.split("/")[1])));
-  const unnamed = [...names].filter((name) => !name.includes(".") && !text.includes(name));
+  const placed = filesOf("daemon").map((path) => path.split("/").slice(1, -1));
+  const names = new Set(placed.flatMap(([layer, noun]) => (layer === "domain" ? `domain/${noun}` : (layer ?? []))));
+  const unnamed = [...names].filter((name) => !text.includes(`daemon/${name}`));
   expect(unnamed).toEqual([]);
 });
 

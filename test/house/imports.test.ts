@@ -11,27 +11,26 @@ const ROWS: readonly (readonly string[])[] = [
   ["shared", "packaging"],
   ["daemon/core", "guest-agent"],
   ["daemon/db", "daemon/host"],
-  ["daemon/audit"],
-  ["daemon/orgs"],
-  ["daemon/templates", "daemon/agents"],
+  ["daemon/domain/audit"],
+  ["daemon/domain/orgs"],
+  ["daemon/domain/templates", "daemon/domain/agents"],
   [
-    "daemon/drive",
-    "daemon/fabric",
-    "daemon/barriers",
-    "daemon/ports",
-    "daemon/egress",
-    "daemon/executions",
-    "daemon/terminals",
+    "daemon/domain/drive",
+    "daemon/domain/fabric",
+    "daemon/domain/barriers",
+    "daemon/domain/ports",
+    "daemon/domain/egress",
+    "daemon/domain/executions",
+    "daemon/domain/terminals",
   ],
-  ["daemon/sandboxes"],
-  ["daemon/rooms", "daemon/service", "daemon/ssh"],
+  ["daemon/domain/sandboxes"],
+  ["daemon/domain/rooms", "daemon/domain/service", "daemon/domain/ssh"],
   ["daemon/edge"],
-  // The composition itself: whatever lies in daemon/ directly, and the command line.
+  ["daemon/compose"],
+  ["daemon/cli"],
+  // Where the binary begins.
   ["daemon"],
 ];
-
-/** Folders of the row of daemon/ itself. */
-const COMPOSITION: readonly string[] = ["compose", "cli"];
 
 /** Each speaks one protocol, and only the composition knows more than one of them. */
 const DOORS = ["http", "mcp", "ssh", "web", "guest"].map((door) => `daemon/edge/${door}`);
@@ -43,9 +42,10 @@ const doorOf = (path: string) => DOORS.find((door) => isIn(path, door));
 
 /** The row and folder that a path belongs to. Throws for a folder that has no row yet. */
 function placeOf(path: string): { row: number; folder: string } {
-  const [top, second] = path.split("/");
-  const inFolder = top === "daemon" && path.split("/").length > 2 && !COMPOSITION.includes(String(second));
-  const folder = inFolder ? `daemon/${second}` : String(top);
+  const folders = path.split("/").slice(0, -1);
+  // A layer of the daemon is a folder in daemon/, a noun one in daemon/domain/; elsewhere the first folder says it all.
+  const depth = folders[0] !== "daemon" ? 1 : folders[1] === "domain" ? 3 : 2;
+  const folder = folders.slice(0, depth).join("/");
   const row = ROWS.findIndex((folders) => folders.includes(folder));
   if (row === -1) throw new Error(`${folder}/ has no row: give it one here and in daemon/README.md`);
   return { row, folder };

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { eq } from "drizzle-orm";
 import { beforeAll, describe, expect, test } from "vitest";
 import { openConnection } from "../../daemon/db/client.ts";
-import { rooms } from "../../daemon/rooms/table.ts";
+import { rooms } from "../../daemon/domain/rooms/table.ts";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
 import { commandLineOf, processesOf, remainsOf, until, untilState, withGuests } from "../harness/guests.ts";
 

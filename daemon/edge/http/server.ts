@@ -8,7 +8,7 @@ import { newId, REQUEST_ID_PATTERN } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import type { Bound } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { Gate } from "../../ports/gate.ts";
+import type { Gate } from "../../domain/ports/gate.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
 import { matchPath, type PathPattern, parsePath, toRoute } from "../route.ts";
 import type { Road, RoadRequest } from "../run.ts";

@@ -11,7 +11,7 @@ import { newId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import { type Bound, type Caller, NO_TRANSFER } from "../../core/operation.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
-import type { Credential, Held, LoggedIn, Ssh } from "../../ssh/index.ts";
+import type { Credential, Held, LoggedIn, Ssh } from "../../domain/ssh/index.ts";
 import type { Road, RoadRequest } from "../run.ts";
 import { SIGNATURES } from "./algorithms.ts";
 import { serveForward } from "./forward.ts";

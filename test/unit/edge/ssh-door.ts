@@ -4,6 +4,7 @@ import { Client, type ClientChannel } from "ssh2";
 import { makeLog } from "../../../daemon/core/log.ts";
 import { bind, type Caller, type OpenCall } from "../../../daemon/core/operation.ts";
 import { ServiceError } from "../../../daemon/core/service-error.ts";
+import type { Ssh } from "../../../daemon/domain/ssh/index.ts";
 import { toProblem } from "../../../daemon/edge/problem.ts";
 import type { Road } from "../../../daemon/edge/run.ts";
 import type { SshLimits } from "../../../daemon/edge/ssh/connection.ts";
@@ -11,7 +12,6 @@ import { newPrivateKey } from "../../../daemon/edge/ssh/host-key.ts";
 import { type SshServer, startSshServer } from "../../../daemon/edge/ssh/server.ts";
 import type { LiveCommand } from "../../../daemon/host/guest-link/command.ts";
 import type { GuestPort } from "../../../daemon/host/guest-link/connect.ts";
-import type { Ssh } from "../../../daemon/ssh/index.ts";
 import { sshExec, sshForward, sshLogin, sshSftp, sshShell } from "../../../shared/api/ssh.ts";
 
 const LIMITS: SshLimits = {

@@ -3,7 +3,7 @@
  * each other have every byte once.
  */
 import { executionStream } from "../../../../shared/api/executions.ts";
-import { Capture } from "../../../executions/capture.ts";
+import { Capture } from "../../../domain/executions/capture.ts";
 import type { Arguments, Refused, ToolCall } from "../call.ts";
 
 /** A place in the output: after a piece, and after so many bytes of the next one. */

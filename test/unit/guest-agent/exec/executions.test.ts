@@ -3,8 +3,8 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { requestOf } from "../../../../daemon/executions/request.ts";
-import { runCommand } from "../../../../daemon/executions/run.ts";
+import { requestOf } from "../../../../daemon/domain/executions/request.ts";
+import { runCommand } from "../../../../daemon/domain/executions/run.ts";
 import { startFollowed } from "../../../../daemon/host/guest-link/exec.ts";
 import type { Drive } from "../../../../guest-agent/drive/drive.ts";
 import type { Execution } from "../../../../guest-agent/exec/execution.ts";
@@ -19,7 +19,7 @@ import {
   KEPT_OUTPUT_BYTES,
 } from "../../../../shared/agent-protocol/kept.ts";
 import { PieceDecoder } from "../../../../shared/agent-protocol/pieces.ts";
-import { PlayedAgent } from "../../executions/agent-fixture.ts";
+import { PlayedAgent } from "../../domain/executions/agent-fixture.ts";
 
 let directory: string;
 let executions: Executions;

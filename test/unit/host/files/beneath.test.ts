@@ -19,7 +19,7 @@ import { Beneath } from "../../../../daemon/host/files/beneath.ts";
 import { fromBytes, HERE, joinRaw, toRaw, toText } from "../../../../daemon/host/files/raw-path.ts";
 
 const RUN_MS = process.env.ROOMD_TEST_LONG === "1" ? 60_000 : 3000;
-const SWAP_LOOP = fileURLToPath(new URL("../../drive/swap-loop.ts", import.meta.url));
+const SWAP_LOOP = fileURLToPath(new URL("../../domain/drive/swap-loop.ts", import.meta.url));
 
 let base: string;
 let directory: string;

@@ -1,0 +1,127 @@
+/**
+ * Owns the daemon as a whole: its parts are made from the bottom up, take up what a daemon before this one left, and open the
+ * doors; in the end all of that is undone. What a part is made of is a file beside this one. A part that needs one above it
+ * asks by a function, which nobody calls before all are made.
+ */
+import { operations } from "../../shared/api/operations.ts";
+import type { Bound } from "../core/operation.ts";
+import { RequestCounts } from "../core/request-counts.ts";
+import { listOrgs, plansOf } from "../domain/orgs/index.ts";
+import { makeTemplateList } from "../domain/templates/list.ts";
+import { planListen } from "../edge/http/tls.ts";
+import { releaseUnanswered } from "../edge/idempotency.ts";
+import { planSsh } from "../edge/ssh/plan.ts";
+import { composeAgents } from "./agents.ts";
+import { type ComposeOptions, openBase } from "./base.ts";
+import { openDoors } from "./doors.ts";
+import { composeDrives } from "./drives.ts";
+import { composeOrgs } from "./orgs.ts";
+import { composeRooms } from "./rooms.ts";
+import { composeSandboxes, type Reached } from "./sandboxes.ts";
+import { composeAudit, composeService } from "./service.ts";
+import { startUpkeep } from "./upkeep.ts";
+
+export interface Daemon {
+  url: string;
+  /** Where the SSH gateway is, as host:port; null without one. */
+  ssh: string | null;
+  /** Answers what is under way and stops. Guests go on. */
+  stop(): Promise<void>;
+}
+
+/** Starts the daemon; resolves once it takes requests. */
+export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
+  const { config, log } = options;
+  // What is wrong with the configuration is said before anything is opened.
+  const listen = planListen(config);
+  const sshPlan = planSsh(config);
+  const plans = plansOf(config);
+  const rateLimits = { perSecond: config["limits.requests_per_second"], burst: config["limits.requests_at_once"] };
+
+  const base = await openBase(options);
+  const { database, inspected } = base;
+  const reached: Reached = { url: listen.url, gateway: null, guestDoor: null };
+  const orgs = composeOrgs(base, plans, {
+    endSandboxes: (orgId) => sandboxes.endRunning(orgId, "credits_exhausted"),
+    driveUsed: (orgId) => drives.drive.measureOrg(orgId),
+  });
+  const drives = composeDrives(base, orgs, { shares: () => sandboxes.shares() });
+  const agents = composeAgents(base, orgs, { sandboxAgents: () => sandboxes.agents });
+  const { sandboxes, pool, egress, terminals, ports, ssh } = composeSandboxes(base, {
+    ...orgs,
+    ...drives,
+    agentChanged: agents.changed,
+    portsDomain: listen.ports_domain,
+    reached,
+  });
+  const rooms = composeRooms(base, { ...orgs, ...drives, sandboxes, agents });
+  const quotaWatch = drives.watch();
+  const audit = composeAudit(base, orgs, agents.bells);
+  const requests = new RequestCounts();
+  const service = composeService(base, { ...orgs, plans, rateLimits, requests, sandboxes, drives });
+  const bound = [
+    service,
+    orgs.orgs,
+    rooms,
+    sandboxes,
+    terminals,
+    ports,
+    ssh,
+    drives.drive,
+    agents,
+    { operations: makeTemplateList(base.templates) },
+    audit,
+  ].flatMap((part) => part.operations);
+  requireAll(bound);
+
+  const answering = Promise.withResolvers<void>();
+  sandboxes.recover(answering.promise);
+  ports.recover();
+  await rooms.recover();
+  await database.commit(releaseUnanswered);
+  const doors = await openDoors(
+    base,
+    { operations: bound, orgs: orgs.orgs, ports, ssh, listen, sshPlan, rateLimits, requests },
+    reached,
+  );
+  answering.resolve();
+  orgs.credits.start(listOrgs(database.queries).map(({ org_id }) => org_id));
+  agents.start();
+  pool.refill();
+  const upkeep = startUpkeep(base, { sandboxes, rooms, meter: orgs.meter });
+  log.info("ready", { url: reached.url, acceleration: inspected.findings.acceleration.acceleration });
+
+  return {
+    url: reached.url,
+    ssh: reached.gateway && `${reached.gateway.host}:${reached.gateway.port}`,
+    stop: async () => {
+      upkeep.stop();
+      quotaWatch.stop();
+      terminals.stop();
+      ports.stop();
+      await doors.stopSsh();
+      sandboxes.endStreams();
+      agents.stop();
+      await doors.stop();
+      await orgs.orgs.stop();
+      sandboxes.stop();
+      await egress.stop();
+      rooms.stop();
+      orgs.credits.stop();
+      await drives.levels.settle();
+      await pool.close();
+      inspected.close();
+      await audit.stop();
+      await base.close();
+    },
+  };
+}
+
+/** Every operation of the list has its verb, and there is no other. */
+function requireAll(bound: readonly Bound[]): void {
+  const names = bound.map(({ operation }) => operation.name).sort();
+  const wanted = Object.keys(operations).sort();
+  if (names.join() !== wanted.join()) {
+    throw new Error(`operations without a verb, or the reverse: ${names.join()} instead of ${wanted.join()}`);
+  }
+}

@@ -1,0 +1,175 @@
+/**
+ * Owns finding out what this host has for guests, and putting it together for those who start them: once per process, and
+ * what it lacked again whenever somebody asks.
+ */
+import { dirname, join } from "node:path";
+import type { Config } from "../core/config.ts";
+import type { Log } from "../core/log.ts";
+import { Mailbox } from "../core/mailbox.ts";
+import type { Paths } from "../core/paths.ts";
+import { describeError, ServiceError } from "../core/service-error.ts";
+import type { HostFindings } from "../domain/service/checks.ts";
+import { newestKernel } from "../domain/templates/registry.ts";
+import { findConfinement } from "../host/confine/index.ts";
+import { inspectProjectQuota } from "../host/files/project-quota.ts";
+import type { GuestHost } from "../host/guest/plan.ts";
+import { Transports } from "../host/guest-link/transports/choose.ts";
+import { asUser } from "../host/isolation/argv.ts";
+import { type Isolation, kvmGroups, makeIsolation } from "../host/isolation/index.ts";
+import { canOpen, inspectIsolation } from "../host/isolation/inspect.ts";
+import type { Acceleration } from "../host/machine/spec.ts";
+import {
+  findVirtiofsd,
+  hostFacts,
+  knownAcceleration,
+  type ProbeResult,
+  probeAcceleration,
+  programVersion,
+} from "../host/probe.ts";
+import { forbidCores } from "../host/rlimits.ts";
+import { Restraints } from "../host/virtiofs/restrain.ts";
+
+/** Share of the host's memory that one sandbox may have when nothing else is configured. */
+const MEMORY_SHARE = 0.75;
+
+/** A probe takes as long at most. */
+const PROBE_RETRY_SECONDS = 5;
+
+export interface InspectedHost {
+  /** As they are now: a host that had nothing to be probed with is probed as soon as it has. */
+  readonly findings: HostFindings;
+  limits: { memory_mib: number; vcpus: number; concurrent_creates: number };
+  programs: { qemu: string; qemu_img: string; agent: string };
+  readonly isolation: Isolation;
+  /** What the processes that serve drives let their guests do. */
+  restraints: Restraints;
+  /** Throws not_ready, saying what is missing. */
+  guestHost(): GuestHost;
+  /** Looks again at what guests cannot be without and was not there. Nothing when all was. */
+  lookAgain(): Promise<void>;
+  /** Finds out the acceleration with a kernel that has just been built. */
+  probe(kernel: string): Promise<Acceleration>;
+  close(): void;
+}
+
+export async function inspectHost(config: Config, paths: Paths, log: Log): Promise<InspectedHost> {
+  const qemu = config["host.qemu"];
+  const configured = config.acceleration;
+  forbidCores();
+  const confinement = findConfinement();
+  const vsock = new Transports({ wanted: config["vsock.transport"], program: config["host.vhost_device_vsock"] });
+  // They are other programs' answers, and wait for nothing.
+  const asked = Promise.all([programVersion(qemu), vsock.choose()]);
+  const separate = async () => {
+    const separation = await inspectIsolation({
+      base: config["isolation.uid_base"],
+      places: [paths.sandboxes, paths.rooms, paths.templates, paths.guests],
+      scratch: paths.runtime,
+    });
+    const isolation = makeIsolation({ ...separation, kvmGroups: kvmGroups() });
+    const prober = isolation.usersOf("probe")?.qemu ?? null;
+    const kvm_opens = prober === null || (await canOpen((argv) => asUser(prober, argv), "/dev/kvm"));
+    return { findings: { ...separation, kvm_opens }, isolation, prober };
+  };
+  let [separation, [qemuVersion]] = await Promise.all([separate(), asked]);
+  const probe = async (kernel: string | null): Promise<ProbeResult> => {
+    if (configured !== "auto") return { acceleration: configured, reason: `The configuration says ${configured}.` };
+    return await probeAcceleration({
+      qemu,
+      kernel,
+      cacheFile: paths.probe,
+      scratch: paths.runtime,
+      user: separation.prober,
+    });
+  };
+  const acceleration = await probe(newestKernel(paths));
+  const facts = hostFacts();
+  const findings: HostFindings = {
+    acceleration,
+    configured_acceleration: configured,
+    qemu_version: qemuVersion,
+    virtiofsd: findVirtiofsd(config["host.virtiofsd"]),
+    vsock: vsock.found,
+    isolation: separation.findings,
+    confinement,
+    drive_quota: inspectProjectQuota(paths.rooms),
+  };
+  const restraints = new Restraints();
+  const renewals = new Mailbox();
+  let probing: Promise<void> | null = null;
+  const catchUp = () => {
+    const kernel = findings.acceleration.pending && !probing ? newestKernel(paths) : null;
+    if (kernel === null) return;
+    // The build of the first template has found out already, and written it down.
+    const known = knownAcceleration({ kernel, cacheFile: paths.probe });
+    if (known) findings.acceleration = known;
+    else
+      probing = probe(kernel)
+        .then((found) => {
+          findings.acceleration = found;
+          log.info("acceleration probed", { ...found });
+        })
+        .catch((error: unknown) => log.warn("acceleration not probed", { error: describeError(error) }))
+        .finally(() => {
+          probing = null;
+        });
+  };
+  return {
+    get findings() {
+      catchUp();
+      return findings;
+    },
+    get isolation() {
+      return separation.isolation;
+    },
+    restraints,
+    limits: {
+      memory_mib: config["limits.memory_mib"] || Math.floor(facts.memory_mib * MEMORY_SHARE),
+      vcpus: config["limits.vcpus"] || facts.cores,
+      concurrent_creates: config["limits.concurrent_creates"] || facts.cores,
+    },
+    programs: {
+      qemu,
+      qemu_img: config["host.qemu_img"],
+      agent: config["host.agent"] === "auto" ? join(dirname(process.execPath), "roomd-agent") : config["host.agent"],
+    },
+    guestHost: () => {
+      catchUp();
+      if (probing) {
+        const detail = "It is being found out whether guests run under KVM here.";
+        throw new ServiceError("not_ready", { detail, retryAfterSeconds: PROBE_RETRY_SECONDS });
+      }
+      const { virtiofsd } = findings;
+      const transport = vsock.chosen;
+      if (!virtiofsd) throw new ServiceError("not_ready", { detail: "There is no virtiofsd on this host." });
+      const [problem] = findings.isolation.problems;
+      if (problem !== undefined) throw new ServiceError("not_ready", { detail: problem });
+      return {
+        programs: { qemu, virtiofsd },
+        transport,
+        transportOf: (kind) => vsock.of(kind),
+        isolation: separation.isolation,
+        confinement,
+        restraints,
+        renewals,
+        log,
+      };
+    },
+    lookAgain: async () => {
+      findings.virtiofsd ??= findVirtiofsd(config["host.virtiofsd"]);
+      if (vsock.found.kind === null) {
+        await vsock.choose();
+        findings.vsock = vsock.found;
+      }
+      if (findings.isolation.problems.length > 0) {
+        separation = await separate();
+        findings.isolation = separation.findings;
+      }
+    },
+    probe: async (kernel) => {
+      findings.acceleration = await probe(kernel);
+      return findings.acceleration.acceleration;
+    },
+    close: () => vsock.close(),
+  };
+}

@@ -1,0 +1,204 @@
+/**
+ * Owns who the agents of a room are: those of its sandboxes, and whoever else has taken part under a name of its own. Fabric
+ * and barriers ask here who there is, who is gone, and who waits for whom.
+ */
+import { MAX_ROOM_AGENTS, MAX_ROOM_TOPICS } from "../../../shared/api/fabric.ts";
+import type { RoomUid } from "../../../shared/ids.ts";
+import { now } from "../../core/clock.ts";
+import type { Caller } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { WaitGraph } from "../../core/wait-graph.ts";
+import type { Queries } from "../../db/client.ts";
+import { countAgents, findAgent, forgetAgents, roomAgents, roomTopics, saveAgent, seeAgent } from "./store.ts";
+import type { AgentRow } from "./table.ts";
+import { matchesTopic } from "./topics.ts";
+
+export { matchesTopic } from "./topics.ts";
+
+/** What is known of an agent's newest sandbox. */
+export interface AgentSandbox {
+  agent_id: string;
+  state: string;
+  fabric_attached: boolean;
+}
+
+export interface AgentsDeps {
+  queries: Queries;
+  /** The newest sandbox of an agent, destroyed ones included. */
+  sandboxOf(roomUid: RoomUid, agentId: string): AgentSandbox | null;
+  /** The newest sandbox of every agent that has a live one. */
+  liveSandboxes(roomUid: RoomUid): AgentSandbox[];
+}
+
+const GONE: readonly string[] = ["failed", "destroying", "destroyed"];
+/** How old the moment on disk at which an agent was seen may be. */
+const SEEN_STEP_MS = 60_000;
+
+export class Agents {
+  readonly waits = new WaitGraph();
+  readonly #deps: AgentsDeps;
+  /** Who has taken part, by room, as the table says; read when first asked for. */
+  readonly #rooms = new Map<RoomUid, Map<string, AgentRow>>();
+  /** What was found of sandboxes, until it changes: every message asks. */
+  readonly #sandboxes = new Map<RoomUid, Map<string, AgentSandbox | null>>();
+
+  constructor(deps: AgentsDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Within a transaction: these agents are seen to act. What is remembered is only what was committed: `learn` follows.
+   * Throws quota_exceeded for one too many.
+   */
+  touch(queries: Queries, roomUid: RoomUid, agentIds: readonly string[]): void {
+    const stale = agentIds.filter((agentId) => !this.isFresh(roomUid, agentId));
+    this.#requirePlace(queries, roomUid, stale);
+    for (const agent_id of stale) seeAgent(queries, { room_uid: roomUid, agent_id, topics: [], last_seen_at: now() });
+  }
+
+  /** Whether it is written down that the agent was seen a short while ago. */
+  isFresh(roomUid: RoomUid, agentId: string): boolean {
+    const row = this.participants(roomUid).get(agentId);
+    return row !== undefined && Date.now() - Date.parse(row.last_seen_at) < SEEN_STEP_MS;
+  }
+
+  /** Within a transaction; `learn` follows. Throws quota_exceeded. */
+  subscribe(queries: Queries, roomUid: RoomUid, agentId: string, topics: string[]): void {
+    this.#requirePlace(queries, roomUid, [agentId]);
+    const others = roomTopics(queries, roomUid, agentId);
+    if (others + topics.length > MAX_ROOM_TOPICS) {
+      throw new ServiceError("quota_exceeded", {
+        detail: `The agents of the room subscribe to ${MAX_ROOM_TOPICS} topics at most, all together.`,
+      });
+    }
+    saveAgent(queries, { room_uid: roomUid, agent_id: agentId, topics, last_seen_at: now() });
+  }
+
+  /** After a commit: what was written of these agents. */
+  learn(roomUid: RoomUid, agentIds: readonly string[], always = false): void {
+    const known = this.participants(roomUid);
+    for (const agentId of agentIds) {
+      if (!always && this.isFresh(roomUid, agentId)) continue;
+      const row = findAgent(this.#deps.queries, roomUid, agentId);
+      if (row) known.set(agentId, row);
+    }
+  }
+
+  #requirePlace(queries: Queries, roomUid: RoomUid, agentIds: readonly string[]): void {
+    const known = this.participants(roomUid);
+    const strangers = agentIds.filter((agentId) => !known.has(agentId) && !findAgent(queries, roomUid, agentId));
+    if (strangers.length === 0 || countAgents(queries, roomUid) + strangers.length <= MAX_ROOM_AGENTS) return;
+    throw new ServiceError("quota_exceeded", {
+      detail: `${MAX_ROOM_AGENTS} agents take part in the room, which is the most.`,
+    });
+  }
+
+  participants(roomUid: RoomUid): Map<string, AgentRow> {
+    let known = this.#rooms.get(roomUid);
+    if (!known) {
+      known = new Map(roomAgents(this.#deps.queries, roomUid).map((row) => [row.agent_id, row]));
+      this.#rooms.set(roomUid, known);
+    }
+    return known;
+  }
+
+  /** The states of the sandboxes of the room's agents. */
+  sandboxes(roomUid: RoomUid): AgentSandbox[] {
+    return this.#deps.liveSandboxes(roomUid);
+  }
+
+  sandboxOf(roomUid: RoomUid, agentId: string): AgentSandbox | null {
+    let known = this.#sandboxes.get(roomUid);
+    if (!known) {
+      known = new Map();
+      this.#sandboxes.set(roomUid, known);
+    }
+    let sandbox = known.get(agentId);
+    if (sandbox === undefined) {
+      sandbox = this.#deps.sandboxOf(roomUid, agentId);
+      if (known.size < MAX_ROOM_AGENTS) known.set(agentId, sandbox);
+    }
+    return sandbox;
+  }
+
+  /** The agent has a new sandbox, or its sandbox a new state. */
+  changed(roomUid: RoomUid, agentId: string): void {
+    this.#sandboxes.get(roomUid)?.delete(agentId);
+  }
+
+  /** Whether the agent had a sandbox and has it no more. */
+  isGone(roomUid: RoomUid, agentId: string): boolean {
+    return GONE.includes(this.sandboxOf(roomUid, agentId)?.state ?? "");
+  }
+
+  /** Throws agent_unavailable. */
+  requireAlive(roomUid: RoomUid, agentId: string): void {
+    if (this.isGone(roomUid, agentId)) throw agentGone(agentId);
+  }
+
+  /** Throws agent_not_found, agent_unavailable. */
+  require(roomUid: RoomUid, agentId: string): void {
+    const sandbox = this.sandboxOf(roomUid, agentId);
+    if (sandbox && GONE.includes(sandbox.state)) throw agentGone(agentId);
+    if (sandbox?.fabric_attached || this.participants(roomUid).has(agentId)) return;
+    throw new ServiceError("agent_not_found", {
+      detail: sandbox
+        ? `The sandbox of ${agentId} is not attached to the fabric, and nobody has taken part by that name.`
+        : `The room has no agent ${agentId}.`,
+      details: { agent_id: agentId },
+    });
+  }
+
+  /** All agents that are not gone, by name. */
+  all(roomUid: RoomUid): string[] {
+    const attached = this.sandboxes(roomUid).filter(({ fabric_attached }) => fabric_attached);
+    const names = new Set(attached.map(({ agent_id }) => agent_id));
+    for (const agentId of this.participants(roomUid).keys()) {
+      if (!names.has(agentId) && !this.isGone(roomUid, agentId)) names.add(agentId);
+    }
+    return [...names].sort();
+  }
+
+  /** The agents that subscribe to a topic and are not gone. */
+  subscribers(roomUid: RoomUid, topic: string): string[] {
+    return [...this.participants(roomUid).values()]
+      .filter(({ topics }) => topics.some((pattern) => matchesTopic(pattern, topic)))
+      .map(({ agent_id }) => agent_id)
+      .filter((agentId) => !this.isGone(roomUid, agentId))
+      .sort();
+  }
+
+  /** Within a transaction: the rooms are gone. */
+  forget(queries: Queries, roomUids: readonly RoomUid[]): void {
+    forgetAgents(queries, roomUids);
+    for (const roomUid of roomUids) {
+      this.#rooms.delete(roomUid);
+      this.#sandboxes.delete(roomUid);
+    }
+  }
+}
+
+export function agentGone(agentId: string): ServiceError {
+  return new ServiceError("agent_unavailable", {
+    detail: `The sandbox of agent ${agentId} is gone.`,
+    details: { agent_id: agentId },
+  });
+}
+
+/**
+ * Whom a caller acts as: a key that is bound to an agent, as that of a guest, acts as no other. Throws source_mismatch, and
+ * validation_failed when nobody is named.
+ */
+export function actingAs(caller: Caller, named: string | undefined, field: string): string {
+  const bound = caller.agent_id;
+  if (bound !== null && named !== undefined && named !== bound) {
+    throw new ServiceError("source_mismatch", {
+      detail: `This caller is agent ${bound} and cannot act as ${named}.`,
+      details: { agent_id: bound },
+    });
+  }
+  const agentId = named ?? bound;
+  if (agentId !== null) return agentId;
+  const message = `${field} is required.`;
+  throw new ServiceError("validation_failed", { detail: message, errors: [{ field, code: "required", message }] });
+}

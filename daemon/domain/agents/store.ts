@@ -1,0 +1,53 @@
+/** Owns the SQL of agents. */
+import { and, eq, inArray, ne, sql } from "drizzle-orm";
+import type { RoomUid } from "../../../shared/ids.ts";
+import type { Queries } from "../../db/client.ts";
+import { type AgentRow, agents } from "./table.ts";
+
+const target = [agents.room_uid, agents.agent_id];
+const inRoom = (roomUid: RoomUid) => eq(agents.room_uid, roomUid);
+
+export function saveAgent(queries: Queries, row: AgentRow): void {
+  const { topics, last_seen_at } = row;
+  queries.insert(agents).values(row).onConflictDoUpdate({ target, set: { topics, last_seen_at } }).run();
+}
+
+/** One that is known keeps its topics. */
+export function seeAgent(queries: Queries, row: AgentRow): void {
+  const { last_seen_at } = row;
+  queries.insert(agents).values(row).onConflictDoUpdate({ target, set: { last_seen_at } }).run();
+}
+
+export function findAgent(queries: Queries, roomUid: RoomUid, agentId: string): AgentRow | undefined {
+  return queries
+    .select()
+    .from(agents)
+    .where(and(inRoom(roomUid), eq(agents.agent_id, agentId)))
+    .get();
+}
+
+export function roomAgents(queries: Queries, roomUid: RoomUid): AgentRow[] {
+  return queries.select().from(agents).where(inRoom(roomUid)).all();
+}
+
+export function countAgents(queries: Queries, roomUid: RoomUid): number {
+  const row = queries.select({ count: sql<number>`count(*)` }).from(agents).where(inRoom(roomUid)).get();
+  return row?.count ?? 0;
+}
+
+/** How many topics the agents of a room subscribe to, but for one of them. */
+export function roomTopics(queries: Queries, roomUid: RoomUid, except: string): number {
+  const row = queries
+    .select({ count: sql<number>`coalesce(sum(json_array_length(${agents.topics})), 0)` })
+    .from(agents)
+    .where(and(inRoom(roomUid), ne(agents.agent_id, except)))
+    .get();
+  return row?.count ?? 0;
+}
+
+export function forgetAgents(queries: Queries, roomUids: readonly RoomUid[]): void {
+  queries
+    .delete(agents)
+    .where(inArray(agents.room_uid, [...roomUids]))
+    .run();
+}

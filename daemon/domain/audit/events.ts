@@ -1,0 +1,128 @@
+/**
+ * Owns the timeline of a room and of an organization as a stream of events: the records of its audit, in their order, from
+ * the reader's own cursor on. A reader waits at the bell of its organization or room, which rings when the chain has grown.
+ */
+
+import { orgEvents, roomEvents } from "../../../shared/api/audit.ts";
+import type { InputOf } from "../../../shared/api/contract.ts";
+import type { Bells } from "../../core/bells.ts";
+import { type Bound, bind, type EventsReply, type KeyCall, type StreamEvent } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
+import { findRoom } from "./find.ts";
+import type { AuditDeps } from "./list.ts";
+import type { Readers } from "./readers.ts";
+import { chainHead, chainStart, type Grown, listAudit, toRecord } from "./store.ts";
+
+const AT_ONCE = 100;
+/** Rung when the organization's chain has grown; that of a room, by its uid, when it was about the room. */
+const CHAIN_BELL = "chain";
+const bellGroup = (orgId: string) => `audit ${orgId}`;
+
+interface Timeline {
+  org_id: string;
+  room_uid: string | undefined;
+  after: number;
+  /** Whether to wait for what is still to come. */
+  follow: boolean;
+  /** Ends it: by the error, if there is one, else because nobody reads any more. */
+  signal: AbortSignal;
+}
+
+/** Wakes who waits for what these chains have grown by. */
+export function ringReaders(bells: Bells, chains: Grown): void {
+  for (const [orgId, rooms] of chains) {
+    for (const key of [CHAIN_BELL, ...rooms]) bells.ring(bellGroup(orgId), key);
+  }
+}
+
+export function makeEvents(deps: AuditDeps, readers: Readers): Bound[] {
+  const { queries } = deps.database;
+  const reply = (
+    call: KeyCall,
+    input: Pick<InputOf<typeof roomEvents>, "after" | "follow">,
+    lastEventId: string | null,
+    room_uid?: string,
+  ): EventsReply => {
+    const { org_id } = call.caller;
+    // A client that reconnects asks by the URL it had, and says by the header how far it has come since.
+    const known = placeOf(lastEventId) ?? input.after;
+    requireKept(queries, org_id, known);
+    const after = known ?? chainHead(queries, org_id)?.seq ?? 0;
+    const gone = new AbortController();
+    const cancel = () => gone.abort();
+    const signal = AbortSignal.any([call.signal, gone.signal]);
+    readers.add(call.caller, signal);
+    const timeline = { org_id, room_uid, after, follow: input.follow ?? true, signal };
+    const cut = () => {
+      deps.log.info("events reader cut off", { org_id, room_uid, key_id: call.caller.key_id });
+      cancel();
+    };
+    return { events: follow(deps, timeline, cancel), cancel, slow: { ms: deps.slowReaderMs, cut } };
+  };
+
+  return [
+    bind(roomEvents, {
+      find: (call, params) => findRoom(deps, call, params),
+      run: (call, input, { room_uid }, { last_event_id }) => ({
+        outcome: "ok",
+        events: reply(call, input, last_event_id, room_uid),
+      }),
+    }),
+    bind(orgEvents, {
+      find: (call, params) => deps.findOrg(call.caller, String(params.org_id)),
+      run: (call, input, _orgId, { last_event_id }) => ({
+        outcome: "ok",
+        events: reply(call, input, last_event_id),
+      }),
+    }),
+  ];
+}
+
+/** Throws invalid_cursor: to begin anywhere else would leave something out. */
+function placeOf(lastEventId: string | null): number | undefined {
+  if (lastEventId === null || lastEventId === "") return undefined;
+  if (/^\d{1,15}$/.test(lastEventId)) return Number(lastEventId);
+  throw new ServiceError("invalid_cursor", { detail: "Last-Event-ID is not the id of an event." });
+}
+
+/** Throws history_gone: what came after the event that the reader knows was purged. From 0 on is all that there is. */
+function requireKept(queries: Queries, orgId: string, after: number | undefined): void {
+  const purged = chainStart(queries, orgId)?.seq ?? 0;
+  if (!after || after >= purged) return;
+  throw new ServiceError("history_gone", {
+    detail: `Events up to ${purged} are no longer kept.`,
+    details: { first_seq: purged + 1 },
+  });
+}
+
+/** Ends with the reader, its key and its room, and with the daemon; never throws. */
+async function* follow(deps: AuditDeps, timeline: Timeline, over: () => void): AsyncGenerator<readonly StreamEvent[]> {
+  const { bells } = deps;
+  const { queries } = deps.database;
+  const { org_id, room_uid, signal, follow: waits } = timeline;
+  let { after } = timeline;
+  const look = () => {
+    const rows = listAudit(queries, { org_id, room_uid, order: "asc", after, limit: AT_ONCE });
+    return rows.length === 0 ? null : rows;
+  };
+  const wait = { key: room_uid ?? CHAIN_BELL, deadlineMs: waits ? Number.POSITIVE_INFINITY : 0, signal };
+  try {
+    while (!signal.aborted) {
+      const rows = await bells.wait(bellGroup(org_id), wait, look);
+      if (signal.aborted || (!rows && !waits)) break;
+      if (!rows) continue;
+      after = rows.at(-1)?.seq ?? after;
+      yield rows.map((row) => ({ id: row.seq, data: toRecord(row) }));
+      const isOver = ({ event, outcome }: { event: string; outcome: string }) =>
+        event === "room.destroyed" && outcome === "success";
+      if (room_uid !== undefined && rows.some(isOver)) return;
+    }
+    if (signal.reason instanceof ServiceError) throw signal.reason;
+  } catch (error) {
+    const code = error instanceof ServiceError ? error.code : "internal";
+    yield [{ id: null, data: { type: "error", code } }];
+  } finally {
+    over();
+  }
+}

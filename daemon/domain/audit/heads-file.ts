@@ -1,0 +1,105 @@
+/**
+ * Owns the file that the heads of chains are written to: where it lies on another disk, or is copied to another host, whoever can
+ * change the database cannot also change what is known of it. Lines are only added, and synced; a head that has not moved is
+ * not written again. A file that has grown large is put aside under the name FILE.1, and a new one begins with all heads.
+ */
+import { open, rename } from "node:fs/promises";
+import { now } from "../../core/clock.ts";
+import type { Log } from "../../core/log.ts";
+import { describeError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
+import { filesOf, headLine, readHeads } from "./heads.ts";
+import { chainHeads, chainStart, hashAt } from "./store.ts";
+
+const LARGE_BYTES = 8 * 1024 ** 2;
+
+export interface HeadsFileDeps {
+  queries: Queries;
+  log: Log;
+  file: string;
+  /** From the first record that is new until its chain's head is written. */
+  intervalMs: number;
+}
+
+export class HeadsFile {
+  readonly #deps: HeadsFileDeps;
+  /** Seqs that are in the file, by chain. */
+  #written = new Map<string, number>();
+  #timer: Timer | null = null;
+  #writing: Promise<void> = Promise.resolve();
+  #stopped = false;
+
+  constructor(deps: HeadsFileDeps) {
+    this.#deps = deps;
+    this.#compare();
+  }
+
+  /** Chains have grown. */
+  expect(): void {
+    if (this.#stopped) return;
+    this.#timer ??= setTimeout(() => void this.settle(), this.#deps.intervalMs).unref();
+  }
+
+  /** Writes the heads that have moved. Never rejects. */
+  settle(): Promise<void> {
+    clearTimeout(this.#timer ?? undefined);
+    this.#timer = null;
+    this.#writing = this.#writing.then(() =>
+      this.#write().catch((error: unknown) => {
+        this.#deps.log.error("heads of the audit not written", { file: this.#deps.file, error: describeError(error) });
+        this.expect();
+      }),
+    );
+    return this.#writing;
+  }
+
+  /** Writes for the last time. */
+  stop(): Promise<void> {
+    this.#stopped = true;
+    return this.settle();
+  }
+
+  async #write(): Promise<void> {
+    const { queries, file } = this.#deps;
+    const heads = chainHeads(queries);
+    const moved = () => [...heads].filter(([orgKey, { seq }]) => this.#written.get(orgKey) !== seq);
+    if (moved().length === 0) return;
+    await using handle = await open(file, "a+", 0o600);
+    const { size } = await handle.stat();
+    if (size > LARGE_BYTES) {
+      await rename(file, `${file}.1`);
+      this.#written.clear();
+      return await this.#write();
+    }
+    const at = now();
+    const text = moved().map(([orgKey, head]) => headLine(orgKey, head, at));
+    await handle.appendFile((await endsLine(handle, size)) ? text.join("") : `\n${text.join("")}`);
+    await handle.sync();
+    this.#written = new Map([...heads].map(([orgKey, { seq }]) => [orgKey, seq]));
+  }
+
+  /** Says at once when the database is not the one that the file knows. */
+  #compare(): void {
+    const { queries, log, file } = this.#deps;
+    try {
+      for (const [orgKey, chain] of readHeads(filesOf(file)).witnessed) {
+        const seq = Math.max(...chain.keys());
+        const isPurged = seq <= (chainStart(queries, orgKey)?.seq ?? 0);
+        if (isPurged || hashAt(queries, orgKey, seq) === chain.get(seq)) continue;
+        log.error("the audit lacks a record that was there: run `roomd audit verify --host`", {
+          org_id: orgKey || null,
+          seq,
+        });
+      }
+    } catch (error) {
+      log.error("heads of the audit not read", { file, error: describeError(error) });
+    }
+  }
+}
+
+/** A crash or a full disk may have left part of a line, which the next must not go on with. */
+async function endsLine(handle: Awaited<ReturnType<typeof open>>, size: number): Promise<boolean> {
+  if (size === 0) return true;
+  const { buffer } = await handle.read(Buffer.alloc(1), 0, 1, size - 1);
+  return buffer.toString() === "\n";
+}

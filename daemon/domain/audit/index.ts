@@ -1,0 +1,50 @@
+/** Owns the audit: an append-only chain of records per organization, and the calls that read it. */
+import type { Bound } from "../../core/operation.ts";
+import { makeEvents, ringReaders } from "./events.ts";
+import { HeadsFile } from "./heads-file.ts";
+import { type AuditDeps, makeList } from "./list.ts";
+import { Readers } from "./readers.ts";
+import { keepRetention } from "./retention.ts";
+import { takeGrown } from "./store.ts";
+import { makeSummary } from "./summary.ts";
+import { makeVerify } from "./verify.ts";
+
+export { filesOf as headsFilesOf } from "./heads.ts";
+export { listService } from "./list.ts";
+export { type AuditEntry, appendAudit, appendAudits, countRecords, executionRecords, listAudit } from "./store.ts";
+export { verifyAll } from "./verify-all.ts";
+
+export interface AuditOptions {
+  /** Records are kept for so long; 0: for good. */
+  keepMs: number;
+  heads: { file: string; intervalMs: number };
+}
+
+export interface Audit {
+  operations: Bound[];
+  stop(): Promise<void>;
+}
+
+export function makeAudit(deps: AuditDeps, { keepMs, heads }: AuditOptions): Audit {
+  const { log, database } = deps;
+  const { queries } = database;
+  const headsFile = new HeadsFile({ queries, log, ...heads });
+  const readers = new Readers();
+  takeGrown(queries);
+  database.onCommit(() => {
+    const chains = takeGrown(queries);
+    if (chains.size === 0) return;
+    ringReaders(deps.bells, chains);
+    headsFile.expect();
+  });
+  // Of what was recorded while no daemon ran.
+  headsFile.expect();
+  const endRetention = keepRetention(database, log, keepMs);
+  return {
+    operations: [...makeList(deps, readers), ...makeSummary(deps), ...makeVerify(deps), ...makeEvents(deps, readers)],
+    stop: async () => {
+      endRetention();
+      await headsFile.stop();
+    },
+  };
+}

@@ -1,0 +1,130 @@
+/** Owns the calls that list audit records, of a room and of an organization: page by page, or all of them as lines of JSON. */
+import { auditList, DEFAULT_AUDIT_PAGE, orgAuditList } from "../../../shared/api/audit.ts";
+import type { Bells } from "../../core/bells.ts";
+import { readCursor, toPage } from "../../core/cursor.ts";
+import type { Log } from "../../core/log.ts";
+import {
+  type Bound,
+  bind,
+  type Caller,
+  type EventsReply,
+  type KeyCall,
+  type StreamEvent,
+} from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
+import type { Database } from "../../db/transact.ts";
+import { type AuditedRoom, findRoom } from "./find.ts";
+import { momentRules, type Query, scanOf } from "./query.ts";
+import type { Readers } from "./readers.ts";
+import { type Scan, scanAudit } from "./scan.ts";
+import { toRecord } from "./store.ts";
+import type { AuditRow } from "./table.ts";
+
+export interface AuditDeps {
+  database: Database;
+  log: Log;
+  bells: Bells;
+  /** Who reads a stream and leaves what was sent untaken for so long is cut off. */
+  slowReaderMs: number;
+  findRoom(caller: Caller, roomId: string): AuditedRoom;
+  /** Resolves `self` and throws org_not_found for any organization but the caller's. */
+  findOrg(caller: Caller, orgId: string): string;
+}
+
+/** Lines of an export that are in memory at once. */
+const LINES_AT_ONCE = 200;
+
+export function makeList(deps: AuditDeps, readers: Readers): Bound[] {
+  const list = async (call: KeyCall, query: Query, scan: Scan, ndjson: boolean) => {
+    if (!ndjson) return { outcome: "ok" as const, body: await pageOf(deps.database.queries, query, scan) };
+    const from = { ...scan, after: placeOf(query, scan).after };
+    return { outcome: "ok" as const, events: exported(deps, readers, call, from, query.limit) };
+  };
+  return [
+    bind(auditList, {
+      find: (call, params) => findRoom(deps, call, params),
+      rules: momentRules,
+      run: (call, input, { room_uid }, { ndjson }) =>
+        list(call, input, scanOf(input, call.caller.org_id, room_uid), ndjson),
+    }),
+    bind(orgAuditList, {
+      find: (call, params) => deps.findOrg(call.caller, String(params.org_id)),
+      rules: momentRules,
+      run: (call, input, orgId, { ndjson }) => list(call, input, scanOf(input, orgId), ndjson),
+    }),
+  ];
+}
+
+/** A page of what belongs to no organization: logins that failed, what operators did. Throws validation_failed, invalid_cursor. */
+export async function listService(queries: Queries, query: Query) {
+  const errors = momentRules(query);
+  if (errors.length > 0) throw new ServiceError("validation_failed", { errors });
+  return await pageOf(queries, query, scanOf(query, ""));
+}
+
+async function pageOf(queries: Queries, query: Query, scan: Scan) {
+  const { kind, after } = placeOf(query, scan);
+  const limit = query.limit ?? DEFAULT_AUDIT_PAGE;
+  const rows = await first(scanAudit(queries, { ...scan, after }, limit + 1), limit + 1);
+  const page = toPage(kind, rows, limit, (row) => String(row.seq));
+  return { items: page.rows.map(toRecord), next_cursor: page.next_cursor };
+}
+
+/** Throws invalid_cursor. */
+function placeOf({ cursor }: Query, { org_id, room_uid, order }: Scan) {
+  const kind = `audit ${org_id} ${room_uid ?? ""} ${order}`;
+  const position = readCursor(kind, cursor);
+  return { kind, after: position === null ? undefined : Number(position) };
+}
+
+async function first(pages: AsyncGenerator<AuditRow[]>, limit: number): Promise<AuditRow[]> {
+  const rows: AuditRow[] = [];
+  for await (const page of pages) {
+    rows.push(...page);
+    if (rows.length >= limit) break;
+  }
+  return rows.slice(0, limit);
+}
+
+function exported(
+  deps: AuditDeps,
+  readers: Readers,
+  call: KeyCall,
+  scan: Scan,
+  limit = Number.POSITIVE_INFINITY,
+): EventsReply {
+  const gone = new AbortController();
+  const cancel = () => gone.abort();
+  const signal = AbortSignal.any([call.signal, gone.signal]);
+  readers.add(call.caller, signal);
+  const { org_id } = call.caller;
+  const cut = () => {
+    deps.log.info("reader of an audit's export cut off", { org_id, key_id: call.caller.key_id });
+    cancel();
+  };
+  return { events: lines(deps, scan, limit, signal, cancel), cancel, slow: { ms: deps.slowReaderMs, cut } };
+}
+
+async function* lines(
+  { database, log }: AuditDeps,
+  scan: Scan,
+  limit: number,
+  signal: AbortSignal,
+  over: () => void,
+): AsyncGenerator<readonly StreamEvent[]> {
+  let left = limit;
+  try {
+    for await (const rows of scanAudit(database.queries, scan, Math.min(limit, LINES_AT_ONCE))) {
+      if (signal.aborted) return;
+      yield rows.slice(0, left).map((row) => ({ id: row.seq, data: toRecord(row) }));
+      left -= rows.length;
+      if (left <= 0) return;
+    }
+  } catch (error) {
+    log.error("audit's export broke off", { error: String(error) });
+    yield [{ id: null, data: { type: "error", code: "internal" } }];
+  } finally {
+    over();
+  }
+}

@@ -1,0 +1,42 @@
+/** Owns what a query of the audit asks for: its moments and filters, as the search for it wants them. */
+import type { orgAuditList } from "../../../shared/api/audit.ts";
+import type { InputOf } from "../../../shared/api/contract.ts";
+import { at } from "../../core/clock.ts";
+import type { RuleBreak } from "../../core/operation.ts";
+import type { Scan } from "./scan.ts";
+
+type Asked = Omit<InputOf<typeof orgAuditList>, "org_id">;
+export type Query = { [Name in keyof Asked]?: Asked[Name] | undefined };
+
+export function scanOf(query: Query, orgId: string, roomUid?: string): Scan {
+  const { room_id, event, agent_id, outcome, order = "desc" } = query;
+  const span = { since: moment(query.since), until: moment(query.until) };
+  return {
+    org_id: orgId,
+    room_uid: roomUid,
+    room_id: roomUid === undefined ? room_id : undefined,
+    ...span,
+    event,
+    agent_id,
+    outcome,
+    order,
+  };
+}
+
+/** Names the moments that there are not, such as a 13th month. */
+export function momentRules(query: Pick<Query, "since" | "until">): RuleBreak[] {
+  const wrong = (["since", "until"] as const).filter((field) => Number.isNaN(msOf(query[field] ?? "0")));
+  return wrong.map((field) => ({ field, code: "date-time", message: `${field} is no moment of the calendar.` }));
+}
+
+/** RFC 3339 or unix seconds, as the stored form, which sorts as text. */
+function moment(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : at(Math.min(Math.max(msOf(text), 0), LAST_MOMENT_MS));
+}
+
+function msOf(text: string): number {
+  return /^[\d.]+$/.test(text) ? Number(text) * 1000 : Date.parse(text);
+}
+
+/** Years beyond 9999 are written with a sign, which sorts before every digit. */
+const LAST_MOMENT_MS = Date.parse("9999-12-31T23:59:59.999Z");

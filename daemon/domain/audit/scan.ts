@@ -1,0 +1,52 @@
+/** Owns going through a chain, a part of it after another: what is asked for may be rare, and those who ask many. */
+import { asc, desc } from "drizzle-orm";
+import { LongWork } from "../../core/turn.ts";
+import type { Queries } from "../../db/client.ts";
+import { type AuditFilter, listAudit, matching } from "./store.ts";
+import { type AuditRow, audit } from "./table.ts";
+
+/** Some milliseconds' work. */
+const LOOKED_AT = 5000;
+
+/** Of all who go through chains: the event loop is one. */
+export const walks = new LongWork();
+
+export type Scan = Omit<AuditFilter, "limit" | "last">;
+type Stretch = Pick<AuditFilter, "after" | "last">;
+
+/** Parts of what there is of the chain, or of the room's share of it, one after another; the last has no `last`. */
+export async function* stretches(queries: Queries, { org_id, room_uid, order, after }: Scan): AsyncGenerator<Stretch> {
+  for (let from = after; ; ) {
+    await walks.turn(org_id);
+    const end = queries
+      .select({ seq: audit.seq })
+      .from(audit)
+      .where(matching({ org_id, room_uid, order, after: from }))
+      .orderBy(order === "asc" ? asc(audit.seq) : desc(audit.seq))
+      .limit(1)
+      .offset(LOOKED_AT - 1)
+      .get();
+    yield { after: from, last: end?.seq };
+    if (!end) return;
+    from = end.seq;
+  }
+}
+
+/** What matches, in order, so many at a time. */
+export async function* scanAudit(queries: Queries, scan: Scan, atOnce: number): AsyncGenerator<AuditRow[]> {
+  for await (const { after, last } of isSelective(scan)
+    ? stretches(queries, scan)
+    : [{ after: scan.after, last: undefined }]) {
+    for (let from = after; ; ) {
+      const rows = listAudit(queries, { ...scan, after: from, last, limit: atOnce });
+      if (rows.length > 0) yield rows;
+      if (rows.length < atOnce) break;
+      from = rows.at(-1)?.seq;
+      await walks.turn(scan.org_id);
+    }
+  }
+}
+
+function isSelective({ org_id: _, room_uid: __, order: ___, after: ____, ...filters }: Scan): boolean {
+  return Object.values(filters).some((value) => value !== undefined);
+}

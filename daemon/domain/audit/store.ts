@@ -1,0 +1,260 @@
+/** Owns the audit's SQL: append, page through, walk in order. */
+import { and, asc, desc, eq, getTableColumns, gt, gte, inArray, lt, lte, min, type SQL, sql } from "drizzle-orm";
+import type { AuditRecord, Source } from "../../../shared/api/audit.ts";
+import { newId } from "../../../shared/ids.ts";
+import { faultPoint } from "../../core/fault-points.ts";
+import { preparedBy, type Queries, rawStatement } from "../../db/client.ts";
+import { GENESIS, type Head, hashOf } from "./chain.ts";
+import { type AuditRow, audit, auditHeads, auditStarts } from "./table.ts";
+
+/** What happened, before it has its place in the chain. */
+export interface AuditEntry {
+  event: string;
+  outcome: AuditRecord["outcome"];
+  at: string;
+  org_id: string | null;
+  room_id?: string | undefined;
+  room_uid?: string | undefined;
+  agent_id?: string | undefined;
+  sandbox_id?: string | undefined;
+  actor: { type: string; id: string; name: string };
+  source: Source;
+  request_id?: string | undefined;
+  ip?: string | null | undefined;
+  status?: number | undefined;
+  error_code?: string | undefined;
+  duration_ms?: number | undefined;
+  details: Record<string, unknown>;
+}
+
+/** Adds a record to its organization's chain. Within a transaction. */
+export function appendAudit(queries: Queries, entry: AuditEntry): void {
+  appendAudits(queries, [entry]);
+}
+
+/** Adds records, each to its organization's chain, of which the end is read and written once. Within a transaction. */
+export function appendAudits(queries: Queries, entries: readonly AuditEntry[]): void {
+  const statements = statementsOf(queries);
+  const heads = new Map<string, Head>();
+  for (const entry of entries) {
+    const org_key = entry.org_id ?? "";
+    const head = heads.get(org_key) ?? statements.head.get({ org_key });
+    const row = rowOf(entry, head);
+    const hash = hashOf(row);
+    statements.record(COLUMNS.map((column) => (column === "hash" ? hash : row[column])));
+    faultPoint("audit.recorded");
+    heads.set(org_key, { seq: row.seq, hash });
+    noteGrown(queries, entry);
+  }
+  for (const [org_key, { seq, hash }] of heads) statements.advance([org_key, seq, hash]);
+}
+
+function rowOf(entry: AuditEntry, head: Head | undefined): Omit<AuditRow, "hash"> {
+  return {
+    org_key: entry.org_id ?? "",
+    seq: (head?.seq ?? 0) + 1,
+    audit_id: newId("evt"),
+    event: entry.event,
+    outcome: entry.outcome,
+    at: entry.at,
+    org_id: entry.org_id,
+    room_id: entry.room_id ?? null,
+    room_uid: entry.room_uid ?? null,
+    agent_id: entry.agent_id ?? null,
+    sandbox_id: entry.sandbox_id ?? null,
+    actor_type: entry.actor.type,
+    actor_id: entry.actor.id,
+    actor_name: entry.actor.name,
+    source: entry.source,
+    request_id: entry.request_id ?? null,
+    ip: entry.ip ?? null,
+    status: entry.status ?? null,
+    error_code: entry.error_code ?? null,
+    duration_ms: entry.duration_ms ?? null,
+    details: JSON.stringify(entry.details),
+    prev_hash: head?.hash ?? GENESIS,
+  };
+}
+
+function noteGrown(queries: Queries, { org_id, room_uid }: AuditEntry): void {
+  const org_key = org_id ?? "";
+  const chains = grown.get(queries);
+  const rooms = chains?.get(org_key) ?? new Set();
+  chains?.set(org_key, room_uid === undefined ? rooms : rooms.add(room_uid));
+}
+
+/** Keys of chains, each with the rooms that what is new is about. */
+export type Grown = Map<string, Set<string>>;
+
+/** Chains that may have grown since they were last taken, with the rooms that it was about, where somebody takes them. */
+const grown = new WeakMap<Queries, Grown>();
+
+/** The chains that were added to since the last time, each with its rooms; the first call begins to count. */
+export function takeGrown(queries: Queries): Grown {
+  const chains: Grown = grown.get(queries) ?? new Map();
+  grown.set(queries, new Map());
+  return chains;
+}
+
+/** Prepared once per connection: nearly every request leaves a record. */
+/** In the order in which an insert names them. */
+const COLUMNS = Object.keys(getTableColumns(audit)) as (keyof AuditRow)[];
+
+const statementsOf = preparedBy(prepare);
+
+function prepare(queries: Queries) {
+  const { org_key, seq, hash } = auditHeads;
+  const head = { org_key: sql.placeholder("org_key"), seq: sql.placeholder("seq"), hash: sql.placeholder("hash") };
+  const columns = COLUMNS.map((name) => [name, sql.placeholder(name)]);
+  const record = queries.insert(audit).values(Object.fromEntries(columns));
+  const advance = queries
+    .insert(auditHeads)
+    .values(head)
+    .onConflictDoUpdate({ target: org_key, set: { seq: sql`excluded.seq`, hash: sql`excluded.hash` } });
+  return {
+    head: queries.select({ seq, hash }).from(auditHeads).where(eq(org_key, head.org_key)).prepare(),
+    record: rawStatement(queries, record.toSQL().sql),
+    advance: rawStatement(queries, advance.toSQL().sql),
+  };
+}
+
+/** Where a chain ends; null for one that has no record. */
+export function chainHead(queries: Queries, orgKey: string): Head | null {
+  return statementsOf(queries).head.get({ org_key: orgKey }) ?? null;
+}
+
+/** The last purged record of a chain; null for one that has all its records. */
+export function chainStart(queries: Queries, orgKey: string): Head | null {
+  const { seq, hash, org_key } = auditStarts;
+  return queries.select({ seq, hash }).from(auditStarts).where(eq(org_key, orgKey)).get() ?? null;
+}
+
+/** Where every chain ends, by its key. */
+export function chainHeads(queries: Queries): Map<string, Head> {
+  const rows = queries.select().from(auditHeads).all();
+  return new Map(rows.map(({ org_key, seq, hash }) => [org_key, { seq, hash }]));
+}
+
+/** How many records there ever were, in all chains. */
+export function countRecords(queries: Queries): number {
+  const records = sql<number>`coalesce(sum(${auditHeads.seq}), 0)`;
+  return queries.select({ records }).from(auditHeads).get()?.records ?? 0;
+}
+
+/** The hash of one record; undefined where there is none. */
+export function hashAt(queries: Queries, orgKey: string, seq: number): string | undefined {
+  const isIt = and(eq(audit.org_key, orgKey), eq(audit.seq, seq));
+  return queries.select({ hash: audit.hash }).from(audit).where(isIt).get()?.hash;
+}
+
+export interface AuditFilter {
+  org_id: string;
+  room_uid?: string | undefined;
+  room_id?: string | undefined;
+  since?: string | undefined;
+  until?: string | undefined;
+  event?: string | undefined;
+  agent_id?: string | undefined;
+  outcome?: AuditRecord["outcome"] | undefined;
+  order: "asc" | "desc";
+  /** Exclusive: the seq of the last record of the page before. */
+  after?: number | undefined;
+  /** Inclusive: the seq of the last record that is looked at. */
+  last?: number | undefined;
+  limit: number;
+}
+
+/** Sorts after any character of an event's name, so that a prefix is a range. */
+const LAST_CHARACTER = "\uffff";
+
+export function listAudit(queries: Queries, filter: AuditFilter): AuditRow[] {
+  return queries
+    .select()
+    .from(audit)
+    .where(matching(filter))
+    .orderBy(filter.order === "asc" ? asc(audit.seq) : desc(audit.seq))
+    .limit(filter.limit)
+    .all();
+}
+
+export function matching(filter: Omit<AuditFilter, "limit">): SQL | undefined {
+  const [isAfter, isUpTo] = filter.order === "asc" ? [gt, lte] : [lt, gte];
+  return and(
+    eq(audit.org_key, filter.org_id),
+    filter.room_uid === undefined ? undefined : eq(audit.room_uid, filter.room_uid),
+    filter.room_id === undefined ? undefined : eq(audit.room_id, filter.room_id),
+    filter.since === undefined ? undefined : gte(audit.at, filter.since),
+    filter.until === undefined ? undefined : lte(audit.at, filter.until),
+    filter.event === undefined
+      ? undefined
+      : and(gte(audit.event, filter.event), lt(audit.event, `${filter.event}${LAST_CHARACTER}`)),
+    filter.agent_id === undefined ? undefined : eq(audit.agent_id, filter.agent_id),
+    filter.outcome === undefined ? undefined : eq(audit.outcome, filter.outcome),
+    filter.after === undefined ? undefined : isAfter(audit.seq, filter.after),
+    filter.last === undefined ? undefined : isUpTo(audit.seq, filter.last),
+  );
+}
+
+/** Of a room's newest records. */
+const MOST_LOOKED_AT = 20_000;
+
+/** What was recorded, with success, of these executions of a sandbox, oldest first. */
+export function executionRecords(
+  queries: Queries,
+  { org_id, room_uid, sandbox_id }: { org_id: string; room_uid: string; sandbox_id: string },
+  execIds: readonly string[],
+) {
+  if (execIds.length === 0) return [];
+  const newest = queries
+    .select({ seq: audit.seq })
+    .from(audit)
+    .where(eq(audit.room_uid, room_uid))
+    .orderBy(desc(audit.seq))
+    .limit(MOST_LOOKED_AT)
+    .as("newest");
+  const [oldest] = queries
+    .select({ seq: min(newest.seq) })
+    .from(newest)
+    .all();
+  const exec_id = sql<string>`json_extract(${audit.details}, '$.exec_id')`;
+  return queries
+    .select()
+    .from(audit)
+    .where(
+      and(
+        eq(audit.room_uid, room_uid),
+        gte(audit.seq, oldest?.seq ?? 0),
+        eq(audit.org_key, org_id),
+        eq(audit.sandbox_id, sandbox_id),
+        eq(audit.outcome, "success"),
+        inArray(audit.event, ["exec.started", "exec.finished"]),
+        inArray(exec_id, [...execIds]),
+      ),
+    )
+    .orderBy(asc(audit.seq))
+    .all()
+    .map((row) => {
+      const record = toRecord(row);
+      return { ...record, exec_id: String(record.details.exec_id) };
+    });
+}
+
+/** The keys of all chains: organizations, and '' for what belongs to none. */
+export function auditChains(queries: Queries): string[] {
+  const known = queries.select({ org_key: auditHeads.org_key }).from(auditHeads);
+  const found = queries.select({ org_key: audit.org_key }).from(audit);
+  return known
+    .union(found)
+    .all()
+    .map((row) => row.org_key);
+}
+
+export function toRecord(row: AuditRow): AuditRecord {
+  const { org_key: _, actor_type, actor_id, actor_name, details, source, ...rest } = row;
+  return {
+    ...rest,
+    source: source as Source,
+    actor: { type: actor_type, id: actor_id, name: actor_name },
+    details: JSON.parse(details) as Record<string, unknown>,
+  };
+}

@@ -1,0 +1,186 @@
+/**
+ * Owns barrier_arrive. An arrival is kept before anything is waited for, so that neither a timeout nor a crash withdraws it;
+ * whoever waits looks at its own generation again when the barrier's bell rings.
+ */
+import { barrierArrive, DEFAULT_BARRIER_WAIT_MS, MAX_ROOM_BARRIERS } from "../../../shared/api/barriers.ts";
+import type { InputOf } from "../../../shared/api/contract.ts";
+import { now } from "../../core/clock.ts";
+import { type Bound, bind, type Call } from "../../core/operation.ts";
+import { type RoomTarget, requireActive } from "../../core/room-target.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { AgentWait } from "../../core/wait-graph.ts";
+import type { Queries } from "../../db/client.ts";
+import { actingAs } from "../agents/index.ts";
+import { type BarrierDeps, barrierBell, findRoom } from "./index.ts";
+import { arrive, missingOf, requireSameTerms, requireWhole, type Terms, termsOf } from "./state.ts";
+import { countBarriers, findBarrier, removeGenerations, saveBarrier } from "./store.ts";
+import type { BarrierRow } from "./table.ts";
+
+/** Of each barrier so many generations are kept, for those who ask by number whether theirs was released. */
+const KEPT_GENERATIONS = 16;
+
+type Input = InputOf<typeof barrierArrive>;
+
+export function makeArrive(deps: BarrierDeps): Bound {
+  const { agents, bells, database } = deps;
+  return bind(barrierArrive, {
+    find: (call, params) => findRoom(deps, call, params),
+    rules: (input) =>
+      input.agent_id !== undefined && input.arrivals !== undefined
+        ? [{ field: "arrivals", code: "conflicting_fields", message: "Send either agent_id or arrivals, not both." }]
+        : [],
+    run: async (call, input, room) => {
+      requireActive(room);
+      const startedAt = performance.now();
+      const { room_uid } = room;
+      const { barrier_id } = input;
+      const terms = arrivalOf(call.caller, input);
+      if (terms.arrivals.length === 1) call.audit.agent_id = String(terms.arrivals[0]);
+      call.audit.details = { barrier_id, arrivals: terms.arrivals.slice(0, 16) };
+      const timeoutMs = input.timeout_ms ?? DEFAULT_BARRIER_WAIT_MS;
+      const wait = timeoutMs === 0 ? null : waitOf(deps, room, barrier_id, terms);
+      try {
+        const kept = await database.commit((queries) => {
+          const row = begunBy(queries, room, input, call) ?? write(deps, queries, room, input, terms);
+          call.note?.({ generation: row.generation });
+          if (wait) enter(deps, room, wait, row);
+          return row;
+        }, false);
+        agents.learn(room_uid, terms.arrivals);
+        const { generation } = kept;
+        call.audit.details.generation = generation;
+        if (kept.state !== "waiting") bells.ring(room_uid, barrierBell(barrier_id));
+        const ended = await bells.wait(
+          room_uid,
+          { key: barrierBell(barrier_id), deadlineMs: timeoutMs, signal: call.signal },
+          () => {
+            const row = findBarrier(database.queries, room_uid, barrier_id, generation);
+            return row?.state === "waiting" ? null : (row ?? kept);
+          },
+        );
+        const row = ended ?? findBarrier(database.queries, room_uid, barrier_id, generation) ?? kept;
+        requireWhole(row);
+        if (row.state === "waiting" && timeoutMs > 0) throw timedOut(row, timeoutMs);
+        const { state, parties, arrived } = row;
+        const waited_ms = Math.round(performance.now() - startedAt);
+        const released_at = state === "released" ? row.ended_at : null;
+        return {
+          outcome: state === "released" ? "released" : "waiting",
+          body: { barrier_id, generation, state, parties, arrived, missing: missingOf(row), waited_ms, released_at },
+        };
+      } finally {
+        if (wait) agents.waits.leave(room_uid, wait);
+      }
+    },
+  });
+}
+
+/** Who arrives, and on what terms. */
+function arrivalOf(caller: Parameters<typeof actingAs>[0], input: Input): Terms {
+  const { arrivals, parties, participants } = input;
+  if (arrivals) for (const agentId of arrivals) actingAs(caller, agentId, "arrivals");
+  const named = arrivals ?? [actingAs(caller, input.agent_id, "agent_id")];
+  return { parties, participants, arrivals: named, listed: arrivals !== undefined };
+}
+
+/** A wait at one generation. */
+interface BarrierWait extends AgentWait {
+  generation: number;
+}
+
+/** Those who arrive wait for the participants who are missing then. */
+function waitOf({ database }: BarrierDeps, { room_uid }: RoomTarget, barrierId: string, terms: Terms): BarrierWait {
+  const wait: BarrierWait = {
+    agents: terms.arrivals,
+    generation: 0,
+    on: () => {
+      const row = findBarrier(database.queries, room_uid, barrierId, wait.generation);
+      // Where some of the participants are enough, none of them is waited for in particular.
+      return row?.state === "waiting" && row.parties === row.participants?.length ? missingOf(row) : [];
+    },
+    shown: { type: "barrier", id: barrierId },
+  };
+  return wait;
+}
+
+/** Throws deadlock_detected. */
+function enter({ agents }: BarrierDeps, { room_uid }: RoomTarget, wait: BarrierWait, row: BarrierRow): void {
+  if (row.state !== "waiting") return;
+  wait.generation = row.generation;
+  agents.waits.enter(room_uid, wait);
+}
+
+/** The generation that the same call has arrived in before, though it was not answered: it does not arrive in the next. */
+function begunBy(queries: Queries, { room_uid }: RoomTarget, { barrier_id }: Input, { begun }: Pick<Call, "begun">) {
+  return begun && findBarrier(queries, room_uid, barrier_id, Number(begun.generation));
+}
+
+/** Within a transaction: the generation as it is with this arrival. */
+function write(
+  deps: BarrierDeps,
+  queries: Queries,
+  room: RoomTarget,
+  { barrier_id, generation }: Input,
+  terms: Terms,
+): BarrierRow {
+  const { agents, bells } = deps;
+  const { room_uid } = room;
+  bells.requireOpen(room_uid);
+  for (const agentId of terms.arrivals) agents.requireAlive(room_uid, agentId);
+  const newest = findBarrier(queries, room_uid, barrier_id);
+  const next = newest?.state === "waiting" ? newest.generation : (newest?.generation ?? 0) + 1;
+  if (generation !== undefined && generation !== next) return past(queries, room, barrier_id, generation, terms);
+  const row =
+    newest?.state === "waiting" ? newest : open(queries, room, barrier_id, next, termsOf(terms, newest), newest);
+  requireSameTerms(row, terms);
+  const dead = (row.participants ?? []).filter((agentId) => agents.isGone(room_uid, agentId));
+  const arrived: BarrierRow =
+    dead.length > 0 ? { ...row, state: "broken", dead, ended_at: now() } : arrive(row, terms.arrivals, now());
+  saveBarrier(queries, arrived);
+  agents.touch(queries, room_uid, terms.arrivals);
+  return arrived;
+}
+
+/** A generation that is over, for one who arrived in it or has come too late. Throws barrier_not_found. */
+function past(queries: Queries, room: RoomTarget, barrierId: string, generation: number, terms: Terms): BarrierRow {
+  const row = findBarrier(queries, room.room_uid, barrierId, generation);
+  if (!row) {
+    throw new ServiceError("barrier_not_found", {
+      detail: `Barrier ${barrierId} has no generation ${generation} that is known.`,
+    });
+  }
+  const late = terms.arrivals.find((agentId) => !row.arrived.includes(agentId));
+  if (row.state !== "released" || late === undefined) return row;
+  throw new ServiceError("barrier_parties_mismatch", {
+    detail: `Generation ${generation} of barrier ${barrierId} was released without ${late}.`,
+    details: { parties: row.parties, arrived: row.arrived, generation },
+  });
+}
+
+/** Throws quota_exceeded. */
+function open(
+  queries: Queries,
+  { room_uid }: RoomTarget,
+  barrier_id: string,
+  generation: number,
+  terms: Pick<BarrierRow, "parties" | "participants">,
+  before: BarrierRow | undefined,
+): BarrierRow {
+  if (!before && countBarriers(queries, room_uid) >= MAX_ROOM_BARRIERS) {
+    throw new ServiceError("quota_exceeded", {
+      detail: `The room has ${MAX_ROOM_BARRIERS} barriers, which is the most.`,
+    });
+  }
+  removeGenerations(queries, room_uid, barrier_id, generation - KEPT_GENERATIONS);
+  const fresh = { state: "waiting" as const, arrived: [], dead: [], opened_at: now(), ended_at: null };
+  return { room_uid, barrier_id, generation, ...terms, ...fresh };
+}
+
+function timedOut(row: BarrierRow, timeoutMs: number): ServiceError {
+  const { barrier_id, generation, arrived, parties } = row;
+  return new ServiceError("barrier_timeout", {
+    detail: `${arrived.length} of ${parties} have arrived at barrier ${barrier_id} within ${timeoutMs} ms; the arrival stands.`,
+    details: { generation, arrived, missing: missingOf(row) },
+    hint: "Arrive again, with this generation, to wait on.",
+  });
+}

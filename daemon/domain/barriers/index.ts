@@ -1,0 +1,50 @@
+/** Owns barriers: points that the agents of a room pass together, generation after generation. */
+import type { RoomUid } from "../../../shared/ids.ts";
+import type { Bells } from "../../core/bells.ts";
+import { now } from "../../core/clock.ts";
+import type { Bound, KeyCall } from "../../core/operation.ts";
+import type { FindRoom, RoomTarget } from "../../core/room-target.ts";
+import type { Queries } from "../../db/client.ts";
+import type { Database } from "../../db/transact.ts";
+import type { Agents } from "../agents/index.ts";
+import { makeArrive } from "./arrive.ts";
+import { makeGet } from "./get.ts";
+import { breakBarriers, forgetBarriers, isWaitedFor, waitedFor } from "./store.ts";
+
+export interface BarrierDeps {
+  database: Database;
+  findRoom: FindRoom;
+  agents: Agents;
+  bells: Bells;
+}
+
+export const barrierBell = (barrierId: string) => `barrier ${barrierId}`;
+
+export function makeBarriers(deps: BarrierDeps) {
+  const { bells, database } = deps;
+  /** Breaks what waits for this agent by name. */
+  const agentGone = async (roomUid: RoomUid, agentId: string): Promise<void> => {
+    if (!isWaitedFor(database.queries, roomUid, agentId)) return;
+    const broken = await database.commit((queries) => breakBarriers(queries, roomUid, agentId, now()));
+    for (const barrierId of broken) bells.ring(roomUid, barrierBell(barrierId));
+  };
+  return {
+    operations: [makeArrive(deps), ...makeGet(deps)] as Bound[],
+    agentGone,
+    /** Breaks what still waits for agents that went while there was no daemon to see it. */
+    start: async (): Promise<void> => {
+      const gone = waitedFor(database.queries).filter((each) => deps.agents.isGone(each.room_uid, each.agent_id));
+      for (const { room_uid, agent_id } of gone) await agentGone(room_uid, agent_id);
+    },
+    /** Within a transaction: the rooms are gone. */
+    forget: (queries: Queries, roomUids: readonly RoomUid[]) => forgetBarriers(queries, roomUids),
+  };
+}
+
+/** Throws room_not_found. */
+export function findRoom(deps: BarrierDeps, call: KeyCall, params: Record<string, string>): RoomTarget {
+  const room = deps.findRoom(call.caller, String(params.room_id));
+  call.audit.room_id = room.room_id;
+  call.audit.room_uid = room.room_uid;
+  return room;
+}

@@ -1,0 +1,96 @@
+/**
+ * Owns the states of a barrier's generation, and what an arrival makes of it. Pure.
+ *
+ *   waiting → released | broken | cancelled
+ */
+import type { BarrierState } from "../../../shared/api/barriers.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { BarrierRow } from "./table.ts";
+
+export const NEXT_STATES = {
+  waiting: ["released", "broken", "cancelled"],
+  released: [],
+  broken: [],
+  cancelled: [],
+} as const satisfies Record<BarrierState, readonly BarrierState[]>;
+
+/** What an arrival says of the barrier. */
+export interface Terms {
+  parties?: number | undefined;
+  participants?: readonly string[] | undefined;
+  arrivals: readonly string[];
+  /** Whether `arrivals` were listed, and so may say how many parties there are. */
+  listed: boolean;
+}
+
+/** Of the participants, where they are named. */
+export function missingOf({ participants, arrived }: Pick<BarrierRow, "participants" | "arrived">): string[] {
+  const there = new Set(arrived);
+  return (participants ?? []).filter((agentId) => !there.has(agentId));
+}
+
+/** The parties and participants of a generation that is to be opened after `before`. Throws validation_failed. */
+export function termsOf(terms: Terms, before: BarrierRow | undefined): Pick<BarrierRow, "parties" | "participants"> {
+  const isRepeat = terms.parties === undefined && terms.participants === undefined && !terms.listed;
+  if (isRepeat && before) return { parties: before.parties, participants: before.participants };
+  const participants = terms.participants ? [...terms.participants] : null;
+  const parties = terms.parties ?? participants?.length ?? (terms.listed ? terms.arrivals.length : undefined);
+  if (parties === undefined) {
+    throw invalid("parties", "required", "parties, participants or arrivals say how many the barrier waits for.");
+  }
+  if (participants && parties > participants.length) {
+    throw invalid(
+      "parties",
+      "out_of_range",
+      `parties is ${parties}, and there are ${participants.length} participants.`,
+    );
+  }
+  return { parties, participants };
+}
+
+/** Throws barrier_parties_mismatch unless the arrival means this barrier. */
+export function requireSameTerms(row: BarrierRow, terms: Terms): void {
+  const { barrier_id, parties, participants, generation } = row;
+  const refuse = (detail: string) => {
+    return new ServiceError("barrier_parties_mismatch", { detail, details: { parties, participants, generation } });
+  };
+  if (terms.parties !== undefined && terms.parties !== parties) {
+    throw refuse(`Barrier ${barrier_id} has ${parties} parties, not ${terms.parties}.`);
+  }
+  const wanted = terms.participants && [...terms.participants].sort().join();
+  if (wanted !== undefined && wanted !== [...(participants ?? [])].sort().join()) {
+    throw refuse(`Barrier ${barrier_id} has other participants.`);
+  }
+  const stranger = participants && terms.arrivals.find((agentId) => !participants.includes(agentId));
+  if (stranger) throw refuse(`${stranger} is not among the participants of barrier ${barrier_id}.`);
+}
+
+/** The generation with these who have arrived. Throws barrier_parties_mismatch for too many. */
+export function arrive(row: BarrierRow, arrivals: readonly string[], now: string): BarrierRow {
+  const arrived = [...new Set([...row.arrived, ...arrivals])];
+  if (arrived.length > row.parties) {
+    throw new ServiceError("barrier_parties_mismatch", {
+      detail: `Barrier ${row.barrier_id} has ${row.parties} parties, and these would be ${arrived.length}.`,
+      details: { parties: row.parties, arrived: row.arrived, generation: row.generation },
+    });
+  }
+  const isComplete = arrived.length === row.parties;
+  return { ...row, arrived, ...(isComplete ? { state: "released" as const, ended_at: now } : {}) };
+}
+
+/** Throws how the generation ended, unless it goes on or was released. */
+export function requireWhole(row: BarrierRow): void {
+  const { barrier_id, generation, arrived, dead } = row;
+  const details = { generation, arrived, missing: missingOf(row) };
+  if (row.state === "broken") {
+    const detail = `Barrier ${barrier_id} is broken: ${dead.join(", ")} is gone.`;
+    throw new ServiceError("barrier_broken", { detail, details: { ...details, dead } });
+  }
+  if (row.state === "cancelled") {
+    throw new ServiceError("barrier_cancelled", { detail: `Barrier ${barrier_id} was cancelled.`, details });
+  }
+}
+
+function invalid(field: string, code: string, message: string): ServiceError {
+  return new ServiceError("validation_failed", { detail: message, errors: [{ field, code, message }] });
+}

@@ -1,0 +1,109 @@
+/** Owns the SQL of barriers. */
+import { and, asc, eq, gt, inArray, lt, sql } from "drizzle-orm";
+import type { RoomUid } from "../../../shared/ids.ts";
+import type { Queries } from "../../db/client.ts";
+import { type BarrierRow, barriers } from "./table.ts";
+
+const named = (roomUid: RoomUid, barrierId: string) =>
+  and(eq(barriers.room_uid, roomUid), eq(barriers.barrier_id, barrierId));
+
+/** The newest generation, or the one that is asked for. */
+export function findBarrier(
+  queries: Queries,
+  roomUid: RoomUid,
+  barrierId: string,
+  generation?: number,
+): BarrierRow | undefined {
+  return queries
+    .select()
+    .from(barriers)
+    .where(and(named(roomUid, barrierId), generation === undefined ? undefined : eq(barriers.generation, generation)))
+    .orderBy(sql`${barriers.generation} DESC`)
+    .limit(1)
+    .get();
+}
+
+export function saveBarrier(queries: Queries, row: BarrierRow): void {
+  const { state, arrived, dead, ended_at } = row;
+  queries
+    .insert(barriers)
+    .values(row)
+    .onConflictDoUpdate({
+      target: [barriers.room_uid, barriers.barrier_id, barriers.generation],
+      set: { state, arrived, dead, ended_at },
+    })
+    .run();
+}
+
+const waitsFor = (roomUid: RoomUid, agentId: string) =>
+  and(
+    eq(barriers.room_uid, roomUid),
+    sql`${barriers.state} = 'waiting'`,
+    sql`EXISTS (SELECT 1 FROM json_each(${barriers.participants}) WHERE value = ${agentId})`,
+  );
+
+/** Whether a barrier waits for this agent by name. */
+export function isWaitedFor(queries: Queries, roomUid: RoomUid, agentId: string): boolean {
+  const { barrier_id } = barriers;
+  return queries.select({ barrier_id }).from(barriers).where(waitsFor(roomUid, agentId)).limit(1).get() !== undefined;
+}
+
+/** Breaks the barriers that wait for this agent by name; which they are. */
+export function breakBarriers(queries: Queries, roomUid: RoomUid, agentId: string, ended_at: string): string[] {
+  const rows = queries
+    .update(barriers)
+    .set({ state: "broken", dead: [agentId], ended_at })
+    .where(waitsFor(roomUid, agentId))
+    .returning({ barrier_id: barriers.barrier_id })
+    .all();
+  return rows.map((row) => row.barrier_id);
+}
+
+/** Who is waited for by name, in any room. */
+export function waitedFor(queries: Queries): { room_uid: RoomUid; agent_id: string }[] {
+  return queries.all(
+    sql`SELECT DISTINCT ${barriers.room_uid} AS room_uid, each.value AS agent_id
+        FROM ${barriers}, json_each(${barriers.participants}) AS each WHERE ${barriers.state} = 'waiting'`,
+  );
+}
+
+/** The newest generation of each, by name. */
+export function listBarriers(queries: Queries, roomUid: RoomUid, after: string | null, limit: number): BarrierRow[] {
+  return queries
+    .select()
+    .from(barriers)
+    .where(
+      and(
+        eq(barriers.room_uid, roomUid),
+        after === null ? undefined : gt(barriers.barrier_id, after),
+        sql`${barriers.generation} = (SELECT max(b.generation) FROM barriers b WHERE b.room_uid = ${barriers.room_uid} AND b.barrier_id = ${barriers.barrier_id})`,
+      ),
+    )
+    .orderBy(asc(barriers.barrier_id))
+    .limit(limit)
+    .all();
+}
+
+export function countBarriers(queries: Queries, roomUid: RoomUid): number {
+  const row = queries
+    .select({ names: sql<number>`count(DISTINCT ${barriers.barrier_id})` })
+    .from(barriers)
+    .where(eq(barriers.room_uid, roomUid))
+    .get();
+  return row?.names ?? 0;
+}
+
+/** Removes the generations before `generation`. */
+export function removeGenerations(queries: Queries, roomUid: RoomUid, barrierId: string, generation: number): void {
+  queries
+    .delete(barriers)
+    .where(and(named(roomUid, barrierId), lt(barriers.generation, generation)))
+    .run();
+}
+
+export function forgetBarriers(queries: Queries, roomUids: readonly RoomUid[]): void {
+  queries
+    .delete(barriers)
+    .where(inArray(barriers.room_uid, [...roomUids]))
+    .run();
+}

@@ -1,0 +1,56 @@
+/**
+ * Owns adding to the end of a file: in place, with O_APPEND, then fsync. A rewrite under a new name would lose what a guest
+ * appends at the same moment through its own descriptor.
+ *
+ * What was acknowledged is on the disk; space is set aside first, so that a full disk adds nothing. A reader may see the
+ * file while it grows, and a crash may leave a part of an append that was never acknowledged.
+ *
+ * A link in the last place is followed, as far as it stays on the drive.
+ */
+import { faultPoint } from "../../core/fault-points.ts";
+import type { KeyCall } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { HERE } from "../../host/files/raw-path.ts";
+import { openIfThere, requireDigest, requireHashable } from "./digest.ts";
+import { restOf } from "./once.ts";
+import { openOrMake } from "./parents.ts";
+import { type DrivePath, splitPath } from "./path.ts";
+import { turnKey, written } from "./place-file.ts";
+import type { Drive, Place } from "./verb.ts";
+
+export interface Addition {
+  path: DrivePath;
+  bytes: Uint8Array;
+  /** Null leaves the file's own. */
+  mode: number | null;
+  if_match: string | undefined;
+  call: KeyCall;
+}
+
+/** Adds to the file; null when there is none. Throws precondition_failed, is_directory, drive_full, quota_exceeded, disk_full. */
+export async function appendToFile(drive: Drive, { room, root }: Place, addition: Addition) {
+  const { path, mode, if_match, call } = addition;
+  if (path === HERE) throw new ServiceError("is_directory");
+  const { parent, name } = splitPath(path);
+  using directory = (await openOrMake(root, parent)).directory;
+  return await drive.turns.take(turnKey(directory, name), async () => {
+    await using file = openIfThere(root, path, "append");
+    if (!file) return null;
+    requireHashable(file, room);
+    const bytes = await restOf(file, addition.bytes, call);
+    const isBegun = bytes.byteLength < addition.bytes.byteLength;
+    if (if_match !== undefined && !isBegun) await requireDigest(file, if_match, room, call.signal);
+    using claim = await drive.usage.of(room).claim(room.drive_limit_bytes, 0);
+    claim.grow(bytes.byteLength, 0);
+    file.reserve(bytes.byteLength);
+    await file.write(bytes);
+    await faultPoint("append.written");
+    if (mode !== null) file.setMode(mode);
+    await file.sync();
+    await faultPoint("append.synced");
+    const facts = file.freshFacts();
+    claim.settle({ used_bytes: facts.allocated_bytes - file.facts.allocated_bytes, file_count: 0, entry_count: 0 });
+    const { org } = drive.usage.of(room);
+    return written(path, facts, await file.digest(facts.size_bytes), false, org.warnings());
+  });
+}

@@ -1,0 +1,66 @@
+/** Owns how an entry of the drive is described in answers. */
+import type { DriveEntry } from "../../../shared/api/drive.ts";
+import { errnoOf, ServiceError } from "../../core/service-error.ts";
+import type { Beneath } from "../../host/files/beneath.ts";
+import type { Facts } from "../../host/files/facts.ts";
+import { ifThere, isGone } from "../../host/files/gone.ts";
+import { HERE, type RawPath, toText } from "../../host/files/raw-path.ts";
+import { type DrivePath, guestPath, shownPath, splitPath } from "./path.ts";
+
+export type PlacedEntry = DriveEntry & { guest_path: string };
+
+/** The entry called `name` in `directory`, which `path` leads to; links not followed, null when it is gone. */
+export async function describeEntry(directory: Beneath, name: RawPath, path: DrivePath): Promise<DriveEntry | null> {
+  const facts = directory.facts(name);
+  if (!facts) return null;
+  const entry = entryOf(facts, path);
+  if (facts.type !== "symlink") return entry;
+  try {
+    return { ...entry, target: toText(await directory.linkTarget(name)) };
+  } catch (error) {
+    // EINVAL: it is no link any more.
+    if (isGone(error) || errnoOf(error) === "EINVAL") return null;
+    throw error;
+  }
+}
+
+/** The entry at `path`. Throws path_not_found. */
+export async function describePath(root: Beneath, path: DrivePath): Promise<PlacedEntry> {
+  const { parent, name } = path === HERE ? { parent: HERE, name: HERE } : splitPath(path);
+  using directory = root.directory(parent);
+  const entry = await describeEntry(directory, name, path);
+  if (!entry) throw new ServiceError("path_not_found");
+  return { guest_path: guestPath(path), ...entry };
+}
+
+/** An entry that is known from its facts and is no link. */
+export function entryOf(facts: Facts, path: DrivePath): DriveEntry {
+  return {
+    path: shownPath(path),
+    name: path === HERE ? "/" : toText(path.slice(path.lastIndexOf("/") + 1) as RawPath),
+    type: facts.type,
+    size_bytes: facts.size_bytes,
+    mode: shownMode(facts),
+    modified_at: facts.modified_at,
+  };
+}
+
+/** What is at `path` now, links in its last name not followed; null when nothing is. */
+export function factsAt(root: Beneath, path: DrivePath): Facts | null {
+  const { parent, name } = splitPath(path);
+  using directory = ifThere(() => root.directory(parent));
+  return directory?.facts(name) ?? null;
+}
+
+/** Permissions as text: `0644`. */
+export function shownMode(facts: Facts): string {
+  return facts.mode.toString(8).padStart(4, "0");
+}
+
+/** Permissions as a number, of text that the shape has let through. */
+export function parseMode(mode: string | undefined, absent: number): number {
+  return mode === undefined ? absent : Number.parseInt(mode, 8);
+}
+
+export const FILE_MODE = 0o644;
+export const DIRECTORY_MODE = 0o755;

@@ -1,0 +1,46 @@
+/** Owns what a failed system call means to the caller. */
+import type { ErrorCode } from "../../../shared/api/errors.ts";
+import { errnoOf, ServiceError } from "../../core/service-error.ts";
+
+export type Meaning = readonly [code: ErrorCode, detail?: string];
+
+const MEANINGS: Record<string, Meaning> = {
+  ENOENT: ["path_not_found"],
+  ENOTDIR: ["path_not_found", "A name on the way is not a directory."],
+  EXDEV: ["path_escapes_drive"],
+  EISDIR: ["is_directory"],
+  EEXIST: ["already_exists"],
+  ENOTEMPTY: ["not_empty"],
+  ENOSPC: ["disk_full"],
+  EDQUOT: ["drive_full"],
+  ENXIO: ["invalid_path", "What is there is neither a file nor a directory."],
+  ELOOP: ["invalid_path", "The links on the way lead in a circle."],
+  ENAMETOOLONG: ["invalid_path", "The path is too long."],
+  EINVAL: ["invalid_path", "The path cannot be used like this."],
+  EMLINK: ["invalid_path", "The directory cannot hold more directories."],
+  EFBIG: ["file_too_large"],
+  EACCES: ["invalid_path", "The host may not use this path."],
+  EPERM: ["invalid_path", "The host may not use this path."],
+  EAGAIN: ["not_ready", "The drive is changing too fast."],
+  EMFILE: ["not_ready", "The host has too many files open."],
+  ENFILE: ["not_ready", "The host has too many files open."],
+};
+
+/** The error with the caller's meaning; one that has none is returned as it is, and is a bug. */
+export function driveError(error: unknown, own: Record<string, Meaning> = {}): unknown {
+  const errno = errnoOf(error);
+  if (error instanceof ServiceError || errno === null) return error;
+  const meaning = own[errno] ?? MEANINGS[errno];
+  if (!meaning) return error;
+  const [code, detail] = meaning;
+  return new ServiceError(code, { ...(detail === undefined ? {} : { detail }), cause: error });
+}
+
+/** Does it; where it fails, some errno mean something of their own. */
+export async function meaning<T>(own: Record<string, Meaning>, work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw driveError(error, own);
+  }
+}

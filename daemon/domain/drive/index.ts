@@ -1,0 +1,80 @@
+/**
+ * Owns the rooms' shared drives as callers see them: one verb per file. How a path is kept on its drive whatever a guest does
+ * there is daemon/host/files/beneath.ts.
+ */
+import type { OrgId } from "../../../shared/ids.ts";
+import type { Bound } from "../../core/operation.ts";
+import { sweepTemporaryFiles } from "../../host/files/sweep.ts";
+import type { ShareMode } from "../../host/virtiofs/restrain.ts";
+import { getFile } from "./get-file.ts";
+import { list } from "./list.ts";
+import type { Measured } from "./measure.ts";
+import { mkdir } from "./mkdir.ts";
+import { move } from "./move.ts";
+import { putFile } from "./put-file.ts";
+import { LOOK_EVERY_MS, Quota, type QuotaDeps } from "./quota.ts";
+import { read } from "./read.ts";
+import { remove } from "./remove.ts";
+import { type Streams, saveStreams } from "./save.ts";
+import { stat } from "./stat.ts";
+import { Turns } from "./turns.ts";
+import { Usage } from "./usage.ts";
+import type { Drive, DriveDeps, DriveRoom } from "./verb.ts";
+import { write } from "./write.ts";
+
+export type { DriveDeps, DriveRoom };
+
+export interface DriveService {
+  operations: readonly Bound[];
+  /** What a room's drive takes, some seconds old at most unless it is very large. */
+  measure(room: Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">): Promise<Measured>;
+  /** Bytes that the organization's drives take together. */
+  measureOrg(orgId: OrgId): Promise<number>;
+  /** Removes what an earlier run of the daemon left of unfinished writes. */
+  sweep(room: Pick<DriveRoom, "room_id" | "drive_directory">): Promise<void>;
+  /** Saves a command's streams in the directory `path`. Throws as fs_write does. */
+  saveStreams(room: DriveRoom, path: string, streams: Streams): ReturnType<typeof saveStreams>;
+  /** Keeps guests to the quota, from now on. */
+  watch(deps: Pick<QuotaDeps, "rooms" | "onChange">): { stop(): void };
+  /** What the room's guests may do on the drive for the time being. */
+  modeOf(roomUid: string): ShareMode;
+  /** Goes on counting the drive of a room that has ended. */
+  keep(room: Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">): void;
+  /** Drops what is remembered of a drive that is gone. */
+  forget(roomUid: string): void;
+}
+
+export function makeDrive(deps: DriveDeps): DriveService {
+  const drive: Drive = { ...deps, usage: new Usage(deps), turns: new Turns() };
+  let quota: Quota | null = null;
+  return {
+    operations: [write, list, read, stat, mkdir, move, remove, putFile, getFile].map((verb) => verb(drive)),
+    measure: (room) => drive.usage.of(room).current(),
+    measureOrg: async (orgId) => {
+      await Promise.all(deps.roomsOf(orgId).map((room) => drive.usage.of(room).current()));
+      const org = drive.usage.ofOrg(orgId);
+      await org.known();
+      return org.used;
+    },
+    sweep: async (room) => {
+      const swept = await sweepTemporaryFiles(room.drive_directory);
+      if (swept > 0) deps.log.info("temporary files swept", { room_id: room.room_id, swept });
+    },
+    saveStreams: (room, path, streams) => saveStreams(drive, room, path, streams),
+    watch: (watched) => {
+      const watching = new Quota({ ...deps, ...watched, usage: drive.usage });
+      quota = watching;
+      const timer = setInterval(() => watching.look(), LOOK_EVERY_MS);
+      return { stop: () => clearInterval(timer) };
+    },
+    modeOf: (roomUid) => quota?.modeOf(roomUid) ?? "open",
+    keep: (room) => {
+      drive.usage.keep(room);
+      quota?.forget(room.room_uid);
+    },
+    forget: (roomUid) => {
+      drive.usage.forget(roomUid);
+      quota?.forget(roomUid);
+    },
+  };
+}

@@ -1,0 +1,79 @@
+/**
+ * Owns fs_list. Entries come in the order of their bytes, a directory before what is in it, so that a cursor is only the last
+ * path. Links are never followed below the path that was asked for, which may itself lead through them.
+ *
+ * Names that are not UTF-8 show with U+FFFD in them and cannot be asked for by name.
+ */
+import { DEFAULT_PAGE } from "../../../shared/api/contract.ts";
+import { type DriveEntry, fsList, MAX_PATH_BYTES } from "../../../shared/api/drive.ts";
+import type { Bound } from "../../core/operation.ts";
+import type { Beneath } from "../../host/files/beneath.ts";
+import { HERE, joinRaw, type RawPath } from "../../host/files/raw-path.ts";
+import { readCursor, writeCursor } from "./cursor.ts";
+import { describeEntry } from "./entry.ts";
+import { meaning } from "./errors.ts";
+import { ListOrder } from "./list-order.ts";
+import { parsePath, pathRule, shownPath, splitPath } from "./path.ts";
+import { bindDrive, type Drive } from "./verb.ts";
+
+const NOT_A_DIRECTORY = { ENOTDIR: ["invalid_path", "The path is not a directory."] } as const;
+
+export function list(drive: Drive): Bound {
+  return bindDrive(drive, fsList, {
+    rules: (input) => pathRule("path", input.path),
+    run: async (call, input, { root }) => {
+      const path = parsePath(input.path ?? "/");
+      call.audit.details = { path: shownPath(path) };
+      const recursive = input.recursive ?? input.path === undefined;
+      const listKey = `${recursive ? "tree" : "directory"} ${path}`;
+      const after = input.cursor === undefined ? null : readCursor(listKey, input.cursor);
+      using top = await meaning(NOT_A_DIRECTORY, () => root.directory(path));
+      const { items, last } = await pageOf({
+        top,
+        path,
+        recursive,
+        after,
+        limit: input.limit ?? DEFAULT_PAGE,
+        signal: call.signal,
+      });
+      const next_cursor = last === null ? null : writeCursor(listKey, last);
+      return { outcome: "ok", body: { path: shownPath(path), items, next_cursor } };
+    },
+  });
+}
+
+interface PageRequest {
+  top: Beneath;
+  path: RawPath;
+  recursive: boolean;
+  after: RawPath | null;
+  limit: number;
+  signal: AbortSignal;
+}
+
+/** The entries of one page, and the last path of it where more follows. */
+async function pageOf({ top, path, recursive, after, limit, signal }: PageRequest) {
+  const order = new ListOrder(top, MAX_PATH_BYTES - path.length - 2);
+  const items: DriveEntry[] = [];
+  let last = after;
+  // One more than the page holds tells whether there is another.
+  if (after === null) await order.enter(HERE, limit + 1);
+  else await order.seek(after, recursive, limit + 1);
+  while (items.length < limit) {
+    signal.throwIfAborted();
+    const next = order.take();
+    if (next === undefined) break;
+    last = next;
+    const entry = await describeBelow(top, next, joinRaw(path, next));
+    if (!entry) continue;
+    items.push(entry);
+    if (recursive && entry.type === "directory") await order.enter(next, limit - items.length + 1);
+  }
+  return { items, last: order.more ? last : null };
+}
+
+async function describeBelow(top: Beneath, below: RawPath, path: RawPath): Promise<DriveEntry | null> {
+  const { parent, name } = splitPath(below);
+  using directory = top.plainDirectory(parent);
+  return directory && (await describeEntry(directory, name, path));
+}

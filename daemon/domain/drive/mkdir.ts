@@ -1,0 +1,29 @@
+/** Owns fs_mkdir: a directory and those above it. */
+import { fsMkdir } from "../../../shared/api/drive.ts";
+import type { Bound } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { HERE } from "../../host/files/raw-path.ts";
+import { DIRECTORY_MODE, entryOf, factsAt, parseMode } from "./entry.ts";
+import { openOrMake } from "./parents.ts";
+import { guestPath, parsePath, pathRule, shownPath } from "./path.ts";
+import { bindDrive, type Drive } from "./verb.ts";
+
+export function mkdir(drive: Drive): Bound {
+  return bindDrive(drive, fsMkdir, {
+    rules: (input) => pathRule("path", input.path),
+    run: async (call, input, { room, root }) => {
+      const path = parsePath(input.path);
+      call.audit.details = { path: shownPath(path) };
+      const there = path === HERE ? null : factsAt(root, path);
+      if (there?.type === "file" || there?.type === "other") throw new ServiceError("already_exists");
+      using claim = await drive.usage.of(room).claim(room.drive_limit_bytes, there === null ? 1 : 0);
+      claim.grow(0, 0);
+      const { directory, created } = await openOrMake(root, path, parseMode(input.mode, DIRECTORY_MODE));
+      using made = directory;
+      const facts = made.ownFacts();
+      claim.settle({ used_bytes: created ? facts.allocated_bytes : 0, file_count: 0, entry_count: created ? 1 : 0 });
+      const body = { guest_path: guestPath(path), ...entryOf(facts, path), created };
+      return { outcome: created ? "created" : "existing", body };
+    },
+  });
+}

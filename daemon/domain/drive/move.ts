@@ -1,0 +1,55 @@
+/** Owns fs_move: an entry of any kind under a new name; links are moved, not followed. */
+import { fsMove } from "../../../shared/api/drive.ts";
+import type { Bound } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { Beneath } from "../../host/files/beneath.ts";
+import type { Facts } from "../../host/files/facts.ts";
+import { describePath } from "./entry.ts";
+import { type Meaning, meaning } from "./errors.ts";
+import { openOrMake } from "./parents.ts";
+import { parsePath, pathRule, shownPath, splitPath } from "./path.ts";
+import { turnKey } from "./place-file.ts";
+import { bindDrive, type Drive } from "./verb.ts";
+
+export function move(drive: Drive): Bound {
+  return bindDrive(drive, fsMove, {
+    rules: (input) => [...pathRule("from", input.from), ...pathRule("to", input.to)],
+    run: async (call, input, { room, root }) => {
+      const [from, to] = [parsePath(input.from), parsePath(input.to)];
+      call.audit.details = { path: shownPath(from), to: shownPath(to) };
+      const [source, target] = [splitPath(from), splitPath(to)];
+      using sourceDirectory = root.directory(source.parent);
+      const moved = sourceDirectory.facts(source.name);
+      if (!moved) {
+        // The same call has moved it before, and was not answered.
+        const wasMoved = call.begun && call.begun.moved === identityOf(root, target);
+        if (wasMoved) return { outcome: "ok", body: await describePath(root, to) };
+        throw new ServiceError("path_not_found");
+      }
+      await call.noteFirst?.({ moved: moved.identity });
+      using targetDirectory = (await openOrMake(root, target.parent)).directory;
+      await drive.turns.take(turnKey(targetDirectory, target.name), async () => {
+        const replaced = targetDirectory.facts(target.name);
+        const taken = input.overwrite ? "replace" : "refuse";
+        await meaning(refusals(moved), () => sourceDirectory.rename(source.name, targetDirectory, target.name, taken));
+        if (replaced && replaced.identity !== moved.identity) drive.usage.of(room).invalidate();
+      });
+      await targetDirectory.sync();
+      await sourceDirectory.sync();
+      return { outcome: "ok", body: await describePath(root, to) };
+    },
+  });
+}
+
+function identityOf(root: Beneath, { parent, name }: ReturnType<typeof splitPath>): string | undefined {
+  using directory = root.directory(parent);
+  return directory.facts(name)?.identity;
+}
+
+function refusals(moved: Facts): Record<string, Meaning> {
+  return {
+    EINVAL: ["invalid_path", "A directory cannot be moved into itself."],
+    // rename(2) of a directory onto something else.
+    ...(moved.type === "directory" ? { ENOTDIR: ["already_exists", "The target is not a directory."] } : {}),
+  };
+}

@@ -1,0 +1,65 @@
+/** Owns the directories above what is written: opened, and made where they are missing. */
+import { errnoOf } from "../../core/service-error.ts";
+import type { Beneath } from "../../host/files/beneath.ts";
+import type { RawPath } from "../../host/files/raw-path.ts";
+import { DIRECTORY_MODE } from "./entry.ts";
+import { meaning } from "./errors.ts";
+import type { DrivePath } from "./path.ts";
+
+const ON_THE_WAY = {
+  ENOENT: ["invalid_path", "A link on the way points to nothing."],
+  ENOTDIR: ["invalid_path", "A name on the way is not a directory."],
+} as const;
+
+/** The directory at `path`; what is missing of it is made, durably. Throws invalid_path, path_escapes_drive. */
+export function openOrMake(root: Beneath, path: DrivePath, mode = DIRECTORY_MODE): Promise<Opened> {
+  return meaning(ON_THE_WAY, async () => {
+    const existing = openExisting(root, path);
+    return existing ? { directory: existing, created: false } : await makeEach(root, path, mode);
+  });
+}
+
+export interface Opened {
+  /** To be closed by whoever asked. */
+  directory: Beneath;
+  /** The last of the path was made here and now. */
+  created: boolean;
+}
+
+function openExisting(root: Beneath, path: DrivePath): Beneath | null {
+  try {
+    return root.directory(path);
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return null;
+    throw error;
+  }
+}
+
+async function makeEach(root: Beneath, path: DrivePath, mode: number): Promise<Opened> {
+  const names = path.split("/") as RawPath[];
+  let above = root.directory("." as RawPath);
+  let created = false;
+  for (const [index, name] of names.entries()) {
+    // From the root each time: a link on the way may lead up and elsewhere on the drive.
+    const upTo = names.slice(0, index + 1).join("/") as DrivePath;
+    using parent = above;
+    let next = openExisting(root, upTo);
+    created = next === null;
+    if (!next) {
+      await makeOne(parent, name, index === names.length - 1 ? mode : DIRECTORY_MODE);
+      next = root.directory(upTo);
+    }
+    above = next;
+  }
+  return { directory: above, created };
+}
+
+async function makeOne(parent: Beneath, name: RawPath, mode: number): Promise<void> {
+  try {
+    await parent.makeDirectory(name, mode);
+  } catch (error) {
+    // Somebody else made it meanwhile, or a link of that name points to nothing; opening it will tell.
+    if (errnoOf(error) !== "EEXIST") throw error;
+  }
+  await parent.sync();
+}

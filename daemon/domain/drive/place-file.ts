@@ -1,0 +1,99 @@
+/**
+ * Owns how a whole file comes to the drive: temporary file, fsync, rename. Readers see the old file or the new one, and what
+ * was acknowledged is on the disk. Of two writers at once the last to finish wins whole.
+ *
+ * A link in the last place is replaced, never written through: following it would put the file where the path does not say.
+ */
+import { ServiceError } from "../../core/service-error.ts";
+import type { Beneath } from "../../host/files/beneath.ts";
+import type { Facts } from "../../host/files/facts.ts";
+import { CHUNK_BYTES } from "../../host/files/open-file.ts";
+import { HERE, type RawPath } from "../../host/files/raw-path.ts";
+import { Temporary, temporaryName } from "../../host/files/temporary.ts";
+import { shownMode } from "./entry.ts";
+import { openOrMake } from "./parents.ts";
+import { type DrivePath, guestPath, shownPath, splitPath } from "./path.ts";
+import type { Drive, Place } from "./verb.ts";
+
+export interface NewFile {
+  path: DrivePath;
+  mode: number;
+  overwrite: boolean;
+  /** How many bytes there will be, where it is known: then all of the quota they take is set aside before the first. */
+  size_bytes?: number;
+  /** Hands every byte over, in order, waiting each time. */
+  fill(write: (bytes: Uint8Array) => Promise<void>): Promise<void>;
+  /** Looks whether the file may still be replaced; nobody else writes to this name meanwhile. */
+  check?(): Promise<void>;
+}
+
+/** Throws is_directory, already_exists, invalid_path, drive_full, quota_exceeded, disk_full and whatever `fill` and `check` throw. */
+export async function placeFile(drive: Drive, { room, root }: Place, file: NewFile) {
+  if (file.path === HERE) throw new ServiceError("is_directory");
+  const { parent, name } = splitPath(file.path);
+  using directory = (await openOrMake(root, parent)).directory;
+  const before = mayBeReplaced(directory, name, file.overwrite);
+  const temporaryAs = temporaryName();
+  using claim = await drive.usage.of(room).claim(room.drive_limit_bytes, before === null ? 1 : 0, temporaryAs);
+  claim.grow(file.size_bytes ?? 0, freedBytes(before));
+  await using temporary = new Temporary(directory, temporaryAs);
+  let size = 0;
+  const hash = new Bun.CryptoHasher("sha256");
+  await file.fill(async (bytes) => {
+    for (let at = 0; at < bytes.byteLength; at += CHUNK_BYTES) {
+      const chunk = bytes.subarray(at, at + CHUNK_BYTES);
+      size += chunk.byteLength;
+      if (size > claim.bytes) claim.grow(size - claim.bytes, freedBytes(before));
+      hash.update(chunk);
+      await temporary.write(chunk);
+      claim.written_bytes = size;
+    }
+  });
+  await temporary.finish(file.mode);
+  const { facts, replaced } = await drive.turns.take(turnKey(directory, name), async () => {
+    const replaced = mayBeReplaced(directory, name, file.overwrite);
+    await file.check?.();
+    return { replaced, facts: await temporary.place(name, file.overwrite ? "replace" : "refuse") };
+  });
+  claim.settle({
+    used_bytes: facts.allocated_bytes - freedBytes(replaced),
+    file_count: 1 - (replaced?.type === "file" && replaced.links === 1 ? 1 : 0),
+    entry_count: replaced === null ? 1 : 0,
+  });
+  const { org } = drive.usage.of(room);
+  return written(file.path, facts, hash.digest("hex"), replaced === null, org.warnings());
+}
+
+/** The answer to a write. */
+export function written(path: DrivePath, facts: Facts, sha256: string, created: boolean, warnings: string[]) {
+  return {
+    path: shownPath(path),
+    guest_path: guestPath(path),
+    size_bytes: facts.size_bytes,
+    sha256,
+    mode: shownMode(facts),
+    modified_at: facts.modified_at,
+    created,
+    ...(warnings.length > 0 ? { warnings } : {}),
+  };
+}
+
+/** The key under which all changes of one name take turns, whatever path led to it. */
+export function turnKey(directory: Beneath, name: RawPath): string {
+  return `${directory.ownFacts().identity}/${name}`;
+}
+
+function mayBeReplaced(directory: Beneath, name: RawPath, overwrite: boolean): Facts | null {
+  const facts = directory.facts(name);
+  if (facts?.type === "directory") throw new ServiceError("is_directory");
+  if (facts?.type === "other") {
+    throw new ServiceError("invalid_path", { detail: "What is there is neither a file nor a directory." });
+  }
+  if (facts && !overwrite) throw new ServiceError("already_exists");
+  return facts;
+}
+
+/** What the disk gets back when the entry is replaced. */
+export function freedBytes(facts: Facts | null): number {
+  return facts !== null && facts.links === 1 ? facts.allocated_bytes : 0;
+}

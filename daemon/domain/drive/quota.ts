@@ -1,0 +1,189 @@
+/**
+ * Owns that guests, who write past the API, keep the quota too: that of their drive, where the kernel does not keep it, and
+ * what the plan has for all drives of the organization:
+ *
+ *   open ──over the limit──▶ stopped ──grows all the same──▶ held
+ *     ▲                         │                              │
+ *     └──────under the limit────┴──────────────────────────────┘
+ *
+ * A drive is measured when the disk has lost so much space, or so many names, that it could be over its limit, and every
+ * some seconds anyway, because another's deletes hide its growth. A walk of a large drive takes a bounded share of a core.
+ * What the modes mean to a guest is in host/virtiofs/restrain.ts.
+ */
+import { statfsSync } from "node:fs";
+import type { Log } from "../../core/log.ts";
+import { describeError } from "../../core/service-error.ts";
+import type { ProcessRecord } from "../../host/process.ts";
+import { modeFound, type Restraints, type ShareMode } from "../../host/virtiofs/restrain.ts";
+import type { Measured } from "./measure.ts";
+import type { OrgUsage } from "./org-usage.ts";
+import type { Usage } from "./usage.ts";
+import type { DriveRoom } from "./verb.ts";
+
+/** How often it is looked at what the disk has lost. */
+export const LOOK_EVERY_MS = 1000;
+/** A drive with guests is measured at least this often, unless measuring takes more than this share of a core. */
+export const MEASURE_EVERY_MS = 10_000;
+const ROUTINE_SHARE = 1 / 20;
+/** The share for a drive that may be over its limit, or is. */
+const URGENT_SHARE = 1 / 4;
+/** Growth of a stopped drive that is no accident: what was under way, and empty files. */
+export const MOST_GROWTH = { bytes: 64 * 1024 ** 2, entries: 10_000 } as const;
+const MEASURED_AT_ONCE = 2;
+
+export type QuotaRoom = Pick<DriveRoom, "room_id" | "room_uid" | "org_id" | "drive_directory" | "drive_limit_bytes">;
+
+export interface QuotaDeps {
+  usage: Usage;
+  limitEntries: number;
+  /** Rooms that have guests. */
+  rooms(): QuotaRoom[];
+  sharesOf(roomUid: string): ProcessRecord[];
+  restraints: Pick<Restraints, "set">;
+  onChange(room: QuotaRoom, mode: ShareMode, measured: Measured): void;
+  log: Log;
+}
+
+interface Watch {
+  mode: ShareMode;
+  measured: Measured | null;
+  /** What the disk had when the last measure began. */
+  free: Free;
+  finishedAt: number;
+  tookMs: number;
+  measuring: boolean;
+  /** The measure after the drive was stopped, to which growth is compared. */
+  stoppedAt: Measured | null;
+  /** Shares that are known to be in the mode. */
+  applied: Set<string>;
+}
+
+interface Free {
+  bytes: number;
+  names: number;
+}
+
+export class Quota {
+  readonly #deps: QuotaDeps;
+  readonly #watches = new Map<string, Watch>();
+  #measuring = 0;
+  #looked = false;
+
+  constructor(deps: QuotaDeps) {
+    this.#deps = deps;
+  }
+
+  modeOf(roomUid: string): ShareMode {
+    // Rooms with guests have a watch from the first look on.
+    return this.#watches.get(roomUid)?.mode ?? (this.#looked ? "open" : this.#modeFound(roomUid));
+  }
+
+  forget(roomUid: string): void {
+    this.#watches.delete(roomUid);
+  }
+
+  /** Looks at every room with guests; to be called every LOOK_EVERY_MS. */
+  look(): void {
+    this.#looked = true;
+    for (const room of this.#deps.rooms()) {
+      const watch = this.#watches.get(room.room_uid) ?? newWatch(this.#modeFound(room.room_uid));
+      this.#watches.set(room.room_uid, watch);
+      this.#apply(room, watch);
+      if (watch.measuring || this.#measuring >= MEASURED_AT_ONCE || !this.#isDue(room, watch)) continue;
+      watch.measuring = true;
+      this.#measuring++;
+      this.#measure(room, watch)
+        .catch((error: unknown) =>
+          this.#deps.log.warn("drive not measured", { room_id: room.room_id, error: describeError(error) }),
+        )
+        .finally(() => {
+          watch.measuring = false;
+          this.#measuring--;
+        });
+    }
+  }
+
+  #isDue(room: QuotaRoom, { mode, measured, free, finishedAt, tookMs }: Watch): boolean {
+    if (measured === null) return true;
+    const sinceMs = performance.now() - finishedAt;
+    if (sinceMs >= Math.max(MEASURE_EVERY_MS, tookMs / ROUTINE_SHARE)) return true;
+    if (sinceMs < tookMs / URGENT_SHARE) return false;
+    if (mode !== "open") return true;
+    const now = freeOn(room.drive_directory);
+    return (
+      free.bytes - now.bytes >= Math.min(room.drive_limit_bytes - measured.used_bytes, this.#orgOf(room).left) ||
+      free.names - now.names >= this.#deps.limitEntries - measured.entry_count
+    );
+  }
+
+  async #measure(room: QuotaRoom, watch: Watch): Promise<void> {
+    const startedAt = performance.now();
+    const free = freeOn(room.drive_directory);
+    const before = watch.mode;
+    const measured = await this.#deps.usage.of(room).fresh();
+    await this.#orgOf(room).known();
+    Object.assign(watch, { measured, free, finishedAt: performance.now(), tookMs: performance.now() - startedAt });
+    watch.mode = this.#modeFor(room, watch, measured);
+    if (before === "open" || watch.mode === "open") watch.stoppedAt = null;
+    else watch.stoppedAt ??= measured;
+    if (watch.mode === before) return;
+    watch.applied.clear();
+    this.#apply(room, watch);
+    this.#deps.onChange(room, watch.mode, measured);
+  }
+
+  #modeFor(room: QuotaRoom, { mode, stoppedAt }: Watch, measured: Measured): ShareMode {
+    const { used_bytes, entry_count, too_deep, kept_by_kernel } = measured;
+    const isFull = used_bytes >= room.drive_limit_bytes || entry_count >= this.#deps.limitEntries || too_deep;
+    // The kernel knows of one drive, not of all of an organization's.
+    const over = (isFull && !kept_by_kernel) || this.#orgOf(room).left <= 0;
+    if (!over) return "open";
+    if (mode !== "stopped" || stoppedAt === null) return mode === "open" ? "stopped" : mode;
+    const grown =
+      used_bytes - stoppedAt.used_bytes >= MOST_GROWTH.bytes ||
+      entry_count - stoppedAt.entry_count >= MOST_GROWTH.entries;
+    return grown ? "held" : "stopped";
+  }
+
+  #orgOf(room: QuotaRoom): OrgUsage {
+    return this.#deps.usage.ofOrg(room.org_id);
+  }
+
+  /** A daemon before this one may have restrained the room's guests, and a restart frees nobody. */
+  #modeFound(roomUid: string): ShareMode {
+    const found = this.#deps.sharesOf(roomUid).map(modeFound);
+    return found.find((mode) => mode !== "open") ?? "open";
+  }
+
+  #apply(room: QuotaRoom, { mode, applied }: Watch): void {
+    for (const share of this.#deps.sharesOf(room.room_uid)) {
+      const key = `${share.pid}:${share.start_ticks}`;
+      if (applied.has(key)) continue;
+      applied.add(key);
+      try {
+        this.#deps.restraints.set(share, mode);
+      } catch (error) {
+        this.#deps.log.error("drive quota not enforced", { room_id: room.room_id, mode, error: describeError(error) });
+      }
+    }
+  }
+}
+
+function newWatch(mode: ShareMode): Watch {
+  return {
+    mode,
+    measured: null,
+    free: { bytes: 0, names: 0 },
+    finishedAt: 0,
+    tookMs: 0,
+    measuring: false,
+    stoppedAt: null,
+    applied: new Set(),
+  };
+}
+
+/** Some file systems have as many names as there is space, and say 0: then only the regular measure counts them. */
+function freeOn(directory: string): Free {
+  const { bfree, bsize, ffree } = statfsSync(directory);
+  return { bytes: bfree * bsize, names: ffree };
+}

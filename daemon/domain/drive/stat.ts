@@ -1,0 +1,17 @@
+/** Owns fs_stat: one entry, a link described as the link that it is. */
+import { fsStat } from "../../../shared/api/drive.ts";
+import type { Bound } from "../../core/operation.ts";
+import { describePath } from "./entry.ts";
+import { parsePath, pathRule, shownPath } from "./path.ts";
+import { bindDrive, type Drive } from "./verb.ts";
+
+export function stat(drive: Drive): Bound {
+  return bindDrive(drive, fsStat, {
+    rules: (input) => pathRule("path", input.path),
+    run: async (call, input, { root }) => {
+      const path = parsePath(input.path);
+      call.audit.details = { path: shownPath(path) };
+      return { outcome: "ok", body: await describePath(root, path) };
+    },
+  });
+}

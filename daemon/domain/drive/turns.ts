@@ -1,0 +1,18 @@
+/** Owns the order of changes to one name: to compare a file and then replace it is one step to every other writer. */
+import { Mailbox } from "../../core/mailbox.ts";
+
+export class Turns {
+  readonly #lanes = new Map<string, { mailbox: Mailbox; waiting: number }>();
+
+  /** Runs `work` when nothing else with this key is running. */
+  async take<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const lane = this.#lanes.get(key) ?? { mailbox: new Mailbox(), waiting: 0 };
+    this.#lanes.set(key, lane);
+    lane.waiting++;
+    try {
+      return await lane.mailbox.put(work);
+    } finally {
+      if (--lane.waiting === 0) this.#lanes.delete(key);
+    }
+  }
+}

@@ -1,0 +1,105 @@
+/** Owns what all drive verbs share: the room they are about, its drive held open, and what its errors mean. */
+import type { Operation } from "../../../shared/api/contract.ts";
+import type { OrgId } from "../../../shared/ids.ts";
+import type { Log } from "../../core/log.ts";
+import { type Bound, bind, type Caller, type Done, type KeyCall, type Verb } from "../../core/operation.ts";
+import { errnoOf, ServiceError } from "../../core/service-error.ts";
+import { Beneath } from "../../host/files/beneath.ts";
+import type { ProcessRecord } from "../../host/process.ts";
+import type { Restraints } from "../../host/virtiofs/restrain.ts";
+import { driveError, type Meaning } from "./errors.ts";
+import type { OrgDeps } from "./org-usage.ts";
+import type { Turns } from "./turns.ts";
+import type { Usage } from "./usage.ts";
+
+/** What the drive needs to know of a room. */
+export interface DriveRoom {
+  room_id: string;
+  room_uid: string;
+  org_id: OrgId;
+  state: "active" | "destroying" | "destroyed";
+  /** The directory on the host that the room's guests have as /mnt/drive. */
+  drive_directory: string;
+  drive_limit_bytes: number;
+}
+
+export interface DriveDeps extends OrgDeps {
+  /** Throws room_not_found. */
+  findRoom(caller: Caller, roomId: string): DriveRoom;
+  /** Most names that a drive may have. */
+  limitEntries: number;
+  /** The processes by which guests reach this room's drive. */
+  sharesOf(roomUid: string): ProcessRecord[];
+  /** What the shares let their guests do. */
+  restraints: Restraints;
+  /** What the kernel says that a drive takes; null where it keeps no quota of it. */
+  kernelUse(directory: string): { bytes: number; inodes: number } | null;
+  /** Hears of each change of what a drive takes, as far as it is measured. */
+  onUsed(roomUid: string, usedBytes: number): void;
+  /** Makes some space on a full disk for what frees more; false when there is none to make. */
+  giveUpSpace(): boolean;
+  log: Log;
+}
+
+export interface Drive extends DriveDeps {
+  usage: Usage;
+  turns: Turns;
+}
+
+/** A room's drive during one call. */
+export interface Place {
+  room: DriveRoom;
+  root: Beneath;
+}
+
+type Run<Op extends Operation> = Verb<Op, Place>["run"];
+type Rules<Op extends Operation> = Verb<Op, DriveRoom>["rules"];
+
+/** Binds a drive verb; those that need drive:write are refused on a room that is going away. */
+export function bindDrive<Op extends Operation>(
+  drive: Drive,
+  operation: Op,
+  verb: { rules?: NonNullable<Rules<Op>>; run: Run<Op> },
+): Bound {
+  return bind<Op, DriveRoom>(operation, {
+    find: (call, params) => findRoom(drive, call as KeyCall, params.room_id ?? ""),
+    rules: (input, room, bad) => verb.rules?.(input, room, bad) ?? [],
+    run: async (call, input, room, transfer): Promise<Done<Op>> => {
+      if (operation.access === "drive:write" && room.state !== "active") throw new ServiceError("room_destroying");
+      try {
+        using root = openRoot(room);
+        return await verb.run(call, input, { room, root }, transfer);
+      } catch (error) {
+        const shown = driveError(error, operation.errors.includes("path_not_found") ? {} : VANISHED);
+        // Whoever asked is gone, and what was under way for them was ended.
+        if (call.signal.aborted && !(shown instanceof ServiceError)) {
+          throw new ServiceError("invalid_body", { detail: "The caller is gone.", cause: error });
+        }
+        throw shown;
+      }
+    },
+  });
+}
+
+/** What a call makes it cannot miss: then a directory above it was removed by a guest in the middle. */
+const VANISHED: Record<string, Meaning> = {
+  ENOENT: ["invalid_path", "A directory on the way was removed meanwhile."],
+  ENOTDIR: ["invalid_path", "A name on the way is not a directory."],
+};
+
+function findRoom(drive: Drive, call: KeyCall, roomId: string): DriveRoom {
+  const room = drive.findRoom(call.caller, roomId);
+  call.audit.room_id = room.room_id;
+  call.audit.room_uid = room.room_uid;
+  return room;
+}
+
+function openRoot(room: DriveRoom): Beneath {
+  try {
+    return Beneath.open(room.drive_directory);
+  } catch (error) {
+    // The directory goes before the room's last state is written.
+    if (errnoOf(error) === "ENOENT" && room.state !== "active") throw new ServiceError("room_not_found");
+    throw new Error("the room's drive cannot be opened", { cause: error });
+  }
+}

@@ -1,0 +1,91 @@
+/** Owns fs_write: a file of up to 16 MiB from the fields of a request, whole or added to the end. */
+
+import type { InputOf } from "../../../shared/api/contract.ts";
+import { fsWrite, MAX_WRITE_BYTES } from "../../../shared/api/drive.ts";
+import type { Bound, KeyCall, RuleBreak } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { appendToFile } from "./append.ts";
+import { openIfThere, requireDigestAt } from "./digest.ts";
+import { FILE_MODE, parseMode } from "./entry.ts";
+import { isMade } from "./once.ts";
+import { parsePath, pathRule } from "./path.ts";
+import { placeFile, written } from "./place-file.ts";
+import { bindDrive, type Drive, type Place } from "./verb.ts";
+
+type Input = InputOf<typeof fsWrite>;
+
+export function write(drive: Drive): Bound {
+  return bindDrive(drive, fsWrite, {
+    rules: (input) => [...pathRule("path", input.path), ...contentRules(input)],
+    run: async (call, input, place) => {
+      const bytes = contentOf(input);
+      if (bytes.byteLength > MAX_WRITE_BYTES) {
+        throw new ServiceError("file_too_large", { details: { max_bytes: MAX_WRITE_BYTES } });
+      }
+      const body = input.append
+        ? await append(drive, place, call, input, bytes)
+        : await replace(drive, place, call, input, bytes);
+      call.audit.details = { path: body.path, size_bytes: body.size_bytes, sha256: body.sha256 };
+      return { outcome: body.created ? "created" : "replaced", body };
+    },
+  });
+}
+
+async function replace(drive: Drive, place: Place, call: KeyCall, input: Input, bytes: Uint8Array) {
+  const path = parsePath(input.path);
+  if (input.overwrite === false) {
+    await using file = call.begun ? openIfThere(place.root, path, "read") : null;
+    if (file && (await isMade(file, bytes, call))) {
+      return written(path, file.facts, await file.digest(bytes.byteLength), true, []);
+    }
+    await call.noteFirst?.({ at: 0 });
+  }
+  const { if_match } = input;
+  return await placeFile(drive, place, {
+    path,
+    mode: parseMode(input.mode, FILE_MODE),
+    overwrite: input.overwrite ?? true,
+    size_bytes: bytes.byteLength,
+    fill: (write) => write(bytes),
+    check: async () => {
+      if (if_match !== undefined) await requireDigestAt(place.root, path, if_match, place.room, call.signal);
+    },
+  });
+}
+
+async function append(drive: Drive, place: Place, call: KeyCall, input: Input, bytes: Uint8Array) {
+  if (input.overwrite === false) return await replace(drive, place, call, input, bytes);
+  const mode = input.mode === undefined ? null : parseMode(input.mode, FILE_MODE);
+  const addition = { path: parsePath(input.path), bytes, mode, if_match: input.if_match, call };
+  const added = await appendToFile(drive, place, addition);
+  if (added) return added;
+  try {
+    return await replace(drive, place, call, { ...input, overwrite: false }, bytes);
+  } catch (error) {
+    if (!(error instanceof ServiceError && error.code === "already_exists")) throw error;
+    // It came to be in between, or it is a link to a file that does not exist.
+    const second = await appendToFile(drive, place, addition);
+    if (second) return second;
+    throw new ServiceError("invalid_path", { detail: "The path is a link that points to nothing." });
+  }
+}
+
+function contentRules(input: Partial<Input>): RuleBreak[] {
+  const { content, content_b64 } = input;
+  if (content !== undefined && content_b64 !== undefined) {
+    return [
+      { field: "content_b64", code: "conflicting_fields", message: "Send either content or content_b64, not both." },
+    ];
+  }
+  if (content === undefined && content_b64 === undefined) {
+    return [{ field: "content", code: "required", message: "content or content_b64 is required." }];
+  }
+  if (content_b64 !== undefined && Buffer.from(content_b64, "base64").toString("base64") !== content_b64) {
+    return [{ field: "content_b64", code: "base64", message: "content_b64 is not base64 with its padding." }];
+  }
+  return [];
+}
+
+function contentOf(input: Input): Uint8Array {
+  return input.content_b64 === undefined ? Buffer.from(input.content ?? "") : Buffer.from(input.content_b64, "base64");
+}

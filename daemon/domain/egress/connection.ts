@@ -1,0 +1,84 @@
+/** Owns one connection from a sandbox to the outside while it lives: bytes both ways, at the pace of who takes them. */
+import type { Socket } from "node:net";
+import type { Stream } from "../../../shared/agent-protocol/link.ts";
+import { Channel, type ConnectOpened, StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
+import type { Allowance } from "../../host/guest-link/pace.ts";
+import { type Inspector, NotThisName } from "./inspector.ts";
+
+/** What all connections of a sandbox share. */
+export interface Flow {
+  out: Allowance;
+  in: Allowance;
+  sent(bytes: number): void;
+  received(bytes: number): void;
+}
+
+/** Resolves when it has ended. Throws NotThisName when what the sandbox says is refused; the connection is then still to be closed. */
+export async function carry(stream: Stream, socket: Socket, inspector: Inspector | null, flow: Flow): Promise<void> {
+  const opened: ConnectOpened = { type: "connected" };
+  stream.say(opened);
+  const end = () => socket.destroy();
+  stream.finished.then(end, end);
+  socket.on("error", end);
+  try {
+    await Promise.all([giveOut(stream, socket, inspector, flow), takeIn(stream, socket, inspector, flow)]);
+    stream.finish(null);
+  } catch (error) {
+    if (error instanceof NotThisName) throw error;
+    stream.fail(StreamErrorCode.egress_unreachable, "The connection broke.");
+  } finally {
+    if (stream.ended) end();
+  }
+}
+
+/** From the sandbox to the outside. */
+async function giveOut(stream: Stream, socket: Socket, inspector: Inspector | null, flow: Flow): Promise<void> {
+  for await (const bytes of stream.read(Channel.stdin)) {
+    const passed = inspector ? inspector.push(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)) : bytes;
+    if (socket.destroyed) return;
+    flow.sent(bytes.byteLength);
+    await write(socket, passed);
+    await paced(flow.out, bytes.byteLength);
+  }
+  if (stream.ended) return;
+  const finished = either(socket, "finish");
+  socket.end();
+  // Else it would be destroyed with what still waits in it.
+  await finished;
+}
+
+/** From the outside to the sandbox. */
+async function takeIn(stream: Stream, socket: Socket, inspector: Inspector | null, flow: Flow): Promise<void> {
+  // What the outside has ended may still be sent to.
+  for await (const chunk of socket.iterator({ destroyOnReturn: false })) {
+    const bytes = chunk as Buffer;
+    flow.received(bytes.byteLength);
+    const released = inspector?.answered(bytes);
+    if (released && released.byteLength > 0) await write(socket, released);
+    if (!(await stream.write(Channel.stdout, bytes))) return;
+    await paced(flow.in, bytes.byteLength);
+  }
+  stream.endChannel(Channel.stdout);
+}
+
+async function write(socket: Socket, bytes: Uint8Array): Promise<void> {
+  if (bytes.byteLength > 0 && !socket.write(bytes)) await either(socket, "drain");
+}
+
+/** Waits for the event, or for the socket's end. */
+async function either(socket: Socket, event: "drain" | "finish"): Promise<void> {
+  if (socket.destroyed) return;
+  await new Promise<void>((resolve) => {
+    const done = () => {
+      socket.off(event, done).off("close", done);
+      resolve();
+    };
+    socket.on(event, done).on("close", done);
+  });
+}
+
+async function paced(allowance: Allowance, bytes: number): Promise<void> {
+  allowance.spend(bytes);
+  const debtMs = allowance.debtMs();
+  if (debtMs > 0) await Bun.sleep(debtMs);
+}

@@ -1,0 +1,209 @@
+/**
+ * Owns what one sandbox may do outside: every name and every connection that its guest asks for is decided here, by the list
+ * of the moment, and what a new list does not allow any more is closed.
+ */
+import type { Stream } from "../../../shared/agent-protocol/link.ts";
+import { type EgressResolved, StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
+import { Allowance } from "../../host/guest-link/pace.ts";
+import { type Address, readAddress } from "./addresses.ts";
+import { carry, type Flow } from "./connection.ts";
+import { type Denial, Denials } from "./denials.ts";
+import { dial } from "./dial.ts";
+import { Inspector, NotThisName } from "./inspector.ts";
+import { canonicalName } from "./names.ts";
+import { type Ground, Policy, type Verdict } from "./policy.ts";
+import type { HostResolver } from "./resolver.ts";
+import type { Traffic } from "./store.ts";
+
+/** Open at once; more than a browser or an installer makes by far. */
+export const MAX_CONNECTIONS = 512;
+const CONNECTS = { perSecond: 200, atOnce: MAX_CONNECTIONS } as const;
+const LOOK_UPS = { perSecond: 100, atOnce: 200 } as const;
+const MAX_HOST_CHARACTERS = 255;
+const NO_LONGER = "The sandbox's egress allowlist no longer has it.";
+
+export interface GuardDeps {
+  ground: Ground;
+  resolver: Pick<HostResolver, "resolve">;
+  /** Of each direction. */
+  bytesPerSecond: number;
+  count(traffic: Traffic): void;
+  record(denial: Denial & { count: number }): void;
+}
+
+interface Target {
+  /** Null for an address. */
+  name: string | null;
+  port: number;
+  addresses: Address[];
+  /** The name that everything said must be for; null where the address alone is allowed. */
+  bound: string | null;
+}
+
+interface Live {
+  address: Address;
+  port: number;
+  bound: string | null;
+  close(reason: string): void;
+}
+
+export class Guard {
+  readonly #deps: GuardDeps;
+  readonly #denials: Denials;
+  readonly #live = new Set<Live>();
+  readonly #flow: Flow;
+  readonly #connects = new Allowance(CONNECTS.perSecond, CONNECTS.atOnce);
+  readonly #lookUps = new Allowance(LOOK_UPS.perSecond, LOOK_UPS.atOnce);
+  #connecting = 0;
+  #policy: Policy;
+
+  constructor(allowlist: readonly string[], deps: GuardDeps) {
+    this.#deps = deps;
+    this.#policy = new Policy(allowlist, deps.ground);
+    this.#denials = new Denials(deps.record);
+    const pace = () => new Allowance(deps.bytesPerSecond, deps.bytesPerSecond);
+    this.#flow = {
+      out: pace(),
+      in: pace(),
+      sent: (sent_bytes) => deps.count({ sent_bytes, received_bytes: 0, connections: 0 }),
+      received: (received_bytes) => deps.count({ sent_bytes: 0, received_bytes, connections: 0 }),
+    };
+  }
+
+  get connections(): number {
+    return this.#live.size;
+  }
+
+  /** From now on this list is in force, for connections that are open too. */
+  setAllowlist(allowlist: readonly string[]): void {
+    this.#policy = new Policy(allowlist, this.#deps.ground);
+    for (const live of [...this.#live]) if (!this.#stillAllows(live)) live.close(NO_LONGER);
+  }
+
+  /** Carries out `egress_resolve`. */
+  async resolve(stream: Stream, request: { name?: unknown }): Promise<void> {
+    const answer = (answer: EgressResolved["answer"]) => stream.finish({ answer } satisfies EgressResolved);
+    const name = typeof request.name === "string" ? canonicalName(request.name) : null;
+    if (!this.#lookUps.take()) return answer("failed");
+    if (name === null) return answer("none");
+    if (this.#policy.isEmpty) {
+      this.#denials.add({ host: name, ip: null, port: null, reason: "not_listed" });
+      return answer("none");
+    }
+    // It is never looked up: the connection to it is what is refused, with its port and the reason.
+    if (!this.#policy.allowsName(name, null)) return answer("address");
+    try {
+      answer((await this.#deps.resolver.resolve(name)).length > 0 ? "address" : "none");
+    } catch {
+      answer("failed");
+    }
+  }
+
+  /** Carries out `egress_connect`; resolves when the connection has ended. */
+  async connect(stream: Stream, request: { host?: unknown; port?: unknown }): Promise<void> {
+    const { host, port } = request;
+    if (typeof host !== "string" || host.length > MAX_HOST_CHARACTERS || !isPort(port)) {
+      return stream.fail(StreamErrorCode.invalid_request, "host and port are needed");
+    }
+    if (this.#live.size + this.#connecting >= MAX_CONNECTIONS || !this.#connects.take()) {
+      return stream.fail(StreamErrorCode.too_many_connections, "The sandbox has too many connections.");
+    }
+    this.#connecting++;
+    const gone = new AbortController();
+    const abort = () => gone.abort();
+    stream.finished.then(abort, abort);
+    let target: Target | null;
+    let dialled: Awaited<ReturnType<typeof dial>>;
+    try {
+      target = await this.#decide(stream, host, port);
+      if (!target) return;
+      dialled = await dial(target.addresses, port, gone.signal);
+    } catch {
+      return stream.fail(StreamErrorCode.egress_unreachable, `There is no answer from ${host}:${port}.`);
+    } finally {
+      this.#connecting--;
+    }
+    await this.#carry(stream, target, dialled);
+  }
+
+  close(): void {
+    for (const live of [...this.#live]) live.close("The sandbox has ended.");
+    this.#denials.flush();
+  }
+
+  #stillAllows({ address, port, bound }: Pick<Live, "address" | "port" | "bound">): boolean {
+    if (bound === null) return this.#policy.ofAddress(address, port) === "allowed";
+    return this.#policy.allowsName(bound, port) && this.#policy.ofResolved(address, port) === "allowed";
+  }
+
+  async #carry(stream: Stream, target: Target, { socket, address }: Awaited<ReturnType<typeof dial>>): Promise<void> {
+    const { name, port, bound } = target;
+    const close = (reason: string) => {
+      socket.destroy();
+      stream.fail(StreamErrorCode.egress_denied, reason);
+    };
+    const live: Live = { address, port, bound, close };
+    // The list may have changed while it was dialled.
+    if (!this.#stillAllows(live)) return close(NO_LONGER);
+    this.#live.add(live);
+    this.#deps.count({ sent_bytes: 0, received_bytes: 0, connections: 1 });
+    try {
+      await carry(stream, socket, bound === null ? null : new Inspector(bound), this.#flow);
+    } catch (error) {
+      if (!(error instanceof NotThisName)) throw error;
+      const { reason, presented, message } = error;
+      this.#denials.add({ host: name, ip: address.text, port, reason, ...(presented === null ? {} : { presented }) });
+      close(`The connection to ${name}:${port} is refused: ${message}.`);
+    } finally {
+      this.#live.delete(live);
+    }
+  }
+
+  /** Where it may go, or null when it was refused. Throws when its name cannot be resolved. */
+  async #decide(stream: Stream, host: string, port: number): Promise<Target | null> {
+    const literal = readAddress(host);
+    if (literal) {
+      const verdict = this.#policy.ofAddress(literal, port);
+      if (verdict === "allowed") return { name: null, port, addresses: [literal], bound: null };
+      return this.#refuse(stream, verdict, { host: null, ip: literal.text, port });
+    }
+    const name = canonicalName(host);
+    if (name === null || !this.#policy.allowsName(name, port)) {
+      return this.#refuse(stream, "not_listed", { host: name ?? printable(host), ip: null, port });
+    }
+    const found = await this.#deps.resolver.resolve(name);
+    const policy = this.#policy;
+    if (!policy.allowsName(name, port)) return this.#refuse(stream, "not_listed", { host: name, ip: null, port });
+    // An address that is allowed by itself may be used under any name.
+    const free = found.filter((address) => policy.ofAddress(address, port) === "allowed");
+    if (free.length > 0) return { name, port, addresses: free, bound: null };
+    const allowed = found.filter((address) => policy.ofResolved(address, port) === "allowed");
+    const [first] = found;
+    if (allowed.length > 0) return { name, port, addresses: allowed, bound: name };
+    if (!first) throw new Error("there is no such name");
+    return this.#refuse(stream, "blocked_address", { host: name, ip: first.text, port });
+  }
+
+  #refuse(
+    stream: Stream,
+    verdict: Exclude<Verdict, "allowed">,
+    where: Pick<Denial, "host" | "ip"> & { port: number },
+  ): null {
+    this.#denials.add({ ...where, reason: verdict });
+    const place = where.host ?? where.ip ?? "";
+    const to = place.includes(":") ? `[${place}]:${where.port}` : `${place}:${where.port}`;
+    // What a name leads to is not the guest's to know.
+    const why =
+      verdict === "not_listed" ? "is not on this sandbox's egress allowlist" : "is no place that a sandbox may reach";
+    stream.fail(StreamErrorCode.egress_denied, `${to} ${why}.`);
+    return null;
+  }
+}
+
+function isPort(port: unknown): port is number {
+  return typeof port === "number" && Number.isInteger(port) && port >= 1 && port <= 65_535;
+}
+
+function printable(host: string): string {
+  return host.replaceAll(/[^\x21-\x7e]/g, "?");
+}

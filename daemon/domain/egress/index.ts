@@ -1,0 +1,166 @@
+/** Owns egress: what leaves the sandboxes of this host, each by a guard of its own. Its lists are the sandboxes' rows. */
+import type { Stream } from "../../../shared/agent-protocol/link.ts";
+import type { GuestRequest } from "../../../shared/agent-protocol/messages.ts";
+import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
+import type { OrgId, RoomUid, SandboxId } from "../../../shared/ids.ts";
+import type { Log } from "../../core/log.ts";
+import { describeError } from "../../core/service-error.ts";
+import type { Database } from "../../db/transact.ts";
+import type { GuestRequests } from "../../host/guest-link/handshake.ts";
+import { type Meter, type Place, USAGE_WRITE_SECONDS } from "../orgs/index.ts";
+import { readRange } from "./addresses.ts";
+import type { Denial } from "./denials.ts";
+import { Guard } from "./guard.ts";
+import { makeIsHosts } from "./host-addresses.ts";
+import type { Ground } from "./policy.ts";
+import { HostResolver } from "./resolver.ts";
+import { addTraffic, type Traffic, trafficOf } from "./store.ts";
+
+export { MAX_CONNECTIONS } from "./guard.ts";
+export type { Traffic } from "./store.ts";
+
+interface Counted {
+  place: Place;
+  traffic: Traffic;
+}
+
+/** Whose traffic it is. */
+export interface EgressSandbox {
+  sandbox_id: SandboxId;
+  org_id: OrgId;
+  room_uid: RoomUid;
+  room_id: string;
+  agent_id: string;
+  /** Whose use of the outside it is. */
+  place: Place;
+}
+
+export interface EgressDeps {
+  database: Database;
+  log: Log;
+  meter: Pick<Meter, "count">;
+  /** Comma-separated ranges. */
+  privateRanges: string;
+  hostsFile: string;
+  mibPerSecond: number;
+  onDenied(sandbox: EgressSandbox, details: Denial & { count: number }): void;
+}
+
+export interface Egress {
+  /** What becomes of what the sandbox's guest asks; `allowlist` is in force until there is another. */
+  serve(sandbox: EgressSandbox, allowlist: readonly string[]): GuestRequests;
+  /** Puts a list in force, for connections that are open too. */
+  setAllowlist(sandboxId: string, allowlist: readonly string[]): void;
+  trafficOf(sandboxId: string): Traffic & { open_connections: number };
+  /** Closes what a sandbox has open: it is gone. */
+  drop(sandboxId: string): void;
+  /** Writes what is counted, and closes everything. */
+  stop(): Promise<void>;
+}
+
+/** Throws when the configured ranges are none. */
+export function makeEgress(deps: EgressDeps): Egress {
+  const resolver = new HostResolver(deps.hostsFile);
+  const ground: Ground = { privateRanges: readRanges(deps.privateRanges), isHosts: makeIsHosts() };
+  const bytesPerSecond = deps.mibPerSecond === 0 ? Number.MAX_SAFE_INTEGER : deps.mibPerSecond * 1024 * 1024;
+  const guards = new Map<string, Guard>();
+  const counted = new Map<string, Counted>();
+
+  const count = (sandboxId: string, place: Place, more: Traffic) => {
+    const { traffic } = counted.get(sandboxId) ?? { traffic: NO_TRAFFIC };
+    counted.set(sandboxId, { place, traffic: sumOf(traffic, more) });
+  };
+
+  const write = async () => {
+    const waiting = [...counted];
+    counted.clear();
+    if (waiting.length === 0) return;
+    try {
+      await deps.database.commit((queries) => {
+        for (const [sandboxId, { place, traffic }] of waiting) {
+          const { org_id, room_uid } = place;
+          addTraffic(queries, { sandbox_id: sandboxId as SandboxId, org_id, room_uid, ...traffic });
+          deps.meter.count(place, { egress_bytes: traffic.sent_bytes });
+        }
+      });
+    } catch (error) {
+      deps.log.error("egress traffic not written yet", { error: describeError(error) });
+      for (const [sandboxId, { place, traffic }] of waiting) count(sandboxId, place, traffic);
+    }
+  };
+  const writing = setInterval(() => void write(), USAGE_WRITE_SECONDS * 1000);
+
+  const drop = (sandboxId: string) => {
+    guards.get(sandboxId)?.close();
+    guards.delete(sandboxId);
+  };
+
+  return {
+    serve: (sandbox, allowlist) => {
+      const { sandbox_id, place } = sandbox;
+      drop(sandbox_id);
+      const guard = new Guard(allowlist, {
+        ground,
+        resolver,
+        bytesPerSecond,
+        record: (denial) => deps.onDenied(sandbox, denial),
+        count: (traffic) => count(sandbox_id, place, traffic),
+      });
+      guards.set(sandbox_id, guard);
+      return requestsTo(guard, deps.log);
+    },
+    setAllowlist: (sandboxId, allowlist) => guards.get(sandboxId)?.setAllowlist(allowlist),
+    trafficOf: (sandboxId) => {
+      const written = trafficOf(deps.database.queries, sandboxId);
+      const traffic = sumOf(written, counted.get(sandboxId)?.traffic ?? NO_TRAFFIC);
+      return { ...traffic, open_connections: guards.get(sandboxId)?.connections ?? 0 };
+    },
+    drop,
+    stop: async () => {
+      clearInterval(writing);
+      for (const sandboxId of [...guards.keys()]) drop(sandboxId);
+      await write();
+    },
+  };
+}
+
+const NO_TRAFFIC: Traffic = { sent_bytes: 0, received_bytes: 0, connections: 0 };
+
+function sumOf(one: Traffic, other: Traffic): Traffic {
+  return {
+    sent_bytes: one.sent_bytes + other.sent_bytes,
+    received_bytes: one.received_bytes + other.received_bytes,
+    connections: one.connections + other.connections,
+  };
+}
+
+type EgressMethod = Exclude<GuestRequest["method"], "room_call">;
+
+/** What the guest says is of its own making: nothing about a request is sure. */
+function requestsTo(guard: Guard, log: Log): GuestRequests {
+  const handlers: Record<EgressMethod, (stream: Stream, request: object) => Promise<void>> = {
+    egress_resolve: (stream, request) => guard.resolve(stream, request),
+    egress_connect: (stream, request) => guard.connect(stream, request),
+  };
+  return (stream, request) => {
+    const { method } = Object(request) as { method?: unknown };
+    const known = typeof method === "string" && Object.hasOwn(handlers, method);
+    if (!known) return stream.fail(StreamErrorCode.unknown_method, "there is no such method");
+    handlers[method as EgressMethod](stream, request as object).catch((error: unknown) => {
+      log.error("egress", { error: describeError(error) });
+      stream.fail(StreamErrorCode.internal, "the host failed");
+    });
+  };
+}
+
+function readRanges(text: string) {
+  return text
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "")
+    .map((part) => {
+      const range = readRange(part);
+      if (!range) throw new Error(`egress.private_ranges: ${part} is neither an address nor a CIDR`);
+      return range;
+    });
+}

@@ -1,0 +1,83 @@
+/** Owns what a guest's refusals about executions mean to a caller. */
+import { StreamError } from "../../../shared/agent-protocol/link.ts";
+import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
+import { PieceError } from "../../../shared/agent-protocol/pieces.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { Started } from "./output.ts";
+
+interface About {
+  exec_id?: string;
+  cwd?: string | undefined;
+  user?: string | undefined;
+  /** Whether the command is known to have begun. */
+  started?: Started;
+}
+
+/** Any error of a call to the guest as one for the caller. */
+export function asServiceError(error: unknown, about: About): unknown {
+  if (error instanceof PieceError) return unreachable(error, about);
+  if (!(error instanceof StreamError)) return error;
+  switch (error.code) {
+    case StreamErrorCode.cwd_not_found: {
+      const message = `${about.cwd ?? "The home directory"} does not exist in the sandbox.`;
+      return new ServiceError("cwd_not_found", {
+        detail: message,
+        errors: [{ field: "cwd", code: "cwd_not_found", message }],
+      });
+    }
+    case StreamErrorCode.user_not_found: {
+      const message = `The sandbox has no user ${about.user}.`;
+      return new ServiceError("validation_failed", {
+        detail: message,
+        errors: [{ field: "user", code: "not_found", message }],
+      });
+    }
+    case StreamErrorCode.too_many_executions:
+    case StreamErrorCode.too_many_streams:
+      return new ServiceError("too_many_executions");
+    case StreamErrorCode.exec_id_in_use:
+      return new ServiceError("exec_id_in_use", { detail: `exec_id ${about.exec_id} is that of another command.` });
+    case StreamErrorCode.execution_not_found:
+      return new ServiceError("execution_not_found", { detail: `The sandbox has no execution ${about.exec_id}.` });
+    case StreamErrorCode.history_gone:
+      return new ServiceError("history_gone", {
+        detail: `That output of ${about.exec_id} is not kept any more, or the execution itself is not.`,
+        hint: "An execution's oldest_seq says from where on its output is kept.",
+      });
+    case StreamErrorCode.not_running:
+      return new ServiceError("invalid_state", {
+        detail: `Execution ${about.exec_id} has ended, or takes no standard input.`,
+        details: { state: "exited", allowed_states: ["running"] },
+      });
+    case StreamErrorCode.stdin_gap: {
+      const message = "Bytes before these are missing; stdin_bytes says how far standard input is.";
+      return new ServiceError("validation_failed", {
+        detail: message,
+        errors: [{ field: "offset", code: "out_of_range", message }],
+      });
+    }
+    case StreamErrorCode.drive_unavailable:
+      return new ServiceError("guest_unreachable", {
+        detail:
+          "The command needs /mnt/drive, which does not answer in this sandbox now; commands that do without it run.",
+        details: { started: false },
+        cause: error,
+      });
+    case StreamErrorCode.unknown_method:
+      return new ServiceError("guest_unreachable", {
+        detail: "The sandbox's agent is older than this roomd and keeps no executions: create the sandbox anew.",
+        details: { started: false },
+        cause: error,
+      });
+    default:
+      return unreachable(error, about);
+  }
+}
+
+function unreachable(cause: unknown, { started = false }: About): ServiceError {
+  return new ServiceError("guest_unreachable", {
+    ...(started === false ? {} : { detail: "The guest stopped answering while the command was running." }),
+    details: { started },
+    cause,
+  });
+}

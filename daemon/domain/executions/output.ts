@@ -1,0 +1,133 @@
+/**
+ * Owns following an execution to its end over whatever connections there are: when one is lost it goes on over the next, from the
+ * piece after the last. Who takes the pieces slowly slows the command, as far as nobody else follows it faster.
+ */
+import type { ExecState } from "../../../shared/agent-protocol/messages.ts";
+import type { Piece } from "../../../shared/agent-protocol/pieces.ts";
+import { faultPoint } from "../../core/fault-points.ts";
+import {
+  type Following,
+  feedInGuest,
+  followInGuest,
+  isLinkLost,
+  startFollowed,
+  startInGuest,
+} from "../../host/guest-link/exec.ts";
+import type { GuestLink } from "../../host/guest-link/handshake.ts";
+import { asServiceError } from "./errors.ts";
+import { type Backstop, Tries } from "./patience.ts";
+import type { CommandRequest } from "./request.ts";
+
+/** Whether a command is known to have begun. */
+export type Started = boolean | "unknown";
+
+/**
+ * The guest's link of the moment; waits a little for one that is coming back, and with a command that has begun for as long as the
+ * sandbox stands still, unless `over` comes first. Throws ServiceError, with what is known.
+ */
+export type Reach = (started: Started, over?: AbortSignal) => Promise<GuestLink>;
+
+/** Follows an execution from after a piece on. Throws ServiceError. */
+export async function followFrom(
+  reach: Reach,
+  exec_id: string,
+  { after, follow, over }: { after: number; follow: boolean; over?: AbortSignal | undefined },
+): Promise<Following> {
+  try {
+    return await followInGuest(await reach(true, over), { exec_id, after, follow });
+  } catch (error) {
+    throw asServiceError(error, { exec_id, started: true });
+  }
+}
+
+/** Begins a command, or finds it begun, and follows it from its first piece. Throws ServiceError. */
+export async function beginFollowed(reach: Reach, request: CommandRequest): Promise<Following> {
+  const { begun } = await beginWith(reach, request, startFollowed);
+  return begun;
+}
+
+/** Begins a command, or finds that an earlier request has. Throws ServiceError. */
+export async function begin(reach: Reach, request: CommandRequest) {
+  const { begun, again } = await beginWith(reach, request, startInGuest);
+  return { execution: begun.execution, existing: begun.existing && !again };
+}
+
+/** `again` says that it was asked for more than once, because a connection was lost. */
+async function beginWith<T>(
+  reach: Reach,
+  { start }: CommandRequest,
+  ask: (link: GuestLink, start: CommandRequest["start"]) => Promise<T>,
+): Promise<{ begun: T; again: boolean }> {
+  let started: Started = false;
+  const tries = new Tries();
+  for (;;) {
+    try {
+      const link = await reach(started);
+      await faultPoint("exec.before");
+      const asked = ask(link, start);
+      await faultPoint("exec.sent");
+      return { begun: await asked, again: started === "unknown" };
+    } catch (error) {
+      // It may have begun. To ask again is safe: the guest knows the name, and runs it once.
+      if (isLinkLost(error)) {
+        started = "unknown";
+        if (await tries.again()) continue;
+      }
+      const { exec_id, cwd, user } = start;
+      throw asServiceError(error, { exec_id, cwd: cwd ?? undefined, user: user ?? undefined, started });
+    }
+  }
+}
+
+/**
+ * All pieces that follow, and then the execution as it was at its end; `signal` gives it up, and so does `backstop`, without
+ * which it may go on for as long as the guest says. Throws ServiceError.
+ */
+export async function* outputOf(
+  reach: Reach,
+  first: Following,
+  after: number,
+  { signal, backstop }: { signal?: AbortSignal; backstop?: Backstop } = {},
+): AsyncGenerator<readonly Piece[], ExecState> {
+  const { exec_id } = first.execution;
+  const tries = new Tries(Number.POSITIVE_INFINITY);
+  let known = after;
+  const again = () => followFrom(reach, exec_id, { after: known, follow: true, over: signal });
+  for (let following = first; ; following = await again()) {
+    const giveUp = () => following.close();
+    signal?.addEventListener("abort", giveUp);
+    const stopWatch = backstop?.watch(following);
+    try {
+      signal?.throwIfAborted();
+      for await (const pieces of following.pieces()) {
+        known = pieces.at(-1)?.seq ?? known;
+        tries.succeeded();
+        yield pieces;
+      }
+      return await following.finished;
+    } catch (error) {
+      const isOver = signal?.aborted || backstop?.passed || !isLinkLost(error);
+      if (isOver || !(await tries.again(signal))) throw asServiceError(error, { exec_id, started: true });
+    } finally {
+      stopWatch?.();
+      signal?.removeEventListener("abort", giveUp);
+      following.close();
+    }
+  }
+}
+
+/** Sends standard input, over as many connections as it takes: what has arrived is not sent again. Never throws. */
+export async function feedAll(reach: Reach, request: CommandRequest, over: AbortSignal): Promise<void> {
+  const { stdin, start, stdin_ends: eof } = request;
+  if (stdin === null) return;
+  const tries = new Tries(Number.POSITIVE_INFINITY);
+  while (!over.aborted) {
+    try {
+      await feedInGuest(await reach(true, over), { exec_id: start.exec_id, offset: 0, eof }, stdin, over);
+      return;
+    } catch (error) {
+      // A command need not read what it is given, and may have ended.
+      if (!isLinkLost(error) || !(await tries.again(over))) return;
+    }
+  }
+}

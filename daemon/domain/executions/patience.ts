@@ -1,0 +1,79 @@
+/** Owns how long a guest is believed that does not do what it should: between tries, and in all. */
+import type { Following } from "../../host/guest-link/exec.ts";
+import { afterGuestMs } from "../../host/guest-link/standstill.ts";
+
+/** Answers that are waited for are given up after 15 s each. */
+const MOST_TRIES = 8;
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 5_000;
+/** Of the time without a connection so much counts: in the rest the guest may have stood still. */
+const LONGEST_GAP_MS = 20_000;
+/** TERM and KILL of a command whose time is up, and the rest of its output through a guest that is slow. */
+const AFTER_TIMEOUT_MS = 6_000 + 120_000;
+
+/** Tries that follow each other without anything gained. */
+export class Tries {
+  #count = 0;
+  readonly #most: number;
+
+  constructor(most = MOST_TRIES) {
+    this.#most = most;
+  }
+
+  /** Whether there may be another one, after a pause that grows. `over` ends the pause, and says no. */
+  async again(over?: AbortSignal): Promise<boolean> {
+    this.#count++;
+    if (this.#count >= this.#most || over?.aborted) return false;
+    const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** (this.#count - 1), LONGEST_PAUSE_MS);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, pauseMs);
+    const giveUp = () => resolve();
+    over?.addEventListener("abort", giveUp);
+    try {
+      await promise;
+      return !over?.aborted;
+    } finally {
+      clearTimeout(timer);
+      over?.removeEventListener("abort", giveUp);
+    }
+  }
+
+  /** Something was gained. */
+  succeeded(): void {
+    this.#count = 0;
+  }
+}
+
+/** The time after which a command cannot be running any more, whatever its guest says, in the guest's own time. */
+export class Backstop {
+  #leftMs: number;
+  #lostAt: number | null = null;
+  #passed = false;
+
+  constructor(timeoutMs: number) {
+    this.#leftMs = timeoutMs + AFTER_TIMEOUT_MS;
+  }
+
+  get passed(): boolean {
+    return this.#passed;
+  }
+
+  /** Counts the time of one connection, and that since the one before, and closes what is followed on it when all of it has passed. Returns its end. */
+  watch({ standstill, close }: Following): () => void {
+    if (this.#lostAt !== null) this.#spend(Math.min(performance.now() - this.#lostAt, LONGEST_GAP_MS));
+    const since = standstill.guestNowMs;
+    const giveUp = afterGuestMs(standstill, this.#leftMs, () => {
+      this.#passed = true;
+      close();
+    });
+    return () => {
+      giveUp();
+      this.#spend(standstill.guestNowMs - since);
+      this.#lostAt = performance.now();
+    };
+  }
+
+  #spend(ms: number): void {
+    this.#leftMs = Math.max(0, this.#leftMs - ms);
+  }
+}

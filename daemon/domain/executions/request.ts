@@ -1,0 +1,87 @@
+/** Owns how a caller's request becomes the guest's: what is run, by which name, and by what it is known again. */
+import { createHash } from "node:crypto";
+import type { InputOf } from "../../../shared/api/contract.ts";
+import { DEFAULT_TIMEOUT_MS, type executionStart } from "../../../shared/api/executions.ts";
+import { newId } from "../../../shared/ids.ts";
+import type { Call } from "../../core/operation.ts";
+import type { startInGuest } from "../../host/guest-link/exec.ts";
+import type { CommandInput } from "./rules.ts";
+
+/** Ready to be sent, as often as it takes: the guest begins it once. */
+export interface CommandRequest {
+  start: Parameters<typeof startInGuest>[1];
+  /** All of standard input, when the caller sent it along. */
+  stdin: Uint8Array | null;
+  /** Whether nothing follows it. */
+  stdin_ends: boolean;
+}
+
+/** What the host keeps with an execution, and finds again after a restart. */
+interface Tag {
+  output_to?: string;
+}
+
+/** A call whose work has a name gives that to its execution: made again, it finds that one. */
+type Named = Pick<Call, "work_ulid">;
+
+/** Of one that is waited for, standard input is what was sent along, or nothing. */
+export function requestOf(input: CommandInput, call: Named): CommandRequest {
+  return makeRequest(input, false, call);
+}
+
+/** Of one that is left running, standard input stays open unless all of it was sent along. */
+export function backgroundRequestOf(input: InputOf<typeof executionStart>, call: Named): CommandRequest {
+  const given = input.stdin !== undefined || input.stdin_b64 !== undefined;
+  return makeRequest(input, input.stdin_open ?? !given, call);
+}
+
+function makeRequest(
+  input: InputOf<typeof executionStart>,
+  stdinStaysOpen: boolean,
+  { work_ulid }: Named,
+): CommandRequest {
+  const stdin = stdinOf(input);
+  const tag: Tag = input.output_to === undefined ? {} : { output_to: input.output_to };
+  return {
+    start: {
+      exec_id: input.exec_id ?? newId("exe", work_ulid),
+      fingerprint: fingerprintOf(input, stdin),
+      argv: input.argv ?? ["/bin/sh", "-c", input.command ?? ""],
+      cwd: input.cwd ?? null,
+      env: input.env ?? {},
+      user: input.user ?? null,
+      timeout_ms: input.timeout_ms ?? DEFAULT_TIMEOUT_MS,
+      stdin: stdin !== null || stdinStaysOpen,
+      tag: JSON.stringify(tag),
+      generated: input.exec_id === undefined && work_ulid === undefined,
+    },
+    stdin,
+    stdin_ends: !stdinStaysOpen,
+  };
+}
+
+/** The drive directory that is in an execution's tag. The tag comes from the guest, which may have written anything there. */
+export function outputToOf(tag: string): string | null {
+  try {
+    const { output_to } = JSON.parse(tag) as Tag;
+    return typeof output_to === "string" ? output_to : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The same for all requests that ask for the same, in whatever order and spelling. */
+export function fingerprintOf(input: InputOf<typeof executionStart>, stdin: Uint8Array | null): string {
+  const { argv, command, cwd, env, user, timeout_ms, max_output_bytes, output_to, stdin_open } = input;
+  const asked = {
+    ...{ argv, command, cwd, user, timeout_ms, max_output_bytes, output_to, stdin_open },
+    env: Object.entries(env ?? {}).sort(([one], [other]) => (one < other ? -1 : 1)),
+    stdin: stdin === null ? null : createHash("sha256").update(stdin).digest("hex"),
+  };
+  return createHash("sha256").update(JSON.stringify(asked)).digest("hex");
+}
+
+function stdinOf({ stdin, stdin_b64 }: CommandInput): Uint8Array | null {
+  if (stdin !== undefined) return Buffer.from(stdin);
+  return stdin_b64 === undefined ? null : Buffer.from(stdin_b64, "base64");
+}

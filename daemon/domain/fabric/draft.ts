@@ -1,0 +1,101 @@
+/** Owns what a message is before it is kept: its fields read and bounded, and its fingerprint. Pure. */
+import { hash } from "node:crypto";
+import { MAX_HEADER_BYTES, MAX_PAYLOAD_BYTES, type MessageKind } from "../../../shared/api/fabric.ts";
+import { newId } from "../../../shared/ids.ts";
+import type { Call, RuleBreak } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+
+/** The fields that sending and replying have in common. */
+export interface Content {
+  payload?: unknown;
+  payload_b64?: string | undefined;
+  message_id?: string | undefined;
+  headers?: Record<string, string> | undefined;
+  ack_required?: boolean | undefined;
+  ttl_ms?: number | undefined;
+}
+
+/** To whom: exactly one of these is not null. */
+export interface Address {
+  destination: string | null;
+  destinations: string[] | null;
+  topic: string | null;
+}
+
+export interface Draft extends Address {
+  source: string;
+  kind: MessageKind;
+  reply_to: string | null;
+  message_id: string | null;
+  payload: string | null;
+  payload_b64: string | null;
+  payload_sha256: string;
+  size_bytes: number;
+  headers: Record<string, string>;
+  ack_required: boolean;
+  ttl_ms: number | null;
+}
+
+/** Names what is wrong beyond the shape. */
+export function contentRules(content: Content): RuleBreak[] {
+  const bad: RuleBreak[] = [];
+  if (content.payload !== undefined && content.payload_b64 !== undefined) {
+    const message = "Send either payload or payload_b64, not both.";
+    bad.push({ field: "payload_b64", code: "conflicting_fields", message });
+  }
+  if (content.payload_b64 !== undefined && !isBase64(content.payload_b64)) {
+    bad.push({ field: "payload_b64", code: "base64", message: "payload_b64 is not base64." });
+  }
+  const headerBytes = Buffer.byteLength(JSON.stringify(content.headers ?? {}));
+  if (headerBytes > MAX_HEADER_BYTES) {
+    bad.push({ field: "headers", code: "length", message: `headers may have ${MAX_HEADER_BYTES} bytes in all.` });
+  }
+  return bad;
+}
+
+/** A message of a call with an Idempotency-Key has the name of the call's work, so that it is kept once, however the call ends. */
+export function namedBy<T extends Content>({ work_ulid }: Pick<Call, "work_ulid">, content: T): T {
+  if (content.message_id !== undefined || work_ulid === undefined) return content;
+  return { ...content, message_id: newId("msg", work_ulid) };
+}
+
+/** Throws payload_too_large. */
+export function makeDraft(content: Content, rest: Address & Pick<Draft, "source" | "kind" | "reply_to">): Draft {
+  const { payload_b64 = null } = content;
+  const payload = payload_b64 === null ? JSON.stringify(content.payload ?? null) : null;
+  const size_bytes =
+    payload_b64 === null ? Buffer.byteLength(payload ?? "") : Buffer.from(payload_b64, "base64").length;
+  if (size_bytes > MAX_PAYLOAD_BYTES) {
+    throw new ServiceError("payload_too_large", {
+      detail: `The payload has ${size_bytes} bytes; ${MAX_PAYLOAD_BYTES} are the most.`,
+      details: { size_bytes, max_bytes: MAX_PAYLOAD_BYTES },
+      hint: "Write it to the drive and send its path.",
+    });
+  }
+  return {
+    ...rest,
+    message_id: content.message_id ?? null,
+    payload,
+    payload_b64,
+    payload_sha256: sha256(payload ?? payload_b64 ?? ""),
+    size_bytes,
+    headers: content.headers ?? {},
+    ack_required: content.ack_required ?? false,
+    ttl_ms: content.ttl_ms ?? null,
+  };
+}
+
+/** Two drafts with the same fingerprint ask for the same message; one that its sender has given no name has none. */
+export function fingerprintOf(draft: Draft): string {
+  const { payload: _, payload_b64: bytes, message_id, ...rest } = draft;
+  if (message_id === null) return "";
+  return sha256(JSON.stringify([bytes === null, Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1))]));
+}
+
+function isBase64(text: string): boolean {
+  return /^[A-Za-z0-9+/]*={0,2}$/.test(text) && text.length % 4 === 0;
+}
+
+function sha256(text: string): string {
+  return hash("sha256", text);
+}

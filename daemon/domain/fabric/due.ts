@@ -1,0 +1,77 @@
+/**
+ * Owns what happens to a message by time alone: one that needs an ack comes again, some times, and then is undeliverable; one
+ * with a ttl expires. One timer serves all, set to the first that is due.
+ */
+import { REDELIVERIES } from "../../../shared/api/fabric.ts";
+import type { RoomUid } from "../../../shared/ids.ts";
+import type { Bells } from "../../core/bells.ts";
+import type { Log } from "../../core/log.ts";
+import { describeError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
+import type { Database } from "../../db/transact.ts";
+import { inboxBell } from "./post.ts";
+import { dueDeliveries, nextDue, setDelivery } from "./store.ts";
+import type { DeliveryRow } from "./table.ts";
+
+const MOST_AT_ONCE = 1000;
+/** After a failure, and however far away the next is. */
+const LONGEST_MS = 60_000;
+
+export class Due {
+  readonly #database: Database;
+  readonly #bells: Bells;
+  readonly #log: Log;
+  #timer: Timer | undefined;
+  #atMs = Number.POSITIVE_INFINITY;
+  #stopped = false;
+
+  constructor(database: Database, bells: Bells, log: Log) {
+    this.#database = database;
+    this.#bells = bells;
+    this.#log = log;
+  }
+
+  /** Something is due at this moment, in unix milliseconds. */
+  expectAt(ms: number): void {
+    if (this.#stopped || ms >= this.#atMs) return;
+    this.#atMs = ms;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#run(), Math.max(0, Math.min(ms - Date.now(), LONGEST_MS)));
+  }
+
+  /** What became due while there was no daemon, and what will be. */
+  start(): void {
+    this.expectAt(Date.now());
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+  }
+
+  async #run(): Promise<void> {
+    this.#atMs = Number.POSITIVE_INFINITY;
+    try {
+      const back = await this.#database.commit((queries) => settleDue(queries, Date.now()), false);
+      for (const { room_uid, agent_id } of back) this.#bells.ring(room_uid, inboxBell(agent_id));
+      const next = nextDue(this.#database.queries);
+      if (next !== null) this.expectAt(next);
+    } catch (error) {
+      this.#log.error("messages that are due were not looked at", { error: describeError(error) });
+      this.expectAt(Date.now() + LONGEST_MS);
+    }
+  }
+}
+
+/** Within a transaction; the deliveries that are back in their inboxes. */
+function settleDue(queries: Queries, nowMs: number): { room_uid: RoomUid; agent_id: string }[] {
+  const due = dueDeliveries(queries, nowMs, MOST_AT_ONCE);
+  for (const delivery of due) setDelivery(queries, delivery, nextOf(delivery, nowMs));
+  return due;
+}
+
+function nextOf({ attempts, expires_at_ms }: DeliveryRow, nowMs: number): Pick<DeliveryRow, "state" | "due_at_ms"> {
+  if (expires_at_ms !== null && expires_at_ms <= nowMs) return { state: "expired", due_at_ms: null };
+  if (attempts > REDELIVERIES) return { state: "undeliverable", due_at_ms: null };
+  return { state: "queued", due_at_ms: expires_at_ms };
+}

@@ -1,0 +1,37 @@
+/** Owns finding the room and the message that a path names. */
+import type { KeyCall } from "../../core/operation.ts";
+import type { RoomTarget } from "../../core/room-target.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { FabricDeps } from "./index.ts";
+import { findMessage } from "./store.ts";
+import type { MessageRow } from "./table.ts";
+
+/** Throws room_not_found. */
+export function findRoom(
+  deps: Pick<FabricDeps, "findRoom">,
+  call: KeyCall,
+  params: Record<string, string>,
+): RoomTarget {
+  const room = deps.findRoom(call.caller, String(params.room_id));
+  call.audit.room_id = room.room_id;
+  call.audit.room_uid = room.room_uid;
+  return room;
+}
+
+export interface MessageTarget {
+  room: RoomTarget;
+  row: MessageRow;
+}
+
+/** Throws room_not_found, message_not_found. */
+export function findMessageTarget(deps: FabricDeps, call: KeyCall, params: Record<string, string>): MessageTarget {
+  const room = findRoom(deps, call, params);
+  return { room, row: requireMessage(deps, room, String(params.message_id)) };
+}
+
+/** Throws message_not_found. */
+export function requireMessage(deps: FabricDeps, room: RoomTarget, messageId: string): MessageRow {
+  const row = findMessage(deps.database.queries, room.room_uid, messageId);
+  if (row) return row;
+  throw new ServiceError("message_not_found", { detail: `Room ${room.room_id} has no message ${messageId}.` });
+}

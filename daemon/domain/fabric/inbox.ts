@@ -1,0 +1,135 @@
+/**
+ * Owns agent_wait: an agent's inbox, or all messages of a room, from the caller's own cursor on, and waiting for the first.
+ * What is handed out is marked; a message that needs an ack is handed out only once it is known when it will come again.
+ */
+import { DEFAULT_PAGE, type InputOf } from "../../../shared/api/contract.ts";
+import { agentWait } from "../../../shared/api/fabric.ts";
+import { makeCursor, readCursor } from "../../core/cursor.ts";
+import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
+import type { RoomTarget } from "../../core/room-target.ts";
+import type { AgentWait } from "../../core/wait-graph.ts";
+import { actingAs } from "../agents/index.ts";
+import { findRoom } from "./find.ts";
+import { comingAgain, messagesFrom, openMessages, roomMessages } from "./inbox-store.ts";
+import type { FabricDeps } from "./index.ts";
+import { inboxBell, ROOM_BELL } from "./post.ts";
+import { toMessage } from "./record.ts";
+import { type Part, type Row, Scan, takesAll } from "./scan.ts";
+import { handOut, hasUnread, markRead } from "./store.ts";
+
+type Input = InputOf<typeof agentWait>;
+const NOTHING: Part = { rows: [], more: false };
+
+export function makeInbox(deps: FabricDeps): Bound {
+  return bind(agentWait, {
+    find: (call, params) => findRoom(deps, call, params),
+    run: async (call, input, room) => {
+      const cursor = readCursor(`messages ${room.room_uid}`, input.cursor);
+      const after = input.after ?? (cursor === null ? null : Number(cursor));
+      const limit = input.limit ?? DEFAULT_PAGE;
+      const bound = call.caller.agent_id !== null;
+      const agentId = input.agent_id === undefined && !bound ? null : actingAs(call.caller, input.agent_id, "agent_id");
+      const { rows, more } =
+        agentId === null
+          ? await readRoom(deps, call, room, input, after ?? 0, limit)
+          : await readInbox(deps, call, room, agentId, input, after, limit);
+      const next_after = Math.max(after ?? 0, ...rows.map(({ seq }) => seq));
+      const next_cursor = more ? makeCursor(`messages ${room.room_uid}`, String(next_after)) : null;
+      const items = rows.map((row) => toMessage(row, row.attempts ?? null));
+      return { outcome: "ok", body: { items, next_cursor, next_after } };
+    },
+  });
+}
+
+async function readRoom(
+  deps: FabricDeps,
+  call: KeyCall,
+  { room_uid }: RoomTarget,
+  input: Input,
+  after: number,
+  limit: number,
+): Promise<Part> {
+  const { queries } = deps.database;
+  const scan = new Scan(after, limit, input, (from, most) =>
+    roomMessages(queries, { room_uid, after: from, limit: most }),
+  );
+  await scan.catchUp(call.signal);
+  const wait = { key: ROOM_BELL, deadlineMs: input.wait_ms ?? 0, signal: call.signal };
+  return (await deps.bells.wait(room_uid, wait, () => scan.look())) ?? NOTHING;
+}
+
+async function readInbox(
+  deps: FabricDeps,
+  call: KeyCall,
+  { room_uid, state }: RoomTarget,
+  agent_id: string,
+  input: Input,
+  after: number | null,
+  limit: number,
+): Promise<Part> {
+  const { agents, bells, database } = deps;
+  const { queries } = database;
+  call.audit.agent_id = agent_id;
+  const passed = after !== null && takesAll(input) ? { room_uid, agent_id, seq: after } : null;
+  if (passed && hasUnread(queries, passed)) {
+    // Should it be lost, the same is marked the next time.
+    database.commit((write) => markRead(write, passed), false).catch(() => {});
+  }
+  if (state === "active") await see(deps, room_uid, agent_id);
+  const page = (from: number, most: number) => ({ room_uid, agent_id, after: from, limit: most });
+  const read = after === null ? openMessages : messagesFrom;
+  const scan = new Scan(after ?? 0, limit, input, (from, most) => read(queries, page(from, most)));
+  await scan.catchUp(call.signal);
+  const comingUpTo = (until: number) => (from: number, most: number) =>
+    comingAgain(queries, { ...page(from, most), until });
+  const look = (): Part | null => {
+    // What comes again has an answer of its own: what follows is read from the same place the next time.
+    const again = after === null ? null : new Scan(0, limit, input, comingUpTo(after)).look();
+    if (again) return { ...again, more: true };
+    const found = scan.look();
+    if (!found) agents.requireAlive(room_uid, agent_id);
+    return found;
+  };
+  const wait: AgentWait = { agents: [agent_id], on: () => [], shown: { type: "inbox", id: null } };
+  const deadlineMs = input.wait_ms ?? 0;
+  try {
+    if (deadlineMs > 0) agents.waits.enter(room_uid, wait);
+    const { rows, more } =
+      (await bells.wait(room_uid, { key: inboxBell(agent_id), deadlineMs, signal: call.signal }, look)) ?? NOTHING;
+    return { rows: await markHandedOut(deps, agent_id, rows), more };
+  } finally {
+    agents.waits.leave(room_uid, wait);
+  }
+}
+
+/** Who reads its inbox takes part. */
+async function see(
+  { agents, bells, database }: FabricDeps,
+  roomUid: RoomTarget["room_uid"],
+  agentId: string,
+): Promise<void> {
+  if (agents.isFresh(roomUid, agentId) || agents.isGone(roomUid, agentId)) return;
+  await database.commit((queries) => {
+    bells.requireOpen(roomUid);
+    agents.touch(queries, roomUid, [agentId]);
+  }, false);
+  agents.learn(roomUid, [agentId]);
+}
+
+/** As they are once this has been handed out. */
+async function markHandedOut(deps: FabricDeps, agentId: string, rows: Row[]): Promise<Row[]> {
+  const fresh = rows.filter(({ delivery_state }) => delivery_state === "queued");
+  if (fresh.length === 0) return rows;
+  const dueAtMs = Date.now() + deps.ackMs;
+  const marked = deps.database.commit((queries) => {
+    for (const { room_uid, seq } of fresh) handOut(queries, { room_uid, agent_id: agentId, seq }, dueAtMs);
+  }, false);
+  if (fresh.some(({ ack_required }) => ack_required)) {
+    await marked;
+    deps.due.expectAt(dueAtMs);
+  } else {
+    // It stays in the inbox until the reader's cursor is past it.
+    marked.catch(() => {});
+  }
+  return rows.map((row) => (row.delivery_state === "queued" ? { ...row, attempts: (row.attempts ?? 0) + 1 } : row));
+}

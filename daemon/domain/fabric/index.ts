@@ -1,0 +1,65 @@
+/** Owns the fabric: messages between the agents of a room. Nothing that was accepted is lost, whatever dies. */
+import type { RoomUid } from "../../../shared/ids.ts";
+import type { Bells } from "../../core/bells.ts";
+import type { Log } from "../../core/log.ts";
+import type { Bound } from "../../core/operation.ts";
+import type { FindRoom } from "../../core/room-target.ts";
+import type { Database } from "../../db/transact.ts";
+import type { Agents } from "../agents/index.ts";
+import type { Meter } from "../orgs/index.ts";
+import { makeAck } from "./ack.ts";
+import { Due } from "./due.ts";
+import { makeGet } from "./get.ts";
+import { makeInbox } from "./inbox.ts";
+import { Order } from "./order.ts";
+import { makePresence } from "./presence.ts";
+import { makeReply } from "./reply.ts";
+import { makeSend } from "./send.ts";
+import { Space } from "./space.ts";
+import { removeSome } from "./store.ts";
+import { makeSubscribe } from "./subscribe.ts";
+
+export interface FabricOptions {
+  database: Database;
+  log: Log;
+  findRoom: FindRoom;
+  agents: Agents;
+  bells: Bells;
+  meter: Pick<Meter, "count">;
+  /** A message that needs an ack comes again after this time. */
+  ackMs: number;
+}
+
+export interface FabricDeps extends FabricOptions {
+  due: Due;
+  order: Order;
+  space: Space;
+}
+
+const REMOVED_AT_ONCE = 2000;
+
+export function makeFabric(options: FabricOptions) {
+  const { database, bells, log } = options;
+  const deps: FabricDeps = { ...options, due: new Due(database, bells, log), order: new Order(), space: new Space() };
+  /** Removes all messages of a room that is gone, some at a time, so that others are answered in between. */
+  const forget = async (roomUid: RoomUid) => {
+    deps.order.forget(roomUid);
+    deps.space.forget(roomUid);
+    while (await database.commit((queries) => removeSome(queries, roomUid, REMOVED_AT_ONCE))) {}
+  };
+  return {
+    operations: [
+      makeSend(deps),
+      makeInbox(deps),
+      makeGet(deps),
+      makeAck(deps),
+      makeReply(deps),
+      makeSubscribe(deps),
+      makePresence(deps),
+    ] as Bound[],
+    /** Takes up what time has done to messages since a daemon before this one. */
+    start: () => deps.due.start(),
+    forget,
+    stop: () => deps.due.stop(),
+  };
+}

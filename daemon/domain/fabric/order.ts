@@ -1,0 +1,20 @@
+/** Owns the order of a room's messages: which seq is next. What is remembered is only ever what the table says. */
+import type { RoomUid } from "../../../shared/ids.ts";
+import type { Queries } from "../../db/client.ts";
+import { lastSeq } from "./store.ts";
+
+export class Order {
+  readonly #last = new Map<RoomUid, number>();
+
+  /** Within the transaction that keeps a message of this seq. */
+  next(queries: Queries, roomUid: RoomUid): number {
+    const seq = (this.#last.get(roomUid) ?? lastSeq(queries, roomUid)) + 1;
+    this.#last.set(roomUid, seq);
+    return seq;
+  }
+
+  /** A transaction may have been taken back, or the room is gone. */
+  forget(roomUid: RoomUid): void {
+    this.#last.delete(roomUid);
+  }
+}

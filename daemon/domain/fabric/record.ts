@@ -1,0 +1,50 @@
+/** Owns how messages look to callers, and what became of them. */
+import { DELIVERY_STATES, type DeliveryState, type MessageRecord } from "../../../shared/api/fabric.ts";
+import type { Queries } from "../../db/client.ts";
+import { findDelivery } from "./store.ts";
+import type { MessageRow } from "./table.ts";
+
+/** `attempt` is how often it was handed out, in an inbox. */
+export function toMessage(row: MessageRow, attempt: number | null = null): MessageRecord {
+  const { message_id, seq, source, destination, destinations, topic, kind, payload_b64, size_bytes } = row;
+  return {
+    message_id,
+    seq,
+    source,
+    destination,
+    destinations,
+    topic,
+    kind,
+    payload: row.payload === null ? null : (JSON.parse(row.payload) as unknown),
+    payload_b64,
+    size_bytes,
+    headers: row.headers,
+    reply_to: row.reply_to,
+    ack_required: row.ack_required,
+    created_at: row.created_at,
+    expires_at: row.expires_at,
+    attempt,
+  };
+}
+
+/** A message that was just kept, or one that is there already. */
+export function receiptOf(queries: Queries, row: MessageRow, isNew: boolean) {
+  const { room_uid, seq, recipients } = row;
+  const stateOf = (agent_id: string): DeliveryState =>
+    isNew ? "queued" : (findDelivery(queries, { room_uid, agent_id, seq })?.state ?? "expired");
+  const deliveries = recipients.map((agent_id) => ({ agent_id, state: stateOf(agent_id) }));
+  return {
+    message_id: row.message_id,
+    seq,
+    state: furthestBehind(deliveries.map(({ state }) => state)),
+    deliveries,
+    recipient_count: recipients.length,
+  };
+}
+
+/** What nobody receives has been read by all. */
+function furthestBehind(states: readonly DeliveryState[]): DeliveryState {
+  const failed = (["undeliverable", "expired"] as const).find((state) => states.includes(state));
+  const open = (["queued", "delivered"] as const).find((state) => states.includes(state));
+  return open ?? failed ?? DELIVERY_STATES.find((state) => states.includes(state)) ?? "read";
+}

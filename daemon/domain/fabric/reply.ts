@@ -1,0 +1,56 @@
+/** Owns message_reply: a response to whoever sent a message, which is acknowledged by that. */
+import { messageReply } from "../../../shared/api/fabric.ts";
+import { type Bound, bind } from "../../core/operation.ts";
+import { requireActive } from "../../core/room-target.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { actingAs } from "../agents/index.ts";
+import { contentRules, makeDraft, namedBy } from "./draft.ts";
+import { findMessageTarget } from "./find.ts";
+import type { FabricDeps } from "./index.ts";
+import { post } from "./post.ts";
+import { receiptOf } from "./record.ts";
+import { ackDelivery } from "./store.ts";
+import type { MessageRow } from "./table.ts";
+
+export function makeReply(deps: FabricDeps): Bound {
+  return bind(messageReply, {
+    find: (call, params) => findMessageTarget(deps, call, params),
+    rules: (input) => contentRules(input),
+    run: async (call, input, { room, row: asked }) => {
+      requireActive(room);
+      const source = actingAs(call.caller, input.source, "source");
+      requireRecipient(asked, source);
+      const address = { destination: asked.source, destinations: null, topic: null };
+      const draft = makeDraft(namedBy(call, { ...input, message_id: input.reply_message_id }), {
+        source,
+        kind: "response",
+        reply_to: asked.message_id,
+        ...address,
+      });
+      const { size_bytes, payload_sha256 } = draft;
+      call.audit.agent_id = source;
+      const note = ({ message_id, seq }: MessageRow) => {
+        call.audit.details = { reply_to: asked.message_id, message_id, seq, size_bytes, payload_sha256 };
+      };
+      const { row, isNew } = await post(deps, room, draft, {
+        caller: call.caller,
+        also: (queries) => ackDelivery(queries, { room_uid: room.room_uid, agent_id: source, seq: asked.seq }),
+        kept: (row) => {
+          note(row);
+          call.record?.("accepted", receiptOf(deps.database.queries, row, true));
+        },
+      });
+      note(row);
+      return { outcome: isNew ? "accepted" : "known", body: receiptOf(deps.database.queries, row, isNew) };
+    },
+  });
+}
+
+/** Throws source_mismatch: only who was asked can answer. */
+export function requireRecipient({ message_id, recipients }: MessageRow, agentId: string): void {
+  if (recipients.includes(agentId)) return;
+  throw new ServiceError("source_mismatch", {
+    detail: `Message ${message_id} was not sent to ${agentId}.`,
+    details: { message_id },
+  });
+}

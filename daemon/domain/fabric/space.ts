@@ -1,0 +1,32 @@
+/**
+ * Owns whether inboxes have space. Of each it is remembered how many messages it may have at most: one more with each that is
+ * sent, and counted only when that would be too many. What leaves an inbox, or was taken back, only makes it fewer.
+ */
+import { MAX_INBOX } from "../../../shared/api/fabric.ts";
+import type { RoomUid } from "../../../shared/ids.ts";
+import type { Queries } from "../../db/client.ts";
+import { inboxDepth } from "./store.ts";
+
+export class Space {
+  readonly #rooms = new Map<RoomUid, Map<string, number>>();
+
+  /** Within the transaction that sends to these agents: those whose inboxes are full, or none, and then all have one more. */
+  take(queries: Queries, roomUid: RoomUid, agentIds: readonly string[]): string[] {
+    const most = this.#rooms.get(roomUid) ?? new Map<string, number>();
+    this.#rooms.set(roomUid, most);
+    const depthOf = (agentId: string): number => {
+      const known = most.get(agentId);
+      if (known !== undefined && known < MAX_INBOX) return known;
+      const depth = inboxDepth(queries, roomUid, agentId);
+      most.set(agentId, depth);
+      return depth;
+    };
+    const full = agentIds.filter((agentId) => depthOf(agentId) >= MAX_INBOX);
+    if (full.length === 0) for (const agentId of agentIds) most.set(agentId, (most.get(agentId) ?? 0) + 1);
+    return full;
+  }
+
+  forget(roomUid: RoomUid): void {
+    this.#rooms.delete(roomUid);
+  }
+}

@@ -1,0 +1,201 @@
+/** Owns the SQL of messages: what is written once per message, prepared. */
+import { and, eq, getTableColumns, max, type SQL, sql } from "drizzle-orm";
+import type { RoomUid } from "../../../shared/ids.ts";
+import { preparedBy, type Queries } from "../../db/client.ts";
+import { type DeliveryRow, deliveries, type MessageRow, messages } from "./table.ts";
+
+/** Said by words, not by parameters, so that the index of open deliveries is used. */
+export const OPEN: SQL = sql`${deliveries.state} IN ('queued', 'delivered')`;
+
+const room_uid = sql.placeholder("room_uid");
+const agent_id = sql.placeholder("agent_id");
+const seq = sql.placeholder("seq");
+
+/** Prepared once per connection: every message asks for these. */
+function prepare(queries: Queries) {
+  const values = (columns: object) =>
+    Object.fromEntries(Object.keys(columns).map((name) => [name, sql.placeholder(name)]));
+  const mine = and(eq(deliveries.room_uid, room_uid), eq(deliveries.agent_id, agent_id));
+  return {
+    last: queries
+      .select({ seq: max(messages.seq) })
+      .from(messages)
+      .where(eq(messages.room_uid, room_uid))
+      .prepare(),
+    byId: queries
+      .select()
+      .from(messages)
+      .where(and(eq(messages.room_uid, room_uid), eq(messages.message_id, sql.placeholder("message_id"))))
+      .prepare(),
+    insertMessage: queries
+      .insert(messages)
+      .values(values(getTableColumns(messages)) as never)
+      .prepare(),
+    insertDelivery: queries
+      .insert(deliveries)
+      .values(values(getTableColumns(deliveries)) as never)
+      .prepare(),
+    depth: queries.select({ depth: sql<number>`count(*)` }).from(deliveries).where(and(mine, OPEN)).prepare(),
+    delivery: queries
+      .select()
+      .from(deliveries)
+      .where(and(mine, eq(deliveries.seq, seq)))
+      .prepare(),
+    reply: queries
+      .select()
+      .from(messages)
+      .where(
+        and(
+          eq(messages.room_uid, room_uid),
+          eq(messages.reply_to, sql.placeholder("reply_to")),
+          eq(messages.source, sql.placeholder("source")),
+          eq(messages.kind, "response"),
+          sql`EXISTS (SELECT 1 FROM ${deliveries} WHERE ${mine} AND ${deliveries.seq} = ${messages.seq})`,
+        ),
+      )
+      .orderBy(messages.seq)
+      .limit(1)
+      .prepare(),
+    handOut: queries
+      .update(deliveries)
+      .set({
+        state: "delivered",
+        attempts: sql`${deliveries.attempts} + 1`,
+        due_at_ms: sql`CASE WHEN ${deliveries.ack_required} THEN min(${sql.placeholder("due_at_ms")}, ifnull(${deliveries.expires_at_ms}, ${sql.placeholder("due_at_ms")})) ELSE ${deliveries.expires_at_ms} END`,
+      })
+      .where(and(mine, eq(deliveries.seq, seq), sql`${deliveries.state} = 'queued'`))
+      .prepare(),
+    ack: queries
+      .update(deliveries)
+      .set({ state: "acked", due_at_ms: null })
+      .where(
+        and(
+          mine,
+          eq(deliveries.seq, seq),
+          sql`${deliveries.state} IN ('queued', 'delivered', 'read', 'undeliverable')`,
+        ),
+      )
+      .prepare(),
+    unread: queries
+      .select({ seq: deliveries.seq })
+      .from(deliveries)
+      .where(and(mine, OPEN, sql`${deliveries.seq} <= ${seq}`, sql`NOT ${deliveries.ack_required}`))
+      .limit(1)
+      .prepare(),
+    read: queries
+      .update(deliveries)
+      .set({ state: "read", due_at_ms: null })
+      .where(and(mine, OPEN, sql`${deliveries.seq} <= ${seq}`, sql`NOT ${deliveries.ack_required}`))
+      .prepare(),
+  };
+}
+
+const statementsOf = preparedBy(prepare);
+
+interface Place {
+  room_uid: RoomUid;
+  agent_id: string;
+  seq: number;
+}
+
+/** The seq of a room's last message; 0 when it has none. */
+export function lastSeq(queries: Queries, roomUid: RoomUid): number {
+  return statementsOf(queries).last.get({ room_uid: roomUid })?.seq ?? 0;
+}
+
+export function findMessage(queries: Queries, roomUid: RoomUid, messageId: string): MessageRow | undefined {
+  return statementsOf(queries).byId.get({ room_uid: roomUid, message_id: messageId });
+}
+
+export function insertMessage(queries: Queries, row: MessageRow): void {
+  statementsOf(queries).insertMessage.run(row);
+}
+
+export function insertDelivery(queries: Queries, row: DeliveryRow): void {
+  statementsOf(queries).insertDelivery.run(row);
+}
+
+/** How many messages are in an inbox. */
+export function inboxDepth(queries: Queries, roomUid: RoomUid, agentId: string): number {
+  return statementsOf(queries).depth.get({ room_uid: roomUid, agent_id: agentId })?.depth ?? 0;
+}
+
+export function findDelivery(queries: Queries, place: Place): DeliveryRow | undefined {
+  return statementsOf(queries).delivery.get({ ...place });
+}
+
+/** The first response of an agent (`source`) to a message that went to this agent (`agent_id`). */
+export function findReply(
+  queries: Queries,
+  asked: { room_uid: RoomUid; reply_to: string; source: string; agent_id: string },
+): MessageRow | undefined {
+  return statementsOf(queries).reply.get({ ...asked });
+}
+
+/** It is handed out; one that needs an ack comes again at `dueAtMs`. */
+export function handOut(queries: Queries, place: Place, dueAtMs: number): void {
+  statementsOf(queries).handOut.run({ ...place, due_at_ms: dueAtMs });
+}
+
+export function ackDelivery(queries: Queries, place: Place): void {
+  statementsOf(queries).ack.run({ ...place });
+}
+
+/** Whether there is something up to `seq` that `markRead` would mark. */
+export function hasUnread(queries: Queries, place: Place): boolean {
+  return statementsOf(queries).unread.get({ ...place }) !== undefined;
+}
+
+/** The recipient has read on past `seq`: what needs no ack has left the inbox. */
+export function markRead(queries: Queries, place: Place): void {
+  statementsOf(queries).read.run({ ...place });
+}
+
+/** What is due by `nowMs`: to come again, or to expire. */
+export function dueDeliveries(queries: Queries, nowMs: number, limit: number): DeliveryRow[] {
+  return queries
+    .select()
+    .from(deliveries)
+    .where(sql`${deliveries.due_at_ms} IS NOT NULL AND ${deliveries.due_at_ms} <= ${nowMs}`)
+    .orderBy(deliveries.due_at_ms)
+    .limit(limit)
+    .all();
+}
+
+export function nextDue(queries: Queries): number | null {
+  const first = queries
+    .select({ due: deliveries.due_at_ms })
+    .from(deliveries)
+    .where(sql`${deliveries.due_at_ms} IS NOT NULL`)
+    .orderBy(deliveries.due_at_ms)
+    .limit(1)
+    .get();
+  return first?.due ?? null;
+}
+
+export function setDelivery(queries: Queries, place: Place, change: Pick<DeliveryRow, "state" | "due_at_ms">): void {
+  queries
+    .update(deliveries)
+    .set(change)
+    .where(
+      and(
+        eq(deliveries.room_uid, place.room_uid),
+        eq(deliveries.agent_id, place.agent_id),
+        eq(deliveries.seq, place.seq),
+        OPEN,
+      ),
+    )
+    .run();
+}
+
+/** Removes some deliveries of a room, and once there are none some of its messages; false when nothing is left. */
+export function removeSome(queries: Queries, roomUid: RoomUid, limit: number): boolean {
+  for (const [table, key] of [
+    [deliveries, sql`room_uid, agent_id, seq`],
+    [messages, sql`room_uid, seq`],
+  ] as const) {
+    const some = sql`SELECT ${key} FROM ${table} WHERE room_uid = ${roomUid} LIMIT ${limit}`;
+    if (queries.all(sql`DELETE FROM ${table} WHERE (${key}) IN (${some}) RETURNING seq`).length > 0) return true;
+  }
+  return false;
+}

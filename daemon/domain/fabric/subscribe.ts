@@ -1,0 +1,27 @@
+/** Owns agent_subscribe: the topics that an agent gets. */
+import { agentSubscribe } from "../../../shared/api/fabric.ts";
+import { type Bound, bind } from "../../core/operation.ts";
+import { requireActive } from "../../core/room-target.ts";
+import { actingAs } from "../agents/index.ts";
+import { findRoom } from "./find.ts";
+import type { FabricDeps } from "./index.ts";
+
+export function makeSubscribe(deps: FabricDeps): Bound {
+  const { agents, bells, database } = deps;
+  return bind(agentSubscribe, {
+    find: (call, params) => findRoom(deps, call, params),
+    run: async (call, { agent_id, topics }, room) => {
+      requireActive(room);
+      actingAs(call.caller, agent_id, "agent_id");
+      call.audit.agent_id = agent_id;
+      call.audit.details = { topics: topics.length };
+      agents.requireAlive(room.room_uid, agent_id);
+      await database.commit((queries) => {
+        bells.requireOpen(room.room_uid);
+        agents.subscribe(queries, room.room_uid, agent_id, topics);
+      }, false);
+      agents.learn(room.room_uid, [agent_id], true);
+      return { outcome: "ok", body: { agent_id, topics } };
+    },
+  });
+}

@@ -1,0 +1,48 @@
+/** Owns the tables of messages and of their deliveries as the queries see them. */
+import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import type { DeliveryState, MessageKind } from "../../../shared/api/fabric.ts";
+import type { RoomUid } from "../../../shared/ids.ts";
+
+export const messages = sqliteTable(
+  "messages",
+  {
+    room_uid: text().$type<RoomUid>().notNull(),
+    seq: integer().notNull(),
+    message_id: text().notNull(),
+    source: text().notNull(),
+    destination: text(),
+    destinations: text({ mode: "json" }).$type<string[]>(),
+    topic: text(),
+    kind: text().$type<MessageKind>().notNull(),
+    /** JSON as it is answered; null when the payload is bytes. */
+    payload: text(),
+    payload_b64: text(),
+    size_bytes: integer().notNull(),
+    headers: text({ mode: "json" }).$type<Record<string, string>>().notNull(),
+    reply_to: text(),
+    ack_required: integer({ mode: "boolean" }).notNull(),
+    recipients: text({ mode: "json" }).$type<string[]>().notNull(),
+    fingerprint: text().notNull(),
+    created_at: text().notNull(),
+    expires_at: text(),
+  },
+  (table) => [primaryKey({ columns: [table.room_uid, table.seq] })],
+);
+
+export const deliveries = sqliteTable(
+  "deliveries",
+  {
+    room_uid: text().$type<RoomUid>().notNull(),
+    agent_id: text().notNull(),
+    seq: integer().notNull(),
+    state: text().$type<DeliveryState>().notNull(),
+    attempts: integer().notNull(),
+    ack_required: integer({ mode: "boolean" }).notNull(),
+    due_at_ms: integer(),
+    expires_at_ms: integer(),
+  },
+  (table) => [primaryKey({ columns: [table.room_uid, table.agent_id, table.seq] })],
+);
+
+export type MessageRow = typeof messages.$inferSelect;
+export type DeliveryRow = typeof deliveries.$inferSelect;

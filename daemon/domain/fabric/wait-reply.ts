@@ -1,0 +1,38 @@
+/** Owns waiting for the reply to a message: until it is there, its deadline, or the end of whoever was asked. */
+
+import { ServiceError } from "../../core/service-error.ts";
+import type { AgentWait } from "../../core/wait-graph.ts";
+import type { FabricDeps } from "./index.ts";
+import { replyBell } from "./post.ts";
+import { ackDelivery, findReply } from "./store.ts";
+import type { MessageRow } from "./table.ts";
+
+export function waitForReply(source: string, recipient: string): AgentWait {
+  return { agents: [source], on: () => [recipient], shown: { type: "reply", id: null } };
+}
+
+/** The reply, which has then left the source's inbox. Throws reply_timeout, agent_unavailable, room_destroying. */
+export async function awaitReply(
+  deps: FabricDeps,
+  { room_uid, message_id, seq }: MessageRow,
+  wait: { source: string; recipient: string; deadlineMs: number; signal: AbortSignal },
+): Promise<MessageRow> {
+  const { agents, bells, database } = deps;
+  const { source, recipient, deadlineMs, signal } = wait;
+  const reply = await bells.wait(room_uid, { key: replyBell(message_id), deadlineMs, signal }, () => {
+    const found = findReply(database.queries, { room_uid, reply_to: message_id, source: recipient, agent_id: source });
+    if (found) return found;
+    // Neither who was asked nor who asks may be gone: nobody could answer, or be answered.
+    for (const agentId of [recipient, source]) agents.requireAlive(room_uid, agentId);
+    return null;
+  });
+  if (!reply) {
+    throw new ServiceError("reply_timeout", {
+      detail: `${recipient} has not replied within ${deadlineMs} ms; the message stays in its inbox.`,
+      details: { message_id, seq },
+      hint: "The same message_id and body again waits on; a late reply comes to the inbox.",
+    });
+  }
+  await database.commit((queries) => ackDelivery(queries, { room_uid, agent_id: source, seq: reply.seq }), false);
+  return reply;
+}

@@ -1,0 +1,98 @@
+/** Owns organizations and their keys: who is calling, and what the operator makes. */
+import type { KeyId, OrgId } from "../../../shared/ids.ts";
+import { Holds } from "../../core/holds.ts";
+import type { Log } from "../../core/log.ts";
+import type { Bound, Caller } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { Database } from "../../db/transact.ts";
+import { makeOrgCreate } from "./create.ts";
+import { makeKeyVerbs } from "./key-verbs.ts";
+import { type Authenticate, makeAuthenticate, makeIsCurrent } from "./keys.ts";
+import { LastUsed } from "./last-used.ts";
+import { makeMe } from "./me.ts";
+import { callersOf, isCurrentSshKey, makeSshKeys } from "./ssh-keys.ts";
+import { getOrg, keyName } from "./store.ts";
+import { makeUsage, type UsageDeps } from "./usage/usage.ts";
+
+export { makeOperator } from "./operator.ts";
+export { type PlanCaps, type Plans, plansOf } from "./plans.ts";
+export { driveExceeded, driveWarning, makeQuota, type Quota } from "./quota.ts";
+export { listOrgs } from "./store.ts";
+export { Credits } from "./usage/credits.ts";
+export { DriveLevels } from "./usage/drive-levels.ts";
+export { Meter, type Place, USAGE_WRITE_SECONDS } from "./usage/meter.ts";
+export { type Prices, pricesOf } from "./usage/prices.ts";
+
+export interface Orgs {
+  operations: Bound[];
+  /** Throws missing_credentials, invalid_api_key or api_key_expired. */
+  authenticate: Authenticate;
+  planOf(orgId: OrgId): string;
+  /** Whether a key that was good is so still. */
+  isCurrent(keyId: KeyId): boolean;
+  /** Calls `cut` when the key is no longer good; what is returned lets go of it. */
+  holdKey(keyId: KeyId, cut: () => void): () => void;
+  /** All that holds on to keys, and to what keys have made. */
+  holds: Holds;
+  ssh: {
+    /** Whom a public key stands for: one caller for each organization that has it, the oldest first. */
+    callersOf(key: Buffer): Caller[];
+    isCurrent(sshKeyId: string): boolean;
+  };
+  /** The caller's own organization by its id or `self`; every other one does not exist for it. Throws org_not_found. */
+  find(caller: Caller, orgId: string): OrgId;
+  /** Writes what was only noted so far. */
+  stop(): Promise<void>;
+}
+
+export interface OrgDeps extends Pick<UsageDeps, "meter" | "standing" | "credits"> {
+  database: Database;
+  log: Log;
+  roomName(roomUid: string): string | null;
+}
+
+export function makeOrgs({ database, log, meter, standing, credits, roomName }: OrgDeps): Orgs {
+  const { queries } = database;
+  const lastUsed = new LastUsed(database, log);
+  const holds = new Holds();
+  const isCurrent = makeIsCurrent(queries);
+  const find: Orgs["find"] = (caller, orgId) => {
+    if (orgId !== "self" && orgId !== caller.org_id) throw new ServiceError("org_not_found");
+    const bound = caller.room_ids !== null ? "rooms" : caller.agent_id !== null ? "an agent" : null;
+    if (bound !== null) {
+      throw new ServiceError("insufficient_scope", {
+        detail: `The key is bound to ${bound}; the organization as a whole is not for it.`,
+      });
+    }
+    return caller.org_id;
+  };
+  return {
+    operations: [
+      makeMe(),
+      makeOrgCreate({ database }),
+      ...makeKeyVerbs({ database, withUse: (row) => lastUsed.withUse(row), onEnded: () => holds.look() }),
+      makeUsage({
+        meter,
+        standing,
+        credits,
+        findOrg: find,
+        nameOf: (grouping, id) => {
+          if (grouping === "room") return roomName(id);
+          return grouping === "key" ? keyName(queries, id) : id;
+        },
+      }),
+      ...makeSshKeys({ database, findOrg: find, onRemoved: () => holds.look() }),
+    ],
+    authenticate: makeAuthenticate(queries, (keyId) => lastUsed.note(keyId)),
+    planOf: (orgId) => getOrg(queries, orgId)?.plan ?? "",
+    isCurrent,
+    holdKey: (keyId, cut) => holds.hold(keyId, () => isCurrent(keyId), cut),
+    holds,
+    ssh: {
+      callersOf: (key) => callersOf(queries, key),
+      isCurrent: (id) => isCurrentSshKey(queries, id),
+    },
+    find,
+    stop: () => lastUsed.settle(),
+  };
+}

@@ -1,0 +1,106 @@
+/** Owns the calls on an organization's API keys: creating, listing, rotating and revoking them. */
+import { DEFAULT_PAGE } from "../../../shared/api/contract.ts";
+import { DEFAULT_GRACE_SECONDS, keyCreate, keyList, keyRevoke, keyRotate } from "../../../shared/api/orgs.ts";
+import type { OrgId } from "../../../shared/ids.ts";
+import { after, now } from "../../core/clock.ts";
+import { readCursor, toPage } from "../../core/cursor.ts";
+import { type Bound, bind, type Caller, type KeyCall } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { Database } from "../../db/transact.ts";
+import { grantBy, isSeenBy, requireGivable } from "./grant.ts";
+import { createKey, revokeKey, rotateKey, toRecord } from "./keys.ts";
+import { getKeyOf, listKeysBefore } from "./store.ts";
+import type { KeyRow } from "./table.ts";
+
+const CURSOR = "keys";
+
+export interface KeyVerbDeps {
+  database: Database;
+  /** A key with its last use. */
+  withUse(row: KeyRow): KeyRow;
+  /** Called when a key has ended, and it is on record. */
+  onEnded(): void;
+}
+
+export function makeKeyVerbs({ database, withUse, onEnded }: KeyVerbDeps): Bound[] {
+  const shown = (row: KeyRow) => toRecord(withUse(row));
+  /** Also for a key that is bound to rooms: it sees the keys within them. */
+  const find = ({ caller }: KeyCall, params: Record<string, string>): OrgId => {
+    const { org_id } = params;
+    if (org_id !== "self" && org_id !== caller.org_id) throw new ServiceError("org_not_found");
+    return caller.org_id;
+  };
+  const findKey = (call: KeyCall, params: Record<string, string>): KeyRow => {
+    const row = getKeyOf(database.queries, find(call, params), String(params.key_id));
+    if (!row || row.revoked_at !== null || !isSeenBy(call.caller, row)) {
+      throw new ServiceError("key_not_found", { detail: `There is no key ${params.key_id}.` });
+    }
+    return row;
+  };
+  return [
+    bind(keyCreate, {
+      find,
+      run: async (call, { name, expires_in_seconds, ...asked }, org_id) => {
+        const { caller } = call;
+        const expires_at = expires_in_seconds === undefined ? undefined : after(now(), expires_in_seconds);
+        const grant = grantBy(caller, { ...asked, expires_at });
+        const body = await database.commit((queries) => {
+          const { key, row } = createKey(queries, { ...grant, org_id, name, kind: "api", maker: makerOf(caller) });
+          const made = { ...toRecord(row), key };
+          call.audit.details = { key_id: row.key_id, name, ...grant };
+          call.record?.("created", made);
+          return made;
+        });
+        return { outcome: "created", body };
+      },
+    }),
+
+    bind(keyList, {
+      find,
+      run: ({ caller }, { limit = DEFAULT_PAGE, cursor }, orgId) => {
+        const seen: KeyRow[] = [];
+        let before = readCursor(CURSOR, cursor);
+        // What is not seen is left out without a gap in the page.
+        for (;;) {
+          const rows = listKeysBefore(database.queries, orgId, before, limit + 1);
+          seen.push(...rows.filter((row) => isSeenBy(caller, row)));
+          before = rows.at(-1)?.key_id ?? null;
+          if (rows.length <= limit || seen.length > limit) break;
+        }
+        const { rows, next_cursor } = toPage(CURSOR, seen, limit, (row) => row.key_id);
+        return { outcome: "ok", body: { items: rows.map(shown), next_cursor } };
+      },
+    }),
+
+    bind(keyRotate, {
+      find: findKey,
+      run: async (call, { grace_seconds = DEFAULT_GRACE_SECONDS }, { key_id, ...grant }) => {
+        const { caller } = call;
+        call.audit.details = { key_id, grace_seconds };
+        requireGivable(caller, grant);
+        call.onSettled = onEnded;
+        const body = await database.commit((queries) => {
+          const { key, row, replaced } = rotateKey(queries, key_id, grace_seconds, makerOf(caller));
+          const made = { ...toRecord(row), key, replaces: shown(replaced) };
+          call.audit.details = { key_id, new_key_id: row.key_id, grace_seconds };
+          call.record?.("created", made);
+          return made;
+        });
+        return { outcome: "created", body };
+      },
+    }),
+
+    bind(keyRevoke, {
+      find: findKey,
+      run: async (call, _, { key_id, name }) => {
+        call.audit.details = { key_id, name };
+        const revoked = await database.commit((queries) => revokeKey(queries, key_id));
+        // Not sooner: the key that ends may be the one that asked.
+        call.onSettled = onEnded;
+        return { outcome: "ok", body: shown(revoked) };
+      },
+    }),
+  ];
+}
+
+const makerOf = ({ key_id }: Caller) => ({ type: "key", id: key_id });

@@ -1,0 +1,172 @@
+/** Owns API keys: how they are made, how one is recognised. A key is shown once and never stored, only its SHA-256. */
+import { hash, randomBytes } from "node:crypto";
+import { type Access, SCOPES } from "../../../shared/api/contract.ts";
+import { type KeyRecord, MAX_KEYS } from "../../../shared/api/orgs.ts";
+import { type KeyId, newId, type OrgId } from "../../../shared/ids.ts";
+import { after, now } from "../../core/clock.ts";
+import type { Caller } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
+import type { Grant } from "./grant.ts";
+import { type CallerRow, changeKey, countKeys, getKey, insertKey, prepareKeyLookup, prepareKeyTerm } from "./store.ts";
+import type { KeyRow } from "./table.ts";
+
+export const KEY_PATTERN = /^key-[0-9A-Za-z]{43}$/;
+const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const KEY_CHARACTERS = 43;
+const PREFIX_CHARACTERS = 8;
+
+/** What is not named is everything: all scopes, all rooms, any agent, no end. */
+export interface NewKey extends Partial<Grant> {
+  org_id: OrgId | null;
+  kind: "api" | "operator";
+  name: string;
+  maker: { type: string; id: string };
+  first_key_id?: KeyId | null;
+}
+
+/** `key-` and 43 base62 characters, 256 bits. */
+function makeSecret(): string {
+  let characters = "";
+  while (characters.length < KEY_CHARACTERS) {
+    for (const byte of randomBytes(64)) {
+      // 248 is the largest multiple of 62 in a byte: beyond it some characters would be likelier.
+      if (byte < 248 && characters.length < KEY_CHARACTERS) characters += BASE62[byte % 62];
+    }
+  }
+  return `key-${characters}`;
+}
+
+/** Within a transaction; `key` is the only copy there will ever be. Throws quota_exceeded. */
+export function createKey(queries: Queries, request: NewKey): { key: string; row: KeyRow } {
+  const created_at = now();
+  if (request.org_id !== null && countKeys(queries, request.org_id, created_at) >= MAX_KEYS) {
+    throw new ServiceError("quota_exceeded", { detail: `An organization may have ${MAX_KEYS} API keys.` });
+  }
+  const key = makeSecret();
+  const row: KeyRow = {
+    key_id: newId("kid"),
+    org_id: request.org_id,
+    kind: request.kind,
+    name: request.name,
+    key_sha256: sha256(key),
+    key_prefix: key.slice(0, "key-".length + PREFIX_CHARACTERS),
+    scopes: [...(request.scopes ?? SCOPES)],
+    room_ids: request.room_ids ? [...request.room_ids] : null,
+    agent_id: request.agent_id ?? null,
+    created_at,
+    expires_at: request.expires_at ?? null,
+    revoked_at: null,
+    created_by_type: request.maker.type,
+    created_by_id: request.maker.id,
+    replaced_by: null,
+    last_used_at: null,
+    first_key_id: request.first_key_id ?? null,
+  };
+  insertKey(queries, row);
+  return { key, row };
+}
+
+/** Within a transaction. Throws key_not_found, invalid_state, quota_exceeded. */
+export function rotateKey(queries: Queries, keyId: KeyId, graceSeconds: number, maker: NewKey["maker"]) {
+  const old = currentKey(queries, keyId);
+  if (old.replaced_by !== null) {
+    throw new ServiceError("invalid_state", {
+      detail: `The key ${keyId} was rotated before; rotate ${old.replaced_by}, which took its place.`,
+      details: { replaced_by: old.replaced_by },
+    });
+  }
+  if (hasExpired(old)) throw new ServiceError("invalid_state", { detail: `The key ${keyId} has expired.` });
+  const made = createKey(queries, { ...old, maker, first_key_id: old.first_key_id ?? keyId });
+  const until = after(made.row.created_at, graceSeconds);
+  const replaced = changeKey(queries, keyId, {
+    replaced_by: made.row.key_id,
+    ...(graceSeconds === 0 ? { revoked_at: made.row.created_at } : {}),
+    ...(graceSeconds > 0 && (old.expires_at ?? until) >= until ? { expires_at: until } : {}),
+  });
+  return { ...made, replaced };
+}
+
+/** Within a transaction. Throws key_not_found. */
+export function revokeKey(queries: Queries, keyId: KeyId): KeyRow {
+  currentKey(queries, keyId);
+  return changeKey(queries, keyId, { revoked_at: now() });
+}
+
+function currentKey(queries: Queries, keyId: KeyId): KeyRow {
+  const row = getKey(queries, keyId);
+  if (!row || row.revoked_at !== null) throw new ServiceError("key_not_found", { detail: `There is no key ${keyId}.` });
+  return row;
+}
+
+/** A key as people see it: without what could be used. */
+export function toRecord(row: KeyRow): KeyRecord {
+  const {
+    org_id: _,
+    kind: __,
+    key_sha256: ___,
+    first_key_id: ____,
+    created_by_type: type,
+    created_by_id: id,
+    ...shown
+  } = row;
+  const state = row.revoked_at !== null ? "revoked" : hasExpired(row) ? "expired" : "active";
+  return { ...shown, state, created_by: { type, id } };
+}
+
+const hasExpired = ({ expires_at }: Pick<KeyRow, "expires_at">): boolean => expires_at !== null && expires_at <= now();
+
+/** Recognises the caller by the text of the Authorization header; the operator's key is good for the operator's calls alone. */
+export type Authenticate = (authorization: string | null, access?: Access) => Caller;
+
+/** `onUse` hears of each key that was recognised. */
+export function makeAuthenticate(queries: Queries, onUse: (keyId: KeyId) => void): Authenticate {
+  const lookup = prepareKeyLookup(queries);
+  return (authorization, access) => {
+    if (authorization === null || authorization === "") throw new ServiceError("missing_credentials");
+    const key = /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
+    if (key === undefined || !KEY_PATTERN.test(key)) throw new ServiceError("invalid_api_key");
+    // The look-up is by hash, so its timing tells nothing about the key itself.
+    const row = lookup(sha256(key));
+    if (!row || row.revoked_at !== null) throw new ServiceError("invalid_api_key");
+    if (row.kind === "operator" && access === "operator") return operatorOf(row);
+    const caller = row.kind === "api" ? callerOf(row) : null;
+    if (!caller) throw new ServiceError("invalid_api_key");
+    if (hasExpired(caller)) throw new ServiceError("api_key_expired");
+    onUse(caller.key_id);
+    return caller;
+  };
+}
+
+/** What was made of rows that are remembered. */
+const callers = new WeakMap<CallerRow, Caller>();
+
+/** Null for a key of no organization. */
+function callerOf(row: CallerRow): Caller | null {
+  const known = callers.get(row);
+  if (known) return known;
+  const { kind: _, revoked_at: __, org_id, plan, ...rest } = row;
+  if (org_id === null || plan === null) return null;
+  const caller: Caller = Object.freeze({ ...rest, org_id, plan });
+  callers.set(row, caller);
+  return caller;
+}
+
+/** It is of no organization, and has no scope there. */
+function operatorOf({ key_id, name }: Pick<KeyRow, "key_id" | "name">): Caller {
+  const none = { org_id: "" as OrgId, plan: "", scopes: [], room_ids: null, agent_id: null, expires_at: null };
+  return { kind: "operator", key_id, name, ...none };
+}
+
+/** Whether a key is neither revoked nor expired, for what goes on longer than a call. */
+export function makeIsCurrent(queries: Queries): (keyId: KeyId) => boolean {
+  const term = prepareKeyTerm(queries);
+  return (key_id) => {
+    const key = term.get({ key_id });
+    return key !== undefined && key.revoked_at === null && !hasExpired(key);
+  };
+}
+
+function sha256(text: string): string {
+  return hash("sha256", text);
+}

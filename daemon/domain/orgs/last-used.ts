@@ -1,0 +1,50 @@
+/** Owns when keys were last used: noted in memory with each call, written for all keys together. A crash forgets the last of it. */
+import type { KeyId } from "../../../shared/ids.ts";
+import { at } from "../../core/clock.ts";
+import type { Log } from "../../core/log.ts";
+import type { Database } from "../../db/transact.ts";
+import { prepareUse } from "./store.ts";
+import type { KeyRow } from "./table.ts";
+
+const TOGETHER_MS = 15_000;
+
+export class LastUsed {
+  readonly #database: Database;
+  readonly #log: Log;
+  readonly #write: ReturnType<typeof prepareUse>;
+  #noted = new Map<KeyId, number>();
+  #writing = new Map<KeyId, number>();
+  #timer: Timer | null = null;
+
+  constructor(database: Database, log: Log) {
+    this.#database = database;
+    this.#log = log;
+    this.#write = prepareUse(database.queries);
+  }
+
+  note(keyId: KeyId): void {
+    this.#noted.set(keyId, Date.now());
+    this.#timer ??= setTimeout(() => void this.settle(), TOGETHER_MS).unref();
+  }
+
+  /** The key with what is not written yet. */
+  withUse(row: KeyRow): KeyRow {
+    const usedAt = this.#noted.get(row.key_id) ?? this.#writing.get(row.key_id);
+    return usedAt === undefined ? row : { ...row, last_used_at: at(usedAt) };
+  }
+
+  /** Writes what has been noted. Never rejects. */
+  async settle(): Promise<void> {
+    clearTimeout(this.#timer ?? undefined);
+    this.#timer = null;
+    const noted = this.#noted;
+    if (noted.size === 0) return;
+    this.#noted = new Map();
+    this.#writing = noted;
+    await this.#database
+      .commit(() => {
+        for (const [key_id, usedAt] of noted) this.#write.run({ key_id, last_used_at: at(usedAt) });
+      }, false)
+      .catch((error: unknown) => this.#log.error("last use of keys not written", { error: String(error) }));
+  }
+}

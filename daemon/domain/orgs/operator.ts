@@ -1,0 +1,153 @@
+/** Owns what the operator does with organizations and keys on the host itself. */
+import type { TObject } from "@sinclair/typebox";
+import { keyCreate, keyRotate, orgCreate } from "../../../shared/api/orgs.ts";
+import type { Plan } from "../../../shared/api/plans.ts";
+import { sshKeyAdd } from "../../../shared/api/ssh.ts";
+import type { KeyId, OrgId } from "../../../shared/ids.ts";
+import { after, now } from "../../core/clock.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
+import type { Database } from "../../db/transact.ts";
+import { appendAudit } from "../audit/index.ts";
+import { createOrg, type Maker, type NewOrg } from "./create.ts";
+import { createKey, type NewKey, revokeKey, rotateKey, toRecord as toKeyRecord } from "./keys.ts";
+import type { Plans } from "./plans.ts";
+import { addSshKey, type NewSshKey, removeSshKey, toRecord } from "./ssh-keys.ts";
+import { listSshKeys } from "./ssh-keys-store.ts";
+import { changePlan, getOrg, listKeys, listOrgs } from "./store.ts";
+import { grantCredits } from "./usage/credits.ts";
+
+const FIRST_ORG = "default";
+const OPERATOR = { type: "operator", id: "host", name: "operator" };
+const MAKER = { type: OPERATOR.type, id: OPERATOR.id };
+const BY_OPERATOR: Maker = { actor: OPERATOR, source: "cli" };
+
+/** What is not named is everything. */
+export type NewKeyOnHost = Omit<NewKey, "kind" | "org_id" | "maker" | "expires_at"> & {
+  org_id: OrgId;
+  expires_in_seconds?: number;
+};
+
+/** `requireBody` throws where the fields break a rule of the operation. */
+export function makeOperator(
+  database: Database,
+  plans: Plans,
+  requireBody: (operation: { body: TObject }, fields: Record<string, unknown>) => void,
+) {
+  const record = (queries: Queries, event: string, orgId: OrgId | null, details: Record<string, unknown>) =>
+    appendAudit(queries, { ...BY_OPERATOR, event, outcome: "success", at: now(), org_id: orgId, details });
+
+  const addOrg = (queries: Queries, request: NewOrg) => {
+    const { org_id, api_key } = createOrg(queries, request, BY_OPERATOR);
+    return { org_id, api_key };
+  };
+
+  const addKey = (queries: Queries, request: Omit<NewKey, "maker">) => {
+    const { key, row } = createKey(queries, { ...request, maker: MAKER });
+    record(queries, "key.created", request.org_id, { key_id: row.key_id, name: request.name, kind: request.kind });
+    return { key_id: row.key_id, key };
+  };
+
+  return {
+    /** Once per database: the first organization, its key, and the operator's key. */
+    init: (plan: Plan = "free") =>
+      database.commit((queries) => {
+        if (listOrgs(queries).length > 0) {
+          throw new ServiceError("already_exists", {
+            detail: "This service was initialized before; its keys are shown only once.",
+            hint: "Make another key with `roomd key create --org ORG_ID --name NAME`.",
+          });
+        }
+        const made = addOrg(queries, { name: FIRST_ORG, plan });
+        return { ...made, operator_key: addKey(queries, { org_id: null, kind: "operator", name: "operator" }).key };
+      }),
+
+    createOrg: (request: NewOrg) => {
+      requireBody(orgCreate, { ...request });
+      return database.commit((queries) => addOrg(queries, request));
+    },
+
+    setPlan: (orgId: OrgId, plan: Plan) =>
+      database.commit((queries) => {
+        const before = getOrg(queries, orgId);
+        if (!before) throw new ServiceError("org_not_found");
+        changePlan(queries, orgId, plan);
+        record(queries, "org.plan_set", orgId, { plan, before: before.plan });
+        return { ...before, plan };
+      }),
+
+    /** Grants more credits beside those of the plan, or takes back all that were (null); what is used is as of the daemon's last writing. */
+    grantCredits: (orgId: OrgId, more: number | null) =>
+      database.commit((queries) => {
+        const org = getOrg(queries, orgId);
+        if (!org) throw new ServiceError("org_not_found");
+        const balance = grantCredits(queries, orgId, plans[org.plan].credits, more);
+        const { granted, remaining } = balance;
+        record(queries, more === null ? "org.credits_withdrawn" : "org.credits_granted", orgId, {
+          more,
+          granted,
+          remaining,
+        });
+        return { org_id: orgId, ...balance };
+      }),
+
+    listOrgs: () => listOrgs(database.queries),
+    /** What is about the service as a whole, and about no organization. */
+    record: (event: string, details: Record<string, unknown>) =>
+      database.commit((queries) => record(queries, event, null, details)),
+
+    createKey: ({ org_id, ...asked }: NewKeyOnHost) => {
+      requireBody(keyCreate, asked);
+      const { expires_in_seconds: seconds, ...request } = asked;
+      return database.commit((queries) => {
+        if (!getOrg(queries, org_id)) throw new ServiceError("org_not_found");
+        const expires_at = seconds === undefined ? null : after(now(), seconds);
+        return addKey(queries, { ...request, org_id, expires_at, kind: "api" });
+      });
+    },
+
+    listKeys: (orgId: OrgId) => {
+      if (!getOrg(database.queries, orgId)) throw new ServiceError("org_not_found");
+      return listKeys(database.queries, orgId).map(toKeyRecord);
+    },
+
+    rotateKey: (keyId: KeyId, graceSeconds: number) => {
+      requireBody(keyRotate, { grace_seconds: graceSeconds });
+      return database.commit((queries) => {
+        const { key, row, replaced } = rotateKey(queries, keyId, graceSeconds, MAKER);
+        const details = { key_id: keyId, new_key_id: row.key_id, grace_seconds: graceSeconds };
+        record(queries, "key.rotated", row.org_id, details);
+        return { ...toKeyRecord(row), key, replaces: toKeyRecord(replaced) };
+      });
+    },
+
+    revokeKey: (keyId: KeyId) =>
+      database.commit((queries) => {
+        const { org_id, name } = revokeKey(queries, keyId);
+        record(queries, "key.revoked", org_id, { key_id: keyId, name });
+      }),
+
+    addSshKey: (orgId: OrgId, request: NewSshKey) => {
+      requireBody(sshKeyAdd, { ...request });
+      return database.commit((queries) => {
+        if (!getOrg(queries, orgId)) throw new ServiceError("org_not_found");
+        const added = addSshKey(queries, orgId, request, MAKER);
+        const { ssh_key_id, fingerprint, name } = added;
+        record(queries, "key.ssh_added", orgId, { ssh_key_id, fingerprint, name });
+        return added;
+      });
+    },
+
+    listSshKeys: (orgId: OrgId) => {
+      if (!getOrg(database.queries, orgId)) throw new ServiceError("org_not_found");
+      return listSshKeys(database.queries, orgId).map(toRecord);
+    },
+
+    removeSshKey: (orgId: OrgId, sshKeyId: string) =>
+      database.commit((queries) => {
+        const { fingerprint } = removeSshKey(queries, orgId, sshKeyId);
+        record(queries, "key.ssh_removed", orgId, { ssh_key_id: sshKeyId, fingerprint });
+        return { ssh_key_id: sshKeyId, fingerprint, state: "removed" };
+      }),
+  };
+}

@@ -1,0 +1,40 @@
+/** Owns what each plan allows, as the configuration has it. */
+import { CAPPED, type Capped, PLANS, type Plan } from "../../../shared/api/plans.ts";
+import { type Config, ConfigError } from "../../core/config.ts";
+
+/** Beyond the soft one is a warning, beyond the hard one a refusal. */
+export interface Caps {
+  soft_cap: number;
+  hard_cap: number;
+}
+
+export interface PlanCaps {
+  rooms: Caps;
+  sandboxes: Caps;
+  memory_mib: Caps;
+  drive: { soft_cap_bytes: number; hard_cap_bytes: number };
+  /** Granted with the plan; null: no limit. */
+  credits: number | null;
+}
+
+export type Plans = Readonly<Record<Plan, PlanCaps>>;
+
+/** Throws ConfigError. */
+export function plansOf(config: Config): Plans {
+  return Object.fromEntries(PLANS.map((plan) => [plan, planOf(config, plan)])) as Record<Plan, PlanCaps>;
+}
+
+function planOf(config: Config, plan: Plan): PlanCaps {
+  const capsOf = (what: Capped): Caps => {
+    const soft_cap = config[`plans.${plan}.${what}_soft_cap`];
+    const hard_cap = config[`plans.${plan}.${what}_hard_cap`];
+    if (soft_cap <= hard_cap) return { soft_cap, hard_cap };
+    throw new ConfigError(`plans.${plan}.${what}_soft_cap = ${soft_cap}: must be at most the hard cap, ${hard_cap}`);
+  };
+  const { rooms, sandboxes, memory_mib, drive_gib } = Object.fromEntries(
+    CAPPED.map((what) => [what, capsOf(what)]),
+  ) as Record<Capped, Caps>;
+  const drive = { soft_cap_bytes: drive_gib.soft_cap * 1024 ** 3, hard_cap_bytes: drive_gib.hard_cap * 1024 ** 3 };
+  const credits = config[`plans.${plan}.credits`] || null;
+  return { rooms, sandboxes, memory_mib, drive, credits };
+}

@@ -1,0 +1,146 @@
+/**
+ * Owns how much of the service an organization may use: what it has, beside the caps of its plan. Beyond a soft cap the answer
+ * warns, and the crossing is recorded once; beyond a hard cap nothing is added. What is there already is never ended by it.
+ */
+import type { OrgId } from "../../../shared/ids.ts";
+import { now } from "../../core/clock.ts";
+import type { KeyCall } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
+import { appendAudit } from "../audit/index.ts";
+import type { Caps, PlanCaps, Plans } from "./plans.ts";
+import { getOrg, knownOrg } from "./store.ts";
+import type { OrgRow } from "./table.ts";
+
+/** What rows can be counted by. */
+export type Counted = "rooms" | "sandboxes" | "memory_mib";
+
+export interface QuotaDeps {
+  queries: Queries;
+  plans: Plans;
+  /** What the organization has, also within a transaction. */
+  held(queries: Queries, orgId: OrgId): Record<Counted, number>;
+  /** What the drives of its rooms take together. */
+  driveUsed(orgId: OrgId): Promise<number>;
+}
+
+/** What an organization has, and how much of each it may have. */
+export interface Standing {
+  /** Whether its plan lets it have anything at all. */
+  entitled: boolean;
+  rooms: { active: number } & Caps;
+  sandboxes: { active: number } & Caps;
+  memory_mib: { allocated: number } & Caps;
+  drive: { used_bytes: number } & PlanCaps["drive"];
+  can_create: { room: boolean; sandbox: boolean };
+  warnings: string[];
+}
+
+export interface Quota {
+  capsOf(orgId: OrgId): PlanCaps;
+  /**
+   * Within the transaction that has just added this: refuses what is too much, and so undoes it; else says which soft caps are
+   * exceeded. Throws quota_exceeded.
+   */
+  admit(queries: Queries, call: KeyCall, added: Partial<Record<Counted, number>>): string[];
+  standing(orgId: OrgId): Promise<Standing>;
+}
+
+export function makeQuota({ queries, plans, held, driveUsed }: QuotaDeps): Quota {
+  const capsOf = (org: OrgRow | undefined): PlanCaps => {
+    if (!org) throw new Error("there is no such organization");
+    return plans[org.plan];
+  };
+  return {
+    capsOf: (orgId) => capsOf(knownOrg(queries, orgId)),
+
+    admit: (within, call, added) => {
+      const { org_id } = call.caller;
+      const caps = capsOf(getOrg(within, org_id));
+      const has = held(within, org_id);
+      const counts = Object.entries(added) as [Counted, number][];
+      for (const [what, count] of counts) {
+        if (has[what] > caps[what].hard_cap) throw exceeded(what, has[what] - count, caps[what].hard_cap);
+      }
+      const over = counts.filter(([what]) => has[what] > caps[what].soft_cap);
+      for (const [what, count] of over) {
+        const { soft_cap } = caps[what];
+        if (has[what] - count <= soft_cap) recordSoft(within, call, { limit: what, used: has[what], cap: soft_cap });
+      }
+      return over.map(([what]) => softWarning(what, has[what], caps[what]));
+    },
+
+    standing: async (orgId) => {
+      const { rooms, sandboxes, memory_mib, drive } = capsOf(knownOrg(queries, orgId));
+      const has = held(queries, orgId);
+      const used_bytes = await driveUsed(orgId);
+      const counted = Object.entries({ rooms, sandboxes, memory_mib }) as [Counted, Caps][];
+      const over = counted.filter(([what, caps]) => has[what] > caps.soft_cap);
+      return {
+        entitled: rooms.hard_cap > 0 && sandboxes.hard_cap > 0,
+        rooms: { active: has.rooms, ...rooms },
+        sandboxes: { active: has.sandboxes, ...sandboxes },
+        memory_mib: { allocated: has.memory_mib, ...memory_mib },
+        drive: { used_bytes, ...drive },
+        can_create: {
+          room: has.rooms < rooms.hard_cap,
+          sandbox: has.sandboxes < sandboxes.hard_cap && has.memory_mib < memory_mib.hard_cap,
+        },
+        warnings: [
+          ...over.map(([what, caps]) => softWarning(what, has[what], caps)),
+          ...(used_bytes > drive.soft_cap_bytes ? [driveWarning(used_bytes, drive)] : []),
+        ],
+      };
+    },
+  };
+}
+
+/** The event of a soft cap that a call has exceeded. Within its transaction. */
+function recordSoft(queries: Queries, call: KeyCall, details: { limit: string; used: number; cap: number }): void {
+  const { caller, source, request_id, ip, audit } = call;
+  appendAudit(queries, {
+    ...audit,
+    event: "quota.soft_exceeded",
+    outcome: "success",
+    at: now(),
+    org_id: caller.org_id,
+    actor: { type: caller.kind ?? "key", id: caller.key_id, name: caller.name },
+    source,
+    request_id,
+    ip,
+    details,
+  });
+}
+
+const NOUNS: Record<Counted, string> = {
+  rooms: "rooms",
+  sandboxes: "sandboxes",
+  memory_mib: "MiB of memory in sandboxes",
+};
+
+function softWarning(what: Counted, used: number, { soft_cap, hard_cap }: Caps): string {
+  return `The organization has ${used} ${NOUNS[what]}: over its plan's soft cap of ${soft_cap}, up to ${hard_cap} are possible.`;
+}
+
+export function driveWarning(used: number, { soft_cap_bytes, hard_cap_bytes }: PlanCaps["drive"]): string {
+  return `The organization's drives take ${used} bytes: over its plan's soft cap of ${soft_cap_bytes}, up to ${hard_cap_bytes} are possible.`;
+}
+
+export function driveExceeded(used: number, cap: number): ServiceError {
+  return new ServiceError("quota_exceeded", {
+    detail: `The organization's drives take ${used} bytes; its plan allows ${cap}.`,
+    details: { limit: "drive", used, cap },
+    hint: `Delete files on its rooms' drives, destroy rooms with drive=delete, since kept drives count too, ${ASK_OPERATOR}.`,
+  });
+}
+
+const ASK_OPERATOR = "or have the operator change the plan with `roomd org set-plan`";
+
+function exceeded(limit: Counted, used: number, cap: number): ServiceError {
+  const ends = limit === "rooms" ? "Destroy a room" : "Destroy a sandbox";
+  return new ServiceError("quota_exceeded", {
+    detail: `The organization has ${used} ${NOUNS[limit]}; its plan allows ${cap}.`,
+    details: { limit, used, cap },
+    hint: `${ends}, ${ASK_OPERATOR}.`,
+  });
+}

@@ -1,0 +1,43 @@
+/** Owns the SQL of public keys for SSH. */
+import { and, asc, count, eq, gt, isNull, or } from "drizzle-orm";
+import { now } from "../../core/clock.ts";
+import type { Queries } from "../../db/client.ts";
+import { orgs, type SshKeyRow, sshKeys } from "./table.ts";
+
+export function insertSshKey(queries: Queries, row: SshKeyRow): void {
+  queries.insert(sshKeys).values(row).run();
+}
+
+export function listSshKeys(queries: Queries, orgId: SshKeyRow["org_id"]): SshKeyRow[] {
+  return queries.select().from(sshKeys).where(eq(sshKeys.org_id, orgId)).orderBy(asc(sshKeys.ssh_key_id)).all();
+}
+
+export function countSshKeys(queries: Queries, orgId: SshKeyRow["org_id"]): number {
+  return queries.select({ keys: count() }).from(sshKeys).where(eq(sshKeys.org_id, orgId)).get()?.keys ?? 0;
+}
+
+export function deleteSshKey(queries: Queries, orgId: SshKeyRow["org_id"], id: string): SshKeyRow | undefined {
+  return queries
+    .delete(sshKeys)
+    .where(and(eq(sshKeys.org_id, orgId), eq(sshKeys.ssh_key_id, id as SshKeyRow["ssh_key_id"])))
+    .returning()
+    .get();
+}
+
+const isCurrent = () => or(isNull(sshKeys.expires_at), gt(sshKeys.expires_at, now()));
+
+/** Every organization's key of this fingerprint, the oldest first. */
+export function findSshKeys(queries: Queries, fingerprint: string) {
+  return queries
+    .select({ key: sshKeys, plan: orgs.plan })
+    .from(sshKeys)
+    .innerJoin(orgs, eq(orgs.org_id, sshKeys.org_id))
+    .where(and(eq(sshKeys.fingerprint, fingerprint), isCurrent()))
+    .orderBy(asc(sshKeys.ssh_key_id))
+    .all();
+}
+
+export function isSshKey(queries: Queries, id: string): boolean {
+  const where = and(eq(sshKeys.ssh_key_id, id as SshKeyRow["ssh_key_id"]), isCurrent());
+  return queries.select({ id: sshKeys.ssh_key_id }).from(sshKeys).where(where).get() !== undefined;
+}

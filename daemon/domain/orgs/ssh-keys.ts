@@ -1,0 +1,135 @@
+/** Owns an organization's public keys for SSH: adding, listing and removing them, and whom one of them stands for. */
+import { MAX_SSH_KEYS, type SshKeyRecord, sshKeyAdd, sshKeyList, sshKeyRemove } from "../../../shared/api/ssh.ts";
+import { type KeyId, newId, type OrgId } from "../../../shared/ids.ts";
+import { after, now } from "../../core/clock.ts";
+import { type Bound, bind, type Caller } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
+import { type Database, violatesUnique } from "../../db/transact.ts";
+import { countSshKeys, deleteSshKey, findSshKeys, insertSshKey, isSshKey, listSshKeys } from "./ssh-keys-store.ts";
+import { fingerprintOf, readPublicKey } from "./ssh-public-key.ts";
+import type { SshKeyRow } from "./table.ts";
+
+/** Who is recognised by a public key may do what an SSH session does, and nothing else. */
+const SCOPES = ["terminal"] as const;
+
+export interface NewSshKey {
+  public_key: string;
+  name?: string | undefined;
+  expires_in_seconds?: number | undefined;
+}
+
+export interface SshKeysDeps {
+  database: Database;
+  findOrg(caller: Caller, orgId: string): string;
+  /** Called when a key has been removed. */
+  onRemoved(): void;
+}
+
+export function makeSshKeys({ database, findOrg, onRemoved }: SshKeysDeps): Bound[] {
+  return [
+    bind(sshKeyAdd, {
+      find: (call, params) => findOrg(call.caller, String(params.org_id)) as OrgId,
+      rules: (input) => {
+        const read = readPublicKey(input.public_key ?? "");
+        return "wrong" in read ? [{ field: "public_key", code: "invalid_public_key", message: read.wrong }] : [];
+      },
+      run: async (call, input, orgId) => {
+        const { caller, audit } = call;
+        if (!caller.scopes.includes("terminal") && !caller.scopes.includes("org:admin")) {
+          throw new ServiceError("scope_escalation", {
+            detail: "A public key opens terminals, which the key that adds it may not.",
+          });
+        }
+        const maker = { type: "key", id: caller.key_id };
+        const body = await database.commit((queries) => {
+          const added = addSshKey(queries, orgId, input, maker);
+          audit.details = { ssh_key_id: added.ssh_key_id, fingerprint: added.fingerprint, name: added.name };
+          call.record?.("created", added);
+          return added;
+        });
+        return { outcome: "created", body };
+      },
+    }),
+    bind(sshKeyList, {
+      find: (call, params) => findOrg(call.caller, String(params.org_id)) as OrgId,
+      run: (_, __, orgId) => ({
+        outcome: "ok",
+        body: { items: listSshKeys(database.queries, orgId).map(toRecord), next_cursor: null },
+      }),
+    }),
+    bind(sshKeyRemove, {
+      find: (call, params) => findOrg(call.caller, String(params.org_id)) as OrgId,
+      run: async ({ audit }, { ssh_key_id }, orgId) => {
+        audit.details = { ssh_key_id };
+        const { fingerprint } = await database.commit((queries) => removeSshKey(queries, orgId, ssh_key_id));
+        onRemoved();
+        return { outcome: "ok", body: { ssh_key_id, fingerprint, state: "removed" as const } };
+      },
+    }),
+  ];
+}
+
+/** Within a transaction. Throws validation_failed, already_exists, quota_exceeded. */
+export function addSshKey(
+  queries: Queries,
+  orgId: OrgId,
+  request: NewSshKey,
+  maker: { type: string; id: string },
+): SshKeyRecord {
+  const read = readPublicKey(request.public_key);
+  if ("wrong" in read) throw new ServiceError("validation_failed", { detail: read.wrong });
+  if (countSshKeys(queries, orgId) >= MAX_SSH_KEYS) {
+    throw new ServiceError("quota_exceeded", { detail: `An organization may have ${MAX_SSH_KEYS} public keys.` });
+  }
+  const created_at = now();
+  const row: SshKeyRow = {
+    ssh_key_id: newId("ssk"),
+    org_id: orgId,
+    name: (request.name ?? read.comment).slice(0, 128),
+    algorithm: read.algorithm,
+    fingerprint: read.fingerprint,
+    public_key: read.line,
+    created_at,
+    expires_at: request.expires_in_seconds === undefined ? null : after(created_at, request.expires_in_seconds),
+    created_by_type: maker.type,
+    created_by_id: maker.id,
+  };
+  try {
+    insertSshKey(queries, row);
+  } catch (error) {
+    if (!violatesUnique(error, "ssh_keys.fingerprint")) throw error;
+    throw new ServiceError("already_exists", { detail: `The organization has the key ${read.fingerprint} already.` });
+  }
+  return toRecord(row);
+}
+
+/** Within a transaction. Throws key_not_found. */
+export function removeSshKey(queries: Queries, orgId: OrgId, id: string): SshKeyRow {
+  const removed = deleteSshKey(queries, orgId, id);
+  if (!removed) throw new ServiceError("key_not_found", { detail: `There is no public key ${id}.` });
+  return removed;
+}
+
+/** Whom a public key, in SSH's own encoding, stands for: one caller for each organization that has it, the oldest first. */
+export function callersOf(queries: Queries, key: Buffer): Caller[] {
+  return findSshKeys(queries, fingerprintOf(key)).map((found) => ({
+    org_id: found.key.org_id,
+    plan: found.plan,
+    key_id: found.key.ssh_key_id as string as KeyId,
+    name: found.key.name || found.key.fingerprint,
+    scopes: SCOPES,
+    room_ids: null,
+    agent_id: null,
+    expires_at: found.key.expires_at,
+  }));
+}
+
+/** Whether a public key is registered still. */
+export function isCurrentSshKey(queries: Queries, id: string): boolean {
+  return isSshKey(queries, id);
+}
+
+export function toRecord({ org_id: _, created_by_type, created_by_id, ...row }: SshKeyRow): SshKeyRecord {
+  return { ...row, created_by: { type: created_by_type, id: created_by_id } };
+}

@@ -1,0 +1,123 @@
+/** Owns the SQL of organizations and keys. */
+import { and, count, desc, eq, gt, isNull, lt, or, sql } from "drizzle-orm";
+import type { Queries } from "../../db/client.ts";
+import { Remembered } from "../../db/remembered.ts";
+import { apiKeys, type KeyRow, type OrgRow, orgs } from "./table.ts";
+
+const known = new Remembered<OrgRow>();
+
+export function insertOrg(queries: Queries, row: OrgRow): void {
+  known.forget(queries);
+  queries.insert(orgs).values(row).run();
+}
+
+export function listOrgs(queries: Queries): OrgRow[] {
+  return queries.select().from(orgs).orderBy(orgs.org_id).all();
+}
+
+export function getOrg(queries: Queries, orgId: OrgRow["org_id"]): OrgRow | undefined {
+  return queries.select().from(orgs).where(eq(orgs.org_id, orgId)).get();
+}
+
+/** The same, remembered; outside of transactions. */
+export function knownOrg(queries: Queries, orgId: OrgRow["org_id"]): OrgRow | undefined {
+  return known.get(queries, orgId, () => getOrg(queries, orgId));
+}
+
+export function changePlan(queries: Queries, orgId: OrgRow["org_id"], plan: OrgRow["plan"]): void {
+  known.forget(queries);
+  callers.forget(queries);
+  queries.update(orgs).set({ plan }).where(eq(orgs.org_id, orgId)).run();
+}
+
+export function insertKey(queries: Queries, row: KeyRow): void {
+  callers.forget(queries);
+  queries.insert(apiKeys).values(row).run();
+}
+
+export function listKeys(queries: Queries, orgId: OrgRow["org_id"]): KeyRow[] {
+  return queries.select().from(apiKeys).where(eq(apiKeys.org_id, orgId)).orderBy(apiKeys.key_id).all();
+}
+
+/** The newest first, from one on. */
+export function listKeysBefore(queries: Queries, orgId: OrgRow["org_id"], before: string | null, limit: number) {
+  const older = before === null ? undefined : lt(apiKeys.key_id, before as KeyRow["key_id"]);
+  const where = and(eq(apiKeys.org_id, orgId), older);
+  return queries.select().from(apiKeys).where(where).orderBy(desc(apiKeys.key_id)).limit(limit).all();
+}
+
+/** Keys that are good at a moment. */
+export function countKeys(queries: Queries, orgId: OrgRow["org_id"], at: string): number {
+  const good = and(isNull(apiKeys.revoked_at), or(isNull(apiKeys.expires_at), gt(apiKeys.expires_at, at)));
+  const where = and(eq(apiKeys.org_id, orgId), good);
+  return queries.select({ keys: count() }).from(apiKeys).where(where).get()?.keys ?? 0;
+}
+
+export function getKey(queries: Queries, keyId: string): KeyRow | undefined {
+  return queries
+    .select()
+    .from(apiKeys)
+    .where(eq(apiKeys.key_id, keyId as KeyRow["key_id"]))
+    .get();
+}
+
+/** One of the organization's: of another's key there is no row, as of one that never was. */
+export function getKeyOf(queries: Queries, orgId: OrgRow["org_id"], keyId: string): KeyRow | undefined {
+  const named = eq(apiKeys.key_id, keyId as KeyRow["key_id"]);
+  return queries
+    .select()
+    .from(apiKeys)
+    .where(and(named, eq(apiKeys.org_id, orgId)))
+    .get();
+}
+
+/** Changes a key that is there. */
+export function changeKey(queries: Queries, keyId: KeyRow["key_id"], change: Partial<KeyRow>): KeyRow {
+  callers.forget(queries);
+  return queries.update(apiKeys).set(change).where(eq(apiKeys.key_id, keyId)).returning().get();
+}
+
+/** What a request has to know of the key that it comes with. */
+export type CallerRow = { [Column in "org_id" | "plan"]: OrgRow[Column] | null } & Pick<
+  KeyRow,
+  "key_id" | "kind" | "name" | "scopes" | "room_ids" | "agent_id" | "expires_at" | "revoked_at" | "first_key_id"
+>;
+const callers = new Remembered<CallerRow>();
+
+/** Looks a key up by its hash, with its organization. */
+export function prepareKeyLookup(queries: Queries) {
+  const { key_id, kind, name, scopes, room_ids, agent_id, expires_at, revoked_at, first_key_id } = apiKeys;
+  const { org_id, plan } = orgs;
+  const statement = queries
+    .select({ org_id, plan, key_id, kind, name, scopes, room_ids, agent_id, expires_at, revoked_at, first_key_id })
+    .from(apiKeys)
+    .leftJoin(orgs, eq(org_id, apiKeys.org_id))
+    .where(eq(apiKeys.key_sha256, sql.placeholder("key_sha256")))
+    .prepare();
+  return (key_sha256: string) => callers.get(queries, key_sha256, () => statement.get({ key_sha256 }));
+}
+
+/** Looks up until when a key is good, by its id. */
+export function prepareKeyTerm(queries: Queries) {
+  const { expires_at, revoked_at } = apiKeys;
+  return queries
+    .select({ expires_at, revoked_at })
+    .from(apiKeys)
+    .where(eq(apiKeys.key_id, sql.placeholder("key_id")))
+    .prepare();
+}
+
+/** Also of a key that is no longer good; null when there is none. */
+export function keyName(queries: Queries, keyId: string): string | null {
+  const named = eq(apiKeys.key_id, keyId as KeyRow["key_id"]);
+  return queries.select({ name: apiKeys.name }).from(apiKeys).where(named).get()?.name ?? null;
+}
+
+/** Writes when a key was last used. */
+export function prepareUse(queries: Queries) {
+  return queries
+    .update(apiKeys)
+    .set({ last_used_at: sql`${sql.placeholder("last_used_at")}` })
+    .where(eq(apiKeys.key_id, sql.placeholder("key_id")))
+    .prepare();
+}

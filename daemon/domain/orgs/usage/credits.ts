@@ -1,0 +1,195 @@
+/**
+ * Owns credits: what an organization was granted, by its plan and by the operator, less what it has used by the price table. An
+ * organization that was granted none has no limit.
+ *
+ *   some left ──used up──▶ none left: no new sandboxes, none resumed ──grace over──▶ those that run end
+ *       ▲                      │
+ *       └──more are granted────┘
+ *
+ * When they will be used up follows from what goes on, so that one timer for each organization is enough; it is set anew
+ * whenever that changes. Since when none are left is kept, so that a restart prolongs no grace.
+ */
+import type { OrgId } from "../../../../shared/ids.ts";
+import { after, at, now } from "../../../core/clock.ts";
+import { Deadlines } from "../../../core/deadlines.ts";
+import type { Log } from "../../../core/log.ts";
+import { describeError, ServiceError } from "../../../core/service-error.ts";
+import type { Queries } from "../../../db/client.ts";
+import type { Database } from "../../../db/transact.ts";
+import { appendAudit } from "../../audit/index.ts";
+import { getCredits, putCredits } from "./credits-store.ts";
+import type { Meter } from "./meter.ts";
+import { MICRO } from "./prices.ts";
+import type { CreditRow } from "./table.ts";
+
+/** From this share on, what is left is worth a warning. */
+const WARNING_SHARE = 0.1;
+const HOUR_MS = 3_600_000;
+/** A forecast is looked at again no sooner, and no later, than this. */
+const SOONEST_MS = 1000;
+const LATEST_MS = 24 * HOUR_MS;
+
+export interface CreditDeps {
+  database: Database;
+  log: Log;
+  meter: Meter;
+  graceSeconds: number;
+  /** What the organization's plan grants; null: no limit. */
+  planCredits(orgId: OrgId): number | null;
+  /** Ends the organization's sandboxes that are not in standby. Never rejects. */
+  endSandboxes(orgId: OrgId): Promise<void>;
+}
+
+export interface Balance {
+  /** Null: no limit. */
+  granted: number | null;
+  used: number;
+  remaining: number | null;
+}
+
+interface Account {
+  row: CreditRow;
+  running: ReturnType<Meter["running"]>;
+  balance: Balance;
+}
+
+/** What has to be seen to, and when. */
+interface Outlook {
+  /** Since when none are left. */
+  exhausted_at: string | null;
+  /** When to look again; null: when something changes. */
+  next_at: string | null;
+}
+
+export class Credits {
+  readonly #deps: CreditDeps;
+  /** Organizations whose sandboxes are being ended. */
+  readonly #ending = new Set<OrgId>();
+  readonly #timers = new Deadlines((orgId) => void this.#look(orgId as OrgId));
+
+  constructor(deps: CreditDeps) {
+    this.#deps = deps;
+    deps.meter.onChange((orgId) => void this.#look(orgId));
+  }
+
+  /** The balance, and what is to be told of it. */
+  standing(queries: Queries, orgId: OrgId): Balance & { warnings: string[] } {
+    const account = this.#accountOf(queries, orgId);
+    return { ...account.balance, warnings: this.#warningsOf(account) };
+  }
+
+  /** What a caller who adds a sandbox, or lets one go on, is to be warned of. Throws quota_exceeded when none are left. */
+  admit(queries: Queries, orgId: OrgId): string[] {
+    const account = this.#accountOf(queries, orgId);
+    const { granted, used, remaining } = account.balance;
+    if (remaining === 0) {
+      throw new ServiceError("quota_exceeded", {
+        detail: `The organization's credits are used up: ${granted} were granted.`,
+        details: { limit: "credits", used, cap: granted },
+        hint: "Have the operator grant more with `roomd org credits --grant`.",
+      });
+    }
+    return this.#warningsOf(account);
+  }
+
+  /** Takes up what a daemon before this one was waiting for. */
+  start(orgIds: readonly OrgId[]): void {
+    for (const orgId of orgIds) void this.#look(orgId);
+  }
+
+  stop(): void {
+    this.#timers.clear();
+  }
+
+  /** Never rejects. */
+  async #look(orgId: OrgId): Promise<void> {
+    const { database, log, graceSeconds } = this.#deps;
+    try {
+      const { granted } = getCredits(database.queries, orgId);
+      if (grantedOf(this.#deps.planCredits(orgId), granted) === null) return this.#timers.set(orgId, null);
+      const { exhausted_at, next_at } = await database.commit((queries) => this.#settle(queries, orgId));
+      const isOver = exhausted_at !== null && after(exhausted_at, graceSeconds) <= now();
+      this.#timers.set(orgId, isOver ? null : next_at);
+      if (isOver && next_at !== null) await this.#end(orgId);
+    } catch (error) {
+      log.error("credits not looked at", { org_id: orgId, error: describeError(error) });
+    }
+  }
+
+  async #end(orgId: OrgId): Promise<void> {
+    if (this.#ending.has(orgId)) return;
+    this.#ending.add(orgId);
+    try {
+      await this.#deps.endSandboxes(orgId);
+    } finally {
+      this.#ending.delete(orgId);
+    }
+  }
+
+  /** What is written, what goes on, and what that leaves. */
+  #accountOf(queries: Queries, orgId: OrgId): Account {
+    const row = getCredits(queries, orgId);
+    const running = this.#deps.meter.running(queries, orgId);
+    const granted = grantedOf(this.#deps.planCredits(orgId), row.granted);
+    return { row, running, balance: balanceOf(granted, row.used_micro + running.micro) };
+  }
+
+  #warningsOf({ row: { exhausted_at }, balance: { granted, remaining } }: Account): string[] {
+    if (granted === null || remaining === null || remaining > granted * WARNING_SHARE) return [];
+    if (remaining > 0) return [`Of the organization's ${granted} credits ${remaining.toFixed(3)} are left.`];
+    const ends = exhausted_at === null ? "soon" : `at ${after(exhausted_at, this.#deps.graceSeconds)}`;
+    return [
+      `The organization's credits are used up: no sandbox is created or resumed, and those that run end ${ends}.`,
+    ];
+  }
+
+  /** Within a transaction: keeps, and records, whether any are left. */
+  #settle(queries: Queries, orgId: OrgId): Outlook {
+    const { row, running, balance } = this.#accountOf(queries, orgId);
+    const { granted, used, remaining } = balance;
+    const { sandboxes, micro_per_hour } = running;
+    if (remaining === null || remaining > 0) {
+      if (row.exhausted_at !== null) putCredits(queries, { ...row, exhausted_at: null });
+      if (remaining === null || micro_per_hour === 0) return { exhausted_at: null, next_at: null };
+      const leftMs = (remaining * MICRO * HOUR_MS) / micro_per_hour;
+      return {
+        exhausted_at: null,
+        next_at: at(Date.now() + Math.min(LATEST_MS, Math.max(SOONEST_MS, Math.ceil(leftMs)))),
+      };
+    }
+    const exhausted_at = row.exhausted_at ?? now();
+    const ends_at = after(exhausted_at, this.#deps.graceSeconds);
+    if (row.exhausted_at === null) {
+      putCredits(queries, { ...row, exhausted_at });
+      appendAudit(queries, {
+        event: "quota.credits_exhausted",
+        outcome: "denied",
+        at: exhausted_at,
+        org_id: orgId,
+        actor: { type: "system", id: "credits", name: "credits" },
+        source: "reconciler",
+        details: { granted, used, sandboxes, ends_at },
+      });
+    }
+    return { exhausted_at, next_at: sandboxes > 0 ? ends_at : null };
+  }
+}
+
+function balanceOf(granted: number | null, usedMicro: number): Balance {
+  const used = usedMicro / MICRO;
+  return { granted, used, remaining: granted === null ? null : Math.max(0, granted * MICRO - usedMicro) / MICRO };
+}
+
+function grantedOf(plan: number | null, more: number | null): number | null {
+  return plan === null && more === null ? null : (plan ?? 0) + (more ?? 0);
+}
+
+/** Within a transaction: grants more beside those of the plan, or takes back all that were so granted (null). */
+export function grantCredits(queries: Queries, orgId: OrgId, plan: number | null, more: number | null): Balance {
+  const row = getCredits(queries, orgId);
+  // To one that had no limit they are granted from now on: what it has used until now takes nothing of them.
+  const before = row.granted ?? (plan === null ? Math.ceil(row.used_micro / MICRO) : 0);
+  const granted = more === null ? null : before + more;
+  putCredits(queries, { ...row, granted, exhausted_at: null });
+  return balanceOf(grantedOf(plan, granted), row.used_micro);
+}

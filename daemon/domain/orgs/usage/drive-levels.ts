@@ -1,0 +1,49 @@
+/** Owns how full the drives are, as the meter knows it: noted whenever a drive is measured, written for all of them together. */
+import type { RoomUid } from "../../../../shared/ids.ts";
+import type { Log } from "../../../core/log.ts";
+import type { Queries } from "../../../db/client.ts";
+import type { Database } from "../../../db/transact.ts";
+import { type Meter, type Place, USAGE_WRITE_SECONDS } from "./meter.ts";
+
+export interface DriveLevelDeps {
+  database: Database;
+  log: Log;
+  meter: Meter;
+  /** Within a transaction: whose drive it is; null when the room is no more. */
+  placeOf(queries: Queries, roomUid: RoomUid): Place | null;
+}
+
+export class DriveLevels {
+  readonly #deps: DriveLevelDeps;
+  #noted = new Map<RoomUid, number>();
+  #timer: Timer | null = null;
+
+  constructor(deps: DriveLevelDeps) {
+    this.#deps = deps;
+  }
+
+  note(roomUid: RoomUid, usedBytes: number): void {
+    this.#noted.set(roomUid, usedBytes);
+    this.#timer ??= setTimeout(() => void this.settle(), USAGE_WRITE_SECONDS * 1000).unref();
+  }
+
+  /** Writes what was noted. Never rejects: what cannot be written is noted again. */
+  async settle(): Promise<void> {
+    clearTimeout(this.#timer ?? undefined);
+    this.#timer = null;
+    const noted = this.#noted;
+    if (noted.size === 0) return;
+    this.#noted = new Map();
+    const { database, log, meter, placeOf } = this.#deps;
+    const write = (queries: Queries) => {
+      for (const [roomUid, usedBytes] of noted) {
+        const place = placeOf(queries, roomUid);
+        if (place) meter.fills(queries, place, usedBytes);
+      }
+    };
+    await database.commit(write, false).catch((error: unknown) => {
+      log.error("levels of drives not written", { error: String(error) });
+      this.#noted = new Map([...noted, ...this.#noted]);
+    });
+  }
+}

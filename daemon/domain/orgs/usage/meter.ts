@@ -1,0 +1,172 @@
+/**
+ * Owns the meter: what organizations use is counted in the transaction by which it happens, and the sums of all that share a
+ * commit are written once, at its end.
+ *
+ *   count                       things that happen: an execution, a message, bytes that were sent
+ *   opens ─ checkpoint ─ closes what goes on: a sandbox that runs, a drive that has something on it
+ *
+ * What goes on is a row that says up to when it was counted. A guest runs on while no daemon is there; whoever takes it over
+ * opens it again, by which all of that time counts. Of one that is found to have ended meanwhile, time counts up to the last
+ * checkpoint at which it was seen: nobody pays for what nobody saw running.
+ */
+import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
+import type { Queries } from "../../../db/client.ts";
+import type { Database } from "../../../db/transact.ts";
+import { type Amounts, add, amountsOver, NOTHING, type Rate } from "./amounts.ts";
+import { addUsed } from "./credits-store.ts";
+import { daysOf, elapsedMs, hostClock, type MeterClock, type Moment } from "./moment.ts";
+import { FREE, microOf, microPerHour, type Prices } from "./prices.ts";
+import { DayRows } from "./rows.ts";
+import { addUsage, type Dimension, getOpen, listOpen, putOpen, removeOpen, sumUsage } from "./store.ts";
+import type { OpenRow, UsageRow } from "./table.ts";
+
+/** What is measured all the time is written this often; what is not written yet is what a crash of the daemon loses. */
+export const USAGE_WRITE_SECONDS = 5;
+
+/** Whose use it is; agent_id and key_id are '' where it is no agent's, or no key's. */
+export interface Place {
+  org_id: OrgId;
+  room_uid: RoomUid;
+  agent_id: string;
+  key_id: string;
+}
+
+export class Meter {
+  readonly #database: Database;
+  readonly #prices: Prices;
+  readonly #clock: MeterClock;
+  readonly #rows: DayRows;
+  /** Counted by the transaction under way. */
+  #counted: UsageRow[] = [];
+  /** Sandboxes that this daemon has seen running. */
+  readonly #seen = new Set<string>();
+
+  /** Organizations of which something has changed that is paid for over time. */
+  readonly #changed = new Set<OrgId>();
+
+  constructor(database: Database, prices: Prices = FREE, clock: MeterClock = hostClock(), rows = new DayRows()) {
+    this.#database = database;
+    this.#prices = prices;
+    this.#clock = clock;
+    this.#rows = rows;
+    database.gather({
+      mark: () => this.#counted.length,
+      backTo: (mark) => void this.#counted.splice(mark),
+      write: (queries) => this.#write(queries),
+    });
+    database.onCommit(() => rows.kept());
+  }
+
+  /** Within a transaction. */
+  count(place: Place, amounts: Partial<Amounts>): void {
+    this.#add(place, this.#clock.today(), amounts);
+  }
+
+  /** Within a transaction: from now on it is used. What is open already is counted up to now, and goes on. */
+  opens(queries: Queries, subject: string, { org_id, room_uid, agent_id, key_id }: Place, rate: Rate): void {
+    this.#changed.add(org_id);
+    const now = this.#clock.now();
+    const open = getOpen(queries, subject);
+    if (open) this.#countUpTo(open, now);
+    this.#seen.add(subject);
+    putOpen(queries, { subject, org_id, room_uid, agent_id, key_id, ...rate, ...now });
+  }
+
+  /** Within a transaction: it is not used any more. */
+  closes(queries: Queries, subject: string): void {
+    const open = getOpen(queries, subject);
+    if (!open) return;
+    if (this.#goesOn(open)) this.#countUpTo(open, this.#clock.now());
+    removeOpen(queries, subject);
+    this.#changed.add(open.org_id);
+  }
+
+  /** What a drive takes from now on; within a transaction. */
+  fills(queries: Queries, place: Place, drive_bytes: number): void {
+    if ((getOpen(queries, place.room_uid)?.drive_bytes ?? 0) === drive_bytes) return;
+    if (drive_bytes === 0) this.closes(queries, place.room_uid);
+    else this.opens(queries, place.room_uid, place, { vcpu_count: 0, memory_mib: 0, drive_bytes });
+  }
+
+  /** Counts all that goes on up to now. */
+  async checkpoint(): Promise<void> {
+    await this.#database.commit((queries) => {
+      const now = this.#clock.now();
+      const open = listOpen(queries);
+      for (const row of open.filter((each) => this.#goesOn(each))) {
+        this.#countUpTo(row, now);
+        putOpen(queries, { ...row, ...now });
+        // Another process may have granted credits, or changed the plan.
+        this.#changed.add(row.org_id);
+      }
+      const subjects = new Set(open.map(({ subject }) => subject));
+      for (const subject of this.#seen) if (!subjects.has(subject)) this.#seen.delete(subject);
+    });
+  }
+
+  /** What an organization has used on these days, both included, up to now, for each value of a dimension. */
+  read(orgId: OrgId, days: { from: string; to: string }, by: Dimension): Map<string, Amounts> {
+    const { queries } = this.#database;
+    const groups = new Map<string, Amounts>();
+    for (const { group, ...amounts } of sumUsage(queries, orgId, days, by)) groups.set(group, amounts);
+    const now = this.#clock.now();
+    for (const open of this.#open(queries, orgId)) {
+      for (const { day, ms } of daysOf(now.wall_ms, elapsedMs(open, now))) {
+        if (day < days.from || day > days.to) continue;
+        const group = { room: open.room_uid, agent: open.agent_id, key: open.key_id, day }[by];
+        const sum = groups.get(group) ?? { ...NOTHING };
+        groups.set(group, sum);
+        add(sum, amountsOver(open, ms));
+      }
+    }
+    return groups;
+  }
+
+  /** What goes on, by the price table in millionths of a credit: what of it is not written yet, and what it comes to in an hour. */
+  running(queries: Queries, orgId: OrgId): { micro: number; micro_per_hour: number; sandboxes: number } {
+    const now = this.#clock.now();
+    const sum = { micro: 0, micro_per_hour: 0, sandboxes: 0 };
+    for (const open of this.#open(queries, orgId)) {
+      sum.micro += microOf(this.#prices, amountsOver(open, elapsedMs(open, now)));
+      sum.micro_per_hour += microPerHour(this.#prices, open);
+      if (open.drive_bytes === 0) sum.sandboxes++;
+    }
+    return sum;
+  }
+
+  /** Calls `listener` after each commit that changed what an organization pays for over time, or has sent. */
+  onChange(listener: (orgId: OrgId) => void): void {
+    this.#database.onCommit(() => {
+      const changed = [...this.#changed];
+      this.#changed.clear();
+      for (const orgId of changed) listener(orgId);
+    });
+  }
+
+  #open(queries: Queries, orgId: OrgId): OpenRow[] {
+    return listOpen(queries, orgId).filter((open) => this.#goesOn(open));
+  }
+
+  /** What lies on a drive stays there, whoever looks; a guest may have ended while no daemon was there. */
+  #goesOn({ subject, drive_bytes }: OpenRow): boolean {
+    return drive_bytes > 0 || this.#seen.has(subject);
+  }
+
+  #countUpTo(open: OpenRow, now: Moment): void {
+    for (const { day, ms } of daysOf(now.wall_ms, elapsedMs(open, now))) this.#add(open, day, amountsOver(open, ms));
+  }
+
+  #add({ org_id, room_uid, agent_id, key_id }: Place, day: string, amounts: Partial<Amounts>): void {
+    this.#counted.push({ org_id, day, room_uid, agent_id, key_id, ...NOTHING, ...amounts });
+  }
+
+  #write(queries: Queries): void {
+    const micro = new Map<OrgId, number>();
+    for (const sum of this.#rows.placed(queries, this.#counted.splice(0))) {
+      addUsage(queries, sum);
+      micro.set(sum.org_id, (micro.get(sum.org_id) ?? 0) + microOf(this.#prices, sum));
+      if (sum.egress_bytes > 0) this.#changed.add(sum.org_id);
+    }
+    for (const [orgId, used] of micro) if (used > 0) addUsed(queries, orgId, used);
+  }
+}

@@ -1,0 +1,77 @@
+/**
+ * Owns how finely a day is told: rooms and agents can be made without end, and usage is kept for good. Beyond so many rows of an
+ * organization's day what is used goes to its key alone, and beyond twice as many to nobody; the sums stay what they are.
+ */
+import type { RoomUid } from "../../../../shared/ids.ts";
+import type { Queries } from "../../../db/client.ts";
+import { add } from "./amounts.ts";
+import { countRows, hasRow } from "./store.ts";
+import type { UsageRow } from "./table.ts";
+
+const MOST_ROWS_A_DAY = 10_000;
+/** Days of organizations whose number of rows is remembered. */
+const MOST_DAYS = 10_000;
+
+const NO_ROOM = { room_uid: "" as RoomUid, agent_id: "" };
+
+export class DayRows {
+  readonly #most: number;
+  readonly #counts = new Map<string, number>();
+  /** Days that the transaction under way adds rows to. */
+  readonly #growing = new Set<string>();
+
+  constructor(most = MOST_ROWS_A_DAY) {
+    this.#most = most;
+  }
+
+  /** The rows to which all that a transaction has counted is added, within it. */
+  placed(queries: Queries, counted: Iterable<UsageRow>): Iterable<UsageRow> {
+    // Of one that was not kept.
+    for (const day of this.#growing) this.#counts.delete(day);
+    this.#growing.clear();
+    const finest = new Map<string, UsageRow>();
+    for (const row of counted) addTo(finest, row);
+    const placed = new Map<string, UsageRow>();
+    // An organization's day after the other: none is asked for twice.
+    for (const [, row] of [...finest].sort(([a], [b]) => (a < b ? -1 : 1)))
+      addTo(placed, this.#place(queries, row, placed));
+    return placed.values();
+  }
+
+  /** After the commit. */
+  kept(): void {
+    this.#growing.clear();
+  }
+
+  #place(queries: Queries, row: UsageRow, placed: Map<string, UsageRow>): UsageRow {
+    const day = `${row.org_id} ${row.day}`;
+    const count = this.#counts.get(day) ?? countRows(queries, row.org_id, row.day);
+    const isThere = (each: UsageRow) => placed.has(nameOf(each)) || hasRow(queries, each);
+    const ofKey = { ...row, ...NO_ROOM };
+    const finest = [row, ofKey].find((each, level) => count < this.#most * (level + 1) || isThere(each));
+    const place = finest ?? { ...ofKey, key_id: "" };
+    const isNew = !isThere(place);
+    if (isNew) this.#growing.add(day);
+    this.#remember(day, isNew ? count + 1 : count);
+    return place;
+  }
+
+  #remember(day: string, count: number): void {
+    // The one that was asked for last comes last.
+    this.#counts.delete(day);
+    this.#counts.set(day, count);
+    const [oldest] = this.#counts.keys();
+    if (oldest !== undefined && this.#counts.size > MOST_DAYS) this.#counts.delete(oldest);
+  }
+}
+
+function addTo(sums: Map<string, UsageRow>, row: UsageRow): void {
+  const name = nameOf(row);
+  const sum = sums.get(name);
+  if (sum) add(sum, row);
+  else sums.set(name, row);
+}
+
+function nameOf({ org_id, day, room_uid, agent_id, key_id }: UsageRow): string {
+  return `${org_id} ${day} ${room_uid} ${agent_id} ${key_id}`;
+}

@@ -1,0 +1,93 @@
+/** Owns the SQL of usage; what is written with nearly every transaction is prepared. */
+import { and, eq, getTableColumns, gte, lte, type SQL, sql, sum } from "drizzle-orm";
+import type { OrgId } from "../../../../shared/ids.ts";
+import { preparedBy, type Queries, rawQuery } from "../../../db/client.ts";
+import { AMOUNTS, type Amounts } from "./amounts.ts";
+import { type OpenRow, type UsageRow, usage, usageOpen } from "./table.ts";
+
+/** What can be told apart. */
+export const DIMENSIONS = { room: usage.room_uid, agent: usage.agent_id, key: usage.key_id, day: usage.day } as const;
+export type Dimension = keyof typeof DIMENSIONS;
+
+const placeholders = (columns: object) =>
+  Object.fromEntries(Object.keys(columns).map((name) => [name, sql.placeholder(name)]));
+
+function prepare(queries: Queries) {
+  const ofDay = "org_id = ? AND day = ?";
+  const grown = AMOUNTS.map((name): [string, SQL] => [name, sql`${usage[name]} + ${sql.placeholder(name)}`]);
+  const columns = getTableColumns(usageOpen);
+  return {
+    add: queries
+      .insert(usage)
+      .values(placeholders(getTableColumns(usage)) as never)
+      .onConflictDoUpdate({
+        target: [usage.org_id, usage.day, usage.room_uid, usage.agent_id, usage.key_id],
+        set: Object.fromEntries(grown),
+      })
+      .prepare(),
+    open: queries
+      .insert(usageOpen)
+      .values(placeholders(columns) as never)
+      .onConflictDoUpdate({
+        target: usageOpen.subject,
+        set: Object.fromEntries(Object.keys(columns).map((name) => [name, sql.raw(`excluded.${name}`)])),
+      })
+      .prepare(),
+    count: rawQuery<{ count: number }>(queries, `SELECT count(*) AS count FROM usage WHERE ${ofDay}`),
+    has: rawQuery(queries, `SELECT 1 FROM usage WHERE ${ofDay} AND room_uid = ? AND agent_id = ? AND key_id = ?`),
+  };
+}
+
+const statementsOf = preparedBy(prepare);
+
+export function addUsage(queries: Queries, row: UsageRow): void {
+  statementsOf(queries).add.run({ ...row });
+}
+
+/** How many rows an organization's day has. */
+export function countRows(queries: Queries, orgId: OrgId, day: string): number {
+  return statementsOf(queries).count([orgId, day])[0]?.count ?? 0;
+}
+
+/** Whether it would be added to a row that there is. */
+export function hasRow(queries: Queries, { org_id, day, room_uid, agent_id, key_id }: UsageRow): boolean {
+  return statementsOf(queries).has([org_id, day, room_uid, agent_id, key_id]).length > 0;
+}
+
+/** Opens it, or puts it in place of what was open of the same subject. */
+export function putOpen(queries: Queries, row: OpenRow): void {
+  statementsOf(queries).open.run({ ...row });
+}
+
+export function getOpen(queries: Queries, subject: string): OpenRow | undefined {
+  return queries.select().from(usageOpen).where(eq(usageOpen.subject, subject)).get();
+}
+
+export function removeOpen(queries: Queries, subject: string): void {
+  queries.delete(usageOpen).where(eq(usageOpen.subject, subject)).run();
+}
+
+/** Of one organization, or of all. */
+export function listOpen(queries: Queries, orgId?: OrgId): OpenRow[] {
+  return queries
+    .select()
+    .from(usageOpen)
+    .where(orgId === undefined ? undefined : eq(usageOpen.org_id, orgId))
+    .all();
+}
+
+/** What was written of an organization's days, both included, for each value of a dimension. */
+export function sumUsage(
+  queries: Queries,
+  orgId: OrgId,
+  days: { from: string; to: string },
+  by: Dimension,
+): (Amounts & { group: string })[] {
+  const sums = Object.fromEntries(AMOUNTS.map((name) => [name, sum(usage[name]).mapWith(Number)]));
+  return queries
+    .select({ group: DIMENSIONS[by], ...(sums as Record<keyof Amounts, SQL<number>>) })
+    .from(usage)
+    .where(and(eq(usage.org_id, orgId), gte(usage.day, days.from), lte(usage.day, days.to)))
+    .groupBy(DIMENSIONS[by])
+    .all();
+}

@@ -1,0 +1,51 @@
+/** Owns the tables of usage as the queries see them. */
+import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
+
+const place = {
+  org_id: text().$type<OrgId>().notNull(),
+  room_uid: text().$type<RoomUid>().notNull(),
+  agent_id: text().notNull(),
+  key_id: text().notNull(),
+};
+
+export const usage = sqliteTable(
+  "usage",
+  {
+    org_id: place.org_id,
+    day: text().notNull(),
+    room_uid: place.room_uid,
+    agent_id: place.agent_id,
+    key_id: place.key_id,
+    sandbox_ms: integer().notNull(),
+    vcpu_ms: integer().notNull(),
+    memory_mib_ms: integer().notNull(),
+    exec_count: integer().notNull(),
+    messages: integer().notNull(),
+    egress_bytes: integer().notNull(),
+    drive_byte_hours: integer().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.org_id, table.day, table.room_uid, table.agent_id, table.key_id] })],
+);
+
+export const usageOpen = sqliteTable("usage_open", {
+  subject: text().primaryKey(),
+  ...place,
+  vcpu_count: integer().notNull(),
+  memory_mib: integer().notNull(),
+  drive_bytes: integer().notNull(),
+  wall_ms: integer().notNull(),
+  uptime_ms: integer().notNull(),
+  boot_id: text().notNull(),
+});
+
+export const orgCredits = sqliteTable("org_credits", {
+  org_id: text().$type<OrgId>().primaryKey(),
+  used_micro: integer().notNull(),
+  granted: integer(),
+  exhausted_at: text(),
+});
+
+export type CreditRow = typeof orgCredits.$inferSelect;
+export type UsageRow = typeof usage.$inferSelect;
+export type OpenRow = typeof usageOpen.$inferSelect;

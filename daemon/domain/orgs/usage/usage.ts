@@ -1,0 +1,48 @@
+/** Owns the call that tells what an organization has used. */
+import { type Grouping, type UsageReport, usage } from "../../../../shared/api/usage.ts";
+import type { OrgId } from "../../../../shared/ids.ts";
+import { at } from "../../../core/clock.ts";
+import { type Bound, bind, type Caller } from "../../../core/operation.ts";
+import type { Standing } from "../quota.ts";
+import type { Balance } from "./credits.ts";
+import type { Meter } from "./meter.ts";
+import { groupsOf, monthOf, totalsOf } from "./report.ts";
+
+export interface UsageDeps {
+  meter: Meter;
+  /** Throws org_not_found, insufficient_scope. */
+  findOrg(caller: Caller, orgId: string): OrgId;
+  /** What the organization has just now, beside the caps of its plan. */
+  standing(orgId: OrgId): Promise<Standing & Pick<UsageReport, "guest_cids">>;
+  credits(orgId: OrgId): Balance & { warnings: string[] };
+  /** What people call a room, an agent, a key or a day; null when nothing tells. */
+  nameOf(grouping: Grouping, id: string): string | null;
+}
+
+export function makeUsage({ meter, findOrg, standing, credits, nameOf }: UsageDeps): Bound {
+  return bind(usage, {
+    find: (call, params) => findOrg(call.caller, params.org_id ?? ""),
+    run: async ({ caller }, { group_by, month }, orgId) => {
+      const { can_create, warnings, ...standsAt } = await standing(orgId);
+      const { warnings: creditWarnings, ...balance } = credits(orgId);
+      const nowMs = Date.now();
+      const { start_at, end_at, ...days } = monthOf(month ?? at(nowMs));
+      const amounts = meter.read(orgId, days, group_by ?? "day");
+      return {
+        outcome: "ok",
+        body: {
+          org_id: orgId,
+          plan: caller.plan,
+          ...standsAt,
+          period: { start_at, end_at },
+          credits: balance,
+          can_create: { ...can_create, sandbox: can_create.sandbox && balance.remaining !== 0 },
+          warnings: [...warnings, ...creditWarnings],
+          totals: totalsOf(amounts.values()),
+          ...(group_by === undefined ? {} : groupsOf(group_by, amounts, (id) => nameOf(group_by, id))),
+          as_of: at(nowMs),
+        },
+      };
+    },
+  });
+}

@@ -1,0 +1,160 @@
+/** Owns the connections that clients have to exposed ports: how many there may be, what they may take of us, and cutting them. */
+import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
+import {
+  MAX_ORG_PORT_CONNECTIONS,
+  MAX_PORT_CONNECTIONS,
+  MAX_SANDBOX_CONNECTIONS,
+  MAX_SOCKET_MESSAGE_BYTES,
+} from "../../../shared/api/ports.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { connectInGuest, type GuestPort } from "../../host/guest-link/connect.ts";
+import { Allowance } from "../../host/guest-link/pace.ts";
+import { refusalOf } from "../../host/guest-link/terminal.ts";
+import type { Pay } from "./http/byte-reader.ts";
+import type { SandboxAccess } from "./index.ts";
+import type { PortRow } from "./table.ts";
+import type { Hold } from "./websocket/frames.ts";
+
+/** Lines, chunks and messages of a sandbox's servers that are read in a second: a tenth or two of it, were they all of one byte. */
+const READS_PER_SECOND = 131_072;
+/** So many without a pause: others wait for their turn no longer than some milliseconds. */
+const READS_AT_ONCE = 4096;
+/** Messages of a sandbox's WebSockets, either way, that are unfinished or not taken yet. */
+const MAX_HELD_BYTES = 6 * MAX_SOCKET_MESSAGE_BYTES;
+
+/** A connection that can be cut from our side. */
+export interface OpenPort extends GuestPort {
+  /** Why it was cut; null while it was not. */
+  readonly cutBecause: string | null;
+  /** Of the sandbox's allowance of reads. */
+  pay: Pay;
+  /** Of what may be held for the sandbox; what the connection holds at its end is given back. */
+  hold: Hold;
+}
+
+interface Live {
+  label: string;
+  held: number;
+  why: string | null;
+  cut(why: string): void;
+}
+
+/** A sandbox's, while it runs. */
+interface Group {
+  org_id: string;
+  live: Set<Live>;
+  reads: Allowance;
+  held: number;
+}
+
+export class Connections {
+  readonly #sandboxes: SandboxAccess;
+  readonly #groups = new Map<string, Group>();
+
+  constructor(sandboxes: SandboxAccess) {
+    this.#sandboxes = sandboxes;
+  }
+
+  /** `first` is what the server is sent at once. Throws insufficient_capacity, port_not_listening, guest_unreachable. */
+  async open({ label, sandbox_id, org_id, port }: PortRow, first: Uint8Array): Promise<OpenPort> {
+    const group = this.#groups.get(sandbox_id) ?? this.#watch(sandbox_id, org_id);
+    const live = this.#enter(group, label);
+    let opened: GuestPort;
+    try {
+      opened = await this.#sandboxes.withGuest(sandbox_id, (link) => connectInGuest(link, port, first));
+    } catch (error) {
+      leave(group, live);
+      throw asServiceError(error);
+    }
+    live.cut = (why) => {
+      live.why ??= why;
+      opened.close();
+    };
+    const over = opened.ended.catch(() => {}).finally(() => leave(group, live));
+    void this.#sandboxes.use(sandbox_id, () => over);
+    if (live.why !== null) opened.close();
+    return {
+      ...opened,
+      get cutBecause() {
+        return live.why;
+      },
+      pay: (reads) => {
+        group.reads.spend(reads);
+        const ms = group.reads.debtMs();
+        return ms === 0 ? null : new Promise((resolve) => setTimeout(resolve, ms));
+      },
+      hold: (bytes) => hold(group, live, bytes),
+    };
+  }
+
+  cut(label: string, why: string): void {
+    for (const { live } of this.#groups.values()) for (const each of [...live]) if (each.label === label) each.cut(why);
+  }
+
+  cutAll(why: string): void {
+    for (const { live } of this.#groups.values()) for (const each of [...live]) each.cut(why);
+  }
+
+  #enter(group: Group, label: string): Live {
+    const ofPort = [...group.live].filter((each) => each.label === label).length;
+    if (group.live.size >= MAX_SANDBOX_CONNECTIONS || ofPort >= MAX_PORT_CONNECTIONS) {
+      throw new ServiceError("insufficient_capacity", {
+        detail: `The port has ${ofPort} open connections and its sandbox ${group.live.size}, which is the most.`,
+      });
+    }
+    let ofOrg = 0;
+    for (const { org_id, live } of this.#groups.values()) if (org_id === group.org_id) ofOrg += live.size;
+    if (ofOrg >= MAX_ORG_PORT_CONNECTIONS) {
+      throw new ServiceError("insufficient_capacity", {
+        detail: `The ports of the organization have ${ofOrg} open connections, which is the most.`,
+      });
+    }
+    const entered: Live = {
+      label,
+      held: 0,
+      why: null,
+      cut: (why) => {
+        entered.why ??= why;
+      },
+    };
+    group.live.add(entered);
+    return entered;
+  }
+
+  /** What is open is cut when the guest stands still: it would only wait. */
+  #watch(sandboxId: string, org_id: string): Group {
+    const group: Group = { org_id, live: new Set(), reads: new Allowance(READS_PER_SECOND, READS_AT_ONCE), held: 0 };
+    this.#groups.set(sandboxId, group);
+    void this.#sandboxes.stopped(sandboxId, new AbortController().signal).then((state) => {
+      if (this.#groups.get(sandboxId) === group) this.#groups.delete(sandboxId);
+      for (const each of [...group.live]) each.cut(`the sandbox is ${state}`);
+    });
+    return group;
+  }
+}
+
+function hold(group: Group, live: Live, bytes: number): boolean {
+  // One that has ended holds nothing any more.
+  if (!group.live.has(live)) return bytes <= 0;
+  if (bytes > 0 && group.held + bytes > MAX_HELD_BYTES) return false;
+  group.held += bytes;
+  live.held += bytes;
+  return true;
+}
+
+function leave(group: Group, live: Live): void {
+  if (!group.live.delete(live)) return;
+  group.held -= live.held;
+}
+
+function asServiceError(error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error;
+  const code = refusalOf(error);
+  if (code === StreamErrorCode.port_not_listening) {
+    return new ServiceError("port_not_listening", { detail: "Nothing listens on this port of the sandbox." });
+  }
+  if (code === StreamErrorCode.too_many_streams) {
+    return new ServiceError("insufficient_capacity", { detail: "The sandbox does as much at once as it may." });
+  }
+  return new ServiceError("guest_unreachable", { cause: error });
+}

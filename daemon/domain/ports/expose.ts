@@ -1,0 +1,79 @@
+/** Owns the call that exposes a port. */
+import { MAX_PORTS, sandboxExposePort } from "../../../shared/api/ports.ts";
+import type { SandboxState } from "../../../shared/api/sandboxes.ts";
+import { after, now } from "../../core/clock.ts";
+import { type Bound, bind } from "../../core/operation.ts";
+import { requireActive } from "../../core/room-target.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { PortParts, PortTarget } from "./index.ts";
+import { listeningPorts } from "./listening.ts";
+import { toPortRecord } from "./record.ts";
+import { findPort, insertPort, listPorts } from "./store.ts";
+import type { PortRow } from "./table.ts";
+import { newLabel } from "./tokens.ts";
+
+const ALLOWED: readonly SandboxState[] = ["creating", "starting", "running", "pausing", "paused", "resuming"];
+
+export function makeExpose(parts: PortParts): Bound {
+  const { database, sandboxes, exposures, tokens, urls } = parts;
+  return bind(sandboxExposePort, {
+    find: (call, params) => sandboxes.find(call, params),
+    run: async (call, { port, visibility = "private", label, expires_in_seconds }, target) => {
+      requireExposable(target);
+      const { row: sandbox, room } = target;
+      call.audit.details = { port, visibility };
+      const created_at = now();
+      const wanted: PortRow = {
+        label: newLabel(label ?? null),
+        sandbox_id: sandbox.sandbox_id,
+        port,
+        visibility,
+        wish: label ?? null,
+        org_id: sandbox.org_id,
+        room_uid: room.room_uid,
+        agent_id: sandbox.agent_id,
+        created_at,
+        expires_at: expires_in_seconds === undefined ? null : after(created_at, expires_in_seconds),
+      };
+      const row = await database.commit((queries) => {
+        const known = findPort(queries, sandbox.sandbox_id, port);
+        if (known) return requireSame(known, visibility, label);
+        if (listPorts(queries, sandbox.sandbox_id).length >= MAX_PORTS) throw tooManyPorts();
+        insertPort(queries, wanted);
+        return wanted;
+      });
+      exposures.keep(row);
+      call.audit.details = { port, visibility: row.visibility, expires_at: row.expires_at };
+      const listening = await listeningPorts(sandboxes, sandbox.sandbox_id, [port]);
+      const body = toPortRecord(row, urls(), tokens, listening.has(port));
+      return { outcome: row === wanted ? "created" : "exists", body };
+    },
+  });
+}
+
+/** Throws room_destroying, invalid_state. */
+function requireExposable({ room, row: { agent_id, state } }: PortTarget): void {
+  requireActive(room);
+  if (ALLOWED.includes(state)) return;
+  throw new ServiceError("invalid_state", {
+    detail: `Sandbox ${agent_id} is ${state}: nothing of it can be exposed any more.`,
+    details: { state, allowed_states: ALLOWED },
+  });
+}
+
+/** Throws already_exists. */
+function requireSame(known: PortRow, visibility: PortRow["visibility"], label: string | undefined): PortRow {
+  if (known.visibility === visibility && (label === undefined || known.wish === label)) return known;
+  throw new ServiceError("already_exists", {
+    detail: `Port ${known.port} is exposed already, with another visibility or label.`,
+    details: { port: known.port, visibility: known.visibility },
+    hint: "Unexpose it first; its URL and its token change then.",
+  });
+}
+
+function tooManyPorts(): ServiceError {
+  return new ServiceError("too_many_ports", {
+    detail: `The sandbox has ${MAX_PORTS} exposed ports, which is the most: unexpose one.`,
+    details: { max: MAX_PORTS },
+  });
+}

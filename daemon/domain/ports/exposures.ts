@@ -1,0 +1,93 @@
+/**
+ * Owns when a port's exposure ends without a call: at its time, or with its sandbox. The row goes, what is open through it is
+ * cut, and the audit says so.
+ */
+
+import { now } from "../../core/clock.ts";
+import { Deadlines } from "../../core/deadlines.ts";
+import { describeError } from "../../core/service-error.ts";
+import { appendAudit } from "../audit/index.ts";
+import type { Connections } from "./connections.ts";
+import type { PortDeps } from "./index.ts";
+import { allPorts, deleteLabel, deleteOfSandbox, listPorts } from "./store.ts";
+import type { PortRow } from "./table.ts";
+
+export class Exposures {
+  readonly #deps: PortDeps;
+  readonly #connections: Connections;
+  readonly #expiries = new Deadlines((label) => void this.#expire(label));
+  /** The sandboxes whose end is waited for. */
+  readonly #watched = new Map<string, AbortController>();
+
+  constructor(deps: PortDeps, connections: Connections) {
+    this.#deps = deps;
+    this.#connections = connections;
+  }
+
+  recover(): void {
+    for (const row of allPorts(this.#deps.database.queries)) this.keep(row);
+  }
+
+  /** Sees to its end; again is nothing. */
+  keep({ label, sandbox_id, expires_at }: PortRow): void {
+    this.#expiries.set(label, expires_at);
+    if (this.#watched.has(sandbox_id)) return;
+    const watch = new AbortController();
+    this.#watched.set(sandbox_id, watch);
+    void this.#deps.sandboxes.ended(sandbox_id, watch.signal).then((state) => this.#closeAll(sandbox_id, state));
+  }
+
+  /** It is not exposed any more. */
+  forget({ label, sandbox_id }: PortRow, why: string): void {
+    this.#expiries.set(label, null);
+    this.#connections.cut(label, why);
+    if (listPorts(this.#deps.database.queries, sandbox_id).length > 0) return;
+    this.#watched.get(sandbox_id)?.abort();
+    this.#watched.delete(sandbox_id);
+  }
+
+  stop(): void {
+    this.#expiries.clear();
+    for (const watch of this.#watched.values()) watch.abort();
+    this.#watched.clear();
+  }
+
+  #expire(label: string): Promise<void> {
+    return this.#end("port.expired", "its time is over", (queries) => {
+      const row = deleteLabel(queries, label);
+      return row ? [row] : [];
+    });
+  }
+
+  #closeAll(sandboxId: string, state: string): Promise<void> {
+    return this.#end("port.closed", `the sandbox is ${state}`, (queries) => deleteOfSandbox(queries, sandboxId));
+  }
+
+  async #end(
+    event: "port.expired" | "port.closed",
+    reason: string,
+    remove: (queries: PortDeps["database"]["queries"]) => PortRow[],
+  ): Promise<void> {
+    const { database, log } = this.#deps;
+    try {
+      const gone = await database.commit((queries) => {
+        const rows = remove(queries);
+        for (const row of rows) appendAudit(queries, { ...factsOf(row), event, details: { port: row.port, reason } });
+        return rows;
+      });
+      for (const row of gone) this.forget(row, reason);
+    } catch (error) {
+      log.error("port not unexposed", { error: describeError(error) });
+    }
+  }
+}
+
+function factsOf({ org_id, room_uid, agent_id, sandbox_id }: PortRow) {
+  const actor = { type: "system", id: "ports", name: "ports" };
+  return {
+    ...{ org_id, room_uid, agent_id, sandbox_id, actor },
+    outcome: "success" as const,
+    at: now(),
+    source: "reconciler" as const,
+  };
+}

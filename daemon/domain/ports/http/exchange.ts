@@ -1,0 +1,202 @@
+/**
+ * Owns one HTTP/1 exchange with a server in a guest, on a connection of its own: what one client makes of it can confuse no
+ * other. Nothing large is kept whole: who reads slowly makes the server wait, and the server the client.
+ */
+import { StreamError } from "../../../../shared/agent-protocol/link.ts";
+import { StreamErrorCode } from "../../../../shared/agent-protocol/messages.ts";
+import { PORT_IDLE_SECONDS } from "../../../../shared/api/ports.ts";
+import type { OpenPort } from "../connections.ts";
+import { type AnswerHead, framingOf, readBody, readHead } from "./answer.ts";
+import { BadAnswer, ByteReader } from "./byte-reader.ts";
+
+export interface Asked {
+  method: string;
+  /** Path and query as the server gets them. */
+  target: string;
+  headers: readonly [string, string][];
+  body: ReadableStream<Uint8Array> | null;
+  /** Bytes of the body when that is known; else it goes in chunks. */
+  length: number | null;
+}
+
+export interface Answered {
+  head: AnswerHead;
+  /** Null where there is none. A stream breaks off with an error when the server's does. */
+  body: ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer> | null;
+  /** What comes after a head of 101, where HTTP has ended. */
+  reader: ByteReader;
+}
+
+const CRLF = "\r\n";
+/** A body of a known length up to this is read before it is passed on: Bun's server says no stream's length (oven-sh/bun#10507). */
+const MOST_KEPT_BYTES = 64 * 1024;
+/** How a connection ends that was cut, or lost with its guest. */
+const LOST: readonly string[] = [StreamErrorCode.detached, StreamErrorCode.link_closed];
+/** For the server's end of a connection that ended in order to be told from one that broke. */
+const END_MS = 5000;
+
+/** The request's head, as the connection is to begin with. */
+export function headOf(asked: Asked): Uint8Array {
+  const headers = [...asked.headers, ...framingHeaders(asked)].map(([name, value]) => `${name}: ${value}${CRLF}`);
+  return Buffer.from(`${asked.method} ${asked.target} HTTP/1.1${CRLF}${headers.join("")}${CRLF}`, "latin1");
+}
+
+/**
+ * What follows the request's head, and the answer. Rejects with BadAnswer, or an error of the body that the client sends. `gone`
+ * is the client's going.
+ */
+export async function exchange(port: OpenPort, asked: Asked, gone: AbortSignal): Promise<Answered> {
+  const idle = setTimeout(() => port.close(), PORT_IDLE_SECONDS * 1000);
+  const close = () => port.close();
+  gone.addEventListener("abort", close, { once: true });
+  if (gone.aborted) close();
+  const over = () => {
+    clearTimeout(idle);
+    gone.removeEventListener("abort", close);
+  };
+  port.ended.then(over, over);
+  const moved = (bytes: Uint8Array) => {
+    idle.refresh();
+    return bytes;
+  };
+  const reader = new ByteReader(watched(port.output, moved), port.pay);
+  const sending = asked.body === null ? null : new Sending(port, asked.body, asked.length === null, moved);
+  try {
+    const head = await readHead(reader);
+    if (head.status === 101) {
+      // From here on it is a conversation, which ends in its own way.
+      over();
+      return { head, body: null, reader };
+    }
+    const framing = framingOf(head, asked.method);
+    if (framing.kind === "none" || (framing.kind === "length" && framing.bytes <= MOST_KEPT_BYTES)) {
+      const kept = await wholeOf(readBody(reader, framing));
+      sending?.stop();
+      port.close();
+      return { head, body: framing.kind === "none" ? null : kept, reader };
+    }
+    const isWhole = framing.kind === "to_end" ? () => endedInOrder(port) : () => Promise.resolve(true);
+    const done = () => {
+      sending?.stop();
+      port.close();
+    };
+    return { head, body: streamOf(port, readBody(reader, framing), isWhole, done), reader };
+  } catch (error) {
+    sending?.stop();
+    port.close();
+    throw error;
+  }
+}
+
+function framingHeaders({ body, length }: Asked): [string, string][] {
+  if (body === null) return length === 0 ? [["content-length", "0"]] : [];
+  return [length === null ? ["transfer-encoding", "chunked"] : ["content-length", String(length)]];
+}
+
+async function wholeOf(body: AsyncIterable<Uint8Array>): Promise<Uint8Array<ArrayBuffer>> {
+  const parts: Uint8Array[] = [];
+  for await (const bytes of body) parts.push(bytes);
+  return Buffer.concat(parts);
+}
+
+async function* watched(source: AsyncIterable<Uint8Array>, moved: (bytes: Uint8Array) => Uint8Array) {
+  for await (const bytes of source) yield moved(bytes);
+}
+
+/** The client's body on its way in. The answer may be there, and over, before it is. */
+class Sending {
+  readonly #read: () => Promise<Uint8Array | null>;
+  readonly #abandon: () => void;
+  #stopped = false;
+
+  constructor(
+    port: OpenPort,
+    body: ReadableStream<Uint8Array>,
+    inChunks: boolean,
+    moved: (bytes: Uint8Array) => unknown,
+  ) {
+    const reader = body.getReader();
+    this.#read = async () => (await reader.read()).value ?? null;
+    this.#abandon = () => void reader.cancel().catch(() => {});
+    // Half a body is worth nothing to the server, and says so by the connection's end.
+    this.#send(port, inChunks, moved).catch(() => port.close());
+  }
+
+  stop(): void {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    this.#abandon();
+  }
+
+  async #send(port: OpenPort, inChunks: boolean, moved: (bytes: Uint8Array) => unknown): Promise<void> {
+    for (;;) {
+      const bytes = await this.#read();
+      if (this.#stopped) return;
+      if (!bytes) break;
+      if (bytes.byteLength === 0) continue;
+      await port.write(inChunks ? chunkOf(bytes) : bytes);
+      moved(bytes);
+    }
+    if (inChunks) await port.write(Buffer.from(`0${CRLF}${CRLF}`));
+  }
+}
+
+/** In one piece: each by itself would be a frame of the guest's link. */
+function chunkOf(bytes: Uint8Array): Uint8Array {
+  return Buffer.concat([Buffer.from(bytes.byteLength.toString(16) + CRLF), bytes, Buffer.from(CRLF)]);
+}
+
+/** Whether a connection whose end is that of the body was ended by the server, and did not break. */
+async function endedInOrder(port: OpenPort): Promise<boolean> {
+  port.endInput();
+  const late = AbortSignal.timeout(END_MS);
+  const timeUp = new Promise<boolean>((resolve) =>
+    late.addEventListener("abort", () => resolve(false), { once: true }),
+  );
+  return await Promise.race([
+    port.ended.then(
+      () => true,
+      () => false,
+    ),
+    timeUp,
+  ]);
+}
+
+function streamOf(
+  port: OpenPort,
+  body: AsyncGenerator<Uint8Array>,
+  isWhole: () => Promise<boolean>,
+  done: () => void,
+): ReadableStream<Uint8Array> {
+  let isOver = false;
+  const end = (settle: () => void) => {
+    if (isOver) return;
+    isOver = true;
+    done();
+    settle();
+  };
+  return new ReadableStream<Uint8Array>(
+    {
+      start: (controller) => {
+        // A client that reads nothing any more asks for nothing either: it is let go with the connection. What a server has
+        // said before it broke off by itself is still read: it may be all there was.
+        port.ended.catch((error: unknown) => {
+          if (error instanceof StreamError && LOST.includes(error.code)) end(() => controller.error());
+        });
+      },
+      pull: async (controller) => {
+        try {
+          const { done: isLast, value } = await body.next();
+          if (!isLast) return isOver ? undefined : controller.enqueue(value);
+          if (!(await isWhole())) throw new BadAnswer("the connection broke");
+          end(() => controller.close());
+        } catch {
+          // Without a reason: the server would print it. The client's connection is reset, and it knows that it has not all.
+          end(() => controller.error());
+        }
+      },
+      cancel: () => end(() => {}),
+    },
+    { highWaterMark: 0 },
+  );
+}

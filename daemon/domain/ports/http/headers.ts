@@ -1,0 +1,144 @@
+/**
+ * Owns what becomes of headers on their way: hop by hop they end here, secrets of ours stay here, and what names the place is
+ * put into the words of whoever reads it. A server in a guest believes that it is asked for at localhost, its port and no prefix.
+ */
+import { PORT_TOKEN_HEADER } from "../../../../shared/api/ports.ts";
+import type { Place } from "./place.ts";
+import { foreignCookies, hasSecret, isOwnCookie } from "./secrets.ts";
+
+const HOP_BY_HOP = [
+  "connection",
+  "keep-alive",
+  "proxy-connection",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+];
+/** Ours to say, or of the connection that ended here. */
+const NOT_ASKED_ON = new Set([
+  ...HOP_BY_HOP,
+  "host",
+  "content-length",
+  "expect",
+  "forwarded",
+  PORT_TOKEN_HEADER,
+  "cookie",
+]);
+const NOT_ANSWERED_ON = new Set([...HOP_BY_HOP, "content-length", "set-cookie", "location", "content-location"]);
+/** What speaks for a whole origin, which in path mode is not the application's alone. */
+const OF_THE_ORIGIN = new Set([
+  "alt-svc",
+  "clear-site-data",
+  "nel",
+  "origin-agent-cluster",
+  "report-to",
+  "reporting-endpoints",
+  "service-worker-allowed",
+  "strict-transport-security",
+]);
+/** Pages of all ports and the API's are of one origin in path mode: without allow-same-origin each is alone. */
+export const PATH_MODE_POLICY =
+  "sandbox allow-downloads allow-forms allow-modals allow-pointer-lock allow-popups allow-presentation allow-scripts";
+
+export interface Client {
+  ip: string | null;
+}
+
+/** The host that the server believes to be. */
+export function innerHost(port: number): string {
+  return port === 80 ? "localhost" : `localhost:${port}`;
+}
+
+/** `socket` keeps what a WebSocket's handshake needs, in the server's words. */
+export function headersForServer(
+  headers: Headers,
+  place: Place,
+  port: number,
+  client: Client,
+  socket: readonly [string, string][] = [],
+): [string, string][] {
+  const dropped = new Set((headers.get("connection") ?? "").split(",").map((each) => each.trim().toLowerCase()));
+  const kept: [string, string][] = [["host", innerHost(port)]];
+  for (const [name, value] of headers) {
+    if (NOT_ASKED_ON.has(name) || dropped.has(name) || name.startsWith("x-forwarded-")) continue;
+    if (name.startsWith("sec-websocket-") || hasSecret(value)) continue;
+    kept.push([name, name === "origin" || name === "referer" ? inward(value, place, port) : value]);
+  }
+  const cookies = foreignCookies(headers.get("cookie") ?? "");
+  if (cookies) kept.push(["cookie", cookies]);
+  if (client.ip !== null) kept.push(["x-forwarded-for", client.ip]);
+  kept.push(["x-forwarded-host", place.host], ["x-forwarded-proto", place.scheme]);
+  if (place.prefix !== "") kept.push(["x-forwarded-prefix", place.prefix]);
+  return [...kept, ...(socket.length > 0 ? socket : ([["connection", "close"]] as const))].map(([n, v]) => [n, v]);
+}
+
+/** Throws nothing: what cannot be a header any more is left out. */
+export function headersForClient(answered: readonly [string, string][], place: Place, port: number): Headers {
+  const headers = new Headers();
+  const dropped = new Set(
+    answered.filter(([name]) => name === "connection").flatMap(([, value]) => value.toLowerCase().split(/\s*,\s*/)),
+  );
+  for (const [name, value] of answered) {
+    if (NOT_ANSWERED_ON.has(name) || dropped.has(name)) continue;
+    if (place.mode === "path" && OF_THE_ORIGIN.has(name)) continue;
+    const said = name === "clear-site-data" ? withoutCookies(value) : value;
+    if (said !== null) headers.append(name, said);
+  }
+  for (const [name, value] of answered) {
+    if (name === "location" || name === "content-location") headers.set(name, outward(value, place, port));
+    if (name !== "set-cookie") continue;
+    const cookie = cookieForClient(value, place);
+    if (cookie !== null) headers.append(name, cookie);
+  }
+  if (place.mode === "path") {
+    headers.append("content-security-policy", PATH_MODE_POLICY);
+    if (!headers.has("referrer-policy")) headers.set("referrer-policy", "same-origin");
+  }
+  return headers;
+}
+
+/** Cookies would be cleared of all hosts below the domain: the tokens of other ports too. */
+function withoutCookies(types: string): string | null {
+  const kept = types.split(",").map((each) => (each.trim() === '"*"' ? '"cache", "storage"' : each.trim()));
+  return kept.filter((each) => each !== '"cookies"').join(", ") || null;
+}
+
+/** Our own address, where a header names it, as the server knows itself; others' as they are. */
+function inward(value: string, place: Place, port: number): string {
+  const own = `${place.scheme}://${place.host}`;
+  if (value !== own && !value.startsWith(`${own}/`)) return value;
+  const path = value.slice(own.length);
+  const isWithin = path === place.prefix || path.startsWith(`${place.prefix}/`);
+  return `http://${innerHost(port)}${isWithin ? path.slice(place.prefix.length) : path === "" ? "" : "/"}`;
+}
+
+/** A place that the server names, as the client knows it. */
+function outward(value: string, place: Place, port: number): string {
+  if (value.startsWith("/") && !value.startsWith("//")) return place.prefix + value;
+  const url = URL.parse(value);
+  const isOwn = url && ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname) && portOf(url) === port;
+  if (!isOwn) return value;
+  return `${place.scheme}://${place.host}${place.prefix}${url.pathname}${url.search}${url.hash}`;
+}
+
+function portOf(url: URL): number {
+  if (url.port !== "") return Number(url.port);
+  return url.protocol === "https:" ? 443 : 80;
+}
+
+/** Its own host's and its own path's; null for a name that is the service's. */
+function cookieForClient(cookie: string, place: Place): string | null {
+  const [pair = "", ...attributes] = cookie.split(";");
+  if (isOwnCookie(pair)) return null;
+  let path = "/";
+  const kept = attributes.filter((each) => {
+    const [name = "", value = ""] = each.split("=");
+    const word = name.trim().toLowerCase();
+    if (word === "path" && value.trim().startsWith("/")) path = value.trim();
+    return word !== "domain" && word !== "path";
+  });
+  return [pair, ...kept, ` Path=${place.prefix}${path}`].join(";");
+}

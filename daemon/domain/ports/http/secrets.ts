@@ -1,0 +1,67 @@
+/** Owns keeping our own secrets from the servers in guests: API keys wherever they stand, and everything about the port's token. */
+import { PORT_TOKEN_COOKIE, PORT_TOKEN_QUERY } from "../../../../shared/api/ports.ts";
+import type { Place } from "./place.ts";
+
+/** API keys, operator keys, and the tokens of ports, terminals and SSH. */
+const SECRET = /(?:\bkey-[0-9A-Za-z]{43}\b)|(?:\b(?:ptk|ttk|sat)_[\w-]{43})/;
+/** Names of cookies that are the service's own, whatever an application would like. */
+const OWN_COOKIE = /^(?:__(?:host|secure)-)?roomd/i;
+
+/** Whether a header's value has one of our secrets in it, in Basic credentials too. */
+export function hasSecret(value: string): boolean {
+  if (SECRET.test(value)) return true;
+  const [, basic] = /^\s*basic\s+([A-Za-z0-9+/=_-]+)\s*$/i.exec(value) ?? [];
+  return basic !== undefined && SECRET.test(Buffer.from(basic, "base64").toString("latin1"));
+}
+
+/** `pair` is `name=value`. A pair without a name is sent back by browsers as its value alone, which may look like another pair. */
+export function isOwnCookie(pair: string): boolean {
+  return OWN_COOKIE.test(pair.replace(/^[\s=]+/, ""));
+}
+
+/** The Cookie header without the service's own, or null when nothing is left. */
+export function foreignCookies(header: string): string | null {
+  const kept = header.split(";").filter((each) => !isOwnCookie(each) && !hasSecret(each));
+  return kept.length === 0 ? null : kept.map((each) => each.trim()).join("; ");
+}
+
+/** The cookie of a port's token. By this prefix a browser takes no other host's for it, not one below the same domain either. */
+export function tokenCookieOf({ mode }: Pick<Place, "mode">): string {
+  return mode === "host" ? `__Host-${PORT_TOKEN_COOKIE}` : PORT_TOKEN_COOKIE;
+}
+
+/** The port's token in a Cookie header, or null. */
+export function tokenInCookies(header: string | null, place: Pick<Place, "mode">): string | null {
+  for (const each of header?.split(";") ?? []) {
+    const at = each.indexOf("=");
+    if (each.slice(0, Math.max(at, 0)).trim() === tokenCookieOf(place)) return each.slice(at + 1).trim();
+  }
+  return null;
+}
+
+/** The query without the port's token and whatever holds a secret of ours, all else as it was written; and the token. */
+export function splitQuery(search: string): { search: string; token: string | null } {
+  if (search.length < 2) return { search: "", token: null };
+  let token: string | null = null;
+  const kept = search
+    .slice(1)
+    .split("&")
+    .filter((part) => {
+      const [name = "", ...rest] = part.split("=");
+      const value = decoded(rest.join("="));
+      if (decoded(name) === PORT_TOKEN_QUERY) {
+        token ??= value;
+        return false;
+      }
+      return !hasSecret(value) && !hasSecret(decoded(name));
+    });
+  return { search: kept.length === 0 ? "" : `?${kept.join("&")}`, token };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll("+", " "));
+  } catch {
+    return text;
+  }
+}

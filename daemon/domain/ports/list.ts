@@ -1,0 +1,20 @@
+/** Owns the call that lists a sandbox's exposed ports. */
+import { portList } from "../../../shared/api/ports.ts";
+import { type Bound, bind } from "../../core/operation.ts";
+import type { PortParts } from "./index.ts";
+import { listeningPorts } from "./listening.ts";
+import { toPortRecord } from "./record.ts";
+import { listPorts } from "./store.ts";
+
+export function makeList({ database, sandboxes, tokens, urls }: PortParts): Bound {
+  return bind(portList, {
+    find: (call, params) => sandboxes.find(call, params),
+    run: async (_call, _input, { row: { sandbox_id } }) => {
+      const rows = listPorts(database.queries, sandbox_id);
+      const numbers = rows.map(({ port }) => port);
+      const listening = await listeningPorts(sandboxes, sandbox_id, numbers);
+      const items = rows.map((row) => toPortRecord(row, urls(), tokens, listening.has(row.port)));
+      return { outcome: "ok", body: { items, next_cursor: null } };
+    },
+  });
+}

@@ -1,0 +1,72 @@
+/** Owns the record of tokens that were not a port's: the first at once, those that follow counted together, minute by minute. */
+
+import { now } from "../../core/clock.ts";
+import { describeError } from "../../core/service-error.ts";
+import { appendAudit } from "../audit/index.ts";
+import type { PortDeps } from "./index.ts";
+import type { PortRow } from "./table.ts";
+
+const TOGETHER_MS = 60_000;
+
+interface Counted {
+  row: PortRow;
+  ip: string | null;
+  count: number;
+  timer: Timer;
+}
+
+export class Refusals {
+  readonly #deps: Pick<PortDeps, "database" | "log">;
+  /** By label: as many as there are ports. */
+  readonly #counted = new Map<string, Counted>();
+
+  constructor(deps: Pick<PortDeps, "database" | "log">) {
+    this.#deps = deps;
+  }
+
+  note(row: PortRow, ip: string | null): void {
+    const counted = this.#counted.get(row.label);
+    if (counted) {
+      counted.count++;
+      counted.ip = ip;
+      return;
+    }
+    const timer = setTimeout(() => this.#settle(row.label), TOGETHER_MS);
+    timer.unref();
+    this.#counted.set(row.label, { row, ip, count: 0, timer });
+    this.#record(row, ip, 1);
+  }
+
+  /** What has been counted is recorded. */
+  stop(): void {
+    for (const label of [...this.#counted.keys()]) this.#settle(label);
+  }
+
+  #settle(label: string): void {
+    const counted = this.#counted.get(label);
+    if (!counted) return;
+    clearTimeout(counted.timer);
+    this.#counted.delete(label);
+    if (counted.count > 0) this.#record(counted.row, counted.ip, counted.count);
+  }
+
+  #record({ org_id, room_uid, agent_id, sandbox_id, port }: PortRow, ip: string | null, count: number): void {
+    const { database, log } = this.#deps;
+    const written = database.commit(
+      (queries) =>
+        appendAudit(queries, {
+          event: "port.refused",
+          outcome: "denied",
+          at: now(),
+          ...{ org_id, room_uid, agent_id, sandbox_id, ip },
+          actor: { type: "unknown", id: "", name: "" },
+          source: "rest",
+          status: 401,
+          error_code: "invalid_api_key",
+          details: { port, count },
+        }),
+      false,
+    );
+    written.catch((error: unknown) => log.error("audit not written", { error: describeError(error) }));
+  }
+}

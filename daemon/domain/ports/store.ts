@@ -1,0 +1,49 @@
+/** Owns the SQL of exposed ports. What has expired is as good as gone, also before its row is. */
+import { and, asc, eq, gt, isNull, or } from "drizzle-orm";
+import { now } from "../../core/clock.ts";
+import type { Queries } from "../../db/client.ts";
+import { type PortRow, ports } from "./table.ts";
+
+const isCurrent = () => or(isNull(ports.expires_at), gt(ports.expires_at, now()));
+
+export function insertPort(queries: Queries, row: PortRow): void {
+  // One of this number that has expired and was not removed yet makes place.
+  deletePort(queries, row.sandbox_id, row.port);
+  queries.insert(ports).values(row).run();
+}
+
+export function listPorts(queries: Queries, sandboxId: string): PortRow[] {
+  const where = and(eq(ports.sandbox_id, sandboxId), isCurrent());
+  return queries.select().from(ports).where(where).orderBy(asc(ports.port)).all();
+}
+
+export function findPort(queries: Queries, sandboxId: string, port: number): PortRow | undefined {
+  const where = and(eq(ports.sandbox_id, sandboxId), eq(ports.port, port), isCurrent());
+  return queries.select().from(ports).where(where).get();
+}
+
+export function findLabel(queries: Queries, label: string): PortRow | undefined {
+  return queries
+    .select()
+    .from(ports)
+    .where(and(eq(ports.label, label), isCurrent()))
+    .get();
+}
+
+/** All there are, those that have expired included. */
+export function allPorts(queries: Queries): PortRow[] {
+  return queries.select().from(ports).all();
+}
+
+export function deletePort(queries: Queries, sandboxId: string, port: number): PortRow | undefined {
+  const where = and(eq(ports.sandbox_id, sandboxId), eq(ports.port, port));
+  return queries.delete(ports).where(where).returning().get();
+}
+
+export function deleteLabel(queries: Queries, label: string): PortRow | undefined {
+  return queries.delete(ports).where(eq(ports.label, label)).returning().get();
+}
+
+export function deleteOfSandbox(queries: Queries, sandboxId: string): PortRow[] {
+  return queries.delete(ports).where(eq(ports.sandbox_id, sandboxId)).returning().all();
+}

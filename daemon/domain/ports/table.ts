@@ -1,0 +1,19 @@
+/** Owns the table of exposed ports as the queries see it. */
+import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import type { PortVisibility } from "../../../shared/api/shown-port.ts";
+import type { OrgId, RoomUid } from "../../../shared/ids.ts";
+
+export const ports = sqliteTable("ports", {
+  label: text().primaryKey(),
+  sandbox_id: text().notNull(),
+  port: integer().notNull(),
+  visibility: text().$type<PortVisibility>().notNull(),
+  wish: text(),
+  org_id: text().$type<OrgId>().notNull(),
+  room_uid: text().$type<RoomUid>().notNull(),
+  agent_id: text().notNull(),
+  created_at: text().notNull(),
+  expires_at: text(),
+});
+
+export type PortRow = typeof ports.$inferSelect;

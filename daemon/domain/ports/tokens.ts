@@ -1,0 +1,65 @@
+/**
+ * Owns labels, which nobody can guess, and the tokens of private ports. A token is made of its label and a key that lies in the
+ * data directory: so it can be shown again, and neither it nor its hash is in the database.
+ */
+import { createHash, createHmac, randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { errnoOf } from "../../core/service-error.ts";
+
+const KEY_BYTES = 32;
+/** 130 bits, and letters that a host name may have. */
+const LABEL_CHARACTERS = 26;
+const LETTERS = "abcdefghijklmnopqrstuvwxyz234567";
+const TOKEN_PREFIX = "ptk_";
+
+export class PortTokens {
+  readonly #key: Buffer;
+
+  /** Reads the key, after making it where there is none. Throws when the file is not one that was written here. */
+  constructor(file: string) {
+    if (!existsSync(file)) makeKey(file);
+    this.#key = readFileSync(file);
+    if (this.#key.byteLength !== KEY_BYTES) {
+      throw new Error(`${file} is not the key that was written there: put it back from a copy, or remove it`);
+    }
+  }
+
+  of(label: string): string {
+    return TOKEN_PREFIX + createHmac("sha256", this.#key).update(label).digest("base64url");
+  }
+
+  /** In a time that says nothing about where the two differ. */
+  opens(token: string, label: string): boolean {
+    return timingSafeEqual(digestOf(token), digestOf(this.of(label)));
+  }
+}
+
+/** `{wish}-{random}`, or the random part alone; at most 58 characters, a host name's part may have 63. */
+export function newLabel(wish: string | null): string {
+  const random = Array.from(randomBytes(LABEL_CHARACTERS), (byte) => LETTERS[byte % LETTERS.length]).join("");
+  return wish === null ? random : `${wish}-${random}`;
+}
+
+function digestOf(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}
+
+/** Two that start at once agree on one. */
+function makeKey(file: string): void {
+  const unfinished = `${file}.${randomUUID()}`;
+  const opened = openSync(unfinished, "wx", 0o600);
+  try {
+    writeFileSync(opened, randomBytes(KEY_BYTES));
+    // Tokens are given away at once: what opens them must not be lost with the host's power.
+    fsyncSync(opened);
+  } finally {
+    closeSync(opened);
+  }
+  try {
+    linkSync(unfinished, file);
+  } catch (error) {
+    if (errnoOf(error) !== "EEXIST") throw error;
+  } finally {
+    rmSync(unfinished);
+  }
+}

@@ -1,0 +1,157 @@
+/**
+ * Owns a WebSocket conversation between a client at the door and a server in a guest. Each side's messages go to the other whole
+ * and in order. A client that reads slowly makes the server wait; one that sends more than the server takes is closed.
+ *
+ *   open ──▶ either side's close, passed on ──▶ over
+ *     └── the connection to the guest breaks, or is cut ──▶ closed with its code ──▶ over
+ */
+import { MAX_SOCKET_MESSAGE_BYTES } from "../../../../shared/api/ports.ts";
+import type { Conversation, Talker } from "../../../core/conversation.ts";
+import { textOf } from "../../../core/text.ts";
+import type { OpenPort } from "../connections.ts";
+import type { ByteReader } from "../http/byte-reader.ts";
+import { encodeFrame, type Message, Opcode, readMessages, SocketBreach } from "./frames.ts";
+
+const NORMAL = 1000;
+const GOING_AWAY = 1001;
+const NO_CODE = 1005;
+const SERVER_LOST = 1011;
+const TRY_LATER = 1013;
+const NOT_UTF8 = 1007;
+/** What a client has sent and the guest has not taken yet. */
+const MAX_UNTAKEN_BYTES = 2 * MAX_SOCKET_MESSAGE_BYTES;
+/** What a message that waits takes beside its bytes. */
+const MESSAGE_BYTES = 512;
+/** For the server to answer a close. */
+const CLOSE_MS = 5000;
+
+export class Bridge implements Conversation {
+  readonly mostBytes = MAX_SOCKET_MESSAGE_BYTES;
+  readonly #port: OpenPort;
+  readonly #reader: ByteReader;
+  #client: Talker | null = null;
+  #isOver = false;
+  #untaken = 0;
+  #sending: Promise<void> = Promise.resolve();
+  /** The newest ping that is not answered yet: of several only that one need be. */
+  #ping: Uint8Array | null = null;
+
+  constructor(port: OpenPort, reader: ByteReader) {
+    this.#port = port;
+    this.#reader = reader;
+  }
+
+  start(client: Talker): void {
+    this.#client = client;
+    void this.#listen(client);
+  }
+
+  hear(text: string): void {
+    this.#pass(Opcode.text, Buffer.from(text));
+  }
+
+  take(bytes: Uint8Array): void {
+    this.#pass(Opcode.binary, bytes);
+  }
+
+  left(code: number = NO_CODE, reason = ""): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#send(Opcode.close, closePayload(code, reason));
+    const timer = setTimeout(() => this.#port.close(), CLOSE_MS);
+    const over = () => clearTimeout(timer);
+    this.#port.ended.then(over, over);
+  }
+
+  async #listen(client: Talker): Promise<void> {
+    try {
+      const { hold } = this.#port;
+      for await (const message of readMessages(this.#reader, MAX_SOCKET_MESSAGE_BYTES, hold)) {
+        if (message.opcode === Opcode.close) return this.#closedByServer(message.payload);
+        if (!this.#isOver) await this.#show(client, message);
+      }
+    } catch (error) {
+      const cut = this.#port.cutBecause;
+      if (cut !== null) this.#end(GOING_AWAY, cut);
+      else if (error instanceof SocketBreach) this.#end(error.code, `the server: ${error.message}`);
+      else this.#end(SERVER_LOST, "the connection to the server broke");
+    }
+  }
+
+  async #show(client: Talker, { opcode, payload }: Message): Promise<void> {
+    if (opcode === Opcode.ping) return this.#answer(payload);
+    if (opcode === Opcode.pong) return;
+    if (opcode === Opcode.binary) return await client.send(payload);
+    const text = textOf(payload);
+    if (text === null) throw new SocketBreach(NOT_UTF8, "a text that is not UTF-8");
+    await client.send(text);
+  }
+
+  #pass(opcode: Opcode, payload: Uint8Array): void {
+    if (this.#isOver) return;
+    if (this.#untaken + costOf(payload) > MAX_UNTAKEN_BYTES) {
+      this.#end(TRY_LATER, "the server reads more slowly than this");
+      return;
+    }
+    this.#send(opcode, payload);
+  }
+
+  #send(opcode: Opcode, payload: Uint8Array): void {
+    const cost = costOf(payload);
+    if (!this.#port.hold(cost)) {
+      this.#end(TRY_LATER, "the sandbox's servers read more slowly than this");
+      return;
+    }
+    this.#untaken += cost;
+    this.#sending = this.#sending.then(async () => {
+      await this.#port.write(encodeFrame(opcode, payload));
+      this.#untaken -= cost;
+      this.#port.hold(-cost);
+    });
+  }
+
+  #answer(ping: Uint8Array): void {
+    const isFirst = this.#ping === null;
+    this.#ping = ping;
+    if (!isFirst) return;
+    this.#sending = this.#sending.then(async () => {
+      const payload = this.#ping ?? new Uint8Array(0);
+      this.#ping = null;
+      await this.#port.write(encodeFrame(Opcode.pong, payload));
+    });
+  }
+
+  #closedByServer(payload: Uint8Array): void {
+    const code = payload.byteLength >= 2 ? Buffer.from(payload).readUInt16BE(0) : NO_CODE;
+    if (!this.#isOver) {
+      this.#isOver = true;
+      this.#send(Opcode.close, payload);
+      this.#client?.close(isSayable(code) ? code : NORMAL, textOf(payload.subarray(2)) ?? "");
+    }
+    void this.#sending.then(() => this.#port.close());
+  }
+
+  #end(code: number, reason: string): void {
+    if (!this.#isOver) {
+      this.#isOver = true;
+      this.#client?.close(code, reason);
+    }
+    this.#port.close();
+  }
+}
+
+/** Codes that may stand in a close frame: 1005, 1006 and 1015 only describe what was not said. */
+function isSayable(code: number): boolean {
+  return (code >= 1000 && code <= 1014 && ![1004, 1005, 1006].includes(code)) || (code >= 3000 && code <= 4999);
+}
+
+function costOf(payload: Uint8Array): number {
+  return payload.byteLength + MESSAGE_BYTES;
+}
+
+function closePayload(code: number, reason: string): Uint8Array {
+  if (!isSayable(code)) return new Uint8Array(0);
+  const payload = Buffer.concat([Buffer.alloc(2), Buffer.from(reason)]);
+  payload.writeUInt16BE(code, 0);
+  return payload.subarray(0, 125);
+}

@@ -1,0 +1,92 @@
+/** Owns creating a room: its directory, then its row. */
+import { chmod, mkdir } from "node:fs/promises";
+import { type RoomRecord, roomCreate } from "../../../shared/api/rooms.ts";
+import { newId } from "../../../shared/ids.ts";
+import { after, now } from "../../core/clock.ts";
+import { faultPoint } from "../../core/fault-points.ts";
+import { type Bound, bind } from "../../core/operation.ts";
+import { errnoOf, ServiceError } from "../../core/service-error.ts";
+import { violatesUnique } from "../../db/transact.ts";
+import { markDrive } from "../../host/isolation/directories.ts";
+import { eraseDirectory } from "./erase.ts";
+import type { RoomDeps } from "./index.ts";
+import type { RoomRecords } from "./record.ts";
+import { insertRoom } from "./store.ts";
+import type { RoomRow } from "./table.ts";
+import { mayEnter } from "./target.ts";
+
+export function makeCreate(
+  deps: RoomDeps,
+  records: RoomRecords,
+  lookup: (orgId: RoomRow["org_id"], roomId: string) => RoomRow | undefined,
+  schedule: (row: RoomRow) => void,
+): Bound {
+  return bind(roomCreate, {
+    run: async (call, input) => {
+      if (!mayEnter(call.caller, input.room_id)) {
+        throw new ServiceError("insufficient_scope", { detail: "The key is bound to other rooms." });
+      }
+      if (lookup(call.caller.org_id, input.room_id)) throw inUse(input.room_id);
+      const created_at = now();
+      const row: RoomRow = {
+        room_uid: newId("rom"),
+        room_id: input.room_id,
+        org_id: call.caller.org_id,
+        host_id: deps.hostId,
+        state: "active",
+        status_reason: "created",
+        status_message: "The room is active.",
+        last_transition_at: created_at,
+        labels: input.labels ?? {},
+        drive_limit_bytes: deps.driveLimitBytes,
+        drive_until_at: null,
+        keep_drive: true,
+        created_at,
+        updated_at: created_at,
+        expires_at: input.ttl_seconds === undefined ? null : after(created_at, input.ttl_seconds),
+        created_by_type: "key",
+        created_by_id: call.caller.key_id,
+      };
+      call.audit.room_id = row.room_id;
+      call.audit.room_uid = row.room_uid;
+      await makeDirectories(deps, row);
+      await faultPoint("room.made");
+      let body: RoomRecord;
+      try {
+        const record = await records.of(row);
+        body = await deps.database.commit((queries) => {
+          insertRoom(queries, row);
+          const warnings = deps.quota.admit(queries, call, { rooms: 1 });
+          const made = { ...record, warnings: [...warnings, ...record.warnings] };
+          call.record?.("created", made);
+          return made;
+        });
+      } catch (error) {
+        await eraseDirectory(deps, deps.paths.room(row.room_uid));
+        throw violatesUnique(error, "rooms.room_id") ? inUse(input.room_id) : error;
+      }
+      schedule(row);
+      return { outcome: "created", body };
+    },
+  });
+}
+
+async function makeDirectories(deps: RoomDeps, row: RoomRow): Promise<void> {
+  const drive = deps.paths.drive(row.room_uid);
+  try {
+    await mkdir(drive, { recursive: true, mode: 0o700 });
+    // In the guests every user may write to the drive, as to /tmp, but not delete another's files.
+    await chmod(drive, 0o1777);
+    await markDrive(drive, deps.driveRoot(row.room_uid));
+    deps.driveQuota.begin(drive, row.room_uid, { bytes: row.drive_limit_bytes, inodes: deps.driveLimitEntries });
+  } catch (error) {
+    throw errnoOf(error) === "ENOSPC" ? new ServiceError("disk_full", { cause: error }) : error;
+  }
+}
+
+function inUse(roomId: string): ServiceError {
+  return new ServiceError("room_id_in_use", {
+    detail: `There is an active room ${roomId}.`,
+    hint: "Use it, destroy it first, or choose another room_id.",
+  });
+}

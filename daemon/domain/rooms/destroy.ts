@@ -1,0 +1,152 @@
+/**
+ * Owns the end of a room, in this order: its row says destroying, and what becomes of its drive → who waits in it is answered
+ * → guests end → drive is retired or erased, messages and barriers go → its row says destroyed, and until when the drive is kept.
+ * What a crash cuts off is taken up again at the next start. Who says that the drive is to be deleted is heard until the
+ * row says destroyed.
+ */
+import { existsSync } from "node:fs";
+import { mkdir, rename } from "node:fs/promises";
+import { roomDestroy } from "../../../shared/api/rooms.ts";
+import { after, now } from "../../core/clock.ts";
+import { faultPoint } from "../../core/fault-points.ts";
+import { type Bound, bind, type Caller } from "../../core/operation.ts";
+import { DeadlineError, within } from "../../core/published.ts";
+import type { Queries } from "../../db/client.ts";
+import { onFullDisk } from "../../host/files/disk.ts";
+import { eraseDirectory } from "./erase.ts";
+import type { RoomDeps } from "./index.ts";
+import { getRoom, updateRoom } from "./store.ts";
+import type { RoomRow } from "./table.ts";
+
+/** How long a caller waits before it is told that the room is still going. */
+const ANSWER_AFTER_MS = 30_000;
+
+export interface Ended {
+  agents: string[];
+  drive_until_at: string | null;
+}
+
+export interface Destroyer {
+  operation: Bound;
+  /** Ends a room; again joins the first. */
+  end(row: RoomRow, keepDrive: boolean): Promise<Ended>;
+  isEnding(row: RoomRow): boolean;
+}
+
+/**
+ * `onEnded` hears of every room that has come to its end, or could not be brought there; `erase` removes a retired drive.
+ */
+export function makeDestroy(
+  deps: RoomDeps,
+  findRow: (caller: Caller, roomId: string) => RoomRow,
+  onEnded: (row: RoomRow) => void,
+  erase: (row: RoomRow) => Promise<void>,
+): Destroyer {
+  const ending = new Map<string, Promise<Ended>>();
+
+  const end = (row: RoomRow, keepDrive: boolean): Promise<Ended> => {
+    const known = ending.get(row.room_uid);
+    if (known && keepDrive) return known;
+    if (known) {
+      return deps.database
+        .commit((queries) => updateRoom(queries, row.room_uid, { keep_drive: false }))
+        .then(() => known);
+    }
+    const work = destroy(deps, row, keepDrive && row.keep_drive, erase).finally(() => {
+      ending.delete(row.room_uid);
+      onEnded(row);
+    });
+    ending.set(row.room_uid, work);
+    return work;
+  };
+
+  const operation = bind(roomDestroy, {
+    find: (call, params) => findRow(call.caller, String(params.room_id)),
+    run: async (call, input, row) => {
+      const startedAt = performance.now();
+      call.audit.room_id = row.room_id;
+      call.audit.room_uid = row.room_uid;
+      const answer = (state: "destroying" | "destroyed", { agents, drive_until_at }: Ended) => ({
+        outcome: state,
+        body: {
+          room_id: row.room_id,
+          room_uid: row.room_uid,
+          state,
+          sandboxes_destroyed: agents,
+          drive: {
+            state: drive_until_at === null ? ("deleted" as const) : ("retained" as const),
+            until_at: drive_until_at,
+          },
+          duration_ms: Math.round(performance.now() - startedAt),
+        },
+      });
+      const keep = input.drive !== "delete";
+      try {
+        const ended = await within(end(row, keep), ANSWER_AFTER_MS, "destroying the room");
+        call.audit.details = { sandboxes_destroyed: ended.agents };
+        return answer("destroyed", ended);
+      } catch (error) {
+        if (!(error instanceof DeadlineError)) throw error;
+        return answer("destroying", { agents: [], drive_until_at: keep ? after(now(), deps.retentionSeconds) : null });
+      }
+    },
+  });
+
+  return { operation, end, isEnding: (row) => ending.has(row.room_uid) };
+}
+
+async function destroy(
+  deps: RoomDeps,
+  row: RoomRow,
+  keepDrive: boolean,
+  erase: (row: RoomRow) => Promise<void>,
+): Promise<Ended> {
+  const { database, paths } = deps;
+  const { room_uid } = row;
+  const changed = () => ({ updated_at: now(), last_transition_at: now() });
+  await database.commit((queries) =>
+    updateRoom(queries, room_uid, {
+      state: "destroying",
+      status_reason: "destroying",
+      status_message: "The room is being destroyed.",
+      keep_drive: keepDrive,
+      ...changed(),
+    }),
+  );
+  deps.fabric.endWaits(row);
+  const agents = await deps.sandboxes.destroyAll(room_uid);
+  await faultPoint("room.emptied");
+  // As it is now: somebody may have asked for its deletion meanwhile.
+  const keeps = (queries: Queries) => getRoom(queries, room_uid)?.keep_drive === true && deps.retentionSeconds > 0;
+  const kept = keeps(database.queries);
+  if (kept) await retire(deps, room_uid);
+  // What is to be deleted gives its space back before anything more is written.
+  else for (const place of [paths.room, paths.retired_room]) await eraseDirectory(deps, place(room_uid));
+  await deps.fabric.forget(room_uid);
+  await faultPoint("room.retired");
+  const until = await database.commit((queries) => {
+    const late = kept && !keeps(queries);
+    const drive_until_at = kept ? after(now(), late ? 0 : deps.retentionSeconds) : null;
+    updateRoom(queries, room_uid, {
+      state: "destroyed",
+      status_reason: "destroyed",
+      status_message: "The room is destroyed.",
+      drive_until_at,
+      ...changed(),
+    });
+    deps.meter.closes(queries, room_uid);
+    return late ? "erase" : drive_until_at;
+  });
+  if (until !== "erase") return { agents, drive_until_at: until };
+  await erase(row);
+  return { agents, drive_until_at: null };
+}
+
+async function retire({ paths, giveUpSpace }: RoomDeps, roomUid: RoomRow["room_uid"]): Promise<void> {
+  const directory = paths.room(roomUid);
+  if (!existsSync(directory)) return;
+  await onFullDisk(giveUpSpace, async () => {
+    await mkdir(paths.retired, { recursive: true, mode: 0o700 });
+    await rename(directory, paths.retired_room(roomUid));
+  });
+}

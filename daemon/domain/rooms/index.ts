@@ -1,0 +1,228 @@
+/** Owns rooms: the container of a run, with its sandboxes and its drive. */
+import { readdir, rmdir } from "node:fs/promises";
+import { roomDestroy } from "../../../shared/api/rooms.ts";
+import type { OrgId, RoomUid } from "../../../shared/ids.ts";
+import { now } from "../../core/clock.ts";
+import { Deadlines } from "../../core/deadlines.ts";
+import type { Log } from "../../core/log.ts";
+import type { Bound, Caller } from "../../core/operation.ts";
+import type { Paths } from "../../core/paths.ts";
+import type { FindRoom, RoomTarget } from "../../core/room-target.ts";
+import { describeError, errnoOf, ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
+import type { Database } from "../../db/transact.ts";
+import { appendAudit } from "../audit/index.ts";
+import type { Meter, Place, Quota } from "../orgs/index.ts";
+import { makeCreate } from "./create.ts";
+import { makeDestroy } from "./destroy.ts";
+import { eraseDirectory } from "./erase.ts";
+import { makeGet } from "./get.ts";
+import { makeRoomRecords } from "./record.ts";
+import {
+  drivesDue,
+  getRoom,
+  keptRooms,
+  liveRooms,
+  nextDriveDue,
+  orgRooms,
+  prepareRoomLookup,
+  updateRoom,
+} from "./store.ts";
+import type { RoomRow } from "./table.ts";
+import { isDriveKept, mayEnter, toTarget } from "./target.ts";
+
+export { type EndedRoom, roomsEndedSince, settleRooms } from "./lost.ts";
+export { countAllRooms, countRooms } from "./store.ts";
+
+export interface RoomDeps {
+  database: Database;
+  log: Log;
+  paths: Paths;
+  /** What the organization's plan allows. */
+  quota: Pick<Quota, "admit">;
+  hostId: string;
+  driveLimitBytes: number;
+  retentionSeconds: number;
+  /** Makes some space on a full disk for what frees more; false when there is none to make. */
+  giveUpSpace(): boolean;
+  /** Who root of the guests of a new room is on the host. */
+  driveRoot(roomUid: RoomUid): number;
+  /** The quota that the kernel keeps of a drive, where it does. */
+  driveQuota: {
+    begin(directory: string, seed: string, limits: { bytes: number; inodes: number }): void;
+    renew(directory: string, limits: { bytes: number; inodes: number }): void;
+    end(directory: string): void;
+  };
+  driveLimitEntries: number;
+  meter: Pick<Meter, "closes">;
+  drive: {
+    measure(room: RoomTarget): Promise<{ used_bytes: number; file_count: number }>;
+    /** What the room's guests may do on it. */
+    modeOf(roomUid: RoomUid): "open" | "stopped" | "held";
+    /** Removes what a crash left on it. */
+    sweep(room: RoomTarget): Promise<void>;
+    /** Goes on counting the drive of a room that has ended. */
+    keep(room: RoomTarget): void;
+    /** Drops what is remembered of a drive that is gone. */
+    forget(roomUid: RoomUid): void;
+  };
+  fabric: {
+    /** Answers whoever waits in the room. */
+    endWaits(row: RoomRow): void;
+    /** Removes the messages and barriers of a room that is gone. */
+    forget(roomUid: RoomUid): Promise<void>;
+  };
+  sandboxes: {
+    countLive(roomUid: RoomUid): number;
+    destroyAll(roomUid: RoomUid): Promise<string[]>;
+  };
+}
+
+export interface Rooms {
+  operations: Bound[];
+  /** Takes up what a daemon before this one left half done, and sets the deadlines of rooms and kept drives. */
+  recover(): Promise<void>;
+  /** Takes up again the ends of rooms that could not be brought to their end, and the erasing of drives. */
+  reconcile(): Promise<void>;
+  stop(): void;
+}
+
+/** How a room is found: made first, because the nouns below rooms need it. */
+export function makeRoomFinder(database: Database, paths: Paths) {
+  const lookup = prepareRoomLookup(database.queries);
+  const found = <T>(row: T | undefined, roomId: string): T => {
+    if (!row) throw new ServiceError("room_not_found", { detail: `There is no room ${roomId}.` });
+    return row;
+  };
+  const findRow = (caller: Caller, roomId: string): RoomRow =>
+    found(mayEnter(caller, roomId) ? lookup(caller.org_id, roomId) : undefined, roomId);
+  const find: FindRoom = (caller, roomId) =>
+    toTarget(found(mayEnter(caller, roomId) ? lookup(caller.org_id, roomId) : undefined, roomId), paths);
+  const current = (roomUid: RoomUid): RoomTarget => {
+    const row = getRoom(database.queries, roomUid);
+    if (!row) throw new ServiceError("room_not_found");
+    return toTarget(row, paths);
+  };
+  const ofOrg = (orgId: OrgId): RoomTarget[] => orgRooms(database.queries, orgId).map((row) => toTarget(row, paths));
+  const keptOf = (orgId: OrgId): RoomTarget[] => keptRooms(database.queries, orgId).map((row) => toTarget(row, paths));
+  const nameOf = (roomUid: string): string | null => getRoom(database.queries, roomUid as RoomUid)?.room_id ?? null;
+  return { lookup, findRow, find, current, ofOrg, keptOf, nameOf };
+}
+
+/** Whose use of the service the drive of a room is; null when there is no such room any more. */
+export function drivePlace(queries: Queries, roomUid: RoomUid): Place | null {
+  const row = getRoom(queries, roomUid);
+  if (row?.state !== "active") return null;
+  return { org_id: row.org_id, room_uid: roomUid, agent_id: "", key_id: row.created_by_id };
+}
+
+/** The record of a room's end that no call asked for. */
+function recordEnd(queries: Queries, row: RoomRow, reason: string, agents: string[]): void {
+  appendAudit(queries, {
+    event: roomDestroy.audit,
+    outcome: "success",
+    at: now(),
+    org_id: row.org_id,
+    room_id: row.room_id,
+    room_uid: row.room_uid,
+    actor: { type: "system", id: "rooms", name: "rooms" },
+    source: "reconciler",
+    details: { reason, sandboxes_destroyed: agents },
+  });
+}
+
+/** Directories of rooms whose making a crash cut off: they have no row, and nothing in them. */
+async function removeUnborn({ paths, driveQuota }: RoomDeps, live: ReadonlySet<string>): Promise<void> {
+  for (const name of await readdir(paths.rooms)) {
+    if (live.has(name)) continue;
+    driveQuota.end(paths.drive(name));
+    for (const directory of [paths.drive(name), paths.room(name)]) {
+      await rmdir(directory).catch((error: unknown) => {
+        if (!["ENOENT", "ENOTEMPTY", "ENOTDIR"].includes(errnoOf(error) ?? "")) throw error;
+      });
+    }
+  }
+}
+
+export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFinder>): Rooms {
+  const { database, paths, log } = deps;
+  const records = makeRoomRecords(deps);
+  const erase = async (row: RoomRow) => {
+    await eraseDirectory(deps, paths.retired_room(row.room_uid));
+    await database.commit((queries) => updateRoom(queries, row.room_uid, { drive_until_at: null }));
+    deps.drive.forget(row.room_uid);
+  };
+  const onEnded = ({ room_uid }: RoomRow) => {
+    expiries.set(room_uid, null);
+    const ended = getRoom(database.queries, room_uid);
+    if (ended && isDriveKept(ended)) deps.drive.keep(toTarget(ended, paths));
+    else deps.drive.forget(room_uid);
+    eraseSoon();
+  };
+  const destroyer = makeDestroy(deps, finder.findRow, onEnded, erase);
+  const endUnasked = (row: RoomRow, reason: string) => {
+    const work = async () => {
+      const { agents } = await destroyer.end(row, true);
+      await database.commit((queries) => recordEnd(queries, row, reason, agents));
+    };
+    work().catch((error: unknown) =>
+      log.error("room not destroyed", { room_uid: row.room_uid, error: describeError(error) }),
+    );
+  };
+
+  const expiries = new Deadlines((roomUid) => {
+    const row = getRoom(database.queries, roomUid as RoomUid);
+    if (row?.state === "active") endUnasked(row, "expired");
+  });
+  const eraseSoon = () =>
+    void eraseDue().catch((error: unknown) => log.error("drive not erased", { error: describeError(error) }));
+  const retirements = new Deadlines(eraseSoon);
+  const schedule = (row: RoomRow) => expiries.set(row.room_uid, row.expires_at);
+
+  const eraseDue = async () => {
+    for (const row of drivesDue(database.queries, now())) await erase(row);
+    retirements.set("next", nextDriveDue(database.queries));
+  };
+
+  /** A large drive takes a while, and nobody has to wait for it. */
+  const sweep = (row: RoomRow) => {
+    deps.drive
+      .sweep(toTarget(row, paths))
+      .catch((error: unknown) => log.warn("drive not swept", { room_id: row.room_id, error: describeError(error) }));
+  };
+
+  return {
+    operations: [
+      makeCreate(deps, records, finder.lookup, schedule),
+      ...makeGet(deps, records, finder.findRow),
+      destroyer.operation,
+    ],
+    recover: async () => {
+      const live = liveRooms(database.queries);
+      await removeUnborn(deps, new Set(live.map((row) => row.room_uid)));
+      for (const row of live) {
+        if (row.state === "destroying") {
+          endUnasked(row, "taken_up");
+          continue;
+        }
+        schedule(row);
+        deps.driveQuota.renew(paths.drive(row.room_uid), {
+          bytes: row.drive_limit_bytes,
+          inodes: deps.driveLimitEntries,
+        });
+        sweep(row);
+      }
+      eraseSoon();
+    },
+    reconcile: async () => {
+      for (const row of liveRooms(database.queries)) {
+        if (row.state === "destroying" && !destroyer.isEnding(row)) endUnasked(row, "taken_up");
+      }
+      await eraseDue();
+    },
+    stop: () => {
+      expiries.clear();
+      retirements.clear();
+    },
+  };
+}

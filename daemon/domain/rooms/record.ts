@@ -1,0 +1,54 @@
+/** Owns how a room is shown: its row, and what its sandboxes and its drive come to. */
+import type { RoomRecord } from "../../../shared/api/rooms.ts";
+import type { RoomDeps } from "./index.ts";
+import type { RoomRow } from "./table.ts";
+import { toTarget } from "./target.ts";
+
+/** From this share of its limit on, a drive is worth a warning. */
+const DRIVE_WARNING_SHARE = 0.9;
+
+const WARNINGS = {
+  open: [],
+  stopped: [
+    "The drive is over its quota, or all of the organization's over its plan: in the sandboxes its files can be read and deleted, but not written.",
+  ],
+  held: [
+    "The drive grew beyond its quota in spite of that: in the sandboxes every access to it waits until drive calls have deleted enough.",
+  ],
+} as const;
+
+const NOTHING = { used_bytes: 0, file_count: 0 };
+
+export interface RoomRecords {
+  of(row: RoomRow): Promise<RoomRecord>;
+}
+
+export function makeRoomRecords(deps: RoomDeps): RoomRecords {
+  return {
+    of: async (row) => {
+      const gone = row.state === "destroyed";
+      const { used_bytes, file_count } = gone ? NOTHING : await deps.drive.measure(toTarget(row, deps.paths));
+      const mode = gone ? "open" : deps.drive.modeOf(row.room_uid);
+      const full = used_bytes >= row.drive_limit_bytes * DRIVE_WARNING_SHARE;
+      return {
+        room_id: row.room_id,
+        room_uid: row.room_uid,
+        org_id: row.org_id,
+        state: row.state,
+        status: {
+          reason: row.status_reason,
+          message: row.status_message,
+          last_transition_at: row.last_transition_at,
+        },
+        labels: row.labels,
+        sandbox_count: deps.sandboxes.countLive(row.room_uid),
+        drive: { used_bytes, limit_bytes: row.drive_limit_bytes, file_count },
+        created_at: row.created_at,
+        updated_at: row.updated_at,
+        expires_at: row.expires_at,
+        created_by: { type: row.created_by_type, id: row.created_by_id },
+        warnings: [...(mode === "open" && full ? ["The drive is nearly full."] : []), ...WARNINGS[mode]],
+      };
+    },
+  };
+}

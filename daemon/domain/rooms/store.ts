@@ -1,0 +1,124 @@
+/** Owns the SQL of rooms. */
+import { and, asc, count, eq, gt, inArray, isNotNull, lt, min, ne, sql } from "drizzle-orm";
+import type { RoomState } from "../../../shared/api/rooms.ts";
+import type { OrgId, RoomUid } from "../../../shared/ids.ts";
+import type { Queries } from "../../db/client.ts";
+import { Remembered } from "../../db/remembered.ts";
+import { type RoomRow, rooms } from "./table.ts";
+
+export function insertRoom(queries: Queries, row: RoomRow): void {
+  known.forget(queries);
+  queries.insert(rooms).values(row).run();
+}
+
+export function updateRoom(queries: Queries, roomUid: RoomUid, change: Partial<RoomRow>): void {
+  known.forget(queries);
+  queries.update(rooms).set(change).where(eq(rooms.room_uid, roomUid)).run();
+}
+
+export function getRoom(queries: Queries, roomUid: RoomUid): RoomRow | undefined {
+  return queries.select().from(rooms).where(eq(rooms.room_uid, roomUid)).get();
+}
+
+/** What work in a room needs to know of it. */
+export type RoomPlace = Pick<
+  RoomRow,
+  "room_uid" | "room_id" | "org_id" | "state" | "drive_limit_bytes" | "drive_until_at"
+>;
+
+const known = new Remembered<RoomRow>();
+
+/** Finds an organization's room by name; outside of transactions. */
+export function prepareRoomLookup(queries: Queries): (orgId: OrgId, roomId: string) => RoomRow | undefined {
+  const isMeant = and(
+    eq(rooms.org_id, sql.placeholder("org_id")),
+    eq(rooms.room_id, sql.placeholder("room_id")),
+    ne(rooms.state, "destroyed"),
+  );
+  const statement = queries.select().from(rooms).where(isMeant).prepare();
+  return (org_id, room_id) => known.get(queries, `${org_id} ${room_id}`, () => statement.get({ org_id, room_id }));
+}
+
+export function listRooms(
+  queries: Queries,
+  filter: {
+    org_id: OrgId;
+    /** Only these, for a key that is bound to them. */
+    room_ids: readonly string[] | null;
+    state?: RoomState | undefined;
+    label?: string | undefined;
+    after: string | null;
+    limit: number;
+  },
+): RoomRow[] {
+  const [name = "", ...rest] = filter.label?.split(":") ?? [];
+  return queries
+    .select()
+    .from(rooms)
+    .where(
+      and(
+        eq(rooms.org_id, filter.org_id),
+        filter.room_ids === null ? undefined : inArray(rooms.room_id, [...filter.room_ids]),
+        filter.state === undefined ? ne(rooms.state, "destroyed") : eq(rooms.state, filter.state),
+        filter.label === undefined
+          ? undefined
+          : sql`EXISTS (SELECT 1 FROM json_each(${rooms.labels}) WHERE key = ${name} AND value = ${rest.join(":")})`,
+        filter.after === null ? undefined : gt(rooms.room_uid, filter.after as RoomUid),
+      ),
+    )
+    .orderBy(asc(rooms.room_uid))
+    .limit(filter.limit)
+    .all();
+}
+
+/** An organization's rooms that are not destroyed, in the words of the index. */
+const isLiveOf = (orgId: OrgId) => and(eq(rooms.org_id, orgId), sql`${rooms.state} <> 'destroyed'`);
+
+export function countRooms(queries: Queries, orgId: OrgId): number {
+  return queries.select({ live: count() }).from(rooms).where(isLiveOf(orgId)).get()?.live ?? 0;
+}
+
+/** All rooms on this host that are not destroyed. */
+export function countAllRooms(queries: Queries): number {
+  return queries.select({ live: count() }).from(rooms).where(sql`${rooms.state} <> 'destroyed'`).get()?.live ?? 0;
+}
+
+export function orgRooms(queries: Queries, orgId: OrgId): RoomRow[] {
+  return queries.select().from(rooms).where(isLiveOf(orgId)).all();
+}
+
+/** An organization's destroyed rooms whose drives are kept. */
+export function keptRooms(queries: Queries, orgId: OrgId): RoomRow[] {
+  return queries
+    .select()
+    .from(rooms)
+    .where(and(eq(rooms.org_id, orgId), eq(rooms.state, "destroyed"), isNotNull(rooms.drive_until_at)))
+    .all();
+}
+
+/** Rooms that are not destroyed, of every organization. */
+export function liveRooms(queries: Queries): RoomRow[] {
+  return queries
+    .select()
+    .from(rooms)
+    .where(inArray(rooms.state, ["active", "destroying"]))
+    .all();
+}
+
+/** Destroyed rooms whose drives were kept until a moment that has passed. */
+export function drivesDue(queries: Queries, moment: string): RoomRow[] {
+  return queries
+    .select()
+    .from(rooms)
+    .where(and(eq(rooms.state, "destroyed"), isNotNull(rooms.drive_until_at), lt(rooms.drive_until_at, moment)))
+    .all();
+}
+
+/** Until when the drive is kept that is to be erased next; null when none is. */
+export function nextDriveDue(queries: Queries): string | null {
+  const next = queries
+    .select({ at: min(rooms.drive_until_at) })
+    .from(rooms)
+    .where(isNotNull(rooms.drive_until_at));
+  return next.get()?.at ?? null;
+}

@@ -1,0 +1,26 @@
+/** Owns a room as other nouns see it, and who may see it. */
+
+import type { Caller } from "../../core/operation.ts";
+import type { Paths } from "../../core/paths.ts";
+import type { RoomTarget } from "../../core/room-target.ts";
+import type { RoomPlace } from "./store.ts";
+
+/** Whether the room is destroyed, and its drive is not. */
+export const isDriveKept = (row: Pick<RoomPlace, "state" | "drive_until_at">): boolean =>
+  row.state === "destroyed" && row.drive_until_at !== null;
+
+export function toTarget(row: RoomPlace, paths: Paths): RoomTarget {
+  return {
+    room_id: row.room_id,
+    room_uid: row.room_uid,
+    org_id: row.org_id,
+    state: row.state,
+    drive_directory: isDriveKept(row) ? paths.drive_in(paths.retired_room(row.room_uid)) : paths.drive(row.room_uid),
+    drive_limit_bytes: row.drive_limit_bytes,
+  };
+}
+
+/** A key that is bound to rooms sees no others. */
+export function mayEnter(caller: Caller, roomId: string): boolean {
+  return caller.room_ids === null || caller.room_ids.includes(roomId);
+}

@@ -1,0 +1,54 @@
+/** Owns what others have of a sandbox: its guest's link while it runs, and word of its stopping and its end. */
+import type { SandboxState } from "../../../shared/api/sandboxes.ts";
+import type { KeyCall } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { GuestLink } from "../../host/guest-link/handshake.ts";
+import type { SandboxAccess } from "../terminals/index.ts";
+import { heldInstead, requireDriveFor } from "./drive-held.ts";
+import { findTarget, type SandboxTarget } from "./find.ts";
+import type { SandboxDeps } from "./index.ts";
+import { linkOf, requireRunning } from "./reach.ts";
+import type { Supervisors } from "./supervisors.ts";
+
+const ENDED: readonly SandboxState[] = ["failed", "destroying", "destroyed"];
+
+export interface SandboxReach extends SandboxAccess {
+  find(call: KeyCall, params: Record<string, string>): SandboxTarget;
+  /** The running guest's link for what no call asks for, to be used until `work` is done. Throws guest_unreachable. */
+  withGuest<T>(sandboxId: string, work: (link: GuestLink) => Promise<T>): Promise<T>;
+  /** Resolves with its state once the sandbox will not run again; never when `signal` comes first. */
+  ended(sandboxId: string, signal: AbortSignal): Promise<string>;
+}
+
+export function makeAccess(deps: SandboxDeps, supervisors: Supervisors): SandboxReach {
+  /** Resolves with the first state that is one of these. */
+  const reached = async (sandboxId: string, isOne: (state: SandboxState) => boolean, signal: AbortSignal) => {
+    const supervisor = supervisors.get(sandboxId);
+    if (!supervisor) return "destroyed";
+    const seen = supervisor.published.until(({ state }) => isOne(state), Number.POSITIVE_INFINITY, signal);
+    const row = await seen.catch(() => null);
+    return row ? row.state : await Promise.withResolvers<never>().promise;
+  };
+  return {
+    find: (call, params) => findTarget(deps, call, params),
+    withLink: async (target, work) => {
+      requireRunning(target);
+      const { sandbox_id } = target.row;
+      return await supervisors.use(sandbox_id, async () => await work(await linkOf(supervisors, sandbox_id)));
+    },
+    withGuest: (sandboxId, work) =>
+      supervisors.use(sandboxId, async () => await work(await runningLink(supervisors, sandboxId))),
+    requireDriveFor: ({ room }, cwd) => requireDriveFor(deps, room, cwd === null ? {} : { cwd }),
+    heldInstead: ({ room }, error) => heldInstead(deps, room, error),
+    use: (sandboxId, work) => supervisors.use(sandboxId, work),
+    stopped: (sandboxId, signal) => reached(sandboxId, (state) => state !== "running", signal),
+    ended: (sandboxId, signal) => reached(sandboxId, (state) => ENDED.includes(state), signal),
+  };
+}
+
+/** Says nothing about the sandbox but its state: whoever asks may know only a port's address. */
+async function runningLink(supervisors: Supervisors, sandboxId: string): Promise<GuestLink> {
+  const state = supervisors.get(sandboxId)?.row.state ?? "destroyed";
+  if (state !== "running") throw new ServiceError("guest_unreachable", { detail: `The sandbox is ${state}.` });
+  return await linkOf(supervisors, sandboxId);
+}

@@ -1,0 +1,83 @@
+/** Owns whether the host has room for one more guest, and how many may be started at once. */
+import { FairQueue } from "../../core/fair-queue.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
+import { availableMemoryMib } from "../../host/probe.ts";
+import { memoryPromised } from "./store.ts";
+
+/** What QEMU and virtiofsd need beside the guest's own memory. */
+const OVERHEAD_MIB = 96;
+/** Left for the host itself. */
+const RESERVE_MIB = 512;
+
+/** Memory that guests may still take of what they were promised. */
+export interface Growth {
+  /** The percentage of it that is promised again (limits.memory_overcommit). */
+  overcommit_percent: number;
+  /** What each running guest's QEMU has of the host's memory now, in MiB, by sandbox_id. */
+  resident_mib: ReadonlyMap<string, number>;
+}
+
+/** Throws insufficient_capacity with the free figure. */
+export function requireMemory(memoryMib: number, free: number): void {
+  if (memoryMib + OVERHEAD_MIB <= free) return;
+  throw new ServiceError("insufficient_capacity", {
+    detail: `The host has ${free} MiB free for guests; this sandbox needs ${memoryMib + OVERHEAD_MIB} MiB.`,
+    details: { memory_mib_free: free },
+    hint: "Destroy a sandbox, or ask for less memory.",
+    retryAfterSeconds: 5,
+  });
+}
+
+/** Memory for new guests: what the host has, less what those that are there were promised and do not use yet. */
+export function freeMemoryMib(queries: Queries, { overcommit_percent, resident_mib }: Growth): number {
+  const untouched = memoryPromised(queries)
+    .map((guest) => guest.memory_mib + OVERHEAD_MIB - (resident_mib.get(guest.sandbox_id) ?? 0))
+    .reduce((sum, mib) => sum + Math.max(0, mib), 0);
+  const kept = untouched * (1 - Math.min(100, overcommit_percent) / 100);
+  return Math.max(0, Math.floor(availableMemoryMib() - kept - RESERVE_MIB));
+}
+
+/** Lets a few through at a time: organizations that wait take turns. */
+export class Gate {
+  readonly #waiting = new FairQueue<() => void>();
+  #free: number;
+
+  constructor(places: number) {
+    this.#free = places;
+  }
+
+  /** Rejects with the signal's reason when it is given up before its turn. */
+  async through<T>(orgId: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    signal.throwIfAborted();
+    if (this.#free > 0) this.#free--;
+    else await this.#turn(orgId, signal);
+    try {
+      return await work();
+    } finally {
+      this.#handOn();
+    }
+  }
+
+  /** Resolves with a place that is handed on. */
+  #turn(orgId: string, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        this.#waiting.remove(orgId, enter);
+        reject(signal.reason);
+      };
+      const enter = () => {
+        signal.removeEventListener("abort", leave);
+        resolve();
+      };
+      this.#waiting.add(orgId, enter);
+      signal.addEventListener("abort", leave, { once: true });
+    });
+  }
+
+  #handOn(): void {
+    const enter = this.#waiting.take();
+    if (enter) enter();
+    else this.#free++;
+  }
+}

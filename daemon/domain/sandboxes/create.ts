@@ -1,0 +1,294 @@
+/** Owns creating a sandbox: what is wrong with the request, the row, the answer once the guest is ready. */
+
+import type { InputOf } from "../../../shared/api/contract.ts";
+import { MEMORY_MIB_MIN, type SandboxState, sandboxCreate } from "../../../shared/api/sandboxes.ts";
+import { newId } from "../../../shared/ids.ts";
+import { after, now } from "../../core/clock.ts";
+import { faultPoint } from "../../core/fault-points.ts";
+import { type Bound, bind, type KeyCall, type RuleBreak } from "../../core/operation.ts";
+import { DeadlineError } from "../../core/published.ts";
+import { type RoomTarget, requireActive } from "../../core/room-target.ts";
+import { describeError, ServiceError } from "../../core/service-error.ts";
+import { violatesUnique } from "../../db/transact.ts";
+import type { WarmMachine } from "../../host/guest/pool.ts";
+import { actingAs } from "../agents/index.ts";
+import { environmentRules } from "../executions/environment.ts";
+import { imageOf } from "../templates/manifest.ts";
+import type { Template } from "../templates/registry.ts";
+import { freeMemoryMib, requireMemory } from "./admission.ts";
+import { requireDrive } from "./drive-held.ts";
+import { egressOf, egressRules } from "./egress.ts";
+import { findRoomTarget } from "./find.ts";
+import type { SandboxDeps } from "./index.ts";
+import { toSandboxRecord } from "./record.ts";
+import { heldCids, insertSandbox, suggestCid } from "./store.ts";
+import type { Supervisor } from "./supervisor.ts";
+import type { Supervisors } from "./supervisors.ts";
+import type { SandboxRow } from "./table.ts";
+
+const DEFAULT_TEMPLATE = "default";
+const DEFAULT_WAIT_MS = 60_000;
+/** A launch takes a tenth of it. */
+const LAUNCH_MS = 2_000;
+
+const IS_COMING: readonly SandboxState[] = ["creating", "starting", "running", "pausing", "paused", "resuming"];
+
+type Input = InputOf<typeof sandboxCreate>;
+
+export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
+  const templateOf = (input: Partial<Input>) => deps.templates.get(input.template_id ?? DEFAULT_TEMPLATE);
+
+  const rules = (input: Partial<Input>, _room: RoomTarget, bad: readonly RuleBreak[]): RuleBreak[] => {
+    const broken = [...environmentRules(input.env), ...egressRules("egress_allowlist", input.egress_allowlist)];
+    const template = templateOf(input);
+    if (!template) broken.push(unknownTemplate(deps, input.template_id ?? DEFAULT_TEMPLATE));
+    const max = mostMemory(deps, template);
+    const memory = input.memory_mib;
+    // What every host refuses is told with this host's most as well.
+    const tooLittle = bad.some(({ field, code }) => field === "memory_mib" && code === "out_of_range");
+    if (tooLittle || (memory !== undefined && memory > max)) {
+      const whose = max < deps.limits.memory_mib ? `with template ${template?.record.template_id}` : "on this host";
+      broken.push({
+        field: "memory_mib",
+        code: "out_of_range",
+        message: `memory_mib must be at least ${MEMORY_MIB_MIN} and at most ${max} ${whose}.`,
+        min: MEMORY_MIB_MIN,
+        max,
+        problem: "memory_mib_out_of_range",
+      });
+    } else if (memory !== undefined && template && memory < template.record.min_memory_mib) {
+      broken.push({
+        field: "memory_mib",
+        code: "out_of_range",
+        message: `Template ${template.record.template_id} needs memory_mib of at least ${template.record.min_memory_mib}.`,
+        min: template.record.min_memory_mib,
+        max,
+        problem: "memory_below_template_minimum",
+      });
+    }
+    if ((input.vcpu_count ?? 1) > deps.limits.vcpus) {
+      broken.push({
+        field: "vcpu_count",
+        code: "out_of_range",
+        message: `vcpu_count must be at most ${deps.limits.vcpus} on this host.`,
+        min: 1,
+        max: deps.limits.vcpus,
+      });
+    }
+    return broken;
+  };
+
+  return bind(sandboxCreate, {
+    find: (call, params) => findRoomTarget(deps, call, params),
+    rules,
+    run: async (call, input, room) => {
+      actingAs(call.caller, input.agent_id, "agent_id");
+      requireActive(room);
+      const begun = begunBy(supervisors, call);
+      const { supervisor, warnings } = begun ?? (await begin(deps, supervisors, call, input, room, templateOf(input)));
+      // Who does not wait still hears that the guest is on its way, unless others are before it.
+      const waited: readonly SandboxState[] = input.wait === "none" ? ["creating"] : ["creating", "starting"];
+      const waitMs = input.wait === "none" ? LAUNCH_MS : (input.wait_timeout_ms ?? DEFAULT_WAIT_MS);
+      const reached = await supervisor.published
+        .until(({ state }) => !waited.includes(state), waitMs)
+        .catch((error: unknown) => {
+          if (error instanceof DeadlineError) return supervisor.row;
+          throw error;
+        });
+      if (reached.state === "failed") throw notStarted(reached);
+      if (reached.state === "destroying" || reached.state === "destroyed") throw destroyedMeanwhile(reached);
+      const ready = reached.state === "running";
+      return {
+        outcome: ready ? "created" : "accepted",
+        body: {
+          ...toSandboxRecord(reached, room.room_id, deps.portsOf(reached.sandbox_id)),
+          ...(warnings.length > 0 ? { warnings } : {}),
+        },
+      };
+    },
+  });
+}
+
+interface Begun {
+  supervisor: Supervisor;
+  warnings: string[];
+}
+
+/** What the same call has begun before, though it was not answered: no second one is. One that came to nothing is begun anew. */
+function begunBy(supervisors: Supervisors, call: KeyCall): Begun | null {
+  const supervisor = call.begun && supervisors.get(String(call.begun.sandbox_id));
+  if (!supervisor || !IS_COMING.includes(supervisor.row.state)) return null;
+  describe(call, supervisor.row);
+  return { supervisor, warnings: [] };
+}
+
+function describe({ audit }: KeyCall, { agent_id, sandbox_id, guest_cid, memory_mib, template_id }: SandboxRow): void {
+  Object.assign(audit, { agent_id, sandbox_id, details: { guest_cid, memory_mib, template_id } });
+}
+
+/** Throws template_not_found, not_ready, and what `insert` throws. */
+async function begin(
+  deps: SandboxDeps,
+  supervisors: Supervisors,
+  call: KeyCall,
+  input: Input,
+  room: RoomTarget,
+  template: Template | null,
+): Promise<Begun> {
+  requireDrive(deps, room);
+  if (!template) throw new ServiceError("template_not_found");
+  // Throws not_ready where no guest could start: nothing is taken or written for one.
+  deps.host();
+  const warm = takeWarm(deps, input, template);
+  const row = newRow(call, input, room, template, deps.egressDefault, warm);
+  describe(call, row);
+  // Supervised before its row is there: whoever destroys the room must find all that has a row.
+  const supervisor = supervisors.add(row, room, warm);
+  let warnings: string[];
+  try {
+    warnings = await insert(deps, supervisors, call, row, room);
+  } catch (error) {
+    supervisors.drop(row.sandbox_id);
+    if (warm) deps.pool.giveBack(warm);
+    throw error;
+  }
+  deps.onState(row);
+  await faultPoint("sandbox.accepted");
+  supervisor
+    .start()
+    .catch((error: unknown) =>
+      deps.log.error("sandbox's start not written", { sandbox_id: row.sandbox_id, error: describeError(error) }),
+    );
+  return { supervisor, warnings };
+}
+
+/** A template was saved with as much room for memory as its host's limit was then. */
+function mostMemory({ limits }: SandboxDeps, template: Template | null): number {
+  if (!template) return limits.memory_mib;
+  const { base_memory_mib, max_plugged_mib } = template.manifest.hardware;
+  return Math.min(limits.memory_mib, base_memory_mib + max_plugged_mib);
+}
+
+/** A machine that waits, for a sandbox of one processor: those that wait have no more. */
+function takeWarm(deps: SandboxDeps, input: Input, template: Template): WarmMachine | null {
+  if ((input.vcpu_count ?? 1) > 1) return null;
+  return deps.pool.take(imageOf(template.directory, template.manifest, true));
+}
+
+/** What the caller is to be warned of. Throws 409, then quota_exceeded, then insufficient_capacity. */
+async function insert(
+  deps: SandboxDeps,
+  supervisors: Supervisors,
+  call: KeyCall,
+  row: SandboxRow,
+  room: RoomTarget,
+): Promise<string[]> {
+  const growth = supervisors.growth();
+  try {
+    return await deps.database.commit((queries) => {
+      requireActive(deps.currentRoom(room.room_uid));
+      if (heldCids(queries).has(row.guest_cid)) throw cidInUse(deps, row.guest_cid);
+      const free = freeMemoryMib(queries, growth);
+      insertSandbox(queries, row);
+      call.note?.({ sandbox_id: row.sandbox_id });
+      const warnings = [
+        ...deps.quota.admit(queries, call, { sandboxes: 1, memory_mib: row.memory_mib }),
+        ...deps.credits.admit(queries, row.org_id),
+      ];
+      requireMemory(row.memory_mib, free);
+      return warnings;
+    });
+  } catch (error) {
+    if (violatesUnique(error, "sandboxes.guest_cid")) throw cidInUse(deps, row.guest_cid);
+    if (violatesUnique(error, "sandboxes.room_uid")) {
+      throw new ServiceError("agent_id_in_use", {
+        detail: `Agent ${row.agent_id} has a live sandbox in room ${room.room_id}.`,
+        hint: "Destroy it first, or use another agent_id.",
+      });
+    }
+    throw error;
+  }
+}
+
+/** Says which CID is free, and never whose the wanted one is. */
+function cidInUse(deps: SandboxDeps, guestCid: number): ServiceError {
+  const suggested = suggestCid(deps.database.queries, guestCid);
+  return new ServiceError("guest_cid_in_use", {
+    detail: `guest_cid ${guestCid} is in use on this host.`,
+    details: { suggested_guest_cid: suggested },
+    hint: suggested === null ? "All CIDs are in use: destroy a sandbox." : `Use guest_cid ${suggested}.`,
+  });
+}
+
+function unknownTemplate(deps: SandboxDeps, templateId: string): RuleBreak {
+  return {
+    field: "template_id",
+    code: "template_not_found",
+    message: `There is no template ${templateId}.`,
+    details: { available: deps.templates.list().map(({ record }) => record.template_id) },
+  };
+}
+
+function notStarted(row: SandboxRow): ServiceError {
+  const full = /ENOSPC|No space left/.test(row.status_message);
+  return new ServiceError(full ? "disk_full" : "guest_unreachable", {
+    detail: row.status_message,
+    details: { sandbox_id: row.sandbox_id, state: row.state, reason: row.status_reason },
+    hint: `Its logs stay until it is deleted: GET …/sandboxes/${row.sandbox_id}/logs.`,
+  });
+}
+
+function destroyedMeanwhile(row: SandboxRow): ServiceError {
+  return new ServiceError("invalid_state", {
+    detail: `Sandbox ${row.agent_id} was destroyed while it was being created.`,
+    details: { sandbox_id: row.sandbox_id, state: row.state, allowed_states: ["creating", "starting", "running"] },
+  });
+}
+
+function newRow(
+  call: KeyCall,
+  input: Input,
+  room: RoomTarget,
+  template: Template,
+  egressDefault: "public" | "none",
+  warm: WarmMachine | null,
+): SandboxRow {
+  const created_at = now();
+  return {
+    sandbox_id: warm?.sandbox_id ?? newId("sbx"),
+    room_uid: room.room_uid,
+    org_id: room.org_id,
+    agent_id: input.agent_id,
+    guest_cid: input.guest_cid,
+    cid_held: true,
+    template_id: template.record.template_id,
+    template_digest: template.record.digest,
+    vcpu_count: input.vcpu_count ?? 1,
+    memory_mib: input.memory_mib,
+    state: "creating",
+    status_reason: "accepted",
+    status_message: "The sandbox is being created.",
+    last_transition_at: created_at,
+    exit_cause: null,
+    exit_at: null,
+    env: input.env ?? {},
+    ...egressOf(input.egress_allowlist, input.enable_guest_net ?? true, egressDefault),
+    egress_revision: 1,
+    guest_net: input.enable_guest_net ?? true,
+    fabric_attached: input.attach_fabric ?? true,
+    labels: input.labels ?? {},
+    idle_timeout_seconds: input.idle_timeout_seconds ?? null,
+    max_duration_seconds: input.max_duration_seconds ?? null,
+    created_at,
+    started_at: null,
+    ready_at: null,
+    stopped_at: null,
+    expires_at: input.max_duration_seconds === undefined ? null : after(created_at, input.max_duration_seconds),
+    create_wall_ms: null,
+    drive_fault: null,
+    boot: {},
+    start_mode: null,
+    created_by_type: "key",
+    created_by_id: call.caller.key_id,
+  };
+}

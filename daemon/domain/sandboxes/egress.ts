@@ -1,0 +1,92 @@
+/** Owns the calls on a sandbox's egress list, and how a list is kept in its row. What the list does is in daemon/egress. */
+import { egressGet, egressSet } from "../../../shared/api/egress.ts";
+import { type Bound, bind, type RuleBreak } from "../../core/operation.ts";
+import { requireActive } from "../../core/room-target.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { readEntry } from "../egress/entries.ts";
+import { findTarget } from "./find.ts";
+import type { SandboxDeps } from "./index.ts";
+import { requireState } from "./state.ts";
+import type { Supervisors } from "./supervisors.ts";
+import type { SandboxRow } from "./table.ts";
+
+const CHANGEABLE = ["creating", "starting", "running", "pausing", "paused", "resuming"] as const;
+
+type EgressColumns = Pick<SandboxRow, "egress_mode" | "egress_allowlist">;
+
+/** What is wrong with the entries of the field. */
+export function egressRules(field: string, entries: readonly string[] | undefined): RuleBreak[] {
+  return (entries ?? []).flatMap((entry, index) => {
+    const read = readEntry(entry);
+    if (!("refused" in read)) return [];
+    const at = `${field}[${index}]`;
+    return [{ field: at, code: "invalid_egress_entry", message: `${at} ${read.refused}.` }];
+  });
+}
+
+/** What a list comes to; without one, what the configuration says. */
+export function egressOf(
+  entries: readonly string[] | undefined,
+  guestNet: boolean,
+  fallback: "public" | "none",
+): EgressColumns {
+  if (!guestNet || entries?.length === 0) return { egress_mode: "none", egress_allowlist: [] };
+  if (entries === undefined) return { egress_mode: fallback, egress_allowlist: [] };
+  return { egress_mode: entries.includes("*") ? "public" : "allowlist", egress_allowlist: [...entries] };
+}
+
+/** The list that is in force. */
+export function listOf({ egress_mode, egress_allowlist }: EgressColumns): readonly string[] {
+  return egress_mode === "public" && egress_allowlist.length === 0 ? ["*"] : egress_allowlist;
+}
+
+export function makeEgressCalls(deps: SandboxDeps, supervisors: Supervisors): Bound[] {
+  const toRecord = (row: SandboxRow) => ({
+    mode: row.egress_mode,
+    allowlist: row.egress_allowlist,
+    revision: row.egress_revision,
+    guest_net: row.guest_net,
+    ...deps.egress.trafficOf(row.sandbox_id),
+  });
+  return [
+    bind(egressGet, {
+      find: (call, params) => findTarget(deps, call, params),
+      run: (_call, _input, { row }) => ({ outcome: "ok", body: toRecord(row) }),
+    }),
+    bind(egressSet, {
+      find: (call, params) => findTarget(deps, call, params),
+      rules: ({ allowlist }) => egressRules("allowlist", allowlist),
+      run: async (call, { allowlist, if_revision }, { room, row }) => {
+        requireActive(room);
+        requireState(row, CHANGEABLE);
+        const supervisor = supervisors.get(row.sandbox_id);
+        if (!supervisor) throw new ServiceError("guest_unreachable");
+        if (!row.guest_net) {
+          throw new ServiceError("invalid_state", {
+            detail: `Sandbox ${row.agent_id} was created with enable_guest_net false, and has no network.`,
+            details: { state: row.state, allowed_states: [] },
+            hint: "Create a sandbox without enable_guest_net false.",
+          });
+        }
+        const before = listOf(row);
+        const changed = await supervisor.changeBy((current) => {
+          requireState(current, CHANGEABLE);
+          const revision = current.egress_revision;
+          if (if_revision !== undefined && if_revision !== revision) throw changedMeanwhile(revision);
+          return { ...egressOf(allowlist, true, "none"), egress_revision: revision + 1 };
+        });
+        deps.egress.setAllowlist(changed.sandbox_id, listOf(changed));
+        call.audit.details = { before, after: listOf(changed), revision: changed.egress_revision };
+        return { outcome: "ok", body: toRecord(changed) };
+      },
+    }),
+  ];
+}
+
+function changedMeanwhile(revision: number): ServiceError {
+  return new ServiceError("precondition_failed", {
+    detail: `The egress list has revision ${revision}.`,
+    details: { revision },
+    hint: "Read the list again, and change what it is now.",
+  });
+}

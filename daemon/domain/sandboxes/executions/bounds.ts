@@ -1,0 +1,29 @@
+/** Owns what the host keeps at once for the callers of one sandbox, whatever its guest admits. */
+import { MAX_LIVE_EXECUTIONS, MAX_READERS, MAX_WAITING_STDIN_BYTES } from "../../../../shared/api/executions.ts";
+import { Places } from "../../../core/places.ts";
+import { ServiceError } from "../../../core/service-error.ts";
+
+export interface Bounds {
+  /** Commands whose callers wait, each with what it has written. */
+  waiting: Places;
+  /** Calls that wait for a command to take its standard input, and the bytes of that. */
+  feeding: Places;
+  stdin_bytes: Places;
+  /** Streams of output. */
+  readers: Places;
+}
+
+export function makeBounds(): Bounds {
+  const places = (most: number, detail: string) =>
+    new Places(most, () => new ServiceError("too_many_executions", { detail }));
+  const mib = MAX_WAITING_STDIN_BYTES / 1024 / 1024;
+  return {
+    waiting: places(MAX_LIVE_EXECUTIONS, `${MAX_LIVE_EXECUTIONS} commands are waited for, which is the most.`),
+    feeding: places(MAX_LIVE_EXECUTIONS, `${MAX_LIVE_EXECUTIONS} calls wait for standard input to be read, the most.`),
+    stdin_bytes: places(
+      MAX_WAITING_STDIN_BYTES,
+      `The sandbox's commands are to read their standard input first: at most ${mib} MiB of it may wait.`,
+    ),
+    readers: places(MAX_READERS, `${MAX_READERS} streams are read from the sandbox, which is the most.`),
+  };
+}

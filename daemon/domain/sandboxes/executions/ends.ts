@@ -1,0 +1,199 @@
+/**
+ * Owns what becomes known of executions that nobody waits for: their ends, told by their guests, are recorded once each; what is
+ * to be saved of them is saved; and while one runs its sandbox is not idle. Each is metered once, with the first record of it.
+ *
+ *   begun, or found after a restart ──▶ the guest tells of the end ──▶ recorded ──▶ settled: the guest need not tell again
+ *
+ * Only executions that are known here are recorded, so a guest cannot fill the audit with ends of its own making, and of what
+ * it tells only the ending is believed: who began a command, and which, the host knows itself. After a restart a guest may have
+ * no more running than it ever may, and what is saved at once is bounded.
+ */
+import { KEPT_EXECUTION_BYTES, KEPT_MEMORY_BYTES } from "../../../../shared/agent-protocol/kept.ts";
+import type { ExecState } from "../../../../shared/agent-protocol/messages.ts";
+import { EXEC_ID_PATTERN, MAX_LIVE_EXECUTIONS } from "../../../../shared/api/executions.ts";
+import type { Log } from "../../../core/log.ts";
+import { describeError } from "../../../core/service-error.ts";
+import { endedInGuest, listInGuest } from "../../../host/guest-link/exec.ts";
+import type { GuestLink } from "../../../host/guest-link/handshake.ts";
+import { saveOutput } from "../../executions/background.ts";
+import { outputToOf } from "../../executions/request.ts";
+import { Gate } from "../admission.ts";
+import type { SandboxDeps } from "../index.ts";
+import type { Supervisors } from "../supervisors.ts";
+import type { SandboxRow } from "../table.ts";
+import { KnownExecutions } from "./known.ts";
+import { reachOf } from "./reach.ts";
+import { type Beginner, recordEnd, recordsOf } from "./record-end.ts";
+
+const LINK_MS = 30_000;
+/** Between two questions to one guest, whatever it answers. */
+const PAUSE_MS = 500;
+/** Executions that a restarted daemon looks at; a guest keeps no more. */
+const MOST_FOUND = MAX_LIVE_EXECUTIONS + KEPT_MEMORY_BYTES / KEPT_EXECUTION_BYTES;
+const PAGE = 64;
+const OVER: readonly string[] = ["failed", "destroying", "destroyed"];
+const NEVER = new AbortController().signal;
+const NAME = new RegExp(EXEC_ID_PATTERN);
+
+/** What of an execution matters here: there may be thousands. */
+type Told = Pick<ExecState, "exec_id" | "state" | "tag" | "note">;
+
+interface Watched {
+  known: KnownExecutions;
+  /** As many outputs as there may be executions are saved at once. */
+  saving: Gate;
+}
+
+export class Ends {
+  readonly #deps: SandboxDeps;
+  readonly #supervisors: () => Supervisors;
+  readonly #log: Log;
+  readonly #watched = new Map<string, Watched>();
+
+  constructor(deps: SandboxDeps, supervisors: () => Supervisors) {
+    this.#deps = deps;
+    this.#supervisors = supervisors;
+    this.#log = deps.log;
+  }
+
+  /** Watches a running sandbox until it is over; again is nothing. */
+  watch(sandboxId: string): void {
+    if (this.#watched.has(sandboxId)) return;
+    const watched = { known: new KnownExecutions(), saving: new Gate(MAX_LIVE_EXECUTIONS) };
+    this.#watched.set(sandboxId, watched);
+    void this.#watch(sandboxId, watched).finally(() => {
+      this.#watched.delete(sandboxId);
+      watched.known.forgetAll();
+    });
+  }
+
+  /** An execution has begun for which nobody waits. */
+  begun(row: SandboxRow, execution: Told, by: Beginner | null): void {
+    const watched = this.#watched.get(row.sandbox_id);
+    if (!watched) return;
+    const { exec_id } = execution;
+    let known = watched.known.add(exec_id, { by, attended: false, counted: by !== null, begun: true });
+    if (known === null) {
+      // Somebody has waited for one of this name, which never began.
+      known = watched.known.get(exec_id) ?? null;
+      if (known === null || known.begun) return;
+      Object.assign(known, { by, counted: by !== null, begun: true });
+    }
+    const { promise } = known.ended;
+    void this.#supervisors().use(row.sandbox_id, () => promise);
+    this.#save(row, watched, execution);
+  }
+
+  /** Whether this is another call for an execution that is known already. */
+  knows(row: SandboxRow, execId: string): boolean {
+    return this.#watched.get(row.sandbox_id)?.known.get(execId) !== undefined;
+  }
+
+  /** The record of the call that began it was not kept: it is metered with that of its end. */
+  uncounted(row: SandboxRow, execId: string): void {
+    const known = this.#watched.get(row.sandbox_id)?.known.get(execId);
+    if (known) known.counted = false;
+  }
+
+  /**
+   * A caller waits for an execution. What is returned says that it does no more, whether the command may have begun, and whether
+   * the caller's own record tells of its end.
+   */
+  attend(row: SandboxRow, execId: string, by: Beginner): (how: { began: boolean; recorded: boolean }) => void {
+    const own = this.#watched.get(row.sandbox_id)?.known;
+    const known = own?.add(execId, { by, attended: true, counted: false, begun: false });
+    return ({ began, recorded }) => {
+      if (!own || !known || own.get(execId) !== known) return;
+      known.attended = false;
+      known.counted ||= recorded;
+      if (!known.begun && (recorded || !began)) own.forget(execId);
+    };
+  }
+
+  async #watch(sandboxId: string, watched: Watched): Promise<void> {
+    let found = false;
+    let settled: string[] = [];
+    for (;;) {
+      const supervisor = this.#supervisors().get(sandboxId);
+      if (!supervisor || OVER.includes(supervisor.row.state)) return;
+      try {
+        const { published } = supervisor;
+        const row = await published.until(
+          ({ state }) => state === "running" || OVER.includes(state),
+          Number.POSITIVE_INFINITY,
+        );
+        if (OVER.includes(row.state)) return;
+        const link = await supervisor.link(LINK_MS);
+        if (!found) await this.#find(link, row, watched);
+        found = true;
+        const ended = await endedInGuest(link, settled);
+        settled = await this.#record(row, watched.known, ended);
+      } catch (error) {
+        this.#log.debug("executions not watched", { sandbox_id: sandboxId, error: describeError(error) });
+      }
+      await Bun.sleep(PAUSE_MS);
+    }
+  }
+
+  /** Takes over what an earlier daemon has left running, or not recorded. */
+  async #find(link: GuestLink, row: SandboxRow, watched: Watched): Promise<void> {
+    const found = await this.#listed(link);
+    const names = found.map(({ exec_id }) => exec_id).filter((execId) => !watched.known.get(execId));
+    const before = recordsOf(this.#deps.database.queries, row, names);
+    let running = 0;
+    for (const execution of found) {
+      const { exec_id } = execution;
+      const by = before.begun.get(exec_id) ?? null;
+      // Whatever the guest says of one whose end is recorded: that is over.
+      if (before.finished.has(exec_id)) this.#save(row, watched, execution);
+      else if (execution.state === "running") {
+        if (running++ < MAX_LIVE_EXECUTIONS) this.begun(row, execution, by);
+      } else if (watched.known.add(exec_id, { by, attended: false, counted: by !== null, begun: false }))
+        this.#save(row, watched, execution);
+    }
+  }
+
+  /** Those that callers can have begun: an agent also tells of what was begun by other ways. */
+  async #listed(link: GuestLink): Promise<Told[]> {
+    const found: Told[] = [];
+    for (let after = 0, seen = 0; seen < MOST_FOUND; ) {
+      const page = await listInGuest(link, after, PAGE);
+      for (const { exec_id, state, tag, note } of page) {
+        if (NAME.test(exec_id)) found.push({ exec_id, state, tag, note });
+      }
+      const last = page.at(-1)?.number ?? 0;
+      if (last <= after) break;
+      after = last;
+      seen += page.length;
+    }
+    return found.slice(0, MOST_FOUND);
+  }
+
+  /** Records what has ended; returns what the guest need not tell again. */
+  async #record(row: SandboxRow, own: KnownExecutions, ended: readonly ExecState[]): Promise<string[]> {
+    const settled: string[] = [];
+    for (const execution of ended) {
+      const known = own.get(execution.exec_id);
+      if (known?.attended) continue;
+      if (known) await recordEnd(this.#deps, row, execution, known);
+      // What is not known any more is not recorded again.
+      own.forget(execution.exec_id);
+      settled.push(execution.exec_id);
+    }
+    return settled;
+  }
+
+  #save(row: SandboxRow, { saving }: Watched, execution: Told): void {
+    const path = outputToOf(execution.tag);
+    if (path === null || execution.note !== "") return;
+    const { exec_id } = execution;
+    const room = this.#deps.currentRoom(row.room_uid);
+    const save = () =>
+      saveOutput(reachOf(this.#supervisors(), row), exec_id, path, (streams) =>
+        this.#deps.saveOutput(room, path, streams),
+      );
+    saving
+      .through(row.org_id, save, NEVER)
+      .catch((error: unknown) => this.#log.warn("output not saved", { exec_id, error: describeError(error) }));
+  }
+}

@@ -1,0 +1,70 @@
+/** Owns sandbox_exec: a command that its caller waits for. */
+import { sandboxExec } from "../../../../shared/api/executions.ts";
+import { now } from "../../../core/clock.ts";
+import { type Bound, bind, keyBehind } from "../../../core/operation.ts";
+import { ServiceError } from "../../../core/service-error.ts";
+import type { Following } from "../../../host/guest-link/exec.ts";
+import { pathRule } from "../../drive/path.ts";
+import { commandFacts } from "../../executions/redact.ts";
+import { requestOf } from "../../executions/request.ts";
+import { execRules } from "../../executions/rules.ts";
+import { runCommand } from "../../executions/run.ts";
+import type { SaveStreams } from "../../executions/saving.ts";
+import { heldInstead, requireDriveFor } from "../drive-held.ts";
+import { findTarget } from "../find.ts";
+import { placeOf } from "../metering.ts";
+import { requireRunning } from "../reach.ts";
+import { type ExecutionDeps, reachOf } from "./reach.ts";
+import { beginnerOf, recordsOf } from "./record-end.ts";
+
+export function makeExec(deps: ExecutionDeps): Bound {
+  const { supervisors, ends, bounds } = deps;
+  const { database, meter } = deps.sandboxes;
+  const { queries } = database;
+  return bind(sandboxExec, {
+    find: (call, params) => {
+      call.happened = { started: false };
+      return findTarget(deps.sandboxes, call, params);
+    },
+    rules: (input) => [...execRules(input), ...pathRule("output_to", input.output_to)],
+    run: async (call, input, target) => {
+      requireRunning(target);
+      const { room, row } = target;
+      requireDriveFor(deps.sandboxes, room, input);
+      const request = requestOf(input, call);
+      const { exec_id } = request.start;
+      const facts = { exec_id, ...commandFacts(input, request.stdin) };
+      call.audit.details = facts;
+      using places = new DisposableStack();
+      places.defer(bounds.waiting.take(row.sandbox_id));
+      places.defer(bounds.stdin_bytes.take(row.sandbox_id, request.stdin?.byteLength ?? 0));
+      const since = now();
+      let repeated = ends.knows(row, exec_id);
+      const leave = ends.attend(row, exec_id, beginnerOf(call, request));
+      let ended = false;
+      // An end that this call's record does not tell of is recorded as any other.
+      call.onSettled = (recorded) => leave({ began: call.happened?.started !== false, recorded: recorded && ended });
+      return await supervisors.use(row.sandbox_id, async () => {
+        const reach = reachOf(supervisors, row);
+        // One that is over as it is found was begun, and recorded, by an earlier call; a later one leaves the metering to this.
+        const begun = ({ execution, existing }: Pick<Following, "execution" | "existing">) => {
+          if (!existing || execution.state === "running") return;
+          repeated ||= (recordsOf(queries, row, [exec_id]).finished.get(exec_id) ?? since) < since;
+        };
+        const save: SaveStreams = (streams) => deps.sandboxes.saveOutput(room, input.output_to ?? "", streams);
+        const body = await runCommand(reach, request, input, save, begun).catch((error: unknown) => {
+          const known = error instanceof ServiceError ? (error.options.details?.started ?? false) : "unknown";
+          call.happened = { started: known };
+          throw heldInstead(deps.sandboxes, room, error);
+        });
+        ended = true;
+        if (!repeated) call.along = () => meter.count(placeOf(row, keyBehind(call.caller)), { exec_count: 1 });
+        const { exit_code, signal, timed_out, stdout_bytes, stderr_bytes, output } = body;
+        const notSaved = output?.state === "failed" ? { not_saved: output.error_code } : {};
+        call.happened = { started: true, exec_id, exit_code, signal, timed_out };
+        call.audit.details = { ...facts, exit_code, signal, timed_out, stdout_bytes, stderr_bytes, ...notSaved };
+        return { outcome: "exited" as const, body };
+      });
+    },
+  });
+}

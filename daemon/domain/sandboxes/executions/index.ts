@@ -1,0 +1,24 @@
+/** Owns the calls about executions, one verb each, and what they share. */
+import { ServiceError } from "../../../core/service-error.ts";
+import type { SandboxDeps } from "../index.ts";
+import type { Supervisors } from "../supervisors.ts";
+import { makeBounds } from "./bounds.ts";
+import type { Ends } from "./ends.ts";
+import { makeExec } from "./exec.ts";
+import { makeGet, makeList } from "./list.ts";
+import type { ExecutionDeps } from "./reach.ts";
+import { makeEnd, makeSignal } from "./signal.ts";
+import { makeStart } from "./start.ts";
+import { makeStdin } from "./stdin.ts";
+import { makeStream } from "./stream.ts";
+
+export function makeExecutions(sandboxes: SandboxDeps, supervisors: Supervisors, ends: Ends) {
+  const stopping = new AbortController();
+  const deps: ExecutionDeps = { sandboxes, supervisors, ends, bounds: makeBounds(), stopping: stopping.signal };
+  const verbs = [makeExec, makeStart, makeList, makeGet, makeStream, makeStdin, makeSignal, makeEnd];
+  return {
+    operations: verbs.map((verb) => verb(deps)),
+    /** Ends every stream of output with an error that says why. */
+    stop: () => stopping.abort(new ServiceError("shutting_down")),
+  };
+}

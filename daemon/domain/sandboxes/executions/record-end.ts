@@ -1,0 +1,82 @@
+/** Owns the audit record of an execution's end that no call tells of, and what the audit knows of executions begun before. */
+import type { ExecState } from "../../../../shared/agent-protocol/messages.ts";
+import type { Source } from "../../../../shared/api/audit.ts";
+import { now } from "../../../core/clock.ts";
+import type { KeyCall } from "../../../core/operation.ts";
+import type { Queries } from "../../../db/client.ts";
+import { type AuditEntry, appendAudit, executionRecords } from "../../audit/index.ts";
+import { redact } from "../../executions/redact.ts";
+import type { CommandRequest } from "../../executions/request.ts";
+import type { SandboxDeps } from "../index.ts";
+import { placeOf } from "../metering.ts";
+import type { SandboxRow } from "../table.ts";
+import type { Known } from "./known.ts";
+
+const EVENT = "exec.finished";
+
+/** Who began an execution, and what they began. */
+export interface Beginner extends Pick<AuditEntry, "actor" | "source" | "request_id" | "ip"> {
+  argv: string[];
+}
+
+export function beginnerOf({ caller, source, request_id, ip }: KeyCall, { start }: CommandRequest): Beginner {
+  const actor = { type: "key", id: caller.key_id, name: caller.name };
+  return { actor, source, request_id, ip, argv: redact(start.argv) };
+}
+
+const NOBODY = { actor: { type: "system", id: "executions", name: "executions" }, source: "reconciler" } as const;
+
+export async function recordEnd(
+  { database, meter }: Pick<SandboxDeps, "database" | "meter">,
+  row: SandboxRow,
+  execution: ExecState,
+  { by, counted }: Pick<Known, "by" | "counted">,
+): Promise<void> {
+  const { exec_id, exit_code, signal, timed_out, stdout_bytes, stderr_bytes } = execution;
+  const { argv, ...beginner } = by ?? { ...NOBODY, argv: null };
+  // Under nobody's name the guest may say what it was.
+  const command = argv ? { argv } : { told_argv: redact(execution.argv) };
+  await database.commit((queries) => {
+    appendAudit(queries, {
+      ...beginner,
+      event: EVENT,
+      outcome: "success",
+      at: now(),
+      org_id: row.org_id,
+      room_uid: row.room_uid,
+      agent_id: row.agent_id,
+      sandbox_id: row.sandbox_id,
+      duration_ms: Math.max(0, (execution.finished_at_ms ?? 0) - execution.started_at_ms),
+      details: { exec_id, ...command, exit_code, signal, timed_out, stdout_bytes, stderr_bytes },
+    });
+    if (!counted) meter.count(placeOf(row, by?.actor.id ?? ""), { exec_count: 1 });
+  });
+}
+
+/**
+ * Of these executions: who began those that were left running, and whose ends are recorded, with the moment of the first call that
+ * told of it. One look for all of them.
+ */
+export function recordsOf(queries: Queries, row: SandboxRow, execIds: readonly string[]) {
+  const begun = new Map<string, Beginner>();
+  const finished = new Map<string, string>();
+  for (const { event, exec_id, at, actor, details, ...record } of executionRecords(queries, row, execIds)) {
+    if (event === EVENT) {
+      if (!finished.has(exec_id)) finished.set(exec_id, at);
+    } else if (!begun.has(exec_id)) {
+      const source = record.source as Source;
+      begun.set(exec_id, {
+        actor,
+        source,
+        request_id: record.request_id ?? undefined,
+        ip: record.ip,
+        argv: argvOf(details),
+      });
+    }
+  }
+  return { begun, finished };
+}
+
+function argvOf({ argv, command }: Record<string, unknown>): string[] {
+  return Array.isArray(argv) ? argv.map(String) : ["/bin/sh", "-c", String(command)];
+}

@@ -1,0 +1,29 @@
+/** Owns execution_signal and execution_end: what reaches a running command besides its input. */
+import { executionEnd, executionSignal } from "../../../../shared/api/executions.ts";
+import { type Bound, bind } from "../../../core/operation.ts";
+import { endInGuest, signalInGuest } from "../../../host/guest-link/exec.ts";
+import { toExecutionRecord } from "../../executions/record.ts";
+import { ask, type ExecutionDeps, findExecution } from "./reach.ts";
+
+export function makeSignal(deps: ExecutionDeps): Bound {
+  return bind(executionSignal, {
+    find: (call, params) => findExecution(deps, call, params),
+    run: async (call, input, target) => {
+      const signal = input.signal.startsWith("SIG") ? input.signal : `SIG${input.signal}`;
+      call.audit.details = { exec_id: target.exec_id, signal };
+      const state = await ask(deps, target, (link, execId) => signalInGuest(link, execId, signal));
+      return { outcome: "ok", body: toExecutionRecord(state) };
+    },
+  });
+}
+
+export function makeEnd(deps: ExecutionDeps): Bound {
+  return bind(executionEnd, {
+    find: (call, params) => findExecution(deps, call, params),
+    run: async (call, _input, target) => {
+      call.audit.details = { exec_id: target.exec_id };
+      const state = await ask(deps, target, endInGuest);
+      return { outcome: "ended", body: toExecutionRecord(state) };
+    },
+  });
+}

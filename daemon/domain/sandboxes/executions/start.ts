@@ -1,0 +1,51 @@
+/** Owns execution_start: a command that runs on by itself. */
+import { executionStart } from "../../../../shared/api/executions.ts";
+import { type Bound, bind, keyBehind } from "../../../core/operation.ts";
+import { pathRule } from "../../drive/path.ts";
+import { begin, feedAll } from "../../executions/output.ts";
+import { toExecutionRecord } from "../../executions/record.ts";
+import { commandFacts } from "../../executions/redact.ts";
+import { backgroundRequestOf } from "../../executions/request.ts";
+import { execRules } from "../../executions/rules.ts";
+import { heldInstead, requireDriveFor } from "../drive-held.ts";
+import { findTarget } from "../find.ts";
+import { placeOf } from "../metering.ts";
+import { requireRunning } from "../reach.ts";
+import { type ExecutionDeps, reachOf } from "./reach.ts";
+import { beginnerOf } from "./record-end.ts";
+
+export function makeStart(deps: ExecutionDeps): Bound {
+  const { supervisors, ends, bounds } = deps;
+  return bind(executionStart, {
+    find: (call, params) => {
+      call.happened = { started: false };
+      return findTarget(deps.sandboxes, call, params);
+    },
+    rules: (input) => [...execRules(input), ...pathRule("output_to", input.output_to)],
+    run: async (call, input, target) => {
+      requireRunning(target);
+      const { room, row } = target;
+      requireDriveFor(deps.sandboxes, room, input);
+      const request = backgroundRequestOf(input, call);
+      const known = { exec_id: request.start.exec_id, ...commandFacts(input, request.stdin) };
+      call.audit.details = known;
+      const fed = bounds.stdin_bytes.take(row.sandbox_id, request.stdin?.byteLength ?? 0);
+      const { execution, existing } = await supervisors.use(row.sandbox_id, () =>
+        begin(reachOf(supervisors, row), request).catch((error: unknown) => {
+          fed();
+          throw heldInstead(deps.sandboxes, room, error);
+        }),
+      );
+      call.happened = { started: true, exec_id: execution.exec_id };
+      call.audit.details = { ...known, existing };
+      if (!existing) {
+        ends.begun(row, execution, beginnerOf(call, request));
+        call.along = () => deps.sandboxes.meter.count(placeOf(row, keyBehind(call.caller)), { exec_count: 1 });
+        call.onSettled = (recorded) => recorded || ends.uncounted(row, execution.exec_id);
+      }
+      // Again, too: the daemon to which it was sent first may have ended meanwhile. What has arrived is left out.
+      void feedAll(reachOf(supervisors, row), request, deps.stopping).finally(fed);
+      return { outcome: existing ? "existing" : "started", body: toExecutionRecord(execution) };
+    },
+  });
+}

@@ -1,0 +1,56 @@
+/** Owns execution_stream: the output of an execution, from any place on, to any number of readers. */
+import { executionStream } from "../../../../shared/api/executions.ts";
+import { type Bound, bind } from "../../../core/operation.ts";
+import { eventsOf } from "../../executions/events.ts";
+import { followFrom } from "../../executions/output.ts";
+import { requireRunning } from "../reach.ts";
+import { type ExecutionDeps, findExecution, reachOf } from "./reach.ts";
+
+const LAST_EVENT_ID = /^\d{1,15}$/;
+
+export function makeStream(deps: ExecutionDeps): Bound {
+  const { supervisors, bounds } = deps;
+  return bind(executionStream, {
+    find: (call, params) => findExecution(deps, call, params),
+    run: async (call, input, target, { last_event_id }) => {
+      requireRunning(target);
+      const { row, exec_id } = target;
+      // A client that reconnects asks by the URL it had, and says by the header how far it has come since.
+      const known = last_event_id !== null && LAST_EVENT_ID.test(last_event_id) ? Number(last_event_id) : undefined;
+      const after = known ?? input.after ?? -1;
+      const follow = input.follow ?? true;
+      const reach = reachOf(supervisors, row);
+      const leave = bounds.readers.take(row.sandbox_id);
+      const gone = new AbortController();
+      const nobody = AbortSignal.any([call.signal, gone.signal]);
+      const signal = AbortSignal.any([nobody, deps.stopping]);
+      try {
+        const first = await followFrom(reach, exec_id, { after: Math.max(after, 0), follow, over: signal });
+        const over = Promise.withResolvers<void>();
+        // A sandbox whose output is read is in use.
+        void supervisors.use(row.sandbox_id, () => over.promise);
+        over.promise.then(leave);
+        // A body that is never read has to end as well.
+        const giveUp = () => {
+          first.close();
+          over.resolve();
+        };
+        if (nobody.aborted) giveUp();
+        nobody.addEventListener("abort", giveUp, { once: true });
+        const events = untilEnd(eventsOf(reach, first, { after, follow, signal }), over.resolve);
+        return { outcome: "ok", events: { events, cancel: () => gone.abort() } };
+      } catch (error) {
+        leave();
+        throw error;
+      }
+    },
+  });
+}
+
+async function* untilEnd<T>(values: AsyncGenerator<T>, over: () => void): AsyncGenerator<T> {
+  try {
+    yield* values;
+  } finally {
+    over();
+  }
+}

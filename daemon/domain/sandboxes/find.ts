@@ -1,0 +1,36 @@
+/** Owns finding the sandbox that a path names. */
+import type { KeyCall } from "../../core/operation.ts";
+import type { RoomTarget } from "../../core/room-target.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { SandboxDeps } from "./index.ts";
+import { findSandbox } from "./store.ts";
+import type { SandboxRow } from "./table.ts";
+
+export interface SandboxTarget {
+  room: RoomTarget;
+  row: SandboxRow;
+}
+
+/** Throws room_not_found. */
+export function findRoomTarget(deps: SandboxDeps, call: KeyCall, params: Record<string, string>): RoomTarget {
+  const room = deps.findRoom(call.caller, String(params.room_id));
+  call.audit.room_id = room.room_id;
+  call.audit.room_uid = room.room_uid;
+  return room;
+}
+
+/**
+ * By agent_id or sandbox_id. For a caller that is bound to an agent there is that agent's sandbox and no other. Throws
+ * room_not_found, sandbox_not_found.
+ */
+export function findTarget(deps: SandboxDeps, call: KeyCall, params: Record<string, string>): SandboxTarget {
+  const room = findRoomTarget(deps, call, params);
+  const row = findSandbox(deps.database.queries, room.room_uid, String(params.sandbox));
+  const { agent_id } = call.caller;
+  if (!row || (agent_id !== null && agent_id !== row.agent_id)) {
+    throw new ServiceError("sandbox_not_found", { detail: `Room ${room.room_id} has no sandbox ${params.sandbox}.` });
+  }
+  call.audit.agent_id = row.agent_id;
+  call.audit.sandbox_id = row.sandbox_id;
+  return { room, row };
+}

@@ -1,0 +1,51 @@
+/** Owns how what is amiss with a guest shows in its sandbox's record. The state is not touched: the guest runs. */
+import type { Fault, Health } from "../../host/guest/parts.ts";
+import type { SandboxRow } from "./table.ts";
+
+export const STANDBY_MESSAGE = "The sandbox stands still until it is resumed.";
+
+/** `status.reason` while the guest stands still for want of space on the host's disk. */
+export const STALLED_REASON = "disk_full";
+const STALLED_MESSAGE = "The host's disk is full: the guest stands still, and goes on once there is space.";
+
+/** `status.reason` while a guest that runs cannot be taken over from the daemon before, because the host lacks something. */
+const LEFT_REASON = "not_taken_over";
+
+const FAULT_REASONS: readonly string[] = ["drive_degraded", "vsock_lost"] satisfies Fault["reason"][];
+
+/** What of the row has to change so that it shows the health; nothing when it does. */
+export function healthChange(row: SandboxRow, { drive, vsock }: Health): Partial<SandboxRow> {
+  const fault = vsock ?? drive;
+  const change: Partial<SandboxRow> = {};
+  if (row.drive_fault !== (drive?.message ?? null)) change.drive_fault = drive?.message ?? null;
+  if (row.state === "running" && fault && row.status_message !== fault.message) {
+    Object.assign(change, { status_reason: fault.reason, status_message: fault.message });
+  } else if (row.state === "running" && !fault && FAULT_REASONS.includes(row.status_reason)) {
+    Object.assign(change, { status_reason: "recovered", status_message: "The sandbox is running." });
+  }
+  return change;
+}
+
+/** The guest stands still of itself, or goes on again. */
+export function stalledChange(row: SandboxRow, stands: boolean): Partial<SandboxRow> {
+  if (row.state !== "running") return {};
+  return stands
+    ? { status_reason: STALLED_REASON, status_message: STALLED_MESSAGE }
+    : { status_reason: "ready", status_message: "The sandbox is running." };
+}
+
+/** Nobody reaches the guest, which goes on as it is: it could not be taken over yet. */
+export function leftChange(row: SandboxRow, why: string): Partial<SandboxRow> {
+  const status_message = `The guest is there, and nobody reaches it until roomd can take it over: ${why}`.slice(
+    0,
+    1000,
+  );
+  return row.status_message === status_message ? {} : { status_reason: LEFT_REASON, status_message };
+}
+
+/** It is taken over after all. */
+export function takenChange(row: SandboxRow): Partial<SandboxRow> {
+  if (row.status_reason !== LEFT_REASON) return {};
+  const status_message = row.state === "paused" ? STANDBY_MESSAGE : "The sandbox is running.";
+  return { status_reason: "taken_over", status_message };
+}

@@ -1,0 +1,162 @@
+/** Owns sandboxes: real virtual machines in a room. Each has a supervisor; the calls ask it or read its row. */
+
+import type { Stream } from "../../../shared/agent-protocol/link.ts";
+import { type ExitCause, SANDBOX_STATES, type SandboxState } from "../../../shared/api/sandboxes.ts";
+import type { ShownPort } from "../../../shared/api/shown-port.ts";
+import type { OrgId, RoomUid } from "../../../shared/ids.ts";
+import type { Log } from "../../core/log.ts";
+import type { Bound } from "../../core/operation.ts";
+import type { Paths } from "../../core/paths.ts";
+import type { FindRoom, RoomTarget } from "../../core/room-target.ts";
+import type { Database } from "../../db/transact.ts";
+import type { GuestHost } from "../../host/guest/plan.ts";
+import type { WarmPool } from "../../host/guest/pool.ts";
+import type { Egress } from "../egress/index.ts";
+import type { SaveStreams } from "../executions/saving.ts";
+import type { Credits, Meter, Quota } from "../orgs/index.ts";
+import type { Templates } from "../templates/registry.ts";
+import { makeAccess, type SandboxReach } from "./access.ts";
+import { freeMemoryMib } from "./admission.ts";
+import { makeAgentLookup } from "./agents.ts";
+import { makeCreate } from "./create.ts";
+import { makeDestroy } from "./destroy.ts";
+import { makeEgressCalls } from "./egress.ts";
+import { Ends } from "./executions/ends.ts";
+import { makeExecutions } from "./executions/index.ts";
+import { makeGet } from "./get.ts";
+import { makeLogs } from "./logs.ts";
+import { makeMetrics } from "./metrics.ts";
+import { reconcile } from "./reconcile.ts";
+import { recover } from "./recover.ts";
+import { makeResume } from "./resume.ts";
+import { makeStandby } from "./standby.ts";
+import { countLive, countStates, heldCids, roomSandboxes, undestroyed } from "./store.ts";
+import { type GuestShare, makeSupervisors } from "./supervisors.ts";
+import type { SandboxRow } from "./table.ts";
+import { makeUpdate } from "./update.ts";
+
+export { orgCids, orgSandboxes } from "./store.ts";
+export type { GuestShare };
+
+export interface SandboxDeps {
+  database: Database;
+  log: Log;
+  paths: Paths;
+  templates: Templates;
+  /** What guests start on; asked for each time, because a probe may still be finding out. */
+  host(): GuestHost;
+  /** Machines that wait for the next sandboxes. */
+  pool: WarmPool;
+  findRoom: FindRoom;
+  /** The room as it is now, within a transaction. */
+  currentRoom(roomUid: RoomUid): RoomTarget;
+  /** What the organization's plan allows. */
+  quota: Pick<Quota, "admit">;
+  /** Whether the organization has credits for it. */
+  credits: Pick<Credits, "admit">;
+  limits: { memory_mib: number; vcpus: number; concurrent_creates: number };
+  memoryOvercommitPercent: number;
+  egressDefault: "public" | "none";
+  egress: Egress;
+  meter: Meter;
+  /** Takes what a guest asks of its room. */
+  roomCalls(sandbox: SandboxRow & { room_id: string }): (stream: Stream, request: object) => void;
+  /** Something happened to a sandbox that no call asked for; an error unless it says otherwise. */
+  onEvent(event: string, row: SandboxRow, details: Record<string, unknown>, outcome?: "success" | "error"): void;
+  /** A sandbox has a new state, or is new, which is committed. */
+  onState(row: SandboxRow): void;
+  /** Something of a guest was on the host that belonged to no sandbox, and was removed. */
+  onSwept(sandboxId: string): void;
+  /** What the room's guests may do on its drive for the time being. */
+  driveMode(roomUid: RoomUid): "open" | "stopped" | "held";
+  /** The sandbox's exposed ports, for its record. */
+  portsOf(sandboxId: string): ShownPort[];
+  /** Saves a command's full streams on the room's drive, as they come. */
+  saveOutput(room: RoomTarget, path: string, streams: Parameters<SaveStreams>[0]): ReturnType<SaveStreams>;
+}
+
+/** On its way to run, or running. */
+const RUNNING: readonly SandboxState[] = ["creating", "starting", "running", "resuming"];
+
+export interface Sandboxes {
+  operations: Bound[];
+  agents: ReturnType<typeof makeAgentLookup>;
+  access: SandboxReach;
+  /** Takes over the guests of a daemon before this one, and ends what cannot be. */
+  recover(answering: Promise<unknown>): void;
+  /** Sets right what differs between the rows and the host. */
+  reconcile(): Promise<void>;
+  /** Destroys all sandboxes of a room; returns their agents. */
+  destroyAll(roomUid: RoomUid): Promise<string[]>;
+  /** Ends an organization's sandboxes but those in standby, which nobody's call does. */
+  endRunning(orgId: OrgId, cause: ExitCause): Promise<void>;
+  countLive(roomUid: RoomUid): number;
+  capacity(): { memory_mib_free: number; guest_cids_used: number };
+  /** How many sandboxes are in each state, and what was promised to those that have not ended. */
+  figures(): { sandboxes: Record<string, number>; memory_mib: number };
+  /** The guests that have a drive: their rooms, and how to find the process that serves it. */
+  shares(): GuestShare[];
+  /** There is space on the disk: guests that stood still for want of it go on. */
+  unstall(): void;
+  /** Ends what is streamed to callers: the daemon is about to stop. */
+  endStreams(): void;
+  stop(): void;
+}
+
+export function makeSandboxes(deps: SandboxDeps): Sandboxes {
+  const ends = new Ends(deps, () => supervisors);
+  const supervisors = makeSupervisors(deps, ends);
+  const executions = makeExecutions(deps, supervisors, ends);
+  const { queries } = deps.database;
+  return {
+    operations: [
+      makeCreate(deps, supervisors),
+      ...makeGet(deps, supervisors),
+      makeUpdate(deps, supervisors),
+      makeDestroy(deps, supervisors),
+      makeStandby(deps, supervisors),
+      makeResume(deps, supervisors),
+      makeLogs(deps),
+      makeMetrics(deps, supervisors),
+      ...makeEgressCalls(deps, supervisors),
+      ...executions.operations,
+    ],
+    agents: makeAgentLookup(queries),
+    access: makeAccess(deps, supervisors),
+    recover: (answering) => recover(deps, supervisors, answering),
+    reconcile: () => reconcile(deps, supervisors),
+    destroyAll: async (roomUid) => {
+      const rows = roomSandboxes(queries, roomUid);
+      const room = deps.currentRoom(roomUid);
+      // One that failed before the daemon was restarted has no supervisor, but still its logs.
+      const supervised = rows.map((row) => supervisors.get(row.sandbox_id) ?? supervisors.add(row, room, null));
+      const ended = await Promise.allSettled(supervised.map((supervisor) => supervisor.destroy("user_requested")));
+      for (const outcome of ended) if (outcome.status === "rejected") throw outcome.reason;
+      return rows.map((row) => row.agent_id);
+    },
+    endRunning: async (orgId, cause) => {
+      const running = undestroyed(queries).filter((row) => row.org_id === orgId && RUNNING.includes(row.state));
+      await Promise.all(running.map(({ sandbox_id }) => supervisors.endUnasked(sandbox_id, cause)));
+    },
+    countLive: (roomUid) => countLive(queries, roomUid),
+    capacity: () => ({
+      memory_mib_free: freeMemoryMib(queries, supervisors.growth()),
+      guest_cids_used: heldCids(queries).size,
+    }),
+    figures: () => {
+      const states = SANDBOX_STATES.filter((state) => state !== "destroyed");
+      const counts = countStates(queries);
+      const live = counts.filter(({ state }) => state !== "failed");
+      return {
+        sandboxes: Object.fromEntries(
+          states.map((each) => [each, counts.find(({ state }) => state === each)?.held ?? 0]),
+        ),
+        memory_mib: live.reduce((sum, { memory_mib }) => sum + memory_mib, 0),
+      };
+    },
+    shares: () => supervisors.shares(),
+    unstall: () => supervisors.unstall(),
+    endStreams: () => executions.stop(),
+    stop: () => supervisors.stop(),
+  };
+}

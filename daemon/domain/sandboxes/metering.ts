@@ -1,0 +1,18 @@
+/** Owns what of a sandbox is metered: the time in which it is running. Standby, like the time it takes to start, is free. */
+import type { SandboxState } from "../../../shared/api/sandboxes.ts";
+import type { Queries } from "../../db/client.ts";
+import type { Meter, Place } from "../orgs/index.ts";
+import type { SandboxRow } from "./table.ts";
+
+/** Within a transaction: the sandbox, so far as in `row`, has this state. */
+export function meterState(meter: Meter, queries: Queries, row: SandboxRow, state: SandboxState): void {
+  const { sandbox_id, vcpu_count, memory_mib } = row;
+  if (state === "running") meter.opens(queries, sandbox_id, placeOf(row), { vcpu_count, memory_mib, drive_bytes: 0 });
+  else if (row.state === "running") meter.closes(queries, sandbox_id);
+}
+
+/** Its time is of the key that made it, and so is what it sends; `key_id` is whose call it is about otherwise. */
+export function placeOf(row: SandboxRow, key_id = row.created_by_id): Place {
+  const { org_id, room_uid, agent_id } = row;
+  return { org_id, room_uid, agent_id, key_id };
+}

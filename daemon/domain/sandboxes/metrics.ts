@@ -1,0 +1,56 @@
+/** Owns measuring a sandbox from outside, and its clock from inside. */
+import { readFileSync, statSync } from "node:fs";
+import { sandboxMetrics } from "../../../shared/api/sandboxes.ts";
+import { now } from "../../core/clock.ts";
+import { type Bound, bind } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { clockSkewMs } from "../../host/guest-link/clock.ts";
+import { findTarget } from "./find.ts";
+import type { SandboxDeps } from "./index.ts";
+import { requireState } from "./state.ts";
+import type { Supervisor } from "./supervisor.ts";
+import type { Supervisors } from "./supervisors.ts";
+
+const LINK_DEADLINE_MS = 5_000;
+/** USER_HZ, which is 100 on every Linux that runs KVM. */
+const TICKS_PER_SECOND = 100;
+const PAGE_BYTES = 4096;
+
+export function makeMetrics(deps: SandboxDeps, supervisors: Supervisors): Bound {
+  return bind(sandboxMetrics, {
+    find: (call, params) => findTarget(deps, call, params),
+    run: async (_call, _input, { row }) => {
+      requireState(row, ["running", "pausing", "paused", "resuming"]);
+      const supervisor = supervisors.get(row.sandbox_id);
+      await supervisor?.adopted();
+      const { pid } = supervisor?.guest?.machine.process ?? {};
+      if (!supervisor || pid === undefined) throw new ServiceError("guest_unreachable");
+      const { usedTicks, residentPages } = processFacts(pid);
+      return {
+        outcome: "ok",
+        body: {
+          cpu: { vcpu_count: row.vcpu_count, used_seconds: usedTicks / TICKS_PER_SECOND },
+          memory: { memory_mib: row.memory_mib, resident_bytes: residentPages * PAGE_BYTES },
+          disk: { used_bytes: statSync(deps.paths.sandbox(row.sandbox_id).overlay).blocks * 512 },
+          clock_skew_ms: row.state === "running" ? await skewOf(supervisor) : null,
+          at: now(),
+        },
+      };
+    },
+  });
+}
+
+async function skewOf(supervisor: Supervisor): Promise<number | null> {
+  const link = await supervisor.link(LINK_DEADLINE_MS).catch((cause: unknown) => {
+    if (cause instanceof ServiceError) throw cause;
+    throw new ServiceError("guest_unreachable", { cause });
+  });
+  return await clockSkewMs(link).catch(() => null);
+}
+
+/** Fields 14, 15 and 24 of /proc/<pid>/stat. */
+function processFacts(pid: number): { usedTicks: number; residentPages: number } {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return { usedTicks: Number(fields[11]) + Number(fields[12]), residentPages: Number(fields[21]) };
+}

@@ -1,0 +1,103 @@
+/**
+ * Owns the row of one sandbox as everybody sees it: every change is committed before it is published, one after another.
+ * Whether a change of state is still possible is decided where it is written, so nothing late undoes another.
+ */
+import { SANDBOX_STATES, type SandboxState } from "../../../shared/api/sandboxes.ts";
+import { now } from "../../core/clock.ts";
+import type { Log } from "../../core/log.ts";
+import { Mailbox } from "../../core/mailbox.ts";
+import { Published } from "../../core/published.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { Database } from "../../db/transact.ts";
+import type { Meter } from "../orgs/index.ts";
+import { meterState } from "./metering.ts";
+import { canBecome } from "./state.ts";
+import { updateSandbox } from "./store.ts";
+import type { SandboxRow } from "./table.ts";
+
+export interface RowDeps {
+  database: Database;
+  log: Log;
+  meter: Meter;
+  /** The sandbox has a new state. */
+  onState(row: SandboxRow): void;
+}
+
+export class PublishedRow {
+  readonly published: Published<SandboxRow>;
+  readonly #deps: RowDeps;
+  readonly #changes = new Mailbox();
+
+  constructor(row: SandboxRow, deps: RowDeps) {
+    this.published = new Published(row);
+    this.#deps = deps;
+  }
+
+  get row(): SandboxRow {
+    return this.published.value;
+  }
+
+  /** Whether it became so. */
+  async becomeUnlessPast(
+    state: SandboxState,
+    reason: string,
+    message: string,
+    change: Partial<SandboxRow>,
+  ): Promise<boolean> {
+    try {
+      await this.become(state, reason, message, change);
+      return true;
+    } catch (error) {
+      if (error instanceof PastError) return false;
+      throw error;
+    }
+  }
+
+  /** Throws PastError when the sandbox is past it, because something else was faster. */
+  async become(state: SandboxState, reason: string, message: string, change: Partial<SandboxRow> = {}): Promise<void> {
+    await this.write(() => {
+      if (!canBecome(this.row.state, state)) throw new PastError(this.row, state);
+      return {
+        ...change,
+        state,
+        status_reason: reason,
+        status_message: message.slice(0, 1000),
+        last_transition_at: now(),
+      };
+    });
+    this.#deps.log.info("sandbox state", { sandbox_id: this.row.sandbox_id, state, reason });
+    this.#deps.onState(this.row);
+  }
+
+  /** The guest of a daemon before this one is here, in the state that the row has: the time since then counts. */
+  found(): Promise<void> {
+    return this.#changes.put(() =>
+      this.#deps.database.commit((queries) => meterState(this.#deps.meter, queries, this.row, this.row.state)),
+    );
+  }
+
+  /** Writes what is decided when its turn comes; nothing is written when that is nothing. */
+  write(changeOf: () => Partial<SandboxRow>): Promise<SandboxRow> {
+    return this.#changes.put(async () => {
+      const change = changeOf();
+      if (Object.keys(change).length === 0) return this.row;
+      await this.#deps.database.commit((queries) => {
+        updateSandbox(queries, this.row.sandbox_id, change);
+        if (change.state !== undefined) meterState(this.#deps.meter, queries, this.row, change.state);
+      });
+      this.published.set({ ...this.row, ...change });
+      return this.row;
+    });
+  }
+}
+
+/** Something else was faster: most often whoever destroys the sandbox. */
+class PastError extends ServiceError {
+  constructor({ agent_id, state }: SandboxRow, wanted: SandboxState) {
+    const details = { state, allowed_states: SANDBOX_STATES.filter((from) => canBecome(from, wanted)) };
+    super("invalid_state", {
+      detail: `Sandbox ${agent_id} is ${state} and cannot become ${wanted} any more.`,
+      details,
+    });
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * Owns comparing what the rows say with what is on the host, at the start and every minute, and setting right what differs:
+ * processes, sockets, disks and directories that belong to no sandbox; sandboxes that are on their way for too long, that
+ * failed and still hold something, whose guest could not be taken over yet, or whose QEMU is gone. On a healthy host it
+ * changes nothing. It never races a create: whatever has a supervisor, or waits in the pool, is asked or left alone.
+ * What guests' processes have said is kept bounded on the way.
+ */
+import { existsSync, readdirSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { describeError } from "../../core/service-error.ts";
+import { guestProcesses, hasRemains } from "../../host/guest/remains.ts";
+import { boundLog, isAlive, type ProcessRecord } from "../../host/process.ts";
+import type { SandboxDeps } from "./index.ts";
+import { takeUp } from "./recover.ts";
+import { overdueFor } from "./state.ts";
+import { undestroyed } from "./store.ts";
+import type { Supervisors } from "./supervisors.ts";
+import type { SandboxRow } from "./table.ts";
+
+/** One pass; resolves once all that it found is set right, or could not be and was logged. */
+export async function reconcile(deps: SandboxDeps, supervisors: Supervisors): Promise<void> {
+  const processes = guestProcesses(deps.paths.guests);
+  const rows = undestroyed(deps.database.queries);
+  const known = new Set<string>(rows.map((row) => row.sandbox_id));
+  const found = new Set([...processes.keys(), ...namesIn(deps.paths.guests), ...namesIn(deps.paths.sandboxes)]);
+  const strays = [...found].filter((name) => !known.has(name) && !isUnderWay(deps, supervisors, name));
+  const outcomes = await Promise.allSettled([
+    ...rows.map((row) => setRight(deps, supervisors, row, processes.get(row.sandbox_id))),
+    ...strays.map((name) => sweep(deps, supervisors, name)),
+    ...namesIn(deps.paths.sandboxes).map((name) => boundLogOf(deps, name)),
+  ]);
+  for (const outcome of outcomes) {
+    if (outcome.status === "rejected") deps.log.error("not reconciled", { error: describeError(outcome.reason) });
+  }
+}
+
+/** Before it has a row, or while it has none: nobody else ends it. */
+function isUnderWay(deps: SandboxDeps, supervisors: Supervisors, sandboxId: string): boolean {
+  return supervisors.get(sandboxId) !== undefined || deps.pool.holds(sandboxId);
+}
+
+async function setRight(
+  deps: SandboxDeps,
+  supervisors: Supervisors,
+  row: SandboxRow,
+  serving: readonly ProcessRecord[] | undefined,
+): Promise<void> {
+  const { sandbox_id, state } = row;
+  const supervisor = supervisors.get(sandbox_id);
+  const leftBehind = row.cid_held || serving !== undefined || hasRemains(deps.paths.sandbox(sandbox_id));
+  if (!supervisor) {
+    // One that failed before the daemon was restarted has its logs, and needs nobody.
+    if (state !== "failed" || leftBehind) takeUp(deps, supervisors, row, { serving });
+    return;
+  }
+  if (state === "failed") {
+    if (leftBehind && !supervisor.busy) await supervisor.free();
+    return;
+  }
+  if (supervisor.isLeft && state !== "destroying") {
+    if (!supervisor.busy) await supervisor.adopt();
+    return;
+  }
+  // The time without a daemon is none that it has taken.
+  if (supervisor.isAdopting) return;
+  const late = overdueFor(row, Date.now());
+  if (late !== null) {
+    deps.log.warn("sandbox overdue", { sandbox_id, state, late_ms: late });
+    if (state === "destroying") return await supervisors.endUnasked(sandbox_id, row.exit_cause ?? "host_restart");
+    return await supervisor.overdue(`The sandbox was ${state} for too long.`);
+  }
+  const qemu = supervisor.guest?.machine.process;
+  if (qemu && !isAlive(qemu)) await supervisor.lost("vmm_crash", "The virtual machine has ended.");
+}
+
+/** What belongs to no sandbox: a pool's machine of a daemon that was killed, or what a crash left between two steps. */
+async function sweep(deps: SandboxDeps, supervisors: Supervisors, sandboxId: string): Promise<void> {
+  await supervisors.freeRemains(sandboxId);
+  await rm(deps.paths.sandbox(sandboxId).directory, { recursive: true, force: true });
+  deps.log.info("remains swept", { sandbox_id: sandboxId });
+  deps.onSwept(sandboxId);
+}
+
+/** Whatever its QEMU, or who broke into it, writes. */
+async function boundLogOf(deps: SandboxDeps, sandboxId: string): Promise<void> {
+  const emptied = await boundLog(deps.paths.sandbox(sandboxId).vmm_log);
+  if (emptied) deps.log.warn("vmm.log was too large and is emptied", { sandbox_id: sandboxId });
+}
+
+function namesIn(directory: string): string[] {
+  return existsSync(directory) ? readdirSync(directory) : [];
+}

@@ -1,0 +1,52 @@
+/**
+ * Owns what a new daemon does with the sandboxes of the one before it: guests are taken over, all side by side, what was on
+ * its way up ends as failed, and what was on its way down is brought there. All of it goes on while the service answers
+ * already: a call to such a sandbox waits for it.
+ */
+import { describeError } from "../../core/service-error.ts";
+import { endUnrecorded, guestProcesses } from "../../host/guest/remains.ts";
+import type { ProcessRecord } from "../../host/process.ts";
+import type { SandboxDeps } from "./index.ts";
+import { unfinished } from "./store.ts";
+import type { Supervisors } from "./supervisors.ts";
+import type { SandboxRow } from "./table.ts";
+
+/** `answering` settles once the service answers: the work of many guests is not in the way of that. */
+export function recover(deps: SandboxDeps, supervisors: Supervisors, answering: Promise<unknown>): void {
+  const processes = guestProcesses(deps.paths.guests);
+  for (const row of unfinished(deps.database.queries)) {
+    takeUp(deps, supervisors, row, { serving: processes.get(row.sandbox_id), after: answering });
+  }
+}
+
+/** Goes on with a sandbox that has a row and no supervisor; `serving` are the processes that are found for it; `after` comes first. */
+export function takeUp(
+  deps: SandboxDeps,
+  supervisors: Supervisors,
+  row: SandboxRow,
+  { serving = [], after }: { serving?: readonly ProcessRecord[] | undefined; after?: Promise<unknown> } = {},
+): void {
+  const supervisor = supervisors.add(row, deps.currentRoom(row.room_uid), null);
+  const work = async () => {
+    switch (row.state) {
+      case "creating":
+      case "starting":
+        return await supervisor.lost("host_restart", `The daemon was restarted while the sandbox was ${row.state}.`);
+      case "running":
+      case "pausing":
+      case "paused":
+      case "resuming":
+        await Promise.all([endUnrecorded(deps.paths.sandbox(row.sandbox_id), serving), supervisor.adopt(after)]);
+        return;
+      case "destroying":
+        return await supervisors.endUnasked(row.sandbox_id, row.exit_cause ?? "host_restart");
+      case "failed":
+        return await supervisor.free();
+      case "destroyed":
+        return;
+    }
+  };
+  work().catch((error: unknown) =>
+    deps.log.error("sandbox not recovered", { sandbox_id: row.sandbox_id, error: describeError(error) }),
+  );
+}

@@ -1,0 +1,24 @@
+/** Owns letting a sandbox stand still. How it is done is in daemon/host/guest/standby.ts. */
+import { sandboxStandby } from "../../../shared/api/sandboxes.ts";
+import { type Bound, bind } from "../../core/operation.ts";
+import { requireActive } from "../../core/room-target.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { findTarget } from "./find.ts";
+import type { SandboxDeps } from "./index.ts";
+import { toSandboxRecord } from "./record.ts";
+import { requireState } from "./state.ts";
+import type { Supervisors } from "./supervisors.ts";
+
+export function makeStandby(deps: SandboxDeps, supervisors: Supervisors): Bound {
+  return bind(sandboxStandby, {
+    find: (call, params) => findTarget(deps, call, params),
+    run: async (_call, _input, { room, row }) => {
+      requireActive(room);
+      requireState(row, ["running"]);
+      const supervisor = supervisors.get(row.sandbox_id);
+      if (!supervisor) throw new ServiceError("guest_unreachable");
+      const changed = await supervisors.use(row.sandbox_id, () => supervisor.standby());
+      return { outcome: "paused", body: toSandboxRecord(changed, room.room_id, deps.portsOf(changed.sandbox_id)) };
+    },
+  });
+}

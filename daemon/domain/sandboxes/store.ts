@@ -1,0 +1,173 @@
+/** Owns the SQL of sandboxes. */
+import { and, asc, count, eq, gt, ne, notInArray, sql } from "drizzle-orm";
+import type { SandboxState } from "../../../shared/api/sandboxes.ts";
+import { GUEST_CID_MIN, GUEST_CIDS, type OrgId } from "../../../shared/ids.ts";
+import { preparedBy, type Queries } from "../../db/client.ts";
+import { Remembered } from "../../db/remembered.ts";
+import { type SandboxRow, sandboxes } from "./table.ts";
+
+export function insertSandbox(queries: Queries, row: SandboxRow): void {
+  live.forget(queries);
+  queries.insert(sandboxes).values(row).run();
+}
+
+export function updateSandbox(
+  queries: Queries,
+  sandboxId: SandboxRow["sandbox_id"],
+  change: Partial<SandboxRow>,
+): void {
+  live.forget(queries);
+  queries.update(sandboxes).set(change).where(eq(sandboxes.sandbox_id, sandboxId)).run();
+}
+
+/** By agent_id, the live one before any that failed, or by sandbox_id; never one that was destroyed. */
+export function findSandbox(queries: Queries, roomUid: SandboxRow["room_uid"], name: string): SandboxRow | undefined {
+  const { byAgent, byId } = lookupsOf(queries);
+  return (name.startsWith("sbx_") ? byId : byAgent).get({ room_uid: roomUid, name });
+}
+
+const lookupsOf = preparedBy(prepareLookups);
+
+/** Every call about a sandbox asks. */
+function prepareLookups(queries: Queries) {
+  const { room_uid, state, agent_id, sandbox_id } = sandboxes;
+  const by = (column: typeof agent_id | typeof sandbox_id) =>
+    queries
+      .select()
+      .from(sandboxes)
+      .where(
+        and(
+          eq(room_uid, sql.placeholder("room_uid")),
+          sql`${column} = ${sql.placeholder("name")}`,
+          ne(state, "destroyed"),
+        ),
+      )
+      .orderBy(sql`${state} = 'failed'`, sql`${sandbox_id} DESC`)
+      .limit(1)
+      .prepare();
+  return { byAgent: by(agent_id), byId: by(sandbox_id) };
+}
+
+export function listSandboxes(
+  queries: Queries,
+  filter: {
+    room_uid: SandboxRow["room_uid"];
+    /** Only this agent's; null for all. */
+    agent_id: string | null;
+    state?: SandboxState | undefined;
+    label?: string | undefined;
+    after: string | null;
+    limit: number;
+  },
+): SandboxRow[] {
+  const [name = "", ...rest] = filter.label?.split(":") ?? [];
+  return queries
+    .select()
+    .from(sandboxes)
+    .where(
+      and(
+        eq(sandboxes.room_uid, filter.room_uid),
+        filter.agent_id === null ? undefined : eq(sandboxes.agent_id, filter.agent_id),
+        filter.state === undefined ? ne(sandboxes.state, "destroyed") : eq(sandboxes.state, filter.state),
+        filter.label === undefined
+          ? undefined
+          : sql`EXISTS (SELECT 1 FROM json_each(${sandboxes.labels}) WHERE key = ${name} AND value = ${rest.join(":")})`,
+        filter.after === null ? undefined : gt(sandboxes.sandbox_id, filter.after as SandboxRow["sandbox_id"]),
+      ),
+    )
+    .orderBy(asc(sandboxes.sandbox_id))
+    .limit(filter.limit)
+    .all();
+}
+
+/** Sandboxes of a room that are not destroyed. */
+export function roomSandboxes(queries: Queries, roomUid: SandboxRow["room_uid"]): SandboxRow[] {
+  return queries
+    .select()
+    .from(sandboxes)
+    .where(and(eq(sandboxes.room_uid, roomUid), ne(sandboxes.state, "destroyed")))
+    .orderBy(asc(sandboxes.sandbox_id))
+    .all();
+}
+
+/** Of each room that was asked for. */
+const live = new Remembered<number>();
+
+/** Outside of transactions. */
+export function countLive(queries: Queries, roomUid: SandboxRow["room_uid"]): number {
+  const ask = () => {
+    const isLive = and(eq(sandboxes.room_uid, roomUid), notInArray(sandboxes.state, ["failed", "destroyed"]));
+    return queries.select({ live: count() }).from(sandboxes).where(isLive).get()?.live;
+  };
+  return live.get(queries, roomUid, ask) ?? 0;
+}
+
+/** Those that are not destroyed, in the words of the index: most of all that there ever were are. */
+const isUndestroyed = sql`${sandboxes.state} <> 'destroyed'`;
+
+/** What a daemon before this one left unfinished. */
+export function unfinished(queries: Queries): SandboxRow[] {
+  return queries
+    .select()
+    .from(sandboxes)
+    .where(sql`${isUndestroyed} AND (${sandboxes.state} <> 'failed' OR ${sandboxes.cid_held} = 1)`)
+    .all();
+}
+
+/** All sandboxes that are not destroyed, on this host. */
+export function undestroyed(queries: Queries): SandboxRow[] {
+  return queries.select().from(sandboxes).where(isUndestroyed).all();
+}
+
+/** How many sandboxes on this host are in each state but the last, and what those that have not ended were promised. */
+export function countStates(queries: Queries): { state: SandboxState; held: number; memory_mib: number }[] {
+  const memory_mib = sql<number>`coalesce(sum(${sandboxes.memory_mib}), 0)`;
+  return queries
+    .select({ state: sandboxes.state, held: count(), memory_mib })
+    .from(sandboxes)
+    .where(isUndestroyed)
+    .groupBy(sandboxes.state)
+    .all();
+}
+
+/** What an organization's sandboxes that have not ended come to. */
+export function orgSandboxes(queries: Queries, orgId: OrgId): { sandboxes: number; memory_mib: number } {
+  const memory_mib = sql<number>`coalesce(sum(${sandboxes.memory_mib}), 0)`;
+  // The words of the index.
+  const live = and(eq(sandboxes.org_id, orgId), sql`${sandboxes.state} NOT IN ('failed', 'destroyed')`);
+  const held = queries.select({ sandboxes: count(), memory_mib }).from(sandboxes).where(live).get();
+  return held ?? { sandboxes: 0, memory_mib: 0 };
+}
+
+/** It has a CID, in the words of the index. */
+const isHeld = sql`${sandboxes.cid_held} = 1`;
+
+/** How many CIDs an organization's sandboxes have. */
+export function orgCids(queries: Queries, orgId: OrgId): number {
+  const held = and(eq(sandboxes.org_id, orgId), isHeld);
+  return queries.select({ held: count() }).from(sandboxes).where(held).get()?.held ?? 0;
+}
+
+/** What guests that have not ended were promised. */
+export function memoryPromised(queries: Queries): Pick<SandboxRow, "sandbox_id" | "memory_mib">[] {
+  return queries
+    .select({ sandbox_id: sandboxes.sandbox_id, memory_mib: sandboxes.memory_mib })
+    .from(sandboxes)
+    .where(sql`${isUndestroyed} AND ${sandboxes.state} <> 'failed'`)
+    .all();
+}
+
+export function heldCids(queries: Queries): Set<number> {
+  const rows = queries.select({ cid: sandboxes.guest_cid }).from(sandboxes).where(isHeld).all();
+  return new Set(rows.map((row) => row.cid));
+}
+
+/** The first free CID after `wanted`, going round; null when all are taken. */
+export function suggestCid(queries: Queries, wanted: number): number | null {
+  const held = heldCids(queries);
+  for (let step = 1; step <= GUEST_CIDS; step++) {
+    const cid = GUEST_CID_MIN + ((wanted - GUEST_CID_MIN + step) % GUEST_CIDS);
+    if (!held.has(cid)) return cid;
+  }
+  return null;
+}

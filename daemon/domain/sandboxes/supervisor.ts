@@ -1,0 +1,361 @@
+/**
+ * Owns the life of one sandbox: the only one that changes its state. Others ask it, or wait on what it publishes.
+ * What takes a while (start, take over, standby, resume, end) is done one after another; each change of the row that it
+ * announces is written before it is done, and has an order of its own (published-row.ts). States are in state.ts.
+ *
+ * So a DELETE says `destroying` at once, takes the processes from under whatever is being done, and ends the rest when its
+ * turn comes. What is late is known by the sandbox_id, which is never used again, and by the guest that it was meant for.
+ */
+import { rm } from "node:fs/promises";
+import type { ExitCause, SandboxState } from "../../../shared/api/sandboxes.ts";
+import { now } from "../../core/clock.ts";
+import { faultPoint } from "../../core/fault-points.ts";
+import { Mailbox } from "../../core/mailbox.ts";
+import type { Published } from "../../core/published.ts";
+import { describeError, ServiceError } from "../../core/service-error.ts";
+import { StepError } from "../../core/steps.ts";
+import { pauseGuest, resumeGuest, StuckError } from "../../host/guest/standby.ts";
+import type { Guest } from "../../host/guest/start.ts";
+import type { GuestLink } from "../../host/guest-link/handshake.ts";
+import { Ending, type EndingDeps } from "./ending.ts";
+import { healthChange, leftChange, STANDBY_MESSAGE, stalledChange, takenChange } from "./health.ts";
+import { PublishedRow, type RowDeps } from "./published-row.ts";
+import { requireState } from "./state.ts";
+import type { SandboxRow } from "./table.ts";
+import { AGENT_LOST_MS, watchGuest } from "./watch.ts";
+
+export interface SupervisorDeps extends RowDeps, EndingDeps {
+  /** Starts the guest; `onStarted` is called once its process runs. */
+  start(row: SandboxRow, onStarted: () => void, signal: AbortSignal): Promise<Guest>;
+  /** Takes over a guest that a daemon before this one started. Throws with why it cannot be; not_ready: not now. */
+  adopt(row: SandboxRow, signal: AbortSignal): Promise<{ guest: Guest; paused: boolean }>;
+  /** The sandbox is destroyed: nothing is left to supervise. */
+  onGone(row: SandboxRow): void;
+}
+
+export class Supervisor {
+  readonly #deps: SupervisorDeps;
+  readonly #row: PublishedRow;
+  readonly #ending: Ending;
+  readonly #work = new Mailbox();
+  readonly #giveUp = new AbortController();
+  readonly #createdAt = performance.now();
+  #adopting: Promise<unknown> | null = null;
+  #isAdopting = false;
+  #isLeft = false;
+  #marked: Promise<void> | null = null;
+
+  constructor(row: SandboxRow, deps: SupervisorDeps) {
+    this.#row = new PublishedRow(row, deps);
+    this.#ending = new Ending(this.#row, deps);
+    this.#deps = deps;
+  }
+
+  get row(): SandboxRow {
+    return this.#row.row;
+  }
+
+  get published(): Published<SandboxRow> {
+    return this.#row.published;
+  }
+
+  get guest(): Guest | null {
+    return this.#ending.guest;
+  }
+
+  /** Whether something is being done with it that takes a while. */
+  get busy(): boolean {
+    return this.#work.busy;
+  }
+
+  /** Whether its guest runs and could not be taken over yet: `adopt` is to be tried again. */
+  get isLeft(): boolean {
+    return this.#isLeft;
+  }
+
+  /** Whether its guest is just being taken over, which has deadlines of its own. */
+  get isAdopting(): boolean {
+    return this.#isAdopting;
+  }
+
+  /** Settles once its guest was taken over, where a daemon before this one started it. */
+  adopted(): Promise<unknown> {
+    return this.#adopting ?? Promise.resolve();
+  }
+
+  /** Brings the guest up. A failure becomes the state `failed` with its reason; rejects only when not even that can be written. */
+  start(): Promise<void> {
+    return this.#work.put(async () => {
+      if (this.row.state !== "creating") return;
+      try {
+        // Whether it could be written shows below.
+        const onStarted = () => void this.#markStarted().catch(() => {});
+        const guest = await this.#deps.start(this.row, onStarted, this.#giveUp.signal);
+        this.#ending.guest = guest;
+        await this.#markStarted();
+        await this.#row.become("running", "ready", "The sandbox is running.", {
+          ready_at: now(),
+          start_mode: guest.start_mode,
+          boot: guest.boot,
+          create_wall_ms: Math.round(performance.now() - this.#createdAt),
+        });
+        this.#watch(guest);
+      } catch (error) {
+        // Whoever destroys it has said so, waits for this turn to end, and frees what is there.
+        if (!this.#isGoing) await this.#failToStart(error);
+      }
+    });
+  }
+
+  /**
+   * Takes over the guest of a daemon before this one, in the state in which it is. What cannot be taken over has failed;
+   * where the host only lacks something for it now, it is left as it is. Again tries again. `after` comes first.
+   */
+  adopt(after?: Promise<unknown>): Promise<void> {
+    this.#isAdopting = true;
+    const adopting = this.#work.put(async () => {
+      await after;
+      if (!ADOPTABLE.includes(this.row.state) || this.guest) return;
+      try {
+        const { guest, paused } = await this.#deps.adopt(this.row, this.#giveUp.signal);
+        this.#ending.guest = guest;
+        this.#isLeft = false;
+        await this.#settle(paused);
+        await this.#row.found();
+        this.#watch(guest);
+        this.#deps.log.info("sandbox taken over", { sandbox_id: this.row.sandbox_id, paused });
+      } catch (error) {
+        if (this.#isGoing) return;
+        this.#isLeft = error instanceof ServiceError && error.code === "not_ready";
+        if (this.#isLeft) return await this.#leave(describeError(error));
+        const why = toldOf(error);
+        await this.#ending.lose(
+          "host_restart",
+          "host_restart",
+          `The guest could not be taken over after a restart: ${why}.`,
+        );
+      }
+    });
+    this.#adopting = adopting.finally(() => {
+      this.#isAdopting = false;
+    });
+    // Who asked for it hears of it.
+    this.#adopting.catch(() => {});
+    return adopting;
+  }
+
+  /** The guest is gone, or has to go: ends what is left of it, and frees all it had. */
+  lost(cause: ExitCause, message: string): Promise<void> {
+    return this.#work.put(() => this.#ending.lose(cause, cause, message));
+  }
+
+  /** It was on its way for too long: takes away what it waits for, and ends it. */
+  async overdue(message: string): Promise<void> {
+    const since = this.row.last_transition_at;
+    await this.#ending.endProcesses();
+    await this.#work.put(async () => {
+      if (this.row.last_transition_at === since) await this.#ending.lose("vmm_crash", "overdue", message);
+    });
+  }
+
+  /** Ends and frees what is left of one that failed. */
+  free(): Promise<void> {
+    return this.#work.put(async () => {
+      if (this.row.state === "failed") await this.#ending.free({});
+    });
+  }
+
+  /**
+   * Ends the guest and frees all it had, from whatever state and whatever is being done with it. Again joins the first.
+   * Throws not_ready when a process of it does not end; it is then still to be destroyed.
+   */
+  async destroy(cause: ExitCause): Promise<void> {
+    if (this.row.state === "destroyed") return;
+    // One that failed has nothing left to end, and its agent may have another sandbox by now.
+    if (this.row.state !== "failed" && this.row.state !== "destroying") {
+      const ended = this.row.exit_cause === null ? { exit_cause: cause, exit_at: now() } : {};
+      await this.#row.becomeUnlessPast("destroying", cause, "The sandbox is being destroyed.", ended);
+    }
+    this.#giveUp.abort();
+    if (this.#work.busy) await this.#ending.endProcesses();
+    await this.#work.put(async () => {
+      if (this.row.state === "destroyed") return;
+      await this.#ending.endOrSay();
+      await faultPoint("sandbox.ended");
+      await rm(this.#deps.paths.directory, { recursive: true, force: true });
+      await faultPoint("sandbox.erased");
+      await this.#row.become("destroyed", cause, "The sandbox is destroyed.", { stopped_at: now(), cid_held: false });
+      this.#deps.onGone(this.row);
+    });
+  }
+
+  /** Lets the running guest stand still. Throws invalid_state; or guest_unreachable, and then it goes on or has failed. */
+  standby(): Promise<SandboxRow> {
+    return this.#work.put(async () => {
+      const guest = this.#guestWhen("running");
+      await this.#row.become("pausing", "standby", "The sandbox is being brought to a standstill.");
+      try {
+        await pauseGuest(guest);
+      } catch (error) {
+        // Its processes were taken from under us.
+        if (this.#isGoing) throw beingDestroyed(this.row);
+        const detail = `The guest was not brought to a standstill: ${toldOf(error)}`;
+        if (error instanceof StuckError) await this.#ending.failNow(guest, "vmm_crash", detail);
+        else await this.#row.become("running", "standby_failed", detail);
+        throw new ServiceError("guest_unreachable", { detail, cause: error });
+      }
+      await this.#row.become("paused", "standby", STANDBY_MESSAGE);
+      return this.row;
+    });
+  }
+
+  /** Lets the paused guest go on, its clock right. Throws invalid_state; or guest_unreachable, and then it has failed. */
+  resume(): Promise<SandboxRow> {
+    return this.#work.put(async () => {
+      const guest = this.#guestWhen("paused");
+      await this.#row.become("resuming", "resume", "The sandbox is going on.");
+      try {
+        await resumeGuest(guest, this.#giveUp.signal);
+      } catch (error) {
+        // Its processes were taken from under us.
+        if (this.#isGoing) throw beingDestroyed(this.row);
+        const detail = `The guest did not go on after standby: ${toldOf(error)}`;
+        await this.#ending.failNow(guest, guest.machine.ending() === "panic" ? "guest_panic" : "vmm_crash", detail);
+        throw new ServiceError("guest_unreachable", { detail, cause: error });
+      }
+      await this.#row.become("running", "resumed", "The sandbox is running.");
+      await this.#noteHealth(guest);
+      return this.row;
+    });
+  }
+
+  /** Writes changes that are no change of state: labels, timeouts. */
+  change(change: Partial<SandboxRow>): Promise<SandboxRow> {
+    return this.#row.write(() => change);
+  }
+
+  /** The same where what is changed depends on what it is now; what `changeOf` throws leaves it as it is. */
+  changeBy(changeOf: (row: SandboxRow) => Partial<SandboxRow>): Promise<SandboxRow> {
+    return this.#row.write(() => changeOf(this.row));
+  }
+
+  /** The running guest's link of the moment; waits a little for one that is coming back. Throws invalid_state. */
+  async link(deadlineMs: number, signal?: AbortSignal): Promise<GuestLink> {
+    await this.#adopting;
+    if (!this.guest) throw this.#isLeft ? this.#notTakenOver() : new Error("the guest has ended");
+    const link = await this.guest.connection.link(deadlineMs, signal);
+    // Brought to a standstill meanwhile: what is sent now would wait for its end.
+    requireState(this.row, ["running"]);
+    return link;
+  }
+
+  #guestWhen(state: SandboxState): Guest {
+    requireState(this.row, [state]);
+    if (this.guest) return this.guest;
+    if (this.#isLeft) throw this.#notTakenOver();
+    throw new ServiceError("guest_unreachable", { detail: "The guest has just ended." });
+  }
+
+  #notTakenOver(): ServiceError {
+    return new ServiceError("guest_unreachable", { detail: this.row.status_message });
+  }
+
+  /** Whether somebody destroys it. */
+  get #isGoing(): boolean {
+    return this.#giveUp.signal.aborted || this.row.state === "destroying";
+  }
+
+  /** Once, however often it is told. */
+  #markStarted(): Promise<void> {
+    this.#marked ??= this.#row.become("starting", "booting", "The guest is starting.", { started_at: now() });
+    return this.#marked;
+  }
+
+  async #leave(why: string): Promise<void> {
+    this.#deps.log.warn("sandbox not taken over yet", { sandbox_id: this.row.sandbox_id, error: why });
+    await this.#row.write(() => (this.#isGoing ? {} : leftChange(this.row, toldOf(why))));
+  }
+
+  /** What was cut off on the way to or from standby is now where the guest is. */
+  async #settle(paused: boolean): Promise<void> {
+    if (paused && this.row.state === "pausing") {
+      await this.#row.become("paused", "standby", STANDBY_MESSAGE);
+    } else if (!paused && this.row.state !== "running") {
+      await this.#row.become("running", "taken_over", "The sandbox is running.");
+    } else {
+      await this.#row.write(() => takenChange(this.row));
+    }
+  }
+
+  async #failToStart(error: unknown): Promise<void> {
+    const stage = error instanceof StepError ? error.step : "start";
+    const message = toldOf(error instanceof StepError ? error.cause : error);
+    this.#deps.log.warn("sandbox did not start", { sandbox_id: this.row.sandbox_id, error: describeError(error) });
+    await this.#ending.lose("vmm_crash", `${stage}_failed`, `The sandbox did not start: ${message}`, {
+      create_wall_ms: Math.round(performance.now() - this.#createdAt),
+    });
+  }
+
+  #watch(guest: Guest): void {
+    watchGuest(guest, this.#ending.begun.signal, {
+      ended: (cause, message) => this.#notice(() => this.#ending.failNow(guest, cause, message)),
+      // One that stands still may be silent, and one that has just been resumed may have come back meanwhile.
+      silent: () =>
+        this.#notice(async () => {
+          if (this.row.state !== "running" || guest.connection.state.value.link !== null) return;
+          if (guest.machine.stalled.value) return;
+          await this.#ending.failNow(
+            guest,
+            "guest_panic",
+            `The guest's agent was silent for ${AGENT_LOST_MS / 1000} s.`,
+          );
+        }),
+      stalled: (stands) =>
+        this.#notice(async () => {
+          if (this.guest !== guest) return;
+          await this.#row.write(() => stalledChange(this.row, stands));
+        }),
+      health: () => this.#notice(() => this.#noteHealth(guest)),
+    });
+  }
+
+  /** Shows what is amiss with the guest's parts, until it is put right. Its state is not touched. */
+  async #noteHealth(guest: Guest): Promise<void> {
+    if (this.guest !== guest) return;
+    const before = this.row;
+    const { drive } = guest.health.value;
+    const change = healthChange(before, guest.health.value);
+    if (Object.keys(change).length === 0) return;
+    await this.#row.write(() => change);
+    if (before.drive_fault === null && drive) {
+      this.#deps.onEvent("sandbox.drive_degraded", this.row, { message: drive.message });
+    } else if (before.drive_fault !== null && !drive) {
+      this.#deps.onEvent("sandbox.drive_restored", this.row, {}, "success");
+    }
+  }
+
+  /** What cannot be written now, on a full disk, the reconciler finds. */
+  #notice(work: () => Promise<void>): void {
+    this.#work.put(work).catch((error: unknown) =>
+      this.#deps.log.error("sandbox's end not noted", {
+        sandbox_id: this.row.sandbox_id,
+        error: describeError(error),
+      }),
+    );
+  }
+}
+
+/** States of a sandbox that has a guest. */
+const ADOPTABLE: readonly SandboxState[] = ["running", "pausing", "paused", "resuming"];
+
+/** What callers are told of an error. Where things lie on the host is nobody's business: of each path its last part is left. */
+function toldOf(error: unknown): string {
+  return describeError(error).replaceAll(/(?:\/[\w.@-]+)+\/([\w.@-]+)/g, "$1");
+}
+
+function beingDestroyed(row: SandboxRow): ServiceError {
+  return new ServiceError("invalid_state", {
+    detail: `Sandbox ${row.agent_id} is being destroyed.`,
+    details: { state: "destroying", allowed_states: ["running", "paused"] },
+  });
+}

@@ -1,0 +1,303 @@
+/** Owns all supervisors of this host: one per sandbox that is not destroyed, and the deadlines of their sandboxes. */
+import { createHash } from "node:crypto";
+import type { ExitCause, SandboxState } from "../../../shared/api/sandboxes.ts";
+import type { RoomUid } from "../../../shared/ids.ts";
+import { at } from "../../core/clock.ts";
+import { Deadlines } from "../../core/deadlines.ts";
+import type { SandboxPaths } from "../../core/paths.ts";
+import { DeadlineError } from "../../core/published.ts";
+import type { RoomTarget } from "../../core/room-target.ts";
+import { describeError } from "../../core/service-error.ts";
+import type { Confinement } from "../../host/confine/index.ts";
+import { type AdoptedAs, adoptGuest } from "../../host/guest/adopt.ts";
+import type { GuestImage, GuestPlan, StartPlan } from "../../host/guest/plan.ts";
+import type { WarmMachine } from "../../host/guest/pool.ts";
+import { endProcesses, freeRemains, readProcesses } from "../../host/guest/remains.ts";
+import { startGuest } from "../../host/guest/start.ts";
+import type { GuestRequests } from "../../host/guest-link/handshake.ts";
+import { residentMemoryMib } from "../../host/probe.ts";
+import type { ProcessRecord } from "../../host/process.ts";
+import { Gate, type Growth } from "./admission.ts";
+import { listOf } from "./egress.ts";
+import type { Ends } from "./executions/ends.ts";
+import type { SandboxDeps } from "./index.ts";
+import { placeOf } from "./metering.ts";
+import { Supervisor } from "./supervisor.ts";
+import type { SandboxRow } from "./table.ts";
+
+const MAX_HOSTNAME_CHARACTERS = 63;
+
+type SupervisedRoom = Pick<RoomTarget, "room_id" | "drive_directory">;
+
+const HAVE_GUESTS: readonly SandboxState[] = ["starting", "running", "pausing", "paused", "resuming"];
+
+/** A sandbox that is not ready by then has failed. */
+const START_LIMIT_MS = 120_000;
+
+export interface GuestShare {
+  room_uid: RoomUid;
+  /** Its virtiofsd as recorded; none while it is not there. */
+  process(): ProcessRecord[];
+}
+
+export interface Supervisors {
+  /** Supervises a sandbox; `warm` is the machine that waits for it. */
+  add(row: SandboxRow, room: SupervisedRoom, warm: WarmMachine | null): Supervisor;
+  get(sandboxId: string): Supervisor | undefined;
+  /** Destroys a sandbox that nobody's call destroys. What does not end is tried again by the reconciler. */
+  endUnasked(sandboxId: string, cause: ExitCause): Promise<void>;
+  /** Ends and removes whatever is on the host by this name, but its logs. Throws when something is left. */
+  freeRemains(sandboxId: string): Promise<void>;
+  /** Forgets a sandbox that did not come to be, or is no more. */
+  drop(sandboxId: string): void;
+  /** Does something with the sandbox, which is not idle meanwhile, however long it takes. */
+  use<T>(sandboxId: string, work: () => Promise<T>): Promise<T>;
+  /** Sets the sandbox's deadlines anew, after its timeouts have changed. */
+  schedule(row: SandboxRow): void;
+  shares(): GuestShare[];
+  /** What the guests may still take of the host's memory. */
+  growth(): Growth;
+  /** Lets guests go on that stand still because the disk was full. */
+  unstall(): void;
+  stop(): void;
+}
+
+export function makeSupervisors(deps: SandboxDeps, ends: Pick<Ends, "watch">): Supervisors {
+  const all = new Map<string, Supervisor>();
+  const gate = new Gate(deps.limits.concurrent_creates);
+  const expiries = new Deadlines((sandboxId) => void endUnasked(sandboxId, "expired"));
+  const idles = new Deadlines((sandboxId) => void endUnasked(sandboxId, "idle"));
+
+  const endUnasked = async (sandboxId: string, cause: ExitCause) => {
+    const supervisor = all.get(sandboxId);
+    if (!supervisor) return;
+    try {
+      await supervisor.destroy(cause);
+      deps.onEvent("sandbox.destroyed", supervisor.row, { reason: cause }, "success");
+    } catch (error) {
+      deps.log.error("sandbox not destroyed", { sandbox_id: sandboxId, error: describeError(error) });
+    }
+  };
+
+  /** How many things are being done with each sandbox. */
+  const uses = new Map<string, number>();
+
+  /** Only a running sandbox can be idle: one in standby waits to be resumed, for as long as it may exist. */
+  const scheduleIdle = (sandboxId: string) => {
+    const row = all.get(sandboxId)?.row;
+    const seconds = row?.state === "running" && !uses.has(sandboxId) ? row.idle_timeout_seconds : null;
+    idles.set(sandboxId, seconds === null ? null : at(Date.now() + seconds * 1000));
+  };
+
+  const use = async <T>(sandboxId: string, work: () => Promise<T>): Promise<T> => {
+    uses.set(sandboxId, (uses.get(sandboxId) ?? 0) + 1);
+    scheduleIdle(sandboxId);
+    try {
+      return await work();
+    } finally {
+      const left = (uses.get(sandboxId) ?? 1) - 1;
+      if (left === 0) uses.delete(sandboxId);
+      else uses.set(sandboxId, left);
+      scheduleIdle(sandboxId);
+    }
+  };
+
+  const free = async (sandboxId: string) => {
+    await freeRemains(deps.paths.sandbox(sandboxId));
+    await confinementOf(deps)?.release(sandboxId);
+  };
+
+  const drop = (sandboxId: string) => {
+    all.delete(sandboxId);
+    deps.egress.drop(sandboxId);
+    expiries.set(sandboxId, null);
+    idles.set(sandboxId, null);
+  };
+
+  const schedule = (row: SandboxRow) => {
+    expiries.set(row.sandbox_id, row.expires_at);
+    scheduleIdle(row.sandbox_id);
+  };
+
+  const planOf = (row: SandboxRow, room: SupervisedRoom): GuestPlan => ({
+    sandbox_id: row.sandbox_id,
+    guest_cid: row.guest_cid,
+    paths: deps.paths.sandbox(row.sandbox_id),
+    drive_directory: room.drive_directory,
+    identity: identityOf(row, room.room_id),
+    // The list may have been changed while it waited for its turn.
+    requests: requestsOf(deps, row, room, listOf(all.get(row.sandbox_id)?.row ?? row)),
+  });
+
+  const startPlanOf = (row: SandboxRow, room: SupervisedRoom, image: GuestImage): StartPlan => ({
+    ...planOf(row, room),
+    memory_mib: row.memory_mib,
+    vcpu_count: row.vcpu_count,
+    image,
+  });
+
+  const imageFor = async (row: SandboxRow): Promise<GuestImage> => {
+    const template = deps.templates.get(row.template_id);
+    if (!template) throw new Error(`template ${row.template_id} is gone`);
+    const { image, refused } = await deps.templates.usable(template);
+    if (refused !== null) {
+      deps.log.warn("snapshot refused, booting cold", { template_id: row.template_id, reason: refused });
+    }
+    return image;
+  };
+
+  return {
+    add: (row, room, warm) => {
+      const supervisor = new Supervisor(row, {
+        database: deps.database,
+        log: deps.log,
+        meter: deps.meter,
+        paths: deps.paths.sandbox(row.sandbox_id),
+        start: (current, onStarted, signal) =>
+          use(current.sandbox_id, async () => {
+            // Also the time at the gate counts.
+            const limit = AbortSignal.any([signal, timeUp(START_LIMIT_MS)]);
+            try {
+              return await gate.through(
+                current.org_id,
+                async () => {
+                  const plan = startPlanOf(current, room, warm?.image ?? (await imageFor(current)));
+                  return await startGuest(deps.host(), plan, warm?.launched ?? null, onStarted, limit);
+                },
+                limit,
+              );
+            } catch (error) {
+              if (warm) await endWarm(warm, deps.paths.sandbox(current.sandbox_id));
+              throw limit.aborted ? limit.reason : error;
+            } finally {
+              deps.pool.refill();
+            }
+          }),
+        adopt: async (current, signal) => {
+          const mode = current.start_mode ?? "snapshot";
+          return await adoptGuest(deps.host, planOf(current, room), mode, adoptedAs(current.state), signal);
+        },
+        freeRemains: () => free(row.sandbox_id),
+        onEvent: deps.onEvent,
+        onState: (current) => {
+          scheduleIdle(current.sandbox_id);
+          if (current.state === "running") ends.watch(current.sandbox_id);
+          deps.onState(current);
+        },
+        onGone: (gone) => drop(gone.sandbox_id),
+      });
+      all.set(row.sandbox_id, supervisor);
+      if (row.state === "running") ends.watch(row.sandbox_id);
+      schedule(row);
+      return supervisor;
+    },
+    get: (sandboxId) => all.get(sandboxId),
+    endUnasked,
+    freeRemains: free,
+    drop,
+    use,
+    schedule,
+    shares: () =>
+      [...all.values()]
+        .filter(({ row }) => HAVE_GUESTS.includes(row.state))
+        .map(({ row }) => ({
+          room_uid: row.room_uid,
+          process: () => {
+            const recorded = readProcesses(deps.paths.sandbox(row.sandbox_id).processes);
+            return recorded?.virtiofsd ? [recorded.virtiofsd] : [];
+          },
+        })),
+    growth: () => ({
+      overcommit_percent: deps.memoryOvercommitPercent,
+      resident_mib: new Map(
+        [...all.values()].map(({ row, guest }) => {
+          // One that is still to be taken over has its memory all the same.
+          const pid =
+            guest?.machine.process.pid ?? readProcesses(deps.paths.sandbox(row.sandbox_id).processes)?.qemu?.pid;
+          return [row.sandbox_id, pid === undefined ? 0 : residentMemoryMib(pid)];
+        }),
+      ),
+    }),
+    unstall: () => {
+      for (const { guest, row } of all.values()) {
+        if (!guest?.machine.stalled.value) continue;
+        guest
+          .changeRun((machine) => machine.unstall())
+          .catch((error: unknown) => {
+            deps.log.warn("guest not resumed", { sandbox_id: row.sandbox_id, error: String(error) });
+          });
+      }
+    },
+    stop: () => {
+      expiries.clear();
+      idles.clear();
+    },
+  };
+}
+
+/** What becomes of what the guest asks: of its room where it is attached to it, else of the network. */
+function requestsOf(
+  deps: SandboxDeps,
+  row: SandboxRow,
+  { room_id }: SupervisedRoom,
+  allowlist: readonly string[],
+): GuestRequests {
+  const outside = deps.egress.serve({ ...row, room_id, place: placeOf(row) }, allowlist);
+  if (!row.fabric_attached) return outside;
+  const inside = deps.roomCalls({ ...row, room_id });
+  return (stream, request) => {
+    if (Object(request).method === "room_call") inside(stream, request as object);
+    else outside(stream, request);
+  };
+}
+
+/** What a guest was doing when its daemon ended: to stop it was perhaps done, to let it go on is done again. */
+function adoptedAs(state: SandboxState): AdoptedAs {
+  if (state === "pausing") return "either";
+  return state === "paused" ? "paused" : "running";
+}
+
+/** Null on a host that lacks something for guests: then none runs, and the next start sweeps what is left. */
+function confinementOf(deps: SandboxDeps): Confinement | null {
+  try {
+    return deps.host().confinement;
+  } catch {
+    return null;
+  }
+}
+
+/** Ends a machine that was taken and not used; one that is still being launched too, whatever it waits for. */
+async function endWarm(warm: WarmMachine, paths: SandboxPaths): Promise<void> {
+  await endProcesses(paths);
+  const launched = await warm.launched.catch(() => null);
+  await launched?.end();
+}
+
+/** Aborts with a reason that a person understands. */
+function timeUp(ms: number): AbortSignal {
+  const controller = new AbortController();
+  const reason = new DeadlineError(`it was not ready within ${ms / 1000} s`);
+  setTimeout(() => controller.abort(reason), ms).unref();
+  return controller.signal;
+}
+
+/** What the guest is told about itself. Nothing in it is secret, and nothing but agent_id is of the caller's making. */
+function identityOf(row: SandboxRow, roomId: string) {
+  const hostname = row.agent_id
+    .replaceAll(/[^A-Za-z0-9-]/g, "-")
+    .slice(0, MAX_HOSTNAME_CHARACTERS)
+    .replace(/-+$/, "");
+  return {
+    hostname: hostname.toLowerCase(),
+    machine_id: createHash("sha256").update(row.sandbox_id).digest("hex").slice(0, 32),
+    env: {
+      ...row.env,
+      ROOMD_ROOM_ID: roomId,
+      ROOMD_AGENT_ID: row.agent_id,
+      ROOMD_SANDBOX_ID: row.sandbox_id,
+      ...(row.fabric_attached ? { ROOMD_URL: "http://room.internal" } : {}),
+    },
+    egress: row.guest_net,
+    room: row.fabric_attached,
+  };
+}

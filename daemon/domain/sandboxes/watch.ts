@@ -1,0 +1,85 @@
+/** Owns noticing that a running guest has ended, stands still for want of disk, or that its agent is silent for too long. */
+import type { ExitCause } from "../../../shared/api/sandboxes.ts";
+import type { Guest } from "../../host/guest/start.ts";
+import { correctClock } from "../../host/guest-link/clock.ts";
+
+/** A guest whose agent is silent for so long is of no use. */
+export const AGENT_LOST_MS = 30_000;
+
+const ENDINGS = {
+  panic: { cause: "guest_panic", message: "The guest's kernel panicked" },
+  power_off: { cause: "user_requested", message: "The guest powered itself off" },
+  out_of_memory: { cause: "oom", message: "The host ended a process of the virtual machine at its limit of memory" },
+  oom: { cause: "oom", message: "The host's kernel ended the virtual machine for want of memory" },
+  crash: { cause: "vmm_crash", message: "The virtual machine ended unexpectedly" },
+} as const satisfies Record<string, { cause: ExitCause; message: string }>;
+
+/** Watches a guest until `over`. Each may be heard of again and again. */
+export function watchGuest(
+  guest: Guest,
+  over: AbortSignal,
+  hear: {
+    ended(cause: ExitCause, message: string): void;
+    silent(): void;
+    /** QEMU has stopped it because the host's disk is full, or let it go on. */
+    stalled(stands: boolean): void;
+    /** What is amiss with its parts may have changed. */
+    health(): void;
+  },
+): void {
+  guest.exited.then((how) => {
+    const { cause, message } = ENDINGS[guest.ending() ?? "crash"];
+    if (!over.aborted) hear.ended(cause, `${message} (QEMU: ${how}).`);
+  });
+  const { state } = guest.connection;
+  const watchLink = async () => {
+    while (!over.aborted) {
+      await state.until(({ link }) => link === null, Number.POSITIVE_INFINITY, over);
+      const timer = setTimeout(() => hear.silent(), AGENT_LOST_MS);
+      try {
+        await state.until(({ link }) => link !== null, Number.POSITIVE_INFINITY, over);
+      } finally {
+        clearTimeout(timer);
+      }
+    }
+  };
+  const { stalled } = guest.machine;
+  const watchStall = async () => {
+    while (!over.aborted) {
+      await stalled.until((stands) => stands, Number.POSITIVE_INFINITY, over);
+      guest.connection.freeze();
+      // QEMU says that it will stop the guest before it does.
+      guest.changeRun((machine) => machine.stopped()).catch(() => {});
+      hear.stalled(true);
+      await stalled.until((stands) => !stands, Number.POSITIVE_INFINITY, over);
+      guest.connection.release();
+      reconnect(guest, over).catch(() => hear.silent());
+      hear.stalled(false);
+    }
+  };
+  const watchHealth = async () => {
+    while (!over.aborted) {
+      const { generation } = guest.health;
+      hear.health();
+      await guest.health.until(() => guest.health.generation !== generation, Number.POSITIVE_INFINITY, over);
+    }
+  };
+  watchHealth().catch(() => {});
+  watchStall().catch(() => {});
+  watchLink().catch(() => {});
+}
+
+/** After a guest stood still: its connection as before, or a new one, and its clock right. Throws when it does not answer. */
+async function reconnect(guest: Guest, signal: AbortSignal): Promise<void> {
+  await guest.ensureVsock(signal);
+  const link = await guest.connection.link(AGENT_LOST_MS, signal);
+  try {
+    await correctClock(link);
+  } catch {
+    // What was on its way when it stopped has cost it its vsock device.
+    link.close("the guest does not answer after it stood still");
+    await link.closed;
+    await guest.ensureVsock(signal);
+    await correctClock(await guest.connection.link(AGENT_LOST_MS, signal));
+  }
+}

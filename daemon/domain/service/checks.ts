@@ -1,0 +1,175 @@
+/** Owns the checks of /health and `roomd doctor`: the same ids, each with what to do when it is not ok. */
+import { existsSync, statfsSync } from "node:fs";
+import { dirname } from "node:path";
+import type { HealthCheck } from "../../../shared/api/service.ts";
+import type { Paths } from "../../core/paths.ts";
+import type { Confinement } from "../../host/confine/index.ts";
+import type { QuotaFindings } from "../../host/files/project-quota.ts";
+import type { IsolationFindings } from "../../host/isolation/inspect.ts";
+import { KVM_CLOSED, type ProbeResult } from "../../host/probe.ts";
+import type { Templates } from "../templates/registry.ts";
+
+const WARN_DISK_FREE_BYTES = 4 * 1024 ** 3;
+const FAIL_DISK_FREE_BYTES = 512 * 1024 ** 2;
+/** A guest takes some 16 names and 8 KiB of runtime_dir. */
+const WARN_RUNTIME_FREE = { bytes: 4 * 1024 ** 2, names: 1000 } as const;
+const FAIL_RUNTIME_FREE = { bytes: 64 * 1024, names: 32 } as const;
+const LEAST_QEMU = 8.2;
+
+/** What the host was found to have when the daemon started. */
+export interface HostFindings {
+  acceleration: ProbeResult;
+  configured_acceleration: "auto" | "kvm" | "tcg";
+  qemu_version: string | null;
+  virtiofsd: string | null;
+  vsock: { kind: "kernel" | "vhost-user" | null; reason: string };
+  isolation: IsolationFindings & { kvm_opens: boolean };
+  confinement: Pick<Confinement, "kind" | "reason">;
+  drive_quota: QuotaFindings;
+}
+
+/** Every check there is, in the order in which they are told; the README has a line for each. */
+export const CHECK_IDS = [
+  "acceleration",
+  "qemu",
+  "virtiofsd",
+  "vsock",
+  "isolation",
+  "confinement",
+  "drive_quota",
+  "templates",
+  "disk",
+  "runtime_dir",
+] as const;
+
+type CheckId = (typeof CHECK_IDS)[number];
+type Check = Required<HealthCheck> & { id: CheckId };
+
+export function runChecks(findings: HostFindings, templates: Templates, paths: Paths): Check[] {
+  return [
+    accelerationCheck(findings),
+    qemuCheck(findings),
+    findings.virtiofsd === null
+      ? fail(
+          "virtiofsd",
+          "There is no Rust virtiofsd on this host.",
+          "Run packaging/install-host, or set host.virtiofsd.",
+        )
+      : ok("virtiofsd", `virtiofsd is ${findings.virtiofsd}.`),
+    findings.vsock.kind === null
+      ? fail("vsock", findings.vsock.reason, "Load the module vhost_vsock, or install vhost-device-vsock.")
+      : ok("vsock", findings.vsock.reason),
+    isolationCheck(findings),
+    findings.confinement.kind === "none"
+      ? warn(
+          "confinement",
+          findings.confinement.reason,
+          "Run roomd on a host that systemd runs, or in a container with cgroup v2 and its controllers.",
+        )
+      : ok("confinement", findings.confinement.reason),
+    quotaCheck(findings),
+    templateCheck(templates),
+    diskCheck(paths),
+    runtimeCheck(paths),
+  ];
+}
+
+function accelerationCheck({ acceleration, configured_acceleration }: HostFindings): Check {
+  if (acceleration.acceleration === "kvm") return ok("acceleration", acceleration.reason);
+  if (configured_acceleration === "tcg") return ok("acceleration", acceleration.reason);
+  return warn(
+    "acceleration",
+    `${acceleration.reason} Guests are emulated, about ten times slower.`,
+    acceleration.remedy ?? "Use a host with KVM, or a VM with nested virtualization switched on.",
+  );
+}
+
+function qemuCheck({ qemu_version }: HostFindings): Check {
+  const remedy = "Run packaging/install-host, or set host.qemu.";
+  if (qemu_version === null) return fail("qemu", "QEMU does not run on this host.", remedy);
+  if (Number.parseFloat(qemu_version) < LEAST_QEMU) {
+    return fail("qemu", `QEMU ${qemu_version} is too old; ${LEAST_QEMU} is the least.`, remedy);
+  }
+  return ok("qemu", `QEMU is ${qemu_version}.`);
+}
+
+function isolationCheck({ isolation, acceleration }: HostFindings): Check {
+  const { base, problems, namespaces, kvm_opens } = isolation;
+  const base_remedy = "Set isolation.uid_base to a multiple of 65536 from which on 2^27 ids are nobody's.";
+  if (base === 0) return warn("isolation", "The configuration lets guests' processes run as root.", base_remedy);
+  const [problem] = problems;
+  if (problem !== undefined) return fail("isolation", problem, remedyOf(problem) ?? base_remedy);
+  if (!namespaces) {
+    return warn(
+      "isolation",
+      "This host gives no user namespaces, so the processes that serve drives (virtiofsd) run as root, with few capabilities; QEMU and vsock devices run as users of their own.",
+      "Set user.max_user_namespaces above 0 by sysctl, or give roomd's container the right to make them.",
+    );
+  }
+  if (acceleration.acceleration === "kvm" && !kvm_opens) {
+    return fail("isolation", `${KVM_CLOSED.reason}.`, KVM_CLOSED.remedy);
+  }
+  return ok("isolation", "QEMU, virtiofsd and vsock device of each sandbox run as users of their own.");
+}
+
+/** Measuring does as well, only later: no reason to warn. */
+function quotaCheck({ drive_quota: { kind, reason } }: HostFindings): Check {
+  const check = ok("drive_quota", reason);
+  if (kind === "project_quota") return check;
+  return { ...check, remedy: "For quotas kept by the kernel: data_dir on XFS or ext4 with project quotas (prjquota)." };
+}
+
+function remedyOf(problem: string): string | null {
+  const crossed = /cannot cross (\S+)/.exec(problem);
+  if (crossed) return `Run \`chmod o+x ${crossed[1]}\`, or choose another data_dir and runtime_dir.`;
+  if (problem.includes("by root")) return "Start roomd as root, as its systemd unit does.";
+  return null;
+}
+
+function templateCheck(templates: Templates): Check {
+  const there = templates.list().map(({ record }) => record.template_id);
+  if (there.length === 0) return fail("templates", "There is no template.", "Run `roomd template build default`.");
+  return ok("templates", `Templates: ${there.join(", ")}.`);
+}
+
+function diskCheck(paths: Paths): Check {
+  const place = nearest(paths.data);
+  const { bavail, bsize } = statfsSync(place);
+  const free = bavail * bsize;
+  const message = `${(free / 1024 ** 3).toFixed(1)} GiB are free in ${place}.`;
+  const remedy = "Free space, destroy rooms, or move data_dir to a larger disk.";
+  if (free < FAIL_DISK_FREE_BYTES) return fail("disk", message, remedy);
+  return free < WARN_DISK_FREE_BYTES ? warn("disk", message, remedy) : ok("disk", message);
+}
+
+function runtimeCheck(paths: Paths): Check {
+  const place = nearest(paths.runtime);
+  const { bavail, bsize, files, ffree } = statfsSync(place);
+  const bytes = bavail * bsize;
+  // Some file systems do not count them.
+  const names = files === 0 ? Number.POSITIVE_INFINITY : ffree;
+  const said = files === 0 ? "" : ` and ${names} names`;
+  const message = `${(bytes / 1024 ** 2).toFixed(1)} MiB${said} are free in ${place}.`;
+  const remedy = "Free space in runtime_dir, give its file system more space or names, or move runtime_dir to another.";
+  const isBelow = (least: typeof WARN_RUNTIME_FREE | typeof FAIL_RUNTIME_FREE) =>
+    bytes < least.bytes || names < least.names;
+  if (isBelow(FAIL_RUNTIME_FREE)) return fail("runtime_dir", message, remedy);
+  return isBelow(WARN_RUNTIME_FREE) ? warn("runtime_dir", message, remedy) : ok("runtime_dir", message);
+}
+
+/** The directory, or the one above it that is there. */
+function nearest(place: string): string {
+  return existsSync(place) ? place : nearest(dirname(place));
+}
+
+function ok(id: CheckId, message: string): Check {
+  return { id, status: "ok", message, remedy: null };
+}
+
+function warn(id: CheckId, message: string, remedy: string): Check {
+  return { id, status: "warn", message, remedy };
+}
+
+function fail(id: CheckId, message: string, remedy: string): Check {
+  return { id, status: "fail", message, remedy };
+}

@@ -1,0 +1,83 @@
+/**
+ * Owns the examples of answers in the OpenAPI document: made from the schemas, so that each answer has one that fits it, with what
+ * story.ts tells of each field.
+ */
+import { ERRORS, type ErrorCode, errorKind, type Problem } from "../../../shared/api/errors.ts";
+import { REFUSALS } from "./refusals.ts";
+import { REQUEST_ID, STORY } from "./story.ts";
+
+type Schema = Record<string, unknown>;
+
+/**
+ * A value that the schema takes, as far as there is a story of it. `name` is the field's, `parent` that of what it is part of: for the
+ * whole answer, and for what it lists, the operation's area.
+ */
+export function exampleOf(schema: Schema, name: string, parent = ""): unknown {
+  const { examples, enum: words, anyOf, type } = schema;
+  const told = [...(STORY[`${parent}.${name}`] ?? []), ...(STORY[name] ?? [])].find((value) => fits(schema, value));
+  if (told !== undefined) return told;
+  if (Array.isArray(words)) return words[0];
+  if (Array.isArray(examples)) return examples[0];
+  // Of "something or null" the something.
+  if (Array.isArray(anyOf)) return exampleOf(anyOf[0] as Schema, name, parent);
+  if (type === "object") return objectOf(schema, name);
+  if (type === "array") return arrayOf(schema, name, parent);
+  // Then the document has no example that its schema takes, which the tests find.
+  return undefined;
+}
+
+function arrayOf({ items }: Schema, name: string, parent: string): unknown[] | undefined {
+  const each = exampleOf(items as Schema, name === "items" ? parent : name.replace(/ies$/, "y").replace(/s$/, ""));
+  return each === undefined ? undefined : [each];
+}
+
+function objectOf({ properties }: Schema, parent: string): Schema {
+  const fields = Object.entries((properties ?? {}) as Record<string, Schema>);
+  const told = fields.map(([name, schema]): [string, unknown] => [name, exampleOf(schema, name, parent)]);
+  return Object.fromEntries(told.filter(([, value]) => value !== undefined));
+}
+
+/** What is special about one answer, put into the usual one; of a list the first. */
+export function changed(usual: unknown, change: unknown): unknown {
+  if (Array.isArray(usual) && Array.isArray(change) && usual.length > 0 && isObject(change[0])) {
+    return change.map((each, index) => changed(usual[index] ?? usual[0], each));
+  }
+  if (!isObject(usual) || !isObject(change) || Object.keys(change).length === 0) return change;
+  const fields = Object.entries(change).map(([name, value]) => [name, changed(usual[name], value)]);
+  return { ...usual, ...Object.fromEntries(fields) };
+}
+
+function isObject(value: unknown): value is Schema {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** Only by type and words: it is the same few values that are asked about. */
+function fits({ type, anyOf, enum: words }: Schema, value: unknown): boolean {
+  if (Array.isArray(anyOf)) return anyOf.some((each: Schema) => fits(each, value));
+  if (Array.isArray(words)) return words.includes(value);
+  const own = value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
+  return type === undefined || type === own || (type === "integer" && own === "number");
+}
+
+/** One for each code, by its name. */
+export function problemExamples(): Record<string, { summary: string; value: Problem }> {
+  const codes = Object.keys(ERRORS) as ErrorCode[];
+  return Object.fromEntries(codes.map((code) => [code, { summary: ERRORS[code].title, value: problemOf(code) }]));
+}
+
+function problemOf(code: ErrorCode): Problem {
+  const { status, title, retryable, hint } = errorKind(code);
+  return {
+    type: `urn:roomd:problem:${code}`,
+    title,
+    status,
+    detail: `${title}.`,
+    code,
+    retryable: retryable ?? false,
+    request_id: REQUEST_ID,
+    details: {},
+    errors: [],
+    hint: hint ?? null,
+    ...REFUSALS[code],
+  };
+}

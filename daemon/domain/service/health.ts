@@ -1,0 +1,44 @@
+/** Owns the call that says whether the service is ready. */
+import type { OutputOf } from "../../../shared/api/contract.ts";
+import { health } from "../../../shared/api/service.ts";
+import { GUEST_CIDS } from "../../../shared/ids.ts";
+import { VERSION } from "../../../shared/version.ts";
+import { now } from "../../core/clock.ts";
+import { type Bound, bind } from "../../core/operation.ts";
+import { isVirtualMachine } from "../../host/probe.ts";
+import { runChecks } from "./checks.ts";
+import type { ServiceDeps } from "./index.ts";
+
+export function makeHealth(deps: ServiceDeps): Bound {
+  const startedAt = performance.now();
+  const virtual = isVirtualMachine();
+  return bind(health, {
+    run: (call) => {
+      const checks = runChecks(deps.findings(), deps.templates, deps.paths);
+      const { acceleration } = deps.findings().acceleration;
+      const failed = checks.some((check) => check.status === "fail");
+      const warned = checks.some((check) => check.status === "warn");
+      const { memory_mib_free, guest_cids_used } = deps.capacity();
+      const body: OutputOf<typeof health> = {
+        status: failed ? "unavailable" : warned ? "degraded" : "ok",
+        topology: acceleration === "tcg" ? "emulated" : virtual ? "nested" : "bare_metal",
+        ready: !failed,
+        version: VERSION,
+        api_versions: ["v1"],
+        acceleration,
+        uptime_seconds: Math.floor((performance.now() - startedAt) / 1000),
+        time: now(),
+        checks: call.caller ? checks : checks.map(({ id, status }) => ({ id, status })),
+        ...(call.caller
+          ? {
+              capacity: {
+                memory_mib_free,
+                guest_cids_free: GUEST_CIDS - guest_cids_used,
+              },
+            }
+          : {}),
+      };
+      return { outcome: failed ? "unavailable" : "ready", body };
+    },
+  });
+}

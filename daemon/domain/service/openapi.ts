@@ -1,0 +1,304 @@
+/** Owns the interface as an OpenAPI 3.1 document, read off the list of operations. */
+import type { TObject, TSchema } from "@sinclair/typebox";
+import { type Operation, plain } from "../../../shared/api/contract.ts";
+import { ERRORS, type ErrorCode, errorKind } from "../../../shared/api/errors.ts";
+import { REQUEST_HEADERS, RESPONSE_HEADERS, requestHeadersOf, responseHeadersOf } from "../../../shared/api/headers.ts";
+import { operations } from "../../../shared/api/operations.ts";
+import { openapiGet } from "../../../shared/api/service.ts";
+import { VERSION } from "../../../shared/version.ts";
+import { type Bound, bind } from "../../core/operation.ts";
+import { changed, exampleOf, problemExamples } from "./examples.ts";
+import { ANSWERS, FIGURES } from "./story.ts";
+
+type Json = Record<string, unknown>;
+
+const SWITCHING_PROTOCOLS = 101;
+const BYTES = "application/octet-stream";
+const TEXT = "text/plain";
+const ABOUT =
+  "Rooms of sandboxes for groups of AI agents. Errors are application/problem+json with a stable code; every POST takes an Idempotency-Key; lists go on by cursor = next_cursor; clients ignore fields of answers that they do not know. Models have the same by MCP at /mcp.";
+
+export function makeOpenapi(): Bound {
+  let document: Json | undefined;
+  return bind(openapiGet, {
+    run: () => {
+      document ??= openapiDocument(VERSION);
+      return { outcome: "ok", body: document };
+    },
+  });
+}
+
+export function openapiDocument(version: string): Json {
+  const paths: Record<string, Json> = {};
+  for (const operation of Object.values<Operation>(operations)) {
+    const path = operation.path.replace("*}", "}");
+    paths[path] = { ...paths[path], [operation.method.toLowerCase()]: describe(operation) };
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "roomd",
+      version,
+      description: ABOUT,
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    security: [{ apiKey: [] }],
+    paths,
+    components: {
+      securitySchemes: { apiKey: { type: "http", scheme: "bearer", description: "An API key, key-…" } },
+      schemas: { Problem: PROBLEM },
+      parameters: PARAMETERS,
+      headers: HEADERS,
+      examples: problemExamples(),
+    },
+  };
+}
+
+function describe(operation: Operation): Json {
+  const { access } = operation;
+  return {
+    operationId: operation.name,
+    summary: operation.summary,
+    ...(operation.description ? { description: operation.description } : {}),
+    // The area is what the records of the audit call it.
+    tags: [areaOf(operation)],
+    ...(access === "open" ? { security: [] } : {}),
+    ...(access === "open" || access === "key" ? {} : { "x-scope": access }),
+    parameters: [
+      ...parametersOf(operation.params, "path"),
+      ...parametersOf(operation.query, "query", operation.example?.query),
+      ...requestHeadersOf(operation).map((each) => ({
+        $ref: `#/components/parameters/${REQUEST_HEADERS[each].name}`,
+      })),
+    ],
+    ...requestBodyOf(operation),
+    responses: responsesOf(operation),
+  };
+}
+
+function areaOf({ audit }: Operation): string {
+  return audit?.split(".")[0] ?? "service";
+}
+
+function parametersOf(schema: TObject, where: "path" | "query", examples?: Record<string, string>): Json[] {
+  const isRequired = (name: string) => where === "path" || (schema.required ?? []).includes(name);
+  return Object.entries(schema.properties).map(([name, property]) => ({
+    name,
+    in: where,
+    required: isRequired(name),
+    ...(property.description ? { description: property.description } : {}),
+    schema: plain(property),
+    ...exampleOfParameter(name, property, isRequired(name), examples?.[name]),
+  }));
+}
+
+/** Of text from a query the value that it stands for; what is in a path, or must be given, has one in any case. */
+function exampleOfParameter(name: string, schema: TSchema, isNeeded: boolean, given?: string): Json {
+  if (given !== undefined) return { example: schema.type === "string" ? given : JSON.parse(given) };
+  return isNeeded ? { example: exampleOf(plain(schema), name) } : {};
+}
+
+function requestBodyOf({ body, example }: Operation): Json {
+  if (body === null) return {};
+  if (body === "bytes") {
+    return { requestBody: { required: true, content: { "application/octet-stream": { schema: {} } } } };
+  }
+  const content = { schema: plain(body), ...(example?.body ? { example: example.body } : {}) };
+  return { requestBody: { required: (body.required ?? []).length > 0, content: { "application/json": content } } };
+}
+
+interface Answered {
+  description: string;
+  headers: Json;
+  content?: Json;
+}
+
+/** By its status: successes, of which some have a problem's status, and problems. */
+function responsesOf(operation: Operation): Record<string, Answered> {
+  const successes = successesOf(operation);
+  const problems = codesOf(operation);
+  const statuses = [...new Set([...successes.keys(), ...problems.keys()])].sort((one, other) => one - other);
+  return Object.fromEntries(
+    statuses.map((status): [number, Answered] => {
+      const { description, content } = successes.get(status) ?? {};
+      const codes = [...(problems.get(status) ?? [])];
+      const media = { ...content, ...(codes.length > 0 ? { "application/problem+json": problemOf(codes) } : {}) };
+      return [
+        status,
+        {
+          description: [...(description ?? []), ...codes].join(", "),
+          headers: headersOf(operation, status, codes),
+          ...(Object.keys(media).length > 0 ? { content: media } : {}),
+        },
+      ];
+    }),
+  );
+}
+
+interface Success {
+  description: string[];
+  content?: Json;
+}
+
+function successesOf(operation: Operation): Map<number, Success> {
+  const successes = new Map<number, Success>();
+  for (const [outcome, status] of Object.entries(operation.outcomes)) {
+    const description = [...(successes.get(status)?.description ?? []), outcome];
+    // What follows a change of protocols is no body of HTTP's.
+    const content = status === SWITCHING_PROTOCOLS ? {} : { content: contentOf(operation, status) };
+    successes.set(status, { description, ...content });
+  }
+  if (sendsFile(operation)) {
+    successes.set(206, { description: ["the part that was asked for"], content: { [BYTES]: { schema: {} } } });
+    successes.set(304, { description: ["If-None-Match names what the file is"] });
+  }
+  return successes;
+}
+
+function contentOf(operation: Operation, status: number): Json {
+  const { output, bytesOutput = [] } = operation;
+  const schema = extensible(plain(output));
+  const isStream = bytesOutput.includes("text/event-stream");
+  const isUntold = Object.keys(schema).length === 0;
+  const example = isUntold ? undefined : answerOf(operation, status, exampleOf(schema, areaOf(operation)));
+  const json: Media = { schema, example };
+  const media = bytesOutput.map((type): [string, Media] => {
+    if (type === TEXT) return [type, { schema: { type: "string" }, example: FIGURES }];
+    if (type === BYTES) return [type, { schema: {} }];
+    return [type, isStream ? { schema: withPing(schema), example } : lineOf(json)];
+  });
+  return { ...(isStream || isUntold ? {} : { "application/json": json }), ...Object.fromEntries(media) };
+}
+
+interface Media {
+  schema: Json;
+  example?: unknown;
+}
+
+/** A stream has a line, or an event, of this shape for each thing that it tells. */
+function withPing(schema: Json): Json {
+  const alternatives = Array.isArray(schema.anyOf) ? schema.anyOf : [schema];
+  return { anyOf: [...alternatives, PING] };
+}
+
+const PING = {
+  type: "object",
+  description: "That the stream is alive.",
+  required: ["type"],
+  properties: { type: { type: "string", enum: ["ping"] } },
+};
+
+/** A list as lines has one for each item. */
+function lineOf({ schema, example }: Media): Media {
+  const { items } = schema.properties as { items: { items: Json } };
+  return { schema: items.items, example: (example as { items: unknown[] }).items[0] };
+}
+
+/** The example of an answer of this status, with what its outcome has of its own. */
+function answerOf({ name, outcomes }: Operation, status: number, usual: unknown): unknown {
+  const [own] = Object.entries(ANSWERS[name as keyof typeof operations] ?? {}).filter(
+    ([to]) => outcomes[to] === status,
+  );
+  return own ? changed(usual, own[1]) : usual;
+}
+
+/** Answers may get further fields, which clients ignore. */
+function extensible(schema: Json): Json {
+  return JSON.parse(JSON.stringify(schema, (key, value) => (key === "additionalProperties" ? undefined : value)));
+}
+
+function sendsFile({ bytesOutput }: Operation): boolean {
+  return bytesOutput?.includes(BYTES) ?? false;
+}
+
+/** The codes of an operation, its own and those that any call may have, by status. */
+function codesOf(operation: Operation): Map<number, Set<ErrorCode>> {
+  const codes = new Map<number, Set<ErrorCode>>();
+  for (const code of [...operation.errors, ...ownOfFields(operation), ...everywhere(operation)]) {
+    const { status: usual, statusInPath } = errorKind(code);
+    // template_id in the path, for template_not_found.
+    const inPath = Object.hasOwn(operation.params.properties, code.replace(/_not_found$/, "_id"));
+    const status = (inPath ? statusInPath : undefined) ?? usual;
+    codes.set(status, (codes.get(status) ?? new Set()).add(code));
+  }
+  return codes;
+}
+
+function problemOf(codes: readonly ErrorCode[]): Json {
+  return {
+    schema: { $ref: "#/components/schemas/Problem" },
+    examples: Object.fromEntries(codes.map((code) => [code, { $ref: `#/components/examples/${code}` }])),
+  };
+}
+
+function headersOf(operation: Operation, status: number, codes: readonly ErrorCode[]): Json {
+  const names = responseHeadersOf({ operation, status, codes });
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+const PARAMETERS: Json = Object.fromEntries(
+  Object.values(REQUEST_HEADERS).map(({ name, ...about }) => [name, { name, in: "header", required: false, ...about }]),
+);
+
+const HEADERS: Json = Object.fromEntries(
+  Object.entries(RESPONSE_HEADERS).map(([name, { on, always = false, ...about }]) => [
+    name,
+    { required: always, ...about },
+  ]),
+);
+
+/** Fields of which a bad value has a code of its own. */
+function ownOfFields({ params, query, body }: Operation): ErrorCode[] {
+  const named = new Set<string>();
+  JSON.stringify([params, query, body], (key, value: unknown) => {
+    if (key === "code" && typeof value === "string") named.add(value);
+    return value;
+  });
+  return [...named].filter((code): code is ErrorCode => Object.hasOwn(ERRORS, code));
+}
+
+function everywhere(operation: Operation): ErrorCode[] {
+  const codes: ErrorCode[] = ["invalid_query", "validation_failed", "internal", "shutting_down"];
+  // Of a name with an encoding that is none.
+  if (Object.keys(operation.params.properties).length > 0) codes.push("route_not_found");
+  if (operation.access !== "open")
+    codes.push("missing_credentials", "invalid_api_key", "api_key_expired", "rate_limited");
+  if (operation.access !== "open" && operation.access !== "key") codes.push("insufficient_scope");
+  if (operation.method !== "GET") codes.push("disk_full");
+  if (operation.method === "POST") codes.push("idempotency_in_progress", "idempotency_key_reused", "history_gone");
+  if (operation.body !== null && operation.body !== "bytes") {
+    codes.push("invalid_json", "invalid_body", "body_too_large", "unsupported_media_type", "unknown_field");
+  }
+  return codes;
+}
+
+const PROBLEM: Json = {
+  type: "object",
+  description: "RFC 9457 problem details.",
+  required: ["type", "title", "status", "detail", "code", "retryable", "request_id", "details", "errors", "hint"],
+  properties: {
+    type: { type: "string" },
+    title: { type: "string" },
+    status: { type: "integer" },
+    detail: { type: "string" },
+    code: { type: "string", enum: Object.keys(ERRORS) },
+    retryable: { type: "boolean" },
+    request_id: { type: "string" },
+    details: { type: "object" },
+    errors: {
+      type: "array",
+      items: {
+        type: "object",
+        required: ["field", "code", "message"],
+        properties: {
+          field: { type: "string" },
+          code: { type: "string" },
+          message: { type: "string" },
+          min: { type: "number" },
+          max: { type: "number" },
+        },
+      },
+    },
+    hint: { anyOf: [{ type: "string" }, { type: "null" }] },
+  },
+};

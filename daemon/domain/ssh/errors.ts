@@ -1,0 +1,31 @@
+/** Owns how the agent's refusals are told to who sits at a session. */
+import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { refusalOf } from "../../host/guest-link/terminal.ts";
+
+/** Throws a ServiceError. */
+export function asServiceError(error: unknown): never {
+  const code = refusalOf(error);
+  if (code === StreamErrorCode.port_not_listening) {
+    throw new ServiceError("port_not_listening", {
+      detail: "Nothing listens on this port of the guest.",
+      cause: error,
+    });
+  }
+  if (code === StreamErrorCode.too_many_streams || code === StreamErrorCode.too_many_executions) {
+    throw new ServiceError("too_many_executions", { detail: "The sandbox runs as much as it may.", cause: error });
+  }
+  if (code === StreamErrorCode.drive_unavailable) {
+    throw new ServiceError("guest_unreachable", {
+      detail: "This needs /mnt/drive, which does not answer in this sandbox now; what does without it opens.",
+      cause: error,
+    });
+  }
+  if (code === StreamErrorCode.unknown_method) {
+    throw new ServiceError("guest_unreachable", {
+      detail: "The guest's agent is older than this: build its template again.",
+      cause: error,
+    });
+  }
+  throw new ServiceError("guest_unreachable", { cause: error });
+}

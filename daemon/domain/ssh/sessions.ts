@@ -1,0 +1,100 @@
+/**
+ * Owns the sessions that are open: each is cut as soon as its sandbox has ended, its key was revoked or removed, or its token
+ * was withdrawn or has expired; the record of its end.
+ */
+
+import { now } from "../../core/clock.ts";
+import type { Holds } from "../../core/holds.ts";
+import type { Log } from "../../core/log.ts";
+import type { AuditFacts } from "../../core/operation.ts";
+import type { Database } from "../../db/transact.ts";
+import { appendAudit } from "../audit/index.ts";
+import type { SandboxReach } from "../sandboxes/access.ts";
+import type { Credential } from "./credentials.ts";
+
+export interface Session {
+  credential: Credential;
+  sandbox_id: string;
+  /** Names what the session is about in its records. */
+  facts: AuditFacts;
+  ip: string | null;
+  /** Ends the connection, with a sentence for the person at it. */
+  cut(why: string): void;
+  /** Resolves with what there was to count once the connection has ended. */
+  over: Promise<Record<string, unknown>>;
+}
+
+interface Open extends Session {
+  end(reason: "sandbox_ended" | "unauthorized" | "service_stopping", sentence: string): void;
+}
+
+interface SessionsDeps {
+  database: Database;
+  log: Log;
+  sandboxes: SandboxReach;
+  orgs: { holds: Holds };
+}
+
+export class Sessions {
+  readonly #deps: SessionsDeps;
+  readonly #all = new Set<Open>();
+
+  constructor(deps: SessionsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Open sessions of a key or an access. */
+  countOf(credentialId: string): number {
+    return [...this.#all].filter(({ credential }) => credential.id === credentialId).length;
+  }
+
+  /** Watches over a session until it is over. */
+  keep(session: Session): void {
+    const { sandboxes, log, orgs } = this.#deps;
+    const startedAt = performance.now();
+    const over = new AbortController();
+    let reason = "left";
+    const own: Open = {
+      ...session,
+      end: (why, sentence) => {
+        reason = why;
+        session.cut(sentence);
+      },
+    };
+    this.#all.add(own);
+    const { id, isCurrent } = session.credential;
+    const letGo = orgs.holds.hold(id, isCurrent, () => own.end("unauthorized", "The key or token is no longer good."));
+    void sandboxes
+      .ended(session.sandbox_id, over.signal)
+      .then((state) => own.end("sandbox_ended", `The sandbox is ${state}.`));
+    const done = session.over.then(async (counts) => {
+      over.abort();
+      letGo();
+      this.#all.delete(own);
+      await this.#record(session, { reason, ...counts }, performance.now() - startedAt);
+    });
+    done.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
+  }
+
+  stop(): void {
+    for (const session of [...this.#all]) session.end("service_stopping", "The service is stopping.");
+  }
+
+  async #record({ credential, facts, ip }: Session, details: Record<string, unknown>, durationMs: number) {
+    const { caller, kind, id } = credential;
+    await this.#deps.database.commit((queries) =>
+      appendAudit(queries, {
+        ...facts,
+        event: "ssh.session_closed",
+        outcome: "success",
+        at: now(),
+        org_id: caller.org_id,
+        actor: { type: "key", id: caller.key_id, name: caller.name },
+        source: "ssh",
+        ip,
+        duration_ms: Math.round(durationMs),
+        details: { method: kind, credential_id: id, ...details },
+      }),
+    );
+  }
+}

@@ -1,0 +1,32 @@
+/** Owns the SQL of short-lived passwords. What has expired is as good as gone, and is removed when another one is made. */
+import { and, asc, eq, gt, lte } from "drizzle-orm";
+import { now } from "../../core/clock.ts";
+import type { Queries } from "../../db/client.ts";
+import { type SshAccessRow, sshAccesses } from "./table.ts";
+
+const { access_id, sandbox_id, token_sha256, expires_at } = sshAccesses;
+
+export function insertAccess(queries: Queries, row: SshAccessRow): void {
+  queries.delete(sshAccesses).where(lte(expires_at, now())).run();
+  queries.insert(sshAccesses).values(row).run();
+}
+
+export function listAccesses(queries: Queries, sandboxId: string): SshAccessRow[] {
+  const where = and(eq(sandbox_id, sandboxId), gt(expires_at, now()));
+  return queries.select().from(sshAccesses).where(where).orderBy(asc(access_id)).all();
+}
+
+export function findAccessByToken(queries: Queries, tokenSha256: string): SshAccessRow | undefined {
+  const where = and(eq(token_sha256, tokenSha256), gt(expires_at, now()));
+  return queries.select().from(sshAccesses).where(where).get();
+}
+
+export function isAccess(queries: Queries, id: string): boolean {
+  const where = and(eq(access_id, id as SshAccessRow["access_id"]), gt(expires_at, now()));
+  return queries.select({ access_id }).from(sshAccesses).where(where).get() !== undefined;
+}
+
+export function deleteAccess(queries: Queries, sandboxId: string, id: string): boolean {
+  const where = and(eq(sandbox_id, sandboxId), eq(access_id, id as SshAccessRow["access_id"]));
+  return queries.delete(sshAccesses).where(where).returning({ access_id }).get() !== undefined;
+}

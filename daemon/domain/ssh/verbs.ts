@@ -1,0 +1,143 @@
+/**
+ * Owns what the SSH door asks for: a login, and what is opened within a session. Each is an operation that walks the road by
+ * itself, so that key, scope, room and sandbox are looked at again for every channel. What it opens is given to `take`.
+ */
+import { sshExec, sshForward, sshLogin, sshSftp, sshShell } from "../../../shared/api/ssh.ts";
+import { newId } from "../../../shared/ids.ts";
+import type { AuditFacts, Bound, KeyCall } from "../../core/operation.ts";
+import { bind, trialCall } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { type LiveCommand, startCommand } from "../../host/guest-link/command.ts";
+import { connectInGuest, type GuestPort } from "../../host/guest-link/connect.ts";
+import type { GuestLink } from "../../host/guest-link/handshake.ts";
+import { redact } from "../executions/redact.ts";
+import type { SandboxReach } from "../sandboxes/access.ts";
+import type { Credential } from "./credentials.ts";
+import { asServiceError } from "./errors.ts";
+import { commandOf, SFTP_SERVER, SHELL } from "./guest-commands.ts";
+import { openScreen } from "./screen.ts";
+
+export interface LoggedIn {
+  sandbox_id: string;
+  facts: AuditFacts;
+}
+
+export interface SshVerbs {
+  /** Whether a credential would do for this sandbox; nothing is recorded. */
+  opens(credential: Credential, params: Record<string, string>): boolean;
+  login(credential: Credential, client: string, take: (session: LoggedIn) => void): Bound;
+  exec(session: Held, take: (command: LiveCommand) => void): Bound;
+  shell(session: Held, take: (command: LiveCommand) => void): Bound;
+  sftp(session: Held, take: (command: LiveCommand) => void): Bound;
+  forward(session: Held, take: (port: GuestPort) => void): Bound;
+}
+
+/** What a session holds on to. */
+export interface Held {
+  sandbox_id: string;
+  credential: Credential;
+}
+
+export function makeVerbs(sandboxes: SandboxReach): SshVerbs {
+  const find = (call: KeyCall, params: Record<string, string>, only: string | null, credential: Credential) => {
+    const target = sandboxes.find(call, params);
+    if (only !== null && target.row.sandbox_id !== only) throw new ServiceError("sandbox_not_found");
+    call.audit.details = { method: credential.kind, credential_id: credential.id };
+    return target;
+  };
+  const within = ({ sandbox_id, credential }: Held) => ({
+    find: (call: KeyCall, params: Record<string, string>) => find(call, params, sandbox_id, credential),
+  });
+  type Target = ReturnType<typeof find>;
+  /** In use for as long as what is opened goes on. */
+  const open = async <T extends { ended: Promise<unknown> }>(target: Target, work: (link: GuestLink) => Promise<T>) => {
+    const opened = await sandboxes.withLink(target, (link) => work(link).catch(asServiceError));
+    const over = opened.ended.then(
+      () => {},
+      () => {},
+    );
+    void sandboxes.use(target.row.sandbox_id, () => over);
+    return opened;
+  };
+  const exec_id = () => newId("exe");
+
+  return {
+    opens: (credential, params) => {
+      try {
+        find(trialCall(credential.caller), params, credential.sandbox_id, credential);
+        return true;
+      } catch {
+        return false;
+      }
+    },
+    login: (credential, client, take) =>
+      bind(sshLogin, {
+        find: (call, params) => find(call, params, credential.sandbox_id, credential),
+        run: ({ audit }, _, { row }) => {
+          audit.details = { ...audit.details, client };
+          take({ sandbox_id: row.sandbox_id, facts: { ...audit, details: {} } });
+          return { outcome: "ok", body: {} };
+        },
+      }),
+    exec: (session, take) =>
+      bind(sshExec, {
+        ...within(session),
+        run: async ({ audit }, { command, env, screen }, target: Target) => {
+          audit.details = { ...audit.details, command: redact([command])[0], screen: screen !== null };
+          const argv = commandOf(command);
+          take(
+            await open(target, (link) =>
+              screen ? openScreen(link, argv, env, screen) : startCommand(link, { exec_id: exec_id(), argv, env }),
+            ),
+          );
+          return { outcome: "ok", body: {} };
+        },
+      }),
+    shell: (session, take) =>
+      bind(sshShell, {
+        ...within(session),
+        run: async ({ audit }, { env, screen }, target: Target) => {
+          audit.details = { ...audit.details, screen: screen !== null };
+          take(
+            await open(target, (link) =>
+              screen
+                ? openScreen(link, null, env, screen)
+                : startCommand(link, { exec_id: exec_id(), argv: SHELL, env }),
+            ),
+          );
+          return { outcome: "ok", body: {} };
+        },
+      }),
+    sftp: (session, take) =>
+      bind(sshSftp, {
+        ...within(session),
+        run: async (_, __, target: Target) => {
+          take(await open(target, (link) => startCommand(link, { exec_id: exec_id(), argv: SFTP_SERVER, env: {} })));
+          return { outcome: "ok", body: {} };
+        },
+      }),
+    forward: (session, take) =>
+      bind(sshForward, {
+        ...within(session),
+        rules: ({ host }) =>
+          isLoopback(host ?? "")
+            ? []
+            : [
+                {
+                  field: "host",
+                  code: "source_mismatch",
+                  message: "Only the guest's own loopback can be connected to.",
+                },
+              ],
+        run: async ({ audit }, { host, port }, target: Target) => {
+          audit.details = { ...audit.details, host, port };
+          take(await open(target, (link) => connectInGuest(link, port)));
+          return { outcome: "ok", body: {} };
+        },
+      }),
+  };
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
+}

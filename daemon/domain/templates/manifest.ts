@@ -1,0 +1,91 @@
+/** Owns a template's manifest: what it consists of, and the facts that a restore depends on. */
+import { createHash } from "node:crypto";
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { type Static, Type } from "@sinclair/typebox";
+import { fields } from "../../../shared/api/contract.ts";
+import { template } from "../../../shared/api/templates.ts";
+import type { GuestImage } from "../../host/guest/plan.ts";
+import { digestFile } from "../../host/images/digest.ts";
+
+/** Raised when templates of an older form cannot be used any more. */
+export const MANIFEST_FORMAT = 1;
+
+/** What templates had before their manifest said it. */
+const DRIVE_PORTS_UNSAID = 2;
+
+const file = fields({ name: Type.String(), digest: Type.String(), size_bytes: Type.Integer() });
+
+export const manifest = fields({
+  format: Type.Literal(MANIFEST_FORMAT),
+  record: template,
+  agent_version: Type.String(),
+  /** Plain SHA-256 of the agent's file, so that anyone can compare it. */
+  agent_sha256: Type.String(),
+  generation: Type.Integer(),
+  qemu_version: Type.String(),
+  /** The host's, as processorOf tells it; older templates do not say it. */
+  processor: Type.Optional(Type.String()),
+  hardware: fields({
+    machine_type: Type.String(),
+    cpu_model: Type.String(),
+    base_memory_mib: Type.Integer(),
+    max_plugged_mib: Type.Integer(),
+    acceleration: Type.Union([Type.Literal("kvm"), Type.Literal("tcg")]),
+    /** Older templates do not say it. */
+    drive_ports: Type.Optional(Type.Integer({ minimum: 1, maximum: 7 })),
+  }),
+  append: Type.String(),
+  files: fields({
+    kernel: file,
+    initramfs: file,
+    root: file,
+    disk: file,
+    memory: file,
+    snapshot_overlay: file,
+    cold_overlay: file,
+  }),
+});
+export type Manifest = Static<typeof manifest>;
+export type FileFacts = Static<typeof file>;
+export type FileRole = keyof Manifest["files"];
+
+export const FILE_NAMES: Record<FileRole, string> = {
+  kernel: "vmlinuz",
+  initramfs: "initramfs.img",
+  root: "root.qcow2",
+  disk: "disk.qcow2",
+  memory: "memory",
+  snapshot_overlay: "snapshot-overlay.qcow2",
+  cold_overlay: "cold-overlay.qcow2",
+};
+
+/** Files without which there is no guest at all; the others only make it start faster. */
+export const COLD_FILES: readonly FileRole[] = ["kernel", "initramfs", "root", "cold_overlay"];
+export const SNAPSHOT_FILES: readonly FileRole[] = ["disk", "memory", "snapshot_overlay"];
+
+export async function factsOf(directory: string, role: FileRole): Promise<FileFacts> {
+  const name = FILE_NAMES[role];
+  const path = join(directory, name);
+  return { name, digest: await digestFile(path), size_bytes: statSync(path).size };
+}
+
+/** One digest for the whole template: over its files' digests, in the order of their roles. */
+export function digestOf(files: Manifest["files"]): string {
+  const lines = Object.entries(files).map(([role, facts]) => `${role} ${facts.digest}`);
+  return `sha256:${createHash("sha256").update(lines.sort().join("\n")).digest("hex")}`;
+}
+
+/** What a guest starts from: the template's files in `directory`, with or without its snapshot. */
+export function imageOf(directory: string, { hardware, append }: Manifest, useSnapshot: boolean): GuestImage {
+  const pathOf = (role: FileRole) => join(directory, FILE_NAMES[role]);
+  return {
+    hardware: { ...hardware, drive_ports: hardware.drive_ports ?? DRIVE_PORTS_UNSAID },
+    kernel: pathOf("kernel"),
+    initramfs: pathOf("initramfs"),
+    append,
+    snapshot_overlay: pathOf("snapshot_overlay"),
+    snapshot_memory: useSnapshot ? pathOf("memory") : null,
+    cold_overlay: pathOf("cold_overlay"),
+  };
+}

@@ -1,0 +1,68 @@
+/** Owns recipes: what a template's root image is made of. The one of `default` is embedded, as is what builds images. */
+import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import { parse } from "smol-toml";
+import debianMirror from "../../../packaging/debian-mirror" with { type: "text" };
+import builder from "../../../packaging/guest-image/build" with { type: "text" };
+import defaultRecipe from "../../../packaging/guest-image/default.toml" with { type: "text" };
+import init from "../../../packaging/guest-image/init" with { type: "text" };
+import { fields } from "../../../shared/api/contract.ts";
+import { TEMPLATE_PATTERN } from "../../../shared/api/templates.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { BASE_MEMORY_MIB } from "../../host/machine/spec.ts";
+
+const recipe = fields({
+  template_id: Type.String({ pattern: TEMPLATE_PATTERN }),
+  description: Type.String({ maxLength: 256 }),
+  suite: Type.String({ pattern: "^[a-z]{1,32}$" }),
+  packages: Type.Array(Type.String({ pattern: "^[a-z0-9][a-z0-9+.-]{0,127}$" }), { maxItems: 512 }),
+  tools: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 128 }),
+  min_memory_mib: Type.Integer({ minimum: BASE_MEMORY_MIB }),
+  default_memory_mib: Type.Integer({ minimum: BASE_MEMORY_MIB }),
+  disk_mib: Type.Integer({ minimum: 1024, maximum: 1_048_576 }),
+});
+export type Recipe = typeof recipe.static;
+
+const EMBEDDED: Record<string, string> = { default: defaultRecipe };
+
+/** The recipe in `text`, or the embedded one of that name. Throws with every field that is wrong. */
+export function readRecipe(templateId: string, text: string | undefined): Recipe {
+  const source = text ?? EMBEDDED[templateId];
+  if (source === undefined) {
+    throw new ServiceError("template_not_found", {
+      detail: `There is no recipe for ${templateId}; give one with --recipe FILE.`,
+      details: { available: Object.keys(EMBEDDED) },
+    });
+  }
+  const value: unknown = parse(source);
+  if (!Value.Check(recipe, value)) {
+    const wrong = [...Value.Errors(recipe, value)].map((error) => `${error.path.slice(1)}: ${error.message}`);
+    throw new ServiceError("validation_failed", {
+      detail: `The recipe is not valid: ${wrong.slice(0, 5).join("; ")}.`,
+    });
+  }
+  if (value.template_id !== templateId) {
+    throw new ServiceError("validation_failed", {
+      detail: `The recipe is for ${value.template_id}, not for ${templateId}.`,
+    });
+  }
+  return value;
+}
+
+/** Writes the image builder into a directory, laid out as it expects to be, and returns its path. */
+export async function unpackBuilder(directory: string): Promise<string> {
+  const images = join(directory, "guest-image");
+  await mkdir(images, { recursive: true });
+  const files = [
+    [join(directory, "debian-mirror"), debianMirror],
+    [join(images, "build"), builder],
+    [join(images, "init"), init],
+  ] as const;
+  for (const [path, text] of files) {
+    await writeFile(path, text);
+    await chmod(path, 0o755);
+  }
+  return join(images, "build");
+}

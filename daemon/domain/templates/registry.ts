@@ -1,0 +1,148 @@
+/**
+ * Owns the templates that are there: reads their manifests, and says of each whether its snapshot may be used.
+ * A file is hashed again only when its size or times are not what they were when it was last found good.
+ */
+import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { Value } from "@sinclair/typebox/value";
+import { GENERATION, OLDEST_GENERATION } from "../../../shared/agent-protocol/messages.ts";
+import type { TemplateRecord } from "../../../shared/api/templates.ts";
+import type { Log } from "../../core/log.ts";
+import type { Paths } from "../../core/paths.ts";
+import type { GuestImage } from "../../host/guest/plan.ts";
+import { digestFile } from "../../host/images/digest.ts";
+import { readableTemplate } from "../../host/isolation/directories.ts";
+import type { Acceleration } from "../../host/machine/spec.ts";
+import { processorOf } from "../../host/processor.ts";
+import { COLD_FILES, FILE_NAMES, type FileRole, imageOf, type Manifest, manifest, SNAPSHOT_FILES } from "./manifest.ts";
+import { lookOf, Verified } from "./verified.ts";
+
+/** Name of the link to the version in use. */
+export const CURRENT = "current";
+export const MANIFEST_FILE = "manifest.json";
+
+export interface Template {
+  record: TemplateRecord;
+  directory: string;
+  manifest: Manifest;
+}
+
+/** What a guest starts from, and why not from the snapshot, if so. */
+export interface UsableImage {
+  image: GuestImage;
+  /** One sentence, or null when the snapshot may be used. */
+  refused: string | null;
+}
+
+export interface Templates {
+  list(): Template[];
+  get(templateId: string): Template | null;
+  /** Checks the template's files. Throws when not even a cold boot is possible. */
+  usable(template: Template): Promise<UsableImage>;
+}
+
+export function makeTemplates(deps: {
+  paths: Paths;
+  acceleration(): Acceleration;
+  qemuVersion: string | null;
+  /** Of this host. */
+  processor?: string;
+  log: Log;
+}): Templates {
+  const { paths, log } = deps;
+  const processor = deps.processor ?? processorOf();
+  const verified = new Verified(paths.verified_templates, log);
+  const cache = new Map<string, Template>();
+
+  const get = (templateId: string): Template | null => {
+    const link = join(paths.template(templateId), CURRENT);
+    let version: string;
+    try {
+      version = readlinkSync(link);
+    } catch {
+      return null;
+    }
+    const directory = join(paths.template(templateId), version);
+    const cached = cache.get(templateId);
+    if (cached?.directory === directory) return cached;
+    try {
+      const value: unknown = JSON.parse(readFileSync(join(directory, MANIFEST_FILE), "utf8"));
+      if (!Value.Check(manifest, value)) throw new Error("its manifest is of another form: build it again");
+      readableTemplate(directory);
+      const template = { record: value.record, directory, manifest: value };
+      cache.set(templateId, template);
+      return template;
+    } catch (error) {
+      log.warn("template ignored", { template_id: templateId, error: String(error) });
+      return null;
+    }
+  };
+
+  const damage = async (template: Template, roles: readonly FileRole[]): Promise<string | null> => {
+    for (const role of roles) {
+      const facts = template.manifest.files[role];
+      const path = join(template.directory, facts.name);
+      if (!existsSync(path)) return `${facts.name} is missing`;
+      if (verified.has(path)) continue;
+      const look = lookOf(path);
+      const { size } = statSync(path);
+      if (size !== facts.size_bytes) return `${facts.name} has ${size} bytes instead of ${facts.size_bytes}`;
+      if ((await digestFile(path)) !== facts.digest) return `${facts.name} is damaged: its digest is another`;
+      verified.add(path, look);
+    }
+    return null;
+  };
+
+  const mismatch = ({ manifest }: Template): string | null => {
+    const { hardware, qemu_version, processor: saved = processor } = manifest;
+    if (hardware.acceleration !== deps.acceleration()) {
+      return `it was saved under ${hardware.acceleration}, this host runs ${deps.acceleration()}`;
+    }
+    if (qemu_version !== deps.qemuVersion)
+      return `it was saved by QEMU ${qemu_version}, this host has ${deps.qemuVersion}`;
+    // Under TCG the processor is QEMU's own.
+    if (hardware.acceleration === "kvm" && saved !== processor) {
+      return `it was saved on another processor (${saved}), this host has ${processor}`;
+    }
+    return null;
+  };
+
+  return {
+    list: () => {
+      if (!existsSync(paths.templates)) return [];
+      return readdirSync(paths.templates)
+        .sort()
+        .map(get)
+        .filter((template) => template !== null);
+    },
+    get,
+    usable: async (template) => {
+      const broken = tooForeign(template.manifest) ?? (await damage(template, COLD_FILES));
+      if (broken) throw new Error(`template ${template.record.template_id} cannot be used: ${broken}; build it again`);
+      const refused = mismatch(template) ?? (await damage(template, SNAPSHOT_FILES));
+      const image = imageOf(template.directory, template.manifest, refused === null);
+      return { refused, image: { ...image, hardware: { ...image.hardware, acceleration: deps.acceleration() } } };
+    },
+  };
+}
+
+/** Of no use to this daemon, not even for a cold boot: the agent in it speaks another protocol. */
+function tooForeign({ generation }: Manifest): string | null {
+  if (generation >= OLDEST_GENERATION && generation <= GENERATION) return null;
+  return `its agent speaks generation ${generation} of the protocol, and this roomd ${OLDEST_GENERATION} to ${GENERATION}`;
+}
+
+/** A kernel of some template, to probe the host with; null when there is none. */
+export function newestKernel(paths: Paths): string | null {
+  if (!existsSync(paths.templates)) return null;
+  const kernels = readdirSync(paths.templates).map((name) => join(paths.template(name), CURRENT, FILE_NAMES.kernel));
+  return kernels.find((kernel) => existsSync(kernel)) ?? null;
+}
+
+/** A template's image when its snapshot may be used, else null: nothing else is worth launching ahead. */
+export async function usableSnapshot(templates: Templates, templateId: string): Promise<GuestImage | null> {
+  const template = templates.get(templateId);
+  if (!template) return null;
+  const { image, refused } = await templates.usable(template);
+  return refused === null ? image : null;
+}

@@ -1,0 +1,100 @@
+/**
+ * Owns the test that a new template must pass before it is published: clones of it share nothing that
+ * must differ, know their own CID, and have the right time.
+ */
+import { randomBytes, randomInt } from "node:crypto";
+import { rm } from "node:fs/promises";
+import { newId } from "../../../shared/ids.ts";
+import type { Paths } from "../../core/paths.ts";
+import type { GuestHost, GuestImage } from "../../host/guest/plan.ts";
+import { startGuest } from "../../host/guest/start.ts";
+import { startFollowed } from "../../host/guest-link/exec.ts";
+import { NOTHING_TO_ASK } from "../../host/guest-link/handshake.ts";
+import { removeOverlay } from "../../host/images/overlay.ts";
+
+const CLONES = 3;
+const MAX_CLOCK_SKEW_MS = 500;
+/** Beyond what sandboxes may ask for, so that no sandbox's CID is in the way. */
+const CID_MIN = 100_000;
+const CID_MAX = 1_000_000;
+const ALIKE = ["urandom", "uuid", "machine_id", "hostname"] as const;
+
+type Facts = Record<(typeof ALIKE)[number] | "cid" | "clock_ms", string>;
+
+const SCRIPT = [
+  "echo urandom=$(head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \\n')",
+  "echo uuid=$(cat /proc/sys/kernel/random/uuid)",
+  "echo machine_id=$(cat /etc/machine-id)",
+  "echo hostname=$(hostname)",
+  "echo clock_ms=$(date +%s%3N)",
+].join("; ");
+
+/** Starts clones and compares them. Throws with what is wrong. */
+export async function selfTest(host: GuestHost, paths: Paths, image: GuestImage): Promise<void> {
+  const seen = new Map<string, string>();
+  for (let clone = 1; clone <= CLONES; clone++) {
+    const { facts, skewMs } = await inspectClone(host, paths, image);
+    for (const name of ALIKE) {
+      const value = facts[name];
+      if (!value) throw new Error(`clone ${clone} has no ${name}`);
+      if (seen.has(`${name} ${value}`)) throw new Error(`two clones have the same ${name}`);
+      seen.set(`${name} ${value}`, value);
+    }
+    if (skewMs > MAX_CLOCK_SKEW_MS) throw new Error(`the clock of clone ${clone} is ${Math.round(skewMs)} ms off`);
+  }
+}
+
+async function inspectClone(host: GuestHost, paths: Paths, image: GuestImage) {
+  const sandbox_id = newId("sbx");
+  const own = paths.trial(sandbox_id);
+  const hostname = `clone-${randomBytes(4).toString("hex")}`;
+  // The guest says its CID in its hello, and a wrong one is refused there.
+  const guest = await startGuest(
+    host,
+    {
+      sandbox_id,
+      guest_cid: randomInt(CID_MIN, CID_MAX),
+      memory_mib: image.hardware.base_memory_mib,
+      vcpu_count: 1,
+      image,
+      paths: own,
+      drive_directory: null,
+      identity: { hostname, machine_id: randomBytes(16).toString("hex"), env: {} },
+      requests: NOTHING_TO_ASK,
+    },
+    null,
+    () => {},
+    new AbortController().signal,
+  );
+  try {
+    const link = await guest.connection.link(10_000);
+    let text = "";
+    const decoder = new TextDecoder();
+    const sink = (bytes: Uint8Array) => {
+      text += decoder.decode(bytes, { stream: true });
+    };
+    const startedAt = Date.now();
+    const following = await startFollowed(link, {
+      exec_id: newId("exe"),
+      fingerprint: "",
+      argv: ["/bin/sh", "-c", SCRIPT],
+      cwd: null,
+      env: {},
+      user: null,
+      timeout_ms: 20_000,
+      stdin: false,
+    });
+    for await (const pieces of following.pieces()) for (const { bytes } of pieces) sink(bytes);
+    const result = await following.finished;
+    const endedAt = Date.now();
+    if (result.exit_code !== 0) throw new Error(`a clone could not run a command: ${text.slice(0, 500)}`);
+    const facts = Object.fromEntries(text.split("\n").map((line) => line.split("=", 2))) as Facts;
+    if (facts.hostname !== hostname) throw new Error(`a clone is named ${facts.hostname}, not ${hostname}`);
+    const clock = Number(facts.clock_ms);
+    return { facts, skewMs: Math.max(0, startedAt - clock, clock - endedAt) };
+  } finally {
+    await guest.end();
+    await removeOverlay(own.overlay);
+    await rm(own.directory, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,55 @@
+/**
+ * Owns what template builds leave when they are killed: the guests that they boot to make and to try a template lie apart
+ * from sandboxes, and one build at a time holds the lock, so whatever is there when it is taken belongs to nobody.
+ */
+import { existsSync, readdirSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Paths } from "../../core/paths.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { freeRemains, guestProcesses } from "../../host/guest/remains.ts";
+import { LockedError, takeLock } from "../../host/lock.ts";
+
+/** Does something while no other build runs on these directories. Throws already_exists when one does. */
+export async function whileBuilding<T>(paths: Paths, work: () => Promise<T>): Promise<T> {
+  const release = lock(paths);
+  try {
+    await sweepTrials(paths);
+    return await work();
+  } finally {
+    release();
+  }
+}
+
+/** Frees what killed builds left, unless one is running now. */
+export async function sweepDeadTrials(paths: Paths): Promise<void> {
+  await whileBuilding(paths, async () => {}).catch((error: unknown) => {
+    if (!(error instanceof ServiceError)) throw error;
+  });
+}
+
+function lock(paths: Paths): () => void {
+  try {
+    return takeLock(paths.build_lock, "data_dir");
+  } catch (error) {
+    if (!(error instanceof LockedError)) throw error;
+    throw new ServiceError("already_exists", {
+      detail: `Another template is being built on this host, by process ${error.holder}.`,
+      hint: "Wait until it is done.",
+    });
+  }
+}
+
+async function sweepTrials(paths: Paths): Promise<void> {
+  const sockets = dirname(paths.trial("any").runtime);
+  const directories = dirname(paths.trial("any").directory);
+  const found = new Set([...guestProcesses(sockets).keys(), ...namesIn(sockets), ...namesIn(directories)]);
+  for (const name of found) {
+    await freeRemains(paths.trial(name));
+    await rm(paths.trial(name).directory, { recursive: true, force: true });
+  }
+}
+
+function namesIn(directory: string): string[] {
+  return existsSync(directory) ? readdirSync(directory) : [];
+}

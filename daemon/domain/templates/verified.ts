@@ -1,0 +1,60 @@
+/**
+ * Owns which template files were found good, and what they looked like then. It outlives the daemon but not the host's
+ * boot: a daemon that is started again need not read half a gigabyte before its first guest, and a host that lost power
+ * may have lost what was written before.
+ */
+import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import type { Log } from "../../core/log.ts";
+import { errnoOf } from "../../core/service-error.ts";
+
+const kept = Type.Object({ boot_id: Type.String(), looks: Type.Record(Type.String(), Type.String()) });
+
+export class Verified {
+  readonly #file: string;
+  readonly #log: Log;
+  readonly #bootId = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+  readonly #looks: Map<string, string>;
+
+  constructor(file: string, log: Log) {
+    this.#file = file;
+    this.#log = log;
+    this.#looks = new Map(Object.entries(this.#read()));
+  }
+
+  /** Whether the file is as it was when it was found good. */
+  has(path: string): boolean {
+    return this.#looks.get(path) === lookOf(path);
+  }
+
+  /** The file was found good; `look` is from before it was read. */
+  add(path: string, look: string): void {
+    this.#looks.set(path, look);
+    for (const noted of this.#looks.keys()) if (!existsSync(noted)) this.#looks.delete(noted);
+    const draft = `${this.#file}.${process.pid}`;
+    try {
+      writeFileSync(draft, JSON.stringify({ boot_id: this.#bootId, looks: Object.fromEntries(this.#looks) }));
+      renameSync(draft, this.#file);
+    } catch (error) {
+      // It is read again after the next start then.
+      this.#log.warn("verified templates not noted", { error: String(error) });
+    }
+  }
+
+  #read(): Record<string, string> {
+    try {
+      const value: unknown = JSON.parse(readFileSync(this.#file, "utf8"));
+      return Value.Check(kept, value) && value.boot_id === this.#bootId ? value.looks : {};
+    } catch (error) {
+      if (errnoOf(error) !== "ENOENT") this.#log.warn("verified templates not known", { error: String(error) });
+      return {};
+    }
+  }
+}
+
+/** Changes whenever the file's content may have. */
+export function lookOf(path: string): string {
+  const { size, mtimeMs, ctimeMs, dev, ino } = statSync(path);
+  return [size, mtimeMs, ctimeMs, dev, ino].join(" ");
+}

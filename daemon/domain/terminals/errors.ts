@@ -1,0 +1,61 @@
+/** Owns what the guest's refusals mean to a caller. */
+import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
+import { MAX_LIVE_TERMINALS } from "../../../shared/api/terminals.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { refusalOf } from "../../host/guest-link/terminal.ts";
+import type { TerminalTarget } from "./index.ts";
+
+interface Asked {
+  cwd?: string | undefined;
+  user?: string | undefined;
+  terminal_id?: string | undefined;
+}
+
+export function asServiceError(error: unknown, { row }: TerminalTarget, asked: Asked): ServiceError {
+  const { cwd = "The home directory", user, terminal_id } = asked;
+  const bad = (field: string, code: "cwd_not_found" | "validation_failed", message: string) =>
+    new ServiceError(code, { detail: message, errors: [{ field, code: "not_found", message }] });
+  switch (refusalOf(error)) {
+    case StreamErrorCode.cwd_not_found:
+      return bad("cwd", "cwd_not_found", `${cwd} does not exist in the sandbox.`);
+    case StreamErrorCode.user_not_found:
+      return bad("user", "validation_failed", `The sandbox has no user ${user}.`);
+    case StreamErrorCode.too_many_streams:
+      return new ServiceError("too_many_executions", {
+        detail: `The sandbox has ${MAX_LIVE_TERMINALS} live terminals, which is the most.`,
+      });
+    case StreamErrorCode.terminal_not_found:
+      return terminalNotFound(row.agent_id, String(terminal_id));
+    case StreamErrorCode.terminal_in_use:
+      return new ServiceError("invalid_state", {
+        detail: `Somebody is attached to ${terminal_id}.`,
+        details: { state: "attached", allowed_states: ["detached"] },
+        hint: "Attach with takeover=1 to send them away.",
+      });
+    case StreamErrorCode.invalid_request: {
+      const message = "since is beyond what the terminal has shown.";
+      return new ServiceError("validation_failed", {
+        detail: message,
+        errors: [{ field: "since", code: "out_of_range", message }],
+        cause: error,
+      });
+    }
+    case StreamErrorCode.drive_unavailable:
+      return new ServiceError("guest_unreachable", {
+        detail:
+          "The terminal needs /mnt/drive, which does not answer in this sandbox now; one that does without it opens.",
+        cause: error,
+      });
+    case StreamErrorCode.unknown_method:
+      return new ServiceError("guest_unreachable", {
+        detail: "The sandbox's template is older than terminals: build it again and create the sandbox anew.",
+        cause: error,
+      });
+    default:
+      return error instanceof ServiceError ? error : new ServiceError("guest_unreachable", { cause: error });
+  }
+}
+
+export function terminalNotFound(agentId: string, terminalId: string): ServiceError {
+  return new ServiceError("execution_not_found", { detail: `Sandbox ${agentId} has no terminal ${terminalId}.` });
+}

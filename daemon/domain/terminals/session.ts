@@ -1,0 +1,138 @@
+/**
+ * Owns one client at a terminal, from its first frame to the close.
+ *
+ *   attached ──▶ bytes both ways, resize ──▶ exit, close 1000
+ *                       └── end(why) ──────▶ close with its code; the terminal goes on
+ */
+import {
+  MAX_FRAME_BYTES,
+  MAX_TYPED_BYTES,
+  MOST_ROWS_OR_COLS,
+  TERMINAL_CLOSE,
+  type TerminalClose,
+} from "../../../shared/api/terminals.ts";
+import type { Conversation, Talker } from "../../core/conversation.ts";
+import { type AttachedTerminal, refusalOf } from "../../host/guest-link/terminal.ts";
+import { Typed } from "./typed.ts";
+
+const NORMAL_CLOSE = 1000;
+
+export interface SessionEnd {
+  /** `exit`, `left`, or why it was closed. */
+  reason: string;
+  bytes_out: number;
+  bytes_in: number;
+  exit_code: number | null;
+}
+
+export class Session implements Conversation {
+  readonly mostBytes = MAX_FRAME_BYTES;
+  readonly #terminal: AttachedTerminal;
+  readonly #gap: number;
+  readonly #typed: Typed;
+  readonly #over = Promise.withResolvers<SessionEnd>();
+  #client: Talker | null = null;
+  #reason: string | null = null;
+  /** While the client has asked us to wait. */
+  #flowing: PromiseWithResolvers<void> | null = null;
+  #out = 0;
+  #in = 0;
+
+  /** `gap` is how many bytes before the first one are gone. */
+  constructor(terminal: AttachedTerminal, gap: number) {
+    this.#terminal = terminal;
+    this.#gap = gap;
+    this.#typed = new Typed(terminal.write);
+    terminal.ended.catch(() => {});
+  }
+
+  /** Resolves once nobody is at the terminal any more. */
+  get over(): Promise<SessionEnd> {
+    return this.#over.promise;
+  }
+
+  start(client: Talker): void {
+    this.#client = client;
+    const { offset, rows, cols } = this.#terminal;
+    client.say(JSON.stringify({ type: "attached", offset, rows, cols, gap: this.#gap }));
+    void this.#show(client);
+  }
+
+  /** Sends the client away, at once. */
+  end(why: TerminalClose, message: string): void {
+    if (this.#reason !== null) return;
+    this.#settle(why, null);
+    this.#client?.close(TERMINAL_CLOSE[why], `${why}: ${message}`);
+  }
+
+  hear(text: string): void {
+    const frame = parseFrame(text);
+    if (frame === null) this.end("bad_frame", "a text frame must be a resize or a flow");
+    else if (frame.type === "resize") this.#terminal.resize(frame.rows, frame.cols);
+    else if (frame.paused) this.#flowing ??= Promise.withResolvers<void>();
+    else this.#letFlow();
+  }
+
+  take(bytes: Uint8Array): void {
+    if (this.#reason !== null) return;
+    if (this.#typed.size + bytes.byteLength > MAX_TYPED_BYTES) {
+      this.end("input_overflow", "the guest reads more slowly than this");
+      return;
+    }
+    this.#in += bytes.byteLength;
+    this.#typed.add(bytes);
+  }
+
+  left(): void {
+    this.#settle("left", null);
+  }
+
+  async #show(client: Talker): Promise<void> {
+    try {
+      for await (const bytes of this.#terminal.output) {
+        if (this.#reason !== null) return;
+        this.#out += bytes.byteLength;
+        await client.send(bytes);
+        await this.#flowing?.promise;
+      }
+      const { exit_code, signal } = await this.#terminal.ended;
+      if (this.#reason !== null) return;
+      // Before the close, which says that the client has left.
+      this.#settle("exit", exit_code);
+      client.say(JSON.stringify({ type: "exit", exit_code, signal }));
+      client.close(NORMAL_CLOSE, "exit");
+    } catch (error) {
+      if (refusalOf(error) === "taken_over") this.end("taken_over", "somebody else is attached now");
+      else this.end("guest_unreachable", "the guest's connection was lost");
+    }
+  }
+
+  #letFlow(): void {
+    this.#flowing?.resolve();
+    this.#flowing = null;
+  }
+
+  #settle(reason: string, exitCode: number | null): void {
+    if (this.#reason !== null) return;
+    this.#reason = reason;
+    this.#letFlow();
+    this.#terminal.detach();
+    this.#over.resolve({ reason, bytes_out: this.#out, bytes_in: this.#in, exit_code: exitCode });
+  }
+}
+
+type Frame = { type: "resize"; rows: number; cols: number } | { type: "flow"; paused: boolean };
+
+function parseFrame(text: string): Frame | null {
+  try {
+    const { type, rows, cols, paused } = Object(JSON.parse(text)) as Record<string, unknown>;
+    if (type === "flow") return typeof paused === "boolean" ? { type, paused } : null;
+    return type === "resize" && isSize(rows) && isSize(cols) ? { type, rows, cols } : null;
+  } catch {
+    return null;
+  }
+}
+
+function isSize(value: unknown): value is number {
+  return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= MOST_ROWS_OR_COLS;
+}

@@ -1,0 +1,61 @@
+/** Owns all clients at terminals: who has to go when a key or a sandbox does, and the record of their going. */
+
+import { now } from "../../core/clock.ts";
+import type { KeyCall } from "../../core/operation.ts";
+import { appendAudit } from "../audit/index.ts";
+import type { TerminalDeps } from "./index.ts";
+import type { Session, SessionEnd } from "./session.ts";
+
+export class Sessions {
+  readonly #deps: TerminalDeps;
+  readonly #all = new Set<Session>();
+
+  constructor(deps: TerminalDeps) {
+    this.#deps = deps;
+  }
+
+  /** Watches over a session until it is over. */
+  keep(call: KeyCall, sandboxId: string, terminalId: string, session: Session): void {
+    const { sandboxes, log, holdKey } = this.#deps;
+    const over = new AbortController();
+    this.#all.add(session);
+    const letGo = holdKey(call.caller.key_id, () => session.end("unauthorized", "the key is no longer good"));
+    void sandboxes
+      .stopped(sandboxId, over.signal)
+      .then((state) => session.end("sandbox_stopped", `the sandbox is ${state}`));
+    const startedAt = performance.now();
+    const done = sandboxes
+      .use(sandboxId, () => session.over)
+      .then(async (end) => {
+        over.abort();
+        letGo();
+        this.#all.delete(session);
+        await this.#record(call, terminalId, end, performance.now() - startedAt);
+      });
+    done.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
+  }
+
+  stop(): void {
+    for (const session of [...this.#all]) session.end("going_away", "the service is stopping");
+  }
+
+  /** What was typed and shown is nobody's business; how much it was is. */
+  async #record(call: KeyCall, terminalId: string, end: SessionEnd, durationMs: number): Promise<void> {
+    const { caller, audit } = call;
+    await this.#deps.database.commit((queries) =>
+      appendAudit(queries, {
+        event: "exec.terminal_detached",
+        outcome: "success",
+        at: now(),
+        org_id: caller.org_id,
+        actor: { type: "key", id: caller.key_id, name: caller.name },
+        source: call.source,
+        request_id: call.request_id,
+        ip: call.ip,
+        duration_ms: Math.round(durationMs),
+        ...audit,
+        details: { terminal_id: terminalId, ...end },
+      }),
+    );
+  }
+}

@@ -1,0 +1,18 @@
+/** Owns the call that makes another token for a terminal. */
+import { terminalToken } from "../../../shared/api/terminals.ts";
+import { type Bound, bind } from "../../core/operation.ts";
+import { requireTerminal } from "./get.ts";
+import type { TerminalDeps } from "./index.ts";
+import { ticketOf } from "./ticket.ts";
+import type { Tokens } from "./tokens.ts";
+
+export function makeToken({ sandboxes }: TerminalDeps, tokens: Tokens): Bound {
+  return bind(terminalToken, {
+    find: (call, params) => sandboxes.find(call, params),
+    run: async (call, { terminal_id }, target) => {
+      call.audit.details = { terminal_id };
+      await requireTerminal(sandboxes, target, terminal_id);
+      return { outcome: "created", body: ticketOf(tokens, call, target, terminal_id) };
+    },
+  });
+}

@@ -1,0 +1,184 @@
+/** The file of heads: what it is told, what it survives, and what is found out by it that the database alone would hide. */
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Log } from "../../../../daemon/core/log.ts";
+import type { Connection } from "../../../../daemon/db/client.ts";
+import { hashOf } from "../../../../daemon/domain/audit/chain.ts";
+import { filesOf, readHeads } from "../../../../daemon/domain/audit/heads.ts";
+import { HeadsFile } from "../../../../daemon/domain/audit/heads-file.ts";
+import { purgeAudit } from "../../../../daemon/domain/audit/retention.ts";
+import { chainHead, listAudit } from "../../../../daemon/domain/audit/store.ts";
+import { verifyAll } from "../../../../daemon/domain/audit/verify-all.ts";
+import { AUDIT_BEGAN_MS, append, auditDatabase, ORG } from "./audit-fixture.ts";
+
+let connection: Connection;
+let directory: string;
+let file: string;
+let errors: string[];
+beforeEach(() => {
+  connection = auditDatabase();
+  directory = mkdtempSync(join(tmpdir(), "roomd-heads-"));
+  file = join(directory, "heads.ndjson");
+  errors = [];
+});
+afterEach(() => {
+  connection.close();
+  rmSync(directory, { recursive: true });
+});
+
+function heads(intervalMs = 1e6): HeadsFile {
+  const log = { error: (message: string) => errors.push(message) } as unknown as Log;
+  return new HeadsFile({ queries: connection.queries, log, file, intervalMs });
+}
+const appended = (from: number, to: number) => {
+  for (let n = from; n <= to; n++) append(connection, n);
+};
+const written = () =>
+  readFileSync(file, "utf8")
+    .split("\n")
+    .filter(Boolean)
+    .map((line) => JSON.parse(line));
+const verdicts = async () => (await verifyAll(connection.queries, filesOf(file))).verdicts;
+
+/** As one who may write to the database, but not to the file, would. */
+function tamper(...statements: string[]): void {
+  const triggers = connection.queries.all<{ name: string }>("SELECT name FROM sqlite_schema WHERE type = 'trigger'");
+  for (const { name } of triggers) connection.execute(`DROP TRIGGER ${name}`);
+  for (const statement of statements) connection.execute(statement);
+}
+
+/** Ends the chain after a record, head and all. */
+const cutAfter = (seq: number) => [
+  `DELETE FROM audit WHERE seq > ${seq}`,
+  `UPDATE audit_heads SET seq = ${seq}, hash = (SELECT hash FROM audit WHERE seq = ${seq})`,
+];
+
+describe("the file", () => {
+  test("has the head of each chain that has moved, once", async () => {
+    const one = heads();
+    appended(1, 3);
+    append(connection, 1, { org_id: null });
+    await one.settle();
+    await one.settle();
+    appended(4, 5);
+    await one.settle();
+    const at = expect.stringMatching(/^\d{4}-.*Z$/);
+    const head = chainHead(connection.queries, ORG);
+    expect(written()).toMatchObject([
+      { org_id: null, seq: 1 },
+      { org_id: ORG, seq: 3 },
+      { org_id: ORG, ...head, at },
+    ]);
+    expect(await verdicts()).toMatchObject([{ ok: true }, { ok: true }]);
+  });
+
+  test("is written so long after a record, and not before", async () => {
+    const one = heads(20);
+    appended(1, 1);
+    expect(filesOf(file)).toEqual([]);
+    one.expect();
+    await expect.poll(() => filesOf(file).length, { timeout: 20_000 }).toBe(1);
+    await expect.poll(() => written().length, { timeout: 20_000 }).toBe(1);
+  });
+
+  test("goes on after part of a line, which is told", async () => {
+    appended(1, 2);
+    await heads().settle();
+    appendFileSync(file, '{"org_id":"org_te');
+    appended(3, 3);
+    await heads().settle();
+    const { witnessed, unreadable } = readHeads([file]);
+    expect([...(witnessed.get(ORG)?.keys() ?? [])]).toEqual([2, 3]);
+    expect(unreadable).toEqual([`${file}:2`]);
+  });
+
+  test("that has grown large is put aside, and still known", async () => {
+    appended(1, 2);
+    await heads().settle();
+    appendFileSync(file, "\n".repeat(9 * 1024 ** 2));
+    appended(3, 3);
+    await heads().settle();
+    expect(written()).toMatchObject([{ seq: 3 }]);
+    expect([...(readHeads(filesOf(file)).witnessed.get(ORG)?.keys() ?? [])]).toEqual([2, 3]);
+  });
+
+  test("that cannot be written is told, and tried again", async () => {
+    file = join(directory, "nowhere", "heads.ndjson");
+    appended(1, 1);
+    const one = heads(10);
+    await one.settle();
+    await expect.poll(() => errors.length, { timeout: 20_000 }).toBeGreaterThan(1);
+    await one.stop();
+  });
+});
+
+describe("what the database alone would hide", () => {
+  beforeEach(async () => {
+    const one = heads();
+    appended(1, 50);
+    await one.settle();
+    appended(51, 60);
+    await one.settle();
+    appended(61, 70);
+  });
+
+  test("is nothing as long as nobody touched it", async () => {
+    expect(await verdicts()).toMatchObject([{ ok: true, to_seq: 70 }]);
+    heads();
+    expect(errors).toEqual([]);
+  });
+
+  test("a tail that was cut off together with its head", async () => {
+    tamper(...cutAfter(55));
+    expect((await verifyAll(connection.queries, [])).verdicts).toMatchObject([{ ok: true }]);
+    expect(await verdicts()).toMatchObject([{ ok: false, broken_at: 56 }]);
+    heads();
+    expect(errors).toHaveLength(1);
+  });
+
+  test("a chain that has grown again since", async () => {
+    tamper(...cutAfter(55));
+    appended(101, 130);
+    expect((await verifyAll(connection.queries, [])).verdicts).toMatchObject([{ ok: true }]);
+    expect(await verdicts()).toMatchObject([{ ok: false, broken_at: 60 }]);
+  });
+
+  test("records whose hashes were all made anew", async () => {
+    const rows = listAudit(connection.queries, { org_id: ORG, order: "asc", limit: 100 });
+    let prev_hash = rows[19]?.prev_hash ?? "";
+    const statements = rows.slice(19).map((row) => {
+      const forged = { ...row, actor_id: "kid_other", prev_hash };
+      const hash = hashOf(forged);
+      const change = `UPDATE audit SET actor_id = 'kid_other', prev_hash = '${prev_hash}', hash = '${hash}' WHERE seq = ${row.seq}`;
+      prev_hash = hash;
+      return change;
+    });
+    tamper(...statements, `UPDATE audit_heads SET hash = '${prev_hash}'`);
+    expect((await verifyAll(connection.queries, [])).verdicts).toMatchObject([{ ok: true }]);
+    expect(await verdicts()).toMatchObject([{ ok: false, broken_at: 50 }]);
+  });
+
+  test("an organization's chain that is gone altogether", async () => {
+    tamper("DELETE FROM audit", "DELETE FROM audit_heads");
+    expect((await verifyAll(connection.queries, [])).verdicts).toEqual([]);
+    expect(await verdicts()).toMatchObject([{ org_id: ORG, ok: false, broken_at: 1 }]);
+  });
+
+  test("a beginning that was purged is not taken for one", async () => {
+    purgeAudit(connection.queries, ORG, new Date(AUDIT_BEGAN_MS + 56_000).toISOString());
+    expect(await verdicts()).toMatchObject([{ ok: true, from_seq: 56, to_seq: 71 }]);
+    purgeAudit(connection.queries, ORG, new Date(AUDIT_BEGAN_MS + 66_000).toISOString());
+    expect(await verdicts()).toMatchObject([{ ok: true, from_seq: 66 }]);
+    heads();
+    expect(errors).toEqual([]);
+  });
+
+  test("a file with lines that are none says which, and keeps what it knows", async () => {
+    writeFileSync(file, `nothing\n${readFileSync(file, "utf8")}{"org_id":1,"seq":"x"}\n`);
+    const { verdicts: found, heads: read } = await verifyAll(connection.queries, [file]);
+    expect(found).toMatchObject([{ ok: true }]);
+    expect(read.unreadable).toEqual([`${file}:1`, `${file}:4`]);
+  });
+});

@@ -1,0 +1,148 @@
+/** Guests kept to the quota: when a drive is measured, and what becomes of it, with real directories and no guest. */
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { expect, test, vi } from "vitest";
+import { makeLog } from "../../../../daemon/core/log.ts";
+import { ServiceError } from "../../../../daemon/core/service-error.ts";
+import { Quota } from "../../../../daemon/domain/drive/quota.ts";
+import { Usage } from "../../../../daemon/domain/drive/usage.ts";
+import { Restraints } from "../../../../daemon/host/virtiofs/restrain.ts";
+import { RoomFixture } from "./room-fixture.ts";
+
+const LIMIT_ENTRIES = 50;
+const MIB = 1024 ** 2;
+
+function watchedRoom(limitBytes = 8 * MIB) {
+  const fixture = new RoomFixture({ drive_limit_bytes: limitBytes });
+  const seen: string[] = [];
+  const deps = {
+    limitEntries: LIMIT_ENTRIES,
+    sharesOf: () => [],
+    kernelUse: () => null,
+    onUsed: () => {},
+    restraints: new Restraints(),
+    roomsOf: () => [fixture.room],
+    keptOf: () => fixture.kept,
+    capsOf: () => fixture.caps,
+    onSoftExceeded: (_: string, facts: { used: number; cap: number }) => fixture.softExceeded.push(facts),
+  };
+  const usage = new Usage(deps);
+  const quota = new Quota({
+    ...deps,
+    usage,
+    rooms: () => [fixture.room],
+    onChange: (_room, mode) => seen.push(mode),
+    log: makeLog("error", () => {}),
+  });
+  /** Looks until the drive is in this mode. */
+  const until = (mode: string) =>
+    vi.waitFor(
+      () => {
+        quota.look();
+        expect(quota.modeOf(fixture.room.room_uid)).toBe(mode);
+      },
+      { timeout: 15_000, interval: 20 },
+    );
+  return { fixture, quota, usage, seen, until, [Symbol.dispose]: () => fixture[Symbol.dispose]() };
+}
+
+test("a drive over its bytes is stopped, held when it grows all the same, and open again once it is under", async () => {
+  using room = watchedRoom();
+  const { fixture, until, seen } = room;
+  writeFileSync(fixture.path("first"), Buffer.alloc(9 * MIB, 1));
+  await until("stopped");
+  // So much as may have been under way is no reason.
+  writeFileSync(fixture.path("second"), Buffer.alloc(9 * MIB, 1));
+  await vi.waitFor(async () => {
+    room.quota.look();
+    expect((await room.usage.of(fixture.room).current()).used_bytes).toBeGreaterThanOrEqual(18 * MIB);
+  }, 15_000);
+  expect(seen).toEqual(["stopped"]);
+  writeFileSync(fixture.path("third"), Buffer.alloc(70 * MIB, 1));
+  await until("held");
+  for (const name of ["first", "second", "third"]) rmSync(fixture.path(name));
+  await until("open");
+  expect(seen).toEqual(["stopped", "held", "open"]);
+});
+
+test("names count as bytes do, of whatever kind they are, and so do trees that are too deep to be measured", async () => {
+  using room = watchedRoom();
+  const { fixture, until, seen } = room;
+  for (let n = 0; n < LIMIT_ENTRIES; n++) mkdirSync(fixture.path(`a\n${n}`));
+  await until("stopped");
+  for (let n = 0; n < LIMIT_ENTRIES; n++) rmSync(fixture.path(`a\n${n}`), { recursive: true });
+  await until("open");
+  mkdirSync(fixture.path(...Array.from({ length: 300 }, () => "d")), { recursive: true });
+  await until("stopped");
+  rmSync(fixture.path("d"), { recursive: true });
+  await until("open");
+  expect(seen).toEqual(["stopped", "open", "stopped", "open"]);
+});
+
+test("drive calls make no more names than there may be, replace what there is, and delete", async () => {
+  using fixture = new RoomFixture({ limitEntries: 3 });
+  const write = (path: string) => fixture.call("fs_write", { room_id: "room", path, content: "x" });
+  await write("a");
+  await write("b");
+  await fixture.call("fs_mkdir", { room_id: "room", path: "c" });
+  for (const refused of [write("d"), fixture.call("fs_mkdir", { room_id: "room", path: "d" })]) {
+    const error = await refused.catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(ServiceError);
+    expect(error).toMatchObject({ code: "drive_full", options: { details: { limit_entries: 3, entry_count: 3 } } });
+  }
+  await fixture.call("fs_write", { room_id: "room", path: "a", content: "y", append: true });
+  await fixture.call("fs_delete", { room_id: "room", path: "b" });
+  await write("d");
+});
+
+test("all drives of an organization together keep to its plan: calls are refused, guests stopped until there is less", async () => {
+  using room = watchedRoom();
+  const { fixture, until, seen } = room;
+  using other = new RoomFixture();
+  Object.assign(other.room, { room_uid: "rom_2", room_id: "other" });
+  fixture.caps = { soft_cap_bytes: 2 * MIB, hard_cap_bytes: 4 * MIB };
+  writeFileSync(other.path("theirs"), Buffer.alloc(3 * MIB, 1));
+  writeFileSync(fixture.path("own"), Buffer.alloc(MIB / 2, 1));
+  await room.usage.of(other.room).current();
+  await until("open");
+  // Known from the first look: it is no crossing.
+  expect(fixture.softExceeded).toEqual([]);
+  writeFileSync(fixture.path("more"), Buffer.alloc(MIB, 1));
+  await until("stopped");
+  expect(room.usage.ofOrg(fixture.room.org_id).left).toBeLessThanOrEqual(0);
+  rmSync(fixture.path("own"));
+  rmSync(fixture.path("more"));
+  await until("open");
+  expect(seen).toEqual(["stopped", "open"]);
+});
+
+test("the soft cap is told of once for each crossing, by what calls write and by what guests do", async () => {
+  using fixture = new RoomFixture();
+  fixture.caps = { soft_cap_bytes: 2 * MIB, hard_cap_bytes: 4 * MIB };
+  const write = async (path: string) =>
+    (await fixture.call("fs_write", { path, content: "x".repeat(MIB) })).body as unknown as { warnings?: string[] };
+  expect((await write("a")).warnings).toBeUndefined();
+  await write("b");
+  const over = await write("c");
+  expect(over.warnings).toEqual([expect.stringContaining("soft cap")]);
+  expect(fixture.softExceeded).toMatchObject([{ cap: 2 * MIB }]);
+  await fixture.call("fs_delete", { path: "a" });
+  await fixture.call("fs_delete", { path: "b" });
+  await write("a");
+  await write("b");
+  expect(fixture.softExceeded).toHaveLength(2);
+});
+
+test("calls at once take no more than the plan has, and what is deleted can be written again", async () => {
+  using fixture = new RoomFixture();
+  fixture.caps = { soft_cap_bytes: 0, hard_cap_bytes: 4 * MIB };
+  const writes = Array.from({ length: 20 }, (_, n) =>
+    fixture.codeOf("fs_write", { path: `f${n}`, content: "x".repeat(MIB / 2) }),
+  );
+  const codes = await Promise.all(writes);
+  const done = codes.filter((code) => code === "done").length;
+  expect(done).toBeGreaterThan(4);
+  expect(done).toBeLessThanOrEqual(8);
+  expect(new Set(codes)).toEqual(new Set(["done", "quota_exceeded"]));
+  await fixture.call("fs_delete", { path: `f${codes.indexOf("done")}` });
+  expect(await fixture.codeOf("fs_write", { path: "again", content: "x" })).toBe("done");
+});

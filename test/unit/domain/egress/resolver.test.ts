@@ -1,0 +1,80 @@
+/** How names are looked up, with a DNS server in a network namespace of the test's own. */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, describe, expect, test } from "vitest";
+import { HostResolver } from "../../../../daemon/domain/egress/resolver.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "roomd-resolver-"));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+const RUNNER = fileURLToPath(new URL("resolver-runner.ts", import.meta.url));
+const isRoot = process.getuid?.() === 0;
+if (!isRoot) console.log("names by DNS: left out, because network namespaces need root");
+
+function fileOf(name: string, text: string): string {
+  const path = join(directory, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+test.skipIf(!isRoot)("a name is asked for as it is, once, and an answer that is none is told from no answer", () => {
+  const resolv = fileOf("resolv.conf", "nameserver 127.0.0.1\nsearch corp.internal\noptions timeout:1 attempts:1\n");
+  const hosts = fileOf("etc-hosts", "127.0.0.1 localhost\n192.52.193.7 Host.example\n");
+  const own = fileOf("own", "192.52.193.8 own.example\n");
+  const line = [
+    "ip link set lo up && mount --bind $1 /etc/resolv.conf && mount --bind $2 /etc/hosts && shift 2",
+    'exec "$@"',
+  ].join(" && ");
+  const names =
+    "a.example a.example none.example empty.example fails.example refused.example short host.example own.example";
+  const argv = [
+    "--net",
+    "--mount",
+    "sh",
+    "-c",
+    line,
+    "sh",
+    resolv,
+    hosts,
+    process.execPath,
+    RUNNER,
+    own,
+    ...names.split(" "),
+  ];
+  const { stdout, stderr } = spawnSync("unshare", argv, { encoding: "utf8" });
+  expect(stdout, stderr).not.toBe("");
+  const address = ["192.52.193.9"];
+  expect(JSON.parse(stdout)).toEqual([
+    { name: "a.example", addresses: address, asked: ["a.example"] },
+    { name: "a.example", addresses: address, asked: [] },
+    { name: "none.example", addresses: [], asked: ["none.example"] },
+    { name: "empty.example", addresses: [], asked: ["empty.example"] },
+    { name: "fails.example", failed: true, asked: ["fails.example"] },
+    { name: "refused.example", failed: true, asked: ["refused.example"] },
+    // Of one label it is the host's short name for something, as everywhere on the host.
+    { name: "short", addresses: address, asked: ["short.corp.internal"] },
+    { name: "host.example", addresses: ["192.52.193.7"], asked: [] },
+    { name: "own.example", addresses: ["192.52.193.8"], asked: [] },
+  ]);
+});
+
+describe("a file of the operator's", () => {
+  test("is read as /etc/hosts is, and again when it has changed", async () => {
+    const path = fileOf(
+      "hosts",
+      "# none\n1.2.3.4 A.example b.example. # c.example\n::1 a.example\nnonsense d.example\n 5.6.7.8\tb.example\n",
+    );
+    const resolver = new HostResolver(path);
+    const texts = async (name: string) => (await resolver.resolve(name)).map(({ text }) => text);
+    expect(await texts("a.example")).toEqual(["1.2.3.4", "::1"]);
+    expect(await texts("b.example")).toEqual(["1.2.3.4", "5.6.7.8"]);
+    writeFileSync(path, "9.9.9.9 a.example\n");
+    expect(await texts("a.example")).toEqual(["9.9.9.9"]);
+  });
+
+  test("that is gone means that nothing is known, not that anybody else is asked", async () => {
+    await expect(new HostResolver(join(directory, "gone")).resolve("localhost")).rejects.toThrow("cannot be read");
+  });
+});

@@ -1,0 +1,69 @@
+/** What the audit keeps of a command: no secret, and no word that holds up the daemon while it is looked at. */
+import { describe, expect, test } from "vitest";
+import { redact } from "../../../../daemon/domain/executions/redact.ts";
+
+describe("what looks like a secret is hidden", () => {
+  test.each([
+    ["--token=abc", "--token=***"],
+    ["GITHUB_TOKEN=abc make", "GITHUB_TOKEN=*** make"],
+    ['{"password": "abc", "user": "me"}', '{"password": "***", "user": "me"}'],
+    ["db.password:abc&x=1", "db.password:***&x=1"],
+    ["x=token=abc", "x=token=***"],
+    ["token=password=abc secret: d", "token=*** secret: ***"],
+    ["curl -H 'Authorization: Bearer abc.def'", "curl -H 'Authorization: Bearer ***'"],
+    ["https://me:abc@host/x", "https://me:***@host/x"],
+    ["curl -H 'Authorization: abc' x", "curl -H 'Authorization: ***' x"],
+    ["https://0123456789abcdef@host/x", "https://***@host/x"],
+    ["https://me@host/x", "https://me@host/x"],
+    ["echo ghp_0123456789abcdef", "echo ***"],
+    [`echo key-${"k".repeat(43)} sat_${"s".repeat(43)}`, "echo *** ***"],
+    ["eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl", "***"],
+    ["tokens are fine, so is token =", "tokens are fine, so is token ="],
+    ["a=b c:d", "a=b c:d"],
+  ])("%s", (word, shown) => {
+    expect(redact([word])).toEqual([shown]);
+  });
+
+  test("also as the word after its option", () => {
+    expect(redact(["x", "--api-key", "abc", "-token", "d", "token", "e"])).toEqual([
+      "x",
+      "--api-key",
+      "***",
+      "-token",
+      "***",
+      "token",
+      "e",
+    ]);
+  });
+});
+
+test("also of a user and a password in one word", () => {
+  expect(redact(["curl", "-u", "me:abc:d", "--user", "me", "-u"])).toEqual([
+    "curl",
+    "-u",
+    "me:***",
+    "--user",
+    "me",
+    "-u",
+  ]);
+});
+
+test("1,024 characters are kept, and a secret at their end is hidden as well", () => {
+  const words = redact(["x".repeat(1000), `token=${"s".repeat(3000)}`, "more"]);
+  expect(words).toEqual(["x".repeat(1000), "token=***", "more"]);
+  expect(redact(["x".repeat(5000), "more"])).toEqual(["x".repeat(1024)]);
+});
+
+// Each of these took seconds to hours as long as names were searched for from each of their letters.
+test.each([
+  ["names of names", "token".repeat(800)],
+  ["names of names that are no assignment", `${"token".repeat(800)}!`],
+  ["an option without end", `--${"token".repeat(400_000)}!`],
+  ["spaces after names", `token${" ".repeat(4000)}`.repeat(100)],
+  ["beginnings of URLs", "a://b:".repeat(100_000)],
+  ["users without a host", "a://b".repeat(100_000)],
+  ["authorizations of nothing", `authorization${" ".repeat(4000)}`.repeat(100)],
+  ["beginnings of signed tokens", "eyJaaaaaaaaa".repeat(100_000)],
+])("%s are looked at as fast as other words", (_, word) => {
+  expect(redact(Array.from({ length: 64 }, () => word)).join("").length).toBeLessThanOrEqual(1024);
+});

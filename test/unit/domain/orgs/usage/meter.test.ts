@@ -1,0 +1,174 @@
+/** What goes on, and what is counted, whatever becomes of daemon, host and clock. */
+import { expect, test } from "vitest";
+import { daysOf } from "../../../../../daemon/domain/orgs/usage/moment.ts";
+import { groupsOf, monthOf } from "../../../../../daemon/domain/orgs/usage/report.ts";
+import { MAX_GROUPS } from "../../../../../shared/api/usage.ts";
+import { MeterFixture, type ORG, placeOf } from "./meter-fixture.ts";
+
+const HOUR = 3600;
+
+test("time is split where a day ends", () => {
+  const end = Date.parse("2026-03-01T01:00:00Z");
+  expect([...daysOf(end, 26 * HOUR * 1000)]).toEqual([
+    { day: "2026-02-27", ms: 1 * HOUR * 1000 },
+    { day: "2026-02-28", ms: 24 * HOUR * 1000 },
+    { day: "2026-03-01", ms: 1 * HOUR * 1000 },
+  ]);
+  expect([...daysOf(end, 0)]).toEqual([]);
+});
+
+test("a month is the calendar's, in UTC", () => {
+  expect(monthOf("2028-02-29")).toEqual({
+    start_at: "2028-02-01T00:00:00.000Z",
+    end_at: "2028-03-01T00:00:00.000Z",
+    from: "2028-02-01",
+    to: "2028-02-29",
+  });
+  expect(monthOf("2026-12")).toMatchObject({ end_at: "2027-01-01T00:00:00.000Z", to: "2026-12-31" });
+});
+
+test("a sandbox's time counts while it is running, up to this moment", async () => {
+  using host = new MeterFixture();
+  await host.opens("sbx_1");
+  host.pass(90);
+  expect(host.totals()).toMatchObject({ sandbox_seconds: 90, vcpu_seconds: 180, memory_mib_seconds: 90 * 512 });
+  await host.closes("sbx_1");
+  host.pass(1000);
+  await host.opens("sbx_1");
+  host.pass(10.5);
+  await host.closes("sbx_1");
+  expect(host.totals()).toMatchObject({ sandbox_seconds: 100.5, vcpu_seconds: 201 });
+});
+
+test("it counts on the days on which it was", async () => {
+  using host = new MeterFixture("2026-01-31T22:00:00Z");
+  await host.opens("sbx_1");
+  host.pass(5 * HOUR);
+  expect(host.totals({ from: "2026-01-01", to: "2026-01-31" }).sandbox_seconds).toBe(2 * HOUR);
+  await host.closes("sbx_1");
+  expect(host.groups("day")).toMatchObject({
+    "2026-01-31": { sandbox_seconds: 2 * HOUR },
+    "2026-02-01": { sandbox_seconds: 3 * HOUR },
+  });
+});
+
+test("the clock may be set in any direction", async () => {
+  using host = new MeterFixture();
+  await host.opens("sbx_1");
+  host.pass(100);
+  host.step(-30 * 86_400);
+  expect(host.totals().sandbox_seconds).toBe(100);
+  host.pass(100);
+  await host.meter.checkpoint();
+  host.step(365 * 86_400);
+  host.pass(100);
+  await host.closes("sbx_1");
+  expect(host.totals().sandbox_seconds).toBe(300);
+});
+
+test("a guest that went on without a daemon is counted once it is taken over", async () => {
+  using host = new MeterFixture();
+  await host.opens("sbx_1");
+  host.pass(60);
+  host.kill();
+  host.pass(3000);
+  host.start();
+  expect(host.totals().sandbox_seconds).toBe(0);
+  await host.opens("sbx_1");
+  expect(host.totals().sandbox_seconds).toBe(3060);
+  host.pass(40);
+  await host.closes("sbx_1");
+  expect(host.totals().sandbox_seconds).toBe(3100);
+});
+
+test("one that ended without a daemon is counted up to when it was last seen", async () => {
+  using host = new MeterFixture();
+  await host.opens("sbx_1");
+  host.pass(60);
+  await host.meter.checkpoint();
+  host.pass(20);
+  host.kill();
+  host.reboot(86_400);
+  host.start();
+  await host.meter.checkpoint();
+  await host.closes("sbx_1");
+  expect(host.totals().sandbox_seconds).toBe(60);
+});
+
+test("a drive counts by what is on it, also while no daemon and no host is there", async () => {
+  using host = new MeterFixture();
+  const drive = placeOf("");
+  const fills = (bytes: number) => host.database.commit((queries) => host.meter.fills(queries, drive, bytes));
+  await fills(1_000_000);
+  host.pass(2 * HOUR);
+  await fills(1_000_000);
+  host.kill();
+  host.reboot(3 * HOUR);
+  host.start();
+  await fills(500_000);
+  expect(host.totals().drive_byte_hours).toBe(5_000_000);
+  host.pass(HOUR);
+  await fills(0);
+  host.pass(HOUR);
+  expect(host.totals()).toMatchObject({ drive_byte_hours: 5_500_000, sandbox_seconds: 0 });
+  expect(host.groups("agent")).toMatchObject({ "": { drive_byte_hours: 5_500_000 } });
+});
+
+test("what shares a commit is written together, and what is refused is not counted", async () => {
+  using host = new MeterFixture();
+  const sends = Array.from({ length: 20 }, (_, at) =>
+    host.database.commit(() => {
+      host.meter.count(placeOf("a", "rom_1", at < 10 ? "kid_1" : "kid_2"), { messages: 1, egress_bytes: at });
+      if (at % 4 === 3) throw new Error("refused");
+    }),
+  );
+  const outcomes = await Promise.allSettled(sends);
+  expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(15);
+  expect(host.totals()).toMatchObject({ messages: 15, egress_bytes: 190 - (3 + 7 + 11 + 15 + 19) });
+  expect(host.groups("key")).toMatchObject({ kid_1: { messages: 8 }, kid_2: { messages: 7 } });
+  expect(host.meter.read("org_2" as typeof ORG, { from: "0000", to: "9999" }, "day").size).toBe(0);
+});
+
+test("agents and rooms without end take a bounded number of rows a day, and every sum stays right", async () => {
+  const most = 10;
+  using host = new MeterFixture("2026-01-31T12:00:00Z", undefined, most);
+  const send = (at: number, key: string) =>
+    host.database.commit(() => host.meter.count(placeOf(`agent-${at}`, `rom_${at % 7}`, key), { messages: 1 }));
+  for (let at = 0; at < 40; at++) await send(at, at % 4 ? "kid_1" : "kid_2");
+  host.kill();
+  host.start();
+  for (let at = 40; at < 50; at++) await send(at, "kid_1");
+  // What is there already goes on being told apart.
+  await send(0, "kid_2");
+  expect(host.totals().messages).toBe(51);
+  expect(host.groups("key")).toMatchObject({ kid_1: { messages: 40 }, kid_2: { messages: 11 } });
+  expect(host.groups("agent")).toMatchObject({ "agent-0": { messages: 2 }, "": { messages: 40 } });
+  expect(Object.keys(host.groups("agent"))).toHaveLength(most + 1);
+  for (let at = 0; at < 30; at++) await send(at, `kid_${at + 3}`);
+  expect(host.totals().messages).toBe(81);
+  expect(Object.keys(host.groups("key")).length).toBeLessThanOrEqual(2 * most + 1);
+  // Another day is told apart anew.
+  host.pass(13 * HOUR);
+  await send(100, "kid_1");
+  expect(host.groups("agent")).toMatchObject({ "agent-100": { messages: 1 } });
+});
+
+test("groups beyond the most are told together, and all add up to the totals", () => {
+  const amounts = new Map(
+    Array.from({ length: MAX_GROUPS + 5 }, (_, at) => [
+      `agent-${at}`,
+      {
+        ...{ sandbox_ms: at, vcpu_ms: 0, memory_mib_ms: 0, exec_count: 1, messages: 0 },
+        egress_bytes: 0,
+        drive_byte_hours: 0,
+      },
+    ]),
+  );
+  const { groups, others } = groupsOf("agent", amounts, (id) => id);
+  expect(groups).toHaveLength(MAX_GROUPS);
+  expect(groups[0]).toMatchObject({
+    id: `agent-${MAX_GROUPS + 4}`,
+    totals: { sandbox_seconds: (MAX_GROUPS + 4) / 1000 },
+  });
+  expect(others).toMatchObject({ group_count: 5, totals: { sandbox_seconds: 0.01, exec_count: 5 } });
+});

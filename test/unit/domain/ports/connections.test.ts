@@ -1,0 +1,46 @@
+/** How many connections to exposed ports there may be at once, and what each may hold. */
+import { expect, test } from "vitest";
+import { Connections } from "../../../../daemon/domain/ports/connections.ts";
+import type { SandboxAccess } from "../../../../daemon/domain/ports/index.ts";
+import type { PortRow } from "../../../../daemon/domain/ports/table.ts";
+import type { OrgId } from "../../../../shared/ids.ts";
+
+/** Sandboxes whose guests never answer, and never stop. */
+const SILENT = {
+  withGuest: () => new Promise(() => {}),
+  use: (_: string, work: () => Promise<unknown>) => work(),
+  stopped: () => new Promise(() => {}),
+} as unknown as SandboxAccess;
+
+const row = (sandbox: number, port: number, org = "one"): PortRow =>
+  ({
+    label: `${sandbox}-${port}`,
+    sandbox_id: `sbx_${sandbox}`,
+    org_id: org as OrgId,
+    port,
+  }) as PortRow;
+
+/** Asks for so many connections; how many are refused at once. */
+async function refusedOf(connections: Connections, count: number, port: PortRow): Promise<number> {
+  let refused = 0;
+  for (let asked = 0; asked < count; asked++) {
+    connections.open(port, new Uint8Array(0)).catch((error: { code?: string }) => {
+      if (error.code === "insufficient_capacity") refused++;
+    });
+  }
+  await new Promise(setImmediate);
+  return refused;
+}
+
+test("so many to a port, to a sandbox, and to all of an organization, of which none takes another's", async () => {
+  const connections = new Connections(SILENT);
+  expect(await refusedOf(connections, 65, row(1, 8000))).toBe(1);
+  expect(await refusedOf(connections, 65, row(1, 8001))).toBe(1);
+  expect(await refusedOf(connections, 1, row(1, 8002))).toBe(1);
+  for (let sandbox = 2; sandbox <= 8; sandbox++) {
+    expect(await refusedOf(connections, 64, row(sandbox, 8000))).toBe(0);
+    expect(await refusedOf(connections, 64, row(sandbox, 8001))).toBe(0);
+  }
+  expect(await refusedOf(connections, 1, row(9, 8000))).toBe(1);
+  expect(await refusedOf(connections, 1, row(10, 8000, "another"))).toBe(0);
+});

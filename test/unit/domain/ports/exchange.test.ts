@@ -1,0 +1,107 @@
+/** One exchange with a server in a guest that is slow, cut, or done before its client. */
+import { expect, test } from "vitest";
+import type { OpenPort } from "../../../../daemon/domain/ports/connections.ts";
+import { type Asked, exchange, headOf } from "../../../../daemon/domain/ports/http/exchange.ts";
+import { StreamError } from "../../../../shared/agent-protocol/link.ts";
+
+const GET: Asked = { method: "GET", target: "/", headers: [["host", "localhost"]], body: null, length: null };
+const HEAD = "HTTP/1.1 200 OK\r\n";
+
+/** A connection whose server says this, and then nothing more. */
+class Pretended implements OpenPort {
+  readonly cutBecause = null;
+  readonly #over = Promise.withResolvers<void>();
+  readonly ended = this.#over.promise;
+  readonly written: Buffer[] = [];
+  readonly output: AsyncIterable<Uint8Array>;
+  #more = Promise.withResolvers<string | null>();
+
+  constructor(...said: string[]) {
+    this.ended.catch(() => {});
+    this.output = this.#says(said);
+  }
+
+  async *#says(said: string[]): AsyncGenerator<Uint8Array> {
+    for (const each of said) yield Buffer.from(each, "latin1");
+    for (let more = await this.#more.promise; more !== null; more = await this.#more.promise) {
+      this.#more = Promise.withResolvers();
+      yield Buffer.from(more, "latin1");
+    }
+  }
+
+  /** It says more; null is its end. */
+  says(more: string | null): void {
+    this.#more.resolve(more);
+  }
+  async write(bytes: Uint8Array): Promise<void> {
+    this.written.push(Buffer.from(bytes));
+  }
+  endInput(): void {
+    this.#over.resolve();
+  }
+  close(): void {
+    this.breaks("detached");
+  }
+  breaks(code: string): void {
+    this.#more.resolve(null);
+    this.#over.reject(new StreamError({ code, message: "" }));
+  }
+  pay(): null {
+    return null;
+  }
+  hold(): boolean {
+    return true;
+  }
+  get asked(): string {
+    return Buffer.concat(this.written).toString("latin1");
+  }
+}
+
+const ask = async (port: Pretended, asked: Partial<Asked> = {}) => {
+  await port.write(headOf({ ...GET, ...asked }));
+  return await exchange(port, { ...GET, ...asked }, new AbortController().signal);
+};
+const bodyOf = async (port: Pretended) => (await ask(port)).body as ReadableStream<Uint8Array>;
+
+test("a client that reads nothing is let go when the connection is cut", async () => {
+  const port = new Pretended(`${HEAD}\r\nabc`);
+  const { closed } = (await bodyOf(port)).getReader();
+  const ends = closed.then(
+    () => "closed",
+    () => "broken",
+  );
+  port.close();
+  expect(await ends).toBe("broken");
+});
+
+test("what a server has said before it broke off is read, and is whole when its length says so", async () => {
+  const long = "a".repeat(100_000);
+  const port = new Pretended(`${HEAD}Content-Length: ${long.length}\r\n\r\n`, long);
+  const body = await bodyOf(port);
+  port.breaks("internal");
+  expect(await new Response(body).text()).toBe(long);
+  const short = new Pretended(`${HEAD}Content-Length: ${long.length + 1}\r\n\r\n`, long);
+  const half = await bodyOf(short);
+  short.breaks("internal");
+  await expect(new Response(half).text()).rejects.toThrow();
+});
+
+test("a body of unknown length goes in chunks, each in one piece", async () => {
+  const port = new Pretended();
+  const parts = ["hello", "", "x".repeat(17)];
+  const body = new ReadableStream<Uint8Array>({
+    pull: (controller) => {
+      const part = parts.shift();
+      if (part === undefined) controller.close();
+      else controller.enqueue(Buffer.from(part));
+    },
+  });
+  const asking = ask(port, { method: "POST", body });
+  while (!port.asked.endsWith("0\r\n\r\n")) await new Promise(setImmediate);
+  port.says(`${HEAD}Content-Length: 0\r\n\r\n`);
+  await asking;
+  expect(port.asked).toBe(
+    `POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n11\r\n${"x".repeat(17)}\r\n0\r\n\r\n`,
+  );
+  expect(port.written).toHaveLength(4);
+});

@@ -1,0 +1,82 @@
+/** The gate before starts: few at a time, organizations in turns, and whoever gives up leaves it. */
+import { expect, test } from "vitest";
+import { Gate } from "../../../../daemon/domain/sandboxes/admission.ts";
+
+const patient = new AbortController().signal;
+
+test("lets as many through as it has places, in the order in which they came", async () => {
+  const gate = new Gate(2);
+  const log: string[] = [];
+  const works = ["a", "b", "c", "d"].map((name) => {
+    const done = Promise.withResolvers<void>();
+    const through = gate.through(
+      "org",
+      async () => {
+        log.push(name);
+        await done.promise;
+      },
+      patient,
+    );
+    return { done, through };
+  });
+  expect(log).toEqual(["a", "b"]);
+  works[1]?.done.resolve();
+  await works[1]?.through;
+  await Promise.resolve();
+  expect(log).toEqual(["a", "b", "c"]);
+  for (const { done } of works) done.resolve();
+  await Promise.all(works.map(({ through }) => through));
+  expect(log).toEqual(["a", "b", "c", "d"]);
+});
+
+test("whoever gives up while waiting is let go at once, and takes nobody's turn", async () => {
+  const gate = new Gate(1);
+  const done = Promise.withResolvers<void>();
+  const first = gate.through("org", () => done.promise, patient);
+  const impatient = new AbortController();
+  const given = gate.through("org", () => expect.unreachable(), impatient.signal);
+  const last = gate.through("org", async () => "last", patient);
+  impatient.abort(new Error("no more time"));
+  await expect(given).rejects.toThrow("no more time");
+  done.resolve();
+  await first;
+  expect(await last).toBe("last");
+  // All places are free again.
+  expect(await gate.through("org", async () => "next", patient)).toBe("next");
+});
+
+test("work that fails gives its place on, and one that was given up before never begins", async () => {
+  const gate = new Gate(1);
+  await expect(gate.through("org", () => Promise.reject(new Error("broken")), patient)).rejects.toThrow("broken");
+  await expect(
+    gate.through("org", () => expect.unreachable(), AbortSignal.abort(new Error("too late"))),
+  ).rejects.toThrow("too late");
+  expect(await gate.through("org", async () => 1, patient)).toBe(1);
+});
+
+test("an organization that asks for fifty holds up another's first by no more than one of them", async () => {
+  const gate = new Gate(1);
+  const log: string[] = [];
+  const enter = (org: string) => gate.through(org, async () => void log.push(org), patient);
+  const held = Promise.withResolvers<void>();
+  const first = gate.through("a", () => held.promise, patient);
+  const rest = [...Array.from({ length: 50 }, () => enter("a")), enter("b"), enter("b"), enter("c")];
+  held.resolve();
+  await Promise.all([first, ...rest]);
+  expect(log.slice(0, 5).join("")).toBe("abcab");
+  expect(log).toHaveLength(53);
+});
+
+test("an organization of which all have given up has no turn", async () => {
+  const gate = new Gate(1);
+  const held = Promise.withResolvers<void>();
+  const first = gate.through("a", () => held.promise, patient);
+  const impatient = new AbortController();
+  const given = gate.through("b", () => expect.unreachable(), impatient.signal);
+  const last = gate.through("c", async () => "c", patient);
+  impatient.abort(new Error("no more time"));
+  await expect(given).rejects.toThrow("no more time");
+  held.resolve();
+  await first;
+  expect(await last).toBe("c");
+});

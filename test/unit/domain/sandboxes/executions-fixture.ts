@@ -1,0 +1,200 @@
+/** Owns the calls about executions of one sandbox that runs, with an audit in memory, and a guest's agent that the test plays. */
+
+import { makeLog } from "../../../../daemon/core/log.ts";
+import type { KeyCall } from "../../../../daemon/core/operation.ts";
+import { Published } from "../../../../daemon/core/published.ts";
+import { openConnection } from "../../../../daemon/db/client.ts";
+import { migrate } from "../../../../daemon/db/migrate.ts";
+import { makeDatabase } from "../../../../daemon/db/transact.ts";
+import { appendAudit, listAudit } from "../../../../daemon/domain/audit/index.ts";
+import { Meter } from "../../../../daemon/domain/orgs/index.ts";
+import { Ends } from "../../../../daemon/domain/sandboxes/executions/ends.ts";
+import { makeExecutions } from "../../../../daemon/domain/sandboxes/executions/index.ts";
+import type { SandboxDeps } from "../../../../daemon/domain/sandboxes/index.ts";
+import type { Supervisors } from "../../../../daemon/domain/sandboxes/supervisors.ts";
+import type { SandboxRow } from "../../../../daemon/domain/sandboxes/table.ts";
+import type { ExecState } from "../../../../shared/agent-protocol/messages.ts";
+import type { OrgId } from "../../../../shared/ids.ts";
+import { type Asked, PlayedAgent, stateOf } from "../executions/agent-fixture.ts";
+
+const ROW = {
+  sandbox_id: "sbx_1",
+  room_uid: "rom_1",
+  org_id: "org_1",
+  agent_id: "a",
+  state: "running",
+  status_reason: "ready",
+} as unknown as SandboxRow;
+const ROOM = { room_uid: "rom_1", room_id: "r", state: "active" };
+
+export interface Guest {
+  /** What exec_list tells, once. */
+  listed: ExecState[];
+  /** What exec_ended tells next. */
+  ended: ExecState[];
+  /** Anything else that it is asked. */
+  answer(stream: PlayedAgent["streams"][number], asked: Asked): void;
+}
+
+export class ExecutionsFixture {
+  readonly #connection = openConnection(":memory:");
+  readonly database: ReturnType<typeof makeDatabase>;
+  readonly meter: Meter;
+  readonly agent: PlayedAgent;
+  readonly guest: Guest = { listed: [], ended: [], answer: () => {} };
+  /** Executions that the guest need not tell of again. */
+  readonly settled: string[] = [];
+  readonly saved: { path: string; done: PromiseWithResolvers<void> }[] = [];
+  readonly row = ROW;
+  ends: Ends;
+  /** How much is done for which the sandbox is in use. */
+  uses = 0;
+  #executions: ReturnType<typeof makeExecutions>;
+  readonly #state = new Published<SandboxRow>(ROW);
+  readonly #told: (() => void)[] = [];
+  #daemon = 1;
+  /** Why outputs cannot be saved. */
+  unsaved: Error | null = null;
+
+  constructor() {
+    migrate(this.#connection);
+    this.database = makeDatabase(this.#connection);
+    this.meter = new Meter(this.database);
+    this.agent = new PlayedAgent((stream, asked) => {
+      if (asked.method === "exec_list") {
+        const { after = 0 } = asked;
+        return stream.finish({ executions: this.guest.listed.filter(({ number }) => number > after).slice(0, 40) });
+      }
+      if (asked.method === "exec_ended") {
+        this.settled.push(...(asked as unknown as { settled: string[] }).settled);
+        const tell = () => stream.finish({ executions: this.guest.ended.splice(0) });
+        return this.guest.ended.length > 0 ? tell() : void this.#told.push(tell);
+      }
+      if (asked.method === "exec_note") return stream.finish({ execution: stateOf(asked.exec_id) });
+      this.guest.answer(stream, asked);
+    });
+    [this.ends, this.#executions] = this.#make();
+  }
+
+  /** Another daemon takes over: nothing is known but what the audit has. */
+  restart(): void {
+    this.#daemon++;
+    this.#told.splice(0);
+    this.agent.drop();
+    [this.ends, this.#executions] = this.#make();
+  }
+
+  tell(ended: ExecState[]): void {
+    this.guest.ended.push(...ended);
+    for (const tell of this.#told.splice(0)) tell();
+  }
+
+  /** The verb's work, as the road has it done. */
+  async run(name: string, input: object, more: Partial<KeyCall> = {}) {
+    const call = {
+      request_id: "req_1",
+      source: "rest",
+      ip: null,
+      signal: new AbortController().signal,
+      audit: { details: {} },
+      caller: { key_id: "kid_1", name: "mine", org_id: "org_1" },
+      ...more,
+    } as unknown as KeyCall;
+    const verb = this.#executions.operations.find(({ operation }) => operation.name === name);
+    if (!verb) throw new Error(`there is no ${name}`);
+    const target = { room: ROOM, row: ROW, exec_id: (input as { exec_id?: string }).exec_id };
+    const transfer = { last_event_id: null } as never;
+    try {
+      const done = await verb.run(call, { room_id: "r", sandbox: "a", ...input }, target, transfer);
+      await this.database.commit(() => call.along?.());
+      call.onSettled?.(true);
+      return { call, body: done.body as Record<string, unknown> };
+    } catch (error) {
+      call.onSettled?.(true);
+      throw error;
+    }
+  }
+
+  /** A record of the road's, of an execution that was begun. */
+  recordStart(exec_id: string, argv: string[]): Promise<void> {
+    return this.#record("exec.started", { exec_id, argv });
+  }
+
+  /** The same of one that was waited for. */
+  recordEnd(exec_id: string, at?: Date): Promise<void> {
+    return this.#record("exec.finished", { exec_id, argv: ["true"] }, at);
+  }
+
+  /** Of a call that began then, or a minute ago. */
+  async #record(event: string, details: Record<string, unknown>, at = new Date(Date.now() - 60_000)): Promise<void> {
+    await this.database.commit((queries) =>
+      appendAudit(queries, {
+        event,
+        outcome: "success",
+        at: at.toISOString(),
+        org_id: "org_1",
+        room_uid: ROW.room_uid,
+        sandbox_id: ROW.sandbox_id,
+        actor: { type: "key", id: "kid_before", name: "before" },
+        source: "rest",
+        details,
+      }),
+    );
+  }
+
+  /** Executions that were metered. */
+  get metered(): number {
+    const days = { from: "2000-01-01", to: "2999-12-31" };
+    const groups = this.meter.read("org_1" as OrgId, days, "day").values();
+    return groups.reduce((sum, { exec_count }) => sum + exec_count, 0);
+  }
+
+  get records() {
+    const rows = listAudit(this.database.queries, { org_id: "org_1", order: "asc", limit: 10_000 });
+    return rows.map((row) => ({ ...row, details: JSON.parse(row.details) as Record<string, unknown> }));
+  }
+
+  [Symbol.dispose](): void {
+    this.#state.set({ ...ROW, state: "destroyed" });
+    this.agent.link.close("the test is over");
+    this.#executions.stop();
+  }
+
+  #make(): [Ends, ReturnType<typeof makeExecutions>] {
+    const deps = {
+      database: this.database,
+      meter: this.meter,
+      log: makeLog("error", () => {}),
+      currentRoom: () => ROOM,
+      driveMode: () => "open",
+      saveOutput: async (_room: unknown, path: string) => {
+        const done = Promise.withResolvers<void>();
+        this.saved.push({ path, done });
+        if (this.unsaved) throw this.unsaved;
+        await done.promise;
+      },
+    } as unknown as SandboxDeps;
+    const state = this.#state;
+    const supervisor = {
+      published: state,
+      get row() {
+        return state.value;
+      },
+      link: async () => this.agent.link,
+    };
+    const daemon = this.#daemon;
+    const supervisors = {
+      get: () => (daemon === this.#daemon ? supervisor : undefined),
+      use: async (_: string, work: () => Promise<unknown>) => {
+        this.uses++;
+        try {
+          return await work();
+        } finally {
+          this.uses--;
+        }
+      },
+    } as unknown as Supervisors;
+    const ends = new Ends(deps, () => supervisors);
+    return [ends, makeExecutions(deps, supervisors, ends)];
+  }
+}

@@ -1,0 +1,253 @@
+/** Calls about executions, with an agent that keeps no bound and tells what it likes. */
+import { expect, test } from "vitest";
+import { ServiceError } from "../../../../daemon/core/service-error.ts";
+import { MAX_LIVE_EXECUTIONS, MAX_STDIN_BYTES, MAX_WAITING_STDIN_BYTES } from "../../../../shared/api/executions.ts";
+import { until } from "../../../harness/guests.ts";
+import { sayFollowing, stateOf } from "../executions/agent-fixture.ts";
+import { ExecutionsFixture } from "./executions-fixture.ts";
+
+const ended = (exec_id: string, more = {}) =>
+  stateOf(exec_id, { state: "exited", exit_code: 3, finished_at_ms: 5, argv: ["told", "by", "the", "guest"], ...more });
+const refusal = (call: Promise<unknown>) =>
+  call.then(
+    () => null,
+    (error: ServiceError) => error.code,
+  );
+
+/** Calls whose work does not end, until one is refused: how many were not. */
+async function admitted(call: () => Promise<unknown>, most: number): Promise<number> {
+  for (let count = 0; count <= most; count++) {
+    const refused = await Promise.race([refusal(call()), new Promise((resolve) => setTimeout(resolve, 5, "waits"))]);
+    if (refused === "too_many_executions") return count;
+    expect(refused).toBe("waits");
+  }
+  return Number.POSITIVE_INFINITY;
+}
+
+test("no more commands are waited for than a sandbox may have, whatever its agent admits", async () => {
+  using fixture = new ExecutionsFixture();
+  fixture.guest.answer = (stream, { exec_id }) => sayFollowing(stream, exec_id);
+  const exec = () => fixture.run("sandbox_exec", { argv: ["true"] });
+  expect(await admitted(exec, MAX_LIVE_EXECUTIONS)).toBe(MAX_LIVE_EXECUTIONS);
+  expect(fixture.agent.asked.filter(({ method }) => method === "exec_start")).toHaveLength(MAX_LIVE_EXECUTIONS);
+});
+
+test("a place is free again once its command has ended", async () => {
+  using fixture = new ExecutionsFixture();
+  fixture.guest.answer = (stream, { exec_id }) => {
+    sayFollowing(stream, exec_id);
+    stream.finish({ execution: ended(exec_id) });
+  };
+  for (let count = 0; count < MAX_LIVE_EXECUTIONS * 2; count++) {
+    expect((await fixture.run("sandbox_exec", { argv: ["true"], stdin: "x" })).body.exit_code).toBe(3);
+  }
+});
+
+test("standard input that nobody reads is bounded, by its bytes and by its calls", async () => {
+  using fixture = new ExecutionsFixture();
+  const data_b64 = Buffer.alloc(MAX_STDIN_BYTES).toString("base64");
+  const gone = new AbortController();
+  const large = () => fixture.run("execution_stdin", { exec_id: "x", data_b64 }, { signal: gone.signal });
+  expect(await admitted(large, 64)).toBe(MAX_WAITING_STDIN_BYTES / MAX_STDIN_BYTES);
+  expect(await refusal(fixture.run("sandbox_exec", { argv: ["cat"], stdin: "x" }))).toBe("too_many_executions");
+  gone.abort();
+  await until("all is given up", async () => fixture.agent.open === 0);
+  const small = () => fixture.run("execution_stdin", { exec_id: "x", data_b64: "eA==" });
+  expect(await admitted(small, 100)).toBe(MAX_LIVE_EXECUTIONS);
+});
+
+test("a name whose command could not begin is free: the next one of it is recorded, and its output saved", async () => {
+  using fixture = new ExecutionsFixture();
+  fixture.ends.watch("sbx_1");
+  fixture.guest.answer = (stream) => stream.fail("cwd_not_found", "no such directory");
+  const input = { exec_id: "again", argv: ["true"] };
+  expect(await refusal(fixture.run("sandbox_exec", { ...input, cwd: "/nowhere" }))).toBe("cwd_not_found");
+  fixture.guest.answer = (stream, { method, exec_id }) => {
+    const execution = stateOf(exec_id, { tag: JSON.stringify({ output_to: "/out" }) });
+    if (method === "exec_start") stream.finish({ execution, existing: false });
+    else sayFollowing(stream, exec_id);
+  };
+  await fixture.run("execution_start", { ...input, output_to: "/out" });
+  await until("its output is being saved", async () => fixture.saved.length === 1);
+  expect(fixture.uses).toBe(1);
+  fixture.tell([ended("again")]);
+  await until("its end is recorded", async () => fixture.records.length === 1);
+  expect(fixture.uses).toBe(0);
+});
+
+test("an execution is metered once, with the first record of it, however often and by whatever calls it is asked for", async () => {
+  using fixture = new ExecutionsFixture();
+  fixture.ends.watch("sbx_1");
+  fixture.guest.answer = (stream, { method, exec_id, follow }) => {
+    if (method !== "exec_start" || !follow) return stream.finish({ execution: stateOf(exec_id), existing: false });
+    sayFollowing(stream, exec_id);
+    stream.finish({ execution: ended(exec_id) });
+  };
+  for (const exec_id of ["one", "two", undefined, undefined]) {
+    await fixture.run("sandbox_exec", { argv: ["true"], ...(exec_id === undefined ? {} : { exec_id }) });
+  }
+  expect(fixture.metered).toBe(4);
+  // Left running: metered as it is begun, and not again at its end.
+  await fixture.run("execution_start", { exec_id: "three", argv: ["true"] });
+  fixture.tell([ended("three")]);
+  await until("its end is recorded", async () => fixture.records.length === 1);
+  expect(fixture.metered).toBe(5);
+  // Begun by a daemon that could not record it any more.
+  fixture.restart();
+  await fixture.recordStart("before", ["true"]);
+  fixture.guest.listed = [ended("lost", { number: 1 }), stateOf("before", { number: 2 })];
+  fixture.ends.watch("sbx_1");
+  fixture.tell([ended("lost"), ended("before")]);
+  await until("both are recorded", async () => fixture.records.length === 4);
+  expect(fixture.metered).toBe(6);
+});
+
+/** Those who follow an execution wait: it ends when the test ends their stream. */
+function leaveOpen({ guest }: ExecutionsFixture) {
+  const streams: Parameters<typeof guest.answer>[0][] = [];
+  guest.answer = (stream, { exec_id }) => {
+    sayFollowing(stream, exec_id);
+    streams.push(stream);
+  };
+  return streams;
+}
+
+test("a call for an execution that another one waits for, or that is over and recorded, meters nothing", async () => {
+  using fixture = new ExecutionsFixture();
+  fixture.ends.watch("sbx_1");
+  const streams = leaveOpen(fixture);
+  const exec = () => fixture.run("sandbox_exec", { exec_id: "same", argv: ["true"] });
+  const calls = [exec(), exec()];
+  await until("both follow it", async () => streams.length === 2);
+  for (const stream of streams) stream.finish({ execution: ended("same") });
+  await Promise.all(calls);
+  expect(fixture.metered).toBe(1);
+  await fixture.recordEnd("same");
+  fixture.guest.answer = (stream, { exec_id }) => {
+    sayFollowing(stream, exec_id, { state: "exited" });
+    stream.finish({ execution: ended(exec_id) });
+  };
+  await exec();
+  expect(fixture.metered).toBe(1);
+});
+
+test("one that is told of at its end only is looked for in the audit, unless the agent has begun it for this call", async () => {
+  using fixture = new ExecutionsFixture();
+  await fixture.recordEnd("same");
+  const metered = [];
+  for (const said of [{ existing: true }, {}, { existing: false }]) {
+    fixture.guest.answer = (stream, { exec_id }) => stream.finish({ execution: ended(exec_id), ...said });
+    await fixture.run("sandbox_exec", { exec_id: "same", argv: ["true"] });
+    metered.push(fixture.metered);
+  }
+  expect(metered).toEqual([0, 0, 1]);
+});
+
+test("what a later call has recorded of it first does not keep an execution from being metered", async () => {
+  using fixture = new ExecutionsFixture();
+  fixture.guest.answer = (stream, { exec_id }) => {
+    const later = fixture.recordEnd("same", new Date(Date.now() + 60_000));
+    void later.then(() => stream.finish({ execution: ended(exec_id), existing: true }));
+  };
+  await fixture.run("sandbox_exec", { exec_id: "same", argv: ["true"] });
+  expect(fixture.metered).toBe(1);
+});
+
+test("one that is found running after a restart, and waited for by a repeated call, is metered once", async () => {
+  using fixture = new ExecutionsFixture();
+  fixture.ends.watch("sbx_1");
+  const streams = leaveOpen(fixture);
+  const again = fixture.run("sandbox_exec", { exec_id: "again", argv: ["true"] });
+  await until("it is followed", async () => streams.length === 1);
+  fixture.ends.begun(fixture.row, stateOf("again"), null);
+  streams[0]?.finish({ execution: ended("again") });
+  await again;
+  fixture.tell([ended("again")]);
+  await until("its end is recorded", async () => fixture.records.length === 1);
+  expect(fixture.metered).toBe(1);
+});
+
+test("so is one whose command nobody could say whether it had begun", async () => {
+  using fixture = new ExecutionsFixture();
+  fixture.ends.watch("sbx_1");
+  const leave = fixture.ends.attend(fixture.row, "again", { actor: { type: "key", id: "one", name: "" } } as never);
+  leave({ began: true, recorded: false });
+  fixture.guest.answer = (stream, { exec_id }) => stream.finish({ execution: stateOf(exec_id), existing: false });
+  await fixture.run("execution_start", { exec_id: "again", argv: ["true"] });
+  expect(fixture.uses).toBe(1);
+  fixture.tell([ended("again")]);
+  await until("its end is recorded", async () => fixture.records.length === 1);
+  expect(fixture.records[0]).toMatchObject({ actor_id: "kid_1", details: { argv: ["true"] } });
+});
+
+test("of an end only the ending is the guest's: the record has who began the command, and which", async () => {
+  using fixture = new ExecutionsFixture();
+  fixture.ends.watch("sbx_1");
+  fixture.guest.answer = (stream, { exec_id }) => stream.finish({ execution: stateOf(exec_id), existing: false });
+  await fixture.run("execution_start", { exec_id: "mine", argv: ["make", "--token", "x"] });
+  fixture.tell([ended("mine"), ended("never-begun")]);
+  await until("both are settled", async () => fixture.settled.length === 2);
+  expect(fixture.records).toHaveLength(1);
+  expect(fixture.records[0]).toMatchObject({
+    event: "exec.finished",
+    actor_id: "kid_1",
+    details: { exec_id: "mine", argv: ["make", "--token", "***"], exit_code: 3 },
+  });
+});
+
+test("after a restart a guest has no more running, and gets no more saved at once, than it may have", async () => {
+  using fixture = new ExecutionsFixture();
+  fixture.guest.answer = (stream, { exec_id }) => sayFollowing(stream, exec_id);
+  const tag = JSON.stringify({ output_to: "/out" });
+  const [running, over] = [300, 300];
+  fixture.guest.listed = [
+    ...Array.from({ length: running }, (_, at) => stateOf(`r-${at}`, { number: at + 1, tag })),
+    ...Array.from({ length: over }, (_, at) => ended(`e-${at}`, { number: running + at + 1, tag })),
+    ended("exec 4711", { number: 601 }),
+  ];
+  fixture.ends.watch("sbx_1");
+  await until("as many are saved as may be", async () => fixture.saved.length >= MAX_LIVE_EXECUTIONS);
+  fixture.tell([ended("exec 4711")]);
+  await until("all was looked at", async () => fixture.settled.length === 1);
+  expect([fixture.saved.length, fixture.uses]).toEqual([MAX_LIVE_EXECUTIONS, MAX_LIVE_EXECUTIONS]);
+  expect(fixture.records).toEqual([]);
+});
+
+test("what an earlier daemon has recorded is not recorded again, and what it began is known by its record", async () => {
+  using fixture = new ExecutionsFixture();
+  await fixture.recordStart("begun", ["sleep", "9"]);
+  await fixture.recordStart("over", ["true"]);
+  fixture.guest.listed = [ended("over", { number: 1, started_at_ms: Date.now() + 1e9 }), ended("lost", { number: 3 })];
+  fixture.guest.listed.push(stateOf("begun", { number: 4 }));
+  fixture.ends.watch("sbx_1");
+  fixture.tell([ended("over"), ended("lost"), ended("begun")]);
+  await until("all are settled", async () => fixture.settled.length === 3);
+  const finished = () => fixture.records.filter(({ event }) => event === "exec.finished");
+  expect(
+    finished().map(({ actor_id, details }) => [actor_id, details.exec_id, details.argv, details.told_argv]),
+  ).toEqual([
+    ["kid_before", "over", ["true"], undefined],
+    ["executions", "lost", undefined, ["told", "by", "the", "guest"]],
+    ["kid_before", "begun", ["sleep", "9"], undefined],
+  ]);
+  fixture.restart();
+  fixture.ends.watch("sbx_1");
+  fixture.tell([ended("over"), ended("lost"), ended("begun")]);
+  await until("all are settled again", async () => fixture.settled.length === 6);
+  expect(finished()).toHaveLength(3);
+});
+
+test("a command that ran answers with its outcome though its output could not be saved", async () => {
+  using fixture = new ExecutionsFixture();
+  fixture.unsaved = new ServiceError("path_escapes_drive");
+  fixture.guest.answer = (stream, { exec_id }) => {
+    sayFollowing(stream, exec_id);
+    stream.finish({ execution: ended(exec_id) });
+  };
+  const { body, call } = await fixture.run("sandbox_exec", { argv: ["true"], output_to: "/out" });
+  expect(body).toMatchObject({
+    exit_code: 3,
+    output: { path: "/out", state: "failed", stdout: null, stderr: null, error_code: "path_escapes_drive" },
+  });
+  expect(call.audit.details).toMatchObject({ exit_code: 3, not_saved: "path_escapes_drive" });
+});

@@ -1,0 +1,132 @@
+/** Owns one sandbox under a supervisor of its own, with a database in memory and a guest that only pretends. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { makeLog } from "../../../../daemon/core/log.ts";
+import { makePaths } from "../../../../daemon/core/paths.ts";
+import { Published } from "../../../../daemon/core/published.ts";
+import { openConnection } from "../../../../daemon/db/client.ts";
+import { migrate } from "../../../../daemon/db/migrate.ts";
+import { makeDatabase } from "../../../../daemon/db/transact.ts";
+import { Meter } from "../../../../daemon/domain/orgs/index.ts";
+import { heldCids, insertSandbox, undestroyed } from "../../../../daemon/domain/sandboxes/store.ts";
+import { Supervisor, type SupervisorDeps } from "../../../../daemon/domain/sandboxes/supervisor.ts";
+import type { SandboxRow } from "../../../../daemon/domain/sandboxes/table.ts";
+import { freeRemains } from "../../../../daemon/host/guest/remains.ts";
+import type { Guest } from "../../../../daemon/host/guest/start.ts";
+import { newId } from "../../../../shared/ids.ts";
+
+const MOMENT = "2026-01-01T00:00:00.000Z";
+
+export class PretendedGuest {
+  readonly died = Promise.withResolvers<string>();
+  ends = 0;
+  /** Why its end fails; null when it does not. */
+  stuck: string | null = null;
+
+  get guest(): Guest {
+    const guest = {
+      exited: this.died.promise,
+      start_mode: "snapshot",
+      boot: { machine_ms: 1 },
+      ending: () => null,
+      health: new Published({ drive: null, vsock: null }),
+      machine: { stalled: new Published(false) },
+      connection: { state: new Published({ link: {}, failure: null, stages_ms: {} }) },
+      end: async () => {
+        this.ends++;
+        if (this.stuck !== null) throw new Error(this.stuck);
+      },
+    };
+    return guest as unknown as Guest;
+  }
+}
+
+export async function makeSandbox(
+  state: SandboxRow["state"],
+  deps: Partial<Pick<SupervisorDeps, "start" | "adopt">> = {},
+) {
+  const home = mkdtempSync("/tmp/roomd-u-");
+  const connection = openConnection(":memory:");
+  migrate(connection);
+  connection.execute(`INSERT INTO orgs VALUES ('org_1', 'o', 'free', '${MOMENT}')`);
+  connection.execute(`INSERT INTO rooms (room_uid, room_id, org_id, host_id, state, status_reason, status_message,
+    last_transition_at, labels, drive_limit_bytes, created_at, updated_at, created_by_type, created_by_id)
+    VALUES ('rom_1', 'r', 'org_1', 'h', 'active', '', '', '${MOMENT}', '{}', 0, '${MOMENT}', '${MOMENT}', 'key', 'k')`);
+  const database = makeDatabase(connection);
+  const row = {
+    ...FIELDS,
+    sandbox_id: newId("sbx"),
+    room_uid: "rom_1",
+    org_id: "org_1",
+    state,
+  } as unknown as SandboxRow;
+  await database.commit((queries) => insertSandbox(queries, row));
+  const events: string[] = [];
+  const gone: string[] = [];
+  const paths = makePaths({ data_dir: join(home, "data"), runtime_dir: join(home, "run") }).sandbox(row.sandbox_id);
+  const never = () => Promise.reject(new Error("not part of this test"));
+  const supervisor = new Supervisor(row, {
+    database,
+    meter: new Meter(database),
+    log: makeLog("error", () => {}),
+    paths,
+    start: deps.start ?? never,
+    adopt: deps.adopt ?? never,
+    freeRemains: () => freeRemains(paths),
+    onEvent: (event, _row, { reason }) => events.push(`${event} ${reason}`),
+    onState: () => {},
+    onGone: ({ sandbox_id }) => gone.push(sandbox_id),
+  });
+  return {
+    supervisor,
+    paths,
+    events,
+    gone,
+    /** What is committed. */
+    get committed(): SandboxRow | undefined {
+      return undestroyed(database.queries)[0];
+    },
+    get heldCids(): number[] {
+      return [...heldCids(database.queries)];
+    },
+    [Symbol.dispose]: () => {
+      rmSync(home, { recursive: true, force: true });
+      connection.close();
+    },
+  };
+}
+
+const FIELDS = {
+  agent_id: "a",
+  guest_cid: 9100,
+  cid_held: true,
+  template_id: "default",
+  template_digest: null,
+  vcpu_count: 1,
+  memory_mib: 256,
+  status_reason: "accepted",
+  status_message: "",
+  last_transition_at: MOMENT,
+  exit_cause: null,
+  drive_fault: null,
+  exit_at: null,
+  env: {},
+  egress_mode: "none",
+  egress_allowlist: [],
+  egress_revision: 1,
+  guest_net: true,
+  fabric_attached: true,
+  labels: {},
+  idle_timeout_seconds: null,
+  max_duration_seconds: null,
+  created_at: MOMENT,
+  started_at: null,
+  ready_at: null,
+  stopped_at: null,
+  expires_at: null,
+  create_wall_ms: null,
+  boot: {},
+  start_mode: null,
+  created_by_type: "key",
+  created_by_id: "k",
+};

@@ -1,0 +1,68 @@
+/** The states of a sandbox: every one can be reached, left and destroyed, and each has its way to an end. */
+import { describe, expect, test } from "vitest";
+import {
+  canBecome,
+  NEXT_STATES,
+  overdueFor,
+  requireState,
+  STATE_DEADLINES_MS,
+} from "../../../../daemon/domain/sandboxes/state.ts";
+import { SANDBOX_STATES, type SandboxState } from "../../../../shared/api/sandboxes.ts";
+
+const nextOf = (state: SandboxState): readonly SandboxState[] => NEXT_STATES[state];
+
+test("every state is reached from the first", () => {
+  const reached = new Set<SandboxState>(["creating"]);
+  for (const state of reached) for (const next of nextOf(state)) reached.add(next);
+  expect([...reached].sort()).toEqual([...SANDBOX_STATES].sort());
+});
+
+test.each(SANDBOX_STATES.filter((state) => state !== "destroyed"))("%s can be destroyed", (state) => {
+  const ways = nextOf(state);
+  expect(ways.includes("destroying") || ways.includes("destroyed")).toBe(true);
+});
+
+test("standby and resume go their way, and back only where the guest still runs", () => {
+  const way: SandboxState[] = ["running", "pausing", "paused", "resuming", "running"];
+  for (const [index, state] of way.slice(1).entries()) expect(canBecome(way[index] ?? "failed", state)).toBe(true);
+  expect(canBecome("pausing", "running")).toBe(true);
+  for (const [from, to] of [
+    ["running", "paused"],
+    ["paused", "running"],
+    ["paused", "pausing"],
+    ["resuming", "paused"],
+    ["failed", "resuming"],
+  ] as const) {
+    expect(canBecome(from, to)).toBe(false);
+  }
+});
+
+describe("requireState", () => {
+  test("lets the allowed through", () => {
+    expect(() => requireState({ agent_id: "a", state: "paused" }, ["running", "paused"])).not.toThrow();
+  });
+
+  test("names the state and the allowed ones, and of a paused one the way out", () => {
+    expect(() => requireState({ agent_id: "a", state: "paused" }, ["running"])).toThrow(
+      expect.objectContaining({
+        code: "invalid_state",
+        options: expect.objectContaining({
+          details: { state: "paused", allowed_states: ["running"] },
+          hint: expect.stringContaining("sandboxes/a/resume"),
+        }),
+      }),
+    );
+  });
+});
+
+test("every state on the way to another has a deadline, and no other has one", () => {
+  const onTheWay = SANDBOX_STATES.filter((state) => state.endsWith("ing") && state !== "running");
+  expect(Object.keys(STATE_DEADLINES_MS).sort()).toEqual([...onTheWay].sort());
+  const since = "2026-01-01T00:00:00.000Z";
+  for (const [state, deadlineMs] of Object.entries(STATE_DEADLINES_MS)) {
+    const sandbox = { state: state as SandboxState, last_transition_at: since };
+    expect(overdueFor(sandbox, Date.parse(since) + deadlineMs)).toBe(null);
+    expect(overdueFor(sandbox, Date.parse(since) + deadlineMs + 1)).toBe(1);
+  }
+  expect(overdueFor({ state: "running", last_transition_at: since }, Date.now())).toBe(null);
+});

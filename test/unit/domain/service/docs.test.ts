@@ -1,0 +1,76 @@
+/** The page about an interface whose every text is an attack: none of it becomes HTML, or ends the quotes of a shell. */
+import { expect, test } from "vitest";
+import { renderDocs } from "../../../../daemon/domain/service/docs.ts";
+
+const EVIL = `"><script>alert('x')</script>&amp;`;
+
+test("whatever stands in the document is text", () => {
+  const schema = {
+    type: "object",
+    description: EVIL,
+    required: [EVIL],
+    properties: { [EVIL]: { type: "string", description: EVIL, pattern: EVIL, enum: [EVIL] } },
+  };
+  const content = { "application/json": { schema, example: { [EVIL]: EVIL } } };
+  const problem = { schema: {}, examples: { [EVIL]: {} } };
+  const header = { description: EVIL, schema: { type: EVIL }, example: EVIL };
+  const html = renderDocs({
+    info: { title: EVIL, version: EVIL, description: EVIL },
+    paths: {
+      [`/v1/${EVIL}/{name}`]: {
+        [EVIL]: {
+          operationId: EVIL,
+          summary: EVIL,
+          description: EVIL,
+          tags: [EVIL],
+          "x-scope": EVIL,
+          parameters: [
+            { name: "name", in: "path", required: true, description: EVIL, schema: { type: EVIL }, example: EVIL },
+            { name: EVIL, in: "query", required: false, schema: { format: EVIL } },
+            { $ref: `#/components/parameters/${EVIL}` },
+          ],
+          requestBody: { required: true, content },
+          responses: {
+            200: { description: EVIL, headers: { [EVIL]: { $ref: `#/components/headers/${EVIL}` } }, content },
+            404: { description: EVIL, headers: {}, content: { "application/problem+json": problem } },
+          },
+        },
+      },
+    },
+    components: {
+      parameters: { [EVIL]: header },
+      headers: { [EVIL]: header },
+      examples: { [EVIL]: { summary: EVIL, value: { status: 404, retryable: false, hint: EVIL } } },
+    },
+  });
+  expect(html.split("&#60;script&#62;").length).toBeGreaterThan(20);
+  expect(html.toLowerCase()).not.toContain("<script");
+  // Nothing but what the page itself is made of.
+  expect(new Set([...html.matchAll(/<([a-z]\w*)/g)].map((match) => match[1]))).toEqual(
+    new Set(
+      "html head meta title style body nav h1 h2 h3 h4 ul ol li a em main small p code section span table thead tr th tbody td br pre details summary".split(
+        " ",
+      ),
+    ),
+  );
+});
+
+test("a quote in an example does not end the argument of the shell", () => {
+  const html = renderDocs({
+    info: { title: "t", version: "1", description: "d" },
+    paths: {
+      "/v1/x": {
+        post: {
+          operationId: "x",
+          summary: "s",
+          tags: ["t"],
+          parameters: [],
+          requestBody: { required: true, content: { "application/json": { schema: {}, example: { a: "it's" } } } },
+          responses: {},
+        },
+      },
+    },
+    components: { parameters: {}, headers: {}, examples: {} },
+  });
+  expect(html).toContain(`-d &#39;{&#34;a&#34;:&#34;it&#39;\\&#39;&#39;s&#34;}&#39;`);
+});

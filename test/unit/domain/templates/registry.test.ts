@@ -1,0 +1,95 @@
+/** Of which templates the snapshot may be used, and which are of no use at all: by what their manifests say of how they were made. */
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { FormatRegistry } from "@sinclair/typebox";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { makeLog } from "../../../../daemon/core/log.ts";
+import { makePaths } from "../../../../daemon/core/paths.ts";
+import {
+  FILE_NAMES,
+  type FileRole,
+  factsOf,
+  MANIFEST_FORMAT,
+  type Manifest,
+} from "../../../../daemon/domain/templates/manifest.ts";
+import { CURRENT, MANIFEST_FILE, makeTemplates } from "../../../../daemon/domain/templates/registry.ts";
+import { processorOf } from "../../../../daemon/host/processor.ts";
+import { GENERATION } from "../../../../shared/agent-protocol/messages.ts";
+
+// The daemon has it from its HTTP library.
+FormatRegistry.Set("date-time", (text) => !Number.isNaN(Date.parse(text)));
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "registry-"));
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const HOST = "A processor, features 0123456789ab";
+
+/** Puts a template there that was made like this, and says why its snapshot is refused. */
+async function refusal(
+  made: { [Name in keyof Manifest]?: Manifest[Name] | undefined },
+  acceleration: "kvm" | "tcg" = "kvm",
+) {
+  const paths = makePaths({ data_dir: directory, runtime_dir: directory });
+  const version = join(paths.template("t"), "0".repeat(26));
+  mkdirSync(version, { recursive: true });
+  symlinkSync("0".repeat(26), join(paths.template("t"), CURRENT));
+  const roles = Object.keys(FILE_NAMES) as FileRole[];
+  for (const role of roles) writeFileSync(join(version, FILE_NAMES[role]), role);
+  const facts = await Promise.all(roles.map(async (role) => [role, await factsOf(version, role)] as const));
+  const manifest: Manifest = {
+    format: MANIFEST_FORMAT,
+    record: {
+      ...{ template_id: "t", digest: "sha256:0", description: "", min_memory_mib: 128, default_memory_mib: 128 },
+      ...{ tools: [], created_at: "2026-01-01T00:00:00.000Z" },
+    },
+    ...{ agent_version: "0.0.0", agent_sha256: "0", generation: GENERATION, qemu_version: "10.0", processor: HOST },
+    hardware: { machine_type: "m", cpu_model: "host", base_memory_mib: 128, max_plugged_mib: 0, acceleration },
+    append: "",
+    files: Object.fromEntries(facts) as Manifest["files"],
+  };
+  writeFileSync(join(version, MANIFEST_FILE), JSON.stringify({ ...manifest, ...made }));
+  const templates = makeTemplates({
+    paths,
+    acceleration: () => acceleration,
+    qemuVersion: "10.0",
+    processor: HOST,
+    log: makeLog("warn"),
+  });
+  const template = templates.get("t");
+  if (!template) throw new Error("the template is not there");
+  return (await templates.usable(template)).refused;
+}
+
+test("one that was made here is used", async () => {
+  expect(await refusal({})).toBeNull();
+});
+
+test("one of another processor boots cold under KVM; under TCG the processor is QEMU's, and an older manifest does not say it", async () => {
+  expect(await refusal({ processor: "Another, features 0" })).toMatch(
+    /another processor.*Another, features 0.*A processor/,
+  );
+  rmSync(join(directory, "templates"), { recursive: true });
+  expect(await refusal({ processor: "Another, features 0" }, "tcg")).toBeNull();
+  rmSync(join(directory, "templates"), { recursive: true });
+  expect(await refusal({ processor: undefined })).toBeNull();
+});
+
+test("one of another QEMU boots cold", async () => {
+  expect(await refusal({ qemu_version: "9.2" })).toMatch(/QEMU 9\.2/);
+});
+
+test("one whose agent speaks another protocol is of no use, and says what to do", async () => {
+  await expect(refusal({ generation: GENERATION + 1 })).rejects.toThrow(/generation 2 .*build it again/);
+});
+
+test("a processor is known by its model and its features, in whatever order the kernel names them", () => {
+  const one = processorOf("processor\t: 0\nmodel name\t: Some CPU\nflags\t\t: fpu sse avx\n");
+  expect(one).toMatch(/^Some CPU, features [0-9a-f]{12}$/);
+  expect(processorOf("model name : Some CPU\nflags : avx fpu sse\n")).toBe(one);
+  expect(processorOf("model name : Some CPU\nflags : fpu sse\n")).not.toBe(one);
+  expect(processorOf()).toMatch(/features/);
+});

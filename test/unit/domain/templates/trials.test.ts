@@ -1,0 +1,73 @@
+/** A template build that was killed leaves nothing once another begins, and two do not run at once. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { makePaths, type Paths } from "../../../../daemon/core/paths.ts";
+import { sweepDeadTrials, whileBuilding } from "../../../../daemon/domain/templates/trials.ts";
+import { isAlive, processOf } from "../../../../daemon/host/process.ts";
+import { newId } from "../../../../shared/ids.ts";
+import { commandLineOf, until } from "../../../harness/guests.ts";
+
+let home: string;
+let paths: Paths;
+let child: ChildProcess | undefined;
+
+beforeEach(() => {
+  home = mkdtempSync("/tmp/roomd-u-");
+  paths = makePaths({ data_dir: join(home, "data"), runtime_dir: join(home, "run") });
+  mkdirSync(paths.data);
+});
+afterEach(() => {
+  child?.kill("SIGKILL");
+  child = undefined;
+  rmSync(home, { recursive: true, force: true });
+});
+
+/** What a killed build leaves: directories, and a process that serves its guest. */
+async function leftBehind() {
+  const trial = paths.trial(newId("sbx"));
+  for (const directory of [trial.directory, trial.runtime]) mkdirSync(directory, { recursive: true });
+  child = spawn("sh", ["-c", "while :; do read -r line; done", "--socket-path", trial.virtiofs], {
+    detached: true,
+    stdio: ["pipe", "ignore", "ignore"],
+  });
+  const { pid = 0 } = child;
+  await until("its arguments are there", () => commandLineOf(pid).includes(trial.virtiofs));
+  const process = processOf(pid);
+  if (!process) throw new Error("it has ended");
+  const isThere = () => ({
+    process: isAlive(process),
+    files: [trial.directory, trial.runtime].filter((directory) => existsSync(directory)).length,
+  });
+  return isThere;
+}
+
+test("the next build frees what a killed one left, before it begins", async () => {
+  const isThere = await leftBehind();
+  expect(isThere()).toEqual({ process: true, files: 2 });
+  expect(await whileBuilding(paths, async () => isThere())).toEqual({ process: false, files: 0 });
+});
+
+test("a daemon that starts frees it too, but nothing of a build that runs", async () => {
+  const isThere = await whileBuilding(paths, async () => {
+    const trial = await leftBehind();
+    await sweepDeadTrials(paths);
+    expect(trial()).toEqual({ process: true, files: 2 });
+    return trial;
+  });
+  await sweepDeadTrials(paths);
+  expect(isThere()).toEqual({ process: false, files: 0 });
+});
+
+test("a second build says who is building", async () => {
+  await whileBuilding(paths, async () => {
+    await expect(whileBuilding(paths, async () => {})).rejects.toMatchObject({
+      code: "already_exists",
+      message: expect.stringContaining(String(process.pid)),
+    });
+  });
+  // The lock goes also with a build that failed.
+  await expect(whileBuilding(paths, () => Promise.reject(new Error("no disk")))).rejects.toThrow("no disk");
+  expect(await whileBuilding(paths, async () => "built")).toBe("built");
+});

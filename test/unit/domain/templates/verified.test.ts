@@ -1,0 +1,54 @@
+/** Which template files need not be read again: what a restart of the daemon keeps, and what a changed file loses. */
+import { mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { makeLog } from "../../../../daemon/core/log.ts";
+import { lookOf, Verified } from "../../../../daemon/domain/templates/verified.ts";
+
+let directory: string;
+let image: string;
+let notes: string;
+const lines: string[] = [];
+const log = makeLog("warn", (line) => lines.push(line));
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "verified-"));
+  image = join(directory, "image");
+  notes = join(directory, "notes.json");
+  writeFileSync(image, "good");
+  lines.length = 0;
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+test("a file that was found good stays so for the daemon's next run, until it is touched", () => {
+  const first = new Verified(notes, log);
+  expect(first.has(image)).toBe(false);
+  first.add(image, lookOf(image));
+  const next = new Verified(notes, log);
+  expect(next.has(image)).toBe(true);
+  const { mtime } = statSync(image);
+  writeFileSync(image, "evil");
+  utimesSync(image, mtime, mtime);
+  expect([first.has(image), next.has(image)]).toEqual([false, false]);
+  expect(lines).toEqual([]);
+});
+
+test("another boot, and notes that are no notes, count for nothing", () => {
+  new Verified(notes, log).add(image, lookOf(image));
+  const noted = readFileSync(notes, "utf8");
+  writeFileSync(notes, noted.replace(/"boot_id":"[^"]*"/, '"boot_id":"another"'));
+  expect(new Verified(notes, log).has(image)).toBe(false);
+  for (const text of ["", "{", "[]", '{"boot_id":1}']) {
+    writeFileSync(notes, text);
+    expect(new Verified(notes, log).has(image)).toBe(false);
+  }
+  writeFileSync(notes, noted);
+  expect(new Verified(notes, log).has(image)).toBe(true);
+});
+
+test("what cannot be noted is verified all the same", () => {
+  const verified = new Verified(join(directory, "missing", "notes.json"), log);
+  verified.add(image, lookOf(image));
+  expect(verified.has(image)).toBe(true);
+  expect(lines.join()).toContain("verified templates not noted");
+});

@@ -1,0 +1,86 @@
+import { expect, test } from "vitest";
+import { Session } from "../../../../daemon/domain/terminals/session.ts";
+import type { AttachedTerminal } from "../../../../daemon/host/guest-link/terminal.ts";
+import { MAX_TYPED_BYTES } from "../../../../shared/api/terminals.ts";
+import { until } from "../../../harness/guests.ts";
+
+/** Somebody at a terminal, whose guest takes what is typed when the test says so. */
+function sit() {
+  const taken: Uint8Array[] = [];
+  let gate = Promise.withResolvers<void>();
+  const closed: string[] = [];
+  const never = Promise.withResolvers<never>().promise;
+  const terminal: AttachedTerminal = {
+    offset: 0,
+    rows: 24,
+    cols: 80,
+    output: { [Symbol.asyncIterator]: () => ({ next: () => never }) },
+    write: async (bytes) => {
+      await gate.promise;
+      taken.push(bytes.slice());
+    },
+    resize: () => {},
+    signal: () => {},
+    ended: never,
+    detach: () => {},
+  };
+  const session = new Session(terminal, 0);
+  session.start({ say: () => {}, send: async () => {}, close: (_, reason) => closed.push(reason) });
+  const open = () => {
+    gate.resolve();
+    gate = Promise.withResolvers<void>();
+    gate.resolve();
+  };
+  return {
+    session,
+    closed,
+    open,
+    get typed() {
+      return Buffer.concat(taken);
+    },
+  };
+}
+
+test("frames without bytes, and of one byte, cost no more than their bytes", async () => {
+  const { session, closed } = sit();
+  const frames = 200_000;
+  Bun.gc(true);
+  const before = process.memoryUsage();
+  for (let at = 0; at < frames; at++) {
+    session.take(new Uint8Array(0));
+    session.take(Uint8Array.of(at & 255));
+  }
+  Bun.gc(true);
+  const after = process.memoryUsage();
+  const grown = after.heapUsed + after.arrayBuffers - before.heapUsed - before.arrayBuffers;
+  expect(grown / frames).toBeLessThan(32);
+  expect(closed).toEqual([]);
+});
+
+test("what was typed arrives in its order, whole", async () => {
+  const seat = sit();
+  const said = Array.from({ length: 3000 }, (_, at) => Buffer.from(`${at} `.repeat(at % 50)));
+  for (const each of said.slice(0, 2000)) seat.session.take(each);
+  seat.open();
+  for (const each of said.slice(2000)) {
+    await Promise.resolve();
+    seat.session.take(each);
+  }
+  const whole = Buffer.concat(said);
+  await until("all has arrived", () => seat.typed.byteLength >= whole.byteLength);
+  expect(seat.typed.equals(whole)).toBe(true);
+});
+
+test("more than may wait ends the session, and what was taken meanwhile counts no more", async () => {
+  const seat = sit();
+  seat.session.take(new Uint8Array(MAX_TYPED_BYTES));
+  seat.open();
+  await until("all has arrived", () => seat.typed.byteLength === MAX_TYPED_BYTES);
+  await Promise.resolve();
+  seat.session.take(new Uint8Array(MAX_TYPED_BYTES));
+  expect(seat.closed).toEqual([]);
+  const slow = sit();
+  slow.session.take(new Uint8Array(MAX_TYPED_BYTES));
+  slow.session.take(new Uint8Array(1));
+  expect(slow.closed).toEqual(["input_overflow: the guest reads more slowly than this"]);
+});
