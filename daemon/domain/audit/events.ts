@@ -9,6 +9,7 @@ import type { Bells } from "../../core/bells.ts";
 import { type Bound, bind, type EventsReply, type KeyCall, type StreamEvent } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
+import { type ChainKey, chainKey } from "./chain-key.ts";
 import { findRoom } from "./find.ts";
 import type { AuditDeps } from "./list.ts";
 import type { Readers } from "./readers.ts";
@@ -17,7 +18,7 @@ import { chainHead, chainStart, type Grown, listAudit, toRecord } from "./store.
 const AT_ONCE = 100;
 /** Rung when the organization's chain has grown; that of a room, by its uid, when it was about the room. */
 const CHAIN_BELL = "chain";
-const bellGroup = (orgId: string) => `audit ${orgId}`;
+const bellGroup = (chain: ChainKey) => `audit ${chain}`;
 
 interface Timeline {
   org_id: string;
@@ -31,8 +32,8 @@ interface Timeline {
 
 /** Wakes who waits for what these chains have grown by. */
 export function ringReaders(bells: Bells, chains: Grown): void {
-  for (const [orgId, rooms] of chains) {
-    for (const key of [CHAIN_BELL, ...rooms]) bells.ring(bellGroup(orgId), key);
+  for (const [chain, rooms] of chains) {
+    for (const key of [CHAIN_BELL, ...rooms]) bells.ring(bellGroup(chain), key);
   }
 }
 
@@ -45,10 +46,11 @@ export function makeEvents(deps: AuditDeps, readers: Readers): Bound[] {
     room_uid?: string,
   ): EventsReply => {
     const { org_id } = call.caller;
+    const chain = chainKey(org_id);
     // A client that reconnects asks by the URL it had, and says by the header how far it has come since.
     const known = placeOf(lastEventId) ?? input.after;
-    requireKept(queries, org_id, known);
-    const after = known ?? chainHead(queries, org_id)?.seq ?? 0;
+    requireKept(queries, chain, known);
+    const after = known ?? chainHead(queries, chain)?.seq ?? 0;
     const gone = new AbortController();
     const cancel = () => gone.abort();
     const signal = AbortSignal.any([call.signal, gone.signal]);
@@ -87,8 +89,8 @@ function placeOf(lastEventId: string | null): number | undefined {
 }
 
 /** Throws history_gone: what came after the event that the reader knows was purged. From 0 on is all that there is. */
-function requireKept(queries: Queries, orgId: string, after: number | undefined): void {
-  const purged = chainStart(queries, orgId)?.seq ?? 0;
+function requireKept(queries: Queries, chain: ChainKey, after: number | undefined): void {
+  const purged = chainStart(queries, chain)?.seq ?? 0;
   if (!after || after >= purged) return;
   throw new ServiceError("history_gone", {
     detail: `Events up to ${purged} are no longer kept.`,
@@ -109,7 +111,7 @@ async function* follow(deps: AuditDeps, timeline: Timeline, over: () => void): A
   const wait = { key: room_uid ?? CHAIN_BELL, deadlineMs: waits ? Number.POSITIVE_INFINITY : 0, signal };
   try {
     while (!signal.aborted) {
-      const rows = await bells.wait(bellGroup(org_id), wait, look);
+      const rows = await bells.wait(bellGroup(chainKey(org_id)), wait, look);
       if (signal.aborted || (!rows && !waits)) break;
       if (!rows) continue;
       after = rows.at(-1)?.seq ?? after;

@@ -8,6 +8,7 @@ import { now } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
+import { type ChainKey, orgOfChain } from "./chain-key.ts";
 import { filesOf, headLine, readHeads } from "./heads.ts";
 import { chainHeads, chainStart, hashAt } from "./store.ts";
 
@@ -24,7 +25,7 @@ export interface HeadsFileDeps {
 export class HeadsFile {
   readonly #deps: HeadsFileDeps;
   /** Seqs that are in the file, by chain. */
-  #written = new Map<string, number>();
+  #written = new Map<ChainKey, number>();
   #timer: Timer | null = null;
   #writing: Promise<void> = Promise.resolve();
   #stopped = false;
@@ -87,7 +88,7 @@ export class HeadsFile {
         const isPurged = seq <= (chainStart(queries, orgKey)?.seq ?? 0);
         if (isPurged || hashAt(queries, orgKey, seq) === chain.get(seq)) continue;
         log.error("the audit lacks a record that was there: run `roomd audit verify --host`", {
-          org_id: orgKey || null,
+          org_id: orgOfChain(orgKey),
           seq,
         });
       }

@@ -1,12 +1,13 @@
 /** Owns the lines by which heads of chains are written down elsewhere, and how they are read again. */
 import { existsSync, readFileSync } from "node:fs";
 import type { Head } from "./chain.ts";
+import { type ChainKey, chainKey, orgOfChain } from "./chain-key.ts";
 
 /** By the chain's key: the hashes of its records, by seq. */
-export type Witnessed = Map<string, Map<number, string>>;
+export type Witnessed = Map<ChainKey, Map<number, string>>;
 
-export function headLine(orgKey: string, { seq, hash }: Head, at: string): string {
-  return `${JSON.stringify({ org_id: orgKey || null, seq, hash, at })}\n`;
+export function headLine(orgKey: ChainKey, { seq, hash }: Head, at: string): string {
+  return `${JSON.stringify({ org_id: orgOfChain(orgKey), seq, hash, at })}\n`;
 }
 
 /** A file that grew too large, and the one that has taken its place. */
@@ -41,12 +42,12 @@ export function readHeads(files: readonly string[]): ReadHeads {
   return { witnessed, unreadable };
 }
 
-function parseHead(line: string): (Head & { org_key: string }) | null {
+function parseHead(line: string): (Head & { org_key: ChainKey }) | null {
   try {
     const { org_id, seq, hash } = JSON.parse(line) as Record<string, unknown>;
     const isHead =
       Number.isSafeInteger(seq) && typeof hash === "string" && (org_id === null || typeof org_id === "string");
-    return isHead ? { org_key: org_id ?? "", seq: seq as number, hash } : null;
+    return isHead ? { org_key: chainKey(org_id), seq: seq as number, hash } : null;
   } catch {
     return null;
   }

@@ -14,6 +14,7 @@ import {
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
+import { chainKey } from "./chain-key.ts";
 import { type AuditedRoom, findRoom } from "./find.ts";
 import { momentRules, type Query, scanOf } from "./query.ts";
 import type { Readers } from "./readers.ts";
@@ -60,7 +61,7 @@ export function makeList(deps: AuditDeps, readers: Readers): Bound[] {
 export async function listService(queries: Queries, query: Query) {
   const errors = momentRules(query);
   if (errors.length > 0) throw new ServiceError("validation_failed", { errors });
-  return await pageOf(queries, query, scanOf(query, ""));
+  return await pageOf(queries, query, scanOf(query, null));
 }
 
 async function pageOf(queries: Queries, query: Query, scan: Scan) {
@@ -73,7 +74,7 @@ async function pageOf(queries: Queries, query: Query, scan: Scan) {
 
 /** Throws invalid_cursor. */
 function placeOf({ cursor }: Query, { org_id, room_uid, order }: Scan) {
-  const kind = `audit ${org_id} ${room_uid ?? ""} ${order}`;
+  const kind = `audit ${chainKey(org_id)} ${room_uid ?? ""} ${order}`;
   const position = readCursor(kind, cursor);
   return { kind, after: position === null ? undefined : Number(position) };
 }

@@ -8,7 +8,7 @@ import type { Scan } from "./scan.ts";
 type Asked = Omit<InputOf<typeof orgAuditList>, "org_id">;
 export type Query = { [Name in keyof Asked]?: Asked[Name] | undefined };
 
-export function scanOf(query: Query, orgId: string, roomUid?: string): Scan {
+export function scanOf(query: Query, orgId: string | null, roomUid?: string): Scan {
   const { room_id, event, agent_id, outcome, order = "desc" } = query;
   const span = { since: moment(query.since), until: moment(query.until) };
   return {

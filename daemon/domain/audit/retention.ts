@@ -10,6 +10,7 @@ import { describeError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { PURGED } from "./chain.ts";
+import { type ChainKey, orgOfChain } from "./chain-key.ts";
 import { appendAudit, chainHeads, chainStart } from "./store.ts";
 import { audit, auditStarts } from "./table.ts";
 
@@ -40,7 +41,7 @@ async function purgeAll(database: Database, before: string): Promise<void> {
 }
 
 /** Within a transaction: purges the oldest records of a chain, up to the first that is not from before; returns how many. */
-export function purgeAudit(queries: Queries, orgKey: string, before: string): number {
+export function purgeAudit(queries: Queries, orgKey: ChainKey, before: string): number {
   const start = chainStart(queries, orgKey);
   const oldest = queries
     .select({ seq: audit.seq, hash: audit.hash, at: audit.at, event: audit.event })
@@ -68,7 +69,7 @@ export function purgeAudit(queries: Queries, orgKey: string, before: string): nu
     event: PURGED,
     outcome: "success",
     at: now(),
-    org_id: orgKey || null,
+    org_id: orgOfChain(orgKey),
     actor: ACTOR,
     source: "reconciler",
     details: { seq, hash, records: due.length },

@@ -2,6 +2,7 @@
 import { asc, desc } from "drizzle-orm";
 import { LongWork } from "../../core/turn.ts";
 import type { Queries } from "../../db/client.ts";
+import { chainKey } from "./chain-key.ts";
 import { type AuditFilter, listAudit, matching } from "./store.ts";
 import { type AuditRow, audit } from "./table.ts";
 
@@ -17,7 +18,7 @@ type Stretch = Pick<AuditFilter, "after" | "last">;
 /** Parts of what there is of the chain, or of the room's share of it, one after another; the last has no `last`. */
 export async function* stretches(queries: Queries, { org_id, room_uid, order, after }: Scan): AsyncGenerator<Stretch> {
   for (let from = after; ; ) {
-    await walks.turn(org_id);
+    await walks.turn(chainKey(org_id));
     const end = queries
       .select({ seq: audit.seq })
       .from(audit)
@@ -42,7 +43,7 @@ export async function* scanAudit(queries: Queries, scan: Scan, atOnce: number): 
       if (rows.length > 0) yield rows;
       if (rows.length < atOnce) break;
       from = rows.at(-1)?.seq;
-      await walks.turn(scan.org_id);
+      await walks.turn(chainKey(scan.org_id));
     }
   }
 }

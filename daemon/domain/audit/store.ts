@@ -5,6 +5,7 @@ import { newId } from "../../../shared/ids.ts";
 import { faultPoint } from "../../core/fault-points.ts";
 import { preparedBy, type Queries, rawStatement } from "../../db/client.ts";
 import { GENESIS, type Head, hashOf } from "./chain.ts";
+import { type ChainKey, chainKey } from "./chain-key.ts";
 import { type AuditRow, audit, auditHeads, auditStarts } from "./table.ts";
 
 /** What happened, before it has its place in the chain. */
@@ -35,23 +36,23 @@ export function appendAudit(queries: Queries, entry: AuditEntry): void {
 /** Adds records, each to its organization's chain, of which the end is read and written once. Within a transaction. */
 export function appendAudits(queries: Queries, entries: readonly AuditEntry[]): void {
   const statements = statementsOf(queries);
-  const heads = new Map<string, Head>();
+  const heads = new Map<ChainKey, Head>();
   for (const entry of entries) {
-    const org_key = entry.org_id ?? "";
+    const org_key = chainKey(entry.org_id);
     const head = heads.get(org_key) ?? statements.head.get({ org_key });
-    const row = rowOf(entry, head);
+    const row = rowOf(entry, org_key, head);
     const hash = hashOf(row);
     statements.record(COLUMNS.map((column) => (column === "hash" ? hash : row[column])));
     faultPoint("audit.recorded");
     heads.set(org_key, { seq: row.seq, hash });
-    noteGrown(queries, entry);
+    noteGrown(queries, org_key, entry.room_uid);
   }
   for (const [org_key, { seq, hash }] of heads) statements.advance([org_key, seq, hash]);
 }
 
-function rowOf(entry: AuditEntry, head: Head | undefined): Omit<AuditRow, "hash"> {
+function rowOf(entry: AuditEntry, org_key: ChainKey, head: Head | undefined): Omit<AuditRow, "hash"> {
   return {
-    org_key: entry.org_id ?? "",
+    org_key,
     seq: (head?.seq ?? 0) + 1,
     audit_id: newId("evt"),
     event: entry.event,
@@ -76,15 +77,14 @@ function rowOf(entry: AuditEntry, head: Head | undefined): Omit<AuditRow, "hash"
   };
 }
 
-function noteGrown(queries: Queries, { org_id, room_uid }: AuditEntry): void {
-  const org_key = org_id ?? "";
+function noteGrown(queries: Queries, org_key: ChainKey, room_uid: string | undefined): void {
   const chains = grown.get(queries);
   const rooms = chains?.get(org_key) ?? new Set();
   chains?.set(org_key, room_uid === undefined ? rooms : rooms.add(room_uid));
 }
 
 /** Keys of chains, each with the rooms that what is new is about. */
-export type Grown = Map<string, Set<string>>;
+export type Grown = Map<ChainKey, Set<string>>;
 
 /** Chains that may have grown since they were last taken, with the rooms that it was about, where somebody takes them. */
 const grown = new WeakMap<Queries, Grown>();
@@ -119,18 +119,18 @@ function prepare(queries: Queries) {
 }
 
 /** Where a chain ends; null for one that has no record. */
-export function chainHead(queries: Queries, orgKey: string): Head | null {
+export function chainHead(queries: Queries, orgKey: ChainKey): Head | null {
   return statementsOf(queries).head.get({ org_key: orgKey }) ?? null;
 }
 
 /** The last purged record of a chain; null for one that has all its records. */
-export function chainStart(queries: Queries, orgKey: string): Head | null {
+export function chainStart(queries: Queries, orgKey: ChainKey): Head | null {
   const { seq, hash, org_key } = auditStarts;
   return queries.select({ seq, hash }).from(auditStarts).where(eq(org_key, orgKey)).get() ?? null;
 }
 
 /** Where every chain ends, by its key. */
-export function chainHeads(queries: Queries): Map<string, Head> {
+export function chainHeads(queries: Queries): Map<ChainKey, Head> {
   const rows = queries.select().from(auditHeads).all();
   return new Map(rows.map(({ org_key, seq, hash }) => [org_key, { seq, hash }]));
 }
@@ -142,13 +142,14 @@ export function countRecords(queries: Queries): number {
 }
 
 /** The hash of one record; undefined where there is none. */
-export function hashAt(queries: Queries, orgKey: string, seq: number): string | undefined {
+export function hashAt(queries: Queries, orgKey: ChainKey, seq: number): string | undefined {
   const isIt = and(eq(audit.org_key, orgKey), eq(audit.seq, seq));
   return queries.select({ hash: audit.hash }).from(audit).where(isIt).get()?.hash;
 }
 
 export interface AuditFilter {
-  org_id: string;
+  /** Null: of what belongs to none. */
+  org_id: string | null;
   room_uid?: string | undefined;
   room_id?: string | undefined;
   since?: string | undefined;
@@ -177,10 +178,16 @@ export function listAudit(queries: Queries, filter: AuditFilter): AuditRow[] {
     .all();
 }
 
+/** A chain's records in their order, after one of them. */
+export function chainRecords(queries: Queries, orgKey: ChainKey, after: number, limit: number): AuditRow[] {
+  const where = and(eq(audit.org_key, orgKey), gt(audit.seq, after));
+  return queries.select().from(audit).where(where).orderBy(asc(audit.seq)).limit(limit).all();
+}
+
 export function matching(filter: Omit<AuditFilter, "limit">): SQL | undefined {
   const [isAfter, isUpTo] = filter.order === "asc" ? [gt, lte] : [lt, gte];
   return and(
-    eq(audit.org_key, filter.org_id),
+    eq(audit.org_key, chainKey(filter.org_id)),
     filter.room_uid === undefined ? undefined : eq(audit.room_uid, filter.room_uid),
     filter.room_id === undefined ? undefined : eq(audit.room_id, filter.room_id),
     filter.since === undefined ? undefined : gte(audit.at, filter.since),
@@ -224,7 +231,7 @@ export function executionRecords(
       and(
         eq(audit.room_uid, room_uid),
         gte(audit.seq, oldest?.seq ?? 0),
-        eq(audit.org_key, org_id),
+        eq(audit.org_key, chainKey(org_id)),
         eq(audit.sandbox_id, sandbox_id),
         eq(audit.outcome, "success"),
         inArray(audit.event, ["exec.started", "exec.finished"]),
@@ -239,8 +246,8 @@ export function executionRecords(
     });
 }
 
-/** The keys of all chains: organizations, and '' for what belongs to none. */
-export function auditChains(queries: Queries): string[] {
+/** The keys of all chains. */
+export function auditChains(queries: Queries): ChainKey[] {
   const known = queries.select({ org_key: auditHeads.org_key }).from(auditHeads);
   const found = queries.select({ org_key: audit.org_key }).from(audit);
   return known

@@ -1,10 +1,11 @@
 /** Owns the audit's tables as the queries see them. */
 import { integer, primaryKey, real, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import type { ChainKey } from "./chain-key.ts";
 
 export const audit = sqliteTable(
   "audit",
   {
-    org_key: text().notNull(),
+    org_key: text().$type<ChainKey>().notNull(),
     seq: integer().notNull(),
     audit_id: text().notNull(),
     event: text().notNull(),
@@ -33,14 +34,14 @@ export const audit = sqliteTable(
 
 /** The last record of each chain. */
 export const auditHeads = sqliteTable("audit_heads", {
-  org_key: text().primaryKey(),
+  org_key: text().$type<ChainKey>().primaryKey(),
   seq: integer().notNull(),
   hash: text().notNull(),
 });
 
 /** The last purged record of each chain that has been purged. */
 export const auditStarts = sqliteTable("audit_starts", {
-  org_key: text().primaryKey(),
+  org_key: text().$type<ChainKey>().primaryKey(),
   seq: integer().notNull(),
   hash: text().notNull(),
 });

@@ -1,6 +1,7 @@
 /** Owns checking every chain of a service, with what was written down of them: the operator's proof, with or without a daemon. */
 import type { Queries } from "../../db/client.ts";
 import type { Verdict } from "./chain.ts";
+import { orgOfChain } from "./chain-key.ts";
 import { readHeads } from "./heads.ts";
 import { auditChains } from "./store.ts";
 import { verifyAudit } from "./verify.ts";
@@ -18,7 +19,7 @@ export async function verifyAll(queries: Queries, files: readonly string[]): Pro
   const verdicts: OrgVerdict[] = [];
   for (const org_key of new Set([...auditChains(queries), ...witnessed.keys()])) {
     const verdict = await verifyAudit(queries, org_key, witnessed.get(org_key));
-    verdicts.push({ org_id: org_key || null, ...verdict });
+    verdicts.push({ org_id: orgOfChain(org_key), ...verdict });
   }
   return { verdicts, heads: { files, unreadable } };
 }

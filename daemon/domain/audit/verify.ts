@@ -3,10 +3,11 @@ import { auditVerify, orgAuditVerify } from "../../../shared/api/audit.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import type { Queries } from "../../db/client.ts";
 import { ChainCheck, type Known, type Verdict } from "./chain.ts";
+import { type ChainKey, chainKey } from "./chain-key.ts";
 import { findRoom } from "./find.ts";
 import type { AuditDeps } from "./list.ts";
 import { walks } from "./scan.ts";
-import { chainHead, chainStart, listAudit } from "./store.ts";
+import { chainHead, chainRecords, chainStart } from "./store.ts";
 
 /** A millisecond or two of work; then others have their turn. */
 const AT_ONCE = 100;
@@ -16,7 +17,7 @@ export function makeVerify(deps: AuditDeps): Bound[] {
   const underWay = new Map<string, Promise<Verdict>>();
   const verify = async (orgId: string): Promise<Verdict> => {
     const verdict =
-      underWay.get(orgId) ?? verifyAudit(deps.database.queries, orgId).finally(() => underWay.delete(orgId));
+      underWay.get(orgId) ?? verifyAudit(deps.database.queries, chainKey(orgId)).finally(() => underWay.delete(orgId));
     underWay.set(orgId, verdict);
     return await verdict;
   };
@@ -33,7 +34,11 @@ export function makeVerify(deps: AuditDeps): Bound[] {
 }
 
 /** Checks a chain, a part of it in each turn of the event loop. */
-export async function verifyAudit(queries: Queries, orgKey: string, witnessed?: Known["witnessed"]): Promise<Verdict> {
+export async function verifyAudit(
+  queries: Queries,
+  orgKey: ChainKey,
+  witnessed?: Known["witnessed"],
+): Promise<Verdict> {
   for (;;) {
     const start = chainStart(queries, orgKey);
     // The head is read first: what is added meanwhile comes after it.
@@ -44,10 +49,10 @@ export async function verifyAudit(queries: Queries, orgKey: string, witnessed?: 
   }
 }
 
-async function walk(queries: Queries, orgKey: string, check: ChainCheck): Promise<Verdict> {
+async function walk(queries: Queries, orgKey: ChainKey, check: ChainCheck): Promise<Verdict> {
   for (let after = 0; ; ) {
     await walks.turn(orgKey);
-    const rows = listAudit(queries, { org_id: orgKey, order: "asc", after, limit: AT_ONCE });
+    const rows = chainRecords(queries, orgKey, after, AT_ONCE);
     if (!rows.every((row) => check.take(row)) || rows.length < AT_ONCE) return check.end();
     after = rows.at(-1)?.seq ?? after;
   }

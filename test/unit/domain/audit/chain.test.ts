@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Connection } from "../../../../daemon/db/client.ts";
 import { hashOf, verifyChain } from "../../../../daemon/domain/audit/chain.ts";
+import { chainKey } from "../../../../daemon/domain/audit/chain-key.ts";
 import { auditChains, chainHead, listAudit } from "../../../../daemon/domain/audit/store.ts";
 import type { AuditRow } from "../../../../daemon/domain/audit/table.ts";
 import { verifyAudit } from "../../../../daemon/domain/audit/verify.ts";
@@ -25,15 +26,15 @@ const rows = () => listAudit(connection.queries, { org_id: ORG, order: "asc", li
 
 test("is whole, in a time that is told", async () => {
   const startedAt = performance.now();
-  const verdict = await verifyAudit(connection.queries, ORG);
+  const verdict = await verifyAudit(connection.queries, chainKey(ORG));
   const ms = performance.now() - startedAt;
   console.log(`${RECORDS} records verified in ${Math.round(ms)} ms`);
   expect(verdict).toEqual({ ok: true, from_seq: 1, to_seq: RECORDS, broken_at: null });
 });
 
 test("is one per organization", async () => {
-  expect(await verifyAudit(connection.queries, "org_other")).toMatchObject({ ok: true, to_seq: 3 });
-  expect(await verifyAudit(connection.queries, "org_none")).toEqual({
+  expect(await verifyAudit(connection.queries, chainKey("org_other"))).toMatchObject({ ok: true, to_seq: 3 });
+  expect(await verifyAudit(connection.queries, chainKey("org_none"))).toEqual({
     ok: true,
     from_seq: 0,
     to_seq: 0,
@@ -47,7 +48,7 @@ describe("a change", () => {
   let head: ReturnType<typeof chainHead>;
   beforeAll(() => {
     whole = rows();
-    head = chainHead(connection.queries, ORG);
+    head = chainHead(connection.queries, chainKey(ORG));
   });
   const at = (seq: number): AuditRow => {
     const row = whole[seq - 1];

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Log } from "../../../../daemon/core/log.ts";
 import type { Connection } from "../../../../daemon/db/client.ts";
 import { hashOf } from "../../../../daemon/domain/audit/chain.ts";
+import { chainKey } from "../../../../daemon/domain/audit/chain-key.ts";
 import { filesOf, readHeads } from "../../../../daemon/domain/audit/heads.ts";
 import { HeadsFile } from "../../../../daemon/domain/audit/heads-file.ts";
 import { purgeAudit } from "../../../../daemon/domain/audit/retention.ts";
@@ -65,7 +66,7 @@ describe("the file", () => {
     appended(4, 5);
     await one.settle();
     const at = expect.stringMatching(/^\d{4}-.*Z$/);
-    const head = chainHead(connection.queries, ORG);
+    const head = chainHead(connection.queries, chainKey(ORG));
     expect(written()).toMatchObject([
       { org_id: null, seq: 1 },
       { org_id: ORG, seq: 3 },
@@ -90,7 +91,7 @@ describe("the file", () => {
     appended(3, 3);
     await heads().settle();
     const { witnessed, unreadable } = readHeads([file]);
-    expect([...(witnessed.get(ORG)?.keys() ?? [])]).toEqual([2, 3]);
+    expect([...(witnessed.get(chainKey(ORG))?.keys() ?? [])]).toEqual([2, 3]);
     expect(unreadable).toEqual([`${file}:2`]);
   });
 
@@ -101,7 +102,7 @@ describe("the file", () => {
     appended(3, 3);
     await heads().settle();
     expect(written()).toMatchObject([{ seq: 3 }]);
-    expect([...(readHeads(filesOf(file)).witnessed.get(ORG)?.keys() ?? [])]).toEqual([2, 3]);
+    expect([...(readHeads(filesOf(file)).witnessed.get(chainKey(ORG))?.keys() ?? [])]).toEqual([2, 3]);
   });
 
   test("that cannot be written is told, and tried again", async () => {
@@ -167,9 +168,9 @@ describe("what the database alone would hide", () => {
   });
 
   test("a beginning that was purged is not taken for one", async () => {
-    purgeAudit(connection.queries, ORG, new Date(AUDIT_BEGAN_MS + 56_000).toISOString());
+    purgeAudit(connection.queries, chainKey(ORG), new Date(AUDIT_BEGAN_MS + 56_000).toISOString());
     expect(await verdicts()).toMatchObject([{ ok: true, from_seq: 56, to_seq: 71 }]);
-    purgeAudit(connection.queries, ORG, new Date(AUDIT_BEGAN_MS + 66_000).toISOString());
+    purgeAudit(connection.queries, chainKey(ORG), new Date(AUDIT_BEGAN_MS + 66_000).toISOString());
     expect(await verdicts()).toMatchObject([{ ok: true, from_seq: 66 }]);
     heads();
     expect(errors).toEqual([]);

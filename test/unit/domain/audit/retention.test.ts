@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Connection } from "../../../../daemon/db/client.ts";
 import { GENESIS, PURGED } from "../../../../daemon/domain/audit/chain.ts";
+import { chainKey } from "../../../../daemon/domain/audit/chain-key.ts";
 import { purgeAudit } from "../../../../daemon/domain/audit/retention.ts";
 import { chainStart, hashAt, listAudit } from "../../../../daemon/domain/audit/store.ts";
 import { verifyAudit } from "../../../../daemon/domain/audit/verify.ts";
@@ -17,8 +18,8 @@ afterEach(() => connection.close());
 
 const momentOf = (n: number) => new Date(AUDIT_BEGAN_MS + n * 1000).toISOString();
 /** Purges all that came before the nth record. */
-const purgeBefore = (n: number) => purgeAudit(connection.queries, ORG, momentOf(n));
-const verdict = () => verifyAudit(connection.queries, ORG);
+const purgeBefore = (n: number) => purgeAudit(connection.queries, chainKey(ORG), momentOf(n));
+const verdict = () => verifyAudit(connection.queries, chainKey(ORG));
 const seqs = () => listAudit(connection.queries, { org_id: ORG, order: "asc", limit: 1000 }).map(({ seq }) => seq);
 
 /** As one who may write to the file would: without the triggers. */
@@ -30,10 +31,10 @@ function tamper(...statements: string[]): void {
 
 describe("a purge", () => {
   test("takes what is older, leaves a record of itself, and the chain is whole", async () => {
-    const hash = hashAt(connection.queries, ORG, 40);
+    const hash = hashAt(connection.queries, chainKey(ORG), 40);
     expect(purgeBefore(41)).toBe(40);
     expect(seqs()).toEqual(Array.from({ length: 61 }, (_, index) => 41 + index));
-    expect(chainStart(connection.queries, ORG)).toEqual({ seq: 40, hash });
+    expect(chainStart(connection.queries, chainKey(ORG))).toEqual({ seq: 40, hash });
     const [last] = listAudit(connection.queries, { org_id: ORG, order: "desc", limit: 1 });
     expect(last).toMatchObject({ event: PURGED, details: JSON.stringify({ seq: 40, hash, records: 40 }) });
     expect(await verdict()).toEqual({ ok: true, from_seq: 41, to_seq: 101, broken_at: null });
@@ -42,7 +43,7 @@ describe("a purge", () => {
   test("goes on where the one before ended", async () => {
     purgeBefore(11);
     purgeBefore(51);
-    expect(chainStart(connection.queries, ORG)?.seq).toBe(50);
+    expect(chainStart(connection.queries, chainKey(ORG))?.seq).toBe(50);
     append(connection, 200);
     expect(await verdict()).toEqual({ ok: true, from_seq: 51, to_seq: 103, broken_at: null });
   });
@@ -51,7 +52,7 @@ describe("a purge", () => {
     expect(purgeBefore(1000)).toBe(RECORDS);
     expect(await verdict()).toEqual({ ok: true, from_seq: 101, to_seq: 101, broken_at: null });
     const future = new Date(Date.now() + 1e9).toISOString();
-    expect(purgeAudit(connection.queries, ORG, future)).toBe(0);
+    expect(purgeAudit(connection.queries, chainKey(ORG), future)).toBe(0);
     expect(seqs()).toEqual([101]);
   });
 
@@ -63,7 +64,7 @@ describe("a purge", () => {
 
   test("of nothing that is due changes nothing", () => {
     expect(purgeBefore(1)).toBe(0);
-    expect(chainStart(connection.queries, ORG)).toBeNull();
+    expect(chainStart(connection.queries, chainKey(ORG))).toBeNull();
     expect(seqs()).toHaveLength(RECORDS);
   });
 });
