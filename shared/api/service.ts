@@ -126,7 +126,7 @@ export const metrics = operation({
   path: "/metrics",
   summary: "Figures of the host and the service for Prometheus",
   description:
-    "Text format 0.0.4. From the host's own loopback address no key is needed, unless a proxy has forwarded the request. Labels are closed sets of words, never ids.",
+    "Text format 0.0.4. From the host's own loopback address no key is needed, unless a proxy has forwarded the request or `http.base_url` names another host. Labels are closed sets of words, never ids.",
   access: "org:admin",
   openToHost: true,
   params: NONE,

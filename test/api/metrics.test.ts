@@ -1,6 +1,6 @@
 /** The figures for Prometheus: that they are what happened, in a format that is read here strictly, and who may see them. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { isFromHost } from "../../daemon/edge/http/from-host.ts";
+import { makeIsFromHost } from "../../daemon/edge/http/from-host.ts";
 import { SOURCES } from "../../shared/api/audit.ts";
 import { SCOPES } from "../../shared/api/contract.ts";
 import { operations } from "../../shared/api/operations.ts";
@@ -145,6 +145,25 @@ describe("whoever asks from elsewhere", () => {
     await expectGuarded((headers) => bare(daemon, "GET", "/metrics", { ...headers, host: "rooms.example.org" }));
   });
 
+  // nginx's plain proxy_pass: its own address for a host, and nothing that tells of a client.
+  const proxied = { connection: "close" };
+
+  test("through a proxy that says nothing of its clients needs one where clients reach the service by another name", async () => {
+    daemon.env.ROOMD_HTTP_BASE_URL = "https://rooms.example.org";
+    await daemon.restart();
+    try {
+      await expectGuarded((headers) => bare(daemon, "GET", "/metrics", headers));
+    } finally {
+      delete daemon.env.ROOMD_HTTP_BASE_URL;
+      await daemon.restart();
+    }
+    expect((await bare(daemon, "GET", "/metrics")).status).toBe(200);
+  });
+
+  test("through a proxy that closes each connection needs one", async () => {
+    await expectGuarded((headers) => bare(daemon, "GET", "/metrics", { ...headers, ...proxied }));
+  });
+
   test.each([
     ["127.0.0.1", "127.0.0.1", {}, true],
     ["::1", "[::1]", {}, true],
@@ -158,7 +177,16 @@ describe("whoever asks from elsewhere", () => {
     ["1.127.0.0.1", "localhost", {}, false],
     ["fe80::1", "[::1]", {}, false],
     [null, "localhost", {}, false],
-  ])("from %s asking %s with %j: %s", (address, hostname, headers, expected) => {
-    expect(isFromHost(address, hostname, new Headers(headers as Record<string, string>))).toBe(expected);
+    ["127.0.0.1", "127.0.0.1", { connection: "keep-alive" }, true],
+    ["127.0.0.1", "127.0.0.1", { connection: "close" }, false],
+    ["127.0.0.1", "127.0.0.1", { connection: "Close, TE" }, false],
+  ])("from %s asking %s with %j: %s", (address, hostname, given, expected) => {
+    const origin = { address, hostname, headers: new Headers(given as Record<string, string>) };
+    for (const own of ["http://127.0.0.1:8080", "https://localhost:8443", "http://[::1]:8080"]) {
+      expect(makeIsFromHost(own)(origin), own).toBe(expected);
+    }
+    for (const other of ["https://rooms.example.org", "https://127.0.0.1.example.org", "http://203.0.113.7:8080"]) {
+      expect(makeIsFromHost(other)(origin), other).toBe(false);
+    }
   });
 });

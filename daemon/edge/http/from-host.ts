@@ -1,19 +1,32 @@
-/** Owns whether a request comes from the host itself, with nobody between who may ask for another. */
+/**
+ * Owns whether a request comes from the host itself, with nobody between who may ask for another. Fails closed: where clients
+ * reach the service by another host's name, something forwards them, and it need not say so.
+ */
 
 const LOOPBACK = /^(?:::ffff:)?127(?:\.\d{1,3}){3}$|^::1$/;
 const OWN_NAME = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 /** What proxies add, each of them. */
 const FORWARDED = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"];
 
-/**
- * By the address that it came from, the name that was asked for, which a proxy's client or a page of another site does not
- * give as the host's own, and what says that it was forwarded.
- */
-export function isFromHost(address: string | null, hostname: string, headers: Headers): boolean {
-  return (
+export interface Origin {
+  /** The peer's address; null where it is not known. */
+  address: string | null;
+  /** The name that was asked for, without a port. */
+  hostname: string;
+  headers: Headers;
+}
+
+export type IsFromHost = (origin: Origin) => boolean;
+
+/** `publicUrl` is how clients reach the service. */
+export function makeIsFromHost(publicUrl: string): IsFromHost {
+  if (!OWN_NAME.test(new URL(publicUrl).hostname)) return () => false;
+  return ({ address, hostname, headers }) =>
     address !== null &&
     LOOPBACK.test(address) &&
+    // A proxy's client, or a page of another site, does not ask for the host's own name.
     OWN_NAME.test(hostname) &&
-    !FORWARDED.some((name) => headers.has(name))
-  );
+    // A proxy that opens a connection for each request, as nginx does unless told otherwise, may ask for that name itself.
+    !/\bclose\b/i.test(headers.get("connection") ?? "") &&
+    !FORWARDED.some((name) => headers.has(name));
 }

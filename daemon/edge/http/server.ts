@@ -15,7 +15,7 @@ import type { Road, RoadRequest } from "../run.ts";
 import { readJsonBody } from "./body.ts";
 import { DOCS_PATH, makeDocsAnswer } from "./docs.ts";
 import { takesLines } from "./events.ts";
-import { isFromHost } from "./from-host.ts";
+import { type IsFromHost, makeIsFromHost } from "./from-host.ts";
 import { answerForMcp, MCP_PATH, type McpDoor } from "./mcp.ts";
 import { answerForPort, portPlaceOf } from "./ports.ts";
 import { readQuery } from "./query.ts";
@@ -59,12 +59,13 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
   // Elysia looks for the path after 11 characters of the URL or after 7: beyond `http://a`, and within `https://`.
   const app = new Elysia({ normalize: false, handler: { standardHostname: options.tls !== null } });
   const peers: Peers = new WeakMap();
+  const place = { url: options.url, isFromHost: makeIsFromHost(options.url) };
   const methodsOf = new Map<string, string[]>();
 
   for (const bound of deps.operations) {
     const { method, path } = bound.operation;
     const pattern = parsePath(path);
-    const handle = ({ request }: { request: Request }) => answer(deps, options, bound, pattern, request, peers);
+    const handle = ({ request }: { request: Request }) => answer(deps, place, bound, pattern, request, peers);
     const methods = method === "GET" ? ["GET", "HEAD"] : [method];
     for (const each of methods) app.route(each, toRoute(pattern), handle, { parse: "none" } as never);
     methodsOf.set(toRoute(pattern), [...(methodsOf.get(toRoute(pattern)) ?? []), ...methods]);
@@ -101,10 +102,10 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
         const upgraded: Upgrade = (conversation, headers) => upgrade(server, request, conversation, headers);
         // Whoever waits for an answer, or reads a silent stream, is not idle.
         server.timeout(request, 0);
-        const place = portPlaceOf(deps.ports, request, url);
-        if (place) {
+        const port = portPlaceOf(deps.ports, request, url);
+        if (port) {
           const settled = () => server.timeout(request, UNREAD_SECONDS);
-          const asked = { request, url, place, ip: address, upgrade: upgraded, settled };
+          const asked = { request, url, place: port, ip: address, upgrade: upgraded, settled };
           const response = await answerForPort({ gate: deps.ports, log: deps.log }, asked);
           return response === UPGRADED ? undefined : response;
         }
@@ -135,7 +136,7 @@ const UNREAD_SECONDS = 255;
 
 async function answer(
   deps: HttpDeps,
-  { url: publicUrl }: HttpOptions,
+  { url: publicUrl, isFromHost }: { url: string; isFromHost: IsFromHost },
   bound: Bound,
   pattern: PathPattern,
   request: Request,
@@ -157,7 +158,7 @@ async function answer(
     request_id: requestId,
     ip: peer?.address ?? null,
     get isFromHost() {
-      return isFromHost(peer?.address ?? null, url.hostname, headers);
+      return isFromHost({ address: peer?.address ?? null, hostname: url.hostname, headers });
     },
     authorization: headers.get("authorization"),
     token: wantsSocket ? tokenOf(headers) : null,
