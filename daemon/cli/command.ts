@@ -15,7 +15,7 @@ export interface JsonOption {
 }
 
 export const JSON_FLAG = "--json";
-const QUIET_FLAG = "--quiet";
+export const QUIET_FLAG = "--quiet";
 
 /** How long a command waits: everywhere the same flag, in the same spelling. */
 export function timeout(about: string): Option {
@@ -34,8 +34,16 @@ export function command(usage: string, about: About): Command {
     });
 }
 
+const abouts = new WeakMap<Command, About>();
+
+/** What a command was made of. */
+export function aboutOf(command: Command): About {
+  return abouts.get(command) ?? { summary: command.description(), examples: [] };
+}
+
 /** A noun that holds commands. */
-export function commandGroup(usage: string, { summary, examples, notes = [] }: About): Command {
+export function commandGroup(usage: string, about: About): Command {
+  const { summary, examples, notes = [] } = about;
   const [name = "", ...args] = usage.split(" ");
   const made = new Command(name)
     .description(summary)
@@ -45,6 +53,7 @@ export function commandGroup(usage: string, { summary, examples, notes = [] }: A
     // What is wrong with a command line is told like any other refusal, with --json too.
     .configureOutput({ outputError: () => {} });
   for (const arg of args) made.argument(arg);
+  abouts.set(made, about);
   const indented = examples.map((line) => `  ${line}`);
   const noted = notes.length > 0 ? ["", ...notes] : [];
   return made.addHelpText("after", [...noted, "", "Examples:", ...indented].join("\n"));

@@ -15,7 +15,7 @@ export function configCommand(): Command {
     notes: [
       `Each key can be set by a variable: http.listen by ${variableOf("http.listen")}. Times are in seconds here.`,
     ],
-    examples: ["roomd config", "roomd config --config ./second.toml --json", "roomd config --example > config.toml"],
+    examples: ["roomd config", "roomd config --config /srv/second.toml --json", "roomd config --example > config.toml"],
   };
   return withConfigOption(command("config", about))
     .option("--example", "print a file with every key, its meaning and its default")

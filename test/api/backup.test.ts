@@ -1,5 +1,5 @@
 /**
- * What the README says of upgrading, backing up, restoring and removing, as it stands: its blocks marked `sh operations`, in a host's
+ * What docs/operations.md says of upgrading, backing up, restoring and removing, as it stands: its blocks marked `sh operations`, in a host's
  * place. Real are the binary, its data and all that `roomd` does; systemd and the scripts of packaging/, which have tests of their
  * own, are small stand-ins, and every path of the host is one below the test's directory.
  */
@@ -24,9 +24,10 @@ import { dirname, join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { MIGRATIONS } from "../../daemon/db/migrate.ts";
 import { answerOf, BINARY, type Json } from "../harness/daemon.ts";
+import { blocksOf, pageAt } from "../harness/documents.ts";
 import { freePort } from "../harness/free-port.ts";
 
-const README = readFileSync("README.md", "utf8");
+const PAGE = pageAt("docs/operations.md");
 const SYSTEMD_STAND_IN = `#!/bin/sh -e
 # stop, disable --now: SIGTERM, and until the daemon's lock is free
 [ "$1" != daemon-reload ] || exit 0
@@ -44,12 +45,11 @@ exec 3< <(exec setsid "$HOST/usr/local/lib/roomd/roomd" serve 2>>"$HOST/daemon.l
 read -r ready <&3 && [[ $ready == *"is ready at"* ]]
 `;
 
-/** The block of a section of the README. */
+/** The commands of a section of the page. */
 function block(section: string): string {
-  const text = README.slice(README.indexOf(`\n### ${section}\n`));
-  const found = /^```sh operations\n([\s\S]*?)^```$/m.exec(text.slice(0, text.indexOf("\n### ", 1) + 1 || undefined));
-  if (!found?.[1]) throw new Error(`the README has no commands under ${section}`);
-  return found[1];
+  const found = blocksOf(PAGE, "sh operations").find((each) => each.section === section);
+  if (!found) throw new Error(`${PAGE.path} has no commands under ${section}`);
+  return found.text;
 }
 
 const hosts: Host[] = [];
@@ -95,7 +95,7 @@ class Host {
     return join(this.root, "checkout");
   }
 
-  /** Runs a block of the README in the checkout, with this host's paths; what it printed. */
+  /** Runs a block of the page in the checkout, with this host's paths; what it printed. */
   async run(commands: string): Promise<string> {
     const here = commands
       .replace(/(?<=\s)\/(?=(var|run|etc|usr)\/)/g, `${this.root}/`)
@@ -156,173 +156,180 @@ if (!isRoot) console.log("backup: left out, because files of other users are res
 const canMount = spawnSync("unshare", ["--mount", "mount", "-t", "tmpfs", "none", "/mnt"]).status === 0;
 if (!canMount) console.log("backup: a restore over a mount point is left out, because nothing can be mounted here");
 
-test.skipIf(!isRoot)("upgrade, backup, restore and removal are as the README says", { timeout: 180_000 }, async () => {
-  const first = new Host(await freePort());
-  await first.run("packaging/build && ./packaging/quickstart");
-  const { api_key } = JSON.parse(await first.run("dist/roomd init --json")) as { api_key: string };
-  first.key = api_key;
-  const revoked = JSON.parse(await first.run("roomd key create --name old --json")) as { key_id: string; key: string };
-  await first.run(`roomd key revoke ${revoked.key_id}`);
+test.skipIf(!isRoot)(
+  "upgrade, backup, restore and removal are as docs/operations.md says",
+  { timeout: 180_000 },
+  async () => {
+    const first = new Host(await freePort());
+    await first.run("packaging/build && ./packaging/quickstart");
+    const { api_key } = JSON.parse(await first.run("dist/roomd init --json")) as { api_key: string };
+    first.key = api_key;
+    const revoked = JSON.parse(await first.run("roomd key create --name old --json")) as {
+      key_id: string;
+      key: string;
+    };
+    await first.run(`roomd key revoke ${revoked.key_id}`);
 
-  // A drive with all that files can have, a room that has ended with its drive kept, and messages.
-  const { room_uid } = await first.api("POST", "/v1/rooms", { room_id: "kept", labels: { team: "web" } });
-  await first.api("PUT", "/v1/rooms/kept/agents/operator/subscriptions", { topics: ["builds.>"] });
-  const bytes = randomBytes(300_000);
-  await first.api("PUT", "/v1/rooms/kept/drive/files/in/data.bin", bytes);
-  const shaped = first.drive(room_uid, "shaped");
-  writeFileSync(shaped, "program", { mode: 0o755 });
-  truncateSync(shaped, 64 * 1024 * 1024);
-  spawnSync("chown", ["100123:100456", shaped]);
-  chmodSync(shaped, 0o4755);
-  symlinkSync("/etc/passwd", first.drive(room_uid, "link"));
-  spawnSync("mkfifo", [first.drive(room_uid, "pipe")]);
-  await first.api("POST", "/v1/rooms", { room_id: "ended" });
-  await first.api("DELETE", "/v1/rooms/ended");
-  const ended = readdirSync(join(first.data, "retired"));
-  expect(ended.length).toBe(1);
+    // A drive with all that files can have, a room that has ended with its drive kept, and messages.
+    const { room_uid } = await first.api("POST", "/v1/rooms", { room_id: "kept", labels: { team: "web" } });
+    await first.api("PUT", "/v1/rooms/kept/agents/operator/subscriptions", { topics: ["builds.>"] });
+    const bytes = randomBytes(300_000);
+    await first.api("PUT", "/v1/rooms/kept/drive/files/in/data.bin", bytes);
+    const shaped = first.drive(room_uid, "shaped");
+    writeFileSync(shaped, "program", { mode: 0o755 });
+    truncateSync(shaped, 64 * 1024 * 1024);
+    spawnSync("chown", ["100123:100456", shaped]);
+    chmodSync(shaped, 0o4755);
+    symlinkSync("/etc/passwd", first.drive(room_uid, "link"));
+    spawnSync("mkfifo", [first.drive(room_uid, "pipe")]);
+    await first.api("POST", "/v1/rooms", { room_id: "ended" });
+    await first.api("DELETE", "/v1/rooms/ended");
+    const ended = readdirSync(join(first.data, "retired"));
+    expect(ended.length).toBe(1);
 
-  const lost = await first.api("POST", "/v1/rooms", { room_id: "lost" });
-  const halved = await first.api("POST", "/v1/rooms", { room_id: "halved" });
+    const lost = await first.api("POST", "/v1/rooms", { room_id: "lost" });
+    const halved = await first.api("POST", "/v1/rooms", { room_id: "halved" });
 
-  // While it is made, others write: messages, files, rooms that come and go.
-  const acknowledged: string[] = [];
-  const over = new AbortController();
-  const write = async (n: number) => {
-    const { message_id } = await first.api("POST", "/v1/rooms/kept/messages", {
-      source: "planner",
-      destination: "operator",
-      payload: { n },
-    });
-    await first.api("POST", "/v1/rooms/kept/drive/write", { path: `/written/${n}`, content: `${n}\n` });
-    await first.api("POST", "/v1/rooms", { room_id: `passing-${n}` });
-    await first.api("DELETE", `/v1/rooms/passing-${n}?drive=${n % 2 ? "delete" : "retain"}`);
-    acknowledged.push(message_id);
-    await first.api("POST", `/v1/rooms/kept/messages/${message_id}/ack`, { agent_id: "operator" });
-  };
-  const begun = Promise.withResolvers<void>();
-  const writers = (async () => {
-    for (let n = 0; !over.signal.aborted; n++) {
-      await write(n);
-      if (n === 2) begun.resolve();
+    // While it is made, others write: messages, files, rooms that come and go.
+    const acknowledged: string[] = [];
+    const over = new AbortController();
+    const write = async (n: number) => {
+      const { message_id } = await first.api("POST", "/v1/rooms/kept/messages", {
+        source: "planner",
+        destination: "operator",
+        payload: { n },
+      });
+      await first.api("POST", "/v1/rooms/kept/drive/write", { path: `/written/${n}`, content: `${n}\n` });
+      await first.api("POST", "/v1/rooms", { room_id: `passing-${n}` });
+      await first.api("DELETE", `/v1/rooms/passing-${n}?drive=${n % 2 ? "delete" : "retain"}`);
+      acknowledged.push(message_id);
+      await first.api("POST", `/v1/rooms/kept/messages/${message_id}/ack`, { agent_id: "operator" });
+    };
+    const begun = Promise.withResolvers<void>();
+    const writers = (async () => {
+      for (let n = 0; !over.signal.aborted; n++) {
+        await write(n);
+        if (n === 2) begun.resolve();
+      }
+    })();
+    await Promise.race([begun.promise, writers]);
+    const before = [...acknowledged];
+    await first.run(block("Backup"));
+    over.abort();
+    await writers;
+    const backup = join(first.root, "var/backups/roomd.tar");
+    expect(statSync(backup).mode & 0o777).toBe(0o600);
+    expect(readdirSync(join(first.root, "var/backups"))).toEqual(["roomd.tar"]);
+    expect(existsSync(join(first.data, "backup"))).toBe(false);
+
+    // A newer roomd does nothing to the data of a daemon that runs: its schema looks older than this one's for the moment.
+    const setSchema = (schema: number) => {
+      const code = `new (require("bun:sqlite").Database)(process.argv[1]).run("PRAGMA user_version = ${schema}")`;
+      spawnSync(process.execPath, ["-e", code, join(first.data, "roomd.db")]);
+    };
+    setSchema(MIGRATIONS.length - 1);
+    expect(await first.run("roomd org list 2>&1 || echo status $?")).toMatch(
+      /is an older roomd.*\nStop it first.*\nstatus 1\n$/,
+    );
+    setSchema(MIGRATIONS.length);
+
+    // The new binary goes on with the same data.
+    const old = first.pid;
+    const oldBinary = statSync(readlinkSync(`/proc/${old}/exe`)).ino;
+    expect(await first.run(block("Upgrade"))).toMatch(/^wrote .*roomd-before\.tar/);
+    expect(first.pid).not.toBe(old);
+    expect(statSync(readlinkSync(`/proc/${first.pid}/exe`)).ino).not.toBe(oldBinary);
+    for (const id of acknowledged) {
+      expect(await first.api("GET", `/v1/rooms/kept/messages/${id}`)).toMatchObject({ message_id: id, state: "acked" });
     }
-  })();
-  await Promise.race([begun.promise, writers]);
-  const before = [...acknowledged];
-  await first.run(block("Backup"));
-  over.abort();
-  await writers;
-  const backup = join(first.root, "var/backups/roomd.tar");
-  expect(statSync(backup).mode & 0o777).toBe(0o600);
-  expect(readdirSync(join(first.root, "var/backups"))).toEqual(["roomd.tar"]);
-  expect(existsSync(join(first.data, "backup"))).toBe(false);
+    expect(await first.api("GET", "/v1/orgs/self/audit/verify")).toMatchObject({ ok: true });
 
-  // A newer roomd does nothing to the data of a daemon that runs: its schema looks older than this one's for the moment.
-  const setSchema = (schema: number) => {
-    const code = `new (require("bun:sqlite").Database)(process.argv[1]).run("PRAGMA user_version = ${schema}")`;
-    spawnSync(process.execPath, ["-e", code, join(first.data, "roomd.db")]);
-  };
-  setSchema(MIGRATIONS.length - 1);
-  expect(await first.run("roomd org list 2>&1 || echo status $?")).toMatch(
-    /is an older roomd.*\nStop it first.*\nstatus 1\n$/,
-  );
-  setSchema(MIGRATIONS.length);
+    // Another host gets all of it from the archive alone.
+    const second = new Host(await freePort());
+    second.key = first.key;
+    // One room's drive is not in it, as if it had been destroyed between the database's copy and its drive's.
+    const unpacked = join(second.root, "unpacked");
+    mkdirSync(unpacked);
+    spawnSync("tar", ["-xf", backup, "--ignore-zeros", "--sparse", "-C", unpacked]);
+    rmSync(join(unpacked, "rooms", lost.room_uid), { recursive: true });
+    // Of another half is there, and the end of the archive says that it was being deleted.
+    const endFile = join(unpacked, "backup-end.json");
+    const { rooms_ended } = JSON.parse(readFileSync(endFile, "utf8")) as { rooms_ended: Json[] };
+    rooms_ended.push({ room_uid: halved.room_uid, keep_drive: false });
+    writeFileSync(endFile, JSON.stringify({ rooms_ended }));
+    spawnSync("tar", [
+      "-cf",
+      join(second.root, "var/backups/roomd.tar"),
+      "--format=posix",
+      "--sparse",
+      "-C",
+      unpacked,
+      ".",
+    ]);
+    const restored = await second.run(block("Restore"));
+    expect(restored).toContain("the audit is whole");
+    expect(restored).toMatch(/org_\w+: records 1 to \d+ are whole/);
+    expect(restored).not.toContain("broken");
+    for (const name of ["lost", "halved"]) {
+      expect(restored).toContain(`room ${name} was destroyed while the backup was made, and is again\n`);
+    }
+    expect(existsSync(join(second.data, "rooms/rom_late"))).toBe(false);
+    const room = await second.api("GET", "/v1/rooms/kept");
+    expect(room).toMatchObject({ room_uid, state: "active", labels: { team: "web" } });
+    const back = await fetch(`${second.url}/v1/rooms/kept/drive/files/in/data.bin`, {
+      headers: { authorization: `Bearer ${second.key}` },
+    });
+    expect(digest(await back.bytes())).toBe(digest(bytes));
+    const [was, is] = [first, second].map((host) => statSync(host.drive(room_uid, "shaped")));
+    for (const what of ["mode", "uid", "gid", "size", "mtimeMs"] as const) expect(is?.[what]).toBe(was?.[what]);
+    expect(is?.blocks).toBeLessThan(1024);
+    expect(readlinkSync(second.drive(room_uid, "link"))).toBe("/etc/passwd");
+    expect(statSync(second.drive(room_uid, "pipe")).isFIFO()).toBe(true);
+    const folders = [first, second].map((host) => statSync(dirname(host.drive(room_uid))));
+    expect([folders[1]?.mode, folders[1]?.gid]).toEqual([folders[0]?.mode, folders[0]?.gid]);
+    expect(readdirSync(join(second.data, "retired"))).toEqual(expect.arrayContaining(ended));
+    for (const id of before) {
+      expect(await second.api("GET", `/v1/rooms/kept/messages/${id}`)).toMatchObject({ state: "acked" });
+    }
+    const held = await fetch(`${second.url}/v1/me`, { headers: { authorization: `Bearer ${revoked.key}` } });
+    expect(held.status).toBe(401);
+    // What it has, it can use: no room is without its drive.
+    const { items } = await second.api("GET", "/v1/rooms?state=active&limit=1000");
+    for (const { room_id } of items) await second.api("GET", `/v1/rooms/${room_id}/drive/list`);
+    const names = items.map(({ room_id }: Json) => room_id);
+    expect(names).toContain("kept");
+    for (const name of ["lost", "halved"]) expect(names).not.toContain(name);
+    await second.api("POST", "/v1/rooms/kept/drive/write", { path: "/after", content: "the restore" });
 
-  // The new binary goes on with the same data.
-  const old = first.pid;
-  const oldBinary = statSync(readlinkSync(`/proc/${old}/exe`)).ino;
-  expect(await first.run(block("Upgrade"))).toMatch(/^wrote .*roomd-before\.tar/);
-  expect(first.pid).not.toBe(old);
-  expect(statSync(readlinkSync(`/proc/${first.pid}/exe`)).ino).not.toBe(oldBinary);
-  for (const id of acknowledged) {
-    expect(await first.api("GET", `/v1/rooms/kept/messages/${id}`)).toMatchObject({ message_id: id, state: "acked" });
-  }
-  expect(await first.api("GET", "/v1/orgs/self/audit/verify")).toMatchObject({ ok: true });
+    const onRecord = JSON.parse(await second.run("roomd audit --host --event backup. --json")) as Json;
+    expect(onRecord.items.map(({ event }: Json) => event)).toEqual(["backup.restored", "backup.begun"]);
 
-  // Another host gets all of it from the archive alone.
-  const second = new Host(await freePort());
-  second.key = first.key;
-  // One room's drive is not in it, as if it had been destroyed between the database's copy and its drive's.
-  const unpacked = join(second.root, "unpacked");
-  mkdirSync(unpacked);
-  spawnSync("tar", ["-xf", backup, "--ignore-zeros", "--sparse", "-C", unpacked]);
-  rmSync(join(unpacked, "rooms", lost.room_uid), { recursive: true });
-  // Of another half is there, and the end of the archive says that it was being deleted.
-  const endFile = join(unpacked, "backup-end.json");
-  const { rooms_ended } = JSON.parse(readFileSync(endFile, "utf8")) as { rooms_ended: Json[] };
-  rooms_ended.push({ room_uid: halved.room_uid, keep_drive: false });
-  writeFileSync(endFile, JSON.stringify({ rooms_ended }));
-  spawnSync("tar", [
-    "-cf",
-    join(second.root, "var/backups/roomd.tar"),
-    "--format=posix",
-    "--sparse",
-    "-C",
-    unpacked,
-    ".",
-  ]);
-  const restored = await second.run(block("Restore"));
-  expect(restored).toContain("the audit is whole");
-  expect(restored).toMatch(/org_\w+: records 1 to \d+ are whole/);
-  expect(restored).not.toContain("broken");
-  for (const name of ["lost", "halved"]) {
-    expect(restored).toContain(`room ${name} was destroyed while the backup was made, and is again\n`);
-  }
-  expect(existsSync(join(second.data, "rooms/rom_late"))).toBe(false);
-  const room = await second.api("GET", "/v1/rooms/kept");
-  expect(room).toMatchObject({ room_uid, state: "active", labels: { team: "web" } });
-  const back = await fetch(`${second.url}/v1/rooms/kept/drive/files/in/data.bin`, {
-    headers: { authorization: `Bearer ${second.key}` },
-  });
-  expect(digest(await back.bytes())).toBe(digest(bytes));
-  const [was, is] = [first, second].map((host) => statSync(host.drive(room_uid, "shaped")));
-  for (const what of ["mode", "uid", "gid", "size", "mtimeMs"] as const) expect(is?.[what]).toBe(was?.[what]);
-  expect(is?.blocks).toBeLessThan(1024);
-  expect(readlinkSync(second.drive(room_uid, "link"))).toBe("/etc/passwd");
-  expect(statSync(second.drive(room_uid, "pipe")).isFIFO()).toBe(true);
-  const folders = [first, second].map((host) => statSync(dirname(host.drive(room_uid))));
-  expect([folders[1]?.mode, folders[1]?.gid]).toEqual([folders[0]?.mode, folders[0]?.gid]);
-  expect(readdirSync(join(second.data, "retired"))).toEqual(expect.arrayContaining(ended));
-  for (const id of before) {
-    expect(await second.api("GET", `/v1/rooms/kept/messages/${id}`)).toMatchObject({ state: "acked" });
-  }
-  const held = await fetch(`${second.url}/v1/me`, { headers: { authorization: `Bearer ${revoked.key}` } });
-  expect(held.status).toBe(401);
-  // What it has, it can use: no room is without its drive.
-  const { items } = await second.api("GET", "/v1/rooms?state=active&limit=1000");
-  for (const { room_id } of items) await second.api("GET", `/v1/rooms/${room_id}/drive/list`);
-  const names = items.map(({ room_id }: Json) => room_id);
-  expect(names).toContain("kept");
-  for (const name of ["lost", "halved"]) expect(names).not.toContain(name);
-  await second.api("POST", "/v1/rooms/kept/drive/write", { path: "/after", content: "the restore" });
+    // What is there already is never overwritten.
+    const refused = await second.run("dist/roomd restore /var/backups/roomd.tar 2>&1 || echo status $?");
+    expect(refused).toMatch(/There is a service in .* already\.\n.*another data_dir.*\nstatus 1\n$/);
+    expect(await second.run("roomd backup /var/backups/roomd.tar 2>&1 || echo status $?")).toMatch(
+      /is there already.*\nstatus 1/,
+    );
 
-  const onRecord = JSON.parse(await second.run("roomd audit --host --event backup. --json")) as Json;
-  expect(onRecord.items.map(({ event }: Json) => event)).toEqual(["backup.restored", "backup.begun"]);
+    // A guest of the newer service goes on without a daemon: what it is known by is the socket in its arguments.
+    const socket = join(first.root, "run/roomd/g", `sbx_${"0".repeat(26)}`, "fs.sock");
+    const guest = Bun.spawn(["setsid", "bash", "-c", "read", "guest", "--socket-path", socket], { stdin: "pipe" });
+    const after = await first.api("POST", "/v1/rooms", { room_id: "after" });
+    expect(await first.run(block("Going back"))).toContain("ended 1 guest of the service that was here before\n");
+    expect(await guest.exited).not.toBe(0);
+    expect(await first.api("GET", "/v1/rooms/kept")).toMatchObject({ room_uid, state: "active" });
+    const gone = await fetch(`${first.url}/v1/rooms/after`, { headers: { authorization: `Bearer ${first.key}` } });
+    expect(gone.status).toBe(404);
+    expect(existsSync(first.drive(after.room_uid))).toBe(false);
 
-  // What is there already is never overwritten.
-  const refused = await second.run("dist/roomd restore /var/backups/roomd.tar 2>&1 || echo status $?");
-  expect(refused).toMatch(/There is a service in .* already\.\n.*another data_dir.*\nstatus 1\n$/);
-  expect(await second.run("roomd backup /var/backups/roomd.tar 2>&1 || echo status $?")).toMatch(
-    /is there already.*\nstatus 1/,
-  );
-
-  // A guest of the newer service goes on without a daemon: what it is known by is the socket in its arguments.
-  const socket = join(first.root, "run/roomd/g", `sbx_${"0".repeat(26)}`, "fs.sock");
-  const guest = Bun.spawn(["setsid", "bash", "-c", "read", "guest", "--socket-path", socket], { stdin: "pipe" });
-  const after = await first.api("POST", "/v1/rooms", { room_id: "after" });
-  expect(await first.run(block("Going back"))).toContain("ended 1 guest of the service that was here before\n");
-  expect(await guest.exited).not.toBe(0);
-  expect(await first.api("GET", "/v1/rooms/kept")).toMatchObject({ room_uid, state: "active" });
-  const gone = await fetch(`${first.url}/v1/rooms/after`, { headers: { authorization: `Bearer ${first.key}` } });
-  expect(gone.status).toBe(404);
-  expect(existsSync(first.drive(after.room_uid))).toBe(false);
-
-  await second.run(block("Remove"));
-  const left = spawnSync("find", ["var", "run", "usr", "etc", "!", "-type", "d"], {
-    cwd: second.root,
-    encoding: "utf8",
-  });
-  expect(left.stdout).toBe("var/backups/roomd.tar\n");
-});
+    await second.run(block("Remove"));
+    const left = spawnSync("find", ["var", "run", "usr", "etc", "!", "-type", "d"], {
+      cwd: second.root,
+      encoding: "utf8",
+    });
+    expect(left.stdout).toBe("var/backups/roomd.tar\n");
+  },
+);
 
 test.skipIf(!isRoot)(
   "the first drive that is ever kept is in the backup during which its room ended",

@@ -1,15 +1,22 @@
-/** The documents against what is there: every path they name exists, and what is generated is current. */
+/** The documents against what is there: the paths, commands and keys that they name exist, and what is generated is current. */
 import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { exampleConfig } from "../../daemon/core/config.ts";
+import { referencePage } from "../../daemon/cli/reference.ts";
+import { CONFIG_KEYS, exampleConfig, loadConfig } from "../../daemon/core/config.ts";
 import { CHECK_IDS } from "../../daemon/domain/service/checks.ts";
 import { type Operation, SCOPES, type Scope } from "../../shared/api/contract.ts";
 import { operations } from "../../shared/api/operations.ts";
 import { TOOLS } from "../../shared/api/tools.ts";
+import { blocksOf, PAGES, pageAt } from "../harness/documents.ts";
+import { unknownIn } from "./command-lines.ts";
 import { codeOf, filesOf, read } from "./sources.ts";
 
-const DOCUMENTS = ["README.md", "daemon/README.md"];
+const DOCUMENTS = [...PAGES.map(({ path }) => path), "daemon/README.md"];
+const README_LINES = 250;
+/** What a block of a page can be: each kind is tested, `text` is shown only. */
+const KINDS = ["sh test", "sh operations", "sh", "toml", "json", "text"];
 const SOURCE_FILE = /\.(ts|sql|toml|sh|service|md)$/;
 
 /** What a document names as a file or folder: its links, and the words of its code that look like one. */
@@ -42,9 +49,13 @@ describe.each(DOCUMENTS)("%s", (document) => {
     const bases = ["", dirname(document), "daemon/domain"];
     const exists = (path: string) => bases.some((base) => kept.has(join(base, path).replace(/\/$/, "")));
     const named = pathsIn(text);
-    expect(named.length).toBeGreaterThan(3);
     expect(named.filter((path) => !exists(path))).toEqual([]);
   });
+});
+
+test("paths are found in documents at all", () => {
+  for (const document of ["README.md", "daemon/README.md"])
+    expect(pathsIn(read(document).text).length).toBeGreaterThan(3);
 });
 
 test("daemon/README.md names every folder of the daemon", () => {
@@ -59,24 +70,87 @@ test("packaging/config.example.toml is what the configuration says", () => {
   expect(read("packaging/config.example.toml").text).toBe(exampleConfig());
 });
 
-test("what the README calls besides roomd is installed on every host", () => {
-  expect(read("README.md").text).toMatch(/^curl /m);
+test("README.md is short, and docs/README.md lists every page", () => {
+  expect(pageAt("README.md").text.split("\n").length).toBeLessThanOrEqual(README_LINES);
+  const listed = [...pageAt("docs/README.md").text.matchAll(/\]\(([\w-]+\.md)\)/g)].map(([, name]) => `docs/${name}`);
+  const pages = PAGES.map(({ path }) => path).filter((path) => !path.endsWith("README.md"));
+  expect([...new Set(listed)].sort()).toEqual(pages);
+});
+
+test("docs/reference.md is what the commands say: else `bun run reference`", () => {
+  expect(pageAt("docs/reference.md").text).toBe(referencePage());
+});
+
+describe.each(PAGES)("$path", (page) => {
+  test("has blocks of known kinds, which read as what they are", () => {
+    expect(page.blocks.map(({ kind }) => kind).filter((kind) => !KINDS.includes(kind))).toEqual([]);
+    for (const { text } of blocksOf(page, "json")) expect(() => JSON.parse(text)).not.toThrow();
+    for (const { text } of blocksOf(page, "toml")) expect(Object.keys(originsOf(text))).not.toEqual([]);
+    for (const { kind, text } of page.blocks.filter(({ kind }) => kind.startsWith("sh"))) {
+      expect([kind, spawnSync("bash", ["-n"], { input: text, encoding: "utf8" }).stderr]).toEqual([kind, ""]);
+    }
+  });
+
+  test("names commands, options and keys that there are", () => {
+    const commands = page.blocks.filter(({ kind }) => kind.startsWith("sh")).flatMap(({ text }) => text.split("\n"));
+    const spans = [...page.text.matchAll(/`([^`\n]+)`/g)].map(([, span]) => String(span));
+    expect([...commands, ...spans].flatMap(unknownIn)).toEqual([]);
+    const sections = new Set(Object.keys(CONFIG_KEYS).flatMap((key) => key.split(".").slice(0, -1)));
+    const keys = spans.filter((span) => /^[a-z]+(\.[a-z_]+)+$/.test(span) && sections.has(String(span.split(".")[0])));
+    expect(keys.filter((key) => !(key in CONFIG_KEYS) && !NO_KEYS.includes(key))).toEqual([]);
+  });
+
+  test("links to headings that there are", () => {
+    const links = [...page.text.matchAll(/\]\(([\w/.-]*)#([\w-]+)\)/g)];
+    const broken = links.filter(([, path = "", anchor = ""]) => {
+      const target = path === "" ? page : pageAt(join(dirname(page.path), path));
+      return !anchorsOf(target.text).includes(anchor);
+    });
+    expect(broken.map(([link]) => link)).toEqual([]);
+  });
+});
+
+/** Fields and events that look like keys of the configuration. */
+const NO_KEYS = ["drive.state", "egress.denied"];
+
+/** Which values a file of this text gives; throws as the daemon does where it is wrong. */
+function originsOf(toml: string): object {
+  const home = mkdtempSync("/tmp/roomd-t-");
+  try {
+    const file = join(home, "config.toml");
+    writeFileSync(file, toml);
+    const { origins } = loadConfig({ file, env: {} });
+    return Object.fromEntries(Object.entries(origins).filter(([, origin]) => origin === file));
+  } finally {
+    rmSync(home, { recursive: true });
+  }
+}
+
+/** A page's headings as a code host makes anchors of them. */
+function anchorsOf(text: string): string[] {
+  return [...text.matchAll(/^#+ (.*)$/gm)].map(([, title = ""]) =>
+    title
+      .toLowerCase()
+      .replace(/[^\w\s-]/g, "")
+      .replaceAll(" ", "-"),
+  );
+}
+
+test("what docs/guide.md calls besides roomd is installed on every host", () => {
+  expect(pageAt("docs/guide.md").text).toMatch(/curl /);
   const always = /^wanted=\((.*)\)$/m.exec(read("packaging/install-host").text)?.[1]?.split(" ");
   expect(always).toContain("curl");
 });
 
-test("the README says of every check what to do when it is not ok", () => {
-  const { text } = read("README.md");
-  const table = text
-    .slice(text.indexOf("\n## Troubleshooting\n"))
-    .split("\n\n")
-    .find((part) => part.startsWith("| Check"));
+test("docs/troubleshooting.md says of every check what to do when it is not ok", () => {
+  const { text } = pageAt("docs/troubleshooting.md");
+  const table = text.split("\n\n").find((part) => part.startsWith("| Check"));
   const told = [...(table ?? "").matchAll(/^\| `(\w+)` /gm)].map(([, id]) => id);
   expect(told).toEqual([...CHECK_IDS]);
 });
 
-test("the README's key for models has the scopes that the tools use, and no others", () => {
-  const line = /^roomd (key create --name models .*)$/m.exec(read("README.md").text)?.[1] ?? "";
+test("docs/mcp.md's key for models has the scopes that the tools use, and no others", () => {
+  const line = /^roomd (key create --name models .*)$/m.exec(pageAt("docs/mcp.md").text)?.[1] ?? "";
   const { stdout } = spawnSync("bash", ["-c", `printf '%s\\n' ${line}`], { encoding: "utf8" });
   const given = stdout.match(/(?<=^--scope=).*$/gm) ?? [];
   // A tool asks further operations on its way.

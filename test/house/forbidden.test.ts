@@ -7,7 +7,7 @@ const code = codeOf(...CODE_FOLDERS);
 const tests = code.filter(({ path }) => path.startsWith("test/"));
 const TEXT = /(\.(ts|md|toml|json|sql|service|yml|yaml|html|css|conf)|\/[^./]+)$/;
 /** Everything a person writes here; the lock file is npm's. */
-const written = filesOf(...CODE_FOLDERS, "packaging", ".ci")
+const written = filesOf(...CODE_FOLDERS, "docs", "packaging", ".ci")
   .concat("README.md", "package.json", "vitest.config.ts")
   .filter((path) => TEXT.test(`/${path}`))
   .map(read);

@@ -4,6 +4,7 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, s
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { type Json, SHARED_TEMPLATES, whyNoGuests } from "../harness/daemon.ts";
+import { pageAt } from "../harness/documents.ts";
 import { freePort } from "../harness/free-port.ts";
 import { until } from "../harness/guests.ts";
 
@@ -78,9 +79,9 @@ test.skipIf(reason !== null)(
       const [, url, key] = /^export ROOMD_URL=(\S+)\nexport ROOMD_API_KEY=(key-\S+)$/.exec(exports) ?? [];
       expect(url).toBe(`http://${env.ROOMD_HTTP_LISTEN}`);
       expect(first.stdout).toContain("started in the background");
-      // What the README shows of it is what it says, on any host.
+      // What the page shows of it is what it says, on any host.
       const steps = (text: string) => text.match(/^\[\d\/\d\] .*$/gm);
-      expect(steps(first.stdout)).toEqual(steps(readFileSync("README.md", "utf8")));
+      expect(steps(first.stdout)).toEqual(steps(pageAt("docs/quickstart.md").text));
       expect(first.stdout).toContain("created sandbox agent-1");
       const headers = { authorization: `Bearer ${key}` };
       const sandboxes = async (): Promise<Json> => {

@@ -28,7 +28,7 @@ export interface HostFindings {
   drive_quota: QuotaFindings;
 }
 
-/** Every check there is, in the order in which they are told; the README has a line for each. */
+/** Every check there is, in the order in which they are told; docs/troubleshooting.md has a line for each. */
 export const CHECK_IDS = [
   "acceleration",
   "qemu",
