@@ -12,7 +12,6 @@ import { dial } from "./dial.ts";
 import { Inspector, NotThisName } from "./inspector.ts";
 import { canonicalName } from "./names.ts";
 import { type Ground, Policy, type Verdict } from "./policy.ts";
-import type { HostResolver } from "./resolver.ts";
 import type { Traffic } from "./store.ts";
 
 /** Open at once; more than a browser or an installer makes by far. */
@@ -24,7 +23,8 @@ const NO_LONGER = "The sandbox's egress allowlist no longer has it.";
 
 export interface GuardDeps {
   ground: Ground;
-  resolver: Pick<HostResolver, "resolve">;
+  /** The addresses of a canonical name; none when there is no such name. Rejects when that is not known. */
+  resolve(name: string): Promise<Address[]>;
   /** Of each direction. */
   bytesPerSecond: number;
   count(traffic: Traffic): void;
@@ -83,8 +83,8 @@ export class Guard {
   /** Carries out `egress_resolve`. */
   async resolve(stream: Stream, request: { name?: unknown }): Promise<void> {
     const answer = (answer: EgressResolved["answer"]) => stream.finish({ answer } satisfies EgressResolved);
-    const name = typeof request.name === "string" ? canonicalName(request.name) : null;
     if (!this.#lookUps.take()) return answer("failed");
+    const name = typeof request.name === "string" ? canonicalName(request.name) : null;
     if (name === null) return answer("none");
     if (this.#policy.isEmpty) {
       this.#denials.add({ host: name, ip: null, port: null, reason: "not_listed" });
@@ -93,7 +93,7 @@ export class Guard {
     // It is never looked up: the connection to it is what is refused, with its port and the reason.
     if (!this.#policy.allowsName(name, null)) return answer("address");
     try {
-      answer((await this.#deps.resolver.resolve(name)).length > 0 ? "address" : "none");
+      answer((await this.#deps.resolve(name)).length > 0 ? "address" : "none");
     } catch {
       answer("failed");
     }
@@ -171,7 +171,7 @@ export class Guard {
     if (name === null || !this.#policy.allowsName(name, port)) {
       return this.#refuse(stream, "not_listed", { host: name ?? printable(host), ip: null, port });
     }
-    const found = await this.#deps.resolver.resolve(name);
+    const found = await this.#deps.resolve(name);
     const policy = this.#policy;
     if (!policy.allowsName(name, port)) return this.#refuse(stream, "not_listed", { host: name, ip: null, port });
     // An address that is allowed by itself may be used under any name.

@@ -101,7 +101,7 @@ export function makeEgress(deps: EgressDeps): Egress {
       drop(sandbox_id);
       const guard = new Guard(allowlist, {
         ground,
-        resolver,
+        resolve: (name) => resolver.resolve(name, sandbox),
         bytesPerSecond,
         record: (denial) => deps.onDenied(sandbox, denial),
         count: (traffic) => count(sandbox_id, place, traffic),

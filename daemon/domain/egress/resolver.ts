@@ -1,16 +1,18 @@
-/** Owns finding the addresses of names for sandboxes: by a file of the operator's, by the host's /etc/hosts, else by its resolver. */
-import { lookup } from "node:dns/promises";
-import { readFileSync, statSync } from "node:fs";
-import { within } from "../../core/published.ts";
+/** Owns finding the addresses of names for sandboxes: by a file of the operator's, by the host's /etc/hosts, else by its DNS servers. */
+import { type Asker, FairPlaces } from "../../core/fair-places.ts";
+import { DeadlineError, within } from "../../core/published.ts";
+import { errnoOf } from "../../core/service-error.ts";
 import { type Address, readAddress } from "./addresses.ts";
-import { canonicalName } from "./names.ts";
+import { Dns } from "./dns.ts";
+import { HostsFile } from "./hosts-file.ts";
 
+/** For a place, and then for an answer. */
 const ANSWER_MS = 5_000;
-/** Of all sandboxes; the host's resolver works on a few at a time. */
-const MOST_AT_ONCE = 64;
+/** Of all: with two questions each, fewer than the 150 that a forwarder as dnsmasq works on at once. */
+const PLACES = { all: 64, org: 16, sandbox: 8, waiting: 128 } as const;
 const MOST_ADDRESSES = 16;
 /** What was found is good for a connection that follows at once; an attacker's name must not change under a check all the same. */
-const KEPT_MS = { found: 10_000, none: 2_000 } as const;
+const KEPT_MS = { found: 10_000, none: 2_000, unanswered: 5_000 } as const;
 const MOST_KEPT = 4096;
 
 export class NotResolved extends Error {
@@ -23,25 +25,51 @@ interface Kept {
 }
 
 export class HostResolver {
-  readonly #files: readonly HostsFile[];
+  readonly #own: { path: string; file: HostsFile } | null;
+  readonly #hosts = new HostsFile("/etc/hosts");
+  readonly #dns = new Dns();
+  readonly #places = new FairPlaces(PLACES);
   readonly #kept = new Map<string, Kept>();
-  #atOnce = 0;
 
   /** `file` has lines of an address and names, as /etc/hosts has; "" for none. */
   constructor(file: string) {
-    this.#files = [...(file === "" ? [] : [new HostsFile(file, "needed")]), new HostsFile("/etc/hosts", "optional")];
+    this.#own = file === "" ? null : { path: file, file: new HostsFile(file) };
   }
 
   /** The addresses of a canonical name, at most a few; none when there is no such name. Throws NotResolved. */
-  async resolve(name: string): Promise<Address[]> {
-    for (const file of this.#files) {
-      const listed = file.addressesOf(name);
-      if (listed) return listed;
+  async resolve(name: string, asker: Asker): Promise<Address[]> {
+    const listed = this.#listed(name);
+    if (listed) return listed;
+    const known = this.#known(name);
+    if (known) return await known;
+    const leave = await this.#places.take(asker, ANSWER_MS).catch((cause: unknown) => {
+      throw new NotResolved("too many names are being looked up", { cause });
+    });
+    // Somebody else may have asked meanwhile. Who waits for a place is not waited for.
+    const asked = this.#known(name) ?? this.#keep(name, this.#lookUp(name));
+    return await asked.finally(leave);
+  }
+
+  #listed(name: string): Address[] | undefined {
+    try {
+      const own = this.#own?.file.addressesOf(name);
+      if (own) return own;
+    } catch (cause) {
+      throw new NotResolved(`egress.hosts_file ${this.#own?.path} cannot be read`, { cause });
     }
+    try {
+      return this.#hosts.addressesOf(name);
+    } catch {
+      return undefined;
+    }
+  }
+
+  #known(name: string): Promise<Address[]> | null {
     const kept = this.#kept.get(name);
-    if (kept && kept.until > performance.now()) return await kept.addresses;
-    if (this.#atOnce >= MOST_AT_ONCE) throw new NotResolved("too many names are being looked up");
-    const addresses = this.#lookUp(name);
+    return kept && kept.until > performance.now() ? kept.addresses : null;
+  }
+
+  #keep(name: string, addresses: Promise<Address[]>): Promise<Address[]> {
     const entry: Kept = { addresses, until: performance.now() + KEPT_MS.found };
     this.#kept.delete(name);
     this.#kept.set(name, entry);
@@ -51,64 +79,24 @@ export class HostResolver {
       ({ length }) => {
         if (length === 0) entry.until = performance.now() + KEPT_MS.none;
       },
-      () => this.#kept.delete(name),
+      ({ cause }: { cause?: unknown }) => {
+        if (isUnanswered(cause)) entry.until = performance.now() + KEPT_MS.unanswered;
+        else if (this.#kept.get(name) === entry) this.#kept.delete(name);
+      },
     );
-    return await addresses;
+    return addresses;
   }
 
   async #lookUp(name: string): Promise<Address[]> {
-    this.#atOnce++;
     try {
-      // Whole as it is: what this host would add to a name that does not exist is another name, and not the list's.
-      const asked = name.includes(".") ? `${name}.` : name;
-      const found = await within(lookup(asked, { all: true, verbatim: true }), ANSWER_MS, "the host's resolver");
-      return found.slice(0, MOST_ADDRESSES).flatMap(({ address }) => readAddress(address) ?? []);
-    } catch (error) {
-      const code = Object(error).code;
-      if (code === "ENOTFOUND" || code === "ENODATA" || code === "DNS_ENOTFOUND") return [];
-      throw new NotResolved(`the host could not look up ${name}`, { cause: error });
-    } finally {
-      this.#atOnce--;
-    }
-  }
-}
-
-/** A file of lines of an address and names, read again when it has changed. */
-class HostsFile {
-  readonly #path: string;
-  readonly #presence: "needed" | "optional";
-  #hosts = new Map<string, Address[]>();
-  #version = "";
-
-  constructor(path: string, presence: "needed" | "optional") {
-    this.#path = path;
-    this.#presence = presence;
-  }
-
-  /** Throws NotResolved when it is needed and cannot be read. */
-  addressesOf(name: string): Address[] | undefined {
-    try {
-      const { mtimeMs, size, ino } = statSync(this.#path);
-      const version = `${mtimeMs} ${size} ${ino}`;
-      if (version !== this.#version) this.#hosts = readHosts(readFileSync(this.#path, "utf8"));
-      this.#version = version;
+      const found = await within(this.#dns.lookUp(name), ANSWER_MS, "the host's DNS");
+      return found.slice(0, MOST_ADDRESSES).flatMap((address) => readAddress(address) ?? []);
     } catch (cause) {
-      if (this.#presence === "optional") return undefined;
-      throw new NotResolved(`egress.hosts_file ${this.#path} cannot be read`, { cause });
+      throw new NotResolved(`the host could not look up ${name}`, { cause });
     }
-    return this.#hosts.get(name);
   }
 }
 
-function readHosts(text: string): Map<string, Address[]> {
-  const hosts = new Map<string, Address[]>();
-  for (const line of text.split("\n")) {
-    const [first = "", ...names] = line.replace(/#.*/, "").trim().split(/\s+/);
-    const address = readAddress(first);
-    for (const written of address ? names : []) {
-      const name = canonicalName(written);
-      if (address && name) hosts.set(name, [...(hosts.get(name) ?? []), address]);
-    }
-  }
-  return hosts;
+function isUnanswered(error: unknown): boolean {
+  return error instanceof DeadlineError || errnoOf(error) === "ETIMEOUT";
 }

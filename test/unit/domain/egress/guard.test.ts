@@ -26,16 +26,17 @@ fd00::1         local.allowed.example
 `;
 
 /** A guard, and a guest that asks it. */
-function guarded(allowlist: string[], resolver?: Pick<HostResolver, "resolve">) {
+function guarded(allowlist: string[], resolver: Pick<HostResolver, "resolve"> | null = null) {
   const records: (Denial & { count: number })[] = [];
   const file = join(directory, "hosts");
   writeFileSync(file, HOSTS);
+  const hosts = new HostResolver(file);
   const guard = new Guard(allowlist, {
     ground: {
       privateRanges: ["10.9.0.0/16"].flatMap((text) => readRange(text) ?? []),
       isHosts: ({ text }) => text === "6.6.6.6",
     },
-    resolver: resolver ?? new HostResolver(file),
+    resolve: (name) => (resolver ?? hosts).resolve(name, { org_id: "org", sandbox_id: "sandbox" }),
     bytesPerSecond: 1,
     count: () => {},
     record: (denial) => records.push(denial),

@@ -1,42 +1,17 @@
-/** Owns a DNS server at 127.0.0.1 of its own network namespace, and tells what the resolver makes of its answers. */
-import { createSocket } from "node:dgram";
+/** Tells what the resolver makes of the answers of a DNS server in a network namespace of its own. */
 import { writeFileSync } from "node:fs";
 import { HostResolver, NotResolved } from "../../../../daemon/domain/egress/resolver.ts";
+import { serveNames } from "./name-server.ts";
 
-const A = 1;
-const CODES: Record<string, number> = { fails: 2, none: 3, refused: 5 };
 const [file = "", ...names] = process.argv.slice(2);
-
-const asked: string[] = [];
-const server = createSocket("udp4", (query, from) => {
-  const labels: string[] = [];
-  let at = 12;
-  for (let length = query[at] ?? 0; length > 0; length = query[at] ?? 0) {
-    labels.push(query.toString("latin1", at + 1, at + 1 + length));
-    at += 1 + length;
-  }
-  const type = query.readUInt16BE(at + 1);
-  if (type === A) asked.push(labels.join("."));
-  const [first = ""] = labels;
-  const head = Buffer.from(query.subarray(0, 12));
-  head.writeUInt16BE(0x8180 | (CODES[first] ?? 0), 2);
-  const hasAddress = type === A && !(first in CODES) && first !== "empty";
-  head.writeUInt16BE(hasAddress ? 1 : 0, 6);
-  head.writeUInt32BE(0, 8);
-  // A pointer to the name, its type and class, a minute, and one address.
-  const answer = Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 192, 52, 193, 9]);
-  const reply = [head, query.subarray(12, at + 5), ...(hasAddress ? [answer] : [])];
-  server.send(Buffer.concat(reply), from.port, from.address);
-});
-await new Promise<void>((done) => server.bind(53, "127.0.0.1", done));
-
+const asked = await serveNames();
 const resolver = new HostResolver(file);
 const told: object[] = [];
 for (const name of names) {
   asked.length = 0;
   try {
-    const addresses = (await resolver.resolve(name)).map(({ text }) => text);
-    told.push({ name, addresses, asked: [...asked] });
+    const found = await resolver.resolve(name, { org_id: "org", sandbox_id: "sandbox" });
+    told.push({ name, addresses: found.map(({ text }) => text), asked: [...asked] });
   } catch (error) {
     told.push({ name, failed: error instanceof NotResolved, asked: [...asked] });
   }

@@ -9,7 +9,7 @@ import { HostResolver } from "../../../../daemon/domain/egress/resolver.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "roomd-resolver-"));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
-const RUNNER = fileURLToPath(new URL("resolver-runner.ts", import.meta.url));
+const ASKER = { org_id: "org", sandbox_id: "sandbox" };
 const isRoot = process.getuid?.() === 0;
 if (!isRoot) console.log("names by DNS: left out, because network namespaces need root");
 
@@ -19,34 +19,27 @@ function fileOf(name: string, text: string): string {
   return path;
 }
 
-test.skipIf(!isRoot)("a name is asked for as it is, once, and an answer that is none is told from no answer", () => {
+/** What a runner says that has a DNS server of its own. */
+function besideNameServer(runner: string, ...args: string[]): unknown {
   const resolv = fileOf("resolv.conf", "nameserver 127.0.0.1\nsearch corp.internal\noptions timeout:1 attempts:1\n");
   const hosts = fileOf("etc-hosts", "127.0.0.1 localhost\n192.52.193.7 Host.example\n");
-  const own = fileOf("own", "192.52.193.8 own.example\n");
-  const line = [
+  const script = [
     "ip link set lo up && mount --bind $1 /etc/resolv.conf && mount --bind $2 /etc/hosts && shift 2",
     'exec "$@"',
   ].join(" && ");
-  const names =
-    "a.example a.example none.example empty.example fails.example refused.example short host.example own.example";
-  const argv = [
-    "--net",
-    "--mount",
-    "sh",
-    "-c",
-    line,
-    "sh",
-    resolv,
-    hosts,
-    process.execPath,
-    RUNNER,
-    own,
-    ...names.split(" "),
-  ];
+  const program = [process.execPath, fileURLToPath(new URL(runner, import.meta.url)), ...args];
+  const argv = ["--net", "--mount", "sh", "-c", script, "sh", resolv, hosts, ...program];
   const { stdout, stderr } = spawnSync("unshare", argv, { encoding: "utf8" });
   expect(stdout, stderr).not.toBe("");
+  return JSON.parse(stdout);
+}
+
+test.skipIf(!isRoot)("a name is asked for as it is, once, and an answer that is none is told from no answer", () => {
+  const own = fileOf("own", "192.52.193.8 own.example\n");
+  const names =
+    "a.example a.example none.example empty.example fails.example refused.example short host.example own.example";
   const address = ["192.52.193.9"];
-  expect(JSON.parse(stdout)).toEqual([
+  expect(besideNameServer("resolver-runner.ts", own, ...names.split(" "))).toEqual([
     { name: "a.example", addresses: address, asked: ["a.example"] },
     { name: "a.example", addresses: address, asked: [] },
     { name: "none.example", addresses: [], asked: ["none.example"] },
@@ -60,6 +53,35 @@ test.skipIf(!isRoot)("a name is asked for as it is, once, and an answer that is 
   ]);
 });
 
+interface Timed {
+  failed: boolean;
+  ms: number;
+}
+
+test.skipIf(!isRoot)(
+  "names that are never answered hold up their own organization's alone",
+  { timeout: 60_000 },
+  () => {
+    const told = besideNameServer("resolver-flood-runner.ts") as {
+      quiet: Timed;
+      beside: Timed[];
+      read: Timed;
+      silent: number;
+      failed: number;
+      again: Timed;
+    };
+    expect(told.beside.filter(({ failed }) => failed)).toEqual([]);
+    expect(Math.max(...told.beside.map(({ ms }) => ms))).toBeLessThan(told.quiet.ms + 250);
+    expect(told.read.ms).toBeLessThan(told.quiet.ms + 250);
+    // What waits for a place of its organization is not asked for yet.
+    expect(told.silent).toBeLessThanOrEqual(16);
+    expect(told.failed).toBe(100);
+    // It was never answered a moment ago.
+    expect(told.again).toMatchObject({ failed: true });
+    expect(told.again.ms).toBeLessThan(250);
+  },
+);
+
 describe("a file of the operator's", () => {
   test("is read as /etc/hosts is, and again when it has changed", async () => {
     const path = fileOf(
@@ -67,7 +89,7 @@ describe("a file of the operator's", () => {
       "# none\n1.2.3.4 A.example b.example. # c.example\n::1 a.example\nnonsense d.example\n 5.6.7.8\tb.example\n",
     );
     const resolver = new HostResolver(path);
-    const texts = async (name: string) => (await resolver.resolve(name)).map(({ text }) => text);
+    const texts = async (name: string) => (await resolver.resolve(name, ASKER)).map(({ text }) => text);
     expect(await texts("a.example")).toEqual(["1.2.3.4", "::1"]);
     expect(await texts("b.example")).toEqual(["1.2.3.4", "5.6.7.8"]);
     writeFileSync(path, "9.9.9.9 a.example\n");
@@ -75,6 +97,8 @@ describe("a file of the operator's", () => {
   });
 
   test("that is gone means that nothing is known, not that anybody else is asked", async () => {
-    await expect(new HostResolver(join(directory, "gone")).resolve("localhost")).rejects.toThrow("cannot be read");
+    await expect(new HostResolver(join(directory, "gone")).resolve("localhost", ASKER)).rejects.toThrow(
+      "cannot be read",
+    );
   });
 });

@@ -1,0 +1,73 @@
+/**
+ * Owns asking the DNS servers of /etc/resolv.conf. It is done in the event loop: getaddrinfo would hold one of the few threads
+ * that files are read by for as long as a server does not answer.
+ */
+import { Resolver } from "node:dns/promises";
+import { readFileSync } from "node:fs";
+import { errnoOf } from "../../core/service-error.ts";
+import { versionOf } from "./hosts-file.ts";
+
+const SERVERS = "/etc/resolv.conf";
+/** Each server is asked so often, for so long. */
+const PATIENCE = { timeout: 1_500, tries: 3 } as const;
+/** c-ares keeps answers for as long as they are good, however many; a new one begins with none. */
+const MOST_NAMES_OF_ONE = 4096;
+/** What is told of a name that does not exist, or has no address of the family. */
+const NO_SUCH_NAME = new Set(["ENOTFOUND", "ENODATA"]);
+
+export class Dns {
+  #resolver: Resolver | null = null;
+  #names = 0;
+  #version = "";
+  #search: readonly string[] = [];
+
+  /**
+   * The addresses of a canonical name, as text; none when there is no such name. A name of one label is looked for in the
+   * domains of `search`, and any other as it is. Rejects with what the servers said, or ETIMEOUT.
+   */
+  async lookUp(name: string): Promise<string[]> {
+    const resolver = this.#current();
+    if (name.includes(".")) return await addressesOf(resolver, `${name}.`);
+    for (const domain of this.#search) {
+      const found = await addressesOf(resolver, `${name}.${domain}.`);
+      if (found.length > 0) return found;
+    }
+    return await addressesOf(resolver, `${name}.`);
+  }
+
+  #current(): Resolver {
+    const version = versionIfAny(SERVERS);
+    if (!this.#resolver || version !== this.#version || this.#names >= MOST_NAMES_OF_ONE) {
+      this.#search = version === "" ? [] : searchOf(readFileSync(SERVERS, "utf8"));
+      this.#resolver = new Resolver(PATIENCE);
+      this.#version = version;
+      this.#names = 0;
+    }
+    this.#names++;
+    return this.#resolver;
+  }
+}
+
+/** The domains of resolv.conf in which short names are looked for; the last line of the kind counts. */
+export function searchOf(text: string): string[] {
+  const lines = [...text.matchAll(/^(?:search|domain)[ \t]+(.*)$/gm)];
+  const domains = lines.at(-1)?.[1]?.trim().split(/\s+/) ?? [];
+  return domains.map((domain) => domain.replace(/\.$/, "")).filter((domain) => domain !== "");
+}
+
+async function addressesOf(resolver: Resolver, name: string): Promise<string[]> {
+  const told = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+  const found = told.flatMap((each) => (each.status === "fulfilled" ? each.value : []));
+  const failed = told.find((each) => each.status === "rejected" && !NO_SUCH_NAME.has(errnoOf(each.reason) ?? ""));
+  // One family is enough where the servers fail at the other.
+  if (found.length === 0 && failed?.status === "rejected") throw failed.reason;
+  return found;
+}
+
+function versionIfAny(path: string): string {
+  try {
+    return versionOf(path);
+  } catch {
+    return "";
+  }
+}

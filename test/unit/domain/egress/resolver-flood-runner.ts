@@ -1,0 +1,34 @@
+/** Tells how one organization's look-ups fare beside another's, whose names are never answered. */
+import { writeFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { HostResolver } from "../../../../daemon/domain/egress/resolver.ts";
+import { serveNames } from "./name-server.ts";
+
+const FLOOD = 100;
+const asked = await serveNames();
+const resolver = new HostResolver("");
+
+async function timed(work: Promise<unknown>) {
+  const startedAt = performance.now();
+  const failed = await work.then(
+    () => false,
+    () => true,
+  );
+  return { failed, ms: performance.now() - startedAt };
+}
+
+const other = { org_id: "other", sandbox_id: "theirs" };
+const quiet = await timed(resolver.resolve("quiet.example", other));
+const flood = Array.from({ length: FLOOD }, (_, index) =>
+  timed(resolver.resolve(`silent${index}.example`, { org_id: "busy", sandbox_id: `s${index % 4}` })),
+);
+const file = timed(readFile("/proc/self/status"));
+const beside = await Promise.all(
+  Array.from({ length: 8 }, (_, index) => timed(resolver.resolve(`beside${index}.example`, other))),
+);
+const read = await file;
+const silent = new Set(asked.filter((name) => name.startsWith("silent"))).size;
+const failed = (await Promise.all(flood)).filter((each) => each.failed).length;
+const again = await timed(resolver.resolve("silent0.example", { org_id: "busy", sandbox_id: "s0" }));
+writeFileSync(1, JSON.stringify({ quiet, beside, read, silent, failed, again }));
+process.exit(0);
