@@ -20,14 +20,14 @@ function fileOf(name: string, text: string): string {
 }
 
 /** What a runner says that has a DNS server of its own. */
-function besideNameServer(runner: string, ...args: string[]): unknown {
+function besideNameServer(runner: URL, ...args: string[]): unknown {
   const resolv = fileOf("resolv.conf", "nameserver 127.0.0.1\nsearch corp.internal\noptions timeout:1 attempts:1\n");
   const hosts = fileOf("etc-hosts", "127.0.0.1 localhost\n192.52.193.7 Host.example\n");
   const script = [
     "ip link set lo up && mount --bind $1 /etc/resolv.conf && mount --bind $2 /etc/hosts && shift 2",
     'exec "$@"',
   ].join(" && ");
-  const program = [process.execPath, fileURLToPath(new URL(runner, import.meta.url)), ...args];
+  const program = [process.execPath, fileURLToPath(runner), ...args];
   const argv = ["--net", "--mount", "sh", "-c", script, "sh", resolv, hosts, ...program];
   const { stdout, stderr } = spawnSync("unshare", argv, { encoding: "utf8" });
   expect(stdout, stderr).not.toBe("");
@@ -39,7 +39,7 @@ test.skipIf(!isRoot)("a name is asked for as it is, once, and an answer that is 
   const names =
     "a.example a.example none.example empty.example fails.example refused.example short host.example own.example";
   const address = ["192.52.193.9"];
-  expect(besideNameServer("resolver-runner.ts", own, ...names.split(" "))).toEqual([
+  expect(besideNameServer(new URL("resolver-runner.ts", import.meta.url), own, ...names.split(" "))).toEqual([
     { name: "a.example", addresses: address, asked: ["a.example"] },
     { name: "a.example", addresses: address, asked: [] },
     { name: "none.example", addresses: [], asked: ["none.example"] },
@@ -62,7 +62,7 @@ test.skipIf(!isRoot)(
   "names that are never answered hold up their own organization's alone",
   { timeout: 60_000 },
   () => {
-    const told = besideNameServer("resolver-flood-runner.ts") as {
+    const told = besideNameServer(new URL("resolver-flood-runner.ts", import.meta.url)) as {
       quiet: Timed;
       beside: Timed[];
       read: Timed;
