@@ -2,8 +2,8 @@
 import type { Command } from "commander";
 import { agentList, agentSubscribe } from "../../shared/api/fabric.ts";
 import { call } from "./client.ts";
-import { command, commandGroup, type JsonOption } from "./command.ts";
-import { moreLines, show, table } from "./output.ts";
+import { command, commandGroup } from "./command.ts";
+import { type JsonOption, moreLines, show, table } from "./output.ts";
 import { asList, type ListOptions } from "./room.ts";
 
 export function agentCommand(): Command {

@@ -4,9 +4,9 @@ import * as audit from "../../shared/api/audit.ts";
 import { asked, type FilterOptions, type WhoseOptions, withFilters, withWhose } from "./audit-filters.ts";
 import { CliError } from "./cli-error.ts";
 import { send } from "./client.ts";
-import { choice, command, type JsonOption } from "./command.ts";
+import { choice, command } from "./command.ts";
 import { eventsOf, mayComeBack } from "./exec-follow.ts";
-import { print, printable, write } from "./output.ts";
+import { type JsonOption, print, printable, write } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { integer } from "./values.ts";
 

@@ -4,9 +4,9 @@ import * as audit from "../../shared/api/audit.ts";
 import type { OutputOf } from "../../shared/api/contract.ts";
 import { EXIT } from "./cli-error.ts";
 import { call } from "./client.ts";
-import { command, type JsonOption } from "./command.ts";
+import { command } from "./command.ts";
 import { type ConfigOption, withConfigOption, withOperator } from "./operator.ts";
-import { say, show, showValue } from "./output.ts";
+import { type JsonOption, say, show, showValue } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
 const WORK = "reading the whole audit";

@@ -6,9 +6,9 @@ import { asked, type FilterOptions, withFilters } from "./audit-filters.ts";
 import { auditExportCommand, auditFollowCommand } from "./audit-stream.ts";
 import { auditVerifyCommand } from "./audit-verify.ts";
 import { call } from "./client.ts";
-import { choice, command, commandGroup, type JsonOption } from "./command.ts";
+import { choice, command, commandGroup } from "./command.ts";
 import { type ConfigOption, withConfigOption, withOperator } from "./operator.ts";
-import { moreLines, printable, show, showValue, table } from "./output.ts";
+import { type JsonOption, moreLines, printable, show, showValue, table } from "./output.ts";
 import { asList, type ListOptions } from "./room.ts";
 
 export function auditCommand(setStatus: (status: number) => void): Command {

@@ -30,9 +30,9 @@ import type { EndedRoom } from "../domain/rooms/index.ts";
 import { type Missed, type Part, writeArchive } from "../host/archive.ts";
 import { LockedError, takeLock } from "../host/lock.ts";
 import { CliError, EXIT } from "./cli-error.ts";
-import { command, type JsonOption } from "./command.ts";
+import { command } from "./command.ts";
 import { type ConfigOption, readConfiguration, withConfigOption, withOperator } from "./operator.ts";
-import { bytesText, counted, printable, say, showValue } from "./output.ts";
+import { bytesText, counted, type JsonOption, printable, say, showValue } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
 /** The file by which a backup is known. */

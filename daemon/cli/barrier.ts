@@ -2,8 +2,8 @@
 import type { Command } from "commander";
 import { barrierArrive, barrierCancel, barrierGet, barrierList } from "../../shared/api/barriers.ts";
 import { call } from "./client.ts";
-import { command, commandGroup, type JsonOption, timeout } from "./command.ts";
-import { fieldLines, moreLines, show, table } from "./output.ts";
+import { command, commandGroup, timeout } from "./command.ts";
+import { fieldLines, type JsonOption, moreLines, show, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { asList, type ListOptions } from "./room.ts";
 import { integer } from "./values.ts";

@@ -10,10 +10,6 @@ interface About {
   notes?: readonly string[];
 }
 
-export interface JsonOption {
-  json?: boolean | undefined;
-}
-
 export const JSON_FLAG = "--json";
 export const QUIET_FLAG = "--quiet";
 

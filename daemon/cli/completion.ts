@@ -1,8 +1,8 @@
 /** Owns `roomd completion`: scripts by which shells complete command lines, made of the program's own commands. */
 import { Argument, type Command } from "commander";
-import { command, type JsonOption } from "./command.ts";
+import { command } from "./command.ts";
 import { type CompletedCommand, SHELLS, type Shell, scriptFor } from "./completion-scripts.ts";
-import { print } from "./output.ts";
+import { type JsonOption, print } from "./output.ts";
 
 export function completionCommand(): Command {
   const made = command("completion", {

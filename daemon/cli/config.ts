@@ -1,9 +1,9 @@
 /** Owns `roomd config`: the configuration in force and where each value comes from. */
 import type { Command } from "commander";
 import { CONFIG_KEYS, type ConfigKey, exampleConfig, loadConfig, variableOf } from "../core/config.ts";
-import { command, type JsonOption } from "./command.ts";
+import { command } from "./command.ts";
 import { type ConfigOption, withConfigOption } from "./operator.ts";
-import { print, showValue, table } from "./output.ts";
+import { type JsonOption, print, showValue, table } from "./output.ts";
 
 interface ConfigCommandOptions extends JsonOption, ConfigOption {
   example?: boolean;

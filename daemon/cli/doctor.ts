@@ -2,9 +2,9 @@
 import type { Command } from "commander";
 import type { HealthCheck } from "../../shared/api/service.ts";
 import { EXIT } from "./cli-error.ts";
-import { command, type JsonOption } from "./command.ts";
+import { command } from "./command.ts";
 import { type ConfigOption, withConfigOption, withOperator } from "./operator.ts";
-import { paint, showValue } from "./output.ts";
+import { type JsonOption, paint, showValue } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
 const STYLES = { ok: "green", warn: "yellow", fail: "red" } as const;

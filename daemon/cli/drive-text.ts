@@ -3,8 +3,8 @@ import type { Command } from "commander";
 import { fsRead, fsWrite } from "../../shared/api/drive.ts";
 import { plainJson } from "../core/text.ts";
 import { call, send } from "./client.ts";
-import { command, type JsonOption } from "./command.ts";
-import { bytesText, print, show, write } from "./output.ts";
+import { command } from "./command.ts";
+import { bytesText, type JsonOption, print, show, write } from "./output.ts";
 import { integer, type Place, place } from "./values.ts";
 
 interface ReadOptions extends JsonOption {

@@ -6,8 +6,8 @@ import { fileGet, filePut } from "../../shared/api/drive.ts";
 import { errnoOf } from "../core/service-error.ts";
 import { CliError } from "./cli-error.ts";
 import { send } from "./client.ts";
-import { command, type JsonOption } from "./command.ts";
-import { bytesText, show, showValue, write } from "./output.ts";
+import { command } from "./command.ts";
+import { bytesText, type JsonOption, show, showValue, write } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { type Place, place } from "./values.ts";
 

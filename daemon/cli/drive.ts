@@ -3,10 +3,10 @@ import type { Command } from "commander";
 import * as drive from "../../shared/api/drive.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { call } from "./client.ts";
-import { command, commandGroup, type JsonOption } from "./command.ts";
+import { command, commandGroup } from "./command.ts";
 import { readCommand, writeCommand } from "./drive-text.ts";
 import { getCommand, putCommand } from "./drive-transfer.ts";
-import { bytesText, fieldLines, moreLines, show, table } from "./output.ts";
+import { bytesText, fieldLines, type JsonOption, moreLines, show, table } from "./output.ts";
 import { asList, type ListOptions } from "./room.ts";
 import { type Place, place, placeOrRoom } from "./values.ts";
 

@@ -2,8 +2,8 @@
 import type { Command } from "commander";
 import { egressGet, egressSet } from "../../shared/api/egress.ts";
 import { call } from "./client.ts";
-import { command, commandGroup, type JsonOption } from "./command.ts";
-import { fieldLines, show } from "./output.ts";
+import { command, commandGroup } from "./command.ts";
+import { fieldLines, type JsonOption, show } from "./output.ts";
 import { integer } from "./values.ts";
 
 export function egressCommand(): Command {

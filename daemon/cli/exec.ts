@@ -6,10 +6,10 @@ import { executionSignal, executionStart, sandboxExec } from "../../shared/api/e
 import { newId } from "../../shared/ids.ts";
 import { EXIT } from "./cli-error.ts";
 import { call } from "./client.ts";
-import { command, type JsonOption, timeout } from "./command.ts";
+import { command, timeout } from "./command.ts";
 import { type ExecutionName, type ExitEvent, followOutput, mayComeBack } from "./exec-follow.ts";
 import { isPiped, passOnStdin } from "./exec-stdin.ts";
-import { say, show } from "./output.ts";
+import { type JsonOption, say, show } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { integer, pair } from "./values.ts";
 

@@ -2,10 +2,10 @@
 import type { Command } from "commander";
 import { executionEnd, executionGet, executionList, executionSignal, SIGNALS } from "../../shared/api/executions.ts";
 import { call } from "./client.ts";
-import { command, commandGroup, type JsonOption } from "./command.ts";
+import { command, commandGroup } from "./command.ts";
 import { follow, statusOf } from "./exec.ts";
 import { followOutput } from "./exec-follow.ts";
-import { fieldLines, moreLines, show, table } from "./output.ts";
+import { fieldLines, type JsonOption, moreLines, show, table } from "./output.ts";
 import { integer } from "./values.ts";
 
 interface ListOptions extends JsonOption {

@@ -11,9 +11,9 @@ import {
 import { newId } from "../../shared/ids.ts";
 import { CliError } from "./cli-error.ts";
 import { call } from "./client.ts";
-import { choice, command, type JsonOption, timeout } from "./command.ts";
+import { choice, command, timeout } from "./command.ts";
 import { type ContentOptions, contentOf, textOf, withContent } from "./message.ts";
-import { counted, show } from "./output.ts";
+import { counted, type JsonOption, show } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
 const DEFAULT_MS = 60_000;

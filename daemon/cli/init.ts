@@ -1,9 +1,9 @@
 /** Owns `roomd init`: the first organization, its key and the operator key, once. */
 import type { Command } from "commander";
 import { PLANS, type Plan } from "../../shared/api/plans.ts";
-import { choice, command, type JsonOption } from "./command.ts";
+import { choice, command } from "./command.ts";
 import { type ConfigOption, readConfiguration, withConfigOption, withOperator } from "./operator.ts";
-import { fieldLines, say, showValue } from "./output.ts";
+import { fieldLines, type JsonOption, say, showValue } from "./output.ts";
 
 interface InitOptions extends JsonOption, ConfigOption {
   plan?: Plan;

@@ -3,10 +3,10 @@ import { type Command, InvalidArgumentError } from "commander";
 import { SCOPES, type Scope } from "../../shared/api/contract.ts";
 import { DEFAULT_GRACE_SECONDS } from "../../shared/api/orgs.ts";
 import type { KeyId } from "../../shared/ids.ts";
-import { choice, command, commandGroup, type JsonOption } from "./command.ts";
+import { choice, command, commandGroup } from "./command.ts";
 import { type ConfigOption, withConfigOption, withOperator } from "./operator.ts";
 import { type OrgOption, orgOf, withOrgOption } from "./org-option.ts";
-import { fieldLines, print, showValue, table } from "./output.ts";
+import { fieldLines, type JsonOption, print, showValue, table } from "./output.ts";
 import { seconds, secondsOrZero, word } from "./values.ts";
 
 export function keyCommand(): Command {

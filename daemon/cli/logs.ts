@@ -2,9 +2,9 @@
 import type { Command } from "commander";
 import { sandboxLogs } from "../../shared/api/sandboxes.ts";
 import { call } from "./client.ts";
-import { choice, command, type JsonOption } from "./command.ts";
+import { choice, command } from "./command.ts";
 import { mayComeBack } from "./exec-follow.ts";
-import { printable, show } from "./output.ts";
+import { type JsonOption, printable, show } from "./output.ts";
 import { integer } from "./values.ts";
 
 interface LogsOptions extends JsonOption {

@@ -12,8 +12,8 @@ import {
 import { newId } from "../../shared/ids.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { call } from "./client.ts";
-import { choice, command, commandGroup, type JsonOption, timeout } from "./command.ts";
-import { counted, fieldLines, moreLines, printable, show, table } from "./output.ts";
+import { choice, command, commandGroup, timeout } from "./command.ts";
+import { counted, fieldLines, type JsonOption, moreLines, printable, show, table } from "./output.ts";
 import { asList, type ListOptions } from "./room.ts";
 import { integer, milliseconds, pair } from "./values.ts";
 

@@ -2,10 +2,10 @@
 import type { Command } from "commander";
 import { PLANS, type Plan } from "../../shared/api/plans.ts";
 import { CliError, EXIT } from "./cli-error.ts";
-import { choice, command, commandGroup, type JsonOption } from "./command.ts";
+import { choice, command, commandGroup } from "./command.ts";
 import { type ConfigOption, withConfigOption, withOperator } from "./operator.ts";
 import { type OrgOption, orgOf, withOrgOption } from "./org-option.ts";
-import { fieldLines, showValue, table } from "./output.ts";
+import { fieldLines, type JsonOption, showValue, table } from "./output.ts";
 import { sshKeyCommand } from "./ssh-key.ts";
 import { integer } from "./values.ts";
 

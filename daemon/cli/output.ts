@@ -5,7 +5,11 @@
 import { styleText } from "node:util";
 import { plainJson } from "../core/text.ts";
 import type { CliError } from "./cli-error.ts";
-import type { JsonOption } from "./command.ts";
+
+/** What --json sets on every command. */
+export interface JsonOption {
+  json?: boolean | undefined;
+}
 
 type Style = "bold" | "dim" | "red" | "green" | "yellow";
 type Stream = NodeJS.WriteStream;

@@ -2,8 +2,8 @@
 import type { Command } from "commander";
 import { type PortRecord, portList, sandboxExposePort, sandboxUnexposePort } from "../../shared/api/ports.ts";
 import { call } from "./client.ts";
-import { command, commandGroup, type JsonOption } from "./command.ts";
-import { show, table } from "./output.ts";
+import { command, commandGroup } from "./command.ts";
+import { type JsonOption, show, table } from "./output.ts";
 import { integer, seconds } from "./values.ts";
 
 export function portCommand(): Command {

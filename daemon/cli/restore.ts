@@ -35,9 +35,9 @@ import {
   STANDARD_STREAM,
 } from "./backup.ts";
 import { CliError, EXIT } from "./cli-error.ts";
-import { command, type JsonOption } from "./command.ts";
+import { command } from "./command.ts";
 import { type ConfigOption, readConfiguration, withConfigOption, withOperator } from "./operator.ts";
-import { counted, showValue } from "./output.ts";
+import { counted, type JsonOption, showValue } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
 const INPUT = 0;

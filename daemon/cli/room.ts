@@ -2,8 +2,8 @@
 import type { Command } from "commander";
 import * as rooms from "../../shared/api/rooms.ts";
 import { call } from "./client.ts";
-import { choice, command, commandGroup, type JsonOption } from "./command.ts";
-import { bytesText, counted, fieldLines, moreLines, show, table } from "./output.ts";
+import { choice, command, commandGroup } from "./command.ts";
+import { bytesText, counted, fieldLines, type JsonOption, moreLines, show, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { integer, pair, seconds } from "./values.ts";
 

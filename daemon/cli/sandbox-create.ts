@@ -5,8 +5,8 @@ import { templateGet } from "../../shared/api/templates.ts";
 import { GUEST_CID_MIN } from "../../shared/ids.ts";
 import { CliError } from "./cli-error.ts";
 import { call } from "./client.ts";
-import { choice, command, type JsonOption, timeout } from "./command.ts";
-import { show } from "./output.ts";
+import { choice, command, timeout } from "./command.ts";
+import { type JsonOption, show } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { integer, pair, seconds, word } from "./values.ts";
 

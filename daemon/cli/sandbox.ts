@@ -2,8 +2,8 @@
 import type { Command } from "commander";
 import * as sandboxes from "../../shared/api/sandboxes.ts";
 import { call } from "./client.ts";
-import { choice, command, commandGroup, type JsonOption, timeout } from "./command.ts";
-import { fieldLines, moreLines, show, table } from "./output.ts";
+import { choice, command, commandGroup, timeout } from "./command.ts";
+import { fieldLines, type JsonOption, moreLines, show, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { asList, type ListOptions, labelQuery } from "./room.ts";
 import { sandboxCreateCommand } from "./sandbox-create.ts";

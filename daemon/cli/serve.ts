@@ -6,10 +6,10 @@ import { describeError, errnoOf, ServiceError } from "../core/service-error.ts";
 import { planListen } from "../edge/http/tls.ts";
 import { planSsh } from "../edge/ssh/plan.ts";
 import { CliError, EXIT } from "./cli-error.ts";
-import { command, type JsonOption } from "./command.ts";
+import { command } from "./command.ts";
 import { becomeConfigured, requireCleanEnvironment } from "./environment.ts";
 import { type ConfigOption, readConfiguration, withConfigOption } from "./operator.ts";
-import { print } from "./output.ts";
+import { type JsonOption, print } from "./output.ts";
 
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
 

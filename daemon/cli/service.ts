@@ -3,9 +3,9 @@ import type { Command } from "commander";
 import { configGet, health, meGet } from "../../shared/api/service.ts";
 import { EXIT } from "./cli-error.ts";
 import { call } from "./client.ts";
-import { command, type JsonOption } from "./command.ts";
+import { command } from "./command.ts";
 import { checkLines } from "./doctor.ts";
-import { fieldLines, paint, show } from "./output.ts";
+import { fieldLines, type JsonOption, paint, show } from "./output.ts";
 
 export function healthCommand(setStatus: (status: number) => void): Command {
   return command("health", {

@@ -2,8 +2,8 @@
 import type { Command } from "commander";
 import { sshAccessCreate, sshAccessDelete, sshAccessList } from "../../shared/api/ssh.ts";
 import { call } from "./client.ts";
-import { command, commandGroup, type JsonOption } from "./command.ts";
-import { show, table } from "./output.ts";
+import { command, commandGroup } from "./command.ts";
+import { type JsonOption, show, table } from "./output.ts";
 import { seconds } from "./values.ts";
 
 export function sshAccessCommand(): Command {

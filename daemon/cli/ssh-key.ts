@@ -3,10 +3,10 @@ import { readFileSync } from "node:fs";
 import type { Command } from "commander";
 import { errnoOf } from "../core/service-error.ts";
 import { CliError, EXIT } from "./cli-error.ts";
-import { command, commandGroup, type JsonOption } from "./command.ts";
+import { command, commandGroup } from "./command.ts";
 import { type ConfigOption, withConfigOption, withOperator } from "./operator.ts";
 import { type OrgOption, orgOf, withOrgOption } from "./org-option.ts";
-import { fieldLines, print, showValue, table } from "./output.ts";
+import { fieldLines, type JsonOption, print, showValue, table } from "./output.ts";
 import { seconds } from "./values.ts";
 
 type Options = JsonOption & ConfigOption & OrgOption;

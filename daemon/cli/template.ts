@@ -2,9 +2,9 @@
 import type { Command } from "commander";
 import { templateGet } from "../../shared/api/templates.ts";
 import { call } from "./client.ts";
-import { command, commandGroup, type JsonOption } from "./command.ts";
+import { command, commandGroup } from "./command.ts";
 import { type ConfigOption, withConfigOption, withOperator } from "./operator.ts";
-import { fieldLines, print, printable, say, show, showValue, table } from "./output.ts";
+import { fieldLines, type JsonOption, print, printable, say, show, showValue, table } from "./output.ts";
 import { withProgress } from "./progress.ts";
 
 export function templateCommand(): Command {

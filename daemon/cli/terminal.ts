@@ -2,8 +2,8 @@
 import type { Command } from "commander";
 import { terminalClose, terminalGet, terminalList, terminalToken } from "../../shared/api/terminals.ts";
 import { call } from "./client.ts";
-import { command, commandGroup, type JsonOption } from "./command.ts";
-import { fieldLines, show, table } from "./output.ts";
+import { command, commandGroup } from "./command.ts";
+import { fieldLines, type JsonOption, show, table } from "./output.ts";
 
 const EXAMPLE = "build-42 worker-1 ter_01JZ8Q4W5T6Y7V8X9ZABCDEFGH";
 

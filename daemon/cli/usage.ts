@@ -2,8 +2,8 @@
 import { type Command, InvalidArgumentError } from "commander";
 import { GROUPINGS, type Grouping, type UsageReport, type UsageTotals, usage } from "../../shared/api/usage.ts";
 import { call } from "./client.ts";
-import { choice, command, type JsonOption } from "./command.ts";
-import { bytesText, fieldLines, show, table } from "./output.ts";
+import { choice, command } from "./command.ts";
+import { bytesText, fieldLines, type JsonOption, show, table } from "./output.ts";
 
 interface UsageOptions extends JsonOption {
   groupBy?: Grouping;

@@ -1,5 +1,6 @@
 /** Owns rooms as they are put together: what a room's end ends with it. */
-import { makeRooms, type RoomDeps } from "../domain/rooms/index.ts";
+import type { RoomDeps } from "../domain/rooms/deps.ts";
+import { makeRooms } from "../domain/rooms/index.ts";
 import type { Sandboxes } from "../domain/sandboxes/index.ts";
 import type { Base } from "./base.ts";
 import type { Drives } from "./drives.ts";

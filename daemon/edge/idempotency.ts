@@ -14,7 +14,7 @@
  */
 import { createHash } from "node:crypto";
 import { and, isNull } from "drizzle-orm";
-import { IDEMPOTENCY_SECONDS } from "../../shared/api/contract.ts";
+import { IDEMPOTENCY_SECONDS } from "../../shared/api/headers.ts";
 import { ulidFrom } from "../../shared/ids.ts";
 import { at, now } from "../core/clock.ts";
 import type { Begun } from "../core/operation.ts";

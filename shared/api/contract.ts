@@ -68,9 +68,6 @@ export interface Operation {
 
 export const DEFAULT_MAX_BODY_BYTES = 1024 * 1024;
 
-/** How long an Idempotency-Key is remembered. */
-export const IDEMPOTENCY_SECONDS = 24 * 3600;
-
 /** An operation with its schemas' types kept. */
 export function operation<Definition extends Operation>(definition: Definition): Definition {
   return definition;

@@ -3,9 +3,10 @@
  * doors read and the document shows what stands here; the tests hold answers to it.
  */
 import { REQUEST_ID_PATTERN } from "../ids.ts";
-import { IDEMPOTENCY_SECONDS, type Operation } from "./contract.ts";
 import { type ErrorCode, errorKind } from "./errors.ts";
 
+/** How long an Idempotency-Key is remembered. */
+export const IDEMPOTENCY_SECONDS = 24 * 3600;
 export const MOST_IDEMPOTENCY_KEY = 255;
 export const IDEMPOTENCY_KEY_PATTERN = `^[\\x21-\\x7e]{1,${MOST_IDEMPOTENCY_KEY}}$`;
 
@@ -72,18 +73,28 @@ export type RequestHeader = keyof typeof REQUEST_HEADERS;
 /** Those that an operation says it reads; the others are the road's. */
 export type OwnHeader = Exclude<RequestHeader, "request_id" | "idempotency_key">;
 
-export function takesIdempotencyKey({ method }: Pick<Operation, "method">): boolean {
+/** What of an operation its headers depend on. */
+interface Asked {
+  method: string;
+  headers?: readonly OwnHeader[];
+  outcomes: Record<string, number>;
+  location?: string;
+  bytesOutput?: string[];
+  errors: readonly ErrorCode[];
+}
+
+export function takesIdempotencyKey({ method }: Pick<Asked, "method">): boolean {
   return method === "POST";
 }
 
-export function requestHeadersOf(operation: Operation): RequestHeader[] {
+export function requestHeadersOf(operation: Asked): RequestHeader[] {
   const ofRoad: RequestHeader[] = takesIdempotencyKey(operation) ? ["idempotency_key", "request_id"] : ["request_id"];
   return [...(operation.headers ?? []), ...ofRoad];
 }
 
 /** An answer as far as the document tells it apart: its status, and the codes of the problems that have it. */
 interface Answer {
-  operation: Operation;
+  operation: Asked;
   status: number;
   codes: readonly ErrorCode[];
 }

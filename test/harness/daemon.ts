@@ -9,7 +9,10 @@ import { createInterface } from "node:readline";
 import type { Problem } from "../../shared/api/errors.ts";
 import { CAPPED } from "../../shared/api/plans.ts";
 import { undocumented } from "./documented.ts";
+import type { Json } from "./json.ts";
 import { filesWithoutSecrets, secretsIn, secretsInFiles } from "./secrets.ts";
+
+export type { Json } from "./json.ts";
 
 export const BINARY = resolve("dist/roomd");
 /** Where `packaging/check` leaves the template that all tests share. */
@@ -24,9 +27,6 @@ const WIDE_CAPS = Object.fromEntries(
 
 const START_DEADLINE_MS = 60_000;
 const STOP_DEADLINE_MS = 30_000;
-
-// biome-ignore lint/suspicious/noExplicitAny: tests look into answers as clients do, field by field.
-export type Json = any;
 
 export interface Answer {
   status: number;

@@ -1,6 +1,6 @@
 /** Owns what the OpenAPI document says of an answer's headers, for the tests: which it must not have, and which it lacks. */
 import { openapiDocument } from "../../daemon/domain/service/openapi.ts";
-import type { Json } from "./daemon.ts";
+import type { Json } from "./json.ts";
 
 /** Those of HTTP itself, and the media type, which the document tells as the content. */
 const OF_HTTP = ["connection", "content-length", "content-type", "date", "transfer-encoding"];

@@ -1,24 +1,14 @@
 /** Owns barriers: points that the agents of a room pass together, generation after generation. */
+
 import type { RoomUid } from "../../../shared/ids.ts";
-import type { Bells } from "../../core/bells.ts";
 import { now } from "../../core/clock.ts";
-import type { Bound, KeyCall } from "../../core/operation.ts";
-import type { FindRoom, RoomTarget } from "../../core/room-target.ts";
+import type { Bound } from "../../core/operation.ts";
 import type { Queries } from "../../db/client.ts";
-import type { Database } from "../../db/transact.ts";
-import type { Agents } from "../agents/index.ts";
 import { makeArrive } from "./arrive.ts";
+import type { BarrierDeps } from "./deps.ts";
+import { barrierBell } from "./find.ts";
 import { makeGet } from "./get.ts";
 import { breakBarriers, forgetBarriers, isWaitedFor, waitedFor } from "./store.ts";
-
-export interface BarrierDeps {
-  database: Database;
-  findRoom: FindRoom;
-  agents: Agents;
-  bells: Bells;
-}
-
-export const barrierBell = (barrierId: string) => `barrier ${barrierId}`;
 
 export function makeBarriers(deps: BarrierDeps) {
   const { bells, database } = deps;
@@ -39,12 +29,4 @@ export function makeBarriers(deps: BarrierDeps) {
     /** Within a transaction: the rooms are gone. */
     forget: (queries: Queries, roomUids: readonly RoomUid[]) => forgetBarriers(queries, roomUids),
   };
-}
-
-/** Throws room_not_found. */
-export function findRoom(deps: BarrierDeps, call: KeyCall, params: Record<string, string>): RoomTarget {
-  const room = deps.findRoom(call.caller, String(params.room_id));
-  call.audit.room_id = room.room_id;
-  call.audit.room_uid = room.room_uid;
-  return room;
 }

@@ -2,8 +2,8 @@
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
 import type { Beneath } from "../../host/files/beneath.ts";
 import type { OpenFile } from "../../host/files/open-file.ts";
+import type { DriveRoom } from "./deps.ts";
 import type { DrivePath } from "./path.ts";
-import type { DriveRoom } from "./verb.ts";
 
 /** Throws precondition_failed when the file has another digest. */
 export async function requireDigest(file: OpenFile, expected: string, room: DriveRoom, signal: AbortSignal) {

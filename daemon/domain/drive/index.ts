@@ -6,6 +6,7 @@ import type { OrgId } from "../../../shared/ids.ts";
 import type { Bound } from "../../core/operation.ts";
 import { sweepTemporaryFiles } from "../../host/files/sweep.ts";
 import type { ShareMode } from "../../host/virtiofs/restrain.ts";
+import type { DriveDeps, DriveRoom } from "./deps.ts";
 import { getFile } from "./get-file.ts";
 import { list } from "./list.ts";
 import type { Measured } from "./measure.ts";
@@ -19,7 +20,7 @@ import { type Streams, saveStreams } from "./save.ts";
 import { stat } from "./stat.ts";
 import { Turns } from "./turns.ts";
 import { Usage } from "./usage.ts";
-import type { Drive, DriveDeps, DriveRoom } from "./verb.ts";
+import type { Drive } from "./verb.ts";
 import { write } from "./write.ts";
 
 export type { DriveDeps, DriveRoom };

@@ -3,20 +3,8 @@
  * of its plan: each as it was measured last, with what calls have changed since and set aside. Guests write past the calls, and are kept to it as to a drive's own quota (quota.ts).
  */
 import type { OrgId } from "../../../shared/ids.ts";
-import { driveExceeded, driveWarning, type PlanCaps } from "../orgs/index.ts";
-import type { DriveRoom } from "./verb.ts";
-
-export type DriveCaps = PlanCaps["drive"];
-
-export interface OrgDeps {
-  /** The organization's rooms that are not destroyed. */
-  roomsOf(orgId: OrgId): readonly Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">[];
-  /** Those that are, and whose drives are kept. */
-  keptOf(orgId: OrgId): readonly Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">[];
-  capsOf(orgId: OrgId): DriveCaps;
-  /** The drives have come to take more than the soft cap. */
-  onSoftExceeded(orgId: OrgId, facts: { used: number; cap: number }): void;
-}
+import { driveExceeded, driveWarning } from "../orgs/index.ts";
+import type { OrgDeps } from "./deps.ts";
 
 /** One drive of them. */
 interface Member {

@@ -15,10 +15,10 @@ import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { ProcessRecord } from "../../host/process.ts";
 import { modeFound, type Restraints, type ShareMode } from "../../host/virtiofs/restrain.ts";
+import type { DriveRoom } from "./deps.ts";
 import type { Measured } from "./measure.ts";
 import type { OrgUsage } from "./org-usage.ts";
 import type { Usage } from "./usage.ts";
-import type { DriveRoom } from "./verb.ts";
 
 /** How often it is looked at what the disk has lost. */
 export const LOOK_EVERY_MS = 1000;

@@ -1,10 +1,11 @@
 /** Owns saving what a command prints, as it comes: its streams as the files `stdout` and `stderr` of a directory. */
 import { Beneath } from "../../host/files/beneath.ts";
+import type { DriveRoom } from "./deps.ts";
 import { FILE_MODE } from "./entry.ts";
 import { driveError } from "./errors.ts";
 import { parsePath } from "./path.ts";
 import { placeFile } from "./place-file.ts";
-import type { Drive, DriveRoom } from "./verb.ts";
+import type { Drive } from "./verb.ts";
 
 export type Streams = Record<"stdout" | "stderr", AsyncIterable<Uint8Array>>;
 

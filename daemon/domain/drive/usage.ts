@@ -5,9 +5,9 @@
  */
 import type { OrgId } from "../../../shared/ids.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import type { DriveDeps, DriveRoom, OrgDeps } from "./deps.ts";
 import { type Measured, measureTree } from "./measure.ts";
-import { type OrgDeps, OrgUsage } from "./org-usage.ts";
-import type { DriveDeps, DriveRoom } from "./verb.ts";
+import { OrgUsage } from "./org-usage.ts";
 
 type Room = Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">;
 type Deps = OrgDeps & Pick<DriveDeps, "limitEntries" | "sharesOf" | "kernelUse" | "onUsed">;

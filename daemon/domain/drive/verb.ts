@@ -1,45 +1,12 @@
 /** Owns what all drive verbs share: the room they are about, its drive held open, and what its errors mean. */
 import type { Operation } from "../../../shared/api/contract.ts";
-import type { OrgId } from "../../../shared/ids.ts";
-import type { Log } from "../../core/log.ts";
-import { type Bound, bind, type Caller, type Done, type KeyCall, type Verb } from "../../core/operation.ts";
+import { type Bound, bind, type Done, type KeyCall, type Verb } from "../../core/operation.ts";
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
 import { Beneath } from "../../host/files/beneath.ts";
-import type { ProcessRecord } from "../../host/process.ts";
-import type { Restraints } from "../../host/virtiofs/restrain.ts";
+import type { DriveDeps, DriveRoom } from "./deps.ts";
 import { driveError, type Meaning } from "./errors.ts";
-import type { OrgDeps } from "./org-usage.ts";
 import type { Turns } from "./turns.ts";
 import type { Usage } from "./usage.ts";
-
-/** What the drive needs to know of a room. */
-export interface DriveRoom {
-  room_id: string;
-  room_uid: string;
-  org_id: OrgId;
-  state: "active" | "destroying" | "destroyed";
-  /** The directory on the host that the room's guests have as /mnt/drive. */
-  drive_directory: string;
-  drive_limit_bytes: number;
-}
-
-export interface DriveDeps extends OrgDeps {
-  /** Throws room_not_found. */
-  findRoom(caller: Caller, roomId: string): DriveRoom;
-  /** Most names that a drive may have. */
-  limitEntries: number;
-  /** The processes by which guests reach this room's drive. */
-  sharesOf(roomUid: string): ProcessRecord[];
-  /** What the shares let their guests do. */
-  restraints: Restraints;
-  /** What the kernel says that a drive takes; null where it keeps no quota of it. */
-  kernelUse(directory: string): { bytes: number; inodes: number } | null;
-  /** Hears of each change of what a drive takes, as far as it is measured. */
-  onUsed(roomUid: string, usedBytes: number): void;
-  /** Makes some space on a full disk for what frees more; false when there is none to make. */
-  giveUpSpace(): boolean;
-  log: Log;
-}
 
 export interface Drive extends DriveDeps {
   usage: Usage;

@@ -3,7 +3,9 @@ import { StreamError } from "../../../shared/agent-protocol/link.ts";
 import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
 import { PieceError } from "../../../shared/agent-protocol/pieces.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { Started } from "./output.ts";
+
+/** Whether a command is known to have begun. */
+export type Started = boolean | "unknown";
 
 interface About {
   exec_id?: string;

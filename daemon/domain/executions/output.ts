@@ -14,12 +14,9 @@ import {
   startInGuest,
 } from "../../host/guest-link/exec.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
-import { asServiceError } from "./errors.ts";
+import { asServiceError, type Started } from "./errors.ts";
 import { type Backstop, Tries } from "./patience.ts";
 import type { CommandRequest } from "./request.ts";
-
-/** Whether a command is known to have begun. */
-export type Started = boolean | "unknown";
 
 /**
  * The guest's link of the moment; waits a little for one that is coming back, and with a command that has begun for as long as the

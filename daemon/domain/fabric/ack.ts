@@ -3,8 +3,8 @@ import { messageAck } from "../../../shared/api/fabric.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { requireActive } from "../../core/room-target.ts";
 import { actingAs } from "../agents/index.ts";
+import type { FabricDeps } from "./deps.ts";
 import { findMessageTarget } from "./find.ts";
-import type { FabricDeps } from "./index.ts";
 import { requireRecipient } from "./reply.ts";
 import { ackDelivery, findDelivery } from "./store.ts";
 

@@ -9,7 +9,7 @@ import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
-import { inboxBell } from "./post.ts";
+import { inboxBell } from "./bells.ts";
 import { dueDeliveries, nextDue, setDelivery } from "./store.ts";
 import type { DeliveryRow } from "./table.ts";
 

@@ -2,7 +2,7 @@
 import type { KeyCall } from "../../core/operation.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { FabricDeps } from "./index.ts";
+import type { FabricDeps } from "./deps.ts";
 import { findMessage } from "./store.ts";
 import type { MessageRow } from "./table.ts";
 

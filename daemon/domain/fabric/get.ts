@@ -2,8 +2,8 @@
 import { messageGet } from "../../../shared/api/fabric.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import type { FabricDeps } from "./deps.ts";
 import { findMessageTarget } from "./find.ts";
-import type { FabricDeps } from "./index.ts";
 import { receiptOf, toMessage } from "./record.ts";
 
 export function makeGet(deps: FabricDeps): Bound {

@@ -1,13 +1,9 @@
 /** Owns the fabric: messages between the agents of a room. Nothing that was accepted is lost, whatever dies. */
+
 import type { RoomUid } from "../../../shared/ids.ts";
-import type { Bells } from "../../core/bells.ts";
-import type { Log } from "../../core/log.ts";
 import type { Bound } from "../../core/operation.ts";
-import type { FindRoom } from "../../core/room-target.ts";
-import type { Database } from "../../db/transact.ts";
-import type { Agents } from "../agents/index.ts";
-import type { Meter } from "../orgs/index.ts";
 import { makeAck } from "./ack.ts";
+import type { FabricDeps, FabricOptions } from "./deps.ts";
 import { Due } from "./due.ts";
 import { makeGet } from "./get.ts";
 import { makeInbox } from "./inbox.ts";
@@ -18,23 +14,6 @@ import { makeSend } from "./send.ts";
 import { Space } from "./space.ts";
 import { removeSome } from "./store.ts";
 import { makeSubscribe } from "./subscribe.ts";
-
-export interface FabricOptions {
-  database: Database;
-  log: Log;
-  findRoom: FindRoom;
-  agents: Agents;
-  bells: Bells;
-  meter: Pick<Meter, "count">;
-  /** A message that needs an ack comes again after this time. */
-  ackMs: number;
-}
-
-export interface FabricDeps extends FabricOptions {
-  due: Due;
-  order: Order;
-  space: Space;
-}
 
 const REMOVED_AT_ONCE = 2000;
 

@@ -10,14 +10,11 @@ import type { RoomTarget } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Place } from "../orgs/index.ts";
+import { inboxBell, ROOM_BELL, replyBell } from "./bells.ts";
+import type { FabricDeps } from "./deps.ts";
 import { type Draft, fingerprintOf } from "./draft.ts";
-import type { FabricDeps } from "./index.ts";
 import { findMessage, insertDelivery, insertMessage } from "./store.ts";
 import type { MessageRow } from "./table.ts";
-
-export const inboxBell = (agentId: string) => `inbox ${agentId}`;
-export const replyBell = (messageId: string) => `reply ${messageId}`;
-export const ROOM_BELL = "room";
 
 export interface Posted {
   row: MessageRow;

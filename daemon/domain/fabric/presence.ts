@@ -3,8 +3,8 @@ import { DEFAULT_PAGE } from "../../../shared/api/contract.ts";
 import { agentList } from "../../../shared/api/fabric.ts";
 import { readCursor, toPage } from "../../core/cursor.ts";
 import { type Bound, bind } from "../../core/operation.ts";
+import type { FabricDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
-import type { FabricDeps } from "./index.ts";
 import { inboxDepth } from "./store.ts";
 
 /** Of one agent, which may have any number of calls under way. */

@@ -3,8 +3,8 @@ import { agentSubscribe } from "../../../shared/api/fabric.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { requireActive } from "../../core/room-target.ts";
 import { actingAs } from "../agents/index.ts";
+import type { FabricDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
-import type { FabricDeps } from "./index.ts";
 
 export function makeSubscribe(deps: FabricDeps): Bound {
   const { agents, bells, database } = deps;

@@ -2,8 +2,8 @@
 
 import { ServiceError } from "../../core/service-error.ts";
 import type { AgentWait } from "../../core/wait-graph.ts";
-import type { FabricDeps } from "./index.ts";
-import { replyBell } from "./post.ts";
+import { replyBell } from "./bells.ts";
+import type { FabricDeps } from "./deps.ts";
 import { ackDelivery, findReply } from "./store.ts";
 import type { MessageRow } from "./table.ts";
 

@@ -10,8 +10,8 @@ import { ServiceError } from "../../core/service-error.ts";
 import { connectInGuest, type GuestPort } from "../../host/guest-link/connect.ts";
 import { Allowance } from "../../host/guest-link/pace.ts";
 import { refusalOf } from "../../host/guest-link/terminal.ts";
+import type { SandboxAccess } from "./deps.ts";
 import type { Pay } from "./http/byte-reader.ts";
-import type { SandboxAccess } from "./index.ts";
 import type { PortRow } from "./table.ts";
 import type { Hold } from "./websocket/frames.ts";
 

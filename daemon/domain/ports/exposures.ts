@@ -8,7 +8,7 @@ import { Deadlines } from "../../core/deadlines.ts";
 import { describeError } from "../../core/service-error.ts";
 import { appendAudit } from "../audit/index.ts";
 import type { Connections } from "./connections.ts";
-import type { PortDeps } from "./index.ts";
+import type { PortDeps } from "./deps.ts";
 import { allPorts, deleteLabel, deleteOfSandbox, listPorts } from "./store.ts";
 import type { PortRow } from "./table.ts";
 

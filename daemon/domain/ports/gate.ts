@@ -1,7 +1,7 @@
 /** Owns what the doors have of exposed ports: which one a label names, who may use it, and a connection to it. */
 import { ServiceError } from "../../core/service-error.ts";
 import type { OpenPort } from "./connections.ts";
-import type { PortParts } from "./index.ts";
+import type { PortParts } from "./parts.ts";
 import type { PortUrls } from "./record.ts";
 import { findLabel } from "./store.ts";
 import type { PortRow } from "./table.ts";

@@ -1,8 +1,8 @@
 /** Owns the call that lists a sandbox's exposed ports. */
 import { portList } from "../../../shared/api/ports.ts";
 import { type Bound, bind } from "../../core/operation.ts";
-import type { PortParts } from "./index.ts";
 import { listeningPorts } from "./listening.ts";
+import type { PortParts } from "./parts.ts";
 import { toPortRecord } from "./record.ts";
 import { listPorts } from "./store.ts";
 

@@ -1,6 +1,6 @@
 /** Owns whether somebody listens on a port at this moment; nobody does in a guest that does not run or answer. */
 import { listeningInGuest } from "../../host/guest-link/listening.ts";
-import type { SandboxAccess } from "./index.ts";
+import type { SandboxAccess } from "./deps.ts";
 
 export async function listeningPorts(
   sandboxes: SandboxAccess,

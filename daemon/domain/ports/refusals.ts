@@ -3,7 +3,7 @@
 import { now } from "../../core/clock.ts";
 import { describeError } from "../../core/service-error.ts";
 import { appendAudit } from "../audit/index.ts";
-import type { PortDeps } from "./index.ts";
+import type { PortDeps } from "./deps.ts";
 import type { PortRow } from "./table.ts";
 
 const TOGETHER_MS = 60_000;

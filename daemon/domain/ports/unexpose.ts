@@ -2,7 +2,7 @@
 import { sandboxUnexposePort } from "../../../shared/api/ports.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { PortParts } from "./index.ts";
+import type { PortParts } from "./parts.ts";
 import { deletePort, findPort } from "./store.ts";
 
 export function makeUnexpose({ database, sandboxes, exposures }: PortParts): Bound {

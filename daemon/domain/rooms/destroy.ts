@@ -13,8 +13,8 @@ import { type Bound, bind, type Caller } from "../../core/operation.ts";
 import { DeadlineError, within } from "../../core/published.ts";
 import type { Queries } from "../../db/client.ts";
 import { onFullDisk } from "../../host/files/disk.ts";
+import type { RoomDeps } from "./deps.ts";
 import { eraseDirectory } from "./erase.ts";
-import type { RoomDeps } from "./index.ts";
 import { getRoom, updateRoom } from "./store.ts";
 import type { RoomRow } from "./table.ts";
 

@@ -3,7 +3,7 @@ import { DEFAULT_PAGE } from "../../../shared/api/contract.ts";
 import { roomGet, roomList } from "../../../shared/api/rooms.ts";
 import { readCursor, toPage } from "../../core/cursor.ts";
 import { type Bound, bind, type Caller } from "../../core/operation.ts";
-import type { RoomDeps } from "./index.ts";
+import type { RoomDeps } from "./deps.ts";
 import type { RoomRecords } from "./record.ts";
 import { listRooms } from "./store.ts";
 import type { RoomRow } from "./table.ts";

@@ -1,10 +1,10 @@
 /** Owns rooms: the container of a run, with its sandboxes and its drive. */
+
 import { readdir, rmdir } from "node:fs/promises";
 import { roomDestroy } from "../../../shared/api/rooms.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import { Deadlines } from "../../core/deadlines.ts";
-import type { Log } from "../../core/log.ts";
 import type { Bound, Caller } from "../../core/operation.ts";
 import type { Paths } from "../../core/paths.ts";
 import type { FindRoom, RoomTarget } from "../../core/room-target.ts";
@@ -12,8 +12,9 @@ import { describeError, errnoOf, ServiceError } from "../../core/service-error.t
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { appendAudit } from "../audit/index.ts";
-import type { Meter, Place, Quota } from "../orgs/index.ts";
+import type { Place } from "../orgs/index.ts";
 import { makeCreate } from "./create.ts";
+import type { RoomDeps } from "./deps.ts";
 import { makeDestroy } from "./destroy.ts";
 import { eraseDirectory } from "./erase.ts";
 import { makeGet } from "./get.ts";
@@ -33,50 +34,6 @@ import { isDriveKept, mayEnter, toTarget } from "./target.ts";
 
 export { type EndedRoom, roomsEndedSince, settleRooms } from "./lost.ts";
 export { countAllRooms, countRooms } from "./store.ts";
-
-export interface RoomDeps {
-  database: Database;
-  log: Log;
-  paths: Paths;
-  /** What the organization's plan allows. */
-  quota: Pick<Quota, "admit">;
-  hostId: string;
-  driveLimitBytes: number;
-  retentionSeconds: number;
-  /** Makes some space on a full disk for what frees more; false when there is none to make. */
-  giveUpSpace(): boolean;
-  /** Who root of the guests of a new room is on the host. */
-  driveRoot(roomUid: RoomUid): number;
-  /** The quota that the kernel keeps of a drive, where it does. */
-  driveQuota: {
-    begin(directory: string, seed: string, limits: { bytes: number; inodes: number }): void;
-    renew(directory: string, limits: { bytes: number; inodes: number }): void;
-    end(directory: string): void;
-  };
-  driveLimitEntries: number;
-  meter: Pick<Meter, "closes">;
-  drive: {
-    measure(room: RoomTarget): Promise<{ used_bytes: number; file_count: number }>;
-    /** What the room's guests may do on it. */
-    modeOf(roomUid: RoomUid): "open" | "stopped" | "held";
-    /** Removes what a crash left on it. */
-    sweep(room: RoomTarget): Promise<void>;
-    /** Goes on counting the drive of a room that has ended. */
-    keep(room: RoomTarget): void;
-    /** Drops what is remembered of a drive that is gone. */
-    forget(roomUid: RoomUid): void;
-  };
-  fabric: {
-    /** Answers whoever waits in the room. */
-    endWaits(row: RoomRow): void;
-    /** Removes the messages and barriers of a room that is gone. */
-    forget(roomUid: RoomUid): Promise<void>;
-  };
-  sandboxes: {
-    countLive(roomUid: RoomUid): number;
-    destroyAll(roomUid: RoomUid): Promise<string[]>;
-  };
-}
 
 export interface Rooms {
   operations: Bound[];

@@ -1,6 +1,6 @@
 /** Owns how a room is shown: its row, and what its sandboxes and its drive come to. */
 import type { RoomRecord } from "../../../shared/api/rooms.ts";
-import type { RoomDeps } from "./index.ts";
+import type { RoomDeps } from "./deps.ts";
 import type { RoomRow } from "./table.ts";
 import { toTarget } from "./target.ts";
 

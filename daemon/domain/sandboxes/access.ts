@@ -3,10 +3,10 @@ import type { SandboxState } from "../../../shared/api/sandboxes.ts";
 import type { KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
-import type { SandboxAccess } from "../terminals/index.ts";
+import type { SandboxAccess } from "../terminals/deps.ts";
+import type { SandboxDeps } from "./deps.ts";
 import { heldInstead, requireDriveFor } from "./drive-held.ts";
 import { findTarget, type SandboxTarget } from "./find.ts";
-import type { SandboxDeps } from "./index.ts";
 import { linkOf, requireRunning } from "./reach.ts";
 import type { Supervisors } from "./supervisors.ts";
 

@@ -1,8 +1,8 @@
 /** Owns destroying a sandbox, which is possible in every state. */
 import { sandboxDestroy } from "../../../shared/api/sandboxes.ts";
 import { type Bound, bind } from "../../core/operation.ts";
+import type { SandboxDeps } from "./deps.ts";
 import { findTarget } from "./find.ts";
-import type { SandboxDeps } from "./index.ts";
 import type { Supervisors } from "./supervisors.ts";
 
 export function makeDestroy(deps: SandboxDeps, supervisors: Supervisors): Bound {

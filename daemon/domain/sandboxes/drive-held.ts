@@ -2,7 +2,7 @@
 import { normalize } from "node:path";
 import { DRIVE_MOUNT } from "../../../shared/api/drive.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { SandboxDeps } from "./index.ts";
+import type { SandboxDeps } from "./deps.ts";
 import type { SandboxRow } from "./table.ts";
 
 type Room = Pick<SandboxRow, "room_uid">;

@@ -1,44 +1,16 @@
-/** Owns the calls on a sandbox's egress list, and how a list is kept in its row. What the list does is in daemon/egress. */
+/** Owns the calls on a sandbox's egress list. */
 import { egressGet, egressSet } from "../../../shared/api/egress.ts";
-import { type Bound, bind, type RuleBreak } from "../../core/operation.ts";
+import { type Bound, bind } from "../../core/operation.ts";
 import { requireActive } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import { readEntry } from "../egress/entries.ts";
+import type { SandboxDeps } from "./deps.ts";
+import { egressOf, egressRules, listOf } from "./egress-list.ts";
 import { findTarget } from "./find.ts";
-import type { SandboxDeps } from "./index.ts";
 import { requireState } from "./state.ts";
 import type { Supervisors } from "./supervisors.ts";
 import type { SandboxRow } from "./table.ts";
 
 const CHANGEABLE = ["creating", "starting", "running", "pausing", "paused", "resuming"] as const;
-
-type EgressColumns = Pick<SandboxRow, "egress_mode" | "egress_allowlist">;
-
-/** What is wrong with the entries of the field. */
-export function egressRules(field: string, entries: readonly string[] | undefined): RuleBreak[] {
-  return (entries ?? []).flatMap((entry, index) => {
-    const read = readEntry(entry);
-    if (!("refused" in read)) return [];
-    const at = `${field}[${index}]`;
-    return [{ field: at, code: "invalid_egress_entry", message: `${at} ${read.refused}.` }];
-  });
-}
-
-/** What a list comes to; without one, what the configuration says. */
-export function egressOf(
-  entries: readonly string[] | undefined,
-  guestNet: boolean,
-  fallback: "public" | "none",
-): EgressColumns {
-  if (!guestNet || entries?.length === 0) return { egress_mode: "none", egress_allowlist: [] };
-  if (entries === undefined) return { egress_mode: fallback, egress_allowlist: [] };
-  return { egress_mode: entries.includes("*") ? "public" : "allowlist", egress_allowlist: [...entries] };
-}
-
-/** The list that is in force. */
-export function listOf({ egress_mode, egress_allowlist }: EgressColumns): readonly string[] {
-  return egress_mode === "public" && egress_allowlist.length === 0 ? ["*"] : egress_allowlist;
-}
 
 export function makeEgressCalls(deps: SandboxDeps, supervisors: Supervisors): Bound[] {
   const toRecord = (row: SandboxRow) => ({

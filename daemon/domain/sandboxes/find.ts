@@ -2,7 +2,7 @@
 import type { KeyCall } from "../../core/operation.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { SandboxDeps } from "./index.ts";
+import type { SandboxDeps } from "./deps.ts";
 import { findSandbox } from "./store.ts";
 import type { SandboxRow } from "./table.ts";
 

@@ -2,8 +2,8 @@
 import { sandboxLogs } from "../../../shared/api/sandboxes.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { readConsole } from "../../host/machine/console.ts";
+import type { SandboxDeps } from "./deps.ts";
 import { findTarget } from "./find.ts";
-import type { SandboxDeps } from "./index.ts";
 
 const MOST_LINES = 1000;
 /** The agent marks its own lines on the console, which is the only way out before it is connected. */

@@ -2,7 +2,7 @@
 import { requireActive } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
-import type { TerminalTarget } from "../terminals/index.ts";
+import type { TerminalTarget } from "../terminals/deps.ts";
 import { STALLED_REASON } from "./health.ts";
 import { requireState } from "./state.ts";
 import type { Supervisors } from "./supervisors.ts";

@@ -10,7 +10,7 @@ import { rm } from "node:fs/promises";
 import { describeError } from "../../core/service-error.ts";
 import { guestProcesses, hasRemains } from "../../host/guest/remains.ts";
 import { boundLog, isAlive, type ProcessRecord } from "../../host/process.ts";
-import type { SandboxDeps } from "./index.ts";
+import type { SandboxDeps } from "./deps.ts";
 import { takeUp } from "./recover.ts";
 import { overdueFor } from "./state.ts";
 import { undestroyed } from "./store.ts";

@@ -6,7 +6,7 @@
 import { describeError } from "../../core/service-error.ts";
 import { endUnrecorded, guestProcesses } from "../../host/guest/remains.ts";
 import type { ProcessRecord } from "../../host/process.ts";
-import type { SandboxDeps } from "./index.ts";
+import type { SandboxDeps } from "./deps.ts";
 import { unfinished } from "./store.ts";
 import type { Supervisors } from "./supervisors.ts";
 import type { SandboxRow } from "./table.ts";

@@ -8,7 +8,7 @@ import type { SandboxPaths } from "../../core/paths.ts";
 import { DeadlineError } from "../../core/published.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
 import { describeError } from "../../core/service-error.ts";
-import type { Confinement } from "../../host/confine/index.ts";
+import type { Confinement } from "../../host/confine/confinement.ts";
 import { type AdoptedAs, adoptGuest } from "../../host/guest/adopt.ts";
 import type { GuestImage, GuestPlan, StartPlan } from "../../host/guest/plan.ts";
 import type { WarmMachine } from "../../host/guest/pool.ts";
@@ -18,9 +18,8 @@ import type { GuestRequests } from "../../host/guest-link/handshake.ts";
 import { residentMemoryMib } from "../../host/probe.ts";
 import type { ProcessRecord } from "../../host/process.ts";
 import { Gate, type Growth } from "./admission.ts";
-import { listOf } from "./egress.ts";
-import type { Ends } from "./executions/ends.ts";
-import type { SandboxDeps } from "./index.ts";
+import type { SandboxDeps } from "./deps.ts";
+import { listOf } from "./egress-list.ts";
 import { placeOf } from "./metering.ts";
 import { Supervisor } from "./supervisor.ts";
 import type { SandboxRow } from "./table.ts";
@@ -62,7 +61,7 @@ export interface Supervisors {
   stop(): void;
 }
 
-export function makeSupervisors(deps: SandboxDeps, ends: Pick<Ends, "watch">): Supervisors {
+export function makeSupervisors(deps: SandboxDeps, ends: { watch(sandboxId: string): void }): Supervisors {
   const all = new Map<string, Supervisor>();
   const gate = new Gate(deps.limits.concurrent_creates);
   const expiries = new Deadlines((sandboxId) => void endUnasked(sandboxId, "expired"));

@@ -3,7 +3,7 @@ import { existsSync, statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import type { HealthCheck } from "../../../shared/api/service.ts";
 import type { Paths } from "../../core/paths.ts";
-import type { Confinement } from "../../host/confine/index.ts";
+import type { Confinement } from "../../host/confine/confinement.ts";
 import type { QuotaFindings } from "../../host/files/project-quota.ts";
 import type { IsolationFindings } from "../../host/isolation/inspect.ts";
 import { KVM_CLOSED, type ProbeResult } from "../../host/probe.ts";

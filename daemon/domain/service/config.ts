@@ -8,7 +8,7 @@ import {
   KEPT_SECONDS,
 } from "../../../shared/agent-protocol/kept.ts";
 import { MAX_BARRIER_WAIT_MS, MAX_PARTIES, MAX_ROOM_BARRIERS } from "../../../shared/api/barriers.ts";
-import { DEFAULT_MAX_BODY_BYTES, DEFAULT_PAGE, IDEMPOTENCY_SECONDS, MAX_PAGE } from "../../../shared/api/contract.ts";
+import { DEFAULT_MAX_BODY_BYTES, DEFAULT_PAGE, MAX_PAGE } from "../../../shared/api/contract.ts";
 import { MAX_WRITE_BYTES } from "../../../shared/api/drive.ts";
 import {
   DEFAULT_OUTPUT_BYTES,
@@ -27,6 +27,7 @@ import {
   MAX_WAIT_MS,
   REDELIVERIES,
 } from "../../../shared/api/fabric.ts";
+import { IDEMPOTENCY_SECONDS } from "../../../shared/api/headers.ts";
 import { API_EXTENSIONS } from "../../../shared/api/operations.ts";
 import {
   MAX_ORG_PORT_CONNECTIONS,
@@ -47,8 +48,8 @@ import { type Bound, bind } from "../../core/operation.ts";
 import { LOOK_EVERY_MS, MEASURE_EVERY_MS, MOST_GROWTH } from "../drive/quota.ts";
 import { MAX_CONNECTIONS } from "../egress/index.ts";
 import { USAGE_WRITE_SECONDS } from "../orgs/index.ts";
+import type { ServiceDeps } from "./deps.ts";
 import { GUARANTEES, NON_GUARANTEES } from "./guarantees.ts";
-import type { ServiceDeps } from "./index.ts";
 
 export function makeConfig(deps: ServiceDeps): Bound {
   return bind(configGet, {

@@ -7,7 +7,7 @@ import { now } from "../../core/clock.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { isVirtualMachine } from "../../host/probe.ts";
 import { runChecks } from "./checks.ts";
-import type { ServiceDeps } from "./index.ts";
+import type { ServiceDeps } from "./deps.ts";
 
 export function makeHealth(deps: ServiceDeps): Bound {
   const startedAt = performance.now();

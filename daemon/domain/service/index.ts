@@ -1,47 +1,11 @@
 /** Owns the service as a whole seen from outside: health, configuration, its own description. */
+
 import type { Bound } from "../../core/operation.ts";
-import type { Paths } from "../../core/paths.ts";
-import type { RequestCounts } from "../../core/request-counts.ts";
-import type { Plans, Prices } from "../orgs/index.ts";
-import type { Templates } from "../templates/registry.ts";
-import type { HostFindings } from "./checks.ts";
 import { makeConfig } from "./config.ts";
+import type { ServiceDeps } from "./deps.ts";
 import { makeHealth } from "./health.ts";
 import { makeMetrics } from "./metrics.ts";
 import { makeOpenapi } from "./openapi.ts";
-
-export interface ServiceDeps {
-  paths: Paths;
-  templates: Templates;
-  findings(): HostFindings;
-  capacity(): { memory_mib_free: number; guest_cids_used: number };
-  /** What there is on this host, of all organizations together. */
-  figures(): {
-    /** By state. */
-    sandboxes: Record<string, number>;
-    memory_mib: number;
-    rooms: number;
-    audit_records: number;
-    commits: number;
-  };
-  requests: Pick<RequestCounts, "all">;
-  limits: { memory_mib: number; vcpus: number };
-  /** Of a key, and of a sandbox's own calls. */
-  rateLimits: { perSecond: number; burst: number };
-  plans: Plans;
-  prices: Prices;
-  creditsGraceSeconds: number;
-  driveLimitBytes: number;
-  driveLimitEntries: number;
-  disk: { floor_bytes: number; reserve_bytes: number };
-  memoryOvercommitPercent: number;
-  retentionSeconds: number;
-  auditRetentionSeconds: number;
-  auditReads: boolean;
-  idempotentReplyBytes: number;
-  egressDefault: "public" | "none";
-  terminalDetachedSeconds: number;
-}
 
 export function makeService(deps: ServiceDeps): { operations: Bound[] } {
   return { operations: [makeHealth(deps), makeMetrics(deps), makeConfig(deps), makeOpenapi()] };

@@ -4,7 +4,7 @@ import { GUEST_CIDS } from "../../../shared/ids.ts";
 import { VERSION } from "../../../shared/version.ts";
 import { type Bound, bind, type OpenCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { ServiceDeps } from "./index.ts";
+import type { ServiceDeps } from "./deps.ts";
 
 const TYPE = "text/plain; version=0.0.4; charset=utf-8";
 const MIB = 1024 ** 2;

@@ -13,14 +13,15 @@ import { type Bound, bind } from "../../core/operation.ts";
 import { requireActive } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { hashOfToken, TOKEN_PREFIX } from "./credentials.ts";
-import type { Gateway, SshDeps } from "./index.ts";
+import type { Gateway, SshDeps } from "./deps.ts";
+import type { Sessions } from "./sessions.ts";
 import { deleteAccess, insertAccess, listAccesses } from "./store.ts";
 import type { SshAccessRow } from "./table.ts";
 
 const TOKEN_BYTES = 32;
 
-export function makeAccessCalls(deps: SshDeps): Bound[] {
-  const { database, sandboxes, gateway, sessions, orgs } = deps;
+export function makeAccessCalls(deps: SshDeps, sessions: Sessions): Bound[] {
+  const { database, sandboxes, gateway, orgs } = deps;
   return [
     bind(sshAccessCreate, {
       find: (call, params) => sandboxes.find(call, params),

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { Caller } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { SshDeps } from "./index.ts";
+import type { SshDeps } from "./deps.ts";
 import { findAccessByToken, isAccess } from "./store.ts";
 
 export const TOKEN_PREFIX = "sat_";

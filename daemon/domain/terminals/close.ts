@@ -2,8 +2,8 @@
 import { terminalClose } from "../../../shared/api/terminals.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { closeTerminal } from "../../host/guest-link/terminal.ts";
+import type { TerminalDeps } from "./deps.ts";
 import { asServiceError } from "./errors.ts";
-import type { TerminalDeps } from "./index.ts";
 
 export function makeClose({ sandboxes }: TerminalDeps): Bound {
   return bind(terminalClose, {

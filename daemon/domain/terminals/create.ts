@@ -5,8 +5,8 @@ import { newId } from "../../../shared/ids.ts";
 import { type Bound, bind, type RuleBreak } from "../../core/operation.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
 import { listTerminals, openTerminal } from "../../host/guest-link/terminal.ts";
+import type { TerminalDeps } from "./deps.ts";
 import { asServiceError } from "./errors.ts";
-import type { TerminalDeps } from "./index.ts";
 import { ticketOf } from "./ticket.ts";
 import type { Tokens } from "./tokens.ts";
 

@@ -3,7 +3,7 @@ import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
 import { MAX_LIVE_TERMINALS } from "../../../shared/api/terminals.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { refusalOf } from "../../host/guest-link/terminal.ts";
-import type { TerminalTarget } from "./index.ts";
+import type { TerminalTarget } from "./deps.ts";
 
 interface Asked {
   cwd?: string | undefined;

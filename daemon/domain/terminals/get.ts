@@ -5,8 +5,8 @@ import { terminalGet, terminalList } from "../../../shared/api/terminals.ts";
 import { at } from "../../core/clock.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { listTerminals } from "../../host/guest-link/terminal.ts";
+import type { SandboxAccess, TerminalDeps, TerminalTarget } from "./deps.ts";
 import { asServiceError, terminalNotFound } from "./errors.ts";
-import type { SandboxAccess, TerminalDeps, TerminalTarget } from "./index.ts";
 
 export function makeGet({ sandboxes }: TerminalDeps): Bound[] {
   return [

@@ -2,54 +2,16 @@
  * Owns terminals: a command on a screen of its own in a sandbox, and the clients at it. The guest's agent keeps them, so
  * that they outlive the daemon; here are only tokens and who is attached.
  */
-import type { SandboxState } from "../../../shared/api/sandboxes.ts";
-import type { KeyId } from "../../../shared/ids.ts";
-import type { Log } from "../../core/log.ts";
-import type { Bound, KeyCall } from "../../core/operation.ts";
-import type { RoomTarget } from "../../core/room-target.ts";
-import type { Database } from "../../db/transact.ts";
-import type { GuestLink } from "../../host/guest-link/handshake.ts";
+
+import type { Bound } from "../../core/operation.ts";
 import { makeAttach } from "./attach.ts";
 import { makeClose } from "./close.ts";
 import { makeCreate } from "./create.ts";
+import type { TerminalDeps } from "./deps.ts";
 import { makeGet } from "./get.ts";
 import { Sessions } from "./sessions.ts";
 import { makeToken } from "./token.ts";
 import { Tokens } from "./tokens.ts";
-
-/** The sandbox that a call is about. */
-export interface TerminalTarget {
-  room: RoomTarget;
-  row: { sandbox_id: string; agent_id: string; state: SandboxState; status_reason: string; status_message: string };
-}
-
-/** What terminals need of sandboxes. */
-export interface SandboxAccess {
-  /** Throws room_not_found, sandbox_not_found. */
-  find(call: KeyCall, params: Record<string, string>): TerminalTarget;
-  /** The running guest's link, to be used until `work` is done. Throws invalid_state, room_destroying, disk_full, guest_unreachable. */
-  withLink<T>(target: TerminalTarget, work: (link: GuestLink) => Promise<T>): Promise<T>;
-  /** Before what begins at a path of the guest, or in the user's home. Throws drive_full while the drive there is held. */
-  requireDriveFor(target: TerminalTarget, cwd: string | null): void;
-  /** What a guest's failure to answer means while its drive is held. */
-  heldInstead(target: TerminalTarget, error: unknown): unknown;
-  /** The sandbox is in use until `work` is done, and not idle. */
-  use<T>(sandboxId: string, work: () => Promise<T>): Promise<T>;
-  /** Resolves with its state once the sandbox is not running any more; never when `signal` comes first. */
-  stopped(sandboxId: string, signal: AbortSignal): Promise<string>;
-}
-
-export interface TerminalDeps {
-  database: Database;
-  log: Log;
-  sandboxes: SandboxAccess;
-  /** Whether a key that was good is so still. */
-  isCurrentKey(keyId: KeyId): boolean;
-  /** Calls `cut` when the key is no longer good; what is returned lets go of it. */
-  holdKey(keyId: KeyId, cut: () => void): () => void;
-  /** How long a terminal goes on while nobody is attached. */
-  detachedLifeMs: number;
-}
 
 export interface Terminals {
   operations: Bound[];

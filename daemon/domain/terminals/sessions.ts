@@ -3,7 +3,7 @@
 import { now } from "../../core/clock.ts";
 import type { KeyCall } from "../../core/operation.ts";
 import { appendAudit } from "../audit/index.ts";
-import type { TerminalDeps } from "./index.ts";
+import type { TerminalDeps } from "./deps.ts";
 import type { Session, SessionEnd } from "./session.ts";
 
 export class Sessions {

@@ -2,7 +2,7 @@
 import type { OutputOf } from "../../../shared/api/contract.ts";
 import type { terminalToken } from "../../../shared/api/terminals.ts";
 import type { KeyCall } from "../../core/operation.ts";
-import type { TerminalTarget } from "./index.ts";
+import type { TerminalTarget } from "./deps.ts";
 import type { Tokens } from "./tokens.ts";
 
 export function ticketOf(

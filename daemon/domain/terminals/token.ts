@@ -1,8 +1,8 @@
 /** Owns the call that makes another token for a terminal. */
 import { terminalToken } from "../../../shared/api/terminals.ts";
 import { type Bound, bind } from "../../core/operation.ts";
+import type { TerminalDeps } from "./deps.ts";
 import { requireTerminal } from "./get.ts";
-import type { TerminalDeps } from "./index.ts";
 import { ticketOf } from "./ticket.ts";
 import type { Tokens } from "./tokens.ts";
 

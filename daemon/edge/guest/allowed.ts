@@ -5,7 +5,6 @@
 import type { Access } from "../../../shared/api/contract.ts";
 import type { Bound } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { GuestSandbox } from "./door.ts";
 
 /** What a guest's caller may do; all else lacks the scope. */
 export const GUEST_SCOPES = [
@@ -20,7 +19,7 @@ export const GUEST_SCOPES = [
 /** Of what those scopes open, this is about others' sandboxes. */
 const NOT_ITS_OWN: readonly string[] = ["sandbox_list"];
 
-export function allowedIn({ agent_id, sandbox_id }: GuestSandbox, bound: Bound): Bound {
+export function allowedIn({ agent_id, sandbox_id }: { agent_id: string; sandbox_id: string }, bound: Bound): Bound {
   return {
     ...bound,
     find: (call, params) => {

@@ -12,8 +12,8 @@ import { ServiceError } from "../../core/service-error.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
 import type { Road } from "../run.ts";
 import { readJsonMessage } from "./body.ts";
+import type { HttpOptions } from "./options.ts";
 import { problemResponse, rateHeaders, setAll, usualHeaders } from "./reply.ts";
-import type { HttpOptions } from "./server.ts";
 import { isOwnOrigin } from "./websocket.ts";
 
 export const MCP_PATH = "/mcp";

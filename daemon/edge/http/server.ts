@@ -17,10 +17,10 @@ import { DOCS_PATH, makeDocsAnswer } from "./docs.ts";
 import { takesLines } from "./events.ts";
 import { type IsFromHost, makeIsFromHost } from "./from-host.ts";
 import { answerForMcp, MCP_PATH, type McpDoor } from "./mcp.ts";
+import type { HttpOptions } from "./options.ts";
 import { answerForPort, portPlaceOf } from "./ports.ts";
 import { readQuery } from "./query.ts";
 import { problemResponse, rateHeaders, setAll, toResponse, usualHeaders } from "./reply.ts";
-import type { Certificate } from "./tls.ts";
 import { type Listener, openListener } from "./tls-listener.ts";
 import {
   foreignOrigin,
@@ -34,14 +34,6 @@ import {
   upgrade,
   websocket,
 } from "./websocket.ts";
-
-export interface HttpOptions {
-  hostname: string;
-  port: number;
-  /** How clients reach the service: browsers there may open WebSockets. */
-  url: string;
-  tls: Certificate | null;
-}
 
 export interface HttpDeps {
   operations: readonly Bound[];

@@ -7,7 +7,7 @@
  *               go on in it until they end
  */
 import type { Server } from "bun";
-import type { Certificate } from "./tls.ts";
+import type { Certificate } from "./certificate.ts";
 
 export interface ServeOptions {
   hostname: string;

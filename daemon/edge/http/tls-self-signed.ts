@@ -7,7 +7,7 @@ import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { type Certificate, readPair } from "./tls.ts";
+import { type Certificate, readPair } from "./certificate.ts";
 
 const DAY_MS = 86_400_000;
 /** The longest validity that Apple's clients accept. */

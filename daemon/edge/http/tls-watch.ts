@@ -9,7 +9,8 @@ import type { Log } from "../../core/log.ts";
 import { Mailbox } from "../../core/mailbox.ts";
 import type { Paths } from "../../core/paths.ts";
 import { describeError } from "../../core/service-error.ts";
-import { type Certificate, loadCertificate } from "./tls.ts";
+import type { Certificate } from "./certificate.ts";
+import { loadCertificate } from "./tls.ts";
 
 /** For file systems that tell nothing, directories that were replaced whole, and the age of a self-signed one. */
 const LOOK_ANYWAY_MS = 3_600_000;

@@ -2,19 +2,11 @@
  * Owns what the configuration says about listening with HTTP: the address, whether with TLS, and the certificate.
  * Making one is in tls-self-signed.ts, noticing a new one in tls-watch.ts, serving it in tls-listener.ts.
  */
-import { createPrivateKey, X509Certificate } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { isIP } from "node:net";
 import { type Config, ConfigError } from "../../core/config.ts";
 import { parseListen, WILDCARDS } from "../../core/listen.ts";
 import type { Paths } from "../../core/paths.ts";
-import { errnoOf } from "../../core/service-error.ts";
-
-/** A certificate chain and the private key of its first certificate, both PEM. */
-export interface Certificate {
-  cert: string;
-  key: string;
-}
+import { type Certificate, readPair } from "./certificate.ts";
 
 export interface ListenPlan {
   /** Address or name to listen on, IPv6 without brackets. */
@@ -57,18 +49,6 @@ export async function loadCertificate(config: Config, paths: Pick<Paths, "tls">)
   return loadSelfSigned(paths.tls, names);
 }
 
-/** Reads certificate and key and makes sure that they belong together. Throws ConfigError. */
-export function readPair(certFile: string, keyFile: string): Certificate {
-  const cert = readPem("tls.cert", certFile);
-  const key = readPem("tls.key", keyFile);
-  const parsed = attempt(`tls.cert = ${certFile}: not a PEM certificate`, () => new X509Certificate(cert));
-  const secret = attempt(`tls.key = ${keyFile}: not a PEM private key without passphrase`, () => createPrivateKey(key));
-  if (!parsed.checkPrivateKey(secret)) {
-    throw new ConfigError(`tls.key = ${keyFile}: not the key of the first certificate in ${certFile}`);
-  }
-  return { cert, key };
-}
-
 function tlsMode(config: Config): ListenPlan["tls"] {
   const { "tls.mode": mode, "tls.cert": cert, "tls.key": key } = config;
   if (mode === "self-signed") {
@@ -103,21 +83,4 @@ function portsDomain(config: Config): string | null {
   throw new ConfigError(
     `ports.domain = ${JSON.stringify(text)}: must be a name such as "ports.example.org", without "*." and "https://"`,
   );
-}
-
-function readPem(name: string, file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (error) {
-    const why = { ENOENT: "no such file", EACCES: "may not be read", EISDIR: "is a directory" }[errnoOf(error) ?? ""];
-    throw new ConfigError(`${name} = ${file}: ${why ?? "cannot be read"}`, { cause: error });
-  }
-}
-
-function attempt<T>(complaint: string, work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    throw new ConfigError(complaint, { cause: error });
-  }
 }

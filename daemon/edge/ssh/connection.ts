@@ -17,6 +17,7 @@ import { SIGNATURES } from "./algorithms.ts";
 import { serveForward } from "./forward.ts";
 import { endSocket } from "./last-words.ts";
 import { type Channel, isClosed, Line, takesPackets, unreadPackets } from "./line.ts";
+import type { OpenConnection } from "./open-connection.ts";
 import { serveSession } from "./session.ts";
 
 export interface SshLimits {
@@ -54,7 +55,7 @@ interface Names {
   sandbox: string;
 }
 
-export class Connection {
+export class Connection implements OpenConnection {
   readonly deps: ConnectionDeps;
   readonly socket: Socket;
   readonly line: Line;

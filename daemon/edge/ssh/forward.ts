@@ -2,12 +2,12 @@
 import type { ServerChannel, TcpipRequestInfo } from "ssh2";
 import type { GuestPort } from "../../host/guest-link/connect.ts";
 import { ChannelWriter } from "./channel-writer.ts";
-import type { Connection } from "./connection.ts";
+import type { OpenConnection } from "./open-connection.ts";
 import { drain, feed } from "./pump.ts";
 
 export async function serveForward(
   { destIP: host, destPort: port }: TcpipRequestInfo,
-  connection: Connection,
+  connection: OpenConnection,
   accept: () => ServerChannel,
   reject: () => void,
 ): Promise<void> {
@@ -21,7 +21,7 @@ export async function serveForward(
   reject();
 }
 
-async function follow(channel: ServerChannel, port: GuestPort, connection: Connection): Promise<void> {
+async function follow(channel: ServerChannel, port: GuestPort, connection: OpenConnection): Promise<void> {
   const writer = new ChannelWriter(channel, connection.line);
   connection.watch(channel, () => {
     writer.close();

@@ -9,8 +9,8 @@ import { MOST_SCREEN_ROWS_OR_COLS } from "../../../shared/api/ssh.ts";
 import type { Bound } from "../../core/operation.ts";
 import type { LiveCommand } from "../../host/guest-link/command.ts";
 import { ChannelWriter } from "./channel-writer.ts";
-import type { Connection } from "./connection.ts";
 import { takeVariable } from "./environment.ts";
+import type { OpenConnection } from "./open-connection.ts";
 import { drain, feed } from "./pump.ts";
 
 /** What ssh itself exits with when it is not the command that failed. */
@@ -19,7 +19,7 @@ const USUAL = { rows: 24, cols: 80 } as const;
 
 type Take = (command: LiveCommand) => void;
 
-export function serveSession(requests: SessionRequests, connection: Connection): void {
+export function serveSession(requests: SessionRequests, connection: OpenConnection): void {
   const { held } = connection;
   const { verbs } = connection.deps.ssh;
   const env: Record<string, string> = {};
@@ -86,7 +86,7 @@ export function serveSession(requests: SessionRequests, connection: Connection):
   });
 }
 
-async function follow(channel: ServerChannel, command: LiveCommand, writer: ChannelWriter, connection: Connection) {
+async function follow(channel: ServerChannel, command: LiveCommand, writer: ChannelWriter, connection: OpenConnection) {
   feed(channel, command, connection.countIn);
   try {
     await Promise.all([

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { errnoOf } from "../../core/service-error.ts";
-import type { Confinement, Limits } from "./index.ts";
+import type { Confinement, Limits } from "./confinement.ts";
 
 const CONTROLLERS = ["memory", "pids", "cpu"];
 const PERIOD_USEC = 100_000;

@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { runProgram } from "../process.ts";
 import { killedForMemory } from "./cgroup.ts";
-import type { Confinement, Limits } from "./index.ts";
+import type { Confinement, Limits } from "./confinement.ts";
 
 const DEADLINE_MS = 10_000;
 const MANAGER = ["org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"] as const;

@@ -4,7 +4,7 @@ import type { SandboxId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import type { Mailbox } from "../../core/mailbox.ts";
 import type { SandboxPaths } from "../../core/paths.ts";
-import type { Confinement } from "../confine/index.ts";
+import type { Confinement } from "../confine/confinement.ts";
 import type { GuestIdentity } from "../guest-link/connection.ts";
 import type { GuestRequests } from "../guest-link/handshake.ts";
 import type { VsockTransport } from "../guest-link/transports/transport.ts";

@@ -1,7 +1,8 @@
 /** Owns the processes behind a guest's drive: starting the one of the moment, and where it is plugged. */
 import { driveRootOf, ownedDirectory } from "../isolation/directories.ts";
+import type { KnownProcess } from "../process.ts";
 import { DRIVE_TAG, startShare } from "../virtiofs/share.ts";
-import type { GuestParts } from "./steps.ts";
+import type { GuestHost, GuestPlan } from "./plan.ts";
 
 /** Which of the guest's ports the drive is plugged into, kept on disk for a daemon that comes after this one. */
 export interface DrivePlace {
@@ -14,7 +15,7 @@ export interface DrivePlace {
 }
 
 /** Starts virtiofsd for the guest's drive, if it has one; QEMU can connect then. */
-export async function serveDrive(parts: GuestParts): Promise<void> {
+export async function serveDrive(parts: { plan: GuestPlan; host: GuestHost; share?: KnownProcess }): Promise<void> {
   const { plan, host } = parts;
   const { paths, drive_directory } = plan;
   if (drive_directory === null) return;

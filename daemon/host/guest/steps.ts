@@ -1,7 +1,8 @@
 /** Owns the steps by which a guest comes up, each with its undo. start.ts puts them in order. */
 import { rename, rm, writeFile } from "node:fs/promises";
 import type { Step } from "../../core/steps.ts";
-import { type Limits, limitsOf } from "../confine/index.ts";
+import type { Limits } from "../confine/confinement.ts";
+import { limitsOf } from "../confine/index.ts";
 import type { GuestConnection } from "../guest-link/connection.ts";
 import type { VsockEndpoint } from "../guest-link/transports/transport.ts";
 import { copyOverlay, removeOverlay } from "../images/overlay.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { connect } from "node:tls";
 import { type AnyElysia, Elysia } from "elysia";
 import { expect, test } from "vitest";
-import type { Certificate } from "../../../daemon/edge/http/tls.ts";
+import type { Certificate } from "../../../daemon/edge/http/certificate.ts";
 import { type Listener, openListener, type ServeOptions } from "../../../daemon/edge/http/tls-listener.ts";
 import { watchCertificate } from "../../../daemon/edge/http/tls-watch.ts";
 import { bytesOf, configOf, keptLog, newCertificate, scratch, shownAt, until } from "./tls-fixture.ts";

@@ -4,7 +4,8 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ConfigError } from "../../../daemon/core/config.ts";
-import { loadCertificate, planListen, readPair } from "../../../daemon/edge/http/tls.ts";
+import { readPair } from "../../../daemon/edge/http/certificate.ts";
+import { loadCertificate, planListen } from "../../../daemon/edge/http/tls.ts";
 import { loadSelfSigned } from "../../../daemon/edge/http/tls-self-signed.ts";
 import { configOf, newCertificate, scratch } from "./tls-fixture.ts";
 

@@ -18,12 +18,12 @@ import type { GuestLink } from "../../../host/guest-link/handshake.ts";
 import { saveOutput } from "../../executions/background.ts";
 import { outputToOf } from "../../executions/request.ts";
 import { Gate } from "../admission.ts";
-import type { SandboxDeps } from "../index.ts";
+import type { SandboxDeps } from "../deps.ts";
 import type { Supervisors } from "../supervisors.ts";
 import type { SandboxRow } from "../table.ts";
-import { KnownExecutions } from "./known.ts";
+import { type Beginner, KnownExecutions } from "./known.ts";
 import { reachOf } from "./reach.ts";
-import { type Beginner, recordEnd, recordsOf } from "./record-end.ts";
+import { recordEnd, recordsOf } from "./record-end.ts";
 
 const LINK_MS = 30_000;
 /** Between two questions to one guest, whatever it answers. */

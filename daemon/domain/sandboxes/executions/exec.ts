@@ -14,7 +14,8 @@ import { heldInstead, requireDriveFor } from "../drive-held.ts";
 import { findTarget } from "../find.ts";
 import { placeOf } from "../metering.ts";
 import { requireRunning } from "../reach.ts";
-import { type ExecutionDeps, reachOf } from "./reach.ts";
+import type { ExecutionDeps } from "./deps.ts";
+import { reachOf } from "./reach.ts";
 import { beginnerOf, recordsOf } from "./record-end.ts";
 
 export function makeExec(deps: ExecutionDeps): Bound {

@@ -1,12 +1,12 @@
 /** Owns the calls about executions, one verb each, and what they share. */
 import { ServiceError } from "../../../core/service-error.ts";
-import type { SandboxDeps } from "../index.ts";
+import type { SandboxDeps } from "../deps.ts";
 import type { Supervisors } from "../supervisors.ts";
 import { makeBounds } from "./bounds.ts";
+import type { ExecutionDeps } from "./deps.ts";
 import type { Ends } from "./ends.ts";
 import { makeExec } from "./exec.ts";
 import { makeGet, makeList } from "./list.ts";
-import type { ExecutionDeps } from "./reach.ts";
 import { makeEnd, makeSignal } from "./signal.ts";
 import { makeStart } from "./start.ts";
 import { makeStdin } from "./stdin.ts";

@@ -1,8 +1,13 @@
 /** Owns which executions of one sandbox the host knows of, and what it knows: of all else that a guest tells nothing is kept. */
-import type { Beginner } from "./record-end.ts";
+import type { AuditEntry } from "../../audit/index.ts";
 
 /** A guest runs 64, and tells of ends that are some seconds old; one that never tells loses the oldest. */
 const MOST_KNOWN = 1024;
+
+/** Who began an execution, and what they began. */
+export interface Beginner extends Pick<AuditEntry, "actor" | "source" | "request_id" | "ip"> {
+  argv: string[];
+}
 
 export interface Known {
   /** Who began it, and what; null when nothing tells that. */

@@ -8,7 +8,8 @@ import { type Bound, bind } from "../../../core/operation.ts";
 import { getInGuest, listInGuest } from "../../../host/guest-link/exec.ts";
 import { toExecutionRecord } from "../../executions/record.ts";
 import { findTarget } from "../find.ts";
-import { ask, type ExecutionDeps, findExecution } from "./reach.ts";
+import type { ExecutionDeps } from "./deps.ts";
+import { ask, findExecution } from "./find.ts";
 
 const KIND = "executions";
 

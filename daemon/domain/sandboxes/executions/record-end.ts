@@ -4,20 +4,15 @@ import type { Source } from "../../../../shared/api/audit.ts";
 import { now } from "../../../core/clock.ts";
 import type { KeyCall } from "../../../core/operation.ts";
 import type { Queries } from "../../../db/client.ts";
-import { type AuditEntry, appendAudit, executionRecords } from "../../audit/index.ts";
+import { appendAudit, executionRecords } from "../../audit/index.ts";
 import { redact } from "../../executions/redact.ts";
 import type { CommandRequest } from "../../executions/request.ts";
-import type { SandboxDeps } from "../index.ts";
+import type { SandboxDeps } from "../deps.ts";
 import { placeOf } from "../metering.ts";
 import type { SandboxRow } from "../table.ts";
-import type { Known } from "./known.ts";
+import type { Beginner, Known } from "./known.ts";
 
 const EVENT = "exec.finished";
-
-/** Who began an execution, and what they began. */
-export interface Beginner extends Pick<AuditEntry, "actor" | "source" | "request_id" | "ip"> {
-  argv: string[];
-}
 
 export function beginnerOf({ caller, source, request_id, ip }: KeyCall, { start }: CommandRequest): Beginner {
   const actor = { type: "key", id: caller.key_id, name: caller.name };

@@ -3,7 +3,8 @@ import { executionEnd, executionSignal } from "../../../../shared/api/executions
 import { type Bound, bind } from "../../../core/operation.ts";
 import { endInGuest, signalInGuest } from "../../../host/guest-link/exec.ts";
 import { toExecutionRecord } from "../../executions/record.ts";
-import { ask, type ExecutionDeps, findExecution } from "./reach.ts";
+import type { ExecutionDeps } from "./deps.ts";
+import { ask, findExecution } from "./find.ts";
 
 export function makeSignal(deps: ExecutionDeps): Bound {
   return bind(executionSignal, {

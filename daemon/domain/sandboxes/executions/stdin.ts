@@ -5,7 +5,8 @@ import { feedInGuest } from "../../../host/guest-link/exec.ts";
 import { toExecutionRecord } from "../../executions/record.ts";
 import { bytesFacts } from "../../executions/redact.ts";
 import { base64Rules } from "../../executions/rules.ts";
-import { ask, type ExecutionDeps, findExecution } from "./reach.ts";
+import type { ExecutionDeps } from "./deps.ts";
+import { ask, findExecution } from "./find.ts";
 
 export function makeStdin(deps: ExecutionDeps): Bound {
   return bind(executionStdin, {

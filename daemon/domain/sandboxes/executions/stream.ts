@@ -4,7 +4,9 @@ import { type Bound, bind } from "../../../core/operation.ts";
 import { eventsOf } from "../../executions/events.ts";
 import { followFrom } from "../../executions/output.ts";
 import { requireRunning } from "../reach.ts";
-import { type ExecutionDeps, findExecution, reachOf } from "./reach.ts";
+import type { ExecutionDeps } from "./deps.ts";
+import { findExecution } from "./find.ts";
+import { reachOf } from "./reach.ts";
 
 const LAST_EVENT_ID = /^\d{1,15}$/;
 

@@ -1,7 +1,7 @@
 /** How many connections to exposed ports there may be at once, and what each may hold. */
 import { expect, test } from "vitest";
 import { Connections } from "../../../../daemon/domain/ports/connections.ts";
-import type { SandboxAccess } from "../../../../daemon/domain/ports/index.ts";
+import type { SandboxAccess } from "../../../../daemon/domain/ports/deps.ts";
 import type { PortRow } from "../../../../daemon/domain/ports/table.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
 

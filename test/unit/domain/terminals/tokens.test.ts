@@ -2,7 +2,7 @@ import { afterEach, expect, test, vi } from "vitest";
 import type { Caller } from "../../../../daemon/core/operation.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import { makeAttach } from "../../../../daemon/domain/terminals/attach.ts";
-import type { SandboxAccess, TerminalDeps } from "../../../../daemon/domain/terminals/index.ts";
+import type { SandboxAccess, TerminalDeps } from "../../../../daemon/domain/terminals/deps.ts";
 import { Sessions } from "../../../../daemon/domain/terminals/sessions.ts";
 import { MOST_OF_A_KEY, Tokens } from "../../../../daemon/domain/terminals/tokens.ts";
 

@@ -1,0 +1,12 @@
+/** What barriers need of others. */
+import type { Bells } from "../../core/bells.ts";
+import type { FindRoom } from "../../core/room-target.ts";
+import type { Database } from "../../db/transact.ts";
+import type { Agents } from "../agents/index.ts";
+
+export interface BarrierDeps {
+  database: Database;
+  findRoom: FindRoom;
+  agents: Agents;
+  bells: Bells;
+}

@@ -1,0 +1,14 @@
+/** Owns finding the room of a barrier, and the bell by which its waiters are woken. */
+import type { KeyCall } from "../../core/operation.ts";
+import type { RoomTarget } from "../../core/room-target.ts";
+import type { BarrierDeps } from "./deps.ts";
+
+export const barrierBell = (barrierId: string) => `barrier ${barrierId}`;
+
+/** Throws room_not_found. */
+export function findRoom(deps: BarrierDeps, call: KeyCall, params: Record<string, string>): RoomTarget {
+  const room = deps.findRoom(call.caller, String(params.room_id));
+  call.audit.room_id = room.room_id;
+  call.audit.room_uid = room.room_uid;
+  return room;
+}

@@ -1,0 +1,27 @@
+/** What the fabric needs of others, and what its verbs work with. */
+import type { Bells } from "../../core/bells.ts";
+import type { Log } from "../../core/log.ts";
+import type { FindRoom } from "../../core/room-target.ts";
+import type { Database } from "../../db/transact.ts";
+import type { Agents } from "../agents/index.ts";
+import type { Meter } from "../orgs/index.ts";
+import type { Due } from "./due.ts";
+import type { Order } from "./order.ts";
+import type { Space } from "./space.ts";
+
+export interface FabricOptions {
+  database: Database;
+  log: Log;
+  findRoom: FindRoom;
+  agents: Agents;
+  bells: Bells;
+  meter: Pick<Meter, "count">;
+  /** A message that needs an ack comes again after this time. */
+  ackMs: number;
+}
+
+export interface FabricDeps extends FabricOptions {
+  due: Due;
+  order: Order;
+  space: Space;
+}

@@ -1,0 +1,38 @@
+/** What exposed ports need of others. */
+import type { SandboxState } from "../../../shared/api/sandboxes.ts";
+import type { OrgId } from "../../../shared/ids.ts";
+import type { Log } from "../../core/log.ts";
+import type { KeyCall } from "../../core/operation.ts";
+import type { RoomTarget } from "../../core/room-target.ts";
+import type { Database } from "../../db/transact.ts";
+import type { GuestLink } from "../../host/guest-link/handshake.ts";
+import type { PortUrls } from "./record.ts";
+
+/** The sandbox that a call is about. */
+export interface PortTarget {
+  room: RoomTarget;
+  row: { sandbox_id: string; agent_id: string; org_id: OrgId; state: SandboxState };
+}
+
+/** What ports need of sandboxes. */
+export interface SandboxAccess {
+  /** Throws room_not_found, sandbox_not_found. */
+  find(call: KeyCall, params: Record<string, string>): PortTarget;
+  /** The running guest's link, to be used until `work` is done. Throws guest_unreachable. */
+  withGuest<T>(sandboxId: string, work: (link: GuestLink) => Promise<T>): Promise<T>;
+  /** The sandbox is in use until `work` is done, and not idle. */
+  use<T>(sandboxId: string, work: () => Promise<T>): Promise<T>;
+  /** Resolves with its state once the sandbox is not running any more; never when `signal` comes first. */
+  stopped(sandboxId: string, signal: AbortSignal): Promise<string>;
+  /** Resolves with its state once the sandbox will not run again; never when `signal` comes first. */
+  ended(sandboxId: string, signal: AbortSignal): Promise<string>;
+}
+
+export interface PortDeps {
+  database: Database;
+  log: Log;
+  sandboxes: SandboxAccess;
+  /** Where the key of the tokens is kept. */
+  keyFile: string;
+  urls(): PortUrls;
+}

@@ -1,0 +1,13 @@
+/** What the verbs of exposed ports work with. */
+import type { Connections } from "./connections.ts";
+import type { PortDeps } from "./deps.ts";
+import type { Exposures } from "./exposures.ts";
+import type { Refusals } from "./refusals.ts";
+import type { PortTokens } from "./tokens.ts";
+
+export interface PortParts extends PortDeps {
+  tokens: PortTokens;
+  connections: Connections;
+  exposures: Exposures;
+  refusals: Refusals;
+}

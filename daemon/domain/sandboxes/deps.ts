@@ -1,0 +1,52 @@
+/** What sandboxes need of others. */
+import type { Stream } from "../../../shared/agent-protocol/link.ts";
+import type { ShownPort } from "../../../shared/api/shown-port.ts";
+import type { RoomUid } from "../../../shared/ids.ts";
+import type { Log } from "../../core/log.ts";
+import type { Paths } from "../../core/paths.ts";
+import type { FindRoom, RoomTarget } from "../../core/room-target.ts";
+import type { Database } from "../../db/transact.ts";
+import type { GuestHost } from "../../host/guest/plan.ts";
+import type { WarmPool } from "../../host/guest/pool.ts";
+import type { Egress } from "../egress/index.ts";
+import type { SaveStreams } from "../executions/saving.ts";
+import type { Credits, Meter, Quota } from "../orgs/index.ts";
+import type { Templates } from "../templates/registry.ts";
+import type { SandboxRow } from "./table.ts";
+
+export interface SandboxDeps {
+  database: Database;
+  log: Log;
+  paths: Paths;
+  templates: Templates;
+  /** What guests start on; asked for each time, because a probe may still be finding out. */
+  host(): GuestHost;
+  /** Machines that wait for the next sandboxes. */
+  pool: WarmPool;
+  findRoom: FindRoom;
+  /** The room as it is now, within a transaction. */
+  currentRoom(roomUid: RoomUid): RoomTarget;
+  /** What the organization's plan allows. */
+  quota: Pick<Quota, "admit">;
+  /** Whether the organization has credits for it. */
+  credits: Pick<Credits, "admit">;
+  limits: { memory_mib: number; vcpus: number; concurrent_creates: number };
+  memoryOvercommitPercent: number;
+  egressDefault: "public" | "none";
+  egress: Egress;
+  meter: Meter;
+  /** Takes what a guest asks of its room. */
+  roomCalls(sandbox: SandboxRow & { room_id: string }): (stream: Stream, request: object) => void;
+  /** Something happened to a sandbox that no call asked for; an error unless it says otherwise. */
+  onEvent(event: string, row: SandboxRow, details: Record<string, unknown>, outcome?: "success" | "error"): void;
+  /** A sandbox has a new state, or is new, which is committed. */
+  onState(row: SandboxRow): void;
+  /** Something of a guest was on the host that belonged to no sandbox, and was removed. */
+  onSwept(sandboxId: string): void;
+  /** What the room's guests may do on its drive for the time being. */
+  driveMode(roomUid: RoomUid): "open" | "stopped" | "held";
+  /** The sandbox's exposed ports, for its record. */
+  portsOf(sandboxId: string): ShownPort[];
+  /** Saves a command's full streams on the room's drive, as they come. */
+  saveOutput(room: RoomTarget, path: string, streams: Parameters<SaveStreams>[0]): ReturnType<SaveStreams>;
+}

@@ -1,0 +1,32 @@
+/** Owns how an egress list is kept in a sandbox's row. What the list does is in domain/egress. */
+import type { RuleBreak } from "../../core/operation.ts";
+import { readEntry } from "../egress/entries.ts";
+import type { SandboxRow } from "./table.ts";
+
+type EgressColumns = Pick<SandboxRow, "egress_mode" | "egress_allowlist">;
+
+/** What is wrong with the entries of the field. */
+export function egressRules(field: string, entries: readonly string[] | undefined): RuleBreak[] {
+  return (entries ?? []).flatMap((entry, index) => {
+    const read = readEntry(entry);
+    if (!("refused" in read)) return [];
+    const at = `${field}[${index}]`;
+    return [{ field: at, code: "invalid_egress_entry", message: `${at} ${read.refused}.` }];
+  });
+}
+
+/** What a list comes to; without one, what the configuration says. */
+export function egressOf(
+  entries: readonly string[] | undefined,
+  guestNet: boolean,
+  fallback: "public" | "none",
+): EgressColumns {
+  if (!guestNet || entries?.length === 0) return { egress_mode: "none", egress_allowlist: [] };
+  if (entries === undefined) return { egress_mode: fallback, egress_allowlist: [] };
+  return { egress_mode: entries.includes("*") ? "public" : "allowlist", egress_allowlist: [...entries] };
+}
+
+/** The list that is in force. */
+export function listOf({ egress_mode, egress_allowlist }: EgressColumns): readonly string[] {
+  return egress_mode === "public" && egress_allowlist.length === 0 ? ["*"] : egress_allowlist;
+}

@@ -1,0 +1,33 @@
+import type { KeyCall } from "../../../core/operation.ts";
+import type { GuestLink } from "../../../host/guest-link/handshake.ts";
+import { asServiceError } from "../../executions/errors.ts";
+import { findTarget, type SandboxTarget } from "../find.ts";
+import { requireRunning } from "../reach.ts";
+import type { ExecutionDeps } from "./deps.ts";
+import { reachOf } from "./reach.ts";
+
+export interface ExecutionTarget extends SandboxTarget {
+  exec_id: string;
+}
+
+/** Throws room_not_found, sandbox_not_found. */
+export function findExecution(deps: ExecutionDeps, call: KeyCall, params: Record<string, string>): ExecutionTarget {
+  return { ...findTarget(deps.sandboxes, call, params), exec_id: String(params.exec_id) };
+}
+
+/** Asks the sandbox's guest about one of its executions. Throws ServiceError. */
+export async function ask<T>(
+  { supervisors }: ExecutionDeps,
+  target: ExecutionTarget,
+  question: (link: GuestLink, execId: string) => Promise<T>,
+): Promise<T> {
+  requireRunning(target);
+  const { row, exec_id } = target;
+  try {
+    return await supervisors.use(row.sandbox_id, async () =>
+      question(await reachOf(supervisors, row)("unknown"), exec_id),
+    );
+  } catch (error) {
+    throw asServiceError(error, { exec_id, started: "unknown" });
+  }
+}

@@ -1,0 +1,21 @@
+/** What SSH needs of others. */
+import type { Log } from "../../core/log.ts";
+import type { Database } from "../../db/transact.ts";
+import type { Orgs } from "../orgs/index.ts";
+import type { SandboxReach } from "../sandboxes/access.ts";
+
+/** Where clients reach the gateway. */
+export interface Gateway {
+  host: string;
+  port: number;
+  host_key_fingerprint: string;
+}
+
+export interface SshDeps {
+  database: Database;
+  log: Log;
+  sandboxes: SandboxReach;
+  orgs: Pick<Orgs, "authenticate" | "isCurrent" | "holds" | "ssh">;
+  /** null while there is none. */
+  gateway(): Gateway | null;
+}

@@ -1,0 +1,10 @@
+/** Where and how the HTTP door listens. */
+import type { Certificate } from "./certificate.ts";
+
+export interface HttpOptions {
+  hostname: string;
+  port: number;
+  /** How clients reach the service: browsers there may open WebSockets. */
+  url: string;
+  tls: Certificate | null;
+}
