@@ -77,6 +77,11 @@ export interface KeyCall extends Call {
   caller: Caller;
 }
 
+/** Who a key is, also after it was rotated. */
+export function firstKeyOf({ first_key_id, key_id }: Pick<Caller, "first_key_id" | "key_id">): KeyId {
+  return first_key_id ?? key_id;
+}
+
 /** The key whose use of the service a call is. */
 export function keyBehind({ made_by, key_id }: Caller): string {
   return made_by ?? key_id;

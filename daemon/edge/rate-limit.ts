@@ -3,7 +3,7 @@
  * fills by so many a second. A key and those that it was rotated into have one bucket. There is no timer: what a bucket has
  * earned is counted when it is asked for, and one that would be full again is the same as none.
  */
-import type { Caller } from "../core/operation.ts";
+import { type Caller, firstKeyOf } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
 
 /** Beyond, buckets that are full again are forgotten, and where there are none the oldest. */
@@ -47,9 +47,9 @@ export class RateLimit {
   }
 
   /** Takes a token of the caller's; null where there is no limit. `nowMs` is of a clock that only goes forward. */
-  take({ key_id, first_key_id }: Pick<Caller, "key_id" | "first_key_id">, nowMs = performance.now()): Rate | null {
+  take(caller: Pick<Caller, "key_id" | "first_key_id">, nowMs = performance.now()): Rate | null {
     if (this.#perMs === 0) return null;
-    const bucket = this.#bucketOf(first_key_id ?? key_id, nowMs);
+    const bucket = this.#bucketOf(firstKeyOf(caller), nowMs);
     const isWithin = bucket.tokens >= 1;
     if (isWithin) bucket.tokens--;
     const missing = this.#burst - bucket.tokens;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 import { connectMcp, GENERATIONS, type McpClient } from "../harness/mcp-client.ts";
 import { ROWS, rowOf, TOOL_LIST } from "../harness/tool-calls.ts";
-import { until } from "./calls.ts";
+import { makeKey, until } from "./calls.ts";
 
 const SEED =
   "health usage room_list room_create room_get room_destroy sandbox_create sandbox_exec sandbox_destroy sandbox_expose_port sandbox_unexpose_port agent_send agent_request agent_fanout agent_wait barrier_arrive fs_write fs_list fs_read audit_list org_audit_list";
@@ -206,6 +206,25 @@ test.each(GENERATIONS)("a wait of the %s client is told that the service is shut
   const [answer] = await Promise.all([waiting, own.end("SIGTERM")]);
   expect(answer).toMatchObject({ ok: false, status: 503, code: "shutting_down", retryable: true });
   await client.close();
+});
+
+test("an idempotency key is its API key's own: two agents that choose the same begin two things, and a rotated key goes on", async () => {
+  await daemon.room("shared");
+  await daemon.ok("GET", "/v1/rooms/shared/messages?agent_id=worker");
+  const askAs = async (key: string, payload: string) => {
+    const client = await connectMcp(daemon, { key });
+    const ask = { room_id: "shared", source: "planner", destination: "worker", timeout_ms: 1, idempotency_key: "1" };
+    const answer = await client.call("agent_request", { ...ask, payload });
+    await client.close();
+    return [answer.code, answer.next?.arguments.message_id];
+  };
+  const [one, other] = await Promise.all([makeKey(daemon), makeKey(daemon)]);
+  const [code, first] = await askAs(one.key, "of one");
+  const [secondCode, second] = await askAs(other.key, "of another");
+  expect([code, secondCode]).toEqual(["reply_timeout", "reply_timeout"]);
+  expect(second).not.toBe(first);
+  const rotated = await daemon.ok("POST", `/v1/orgs/self/keys/${one.key_id}/rotate`, {});
+  expect(await askAs(rotated.key, "of one")).toEqual(["reply_timeout", first]);
 });
 
 test("a call with the same idempotency key is done once", async () => {

@@ -8,6 +8,7 @@ import { isIP } from "node:net";
 import { hostname } from "node:os";
 import type { KeyId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
+import { firstKeyOf } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
 import type { Road } from "../run.ts";
@@ -30,6 +31,8 @@ export interface McpMessage {
   /** Of the message. */
   bytes: number;
   key_id: KeyId;
+  /** Who the key is, also after it was rotated. */
+  first_key_id: KeyId;
   authorization: string | null;
   ip: string | null;
   request_id: string;
@@ -73,7 +76,8 @@ async function answer({ mcp, road }: McpDeps, options: HttpOptions, asked: Asked
   const { request, url, ip, request_id } = asked;
   const authorization = request.headers.get("authorization");
   const credentials = { authorization, source: "mcp", request_id, ip } as const;
-  const { key_id } = road.recognise(credentials);
+  const caller = road.recognise(credentials);
+  const { key_id } = caller;
   requireOwnHost(url.hostname, options);
   if (!isOwnOrigin(request.headers, options.url)) {
     throw new ServiceError("source_mismatch", { detail: "A page may speak MCP only to where it came from." });
@@ -87,7 +91,8 @@ async function answer({ mcp, road }: McpDeps, options: HttpOptions, asked: Asked
   // A tool's call is counted by what it asks for.
   const { refusal, rate } = message.method === CALL ? NOT_COUNTED : road.identify(credentials);
   if (refusal) throw refusal;
-  const response = await mcp.answer({ request, message, bytes, key_id, authorization, ip, request_id });
+  const visit = { bytes, key_id, first_key_id: firstKeyOf(caller), authorization, ip, request_id };
+  const response = await mcp.answer({ request, message, ...visit });
   setAll(response.headers, rateHeaders(rate));
   return response;
 }

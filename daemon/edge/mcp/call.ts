@@ -9,17 +9,21 @@ import type { Problem } from "../../../shared/api/errors.ts";
 import { takesIdempotencyKey } from "../../../shared/api/headers.ts";
 import { argumentsOf, type Tool } from "../../../shared/api/tool.ts";
 import { MAX_TOOL_WAIT_MS } from "../../../shared/api/tools.ts";
+import type { KeyId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import { type Bound, type Done, NO_TRANSFER } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { brokenRules, type InputCheck, makeInputCheck } from "../input.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
 import type { Road, RoadRequest } from "../run.ts";
+import { type BegunKind, nameOf } from "./names.ts";
 
 export type Arguments = Record<string, unknown>;
 
 /** The HTTP request that a call came with. */
 export interface Visit {
+  /** Who the caller's key is, also after it was rotated. */
+  first_key_id: KeyId;
   authorization: string | null;
   ip: string | null;
   request_id: string;
@@ -72,6 +76,11 @@ export class ToolCall {
   /** What is left of the time that the call may take. */
   get leftMs(): number {
     return Math.max(0, this.#deadline - performance.now());
+  }
+
+  /** Of what it begins; with an idempotency key the same each time that this key sends it. `place` is where it counts. */
+  nameOf(kind: BegunKind, idempotencyKey: string | undefined, place: readonly string[]): string {
+    return nameOf(kind, idempotencyKey, [this.#visit.first_key_id, ...place]);
   }
 
   /** How long it may wait for what it wants to wait for. */

@@ -111,10 +111,11 @@ async function timeOf(tool: Tool, args: Record<string, unknown>, steps: readonly
   const headers = { accept: "application/json, text/event-stream", "content-type": "application/json" };
   const request = new Request("http://127.0.0.1/mcp", { method: "POST", headers, body: JSON.stringify(message) });
   const startedAt = performance.now();
-  const visit = { authorization: null, ip: null, request_id: "req_1", bytes: 100 };
+  const key = { key_id: "kid_1" as KeyId, first_key_id: "kid_1" as KeyId };
+  const visit = { ...key, authorization: null, ip: null, request_id: "req_1", bytes: 100 };
   let tookMs: number | null = null;
   const answered = door
-    .answer({ request, message, key_id: "kid_1" as KeyId, ...visit })
+    .answer({ request, message, ...visit })
     .then((response) => response.text())
     .then((text) => {
       tookMs = performance.now() - startedAt;

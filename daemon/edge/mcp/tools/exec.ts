@@ -18,7 +18,6 @@ import { MAX_TOOL_WAIT_MS } from "../../../../shared/api/tools.ts";
 import { textOf } from "../../../core/text.ts";
 import { type Answer, answerOf, type NextCall, stillUnderWay } from "../answer.ts";
 import type { Arguments, Refused, Reply, ToolCall } from "../call.ts";
-import { nameOf } from "../names.ts";
 import { type Page, readPage } from "./output-page.ts";
 
 interface Input extends Omit<InputOf<typeof sandboxExec>, "argv_json" | "env_json"> {
@@ -41,7 +40,7 @@ export async function exec(call: ToolCall, input: Input): Promise<Answer> {
   const { exec_id, signal, after } = input;
   const isAbout = !isCommand(input) || signal !== undefined || after !== undefined;
   if (exec_id !== undefined && isAbout) return await goOn(call, { ...input, exec_id });
-  const newName = nameOf("exe", input.idempotency_key, [input.room_id, input.sandbox]);
+  const newName = call.nameOf("exe", input.idempotency_key, [input.room_id, input.sandbox]);
   return await start(call, { ...input, exec_id: exec_id ?? newName });
 }
 

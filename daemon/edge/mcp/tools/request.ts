@@ -3,7 +3,6 @@ import type { InputOf } from "../../../../shared/api/contract.ts";
 import { agentSend, DEFAULT_REPLY_WAIT_MS } from "../../../../shared/api/fabric.ts";
 import { type Answer, answerOf, failed, stillUnderWay } from "../answer.ts";
 import type { ToolCall } from "../call.ts";
-import { nameOf } from "../names.ts";
 
 type Input = InputOf<typeof agentSend> & { idempotency_key?: string };
 
@@ -11,7 +10,7 @@ export async function request(
   call: ToolCall,
   { idempotency_key, timeout_ms: wanted, ...input }: Input,
 ): Promise<Answer> {
-  const message_id = input.message_id ?? nameOf("msg", idempotency_key, [input.room_id]);
+  const message_id = input.message_id ?? call.nameOf("msg", idempotency_key, [input.room_id]);
   const message = { ...input, kind: "request", message_id };
   const wantedMs = wanted ?? DEFAULT_REPLY_WAIT_MS;
   const timeout_ms = Math.max(1, call.waitMs(wantedMs));
