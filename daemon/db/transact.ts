@@ -1,6 +1,12 @@
 /**
  * Owns transactions. Writes of one turn of the event loop share one commit, so that a flood of requests pays
  * for one fsync together; each write still succeeds or fails alone, by its savepoint.
+ *
+ * A write may run twice, and may be rolled back after it ran. So whatever it changes in memory it gives a step to `undo` for:
+ *
+ *   rolled back alone        its own steps run, the last first
+ *   the whole rolled back    all steps of the commit run; then the writes may run again
+ *   committed                the steps are forgotten
  */
 import { faultPoint } from "../core/fault-points.ts";
 import { errnoOf, ServiceError } from "../core/service-error.ts";
@@ -11,16 +17,6 @@ interface Write {
   vital: boolean;
   resolve(value: unknown): void;
   reject(error: unknown): void;
-}
-
-/** What is gathered while the writes of a commit run, and written once for all of them before it. */
-export interface Gathered {
-  /** How much there is, to go back to. */
-  mark(): number;
-  /** Forgets what came after: the write that it came from is not kept. */
-  backTo(mark: number): void;
-  /** Writes all of it, and forgets it. */
-  write(queries: Queries): void;
 }
 
 export interface Database {
@@ -35,8 +31,13 @@ export interface Database {
   commitWithin<T>(ms: number, work: (queries: Queries) => T): Promise<T>;
   /** Calls `listener` after each commit, before whoever made it goes on. */
   onCommit(listener: () => void): void;
-  /** Takes part in every commit from now on. */
-  gather(gathered: Gathered): void;
+  /** Calls `write` at the end of each commit, within it: for what is counted while writes run and written once for all of them. */
+  beforeCommit(write: (queries: Queries) => void): void;
+  /**
+   * Within a transaction: `step` takes back what was just changed in memory, and runs should the transaction not be kept. Outside of
+   * one it is ignored: there is nothing to roll back. Memory that every transaction changes is best a TransactionMap.
+   */
+  undo(step: () => void): void;
   close(): Promise<void>;
 }
 
@@ -47,7 +48,8 @@ export function makeDatabase(connection: Connection, onFull: (vital: boolean) =>
   let early: Write[] = [];
   let timer: Timer | null = null;
   const listeners: (() => void)[] = [];
-  const gathering: Gathered[] = [];
+  const lastWrites: ((queries: Queries) => void)[] = [];
+  const memory = new UndoLog();
   let scheduled: Promise<void> | null = null;
 
   const flush = () => {
@@ -58,12 +60,12 @@ export function makeDatabase(connection: Connection, onFull: (vital: boolean) =>
     timer = null;
     for (;;) {
       const outcomes: (() => void)[] = [];
-      for (const gathered of gathering) gathered.backTo(0);
+      memory.open();
       try {
         faultPoint("commit.before");
         connection.step("BEGIN IMMEDIATE");
-        for (const write of batch) outcomes.push(attempt(connection, gathering, write));
-        for (const gathered of gathering) gathered.write(connection.queries);
+        for (const write of batch) outcomes.push(attempt(connection, memory, write));
+        for (const write of lastWrites) write(connection.queries);
         faultPoint("commit.written");
         connection.step("COMMIT");
         faultPoint("commit.after");
@@ -73,10 +75,13 @@ export function makeDatabase(connection: Connection, onFull: (vital: boolean) =>
         } catch {
           // SQLite has rolled back by itself, as it does on a full disk.
         }
+        memory.backTo(0);
+        memory.close();
         if (isDiskFull(error) && onFull(batch.some(({ vital }) => vital))) continue;
         for (const write of batch) write.reject(asServiceError(error));
         return;
       }
+      memory.close();
       for (const listener of listeners) listener();
       for (const settle of outcomes) settle();
       return;
@@ -107,7 +112,8 @@ export function makeDatabase(connection: Connection, onFull: (vital: boolean) =>
       return queued(early, work, false);
     },
     onCommit: (listener) => void listeners.push(listener),
-    gather: (gathered) => void gathering.push(gathered),
+    beforeCommit: (write) => void lastWrites.push(write),
+    undo: (step) => memory.add(step),
     close: async () => {
       if (early.length > 0) schedule();
       while (scheduled) await scheduled;
@@ -116,8 +122,35 @@ export function makeDatabase(connection: Connection, onFull: (vital: boolean) =>
   };
 }
 
-function attempt(connection: Connection, gathering: readonly Gathered[], write: Write): () => void {
-  const marks = gathering.map((gathered) => gathered.mark());
+/** How what the commit under way has changed in memory is taken back. */
+class UndoLog {
+  #steps: (() => void)[] = [];
+  #isOpen = false;
+
+  open(): void {
+    this.#isOpen = true;
+  }
+
+  add(step: () => void): void {
+    if (this.#isOpen) this.#steps.push(step);
+  }
+
+  mark(): number {
+    return this.#steps.length;
+  }
+
+  backTo(mark: number): void {
+    for (const step of this.#steps.splice(mark).reverse()) step();
+  }
+
+  close(): void {
+    this.#steps = [];
+    this.#isOpen = false;
+  }
+}
+
+function attempt(connection: Connection, memory: UndoLog, write: Write): () => void {
+  const mark = memory.mark();
   connection.step("SAVEPOINT one");
   try {
     const value = write.work(connection.queries);
@@ -126,7 +159,7 @@ function attempt(connection: Connection, gathering: readonly Gathered[], write: 
   } catch (error) {
     // A full disk ends the whole transaction, savepoints and all: then no write of the batch is kept.
     if (isDiskFull(error)) throw error;
-    for (const [index, gathered] of gathering.entries()) gathered.backTo(marks[index] ?? 0);
+    memory.backTo(mark);
     connection.step("ROLLBACK TO one");
     connection.step("RELEASE one");
     return () => write.reject(error);

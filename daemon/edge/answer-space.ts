@@ -5,6 +5,7 @@
  */
 import { type Queries, rawQuery, rawStatement, type Values } from "../db/client.ts";
 import type { Database } from "../db/transact.ts";
+import { TransactionMap } from "../db/transaction-map.ts";
 import type { IdempotentCall, idempotency, KEY } from "./idempotency-table.ts";
 
 /** So much of a space is made free, that it need not be for every answer. */
@@ -24,7 +25,7 @@ interface Space {
   bytes: "reply_bytes" | "kept_bytes";
   most: number;
   /** Of the owners that were asked for. */
-  taken: Map<string, number>;
+  taken: TransactionMap<string, number>;
   sum(values: Values): { bytes: number }[];
   oldest(values: Values): Key[];
 }
@@ -36,8 +37,6 @@ export class AnswerSpace {
   readonly #database: Database;
   readonly #spaces: Space[];
   readonly #statements: ReturnType<typeof prepare>;
-  /** Takes back what the transaction under way has counted. */
-  readonly #undo: (() => void)[] = [];
   /** Owners of whose answers more has to go. */
   readonly #shrinking = new Set<string>();
 
@@ -45,17 +44,9 @@ export class AnswerSpace {
     this.#database = database;
     this.#statements = prepare(database.queries);
     this.#spaces = [
-      makeSpace(database.queries, "key_id", "reply_bytes", limits.largeOfKey),
-      makeSpace(database.queries, "org_id", "kept_bytes", limits.ofOrg),
+      makeSpace(database, "key_id", "reply_bytes", limits.largeOfKey),
+      makeSpace(database, "org_id", "kept_bytes", limits.ofOrg),
     ];
-    database.gather({
-      mark: () => this.#undo.length,
-      backTo: (mark) => {
-        for (const undo of this.#undo.splice(mark).reverse()) undo();
-      },
-      write: () => undefined,
-    });
-    database.onCommit(() => void this.#undo.splice(0));
   }
 
   /** Within a transaction: `write` keeps the answer of the call, whether or not there was one. */
@@ -109,21 +100,18 @@ export class AnswerSpace {
     if (known !== undefined) return known;
     const bytes = space.sum([owner])[0]?.bytes ?? 0;
     space.taken.set(owner, bytes);
-    this.#undo.push(() => space.taken.delete(owner));
     return bytes;
   }
 
   #change(kept: Kept, sign: 1 | -1): void {
     for (const { taken, owner, bytes } of this.#spaces) {
-      if (kept[bytes] === 0) continue;
-      grow(taken, kept[owner], sign * kept[bytes]);
-      this.#undo.push(() => grow(taken, kept[owner], -sign * kept[bytes]));
+      if (kept[bytes] > 0) grow(taken, kept[owner], sign * kept[bytes]);
     }
   }
 }
 
 /** Whose sum is not known stays unknown, and who has nothing is not remembered: it is asked for when it is needed. */
-function grow(taken: Map<string, number>, owner: string, bytes: number): void {
+function grow(taken: TransactionMap<string, number>, owner: string, bytes: number): void {
   const sum = taken.get(owner);
   if (sum === undefined) return;
   if (sum + bytes === 0) taken.delete(owner);
@@ -147,10 +135,11 @@ function prepare(queries: Queries) {
 }
 
 /** Both statements read an index alone, which has the words `bytes > 0`: a row is as long as its answer. */
-function makeSpace(queries: Queries, owner: Space["owner"], bytes: Space["bytes"], most: number): Space {
+function makeSpace(database: Database, owner: Space["owner"], bytes: Space["bytes"], most: number): Space {
+  const { queries } = database;
   const ofOwner = `FROM idempotency WHERE ${owner} = ? AND ${bytes} > 0`;
   return {
-    ...{ owner, bytes, most, taken: new Map() },
+    ...{ owner, bytes, most, taken: new TransactionMap<string, number>(database) },
     sum: rawQuery(queries, `SELECT ifnull(sum(${bytes}), 0) AS bytes ${ofOwner}`),
     oldest: rawQuery(queries, `SELECT ${COLUMNS} ${ofOwner} ORDER BY created_at LIMIT ?`),
   };

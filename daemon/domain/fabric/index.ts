@@ -19,7 +19,8 @@ const REMOVED_AT_ONCE = 2000;
 
 export function makeFabric(options: FabricOptions) {
   const { database, bells, log } = options;
-  const deps: FabricDeps = { ...options, due: new Due(database, bells, log), order: new Order(), space: new Space() };
+  const due = new Due(database, bells, log);
+  const deps: FabricDeps = { ...options, due, order: new Order(database), space: new Space(database) };
   /** Removes all messages of a room that is gone, some at a time, so that others are answered in between. */
   const forget = async (roomUid: RoomUid) => {
     deps.order.forget(roomUid);

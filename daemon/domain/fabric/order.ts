@@ -1,10 +1,16 @@
 /** Owns the order of a room's messages: which seq is next. What is remembered is only ever what the table says. */
 import type { RoomUid } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
+import type { Database } from "../../db/transact.ts";
+import { TransactionMap } from "../../db/transaction-map.ts";
 import { lastSeq } from "./store.ts";
 
 export class Order {
-  readonly #last = new Map<RoomUid, number>();
+  readonly #last: TransactionMap<RoomUid, number>;
+
+  constructor(database: Pick<Database, "undo">) {
+    this.#last = new TransactionMap(database);
+  }
 
   /** Within the transaction that keeps a message of this seq. */
   next(queries: Queries, roomUid: RoomUid): number {
@@ -13,7 +19,7 @@ export class Order {
     return seq;
   }
 
-  /** A transaction may have been taken back, or the room is gone. */
+  /** The room is gone. */
   forget(roomUid: RoomUid): void {
     this.#last.delete(roomUid);
   }

@@ -56,10 +56,7 @@ export async function post(deps: FabricDeps, room: RoomTarget, draft: Draft, alo
     along.kept?.(row);
     return { row, isNew: true };
   };
-  const posted = await database.commit(write, false).catch((error: unknown) => {
-    deps.order.forget(room_uid);
-    throw error;
-  });
+  const posted = await database.commit(write, false);
   if (posted.isNew) {
     agents.learn(room_uid, [draft.source]);
     for (const agentId of posted.row.recipients) bells.ring(room_uid, inboxBell(agentId));

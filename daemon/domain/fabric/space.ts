@@ -1,18 +1,25 @@
 /**
  * Owns whether inboxes have space. Of each it is remembered how many messages it may have at most: one more with each that is
- * sent, and counted only when that would be too many. What leaves an inbox, or was taken back, only makes it fewer.
+ * sent, and counted only when that would be too many. What leaves an inbox only makes it fewer.
  */
 import { MAX_INBOX } from "../../../shared/api/fabric.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
+import type { Database } from "../../db/transact.ts";
+import { TransactionMap } from "../../db/transaction-map.ts";
 import { inboxDepth } from "./store.ts";
 
 export class Space {
-  readonly #rooms = new Map<RoomUid, Map<string, number>>();
+  readonly #database: Pick<Database, "undo">;
+  readonly #rooms = new Map<RoomUid, TransactionMap<string, number>>();
+
+  constructor(database: Pick<Database, "undo">) {
+    this.#database = database;
+  }
 
   /** Within the transaction that sends to these agents: those whose inboxes are full, or none, and then all have one more. */
   take(queries: Queries, roomUid: RoomUid, agentIds: readonly string[]): string[] {
-    const most = this.#rooms.get(roomUid) ?? new Map<string, number>();
+    const most = this.#rooms.get(roomUid) ?? new TransactionMap<string, number>(this.#database);
     this.#rooms.set(roomUid, most);
     const depthOf = (agentId: string): number => {
       const known = most.get(agentId);

@@ -37,24 +37,19 @@ export class Meter {
   readonly #clock: MeterClock;
   readonly #rows: DayRows;
   /** Counted by the transaction under way. */
-  #counted: UsageRow[] = [];
+  readonly #counted: UsageRow[] = [];
   /** Sandboxes that this daemon has seen running. */
   readonly #seen = new Set<string>();
 
   /** Organizations of which something has changed that is paid for over time. */
   readonly #changed = new Set<OrgId>();
 
-  constructor(database: Database, prices: Prices = FREE, clock: MeterClock = hostClock(), rows = new DayRows()) {
+  constructor(database: Database, prices: Prices = FREE, clock: MeterClock = hostClock(), mostRows?: number) {
     this.#database = database;
     this.#prices = prices;
     this.#clock = clock;
-    this.#rows = rows;
-    database.gather({
-      mark: () => this.#counted.length,
-      backTo: (mark) => void this.#counted.splice(mark),
-      write: (queries) => this.#write(queries),
-    });
-    database.onCommit(() => rows.kept());
+    this.#rows = new DayRows(database, mostRows);
+    database.beforeCommit((queries) => this.#write(queries));
   }
 
   /** Within a transaction. */
@@ -158,7 +153,11 @@ export class Meter {
 
   #add({ org_id, room_uid, agent_id, key_id }: Place, day: string, amounts: Partial<Amounts>): void {
     this.#counted.push({ org_id, day, room_uid, agent_id, key_id, ...NOTHING, ...amounts });
+    this.#database.undo(this.#uncount);
   }
+
+  /** The last is the first to go. Once they were written there is none. */
+  readonly #uncount = () => void this.#counted.pop();
 
   #write(queries: Queries): void {
     const micro = new Map<OrgId, number>();

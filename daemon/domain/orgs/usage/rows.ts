@@ -4,6 +4,8 @@
  */
 import type { RoomUid } from "../../../../shared/ids.ts";
 import type { Queries } from "../../../db/client.ts";
+import type { Database } from "../../../db/transact.ts";
+import { TransactionMap } from "../../../db/transaction-map.ts";
 import { add } from "./amounts.ts";
 import { countRows, hasRow } from "./store.ts";
 import type { UsageRow } from "./table.ts";
@@ -16,19 +18,15 @@ const NO_ROOM = { room_uid: "" as RoomUid, agent_id: "" };
 
 export class DayRows {
   readonly #most: number;
-  readonly #counts = new Map<string, number>();
-  /** Days that the transaction under way adds rows to. */
-  readonly #growing = new Set<string>();
+  readonly #counts: TransactionMap<string, number>;
 
-  constructor(most = MOST_ROWS_A_DAY) {
+  constructor(database: Pick<Database, "undo">, most = MOST_ROWS_A_DAY) {
     this.#most = most;
+    this.#counts = new TransactionMap(database);
   }
 
   /** The rows to which all that a transaction has counted is added, within it. */
   placed(queries: Queries, counted: Iterable<UsageRow>): Iterable<UsageRow> {
-    // Of one that was not kept.
-    for (const day of this.#growing) this.#counts.delete(day);
-    this.#growing.clear();
     const finest = new Map<string, UsageRow>();
     for (const row of counted) addTo(finest, row);
     const placed = new Map<string, UsageRow>();
@@ -38,11 +36,6 @@ export class DayRows {
     return placed.values();
   }
 
-  /** After the commit. */
-  kept(): void {
-    this.#growing.clear();
-  }
-
   #place(queries: Queries, row: UsageRow, placed: Map<string, UsageRow>): UsageRow {
     const day = `${row.org_id} ${row.day}`;
     const count = this.#counts.get(day) ?? countRows(queries, row.org_id, row.day);
@@ -50,17 +43,13 @@ export class DayRows {
     const ofKey = { ...row, ...NO_ROOM };
     const finest = [row, ofKey].find((each, level) => count < this.#most * (level + 1) || isThere(each));
     const place = finest ?? { ...ofKey, key_id: "" };
-    const isNew = !isThere(place);
-    if (isNew) this.#growing.add(day);
-    this.#remember(day, isNew ? count + 1 : count);
+    this.#remember(day, isThere(place) ? count : count + 1);
     return place;
   }
 
   #remember(day: string, count: number): void {
-    // The one that was asked for last comes last.
-    this.#counts.delete(day);
     this.#counts.set(day, count);
-    const [oldest] = this.#counts.keys();
+    const oldest = this.#counts.oldest();
     if (oldest !== undefined && this.#counts.size > MOST_DAYS) this.#counts.delete(oldest);
   }
 }

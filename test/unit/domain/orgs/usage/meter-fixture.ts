@@ -9,7 +9,6 @@ import { Meter, type Place } from "../../../../../daemon/domain/orgs/usage/meter
 import { dayAt, type Moment } from "../../../../../daemon/domain/orgs/usage/moment.ts";
 import { FREE, type Prices } from "../../../../../daemon/domain/orgs/usage/prices.ts";
 import { totalsOf } from "../../../../../daemon/domain/orgs/usage/report.ts";
-import { DayRows } from "../../../../../daemon/domain/orgs/usage/rows.ts";
 import type { Dimension } from "../../../../../daemon/domain/orgs/usage/store.ts";
 import type { OrgId, RoomUid } from "../../../../../shared/ids.ts";
 
@@ -43,7 +42,7 @@ export class MeterFixture implements Disposable {
     migrate(this.#connection);
     this.database = makeDatabase(this.#connection);
     const clock = { now: () => ({ ...this.now }), today: () => dayAt(this.now.wall_ms) };
-    this.meter = new Meter(this.database, this.prices, clock, new DayRows(this.#mostRows));
+    this.meter = new Meter(this.database, this.prices, clock, this.#mostRows);
   }
 
   /** The daemon ends without a word: what is not committed is lost. */
