@@ -92,6 +92,15 @@ describe("layers", () => {
     expect(violations(isNeighbour)).toEqual([]);
   });
 
+  test("what a noun needs is in its deps.ts, and no file of it imports its own index.ts", () => {
+    const nouns = CODE.map(({ path }) => /^(daemon\/domain\/\w+)\/index\.ts$/.exec(path)?.[1]).filter(
+      (it) => it !== undefined,
+    );
+    expect(nouns.length).toBeGreaterThan(10);
+    expect(nouns.filter((noun) => !CODE.some(({ path }) => path === `${noun}/deps.ts`))).toEqual([]);
+    expect(violations((from, to) => nouns.some((noun) => to === `${noun}/index.ts` && isIn(from, noun)))).toEqual([]);
+  });
+
   test("the doors never import each other, and nothing else of the edge imports a door", () => {
     const isDoorsSecret = (from: string, to: string) => isIn(from, "daemon/edge") && doorOf(to) !== undefined;
     expect(violations((from, to) => isDoorsSecret(from, to) && doorOf(from) !== doorOf(to))).toEqual([]);

@@ -2,6 +2,7 @@
  * Owns who the agents of a room are: those of its sandboxes, and whoever else has taken part under a name of its own. Fabric
  * and barriers ask here who there is, who is gone, and who waits for whom.
  */
+
 import { MAX_ROOM_AGENTS, MAX_ROOM_TOPICS } from "../../../shared/api/fabric.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
@@ -9,26 +10,12 @@ import type { Caller } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { WaitGraph } from "../../core/wait-graph.ts";
 import type { Queries } from "../../db/client.ts";
+import type { AgentSandbox, AgentsDeps } from "./deps.ts";
 import { countAgents, findAgent, forgetAgents, roomAgents, roomTopics, saveAgent, seeAgent } from "./store.ts";
 import type { AgentRow } from "./table.ts";
 import { matchesTopic } from "./topics.ts";
 
 export { matchesTopic } from "./topics.ts";
-
-/** What is known of an agent's newest sandbox. */
-export interface AgentSandbox {
-  agent_id: string;
-  state: string;
-  fabric_attached: boolean;
-}
-
-export interface AgentsDeps {
-  queries: Queries;
-  /** The newest sandbox of an agent, destroyed ones included. */
-  sandboxOf(roomUid: RoomUid, agentId: string): AgentSandbox | null;
-  /** The newest sandbox of every agent that has a live one. */
-  liveSandboxes(roomUid: RoomUid): AgentSandbox[];
-}
 
 const GONE: readonly string[] = ["failed", "destroying", "destroyed"];
 /** How old the moment on disk at which an agent was seen may be. */

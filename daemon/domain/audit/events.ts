@@ -10,8 +10,8 @@ import { type Bound, bind, type EventsReply, type KeyCall, type StreamEvent } fr
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { type ChainKey, chainKey } from "./chain-key.ts";
+import type { AuditDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
-import type { AuditDeps } from "./list.ts";
 import type { Readers } from "./readers.ts";
 import { chainHead, chainStart, type Grown, listAudit, toRecord } from "./store.ts";
 

@@ -1,8 +1,9 @@
 /** Owns the audit: an append-only chain of records per organization, and the calls that read it. */
 import type { Bound } from "../../core/operation.ts";
+import type { AuditDeps } from "./deps.ts";
 import { makeEvents, ringReaders } from "./events.ts";
 import { HeadsFile } from "./heads-file.ts";
-import { type AuditDeps, makeList } from "./list.ts";
+import { makeList } from "./list.ts";
 import { Readers } from "./readers.ts";
 import { keepRetention } from "./retention.ts";
 import { takeGrown } from "./store.ts";

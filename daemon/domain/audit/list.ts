@@ -1,37 +1,18 @@
 /** Owns the calls that list audit records, of a room and of an organization: page by page, or all of them as lines of JSON. */
+
 import { auditList, DEFAULT_AUDIT_PAGE, orgAuditList } from "../../../shared/api/audit.ts";
-import type { Bells } from "../../core/bells.ts";
 import { readCursor, toPage } from "../../core/cursor.ts";
-import type { Log } from "../../core/log.ts";
-import {
-  type Bound,
-  bind,
-  type Caller,
-  type EventsReply,
-  type KeyCall,
-  type StreamEvent,
-} from "../../core/operation.ts";
+import { type Bound, bind, type EventsReply, type KeyCall, type StreamEvent } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
-import type { Database } from "../../db/transact.ts";
 import { chainKey } from "./chain-key.ts";
-import { type AuditedRoom, findRoom } from "./find.ts";
+import type { AuditDeps } from "./deps.ts";
+import { findRoom } from "./find.ts";
 import { momentRules, type Query, scanOf } from "./query.ts";
 import type { Readers } from "./readers.ts";
 import { type Scan, scanAudit } from "./scan.ts";
 import { toRecord } from "./store.ts";
 import type { AuditRow } from "./table.ts";
-
-export interface AuditDeps {
-  database: Database;
-  log: Log;
-  bells: Bells;
-  /** Who reads a stream and leaves what was sent untaken for so long is cut off. */
-  slowReaderMs: number;
-  findRoom(caller: Caller, roomId: string): AuditedRoom;
-  /** Resolves `self` and throws org_not_found for any organization but the caller's. */
-  findOrg(caller: Caller, orgId: string): string;
-}
 
 /** Lines of an export that are in memory at once. */
 const LINES_AT_ONCE = 200;

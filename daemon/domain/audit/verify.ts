@@ -4,8 +4,8 @@ import { type Bound, bind } from "../../core/operation.ts";
 import type { Queries } from "../../db/client.ts";
 import { ChainCheck, type Known, type Verdict } from "./chain.ts";
 import { type ChainKey, chainKey } from "./chain-key.ts";
+import type { AuditDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
-import type { AuditDeps } from "./list.ts";
 import { walks } from "./scan.ts";
 import { chainHead, chainRecords, chainStart } from "./store.ts";
 

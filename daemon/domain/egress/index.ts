@@ -1,15 +1,15 @@
 /** Owns egress: what leaves the sandboxes of this host, each by a guard of its own. Its lists are the sandboxes' rows. */
+
 import type { Stream } from "../../../shared/agent-protocol/link.ts";
 import type { GuestRequest } from "../../../shared/agent-protocol/messages.ts";
 import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
-import type { OrgId, RoomUid, SandboxId } from "../../../shared/ids.ts";
+import type { SandboxId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
-import type { Database } from "../../db/transact.ts";
 import type { GuestRequests } from "../../host/guest-link/handshake.ts";
-import { type Meter, type Place, USAGE_WRITE_SECONDS } from "../orgs/index.ts";
+import { type Place, USAGE_WRITE_SECONDS } from "../orgs/index.ts";
 import { readRange } from "./addresses.ts";
-import type { Denial } from "./denials.ts";
+import type { EgressDeps, EgressSandbox } from "./deps.ts";
 import { Guard } from "./guard.ts";
 import { makeIsHosts } from "./host-addresses.ts";
 import type { Ground } from "./policy.ts";
@@ -22,28 +22,6 @@ export type { Traffic } from "./store.ts";
 interface Counted {
   place: Place;
   traffic: Traffic;
-}
-
-/** Whose traffic it is. */
-export interface EgressSandbox {
-  sandbox_id: SandboxId;
-  org_id: OrgId;
-  room_uid: RoomUid;
-  room_id: string;
-  agent_id: string;
-  /** Whose use of the outside it is. */
-  place: Place;
-}
-
-export interface EgressDeps {
-  database: Database;
-  log: Log;
-  meter: Pick<Meter, "count">;
-  /** Comma-separated ranges. */
-  privateRanges: string;
-  hostsFile: string;
-  mibPerSecond: number;
-  onDenied(sandbox: EgressSandbox, details: Denial & { count: number }): void;
 }
 
 export interface Egress {

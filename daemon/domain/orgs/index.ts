@@ -1,18 +1,18 @@
 /** Owns organizations and their keys: who is calling, and what the operator makes. */
+
 import type { KeyId, OrgId } from "../../../shared/ids.ts";
 import { Holds } from "../../core/holds.ts";
-import type { Log } from "../../core/log.ts";
 import type { Bound, Caller } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { Database } from "../../db/transact.ts";
 import { makeOrgCreate } from "./create.ts";
+import type { OrgDeps } from "./deps.ts";
 import { makeKeyVerbs } from "./key-verbs.ts";
 import { type Authenticate, makeAuthenticate, makeIsCurrent } from "./keys.ts";
 import { LastUsed } from "./last-used.ts";
 import { makeMe } from "./me.ts";
 import { callersOf, isCurrentSshKey, makeSshKeys } from "./ssh-keys.ts";
 import { getOrg, keyName } from "./store.ts";
-import { makeUsage, type UsageDeps } from "./usage/usage.ts";
+import { makeUsage } from "./usage/usage.ts";
 
 export { makeOperator } from "./operator.ts";
 export { type PlanCaps, type Plans, plansOf } from "./plans.ts";
@@ -43,12 +43,6 @@ export interface Orgs {
   find(caller: Caller, orgId: string): OrgId;
   /** Writes what was only noted so far. */
   stop(): Promise<void>;
-}
-
-export interface OrgDeps extends Pick<UsageDeps, "meter" | "standing" | "credits"> {
-  database: Database;
-  log: Log;
-  roomName(roomUid: string): string | null;
 }
 
 export function makeOrgs({ database, log, meter, standing, credits, roomName }: OrgDeps): Orgs {

@@ -1,0 +1,17 @@
+import type { RoomUid } from "../../../shared/ids.ts";
+import type { Queries } from "../../db/client.ts";
+
+/** What is known of an agent's newest sandbox. */
+export interface AgentSandbox {
+  agent_id: string;
+  state: string;
+  fabric_attached: boolean;
+}
+
+export interface AgentsDeps {
+  queries: Queries;
+  /** The newest sandbox of an agent, destroyed ones included. */
+  sandboxOf(roomUid: RoomUid, agentId: string): AgentSandbox | null;
+  /** The newest sandbox of every agent that has a live one. */
+  liveSandboxes(roomUid: RoomUid): AgentSandbox[];
+}

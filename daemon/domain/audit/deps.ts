@@ -1,0 +1,16 @@
+import type { Bells } from "../../core/bells.ts";
+import type { Log } from "../../core/log.ts";
+import type { Caller } from "../../core/operation.ts";
+import type { Database } from "../../db/transact.ts";
+import type { AuditedRoom } from "./find.ts";
+
+export interface AuditDeps {
+  database: Database;
+  log: Log;
+  bells: Bells;
+  /** Who reads a stream and leaves what was sent untaken for so long is cut off. */
+  slowReaderMs: number;
+  findRoom(caller: Caller, roomId: string): AuditedRoom;
+  /** Resolves `self` and throws org_not_found for any organization but the caller's. */
+  findOrg(caller: Caller, orgId: string): string;
+}

@@ -1,0 +1,27 @@
+import type { OrgId, RoomUid, SandboxId } from "../../../shared/ids.ts";
+import type { Log } from "../../core/log.ts";
+import type { Database } from "../../db/transact.ts";
+import type { Meter, Place } from "../orgs/index.ts";
+import type { Denial } from "./denials.ts";
+
+/** Whose traffic it is. */
+export interface EgressSandbox {
+  sandbox_id: SandboxId;
+  org_id: OrgId;
+  room_uid: RoomUid;
+  room_id: string;
+  agent_id: string;
+  /** Whose use of the outside it is. */
+  place: Place;
+}
+
+export interface EgressDeps {
+  database: Database;
+  log: Log;
+  meter: Pick<Meter, "count">;
+  /** Comma-separated ranges. */
+  privateRanges: string;
+  hostsFile: string;
+  mibPerSecond: number;
+  onDenied(sandbox: EgressSandbox, details: Denial & { count: number }): void;
+}

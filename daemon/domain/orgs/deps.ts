@@ -1,0 +1,9 @@
+import type { Log } from "../../core/log.ts";
+import type { Database } from "../../db/transact.ts";
+import type { UsageDeps } from "./usage/usage.ts";
+
+export interface OrgDeps extends Pick<UsageDeps, "meter" | "standing" | "credits"> {
+  database: Database;
+  log: Log;
+  roomName(roomUid: string): string | null;
+}
