@@ -1,9 +1,10 @@
 /**
- * Owns what all parts stand on: directories and their locks, the disk, the database, what the host can do, its templates, how a
+ * Owns what all parts stand on: directories and their locks, the host's name, the disk, the database, what the host can do, its templates, how a
  * room is found, and how what no call asked for is recorded.
  */
 import { chmodSync, closeSync, openSync } from "node:fs";
 import type { Config } from "../core/config.ts";
+import { hostIdOf } from "../core/host-id.ts";
 import type { Log } from "../core/log.ts";
 import type { Paths } from "../core/paths.ts";
 import { openConnection } from "../db/client.ts";
@@ -30,6 +31,7 @@ export async function openBase(options: ComposeOptions) {
   const { config, paths, log } = options;
   makeDirectories(paths);
   const locks = [takeLock(paths.daemon_lock, "runtime_dir"), takeLock(paths.data_lock, "data_dir")];
+  const hostId = hostIdOf(config, paths.host_id);
   const disk = new Disk(paths, {
     floor_mib: config["limits.disk_free_mib"],
     reserve_mib: config["limits.disk_reserve_mib"],
@@ -38,6 +40,7 @@ export async function openBase(options: ComposeOptions) {
   const inspected = await inspectHost(config, paths, log);
   return {
     ...options,
+    hostId,
     disk,
     /** Makes some space on a full disk for what frees more. */
     giveUpSpace: () => disk.giveUp(true),

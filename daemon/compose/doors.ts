@@ -36,18 +36,21 @@ interface Parts {
 
 /** Opens them all; `reached` is told where they are. */
 export async function openDoors(base: Base, parts: Parts, reached: Reached) {
-  const { config, paths, log } = base;
+  const { config, paths, log, hostId: host } = base;
   const { operations, orgs, ports, ssh, listen, sshPlan } = parts;
   const certificate = await loadCertificate(config, paths);
   const road = composeRoad(base, parts);
   reached.guestDoor = makeGuestDoor({
     operations,
-    answerer: (allowed) => makeDirect({ operations: allowed, road, log }),
+    answerer: (allowed) => makeDirect({ operations: allowed, road, host, log }),
     planOf: orgs.planOf,
     log,
   });
   const mcp = makeMcpDoor({ bound: new Map(operations.map((each) => [each.operation.name, each])), road, log });
-  const server = makeHttpServer({ operations, road, ports: ports.gate, mcp, log }, { ...listen, tls: certificate });
+  const server = makeHttpServer(
+    { operations, road, ports: ports.gate, mcp, host, log },
+    { ...listen, tls: certificate },
+  );
   const sshDoor = sshPlan && (await openSshDoor(sshPlan, paths, { ssh, road, log }));
   reached.gateway = sshDoor?.gateway ?? null;
   // Port 0 is whatever the system chose.

@@ -12,13 +12,13 @@ interface Parts extends Pick<Orgs, "quota" | "meter">, Pick<Drives, "drive" | "k
 }
 
 export function composeRooms(base: Base, { quota, meter, drive, kernelQuota, limits, sandboxes, agents }: Parts) {
-  const { config, log, paths, database, inspected, giveUpSpace, finder } = base;
+  const { config, log, paths, database, inspected, giveUpSpace, finder, hostId } = base;
   const deps: RoomDeps = {
     database,
     log,
     paths,
     quota,
-    hostId: config.host_id,
+    hostId,
     driveLimitBytes: limits.bytes,
     driveLimitEntries: limits.entries,
     driveQuota: kernelQuota,

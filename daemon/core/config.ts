@@ -103,7 +103,11 @@ export const CONFIG_KEYS = {
     about: "What must survive, all on one file system: database, templates, drives.",
   },
   runtime_dir: { kind: "string", default: "/run/roomd", about: "Sockets and process records of the running guests." },
-  host_id: { kind: "string", default: "host-1", about: "Name of this host in a room's record." },
+  host_id: {
+    kind: "string",
+    default: "",
+    about: "Name of this host in answers and records; empty: made up at the first start and kept in data_dir.",
+  },
   acceleration: { kind: ["auto", "kvm", "tcg"], default: "auto", about: "auto boots a probe guest to find out." },
   "log.level": { kind: ["debug", "info", "warn", "error"], default: "info", about: "Least level that is logged." },
   "vsock.transport": {

@@ -64,6 +64,7 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     database: join(data, "roomd.db"),
     audit_heads: join(data, "audit-heads.ndjson"),
     tls: join(data, "tls"),
+    host_id: join(data, "host_id"),
     ssh_host_key: join(data, "ssh_host_ed25519_key"),
     port_key: join(data, "port_token_key"),
     templates: join(data, "templates"),

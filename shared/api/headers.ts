@@ -105,6 +105,9 @@ interface ResponseHeader extends Omit<Shown, "name"> {
   on(answer: Answer): boolean;
 }
 
+/** Which host has answered: every answer says it, also those that come by MCP and those of exposed ports. */
+export const HOST_HEADER = "X-Roomd-Host";
+
 const UNAUTHORIZED = 401;
 const PARTIAL = 206;
 const NOT_MODIFIED = 304;
@@ -123,6 +126,13 @@ export const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
     description: "The call's name, which the audit and the log have too.",
     schema: REQUEST_ID,
     example: "req_01KGA0G5A0D4W7K9M2R5V8ZXQP",
+    always: true,
+    on: () => true,
+  },
+  [HOST_HEADER]: {
+    description: "Name of the host that has answered.",
+    schema: TEXT,
+    example: "host-k3vq7m2xdw5t",
     always: true,
     on: () => true,
   },

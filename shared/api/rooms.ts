@@ -44,6 +44,7 @@ export const room = fields({
   room_id: roomId,
   room_uid: Type.String(),
   org_id: Type.String(),
+  host: Type.String({ description: "Name of the host that it is on, as X-Roomd-Host of its answers." }),
   state: oneOf(ROOM_STATES),
   status,
   labels,

@@ -2,9 +2,8 @@
  * Owns labels, which nobody can guess, and the tokens of private ports. A token is made of its label and a key that lies in the
  * data directory: so it can be shown again, and neither it nor its hash is in the database.
  */
-import { createHash, createHmac, randomBytes, randomUUID, timingSafeEqual } from "node:crypto";
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { errnoOf } from "../../core/service-error.ts";
+import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { readKept } from "../../core/kept-file.ts";
 
 const KEY_BYTES = 32;
 /** 130 bits, and letters that a host name may have. */
@@ -17,8 +16,7 @@ export class PortTokens {
 
   /** Reads the key, after making it where there is none. Throws when the file is not one that was written here. */
   constructor(file: string) {
-    if (!existsSync(file)) makeKey(file);
-    this.#key = readFileSync(file);
+    this.#key = readKept(file, () => randomBytes(KEY_BYTES));
     if (this.#key.byteLength !== KEY_BYTES) {
       throw new Error(`${file} is not the key that was written there: put it back from a copy, or remove it`);
     }
@@ -42,24 +40,4 @@ export function newLabel(wish: string | null): string {
 
 function digestOf(text: string): Buffer {
   return createHash("sha256").update(text).digest();
-}
-
-/** Two that start at once agree on one. */
-function makeKey(file: string): void {
-  const unfinished = `${file}.${randomUUID()}`;
-  const opened = openSync(unfinished, "wx", 0o600);
-  try {
-    writeFileSync(opened, randomBytes(KEY_BYTES));
-    // Tokens are given away at once: what opens them must not be lost with the host's power.
-    fsyncSync(opened);
-  } finally {
-    closeSync(opened);
-  }
-  try {
-    linkSync(unfinished, file);
-  } catch (error) {
-    if (errnoOf(error) !== "EEXIST") throw error;
-  } finally {
-    rmSync(unfinished);
-  }
 }

@@ -13,6 +13,7 @@ export interface RoomDeps {
   paths: Paths;
   /** What the organization's plan allows. */
   quota: Pick<Quota, "admit">;
+  /** The name of this host. */
   hostId: string;
   driveLimitBytes: number;
   retentionSeconds: number;

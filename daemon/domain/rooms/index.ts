@@ -20,6 +20,7 @@ import { eraseDirectory } from "./erase.ts";
 import { makeGet } from "./get.ts";
 import { makeRoomRecords } from "./record.ts";
 import {
+  claimRooms,
   drivesDue,
   getRoom,
   keptRooms,
@@ -155,6 +156,9 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
       destroyer.operation,
     ],
     recover: async () => {
+      // Alone, a host has every room of its database, also where that was restored, or the host has another name now.
+      const claimed = await database.commit((queries) => claimRooms(queries, deps.hostId));
+      if (claimed > 0) log.info("rooms taken over from another host's name", { host: deps.hostId, rooms: claimed });
       const live = liveRooms(database.queries);
       await removeUnborn(deps, new Set(live.map((row) => row.room_uid)));
       for (const row of live) {

@@ -34,6 +34,7 @@ export function makeRoomRecords(deps: RoomDeps): RoomRecords {
         room_id: row.room_id,
         room_uid: row.room_uid,
         org_id: row.org_id,
+        host: row.host_id,
         state: row.state,
         status: {
           reason: row.status_reason,

@@ -16,6 +16,13 @@ export function updateRoom(queries: Queries, roomUid: RoomUid, change: Partial<R
   queries.update(rooms).set(change).where(eq(rooms.room_uid, roomUid)).run();
 }
 
+/** Says of all rooms, those that have ended too, that they are this host's; returns how many were another's. */
+export function claimRooms(queries: Queries, hostId: string): number {
+  known.forget(queries);
+  const claimed = queries.update(rooms).set({ host_id: hostId }).where(ne(rooms.host_id, hostId));
+  return claimed.returning({ room_uid: rooms.room_uid }).all().length;
+}
+
 export function getRoom(queries: Queries, roomUid: RoomUid): RoomRow | undefined {
   return queries.select().from(rooms).where(eq(rooms.room_uid, roomUid)).get();
 }

@@ -50,6 +50,7 @@ export const STORY: Record<string, readonly unknown[]> = {
   api_key: ["key-Xb71Qm4t…"],
   room_id: [ROOM],
   room_uid: [ROOM_UID],
+  "room.host": ["host-k3vq7m2xdw5t"],
   sandbox_id: ["sbx_01KG9YSCC8J4D7F9H2M5Q8S3VX"],
   sandbox: [WORKER],
   agent_id: [WORKER],

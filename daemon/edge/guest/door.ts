@@ -42,7 +42,7 @@ const MOST_PATH = 16 * 1024;
 const MOST_HEADER = 4096;
 const METHODS: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 const ANSWERED_HEADERS =
-  /^(content-(type|length|range|disposition)|etag|last-modified|location|ratelimit-\w+|retry-after|x-request-id)$/;
+  /^(content-(type|length|range|disposition)|etag|last-modified|location|ratelimit-\w+|retry-after|x-request-id|x-roomd-host)$/;
 
 export function makeGuestDoor(deps: GuestDoorDeps) {
   return (sandbox: GuestSandbox): ((stream: Stream, request: object) => void) => {

@@ -49,7 +49,7 @@ export function makeDirect(deps: Omit<HttpDeps, "ports" | "mcp">): Direct {
     const url = new URL(request.url);
     const found = find(request.method === "HEAD" ? "GET" : request.method, url.pathname);
     if (!found) {
-      const headers = usualHeaders(request_id);
+      const headers = usualHeaders(request_id, deps.host);
       return problemResponse(toProblem(new ServiceError("route_not_found"), request_id, deps.log), headers, null);
     }
     const { headers } = request;
@@ -77,6 +77,6 @@ export function makeDirect(deps: Omit<HttpDeps, "ports" | "mcp">): Direct {
       signal: request.signal,
     };
     const reply = await deps.road.run(found.bound, onRoad);
-    return toResponse(reply, request_id, headers.get("accept"));
+    return toResponse(reply, request_id, deps.host, headers.get("accept"));
   };
 }

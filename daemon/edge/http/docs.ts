@@ -4,13 +4,13 @@ import { type HeaderFields, usualHeaders } from "./reply.ts";
 
 export const DOCS_PATH = "/docs";
 
-/** Answers to a request of this id. */
-export function makeDocsAnswer(): (requestId: string) => Response {
+/** Answers to a request of this id; `host` is the name of this one. */
+export function makeDocsAnswer(host: string): (requestId: string) => Response {
   let page: DocsPage | undefined;
   return (requestId) => {
     page ??= docsPage();
     const headers: HeaderFields = {
-      ...usualHeaders(requestId),
+      ...usualHeaders(requestId, host),
       "Content-Type": "text/html; charset=utf-8",
       "Content-Security-Policy": page.policy,
       "X-Content-Type-Options": "nosniff",

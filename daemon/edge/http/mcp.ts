@@ -47,6 +47,7 @@ export interface McpDoor {
 interface McpDeps {
   mcp: McpDoor;
   road: Road;
+  host: string;
   log: Log;
 }
 
@@ -60,7 +61,7 @@ interface Asked {
 /** Never throws. */
 export async function answerForMcp(deps: McpDeps, options: HttpOptions, asked: Asked): Promise<Response> {
   const { request_id } = asked;
-  const headers = usualHeaders(request_id);
+  const headers = usualHeaders(request_id, deps.host);
   try {
     const response = await answer(deps, options, asked);
     setAll(response.headers, headers);

@@ -5,6 +5,7 @@
  *   place → label → token (header, query once, cookie) → connection → exchange, or a WebSocket → the answer as it comes
  */
 
+import { HOST_HEADER } from "../../../shared/api/headers.ts";
 import { PORT_IDLE_SECONDS, PORT_TOKEN_HEADER } from "../../../shared/api/ports.ts";
 import { newId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
@@ -19,7 +20,7 @@ import { splitQuery, tokenCookieOf, tokenInCookies } from "../../domain/ports/ht
 import { Bridge } from "../../domain/ports/websocket/bridge.ts";
 import { offer } from "../../domain/ports/websocket/handshake.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
-import { problemResponse, usualHeaders } from "./reply.ts";
+import { type HeaderFields, problemResponse, usualHeaders } from "./reply.ts";
 import { isHandshake, UPGRADED, type Upgrade } from "./websocket.ts";
 
 export interface PortRequest {
@@ -34,6 +35,8 @@ export interface PortRequest {
 
 export interface PortDoorDeps {
   gate: Gate;
+  /** The name of this host. */
+  host: string;
   log: Log;
 }
 
@@ -46,15 +49,15 @@ export function portPlaceOf(gate: Gate, request: Request, url: URL): Place | nul
 export async function answerForPort(deps: PortDoorDeps, asked: PortRequest): Promise<Response> {
   const requestId = newId("req");
   try {
-    return await answer(deps.gate, asked, requestId);
+    return await answer(deps, asked, requestId);
   } catch (error) {
     const problem = toProblem(asServiceError(error), requestId, deps.log);
-    const headers = usualHeaders(requestId);
+    const headers = usualHeaders(requestId, deps.host);
     return problemResponse(problem, headers, retryAfterOf(error, problem));
   }
 }
 
-async function answer(gate: Gate, asked: PortRequest, requestId: string): Promise<Response> {
+async function answer({ gate, host }: PortDoorDeps, asked: PortRequest, requestId: string): Promise<Response> {
   const { request, url, place } = asked;
   const { method, headers } = request;
   const row = gate.find(place.label);
@@ -68,7 +71,7 @@ async function answer(gate: Gate, asked: PortRequest, requestId: string): Promis
   const isRead = (method === "GET" || method === "HEAD") && !wantsSocket;
   if (isPrivate && given === null) requireOwnPage(headers, place, isRead);
   if (isRead && (inQuery !== null || place.path === "")) {
-    return redirected(place, search, isPrivate && inHeader === null ? inQuery : null, requestId);
+    return redirected(place, search, isPrivate && inHeader === null ? inQuery : null, usualHeaders(requestId, host));
   }
   if (place.mode === "path" && headers.has("service-worker")) {
     throw new ServiceError("source_mismatch", { detail: "A service worker needs the port's own host." });
@@ -100,6 +103,7 @@ async function answer(gate: Gate, asked: PortRequest, requestId: string): Promis
   if (head.status !== 101) connection.ended.then(asked.settled, asked.settled);
   const shown = headersForClient(head.headers, place, row.port);
   if (!shown.has("x-request-id")) shown.set("x-request-id", requestId);
+  shown.set(HOST_HEADER, host);
   if (head.status === 101) {
     if (!handshake) throw closed(connection, new BadAnswer("it changed to a protocol that nobody asked for"));
     const protocol = accepted(connection, () => handshake.accepted(head));
@@ -132,14 +136,13 @@ function requireOwnPage(headers: Headers, { scheme, host }: Place, isRead: boole
 }
 
 /** To where the token is not in the URL: from then on it comes as a cookie that scripts cannot read. */
-function redirected(place: Place, search: string, token: string | null, requestId: string): Response {
+function redirected(place: Place, search: string, token: string | null, usual: HeaderFields): Response {
   const path = place.path === "" ? "/" : place.path;
   const at = `${place.scheme}://${place.host}${place.prefix}${path}${search}`;
   const headers = new Headers({
+    ...usual,
     Location: place.mode === "path" ? `${place.prefix}${path}${search}` : at,
-    "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
-    "X-Request-Id": requestId,
   });
   if (token !== null) {
     const secure = place.scheme === "https" ? "; Secure" : "";

@@ -1,5 +1,6 @@
 /** Owns how the road's replies become HTTP responses. */
 import type { Problem } from "../../../shared/api/errors.ts";
+import { HOST_HEADER } from "../../../shared/api/headers.ts";
 import type { BytesReply } from "../../core/operation.ts";
 import type { Rate } from "../rate-limit.ts";
 import type { RoadReply } from "../run.ts";
@@ -8,15 +9,16 @@ import { eventsResponse } from "./events.ts";
 /** Headers of an answer as they are made: one object is read by the server faster than `Headers` that are changed. */
 export type HeaderFields = Record<string, string>;
 
-export function usualHeaders(requestId: string): HeaderFields {
-  return { "X-Request-Id": requestId, "Cache-Control": "no-store" };
+/** Those that every answer has: `host` is the name of this one. */
+export function usualHeaders(requestId: string, host: string): HeaderFields {
+  return { "X-Request-Id": requestId, [HOST_HEADER]: host, "Cache-Control": "no-store" };
 }
 
 /** `accept` is the request's header of that name. */
-export function toResponse(reply: RoadReply, requestId: string, accept: string | null): Response {
+export function toResponse(reply: RoadReply, requestId: string, host: string, accept: string | null): Response {
   // A key that is not good, or no longer, has no rate.
   const headers: HeaderFields = {
-    ...usualHeaders(requestId),
+    ...usualHeaders(requestId, host),
     ...(reply.status === 401 ? {} : rateHeaders(reply.rate)),
   };
   if (reply.replayed) headers["Idempotency-Replayed"] = "true";

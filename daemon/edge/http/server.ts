@@ -41,6 +41,8 @@ export interface HttpDeps {
   /** The way to servers in guests. */
   ports: Gate;
   mcp: McpDoor;
+  /** The name of this host. */
+  host: string;
   log: Log;
 }
 
@@ -63,7 +65,7 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
     methodsOf.set(toRoute(pattern), [...(methodsOf.get(toRoute(pattern)) ?? []), ...methods]);
   }
   const docsMethods = ["GET", "HEAD"];
-  const docs = makeDocsAnswer();
+  const docs = makeDocsAnswer(deps.host);
   for (const each of docsMethods) app.route(each, DOCS_PATH, ({ request }) => docs(requestIdOf(request)));
   methodsOf.set(DOCS_PATH, docsMethods);
   for (const [route, methods] of methodsOf) {
@@ -98,7 +100,7 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
         if (port) {
           const settled = () => server.timeout(request, UNREAD_SECONDS);
           const asked = { request, url, place: port, ip: address, upgrade: upgraded, settled };
-          const response = await answerForPort({ gate: deps.ports, log: deps.log }, asked);
+          const response = await answerForPort({ gate: deps.ports, host: deps.host, log: deps.log }, asked);
           return response === UPGRADED ? undefined : response;
         }
         peers.set(request, { address, url, upgrade: upgraded });
@@ -142,7 +144,7 @@ async function answer(
   const { headers } = request;
   const wantsSocket = isHandshake(headers);
   if (wantsSocket && !isOwnOrigin(headers, publicUrl)) {
-    const shown = usualHeaders(requestId);
+    const shown = usualHeaders(requestId, deps.host);
     return problemResponse(toProblem(foreignOrigin(), requestId, deps.log), shown, null);
   }
   const roadRequest: RoadRequest = {
@@ -187,7 +189,10 @@ async function answer(
   const reply = await deps.road.run(bound, roadRequest);
   const conversation = reply.kind === "done" ? reply.done.conversation : undefined;
   if (conversation) {
-    const answered = setAll(takenProtocol(headers), { ...usualHeaders(requestId), ...rateHeaders(reply.rate) });
+    const answered = setAll(takenProtocol(headers), {
+      ...usualHeaders(requestId, deps.host),
+      ...rateHeaders(reply.rate),
+    });
     if (peer?.upgrade(conversation, answered)) return UPGRADED;
     conversation.left();
     return refuse(
@@ -197,7 +202,7 @@ async function answer(
       new ServiceError("invalid_body", { detail: "The handshake is not a WebSocket's." }),
     );
   }
-  const response = toResponse(reply, requestId, headers.get("accept"));
+  const response = toResponse(reply, requestId, deps.host, headers.get("accept"));
   // Whoever asks for the head alone reads no stream of events.
   if (request.method === "HEAD" && reply.kind === "done" && reply.done.events) await response.body?.cancel();
   return response;
@@ -206,7 +211,7 @@ async function answer(
 /** Answers what is no operation; under /v1 only to those with a key, as everything there. */
 function refuse(deps: HttpDeps, request: Request, peers: Peers, error: unknown, allow?: readonly string[]): Response {
   const request_id = requestIdOf(request);
-  const headers = usualHeaders(request_id);
+  const headers = usualHeaders(request_id, deps.host);
   let shown = error;
   if (new URL(request.url).pathname.startsWith("/v1/")) {
     const { refusal, rate } = deps.road.identify({
@@ -224,17 +229,17 @@ function refuse(deps: HttpDeps, request: Request, peers: Peers, error: unknown, 
 }
 
 /** Answers what says of no host, or of several, that it is asked: who relayed it may have meant another. */
-function hostless({ log }: HttpDeps, request: Request): Response {
+function hostless({ log, host }: HttpDeps, request: Request): Response {
   const request_id = requestIdOf(request);
-  const headers = usualHeaders(request_id);
+  const headers = usualHeaders(request_id, host);
   const error = new ServiceError("invalid_body", { detail: "The header Host must name one host." });
   return problemResponse(toProblem(error, request_id, log), headers, null);
 }
 
 /** Answers what fell through everything else, which is a bug. */
-function unexpected({ log }: HttpDeps, error: unknown): Response {
+function unexpected({ log, host }: HttpDeps, error: unknown): Response {
   const request_id = newId("req");
-  const headers = usualHeaders(request_id);
+  const headers = usualHeaders(request_id, host);
   return problemResponse(toProblem(error, request_id, log), headers, null);
 }
 

@@ -1,8 +1,7 @@
 /** Owns the gateway's own key: made once, kept in the data directory, recognised by its fingerprint. */
-import { createHash, randomUUID } from "node:crypto";
-import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
 import { type ParsedKey, utils } from "ssh2";
-import { errnoOf } from "../../core/service-error.ts";
+import { readKept } from "../../core/kept-file.ts";
 
 export interface HostKey {
   /** In OpenSSH's format. */
@@ -13,8 +12,7 @@ export interface HostKey {
 
 /** Reads the key, after making it where there is none. Two that start at once agree on one. */
 export function loadHostKey(file: string): HostKey {
-  if (!existsSync(file)) makeHostKey(file);
-  const privateKey = readFileSync(file, "utf8");
+  const privateKey = readKept(file, newPrivateKey).toString();
   const parsed = parse(privateKey);
   if (!parsed) {
     throw new Error(`${file} is not the host key that was written there: put it back from a copy, or remove it`);
@@ -35,16 +33,4 @@ export function newPrivateKey(): string {
   do made = utils.generateKeyPairSync("ed25519", { comment: "roomd" }).private;
   while (!parse(made));
   return made;
-}
-
-function makeHostKey(file: string): void {
-  const unfinished = `${file}.${randomUUID()}`;
-  writeFileSync(unfinished, newPrivateKey(), { mode: 0o600 });
-  try {
-    linkSync(unfinished, file);
-  } catch (error) {
-    if (errnoOf(error) !== "EEXIST") throw error;
-  } finally {
-    rmSync(unfinished);
-  }
 }
