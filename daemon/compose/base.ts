@@ -9,6 +9,7 @@ import type { Log } from "../core/log.ts";
 import type { Paths } from "../core/paths.ts";
 import { openConnection } from "../db/client.ts";
 import { migrate } from "../db/migrate.ts";
+import { rewriteOnce } from "../db/shrink.ts";
 import { type Database, makeDatabase } from "../db/transact.ts";
 import { makeRoomFinder } from "../domain/rooms/index.ts";
 import { makeTemplates, type Templates } from "../domain/templates/registry.ts";
@@ -36,7 +37,7 @@ export async function openBase(options: ComposeOptions) {
     floor_mib: config["limits.disk_free_mib"],
     reserve_mib: config["limits.disk_reserve_mib"],
   });
-  const database = openDatabase(paths, { onFull: (vital) => disk.giveUp(vital) });
+  const database = openDatabase(paths, { onFull: (vital) => disk.giveUp(vital), log });
   const inspected = await inspectHost(config, paths, log);
   return {
     ...options,
@@ -72,15 +73,20 @@ export function makeDirectories(paths: Paths): void {
   }
 }
 
-/** A daemon says how it makes space on a full disk. Without that it is opened beside one. */
-export function openDatabase(
-  paths: Paths,
-  { onFull, beforeChange }: { onFull?: (vital: boolean) => boolean; beforeChange?: () => void } = {},
-): Database {
+interface Opening {
+  /** How a daemon makes space on a full disk. Without it the database is opened beside one. */
+  onFull?: (vital: boolean) => boolean;
+  /** Where it is said that the database is rewritten, which only a daemon does. */
+  log?: Log;
+  beforeChange?: () => void;
+}
+
+export function openDatabase(paths: Paths, { onFull, log, beforeChange }: Opening = {}): Database {
   // Its log and index get the same mode. The directory is one that others may cross.
   closeSync(openSync(paths.database, "a", 0o600));
   chmodSync(paths.database, 0o600);
   const connection = openConnection(paths.database, { alone: onFull !== undefined });
   migrate(connection, beforeChange);
+  if (log) rewriteOnce(connection, paths.database, log);
   return makeDatabase(connection, onFull);
 }

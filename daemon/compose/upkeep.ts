@@ -1,6 +1,7 @@
-/** Owns what is looked after all the time: space on the disk, and that rows and host agree. */
+/** Owns what is looked after all the time: space on the disk and in the database, and that rows and host agree. */
 import { repeat } from "../core/repeat.ts";
 import { describeError } from "../core/service-error.ts";
+import { shrink } from "../db/shrink.ts";
 import type { Meter } from "../domain/orgs/index.ts";
 import type { Rooms } from "../domain/rooms/index.ts";
 import type { Sandboxes } from "../domain/sandboxes/index.ts";
@@ -16,7 +17,10 @@ interface Parts {
   meter: Meter;
 }
 
-export function startUpkeep({ config, paths, log, disk, inspected }: Base, { sandboxes, rooms, meter }: Parts) {
+export function startUpkeep(
+  { config, paths, log, disk, database, inspected }: Base,
+  { sandboxes, rooms, meter }: Parts,
+) {
   const logged = (message: string) => (error: unknown) => log.error(message, { error: describeError(error) });
   sweepDeadTrials(paths).catch((error: unknown) =>
     log.warn("remains of a template build not swept", { error: describeError(error) }),
@@ -30,9 +34,13 @@ export function startUpkeep({ config, paths, log, disk, inspected }: Base, { san
     for (const noun of [sandboxes, rooms]) await noun.reconcile().catch(logged("not reconciled"));
     await meter.checkpoint().catch(logged("usage not written"));
   });
+  const stopShrinking = repeat(config["reconcile.interval"] * 1000, () =>
+    shrink(database).catch(logged("the database was not shrunk")),
+  );
   return {
     stop: () => {
       clearInterval(restoring);
+      stopShrinking();
       stopReconciling();
     },
   };

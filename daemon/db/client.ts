@@ -64,10 +64,15 @@ function clientOf(queries: Queries): Database {
  */
 export function openConnection(file: string, { alone = true } = {}): Connection {
   const database = new Database(file, { create: true, strict: true });
+  // First: what follows waits for another process's write too.
+  database.run("PRAGMA busy_timeout = 5000");
+  // A new file can shrink (shrink.ts), and so can a copy of an old one. Said again, it would be a write.
+  const { auto_vacuum } = database.query("PRAGMA auto_vacuum").get() as { auto_vacuum: number };
+  if (auto_vacuum === 0) database.run("PRAGMA auto_vacuum = INCREMENTAL");
   for (const pragma of [
-    // First: what follows waits for another process's write too.
-    "busy_timeout = 5000",
     "journal_mode = WAL",
+    // What a large transaction left of the log goes at the next checkpoint.
+    "journal_size_limit = 33554432",
     "synchronous = FULL",
     "foreign_keys = ON",
     "wal_autocheckpoint = 4000",
