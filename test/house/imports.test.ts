@@ -133,6 +133,15 @@ describe("who may touch what", () => {
     expect(offenders((source) => imports(source, "bun:sqlite"))).toEqual(["daemon/db/client.ts"]);
   });
 
+  test("the state of a sandbox is changed by its supervisor, and by the ending that is part of it", () => {
+    const changes = ({ path, text }: Source) =>
+      isIn(path, "daemon/domain/sandboxes") && /\.become(UnlessPast)?\(|updateSandbox\(/.test(text);
+    const files = ["ending", "published-row", "store", "supervisor"].map(
+      (name) => `daemon/domain/sandboxes/${name}.ts`,
+    );
+    expect(offenders(changes)).toEqual(files);
+  });
+
   const MAY_CALL_THE_SYSTEM = ["daemon/host", "guest-agent"];
   const mayCallTheSystem = ({ path }: Source) => MAY_CALL_THE_SYSTEM.some((folder) => isIn(path, folder));
 

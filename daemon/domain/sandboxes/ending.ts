@@ -10,7 +10,7 @@ import { describeError, ServiceError } from "../../core/service-error.ts";
 import { endProcesses } from "../../host/guest/remains.ts";
 import type { Guest } from "../../host/guest/start.ts";
 import type { PublishedRow } from "./published-row.ts";
-import { canBecome } from "./state.ts";
+import { actsIn } from "./state.ts";
 import type { SandboxRow } from "./table.ts";
 
 const NOT_ENDED = " A process of it does not end; its guest_cid stays in use until it has.";
@@ -39,7 +39,7 @@ export class Ending {
 
   /** What is left of it is freed first: whoever hears of its failure can use its CID again. Nothing when it has ended. */
   async lose(cause: ExitCause, reason: string, message: string, change: Partial<SandboxRow> = {}): Promise<void> {
-    if (!canBecome(this.#row.row.state, "failed")) return;
+    if (!actsIn("fail", this.#row.row.state)) return;
     const freed = await this.#freed();
     const said = freed ? message : message + NOT_ENDED;
     await this.#failed(cause, reason, said, { ...change, stopped_at: now(), cid_held: !freed });
@@ -54,7 +54,7 @@ export class Ending {
   /** Whether it has failed by this, and not been ended otherwise before. */
   async #failed(cause: ExitCause, reason: string, message: string, change: Partial<SandboxRow>): Promise<boolean> {
     const ended = { ...change, exit_cause: cause, exit_at: now() };
-    if (!(await this.#row.becomeUnlessPast("failed", reason, message, ended))) return false;
+    if (!(await this.#row.becomeUnlessPast("fail", "failed", reason, message, ended))) return false;
     this.#deps.onEvent("sandbox.failed", this.#row.row, { reason, message: this.#row.row.status_message });
     return true;
   }

@@ -2,7 +2,7 @@
  * Owns the row of one sandbox as everybody sees it: every change is committed before it is published, one after another.
  * Whether a change of state is still possible is decided where it is written, so nothing late undoes another.
  */
-import { SANDBOX_STATES, type SandboxState } from "../../../shared/api/sandboxes.ts";
+import type { SandboxState } from "../../../shared/api/sandboxes.ts";
 import { now } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
 import { Mailbox } from "../../core/mailbox.ts";
@@ -11,7 +11,7 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { Database } from "../../db/transact.ts";
 import type { Meter } from "../orgs/index.ts";
 import { meterState } from "./metering.ts";
-import { canBecome } from "./state.ts";
+import { mayTake, sourcesOf, type VerbName } from "./state.ts";
 import { updateSandbox } from "./store.ts";
 import type { SandboxRow } from "./table.ts";
 
@@ -39,13 +39,14 @@ export class PublishedRow {
 
   /** Whether it became so. */
   async becomeUnlessPast(
+    verb: VerbName,
     state: SandboxState,
     reason: string,
     message: string,
     change: Partial<SandboxRow>,
   ): Promise<boolean> {
     try {
-      await this.become(state, reason, message, change);
+      await this.become(verb, state, reason, message, change);
       return true;
     } catch (error) {
       if (error instanceof PastError) return false;
@@ -53,10 +54,16 @@ export class PublishedRow {
     }
   }
 
-  /** Throws PastError when the sandbox is past it, because something else was faster. */
-  async become(state: SandboxState, reason: string, message: string, change: Partial<SandboxRow> = {}): Promise<void> {
+  /** For the supervisor's verbs alone. Throws PastError when the sandbox is past it, because something else was faster. */
+  async become(
+    verb: VerbName,
+    state: SandboxState,
+    reason: string,
+    message: string,
+    change: Partial<SandboxRow> = {},
+  ): Promise<void> {
     await this.write(() => {
-      if (!canBecome(this.row.state, state)) throw new PastError(this.row, state);
+      if (!mayTake(verb, this.row.state, state)) throw new PastError(this.row, verb, state);
       return {
         ...change,
         state,
@@ -93,8 +100,8 @@ export class PublishedRow {
 
 /** Something else was faster: most often whoever destroys the sandbox. */
 class PastError extends ServiceError {
-  constructor({ agent_id, state }: SandboxRow, wanted: SandboxState) {
-    const details = { state, allowed_states: SANDBOX_STATES.filter((from) => canBecome(from, wanted)) };
+  constructor({ agent_id, state }: SandboxRow, verb: VerbName, wanted: SandboxState) {
+    const details = { state, allowed_states: sourcesOf(verb, wanted) };
     super("invalid_state", {
       detail: `Sandbox ${agent_id} is ${state} and cannot become ${wanted} any more.`,
       details,

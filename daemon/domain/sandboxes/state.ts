@@ -1,24 +1,73 @@
 /**
- * Owns the states of a sandbox and the ways between them. Pure.
+ * Owns the states of a sandbox, the ways between them, and who may take them: the verbs of its supervisor. Pure.
  *
  *   creating → starting → running ⇄ pausing → paused → resuming → running
  *       └──────────┴─────────┴─────────┴────────┴─────────┴──▶ failed
  *   any but failed ──▶ destroying ──▶ destroyed ◀── failed
  */
-import type { SandboxState } from "../../../shared/api/sandboxes.ts";
+import { SANDBOX_STATES, type SandboxState } from "../../../shared/api/sandboxes.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
-export const NEXT_STATES = {
-  creating: ["starting", "failed", "destroying"],
-  starting: ["running", "failed", "destroying"],
-  running: ["pausing", "failed", "destroying"],
-  pausing: ["paused", "running", "failed", "destroying"],
-  paused: ["resuming", "failed", "destroying"],
-  resuming: ["running", "failed", "destroying"],
-  failed: ["destroyed"],
-  destroying: ["destroyed"],
-  destroyed: [],
-} as const satisfies Record<SandboxState, readonly SandboxState[]>;
+/** From these a sandbox can fail. */
+const LIVE = ["creating", "starting", "running", "pausing", "paused", "resuming"] as const;
+
+type Ways = Partial<Record<SandboxState, readonly SandboxState[]>>;
+
+const fromEach = (states: readonly SandboxState[], to: SandboxState): Ways =>
+  Object.fromEntries(states.map((state) => [state, [to]]));
+
+interface VerbRule {
+  /** The states from which it acts. */
+  acts: readonly SandboxState[];
+  /** What it is from any other: nothing, or refused with invalid_state. */
+  otherwise: "nothing" | "refused";
+  /** Every change of state that it may make, also when something else was faster. */
+  ways: Ways;
+}
+
+/**
+ * What a supervisor does, one verb at a time. Two do something before their turn: `destroy` says `destroying` and ends the
+ * processes under whatever is being done, and so does `fail` for a sandbox that is overdue.
+ */
+export const VERBS = {
+  /** Brings a new guest up. */
+  start: { acts: ["creating"], otherwise: "nothing", ways: { creating: ["starting"], starting: ["running"] } },
+  /** Takes over the guest of a daemon before this one. */
+  adopt: {
+    acts: ["running", "pausing", "paused", "resuming"],
+    otherwise: "nothing",
+    ways: { pausing: ["paused", "running"], resuming: ["running"] },
+  },
+  standby: { acts: ["running"], otherwise: "refused", ways: { running: ["pausing"], pausing: ["paused", "running"] } },
+  resume: { acts: ["paused"], otherwise: "refused", ways: { paused: ["resuming"], resuming: ["running"] } },
+  /** The guest is gone, did not come up, or is overdue. */
+  fail: { acts: LIVE, otherwise: "nothing", ways: fromEach(LIVE, "failed") },
+  /** Ends what a failed one still holds. */
+  free: { acts: ["failed"], otherwise: "nothing", ways: {} },
+  destroy: {
+    acts: [...LIVE, "failed", "destroying"],
+    otherwise: "nothing",
+    ways: { ...fromEach(LIVE, "destroying"), ...fromEach(["failed", "destroying"], "destroyed") },
+  },
+} as const satisfies Record<string, VerbRule>;
+
+export type VerbName = keyof typeof VERBS;
+
+/** Whether this verb may take a sandbox from one state to the other. */
+export function mayTake(verb: VerbName, from: SandboxState, to: SandboxState): boolean {
+  const ways: Ways = VERBS[verb].ways;
+  return ways[from]?.includes(to) ?? false;
+}
+
+/** Whether this verb has something to do with a sandbox in this state. */
+export function actsIn(verb: VerbName, state: SandboxState): boolean {
+  return (VERBS[verb].acts as readonly SandboxState[]).includes(state);
+}
+
+/** The states from which this verb reaches another. */
+export function sourcesOf(verb: VerbName, to: SandboxState): SandboxState[] {
+  return SANDBOX_STATES.filter((from) => mayTake(verb, from, to));
+}
 
 /**
  * How long a sandbox may be on its way. What takes longer ends: as destroyed when it was to be destroyed, else as failed.
@@ -38,10 +87,6 @@ export function overdueFor(sandbox: { state: SandboxState; last_transition_at: s
   if (deadlineMs === undefined) return null;
   const late = nowMs - Date.parse(sandbox.last_transition_at) - deadlineMs;
   return late > 0 ? late : null;
-}
-
-export function canBecome(from: SandboxState, to: SandboxState): boolean {
-  return (NEXT_STATES[from] as readonly SandboxState[]).includes(to);
 }
 
 /** Throws invalid_state unless the sandbox is in one of these states. */

@@ -1,13 +1,14 @@
 /**
  * Owns the life of one sandbox: the only one that changes its state. Others ask it, or wait on what it publishes.
  * What takes a while (start, take over, standby, resume, end) is done one after another; each change of the row that it
- * announces is written before it is done, and has an order of its own (published-row.ts). States are in state.ts.
+ * announces is written before it is done, and has an order of its own (published-row.ts). Its verbs, the states in which
+ * each acts and the changes that each may make are a table in state.ts.
  *
  * So a DELETE says `destroying` at once, takes the processes from under whatever is being done, and ends the rest when its
  * turn comes. What is late is known by the sandbox_id, which is never used again, and by the guest that it was meant for.
  */
 import { rm } from "node:fs/promises";
-import type { ExitCause, SandboxState } from "../../../shared/api/sandboxes.ts";
+import type { ExitCause } from "../../../shared/api/sandboxes.ts";
 import { now } from "../../core/clock.ts";
 import { faultPoint } from "../../core/fault-points.ts";
 import { Mailbox } from "../../core/mailbox.ts";
@@ -20,7 +21,7 @@ import type { GuestLink } from "../../host/guest-link/handshake.ts";
 import { Ending, type EndingDeps } from "./ending.ts";
 import { healthChange, leftChange, STANDBY_MESSAGE, stalledChange, takenChange } from "./health.ts";
 import { PublishedRow, type RowDeps } from "./published-row.ts";
-import { requireState } from "./state.ts";
+import { actsIn, mayTake, requireState, VERBS } from "./state.ts";
 import type { SandboxRow } from "./table.ts";
 import { AGENT_LOST_MS, watchGuest } from "./watch.ts";
 
@@ -86,14 +87,14 @@ export class Supervisor {
   /** Brings the guest up. A failure becomes the state `failed` with its reason; rejects only when not even that can be written. */
   start(): Promise<void> {
     return this.#work.put(async () => {
-      if (this.row.state !== "creating") return;
+      if (!actsIn("start", this.row.state)) return;
       try {
         // Whether it could be written shows below.
         const onStarted = () => void this.#markStarted().catch(() => {});
         const guest = await this.#deps.start(this.row, onStarted, this.#giveUp.signal);
         this.#ending.guest = guest;
         await this.#markStarted();
-        await this.#row.become("running", "ready", "The sandbox is running.", {
+        await this.#row.become("start", "running", "ready", "The sandbox is running.", {
           ready_at: now(),
           start_mode: guest.start_mode,
           boot: guest.boot,
@@ -115,7 +116,7 @@ export class Supervisor {
     this.#isAdopting = true;
     const adopting = this.#work.put(async () => {
       await after;
-      if (!ADOPTABLE.includes(this.row.state) || this.guest) return;
+      if (!actsIn("adopt", this.row.state) || this.guest) return;
       try {
         const { guest, paused } = await this.#deps.adopt(this.row, this.#giveUp.signal);
         this.#ending.guest = guest;
@@ -161,7 +162,7 @@ export class Supervisor {
   /** Ends and frees what is left of one that failed. */
   free(): Promise<void> {
     return this.#work.put(async () => {
-      if (this.row.state === "failed") await this.#ending.free({});
+      if (actsIn("free", this.row.state)) await this.#ending.free({});
     });
   }
 
@@ -170,21 +171,24 @@ export class Supervisor {
    * Throws not_ready when a process of it does not end; it is then still to be destroyed.
    */
   async destroy(cause: ExitCause): Promise<void> {
-    if (this.row.state === "destroyed") return;
+    if (!actsIn("destroy", this.row.state)) return;
     // One that failed has nothing left to end, and its agent may have another sandbox by now.
-    if (this.row.state !== "failed" && this.row.state !== "destroying") {
+    if (mayTake("destroy", this.row.state, "destroying")) {
       const ended = this.row.exit_cause === null ? { exit_cause: cause, exit_at: now() } : {};
-      await this.#row.becomeUnlessPast("destroying", cause, "The sandbox is being destroyed.", ended);
+      await this.#row.becomeUnlessPast("destroy", "destroying", cause, "The sandbox is being destroyed.", ended);
     }
     this.#giveUp.abort();
     if (this.#work.busy) await this.#ending.endProcesses();
     await this.#work.put(async () => {
-      if (this.row.state === "destroyed") return;
+      if (!actsIn("destroy", this.row.state)) return;
       await this.#ending.endOrSay();
       await faultPoint("sandbox.ended");
       await rm(this.#deps.paths.directory, { recursive: true, force: true });
       await faultPoint("sandbox.erased");
-      await this.#row.become("destroyed", cause, "The sandbox is destroyed.", { stopped_at: now(), cid_held: false });
+      await this.#row.become("destroy", "destroyed", cause, "The sandbox is destroyed.", {
+        stopped_at: now(),
+        cid_held: false,
+      });
       this.#deps.onGone(this.row);
     });
   }
@@ -192,8 +196,8 @@ export class Supervisor {
   /** Lets the running guest stand still. Throws invalid_state; or guest_unreachable, and then it goes on or has failed. */
   standby(): Promise<SandboxRow> {
     return this.#work.put(async () => {
-      const guest = this.#guestWhen("running");
-      await this.#row.become("pausing", "standby", "The sandbox is being brought to a standstill.");
+      const guest = this.#guestFor("standby");
+      await this.#row.become("standby", "pausing", "standby", "The sandbox is being brought to a standstill.");
       try {
         await pauseGuest(guest);
       } catch (error) {
@@ -201,10 +205,10 @@ export class Supervisor {
         if (this.#isGoing) throw beingDestroyed(this.row);
         const detail = `The guest was not brought to a standstill: ${toldOf(error)}`;
         if (error instanceof StuckError) await this.#ending.failNow(guest, "vmm_crash", detail);
-        else await this.#row.become("running", "standby_failed", detail);
+        else await this.#row.become("standby", "running", "standby_failed", detail);
         throw new ServiceError("guest_unreachable", { detail, cause: error });
       }
-      await this.#row.become("paused", "standby", STANDBY_MESSAGE);
+      await this.#row.become("standby", "paused", "standby", STANDBY_MESSAGE);
       return this.row;
     });
   }
@@ -212,8 +216,8 @@ export class Supervisor {
   /** Lets the paused guest go on, its clock right. Throws invalid_state; or guest_unreachable, and then it has failed. */
   resume(): Promise<SandboxRow> {
     return this.#work.put(async () => {
-      const guest = this.#guestWhen("paused");
-      await this.#row.become("resuming", "resume", "The sandbox is going on.");
+      const guest = this.#guestFor("resume");
+      await this.#row.become("resume", "resuming", "resume", "The sandbox is going on.");
       try {
         await resumeGuest(guest, this.#giveUp.signal);
       } catch (error) {
@@ -223,7 +227,7 @@ export class Supervisor {
         await this.#ending.failNow(guest, guest.machine.ending() === "panic" ? "guest_panic" : "vmm_crash", detail);
         throw new ServiceError("guest_unreachable", { detail, cause: error });
       }
-      await this.#row.become("running", "resumed", "The sandbox is running.");
+      await this.#row.become("resume", "running", "resumed", "The sandbox is running.");
       await this.#noteHealth(guest);
       return this.row;
     });
@@ -249,8 +253,8 @@ export class Supervisor {
     return link;
   }
 
-  #guestWhen(state: SandboxState): Guest {
-    requireState(this.row, [state]);
+  #guestFor(verb: "standby" | "resume"): Guest {
+    requireState(this.row, VERBS[verb].acts);
     if (this.guest) return this.guest;
     if (this.#isLeft) throw this.#notTakenOver();
     throw new ServiceError("guest_unreachable", { detail: "The guest has just ended." });
@@ -267,7 +271,7 @@ export class Supervisor {
 
   /** Once, however often it is told. */
   #markStarted(): Promise<void> {
-    this.#marked ??= this.#row.become("starting", "booting", "The guest is starting.", { started_at: now() });
+    this.#marked ??= this.#row.become("start", "starting", "booting", "The guest is starting.", { started_at: now() });
     return this.#marked;
   }
 
@@ -279,9 +283,9 @@ export class Supervisor {
   /** What was cut off on the way to or from standby is now where the guest is. */
   async #settle(paused: boolean): Promise<void> {
     if (paused && this.row.state === "pausing") {
-      await this.#row.become("paused", "standby", STANDBY_MESSAGE);
+      await this.#row.become("adopt", "paused", "standby", STANDBY_MESSAGE);
     } else if (!paused && this.row.state !== "running") {
-      await this.#row.become("running", "taken_over", "The sandbox is running.");
+      await this.#row.become("adopt", "running", "taken_over", "The sandbox is running.");
     } else {
       await this.#row.write(() => takenChange(this.row));
     }
@@ -344,9 +348,6 @@ export class Supervisor {
     );
   }
 }
-
-/** States of a sandbox that has a guest. */
-const ADOPTABLE: readonly SandboxState[] = ["running", "pausing", "paused", "resuming"];
 
 /** What callers are told of an error. Where things lie on the host is nobody's business: of each path its last part is left. */
 function toldOf(error: unknown): string {

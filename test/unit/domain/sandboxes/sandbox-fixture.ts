@@ -15,11 +15,18 @@ import { freeRemains } from "../../../../daemon/host/guest/remains.ts";
 import type { Guest } from "../../../../daemon/host/guest/start.ts";
 import { newId } from "../../../../shared/ids.ts";
 
+/** Answers every question with the right time. */
+const PRETENDED_LINK = {
+  open: () => ({ finished: Promise.resolve({ clock_ns: String(BigInt(Date.now()) * 1_000_000n) }), fail: () => {} }),
+};
+
 const MOMENT = "2026-01-01T00:00:00.000Z";
 
 export class PretendedGuest {
   readonly died = Promise.withResolvers<string>();
   ends = 0;
+  /** What its QEMU is told, in order. */
+  readonly told: string[] = [];
   /** Why its end fails; null when it does not. */
   stuck: string | null = null;
 
@@ -30,8 +37,15 @@ export class PretendedGuest {
       boot: { machine_ms: 1 },
       ending: () => null,
       health: new Published({ drive: null, vsock: null }),
-      machine: { stalled: new Published(false) },
-      connection: { state: new Published({ link: {}, failure: null, stages_ms: {} }) },
+      machine: { stalled: new Published(false), ending: () => null, pause: async () => {}, resume: async () => {} },
+      connection: {
+        state: new Published({ link: {}, failure: null, stages_ms: {} }),
+        hold: async () => void this.told.push("hold"),
+        release: () => void this.told.push("release"),
+        link: async () => PRETENDED_LINK,
+      },
+      changeRun: async (change: (machine: Guest["machine"]) => Promise<void>) => await change(guest.machine as never),
+      ensureVsock: async () => {},
       end: async () => {
         this.ends++;
         if (this.stuck !== null) throw new Error(this.stuck);

@@ -1,15 +1,20 @@
 /** The states of a sandbox: every one can be reached, left and destroyed, and each has its way to an end. */
 import { describe, expect, test } from "vitest";
 import {
-  canBecome,
-  NEXT_STATES,
+  actsIn,
+  mayTake,
   overdueFor,
   requireState,
   STATE_DEADLINES_MS,
+  sourcesOf,
+  VERBS,
+  type VerbName,
 } from "../../../../daemon/domain/sandboxes/state.ts";
 import { SANDBOX_STATES, type SandboxState } from "../../../../shared/api/sandboxes.ts";
 
-const nextOf = (state: SandboxState): readonly SandboxState[] => NEXT_STATES[state];
+const NAMES = Object.keys(VERBS) as VerbName[];
+const nextOf = (from: SandboxState) => SANDBOX_STATES.filter((to) => NAMES.some((verb) => mayTake(verb, from, to)));
+const canBecome = (from: SandboxState, to: SandboxState) => nextOf(from).includes(to);
 
 test("every state is reached from the first", () => {
   const reached = new Set<SandboxState>(["creating"]);
@@ -35,6 +40,28 @@ test("standby and resume go their way, and back only where the guest still runs"
   ] as const) {
     expect(canBecome(from, to)).toBe(false);
   }
+});
+
+test("what no verb undoes is an end: nobody leaves destroyed, and failed leads to it alone", () => {
+  expect([nextOf("destroyed"), nextOf("failed"), nextOf("destroying")]).toEqual([[], ["destroyed"], ["destroyed"]]);
+});
+
+test("only fail fails a sandbox and only destroy destroys one", () => {
+  for (const verb of NAMES) {
+    expect(sourcesOf(verb, "failed").length > 0).toBe(verb === "fail");
+    expect(sourcesOf(verb, "destroyed").length > 0 || sourcesOf(verb, "destroying").length > 0).toBe(
+      verb === "destroy",
+    );
+  }
+});
+
+test.each(NAMES)("%s acts only from where its ways begin, or where it changes nothing", (verb) => {
+  const begins = SANDBOX_STATES.filter((from) => SANDBOX_STATES.some((to) => mayTake(verb, from, to)));
+  const acts = SANDBOX_STATES.filter((state) => actsIn(verb, state));
+  // What it passes on its way is where another of its own steps has led.
+  const reached = new Set(acts);
+  for (const from of reached) for (const to of SANDBOX_STATES) if (mayTake(verb, from, to)) reached.add(to);
+  expect(begins.filter((state) => !reached.has(state))).toEqual([]);
 });
 
 describe("requireState", () => {

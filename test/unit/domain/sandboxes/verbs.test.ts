@@ -1,0 +1,123 @@
+/**
+ * Every verb of the supervisor in every state of a sandbox: it does what the table says and nothing else, alone, and while
+ * another ends the sandbox.
+ */
+import { describe, expect, test } from "vitest";
+import { actsIn, mayTake, VERBS, type VerbName } from "../../../../daemon/domain/sandboxes/state.ts";
+import { SANDBOX_STATES, type SandboxState } from "../../../../shared/api/sandboxes.ts";
+import { makeSandbox, PretendedGuest } from "./sandbox-fixture.ts";
+
+const NAMES = Object.keys(VERBS) as VerbName[];
+const CELLS = NAMES.flatMap((verb) => SANDBOX_STATES.map((state) => [verb, state] as const));
+const HAVE_GUESTS: readonly SandboxState[] = VERBS.adopt.acts;
+
+/** A sandbox in this state, with the guest that one in it has. Its states from then on are `seen`. */
+async function sandboxIn(state: SandboxState, verb: VerbName) {
+  const pretended = new PretendedGuest();
+  const sandbox = await makeSandbox(state, {
+    start: async (_row, onStarted) => {
+      onStarted();
+      return pretended.guest;
+    },
+    adopt: async (row) => ({ guest: pretended.guest, paused: row.state === "paused" || row.state === "pausing" }),
+  });
+  // Standby and resume need the guest; to be in the middle of either is what another verb left behind.
+  const settled = state === "running" || state === "paused";
+  if (settled && verb !== "adopt") await sandbox.supervisor.adopt();
+  const seen: SandboxState[] = [];
+  const over = new AbortController();
+  const watched = sandbox.supervisor.published
+    .until(
+      (row) => {
+        if (seen.at(-1) !== row.state) seen.push(row.state);
+        return false;
+      },
+      Number.POSITIVE_INFINITY,
+      over.signal,
+    )
+    .catch(() => {});
+  return {
+    sandbox,
+    pretended,
+    seen,
+    async [Symbol.asyncDispose]() {
+      over.abort();
+      await watched;
+      sandbox[Symbol.dispose]();
+    },
+  };
+}
+
+type Case = Awaited<ReturnType<typeof sandboxIn>>;
+
+const DO: Record<VerbName, (made: Case) => Promise<unknown>> = {
+  start: ({ sandbox }) => sandbox.supervisor.start(),
+  adopt: ({ sandbox }) => sandbox.supervisor.adopt(),
+  standby: ({ sandbox }) => sandbox.supervisor.standby(),
+  resume: ({ sandbox }) => sandbox.supervisor.resume(),
+  fail: ({ sandbox }) => sandbox.supervisor.lost("vmm_crash", "It is gone."),
+  free: ({ sandbox }) => sandbox.supervisor.free(),
+  destroy: ({ sandbox }) => sandbox.supervisor.destroy("user_requested"),
+};
+
+/** Where each verb leaves a sandbox from the states in which it acts, when nothing is in its way. */
+const LEAVES: Record<VerbName, (state: SandboxState) => SandboxState> = {
+  start: () => "running",
+  adopt: (state) => (state === "paused" || state === "pausing" ? "paused" : "running"),
+  standby: () => "paused",
+  resume: () => "running",
+  fail: () => "failed",
+  free: (state) => state,
+  destroy: () => "destroyed",
+};
+
+/** Each change that was seen is one that some of these verbs may make. */
+function strayChanges(seen: readonly SandboxState[], verbs: readonly VerbName[]): string[] {
+  return seen
+    .slice(1)
+    .map((to, index) => [seen[index] as SandboxState, to] as const)
+    .filter(([from, to]) => !verbs.some((verb) => mayTake(verb, from, to)))
+    .map(([from, to]) => `${from} → ${to}`);
+}
+
+describe.each(CELLS)("%s of a sandbox that is %s", (verb, state) => {
+  test("does what the table says", async () => {
+    await using made = await sandboxIn(state, verb);
+    const { supervisor } = made.sandbox;
+    const before = { ...supervisor.row };
+    const outcome = await DO[verb](made).then(
+      () => "done",
+      (error: { code?: string }) => error.code,
+    );
+    const expected = actsIn(verb, state) ? LEAVES[verb](state) : state;
+    expect(outcome).toBe(!actsIn(verb, state) && VERBS[verb].otherwise === "refused" ? "invalid_state" : "done");
+    expect(supervisor.row.state).toBe(expected);
+    if (!actsIn(verb, state)) expect(supervisor.row).toEqual(before);
+    expect(strayChanges(made.seen, [verb])).toEqual([]);
+    // What is committed is what is published.
+    if (expected !== "destroyed") expect(made.sandbox.committed?.state).toBe(expected);
+  });
+
+  test.each(["destroy", "fail"] as const)("at once with %s ends as that says, and nothing is left", async (ending) => {
+    await using made = await sandboxIn(state, verb);
+    const { supervisor } = made.sandbox;
+    // Whoever comes second: both orders are tried.
+    for (const [first, second] of [
+      [verb, ending],
+      [ending, verb],
+    ] as const) {
+      await Promise.allSettled([DO[first](made), DO[second](made)]);
+    }
+    expect(strayChanges(made.seen, [verb, ending])).toEqual([]);
+    const ended: readonly SandboxState[] = ["failed", "destroyed"];
+    if (ending === "destroy") expect(supervisor.row.state).toBe("destroyed");
+    // One that is being destroyed does not fail any more.
+    else
+      expect(
+        supervisor.row.state === "destroying" ? state === "destroying" : ended.includes(supervisor.row.state),
+      ).toBe(true);
+    if (ended.includes(supervisor.row.state) && HAVE_GUESTS.includes(state)) {
+      expect([supervisor.guest, made.sandbox.heldCids]).toEqual([null, []]);
+    }
+  });
+});
