@@ -2,13 +2,12 @@
 import type { Command } from "commander";
 import * as audit from "../../shared/api/audit.ts";
 import { asked, type FilterOptions, type WhoseOptions, withFilters, withWhose } from "./audit-filters.ts";
-import { CliError } from "./cli-error.ts";
+import { CliError, EXIT } from "./cli-error.ts";
 import { send } from "./client.ts";
 import { choice, command } from "./command.ts";
 import { eventsOf, mayComeBack } from "./exec-follow.ts";
 import { type JsonOption, print, printable, write } from "./output.ts";
 import { withProgress } from "./progress.ts";
-import { integer } from "./values.ts";
 
 const LINES = { accept: "application/x-ndjson" };
 const PAUSE_MS = 1000;
@@ -44,28 +43,33 @@ export function auditFollowCommand(): Command {
       "roomd audit follow --org --json",
       "roomd audit follow build-42 --after 0 --no-follow",
     ],
+    notes: ["With --org and --json each record has its `cursor`."],
   };
   return withWhose(command("follow [room]", about))
-    .option("--after <seq>", "from after this record on (default: from now on)", integer(0))
+    .option(
+      "--after <place>",
+      "from after this record on: its seq, with --org its cursor; 0: all (default: from now on)",
+    )
     .option("--no-follow", "print what there is after --after, and end")
     .action(async (room: string | undefined, { json, after, follow, ...whose }: FollowOptions) => {
       const { room_id } = asked(room, whose);
+      if (room_id !== undefined) requireSeq(after);
       const once = follow ? {} : { follow };
       for (let last = after; ; ) {
         try {
           const response =
             room_id === undefined
               ? await send(audit.orgEvents, { org_id: "self", after: last, ...once })
-              : await send(audit.roomEvents, { room_id, after: last, ...once });
+              : await send(audit.roomEvents, { room_id, after: last === undefined ? last : Number(last), ...once });
           for await (const event of eventsOf(response)) {
             if (event.type === "error") throw new CliError(endOf(event.code));
             if (event.type === "ping") continue;
-            last = Number(event.seq);
+            last = String(room_id === undefined ? event.cursor : event.seq);
             await print(json ? JSON.stringify(event) : line(event as audit.AuditRecord));
           }
           if (room_id !== undefined || !follow) return;
         } catch (error) {
-          // A service that is restarted comes back; what was missed is known by its seq.
+          // A service that is restarted comes back, and the last record says what was missed.
           if (last === undefined || !mayComeBack(error)) throw error;
         }
         await Bun.sleep(PAUSE_MS);
@@ -74,8 +78,14 @@ export function auditFollowCommand(): Command {
 }
 
 interface FollowOptions extends JsonOption, WhoseOptions {
-  after?: number;
+  after?: string;
   follow: boolean;
+}
+
+/** Throws CliError. */
+function requireSeq(after: string | undefined): void {
+  if (after === undefined || /^\d{1,15}$/.test(after)) return;
+  throw new CliError("A record of a room is named by its seq, a whole number: --after 41.", EXIT.usage);
 }
 
 /** As a refusal of the same code would say it. */

@@ -124,7 +124,7 @@ export interface EventsReply {
 
 export interface StreamEvent {
   /** What Last-Event-ID names it by; null for what is not a place in the stream. */
-  id: number | null;
+  id: number | string | null;
   data: object;
   /** One more field of `data`, which is told in base64. */
   data_b64?: Uint8Array;

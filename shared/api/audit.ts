@@ -64,11 +64,28 @@ const query = {
 };
 
 const orgPath = fields({ org_id: Type.String({ maxLength: 64, description: "The organization, or self." }) });
-const afterQuery = fields({
+const follow = Type.Optional(Type.Boolean({ description: "Wait for what is still to come; true if absent." }));
+const afterSeq = fields({
   after: Type.Optional(
     Type.Integer({ minimum: 0, description: "Seq of the last event that is known; absent: from now on." }),
   ),
-  follow: Type.Optional(Type.Boolean({ description: "Wait for what is still to come; true if absent." })),
+  follow,
+});
+const afterCursor = fields({
+  after: Type.Optional(
+    Type.String({
+      maxLength: 1024,
+      description:
+        "Cursor of the last event that is known, unchanged; 0: from the first that is kept; absent: from now on.",
+    }),
+  ),
+  follow,
+});
+const orgEvent = fields({
+  ...auditRecord.properties,
+  cursor: Type.String({
+    description: "Where the stream goes on after this event; also its id. Nothing can be read from it.",
+  }),
 });
 const records = fields({ items: Type.Array(auditRecord), next_cursor: nullable(Type.String()) });
 const LINES =
@@ -192,7 +209,7 @@ export const orgAuditVerify = operation({
 });
 
 const EVENTS =
-  "The records of the audit as they come, in their order, each with its seq as the event's id: an interrupted stream goes on after Last-Event-ID, or `after`. Server-sent events where Accept asks for `text/event-stream`, else lines of JSON. A reader that does not keep up is cut off, and misses nothing when it comes again.";
+  "The records of the audit as they come, in their order: an interrupted stream goes on after the id of the last event that is known, by Last-Event-ID or `after`. Server-sent events where Accept asks for `text/event-stream`, else lines of JSON. A reader that does not keep up is cut off, and misses nothing when it comes again.";
 
 export const roomEvents = operation({
   name: "room_events",
@@ -200,10 +217,10 @@ export const roomEvents = operation({
   method: "GET",
   path: "/v1/rooms/{room_id}/events",
   summary: "Follow what happens in a room",
-  description: `${EVENTS} The room's end ends it.`,
+  description: `${EVENTS} An event's id is its seq. The room's end ends it.`,
   access: "audit:read",
   params: roomPath,
-  query: afterQuery,
+  query: afterSeq,
   headers: ["last_event_id"],
   body: null,
   output: auditRecord,
@@ -220,13 +237,13 @@ export const orgEvents = operation({
   method: "GET",
   path: "/v1/orgs/{org_id}/events",
   summary: "Follow what happens in the organization",
-  description: EVENTS,
+  description: `${EVENTS} An event's id is opaque, and its field \`cursor\`.`,
   access: "audit:read",
   params: orgPath,
-  query: afterQuery,
+  query: afterCursor,
   headers: ["last_event_id"],
   body: null,
-  output: auditRecord,
+  output: orgEvent,
   outcomes: { ok: 200 },
   bytesOutput: ["text/event-stream", "application/x-ndjson"],
   errors: ["org_not_found", "invalid_cursor", "history_gone", "rate_limited"],

@@ -553,6 +553,7 @@ describe("the chain", () => {
 test("records go when their time is over, and the chain is whole without them", async () => {
   await using short = await TestDaemon.start({ env: { ROOMD_AUDIT_RETENTION: "1s" } });
   await short.room("r");
+  const [first = ""] = (await short.api("GET", "/v1/orgs/self/events?after=0&follow=false")).body.split("\n");
   const verdict = await until(
     () => short.ok("GET", "/v1/orgs/self/audit/verify"),
     ({ from_seq }) => from_seq > 1,
@@ -561,10 +562,12 @@ test("records go when their time is over, and the chain is whole without them", 
   const { items } = await short.ok("GET", "/v1/orgs/self/audit?order=asc");
   expect(items[0].seq).toBeGreaterThan(1);
   expect(items.map(({ event }: Json) => event)).toContain("audit.purged");
-  expect(await short.problem("GET", "/v1/orgs/self/events?after=1&follow=false")).toMatchObject({
-    status: 410,
-    code: "history_gone",
-  });
+  for (const timeline of [`orgs/self/events?after=${JSON.parse(first).cursor}`, "rooms/r/events?after=1"]) {
+    expect(await short.problem("GET", `/v1/${timeline}&follow=false`)).toMatchObject({
+      status: 410,
+      code: "history_gone",
+    });
+  }
   const said = await short.cli(["audit", "verify", "--host"]);
   expect(said).toMatchObject({ status: 0, stdout: expect.stringContaining("are whole") });
 });

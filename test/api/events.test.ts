@@ -139,6 +139,66 @@ test("an organization's events are of all its rooms, and of no other organizatio
   expect(made).toEqual(["ours-1", "ours-2"]);
 });
 
+describe("the cursor of an organization's events", () => {
+  const PATH = "/v1/orgs/self/events";
+  const all = () => take(sse(`${PATH}?after=0&follow=false`), 1000);
+
+  test("goes on without a gap or a repetition, by either way and over a kill of the daemon", async () => {
+    await daemon.room("cursors");
+    for (const path of ["/1", "/2", "/3"]) await write("cursors", path);
+    const events = (await all()).filter(({ data }) => data.event === "drive.written" && data.room_id === "cursors");
+    const [first, second, third] = events;
+    expect(events.map(({ data }) => data.details.path)).toEqual(["/1", "/2", "/3"]);
+    for (const { id, data } of events) expect([typeof data.cursor, data.cursor]).toEqual(["string", id]);
+    expect(Number(first?.id)).toBeNaN();
+    await daemon.restart("SIGKILL");
+    const [byQuery] = await take(sse(`${PATH}?after=${second?.id}`), 1);
+    expect(byQuery).toEqual(third);
+    // What the URL says was before the stream was interrupted.
+    const [byHeader] = await take(sse(`${PATH}?after=${second?.id}`, { "last-event-id": String(first?.id) }), 1);
+    expect(byHeader).toEqual(second);
+    const lines = await daemon.api("GET", `${PATH}?after=${second?.id}&follow=false`);
+    expect(JSON.parse(String(lines.body).split("\n")[0] ?? "")).toEqual(third?.data);
+  });
+
+  test("is refused when it was edited, or is another timeline's", async () => {
+    await daemon.room("edited");
+    const other = await makeOrg(daemon, "cursors");
+    const theirs = await fetch(`${daemon.url}${PATH}?after=0&follow=false`, { headers: bearer(other.api_key) });
+    const [line = ""] = (await theirs.text()).split("\n");
+    const { id, data } = (await all())[0] as Event;
+    const [position = "", tag = ""] = id.split(".");
+    const further = Buffer.from(String(data.seq + 1)).toString("base64url");
+    const next = (await daemon.ok("GET", "/v1/orgs/self/audit?limit=1")).next_cursor;
+    const wrong = ["x", "41", "-1", `${further}.${tag}`, position, `${id}x`, JSON.parse(line).cursor, next];
+    for (const cursor of wrong) {
+      const refused = { status: 400, code: "invalid_cursor" };
+      const query = new URLSearchParams({ after: cursor, follow: "false" });
+      expect(await daemon.problem("GET", `${PATH}?${query}`)).toMatchObject(refused);
+      const header = { "last-event-id": cursor };
+      expect(await daemon.problem("GET", `${PATH}?follow=false`, undefined, header)).toMatchObject(refused);
+    }
+    const inRoom = { "last-event-id": id };
+    expect(await daemon.problem("GET", "/v1/rooms/edited/events", undefined, inRoom)).toMatchObject({
+      status: 400,
+      code: "invalid_cursor",
+    });
+  });
+
+  test("is what the command line goes on with", async () => {
+    const follow = (...more: string[]) => daemon.cli(["audit", "follow", "--org", "--no-follow", "--json", ...more]);
+    const records = (await follow("--after", "0")).stdout.trimEnd().split("\n");
+    const [before, after] = records.slice(-2).map((record) => JSON.parse(record));
+    expect((await follow("--after", before.cursor)).stdout.split("\n")[0]).toBe(JSON.stringify(after));
+    expect(await follow("--after", "41")).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("invalid_cursor"),
+    });
+    const usage = await daemon.cli(["audit", "follow", "cursors", "--after", "x"]);
+    expect(usage).toMatchObject({ status: 2, stderr: expect.stringContaining("--after 41") });
+  });
+});
+
 test("a reader that does not read is cut off, holds up nobody, and misses nothing when it comes again", async () => {
   const { room_uid } = await daemon.room("slow");
   const path = "/v1/rooms/slow/events?after=0";

@@ -4,7 +4,6 @@
  */
 
 import { orgEvents, roomEvents } from "../../../shared/api/audit.ts";
-import type { InputOf } from "../../../shared/api/contract.ts";
 import type { Bells } from "../../core/bells.ts";
 import { type Bound, bind, type EventsReply, type KeyCall, type StreamEvent } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -13,7 +12,8 @@ import { type ChainKey, chainKey } from "./chain-key.ts";
 import type { AuditDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
 import type { Readers } from "./readers.ts";
-import { chainHead, chainStart, type Grown, listAudit, toRecord } from "./store.ts";
+import { chainHead, chainStart, type Grown, listAudit } from "./store.ts";
+import { orgCursor, roomCursor, type TimelineCursor } from "./timeline-cursor.ts";
 
 const AT_ONCE = 100;
 /** Rung when the organization's chain has grown; that of a room, by its uid, when it was about the room. */
@@ -23,6 +23,7 @@ const bellGroup = (chain: ChainKey) => `audit ${chain}`;
 interface Timeline {
   org_id: string;
   room_uid: string | undefined;
+  cursor: TimelineCursor;
   after: number;
   /** Whether to wait for what is still to come. */
   follow: boolean;
@@ -41,21 +42,23 @@ export function makeEvents(deps: AuditDeps, readers: Readers): Bound[] {
   const { queries } = deps.database;
   const reply = (
     call: KeyCall,
-    input: Pick<InputOf<typeof roomEvents>, "after" | "follow">,
+    input: { after?: string | number | undefined; follow?: boolean | undefined },
     lastEventId: string | null,
+    cursor: TimelineCursor,
     room_uid?: string,
   ): EventsReply => {
     const { org_id } = call.caller;
     const chain = chainKey(org_id);
     // A client that reconnects asks by the URL it had, and says by the header how far it has come since.
-    const known = placeOf(lastEventId) ?? input.after;
+    const place = lastEventId || input.after;
+    const known = place === undefined ? undefined : cursor.read(String(place));
     requireKept(queries, chain, known);
     const after = known ?? chainHead(queries, chain)?.seq ?? 0;
     const gone = new AbortController();
     const cancel = () => gone.abort();
     const signal = AbortSignal.any([call.signal, gone.signal]);
     readers.add(call.caller, signal);
-    const timeline = { org_id, room_uid, after, follow: input.follow ?? true, signal };
+    const timeline = { org_id, room_uid, cursor, after, follow: input.follow ?? true, signal };
     const cut = () => {
       deps.log.info("events reader cut off", { org_id, room_uid, key_id: call.caller.key_id });
       cancel();
@@ -68,24 +71,17 @@ export function makeEvents(deps: AuditDeps, readers: Readers): Bound[] {
       find: (call, params) => findRoom(deps, call, params),
       run: (call, input, { room_uid }, { last_event_id }) => ({
         outcome: "ok",
-        events: reply(call, input, last_event_id, room_uid),
+        events: reply(call, input, last_event_id, roomCursor, room_uid),
       }),
     }),
     bind(orgEvents, {
       find: (call, params) => deps.findOrg(call.caller, String(params.org_id)),
       run: (call, input, _orgId, { last_event_id }) => ({
         outcome: "ok",
-        events: reply(call, input, last_event_id),
+        events: reply(call, input, last_event_id, orgCursor(chainKey(call.caller.org_id))),
       }),
     }),
   ];
-}
-
-/** Throws invalid_cursor: to begin anywhere else would leave something out. */
-function placeOf(lastEventId: string | null): number | undefined {
-  if (lastEventId === null || lastEventId === "") return undefined;
-  if (/^\d{1,15}$/.test(lastEventId)) return Number(lastEventId);
-  throw new ServiceError("invalid_cursor", { detail: "Last-Event-ID is not the id of an event." });
 }
 
 /** Throws history_gone: what came after the event that the reader knows was purged. From 0 on is all that there is. */
@@ -102,7 +98,7 @@ function requireKept(queries: Queries, chain: ChainKey, after: number | undefine
 async function* follow(deps: AuditDeps, timeline: Timeline, over: () => void): AsyncGenerator<readonly StreamEvent[]> {
   const { bells } = deps;
   const { queries } = deps.database;
-  const { org_id, room_uid, signal, follow: waits } = timeline;
+  const { org_id, room_uid, cursor, signal, follow: waits } = timeline;
   let { after } = timeline;
   const look = () => {
     const rows = listAudit(queries, { org_id, room_uid, order: "asc", after, limit: AT_ONCE });
@@ -115,7 +111,7 @@ async function* follow(deps: AuditDeps, timeline: Timeline, over: () => void): A
       if (signal.aborted || (!rows && !waits)) break;
       if (!rows) continue;
       after = rows.at(-1)?.seq ?? after;
-      yield rows.map((row) => ({ id: row.seq, data: toRecord(row) }));
+      yield rows.map(cursor.eventOf);
       const isOver = ({ event, outcome }: { event: string; outcome: string }) =>
         event === "room.destroyed" && outcome === "success";
       if (room_uid !== undefined && rows.some(isOver)) return;

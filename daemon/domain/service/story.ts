@@ -299,6 +299,7 @@ export const STORY: Record<string, readonly unknown[]> = {
   "can_create.sandbox": [true],
 
   next_cursor: [null],
+  cursor: ["NDI.y6qQ0mVt"],
 
   // The audit.
   event: ["message.sent"],

@@ -312,10 +312,14 @@ test("the audit summed up, exported and followed", async () => {
   const followed = await run(["audit", "follow", "a", "--after", "7"], service);
   expect(followed.stdout).toBe("8 2026-01-01T00:00:00.000Z room.read success a by me\n");
   expect([followed.status, followed.stderr]).toEqual([1, expect.stringContaining("invalid_api_key")]);
+  expect((await run(["audit", "follow", "--org", "--after", "MQ.tag", "--no-follow"], service)).stdout).toBe(
+    followed.stdout,
+  );
   expect(service.seen.map(({ path }) => path)).toEqual([
     "/v1/rooms/a/audit/summary?agent_id=w",
     "/v1/orgs/self/audit?order=asc&event=exec.",
     "/v1/rooms/a/events?after=7",
+    "/v1/orgs/self/events?after=MQ.tag&follow=false",
   ]);
   expect(service.seen[1]?.headers.get("accept")).toBe("application/x-ndjson");
 });
