@@ -10,11 +10,13 @@
  * checkpoint at which it was seen: nobody pays for what nobody saw running.
  */
 import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
+import { at } from "../../../core/clock.ts";
 import type { Queries } from "../../../db/client.ts";
 import type { Database } from "../../../db/transact.ts";
+import { appendAudit } from "../../audit/index.ts";
 import { type Amounts, add, amountsOver, NOTHING, type Rate } from "./amounts.ts";
 import { addUsed } from "./credits-store.ts";
-import { daysOf, elapsedMs, hostClock, type MeterClock, type Moment } from "./moment.ts";
+import { daysOf, type Elapsed, elapsed, hostClock, type MeterClock, type Moment } from "./moment.ts";
 import { FREE, microOf, microPerHour, type Prices } from "./prices.ts";
 import { DayRows } from "./rows.ts";
 import { addUsage, type Dimension, getOpen, listOpen, putOpen, removeOpen, sumUsage } from "./store.ts";
@@ -62,7 +64,7 @@ export class Meter {
     this.#changed.add(org_id);
     const now = this.#clock.now();
     const open = getOpen(queries, subject);
-    if (open) this.#countUpTo(open, now);
+    if (open) this.#countUpTo(queries, open, now);
     this.#seen.add(subject);
     putOpen(queries, { subject, org_id, room_uid, agent_id, key_id, ...rate, ...now });
   }
@@ -71,7 +73,7 @@ export class Meter {
   closes(queries: Queries, subject: string): void {
     const open = getOpen(queries, subject);
     if (!open) return;
-    if (this.#goesOn(open)) this.#countUpTo(open, this.#clock.now());
+    if (this.#goesOn(open)) this.#countUpTo(queries, open, this.#clock.now());
     removeOpen(queries, subject);
     this.#changed.add(open.org_id);
   }
@@ -89,7 +91,7 @@ export class Meter {
       const now = this.#clock.now();
       const open = listOpen(queries);
       for (const row of open.filter((each) => this.#goesOn(each))) {
-        this.#countUpTo(row, now);
+        this.#countUpTo(queries, row, now);
         putOpen(queries, { ...row, ...now });
         // Another process may have granted credits, or changed the plan.
         this.#changed.add(row.org_id);
@@ -106,7 +108,7 @@ export class Meter {
     for (const { group, ...amounts } of sumUsage(queries, orgId, days, by)) groups.set(group, amounts);
     const now = this.#clock.now();
     for (const open of this.#open(queries, orgId)) {
-      for (const { day, ms } of daysOf(now.wall_ms, elapsedMs(open, now))) {
+      for (const { day, ms } of daysOf(now.wall_ms, elapsed(open, now).ms)) {
         if (day < days.from || day > days.to) continue;
         const group = { room: open.room_uid, agent: open.agent_id, key: open.key_id, day }[by];
         const sum = groups.get(group) ?? { ...NOTHING };
@@ -122,7 +124,7 @@ export class Meter {
     const now = this.#clock.now();
     const sum = { micro: 0, micro_per_hour: 0, sandboxes: 0 };
     for (const open of this.#open(queries, orgId)) {
-      sum.micro += microOf(this.#prices, amountsOver(open, elapsedMs(open, now)));
+      sum.micro += microOf(this.#prices, amountsOver(open, elapsed(open, now).ms));
       sum.micro_per_hour += microPerHour(this.#prices, open);
       if (open.drive_bytes === 0) sum.sandboxes++;
     }
@@ -147,8 +149,10 @@ export class Meter {
     return drive_bytes > 0 || this.#seen.has(subject);
   }
 
-  #countUpTo(open: OpenRow, now: Moment): void {
-    for (const { day, ms } of daysOf(now.wall_ms, elapsedMs(open, now))) this.#add(open, day, amountsOver(open, ms));
+  #countUpTo(queries: Queries, open: OpenRow, now: Moment): void {
+    const time = elapsed(open, now);
+    if (time.beyond_ms > 0) recordCapped(queries, open, now, time);
+    for (const { day, ms } of daysOf(now.wall_ms, time.ms)) this.#add(open, day, amountsOver(open, ms));
   }
 
   #add({ org_id, room_uid, agent_id, key_id }: Place, day: string, amounts: Partial<Amounts>): void {
@@ -168,4 +172,22 @@ export class Meter {
     }
     for (const [orgId, used] of micro) if (used > 0) addUsed(queries, orgId, used);
   }
+}
+
+/** The clock of the host leapt while it was off: what is not charged for is on record. */
+function recordCapped(queries: Queries, { org_id, room_uid, agent_id }: OpenRow, now: Moment, time: Elapsed): void {
+  appendAudit(queries, {
+    event: "usage.capped",
+    outcome: "success",
+    at: at(now.wall_ms),
+    org_id,
+    room_uid,
+    ...(agent_id === "" ? {} : { agent_id }),
+    actor: { type: "system", id: "usage", name: "usage" },
+    source: "reconciler",
+    details: {
+      counted_seconds: Math.round(time.ms / 1000),
+      not_counted_seconds: Math.round(time.beyond_ms / 1000),
+    },
+  });
 }

@@ -28,13 +28,24 @@ export function hostClock(): MeterClock {
   };
 }
 
-/** Milliseconds between two moments, never less than none. Over a reboot the clock is all that there is. */
-export function elapsedMs(from: Moment, to: Moment): number {
-  const ms = from.boot_id === to.boot_id ? to.uptime_ms - from.uptime_ms : to.wall_ms - from.wall_ms;
-  return Math.max(0, ms);
+const DAY_MS = 86_400_000;
+/** Counted over a reboot at most: the clock may have been set in between, from 1970 where its battery was dead. */
+const MOST_OVER_REBOOT_MS = 31 * DAY_MS;
+
+export interface Elapsed {
+  /** Never less than none. */
+  ms: number;
+  /** What the clock shows beyond what is counted. */
+  beyond_ms: number;
 }
 
-const DAY_MS = 86_400_000;
+/** The time between two moments. Over a reboot the clock is all that there is to tell it. */
+export function elapsed(from: Moment, to: Moment): Elapsed {
+  if (from.boot_id === to.boot_id) return { ms: Math.max(0, to.uptime_ms - from.uptime_ms), beyond_ms: 0 };
+  const shown = Math.max(0, to.wall_ms - from.wall_ms);
+  const ms = Math.min(shown, MOST_OVER_REBOOT_MS);
+  return { ms, beyond_ms: shown - ms };
+}
 
 /** The day in UTC, as 2026-01-31. */
 export function dayAt(wallMs: number): string {

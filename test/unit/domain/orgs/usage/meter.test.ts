@@ -1,9 +1,10 @@
 /** What goes on, and what is counted, whatever becomes of daemon, host and clock. */
 import { expect, test } from "vitest";
+import { listAudit } from "../../../../../daemon/domain/audit/index.ts";
 import { daysOf } from "../../../../../daemon/domain/orgs/usage/moment.ts";
 import { groupsOf, monthOf } from "../../../../../daemon/domain/orgs/usage/report.ts";
 import { MAX_GROUPS } from "../../../../../shared/api/usage.ts";
-import { MeterFixture, type ORG, placeOf } from "./meter-fixture.ts";
+import { MeterFixture, ORG, placeOf } from "./meter-fixture.ts";
 
 const HOUR = 3600;
 
@@ -112,6 +113,30 @@ test("a drive counts by what is on it, also while no daemon and no host is there
   host.pass(HOUR);
   expect(host.totals()).toMatchObject({ drive_byte_hours: 5_500_000, sandbox_seconds: 0 });
   expect(host.groups("agent")).toMatchObject({ "": { drive_byte_hours: 5_500_000 } });
+});
+
+test("a clock that was decades off before a reboot bills a month at most, and the record says what was left out", async () => {
+  using host = new MeterFixture("1970-01-01T00:00:10Z");
+  const drive = placeOf("");
+  await host.database.commit((queries) => host.meter.fills(queries, drive, 1_000_000));
+  host.kill();
+  const downSeconds = 56 * 365 * 86_400;
+  host.reboot(downSeconds);
+  host.start();
+  await host.meter.checkpoint();
+  expect(host.totals().drive_byte_hours).toBe(31 * 24 * 1_000_000);
+  expect(listAudit(host.database.queries, { org_id: ORG, order: "asc", limit: 10 })).toMatchObject([
+    {
+      event: "usage.capped",
+      room_uid: drive.room_uid,
+      actor_type: "system",
+      details: JSON.stringify({ counted_seconds: 31 * 86_400, not_counted_seconds: downSeconds - 31 * 86_400 }),
+    },
+  ]);
+  // From then on the clock is right.
+  host.pass(HOUR);
+  await host.meter.checkpoint();
+  expect(host.totals().drive_byte_hours).toBe((31 * 24 + 1) * 1_000_000);
 });
 
 test("what shares a commit is written together, and what is refused is not counted", async () => {
