@@ -77,6 +77,11 @@ export interface KeyCall extends Call {
   caller: Caller;
 }
 
+/** What keeps a caller from the organization as a whole; null when nothing does. */
+export function boundTo({ room_ids, agent_id }: Pick<Caller, "room_ids" | "agent_id">): "rooms" | "an agent" | null {
+  return room_ids !== null ? "rooms" : agent_id !== null ? "an agent" : null;
+}
+
 /** Who a key is, also after it was rotated. */
 export function firstKeyOf({ first_key_id, key_id }: Pick<Caller, "first_key_id" | "key_id">): KeyId {
   return first_key_id ?? key_id;

@@ -406,6 +406,23 @@ describe("the chain", () => {
     expect(await daemon.ok("GET", "/v1/rooms/r/audit/verify")).toMatchObject({ ok: true, from_seq: 1 });
   });
 
+  test("is told to a key that is bound to a room as far as the room's own records reach", async () => {
+    await daemon.room("walled");
+    await daemon.room("beyond");
+    const { key } = await makeKey(daemon, { rooms: ["walled"] });
+    const { items } = await daemon.ok("GET", "/v1/rooms/walled/audit?order=asc&limit=1000");
+    const own = await daemon.api("GET", "/v1/rooms/walled/audit/verify", undefined, bearer(key));
+    const last = items.at(-1).seq;
+    expect(own.body).toMatchObject({ ok: true, from_seq: items[0].seq, broken_at: null });
+    // The records of these calls are in the room's share, too.
+    expect(own.body.to_seq).toBeGreaterThanOrEqual(last);
+    const whole = await daemon.ok("GET", "/v1/orgs/self/audit/verify");
+    for (let n = 0; n < 20; n++) await daemon.room(`beyond-${n}`);
+    const shown = (await daemon.api("GET", "/v1/rooms/walled/audit/verify", undefined, bearer(key))).body.to_seq;
+    expect((await daemon.ok("GET", "/v1/orgs/self/audit/verify")).to_seq).toBeGreaterThanOrEqual(whole.to_seq + 20);
+    expect(shown).toBeLessThanOrEqual(whole.to_seq);
+  });
+
   test("whose tail was cut off with its head is found out by a file of heads that was kept elsewhere", async () => {
     // The daemon writes the heads when it ends, if not before.
     await daemon.restart("SIGTERM");

@@ -57,6 +57,8 @@ export interface Known {
   head: Head | null;
   /** The last record that was purged, where some were. */
   start?: Head | null;
+  /** Whether it is a stretch from within a chain, which needs no reason for where it begins. */
+  isStretch?: boolean;
   /** Hashes by seq that were written down elsewhere when the records were made. */
   witnessed?: ReadonlyMap<number, string>;
 }
@@ -99,7 +101,8 @@ export class ChainCheck {
     const isCut = this.#furthest() > last || (this.#known.head === null && last > 0);
     if (isCut) this.#breaks(last + 1, last);
     // A chain that begins later than with its first record has one that tells why.
-    const isPurged = begin === 0 || (this.#purged?.seq === begin && this.#purged.hash === hash);
+    const isPurged =
+      begin === 0 || this.#known.isStretch || (this.#purged?.seq === begin && this.#purged.hash === hash);
     if (!isPurged) this.#breaks((this.#purged?.seq ?? 0) + 1, last);
     const isForged = (this.#known.witnessed?.get(begin) ?? hash) !== hash;
     if (isForged) this.#breaks(begin, last);

@@ -1,13 +1,13 @@
 /** Owns checking hash chains: the calls for an organization's own, and what the operator asks of all of them. */
 import { auditVerify, orgAuditVerify } from "../../../shared/api/audit.ts";
-import { type Bound, bind } from "../../core/operation.ts";
+import { type Bound, bind, boundTo, type Caller } from "../../core/operation.ts";
 import type { Queries } from "../../db/client.ts";
 import { ChainCheck, type Known, type Verdict } from "./chain.ts";
 import { type ChainKey, chainKey } from "./chain-key.ts";
 import type { AuditDeps } from "./deps.ts";
-import { findRoom } from "./find.ts";
+import { type AuditedRoom, findRoom } from "./find.ts";
 import { walks } from "./scan.ts";
-import { chainHead, chainRecords, chainStart } from "./store.ts";
+import { chainHead, chainRecords, chainStart, listAudit } from "./store.ts";
 
 /** A millisecond or two of work; then others have their turn. */
 const AT_ONCE = 100;
@@ -15,12 +15,15 @@ const AT_ONCE = 100;
 export function makeVerify(deps: AuditDeps): Bound[] {
   /** Of each organization one at a time: who asks meanwhile hears what that finds. */
   const underWay = new Map<string, Promise<Verdict>>();
-  const verify = async (orgId: string): Promise<Verdict> => {
-    const verdict =
-      underWay.get(orgId) ?? verifyAudit(deps.database.queries, chainKey(orgId)).finally(() => underWay.delete(orgId));
-    underWay.set(orgId, verdict);
+  const { queries } = deps.database;
+  const together = async (name: string, check: () => Promise<Verdict>): Promise<Verdict> => {
+    const verdict = underWay.get(name) ?? check().finally(() => underWay.delete(name));
+    underWay.set(name, verdict);
     return await verdict;
   };
+  const verify = (orgId: string) => together(orgId, () => verifyAudit(queries, chainKey(orgId)));
+  const verifyOwn = ({ org_id }: Caller, { room_uid }: AuditedRoom) =>
+    together(`${org_id} ${room_uid}`, () => verifyRoom(queries, org_id, room_uid));
   return [
     bind(orgAuditVerify, {
       find: (call, params) => deps.findOrg(call.caller, String(params.org_id)),
@@ -28,7 +31,10 @@ export function makeVerify(deps: AuditDeps): Bound[] {
     }),
     bind(auditVerify, {
       find: (call, params) => findRoom(deps, call, params),
-      run: async (call) => ({ outcome: "ok", body: await verify(call.caller.org_id) }),
+      run: async ({ caller }, _input, room) => ({
+        outcome: "ok",
+        body: await (boundTo(caller) ? verifyOwn(caller, room) : verify(caller.org_id)),
+      }),
     }),
   ];
 }
@@ -49,10 +55,39 @@ export async function verifyAudit(
   }
 }
 
-async function walk(queries: Queries, orgKey: ChainKey, check: ChainCheck): Promise<Verdict> {
-  for (let after = 0; ; ) {
+/**
+ * The chain from a room's first record to its last, for a key that is bound: how much is on record of the rest of the organization
+ * is not for it.
+ */
+async function verifyRoom(queries: Queries, org_id: string, room_uid: string): Promise<Verdict> {
+  const orgKey = chainKey(org_id);
+  for (;;) {
+    const purged = chainStart(queries, orgKey)?.seq;
+    const [first] = listAudit(queries, { org_id, room_uid, order: "asc", limit: 1 });
+    const [last] = listAudit(queries, { org_id, room_uid, order: "desc", limit: 1 });
+    if (!first || !last) return { ok: true, from_seq: 0, to_seq: 0, broken_at: null };
+    const start = { seq: first.seq - 1, hash: first.prev_hash };
+    const verdict = await walk(
+      queries,
+      orgKey,
+      new ChainCheck({ start, head: last, isStretch: true }),
+      start.seq,
+      last.seq,
+    );
+    if (verdict.ok || chainStart(queries, orgKey)?.seq === purged) return verdict;
+  }
+}
+
+async function walk(
+  queries: Queries,
+  orgKey: ChainKey,
+  check: ChainCheck,
+  from = 0,
+  to = Number.POSITIVE_INFINITY,
+): Promise<Verdict> {
+  for (let after = from; ; ) {
     await walks.turn(orgKey);
-    const rows = chainRecords(queries, orgKey, after, AT_ONCE);
+    const rows = chainRecords(queries, orgKey, after, Math.min(AT_ONCE, to - after));
     if (!rows.every((row) => check.take(row)) || rows.length < AT_ONCE) return check.end();
     after = rows.at(-1)?.seq ?? after;
   }

@@ -2,7 +2,7 @@
 
 import type { KeyId, OrgId } from "../../../shared/ids.ts";
 import { Holds } from "../../core/holds.ts";
-import type { Bound, Caller } from "../../core/operation.ts";
+import { type Bound, boundTo, type Caller } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { makeOrgCreate } from "./create.ts";
 import type { OrgDeps } from "./deps.ts";
@@ -52,7 +52,7 @@ export function makeOrgs({ database, log, meter, standing, credits, roomName }: 
   const isCurrent = makeIsCurrent(queries);
   const find: Orgs["find"] = (caller, orgId) => {
     if (orgId !== "self" && orgId !== caller.org_id) throw new ServiceError("org_not_found");
-    const bound = caller.room_ids !== null ? "rooms" : caller.agent_id !== null ? "an agent" : null;
+    const bound = boundTo(caller);
     if (bound !== null) {
       throw new ServiceError("insufficient_scope", {
         detail: `The key is bound to ${bound}; the organization as a whole is not for it.`,

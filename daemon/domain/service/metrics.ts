@@ -2,7 +2,7 @@
 import { metrics } from "../../../shared/api/service.ts";
 import { GUEST_CIDS } from "../../../shared/ids.ts";
 import { VERSION } from "../../../shared/version.ts";
-import { type Bound, bind, type OpenCall } from "../../core/operation.ts";
+import { type Bound, bind, boundTo, type OpenCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { ServiceDeps } from "./deps.ts";
 
@@ -17,7 +17,7 @@ export function makeMetrics(deps: ServiceDeps): Bound {
   const startedAt = performance.now();
   return bind(metrics, {
     find: ({ caller }: OpenCall) => {
-      if (caller && (caller.room_ids !== null || caller.agent_id !== null)) {
+      if (caller && boundTo(caller)) {
         throw new ServiceError("insufficient_scope", { detail: "A key that is bound cannot see the whole host." });
       }
     },
