@@ -181,7 +181,8 @@ export const auditVerify = operation({
   method: "GET",
   path: "/v1/rooms/{room_id}/audit/verify",
   summary: "Verify the chain that a room's audit is part of",
-  description: "The records of all rooms of an organization are links of one chain: a room's are whole if that is. To a key that is bound, the part of it from the room's first record to its last.",
+  description:
+    "The records of all rooms of an organization are links of one chain: a room's are whole if that is. To a key that is bound, the part of it from the room's first record to its last.",
   access: "audit:read",
   params: roomPath,
   query: fields({}),

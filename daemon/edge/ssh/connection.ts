@@ -185,20 +185,19 @@ export class Connection implements OpenConnection {
     const { algo, data } = context.key;
     const { signature, blob } = context;
     const algorithm = algo === "ssh-rsa" && context.hashAlgo ? `rsa-sha2-${context.hashAlgo.slice(3)}` : algo;
-    const mayBe = SIGNATURES.includes(algorithm)
-      ? this.deps.ssh.byPublicKey(data).filter((each) => this.deps.ssh.verbs.opens(each, { ...this.#names }))
-      : [];
-    const [credential] = mayBe;
-    if (!credential) return this.#refuse(context, signature === undefined);
-    // Only asked whether it would do: the signature comes next.
+    const known = SIGNATURES.includes(algorithm) ? this.deps.ssh.byPublicKey(data) : [];
+    // Only asked whether the key would do, which says nothing about the name: anybody may have somebody's public key, and would
+    // learn by it which agents and rooms there are.
     if (signature === undefined || blob === undefined) {
+      if (known.length === 0) return this.#refuse(context, true);
       this.#attempts--;
       return context.accept();
     }
     const key = utils.parseKey(data);
     const isSigned =
       !(key instanceof Error) && !Array.isArray(key) && key.verify(blob, signature, context.hashAlgo) === true;
-    if (isSigned && (await this.#login(credential))) context.accept();
+    const credential = isSigned && known.find((each) => this.deps.ssh.verbs.opens(each, { ...this.#names }));
+    if (credential && (await this.#login(credential))) context.accept();
     else this.#refuse(context);
   }
 

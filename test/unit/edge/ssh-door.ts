@@ -41,6 +41,8 @@ export interface Door extends AsyncDisposable {
   kept: Parameters<Ssh["sessions"]["keep"]>[0][];
   /** Operations whose record cannot be written: they are carried out, and then refused. */
   unrecorded: Set<string>;
+  /** Organizations by the public keys that they have, in SSH's own encoding and base64. */
+  publicKeys: Map<string, string>;
   /** What a command prints, and how it takes its input. */
   output: () => AsyncIterable<Uint8Array>;
   input: (bytes: Uint8Array) => Promise<void>;
@@ -101,10 +103,15 @@ export async function openDoor(limits: Partial<SshLimits> = {}): Promise<Door> {
       caller: { ...CALLER, org_id: `org_${password}` } as Caller,
       isCurrent: () => true,
     }),
-    byPublicKey: () => [],
+    byPublicKey: (key: Buffer) => {
+      const org = door.publicKeys.get(key.toString("base64"));
+      if (org === undefined) return [];
+      const caller = { ...CALLER, org_id: `org_${org}` } as Caller;
+      return [{ kind: "public_key", id: `ssk_${org}`, sandbox_id: null, caller, isCurrent: () => true }];
+    },
     sessions: { keep: (session: Door["kept"][number]) => void kept.push(session) },
     verbs: {
-      opens: () => true,
+      opens: (_credential, { room_id, sandbox }) => room_id === "r" && sandbox === "worker-1",
       login: (_credential, _client, take) =>
         bind(sshLogin, {
           run: () => {
@@ -187,6 +194,7 @@ export async function openDoor(limits: Partial<SshLimits> = {}): Promise<Door> {
     asked,
     kept,
     unrecorded: new Set(),
+    publicKeys: new Map(),
     output: () => silence(),
     input: async () => {},
     dialling: Promise.resolve(),
