@@ -15,7 +15,7 @@ declare module "*/packaging/guest-image/build" {
   const text: string;
   export default text;
 }
-declare module "*/packaging/guest-image/init" {
+declare module "*/packaging/guest-image/initramfs-init" {
   const text: string;
   export default text;
 }

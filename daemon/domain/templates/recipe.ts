@@ -7,7 +7,7 @@ import { parse } from "smol-toml";
 import debianMirror from "../../../packaging/debian-mirror" with { type: "text" };
 import builder from "../../../packaging/guest-image/build" with { type: "text" };
 import defaultRecipe from "../../../packaging/guest-image/default.toml" with { type: "text" };
-import init from "../../../packaging/guest-image/init" with { type: "text" };
+import initramfsInit from "../../../packaging/guest-image/initramfs-init" with { type: "text" };
 import { fields } from "../../../shared/api/contract.ts";
 import { TEMPLATE_PATTERN } from "../../../shared/api/templates.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -58,7 +58,7 @@ export async function unpackBuilder(directory: string): Promise<string> {
   const files = [
     [join(directory, "debian-mirror"), debianMirror],
     [join(images, "build"), builder],
-    [join(images, "init"), init],
+    [join(images, "initramfs-init"), initramfsInit],
   ] as const;
   for (const [path, text] of files) {
     await writeFile(path, text);
