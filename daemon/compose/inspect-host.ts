@@ -136,14 +136,14 @@ export async function inspectHost(config: Config, paths: Paths, log: Log): Promi
     guestHost: () => {
       catchUp();
       if (probing) {
-        const detail = "It is being found out whether guests run under KVM here.";
+        const detail = "roomd is still finding out whether guests run under KVM on this host.";
         throw new ServiceError("not_ready", { detail, retryAfterSeconds: PROBE_RETRY_SECONDS });
       }
       const { virtiofsd } = findings;
       const transport = vsock.chosen;
       if (!virtiofsd) throw new ServiceError("not_ready", { detail: "There is no virtiofsd on this host." });
       const [problem] = findings.isolation.problems;
-      if (problem !== undefined) throw new ServiceError("not_ready", { detail: problem });
+      if (problem !== undefined) throw new ServiceError("not_ready", { detail: problem.message });
       return {
         programs: { qemu, virtiofsd },
         transport,

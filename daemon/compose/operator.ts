@@ -74,8 +74,8 @@ function requireNoDaemon(paths: Paths): void {
   } catch (error) {
     if (!(error instanceof LockedError)) throw error;
     throw new ServiceError("invalid_state", {
-      detail: `The daemon that runs here (pid ${error.holder}) is an older roomd than this one, which would change its data beneath it.`,
-      hint: "Stop it first, or use the roomd that it was started from.",
+      detail: `An older roomd daemon (pid ${error.holder}) is running here. This version would change its data while it runs.`,
+      hint: "Stop it first, or use the roomd binary that it was started from.",
     });
   }
 }

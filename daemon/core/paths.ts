@@ -96,7 +96,7 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
   const longest = `${paths.sandbox(`sbx_${"0".repeat(26)}`).vsock}_65535`;
   if (Buffer.byteLength(longest) > MAX_SOCKET_PATH_BYTES) {
     throw new Error(
-      `runtime_dir ${runtime} is too long: its sockets would have ${Buffer.byteLength(longest)} bytes, at most ${MAX_SOCKET_PATH_BYTES} are possible`,
+      `runtime_dir ${runtime} is too long: a socket's path in it would have ${Buffer.byteLength(longest)} bytes, and the limit is ${MAX_SOCKET_PATH_BYTES}`,
     );
   }
   return paths;

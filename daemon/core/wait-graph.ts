@@ -22,9 +22,9 @@ export class WaitGraph {
     const cycle = this.#cycle(roomUid, wait);
     if (cycle) {
       throw new ServiceError("deadlock_detected", {
-        detail: `The wait would never end: ${cycle.join(" waits for ")}.`,
+        detail: `This wait would never end: ${cycle.join(" waits for ")}.`,
         details: { cycle },
-        hint: "Answer the one who waits for you first, or wait without holding up others.",
+        hint: "First answer the agent that waits for you.",
       });
     }
     const room = this.#rooms.get(roomUid) ?? new Map<string, Set<AgentWait>>();

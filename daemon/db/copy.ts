@@ -44,7 +44,7 @@ export async function changeCopy<T>(copy: string, work: (database: Database) => 
   }
   // As on a full disk: the connection closes all the same.
   if ((statSync(`${copy}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) {
-    throw new Error("the changes to the copy of the database could not be written into it: is the disk full?");
+    throw new Error("the copy of the database could not be completed: is the disk full?");
   }
   return done;
 }
@@ -55,7 +55,7 @@ export function whyUnusable(copy: string): string | null {
   try {
     const schema = Number(connection.pragma("user_version"));
     if (schema > MIGRATIONS.length) {
-      return `It is from a newer roomd: its database has schema ${schema}, this roomd knows ${MIGRATIONS.length}.`;
+      return `It is from a newer roomd: its database has schema ${schema}, and this roomd knows up to ${MIGRATIONS.length}.`;
     }
     const found = connection.pragma("quick_check");
     return found === "ok" ? null : `Its database is damaged: ${String(found).slice(0, 200)}.`;

@@ -138,9 +138,9 @@ function unpack({ status, reply, reply_zstd, created_at }: typeof idempotency.$i
   if (reply !== null) return JSON.parse(reply) as StoredReply;
   if (reply_zstd !== null) return JSON.parse(Bun.zstdDecompressSync(reply_zstd).toString()) as StoredReply;
   throw new ServiceError("history_gone", {
-    detail: `The call with this Idempotency-Key was carried out, with status ${status}; its answer is no longer kept.`,
+    detail: `The call with this Idempotency-Key was done, with status ${status}. Its answer is no longer kept.`,
     details: { status, created_at },
-    hint: "It is not carried out again. Use another key for another call.",
+    hint: "It is not done again. Use a new Idempotency-Key for a new call.",
   });
 }
 

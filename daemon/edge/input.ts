@@ -64,7 +64,7 @@ export function brokenRules(bad: readonly RuleBreak[]): ServiceError {
   const [first] = bad;
   const only = bad.length === 1 ? first : undefined;
   return new ServiceError(problemCodeOf(bad), {
-    detail: only ? only.message : `${bad.length} fields break a rule; errors lists them.`,
+    detail: only ? only.message : `${bad.length} fields are not valid; see errors.`,
     errors: bad.map(({ problem: _, details: __, ...shown }) => shown),
     ...(only?.details ? { details: only.details } : {}),
   });
@@ -136,7 +136,7 @@ function withoutRepetition(
   });
   for (const name of repeats) {
     const field = spelled.get(name) ?? name;
-    bad.push({ field, code: "repeated", message: `${field} names something twice.` });
+    bad.push({ field, code: "repeated", message: `${field} has a duplicate.` });
   }
   if (repeats.length === 0) return value;
   return Object.fromEntries(Object.entries(value).filter(([name]) => !repeats.includes(name)));
@@ -254,7 +254,7 @@ function typeName(schema: TSchema): string {
   if (schema.anyOf) return (schema.anyOf as TSchema[]).map(typeName).join(" or ");
   if (schema.type === "integer") return "a whole number";
   if (schema.type === "array") return "a list";
-  return schema.type === undefined ? "of another form" : `of type ${schema.type}`;
+  return schema.type === undefined ? "of a different form" : `of type ${schema.type}`;
 }
 
 /** Callers may send names of any length, and get so much of them back. */

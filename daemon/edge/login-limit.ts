@@ -34,7 +34,7 @@ export class LoginLimit {
     }
     if (allowance.take()) return;
     throw new ServiceError("rate_limited", {
-      detail: "Too many requests of this address came with a key that is none.",
+      detail: "Too many requests from this address used an invalid API key.",
       retryAfterSeconds: Math.ceil(60 / this.#perMinute),
     });
   }

@@ -65,9 +65,9 @@ export class RateLimit {
   require(rate: Rate | null): void {
     if (rate === null || rate.isWithin) return;
     throw new ServiceError("rate_limited", {
-      detail: `The key has called more than ${this.#perMs * 1000} times a second.`,
+      detail: `This key made more than ${this.#perMs * 1000} requests a second.`,
       details: { limit: rate.limit, per_second: this.#perMs * 1000 },
-      hint: "Wait as Retry-After says; RateLimit-Remaining tells in time how many calls are left.",
+      hint: "Wait for Retry-After seconds. RateLimit-Remaining tells how many calls are left.",
       retryAfterSeconds: Math.max(1, Math.ceil(1 / this.#perMs / 1000)),
     });
   }

@@ -32,7 +32,7 @@ export function openSealed(reply: StoredReply, authorization: string | null): St
     return { ...reply, body: JSON.parse(Buffer.concat(opened).toString("utf8")) as unknown };
   } catch (cause) {
     throw new ServiceError("history_gone", {
-      detail: `The call with this Idempotency-Key was carried out, with status ${reply.status}; its answer had a secret, and cannot be shown again.`,
+      detail: `The call with this Idempotency-Key was done, with status ${reply.status}. Its answer contained a secret and cannot be shown again.`,
       details: { status: reply.status },
       cause,
     });

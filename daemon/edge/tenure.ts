@@ -25,7 +25,7 @@ export class Tenure {
     this.#lost.promise.catch(() => {});
     this.#letGo = holdKey(keyId, () => {
       this.#reason = new ServiceError("invalid_api_key", {
-        detail: "The key's time ended while the call was under way.",
+        detail: "The key expired during the call.",
       });
       this.#cut?.abort(this.#reason);
       this.#lost.reject(this.#reason);

@@ -30,7 +30,7 @@ export interface ProbeResult {
 export const KVM_CLOSED = {
   reason: "The users of guests' QEMU cannot open /dev/kvm",
   remedy:
-    "Give /dev/kvm a group and the mode 660, or 666, by a rule of udev, as the packages of QEMU do; in a container, also the device itself.",
+    "Give /dev/kvm a group and mode 660 (or 666) by a udev rule, as QEMU's packages do. In a container, pass the device in as well.",
 } as const;
 /** What QEMU says then. */
 const SAID_CLOSED = /Could not access KVM kernel module: (.+)/;
@@ -93,7 +93,7 @@ async function bootProbe(options: ProbeOptions): Promise<ProbeResult & { closed:
     ?.slice(0, 200);
   return {
     acceleration: "tcg",
-    reason: `/dev/kvm is there, but a probe guest did not boot on it within ${deadlineMs / 1000} s${said ? ` (${said})` : ""}.`,
+    reason: `/dev/kvm exists, but a probe guest did not boot with it within ${deadlineMs / 1000} s${said ? ` (${said})` : ""}.`,
     closed: false,
   };
 }

@@ -122,7 +122,7 @@ export class Terminal {
       return stream.fail(StreamErrorCode.invalid_request, `since is ${since}, and the terminal is at ${end}`);
     }
     if (this.#attached && !takeover) return stream.fail(StreamErrorCode.terminal_in_use, "somebody is attached");
-    this.#attached?.stream.fail(StreamErrorCode.taken_over, "somebody else is attached now");
+    this.#attached?.stream.fail(StreamErrorCode.taken_over, "another client is attached now");
     const own = { stream, at: Math.max(since ?? 0, oldest) };
     this.#attached = own;
     clearTimeout(this.#life);

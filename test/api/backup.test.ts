@@ -229,7 +229,7 @@ test.skipIf(!isRoot)(
     };
     setSchema(MIGRATIONS.length - 1);
     expect(await first.run("roomd org list 2>&1 || echo status $?")).toMatch(
-      /is an older roomd.*\nStop it first.*\nstatus 1\n$/,
+      /An older roomd.*\nStop it first.*\nstatus 1\n$/,
     );
     setSchema(MIGRATIONS.length);
 

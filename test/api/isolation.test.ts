@@ -36,7 +36,7 @@ describe("the check `isolation`", () => {
     try {
       const dirs = { ROOMD_DATA_DIR: join(closed, "data"), ROOMD_RUNTIME_DIR: join(closed, "run") };
       const check = await checkOf("isolation", dirs);
-      expect(check).toMatchObject({ status: "fail", message: expect.stringContaining(`cannot cross ${closed} `) });
+      expect(check).toMatchObject({ status: "fail", message: expect.stringContaining(`cannot enter ${closed},`) });
       expect(check.remedy).toContain(`chmod o+x ${closed}`);
       chmodSync(closed, 0o711);
       expect((await checkOf("isolation", dirs)).status).not.toBe("fail");

@@ -215,7 +215,7 @@ describe("fields", () => {
       lables: {},
     });
     expect(code).toBe("validation_failed");
-    expect(detail).toBe("5 fields break a rule; errors lists them.");
+    expect(detail).toBe("5 fields are not valid; see errors.");
     expect(errors.map(({ field, code }) => [field, code]).sort()).toEqual([
       ["labels.a", "wrong_type"],
       ["labels.b c", "pattern"],

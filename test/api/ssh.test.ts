@@ -65,9 +65,9 @@ describe("public keys", () => {
       "private key": "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----",
       "one line": `${client.publicKey}\n${client.publicKey}`,
       "begin with one of": `ssh-dss ${good[1]}`,
-      "no public key of the kind": `ssh-rsa ${good[1]}`,
+      "not a valid public key of type": `ssh-rsa ${good[1]}`,
       "2048 to": keyOf(["-t", "rsa", "-b", "1024"], "weak"),
-      "no public key": `ssh-ed25519 ${good[1]?.slice(0, 40)}`,
+      "public key of type ssh-ed25519": `ssh-ed25519 ${good[1]?.slice(0, 40)}`,
     };
     for (const [says, public_key] of Object.entries(wrong)) {
       const { status, body } = await daemon.api("POST", KEYS, { public_key });

@@ -120,7 +120,7 @@ describe("a certificate from files", () => {
     writeFileSync(files.cert, "no certificate");
     await until(
       () => daemon.log,
-      (log) => log.includes("the new certificate is not usable"),
+      (log) => log.includes("the new certificate cannot be used"),
     );
     expect((await shownBy(daemon)).pem).toBe(ofPem(made[1]?.cert ?? ""));
     put(0);

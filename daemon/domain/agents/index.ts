@@ -55,7 +55,7 @@ export class Agents {
     const others = roomTopics(queries, roomUid, agentId);
     if (others + topics.length > MAX_ROOM_TOPICS) {
       throw new ServiceError("quota_exceeded", {
-        detail: `The agents of the room subscribe to ${MAX_ROOM_TOPICS} topics at most, all together.`,
+        detail: `The agents of a room can subscribe to at most ${MAX_ROOM_TOPICS} topics in all.`,
       });
     }
     saveAgent(queries, { room_uid: roomUid, agent_id: agentId, topics, last_seen_at: now() });
@@ -76,7 +76,7 @@ export class Agents {
     const strangers = agentIds.filter((agentId) => !known.has(agentId) && !findAgent(queries, roomUid, agentId));
     if (strangers.length === 0 || countAgents(queries, roomUid) + strangers.length <= MAX_ROOM_AGENTS) return;
     throw new ServiceError("quota_exceeded", {
-      detail: `${MAX_ROOM_AGENTS} agents take part in the room, which is the most.`,
+      detail: `The room has ${MAX_ROOM_AGENTS} agents, which is the maximum.`,
     });
   }
 
@@ -130,7 +130,7 @@ export class Agents {
     if (sandbox?.fabric_attached || this.participants(roomUid).has(agentId)) return;
     throw new ServiceError("agent_not_found", {
       detail: sandbox
-        ? `The sandbox of ${agentId} is not attached to the fabric, and nobody has taken part by that name.`
+        ? `The sandbox of ${agentId} was created with attach_fabric false, so the room has no such agent.`
         : `The room has no agent ${agentId}.`,
       details: { agent_id: agentId },
     });

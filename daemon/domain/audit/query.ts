@@ -26,7 +26,7 @@ export function scanOf(query: Query, orgId: string | null, roomUid?: string): Sc
 /** Names the moments that there are not, such as a 13th month. */
 export function momentRules(query: Pick<Query, "since" | "until">): RuleBreak[] {
   const wrong = (["since", "until"] as const).filter((field) => Number.isNaN(msOf(query[field] ?? "0")));
-  return wrong.map((field) => ({ field, code: "date-time", message: `${field} is no moment of the calendar.` }));
+  return wrong.map((field) => ({ field, code: "date-time", message: `${field} is not a date and time that exists.` }));
 }
 
 /** RFC 3339 or unix seconds, as the stored form, which sorts as text. */

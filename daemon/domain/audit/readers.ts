@@ -18,7 +18,7 @@ export class Readers {
     const ofOrg = [...this.#all].filter((reader) => reader.org_id === org_id).length;
     if (this.#all.size >= MOST_READERS || ofOrg >= MOST_OF_ORG) {
       throw new ServiceError("rate_limited", {
-        detail: `At most ${MOST_OF_ORG} readers of an organization follow events, and ${MOST_READERS} in all.`,
+        detail: `At most ${MOST_OF_ORG} clients of an organization can follow events, and ${MOST_READERS} in all.`,
         retryAfterSeconds: 5,
       });
     }

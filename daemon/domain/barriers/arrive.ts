@@ -147,7 +147,7 @@ function past(queries: Queries, room: RoomTarget, barrierId: string, generation:
   const row = findBarrier(queries, room.room_uid, barrierId, generation);
   if (!row) {
     throw new ServiceError("barrier_not_found", {
-      detail: `Barrier ${barrierId} has no generation ${generation} that is known.`,
+      detail: `Barrier ${barrierId} has no known generation ${generation}.`,
     });
   }
   const late = terms.arrivals.find((agentId) => !row.arrived.includes(agentId));
@@ -169,7 +169,7 @@ function open(
 ): BarrierRow {
   if (!before && countBarriers(queries, room_uid) >= MAX_ROOM_BARRIERS) {
     throw new ServiceError("quota_exceeded", {
-      detail: `The room has ${MAX_ROOM_BARRIERS} barriers, which is the most.`,
+      detail: `The room has ${MAX_ROOM_BARRIERS} barriers, which is the maximum.`,
     });
   }
   removeGenerations(queries, room_uid, barrier_id, generation - KEPT_GENERATIONS);
@@ -180,8 +180,8 @@ function open(
 function timedOut(row: BarrierRow, timeoutMs: number): ServiceError {
   const { barrier_id, generation, arrived, parties } = row;
   return new ServiceError("barrier_timeout", {
-    detail: `${arrived.length} of ${parties} have arrived at barrier ${barrier_id} within ${timeoutMs} ms; the arrival stands.`,
+    detail: `${arrived.length} of ${parties} arrived at barrier ${barrier_id} within ${timeoutMs} ms. This arrival stays recorded.`,
     details: { generation, arrived, missing: missingOf(row) },
-    hint: "Arrive again, with this generation, to wait on.",
+    hint: "Arrive again with this generation to keep waiting.",
   });
 }

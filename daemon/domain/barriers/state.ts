@@ -36,13 +36,17 @@ export function termsOf(terms: Terms, before: BarrierRow | undefined): Pick<Barr
   const participants = terms.participants ? [...terms.participants] : null;
   const parties = terms.parties ?? participants?.length ?? (terms.listed ? terms.arrivals.length : undefined);
   if (parties === undefined) {
-    throw invalid("parties", "required", "parties, participants or arrivals say how many the barrier waits for.");
+    throw invalid(
+      "parties",
+      "required",
+      "Send parties, participants or arrivals to say how many the barrier waits for.",
+    );
   }
   if (participants && parties > participants.length) {
     throw invalid(
       "parties",
       "out_of_range",
-      `parties is ${parties}, and there are ${participants.length} participants.`,
+      `parties is ${parties}, but there are ${participants.length} participants.`,
     );
   }
   return { parties, participants };
@@ -59,10 +63,10 @@ export function requireSameTerms(row: BarrierRow, terms: Terms): void {
   }
   const wanted = terms.participants && [...terms.participants].sort().join();
   if (wanted !== undefined && wanted !== [...(participants ?? [])].sort().join()) {
-    throw refuse(`Barrier ${barrier_id} has other participants.`);
+    throw refuse(`Barrier ${barrier_id} has different participants.`);
   }
   const stranger = participants && terms.arrivals.find((agentId) => !participants.includes(agentId));
-  if (stranger) throw refuse(`${stranger} is not among the participants of barrier ${barrier_id}.`);
+  if (stranger) throw refuse(`${stranger} is not a participant of barrier ${barrier_id}.`);
 }
 
 /** The generation with these who have arrived. Throws barrier_parties_mismatch for too many. */
@@ -70,7 +74,7 @@ export function arrive(row: BarrierRow, arrivals: readonly string[], now: string
   const arrived = [...new Set([...row.arrived, ...arrivals])];
   if (arrived.length > row.parties) {
     throw new ServiceError("barrier_parties_mismatch", {
-      detail: `Barrier ${row.barrier_id} has ${row.parties} parties, and these would be ${arrived.length}.`,
+      detail: `Barrier ${row.barrier_id} has ${row.parties} parties, but this would make ${arrived.length} arrivals.`,
       details: { parties: row.parties, arrived: row.arrived, generation: row.generation },
     });
   }

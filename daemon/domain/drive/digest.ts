@@ -11,7 +11,7 @@ export async function requireDigest(file: OpenFile, expected: string, room: Driv
   const found = await file.digest(file.facts.size_bytes, signal);
   if (found !== expected.replace(/^"(.*)"$/, "$1").toLowerCase()) {
     throw new ServiceError("precondition_failed", {
-      detail: "The file is not what if_match says.",
+      detail: "The file has changed: its sha256 differs from if_match.",
       details: { sha256: found },
     });
   }
@@ -26,7 +26,8 @@ export async function requireDigestAt(
   signal: AbortSignal,
 ) {
   await using file = openIfThere(root, path, "read");
-  if (!file) throw new ServiceError("precondition_failed", { detail: "There is no such file to match." });
+  if (!file)
+    throw new ServiceError("precondition_failed", { detail: "if_match was sent, but the file does not exist." });
   await requireDigest(file, expected, room, signal);
 }
 

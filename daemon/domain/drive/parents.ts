@@ -7,8 +7,8 @@ import { meaning } from "./errors.ts";
 import type { DrivePath } from "./path.ts";
 
 const ON_THE_WAY = {
-  ENOENT: ["invalid_path", "A link on the way points to nothing."],
-  ENOTDIR: ["invalid_path", "A name on the way is not a directory."],
+  ENOENT: ["invalid_path", "A link in the path points to nothing."],
+  ENOTDIR: ["invalid_path", "A part of the path is not a directory."],
 } as const;
 
 /** The directory at `path`; what is missing of it is made, durably. Throws invalid_path, path_escapes_drive. */

@@ -54,12 +54,12 @@ function componentsOf(text: string): string[] {
 function problemOf(text: string): string | null {
   if (text === "") return "The path is empty.";
   if (!text.isWellFormed()) return "The path is not Unicode text.";
-  if (text.includes("\0")) return "The path has a NUL in it.";
+  if (text.includes("\0")) return "The path contains a NUL.";
   if (Buffer.byteLength(text) > MAX_PATH_BYTES) return `The path is over ${MAX_PATH_BYTES} bytes.`;
   for (const component of componentsOf(text)) {
-    if (component === "..") return "The path has a .. in it.";
+    if (component === "..") return 'The path contains "..".';
     if (Buffer.byteLength(component) > MAX_NAME_BYTES) return `A name in the path is over ${MAX_NAME_BYTES} bytes.`;
-    if (isTemporaryName(component)) return "The path has a name in it that roomd keeps for itself.";
+    if (isTemporaryName(component)) return "The path contains a name that roomd reserves.";
   }
   return null;
 }

@@ -87,7 +87,7 @@ function mayBeReplaced(directory: Beneath, name: RawPath, overwrite: boolean): F
   const facts = directory.facts(name);
   if (facts?.type === "directory") throw new ServiceError("is_directory");
   if (facts?.type === "other") {
-    throw new ServiceError("invalid_path", { detail: "What is there is neither a file nor a directory." });
+    throw new ServiceError("invalid_path", { detail: "The path is neither a file nor a directory." });
   }
   if (facts && !overwrite) throw new ServiceError("already_exists");
   return facts;

@@ -40,7 +40,7 @@ export function bindDrive<Op extends Operation>(
         const shown = driveError(error, operation.errors.includes("path_not_found") ? {} : VANISHED);
         // Whoever asked is gone, and what was under way for them was ended.
         if (call.signal.aborted && !(shown instanceof ServiceError)) {
-          throw new ServiceError("invalid_body", { detail: "The caller is gone.", cause: error });
+          throw new ServiceError("invalid_body", { detail: "The client disconnected.", cause: error });
         }
         throw shown;
       }
@@ -50,8 +50,8 @@ export function bindDrive<Op extends Operation>(
 
 /** What a call makes it cannot miss: then a directory above it was removed by a guest in the middle. */
 const VANISHED: Record<string, Meaning> = {
-  ENOENT: ["invalid_path", "A directory on the way was removed meanwhile."],
-  ENOTDIR: ["invalid_path", "A name on the way is not a directory."],
+  ENOENT: ["invalid_path", "A directory in the path was removed during the call."],
+  ENOTDIR: ["invalid_path", "A part of the path is not a directory."],
 };
 
 function findRoom(drive: Drive, call: KeyCall, roomId: string): DriveRoom {

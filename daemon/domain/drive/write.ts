@@ -81,7 +81,7 @@ function contentRules(input: Partial<Input>): RuleBreak[] {
     return [{ field: "content", code: "required", message: "content or content_b64 is required." }];
   }
   if (content_b64 !== undefined && Buffer.from(content_b64, "base64").toString("base64") !== content_b64) {
-    return [{ field: "content_b64", code: "base64", message: "content_b64 is not base64 with its padding." }];
+    return [{ field: "content_b64", code: "base64", message: "content_b64 is not padded base64." }];
   }
   return [];
 }

@@ -26,7 +26,7 @@ export function readEntry(text: string): Entry | { refused: string } {
   const [base = ""] = host.split("/");
   if (readRange(base)) {
     const range = readRange(host);
-    if (!range) return { refused: "has a prefix that is none" };
+    if (!range) return { refused: "has an invalid prefix length" };
     if (UNNAMEABLE.some((unnameable) => within(range, unnameable))) {
       return { refused: "is a loopback, link-local or multicast address" };
     }

@@ -19,7 +19,7 @@ export const MAX_CONNECTIONS = 512;
 const CONNECTS = { perSecond: 200, atOnce: MAX_CONNECTIONS } as const;
 const LOOK_UPS = { perSecond: 100, atOnce: 200 } as const;
 const MAX_HOST_CHARACTERS = 255;
-const NO_LONGER = "The sandbox's egress allowlist no longer has it.";
+const NO_LONGER = "It is no longer on the sandbox's egress allowlist.";
 
 export interface GuardDeps {
   ground: Ground;
@@ -119,7 +119,7 @@ export class Guard {
       if (!target) return;
       dialled = await dial(target.addresses, port, gone.signal);
     } catch {
-      return stream.fail(StreamErrorCode.egress_unreachable, `There is no answer from ${host}:${port}.`);
+      return stream.fail(StreamErrorCode.egress_unreachable, `No answer from ${host}:${port}.`);
     } finally {
       this.#connecting--;
     }
@@ -194,7 +194,7 @@ export class Guard {
     const to = place.includes(":") ? `[${place}]:${where.port}` : `${place}:${where.port}`;
     // What a name leads to is not the guest's to know.
     const why =
-      verdict === "not_listed" ? "is not on this sandbox's egress allowlist" : "is no place that a sandbox may reach";
+      verdict === "not_listed" ? "is not on this sandbox's egress allowlist" : "cannot be reached from a sandbox";
     stream.fail(StreamErrorCode.egress_denied, `${to} ${why}.`);
     return null;
   }

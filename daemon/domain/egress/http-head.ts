@@ -27,12 +27,12 @@ export function readHead(text: string): Head {
   if (/[\x00-\x08\x0a-\x1f\x7f]/.test(text.replaceAll("\r\n", ""))) throw new BadRequest("it has control characters");
   const [requestLine = "", ...lines] = text.split("\r\n");
   const [, method = "", target = "", minor] = REQUEST_LINE.exec(requestLine) ?? [];
-  if (method === "") throw new BadRequest("its first line is none of HTTP/1");
+  if (method === "") throw new BadRequest("its first line is not HTTP/1");
   if (method === "CONNECT") throw new BadRequest("CONNECT is not allowed");
   const fields = new Map<string, string[]>();
   for (const line of lines) {
     const [, name, value = ""] = FIELD.exec(line) ?? [];
-    if (name === undefined) throw new BadRequest("one of its fields is none of HTTP/1");
+    if (name === undefined) throw new BadRequest("one of its header fields is not valid");
     const key = name.toLowerCase();
     fields.set(key, [...(fields.get(key) ?? []), value]);
   }
@@ -71,6 +71,6 @@ function hostOf(authority: string): string {
   const [, bracketed, plain] = /^(?:\[([^\]]+)\]|([^:@[\]]+))(?::\d{0,5})?$/.exec(authority) ?? [];
   const host = bracketed ?? plain ?? "";
   const found = readAddress(host)?.text ?? canonicalName(host);
-  if (found === null) throw new BadRequest("its Host is none");
+  if (found === null) throw new BadRequest("its Host is not valid");
   return found;
 }

@@ -129,7 +129,7 @@ export class HttpRequests {
     this.#requests++;
     // Whose answer is whose is only clear for the first request.
     if (upgrade !== null && (this.#requests > 1 || body.kind === "chunked")) {
-      throw new BadRequest("it asks for another protocol later than at the connection's begin");
+      throw new BadRequest("it asks for an upgrade after the first request");
     }
     this.#asked = upgrade;
     this.#state =
@@ -149,7 +149,7 @@ export class HttpRequests {
       .take(end + LINE_END.length)
       .subarray(0, end)
       .toString("latin1");
-    if (/[\r\n]/.test(line)) throw new BadRequest("a line of its body is none");
+    if (/[\r\n]/.test(line)) throw new BadRequest("a line of its chunked body is not valid");
     return line;
   }
 }

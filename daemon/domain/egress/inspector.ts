@@ -88,7 +88,7 @@ export class Inspector {
       return NOTHING;
     }
     if (found.is === "absent") throw new NotThisName("sni_missing", "the TLS connection names no server");
-    if (found.is !== "name") throw new NotThisName("bad_request", "its TLS begin is not valid");
+    if (found.is !== "name") throw new NotThisName("bad_request", "its TLS handshake is not valid");
     if (canonicalName(found.name) !== this.#name) {
       throw new NotThisName("sni_mismatch", "the TLS connection is for another name", found.name);
     }

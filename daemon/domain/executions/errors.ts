@@ -38,13 +38,15 @@ export function asServiceError(error: unknown, about: About): unknown {
     case StreamErrorCode.too_many_streams:
       return new ServiceError("too_many_executions");
     case StreamErrorCode.exec_id_in_use:
-      return new ServiceError("exec_id_in_use", { detail: `exec_id ${about.exec_id} is that of another command.` });
+      return new ServiceError("exec_id_in_use", {
+        detail: `exec_id ${about.exec_id} is already used by a different command.`,
+      });
     case StreamErrorCode.execution_not_found:
       return new ServiceError("execution_not_found", { detail: `The sandbox has no execution ${about.exec_id}.` });
     case StreamErrorCode.history_gone:
       return new ServiceError("history_gone", {
-        detail: `That output of ${about.exec_id} is not kept any more, or the execution itself is not.`,
-        hint: "An execution's oldest_seq says from where on its output is kept.",
+        detail: `That output of ${about.exec_id} is no longer kept, or the execution itself is gone.`,
+        hint: "oldest_seq of the execution says where its kept output begins.",
       });
     case StreamErrorCode.not_running:
       return new ServiceError("invalid_state", {
@@ -52,7 +54,7 @@ export function asServiceError(error: unknown, about: About): unknown {
         details: { state: "exited", allowed_states: ["running"] },
       });
     case StreamErrorCode.stdin_gap: {
-      const message = "Bytes before these are missing; stdin_bytes says how far standard input is.";
+      const message = "Earlier bytes of standard input are missing. stdin_bytes says how many have arrived.";
       return new ServiceError("validation_failed", {
         detail: message,
         errors: [{ field: "offset", code: "out_of_range", message }],
@@ -60,14 +62,13 @@ export function asServiceError(error: unknown, about: About): unknown {
     }
     case StreamErrorCode.drive_unavailable:
       return new ServiceError("guest_unreachable", {
-        detail:
-          "The command needs /mnt/drive, which does not answer in this sandbox now; commands that do without it run.",
+        detail: "The drive is not responding in this sandbox. Commands that do not use /mnt/drive still work.",
         details: { started: false },
         cause: error,
       });
     case StreamErrorCode.unknown_method:
       return new ServiceError("guest_unreachable", {
-        detail: "The sandbox's agent is older than this roomd and keeps no executions: create the sandbox anew.",
+        detail: "The sandbox's agent is older than this roomd and keeps no executions. Create the sandbox again.",
         details: { started: false },
         cause: error,
       });

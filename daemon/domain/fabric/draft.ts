@@ -67,7 +67,7 @@ export function makeDraft(content: Content, rest: Address & Pick<Draft, "source"
     payload_b64 === null ? Buffer.byteLength(payload ?? "") : Buffer.from(payload_b64, "base64").length;
   if (size_bytes > MAX_PAYLOAD_BYTES) {
     throw new ServiceError("payload_too_large", {
-      detail: `The payload has ${size_bytes} bytes; ${MAX_PAYLOAD_BYTES} are the most.`,
+      detail: `The payload has ${size_bytes} bytes; the limit is ${MAX_PAYLOAD_BYTES}.`,
       details: { size_bytes, max_bytes: MAX_PAYLOAD_BYTES },
       hint: "Write it to the drive and send its path.",
     });

@@ -74,7 +74,7 @@ function placeOf({ org_id, room_uid }: RoomTarget, { source }: Draft, caller: Ca
 function requireSame(known: MessageRow, fingerprint: string): void {
   if (known.fingerprint === fingerprint) return;
   throw new ServiceError("already_exists", {
-    detail: `There is another message ${known.message_id} in the room.`,
+    detail: `message_id ${known.message_id} is already used by a different message.`,
     details: { message_id: known.message_id, seq: known.seq },
   });
 }
@@ -99,7 +99,7 @@ function requireSpace(
   const full = space.take(queries, room_uid, recipients);
   if (full.length === 0) return;
   throw new ServiceError("inbox_full", {
-    detail: `The inbox of ${full[0]} has ${MAX_INBOX} messages, which is the most; nobody was sent this one.`,
+    detail: `The inbox of ${full[0]} is full (${MAX_INBOX} messages). This message was sent to nobody.`,
     details: { agents: full, limit: MAX_INBOX },
   });
 }

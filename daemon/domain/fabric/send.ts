@@ -89,7 +89,7 @@ function addressRules(input: Partial<Input>): RuleBreak[] {
     address.destination === null || isAddress(address.destination) ? null : "destination",
     address.topic === null || TOPIC.test(address.topic) ? null : "topic",
   ].find((field) => field !== null);
-  if (wrong) return [{ field: wrong, code: "pattern", message: `${wrong} is no name that there can be.` }];
+  if (wrong) return [{ field: wrong, code: "pattern", message: `${wrong} is not a valid name.` }];
   const one = address.destination === null ? address.destinations?.length === 1 : address.destination !== EVERYONE;
   if (input.wait_reply && !one) {
     return [{ field: "wait_reply", code: "one_recipient", message: "wait_reply is for a message to one agent." }];

@@ -28,9 +28,9 @@ export async function awaitReply(
   });
   if (!reply) {
     throw new ServiceError("reply_timeout", {
-      detail: `${recipient} has not replied within ${deadlineMs} ms; the message stays in its inbox.`,
+      detail: `${recipient} did not reply within ${deadlineMs} ms. The message stays in its inbox.`,
       details: { message_id, seq },
-      hint: "The same message_id and body again waits on; a late reply comes to the inbox.",
+      hint: "Send the same message_id and body again to keep waiting. A late reply goes to your inbox.",
     });
   }
   await database.commit((queries) => ackDelivery(queries, { room_uid, agent_id: source, seq: reply.seq }), false);

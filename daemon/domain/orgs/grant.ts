@@ -37,13 +37,13 @@ export function requireGivable(giver: Caller, grant: Grant): void {
   const missing = giver.scopes.includes("org:admin")
     ? []
     : grant.scopes.filter((scope) => !giver.scopes.includes(scope));
-  if (missing.length > 0) refuse("The key lacks scopes that it would give.", { scopes: missing });
+  if (missing.length > 0) refuse("The key does not have the scopes that it would grant.", { scopes: missing });
   const { room_ids: rooms, agent_id: agent } = giver;
   if (!areRoomsWithin(rooms, grant.room_ids)) refuse("The key is bound to fewer rooms.", { room_ids: rooms });
   if (!isAgentWithin(agent, grant.agent_id)) refuse("The key is bound to another agent.", { agent_id: agent });
   const { expires_at } = giver;
   if (expires_at !== null && (grant.expires_at === null || grant.expires_at > expires_at)) {
-    refuse("The key itself ends sooner.", { expires_at });
+    refuse("The key itself expires sooner.", { expires_at });
   }
 }
 

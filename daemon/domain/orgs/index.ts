@@ -55,7 +55,7 @@ export function makeOrgs({ database, log, meter, standing, credits, roomName }: 
     const bound = boundTo(caller);
     if (bound !== null) {
       throw new ServiceError("insufficient_scope", {
-        detail: `The key is bound to ${bound}; the organization as a whole is not for it.`,
+        detail: `The key is bound to ${bound} and has no access to the whole organization.`,
       });
     }
     return caller.org_id;

@@ -72,7 +72,7 @@ export function rotateKey(queries: Queries, keyId: KeyId, graceSeconds: number, 
   const old = currentKey(queries, keyId);
   if (old.replaced_by !== null) {
     throw new ServiceError("invalid_state", {
-      detail: `The key ${keyId} was rotated before; rotate ${old.replaced_by}, which took its place.`,
+      detail: `Key ${keyId} was already rotated. Rotate ${old.replaced_by}, which replaced it.`,
       details: { replaced_by: old.replaced_by },
     });
   }

@@ -54,7 +54,7 @@ export function makeOperator(
       database.commit((queries) => {
         if (listOrgs(queries).length > 0) {
           throw new ServiceError("already_exists", {
-            detail: "This service was initialized before; its keys are shown only once.",
+            detail: "This service is already initialized. Its keys were shown once and cannot be shown again.",
             hint: "Make another key with `roomd key create --org ORG_ID --name NAME`.",
           });
         }

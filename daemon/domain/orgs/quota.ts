@@ -119,18 +119,18 @@ const NOUNS: Record<Counted, string> = {
 };
 
 function softWarning(what: Counted, used: number, { soft_cap, hard_cap }: Caps): string {
-  return `The organization has ${used} ${NOUNS[what]}: over its plan's soft cap of ${soft_cap}, up to ${hard_cap} are possible.`;
+  return `The organization has ${used} ${NOUNS[what]}: over its plan's soft cap of ${soft_cap}; the hard cap is ${hard_cap}.`;
 }
 
 export function driveWarning(used: number, { soft_cap_bytes, hard_cap_bytes }: PlanCaps["drive"]): string {
-  return `The organization's drives take ${used} bytes: over its plan's soft cap of ${soft_cap_bytes}, up to ${hard_cap_bytes} are possible.`;
+  return `The organization's drives take ${used} bytes: over its plan's soft cap of ${soft_cap_bytes}; the hard cap is ${hard_cap_bytes}.`;
 }
 
 export function driveExceeded(used: number, cap: number): ServiceError {
   return new ServiceError("quota_exceeded", {
     detail: `The organization's drives take ${used} bytes; its plan allows ${cap}.`,
     details: { limit: "drive", used, cap },
-    hint: `Delete files on its rooms' drives, destroy rooms with drive=delete, since kept drives count too, ${ASK_OPERATOR}.`,
+    hint: `Delete files on its drives, destroy rooms with drive=delete (kept drives count too), ${ASK_OPERATOR}.`,
   });
 }
 

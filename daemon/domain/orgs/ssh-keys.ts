@@ -38,7 +38,7 @@ export function makeSshKeys({ database, findOrg, onRemoved }: SshKeysDeps): Boun
         const { caller, audit } = call;
         if (!caller.scopes.includes("terminal") && !caller.scopes.includes("org:admin")) {
           throw new ServiceError("scope_escalation", {
-            detail: "A public key opens terminals, which the key that adds it may not.",
+            detail: "A public SSH key opens terminals, and the API key that adds it has no scope for that.",
           });
         }
         const maker = { type: "key", id: caller.key_id };

@@ -24,7 +24,7 @@ export interface PublicKey {
 export function readPublicKey(text: string): PublicKey | { wrong: string } {
   const line = text.trim();
   if (line.includes("PRIVATE KEY")) {
-    return { wrong: "This is a private key, which nobody else may have: send the one in the .pub file." };
+    return { wrong: "This is a private key. Keep it secret, and send the public one from the .pub file." };
   }
   if (/[\r\n]/.test(line)) return { wrong: "A public key is one line." };
   const [algorithm = "", encoded = "", ...comment] = line.split(/\s+/);
@@ -33,7 +33,7 @@ export function readPublicKey(text: string): PublicKey | { wrong: string } {
   }
   const parsed = parse(`${algorithm} ${encoded}`);
   if (!parsed || parsed.type !== algorithm || parsed.getPublicSSH().toString("base64") !== encoded) {
-    return { wrong: `This is no public key of the kind ${algorithm}.` };
+    return { wrong: `This is not a valid public key of type ${algorithm}.` };
   }
   const bits = algorithm === "ssh-rsa" ? modulusBits(parsed) : LEAST_RSA_BITS;
   if (bits < LEAST_RSA_BITS || bits > MOST_RSA_BITS) {

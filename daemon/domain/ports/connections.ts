@@ -99,14 +99,14 @@ export class Connections {
     const ofPort = [...group.live].filter((each) => each.label === label).length;
     if (group.live.size >= MAX_SANDBOX_CONNECTIONS || ofPort >= MAX_PORT_CONNECTIONS) {
       throw new ServiceError("insufficient_capacity", {
-        detail: `The port has ${ofPort} open connections and its sandbox ${group.live.size}, which is the most.`,
+        detail: `Too many open connections: ${ofPort} to the port, ${group.live.size} to its sandbox.`,
       });
     }
     let ofOrg = 0;
     for (const { org_id, live } of this.#groups.values()) if (org_id === group.org_id) ofOrg += live.size;
     if (ofOrg >= MAX_ORG_PORT_CONNECTIONS) {
       throw new ServiceError("insufficient_capacity", {
-        detail: `The ports of the organization have ${ofOrg} open connections, which is the most.`,
+        detail: `The ports of the organization have ${ofOrg} open connections, which is the maximum.`,
       });
     }
     const entered: Live = {
@@ -154,7 +154,7 @@ function asServiceError(error: unknown): ServiceError {
     return new ServiceError("port_not_listening", { detail: "Nothing listens on this port of the sandbox." });
   }
   if (code === StreamErrorCode.too_many_streams) {
-    return new ServiceError("insufficient_capacity", { detail: "The sandbox does as much at once as it may." });
+    return new ServiceError("insufficient_capacity", { detail: "The sandbox is at its limit of concurrent work." });
   }
   return new ServiceError("guest_unreachable", { cause: error });
 }

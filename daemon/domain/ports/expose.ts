@@ -57,7 +57,7 @@ function requireExposable({ room, row: { agent_id, state } }: PortTarget): void 
   requireActive(room);
   if (ALLOWED.includes(state)) return;
   throw new ServiceError("invalid_state", {
-    detail: `Sandbox ${agent_id} is ${state}: nothing of it can be exposed any more.`,
+    detail: `Sandbox ${agent_id} is ${state}: its ports can no longer be exposed.`,
     details: { state, allowed_states: ALLOWED },
   });
 }
@@ -66,15 +66,15 @@ function requireExposable({ room, row: { agent_id, state } }: PortTarget): void 
 function requireSame(known: PortRow, visibility: PortRow["visibility"], label: string | undefined): PortRow {
   if (known.visibility === visibility && (label === undefined || known.wish === label)) return known;
   throw new ServiceError("already_exists", {
-    detail: `Port ${known.port} is exposed already, with another visibility or label.`,
+    detail: `Port ${known.port} is already exposed with a different visibility or label.`,
     details: { port: known.port, visibility: known.visibility },
-    hint: "Unexpose it first; its URL and its token change then.",
+    hint: "Unexpose it first. It then gets a new URL and a new token.",
   });
 }
 
 function tooManyPorts(): ServiceError {
   return new ServiceError("too_many_ports", {
-    detail: `The sandbox has ${MAX_PORTS} exposed ports, which is the most: unexpose one.`,
+    detail: `The sandbox has ${MAX_PORTS} exposed ports, which is the maximum. Unexpose one.`,
     details: { max: MAX_PORTS },
   });
 }

@@ -53,7 +53,7 @@ export class Exposures {
   }
 
   #expire(label: string): Promise<void> {
-    return this.#end("port.expired", "its time is over", (queries) => {
+    return this.#end("port.expired", "it has expired", (queries) => {
       const row = deleteLabel(queries, label);
       return row ? [row] : [];
     });

@@ -30,7 +30,7 @@ export function makeGate({ database, tokens, connections, refusals, urls }: Port
       if (token === null) throw new ServiceError("missing_credentials", { detail: "This port needs its token.", hint });
       if (!tokens.opens(token, row.label)) {
         refusals.note(row, ip);
-        throw new ServiceError("invalid_api_key", { detail: "The token is not this port's.", hint });
+        throw new ServiceError("invalid_api_key", { detail: "The token is not valid for this port.", hint });
       }
     },
     open: (row, first) => connections.open(row, first),

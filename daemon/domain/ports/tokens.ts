@@ -18,7 +18,7 @@ export class PortTokens {
   constructor(file: string) {
     this.#key = readKept(file, () => randomBytes(KEY_BYTES));
     if (this.#key.byteLength !== KEY_BYTES) {
-      throw new Error(`${file} is not the key that was written there: put it back from a copy, or remove it`);
+      throw new Error(`${file} has changed since roomd wrote it: restore it from a copy, or remove it`);
     }
   }
 

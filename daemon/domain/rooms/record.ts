@@ -10,10 +10,10 @@ const DRIVE_WARNING_SHARE = 0.9;
 const WARNINGS = {
   open: [],
   stopped: [
-    "The drive is over its quota, or all of the organization's over its plan: in the sandboxes its files can be read and deleted, but not written.",
+    "The drive is over its quota, or the organization's drives are over its plan. In the sandboxes files can be read and deleted, but not written.",
   ],
   held: [
-    "The drive grew beyond its quota in spite of that: in the sandboxes every access to it waits until drive calls have deleted enough.",
+    "The drive still grew beyond its quota. In the sandboxes every access to it waits until drive calls have deleted enough.",
   ],
 } as const;
 

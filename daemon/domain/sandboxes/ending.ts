@@ -13,7 +13,7 @@ import type { PublishedRow } from "./published-row.ts";
 import { actsIn } from "./state.ts";
 import type { SandboxRow } from "./table.ts";
 
-const NOT_ENDED = " A process of it does not end; its guest_cid stays in use until it has.";
+const NOT_ENDED = " One of its processes does not end. Its guest_cid stays in use until then.";
 
 export interface EndingDeps {
   log: Log;

@@ -2,11 +2,11 @@
 import type { Fault, Health } from "../../host/guest/parts.ts";
 import type { SandboxRow } from "./table.ts";
 
-export const STANDBY_MESSAGE = "The sandbox stands still until it is resumed.";
+export const STANDBY_MESSAGE = "The sandbox is paused until it is resumed.";
 
 /** `status.reason` while the guest stands still for want of space on the host's disk. */
 export const STALLED_REASON = "disk_full";
-const STALLED_MESSAGE = "The host's disk is full: the guest stands still, and goes on once there is space.";
+const STALLED_MESSAGE = "The host's disk is full. The guest is paused, and continues once there is space.";
 
 /** `status.reason` while a guest that runs cannot be taken over from the daemon before, because the host lacks something. */
 const LEFT_REASON = "not_taken_over";
@@ -36,10 +36,7 @@ export function stalledChange(row: SandboxRow, stands: boolean): Partial<Sandbox
 
 /** Nobody reaches the guest, which goes on as it is: it could not be taken over yet. */
 export function leftChange(row: SandboxRow, why: string): Partial<SandboxRow> {
-  const status_message = `The guest is there, and nobody reaches it until roomd can take it over: ${why}`.slice(
-    0,
-    1000,
-  );
+  const status_message = `The guest runs, but cannot be reached until roomd has taken it over: ${why}`.slice(0, 1000);
   return row.status_message === status_message ? {} : { status_reason: LEFT_REASON, status_message };
 }
 

@@ -99,7 +99,7 @@ export function requireState(
     detail: `Sandbox ${sandbox.agent_id} is ${sandbox.state}; this needs it to be ${allowed.join(" or ")}.`,
     details: { state: sandbox.state, allowed_states: allowed },
     ...(sandbox.state === "paused"
-      ? { hint: `It is in standby: POST …/sandboxes/${sandbox.agent_id}/resume lets it go on.` }
+      ? { hint: `It is in standby. Resume it with POST …/sandboxes/${sandbox.agent_id}/resume.` }
       : {}),
   });
 }

@@ -197,13 +197,13 @@ export class Supervisor {
   standby(): Promise<SandboxRow> {
     return this.#work.put(async () => {
       const guest = this.#guestFor("standby");
-      await this.#row.become("standby", "pausing", "standby", "The sandbox is being brought to a standstill.");
+      await this.#row.become("standby", "pausing", "standby", "The sandbox is going into standby.");
       try {
         await pauseGuest(guest);
       } catch (error) {
         // Its processes were taken from under us.
         if (this.#isGoing) throw beingDestroyed(this.row);
-        const detail = `The guest was not brought to a standstill: ${toldOf(error)}`;
+        const detail = `The guest could not be paused: ${toldOf(error)}`;
         if (error instanceof StuckError) await this.#ending.failNow(guest, "vmm_crash", detail);
         else await this.#row.become("standby", "running", "standby_failed", detail);
         throw new ServiceError("guest_unreachable", { detail, cause: error });
@@ -217,13 +217,13 @@ export class Supervisor {
   resume(): Promise<SandboxRow> {
     return this.#work.put(async () => {
       const guest = this.#guestFor("resume");
-      await this.#row.become("resume", "resuming", "resume", "The sandbox is going on.");
+      await this.#row.become("resume", "resuming", "resume", "The sandbox is resuming.");
       try {
         await resumeGuest(guest, this.#giveUp.signal);
       } catch (error) {
         // Its processes were taken from under us.
         if (this.#isGoing) throw beingDestroyed(this.row);
-        const detail = `The guest did not go on after standby: ${toldOf(error)}`;
+        const detail = `The guest did not resume after standby: ${toldOf(error)}`;
         await this.#ending.failNow(guest, guest.machine.ending() === "panic" ? "guest_panic" : "vmm_crash", detail);
         throw new ServiceError("guest_unreachable", { detail, cause: error });
       }

@@ -9,8 +9,8 @@ export const AGENT_LOST_MS = 30_000;
 const ENDINGS = {
   panic: { cause: "guest_panic", message: "The guest's kernel panicked" },
   power_off: { cause: "user_requested", message: "The guest powered itself off" },
-  out_of_memory: { cause: "oom", message: "The host ended a process of the virtual machine at its limit of memory" },
-  oom: { cause: "oom", message: "The host's kernel ended the virtual machine for want of memory" },
+  out_of_memory: { cause: "oom", message: "The host killed a process of the virtual machine at its memory limit" },
+  oom: { cause: "oom", message: "The host ran out of memory and killed the virtual machine" },
   crash: { cause: "vmm_crash", message: "The virtual machine ended unexpectedly" },
 } as const satisfies Record<string, { cause: ExitCause; message: string }>;
 
@@ -77,7 +77,7 @@ async function reconnect(guest: Guest, signal: AbortSignal): Promise<void> {
     await correctClock(link);
   } catch {
     // What was on its way when it stopped has cost it its vsock device.
-    link.close("the guest does not answer after it stood still");
+    link.close("the guest does not answer after standby");
     await link.closed;
     await guest.ensureVsock(signal);
     await correctClock(await guest.connection.link(AGENT_LOST_MS, signal));

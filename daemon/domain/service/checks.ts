@@ -64,7 +64,7 @@ export function runChecks(findings: HostFindings, templates: Templates, paths: P
       ? warn(
           "confinement",
           findings.confinement.reason,
-          "Run roomd on a host that systemd runs, or in a container with cgroup v2 and its controllers.",
+          "Run roomd on a host with systemd, or in a container with cgroup v2 and its controllers.",
         )
       : ok("confinement", findings.confinement.reason),
     quotaCheck(findings),
@@ -88,21 +88,21 @@ function qemuCheck({ qemu_version }: HostFindings): Check {
   const remedy = "Run packaging/install-host, or set host.qemu.";
   if (qemu_version === null) return fail("qemu", "QEMU does not run on this host.", remedy);
   if (Number.parseFloat(qemu_version) < LEAST_QEMU) {
-    return fail("qemu", `QEMU ${qemu_version} is too old; ${LEAST_QEMU} is the least.`, remedy);
+    return fail("qemu", `QEMU ${qemu_version} is too old: roomd needs ${LEAST_QEMU} or newer.`, remedy);
   }
   return ok("qemu", `QEMU is ${qemu_version}.`);
 }
 
 function isolationCheck({ isolation, acceleration }: HostFindings): Check {
   const { base, problems, namespaces, kvm_opens } = isolation;
-  const base_remedy = "Set isolation.uid_base to a multiple of 65536 from which on 2^27 ids are nobody's.";
+  const base_remedy = "Set isolation.uid_base to a multiple of 65536 at which 2^27 unused ids begin.";
   if (base === 0) return warn("isolation", "The configuration lets guests' processes run as root.", base_remedy);
   const [problem] = problems;
-  if (problem !== undefined) return fail("isolation", problem, remedyOf(problem) ?? base_remedy);
+  if (problem !== undefined) return fail("isolation", problem.message, problem.remedy ?? base_remedy);
   if (!namespaces) {
     return warn(
       "isolation",
-      "This host gives no user namespaces, so the processes that serve drives (virtiofsd) run as root, with few capabilities; QEMU and vsock devices run as users of their own.",
+      "This host has no user namespaces, so virtiofsd, which serves drives, runs as root with few capabilities. QEMU and vsock devices run as users of their own.",
       "Set user.max_user_namespaces above 0 by sysctl, or give roomd's container the right to make them.",
     );
   }
@@ -116,14 +116,10 @@ function isolationCheck({ isolation, acceleration }: HostFindings): Check {
 function quotaCheck({ drive_quota: { kind, reason } }: HostFindings): Check {
   const check = ok("drive_quota", reason);
   if (kind === "project_quota") return check;
-  return { ...check, remedy: "For quotas kept by the kernel: data_dir on XFS or ext4 with project quotas (prjquota)." };
-}
-
-function remedyOf(problem: string): string | null {
-  const crossed = /cannot cross (\S+)/.exec(problem);
-  if (crossed) return `Run \`chmod o+x ${crossed[1]}\`, or choose another data_dir and runtime_dir.`;
-  if (problem.includes("by root")) return "Start roomd as root, as its systemd unit does.";
-  return null;
+  return {
+    ...check,
+    remedy: "To have the kernel enforce quotas, put data_dir on XFS or ext4 with project quotas (prjquota).",
+  };
 }
 
 function templateCheck(templates: Templates): Check {

@@ -10,7 +10,7 @@ function field(name: string, code: string, message: string, bounds: { min?: numb
 
 export const REFUSALS: Partial<Record<ErrorCode, Said>> = {
   invalid_query: { detail: "The query has an encoding that is not UTF-8." },
-  invalid_cursor: { detail: "The cursor is not one of ours, or was changed." },
+  invalid_cursor: { detail: "The cursor is not valid: it was changed, or belongs to another list." },
   insufficient_scope: {
     detail: "The API key lacks the scope sandboxes:write.",
     details: { required: "sandboxes:write" },
@@ -25,7 +25,7 @@ export const REFUSALS: Partial<Record<ErrorCode, Said>> = {
   agent_not_found: { detail: "Room build-42 has no agent worker-2." },
   barrier_not_found: { detail: "Room build-42 has no barrier merged." },
   body_too_large: { detail: "The body is over 1048576 bytes.", details: { max_bytes: 1_048_576 } },
-  payload_too_large: { detail: "The payload has 70000 bytes, of at most 65536." },
+  payload_too_large: { detail: "The payload has 70000 bytes; the limit is 65536." },
   room_id_in_use: { detail: "There is an active room build-42." },
   agent_id_in_use: { detail: "Agent worker-1 has a live sandbox in room build-42." },
   guest_cid_in_use: {
@@ -33,21 +33,21 @@ export const REFUSALS: Partial<Record<ErrorCode, Said>> = {
     details: { suggested_guest_cid: 9101 },
   },
   invalid_state: {
-    detail: "Sandbox worker-1 is paused.",
+    detail: "Sandbox worker-1 is paused; this needs it to be running.",
     details: { state: "paused", allowed_states: ["running"] },
   },
   room_destroying: { detail: "Room build-42 is being destroyed." },
-  exec_id_in_use: { detail: "exec_id build-1 is that of another command." },
+  exec_id_in_use: { detail: "exec_id build-1 is already used by a different command." },
   already_exists: { detail: "/notes.txt exists already." },
   is_directory: { detail: "/results is a directory." },
   not_empty: { detail: "/results is not empty." },
   agent_unavailable: { detail: "Agent worker-1 is gone: its sandbox was destroyed." },
   deadlock_detected: {
-    detail: "The wait would never end: planner waits for worker-1 waits for planner.",
+    detail: "This wait would never end: planner waits for worker-1 waits for planner.",
     details: { cycle: ["planner", "worker-1", "planner"] },
   },
   barrier_timeout: {
-    detail: "1 of 2 have arrived at barrier merged within 30000 ms; the arrival stands.",
+    detail: "1 of 2 arrived at barrier merged within 30000 ms. This arrival stays recorded.",
     details: { generation: 1, arrived: ["planner"], missing: ["worker-1"] },
   },
   barrier_broken: {
@@ -81,9 +81,9 @@ export const REFUSALS: Partial<Record<ErrorCode, Said>> = {
     min: 1,
     max: 65_535,
   }),
-  quota_exceeded: { detail: "The plan starter allows 200 sandboxes, and there are as many." },
+  quota_exceeded: { detail: "The organization has 200 sandboxes; its plan allows 200." },
   inbox_full: {
-    detail: "The inbox of worker-1 has 1000 messages, which is the most; nobody was sent this one.",
+    detail: "The inbox of worker-1 is full (1000 messages). This message was sent to nobody.",
     details: { agents: ["worker-1"], limit: 1000 },
   },
   range_not_satisfiable: { detail: "The file has 6 bytes.", details: { size_bytes: 6 } },

@@ -424,7 +424,7 @@ export const ANSWERS: { [Name in keyof typeof operations]?: Record<string, objec
   sandbox_standby: {
     paused: {
       state: "paused",
-      status: { reason: "paused", message: "The sandbox stands still.", last_transition_at: LOOKED },
+      status: { reason: "paused", message: "The sandbox is paused.", last_transition_at: LOOKED },
     },
   },
   sandbox_exec: {

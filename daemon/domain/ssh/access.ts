@@ -45,7 +45,7 @@ export function makeAccessCalls(deps: SshDeps, sessions: Sessions): Bound[] {
         await database.commit((queries) => {
           if (listAccesses(queries, row.sandbox_id).length >= MAX_SSH_ACCESSES) {
             throw new ServiceError("quota_exceeded", {
-              detail: `The sandbox has ${MAX_SSH_ACCESSES} short-lived passwords, which is the most: delete one.`,
+              detail: `The sandbox has ${MAX_SSH_ACCESSES} short-lived passwords, which is the maximum. Delete one.`,
             });
           }
           insertAccess(queries, access);

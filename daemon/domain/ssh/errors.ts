@@ -13,17 +13,20 @@ export function asServiceError(error: unknown): never {
     });
   }
   if (code === StreamErrorCode.too_many_streams || code === StreamErrorCode.too_many_executions) {
-    throw new ServiceError("too_many_executions", { detail: "The sandbox runs as much as it may.", cause: error });
+    throw new ServiceError("too_many_executions", {
+      detail: "The sandbox is at its limit of running commands.",
+      cause: error,
+    });
   }
   if (code === StreamErrorCode.drive_unavailable) {
     throw new ServiceError("guest_unreachable", {
-      detail: "This needs /mnt/drive, which does not answer in this sandbox now; what does without it opens.",
+      detail: "The drive is not responding in this sandbox. What does not use /mnt/drive still works.",
       cause: error,
     });
   }
   if (code === StreamErrorCode.unknown_method) {
     throw new ServiceError("guest_unreachable", {
-      detail: "The guest's agent is older than this: build its template again.",
+      detail: "The guest's agent is too old for this. Build its template again.",
       cause: error,
     });
   }

@@ -63,7 +63,7 @@ export class Sessions {
     };
     this.#all.add(own);
     const { id, isCurrent } = session.credential;
-    const letGo = orgs.holds.hold(id, isCurrent, () => own.end("unauthorized", "The key or token is no longer good."));
+    const letGo = orgs.holds.hold(id, isCurrent, () => own.end("unauthorized", "The key or token is no longer valid."));
     void sandboxes
       .ended(session.sandbox_id, over.signal)
       .then((state) => own.end("sandbox_ended", `The sandbox is ${state}.`));

@@ -67,7 +67,7 @@ export function makeTemplates(deps: {
     if (cached?.directory === directory) return cached;
     try {
       const value: unknown = JSON.parse(readFileSync(join(directory, MANIFEST_FILE), "utf8"));
-      if (!Value.Check(manifest, value)) throw new Error("its manifest is of another form: build it again");
+      if (!Value.Check(manifest, value)) throw new Error("its manifest has an unknown format: build it again");
       readableTemplate(directory);
       const template = { record: value.record, directory, manifest: value };
       cache.set(templateId, template);
@@ -87,7 +87,7 @@ export function makeTemplates(deps: {
       const look = lookOf(path);
       const { size } = statSync(path);
       if (size !== facts.size_bytes) return `${facts.name} has ${size} bytes instead of ${facts.size_bytes}`;
-      if ((await digestFile(path)) !== facts.digest) return `${facts.name} is damaged: its digest is another`;
+      if ((await digestFile(path)) !== facts.digest) return `${facts.name} is damaged: its digest differs`;
       verified.add(path, look);
     }
     return null;

@@ -25,7 +25,7 @@ export function makeAttach(deps: TerminalDeps, tokens: Tokens, sessions: Session
       const kept = tokens.find(token);
       if (!kept || !opens(kept, params)) {
         throw new ServiceError("invalid_api_key", {
-          detail: "The token is not one of this terminal, or its time is over.",
+          detail: "The token is not valid for this terminal, or has expired.",
         });
       }
       return kept.caller;

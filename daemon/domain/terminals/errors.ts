@@ -22,15 +22,15 @@ export function asServiceError(error: unknown, { row }: TerminalTarget, asked: A
       return bad("user", "validation_failed", `The sandbox has no user ${user}.`);
     case StreamErrorCode.too_many_streams:
       return new ServiceError("too_many_executions", {
-        detail: `The sandbox has ${MAX_LIVE_TERMINALS} live terminals, which is the most.`,
+        detail: `The sandbox has ${MAX_LIVE_TERMINALS} live terminals, which is the maximum.`,
       });
     case StreamErrorCode.terminal_not_found:
       return terminalNotFound(row.agent_id, String(terminal_id));
     case StreamErrorCode.terminal_in_use:
       return new ServiceError("invalid_state", {
-        detail: `Somebody is attached to ${terminal_id}.`,
+        detail: `Another client is attached to ${terminal_id}.`,
         details: { state: "attached", allowed_states: ["detached"] },
-        hint: "Attach with takeover=1 to send them away.",
+        hint: "Attach with takeover=1 to disconnect it.",
       });
     case StreamErrorCode.invalid_request: {
       const message = "since is beyond what the terminal has shown.";
@@ -42,13 +42,12 @@ export function asServiceError(error: unknown, { row }: TerminalTarget, asked: A
     }
     case StreamErrorCode.drive_unavailable:
       return new ServiceError("guest_unreachable", {
-        detail:
-          "The terminal needs /mnt/drive, which does not answer in this sandbox now; one that does without it opens.",
+        detail: "The drive is not responding in this sandbox. A terminal that does not use /mnt/drive still opens.",
         cause: error,
       });
     case StreamErrorCode.unknown_method:
       return new ServiceError("guest_unreachable", {
-        detail: "The sandbox's template is older than terminals: build it again and create the sandbox anew.",
+        detail: "The sandbox's template is too old for terminals. Build it again, then create the sandbox again.",
         cause: error,
       });
     default:

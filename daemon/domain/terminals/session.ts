@@ -76,7 +76,7 @@ export class Session implements Conversation {
   take(bytes: Uint8Array): void {
     if (this.#reason !== null) return;
     if (this.#typed.size + bytes.byteLength > MAX_TYPED_BYTES) {
-      this.end("input_overflow", "the guest reads more slowly than this");
+      this.end("input_overflow", "the guest reads too slowly");
       return;
     }
     this.#in += bytes.byteLength;
@@ -102,7 +102,7 @@ export class Session implements Conversation {
       client.say(JSON.stringify({ type: "exit", exit_code, signal }));
       client.close(NORMAL_CLOSE, "exit");
     } catch (error) {
-      if (refusalOf(error) === "taken_over") this.end("taken_over", "somebody else is attached now");
+      if (refusalOf(error) === "taken_over") this.end("taken_over", "another client is attached now");
       else this.end("guest_unreachable", "the guest's connection was lost");
     }
   }

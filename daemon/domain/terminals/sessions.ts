@@ -19,7 +19,7 @@ export class Sessions {
     const { sandboxes, log, holdKey } = this.#deps;
     const over = new AbortController();
     this.#all.add(session);
-    const letGo = holdKey(call.caller.key_id, () => session.end("unauthorized", "the key is no longer good"));
+    const letGo = holdKey(call.caller.key_id, () => session.end("unauthorized", "the key is no longer valid"));
     void sandboxes
       .stopped(sandboxId, over.signal)
       .then((state) => session.end("sandbox_stopped", `the sandbox is ${state}`));

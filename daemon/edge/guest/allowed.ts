@@ -26,12 +26,12 @@ export function allowedIn({ agent_id, sandbox_id }: { agent_id: string; sandbox_
       call.audit.agent_id = agent_id;
       call.audit.sandbox_id = sandbox_id;
       if (NOT_ITS_OWN.includes(bound.operation.name)) {
-        throw new ServiceError("insufficient_scope", { detail: "A sandbox sees its own record only." });
+        throw new ServiceError("insufficient_scope", { detail: "A sandbox can read only its own record." });
       }
       const { sandbox } = params;
       if (sandbox !== undefined && sandbox !== agent_id && sandbox !== sandbox_id) {
         throw new ServiceError("source_mismatch", {
-          detail: `This is the sandbox of ${agent_id}, and it may ask for nothing of ${sandbox}'s.`,
+          detail: `This sandbox belongs to ${agent_id} and has no access to ${sandbox}.`,
           details: { agent_id },
         });
       }

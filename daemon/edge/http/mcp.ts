@@ -81,7 +81,7 @@ async function answer({ mcp, road }: McpDeps, options: HttpOptions, asked: Asked
   const { key_id } = caller;
   requireOwnHost(url.hostname, options);
   if (!isOwnOrigin(request.headers, options.url)) {
-    throw new ServiceError("source_mismatch", { detail: "A page may speak MCP only to where it came from." });
+    throw new ServiceError("source_mismatch", { detail: "A web page can use MCP only on the origin that served it." });
   }
   if (request.method === "DELETE") {
     mcp.forget({ request, key_id });

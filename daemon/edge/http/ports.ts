@@ -78,7 +78,7 @@ async function answer({ gate, host }: PortDoorDeps, asked: PortRequest, requestI
   }
   // The server in Bun hands over no body of these: without it the request would be another.
   if (isRead && hasBody(headers)) {
-    throw new ServiceError("invalid_body", { detail: `A body of ${method} is not carried to a port.` });
+    throw new ServiceError("invalid_body", { detail: `A ${method} request to a port cannot have a body.` });
   }
   const handshake = wantsSocket ? offer(headers.get("sec-websocket-protocol")) : null;
   const length = headers.get("content-length");
@@ -105,14 +105,14 @@ async function answer({ gate, host }: PortDoorDeps, asked: PortRequest, requestI
   if (!shown.has("x-request-id")) shown.set("x-request-id", requestId);
   shown.set(HOST_HEADER, host);
   if (head.status === 101) {
-    if (!handshake) throw closed(connection, new BadAnswer("it changed to a protocol that nobody asked for"));
+    if (!handshake) throw closed(connection, new BadAnswer("it switched to a protocol that was not requested"));
     const protocol = accepted(connection, () => handshake.accepted(head));
     for (const name of [...shown.keys()]) if (name.startsWith("sec-websocket-")) shown.delete(name);
     if (protocol !== null) shown.set("sec-websocket-protocol", protocol);
     const bridge = new Bridge(connection, reader);
     if (asked.upgrade(bridge, shown)) return UPGRADED;
     connection.close();
-    throw new ServiceError("invalid_body", { detail: "The handshake is not a WebSocket's." });
+    throw new ServiceError("invalid_body", { detail: "The request is not a valid WebSocket handshake." });
   }
   const announced = head.headers.find(([name]) => name === "content-length")?.[1];
   if (method === "HEAD" && announced !== undefined) shown.set("content-length", announced);
@@ -130,7 +130,7 @@ function requireOwnPage(headers: Headers, { scheme, host }: Place, isRead: boole
   if (isRead || isSame || origin === null || origin === `${scheme}://${host}`) return;
   throw new ServiceError("source_mismatch", {
     detail:
-      "By its cookie a private port takes WebSockets, and whatever changes something, from pages of its own host only.",
+      "With a private port's cookie, WebSockets and requests that change something are accepted only from pages of the port's own host.",
     hint: "Use the port's url with a wildcard domain, or send the token as ?port_token= or X-Port-Token.",
   });
 }
@@ -161,7 +161,7 @@ function hasBody(headers: Headers): boolean {
 function lengthOf(text: string): number {
   const [first = "", ...rest] = text.split(/\s*,\s*/);
   if (/^\d{1,15}$/.test(first) && rest.every((each) => each === first)) return Number(first);
-  throw new ServiceError("invalid_body", { detail: "Content-Length is no number." });
+  throw new ServiceError("invalid_body", { detail: "Content-Length is not a number." });
 }
 
 function accepted<T>(connection: OpenPort, check: () => T): T {
@@ -178,12 +178,12 @@ function closed(connection: OpenPort, error: unknown): unknown {
 }
 
 function cutDetail({ cutBecause }: OpenPort): string {
-  return `The connection was ended: ${cutBecause}.`;
+  return `The connection was closed: ${cutBecause}.`;
 }
 
 function asServiceError(error: unknown): unknown {
   if (!(error instanceof BadAnswer)) return error;
   return new ServiceError("guest_unreachable", {
-    detail: `What listens on the port did not answer as HTTP does within ${PORT_IDLE_SECONDS} seconds: ${error.message}.`,
+    detail: `The server on this port gave no valid HTTP answer within ${PORT_IDLE_SECONDS} seconds: ${error.message}.`,
   });
 }

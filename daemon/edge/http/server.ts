@@ -199,7 +199,7 @@ async function answer(
       deps,
       request,
       peers,
-      new ServiceError("invalid_body", { detail: "The handshake is not a WebSocket's." }),
+      new ServiceError("invalid_body", { detail: "The request is not a valid WebSocket handshake." }),
     );
   }
   const response = toResponse(reply, requestId, deps.host, headers.get("accept"));

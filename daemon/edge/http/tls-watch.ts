@@ -51,7 +51,7 @@ export function watchCertificate(
       log.info("serving a new certificate");
     } catch (error) {
       const why = describeError(error);
-      if (why !== complaint) log.warn("the new certificate is not usable, the one before stays", { error: why });
+      if (why !== complaint) log.warn("the new certificate cannot be used; keeping the old one", { error: why });
       complaint = why;
     }
   };

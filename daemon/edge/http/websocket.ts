@@ -42,7 +42,9 @@ export function isOwnOrigin(headers: Headers, publicUrl: string): boolean {
 }
 
 export function foreignOrigin(): ServiceError {
-  return new ServiceError("source_mismatch", { detail: "A page may open a WebSocket only to where it came from." });
+  return new ServiceError("source_mismatch", {
+    detail: "A web page can open a WebSocket only to the origin that served it.",
+  });
 }
 
 /** The token among the subprotocols, or null. */

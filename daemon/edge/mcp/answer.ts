@@ -32,8 +32,8 @@ export function failed({ problem, retry_after_seconds }: Refused, next?: NextCal
 /** For what has no end of its own within the time of a tool, and cannot be told in parts. */
 export function stillUnderWay(call: ToolCall, next?: NextCall): Failure {
   const error = new ServiceError("not_ready", {
-    detail: `${call.tool.name} has not ended within ${MAX_TOOL_WAIT_MS / 1000} s; it goes on.`,
-    hint: "The same call again waits on, or finds it done.",
+    detail: `${call.tool.name} is still running after ${MAX_TOOL_WAIT_MS / 1000} s.`,
+    hint: "Make the same call again to keep waiting or to get the result.",
   });
   return failed(call.refuse(error), next ?? { tool: call.tool.name, arguments: call.given });
 }

@@ -11,7 +11,7 @@ export function reportProgress(name: string, { mcpReq }: ServerContext): { stop(
   const startedAt = performance.now();
   const report = () => {
     const progress = Math.round((performance.now() - startedAt) / 1000);
-    const message = `${name} is under way for ${progress} s.`;
+    const message = `${name} has been running for ${progress} s.`;
     const params = { progressToken, progress, total: MAX_TOOL_WAIT_MS / 1000, message };
     // Who has gone needs no progress.
     mcpReq.notify({ method: "notifications/progress", params }).catch(() => {});

@@ -15,7 +15,7 @@ export function loadHostKey(file: string): HostKey {
   const privateKey = readKept(file, newPrivateKey).toString();
   const parsed = parse(privateKey);
   if (!parsed) {
-    throw new Error(`${file} is not the host key that was written there: put it back from a copy, or remove it`);
+    throw new Error(`${file} has changed since roomd wrote it: restore it from a copy, or remove it`);
   }
   const digest = createHash("sha256").update(parsed.getPublicSSH()).digest("base64");
   return { privateKey, fingerprint: `SHA256:${digest.replace(/=+$/, "")}` };

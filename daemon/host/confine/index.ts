@@ -30,7 +30,7 @@ export function findConfinement(): Confinement {
 const NONE: Confinement = {
   kind: "none",
   reason:
-    "Neither systemd nor cgroup v2 with the controllers memory, pids and cpu is here: a guest's processes have no limits but the guest's own.",
+    "This host has neither systemd nor cgroup v2 with the controllers memory, pids and cpu: it does not limit a guest's processes.",
   confine: async () => {},
   add: async () => {},
   ranOutOfMemory: () => false,

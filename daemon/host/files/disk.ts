@@ -103,7 +103,7 @@ export class Disk {
     const names = free_bytes >= this.#floor;
     return new ServiceError("disk_full", {
       detail: names
-        ? `The host's disk has ${free_names} names left for files; ${LEAST_NAMES} must stay free.`
+        ? `The host's disk has ${free_names} inodes left; ${LEAST_NAMES} must stay free.`
         : `The host's disk has ${Math.floor(free_bytes / MIB)} MiB free; ${Math.ceil(this.#floor / MIB)} MiB must stay free.`,
       details: { free_bytes, floor_bytes: this.#floor },
       hint: "Delete rooms, sandboxes or files: that works on a full disk.",

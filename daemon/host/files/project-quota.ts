@@ -39,7 +39,7 @@ const TRIAL_LIMITS = { bytes: 1024 ** 2, inodes: 16 };
 /** Finds out, by trying it on a directory in `place`, whether the file system there keeps quotas of projects. */
 export function inspectProjectQuota(place: string, calls: QuotaCalls = quotaCalls): QuotaFindings {
   try {
-    if (!calls.enforces(place)) return measured("counts projects and keeps them to no limit");
+    if (!calls.enforces(place)) return measured("counts project quotas and does not enforce them");
     const scratch = mkdtempSync(join(place, ".quota-"));
     try {
       return tryOn(scratch, calls);
@@ -64,7 +64,7 @@ function tryOn(scratch: string, calls: QuotaCalls): QuotaFindings {
     const { bytes, inodes, limits } = calls.use(scratch, project);
     const counts = bytes >= TRIAL_BYTES && inodes === 2 && limits.bytes === TRIAL_LIMITS.bytes;
     if (!counts) return measured("does not count what is written to a project");
-    return { kind: "project_quota", reason: "The kernel keeps each drive to its quota, by project quotas." };
+    return { kind: "project_quota", reason: "The kernel enforces each drive's quota by project quotas." };
   } finally {
     calls.setLimits(scratch, project, NO_LIMITS);
   }

@@ -84,7 +84,7 @@ export class PartsKeeper {
       this.#note({
         drive: {
           reason: "drive_degraded",
-          message: `The drive's server has ended (${how}): commands that touch /mnt/drive wait or fail until it is back, others run.`,
+          message: `The process that serves the drive has ended (${how}). Commands that use /mnt/drive wait or fail until it is back; others run.`,
         },
       });
       const renewed = await this.#untilDone("drive", () => renewDrive(parts, this.#over.signal));
@@ -106,7 +106,7 @@ export class PartsKeeper {
       this.#note({
         vsock: {
           reason: "vsock_lost",
-          message: `The guest's vsock device has ended (${how}): nobody reaches the guest until it has another.`,
+          message: `The guest's vsock device has ended (${how}). The guest cannot be reached until it is replaced.`,
         },
       });
       if (performance.now() - renewedAt > QUIET_MS || renewedAt === 0) pauseMs = RETRY_MS.first;
@@ -157,7 +157,7 @@ export class PartsKeeper {
             drive: {
               reason: "drive_degraded",
               message:
-                "The drive's server has ended too often: /mnt/drive does not come back in this sandbox. Its files are safe in the room; destroy the sandbox and create it again to have them there.",
+                "The process that serves the drive ended too often, so /mnt/drive does not come back in this sandbox. Its files are safe in the room: destroy the sandbox and create it again to use them.",
             },
           });
           return false;

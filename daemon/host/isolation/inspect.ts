@@ -8,13 +8,24 @@ const PROBE_DEADLINE_MS = 5_000;
 /** What virtiofsd does first: its own processes, mounts and network, and a /proc of those processes. */
 const SHUT_IN = ["unshare", "--pid", "--mount", "--net", "--fork", "mount", "-t", "proc", "proc", "/proc"];
 
+/** What keeps guests from starting: one sentence, and what to do where it is not another isolation.uid_base. */
+export interface IsolationProblem {
+  message: string;
+  remedy?: string;
+}
+
 export interface IsolationFindings {
   base: number;
-  /** What must be put right before a guest may start, one sentence each; empty when nothing. */
-  problems: string[];
+  /** What must be put right before a guest may start; empty when nothing. */
+  problems: IsolationProblem[];
   /** Whether root of the guests can be nobody on the host. */
   namespaces: boolean;
 }
+
+const NOT_ROOT: IsolationProblem = {
+  message: "roomd does not run as root, so it cannot start processes as other users.",
+  remedy: "Start roomd as root, as its systemd unit does.",
+};
 
 export async function inspectIsolation(options: {
   base: number;
@@ -24,11 +35,14 @@ export async function inspectIsolation(options: {
 }): Promise<IsolationFindings> {
   const { base, places, scratch } = options;
   if (base === 0) return { base, problems: [], namespaces: false };
-  const problems = [
-    ...(process.geteuid?.() === 0 ? [] : ["roomd is not run by root, so it cannot start processes as others."]),
+  const unusable = [
     ...(base % DRIVE_RANGE === 0 ? [] : [`isolation.uid_base ${base} is not a multiple of ${DRIVE_RANGE}.`]),
     ...missingIds(base, readText("/proc/self/uid_map")),
     ...takenIds(base, (file) => readText(join("/etc", file))),
+  ];
+  const problems: IsolationProblem[] = [
+    ...(process.geteuid?.() === 0 ? [] : [NOT_ROOT]),
+    ...unusable.map((message) => ({ message })),
     ...places.flatMap(unreachable),
   ];
   return { base, problems, namespaces: problems.length === 0 && (await haveNamespaces(base, scratch)) };
@@ -53,20 +67,23 @@ export function takenIds(base: number, read: (file: string) => string): string[]
       const fields = line.split(":");
       const from = Number(fields[field] || Number.NaN);
       const count = field === 1 ? Number(fields[2]) : 1;
-      if (overlaps(from, count)) taken.push(`/etc/${file} gives ids of roomd's guests to ${fields[0]}.`);
+      if (overlaps(from, count)) taken.push(`/etc/${file} assigns user ids of roomd's guests to ${fields[0]}.`);
     }
   }
   return taken;
 }
 
 /** Directories on the way that others may not cross. */
-function unreachable(place: string): string[] {
+function unreachable(place: string): IsolationProblem[] {
   const closed: string[] = [];
   for (let at = existsSync(place) ? realpathSync(place) : place; ; at = dirname(at)) {
     if (existsSync(at) && (statSync(at).mode & 0o001) === 0) closed.push(at);
     if (at === dirname(at)) break;
   }
-  return closed.map((directory) => `The users of guests' processes cannot cross ${directory} on the way to ${place}.`);
+  return closed.map((directory) => ({
+    message: `The users that guests' processes run as cannot enter ${directory}, on the path to ${place}.`,
+    remedy: `Run \`chmod o+x ${directory}\`, or choose another data_dir and runtime_dir.`,
+  }));
 }
 
 async function haveNamespaces(base: number, scratch: string): Promise<boolean> {

@@ -37,7 +37,7 @@ test("one that gets nowhere is waited for so long, which is remembered", async (
   const found = await probe(SLEEPS, { deadlineMs: 100 });
   expect(found).toMatchObject({
     acceleration: "tcg",
-    reason: expect.stringContaining("did not boot on it within 0.1 s"),
+    reason: expect.stringContaining("did not boot with it within 0.1 s"),
   });
   expect(await probe(PANICS)).toEqual(found);
 });

@@ -136,7 +136,7 @@ export class Credits {
 
   #warningsOf({ row: { exhausted_at }, balance: { granted, remaining } }: Account): string[] {
     if (granted === null || remaining === null || remaining > granted * WARNING_SHARE) return [];
-    if (remaining > 0) return [`Of the organization's ${granted} credits ${remaining.toFixed(3)} are left.`];
+    if (remaining > 0) return [`The organization has ${remaining.toFixed(3)} of its ${granted} credits left.`];
     const ends = exhausted_at === null ? "soon" : `at ${after(exhausted_at, this.#deps.graceSeconds)}`;
     return [
       `The organization's credits are used up: no sandbox is created or resumed, and those that run end ${ends}.`,

@@ -27,7 +27,7 @@ export async function readHead(reader: ByteReader): Promise<AnswerHead> {
     const head = await readOneHead(reader);
     if (head.status === 101 || head.status >= 200) return head;
   }
-  throw new BadAnswer("the server says nothing but wait");
+  throw new BadAnswer("the server sends interim answers only");
 }
 
 async function readOneHead(reader: ByteReader): Promise<AnswerHead> {
@@ -40,14 +40,14 @@ async function readOneHead(reader: ByteReader): Promise<AnswerHead> {
     return text;
   };
   const [, digits] = /^HTTP\/1\.[01] ([1-5]\d\d)(?: |$)/.exec(await line()) ?? [];
-  if (digits === undefined) throw new BadAnswer("the first line is none of HTTP/1");
+  if (digits === undefined) throw new BadAnswer("the first line is not HTTP/1");
   const headers: [string, string][] = [];
   for (let text = await line(); text !== ""; text = await line()) {
     const at = text.indexOf(":");
     const name = text.slice(0, Math.max(at, 0));
     const value = text.slice(at + 1).replace(/^[ \t]+|[ \t]+$/g, "");
     // A line that begins with a space goes on with the one before: nobody agrees on what that means.
-    if (!NAME.test(name) || FORBIDDEN.test(value)) throw new BadAnswer("a header that is none");
+    if (!NAME.test(name) || FORBIDDEN.test(value)) throw new BadAnswer("an invalid header");
     headers.push([name.toLowerCase(), value]);
     if (headers.length > MAX_HEADERS) throw new BadAnswer(`over ${MAX_HEADERS} headers`);
   }
@@ -64,7 +64,8 @@ export function framingOf({ status, headers }: AnswerHead, method: string): Fram
     if (codings.length > 1 || codings[0]?.toLowerCase() !== "chunked") throw new BadAnswer("an unknown coding");
   }
   const [length] = lengths;
-  if (lengths.size > 1 || (length !== undefined && !/^\d{1,15}$/.test(length))) throw new BadAnswer("an odd length");
+  if (lengths.size > 1 || (length !== undefined && !/^\d{1,15}$/.test(length)))
+    throw new BadAnswer("an invalid length");
   if (method === "HEAD" || status === 204 || status === 304) return { kind: "none" };
   if (codings.length > 0) return { kind: "chunked" };
   return length === undefined ? { kind: "to_end" } : { kind: "length", bytes: Number(length) };

@@ -90,7 +90,7 @@ export class Bridge implements Conversation {
   #pass(opcode: Opcode, payload: Uint8Array): void {
     if (this.#isOver) return;
     if (this.#untaken + costOf(payload) > MAX_UNTAKEN_BYTES) {
-      this.#end(TRY_LATER, "the server reads more slowly than this");
+      this.#end(TRY_LATER, "the server reads too slowly");
       return;
     }
     this.#send(opcode, payload);
@@ -99,7 +99,7 @@ export class Bridge implements Conversation {
   #send(opcode: Opcode, payload: Uint8Array): void {
     const cost = costOf(payload);
     if (!this.#port.hold(cost)) {
-      this.#end(TRY_LATER, "the sandbox's servers read more slowly than this");
+      this.#end(TRY_LATER, "the sandbox's servers read too slowly");
       return;
     }
     this.#untaken += cost;

@@ -76,7 +76,7 @@ export async function* readMessages(
       const length = await lengthOf(reader, second & 0x7f);
       if (opcode === Opcode.close || opcode === Opcode.ping || opcode === Opcode.pong) {
         if (length > MAX_CONTROL_BYTES || !isLast) {
-          throw new SocketBreach(PROTOCOL_ERROR, "a control frame that is none");
+          throw new SocketBreach(PROTOCOL_ERROR, "an invalid control frame");
         }
         yield { opcode, payload: await reader.exactly(length) };
         continue;

@@ -30,7 +30,7 @@ export function offer(protocols: string | null): Offer {
     accepted: ({ headers }) => {
       const value = (name: string) => headers.find(([each]) => each === name)?.[1] ?? null;
       if (value("upgrade")?.toLowerCase() !== "websocket" || value("sec-websocket-accept") !== expected) {
-        throw new BadAnswer("a handshake that answers none of ours");
+        throw new BadAnswer("a handshake that does not answer ours");
       }
       if (value("sec-websocket-extensions")) throw new BadAnswer("an extension that was not offered");
       const taken = value("sec-websocket-protocol");

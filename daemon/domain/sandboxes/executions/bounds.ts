@@ -18,12 +18,15 @@ export function makeBounds(): Bounds {
     new Places(most, () => new ServiceError("too_many_executions", { detail }));
   const mib = MAX_WAITING_STDIN_BYTES / 1024 / 1024;
   return {
-    waiting: places(MAX_LIVE_EXECUTIONS, `${MAX_LIVE_EXECUTIONS} commands are waited for, which is the most.`),
-    feeding: places(MAX_LIVE_EXECUTIONS, `${MAX_LIVE_EXECUTIONS} calls wait for standard input to be read, the most.`),
+    waiting: places(MAX_LIVE_EXECUTIONS, `${MAX_LIVE_EXECUTIONS} calls wait for commands, which is the maximum.`),
+    feeding: places(
+      MAX_LIVE_EXECUTIONS,
+      `${MAX_LIVE_EXECUTIONS} calls wait for standard input to be read, which is the maximum.`,
+    ),
     stdin_bytes: places(
       MAX_WAITING_STDIN_BYTES,
-      `The sandbox's commands are to read their standard input first: at most ${mib} MiB of it may wait.`,
+      `Too much standard input is unread: at most ${mib} MiB may wait in a sandbox.`,
     ),
-    readers: places(MAX_READERS, `${MAX_READERS} streams are read from the sandbox, which is the most.`),
+    readers: places(MAX_READERS, `${MAX_READERS} streams are read from the sandbox, which is the maximum.`),
   };
 }

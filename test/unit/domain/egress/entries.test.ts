@@ -111,7 +111,7 @@ const REFUSED: Record<string, string[]> = {
   [PORT]: ["example.org:0", "example.org:65536", "example.org:", "[::2]:"],
   [NEITHER]: ["", " ", "a b", "*.", "*.*.org", "a.*.org", "*a.org", "user@example.org", "[example.org", "a:b"],
   "is the guest's or the host's own loopback": ["localhost", "a.localhost", "LOCALHOST."],
-  "has a prefix that is none": ["10.0.0.0/33"],
+  "has an invalid prefix length": ["10.0.0.0/33"],
   "is too long": ["a".repeat(301)],
 };
 

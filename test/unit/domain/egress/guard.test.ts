@@ -67,7 +67,7 @@ function guarded(allowlist: string[], resolver: Pick<HostResolver, "resolve"> | 
 
 const LIST = ["allowed.example:443", "*.allowed.example", "1.2.3.4:443"];
 const UNLISTED = "is not on this sandbox's egress allowlist.";
-const NO_PLACE = "is no place that a sandbox may reach.";
+const NO_PLACE = "cannot be reached from a sandbox.";
 
 describe("a connection is refused", () => {
   test.each<[string, number, string, Omit<Denial, "reason">]>([

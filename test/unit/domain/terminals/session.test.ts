@@ -82,5 +82,5 @@ test("more than may wait ends the session, and what was taken meanwhile counts n
   const slow = sit();
   slow.session.take(new Uint8Array(MAX_TYPED_BYTES));
   slow.session.take(new Uint8Array(1));
-  expect(slow.closed).toEqual(["input_overflow: the guest reads more slowly than this"]);
+  expect(slow.closed).toEqual(["input_overflow: the guest reads too slowly"]);
 });

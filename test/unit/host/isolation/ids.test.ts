@@ -48,8 +48,8 @@ test("without a base everything is root's, and without namespaces drives are", (
 test.for([
   ["nobody's", "", []],
   ["below", "a:x:1000:1000::/:/bin/sh\nb:x:65534:65534::/:", []],
-  ["the first", `mary:x:${BASE}:5::/home:/bin/sh`, ["/etc/passwd gives ids of roomd's guests to mary."]],
-  ["the last", `mary:x:${BASE + ID_SPAN - 1}:5::/:`, ["/etc/passwd gives ids of roomd's guests to mary."]],
+  ["the first", `mary:x:${BASE}:5::/home:/bin/sh`, ["/etc/passwd assigns user ids of roomd's guests to mary."]],
+  ["the last", `mary:x:${BASE + ID_SPAN - 1}:5::/:`, ["/etc/passwd assigns user ids of roomd's guests to mary."]],
   ["past the last", `mary:x:${BASE + ID_SPAN}:5::/:`, []],
   ["no number", "mary:x:::::\n::\n\n+::::::", []],
 ] as const)("a user among ours is found: %s", ([, passwd, taken]) => {

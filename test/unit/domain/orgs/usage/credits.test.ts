@@ -97,7 +97,7 @@ test("they go down as time passes; a warning comes before the refusal, and a gra
   expect(account.balance).toEqual({ granted: 100, used: 89, remaining: 11 });
   expect(account.admits()).toEqual([]);
   account.pass(2);
-  expect(account.admits()).toEqual([expect.stringContaining("9.000 are left")]);
+  expect(account.admits()).toEqual([expect.stringContaining("9.000 of its 100 credits left")]);
   account.pass(20);
   expect(account.admits()).toBe("quota_exceeded");
   await account.opens("sbx_1");
