@@ -23,7 +23,8 @@ export function composeAgents({ config, log, database, finder }: Base, { meter }
     liveSandboxes: (roomUid) => later.sandboxAgents().liveAgents(roomUid),
   });
   const ackMs = config["fabric.ack"] * 1000;
-  const fabric = makeFabric({ database, log, findRoom, agents, bells, meter, ackMs });
+  const keptBytes = config["fabric.kept_mib"] * 1024 ** 2;
+  const fabric = makeFabric({ database, log, findRoom, agents, bells, meter, ackMs, keptBytes });
   const barriers = makeBarriers({ database, findRoom, agents, bells });
   const logUnbroken = (error: unknown) => log.error("barriers not broken", { error: describeError(error) });
   return {

@@ -72,6 +72,7 @@ export function composeService({ config, paths, database, disk, inspected, templ
     auditRetentionSeconds: config["audit.retention"],
     auditReads: config["audit.reads"],
     idempotentReplyBytes: MAX_REPLY_BYTES,
+    messageKeptBytes: config["fabric.kept_mib"] * 1024 ** 2,
     egressDefault: config["egress.default"],
     terminalDetachedSeconds: config["terminal.detached_life"],
   });

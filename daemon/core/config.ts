@@ -225,6 +225,12 @@ export const CONFIG_KEYS = {
     default: "30s",
     about: "A message that needs an ack, and has none after this time, is delivered again.",
   },
+  "fabric.kept_mib": {
+    kind: "integer",
+    default: 256,
+    about:
+      "MiB of messages kept for an organization. Beyond, the oldest that no agent still has to read go; when there are none, sending is refused. 0: any number.",
+  },
   "events.slow_reader": {
     kind: "duration",
     default: "30s",

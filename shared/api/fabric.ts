@@ -166,7 +166,7 @@ export const agentWait = operation({
   path: "/v1/rooms/{room_id}/messages",
   summary: "Read an inbox, or the room's messages",
   description:
-    "With agent_id: what is in its inbox, oldest first, or after `after`, which says that all up to there has been read; messages that need an ack stay until acked, and come again whatever `after` says. Without agent_id: all messages of the room. With wait_ms it waits for the first. What topic, kind and source leave out stays in the inbox, whatever `after` says.",
+    "With agent_id: what is in its inbox, oldest first, or after `after`, which says that all up to there has been read; messages that need an ack stay until acked, and come again whatever `after` says. Without agent_id: all messages of the room. With wait_ms it waits for the first. What topic, kind and source leave out stays in the inbox, whatever `after` says. What nobody still has to read goes when the organization's messages take too much space: reading the room after a place from which something went is history_gone.",
   access: "fabric:read",
   params: roomPath,
   query: fields({
@@ -194,6 +194,7 @@ export const agentWait = operation({
     "source_mismatch",
     "agent_unavailable",
     "invalid_cursor",
+    "history_gone",
     "room_destroying",
     "quota_exceeded",
     "shutting_down",

@@ -5,7 +5,9 @@ import type { FindRoom } from "../../core/room-target.ts";
 import type { Database } from "../../db/transact.ts";
 import type { Agents } from "../agents/index.ts";
 import type { Meter } from "../orgs/index.ts";
+import type { Budget } from "./budget.ts";
 import type { Due } from "./due.ts";
+import type { History } from "./history.ts";
 import type { Order } from "./order.ts";
 import type { Space } from "./space.ts";
 
@@ -18,10 +20,14 @@ export interface FabricOptions {
   meter: Pick<Meter, "count">;
   /** A message that needs an ack comes again after this time. */
   ackMs: number;
+  /** What the messages of an organization may take; 0: any number. */
+  keptBytes: number;
 }
 
 export interface FabricDeps extends FabricOptions {
+  budget: Budget;
   due: Due;
+  history: History;
   order: Order;
   space: Space;
 }

@@ -4,12 +4,16 @@
  */
 import { DEFAULT_PAGE, type InputOf } from "../../../shared/api/contract.ts";
 import { agentWait } from "../../../shared/api/fabric.ts";
+import type { RoomUid } from "../../../shared/ids.ts";
 import { makeCursor, readCursor } from "../../core/cursor.ts";
 import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
+import { ServiceError } from "../../core/service-error.ts";
 import type { AgentWait } from "../../core/wait-graph.ts";
+import type { Queries } from "../../db/client.ts";
 import { actingAs } from "../agents/index.ts";
 import { inboxBell, ROOM_BELL } from "./bells.ts";
+import { goneUpTo } from "./budget.ts";
 import type { FabricDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
 import { comingAgain, messagesFrom, openMessages, roomMessages } from "./inbox-store.ts";
@@ -50,12 +54,24 @@ async function readRoom(
   limit: number,
 ): Promise<Part> {
   const { queries } = deps.database;
+  requireKept(queries, room_uid, after);
   const scan = new Scan(after, limit, input, (from, most) =>
     roomMessages(queries, { room_uid, after: from, limit: most }),
   );
   await scan.catchUp(call.signal);
   const wait = { key: ROOM_BELL, deadlineMs: input.wait_ms ?? 0, signal: call.signal };
   return (await deps.bells.wait(room_uid, wait, () => scan.look())) ?? NOTHING;
+}
+
+/** Throws history_gone: some of what came after this place has gone. From 0 on is all that there is. */
+function requireKept(queries: Queries, roomUid: RoomUid, after: number): void {
+  const gone = goneUpTo(queries, roomUid);
+  if (after === 0 || after >= gone) return;
+  throw new ServiceError("history_gone", {
+    detail: `Messages up to ${gone} that no agent still had to read were removed to make space.`,
+    details: { last_seq: gone },
+    hint: "Read from 0 what is left, or from last_seq on.",
+  });
 }
 
 async function readInbox(

@@ -3,9 +3,11 @@
 import type { RoomUid } from "../../../shared/ids.ts";
 import type { Bound } from "../../core/operation.ts";
 import { makeAck } from "./ack.ts";
+import { Budget } from "./budget.ts";
 import type { FabricDeps, FabricOptions } from "./deps.ts";
 import { Due } from "./due.ts";
 import { makeGet } from "./get.ts";
+import { History } from "./history.ts";
 import { makeInbox } from "./inbox.ts";
 import { Order } from "./order.ts";
 import { makePresence } from "./presence.ts";
@@ -15,17 +17,21 @@ import { Space } from "./space.ts";
 import { removeSome } from "./store.ts";
 import { makeSubscribe } from "./subscribe.ts";
 
-const REMOVED_AT_ONCE = 2000;
+/** Some milliseconds' work where payloads are as large as they may be. */
+const REMOVED_AT_ONCE = 128;
 
 export function makeFabric(options: FabricOptions) {
   const { database, bells, log } = options;
   const due = new Due(database, bells, log);
-  const deps: FabricDeps = { ...options, due, order: new Order(database), space: new Space(database) };
+  const budget = new Budget(database, options.keptBytes);
+  const history = new History(database, budget, log);
+  const deps: FabricDeps = { ...options, budget, due, history, order: new Order(database), space: new Space(database) };
   /** Removes all messages of a room that is gone, some at a time, so that others are answered in between. */
   const forget = async (roomUid: RoomUid) => {
     deps.order.forget(roomUid);
     deps.space.forget(roomUid);
     while (await database.commit((queries) => removeSome(queries, roomUid, REMOVED_AT_ONCE))) {}
+    await database.commit((queries) => budget.forget(queries, roomUid));
   };
   return {
     operations: [
@@ -40,6 +46,9 @@ export function makeFabric(options: FabricOptions) {
     /** Takes up what time has done to messages since a daemon before this one. */
     start: () => deps.due.start(),
     forget,
-    stop: () => deps.due.stop(),
+    stop: () => {
+      deps.due.stop();
+      deps.history.stop();
+    },
   };
 }

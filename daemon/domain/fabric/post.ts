@@ -11,6 +11,7 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Place } from "../orgs/index.ts";
 import { inboxBell, ROOM_BELL, replyBell } from "./bells.ts";
+import { bytesOf } from "./budget.ts";
 import type { FabricDeps } from "./deps.ts";
 import { type Draft, fingerprintOf } from "./draft.ts";
 import { findMessage, insertDelivery, insertMessage } from "./store.ts";
@@ -32,7 +33,7 @@ interface Along {
   kept?(row: MessageRow): void;
 }
 
-/** Keeps a message. Throws already_exists, agent_not_found, agent_unavailable, inbox_full, room_destroying. */
+/** Keeps a message. Throws already_exists, agent_not_found, agent_unavailable, inbox_full, quota_exceeded, room_destroying. */
 export async function post(deps: FabricDeps, room: RoomTarget, draft: Draft, along: Along): Promise<Posted> {
   const { room_uid } = room;
   const { agents, bells, database } = deps;
@@ -49,6 +50,7 @@ export async function post(deps: FabricDeps, room: RoomTarget, draft: Draft, alo
     const recipients = recipientsOf(deps, room, draft);
     requireSpace(deps, queries, room, recipients);
     const row = rowOf(room, draft, recipients, fingerprint, deps.order.next(queries, room_uid));
+    deps.budget.take(queries, room, bytesOf(row));
     along.also?.(queries, row);
     keep(queries, row);
     deps.meter.count(placeOf(room, draft, along.caller), { messages: 1 });
@@ -56,8 +58,10 @@ export async function post(deps: FabricDeps, room: RoomTarget, draft: Draft, alo
     along.kept?.(row);
     return { row, isNew: true };
   };
+  await deps.history.makeSpace(room.org_id);
   const posted = await database.commit(write, false);
   if (posted.isNew) {
+    deps.history.grown(room.org_id);
     agents.learn(room_uid, [draft.source]);
     for (const agentId of posted.row.recipients) bells.ring(room_uid, inboxBell(agentId));
     bells.ring(room_uid, ROOM_BELL);

@@ -1,7 +1,7 @@
 /** Owns the tables of messages and of their deliveries as the queries see them. */
 import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { DeliveryState, MessageKind } from "../../../shared/api/fabric.ts";
-import type { RoomUid } from "../../../shared/ids.ts";
+import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 
 export const messages = sqliteTable(
   "messages",
@@ -43,6 +43,14 @@ export const deliveries = sqliteTable(
   },
   (table) => [primaryKey({ columns: [table.room_uid, table.agent_id, table.seq] })],
 );
+
+/** What the messages of a room take. */
+export const messageRooms = sqliteTable("message_rooms", {
+  room_uid: text().$type<RoomUid>().primaryKey(),
+  org_id: text().$type<OrgId>().notNull(),
+  bytes: integer().notNull(),
+  gone_seq: integer().notNull(),
+});
 
 export type MessageRow = typeof messages.$inferSelect;
 export type DeliveryRow = typeof deliveries.$inferSelect;

@@ -99,6 +99,7 @@ export function makeConfig(deps: ServiceDeps): Bound {
           disk_free_bytes_min: deps.disk.floor_bytes,
           disk_reserve_bytes: deps.disk.reserve_bytes,
           message_payload_bytes_max: MAX_PAYLOAD_BYTES,
+          message_kept_bytes_max: deps.messageKeptBytes,
           message_wait_ms_max: MAX_WAIT_MS,
           message_reply_wait_ms_max: MAX_REPLY_WAIT_MS,
           message_redeliveries: REDELIVERIES,

@@ -34,6 +34,7 @@ export interface ServiceDeps {
   auditRetentionSeconds: number;
   auditReads: boolean;
   idempotentReplyBytes: number;
+  messageKeptBytes: number;
   egressDefault: "public" | "none";
   terminalDetachedSeconds: number;
 }

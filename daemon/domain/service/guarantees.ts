@@ -27,6 +27,7 @@ export const NON_GUARANTEES = [
   "Direct file input and output inside a guest is not audited.",
   "flock() on /mnt/drive does not exclude processes of other sandboxes.",
   "A sandbox of more than one vCPU is booted instead of restored, which takes longer.",
+  "A message that no agent still has to read is kept while there is space: of all of an organization's messages up to message_kept_bytes_max (0: any number), the newest. Who follows a room's messages from before one that has gone is told 410 history_gone.",
   "A message may come more than once, if its reader loses an answer: message_id tells them apart.",
   "Messages and barriers of a room go with the room.",
   "Usage counts the time in which a sandbox is running, also while the daemon is away; starting and standby are free. Of a sandbox that ended while the daemon was away the time after its last comparison with the host is not counted, and a crash of the daemon loses what was counted of egress and of a drive's growth in the last usage_write_seconds.",

@@ -1,0 +1,98 @@
+/** What messages take is known exactly: by what is kept and removed, from the rows, in the migration, and by the next daemon. */
+import { sql } from "drizzle-orm";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
+import { MIGRATIONS, migrate } from "../../../../daemon/db/migrate.ts";
+import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
+import { Budget, BYTES_OF_ROW, bytesOf } from "../../../../daemon/domain/fabric/budget.ts";
+import { insertMessage } from "../../../../daemon/domain/fabric/store.ts";
+import type { MessageRow } from "../../../../daemon/domain/fabric/table.ts";
+import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
+
+const HOLDER = { org_id: "org_1" as OrgId, room_uid: "rom_1" as RoomUid };
+let connection: Connection;
+let database: Database;
+beforeEach(() => {
+  connection = openConnection(":memory:");
+  migrate(connection);
+  database = makeDatabase(connection);
+});
+afterEach(() => database.close());
+
+function messageOf(seq: number, more: Partial<MessageRow>): MessageRow {
+  const size_bytes = Buffer.byteLength(more.payload ?? "");
+  return {
+    ...{ ...HOLDER, seq, message_id: `m${seq}`, source: "a", destination: null, destinations: null, topic: null },
+    ...{ kind: "event", payload: null, payload_b64: null, size_bytes, headers: {}, reply_to: null },
+    ...{ ack_required: false, recipients: [], fingerprint: "", created_at: "now", expires_at: null },
+    ...more,
+  };
+}
+
+const MESSAGES: Partial<MessageRow>[] = [
+  { payload: "null" },
+  { payload: JSON.stringify("größer als es aussieht 🚀") },
+  { payload_b64: Buffer.alloc(3001, 7).toString("base64") },
+  { payload: "1", headers: { trace: "ü", b: "x".repeat(500) } },
+  { payload: "1", destination: "b", recipients: ["b"] },
+  { payload: "1", destinations: ["b", "agent-2", "c.d_e"], recipients: ["b", "agent-2", "c.d_e"] },
+  { payload: "1", topic: "t.u", recipients: Array.from({ length: 200 }, (_, n) => `agent-${n}`) },
+];
+
+test("a message takes the same before it is kept and as a row", async () => {
+  const rows = MESSAGES.map((more, at) => messageOf(at + 1, more));
+  await database.commit((queries) => rows.forEach((row) => void insertMessage(queries, row)));
+  const found = database.queries.all<{ bytes: number }>(
+    sql.raw(`SELECT ${BYTES_OF_ROW} AS bytes FROM messages ORDER BY seq`),
+  );
+  expect(found.map(({ bytes }) => bytes)).toEqual(rows.map(bytesOf));
+});
+
+test("messages that an older roomd kept are counted when it is upgraded", async () => {
+  const old = openConnection(":memory:");
+  const upTo = MIGRATIONS.findIndex((text) => text.includes("CREATE TABLE message_rooms"));
+  for (const text of MIGRATIONS.slice(0, upTo)) old.execute(text);
+  old.execute(`PRAGMA user_version = ${upTo}; PRAGMA foreign_keys = OFF`);
+  const columns = old.queries.all<{ name: string }>(sql`SELECT name FROM pragma_table_info('rooms') WHERE "notnull"`);
+  const values = columns.map(
+    ({ name }) => ({ room_uid: "'rom_1'", org_id: "'org_1'", state: "'active'" })[name] ?? "0",
+  );
+  old.execute(`INSERT INTO rooms (${columns.map(({ name }) => name).join()}) VALUES (${values.join()})`);
+  const rows = MESSAGES.map((more, at) => messageOf(at + 1, more));
+  for (const row of rows) insertMessage(old.queries, row);
+  migrate(old);
+  const sum = rows.reduce((all, row) => all + bytesOf(row), 0);
+  expect(old.queries.all(sql`SELECT * FROM message_rooms`)).toEqual([{ ...HOLDER, bytes: sum, gone_seq: 0 }]);
+  old.close();
+});
+
+test("sums are those of what was kept and not given back, also for a daemon after this one", async () => {
+  const budget = new Budget(database, 10_000);
+  await database.commit((queries) => budget.take(queries, HOLDER, 6000));
+  const outcomes = await Promise.allSettled([
+    database.commit((queries) => budget.take(queries, HOLDER, 3000)),
+    database.commit((queries) => {
+      budget.giveBack(queries, HOLDER, 5000);
+      throw new Error("not removed");
+    }),
+    database.commit((queries) => budget.take(queries, HOLDER, 1001)),
+    database.commit((queries) => budget.take(queries, { ...HOLDER, room_uid: "rom_2" as RoomUid }, 1000)),
+    database.commit((queries) =>
+      budget.take(queries, { ...HOLDER, org_id: "org_2" as OrgId, room_uid: "rom_3" as RoomUid }, 9999),
+    ),
+  ]);
+  expect(outcomes.map(({ status }) => status === "fulfilled")).toEqual([true, false, false, true, true]);
+  expect(outcomes[2]).toMatchObject({
+    reason: { code: "quota_exceeded", options: { details: { limit: "messages", used: 9000, cap: 10_000 } } },
+  });
+  const sums = (of: Budget) => (["org_1", "org_2"] as OrgId[]).map((org) => of.taken(database.queries, org));
+  expect(sums(budget)).toEqual([10_000, 9999]);
+  expect(sums(new Budget(database, 10_000))).toEqual([10_000, 9999]);
+  // In one commit with another message: that counts on.
+  await database.commit((queries) => {
+    budget.giveBack(queries, { ...HOLDER, room_uid: "rom_2" as RoomUid }, 10);
+    budget.forget(queries, HOLDER.room_uid);
+  });
+  expect(sums(budget)).toEqual([990, 9999]);
+  expect(sums(new Budget(database, 10_000))).toEqual([990, 9999]);
+});
