@@ -4,7 +4,7 @@ import type { TemplateRecord } from "../../shared/api/templates.ts";
 import type { Paths } from "../core/paths.ts";
 import { ServiceError } from "../core/service-error.ts";
 import { headsFilesOf, listService, verifyAll } from "../domain/audit/index.ts";
-import { makeOperator, plansOf } from "../domain/orgs/index.ts";
+import { makeAlone, makeOperator, plansOf } from "../domain/orgs/index.ts";
 import { countAllRooms } from "../domain/rooms/index.ts";
 import { runChecks } from "../domain/service/checks.ts";
 import { buildTemplate, removeTemplate } from "../domain/templates/build.ts";
@@ -19,7 +19,7 @@ export async function openOperator(options: ComposeOptions) {
   const { config, paths, log } = options;
   makeDirectories(paths);
   const database = openDatabase(paths, { beforeChange: () => requireNoDaemon(paths) });
-  const operator = makeOperator(database, plansOf(config), requireBody);
+  const operator = makeOperator(database, makeAlone(database), plansOf(config), requireBody);
   let inspected: InspectedHost | undefined;
   const inspect = async () => {
     inspected ??= await inspectHost(config, paths, log);

@@ -1,6 +1,6 @@
 /** Owns organizations as they are put together: who is calling, what plans allow, what is used, and the credits for it. */
 import { GUEST_CIDS, type OrgId } from "../../shared/ids.ts";
-import { Credits, Meter, makeOrgs, makeQuota, type Plans, pricesOf } from "../domain/orgs/index.ts";
+import { Credits, Meter, makeAlone, makeOrgs, makeQuota, type Plans, pricesOf } from "../domain/orgs/index.ts";
 import { countRooms } from "../domain/rooms/index.ts";
 import { orgCids, orgSandboxes } from "../domain/sandboxes/index.ts";
 import type { Base } from "./base.ts";
@@ -36,6 +36,7 @@ export function composeOrgs({ config, log, database, finder }: Base, plans: Plan
   });
   const orgs = makeOrgs({
     database,
+    directory: makeAlone(database),
     log,
     meter,
     roomName: finder.nameOf,

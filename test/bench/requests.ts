@@ -9,8 +9,8 @@ import { createInterface } from "node:readline";
 import { openConnection } from "../../daemon/db/client.ts";
 import { migrate } from "../../daemon/db/migrate.ts";
 import { makeDatabase } from "../../daemon/db/transact.ts";
-import { createKey, makeAuthenticate } from "../../daemon/domain/orgs/keys.ts";
-import { insertOrg } from "../../daemon/domain/orgs/store.ts";
+import { makeAlone } from "../../daemon/domain/orgs/alone.ts";
+import { makeAuthenticate, newKey } from "../../daemon/domain/orgs/keys.ts";
 import { RateLimit } from "../../daemon/edge/rate-limit.ts";
 import { requireScope } from "../../daemon/edge/scope.ts";
 import { newId } from "../../shared/ids.ts";
@@ -60,10 +60,10 @@ async function benchRecognition(report: Report): Promise<void> {
   const database = makeDatabase(connection);
   try {
     const org_id = newId("org");
-    const key = await database.commit((queries) => {
-      insertOrg(queries, { org_id, name: "bench", plan: "free", created_at: MOMENT });
-      return createKey(queries, { org_id, kind: "api", name: "bench", maker: { type: "operator", id: "bench" } }).key;
-    });
+    const maker = { type: "operator", id: "bench" };
+    const { key, row } = newKey({ org_id, kind: "api", name: "bench", maker });
+    const org = { org_id, name: "bench", plan: "free", created_at: MOMENT } as const;
+    await makeAlone(database).addOrg({ org, keys: [row] }, () => {});
     const authenticate = makeAuthenticate(connection.queries, () => {});
     const rates = new RateLimit({ perSecond: 1_000_000, burst: 1_000_000 });
     const samples: number[] = [];

@@ -142,6 +142,24 @@ describe("who may touch what", () => {
     expect(offenders(changes)).toEqual(files);
   });
 
+  test("one file writes organizations, keys, SSH keys and plans: the Directory of a host alone", () => {
+    const STORES = ["daemon/domain/orgs/store.ts", "daemon/domain/orgs/ssh-keys-store.ts"];
+    const TABLES = "orgs|apiKeys|sshKeys";
+    const writes = new RegExp(
+      `\\.(insert|update|delete)\\(\\s*(\\w+\\.)?(${TABLES})\\b|\\b(INTO|UPDATE|DELETE\\s+FROM)\\s+"?(orgs|api_keys|ssh_keys)\\b`,
+    );
+    const ofDaemon = ({ path }: Source) => isIn(path, "daemon");
+    expect(offenders((source) => ofDaemon(source) && writes.test(source.text)).sort()).toEqual([...STORES].sort());
+    const writers = STORES.flatMap((path) => {
+      const functions = (CODE.find((source) => source.path === path)?.text ?? "").split(/^export function /m).slice(1);
+      return functions.filter((body) => writes.test(body)).map((body) => String(/^\w+/.exec(body)));
+    });
+    expect(writers).toContain("insertKey");
+    const named = new RegExp(`\\b(${writers.join("|")})\\b`);
+    const callers = offenders((source) => ofDaemon(source) && !STORES.includes(source.path) && named.test(source.text));
+    expect(callers).toEqual(["daemon/domain/orgs/alone.ts"]);
+  });
+
   const MAY_CALL_THE_SYSTEM = ["daemon/host", "guest-agent"];
   const mayCallTheSystem = ({ path }: Source) => MAY_CALL_THE_SYSTEM.some((folder) => isIn(path, folder));
 

@@ -14,6 +14,7 @@ import { callersOf, isCurrentSshKey, makeSshKeys } from "./ssh-keys.ts";
 import { getOrg, keyName } from "./store.ts";
 import { makeUsage } from "./usage/usage.ts";
 
+export { makeAlone } from "./alone.ts";
 export { makeOperator } from "./operator.ts";
 export { type PlanCaps, type Plans, plansOf } from "./plans.ts";
 export { driveExceeded, driveWarning, makeQuota, type Quota } from "./quota.ts";
@@ -45,9 +46,9 @@ export interface Orgs {
   stop(): Promise<void>;
 }
 
-export function makeOrgs({ database, log, meter, standing, credits, roomName }: OrgDeps): Orgs {
+export function makeOrgs({ database, directory, log, meter, standing, credits, roomName }: OrgDeps): Orgs {
   const { queries } = database;
-  const lastUsed = new LastUsed(database, log);
+  const lastUsed = new LastUsed(directory, log);
   const holds = new Holds();
   const isCurrent = makeIsCurrent(queries);
   const find: Orgs["find"] = (caller, orgId) => {
@@ -63,8 +64,8 @@ export function makeOrgs({ database, log, meter, standing, credits, roomName }: 
   return {
     operations: [
       makeMe(),
-      makeOrgCreate({ database }),
-      ...makeKeyVerbs({ database, withUse: (row) => lastUsed.withUse(row), onEnded: () => holds.look() }),
+      makeOrgCreate({ directory }),
+      ...makeKeyVerbs({ database, directory, withUse: (row) => lastUsed.withUse(row), onEnded: () => holds.look() }),
       makeUsage({
         meter,
         standing,
@@ -75,7 +76,7 @@ export function makeOrgs({ database, log, meter, standing, credits, roomName }: 
           return grouping === "key" ? keyName(queries, id) : id;
         },
       }),
-      ...makeSshKeys({ database, findOrg: find, onRemoved: () => holds.look() }),
+      ...makeSshKeys({ database, directory, findOrg: find, onRemoved: () => holds.look() }),
     ],
     authenticate: makeAuthenticate(queries, (keyId) => lastUsed.note(keyId)),
     planOf: (orgId) => getOrg(queries, orgId)?.plan ?? "",

@@ -7,8 +7,9 @@ import { readCursor, toPage } from "../../core/cursor.ts";
 import { type Bound, bind, type Caller, type KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Database } from "../../db/transact.ts";
+import type { Directory } from "./directory.ts";
 import { grantBy, isSeenBy, requireGivable } from "./grant.ts";
-import { createKey, revokeKey, rotateKey, toRecord } from "./keys.ts";
+import { newKey, rotationOf, toRecord } from "./keys.ts";
 import { getKeyOf, listKeysBefore } from "./store.ts";
 import type { KeyRow } from "./table.ts";
 
@@ -16,13 +17,14 @@ const CURSOR = "keys";
 
 export interface KeyVerbDeps {
   database: Database;
+  directory: Directory;
   /** A key with its last use. */
   withUse(row: KeyRow): KeyRow;
   /** Called when a key has ended, and it is on record. */
   onEnded(): void;
 }
 
-export function makeKeyVerbs({ database, withUse, onEnded }: KeyVerbDeps): Bound[] {
+export function makeKeyVerbs({ database, directory, withUse, onEnded }: KeyVerbDeps): Bound[] {
   const shown = (row: KeyRow) => toRecord(withUse(row));
   /** Also for a key that is bound to rooms: it sees the keys within them. */
   const find = ({ caller }: KeyCall, params: Record<string, string>): OrgId => {
@@ -44,8 +46,8 @@ export function makeKeyVerbs({ database, withUse, onEnded }: KeyVerbDeps): Bound
         const { caller } = call;
         const expires_at = expires_in_seconds === undefined ? undefined : after(now(), expires_in_seconds);
         const grant = grantBy(caller, { ...asked, expires_at });
-        const body = await database.commit((queries) => {
-          const { key, row } = createKey(queries, { ...grant, org_id, name, kind: "api", maker: makerOf(caller) });
+        const { key, row } = newKey({ ...grant, org_id, name, kind: "api", maker: makerOf(caller) });
+        const body = await directory.addKey(row, () => {
           const made = { ...toRecord(row), key };
           call.audit.details = { key_id: row.key_id, name, ...grant };
           call.record?.("created", made);
@@ -79,8 +81,8 @@ export function makeKeyVerbs({ database, withUse, onEnded }: KeyVerbDeps): Bound
         call.audit.details = { key_id, grace_seconds };
         requireGivable(caller, grant);
         call.onSettled = onEnded;
-        const body = await database.commit((queries) => {
-          const { key, row, replaced } = rotateKey(queries, key_id, grace_seconds, makerOf(caller));
+        const rotate = (old: KeyRow) => rotationOf(old, grace_seconds, makerOf(caller));
+        const body = await directory.rotateKey(key_id, rotate, (_queries, { key, row, replaced }) => {
           const made = { ...toRecord(row), key, replaces: shown(replaced) };
           call.audit.details = { key_id, new_key_id: row.key_id, grace_seconds };
           call.record?.("created", made);
@@ -94,7 +96,7 @@ export function makeKeyVerbs({ database, withUse, onEnded }: KeyVerbDeps): Bound
       find: findKey,
       run: async (call, _, { key_id, name }) => {
         call.audit.details = { key_id, name };
-        const revoked = await database.commit((queries) => revokeKey(queries, key_id));
+        const revoked = await directory.revokeKey(key_id, (_queries, row) => row);
         // Not sooner: the key that ends may be the one that asked.
         call.onSettled = onEnded;
         return { outcome: "ok", body: shown(revoked) };

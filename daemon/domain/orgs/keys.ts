@@ -1,14 +1,14 @@
 /** Owns API keys: how they are made, how one is recognised. A key is shown once and never stored, only its SHA-256. */
 import { hash, randomBytes } from "node:crypto";
 import { type Access, SCOPES } from "../../../shared/api/contract.ts";
-import { type KeyRecord, MAX_KEYS } from "../../../shared/api/orgs.ts";
+import type { KeyRecord } from "../../../shared/api/orgs.ts";
 import { type KeyId, newId, type OrgId } from "../../../shared/ids.ts";
 import { after, now } from "../../core/clock.ts";
 import type { Caller } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Grant } from "./grant.ts";
-import { type CallerRow, changeKey, countKeys, getKey, insertKey, prepareKeyLookup, prepareKeyTerm } from "./store.ts";
+import { type CallerRow, prepareKeyLookup, prepareKeyTerm } from "./store.ts";
 import type { KeyRow } from "./table.ts";
 
 export const KEY_PATTERN = /^key-[0-9A-Za-z]{43}$/;
@@ -37,12 +37,8 @@ function makeSecret(): string {
   return `key-${characters}`;
 }
 
-/** Within a transaction; `key` is the only copy there will ever be. Throws quota_exceeded. */
-export function createKey(queries: Queries, request: NewKey): { key: string; row: KeyRow } {
-  const created_at = now();
-  if (request.org_id !== null && countKeys(queries, request.org_id, created_at) >= MAX_KEYS) {
-    throw new ServiceError("quota_exceeded", { detail: `An organization may have ${MAX_KEYS} API keys.` });
-  }
+/** A key that nobody has yet, and its row; `key` is the only copy there will ever be. */
+export function newKey(request: NewKey): { key: string; row: KeyRow } {
   const key = makeSecret();
   const row: KeyRow = {
     key_id: newId("kid"),
@@ -54,7 +50,7 @@ export function createKey(queries: Queries, request: NewKey): { key: string; row
     scopes: [...(request.scopes ?? SCOPES)],
     room_ids: request.room_ids ? [...request.room_ids] : null,
     agent_id: request.agent_id ?? null,
-    created_at,
+    created_at: now(),
     expires_at: request.expires_at ?? null,
     revoked_at: null,
     created_by_type: request.maker.type,
@@ -63,40 +59,34 @@ export function createKey(queries: Queries, request: NewKey): { key: string; row
     last_used_at: null,
     first_key_id: request.first_key_id ?? null,
   };
-  insertKey(queries, row);
   return { key, row };
 }
 
-/** Within a transaction. Throws key_not_found, invalid_state, quota_exceeded. */
-export function rotateKey(queries: Queries, keyId: KeyId, graceSeconds: number, maker: NewKey["maker"]) {
-  const old = currentKey(queries, keyId);
-  if (old.replaced_by !== null) {
+/** What takes a key's place, and what becomes of that key. */
+export interface Rotation {
+  key: string;
+  row: KeyRow;
+  change: Partial<KeyRow>;
+}
+
+/** Throws invalid_state. */
+export function rotationOf(old: KeyRow, graceSeconds: number, maker: NewKey["maker"]): Rotation {
+  const { key_id, replaced_by } = old;
+  if (replaced_by !== null) {
     throw new ServiceError("invalid_state", {
-      detail: `Key ${keyId} was already rotated. Rotate ${old.replaced_by}, which replaced it.`,
-      details: { replaced_by: old.replaced_by },
+      detail: `Key ${key_id} was already rotated. Rotate ${replaced_by}, which replaced it.`,
+      details: { replaced_by },
     });
   }
-  if (hasExpired(old)) throw new ServiceError("invalid_state", { detail: `The key ${keyId} has expired.` });
-  const made = createKey(queries, { ...old, maker, first_key_id: old.first_key_id ?? keyId });
+  if (hasExpired(old)) throw new ServiceError("invalid_state", { detail: `The key ${key_id} has expired.` });
+  const made = newKey({ ...old, maker, first_key_id: old.first_key_id ?? key_id });
   const until = after(made.row.created_at, graceSeconds);
-  const replaced = changeKey(queries, keyId, {
+  const change = {
     replaced_by: made.row.key_id,
     ...(graceSeconds === 0 ? { revoked_at: made.row.created_at } : {}),
     ...(graceSeconds > 0 && (old.expires_at ?? until) >= until ? { expires_at: until } : {}),
-  });
-  return { ...made, replaced };
-}
-
-/** Within a transaction. Throws key_not_found. */
-export function revokeKey(queries: Queries, keyId: KeyId): KeyRow {
-  currentKey(queries, keyId);
-  return changeKey(queries, keyId, { revoked_at: now() });
-}
-
-function currentKey(queries: Queries, keyId: KeyId): KeyRow {
-  const row = getKey(queries, keyId);
-  if (!row || row.revoked_at !== null) throw new ServiceError("key_not_found", { detail: `There is no key ${keyId}.` });
-  return row;
+  };
+  return { ...made, change };
 }
 
 /** A key as people see it: without what could be used. */

@@ -2,24 +2,21 @@
 import type { KeyId } from "../../../shared/ids.ts";
 import { at } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
-import type { Database } from "../../db/transact.ts";
-import { prepareUse } from "./store.ts";
+import type { Directory } from "./directory.ts";
 import type { KeyRow } from "./table.ts";
 
 const TOGETHER_MS = 15_000;
 
 export class LastUsed {
-  readonly #database: Database;
+  readonly #directory: Directory;
   readonly #log: Log;
-  readonly #write: ReturnType<typeof prepareUse>;
   #noted = new Map<KeyId, number>();
   #writing = new Map<KeyId, number>();
   #timer: Timer | null = null;
 
-  constructor(database: Database, log: Log) {
-    this.#database = database;
+  constructor(directory: Directory, log: Log) {
+    this.#directory = directory;
     this.#log = log;
-    this.#write = prepareUse(database.queries);
   }
 
   note(keyId: KeyId): void {
@@ -41,10 +38,9 @@ export class LastUsed {
     if (noted.size === 0) return;
     this.#noted = new Map();
     this.#writing = noted;
-    await this.#database
-      .commit(() => {
-        for (const [key_id, usedAt] of noted) this.#write.run({ key_id, last_used_at: at(usedAt) });
-      }, false)
+    const uses = [...noted].map(([key_id, usedAt]) => ({ key_id, last_used_at: at(usedAt) }));
+    await this.#directory
+      .noteUses(uses)
       .catch((error: unknown) => this.#log.error("last use of keys not written", { error: String(error) }));
   }
 }

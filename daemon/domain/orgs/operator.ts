@@ -10,11 +10,13 @@ import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { appendAudit } from "../audit/index.ts";
 import { createOrg, type Maker, type NewOrg } from "./create.ts";
-import { createKey, type NewKey, revokeKey, rotateKey, toRecord as toKeyRecord } from "./keys.ts";
+import type { Directory } from "./directory.ts";
+import { type NewKey, newKey, rotationOf, toRecord as toKeyRecord } from "./keys.ts";
 import type { Plans } from "./plans.ts";
-import { addSshKey, type NewSshKey, removeSshKey, toRecord } from "./ssh-keys.ts";
+import { type NewSshKey, newSshKey, toRecord } from "./ssh-keys.ts";
 import { listSshKeys } from "./ssh-keys-store.ts";
-import { changePlan, getOrg, listKeys, listOrgs } from "./store.ts";
+import { getOrg, listKeys, listOrgs } from "./store.ts";
+import type { KeyRow } from "./table.ts";
 import { grantCredits } from "./usage/credits.ts";
 
 const FIRST_ORG = "default";
@@ -31,47 +33,31 @@ export type NewKeyOnHost = Omit<NewKey, "kind" | "org_id" | "maker" | "expires_a
 /** `requireBody` throws where the fields break a rule of the operation. */
 export function makeOperator(
   database: Database,
+  directory: Directory,
   plans: Plans,
   requireBody: (operation: { body: TObject }, fields: Record<string, unknown>) => void,
 ) {
   const record = (queries: Queries, event: string, orgId: OrgId | null, details: Record<string, unknown>) =>
     appendAudit(queries, { ...BY_OPERATOR, event, outcome: "success", at: now(), org_id: orgId, details });
 
-  const addOrg = (queries: Queries, request: NewOrg) => {
-    const { org_id, api_key } = createOrg(queries, request, BY_OPERATOR);
-    return { org_id, api_key };
-  };
-
-  const addKey = (queries: Queries, request: Omit<NewKey, "maker">) => {
-    const { key, row } = createKey(queries, { ...request, maker: MAKER });
-    record(queries, "key.created", request.org_id, { key_id: row.key_id, name: request.name, kind: request.kind });
-    return { key_id: row.key_id, key };
-  };
+  const addOrg = (request: NewOrg, more: Parameters<typeof createOrg>[4] = {}) =>
+    createOrg(directory, request, BY_OPERATOR, (_queries, { org_id, api_key }) => ({ org_id, api_key }), more);
 
   return {
     /** Once per database: the first organization, its key, and the operator's key. */
-    init: (plan: Plan = "free") =>
-      database.commit((queries) => {
-        if (listOrgs(queries).length > 0) {
-          throw new ServiceError("already_exists", {
-            detail: "This service is already initialized. Its keys were shown once and cannot be shown again.",
-            hint: "Make another key with `roomd key create --org ORG_ID --name NAME`.",
-          });
-        }
-        const made = addOrg(queries, { name: FIRST_ORG, plan });
-        return { ...made, operator_key: addKey(queries, { org_id: null, kind: "operator", name: "operator" }).key };
-      }),
+    init: async (plan: Plan = "free") => {
+      const { key, row } = newKey({ org_id: null, kind: "operator", name: "operator", maker: MAKER });
+      const made = await addOrg({ name: FIRST_ORG, plan }, { further: [row], isFirst: true });
+      return { ...made, operator_key: key };
+    },
 
     createOrg: (request: NewOrg) => {
       requireBody(orgCreate, { ...request });
-      return database.commit((queries) => addOrg(queries, request));
+      return addOrg(request);
     },
 
     setPlan: (orgId: OrgId, plan: Plan) =>
-      database.commit((queries) => {
-        const before = getOrg(queries, orgId);
-        if (!before) throw new ServiceError("org_not_found");
-        changePlan(queries, orgId, plan);
+      directory.setPlan(orgId, plan, (queries, before) => {
         record(queries, "org.plan_set", orgId, { plan, before: before.plan });
         return { ...before, plan };
       }),
@@ -99,10 +85,11 @@ export function makeOperator(
     createKey: ({ org_id, ...asked }: NewKeyOnHost) => {
       requireBody(keyCreate, asked);
       const { expires_in_seconds: seconds, ...request } = asked;
-      return database.commit((queries) => {
-        if (!getOrg(queries, org_id)) throw new ServiceError("org_not_found");
-        const expires_at = seconds === undefined ? null : after(now(), seconds);
-        return addKey(queries, { ...request, org_id, expires_at, kind: "api" });
+      const expires_at = seconds === undefined ? null : after(now(), seconds);
+      const { key, row } = newKey({ ...request, org_id, expires_at, kind: "api", maker: MAKER });
+      return directory.addKey(row, (queries, { key_id, name, kind }) => {
+        record(queries, "key.created", org_id, { key_id, name, kind });
+        return { key_id, key };
       });
     },
 
@@ -113,8 +100,8 @@ export function makeOperator(
 
     rotateKey: (keyId: KeyId, graceSeconds: number) => {
       requireBody(keyRotate, { grace_seconds: graceSeconds });
-      return database.commit((queries) => {
-        const { key, row, replaced } = rotateKey(queries, keyId, graceSeconds, MAKER);
+      const rotate = (old: KeyRow) => rotationOf(old, graceSeconds, MAKER);
+      return directory.rotateKey(keyId, rotate, (queries, { key, row, replaced }) => {
         const details = { key_id: keyId, new_key_id: row.key_id, grace_seconds: graceSeconds };
         record(queries, "key.rotated", row.org_id, details);
         return { ...toKeyRecord(row), key, replaces: toKeyRecord(replaced) };
@@ -122,19 +109,16 @@ export function makeOperator(
     },
 
     revokeKey: (keyId: KeyId) =>
-      database.commit((queries) => {
-        const { org_id, name } = revokeKey(queries, keyId);
-        record(queries, "key.revoked", org_id, { key_id: keyId, name });
-      }),
+      directory.revokeKey(keyId, (queries, { org_id, name }) =>
+        record(queries, "key.revoked", org_id, { key_id: keyId, name }),
+      ),
 
     addSshKey: (orgId: OrgId, request: NewSshKey) => {
       requireBody(sshKeyAdd, { ...request });
-      return database.commit((queries) => {
-        if (!getOrg(queries, orgId)) throw new ServiceError("org_not_found");
-        const added = addSshKey(queries, orgId, request, MAKER);
+      return directory.addSshKey(newSshKey(orgId, request, MAKER), (queries, added) => {
         const { ssh_key_id, fingerprint, name } = added;
         record(queries, "key.ssh_added", orgId, { ssh_key_id, fingerprint, name });
-        return added;
+        return toRecord(added);
       });
     },
 
@@ -144,8 +128,7 @@ export function makeOperator(
     },
 
     removeSshKey: (orgId: OrgId, sshKeyId: string) =>
-      database.commit((queries) => {
-        const { fingerprint } = removeSshKey(queries, orgId, sshKeyId);
+      directory.removeSshKey(orgId, sshKeyId, (queries, { fingerprint }) => {
         record(queries, "key.ssh_removed", orgId, { ssh_key_id: sshKeyId, fingerprint });
         return { ssh_key_id: sshKeyId, fingerprint, state: "removed" };
       }),

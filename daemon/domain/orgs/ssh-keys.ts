@@ -1,12 +1,13 @@
 /** Owns an organization's public keys for SSH: adding, listing and removing them, and whom one of them stands for. */
-import { MAX_SSH_KEYS, type SshKeyRecord, sshKeyAdd, sshKeyList, sshKeyRemove } from "../../../shared/api/ssh.ts";
+import { type SshKeyRecord, sshKeyAdd, sshKeyList, sshKeyRemove } from "../../../shared/api/ssh.ts";
 import { type KeyId, newId, type OrgId } from "../../../shared/ids.ts";
 import { after, now } from "../../core/clock.ts";
 import { type Bound, bind, type Caller } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
-import { type Database, violatesUnique } from "../../db/transact.ts";
-import { countSshKeys, deleteSshKey, findSshKeys, insertSshKey, isSshKey, listSshKeys } from "./ssh-keys-store.ts";
+import type { Database } from "../../db/transact.ts";
+import type { Directory } from "./directory.ts";
+import { findSshKeys, isSshKey, listSshKeys } from "./ssh-keys-store.ts";
 import { fingerprintOf, readPublicKey } from "./ssh-public-key.ts";
 import type { SshKeyRow } from "./table.ts";
 
@@ -21,12 +22,13 @@ export interface NewSshKey {
 
 export interface SshKeysDeps {
   database: Database;
+  directory: Directory;
   findOrg(caller: Caller, orgId: string): string;
   /** Called when a key has been removed. */
   onRemoved(): void;
 }
 
-export function makeSshKeys({ database, findOrg, onRemoved }: SshKeysDeps): Bound[] {
+export function makeSshKeys({ database, directory, findOrg, onRemoved }: SshKeysDeps): Bound[] {
   return [
     bind(sshKeyAdd, {
       find: (call, params) => findOrg(call.caller, String(params.org_id)) as OrgId,
@@ -42,8 +44,8 @@ export function makeSshKeys({ database, findOrg, onRemoved }: SshKeysDeps): Boun
           });
         }
         const maker = { type: "key", id: caller.key_id };
-        const body = await database.commit((queries) => {
-          const added = addSshKey(queries, orgId, input, maker);
+        const body = await directory.addSshKey(newSshKey(orgId, input, maker), (_queries, row) => {
+          const added = toRecord(row);
           audit.details = { ssh_key_id: added.ssh_key_id, fingerprint: added.fingerprint, name: added.name };
           call.record?.("created", added);
           return added;
@@ -62,7 +64,7 @@ export function makeSshKeys({ database, findOrg, onRemoved }: SshKeysDeps): Boun
       find: (call, params) => findOrg(call.caller, String(params.org_id)) as OrgId,
       run: async ({ audit }, { ssh_key_id }, orgId) => {
         audit.details = { ssh_key_id };
-        const { fingerprint } = await database.commit((queries) => removeSshKey(queries, orgId, ssh_key_id));
+        const { fingerprint } = await directory.removeSshKey(orgId, ssh_key_id, (_queries, removed) => removed);
         onRemoved();
         return { outcome: "ok", body: { ssh_key_id, fingerprint, state: "removed" as const } };
       },
@@ -70,20 +72,12 @@ export function makeSshKeys({ database, findOrg, onRemoved }: SshKeysDeps): Boun
   ];
 }
 
-/** Within a transaction. Throws validation_failed, already_exists, quota_exceeded. */
-export function addSshKey(
-  queries: Queries,
-  orgId: OrgId,
-  request: NewSshKey,
-  maker: { type: string; id: string },
-): SshKeyRecord {
+/** Throws validation_failed. */
+export function newSshKey(orgId: OrgId, request: NewSshKey, maker: { type: string; id: string }): SshKeyRow {
   const read = readPublicKey(request.public_key);
   if ("wrong" in read) throw new ServiceError("validation_failed", { detail: read.wrong });
-  if (countSshKeys(queries, orgId) >= MAX_SSH_KEYS) {
-    throw new ServiceError("quota_exceeded", { detail: `An organization may have ${MAX_SSH_KEYS} public keys.` });
-  }
   const created_at = now();
-  const row: SshKeyRow = {
+  return {
     ssh_key_id: newId("ssk"),
     org_id: orgId,
     name: (request.name ?? read.comment).slice(0, 128),
@@ -95,20 +89,6 @@ export function addSshKey(
     created_by_type: maker.type,
     created_by_id: maker.id,
   };
-  try {
-    insertSshKey(queries, row);
-  } catch (error) {
-    if (!violatesUnique(error, "ssh_keys.fingerprint")) throw error;
-    throw new ServiceError("already_exists", { detail: `The organization has the key ${read.fingerprint} already.` });
-  }
-  return toRecord(row);
-}
-
-/** Within a transaction. Throws key_not_found. */
-export function removeSshKey(queries: Queries, orgId: OrgId, id: string): SshKeyRow {
-  const removed = deleteSshKey(queries, orgId, id);
-  if (!removed) throw new ServiceError("key_not_found", { detail: `There is no public key ${id}.` });
-  return removed;
 }
 
 /** Whom a public key, in SSH's own encoding, stands for: one caller for each organization that has it, the oldest first. */

@@ -4,7 +4,8 @@ import { makeLog } from "../../../../daemon/core/log.ts";
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
-import { createKey } from "../../../../daemon/domain/orgs/keys.ts";
+import { makeAlone } from "../../../../daemon/domain/orgs/alone.ts";
+import { newKey } from "../../../../daemon/domain/orgs/keys.ts";
 import { LastUsed } from "../../../../daemon/domain/orgs/last-used.ts";
 import { getKey } from "../../../../daemon/domain/orgs/store.ts";
 import type { KeyRow } from "../../../../daemon/domain/orgs/table.ts";
@@ -25,10 +26,11 @@ afterEach(async () => {
 });
 
 const makeKeys = (count: number): Promise<KeyRow[]> =>
-  database.commit((queries) =>
+  Promise.all(
     Array.from({ length: count }, (_, n) => {
       const maker = { type: "operator", id: "host" };
-      return createKey(queries, { org_id: null, kind: "api", name: `key ${n}`, maker }).row;
+      const { row } = newKey({ org_id: null, kind: "api", name: `key ${n}`, maker });
+      return makeAlone(database).addKey(row, () => row);
     }),
   );
 
@@ -36,7 +38,7 @@ test("a thousand uses of many keys are one write, and a use is shown before it i
   const rows = await makeKeys(10);
   const [first] = rows as [KeyRow];
   const used = new LastUsed(
-    database,
+    makeAlone(database),
     makeLog("error", () => {}),
   );
   const before = commits;
@@ -57,7 +59,7 @@ test("uses are written by themselves after a while", async () => {
   const [row] = (await makeKeys(1)) as [KeyRow];
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   new LastUsed(
-    database,
+    makeAlone(database),
     makeLog("error", () => {}),
   ).note(row.key_id);
   const before = commits;

@@ -1,0 +1,129 @@
+/** Owns the Directory of a host by itself: its own tables are what is true, and one transaction checks and changes them. */
+import { MAX_KEYS } from "../../../shared/api/orgs.ts";
+import { MAX_SSH_KEYS } from "../../../shared/api/ssh.ts";
+import type { KeyId, OrgId } from "../../../shared/ids.ts";
+import { now } from "../../core/clock.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
+import { type Database, violatesUnique } from "../../db/transact.ts";
+import type { Directory } from "./directory.ts";
+import { countSshKeys, deleteSshKey, insertSshKey } from "./ssh-keys-store.ts";
+import {
+  changeKey,
+  changePlan,
+  countKeys,
+  getKey,
+  getOrg,
+  insertKey,
+  insertOrg,
+  listOrgs,
+  prepareUse,
+} from "./store.ts";
+import type { KeyRow, OrgRow, SshKeyRow } from "./table.ts";
+
+export function makeAlone(database: Database): Directory {
+  const use = prepareUse(database.queries);
+  return {
+    addOrg: ({ org, keys, isFirst = false }, within) =>
+      database.commit((queries) => {
+        if (isFirst && listOrgs(queries).length > 0) throw initialized();
+        addOrg(queries, org);
+        for (const key of keys) addKey(queries, key);
+        return within(queries, org);
+      }),
+
+    setPlan: (orgId, plan, within) =>
+      database.commit((queries) => {
+        const before = requireOrg(queries, orgId);
+        changePlan(queries, orgId, plan);
+        return within(queries, before);
+      }),
+
+    addKey: (key, within) =>
+      database.commit((queries) => {
+        if (key.org_id !== null) requireOrg(queries, key.org_id);
+        addKey(queries, key);
+        return within(queries, key);
+      }),
+
+    rotateKey: (keyId, rotate, within) =>
+      database.commit((queries) => {
+        const rotation = rotate(currentKey(queries, keyId));
+        addKey(queries, rotation.row);
+        const replaced = changeKey(queries, keyId, rotation.change);
+        return within(queries, { ...rotation, replaced });
+      }),
+
+    revokeKey: (keyId, within) =>
+      database.commit((queries) => {
+        currentKey(queries, keyId);
+        return within(queries, changeKey(queries, keyId, { revoked_at: now() }));
+      }),
+
+    addSshKey: (key, within) =>
+      database.commit((queries) => {
+        requireOrg(queries, key.org_id);
+        addSshKey(queries, key);
+        return within(queries, key);
+      }),
+
+    removeSshKey: (orgId, sshKeyId, within) =>
+      database.commit((queries) => {
+        const removed = deleteSshKey(queries, orgId, sshKeyId);
+        if (!removed) throw new ServiceError("key_not_found", { detail: `There is no public key ${sshKeyId}.` });
+        return within(queries, removed);
+      }),
+
+    noteUses: (uses) =>
+      database.commit(() => {
+        for (const { key_id, last_used_at } of uses) use.run({ key_id, last_used_at });
+      }, false),
+  };
+}
+
+function addOrg(queries: Queries, org: OrgRow): void {
+  try {
+    insertOrg(queries, org);
+  } catch (error) {
+    if (!violatesUnique(error, "orgs.name")) throw error;
+    throw new ServiceError("already_exists", { detail: `There is an organization named ${org.name}.`, cause: error });
+  }
+}
+
+function addKey(queries: Queries, key: KeyRow): void {
+  if (key.org_id !== null && countKeys(queries, key.org_id, key.created_at) >= MAX_KEYS) {
+    throw new ServiceError("quota_exceeded", { detail: `An organization may have ${MAX_KEYS} API keys.` });
+  }
+  insertKey(queries, key);
+}
+
+function addSshKey(queries: Queries, key: SshKeyRow): void {
+  if (countSshKeys(queries, key.org_id) >= MAX_SSH_KEYS) {
+    throw new ServiceError("quota_exceeded", { detail: `An organization may have ${MAX_SSH_KEYS} public keys.` });
+  }
+  try {
+    insertSshKey(queries, key);
+  } catch (error) {
+    if (!violatesUnique(error, "ssh_keys.fingerprint")) throw error;
+    throw new ServiceError("already_exists", { detail: `The organization has the key ${key.fingerprint} already.` });
+  }
+}
+
+function requireOrg(queries: Queries, orgId: OrgId): OrgRow {
+  const org = getOrg(queries, orgId);
+  if (!org) throw new ServiceError("org_not_found");
+  return org;
+}
+
+function currentKey(queries: Queries, keyId: KeyId): KeyRow {
+  const row = getKey(queries, keyId);
+  if (!row || row.revoked_at !== null) throw new ServiceError("key_not_found", { detail: `There is no key ${keyId}.` });
+  return row;
+}
+
+function initialized(): ServiceError {
+  return new ServiceError("already_exists", {
+    detail: "This service is already initialized. Its keys were shown once and cannot be shown again.",
+    hint: "Make another key with `roomd key create --org ORG_ID --name NAME`.",
+  });
+}

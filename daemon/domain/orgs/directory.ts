@@ -1,0 +1,56 @@
+/**
+ * Owns the seam between one host and several: every change of organizations, their plans, API keys and public SSH keys goes through a
+ * Directory. These are true for a service as a whole, unlike rooms and all that is in them. `alone.ts` is that of a host by itself.
+ *
+ *   verb ──▶ Directory: checks the rules, changes what is true ──▶ this host's tables, and `within` in the same transaction
+ *
+ * Reading is no part of it: rows are read where they are, in this host's tables, and nobody waits for that.
+ */
+import type { Plan } from "../../../shared/api/plans.ts";
+import type { KeyId, OrgId } from "../../../shared/ids.ts";
+import type { Queries } from "../../db/client.ts";
+import type { Rotation } from "./keys.ts";
+import type { KeyRow, OrgRow, SshKeyRow } from "./table.ts";
+
+/**
+ * Runs in the transaction that brings a change to this host's tables: what is to be kept with it, such as its record. It may run
+ * twice, and must not refuse: the change may be true already.
+ */
+export type Within<Change, T> = (queries: Queries, change: Change) => T;
+
+export interface NewOrgRows {
+  org: OrgRow;
+  /** Of the organization, or of none. */
+  keys: readonly KeyRow[];
+  /** Only where there is no organization yet. */
+  isFirst?: boolean;
+}
+
+/** Each resolves with what `within` returns once the change is on disk. Other rejections: disk_full. */
+export interface Directory {
+  /** Throws already_exists. */
+  addOrg<T>(made: NewOrgRows, within: Within<OrgRow, T>): Promise<T>;
+  /** `within` gets the organization as it was before. Throws org_not_found. */
+  setPlan<T>(orgId: OrgId, plan: Plan, within: Within<OrgRow, T>): Promise<T>;
+  /** Throws org_not_found, quota_exceeded. */
+  addKey<T>(key: KeyRow, within: Within<KeyRow, T>): Promise<T>;
+  /** `rotate` says of the key as it is what takes its place, or throws. Throws key_not_found, quota_exceeded. */
+  rotateKey<T>(
+    keyId: KeyId,
+    rotate: (old: KeyRow) => Rotation,
+    within: Within<Rotation & { replaced: KeyRow }, T>,
+  ): Promise<T>;
+  /** Throws key_not_found, also for one that was revoked before. */
+  revokeKey<T>(keyId: KeyId, within: Within<KeyRow, T>): Promise<T>;
+  /** Throws org_not_found, already_exists, quota_exceeded. */
+  addSshKey<T>(key: SshKeyRow, within: Within<SshKeyRow, T>): Promise<T>;
+  /** Throws key_not_found. */
+  removeSshKey<T>(orgId: OrgId, sshKeyId: string, within: Within<SshKeyRow, T>): Promise<T>;
+  /** Writes when keys were last used; a crash may lose it. */
+  noteUses(uses: readonly KeyUse[]): Promise<void>;
+}
+
+export interface KeyUse {
+  key_id: KeyId;
+  last_used_at: string;
+}

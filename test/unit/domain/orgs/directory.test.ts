@@ -1,0 +1,103 @@
+/** The Directory of a host by itself: what it refuses, and that a change and what is kept with it are there together or not at all. */
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
+import { migrate } from "../../../../daemon/db/migrate.ts";
+import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
+import { makeAlone } from "../../../../daemon/domain/orgs/alone.ts";
+import type { Directory } from "../../../../daemon/domain/orgs/directory.ts";
+import { newKey, rotationOf } from "../../../../daemon/domain/orgs/keys.ts";
+import { newSshKey } from "../../../../daemon/domain/orgs/ssh-keys.ts";
+import type { KeyRow, OrgRow, SshKeyRow } from "../../../../daemon/domain/orgs/table.ts";
+import { newId, type OrgId } from "../../../../shared/ids.ts";
+
+const MAKER = { type: "operator", id: "host" };
+const PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl a";
+const NONE = "org_none" as OrgId;
+
+let connection: Connection;
+let database: Database;
+let directory: Directory;
+let org: OrgRow;
+let key: KeyRow;
+let sshKey: SshKeyRow;
+
+const orgOf = (name: string): OrgRow => ({ org_id: newId("org"), name, plan: "free", created_at: "2026-01-01" });
+const keyOf = (org_id: OrgId | null) => newKey({ org_id, kind: "api", name: "k", maker: MAKER }).row;
+const sshKeyOf = (orgId: OrgId, name = "a") => ({ ...newSshKey(orgId, { public_key: PUBLIC_KEY }, MAKER), name });
+const rotate = (old: KeyRow) => rotationOf(old, 60, MAKER);
+
+beforeEach(async () => {
+  connection = openConnection(":memory:");
+  migrate(connection);
+  database = makeDatabase(connection);
+  directory = makeAlone(database);
+  org = orgOf("first");
+  key = keyOf(org.org_id);
+  sshKey = sshKeyOf(org.org_id);
+  await directory.addOrg({ org, keys: [key], isFirst: true }, () => {});
+  await directory.addSshKey(sshKey, () => {});
+});
+afterEach(() => database.close());
+
+const rows = () => ["orgs", "api_keys", "ssh_keys"].map((table) => database.queries.all(`SELECT * FROM ${table}`));
+
+/** Every change that there is, on what is there before each test. */
+const CHANGES: Record<string, (within: () => unknown) => Promise<unknown>> = {
+  addOrg: (within) => {
+    const made = orgOf("second");
+    return directory.addOrg({ org: made, keys: [keyOf(made.org_id), keyOf(null)] }, within);
+  },
+  setPlan: (within) => directory.setPlan(org.org_id, "starter", within),
+  addKey: (within) => directory.addKey(keyOf(org.org_id), within),
+  rotateKey: (within) => directory.rotateKey(key.key_id, rotate, within),
+  revokeKey: (within) => directory.revokeKey(key.key_id, within),
+  addSshKey: (within) => directory.addSshKey({ ...sshKeyOf(org.org_id), fingerprint: "SHA256:other" }, within),
+  removeSshKey: (within) => directory.removeSshKey(org.org_id, sshKey.ssh_key_id, within),
+};
+
+describe.each(Object.entries(CHANGES))("%s", (_, change) => {
+  test("is kept with what is written within it, and answers what that returns", async () => {
+    const before = rows();
+    expect(await change(() => "answer")).toBe("answer");
+    expect(rows()).not.toEqual(before);
+  });
+
+  test("is not kept where what belongs to it is not", async () => {
+    const before = rows();
+    const broken = change(() => {
+      throw new Error("not recorded");
+    });
+    await expect(broken).rejects.toThrow("not recorded");
+    expect(rows()).toEqual(before);
+  });
+});
+
+const REFUSED: [string, string, () => Promise<unknown>][] = [
+  ["a name that is taken", "already_exists", () => directory.addOrg({ org: orgOf("first"), keys: [] }, () => {})],
+  ["a second first", "already_exists", () => directory.addOrg({ org: orgOf("b"), keys: [], isFirst: true }, () => {})],
+  ["a plan of none", "org_not_found", () => directory.setPlan(NONE, "starter", () => {})],
+  ["a key of none", "org_not_found", () => directory.addKey(keyOf(NONE), () => {})],
+  ["an SSH key of none", "org_not_found", () => directory.addSshKey(sshKeyOf(NONE), () => {})],
+  ["the same SSH key", "already_exists", () => directory.addSshKey(sshKeyOf(org.org_id, "b"), () => {})],
+  ["to remove another's SSH key", "key_not_found", () => directory.removeSshKey(NONE, sshKey.ssh_key_id, () => {})],
+  ["to rotate what is not there", "key_not_found", () => directory.rotateKey(newId("kid"), rotate, () => {})],
+  ["to revoke what is not there", "key_not_found", () => directory.revokeKey(newId("kid"), () => {})],
+];
+
+test.each(REFUSED)("refuses %s", async (_, code, change) => {
+  const before = rows();
+  await expect(change()).rejects.toMatchObject({ code });
+  expect(rows()).toEqual(before);
+});
+
+test("what one change has ended another does not change", async () => {
+  await directory.revokeKey(key.key_id, () => {});
+  await expect(directory.revokeKey(key.key_id, () => {})).rejects.toMatchObject({ code: "key_not_found" });
+  await expect(directory.rotateKey(key.key_id, rotate, () => {})).rejects.toMatchObject({ code: "key_not_found" });
+});
+
+test("of two rotations at once one is", async () => {
+  const both = await Promise.allSettled([1, 2].map(() => directory.rotateKey(key.key_id, rotate, () => {})));
+  expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+  expect(rows()[1]).toHaveLength(2);
+});
