@@ -1,6 +1,6 @@
 /** Owns reading the head of one HTTP/1 request (RFC 9112): whom it is for, and how long its body is. What two servers could read differently is refused. */
 import { readAddress } from "./addresses.ts";
-import { canonicalName } from "./names.ts";
+import { canonicalName, isAscii } from "./names.ts";
 
 export type Body = { kind: "length"; bytes: number } | { kind: "chunked" };
 
@@ -70,6 +70,8 @@ function bodyOf(fields: ReadonlyMap<string, string[]>): Body {
 function hostOf(authority: string): string {
   const [, bracketed, plain] = /^(?:\[([^\]]+)\]|([^:@[\]]+))(?::\d{0,5})?$/.exec(authority) ?? [];
   const host = bracketed ?? plain ?? "";
+  // A server compares the bytes themselves, and knows nothing of how names are mapped.
+  if (!isAscii(host)) throw new BadRequest("its Host is not in ASCII");
   const found = readAddress(host)?.text ?? canonicalName(host);
   if (found === null) throw new BadRequest("its Host is not valid");
   return found;

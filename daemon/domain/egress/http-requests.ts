@@ -11,13 +11,16 @@ import { Pending } from "./pending.ts";
 
 const MOST_HEAD_BYTES = 64 * 1024;
 const MOST_CHUNK_LINE_BYTES = 256;
+/** Of one interim answer. */
+const MOST_INTERIM_BYTES = 8 * 1024;
 const LINE_END = "\r\n";
 const HEAD_END = "\r\n\r\n";
-/** The answer of a server that goes on in another protocol, as far as that is clear by it. */
-const SWITCHES = {
-  length: 13,
-  test: (answer: Buffer) => /^HTTP\/1\.1 101[ \r]/.test(answer.toString("latin1")),
-};
+/** Answers before the answer, such as 100 and 103; 101 is none of them. */
+const INTERIM = /^HTTP\/1\.1 1(?!01)\d\d[ \r]/;
+/** The answer of a server that goes on in another protocol. */
+const SWITCHES = /^HTTP\/1\.1 101[ \r]/;
+/** As far as it is clear what an answer is. */
+const STATUS_BYTES = 13;
 
 type State =
   | { at: "head" }
@@ -54,9 +57,10 @@ export class HttpRequests {
   /** The server has said this: what may go out now. Throws BadRequest. */
   answered(bytes: Buffer): Buffer {
     if (this.#asked === null) return Buffer.alloc(0);
-    this.#answer = Buffer.concat([this.#answer, bytes.subarray(0, SWITCHES.length)]);
-    if (this.#answer.byteLength < SWITCHES.length) return Buffer.alloc(0);
-    const switches = SWITCHES.test(this.#answer);
+    this.#answer = Buffer.concat([this.#answer, bytes]);
+    const status = this.#takeStatus();
+    if (status === null) return Buffer.alloc(0);
+    const switches = SWITCHES.test(status);
     const protocol = this.#asked;
     this.#asked = null;
     this.#answer = Buffer.alloc(0);
@@ -70,6 +74,20 @@ export class HttpRequests {
     }
     this.#state = switches ? { at: "open" } : { at: "head" };
     return this.push(Buffer.alloc(0));
+  }
+
+  /** How the last answer begins, behind all interim ones; null when more must come first. */
+  #takeStatus(): string | null {
+    for (;;) {
+      if (this.#answer.byteLength < STATUS_BYTES) return null;
+      const status = this.#answer.toString("latin1", 0, STATUS_BYTES);
+      if (!INTERIM.test(status)) return status;
+      const end = this.#answer.indexOf(HEAD_END);
+      if (end === -1 && this.#answer.byteLength > MOST_INTERIM_BYTES)
+        throw new BadRequest("the server's interim answer is too long");
+      if (end === -1) return null;
+      this.#answer = this.#answer.subarray(end + HEAD_END.length);
+    }
   }
 
   /** Takes one part off what is pending; null when more must come first. */

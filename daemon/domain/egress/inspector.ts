@@ -1,26 +1,17 @@
 /**
  * Owns looking at what a sandbox says on a connection that it may make to one name only: TLS must ask for that name, every
  * HTTP/1 request must be for it, HTTP/2 without TLS is refused. What is neither goes through: its name and address were checked.
+ * What is what is the table in first-line.ts.
  */
 import { readServerName } from "./client-hello.ts";
+import { BEGINS, FirstLine, isBlank, RawLine } from "./first-line.ts";
 import { BadRequest } from "./http-head.ts";
 import { HttpRequests, WrongHost } from "./http-requests.ts";
-import { canonicalName } from "./names.ts";
 import { Pending } from "./pending.ts";
 
-const HANDSHAKE = 0x16;
 const OLD_HELLO_BYTES = 5;
 const MOST_HELLO_BYTES = 80 * 1024;
-/** The longest first line that may be one of HTTP. */
-const MOST_LINE_BYTES = 16 * 1024;
 const NOTHING = Buffer.alloc(0);
-const METHOD_BYTES = bytesOf("!#$%&'*+-.^_`|~", "09", "AZ", "az");
-/** What some server or other takes for the space after a method, or passes over before it. */
-const SEPARATORS = bytesOf("\t\v\f \x85\xa0", "\x1c\x1f");
-const BLANKS = bytesOf("\t\n\v\f\r ");
-const LINE_ENDS = bytesOf("\r\n");
-/** By these a line is HTTP although it names no version. */
-const METHOD = /^(GET|HEAD|POST|PUT|DELETE|OPTIONS|PATCH|CONNECT|TRACE|PRI)[^A-Z]/i;
 
 /** What was said that is not allowed. `presented` is the name that it was for, when there was one. */
 export class NotThisName extends Error {
@@ -37,12 +28,13 @@ export class NotThisName extends Error {
 export class Inspector {
   readonly #name: string;
   readonly #begin = new Pending();
+  readonly #line = new FirstLine();
   /** Once it is decided what is spoken; null is what is not looked at any further. */
-  #spoken: HttpRequests | null | undefined;
+  #spoken: HttpRequests | RawLine | null | undefined;
   /** How many bytes there must be before it is worth another look. */
   #needed = 1;
-  /** How much of the first line was looked at, and whether the method in it has ended. */
-  #line = { looked: 0, hasMethod: false };
+  #hasBegun = false;
+  #isBehindBlank = false;
 
   constructor(name: string) {
     this.#name = name;
@@ -51,6 +43,7 @@ export class Inspector {
   /** What may go out now that these bytes came; what is not clear yet is kept. Throws NotThisName. */
   push(bytes: Buffer): Buffer {
     if (this.#spoken === null) return bytes;
+    if (this.#spoken instanceof RawLine) return this.#raw(this.#spoken, bytes);
     if (this.#spoken) return this.#checked(this.#spoken, (http) => http.push(bytes));
     this.#begin.push(bytes);
     return this.#decide();
@@ -58,27 +51,33 @@ export class Inspector {
 
   /** The server has said this: what may go out now that was kept until it has. Throws NotThisName. */
   answered(bytes: Buffer): Buffer {
-    return this.#spoken ? this.#checked(this.#spoken, (http) => http.answered(bytes)) : NOTHING;
+    const spoken = this.#spoken;
+    return spoken instanceof HttpRequests ? this.#checked(spoken, (http) => http.answered(bytes)) : NOTHING;
   }
 
   /** Only bytes decide, never time: who says half a line has the rest of it looked at too. */
   #decide(): Buffer {
-    const blank = this.#line.looked === 0 ? this.#takeBlank() : NOTHING;
+    const blank = this.#hasBegun ? NOTHING : this.#takeBlank();
     const begin = this.#begin.bytes;
     if (begin.byteLength < this.#needed) return blank;
+    this.#hasBegun = true;
     const [first = 0] = begin;
-    if (first === HANDSHAKE) return Buffer.concat([blank, this.#hello(begin)]);
-    const spoken = first >= 0x80 ? this.#oldHello(begin) : this.#firstLine(begin);
+    if (first === 0 && this.#isBehindBlank) throw proxied();
+    const is = BEGINS[first];
+    if (is === "tls") return Buffer.concat([blank, this.#hello(begin)]);
+    const spoken = is === "line" ? this.#firstLine(begin) : is === "ssl2" ? this.#oldHello(begin) : "raw";
     if (spoken === "maybe") return blank;
-    this.#spoken = spoken === "other" ? null : new HttpRequests((host) => host === this.#name);
+    this.#spoken = spoken === "raw" ? new RawLine() : new HttpRequests((host) => host === this.#name);
     return Buffer.concat([blank, this.push(this.#begin.take(begin.byteLength))]);
   }
 
   /** By itself it asks for nothing, so that it need not wait for what follows. */
   #takeBlank(): Buffer {
     const { bytes } = this.#begin;
-    const end = bytes.findIndex((byte) => !BLANKS.has(byte));
-    return this.#begin.take(end === -1 ? bytes.byteLength : end);
+    const end = bytes.findIndex((byte) => !isBlank(byte));
+    const blank = this.#begin.take(end === -1 ? bytes.byteLength : end);
+    if (blank.byteLength > 0) this.#isBehindBlank = true;
+    return blank;
   }
 
   #hello(begin: Buffer): Buffer {
@@ -89,7 +88,8 @@ export class Inspector {
     }
     if (found.is === "absent") throw new NotThisName("sni_missing", "the TLS connection names no server");
     if (found.is !== "name") throw new NotThisName("bad_request", "its TLS handshake is not valid");
-    if (canonicalName(found.name) !== this.#name) {
+    // A server compares the bytes themselves: it knows nothing of how names are mapped, nor that a dot at the end means nothing.
+    if (found.name.toLowerCase() !== this.#name) {
       throw new NotThisName("sni_mismatch", "the TLS connection is for another name", found.name);
     }
     this.#spoken = null;
@@ -97,28 +97,25 @@ export class Inspector {
   }
 
   /** A hello as it was written for SSL 2 names no server, and some servers of TLS still take it. */
-  #oldHello(begin: Buffer): "maybe" | "other" {
+  #oldHello(begin: Buffer): "maybe" | "raw" {
     this.#needed = OLD_HELLO_BYTES;
     if (begin.byteLength < OLD_HELLO_BYTES) return "maybe";
-    if (begin[2] !== 1 || begin[3] !== 3) return "other";
+    if (begin[2] !== 1 || begin[3] !== 3) return "raw";
     throw new NotThisName("sni_missing", "the TLS connection names no server");
   }
 
-  /** Whether a connection begins as HTTP does, as lenient as servers are. */
-  #firstLine(begin: Buffer): "http" | "other" | "maybe" {
-    const line = this.#line;
-    for (; line.looked < begin.byteLength; line.looked++) {
-      const byte = begin[line.looked] ?? 0;
-      if (LINE_ENDS.has(byte)) {
-        const text = begin.toString("latin1", 0, line.looked + 1);
-        return METHOD.test(text) || /HTTP\/\d/i.test(text) ? "http" : "other";
-      }
-      if (SEPARATORS.has(byte)) line.hasMethod = true;
-      else if (!line.hasMethod && !METHOD_BYTES.has(byte)) return "other";
-    }
-    if (begin.byteLength <= MOST_LINE_BYTES) return "maybe";
-    if (!line.hasMethod) return "other";
-    throw new NotThisName("bad_request", "its first line is too long");
+  #firstLine(begin: Buffer): "http" | "raw" | "maybe" {
+    const is = this.#line.look(begin);
+    if (is === "proxy") throw proxied();
+    if (is === "endless") throw new NotThisName("bad_request", "its first line is too long");
+    return is;
+  }
+
+  #raw(line: RawLine, bytes: Buffer): Buffer {
+    const is = line.push(bytes);
+    if (is === "http") throw new NotThisName("bad_request", "its first line is not HTTP/1");
+    if (is === "ended") this.#spoken = null;
+    return bytes;
   }
 
   #checked(http: HttpRequests, act: (http: HttpRequests) => Buffer): Buffer {
@@ -135,11 +132,7 @@ export class Inspector {
   }
 }
 
-/** These, and ranges of them by their first and last. */
-function bytesOf(each: string, ...ranges: string[]): ReadonlySet<number> {
-  const bytes = new Set([...each].map((character) => character.charCodeAt(0)));
-  for (const range of ranges) {
-    for (let byte = range.charCodeAt(0); byte <= range.charCodeAt(1); byte++) bytes.add(byte);
-  }
-  return bytes;
+/** Whoever takes it believes what it says of the connection. */
+function proxied(): NotThisName {
+  return new NotThisName("bad_request", "it begins with the PROXY protocol");
 }

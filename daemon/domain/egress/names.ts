@@ -27,6 +27,7 @@ function isNumeric(label: string): boolean {
   return /^\d+$/.test(label) || /^0x[0-9a-f]*$/.test(label);
 }
 
-function isAscii(text: string): boolean {
+/** Whether all of it is visible ASCII. */
+export function isAscii(text: string): boolean {
   return /^[\x21-\x7e]*$/.test(text);
 }

@@ -1,35 +1,14 @@
 /** What a sandbox may say on a connection to one name: by tables, in pieces of any size, and of garbage. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Inspector, NotThisName } from "../../../../daemon/domain/egress/inspector.ts";
+import { Inspector } from "../../../../daemon/domain/egress/inspector.ts";
 import { helloOf, inRecords } from "./hello.ts";
+import { bytesOf, get, NAME, say } from "./said.ts";
 
-const NAME = "allowed.example";
-const bytesOf = (text: string) => Buffer.from(text, "latin1");
-const get = (host: string, more = "", line = "GET / HTTP/1.1") => `${line}\r\nHost: ${host}\r\n${more}\r\n`;
 const FINE = get(NAME);
 const EVIL = get("evil.example");
 const SWITCHES = bytesOf("HTTP/1.1 101 Switching Protocols\r\n\r\n");
 const CONTINUES = bytesOf("HTTP/1.1 200 OK\r\n\r\n");
-
-/** What went out, and why it was refused, if it was. */
-function say(...pieces: (string | Buffer | { answer: Buffer })[]) {
-  const inspector = new Inspector(NAME);
-  let out = "";
-  try {
-    for (const piece of pieces) {
-      const passed =
-        typeof piece === "object" && "answer" in piece
-          ? inspector.answered(piece.answer)
-          : inspector.push(Buffer.isBuffer(piece) ? piece : bytesOf(piece));
-      out += passed.toString("latin1");
-    }
-    return { out, refused: null, presented: null };
-  } catch (error) {
-    if (!(error instanceof NotThisName)) throw error;
-    return { out, refused: error.reason, presented: error.presented };
-  }
-}
 
 describe("passes as it is", () => {
   const websocket = get(NAME, "Connection: Upgrade\r\nUpgrade: websocket\r\n");
@@ -77,6 +56,22 @@ describe("passes as it is", () => {
     expect(say(websocket, { answer: first }, { answer: rest }, frames).out).toBe(websocket + frames);
   });
 
+  test("what follows a WebSocket's begin, once the server has agreed behind interim answers", () => {
+    const interim = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
+    const answer = interim + SWITCHES.toString("latin1");
+    const passed = { out: `${websocket}\x81\x05hello`, refused: null, presented: null };
+    expect(say(websocket, { answer: bytesOf(answer) }, "\x81\x05hello")).toEqual(passed);
+    const pieces = [...answer].map((character) => ({ answer: bytesOf(character) }));
+    expect(say(websocket, "\x81\x05hello", ...pieces)).toEqual(passed);
+    expect(say(websocket, "\x81\x05hello", ...pieces.slice(0, interim.length + 12)).out).toBe(websocket);
+    expect(say(websocket, EVIL, { answer: bytesOf(`${interim}HTTP/1.1 200 OK\r\n`) })).toMatchObject({
+      out: websocket,
+      refused: "host_mismatch",
+    });
+    const endless = { answer: bytesOf(`HTTP/1.1 103 Early Hints\r\nLink: ${"a".repeat(10_000)}`) };
+    expect(say(websocket, endless)).toMatchObject({ refused: "bad_request" });
+  });
+
   test("what asks for another protocol that the server does not speak", () => {
     const h2c = get(NAME, "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n");
     expect(say(h2c, FINE).out).toBe(h2c);
@@ -94,6 +89,27 @@ describe("is refused", () => {
     ["another host after blanks", "host_mismatch", "evil.example", [`\r\n\n \t${EVIL}`]],
     ["no Host", "bad_request", null, ["GET / HTTP/1.1\r\n\r\n"]],
     ["two Hosts", "bad_request", null, [get(NAME, `Host: ${NAME}\r\n`)]],
+    [
+      "a Host that a mapping would make this one",
+      "bad_request",
+      null,
+      [get(`${NAME.slice(0, 3)}\xad${NAME.slice(3)}`)],
+    ],
+    ["a Host with a letter of latin-1", "bad_request", null, [get(`\xaallowed.example`)]],
+    ["a target with such a host", "bad_request", null, [get(NAME, "", "GET http://\xaallowed.example/ HTTP/1.1")]],
+    [
+      "TLS for a name with such a letter",
+      "sni_mismatch",
+      "\xaallowed.example",
+      [inRecords(helloOf({ names: "\xaallowed.example" }))],
+    ],
+    [
+      "TLS for a name that a mapping would make this one",
+      "sni_mismatch",
+      `${NAME}\xad`,
+      [inRecords(helloOf({ names: `${NAME}\xad` }))],
+    ],
+    ["TLS for the name with a dot", "sni_mismatch", `${NAME}.`, [inRecords(helloOf({ names: `${NAME}.` }))]],
     ["an odd Host", "bad_request", null, [get("127.1")]],
     ["a Host with a user", "bad_request", null, [get(`${NAME}@evil.example`)]],
     ["a target elsewhere", "bad_request", null, [get(NAME, "", "GET http://evil.example/ HTTP/1.1")]],
