@@ -1,6 +1,6 @@
 /**
  * Owns which of the host's ports the agent dials. Daemons that share the kernel's vsock have one each: where nobody
- * listens the guest is refused, and a daemon that does not know it closes the connection. Behind a device of its own,
+ * listens the guest is refused, and a daemon that does not know it closes the connection or proves nothing. Behind a device of its own,
  * which gives no answer on a port without a listener, the first is the only one.
  */
 import { HOST_PORT, HOST_PORTS } from "../shared/agent-protocol/messages.ts";

@@ -1,9 +1,11 @@
 /**
  * Owns the agent's side of the link: dial the host, say hello, carry out its welcome, serve its streams, dial again.
  *
- *   dial ──connected──▶ hello ──welcome──▶ set up ──ready──▶ streams
- *    ▲                                                          │
- *    └───────────────── the connection ends ────────────────────┘
+ *   dial ──connected──▶ hello ──welcome──▶ proven ──▶ set up ──ready──▶ streams
+ *    ▲                    │                  │                            │
+ *    └────────────────────┴─ no welcome ─────┴─ no proof ─────────────────┴─ the connection ends
+ *
+ * Nothing is carried out, and no stream served, before the welcome of the connection has been proven (host-trust.ts).
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { FrameType } from "../shared/agent-protocol/frame.ts";
@@ -13,6 +15,7 @@ import { VERSION } from "../shared/version.ts";
 import { DeviceEvents } from "./device-events.ts";
 import type { HostLine } from "./host-line.ts";
 import { HostPorts } from "./host-ports.ts";
+import type { HostTrust } from "./host-trust.ts";
 import * as libc from "./libc.ts";
 import { log } from "./log.ts";
 import type { Rehearsal } from "./rehearsal.ts";
@@ -30,10 +33,13 @@ const CONNECT_POLL_MS = { soon: 1, late: 25 } as const;
 const CONNECT_LATE_MS = 10;
 const CONNECT_DEADLINE_MS = 500;
 const MAX_HOST_STREAMS = 256;
+/** A host answers a hello in milliseconds; who listens and says nothing must not keep the guest from its host. */
+const WELCOME_DEADLINE_MS = 10_000;
 
 /** What a link serves, and who uses it. */
 export interface Served {
-  setup: Setup;
+  trust: HostTrust;
+  setup: Pick<Setup, "done" | "carryOut">;
   router: Router;
   line: HostLine;
 }
@@ -45,44 +51,59 @@ export async function keepLinked(served: Served, rehearsal: Rehearsal): Promise<
   const ports = new HostPorts();
   while (true) {
     const fd = await dial(ports, devices, rehearsal);
-    const { reason, welcomed } = await serve(fd, served).catch((error) => ({ reason: String(error), welcomed: false }));
+    const { reason, welcomed } = await serve(fd, ports.port, served).catch((error) => ({
+      reason: String(error),
+      welcomed: false,
+    }));
     log(`link closed: ${reason}`);
     if (!welcomed) ports.next();
     await sleep(DIAL_REFUSED_MS.first);
   }
 }
 
-/** Serves one connection; resolves to why it ended, and whether the host had welcomed the guest. */
+/** Serves one connection to `port`; resolves to why it ended, and whether the guest's host had welcomed the guest. */
 export async function serve(
   fd: number,
-  { setup, router, line }: Served,
+  port: number,
+  { trust, setup, router, line }: Served,
+  localCid = libc.localCid,
 ): Promise<{ reason: string; welcomed: boolean }> {
   const closed = Promise.withResolvers<{ reason: string; welcomed: boolean }>();
+  const challenge = trust.challenge();
   let welcomed = false;
+  let waiting: Timer | undefined;
   const link: Link = await linkOver(fd, {
     side: "guest",
     maxPeerStreams: MAX_HOST_STREAMS,
     onOpen: (stream, request) =>
-      setup.done ? router(stream, request) : stream.fail(StreamErrorCode.invalid_request, "the guest is not set up"),
+      welcomed && setup.done
+        ? router(stream, request)
+        : stream.fail(StreamErrorCode.invalid_request, "the guest is not set up"),
     onHandshake: (type, body) => {
-      if (type === FrameType.welcome) void welcome(body);
+      if (type !== FrameType.welcome) return;
+      trust.admit(body, port, challenge);
+      welcomed = true;
+      clearTimeout(waiting);
+      void setUp(body);
     },
     onClosed: (reason) => {
+      clearTimeout(waiting);
       line.detach(link);
       closed.resolve({ reason, welcomed });
     },
   });
-  const welcome = async (body: unknown) => {
-    welcomed = true;
+  waiting = setTimeout(() => link.close("no welcome came"), WELCOME_DEADLINE_MS);
+  const setUp = async (body: unknown) => {
     link.sendJson(FrameType.ready, 0, await setup.carryOut(body));
     if (link.closedReason === null) line.attach(link);
   };
   const hello: Hello = {
     generation: GENERATION,
     version: VERSION,
-    nonce: setup.nonce,
-    guest_cid: libc.localCid(),
+    nonce: "",
+    guest_cid: localCid(),
     set_up: setup.done,
+    ...(challenge === undefined ? {} : { challenge }),
   };
   link.sendJson(FrameType.hello, 0, hello);
   return closed.promise;

@@ -14,6 +14,7 @@ import { Executions } from "./exec/executions.ts";
 import { Journal } from "./exec/journal.ts";
 import { Gateway } from "./gateway/gateway.ts";
 import { HostLine } from "./host-line.ts";
+import { HostTrust } from "./host-trust.ts";
 import { syncRoot } from "./libc.ts";
 import { keepLinked } from "./link.ts";
 import { announce, log } from "./log.ts";
@@ -72,4 +73,4 @@ if (isTemplate) {
   syncRoot();
   announce(TEMPLATE_READY_LINE);
 }
-await keepLinked({ setup, router, line }, rehearsal);
+await keepLinked({ trust: new HostTrust(), setup, router, line }, rehearsal);

@@ -4,7 +4,7 @@
  *
  * A host that comes back sends its Welcome again: then only randomness and clock are renewed.
  */
-import { openSync, readSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import type { Ready, Welcome } from "../shared/agent-protocol/messages.ts";
 import type { Drive } from "./drive/drive.ts";
 import type { Egress } from "./egress/egress.ts";
@@ -12,6 +12,7 @@ import { isEnvironment } from "./exec/environment.ts";
 import type { Gateway } from "./gateway/gateway.ts";
 import { ROOM_ADDRESS, ROOM_NAME } from "./gateway/place.ts";
 import * as libc from "./libc.ts";
+import { randomHex } from "./random.ts";
 
 const NONCE_BYTES = 16;
 const MIN_ENTROPY_BYTES = 64;
@@ -33,11 +34,6 @@ export class Setup {
 
   get done(): boolean {
     return this.#done;
-  }
-
-  /** Empty until the first welcome: one made before would be the same in every clone. */
-  get nonce(): string {
-    return this.#nonce;
   }
 
   get env(): Record<string, string> {
@@ -101,18 +97,6 @@ export function isDrive(value: unknown): value is NonNullable<Welcome["drive"]> 
   if (typeof value !== "object" || value === null) return false;
   const { tag, mount_point } = value as Partial<Record<"tag" | "mount_point", unknown>>;
   return typeof tag === "string" && tag !== "" && typeof mount_point === "string" && mount_point.startsWith("/");
-}
-
-/** Straight from the kernel: this process' own generator is in the snapshot. */
-function randomHex(bytes: number): string {
-  const random = Buffer.alloc(bytes);
-  const fd = openSync("/dev/urandom", "r");
-  try {
-    readSync(fd, random);
-  } finally {
-    libc.close(fd);
-  }
-  return random.toString("hex");
 }
 
 function setNames({ hostname, machine_id, room }: Pick<Welcome, "hostname" | "machine_id" | "room">): void {

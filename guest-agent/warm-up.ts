@@ -14,12 +14,14 @@ import {
   type ExecStartRequest,
   type ExecStdinRequest,
   GENERATION,
+  HOST_PORT,
   type TerminalAttachRequest,
   type TerminalOpenRequest,
   type Welcome,
 } from "../shared/agent-protocol/messages.ts";
 import { Drive } from "./drive/drive.ts";
 import type { HostLine } from "./host-line.ts";
+import { HostTrust } from "./host-trust.ts";
 import * as libc from "./libc.ts";
 import { serve } from "./link.ts";
 import type { Router } from "./router.ts";
@@ -76,7 +78,7 @@ async function rehearse({ router, line }: Cast, commands: (host: Link) => Promis
     onClosed: ready.reject,
   });
   const setup = new Setup(new Drive({ spare: () => {} }), { forbid: async () => {} }, { forbid: () => {} });
-  const served = serve(guestEnd, { setup, router, line });
+  const served = serve(guestEnd, HOST_PORT, { trust: new HostTrust(), setup, router, line });
   await ready.promise;
   await commands(host);
   host.close("warm");
@@ -88,6 +90,7 @@ async function rehearse({ router, line }: Cast, commands: (host: Link) => Promis
 function rehearsal(): Welcome {
   return {
     generation: GENERATION,
+    secret: randomBytes(32).toString("hex"),
     entropy_b64: randomBytes(64).toString("base64"),
     clock_ns: String(libc.readClock()),
     hostname: "sandbox",

@@ -54,7 +54,8 @@ function list(): Command {
     examples: ["roomd template list", "roomd template list --json"],
   };
   return withConfigOption(command("list", about)).action(async (options: JsonOption & ConfigOption) => {
-    const items = await withOperator(options, ({ templates }) => templates.list());
+    const { items, outdated } = await withOperator(options, ({ templates }) => templates.list());
+    for (const id of outdated) await say(`${id} was built by an older roomd: run \`roomd template build ${id}\``);
     await showValue({ items, next_cursor: null }, options, () =>
       table(
         ["TEMPLATE", "MEMORY", "MINIMUM", "CREATED", "DIGEST", "DESCRIPTION"],

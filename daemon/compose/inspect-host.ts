@@ -14,6 +14,7 @@ import { findConfinement } from "../host/confine/index.ts";
 import { inspectProjectQuota } from "../host/files/project-quota.ts";
 import type { GuestHost } from "../host/guest/plan.ts";
 import { Transports } from "../host/guest-link/transports/choose.ts";
+import { foreignListeners } from "../host/guest-link/transports/listeners.ts";
 import { asUser } from "../host/isolation/argv.ts";
 import { type Isolation, kvmGroups, makeIsolation } from "../host/isolation/index.ts";
 import { canOpen, inspectIsolation } from "../host/isolation/inspect.ts";
@@ -90,6 +91,9 @@ export async function inspectHost(config: Config, paths: Paths, log: Log): Promi
     qemu_version: qemuVersion,
     virtiofsd: findVirtiofsd(config["host.virtiofsd"]),
     vsock: vsock.found,
+    get vsock_listeners() {
+      return vsock.reachesHost ? foreignListeners(vsock.ports) : null;
+    },
     isolation: separation.findings,
     confinement,
     drive_quota: inspectProjectQuota(paths.rooms),
@@ -147,7 +151,7 @@ export async function inspectHost(config: Config, paths: Paths, log: Log): Promi
       return {
         programs: { qemu, virtiofsd },
         transport,
-        transportOf: (kind) => vsock.of(kind),
+        transportOf: (kind, firstPort) => vsock.of(kind, firstPort),
         isolation: separation.isolation,
         confinement,
         restraints,

@@ -8,6 +8,7 @@ import { makeAlone, makeOperator, plansOf } from "../domain/orgs/index.ts";
 import { countAllRooms } from "../domain/rooms/index.ts";
 import { runChecks } from "../domain/service/checks.ts";
 import { buildTemplate, removeTemplate } from "../domain/templates/build.ts";
+import { isOutdated } from "../domain/templates/registry.ts";
 import { requireBody } from "../edge/input.ts";
 import type { GuestHost } from "../host/guest/plan.ts";
 import { LockedError, takeLock } from "../host/lock.ts";
@@ -51,7 +52,13 @@ export async function openOperator(options: ComposeOptions) {
           },
         );
       },
-      list: async () => (await registry()).list().map(({ record }) => record),
+      list: async () => {
+        const there = (await registry()).list();
+        return {
+          items: there.map(({ record }) => record),
+          outdated: there.filter(isOutdated).map(({ record }) => record.template_id),
+        };
+      },
       remove: (templateId: string) => removeTemplate(paths, templateId),
     },
     doctor: async () => runChecks((await inspect()).findings, await registry(), paths),

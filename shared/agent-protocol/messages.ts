@@ -2,22 +2,26 @@
  * Owns what host and guest agent say to each other: the handshake, and the methods that open a stream.
  *
  *   agent                          host
- *     ── hello ───────────────────▶      who I am, which generation
- *     ◀────────────────── welcome ──     entropy, clock, names, drive (first time or again)
- *     ── ready ───────────────────▶      set up, drive mounted
+ *     ── hello ───────────────────▶      my CID and generation, and a challenge if a host was here before
+ *     ◀────────────────── welcome ──     a secret (first time) or the proof of having it; entropy, clock, names, drive
+ *     ── ready ───────────────────▶      set up, drive mounted, and the nonce that proves me to the host
  *     ◀───────────── open{method} ──     any number of streams, see link.ts
  *     ── open{method} ────────────▶      what the guest asks of the host, see GuestRequest
  */
 
 /** Raised when older agents cannot be talked to any more; VERSIONING.md has the rules. */
-export const GENERATION = 1;
+export const GENERATION = 2;
 /** The oldest that this host still speaks. */
 export const OLDEST_GENERATION = 1;
+/** From this one on the agent dials ports that only root may listen on, and has the host prove who it is (host-proof.ts). */
+export const PROOF_GENERATION = 2;
 
-/** The vsock port on which the host listens; the agent dials it at CID 2. */
-export const HOST_PORT = 1024;
+/** The vsock port on which the host listens; the agent dials it at CID 2. Below 1024 only root may listen (vsock(7)). */
+export const HOST_PORT = 1016;
 /** Daemons that share the kernel's vsock have a port each, from HOST_PORT on; the agent tries so many. */
 export const HOST_PORTS = 8;
+/** The first of as many that agents before PROOF_GENERATION dial: any user of the host may listen there. */
+export const OPEN_HOST_PORT = 1024;
 
 /** The line on the serial console that says that a template guest is at rest and may be saved. */
 export const TEMPLATE_READY_LINE = "roomd-agent: template ready";
@@ -34,8 +38,10 @@ export const TEMPLATE_FLAG = "roomd.template=1";
 export interface Hello {
   generation: number;
   version: string;
-  /** That of Ready, by which a host that comes back recognises the guest; empty before the first welcome. */
+  /** Empty. Before PROOF_GENERATION that of Ready, which the agent told to whoever answered. */
   nonce: string;
+  /** What the host is to prove itself over: fresh random hex. Absent while the agent has no secret, before its first welcome. */
+  challenge?: string;
   /** The CID that the guest's own vsock device reports. */
   guest_cid: number;
   /** False until the first welcome was carried out. */
@@ -44,6 +50,10 @@ export interface Hello {
 
 export interface Welcome {
   generation: number;
+  /** Hex of 32 random bytes, in the first welcome: what the host proves itself by from then on. */
+  secret?: string;
+  /** That the host has the secret: host-proof.ts over the hello's challenge. In every welcome that answers one. */
+  proof?: string;
   /** Base64 of at least 64 random bytes, for the kernel's pool: clones must not share their twin's. */
   entropy_b64: string;
   /** Wall clock, nanoseconds since the epoch as a decimal string (beyond a double's precision). */
@@ -61,7 +71,10 @@ export interface Welcome {
   room?: boolean;
 }
 
-/** The nonce is made once, after the first welcome's entropy: one made earlier would be the same in every clone. */
+/**
+ * The nonce is made once, after the first welcome's entropy: one made earlier would be the same in every clone. A host that
+ * comes back recognises the guest by it.
+ */
 export type Ready = { ok: true; nonce: string; stages_ms: Record<string, number> } | { ok: false; error: string };
 
 export interface ExecRequest {

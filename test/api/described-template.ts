@@ -6,6 +6,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { FILE_NAMES, type FileRole, MANIFEST_FORMAT, type Manifest } from "../../daemon/domain/templates/manifest.ts";
 import { CURRENT, MANIFEST_FILE } from "../../daemon/domain/templates/registry.ts";
+import { GENERATION } from "../../shared/agent-protocol/messages.ts";
 import type { TestDaemon } from "../harness/daemon.ts";
 
 export const DESCRIBED_MIN_MIB = 192;
@@ -33,7 +34,7 @@ export function describeTemplate(
     record,
     agent_version: "0.1.0",
     agent_sha256: record.digest,
-    generation: 1,
+    generation: GENERATION,
     qemu_version: "10.0.0",
     hardware: {
       machine_type: "q35",

@@ -10,7 +10,7 @@ import {
   MAX_PAYLOAD_FROM_HOST,
 } from "../../shared/agent-protocol/frame.ts";
 import { WINDOW_BYTES } from "../../shared/agent-protocol/link.ts";
-import { GENERATION, type Hello, type Welcome } from "../../shared/agent-protocol/messages.ts";
+import { GENERATION, type Hello, HOST_PORT, type Welcome } from "../../shared/agent-protocol/messages.ts";
 import { alone, credit, data, settled } from "./wire.ts";
 
 const REQUEST = { method: "test" };
@@ -253,6 +253,7 @@ describe("the handshake", () => {
         close: () => {},
       },
       { widen: () => {}, shut: () => {}, charge: () => {}, stopReading: () => {}, open: () => {} },
+      HOST_PORT,
     );
     const send = (type: FrameType, body: object) =>
       link.receive(encodeFrame(type, 0, Buffer.from(JSON.stringify(body))));
@@ -263,7 +264,7 @@ describe("the handshake", () => {
     const { link, told, send } = guest();
     send(FrameType.hello, HELLO);
     expect(await link.hello(1000)).toEqual(HELLO);
-    const welcomed = link.welcome(WELCOME, 1000);
+    const welcomed = link.welcome(WELCOME, 1000, () => {});
     expect(told).toEqual([FrameType.welcome]);
     send(FrameType.ready, { ok: true, nonce: "n", stages_ms: { mount_ms: 1, "Bad Name": 2, text: "3" } });
     expect(await welcomed).toEqual({ ok: true, nonce: "n", stages_ms: { mount_ms: 1 } });
@@ -273,12 +274,19 @@ describe("the handshake", () => {
   test("ends with the guest's own words when it could not be set up", async () => {
     const { link, send } = guest();
     send(FrameType.hello, HELLO);
-    const welcomed = link.welcome(WELCOME, 1000);
+    const welcomed = link.welcome(WELCOME, 1000, () => {});
     send(FrameType.ready, { ok: false, error: "mount: no such device" });
     await expect(welcomed).rejects.toThrow("mount: no such device");
   });
 
   test.each<[string, (send: ReturnType<typeof guest>["send"]) => void]>([
+    [
+      "a ready before the welcome",
+      (send) => {
+        send(FrameType.hello, HELLO);
+        send(FrameType.ready, { ok: true, nonce: "n", stages_ms: {} });
+      },
+    ],
     ["a ready before the hello", (send) => send(FrameType.ready, { ok: true, nonce: "", stages_ms: {} })],
     ["a welcome from a guest", (send) => send(FrameType.welcome, WELCOME)],
     [
@@ -305,6 +313,7 @@ describe("the handshake", () => {
     ["a hello of a generation too old", (send) => send(FrameType.hello, { ...HELLO, generation: 0 })],
     ["a hello of a newer generation", (send) => send(FrameType.hello, { ...HELLO, generation: GENERATION + 1 })],
     ["a hello without its CID", (send) => send(FrameType.hello, { ...HELLO, guest_cid: "9100" })],
+    ["a hello whose challenge is none", (send) => send(FrameType.hello, { ...HELLO, challenge: "0".repeat(63) })],
     ["a hello that is nothing", (send) => send(FrameType.hello, {})],
     ["a hello that is null", (send) => send(FrameType.hello, JSON.parse("[null]"))],
     [
@@ -326,7 +335,7 @@ describe("the handshake", () => {
     const { link, send } = guest();
     await expect(link.hello(10)).rejects.toThrow(/took over 10 ms/);
     send(FrameType.hello, HELLO);
-    await expect(link.welcome(WELCOME, 10)).rejects.toThrow(/took over 10 ms/);
+    await expect(link.welcome(WELCOME, 10, () => {})).rejects.toThrow(/took over 10 ms/);
   });
 
   test("takes of long words what it needs", async () => {

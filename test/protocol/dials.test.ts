@@ -6,13 +6,16 @@ import { GuestConnection } from "../../daemon/host/guest-link/connection.ts";
 import { linkSocket } from "../../daemon/host/guest-link/link-socket.ts";
 import { PRICE_PER_SECOND } from "../../daemon/host/guest-link/pace.ts";
 import { encodeFrame, FrameType } from "../../shared/agent-protocol/frame.ts";
+import { hostProof } from "../../shared/agent-protocol/host-proof.ts";
 import { Link } from "../../shared/agent-protocol/link.ts";
-import { GENERATION } from "../../shared/agent-protocol/messages.ts";
+import { GENERATION, HOST_PORT, OLDEST_GENERATION, type Welcome } from "../../shared/agent-protocol/messages.ts";
 import { settled } from "./wire.ts";
 
 const CID = 9100;
 const NONCE = "the agent's own";
-const identity = { hostname: "h", machine_id: "0".repeat(32), env: {}, drive: null };
+const SECRET = "5".repeat(64);
+const CHALLENGE = "c".repeat(64);
+const identity = { hostname: "h", machine_id: "0".repeat(32), env: { TOKEN: "of the sandbox" }, drive: null };
 
 /** A socket between a host and a guest that the test plays. */
 function dial(toGuest: (bytes: Uint8Array) => void = () => {}) {
@@ -33,11 +36,28 @@ function dial(toGuest: (bytes: Uint8Array) => void = () => {}) {
       socket.ended = true;
     },
   };
-  return { socket, ...linkSocket(socket as unknown as Parameters<typeof linkSocket>[0]) };
+  return { socket, ...linkSocket(socket as unknown as Parameters<typeof linkSocket>[0], HOST_PORT) };
 }
 
+interface Played {
+  /** What it says once it is welcomed. */
+  nonce?: string;
+  /** What it says at once; agents did before PROOF_GENERATION. */
+  toldNonce?: string;
+  challenge?: string | undefined;
+  generation?: number;
+  /** What it asks right after its ready. */
+  asks?: { method: string };
+}
+
+/** A guest that was set up before. */
+const AGAIN: Played = { challenge: CHALLENGE };
+
 /** Dials as an agent does, and answers as one. */
-function dialAsAgent(connection: GuestConnection, nonce: string, generation = GENERATION) {
+function dialAsAgent(connection: GuestConnection, played: Played = {}) {
+  const { nonce = NONCE, toldNonce = "", challenge, generation = GENERATION, asks } = played;
+  const said: Uint8Array[] = [];
+  const welcomes: Welcome[] = [];
   let link: Link | undefined;
   const host = dial((bytes) => link?.receive(bytes));
   connection.accept(host.link);
@@ -45,39 +65,48 @@ function dialAsAgent(connection: GuestConnection, nonce: string, generation = GE
     side: "guest",
     transport: {
       write: (bytes) => {
-        const sent = bytes.slice();
-        queueMicrotask(() => host.receive(sent));
+        // What is said at once comes at once.
+        if (said.push(bytes.slice()) === 1) queueMicrotask(() => host.receive(Buffer.concat(said.splice(0))));
         return undefined;
       },
       close: () => {},
     },
     maxPeerStreams: 8,
     onOpen: (stream) => stream.finish({ clock_ns: String(Date.now() * 1_000_000) }),
-    onHandshake: () => link?.sendJson(FrameType.ready, 0, { ok: true, nonce: NONCE, stages_ms: {} }),
+    onHandshake: (_type, body) => {
+      welcomes.push(body as Welcome);
+      link?.sendJson(FrameType.ready, 0, { ok: true, nonce, stages_ms: {} });
+      if (asks) link?.open(asks).finished.catch(() => {});
+    },
     onClosed: () => {},
   });
   link.sendJson(FrameType.hello, 0, {
     generation,
     version: "1",
-    nonce,
+    nonce: toldNonce,
     guest_cid: CID,
-    set_up: nonce !== "",
+    set_up: challenge !== undefined,
+    challenge,
   });
-  return host;
+  return { ...host, welcomes, guest: link };
 }
 
-function connectionOf(nonce: string | null) {
+function connectionOf(nonce: string | null, secret: string | null = SECRET) {
   const warnings: Record<string, unknown>[] = [];
   const log = { warn: (message: string, fields = {}) => warnings.push({ message, ...fields }) } as unknown as Log;
-  return { connection: new GuestConnection(CID, identity, nonce, log), warnings };
+  return { connection: new GuestConnection(CID, identity, { nonce, secret }, log), warnings };
 }
 
 describe("a connection that is not the agent's", () => {
   test("does not touch the agent's link, whatever it says", async () => {
     const { connection } = connectionOf(null);
-    const agent = dialAsAgent(connection, "");
+    const agent = dialAsAgent(connection);
     const link = await connection.link(5_000);
-    for (const nonce of ["", "guessed"]) expect(dialAsAgent(connection, nonce).socket.ended).toBe(false);
+    const others = [{}, { challenge: CHALLENGE, nonce: "guessed" }, { challenge: CHALLENGE, nonce: "" }];
+    for (const played of others) {
+      const other = dialAsAgent(connection, played);
+      expect(await other.link.closed).toMatch(/another one/);
+    }
     const garbage = dial();
     connection.accept(garbage.link);
     garbage.receive(encodeFrame(FrameType.ready, 0, new TextEncoder().encode("{}")));
@@ -94,7 +123,7 @@ describe("a connection that is not the agent's", () => {
     for (const { link } of silent) connection.accept(link);
     expect(silent.map(({ socket }) => socket.ended)).toEqual([true, true, false, false, false, false]);
     // An agent comes through all the same, and nobody who waits for it was told of the others.
-    dialAsAgent(connection, NONCE);
+    dialAsAgent(connection, AGAIN);
     expect((await connection.link(5_000)).isClosed).toBe(false);
     connection.close("over");
     expect(silent.every(({ socket }) => socket.ended)).toBe(true);
@@ -115,35 +144,91 @@ describe("a connection that is not the agent's", () => {
 
 test("an agent that dials again takes the place of its link before", async () => {
   const { connection } = connectionOf(null);
-  const first = dialAsAgent(connection, "");
+  const first = dialAsAgent(connection);
   await connection.link(5_000);
-  const second = dialAsAgent(connection, NONCE);
+  const second = dialAsAgent(connection, AGAIN);
   await vi.waitFor(() => expect(first.socket.ended).toBe(true));
   expect(await connection.link(5_000)).toBe(second.link);
   connection.close("over");
 });
 
-test("a guest that was never set up and says it is another one fails at once", async () => {
-  const { connection } = connectionOf(null);
-  dialAsAgent(connection, "not empty");
-  await expect(connection.link(5_000)).rejects.toThrow(/another one/);
-  connection.close("over");
+describe("the host", () => {
+  test("gives its secret to a guest that has none, once, and then proves that it has it", async () => {
+    const { connection } = connectionOf(null);
+    const first = dialAsAgent(connection);
+    await connection.link(5_000);
+    expect(first.welcomes).toEqual([expect.objectContaining({ secret: SECRET, env: identity.env })]);
+    expect(first.welcomes[0]).not.toHaveProperty("proof");
+    const second = dialAsAgent(connection, AGAIN);
+    await vi.waitFor(() => expect(first.socket.ended).toBe(true));
+    expect(second.welcomes).toEqual([
+      expect.objectContaining({ proof: hostProof(SECRET, HOST_PORT, CHALLENGE), env: {} }),
+    ]);
+    expect(second.welcomes[0]).not.toHaveProperty("secret");
+    connection.close("over");
+  });
+
+  test("proves itself to a guest that has the secret and was lost before it was set up", async () => {
+    const { connection } = connectionOf(null);
+    const { welcomes } = dialAsAgent(connection, AGAIN);
+    await connection.link(5_000);
+    expect(welcomes).toEqual([expect.objectContaining({ proof: hostProof(SECRET, HOST_PORT, CHALLENGE) })]);
+    expect(welcomes[0]).not.toHaveProperty("secret");
+    connection.close("over");
+  });
+
+  test("tells who does not prove to be the agent neither secret nor environment, and does nothing that it asks", async () => {
+    const asked: unknown[] = [];
+    const log = { warn: () => {} } as unknown as Log;
+    const known = { nonce: NONCE, secret: SECRET };
+    const connection = new GuestConnection(CID, identity, known, log, (_stream, request) => asked.push(request));
+    expect(dialAsAgent(connection).welcomes).toEqual([]);
+    const asks = { method: "a stranger's" };
+    const stranger = dialAsAgent(connection, { challenge: CHALLENGE, nonce: "guessed", asks });
+    await stranger.link.closed;
+    expect(JSON.stringify(stranger.welcomes)).not.toMatch(new RegExp(`${SECRET}|TOKEN|${NONCE}`));
+    dialAsAgent(connection, { ...AGAIN, asks: { method: "the agent's" } });
+    await connection.link(5_000);
+    expect(asked).toEqual([{ method: "the agent's" }]);
+    connection.close("over");
+  });
+
+  test("serves an agent of an older template as before: it tells its nonce at once, and has no secret", async () => {
+    const old = { generation: OLDEST_GENERATION };
+    const { connection } = connectionOf(null, null);
+    const first = dialAsAgent(connection, old);
+    await connection.link(5_000);
+    expect(first.welcomes[0]).not.toHaveProperty("secret");
+    expect(await dialAsAgent(connection, { ...old, toldNonce: "guessed" }).link.closed).toMatch(/another one/);
+    const again = dialAsAgent(connection, { ...old, toldNonce: NONCE });
+    await vi.waitFor(() => expect(first.socket.ended).toBe(true));
+    expect(await connection.link(5_000)).toBe(again.link);
+    connection.close("over");
+  });
+
+  test("does not take an older agent where the template has one that makes it prove itself", async () => {
+    const { connection } = connectionOf(null);
+    dialAsAgent(connection, { generation: OLDEST_GENERATION });
+    await expect(connection.link(5_000)).rejects.toThrow(/generation 1, and its template says another/);
+    connection.close("over");
+  });
 });
 
 describe("a guest that was set up before, when it is waited for in vain,", () => {
-  test.each([
-    ["speaks a generation that is too old", NONCE, 0, /did not connect.*speaks generation 0.*too old/],
-    ["speaks a generation that is newer", NONCE, GENERATION + 1, /did not connect.*which is newer/],
-    ["is another one", "another's", GENERATION, /did not connect.*another one/],
-  ])("%s, and the wait's end says so", async (_why, nonce, generation, said) => {
+  test.each<[string, Played, RegExp]>([
+    ["speaks a generation that is too old", { generation: 0 }, /did not connect.*speaks generation 0.*too old/],
+    ["speaks a generation that is newer", { generation: GENERATION + 1 }, /did not connect.*which is newer/],
+    ["is another one", { nonce: "another's" }, /did not connect.*another one/],
+    ["was never set up", { challenge: undefined }, /did not connect.*another one/],
+  ])("%s, and the wait's end says so", async (_why, played, said) => {
     const { connection } = connectionOf(NONCE);
-    const dialled = dialAsAgent(connection, nonce, generation);
+    const dialled = dialAsAgent(connection, { ...AGAIN, ...played });
     await dialled.link.closed;
     // It may have been any process of the guest.
     expect(connection.state.value.failure).toBeNull();
     const late = await connection.link(1).catch((error: unknown) => error);
     expect([late instanceof DeadlineError, (late as Error).message]).toEqual([true, expect.stringMatching(said)]);
-    dialAsAgent(connection, NONCE);
+    dialAsAgent(connection, AGAIN);
     expect((await connection.link(5_000)).isClosed).toBe(false);
     connection.close("over");
   });

@@ -5,9 +5,10 @@ import type { HealthCheck } from "../../../shared/api/service.ts";
 import type { Paths } from "../../core/paths.ts";
 import type { Confinement } from "../../host/confine/confinement.ts";
 import type { QuotaFindings } from "../../host/files/project-quota.ts";
+import type { ForeignListeners } from "../../host/guest-link/transports/listeners.ts";
 import type { IsolationFindings } from "../../host/isolation/inspect.ts";
 import { KVM_CLOSED, type ProbeResult } from "../../host/probe.ts";
-import type { Templates } from "../templates/registry.ts";
+import { isOutdated, type Templates } from "../templates/registry.ts";
 
 const WARN_DISK_FREE_BYTES = 4 * 1024 ** 3;
 const FAIL_DISK_FREE_BYTES = 512 * 1024 ** 2;
@@ -15,6 +16,8 @@ const FAIL_DISK_FREE_BYTES = 512 * 1024 ** 2;
 const WARN_RUNTIME_FREE = { bytes: 4 * 1024 ** 2, names: 1000 } as const;
 const FAIL_RUNTIME_FREE = { bytes: 64 * 1024, names: 32 } as const;
 const LEAST_QEMU = 8.2;
+/** systemd-ssh-generator(8) has sshd listen there on hosts that are virtual machines. */
+const SSH_PORT = 22;
 
 /** What the host was found to have when the daemon started. */
 export interface HostFindings {
@@ -23,6 +26,8 @@ export interface HostFindings {
   qemu_version: string | null;
   virtiofsd: string | null;
   vsock: { kind: "kernel" | "vhost-user" | null; reason: string };
+  /** Who else listens where guests reach it; null where guests reach no vsock of the host. */
+  vsock_listeners: ForeignListeners | null;
   isolation: IsolationFindings & { kvm_opens: boolean };
   confinement: Pick<Confinement, "kind" | "reason">;
   drive_quota: QuotaFindings;
@@ -34,6 +39,7 @@ export const CHECK_IDS = [
   "qemu",
   "virtiofsd",
   "vsock",
+  "vsock_listeners",
   "isolation",
   "confinement",
   "drive_quota",
@@ -59,6 +65,7 @@ export function runChecks(findings: HostFindings, templates: Templates, paths: P
     findings.vsock.kind === null
       ? fail("vsock", findings.vsock.reason, "Load the module vhost_vsock, or install vhost-device-vsock.")
       : ok("vsock", findings.vsock.reason),
+    listenersCheck(findings),
     isolationCheck(findings),
     findings.confinement.kind === "none"
       ? warn(
@@ -93,6 +100,25 @@ function qemuCheck({ qemu_version }: HostFindings): Check {
   return ok("qemu", `QEMU is ${qemu_version}.`);
 }
 
+/** A guest of the kernel's vsock is not bound by its egress list there. */
+function listenersCheck({ vsock_listeners: found }: HostFindings): Check {
+  if (found === null) return ok("vsock_listeners", "Sandboxes reach no vsock port of this host.");
+  if ("unknown" in found) {
+    const check = ok("vsock_listeners", `Who else listens on this host's vsock is unknown: ${found.unknown}.`);
+    return { ...check, remedy: "Load the module vsock_diag; `ss --vsock -l` shows who listens." };
+  }
+  if (found.ports.length === 0) return ok("vsock_listeners", "Nothing but roomd listens on this host's vsock.");
+  const one = found.ports.length === 1;
+  const is_ssh = found.ports.includes(SSH_PORT);
+  return warn(
+    "vsock_listeners",
+    `Other programs listen on this host's vsock ${one ? "port" : "ports"} ${found.ports.join(", ")}: every sandbox reaches ${one ? "it" : "them"}, whatever its egress list says.`,
+    is_ssh
+      ? "Port 22 is systemd's sshd: boot this host with `systemd.ssh_auto=no`. `ss --vsock -lp` shows who listens."
+      : "Stop them (`ss --vsock -lp` shows who listens), or set `vsock.transport` to vhost-user.",
+  );
+}
+
 function isolationCheck({ isolation, acceleration }: HostFindings): Check {
   const { base, problems, namespaces, kvm_opens } = isolation;
   const base_remedy = "Set isolation.uid_base to a multiple of 65536 at which 2^27 unused ids begin.";
@@ -123,9 +149,16 @@ function quotaCheck({ drive_quota: { kind, reason } }: HostFindings): Check {
 }
 
 function templateCheck(templates: Templates): Check {
-  const there = templates.list().map(({ record }) => record.template_id);
+  const there = templates.list();
   if (there.length === 0) return fail("templates", "There is no template.", "Run `roomd template build default`.");
-  return ok("templates", `Templates: ${there.join(", ")}.`);
+  const outdated = there.filter(isOutdated).map(({ record }) => record.template_id);
+  const message = `Templates: ${there.map(({ record }) => record.template_id).join(", ")}.`;
+  if (outdated.length === 0) return ok("templates", message);
+  return warn(
+    "templates",
+    `${message} Built by an older roomd: ${outdated.join(", ")}. Their agents do not make the host prove who it is.`,
+    `Build them again (\`roomd template build ${outdated[0]}\`), then replace the sandboxes that run.`,
+  );
 }
 
 function diskCheck(paths: Paths): Check {

@@ -77,7 +77,11 @@ export function digestOf(files: Manifest["files"]): string {
 }
 
 /** What a guest starts from: the template's files in `directory`, with or without its snapshot. */
-export function imageOf(directory: string, { hardware, append }: Manifest, useSnapshot: boolean): GuestImage {
+export function imageOf(
+  directory: string,
+  { hardware, append, generation }: Manifest,
+  useSnapshot: boolean,
+): GuestImage {
   const pathOf = (role: FileRole) => join(directory, FILE_NAMES[role]);
   return {
     hardware: { ...hardware, drive_ports: hardware.drive_ports ?? DRIVE_PORTS_UNSAID },
@@ -87,5 +91,6 @@ export function imageOf(directory: string, { hardware, append }: Manifest, useSn
     snapshot_overlay: pathOf("snapshot_overlay"),
     snapshot_memory: useSnapshot ? pathOf("memory") : null,
     cold_overlay: pathOf("cold_overlay"),
+    agent_generation: generation,
   };
 }

@@ -5,7 +5,7 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Value } from "@sinclair/typebox/value";
-import { GENERATION, OLDEST_GENERATION } from "../../../shared/agent-protocol/messages.ts";
+import { GENERATION, OLDEST_GENERATION, PROOF_GENERATION } from "../../../shared/agent-protocol/messages.ts";
 import type { TemplateRecord } from "../../../shared/api/templates.ts";
 import type { Log } from "../../core/log.ts";
 import type { Paths } from "../../core/paths.ts";
@@ -130,6 +130,11 @@ export function makeTemplates(deps: {
 function tooForeign({ generation }: Manifest): string | null {
   if (generation >= OLDEST_GENERATION && generation <= GENERATION) return null;
   return `its agent speaks generation ${generation} of the protocol, and this roomd ${OLDEST_GENERATION} to ${GENERATION}`;
+}
+
+/** Whether its agent takes any host that answers for its own: sandboxes of it start as before, and it should be built again. */
+export function isOutdated({ manifest }: Template): boolean {
+  return manifest.generation < PROOF_GENERATION;
 }
 
 /** A kernel of some template, to probe the host with; null when there is none. */

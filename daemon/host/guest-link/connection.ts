@@ -3,13 +3,14 @@
  * connection was lost. Whoever needs the guest asks for the link of the moment.
  */
 import { randomBytes } from "node:crypto";
-import { GENERATION, type Welcome } from "../../../shared/agent-protocol/messages.ts";
+import { hostProof, sameText } from "../../../shared/agent-protocol/host-proof.ts";
+import { GENERATION, type Hello, PROOF_GENERATION, type Welcome } from "../../../shared/agent-protocol/messages.ts";
 import type { Log } from "../../core/log.ts";
 import { DeadlineError, Published } from "../../core/published.ts";
 import { describeError } from "../../core/service-error.ts";
 import { correctClock } from "./clock.ts";
 import { Dials } from "./dials.ts";
-import { type GuestLink, type GuestRequests, NOTHING_TO_ASK } from "./handshake.ts";
+import { type GuestLink, type GuestReady, type GuestRequests, NOTHING_TO_ASK } from "./handshake.ts";
 
 const HELLO_DEADLINE_MS = 5_000;
 const SETUP_DEADLINE_MS = 30_000;
@@ -18,8 +19,26 @@ const PING_EVERY_MS = 10_000;
 /** The kernel's pool takes this much in as full entropy. */
 const ENTROPY_BYTES = 64;
 
+const SECRET_BYTES = 32;
+
+const ANOTHER = "the guest is another one than was set up";
+
 /** What the guest is told about itself; entropy and clock are made at the moment of sending. */
-export type GuestIdentity = Omit<Welcome, "generation" | "entropy_b64" | "clock_ns">;
+export type GuestIdentity = Omit<Welcome, "generation" | "secret" | "proof" | "entropy_b64" | "clock_ns">;
+
+/** By what a guest and its host know each other again; neither is ever told to anybody else, logged or shown. */
+export interface Acquaintance {
+  /** What the host proves itself by; null where the agent is older than PROOF_GENERATION. */
+  secret: string | null;
+  /** What the agent made when it was set up; null before. */
+  nonce: string | null;
+}
+
+/** Of a guest that is still to be set up, by the generation of its agent. */
+export function strangers(agentGeneration: number): Acquaintance {
+  const takesSecret = agentGeneration >= PROOF_GENERATION;
+  return { secret: takesSecret ? randomBytes(SECRET_BYTES).toString("hex") : null, nonce: null };
+}
 
 interface ConnectionState {
   link: GuestLink | null;
@@ -40,40 +59,44 @@ export class GuestConnection {
     stages_ms: {},
   });
   readonly #dials: Dials;
+  /** The last that said hello as the agent does, which is not proven yet. */
+  #greeted: GuestLink | null = null;
+  /** The agent's. */
   #newest: GuestLink | null = null;
+  readonly #secret: string | null;
   #nonce: string | null;
   /** Why the last that dialled was refused. Any process in the guest can dial, so it is no failure of the agent's yet. */
   #refusal: string | null = null;
   #closed = false;
 
-  /** `nonce` is that of a guest which was set up before; null for one that never was. */
   constructor(
     guestCid: number,
     identity: GuestIdentity,
-    nonce: string | null,
+    { secret, nonce }: Acquaintance,
     log: Log,
     requests: GuestRequests = NOTHING_TO_ASK,
   ) {
     this.#requests = requests;
     this.#guestCid = guestCid;
     this.#identity = identity;
+    this.#secret = secret;
     this.#nonce = nonce;
     this.#log = log;
     this.#dials = new Dials(log);
   }
 
-  /** What the agent made when it was set up, by which the guest is recognised. */
-  get nonce(): string | null {
-    return this.#nonce;
+  /** To be kept where a daemon that comes after this one finds it, before the guest runs. */
+  get acquaintance(): Acquaintance {
+    return { secret: this.#secret, nonce: this.#nonce };
   }
 
   get state(): Published<ConnectionState> {
     return this.#state;
   }
 
-  /** Whether the agent has said who it is, over a connection that is there: it needs no more than time. */
+  /** Whether the agent has said hello over a connection that is there: it needs no more than time. */
   get isGreeted(): boolean {
-    return this.#newest !== null && !this.#newest.isClosed;
+    return this.#greeted !== null && !this.#greeted.isClosed;
   }
 
   /** Takes a connection that the guest made. The newest one that is its agent's counts. */
@@ -83,12 +106,13 @@ export class GuestConnection {
       return;
     }
     if (!this.#dials.admit(link)) return;
+    const isFirst = this.#nonce === null;
     this.#setUp(link).catch((error: unknown) => {
       const failure = describeError(error);
       // One that was never set up has no nonce yet to be known by.
-      const isAgents = this.#newest === link || (this.#newest === null && this.#nonce === null);
+      const isAgents = this.#newest === link || (this.#newest === null && isFirst);
       // One that was is only slow, as on a host with much to do: it dials again.
-      const isFinal = this.#nonce === null || !(error instanceof DeadlineError);
+      const isFinal = isFirst || !(error instanceof DeadlineError);
       this.#refusal = failure;
       if (isAgents && isFinal && !this.#closed) this.#change({ failure });
       this.#dials.refuse(link, failure);
@@ -119,11 +143,15 @@ export class GuestConnection {
 
   /** The same for a guest that stands still already. */
   freeze(): void {
-    this.#newest?.freeze();
+    for (const link of this.#links) link.freeze();
   }
 
   release(): void {
-    this.#newest?.release();
+    for (const link of this.#links) link.release();
+  }
+
+  get #links(): Set<GuestLink> {
+    return new Set([this.#newest, this.#greeted].filter((link) => link !== null));
   }
 
   close(reason: string): void {
@@ -138,13 +166,12 @@ export class GuestConnection {
     const timer = new StageTimer();
     const hello = await link.hello(HELLO_DEADLINE_MS);
     timer.mark("hello");
-    if (hello.guest_cid !== this.#guestCid) {
-      throw new Error(`the guest says it is CID ${hello.guest_cid}, not ${this.#guestCid}`);
-    }
-    // One that was set up before us is the one we know, or none of ours.
-    if (hello.nonce !== (this.#nonce ?? "")) throw new Error("the guest is another one than was set up");
-    this.#becomeNewest(link);
-    const inGuest = await link.welcome(this.#welcome(), SETUP_DEADLINE_MS);
+    this.#check(hello);
+    this.#greeted = link;
+    const inGuest = await link.welcome(this.#welcome(hello, link.port), SETUP_DEADLINE_MS, (ready) => {
+      this.#recognise(ready);
+      this.#becomeNewest(link);
+    });
     timer.mark("setup");
     // Received and answered: only now is the way proven in both directions.
     await link.ping(PING_DEADLINE_MS);
@@ -152,7 +179,6 @@ export class GuestConnection {
     await correctClock(link);
     timer.mark("clock_set");
     const stages_ms = { ...timer.stages_ms, ...inGuest.stages_ms };
-    this.#nonce = inGuest.nonce;
     if (this.#newest !== link || this.#closed) return;
     this.#refusal = null;
     this.#change({ link, failure: null, stages_ms });
@@ -162,6 +188,23 @@ export class GuestConnection {
       this.#change({ link: null });
       this.#log.warn("guest connection lost", { reason });
     });
+  }
+
+  /** Throws when it is not the agent's hello: one that was set up before us is the one we know, or none of ours. */
+  #check({ guest_cid, nonce, generation, challenge }: Hello): void {
+    if (guest_cid !== this.#guestCid) throw new Error(`the guest says it is CID ${guest_cid}, not ${this.#guestCid}`);
+    if (this.#secret !== null && generation < PROOF_GENERATION) {
+      throw new Error(`the guest's agent is of generation ${generation}, and its template says another`);
+    }
+    const isSetUp = this.#nonce !== null;
+    const isOurs = this.#secret === null ? sameText(nonce, this.#nonce ?? "") : !isSetUp || challenge !== undefined;
+    if (!isOurs) throw new Error(ANOTHER);
+  }
+
+  /** Throws when it is not the guest that was set up: only its agent knows the nonce, and tells it to nobody but us. */
+  #recognise({ nonce }: GuestReady): void {
+    this.#nonce ??= nonce;
+    if (!sameText(nonce, this.#nonce)) throw new Error(ANOTHER);
   }
 
   /** From now on it is the agent's. Until it is set up there is none. */
@@ -174,12 +217,18 @@ export class GuestConnection {
     if (before || this.#state.value.failure !== null) this.#change({ link: null, failure: null });
   }
 
-  #welcome(): Welcome {
+  #welcome({ challenge }: Hello, port: number): Welcome {
+    const secret = this.#secret;
+    const isSetUp = this.#nonce !== null;
     return {
       generation: GENERATION,
+      ...(secret !== null && challenge === undefined ? { secret } : {}),
+      ...(secret !== null && challenge !== undefined ? { proof: hostProof(secret, port, challenge) } : {}),
       entropy_b64: randomBytes(ENTROPY_BYTES).toString("base64"),
       clock_ns: wallClockNs(),
       ...this.#identity,
+      // An agent that is set up has it, and who only says that it is the agent must not hear it.
+      ...(isSetUp ? { env: {} } : {}),
     };
   }
 

@@ -1,10 +1,11 @@
 /**
  * Owns how a guest's connection becomes a link: hello, welcome, ready, in that order and each once.
  *
- *   dialled ──hello──▶ greeted ──welcome()──▶ setting up ──ready──▶ ready
- *      └──────────── anything else, or the connection ends ────────▶ closed
+ *   dialled ──hello──▶ greeted ──welcome()──▶ setting up ──ready, taken──▶ ready
+ *      └──────────── anything else, or the connection ends ────────────▶ closed
  */
 import { FrameType } from "../../../shared/agent-protocol/frame.ts";
+import { isToken } from "../../../shared/agent-protocol/host-proof.ts";
 import { Link, type LinkOptions, type Stream, type Transport } from "../../../shared/agent-protocol/link.ts";
 import {
   GENERATION,
@@ -29,10 +30,16 @@ export type GuestRequests = (stream: Stream, request: unknown) => void;
 export const NOTHING_TO_ASK: GuestRequests = (stream) =>
   stream.fail(StreamErrorCode.unknown_method, "nothing can be asked here");
 
+/** What the agent says once the guest is set up. */
+export type GuestReady = Extract<Ready, { ok: true }>;
+
 export class GuestLink {
+  /** The vsock port that the guest dialled. */
+  readonly port: number;
   readonly #link: Link;
   readonly #hello = Promise.withResolvers<Hello>();
   readonly #ready = Promise.withResolvers<Ready>();
+  #take: ((ready: GuestReady) => void) | null = null;
   readonly #closed = Promise.withResolvers<string>();
   readonly #valve: Valve;
   /** When the guest stood still, for those who measure its time. */
@@ -40,8 +47,9 @@ export class GuestLink {
   #requests = NOTHING_TO_ASK;
   #heard = 0;
 
-  constructor(transport: Transport, valve: Valve, onFrame: LinkOptions["onFrame"] = () => {}) {
+  constructor(transport: Transport, valve: Valve, port: number, onFrame: LinkOptions["onFrame"] = () => {}) {
     this.#valve = valve;
+    this.port = port;
     this.#hello.promise.catch(() => {});
     this.#ready.promise.catch(() => {});
     this.#link = new Link({
@@ -90,8 +98,12 @@ export class GuestLink {
     this.#valve.widen();
   }
 
-  /** Sets the guest up. Resolves with the agent's nonce and timings; rejects with what failed in the guest. */
-  async welcome(welcome: Welcome, deadlineMs: number): Promise<Extract<Ready, { ok: true }>> {
+  /**
+   * Sets the guest up. Resolves with the agent's nonce and timings; rejects with what failed in the guest. `take` hears of them
+   * first, before anything that the guest said after them is looked at; what it throws ends the connection.
+   */
+  async welcome(welcome: Welcome, deadlineMs: number, take: (ready: GuestReady) => void): Promise<GuestReady> {
+    this.#take = take;
     this.#link.sendJson(FrameType.welcome, 0, welcome);
     const ready = await within(this.#ready.promise, deadlineMs, "setting up the guest");
     if (!ready.ok) throw new Error(`the guest could not be set up: ${ready.error}`);
@@ -147,9 +159,11 @@ export class GuestLink {
     if (type === FrameType.hello && this.#heard === 0) {
       this.#heard = 1;
       this.#hello.resolve(readHello(body));
-    } else if (type === FrameType.ready && this.#heard === 1) {
+    } else if (type === FrameType.ready && this.#heard === 1 && this.#take) {
       this.#heard = 2;
-      this.#ready.resolve(readReady(body));
+      const ready = readReady(body);
+      if (ready.ok) this.#take(ready);
+      this.#ready.resolve(ready);
     } else {
       throw new Error(`handshake frame ${type} out of order`);
     }
@@ -169,13 +183,14 @@ export interface Valve {
 }
 
 function readHello(body: unknown): Hello {
-  const { generation, version, nonce, guest_cid, set_up } = body as Partial<Record<keyof Hello, unknown>>;
+  const { generation, version, nonce, guest_cid, set_up, challenge } = body as Partial<Record<keyof Hello, unknown>>;
   if (
     typeof generation !== "number" ||
     typeof version !== "string" ||
     typeof nonce !== "string" ||
     typeof guest_cid !== "number" ||
-    typeof set_up !== "boolean"
+    typeof set_up !== "boolean" ||
+    !(challenge === undefined || isToken(challenge))
   ) {
     throw new Error("the hello is not one");
   }
@@ -186,7 +201,8 @@ function readHello(body: unknown): Hello {
       `its agent speaks generation ${generation} of the protocol, which is ${age}: this roomd speaks ${known}`,
     );
   }
-  return { generation, version: version.slice(0, 64), nonce: nonce.slice(0, 64), guest_cid, set_up };
+  const hello = { generation, version: version.slice(0, 64), nonce: nonce.slice(0, 64), guest_cid, set_up };
+  return challenge === undefined ? hello : { ...hello, challenge };
 }
 
 function readReady(body: unknown): Ready {

@@ -18,8 +18,8 @@ export interface LinkedSocket {
   end(reason: string): void;
 }
 
-/** Links a connected socket. */
-export function linkSocket(socket: Socket<unknown>): LinkedSocket {
+/** Links a connected socket, of a guest that dialled `port`. */
+export function linkSocket(socket: Socket<unknown>, port: number): LinkedSocket {
   const queue: Uint8Array[] = [];
   let unsentBytes = 0;
   /** Written while the valve is shut; null while it is open. */
@@ -102,7 +102,7 @@ export function linkSocket(socket: Socket<unknown>): LinkedSocket {
     },
   };
 
-  const link = new GuestLink(transport, valve, (type, bytes) => allowance.spend(priceOf(type, bytes)));
+  const link = new GuestLink(transport, valve, port, (type, bytes) => allowance.spend(priceOf(type, bytes)));
   return {
     link,
     receive: (bytes) => {

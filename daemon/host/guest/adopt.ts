@@ -1,8 +1,9 @@
 /**
  * Owns taking over a guest that a daemon before this one started: the processes are the recorded ones, QEMU answers and is
- * the one that was started, and the agent that dials again has the nonce that it was set up with. A guest that stands still
+ * the one that was started, and the agent that dials again has the nonce that it was set up with. We prove ourselves to it first. A guest that stands still
  * dials when it goes on.
  */
+import { HOST_PORT, OPEN_HOST_PORT } from "../../../shared/agent-protocol/messages.ts";
 import { DeadlineError, within } from "../../core/published.ts";
 import type { GuestConnection } from "../guest-link/connection.ts";
 import { connectMachine } from "../machine/machine.ts";
@@ -48,10 +49,12 @@ export async function adoptGuest(
   if (processes.guest_cid !== plan.guest_cid) throw new Error("its record names another CID");
   const now = hostNow();
   // Its own, whatever new guests get by now: the kernel's vsock has no process.
-  const host = { ...now, transport: now.transportOf(vsock ? "vhost-user" : "kernel") };
+  const { nonce, secret = null } = processes;
+  const firstPort = secret === null ? OPEN_HOST_PORT : HOST_PORT;
+  const host = { ...now, transport: now.transportOf(vsock ? "vhost-user" : "kernel", firstPort) };
   // QEMU may be waiting for it, and then answers nobody.
   if (virtiofsd) wake(virtiofsd);
-  const connection = connectionOf(host, plan, processes.nonce);
+  const connection = connectionOf(host, plan, { nonce, secret });
   const parts: GuestParts = {
     plan,
     host,

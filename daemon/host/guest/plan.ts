@@ -24,6 +24,8 @@ export interface GuestImage {
   snapshot_memory: string | null;
   /** Empty overlay over the disk as it was built, for a cold boot. */
   cold_overlay: string;
+  /** That of the guest protocol which the agent in it speaks. */
+  agent_generation: number;
 }
 
 /** A machine that is launched, and belongs to nobody yet. */
@@ -54,8 +56,11 @@ export interface GuestHost {
   programs: { qemu: string; virtiofsd: string };
   /** What new guests get. */
   transport: VsockTransport;
-  /** That of a guest which was started before. Throws not_ready while it cannot be had. */
-  transportOf(kind: VsockTransport["kind"]): VsockTransport;
+  /**
+   * For a guest that is started with, or was started with, this kind, by the first of the ports that its agent dials. Throws
+   * not_ready while it cannot be had.
+   */
+  transportOf(kind: VsockTransport["kind"], firstPort: number): VsockTransport;
   isolation: Isolation;
   confinement: Confinement;
   restraints: Restraints;

@@ -10,7 +10,8 @@
 import { DRIVE_MOUNT } from "../../../shared/api/drive.ts";
 import { type Published, within } from "../../core/published.ts";
 import { runSteps, type Step, StepError, undoSteps } from "../../core/steps.ts";
-import { GuestConnection } from "../guest-link/connection.ts";
+import { type Acquaintance, GuestConnection, strangers } from "../guest-link/connection.ts";
+import { firstPortOf } from "../guest-link/transports/choose.ts";
 import type { Machine } from "../machine/machine.ts";
 import { isAlive } from "../process.ts";
 import { DRIVE_TAG } from "../virtiofs/share.ts";
@@ -152,7 +153,7 @@ async function launchBestWay(host: GuestHost, plan: StartPlan, signal: AbortSign
 }
 
 async function join(
-  host: GuestHost,
+  on: GuestHost,
   plan: StartPlan,
   launched: Launched,
   startMode: Guest["start_mode"],
@@ -160,12 +161,14 @@ async function join(
   signal: AbortSignal,
 ): Promise<Guest> {
   onStarted();
+  const transport = on.transportOf(on.transport.kind, firstPortOf(plan.image.agent_generation));
+  const host = { ...on, transport };
   const parts: StartParts = {
     ...launched.parts,
     plan,
     host,
     signal,
-    connection: connectionOf(host, plan, null),
+    connection: connectionOf(host, plan, strangers(plan.image.agent_generation)),
     drive: firstPlace(plan),
   };
   const timings = await runSteps(JOIN_STEPS, parts, undoReporter(host, plan.sandbox_id), signal);
@@ -209,11 +212,10 @@ async function undoAll<Parts extends LaunchParts | GuestParts>(
   if (left.length > 0) throw new Error(`not undone: ${left.join(", ")}`);
 }
 
-/** `nonce` is that of a guest which was set up before, by which it is recognised. */
-export function connectionOf(host: GuestHost, plan: GuestPlan, nonce: string | null): GuestConnection {
+export function connectionOf(host: GuestHost, plan: GuestPlan, known: Acquaintance): GuestConnection {
   const drive = plan.drive_directory === null ? null : { tag: DRIVE_TAG, mount_point: DRIVE_MOUNT };
   const log = host.log.with({ sandbox_id: plan.sandbox_id });
-  return new GuestConnection(plan.guest_cid, { ...plan.identity, drive }, nonce, log, plan.requests);
+  return new GuestConnection(plan.guest_cid, { ...plan.identity, drive }, known, log, plan.requests);
 }
 
 function undoReporter(host: GuestHost, sandboxId: string) {

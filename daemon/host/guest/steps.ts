@@ -58,6 +58,8 @@ export interface GuestProcesses {
   uuid?: string;
   /** The agent's nonce, once it is known: by it the guest is recognised. */
   nonce: string | null;
+  /** What the host proves itself by to the agent; absent in the records of daemons whose agents took none. */
+  secret?: string | null;
   qemu: ProcessRecord | null;
   virtiofsd: ProcessRecord | null;
   vsock: ProcessRecord | null;
@@ -231,7 +233,7 @@ function processesOf(parts: RecordedParts): GuestProcesses {
     guest_cid: "guest_cid" in parts.plan ? parts.plan.guest_cid : null,
     mode: parts.mode,
     ...(parts.uuid === undefined ? {} : { uuid: parts.uuid }),
-    nonce: parts.connection?.nonce ?? null,
+    ...(parts.connection?.acquaintance ?? { nonce: null, secret: null }),
     qemu: record(parts.qemu),
     virtiofsd: record(parts.share),
     vsock: record(parts.endpoint?.process),

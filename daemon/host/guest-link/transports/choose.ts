@@ -2,9 +2,13 @@
  * Owns which vsock transport a guest has: new ones the kernel's own where it opens, else the vhost-user device; one that is
  * taken over the one that it was started with. A port of the kernel's is taken for the first guest only, so that whoever just
  * looks, beside a daemon, takes none.
+ *
+ * Only root may listen on the ports that agents dial. Agents of older templates dial others, which are taken for them alone.
  */
 import { closeSync, existsSync, openSync } from "node:fs";
+import { HOST_PORT, OPEN_HOST_PORT, PROOF_GENERATION } from "../../../../shared/agent-protocol/messages.ts";
 import { describeError, ServiceError } from "../../../core/service-error.ts";
+import { CAP_NET_BIND_SERVICE, hasCapability } from "../../capabilities.ts";
 import { programVersion } from "../../probe.ts";
 import { makeKernelTransport, VHOST_VSOCK } from "./kernel.ts";
 import type { VsockTransport } from "./transport.ts";
@@ -17,24 +21,37 @@ export interface TransportOptions {
   /** Throws while other daemons have all its ports. */
   openKernel?: typeof makeKernelTransport;
   device?: string;
+  /** Whether this process may listen on ports that are root's. */
+  mayListen?: () => boolean;
+}
+
+/** The first port that an agent dials. */
+export function firstPortOf(agentGeneration: number): number {
+  return agentGeneration < PROOF_GENERATION ? OPEN_HOST_PORT : HOST_PORT;
 }
 
 export class Transports {
   readonly #wanted: TransportOptions["wanted"];
   readonly #program: string;
   readonly #openKernel: typeof makeKernelTransport;
-  readonly #vhostUser: VsockTransport;
-  #kernel: ReturnType<typeof makeKernelTransport> | null = null;
+  readonly #kernel = new Map<number, ReturnType<typeof makeKernelTransport>>();
   readonly #device: string;
+  readonly #mayListen: () => boolean;
   #kind: VsockTransport["kind"] | null = null;
   #reason = "";
 
-  constructor({ wanted, program, openKernel = makeKernelTransport, device = VHOST_VSOCK }: TransportOptions) {
+  constructor({
+    wanted,
+    program,
+    openKernel = makeKernelTransport,
+    device = VHOST_VSOCK,
+    mayListen = () => hasCapability(CAP_NET_BIND_SERVICE),
+  }: TransportOptions) {
     this.#wanted = wanted;
     this.#program = program;
     this.#openKernel = openKernel;
     this.#device = device;
-    this.#vhostUser = makeVhostUserTransport(program);
+    this.#mayListen = mayListen;
   }
 
   /** What new guests get, and why; null where there is none. */
@@ -42,10 +59,22 @@ export class Transports {
     return { kind: this.#kind, reason: this.#reason };
   }
 
+  /** Whether guests have the kernel's vsock, over which they reach whoever listens on the host's. */
+  get reachesHost(): boolean {
+    return this.#kind === "kernel" || this.#kernel.size > 0;
+  }
+
+  /** The kernel's ports on which we listen. */
+  get ports(): number[] {
+    return [...this.#kernel.values()].map(({ port }) => port);
+  }
+
   /** For new guests. Throws not_ready. */
   get chosen(): VsockTransport {
     if (this.#kind === null) throw new ServiceError("not_ready", { detail: this.#reason });
-    return this.#kind === "kernel" ? this.#openedKernel("The kernel's vsock cannot be used") : this.#vhostUser;
+    return this.#kind === "kernel"
+      ? this.#openedKernel(HOST_PORT, "The kernel's vsock cannot be used")
+      : makeVhostUserTransport(this.#program, HOST_PORT);
   }
 
   /** Looks what there is for new guests. */
@@ -54,6 +83,8 @@ export class Transports {
     if (this.#wanted !== "vhost-user" && (this.#wanted === "kernel" || existsSync(this.#device))) {
       try {
         closeSync(openSync(this.#device, "r+"));
+        if (!this.#mayListen())
+          throw new Error("roomd may not listen on ports below 1024: CAP_NET_BIND_SERVICE is missing");
         this.#kind = "kernel";
         this.#reason = "Guests use the kernel's vhost-vsock.";
         return;
@@ -71,20 +102,21 @@ export class Transports {
         : `Guests use vhost-device-vsock ${version}${why}.`;
   }
 
-  /** For a guest that was started with this kind. Throws not_ready while it cannot be had. */
-  of(kind: VsockTransport["kind"]): VsockTransport {
-    if (kind === "vhost-user") return this.#vhostUser;
-    return this.#openedKernel("It was started with the kernel's vsock, which cannot be used");
+  /** For a guest that was started with this kind, or whose agent dials other ports. Throws not_ready while it cannot be had. */
+  of(kind: VsockTransport["kind"], firstPort: number): VsockTransport {
+    if (kind === "vhost-user") return makeVhostUserTransport(this.#program, firstPort);
+    return this.#openedKernel(firstPort, "It needs the kernel's vsock, which cannot be used");
   }
 
   close(): void {
-    this.#kernel?.stop();
+    for (const transport of this.#kernel.values()) transport.stop();
   }
 
-  #openedKernel(otherwise: string): VsockTransport {
+  #openedKernel(firstPort: number, otherwise: string): VsockTransport {
     try {
-      this.#kernel ??= this.#openKernel();
-      return this.#kernel;
+      const opened = this.#kernel.get(firstPort) ?? this.#openKernel(firstPort);
+      this.#kernel.set(firstPort, opened);
+      return opened;
     } catch (error) {
       throw new ServiceError("not_ready", { detail: `${otherwise}: ${describeError(error)}.`, cause: error });
     }

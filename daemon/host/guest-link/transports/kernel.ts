@@ -1,9 +1,6 @@
-/**
- * Owns the vsock transport by the kernel's vhost-vsock: one AF_VSOCK listener for all guests, told apart by their CID.
- * Unproven where there is no /dev/vhost-vsock; its socket calls are tested by themselves.
- */
+/** Owns the vsock transport by the kernel's vhost-vsock: one AF_VSOCK listener for all guests, told apart by their CID. */
 import type { SocketHandler, UnixSocketOptions } from "bun";
-import { HOST_PORT, HOST_PORTS } from "../../../../shared/agent-protocol/messages.ts";
+import { HOST_PORTS } from "../../../../shared/agent-protocol/messages.ts";
 import type { GuestLink } from "../handshake.ts";
 import { type LinkedSocket, linkSocket } from "../link-socket.ts";
 import type { VsockTransport } from "./transport.ts";
@@ -12,9 +9,10 @@ import { listenVsock, peerCid } from "./vsock-socket.ts";
 /** The kernel's vhost-vsock. */
 export const VHOST_VSOCK = "/dev/vhost-vsock";
 
-/** Takes the first free port: only for who starts guests. Throws when there is none. */
-export function makeKernelTransport(firstPort: number = HOST_PORT): VsockTransport & { port: number; stop(): void } {
+/** Takes the first free port of HOST_PORTS: only for who starts guests. Throws when there is none, or none may be taken. */
+export function makeKernelTransport(firstPort: number): VsockTransport & { port: number; stop(): void } {
   const guests = new Map<number, (link: GuestLink) => void>();
+  const { fd, port } = listenFirstFree(firstPort);
   const handlers: SocketHandler<LinkedSocket | null> = {
     open: (socket) => {
       const cid = "fd" in socket && typeof socket.fd === "number" ? peerCid(socket.fd) : null;
@@ -24,7 +22,7 @@ export function makeKernelTransport(firstPort: number = HOST_PORT): VsockTranspo
         socket.end();
         return;
       }
-      socket.data = linkSocket(socket);
+      socket.data = linkSocket(socket, port);
       onLink(socket.data.link);
     },
     data: (socket, bytes) => socket.data?.receive(bytes),
@@ -32,7 +30,6 @@ export function makeKernelTransport(firstPort: number = HOST_PORT): VsockTranspo
     close: (socket) => socket.data?.end("the guest closed it"),
     error: (socket, error) => socket.data?.end(error.message),
   };
-  const { fd, port } = listenFirstFree(firstPort);
   // Bun adopts a listening descriptor, which its types do not say.
   const options: unknown = { fd, socket: handlers };
   const listener = Bun.listen(options as UnixSocketOptions<LinkedSocket | null>);

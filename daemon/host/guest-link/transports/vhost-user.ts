@@ -1,6 +1,5 @@
 /** Owns the vsock transport by vhost-device-vsock: a process per guest, the guest's ports as Unix sockets. */
 import { chownSync, rmSync } from "node:fs";
-import { HOST_PORT } from "../../../../shared/agent-protocol/messages.ts";
 import { asUser } from "../../isolation/argv.ts";
 import type { Identity } from "../../isolation/ids.ts";
 import { endProcess, type KnownProcess, startProcess } from "../../process.ts";
@@ -13,13 +12,14 @@ const START_DEADLINE_MS = 10_000;
 /** What a guest may send before the device has passed it on; with its usual quarter a guest that says much waits at every write. */
 const TX_BUFFER_BYTES = 256 * 1024;
 
-export function makeVhostUserTransport(program: string): VsockTransport {
+/** `port` is the one that its guests dial. */
+export function makeVhostUserTransport(program: string, port: number): VsockTransport {
   return {
     kind: "vhost-user",
     device_file: null,
     open: async (address, onLink) => {
       for (const stale of [address.guest_socket, address.device_socket]) rmSync(stale, { force: true });
-      const stopListening = listen(address, onLink);
+      const stopListening = listen(address, port, onLink);
       const device = startProcess(
         "vhost-device-vsock",
         address.users ? asUser(address.users.vsock, deviceArgv(program, address)) : deviceArgv(program, address),
@@ -35,7 +35,7 @@ export function makeVhostUserTransport(program: string): VsockTransport {
       }
       return endpoint;
     },
-    adopt: async (address, process, onLink) => endpointOf(address, process, listen(address, onLink)),
+    adopt: async (address, process, onLink) => endpointOf(address, process, listen(address, port, onLink)),
   };
 }
 
@@ -72,15 +72,15 @@ function endpointOf(address: GuestAddress, process: KnownProcess | null, stopLis
   };
 }
 
-/** Takes the connections that the guest makes to HOST_PORT, which arrive at a socket of that name. */
-function listen(address: GuestAddress, onLink: (link: GuestLink) => void): () => void {
-  const path = `${address.guest_socket}_${HOST_PORT}`;
+/** Takes the connections that the guest makes to the port, which arrive at a socket of that name. */
+function listen(address: GuestAddress, port: number, onLink: (link: GuestLink) => void): () => void {
+  const path = `${address.guest_socket}_${port}`;
   rmSync(path, { force: true });
   const listener = Bun.listen<LinkedSocket>({
     unix: path,
     socket: {
       open: (socket) => {
-        socket.data = linkSocket(socket);
+        socket.data = linkSocket(socket, port);
         onLink(socket.data.link);
       },
       data: (socket, bytes) => socket.data.receive(bytes),

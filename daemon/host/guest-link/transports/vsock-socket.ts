@@ -1,5 +1,6 @@
 /** Owns AF_VSOCK sockets, which Bun does not make: libc by FFI. sockaddr_vm is described in vsock(7). */
 import { dlopen, ptr } from "bun:ffi";
+import { check, SystemError } from "../../files/libc.ts";
 
 const AF_VSOCK = 40;
 const SOCK_STREAM = 1;
@@ -17,7 +18,7 @@ const { symbols: libc } = dlopen("libc.so.6", {
   close: { args: ["i32"], returns: "i32" },
 });
 
-/** A listening AF_VSOCK socket on `port`, for guests of every CID; null when the port is taken. */
+/** A listening AF_VSOCK socket on `port`, for guests of every CID; null when the port is taken. Throws SystemError. */
 export function listenVsock(port: number): number | null {
   const fd = libc.socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) throw new Error("this kernel has no AF_VSOCK: load the module vhost_vsock");
@@ -26,11 +27,15 @@ export function listenVsock(port: number): number | null {
   view.setUint16(0, AF_VSOCK, true);
   view.setUint32(4, port, true);
   view.setUint32(8, VMADDR_CID_ANY, true);
-  if (libc.bind(fd, ptr(address), SOCKADDR_VM_BYTES) !== 0 || libc.listen(fd, BACKLOG) !== 0) {
+  try {
+    check(libc.bind(fd, ptr(address), SOCKADDR_VM_BYTES), `bind to vsock port ${port}`);
+    check(libc.listen(fd, BACKLOG), `listen on vsock port ${port}`);
+    return fd;
+  } catch (error) {
     libc.close(fd);
-    return null;
+    if (error instanceof SystemError && error.code === "EADDRINUSE") return null;
+    throw error;
   }
-  return fd;
 }
 
 /** The CID of the guest at the other end: the kernel says it, the guest cannot. */

@@ -1,7 +1,7 @@
 /** Owns a guest's agent that is played by the test: a link to it, and what it answers, however wrong that is. */
 import { GuestLink } from "../../../../daemon/host/guest-link/handshake.ts";
 import { Link, type Stream } from "../../../../shared/agent-protocol/link.ts";
-import { Channel, type ExecState } from "../../../../shared/agent-protocol/messages.ts";
+import { Channel, type ExecState, HOST_PORT } from "../../../../shared/agent-protocol/messages.ts";
 import { pieceOf } from "../../../protocol/wire.ts";
 
 export interface Asked {
@@ -51,6 +51,7 @@ export class PlayedAgent {
         close: () => void setImmediate(() => ends.guest?.close("the host has closed")),
       },
       valve,
+      HOST_PORT,
     );
     ends.host = host;
     ends.guest = new Link({

@@ -1,10 +1,10 @@
 /** A guest keeps the transport that it was started with, whatever new ones get; what is another daemon's now may be ours later. */
 import { closeSync, existsSync } from "node:fs";
 import { expect, test } from "vitest";
-import { Transports } from "../../../../daemon/host/guest-link/transports/choose.ts";
+import { firstPortOf, Transports } from "../../../../daemon/host/guest-link/transports/choose.ts";
 import { makeKernelTransport } from "../../../../daemon/host/guest-link/transports/kernel.ts";
 import { listenVsock } from "../../../../daemon/host/guest-link/transports/vsock-socket.ts";
-import { HOST_PORTS } from "../../../../shared/agent-protocol/messages.ts";
+import { HOST_PORT, HOST_PORTS, OPEN_HOST_PORT, PROOF_GENERATION } from "../../../../shared/agent-protocol/messages.ts";
 
 const PORT = 0x726f6f80;
 const reason = existsSync("/dev/vsock") ? null : "this kernel has no AF_VSOCK";
@@ -12,13 +12,14 @@ if (reason !== null) console.log(`the kernel's transport: left out, because ${re
 
 /** Any device that opens. */
 const KERNEL = { wanted: "kernel", program: "vhost-device-vsock", device: "/dev/null" } as const;
-const openKernel = () => makeKernelTransport(PORT);
+/** High ones in place of those that only root may have. */
+const openKernel = (firstPort: number) => makeKernelTransport(PORT + (firstPort - HOST_PORT));
 
 test("what new guests lack keeps none that is there from its own", async () => {
   const transports = new Transports({ wanted: "vhost-user", program: "/nonexistent/vhost-device-vsock", openKernel });
   await transports.choose();
   expect(() => transports.chosen).toThrow(expect.objectContaining({ code: "not_ready" }));
-  expect(transports.of("vhost-user").kind).toBe("vhost-user");
+  expect(transports.of("vhost-user", HOST_PORT).kind).toBe("vhost-user");
 });
 
 test.skipIf(reason !== null)("who only looks takes no port, beside whoever has one", async () => {
@@ -45,11 +46,11 @@ test.skipIf(reason !== null)("ports of the kernel's that others have are not the
   try {
     await transports.choose();
     expect(() => transports.chosen).toThrow(taken);
-    expect(() => transports.of("kernel")).toThrow(taken);
+    expect(() => transports.of("kernel", HOST_PORT)).toThrow(taken);
   } finally {
     for (const other of others) other.stop();
   }
-  const own = transports.of("kernel");
+  const own = transports.of("kernel", HOST_PORT);
   expect([own.kind, transports.chosen === own]).toEqual(["kernel", true]);
   transports.close();
 });
@@ -65,6 +66,44 @@ test.skipIf(reason !== null)("a guest of the kernel's keeps it where new ones ge
   // What says its version is found to be there.
   const transports = new Transports({ wanted: "vhost-user", program: process.execPath, openKernel });
   await transports.choose();
-  expect([transports.chosen.kind, transports.of("kernel").kind]).toEqual(["vhost-user", "kernel"]);
+  expect([transports.chosen.kind, transports.of("kernel", HOST_PORT).kind]).toEqual(["vhost-user", "kernel"]);
   transports.close();
+});
+
+test.skipIf(reason !== null)(
+  "an older agent's ports are taken for it alone, and whoever holds them keeps nobody else",
+  async () => {
+    const squatters = Array.from({ length: HOST_PORTS }, () => openKernel(OPEN_HOST_PORT));
+    const transports = new Transports({ ...KERNEL, openKernel });
+    try {
+      await transports.choose();
+      expect(transports.chosen.kind).toBe("kernel");
+      expect(() => transports.of("kernel", OPEN_HOST_PORT)).toThrow(expect.objectContaining({ code: "not_ready" }));
+      for (const squatter of squatters.splice(0)) squatter.stop();
+      const old = transports.of("kernel", OPEN_HOST_PORT);
+      expect([transports.of("kernel", OPEN_HOST_PORT) === old, transports.chosen === old]).toEqual([true, false]);
+    } finally {
+      for (const squatter of squatters) squatter.stop();
+      transports.close();
+    }
+  },
+);
+
+test("a daemon that may not listen on root's ports does not use the kernel's vsock, and says why", async () => {
+  const mayListen = () => false;
+  const reason = expect.stringContaining("CAP_NET_BIND_SERVICE is missing");
+  const kernel = new Transports({ ...KERNEL, openKernel, mayListen });
+  await kernel.choose();
+  expect(kernel.found).toEqual({ kind: null, reason });
+  const auto = new Transports({ ...KERNEL, wanted: "auto", program: process.execPath, openKernel, mayListen });
+  await auto.choose();
+  expect(auto.found).toEqual({ kind: "vhost-user", reason });
+});
+
+test("agents dial root's ports since they have their host prove itself", () => {
+  expect([PROOF_GENERATION - 1, PROOF_GENERATION, PROOF_GENERATION + 1].map(firstPortOf)).toEqual([
+    OPEN_HOST_PORT,
+    HOST_PORT,
+    HOST_PORT,
+  ]);
 });

@@ -7,6 +7,7 @@ import {
   FrameType,
   MAX_PAYLOAD_FROM_HOST,
 } from "../../../../shared/agent-protocol/frame.ts";
+import { HOST_PORT } from "../../../../shared/agent-protocol/messages.ts";
 
 const NOTHING = new Uint8Array(0);
 
@@ -34,7 +35,7 @@ function connected() {
       socket.ended = true;
     },
   };
-  const { link, drain } = linkSocket(socket as unknown as Parameters<typeof linkSocket>[0]);
+  const { link, drain } = linkSocket(socket as unknown as Parameters<typeof linkSocket>[0], HOST_PORT);
   const pong = () => link.receive(encodeFrame(FrameType.pong, 0, NOTHING));
   return { socket, link, drain, heard, pong };
 }

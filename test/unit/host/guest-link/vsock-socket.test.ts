@@ -1,9 +1,10 @@
 /** The kernel's vsock as far as a host without vhost-vsock goes: who listens, when, and where. */
 import { closeSync, existsSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { makeKernelTransport } from "../../../../daemon/host/guest-link/transports/kernel.ts";
 import { listenVsock, peerCid } from "../../../../daemon/host/guest-link/transports/vsock-socket.ts";
-import { HOST_PORTS } from "../../../../shared/agent-protocol/messages.ts";
+import { HOST_PORT, HOST_PORTS, OPEN_HOST_PORT } from "../../../../shared/agent-protocol/messages.ts";
 
 const PORT = 0x726f6f6d;
 const reason = existsSync("/dev/vsock") ? null : "this kernel has no AF_VSOCK";
@@ -35,3 +36,23 @@ test.skipIf(reason !== null)("daemons of one host have a port each, while there 
     for (const transport of transports) transport.stop();
   }
 });
+
+/** Whether somebody of these rights could listen there: `ok`, or the error's name. */
+function asUser(uid: number, port: number): string {
+  const source = join(import.meta.dirname, "../../../../daemon/host/guest-link/transports/vsock-socket.ts");
+  const script = `try { console.log((await import(${JSON.stringify(source)})).listenVsock(${port}) === null ? "taken" : "ok") } catch (e) { console.log(e.code) }`;
+  const argv = ["setpriv", `--reuid=${uid}`, `--regid=${uid}`, "--clear-groups", process.execPath, "-e", script];
+  const { stdout, stderr } = Bun.spawnSync(argv, { cwd: "/", env: { PATH: process.env.PATH ?? "", BUN_BE_BUN: "1" } });
+  return stdout.toString().trim() || stderr.toString();
+}
+
+const notRoot = reason ?? (process.getuid?.() === 0 ? null : "only root becomes another user");
+test.skipIf(notRoot !== null)(
+  "any user of the host may listen where older agents dial, and only root where newer ones do",
+  () => {
+    const ports = Array.from({ length: HOST_PORTS }, (_, index) => HOST_PORT + index);
+    expect(ports.map((port) => asUser(65534, port))).toEqual(ports.map(() => "EACCES"));
+    expect(["ok", "taken"]).toContain(asUser(65534, OPEN_HOST_PORT));
+    expect(["ok", "taken"]).toContain(asUser(0, HOST_PORT));
+  },
+);

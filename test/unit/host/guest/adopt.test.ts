@@ -17,8 +17,8 @@ async function adopted(record: object | null, hostNow?: () => GuestHost) {
   const home = mkdtempSync("/tmp/roomd-u-");
   const asked: string[] = [];
   const host = {
-    transportOf: (kind: string) => {
-      asked.push(kind);
+    transportOf: (kind: string, firstPort: number) => {
+      asked.push(`${kind} ${firstPort}`);
       throw new ServiceError("not_ready", { detail: "not now" });
     },
   } as unknown as GuestHost;
@@ -40,10 +40,17 @@ async function adopted(record: object | null, hostNow?: () => GuestHost) {
 
 test("its vsock is the one that it was started with: a process of its own, or the kernel's", async () => {
   const notNow = expect.objectContaining({ code: "not_ready" });
-  expect(await adopted({ vsock: own })).toEqual({ why: notNow, asked: ["vhost-user"] });
+  expect(await adopted({ vsock: own })).toEqual({ why: notNow, asked: ["vhost-user 1024"] });
   // It need not run any more: then it gets another one.
-  expect(await adopted({ vsock: { pid: 1, start_ticks: "0" } })).toEqual({ why: notNow, asked: ["vhost-user"] });
-  expect(await adopted({ vsock: null })).toEqual({ why: notNow, asked: ["kernel"] });
+  expect(await adopted({ vsock: { pid: 1, start_ticks: "0" } })).toEqual({ why: notNow, asked: ["vhost-user 1024"] });
+  expect(await adopted({ vsock: null })).toEqual({ why: notNow, asked: ["kernel 1024"] });
+});
+
+test("its ports are root's where the host has something to prove itself by, and else those that an older agent dials", async () => {
+  const secret = "5".repeat(64);
+  expect((await adopted({ vsock: null, secret })).asked).toEqual(["kernel 1016"]);
+  expect((await adopted({ vsock: own, secret })).asked).toEqual(["vhost-user 1016"]);
+  expect((await adopted({ vsock: null, secret: null })).asked).toEqual(["kernel 1024"]);
 });
 
 test("a QEMU that has ended is its end, also where the host lacks something", async () => {

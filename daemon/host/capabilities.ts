@@ -1,0 +1,11 @@
+/** Owns which of root's rights this process has, by capabilities(7). */
+import { readFileSync } from "node:fs";
+
+/** To listen on ports below 1024, of vsock too. */
+export const CAP_NET_BIND_SERVICE = 10;
+
+/** Whether a capability is effective in this process, or in the one whose /proc/<pid>/status is given. */
+export function hasCapability(capability: number, status = readFileSync("/proc/self/status", "utf8")): boolean {
+  const [, effective] = /^CapEff:\s*([0-9a-f]+)$/m.exec(status) ?? [];
+  return effective !== undefined && ((BigInt(`0x${effective}`) >> BigInt(capability)) & 1n) === 1n;
+}

@@ -1,0 +1,269 @@
+/** Whom an agent takes for its host, over real sockets: who does not prove to be the one that set the guest up gets nothing. */
+import { describe, expect, test, vi } from "vitest";
+import type { Log } from "../../daemon/core/log.ts";
+import { GuestConnection, strangers } from "../../daemon/host/guest-link/connection.ts";
+import { type LinkedSocket, linkSocket } from "../../daemon/host/guest-link/link-socket.ts";
+import { HostTrust } from "../../guest-agent/host-trust.ts";
+import { socketPair } from "../../guest-agent/libc.ts";
+import { type Served, serve } from "../../guest-agent/link.ts";
+import { adopt, linkOver } from "../../guest-agent/socket-link.ts";
+import { FrameType } from "../../shared/agent-protocol/frame.ts";
+import { hostProof, sameText } from "../../shared/agent-protocol/host-proof.ts";
+import type { Link } from "../../shared/agent-protocol/link.ts";
+import {
+  GENERATION,
+  type Hello,
+  HOST_PORT,
+  PROOF_GENERATION,
+  type Ready,
+} from "../../shared/agent-protocol/messages.ts";
+
+const CID = 9100;
+const SECRET = "5".repeat(64);
+const OTHER = "6".repeat(64);
+const NONCE = "by which the host knows the guest";
+
+/** A guest whose agent is real from the connection to what it is asked; what that does is only noted. */
+function guest() {
+  const carriedOut: unknown[] = [];
+  const asked: unknown[] = [];
+  const setup = {
+    done: false,
+    carryOut: async (welcome: unknown): Promise<Ready> => {
+      carriedOut.push(welcome);
+      setup.done = true;
+      return { ok: true, nonce: NONCE, stages_ms: {} };
+    },
+  };
+  const served: Served = {
+    trust: new HostTrust(),
+    setup,
+    router: (stream, request) => {
+      asked.push(request);
+      stream.finish({ clock_ns: String(Date.now() * 1_000_000) });
+    },
+    line: { attach: () => {}, detach: () => {} } as unknown as Served["line"],
+  };
+  return { carriedOut, asked, serve: (fd: number, port = HOST_PORT) => serve(fd, port, served, () => CID) };
+}
+
+/** Who listens where the guest dials. */
+async function listener() {
+  const [own, guests] = socketPair();
+  const heard: { hello?: Hello; ready?: Ready } = {};
+  const ended = Promise.withResolvers<string>();
+  const link: Link = await linkOver(own, {
+    side: "host",
+    maxPeerStreams: 4,
+    onOpen: () => {},
+    onHandshake: (type, body) => Object.assign(heard, type === FrameType.hello ? { hello: body } : { ready: body }),
+    onClosed: ended.resolve,
+  });
+  const hello = () => vi.waitFor(() => heard.hello ?? expect.fail("no hello"));
+  const ready = () => vi.waitFor(() => heard.ready ?? expect.fail("no ready"));
+  const welcome = (fields: object) => link.sendJson(FrameType.welcome, 0, { generation: GENERATION, ...fields });
+  return { guests, heard, hello, ready, welcome, link, ended: ended.promise };
+}
+
+/** A guest that its host has set up, and left. */
+async function setUp() {
+  const one = guest();
+  const host = await listener();
+  const served = one.serve(host.guests);
+  const hello = await host.hello();
+  expect(hello).not.toHaveProperty("challenge");
+  host.welcome({ secret: SECRET });
+  await host.ready();
+  host.link.close("away");
+  expect((await served).welcomed).toBe(true);
+  return { ...one, firstHello: hello };
+}
+
+describe("who answers a guest that was set up, and", () => {
+  test("says nothing: is told no secret, and serves itself to nothing", async () => {
+    const { serve, asked, carriedOut } = await setUp();
+    const squatter = await listener();
+    void serve(squatter.guests);
+    const hello = await squatter.hello();
+    expect(JSON.stringify(hello)).not.toContain(NONCE);
+    expect(hello).toEqual({
+      ...{ generation: PROOF_GENERATION, nonce: "", guest_cid: CID, set_up: true },
+      version: expect.any(String),
+      challenge: expect.stringMatching(/^[0-9a-f]{64}$/),
+    });
+    const stream = squatter.link.open({ method: "exec_start" });
+    await expect(stream.finished).rejects.toThrow("the guest is not set up");
+    expect([asked, carriedOut.length, squatter.heard.ready]).toEqual([[], 1, undefined]);
+    squatter.link.close("over");
+  });
+
+  type Answer = (hello: Hello, before: Hello) => object;
+  test.each<[string, Answer]>([
+    ["gives no proof", () => ({})],
+    ["brings a secret of its own", () => ({ secret: OTHER })],
+    ["proves another secret", ({ challenge = "" }) => ({ proof: hostProof(OTHER, HOST_PORT, challenge) })],
+    [
+      "proves another secret, which it brings",
+      ({ challenge = "" }) => ({ secret: OTHER, proof: hostProof(OTHER, HOST_PORT, challenge) }),
+    ],
+    [
+      "passes on what the host says on another port",
+      ({ challenge = "" }) => ({ proof: hostProof(SECRET, HOST_PORT + 1, challenge) }),
+    ],
+    ["says what the host said to another challenge", () => ({ proof: hostProof(SECRET, HOST_PORT, "c".repeat(64)) })],
+    [
+      "says what is nearly the proof",
+      ({ challenge = "" }) => ({ proof: hostProof(SECRET, HOST_PORT, challenge).slice(0, -1) }),
+    ],
+    ["gives a proof that is no text", () => ({ proof: { length: 64 } })],
+  ])("%s: loses the connection, and nothing is done or served", async (_, answer) => {
+    const { serve, asked, carriedOut, firstHello } = await setUp();
+    const squatter = await listener();
+    const served = serve(squatter.guests);
+    const hello = await squatter.hello();
+    const stream = squatter.link.open({ method: "exec_start" });
+    squatter.welcome(answer(hello, firstHello));
+    squatter.link.open({ method: "exec_start" }).finished.catch(() => {});
+    expect(await served).toEqual({ welcomed: false, reason: expect.stringMatching(/has not proven/) });
+    await expect(stream.finished).rejects.toThrow();
+    expect([asked, carriedOut.length, squatter.heard.ready]).toEqual([[], 1, undefined]);
+  });
+
+  test("has the secret: is served, and the guest tells it who it is", async () => {
+    const { serve, asked } = await setUp();
+    const host = await listener();
+    void serve(host.guests);
+    const { challenge = "" } = await host.hello();
+    host.welcome({ proof: hostProof(SECRET, HOST_PORT, challenge) });
+    expect(await host.ready()).toMatchObject({ ok: true, nonce: NONCE });
+    await host.link.open({ method: "exec_start" }).finished;
+    expect(asked).toEqual([{ method: "exec_start" }]);
+    // Once: a second welcome over the same connection proves nothing new.
+    host.link.close("over");
+  });
+
+  test("challenges are never the same", async () => {
+    const { serve } = await setUp();
+    const challenges: unknown[] = [];
+    for (let turn = 0; turn < 3; turn++) {
+      const host = await listener();
+      const served = serve(host.guests);
+      challenges.push((await host.hello()).challenge);
+      host.link.close("over");
+      await served;
+    }
+    expect(new Set(challenges).size).toBe(3);
+  });
+});
+
+test.each([
+  ["none", {}],
+  ["one that is too short", { secret: SECRET.slice(1) }],
+  ["one that is no text", { secret: 5 }],
+])("a first welcome that brings %s is not the host's", async (_, fields) => {
+  const one = guest();
+  const host = await listener();
+  const served = one.serve(host.guests);
+  await host.hello();
+  host.welcome(fields);
+  expect(await served).toEqual({ welcomed: false, reason: "the welcome brings no secret" });
+  expect(one.carriedOut).toEqual([]);
+});
+
+test("a second welcome over one connection is nobody's", async () => {
+  const one = guest();
+  const host = await listener();
+  const served = one.serve(host.guests);
+  await host.hello();
+  host.welcome({ secret: SECRET });
+  await host.ready();
+  host.welcome({ secret: OTHER });
+  expect((await served).reason).toMatch(/has not proven/);
+  expect(one.carriedOut).toHaveLength(1);
+});
+
+test("who listens and never says a word keeps the guest for ten seconds", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    const one = guest();
+    const [own, guests] = socketPair();
+    await adopt(own, { data: () => {} });
+    const served = one.serve(guests);
+    await vi.advanceTimersByTimeAsync(9_900);
+    let over = false;
+    void served.then(() => {
+      over = true;
+    });
+    await new Promise(setImmediate);
+    expect(over).toBe(false);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(await served).toEqual({ welcomed: false, reason: "no welcome came" });
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+describe("host and guest, both real,", () => {
+  const log = { warn: () => {} } as unknown as Log;
+  const identity = { hostname: "h", machine_id: "0".repeat(32), env: {}, drive: null };
+
+  /** Connects the guest to a daemon that listens on `port`. */
+  async function connect(connection: GuestConnection, one: ReturnType<typeof guest>, port = HOST_PORT) {
+    const [own, guests] = socketPair();
+    let linked: LinkedSocket | undefined;
+    await adopt(own, {
+      open: (socket) => {
+        linked = linkSocket(socket, port);
+        connection.accept(linked.link);
+      },
+      data: (_, bytes) => linked?.receive(new Uint8Array(bytes)),
+      drain: () => linked?.drain(),
+      close: () => linked?.end("the guest closed it"),
+    });
+    return one.serve(guests, HOST_PORT);
+  }
+
+  test("know each other again over any number of connections, and after the daemon's restart", async () => {
+    const one = guest();
+    const connection = new GuestConnection(CID, identity, strangers(GENERATION), log);
+    void connect(connection, one);
+    await connection.link(5_000);
+    void connect(connection, one);
+    await vi.waitFor(() => expect(one.carriedOut).toHaveLength(2));
+    await connection.link(5_000);
+    const kept = JSON.parse(JSON.stringify(connection.acquaintance));
+    connection.close("the daemon ends");
+    const later = new GuestConnection(CID, identity, kept, log);
+    void connect(later, one);
+    expect((await later.link(5_000)).isClosed).toBe(false);
+    expect(one.carriedOut).toHaveLength(3);
+    later.close("over");
+  });
+
+  test("do not come together where the daemon has another guest's secret, or answers on another port", async () => {
+    const one = guest();
+    const connection = new GuestConnection(CID, identity, strangers(GENERATION), log);
+    void connect(connection, one);
+    await connection.link(5_000);
+    const { nonce } = connection.acquaintance;
+    const foreign = new GuestConnection(CID, identity, { ...strangers(GENERATION), nonce }, log);
+    expect(await connect(foreign, one)).toEqual({ welcomed: false, reason: expect.stringMatching(/has not proven/) });
+    const elsewhere = new GuestConnection(CID, identity, connection.acquaintance, log);
+    expect((await connect(elsewhere, one, HOST_PORT + 1)).welcomed).toBe(false);
+    expect(one.carriedOut).toHaveLength(1);
+    for (const each of [connection, foreign, elsewhere]) each.close("over");
+  });
+
+  test("have a secret that no other guest has", () => {
+    const secrets = [1, 2, 3].map(() => strangers(GENERATION).secret);
+    expect(new Set(secrets).size).toBe(3);
+    expect(strangers(PROOF_GENERATION - 1)).toEqual({ secret: null, nonce: null });
+  });
+});
+
+test("texts are the same or not, whatever is in them", () => {
+  expect([sameText("a", "a"), sameText("", ""), sameText("a", "b"), sameText("a", "aa"), sameText("ä", "a")]).toEqual([
+    ...[true, true],
+    ...[false, false, false],
+  ]);
+});

@@ -1,0 +1,66 @@
+/** What the checks say of the link between host and guests. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { makePaths } from "../../../../daemon/core/paths.ts";
+import { type HostFindings, runChecks } from "../../../../daemon/domain/service/checks.ts";
+import type { Templates } from "../../../../daemon/domain/templates/registry.ts";
+import { GENERATION, OLDEST_GENERATION } from "../../../../shared/agent-protocol/messages.ts";
+
+const home = mkdtempSync(join(tmpdir(), "roomd-checks-"));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+const FINDINGS: HostFindings = {
+  acceleration: { acceleration: "kvm", reason: "" },
+  configured_acceleration: "auto",
+  qemu_version: "10.0.2",
+  virtiofsd: "virtiofsd",
+  vsock: { kind: "kernel", reason: "Guests use the kernel's vhost-vsock." },
+  vsock_listeners: { ports: [] },
+  isolation: { base: 1, problems: [], namespaces: true, kvm_opens: true },
+  confinement: { kind: "none", reason: "" },
+  drive_quota: { kind: "measured", reason: "" },
+} as HostFindings;
+
+function check(
+  id: string,
+  findings: Partial<HostFindings>,
+  generations: Record<string, number> = { default: GENERATION },
+) {
+  const list = () =>
+    Object.entries(generations).map(([template_id, generation]) => ({
+      record: { template_id },
+      manifest: { generation },
+    }));
+  const paths = makePaths({ data_dir: home, runtime_dir: home });
+  const checks = runChecks({ ...FINDINGS, ...findings }, { list } as unknown as Templates, paths);
+  return checks.find((each) => each.id === id);
+}
+
+test("a template whose agent does not make the host prove itself is to be built again", () => {
+  expect(check("templates", {})).toMatchObject({ status: "ok", message: "Templates: default." });
+  expect(check("templates", {}, { default: GENERATION, python: OLDEST_GENERATION })).toMatchObject({
+    status: "warn",
+    message: expect.stringContaining("Built by an older roomd: python."),
+    remedy: expect.stringContaining("roomd template build python"),
+  });
+  expect(check("templates", {}, {})).toMatchObject({ status: "fail" });
+});
+
+test("who else listens on the host's vsock is named, with what to do", () => {
+  const told = (vsock_listeners: HostFindings["vsock_listeners"]) => check("vsock_listeners", { vsock_listeners });
+  expect(told({ ports: [] })).toMatchObject({ status: "ok", remedy: null });
+  expect(told(null)).toMatchObject({ status: "ok", message: expect.stringContaining("no vsock port") });
+  expect(told({ ports: [22, 9999] })).toMatchObject({
+    status: "warn",
+    message: expect.stringContaining("ports 22, 9999: every sandbox reaches them"),
+    remedy: expect.stringContaining("systemd.ssh_auto=no"),
+  });
+  expect(told({ ports: [9999] })).toMatchObject({
+    status: "warn",
+    message: expect.stringContaining("port 9999: every sandbox reaches it"),
+    remedy: expect.stringContaining("vhost-user"),
+  });
+  expect(told({ unknown: "ENOENT" })).toMatchObject({ status: "ok", remedy: expect.stringContaining("vsock_diag") });
+});
