@@ -28,6 +28,7 @@ import {
   programVersion,
 } from "../host/probe.ts";
 import { forbidCores } from "../host/rlimits.ts";
+import { type Probed, probeRuntime } from "../host/runtime-probes.ts";
 import { Restraints } from "../host/virtiofs/restrain.ts";
 
 /** Share of the host's memory that one sandbox may have when nothing else is configured. */
@@ -53,14 +54,20 @@ export interface InspectedHost {
   close(): void;
 }
 
-export async function inspectHost(config: Config, paths: Paths, log: Log): Promise<InspectedHost> {
+/** `probed` is what of the runtime is another one than it is. */
+export async function inspectHost(
+  config: Config,
+  paths: Paths,
+  log: Log,
+  probed: Partial<Probed> = {},
+): Promise<InspectedHost> {
   const qemu = config["host.qemu"];
   const configured = config.acceleration;
   forbidCores();
   const confinement = findConfinement();
   const vsock = new Transports({ wanted: config["vsock.transport"], program: config["host.vhost_device_vsock"] });
   // They are other programs' answers, and wait for nothing.
-  const asked = Promise.all([programVersion(qemu), vsock.choose()]);
+  const asked = Promise.all([programVersion(qemu), vsock.choose(), probeRuntime(paths.runtime, probed)]);
   const separate = async () => {
     const separation = await inspectIsolation({
       base: config["isolation.uid_base"],
@@ -72,7 +79,7 @@ export async function inspectHost(config: Config, paths: Paths, log: Log): Promi
     const kvm_opens = prober === null || (await canOpen((argv) => asUser(prober, argv), "/dev/kvm"));
     return { findings: { ...separation, kvm_opens }, isolation, prober };
   };
-  let [separation, [qemuVersion]] = await Promise.all([separate(), asked]);
+  let [separation, [qemuVersion, , runtime]] = await Promise.all([separate(), asked]);
   const probe = async (kernel: string | null): Promise<ProbeResult> => {
     if (configured !== "auto") return { acceleration: configured, reason: `The configuration says ${configured}.` };
     return await probeAcceleration({
@@ -96,6 +103,7 @@ export async function inspectHost(config: Config, paths: Paths, log: Log): Promi
     },
     isolation: separation.findings,
     confinement,
+    runtime,
     drive_quota: inspectProjectQuota(paths.rooms),
   };
   const restraints = new Restraints();
@@ -143,7 +151,8 @@ export async function inspectHost(config: Config, paths: Paths, log: Log): Promi
         const detail = "roomd is still finding out whether guests run under KVM on this host.";
         throw new ServiceError("not_ready", { detail, retryAfterSeconds: PROBE_RETRY_SECONDS });
       }
-      const { virtiofsd } = findings;
+      const { virtiofsd, runtime } = findings;
+      if (runtime[0] !== undefined) throw new ServiceError("not_ready", { detail: runtime[0] });
       const transport = vsock.chosen;
       if (!virtiofsd) throw new ServiceError("not_ready", { detail: "There is no virtiofsd on this host." });
       const [problem] = findings.isolation.problems;

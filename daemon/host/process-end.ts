@@ -2,7 +2,7 @@
  * Owns hearing of the end of a process that is not our child: a daemon before this one started it.
  *
  * A pidfd becomes readable when its process has ended, and Bun's event loop waits for it as for a socket: it tries to read,
- * which a pidfd refuses, and says that the socket is closed. Waiting costs nothing; the end was heard of within 0.4 ms.
+ * which a pidfd refuses, and says that the socket is closed. Waiting costs nothing; the end was heard of within 0.4 ms. runtime-probes.ts tries it when the daemon starts.
  */
 import { dlopen } from "bun:ffi";
 import { isAlive, type ProcessRecord } from "./process.ts";

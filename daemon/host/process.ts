@@ -106,6 +106,12 @@ function describe(name: string, child: Subprocess<"ignore" | "pipe", number, num
 /** The first after standard input, output and error. */
 export const DEVICE_DESCRIPTOR = 3;
 
+/** Starts a process that does nothing until it is ended: to try on it what is done to others. */
+export function startWaiting(): { process: ProcessRecord; end(): void } {
+  const child = Bun.spawn(["cat"], { env: ENVIRONMENT, cwd: "/", stdin: "pipe", stdout: "ignore", stderr: "ignore" });
+  return { process: { pid: child.pid, start_ticks: startTicksOf(child.pid) ?? "" }, end: () => child.kill("SIGKILL") };
+}
+
 /** Runs a program to its end and returns its standard output. Throws with its standard error when it fails. */
 export async function runProgram(argv: readonly string[], deadlineMs: number): Promise<string> {
   const child = Bun.spawn([...argv], { env: ENVIRONMENT, cwd: "/", stdin: "ignore", stdout: "pipe", stderr: "pipe" });

@@ -30,6 +30,8 @@ export interface HostFindings {
   vsock_listeners: ForeignListeners | null;
   isolation: IsolationFindings & { kvm_opens: boolean };
   confinement: Pick<Confinement, "kind" | "reason">;
+  /** What roomd needs of kernel and runtime and does not work, a sentence each. */
+  runtime: readonly string[];
   drive_quota: QuotaFindings;
 }
 
@@ -42,6 +44,7 @@ export const CHECK_IDS = [
   "vsock_listeners",
   "isolation",
   "confinement",
+  "runtime",
   "drive_quota",
   "templates",
   "disk",
@@ -74,6 +77,7 @@ export function runChecks(findings: HostFindings, templates: Templates, paths: P
           "Run roomd on a host with systemd, or in a container with cgroup v2 and its controllers.",
         )
       : ok("confinement", findings.confinement.reason),
+    runtimeProbesCheck(findings),
     quotaCheck(findings),
     templateCheck(templates),
     diskCheck(paths),
@@ -136,6 +140,11 @@ function isolationCheck({ isolation, acceleration }: HostFindings): Check {
     return fail("isolation", `${KVM_CLOSED.reason}.`, KVM_CLOSED.remedy);
   }
   return ok("isolation", "QEMU, virtiofsd and vsock device of each sandbox run as users of their own.");
+}
+
+function runtimeProbesCheck({ runtime }: HostFindings): Check {
+  if (runtime.length === 0) return ok("runtime", "What roomd uses of the kernel and its own runtime works.");
+  return fail("runtime", runtime.join(" "), "Run roomd on a supported kernel (Linux 5.14 or newer), or report this.");
 }
 
 /** Measuring does as well, only later: no reason to warn. */

@@ -3,8 +3,8 @@
  * numbers are those of linux/fs.h (struct fsxattr), linux/quota.h (struct if_dqblk) and linux/dqblk_xfs.h (struct
  * fs_quota_statv), the same on x86-64 and arm64. XFS takes the generic Q_SETQUOTA and Q_GETQUOTA as ext4 and f2fs do.
  *
- * Unproven: no kernel with project quotas was at hand. Shown is how the arguments are laid out, and that a host without
- * them says so.
+ * project-quota.ts tries all of them on a scratch directory when the daemon starts: where what is read back is not what was
+ * set, drives are measured instead.
  */
 import { dlopen } from "bun:ffi";
 import { closeSync, constants, openSync } from "node:fs";

@@ -14,6 +14,7 @@ const { symbols: libc } = dlopen("libc.so.6", {
   socket: { args: ["i32", "i32", "i32"], returns: "i32" },
   bind: { args: ["i32", "ptr", "u32"], returns: "i32" },
   listen: { args: ["i32", "i32"], returns: "i32" },
+  connect: { args: ["i32", "ptr", "u32"], returns: "i32" },
   getpeername: { args: ["i32", "ptr", "ptr"], returns: "i32" },
   close: { args: ["i32"], returns: "i32" },
 });
@@ -22,11 +23,7 @@ const { symbols: libc } = dlopen("libc.so.6", {
 export function listenVsock(port: number): number | null {
   const fd = libc.socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) throw new Error("this kernel has no AF_VSOCK: load the module vhost_vsock");
-  const address = new Uint8Array(SOCKADDR_VM_BYTES);
-  const view = new DataView(address.buffer);
-  view.setUint16(0, AF_VSOCK, true);
-  view.setUint32(4, port, true);
-  view.setUint32(8, VMADDR_CID_ANY, true);
+  const address = addressOf(VMADDR_CID_ANY, port);
   try {
     check(libc.bind(fd, ptr(address), SOCKADDR_VM_BYTES), `bind to vsock port ${port}`);
     check(libc.listen(fd, BACKLOG), `listen on vsock port ${port}`);
@@ -38,11 +35,37 @@ export function listenVsock(port: number): number | null {
   }
 }
 
+/** Connects, and never waits; what is returned closes the connection. Throws SystemError. */
+export function connectVsock(cid: number, port: number): () => void {
+  const fd = check(libc.socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), "socket");
+  // That it is under way is no error; one that fails is not accepted.
+  libc.connect(fd, ptr(addressOf(cid, port)), SOCKADDR_VM_BYTES);
+  return () => void libc.close(fd);
+}
+
+function addressOf(cid: number, port: number): Uint8Array {
+  const address = new Uint8Array(SOCKADDR_VM_BYTES);
+  const view = new DataView(address.buffer);
+  view.setUint16(0, AF_VSOCK, true);
+  view.setUint32(4, port, true);
+  view.setUint32(8, cid, true);
+  return address;
+}
+
 /** The CID of the guest at the other end: the kernel says it, the guest cannot. */
 export function peerCid(fd: number): number | null {
+  const peer = peerOf(fd);
+  return peer?.getUint16(0, true) === AF_VSOCK ? peer.getUint32(8, true) : null;
+}
+
+/** The address family of a connection; null where there is none. */
+export function peerFamily(fd: number): number | null {
+  return peerOf(fd)?.getUint16(0, true) ?? null;
+}
+
+function peerOf(fd: number): DataView | null {
   const address = new Uint8Array(SOCKADDR_VM_BYTES);
   const length = new Uint32Array([SOCKADDR_VM_BYTES]);
   if (libc.getpeername(fd, ptr(address), ptr(length)) !== 0) return null;
-  const view = new DataView(address.buffer);
-  return view.getUint16(0, true) === AF_VSOCK ? view.getUint32(8, true) : null;
+  return new DataView(address.buffer);
 }

@@ -20,6 +20,7 @@ const FINDINGS: HostFindings = {
   vsock_listeners: { ports: [] },
   isolation: { base: 1, problems: [], namespaces: true, kvm_opens: true },
   confinement: { kind: "none", reason: "" },
+  runtime: [],
   drive_quota: { kind: "measured", reason: "" },
 } as HostFindings;
 
@@ -63,4 +64,10 @@ test("who else listens on the host's vsock is named, with what to do", () => {
     remedy: expect.stringContaining("vhost-user"),
   });
   expect(told({ unknown: "ENOENT" })).toMatchObject({ status: "ok", remedy: expect.stringContaining("vsock_diag") });
+});
+
+test("what roomd needs and does not work makes the service unavailable, and is told", () => {
+  expect(check("runtime", {})).toMatchObject({ status: "ok" });
+  const problem = "What roomd needs for facts of files does not work on this host: ENOSYS: statx.";
+  expect(check("runtime", { runtime: [problem] })).toMatchObject({ status: "fail", message: problem });
 });

@@ -1,0 +1,80 @@
+/**
+ * Owns the trial of what the kernel's transport needs of Bun: that it adopts a listening descriptor, which its types do not say,
+ * and tells the descriptor of a connection that it accepts.
+ */
+import { dlopen } from "bun:ffi";
+import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
+import type { SocketHandler, UnixSocketOptions } from "bun";
+import { check } from "../../files/libc.ts";
+import { connectVsock, listenVsock, peerCid, peerFamily } from "./vsock-socket.ts";
+
+const AF_UNIX = 1;
+const SOCK_STREAM_FLAGS = 1 | 0o2000000 | 0o4000;
+const VMADDR_CID_LOCAL = 1;
+/** The first of some that nobody chooses. */
+const TRIAL_PORT = 0x726f0000;
+const TRIAL_PORTS = 0xffff;
+const ANSWER_MS = 500;
+
+const { symbols: libc } = dlopen("libc.so.6", {
+  socket: { args: ["i32", "i32", "i32"], returns: "i32" },
+  bind: { args: ["i32", "ptr", "u32"], returns: "i32" },
+  listen: { args: ["i32", "i32"], returns: "i32" },
+});
+
+/** Connects to a listener that was adopted. Resolves with what the kernel says of the connection that it accepted. */
+export async function adoptedPeer(): Promise<"unix" | "other"> {
+  const name = `\0roomd-${randomUUID()}`;
+  const listening = check(libc.socket(AF_UNIX, SOCK_STREAM_FLAGS, 0), "socket");
+  const address = Buffer.concat([Buffer.from([AF_UNIX, 0]), Buffer.from(name)]);
+  check(libc.bind(listening, address, address.byteLength), "bind");
+  check(libc.listen(listening, 1), "listen");
+  const family = await accepted(listening, peerFamily, async () => {
+    const client = await Bun.connect({ unix: name, socket: { data: () => {} } });
+    return () => client.end();
+  });
+  return family === AF_UNIX ? "unix" : "other";
+}
+
+/** The same over vsock: the CID of whoever connected. Null where the kernel has no loopback of vsock. */
+export async function loopbackPeer(): Promise<number | null> {
+  if (!existsSync("/sys/module/vsock_loopback")) return null;
+  const port = TRIAL_PORT + Math.floor(Math.random() * TRIAL_PORTS);
+  const listening = listenVsock(port);
+  if (listening === null) return null;
+  return await accepted(listening, peerCid, async () => connectVsock(VMADDR_CID_LOCAL, port));
+}
+
+/** What `look` finds at the connection that an adopted listener accepts. */
+async function accepted<T>(
+  listening: number,
+  look: (descriptor: number) => T,
+  connect: () => Promise<() => void>,
+): Promise<T> {
+  const found = Promise.withResolvers<T>();
+  found.promise.catch(() => {});
+  const socket: SocketHandler<undefined> = {
+    open: (connection) => {
+      const descriptor = "fd" in connection ? connection.fd : null;
+      if (typeof descriptor === "number") found.resolve(look(descriptor));
+      else found.reject(new Error("a connection does not tell its descriptor"));
+      connection.end();
+    },
+    data: () => {},
+  };
+  const options: unknown = { fd: listening, socket };
+  const listener = Bun.listen(options as UnixSocketOptions<undefined>);
+  const late = setTimeout(() => found.reject(new Error("a listener that was adopted accepts nothing")), ANSWER_MS);
+  try {
+    const disconnect = await connect();
+    try {
+      return await found.promise;
+    } finally {
+      disconnect();
+    }
+  } finally {
+    clearTimeout(late);
+    listener.stop(true);
+  }
+}
