@@ -1,7 +1,8 @@
 /** Owns `roomd serve`: the daemon in the foreground, from its configuration to its graceful end. */
+import { writeSync } from "node:fs";
 import { constants } from "node:os";
 import type { Command } from "commander";
-import { makeLog } from "../core/log.ts";
+import { type Log, makeLog } from "../core/log.ts";
 import { describeError, errnoOf, ServiceError } from "../core/service-error.ts";
 import { planListen } from "../edge/http/tls.ts";
 import { planSsh } from "../edge/ssh/plan.ts";
@@ -37,8 +38,7 @@ export function serveCommand(): Command {
     const ended = firstSignal();
     const { startDaemon } = await import("../compose/compose.ts");
     const log = makeLog(config["log.level"]);
-    // One request's or one guest's trouble must not be everyone's.
-    process.on("unhandledRejection", (error) => log.error("unhandled rejection", { error: describeError(error) }));
+    outsideOfCalls(log);
     const daemon = await startDaemon({ config, paths, log }).catch((error) => {
       if (error instanceof Error && !(error instanceof ServiceError)) log.debug("not started", { stack: error.stack });
       if (errnoOf(error) !== "EADDRINUSE") throw error;
@@ -48,6 +48,20 @@ export function serveCommand(): Command {
     await print(options.json ? JSON.stringify({ url: daemon.url, ssh: daemon.ssh }) : readyLine(daemon));
     await ended;
     await daemon.stop();
+  });
+}
+
+/**
+ * What nobody catches. A promise that nobody awaited is one request's or one guest's trouble, and not everyone's. What is thrown in
+ * the middle of a handler leaves nobody knows what half done: then the service ends, and systemd starts it again; guests outlive it.
+ */
+function outsideOfCalls(log: Log): void {
+  process.on("unhandledRejection", (error) => log.error("unhandled rejection", { error: describeError(error) }));
+  process.on("uncaughtException", (error) => {
+    // At once, since nothing is written after the end.
+    const dying = makeLog("error", (line) => writeSync(process.stderr.fd, line));
+    dying.error("uncaught exception: the service ends", { error: describeError(error), stack: error.stack });
+    process.exit(EXIT.roomd);
   });
 }
 

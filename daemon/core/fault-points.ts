@@ -5,6 +5,7 @@
  *   ROOMD_FAULT_POINT=place.synced=kill      SIGKILL to itself, as a crash would end it there
  *   ROOMD_FAULT_POINT=run.plug.before=stall  waits there until SIGUSR2
  *   ROOMD_FAULT_POINT=commit.written=kill@7  the seventh time that the point is passed
+ *   ROOMD_FAULT_POINT=place.written=throw    throws outside of every promise, as a socket's handler would, and goes on
  *
  * A point that is reached says so in one line on standard error first.
  */
@@ -55,7 +56,7 @@ export const FAULT_POINTS: readonly string[] = [
 
 interface Fault {
   point: string;
-  does: "kill" | "stall";
+  does: "kill" | "stall" | "throw";
   /** Passings of the point that do nothing, before the one that does. */
   passes: number;
 }
@@ -63,7 +64,7 @@ interface Fault {
 /** Throws on a point that does not exist: a test would otherwise wait for it in vain. */
 export function readFault(text: string | undefined): Fault | null {
   if (text === undefined || text === "") return null;
-  const [, point = "", does = "", nth = "1"] = /^([\w.]+)=(kill|stall)(?:@([1-9]\d*))?$/.exec(text) ?? [];
+  const [, point = "", does = "", nth = "1"] = /^([\w.]+)=(kill|stall|throw)(?:@([1-9]\d*))?$/.exec(text) ?? [];
   if (!FAULT_POINTS.includes(point)) throw new Error(`${FAULT_VARIABLE}=${text} names no point of this program`);
   if (does === "stall" && (SYNCHRONOUS as readonly string[]).includes(point)) {
     throw new Error(`${FAULT_VARIABLE}=${text}: nothing can wait at ${point}`);
@@ -81,6 +82,13 @@ export function faultPoint(name: FaultPoint): Promise<void> | undefined {
 
 function reach(wanted: Fault, name: FaultPoint): Promise<void> | undefined {
   if (wanted.point !== name || wanted.passes-- !== 0) return undefined;
+  if (wanted.does === "throw") {
+    const cause = new Error("as a test asked for");
+    setTimeout(() => {
+      throw new Error(`thrown at ${name}`, { cause });
+    });
+    return undefined;
+  }
   return new Promise((resolve) => {
     // Whoever hears of it may answer at once, and the signal ends a process that does not await it.
     if (wanted.does === "stall") process.once("SIGUSR2", () => resolve());

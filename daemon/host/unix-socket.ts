@@ -1,4 +1,7 @@
-/** Owns connecting to the socket of a process that has just been started. */
+/**
+ * Owns connecting to the socket of a process that has just been started. What its handlers throw goes to the `error` that each
+ * must have: without one it would be an error of the whole daemon, caused by whoever writes to the socket.
+ */
 import { existsSync } from "node:fs";
 import type { Socket, SocketHandler } from "bun";
 import { DeadlineError } from "../core/published.ts";
@@ -6,12 +9,14 @@ import { DeadlineError } from "../core/published.ts";
 /** How often to look whether the process has made its socket: well under what starting it takes. */
 const LOOK_EVERY_MS = 2;
 
+export type GuardedHandlers = SocketHandler<undefined> & Required<Pick<SocketHandler<undefined>, "error">>;
+
 /** Connects once the socket takes connections. Throws when its process ends first (`gone`), or at the deadline. */
 export async function connectWhenThere(
   path: string,
   deadlineMs: number,
   gone: Promise<unknown>,
-  handlers: SocketHandler<undefined>,
+  handlers: GuardedHandlers,
 ): Promise<Socket<undefined>> {
   let ended: string | null = null;
   gone.then((how) => {

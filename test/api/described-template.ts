@@ -1,7 +1,9 @@
 /**
  * Owns a template of which only the manifest is there: enough for every rule about a request that names it, and no guest can
- * ever start from it. A daemon reads it as it reads those that `roomd template build` makes.
+ * ever start from it. A daemon reads it as it reads those that `roomd template build` makes. Its files, where they are asked for,
+ * have a byte each: enough for what only seems to be QEMU.
  */
+import { createHash } from "node:crypto";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { FILE_NAMES, type FileRole, MANIFEST_FORMAT, type Manifest } from "../../daemon/domain/templates/manifest.ts";
@@ -13,11 +15,12 @@ export const DESCRIBED_MIN_MIB = 192;
 export const DESCRIBED_BASE_MIB = 128;
 /** More than any host has. */
 const NO_BOUND_MIB = 2 ** 30;
+const ONLY_BYTE = "x";
 
 export function describeTemplate(
   daemon: Pick<TestDaemon, "dataDir">,
   templateId = "default",
-  maxPluggedMib = NO_BOUND_MIB,
+  { maxPluggedMib = NO_BOUND_MIB, files = false }: { maxPluggedMib?: number; files?: boolean } = {},
 ): Manifest["record"] {
   const record = {
     template_id: templateId,
@@ -29,6 +32,7 @@ export function describeTemplate(
     created_at: "2026-01-31T12:00:00.000Z",
   };
   const roles = Object.keys(FILE_NAMES) as FileRole[];
+  const digest = createHash("sha256").update(`1\n0\n${ONLY_BYTE}`).digest("hex");
   const manifest: Manifest = {
     format: MANIFEST_FORMAT,
     record,
@@ -45,12 +49,13 @@ export function describeTemplate(
     },
     append: "",
     files: Object.fromEntries(
-      roles.map((role) => [role, { name: FILE_NAMES[role], digest: record.digest, size_bytes: 1 }]),
+      roles.map((role) => [role, { name: FILE_NAMES[role], digest, size_bytes: 1 }]),
     ) as Manifest["files"],
   };
   const directory = join(daemon.dataDir, "templates", templateId);
   mkdirSync(join(directory, "v1"), { recursive: true });
   writeFileSync(join(directory, "v1", MANIFEST_FILE), JSON.stringify(manifest));
+  if (files) for (const role of roles) writeFileSync(join(directory, "v1", FILE_NAMES[role]), ONLY_BYTE);
   symlinkSync("v1", join(directory, CURRENT));
   return record;
 }

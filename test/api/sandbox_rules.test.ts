@@ -67,7 +67,7 @@ describe("with a template", () => {
   });
 
   test("memory_mib has the most that the template was saved for", async () => {
-    describeTemplate(daemon, "small", 512 - DESCRIBED_BASE_MIB);
+    describeTemplate(daemon, "small", { maxPluggedMib: 512 - DESCRIBED_BASE_MIB });
     for (const memory_mib of [513, 127]) {
       const problem = await refused({ template_id: "small", memory_mib });
       expect(problem).toMatchObject({

@@ -159,6 +159,11 @@ export class TestDaemon {
     return this.#process !== null && this.#process.exitCode === null && this.#process.signalCode === null;
   }
 
+  /** What its process ended with; null while it runs, or when a signal ended it. */
+  get exitCode(): number | null {
+    return this.#process?.exitCode ?? null;
+  }
+
   async restart(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
     await this.end(signal);
     await this.serve();

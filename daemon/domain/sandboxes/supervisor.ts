@@ -18,6 +18,7 @@ import { StepError } from "../../core/steps.ts";
 import { pauseGuest, resumeGuest, StuckError } from "../../host/guest/standby.ts";
 import type { Guest } from "../../host/guest/start.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
+import { NonsenseError } from "../../host/machine/qmp-message.ts";
 import { Ending, type EndingDeps } from "./ending.ts";
 import { healthChange, leftChange, STANDBY_MESSAGE, stalledChange, takenChange } from "./health.ts";
 import { PublishedRow, type RowDeps } from "./published-row.ts";
@@ -129,12 +130,9 @@ export class Supervisor {
         if (this.#isGoing) return;
         this.#isLeft = error instanceof ServiceError && error.code === "not_ready";
         if (this.#isLeft) return await this.#leave(describeError(error));
-        const why = toldOf(error);
-        await this.#ending.lose(
-          "host_restart",
-          "host_restart",
-          `The guest could not be taken over after a restart: ${why}.`,
-        );
+        const cause = error instanceof NonsenseError ? "vmm_crash" : "host_restart";
+        const why = `The guest could not be taken over after a restart: ${toldOf(error)}.`;
+        await this.#ending.lose(cause, cause, why);
       }
     });
     this.#adopting = adopting.finally(() => {

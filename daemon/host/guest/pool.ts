@@ -153,12 +153,16 @@ export class WarmPool {
 async function rehearse(machine: Machine): Promise<void> {
   const done = Promise.withResolvers<void>();
   let printed = "";
-  machine.onConsole((bytes) => {
+  const unlisten = machine.onConsole((bytes) => {
     printed = (printed + new TextDecoder().decode(bytes)).slice(-1024);
     if (printed.includes(REHEARSED_LINE)) done.resolve();
   });
-  await machine.resume();
-  machine.typeLine(REHEARSE_LINE);
-  await within(done.promise, REHEARSAL_DEADLINE_MS, "the rehearsal").catch(() => {});
-  await machine.pause();
+  try {
+    await machine.resume();
+    machine.typeLine(REHEARSE_LINE);
+    await within(done.promise, REHEARSAL_DEADLINE_MS, "the rehearsal").catch(() => {});
+    await machine.pause();
+  } finally {
+    unlisten();
+  }
 }

@@ -4,7 +4,7 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { setPriority } from "node:os";
 import type { Socket } from "bun";
-import { Published } from "../../core/published.ts";
+import { Published, within } from "../../core/published.ts";
 import { asUser } from "../isolation/argv.ts";
 import { offerToOomKiller, wasOomKilled } from "../oom.ts";
 import { DEVICE_DESCRIPTOR, endProcess, type HostProcess, type KnownProcess, startProcess } from "../process.ts";
@@ -12,6 +12,7 @@ import { connectWhenThere } from "../unix-socket.ts";
 import { qemuArgv } from "./argv.ts";
 import { ConsoleLog } from "./console.ts";
 import { Qmp, QmpError, type QmpEvent } from "./qmp.ts";
+import { NonsenseError } from "./qmp-message.ts";
 import { drivePort, type Hardware, type MachineSpec, MEMORY_BLOCK_MIB, VSOCK_PORT } from "./spec.ts";
 
 /** A third of the weight of what has none, on hosts where guests have no scopes of their own. */
@@ -24,6 +25,8 @@ const MIGRATION_DEADLINE_MS = 120_000;
 const LISTEN_DEADLINE_MS = 5_000;
 /** The guest's kernel lets go of a device when it gets to it: 44 ms as a rule. */
 const UNPLUG_DEADLINE_MS = 10_000;
+/** Its sockets close a moment before it is gone; giving back much memory takes a while. */
+const ENDING_MS = 5_000;
 /** Pages at fixed places of the file, and events instead of asking. */
 const MIGRATION_CAPABILITIES = ["mapped-ram", "events"];
 
@@ -35,8 +38,8 @@ export interface MachineFiles {
 export interface Machine {
   process: HostProcess;
   qmp: Qmp;
-  /** Hears what the guest prints on its serial console. */
-  onConsole(listener: (bytes: Uint8Array) => void): void;
+  /** Hears what the guest prints on its serial console, until the returned function is called. */
+  onConsole(listener: (bytes: Uint8Array) => void): () => void;
   /** Types a line on the guest's serial console. Short: nothing waits for the guest to read it. */
   typeLine(line: string): void;
   /** Loads a snapshot that `save` made. */
@@ -63,9 +66,14 @@ export interface Machine {
   stopped(): Promise<void>;
   /** Lets a stalled guest go on: QEMU writes again what it could not, and stalls again where it still cannot. */
   unstall(): Promise<void>;
-  /** Why the guest has ended, as far as QEMU or the kernel said: its own panic, its own power-off, the host's memory, or nothing. */
-  ending(): "panic" | "power_off" | "oom" | null;
+  /**
+   * Why the guest has ended, as far as QEMU or the kernel said: its own panic, its own power-off, the host's memory, what QEMU said
+   * that no QEMU says, or nothing.
+   */
+  ending(): MachineEnding | null;
 }
+
+export type MachineEnding = "panic" | "power_off" | "oom" | "nonsense";
 
 /** Either the kernel's own vhost-vsock, or a vhost-user device that serves a socket. */
 export type VsockDevice = { kind: "kernel"; guest_cid: number } | { kind: "vhost-user"; socket: string };
@@ -111,24 +119,36 @@ export async function connectMachine(
   const listeners = new Set<(bytes: Uint8Array) => void>();
   // Whose child it is not, its end shows by its sockets.
   const gone = process.exited ?? new Promise<never>(() => {});
+  // Our own child's monitor has had no client yet, and its start may take long on a busy host.
+  const monitor = process.exited ? Qmp.connect(at.sockets.qmp, START_DEADLINE_MS, gone) : connectMonitor(at.sockets);
+  const serial = connectWhenThere(at.sockets.console, START_DEADLINE_MS, gone, {
+    data: (_socket, bytes) => {
+      log.append(bytes);
+      for (const listener of listeners) listener(bytes);
+    },
+    close: () => log.close(),
+    // The guest runs without its console as well.
+    error: () => {},
+  });
   try {
-    const [qmp, console] = await Promise.all([
-      // Our own child's monitor has had no client yet, and its start may take long on a busy host.
-      process.exited ? Qmp.connect(at.sockets.qmp, START_DEADLINE_MS, gone) : connectMonitor(at.sockets),
-      connectWhenThere(at.sockets.console, START_DEADLINE_MS, gone, {
-        data: (_socket, bytes) => {
-          log.append(bytes);
-          for (const listener of listeners) listener(bytes);
-        },
-        close: () => log.close(),
-      }),
-    ]);
+    const [qmp, console] = await Promise.all([monitor, serial]);
     const exited = process.exited ?? qmp.closed.then(() => "its monitor closed");
+    endWithMonitor(process, qmp).catch(() => {});
     return new RunningMachine({ ...process, exited }, qmp, console, listeners);
   } catch (error) {
+    monitor.then((qmp) => qmp.close()).catch(() => {});
+    serial.then((console) => console.terminate()).catch(() => {});
     log.close();
     throw error;
   }
+}
+
+/** A QEMU without a monitor cannot be led, and one that talks nonsense must not go on: neither outlives its monitor. */
+async function endWithMonitor(process: KnownProcess, qmp: Qmp): Promise<void> {
+  const { by } = await qmp.closed;
+  if (by === "us") return;
+  if (by === "qemu" && process.exited) await within(process.exited, ENDING_MS, "QEMU's end").catch(() => {});
+  await endProcess(process);
 }
 
 /** The monitor of a QEMU that had a client before: the spare one, where that client still holds the first. */
@@ -136,7 +156,8 @@ async function connectMonitor({ qmp, qmp_spare }: MachineSpec["sockets"]): Promi
   const gone = new Promise<never>(() => {});
   try {
     return await Qmp.connect(qmp, GREETING_DEADLINE_MS, gone);
-  } catch {
+  } catch (error) {
+    if (error instanceof NonsenseError) throw error;
     return await Qmp.connect(qmp_spare, GREETING_DEADLINE_MS, gone);
   }
 }
@@ -147,7 +168,7 @@ class RunningMachine implements Machine {
   readonly #console: Socket<undefined>;
   readonly #listeners: Set<(bytes: Uint8Array) => void>;
   readonly stalled = new Published(false);
-  #ending: "panic" | "power_off" | null = null;
+  #ending: Exclude<MachineEnding, "oom"> | null = null;
 
   constructor(process: HostProcess, qmp: Qmp, console: Socket<undefined>, listeners: Set<(bytes: Uint8Array) => void>) {
     this.process = process;
@@ -163,14 +184,18 @@ class RunningMachine implements Machine {
       else if (event === "STOP") this.#lookWhetherStalled().catch(() => {});
       else if (event === "RESUME") this.stalled.set(false);
     });
+    qmp.closed.then(({ by }) => {
+      if (by === "nonsense") this.#ending = "nonsense";
+    });
   }
 
-  ending(): "panic" | "power_off" | "oom" | null {
+  ending(): MachineEnding | null {
     return this.#ending ?? (wasOomKilled(this.process) ? "oom" : null);
   }
 
-  onConsole(listener: (bytes: Uint8Array) => void): void {
+  onConsole(listener: (bytes: Uint8Array) => void): () => void {
     this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   typeLine(line: string): void {

@@ -1,19 +1,22 @@
-/** Owns the conversation with QEMU's monitor (QMP): commands, their answers, and events. */
+/**
+ * Owns the conversation with QEMU's monitor (QMP): commands, their answers, and events. What QEMU says that it may not say
+ * (qmp-message.ts) ends the conversation, and machine.ts then ends that QEMU.
+ */
 import type { Socket } from "bun";
 import { DeadlineError, within } from "../../core/published.ts";
+import { describeError } from "../../core/service-error.ts";
 import { connectWhenThere } from "../unix-socket.ts";
+import { NonsenseError, type QmpEvent, QmpLines, type QmpMessage, readMessage } from "./qmp-message.ts";
 
-export interface QmpEvent {
-  event: string;
-  data: Record<string, unknown>;
-}
+export type { QmpEvent };
 
 export class QmpError extends Error {
   override name = "QmpError";
 }
 
-/** No answer of QEMU is longer; one that is means that it is not QEMU. */
-const MAX_LINE_BYTES = 4 * 1024 * 1024;
+/** Who ended the conversation: we did, QEMU did, or it said what it may not say. */
+export type QmpEnd = { by: "us" | "qemu" } | { by: "nonsense"; error: NonsenseError };
+
 const COMMAND_DEADLINE_MS = 30_000;
 
 interface Pending {
@@ -23,43 +26,43 @@ interface Pending {
 
 export class Qmp {
   #socket: Socket<undefined> | null = null;
+  readonly #lines = new QmpLines();
   readonly #pending = new Map<number, Pending>();
   readonly #listeners = new Set<(event: QmpEvent) => void>();
-  readonly #closed = Promise.withResolvers<void>();
+  readonly #greeted = Promise.withResolvers<void>();
+  readonly #closed = Promise.withResolvers<QmpEnd>();
   #nextId = 1;
   #isClosed = false;
+  /** Whether what arrives can only be ours: before that an answer to an earlier client may still be on its way. */
+  #isOurs = false;
 
-  /** Connects to the monitor as soon as it is there, and leaves the greeting behind. */
+  /**
+   * Connects to the monitor as soon as it is there, and leaves the greeting behind. Throws NonsenseError when it is no QEMU that
+   * greets, and DeadlineError when nothing does.
+   */
   static async connect(path: string, deadlineMs: number, gone: Promise<unknown>): Promise<Qmp> {
-    const greeted = Promise.withResolvers<void>();
     const qmp = new Qmp();
-    let text = "";
-    const decoder = new TextDecoder();
     qmp.#socket = await connectWhenThere(path, deadlineMs, gone, {
-      data: (socket, chunk) => {
-        text += decoder.decode(chunk, { stream: true });
-        const lines = text.split("\n");
-        text = lines.pop() ?? "";
-        if (text.length > MAX_LINE_BYTES) socket.end();
-        for (const line of lines) {
-          if (line.includes('"QMP"') && line.startsWith('{"QMP"')) greeted.resolve();
-          else if (line.trim() !== "") qmp.#receive(JSON.parse(line) as Record<string, unknown>);
-        }
+      data: (_socket, chunk) => {
+        for (const line of qmp.#lines.push(chunk)) qmp.#receive(readMessage(line));
       },
-      close: () => qmp.#end(),
+      close: () => qmp.#end({ by: "qemu" }),
+      error: (_socket, error) => qmp.#distrust(error),
     });
     try {
-      await within(Promise.race([greeted.promise, qmp.closed]), deadlineMs, "QEMU's greeting");
+      await within(Promise.race([qmp.#greeted.promise, qmp.closed]), deadlineMs, "QEMU's greeting");
       await qmp.execute("qmp_capabilities", {}, deadlineMs);
+      qmp.#isOurs = true;
       return qmp;
     } catch (error) {
       qmp.close();
-      throw error;
+      const end = await qmp.closed;
+      throw end.by === "nonsense" ? end.error : error;
     }
   }
 
-  /** Resolves when the connection has ended, which is when QEMU has. */
-  get closed(): Promise<void> {
+  /** Resolves when the conversation has ended, with who ended it. */
+  get closed(): Promise<QmpEnd> {
     return this.#closed.promise;
   }
 
@@ -100,26 +103,36 @@ export class Qmp {
   }
 
   close(): void {
-    this.#socket?.end();
+    this.#end({ by: "us" });
   }
 
-  #receive(message: Record<string, unknown>): void {
-    if (typeof message.event === "string") {
-      const event = { event: message.event, data: (message.data ?? {}) as Record<string, unknown> };
-      for (const listener of [...this.#listeners]) listener(event);
-      return;
-    }
-    const pending = this.#pending.get(Number(message.id));
-    if (!pending) return;
-    if ("return" in message) pending.resolve(message.return);
-    else
-      pending.reject(new QmpError(String((message.error as { desc?: unknown } | undefined)?.desc ?? "unknown error")));
+  #receive(message: QmpMessage): void {
+    if (message.kind === "greeting") this.#greeted.resolve();
+    else if (message.kind === "event") for (const listener of [...this.#listeners]) listener(message);
+    else this.#answer(message);
   }
 
-  #end(): void {
+  #answer(message: Exclude<QmpMessage, { kind: "greeting" | "event" }>): void {
+    const isAsked = message.id >= 1 && message.id < this.#nextId;
+    if (this.#isOurs && !isAsked) throw new NonsenseError("it answers what nobody has asked");
+    const pending = this.#pending.get(message.id);
+    if (message.kind === "return") pending?.resolve(message.value);
+    else pending?.reject(new QmpError(message.message));
+  }
+
+  /** Whatever went wrong while it was read, nothing after it can be relied on. */
+  #distrust(error: Error): void {
+    const nonsense = error instanceof NonsenseError ? error : new NonsenseError(describeError(error), { cause: error });
+    this.#end({ by: "nonsense", error: nonsense });
+  }
+
+  #end(end: QmpEnd): void {
+    if (this.#isClosed) return;
     this.#isClosed = true;
-    for (const pending of this.#pending.values()) pending.reject(new QmpError("QEMU has ended"));
+    const why = end.by === "nonsense" ? end.error.message : "QEMU has ended";
+    for (const pending of this.#pending.values()) pending.reject(new QmpError(why));
     this.#pending.clear();
-    this.#closed.resolve();
+    this.#closed.resolve(end);
+    this.#socket?.terminate();
   }
 }

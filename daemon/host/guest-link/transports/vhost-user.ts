@@ -76,17 +76,17 @@ function endpointOf(address: GuestAddress, process: KnownProcess | null, stopLis
 function listen(address: GuestAddress, port: number, onLink: (link: GuestLink) => void): () => void {
   const path = `${address.guest_socket}_${port}`;
   rmSync(path, { force: true });
-  const listener = Bun.listen<LinkedSocket>({
+  const listener = Bun.listen<LinkedSocket | undefined>({
     unix: path,
     socket: {
       open: (socket) => {
         socket.data = linkSocket(socket, port);
         onLink(socket.data.link);
       },
-      data: (socket, bytes) => socket.data.receive(bytes),
-      drain: (socket) => socket.data.drain(),
-      close: (socket) => socket.data.end("the guest closed it"),
-      error: (socket, error) => socket.data.end(error.message),
+      data: (socket, bytes) => socket.data?.receive(bytes),
+      drain: (socket) => socket.data?.drain(),
+      close: (socket) => socket.data?.end("the guest closed it"),
+      error: (socket, error) => socket.data?.end(error.message),
     },
   });
   if (address.users) giveTo(path, address.users.vsock);

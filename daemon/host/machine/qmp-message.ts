@@ -1,0 +1,97 @@
+/**
+ * Owns what QEMU's monitor may say: lines of JSON of three kinds, bounded in length and in number. Pure. A QEMU that was taken over
+ * by its guest may write anything, so that whatever is none of these is an error and nothing else.
+ */
+import { Allowance } from "../guest-link/pace.ts";
+
+export interface QmpEvent {
+  event: string;
+  data: Record<string, unknown>;
+}
+
+export type QmpMessage =
+  | { kind: "greeting" }
+  | ({ kind: "event" } & QmpEvent)
+  | { kind: "return"; id: number; value: unknown }
+  | { kind: "refusal"; id: number; message: string };
+
+/** QEMU has said what no QEMU says: it is not to be trusted any more. */
+export class NonsenseError extends Error {
+  override name = "NonsenseError";
+
+  constructor(why: string, options?: ErrorOptions) {
+    super(`QEMU talks nonsense: ${why}`, options);
+  }
+}
+
+/** The longest answer that we ask for has a few KiB. */
+export const MAX_LINE_BYTES = 1024 * 1024;
+/** A guest can cause some ten events a second, which QEMU limits itself. */
+export const MAX_LINES_PER_SECOND = 2_000;
+const MAX_BYTES_PER_SECOND = 4 * MAX_LINE_BYTES;
+const MAX_REFUSAL_CHARACTERS = 1000;
+const NEWLINE = 10;
+
+/** Cuts what arrives into lines. */
+export class QmpLines {
+  readonly #bytes = new Allowance(MAX_BYTES_PER_SECOND, MAX_BYTES_PER_SECOND);
+  readonly #lines = new Allowance(MAX_LINES_PER_SECOND, MAX_LINES_PER_SECOND);
+  /** The beginning of a line whose end is still to come. */
+  #pieces: Uint8Array[] = [];
+  #length = 0;
+
+  /** The lines that are whole now, in their order, with no empty ones. Throws NonsenseError when they are too long or too many. */
+  *push(chunk: Uint8Array): Generator<string> {
+    this.#bytes.spend(chunk.byteLength);
+    if (this.#bytes.debtMs() > 0) throw new NonsenseError("it says too much in a second");
+    let from = 0;
+    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, from)) {
+      this.#keep(chunk.subarray(from, end));
+      from = end + 1;
+      const line = Buffer.concat(this.#pieces).toString().trim();
+      this.#pieces = [];
+      this.#length = 0;
+      if (!this.#lines.take()) throw new NonsenseError("it says too many things in a second");
+      if (line !== "") yield line;
+    }
+    // The chunk's memory is used again for the next one.
+    this.#keep(chunk.slice(from));
+  }
+
+  #keep(piece: Uint8Array): void {
+    this.#length += piece.byteLength;
+    if (this.#length > MAX_LINE_BYTES) throw new NonsenseError(`a line has more than ${MAX_LINE_BYTES} bytes`);
+    if (piece.byteLength > 0) this.#pieces.push(piece);
+  }
+}
+
+/** Throws NonsenseError. Unknown members are QEMU's to add. */
+export function readMessage(line: string): QmpMessage {
+  const message = parse(line);
+  if (!isObject(message)) throw new NonsenseError("a line is no object");
+  if ("QMP" in message) return { kind: "greeting" };
+  if ("event" in message) {
+    const { event, data = {} } = message;
+    if (typeof event !== "string" || !isObject(data)) throw new NonsenseError("an event is not one");
+    return { kind: "event", event, data };
+  }
+  const { id } = message;
+  if (typeof id !== "number" || !Number.isSafeInteger(id)) throw new NonsenseError("an answer names no command");
+  if ("return" in message) return { kind: "return", id, value: message.return };
+  if (!isObject(message.error) || typeof message.error.desc !== "string")
+    throw new NonsenseError("an answer is not one");
+  return { kind: "refusal", id, message: message.error.desc.slice(0, MAX_REFUSAL_CHARACTERS) };
+}
+
+function parse(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch (error) {
+    // Also of JSON that is too deep.
+    throw new NonsenseError("a line is no JSON", { cause: error });
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
