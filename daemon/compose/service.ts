@@ -27,6 +27,8 @@ export function composeAudit(base: Base, { orgs }: Orgs, bells: Bells) {
     {
       keepMs: config["audit.retention"] * 1000,
       heads: { file: headsFile(base), intervalMs: config["audit.heads_interval"] * 1000 },
+      perDay: config["audit.records_per_day"],
+      countedMs: config["audit.counted_interval"] * 1000,
     },
   );
 }
@@ -71,6 +73,7 @@ export function composeService({ config, paths, database, disk, inspected, templ
     retentionSeconds: config["drive.retention"],
     auditRetentionSeconds: config["audit.retention"],
     auditReads: config["audit.reads"],
+    auditRecordsPerDay: config["audit.records_per_day"],
     idempotentReplyBytes: MAX_REPLY_BYTES,
     messageKeptBytes: config["fabric.kept_mib"] * 1024 ** 2,
     egressDefault: config["egress.default"],

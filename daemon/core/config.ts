@@ -252,6 +252,17 @@ export const CONFIG_KEYS = {
     about: "Most that one sandbox sends or receives in a second; 0: no limit.",
   },
   "audit.reads": { kind: "boolean", default: true, about: "Record calls that only read." },
+  "audit.records_per_day": {
+    kind: "integer",
+    default: 500_000,
+    about:
+      "Records of an organization in a day (UTC), beyond which calls that read, and refusals, are counted together; beyond twice as many so are messages, barriers and drive calls. 0: any number.",
+  },
+  "audit.counted_interval": {
+    kind: "duration",
+    default: "5m",
+    about: "How often what is only counted becomes a record.",
+  },
   "audit.retention": { kind: "duration", default: "90d", about: "How long records are kept; 0s: for good." },
   "audit.heads_file": {
     kind: "string",

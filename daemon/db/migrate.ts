@@ -22,6 +22,7 @@ import orgAnswers from "./migrations/0019_org_answers.sql" with { type: "text" }
 import nextKeptDrive from "./migrations/0020_next_kept_drive.sql" with { type: "text" };
 import undestroyed from "./migrations/0021_undestroyed.sql" with { type: "text" };
 import keptMessages from "./migrations/0022_kept_messages.sql" with { type: "text" };
+import auditCounts from "./migrations/0023_audit_counts.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -47,6 +48,7 @@ export const MIGRATIONS: readonly string[] = [
   nextKeptDrive,
   undestroyed,
   keptMessages,
+  auditCounts,
 ];
 
 /** Brings the database up to date; `beforeChange` may throw when another process must not have it changed. Refuses one that a newer roomd has written. */

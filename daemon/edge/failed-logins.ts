@@ -1,6 +1,6 @@
 /**
- * Owns the record of credentials that were none. Anybody can send such, as often as they like: some a second are recorded each,
- * those beyond are counted by address, and their counts recorded minute by minute.
+ * Owns the record of credentials that were none. Anybody can send such, as often as they like: the first and then some a minute are
+ * recorded each, those beyond are counted by address, and their counts recorded minute by minute.
  */
 import type { Source } from "../../shared/api/audit.ts";
 import type { ErrorCode } from "../../shared/api/errors.ts";
@@ -10,11 +10,11 @@ import type { Database } from "../db/transact.ts";
 import { appendAudit } from "../domain/audit/index.ts";
 import { Allowance } from "../host/guest-link/pace.ts";
 
-const EACH_PER_SECOND = 4;
+const EACH_PER_SECOND = 1 / 10;
 const EACH_AT_ONCE = 64;
 const TOGETHER_MS = 60_000;
 /** Those of further addresses are counted as of none. */
-const MOST_ADDRESSES = 256;
+const MOST_ADDRESSES = 32;
 
 export interface FailedLogin {
   source: Source;

@@ -6,19 +6,25 @@ import { HeadsFile } from "./heads-file.ts";
 import { makeList } from "./list.ts";
 import { Readers } from "./readers.ts";
 import { keepRetention } from "./retention.ts";
-import { takeGrown } from "./store.ts";
+import { keepSettling } from "./settle-counts.ts";
+import { limitRecords, takeGrown } from "./store.ts";
 import { makeSummary } from "./summary.ts";
 import { makeVerify } from "./verify.ts";
 
+export type { AuditEntry } from "./entry.ts";
 export { filesOf as headsFilesOf } from "./heads.ts";
 export { listService } from "./list.ts";
-export { type AuditEntry, appendAudit, appendAudits, countRecords, executionRecords, listAudit } from "./store.ts";
+export { appendAudit, appendAudits, countRecords, executionRecords, listAudit } from "./store.ts";
 export { verifyAll } from "./verify-all.ts";
 
 export interface AuditOptions {
   /** Records are kept for so long; 0: for good. */
   keepMs: number;
   heads: { file: string; intervalMs: number };
+  /** Records of an organization a day, beyond which some are counted together; 0: any number. */
+  perDay: number;
+  /** How often what was counted is recorded. */
+  countedMs: number;
 }
 
 export interface Audit {
@@ -26,11 +32,12 @@ export interface Audit {
   stop(): Promise<void>;
 }
 
-export function makeAudit(deps: AuditDeps, { keepMs, heads }: AuditOptions): Audit {
+export function makeAudit(deps: AuditDeps, { keepMs, heads, perDay, countedMs }: AuditOptions): Audit {
   const { log, database } = deps;
   const { queries } = database;
   const headsFile = new HeadsFile({ queries, log, ...heads });
   const readers = new Readers();
+  if (perDay > 0) limitRecords(queries, perDay);
   takeGrown(queries);
   database.onCommit(() => {
     const chains = takeGrown(queries);
@@ -41,10 +48,12 @@ export function makeAudit(deps: AuditDeps, { keepMs, heads }: AuditOptions): Aud
   // Of what was recorded while no daemon ran.
   headsFile.expect();
   const endRetention = keepRetention(database, log, keepMs);
+  const endSettling = keepSettling(database, log, countedMs);
   return {
     operations: [...makeList(deps, readers), ...makeSummary(deps), ...makeVerify(deps), ...makeEvents(deps, readers)],
     stop: async () => {
       endRetention();
+      endSettling();
       await headsFile.stop();
     },
   };

@@ -6,40 +6,39 @@ import { faultPoint } from "../../core/fault-points.ts";
 import { preparedBy, type Queries, rawStatement } from "../../db/client.ts";
 import { GENESIS, type Head, hashOf } from "./chain.ts";
 import { type ChainKey, chainKey } from "./chain-key.ts";
+import { countAudit } from "./counts.ts";
+import { DailyRecords } from "./daily.ts";
+import type { AuditEntry } from "./entry.ts";
 import { type AuditRow, audit, auditHeads, auditStarts } from "./table.ts";
-
-/** What happened, before it has its place in the chain. */
-export interface AuditEntry {
-  event: string;
-  outcome: AuditRecord["outcome"];
-  at: string;
-  org_id: string | null;
-  room_id?: string | undefined;
-  room_uid?: string | undefined;
-  agent_id?: string | undefined;
-  sandbox_id?: string | undefined;
-  actor: { type: string; id: string; name: string };
-  source: Source;
-  request_id?: string | undefined;
-  ip?: string | null | undefined;
-  status?: number | undefined;
-  error_code?: string | undefined;
-  duration_ms?: number | undefined;
-  details: Record<string, unknown>;
-}
 
 /** Adds a record to its organization's chain. Within a transaction. */
 export function appendAudit(queries: Queries, entry: AuditEntry): void {
   appendAudits(queries, [entry]);
 }
 
-/** Adds records, each to its organization's chain, of which the end is read and written once. Within a transaction. */
+/** Adds records, or counts them where a chain has had its records of the day. Within a transaction. */
 export function appendAudits(queries: Queries, entries: readonly AuditEntry[]): void {
+  chainAudits(queries, entries, limits.get(queries));
+}
+
+const limits = new WeakMap<Queries, DailyRecords>();
+
+/** From now on chains have so many records a day; without it there is no limit. */
+export function limitRecords(queries: Queries, perDay: number): void {
+  limits.set(queries, new DailyRecords(perDay));
+}
+
+/** Adds records, each to its organization's chain, of which the end is read and written once. Within a transaction. */
+export function chainAudits(queries: Queries, entries: readonly AuditEntry[], daily?: DailyRecords): void {
   const statements = statementsOf(queries);
   const heads = new Map<ChainKey, Head>();
   for (const entry of entries) {
     const org_key = chainKey(entry.org_id);
     const head = heads.get(org_key) ?? statements.head.get({ org_key });
+    if (daily?.isCounted(queries, org_key, head?.seq ?? 0, entry)) {
+      countAudit(queries, org_key, entry);
+      continue;
+    }
     const row = rowOf(entry, org_key, head);
     const hash = hashOf(row);
     statements.record(COLUMNS.map((column) => (column === "hash" ? hash : row[column])));

@@ -46,4 +46,25 @@ export const auditStarts = sqliteTable("audit_starts", {
   hash: text().notNull(),
 });
 
+/** What is counted and not recorded one by one, until a record tells of it. */
+export const auditCounts = sqliteTable(
+  "audit_counts",
+  {
+    org_key: text().$type<ChainKey>().notNull(),
+    event: text().notNull(),
+    outcome: text().notNull(),
+    room_uid: text().notNull(),
+    agent_id: text().notNull(),
+    actor_id: text().notNull(),
+    error_code: text().notNull(),
+    count: integer().notNull(),
+    first_at: text().notNull(),
+    last_at: text().notNull(),
+    last_entry: text().notNull(),
+  },
+  ({ org_key, event, outcome, room_uid, agent_id, actor_id, error_code }) => [
+    primaryKey({ columns: [org_key, event, outcome, room_uid, agent_id, actor_id, error_code] }),
+  ],
+);
+
 export type AuditRow = typeof audit.$inferSelect;

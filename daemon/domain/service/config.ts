@@ -114,6 +114,7 @@ export function makeConfig(deps: ServiceDeps): Bound {
           idempotency_seconds: IDEMPOTENCY_SECONDS,
           usage_write_seconds: USAGE_WRITE_SECONDS,
           credits_grace_seconds: deps.creditsGraceSeconds,
+          audit_records_per_day_max: deps.auditRecordsPerDay,
           idempotent_reply_bytes_max: deps.idempotentReplyBytes,
           requests_per_second_max: deps.rateLimits.perSecond,
           requests_at_once_max: deps.rateLimits.burst,

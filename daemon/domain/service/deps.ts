@@ -33,6 +33,7 @@ export interface ServiceDeps {
   retentionSeconds: number;
   auditRetentionSeconds: number;
   auditReads: boolean;
+  auditRecordsPerDay: number;
   idempotentReplyBytes: number;
   messageKeptBytes: number;
   egressDefault: "public" | "none";

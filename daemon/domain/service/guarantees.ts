@@ -14,7 +14,7 @@ export const GUARANTEES = [
   "Messages have one order per room; those of one agent to another come in the order in which they were sent.",
   "A barrier's generation is released once; an arrival stands, whatever becomes of the call that made it.",
   "What is used is counted in the transaction by which it happens, once, also over a crash; what usage tells in groups adds up to its totals.",
-  "Every operation with a key is recorded in the organization's audit, a chain of hashes that shows any change (those that only read where defaults.audit_reads says so); of calls beyond the key's rate, how many there were in each minute.",
+  "Every operation with a key is recorded in the organization's audit, a chain of hashes that shows any change (those that only read where defaults.audit_reads says so); of calls beyond the key's rate, how many there were in each minute; of what is alike beyond audit_records_per_day_max, how many there were and the last of them, counted in the transaction by which each happened.",
   "Records of the audit are kept for audit_retention_seconds (0: for good), also of rooms that are gone; a purge is on record itself, and the chain without what it took still shows any change.",
   "A sandbox has no network device: what leaves it is decided on the host, by name, address and port, whatever root does in the guest. Addresses of private networks, of this host and of metadata services are reached only where the configuration and the list name them.",
   "On a connection that is allowed by its name, TLS must ask for that name and every HTTP/1 request must be for it; each refusal of a connection or a name is recorded as egress.denied, those that are alike with their count.",

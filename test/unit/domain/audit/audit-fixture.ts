@@ -2,7 +2,8 @@
 
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
-import { type AuditEntry, appendAudit } from "../../../../daemon/domain/audit/store.ts";
+import type { AuditEntry } from "../../../../daemon/domain/audit/entry.ts";
+import { appendAudit } from "../../../../daemon/domain/audit/store.ts";
 
 export const ORG = "org_test";
 export const AUDIT_BEGAN_MS = Date.UTC(2026, 0, 1);

@@ -1,0 +1,69 @@
+/**
+ * Owns how many records a day a chain may have, and what is only counted beyond that (counts.ts). The day is one in UTC.
+ *
+ *   up to the day's records         everything is recorded
+ *   beyond                          reads and refusals are counted
+ *   beyond twice as many            so is what agents do all the time: messages, barriers, files, input to commands
+ *
+ * What makes or ends something, what runs, and who may do what is recorded always.
+ */
+import { operations } from "../../../shared/api/operations.ts";
+import { preparedBy, type Queries, rawQuery } from "../../db/client.ts";
+import type { ChainKey } from "./chain-key.ts";
+import type { AuditEntry } from "./entry.ts";
+
+const DAY_MS = 24 * 3600 * 1000;
+
+/** Events of calls that only read. To attach to a terminal is more than that. */
+const READS: ReadonlySet<string> = new Set(
+  Object.values(operations).flatMap(({ method, audit }) =>
+    method === "GET" && audit !== null && audit !== "exec.terminal_attached" ? [audit] : [],
+  ),
+);
+const FREQUENT = /^(message|barrier|drive)\.|^exec\.(stdin|signal)$/;
+
+const statementsOf = preparedBy((queries: Queries) => ({
+  start: rawQuery<{ seq: number }>(queries, "SELECT seq FROM audit_starts WHERE org_key = ?"),
+  at: rawQuery<{ at: string }>(queries, "SELECT at FROM audit WHERE org_key = ? AND seq = ?"),
+}));
+
+export class DailyRecords {
+  readonly #perDay: number;
+  /** The last record of the day before, by chain. */
+  readonly #begins = new Map<ChainKey, { day: number; seq: number }>();
+
+  constructor(perDay: number) {
+    this.#perDay = perDay;
+  }
+
+  /** Within a transaction: whether this is counted and not recorded; `seq` is that of the chain's last record. */
+  isCounted(queries: Queries, key: ChainKey, seq: number, { event, outcome }: AuditEntry): boolean {
+    // Fewer than a day's there ever were.
+    if (seq < this.#perDay) return false;
+    const today = seq - this.#beginOf(queries, key, seq);
+    if (today < this.#perDay) return false;
+    if (outcome !== "success" || READS.has(event)) return true;
+    return today >= 2 * this.#perDay && FREQUENT.test(event);
+  }
+
+  #beginOf(queries: Queries, key: ChainKey, seq: number): number {
+    const day = Math.floor(Date.now() / DAY_MS);
+    const known = this.#begins.get(key);
+    if (known?.day === day) return known.seq;
+    const begin = lastBefore(queries, key, seq, new Date(day * DAY_MS).toISOString());
+    this.#begins.set(key, { day, seq: begin });
+    return begin;
+  }
+}
+
+/** The last record up to `seq` from before a moment: records are nearly in the order of their time. */
+function lastBefore(queries: Queries, key: ChainKey, seq: number, moment: string): number {
+  const { start, at } = statementsOf(queries);
+  let [before, after] = [start([key])[0]?.seq ?? 0, seq + 1];
+  while (after - before > 1) {
+    const middle = Math.floor((before + after) / 2);
+    if ((at([key, middle])[0]?.at ?? "") < moment) before = middle;
+    else after = middle;
+  }
+  return before;
+}
