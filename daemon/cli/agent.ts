@@ -17,7 +17,7 @@ export function agentCommand(): Command {
 
 function list(): Command {
   const about = {
-    summary: "list the agents, how much is in their inboxes, and what each waits for",
+    summary: "list the agents, with the size of their inboxes and what each waits for",
     examples: ["roomd agent list build-42"],
   };
   return asList(command("list <room>", about)).action(async (room_id: string, { limit, cursor, json }: ListOptions) => {
@@ -40,8 +40,10 @@ function list(): Command {
 
 function subscribe(): Command {
   return command("subscribe <room> <agent> [topics...]", {
-    summary: "say which topics an agent listens to from now on, instead of those before",
-    notes: ["In a pattern * stands for one word and a last > for all that follow. Without TOPICS it listens to none."],
+    summary: "set the topics that an agent listens to; this replaces the earlier ones",
+    notes: [
+      "In a pattern * stands for one word, and > at the end for all that follow. Without TOPICS the agent listens to none.",
+    ],
     examples: ["roomd agent subscribe build-42 operator 'builds.*' releases"],
   }).action(async (room_id: string, agent_id: string, topics: string[], options: JsonOption) => {
     const reply = await call(agentSubscribe, { room_id, agent_id, topics });

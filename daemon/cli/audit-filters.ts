@@ -25,8 +25,8 @@ export function withFilters(command: Command): Command {
   return withWhose(command)
     .option("--since <time>", "RFC 3339 or unix seconds")
     .option("--until <time>", "RFC 3339 or unix seconds")
-    .option("--event <beginning>", "only events whose name begins so, such as sandbox.")
-    .option("--room <room>", "of the organization: only rooms of this name, also those that are gone")
+    .option("--event <beginning>", "only events whose name begins with this, such as sandbox.")
+    .option("--room <room>", "with --org: only rooms of this name, destroyed ones too")
     .option("--agent <agent>", "only this agent")
     .addOption(choice("--outcome <outcome>", "only with this outcome", OUTCOMES));
 }
@@ -39,7 +39,7 @@ export function asked<T extends FilterOptions>(room: string | undefined, { org, 
     throw new CliError("Name a room or give --org, not both: --org is the organization of the key.", EXIT.usage);
   }
   if (room !== undefined && named !== undefined) {
-    throw new CliError("Name the room once: --room is of the whole organization's records.", EXIT.usage);
+    throw new CliError("Name the room once: --room filters the records of the whole organization.", EXIT.usage);
   }
   const ofRoom = { agent_id: agent, ...query };
   return { room_id: room, ofRoom, ofOrg: { ...ofRoom, room_id: named } };

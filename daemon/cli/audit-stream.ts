@@ -14,11 +14,11 @@ const PAUSE_MS = 1000;
 
 export function auditExportCommand(): Command {
   const about = {
-    summary: "print every record that matches, a line of JSON each",
+    summary: "print every matching record as a line of JSON",
     examples: ["roomd audit export --org > audit.ndjson", "roomd audit export build-42 --event exec. | jq .details"],
   };
   return withFilters(command("export [room]", about))
-    .addOption(choice("--order <order>", "the oldest or the newest first (default: asc)", ["asc", "desc"]))
+    .addOption(choice("--order <order>", "oldest (asc) or newest (desc) first (default: asc)", ["asc", "desc"]))
     .action(async (room: string | undefined, options: FilterOptions & JsonOption & { order?: "asc" | "desc" }) => {
       const { json: _, order = "asc", ...filters } = options;
       const { room_id, ofRoom, ofOrg } = asked(room, filters);
@@ -37,7 +37,7 @@ export function auditExportCommand(): Command {
 
 export function auditFollowCommand(): Command {
   const about = {
-    summary: "print records as they come, until ctrl-c or the room's end",
+    summary: "print records as they come, until ctrl-c or until the room is destroyed",
     examples: [
       "roomd audit follow build-42",
       "roomd audit follow --org --json",
@@ -48,9 +48,9 @@ export function auditFollowCommand(): Command {
   return withWhose(command("follow [room]", about))
     .option(
       "--after <place>",
-      "from after this record on: its seq, with --org its cursor; 0: all (default: from now on)",
+      "start after this record: its seq, with --org its cursor; 0: all (default: new records only)",
     )
-    .option("--no-follow", "print what there is after --after, and end")
+    .option("--no-follow", "print the records that exist already, then exit")
     .action(async (room: string | undefined, { json, after, follow, ...whose }: FollowOptions) => {
       const { room_id } = asked(room, whose);
       if (room_id !== undefined) requireSeq(after);

@@ -20,11 +20,11 @@ type Verdict = OutputOf<typeof audit.orgAuditVerify>;
 
 export function auditVerifyCommand(setStatus: (status: number) => void): Command {
   const about = {
-    summary: "check the chain of hashes: nothing was changed, taken away or put in; status 1 when it is broken",
+    summary: "check the chain of hashes: no record was changed, removed or inserted; exit status 1 when it is broken",
     notes: [
-      "The records of all rooms are links of one chain: a key of one room verifies it by naming the room.",
-      "With --host every organization's chain is read from the service's own data, which needs no running service, and compared with",
-      "the heads that were written down in audit.heads_file. --heads names a copy of that file that was kept elsewhere.",
+      "The records of all rooms form one chain. A key that is bound to one room verifies the chain by naming that room.",
+      "With --host every organization's chain is read from the service's own data, with or without a running service, and compared with",
+      "the heads in audit.heads_file. --heads names a copy of that file that was kept elsewhere.",
     ],
     examples: [
       "roomd audit verify",
@@ -34,8 +34,8 @@ export function auditVerifyCommand(setStatus: (status: number) => void): Command
     ],
   };
   return withConfigOption(command("verify [room]", about))
-    .option("--host", "every organization's chain, read on the host itself instead of through the service")
-    .option("--heads <file...>", "heads that the chains had; implies --host")
+    .option("--host", "verify every organization's chain on the host itself, not through the service")
+    .option("--heads <file...>", "file with heads of the chains to compare with; implies --host")
     .action(async (room_id: string | undefined, { host, heads, config, json }: VerifyOptions) => {
       if (host || heads) return await verifyOnHost({ config, heads, json }, setStatus);
       const reply = await withProgress(WORK, () =>
@@ -53,7 +53,7 @@ async function verifyOnHost(
   const { verdicts, heads: read } = await withProgress(WORK, () =>
     withOperator({ config }, (operator) => operator.verifyAudit(heads)),
   );
-  if (read.unreadable.length > 0) await say(...read.unreadable.map((line) => `${line} is no head of a chain`));
+  if (read.unreadable.length > 0) await say(...read.unreadable.map((line) => `${line} is not a head of a chain`));
   await showValue(verdicts, { json }, (each) =>
     each.map((verdict) => `${verdict.org_id ?? "the service itself"}: ${sentence(verdict)}`),
   );

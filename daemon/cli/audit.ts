@@ -32,7 +32,7 @@ type Page = OutputOf<typeof audit.orgAuditList>;
 
 function list(): Command {
   const about = {
-    summary: "list records, the newest first (what `roomd audit` does without a word)",
+    summary: "list records, newest first (the default of `roomd audit`)",
     examples: [
       "roomd audit build-42",
       "roomd audit list build-42 --event exec. --agent worker-1 --limit 20",
@@ -42,8 +42,8 @@ function list(): Command {
     ],
   };
   return withConfigOption(asList(withFilters(command("list [room]", about))))
-    .option("--host", "what belongs to no organization, as logins that failed, read on the host itself")
-    .addOption(choice("--order <order>", "the newest or the oldest first (default: desc)", ["desc", "asc"]))
+    .option("--host", "records that belong to no organization, such as failed logins, read on the host itself")
+    .addOption(choice("--order <order>", "newest (desc) or oldest (asc) first (default: desc)", ["desc", "asc"]))
     .action(async (room: string | undefined, { json, host, config, ...options }: AuditListOptions) => {
       const shown = ({ items, next_cursor }: Page) => [...rows(items), ...moreLines(next_cursor)];
       if (host) {
@@ -78,7 +78,7 @@ function rows(items: audit.AuditRecord[]): string[] {
 
 function summary(): Command {
   const about = {
-    summary: "say in one paragraph what happened",
+    summary: "summarize in one paragraph what happened",
     examples: ["roomd audit summary build-42", "roomd audit summary --org --since 2026-01-31T00:00:00Z"],
   };
   return withFilters(command("summary [room]", about)).action(

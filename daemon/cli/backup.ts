@@ -67,12 +67,12 @@ export function missedLines({ count, first }: Missed, what: string): string[] {
 
 export function backupCommand(): Command {
   const about = {
-    summary: "write all that must survive into one archive, while the service runs (run on the host)",
+    summary: "write everything that must survive into one archive while the service runs (run on the host)",
     notes: [
-      "In it are the database with keys and audit, every drive, and the service's secrets: it opens everything, so keep it as you keep",
-      "the keys. Templates are built again, and sandboxes are good for nothing without their memory: neither is in it. Drives are read",
-      "while guests may write to them; where that matters, `roomd sandbox standby` them first.",
-      "Each backup is on record: `roomd audit --host --event backup.`",
+      "It holds the database with keys and audit, every drive, and the service's secrets. Protect it as you protect",
+      "the keys. Templates (built again) and sandboxes (useless without their memory) are not in it. Drives are read",
+      "while guests may write to them. Where that matters, run `roomd sandbox standby` first.",
+      "Each backup is recorded: `roomd audit --host --event backup.`",
     ],
     examples: ["roomd backup /var/backups/roomd.tar", "roomd backup - | ssh backup.example.org 'cat >roomd.tar'"],
   };
@@ -80,7 +80,7 @@ export function backupCommand(): Command {
     async (file: string, options: JsonOption & ConfigOption) => {
       const { paths } = readConfiguration(options);
       if (!existsSync(paths.database)) {
-        throw new CliError(`There is no service in ${paths.data}: is data_dir right?`, EXIT.usage);
+        throw new CliError(`There is no service in ${paths.data}. Is data_dir right?`, EXIT.usage);
       }
       requireDrives(paths);
       // Before the copy: what comes of the backup has it too.
@@ -89,7 +89,7 @@ export function backupCommand(): Command {
         oneAtATime(paths, () => writeTo(file, (to) => backUp(paths, to, () => progress.say("archiving drives")))),
       );
       if (changed)
-        await say("roomd: files of drives changed while they were read; each is in the backup as it was just then");
+        await say("roomd: files of drives changed while they were read; the backup has each as it was at that moment");
       const told = missedLines(missed, "could not be read and are not in the backup");
       if (told.length > 0) await say(...told.map((line) => `roomd: ${line}`));
       if (file === STANDARD_STREAM) return;
@@ -104,7 +104,7 @@ function requireDrives(paths: Paths): void {
   for (const directory of [paths.rooms, paths.retired]) {
     if (!isLink(directory)) continue;
     throw new CliError({
-      detail: `${directory} is a symbolic link, and what it leads to would not be in the backup.`,
+      detail: `${directory} is a symbolic link; what it points to would not be in the backup.`,
       errors: [],
       hint: `Move that directory into its place. ${ONE_FILE_SYSTEM}`,
     });
@@ -185,10 +185,10 @@ function isLeftOut(paths: Paths, name: string): boolean {
 /** A file has its name once it is whole and on disk. */
 async function writeTo<T>(file: string, work: (to: number) => Promise<T>): Promise<T & { size_bytes: number }> {
   if (file === STANDARD_STREAM) {
-    if (process.stdout.isTTY) throw new CliError("A backup is no text: send it to a file or a pipe.", EXIT.usage);
+    if (process.stdout.isTTY) throw new CliError("A backup is binary: send it to a file or a pipe.", EXIT.usage);
     return { ...(await work(OUTPUT)), size_bytes: 0 };
   }
-  if (existsSync(file)) throw new CliError(`${file} is there already: choose another name, or remove it.`);
+  if (existsSync(file)) throw new CliError(`${file} already exists. Choose another name, or remove it.`);
   const draft = `${file}.part`;
   let to: number;
   try {

@@ -30,16 +30,17 @@ interface ArriveOptions extends JsonOption {
 
 function arrive(): Command {
   return command("arrive <room> <barrier> <agent>", {
-    summary: "arrive at a barrier as this agent, or these (a,b), and wait until all have (what it does without a word)",
+    summary:
+      "arrive at a barrier as this agent, or several (a,b), and wait for the others (the default of `roomd barrier`)",
     examples: [
       "roomd barrier arrive build-42 merged operator --parties 3",
       "roomd barrier build-42 merged operator --with operator,worker-1 --timeout 5m",
     ],
   })
     .option("--parties <n>", "how many it waits for", integer(1))
-    .option("--with <agents>", "those it waits for by name, with commas between")
-    .option("--generation <n>", "which time of it is meant, if that may be over", integer(1))
-    .addOption(timeout("how long to wait, at most 5m; 0: arrive and go on (default: 60s)"))
+    .option("--with <agents>", "names of those it waits for, separated by commas")
+    .option("--generation <n>", "the generation of the barrier, if it may already be over", integer(1))
+    .addOption(timeout("how long to wait, at most 5m; 0: do not wait (default: 60s)"))
     .action(async (room_id: string, barrier_id: string, agents: string, options: ArriveOptions) => {
       const { parties, generation } = options;
       const who = agents.includes(",") ? { arrivals: agents.split(",") } : { agent_id: agents };
@@ -53,7 +54,7 @@ function arrive(): Command {
 
 function list(): Command {
   const about = {
-    summary: "list a room's barriers, the newest time of each",
+    summary: "list a room's barriers, the newest generation of each",
     examples: ["roomd barrier list build-42"],
   };
   return asList(command("list <room>", about)).action(async (room_id: string, { limit, cursor, json }: ListOptions) => {
@@ -85,7 +86,7 @@ function get(): Command {
 
 function cancel(): Command {
   return command("cancel <room> <barrier>", {
-    summary: "cancel a barrier: whoever waits at it is told so",
+    summary: "cancel a barrier: every wait at it ends",
     examples: ["roomd barrier cancel build-42 merged"],
   }).action(async (room_id: string, barrier_id: string, options: JsonOption) => {
     const reply = await call(barrierCancel, { room_id, barrier_id });

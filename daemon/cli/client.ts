@@ -49,7 +49,7 @@ export async function send(operation: Operation, input: object, options: SendOpt
   const connection = findConnection();
   if (connection.key === null && operation.access !== "open") {
     const hint =
-      "`roomd init` prints the first key, `roomd key create` makes more; quickstart keeps its own in quickstart.env in data_dir.";
+      "`roomd init` prints the first key, and `roomd key create` makes more. Quickstart keeps its key in quickstart.env in data_dir.";
     throw new CliError({ detail: "ROOMD_API_KEY is not set.", errors: [], hint }, EXIT.usage);
   }
   const { path, query, body } = split(operation, input);
@@ -112,14 +112,14 @@ function whyUnreachable({ url }: Connection, error: unknown): Complaint {
   if (code === "EPROTO") return because(`${url} does not speak TLS.`, "Try http:// in ROOMD_URL.");
   if (code === "ECONNRESET") {
     return because(
-      `The connection to ${url} broke before an answer came: whether the call was done is not known.`,
-      "If the service has TLS, ROOMD_URL begins with https://.",
+      `The connection to ${url} broke before the answer came. The call may or may not have been done.`,
+      "If the service uses TLS, ROOMD_URL must begin with https://.",
     );
   }
   const why = /^(ECONNREFUSED|ConnectionRefused)$/.test(code) ? "" : ` (${message.split(". ")[0]})`;
   return because(
     `No service answers at ${url}${why}.`,
-    "Start it with `roomd serve` (on a host with systemd `systemctl start roomd`), or set ROOMD_URL to where it is.",
+    "Start it with `systemctl start roomd` (without systemd: `roomd serve`), or set ROOMD_URL to its address.",
   );
 }
 
@@ -139,6 +139,6 @@ async function refusal(response: Response): Promise<CliError> {
 
 function notRoomd(response: Response): CliError {
   const { origin } = new URL(response.url);
-  const detail = `${origin} answered ${response.status}, but not as roomd does.`;
-  return new CliError({ detail, errors: [], hint: "Set ROOMD_URL to where the service is." });
+  const detail = `${origin} answered ${response.status}, but it is not roomd.`;
+  return new CliError({ detail, errors: [], hint: "Set ROOMD_URL to the address of the service." });
 }

@@ -6,7 +6,7 @@ import { type JsonOption, print } from "./output.ts";
 
 export function completionCommand(): Command {
   const made = command("completion", {
-    summary: "print a script that completes roomd's command lines in your shell",
+    summary: "print a script that completes roomd's commands in your shell",
     notes: ["With --json: the commands, options and words that it knows."],
     examples: [
       "roomd completion bash >/etc/bash_completion.d/roomd",

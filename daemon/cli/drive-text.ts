@@ -40,7 +40,7 @@ interface WriteOptions extends JsonOption {
 
 export function writeCommand(): Command {
   return command("write", {
-    summary: "write a text to a file of the drive, whole or not at all; without TEXT what comes on standard input",
+    summary: "write TEXT, or else standard input, to a file of the drive; the file is replaced as a whole",
     examples: [
       "roomd drive write build-42:/notes.txt 'first the tests'",
       "date | roomd drive write build-42:/log.txt --append",
@@ -51,7 +51,7 @@ export function writeCommand(): Command {
     .option("--append", "add to the end of the file")
     .option("--mode <octal>", "permissions of the file (default: 0644)")
     .option("--no-overwrite", "refuse when the file exists")
-    .option("--if-match <sha256>", "only when the file has this digest")
+    .option("--if-match <sha256>", "only if the file has this sha256")
     .action(async (at: Place, text: string | undefined, options: WriteOptions) => {
       const { append, mode, overwrite, ifMatch: if_match } = options;
       const content = text === undefined ? { content_b64: (await Bun.stdin.bytes()).toBase64() } : { content: text };

@@ -30,7 +30,7 @@ export function putCommand(): Command {
       "tar c src | roomd drive put - build-42:/src.tar",
     ],
   })
-    .argument("<place>", "ROOM:/path, or ROOM:/directory/ to keep the name", place)
+    .argument("<place>", "ROOM:/path, or ROOM:/directory/ to keep the file's name", place)
     .option("--mode <octal>", "permissions of the file (default: 0644)")
     .option("--no-overwrite", "refuse when the file exists")
     .action(async (local: string, at: Place, options: PutOptions) => {
@@ -77,7 +77,7 @@ function localFile(path: string): Bun.BunFile {
     throw new CliError(`${path}: ${errnoOf(error) === "ENOENT" ? "no such file" : "cannot be read"}.`);
   }
   if (!isFile)
-    throw new CliError(`${path}: not a regular file; a directory goes over as \`tar c\` and \`drive put -\`.`);
+    throw new CliError(`${path}: not a regular file; to copy a directory, pipe \`tar c\` into \`drive put -\`.`);
   return Bun.file(path);
 }
 

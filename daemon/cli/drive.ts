@@ -39,7 +39,7 @@ function ls(): Command {
     summary: "list a directory of the drive",
     examples: ["roomd drive ls build-42", "roomd drive ls build-42:/results --recursive"],
   };
-  const made = asList(command("ls", about)).option("-r, --recursive", "with all that is below");
+  const made = asList(command("ls", about)).option("-r, --recursive", "with everything below it");
   return made.argument("<place>", "ROOM or ROOM:/path", placeOrRoom).action(async (at: Place, options: LsOptions) => {
     const { json, recursive = false, limit, cursor } = options;
     const reply = await call(drive.fsList, { ...at, recursive, limit, cursor });
@@ -69,14 +69,14 @@ function stat(): Command {
 
 function mkdir(): Command {
   return command("mkdir", {
-    summary: "make a directory, and those above it",
+    summary: "make a directory and its missing parents",
     examples: ["roomd drive mkdir build-42:/results/logs"],
   })
     .argument("<place>", "ROOM:/path", place)
     .option("--mode <octal>", "permissions of the directory (default: 0755)")
     .action(async (at: Place, options: JsonOption & { mode?: string }) => {
       const reply = await call(drive.fsMkdir, { ...at, mode: options.mode });
-      await show(reply, options, ({ path, created }) => [created ? `made ${path}` : `${path} is there already`]);
+      await show(reply, options, ({ path, created }) => [created ? `made ${path}` : `${path} already exists`]);
     });
 }
 
@@ -98,7 +98,7 @@ function mv(): Command {
     .action(async (from: Place, to: Place, options: MvOptions) => {
       if (from.room_id !== to.room_id) {
         throw new CliError(
-          "Both places must be in one room: between rooms use `drive get` and `drive put`.",
+          "Both places must be in one room. Between rooms use `drive get` and `drive put`.",
           EXIT.usage,
         );
       }
@@ -122,7 +122,7 @@ function rm(): Command {
     examples: ["roomd drive rm build-42:/draft.txt", "roomd drive rm build-42:/results --recursive"],
   })
     .argument("<place>", "ROOM:/path", place)
-    .option("-r, --recursive", "with all that is in it")
+    .option("-r, --recursive", "with everything in it")
     .action(async (at: Place, options: RmOptions) => {
       const reply = await call(drive.fsDelete, { ...at, recursive: options.recursive });
       await show(reply, options, ({ path }) => [`deleted ${path}`]);

@@ -26,14 +26,13 @@ function get(): Command {
 
 function set(): Command {
   return command("set <room> <agent> [entries...]", {
-    summary:
-      "allow these hosts, addresses and networks and no others, at once; without any nothing, '*' is every public address",
+    summary: "allow only these hosts, addresses and networks, at once; no entries: nothing; '*': every public address",
     examples: [
       "roomd egress set build-42 worker-1 example.org:443 '*.example.org' 192.0.2.0/24",
       "roomd egress set build-42 worker-1 --if-revision 2",
     ],
   })
-    .option("--if-revision <n>", "only when this is the list's revision", integer(1))
+    .option("--if-revision <n>", "only if the list has this revision", integer(1))
     .action(
       async (room_id: string, sandbox: string, allowlist: string[], options: JsonOption & { ifRevision?: number }) => {
         const reply = await call(egressSet, { room_id, sandbox, allowlist, if_revision: options.ifRevision });

@@ -19,7 +19,7 @@ export function requireCleanEnvironment(env: Record<string, string | undefined> 
   if (found.length > 0) {
     const unset = found.map((name) => `-u ${name}`).join(" ");
     throw new CliError(
-      `${found.join(" and ")} would let other code run in the daemon: start it with \`env ${unset} roomd serve\`.`,
+      `${found.join(" and ")} would let other code run in the daemon. Start it with \`env ${unset} roomd serve\`.`,
       EXIT.usage,
     );
   }

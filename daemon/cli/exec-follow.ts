@@ -73,11 +73,11 @@ async function writeOutput(
     quiet ??= { since: performance.now(), pauseMs: PAUSE_MS.first };
     if (performance.now() - quiet.since > AWAY_MS) {
       throw new CliError(
-        `The service has been away for ${AWAY_MS / 1000} s. The command goes on: roomd execution attach ${name.room_id} ${name.sandbox} ${name.exec_id} --after ${last}`,
+        `The service has been unreachable for ${AWAY_MS / 1000} s. The command keeps running: roomd execution attach ${name.room_id} ${name.sandbox} ${name.exec_id} --after ${last}`,
       );
     }
     if (quiet.pauseMs === PAUSE_MS.first) progress.giveWay();
-    if (quiet.pauseMs === PAUSE_MS.first) await say("roomd: the connection was lost, trying to go on");
+    if (quiet.pauseMs === PAUSE_MS.first) await say("roomd: the connection was lost, reconnecting");
     await Bun.sleep(quiet.pauseMs);
     quiet.pauseMs = Math.min(quiet.pauseMs * 2, PAUSE_MS.most);
   }

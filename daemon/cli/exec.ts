@@ -32,12 +32,12 @@ export function execCommand(setStatus: (status: number) => void): Command {
   return command("exec <room> <agent> <command...>", {
     summary: "run a command in a sandbox",
     notes: [
-      "Output is printed as it comes; standard input is passed on when it is a file or a pipe. Ctrl-c sends the command SIGINT,",
-      "a second one leaves it running. When the connection is lost, the output goes on from where it was.",
+      "Output is printed as it comes. Standard input is passed on when it is a file or a pipe. Ctrl-c sends the command SIGINT;",
+      "a second ctrl-c leaves it running. After a lost connection the output continues where it was.",
       "",
-      "Exit status: the command's own; 124 when it ran out of time; 128+n when signal n ended it;",
-      "125 when roomd could not run it. A command that is not there is 127, one that cannot be run 126.",
-      "With --json the output is printed when the command has ended, of each stream at most --max-output.",
+      "Exit status: the command's own; 124 when it timed out; 128+n when signal n ended it;",
+      "125 when roomd could not run it; 127 when the command was not found; 126 when it could not be executed.",
+      "With --json the output is printed when the command has ended, at most --max-output of each stream.",
     ],
     examples: [
       "roomd exec build-42 worker-1 -- uname -a",
@@ -48,14 +48,14 @@ export function execCommand(setStatus: (status: number) => void): Command {
     ],
   })
     .option("--cwd <dir>", "working directory in the sandbox")
-    .option("--env <key=value>", "variable of the command, as often as you like", pair)
+    .option("--env <key=value>", "environment variable of the command; repeatable", pair)
     .option("--user <user>", "user name or id (default: root)")
     .addOption(timeout("end it after this time, at most 1h (default: 30s)"))
     .option("--max-output <bytes>", "with --json: most bytes of each stream (default: 1 MiB)", integer(1))
     .option("--output-to <dir>", "also save the full output in this directory of the drive")
-    .option("--exec-id <id>", "your own name for this run: the same one never runs twice")
+    .option("--exec-id <id>", "your own name for this run; the same name never runs twice")
     .option("--background", "leave it running and print its exec_id; see `roomd execution`")
-    .option("--no-stdin", "leave standard input alone")
+    .option("--no-stdin", "do not read standard input")
     .action(async (room_id: string, sandbox: string, argv: string[], options: ExecOptions) => {
       const { cwd, env, user, timeout: timeout_ms, maxOutput, outputTo: output_to, background, json } = options;
       const limits = { timeout_ms, max_output_bytes: maxOutput };
@@ -66,7 +66,7 @@ export function execCommand(setStatus: (status: number) => void): Command {
       const begun = await withProgress(`starting ${argv[0]}`, () => begin({ ...wanted, ...name, stdin_open: piped }));
       if (background) return await show(begun, { json }, ({ exec_id }) => [exec_id]);
       const ended = await follow(name, { after: -1, about: `running ${argv[0]}`, piped });
-      if (ended?.timed_out) await say(`roomd: ended after ${ended.duration_ms} ms, see --timeout`);
+      if (ended?.timed_out) await say(`roomd: timed out after ${ended.duration_ms} ms, see --timeout`);
       setStatus(statusOf(ended));
     });
 }

@@ -32,7 +32,7 @@ export function executionCommand(setStatus: (status: number) => void): Command {
 
 function list(): Command {
   return command("list <room> <agent>", {
-    summary: "list the commands that run, and those that ended within 10 minutes",
+    summary: "list running commands, and those that ended in the last 10 minutes",
     examples: ["roomd execution list build-42 worker-1"],
   })
     .option("--limit <n>", "most to list", integer(1))
@@ -66,14 +66,14 @@ function get(): Command {
 
 function attach(setStatus: (status: number) => void): Command {
   return command("attach <room> <agent> <exec-id>", {
-    summary: "print its output and go on as `roomd exec` does",
+    summary: "print its output and follow it as `roomd exec` does",
     examples: [
       "roomd execution attach build-42 worker-1 build-1",
       "roomd execution attach build-42 worker-1 build-1 --no-follow",
     ],
   })
-    .option("--after <seq>", "from after this piece of output on", integer(0))
-    .option("--no-follow", "print what there is, and end")
+    .option("--after <seq>", "start after this piece of output", integer(0))
+    .option("--no-follow", "print the output so far, then exit")
     .action(async (room_id: string, sandbox: string, exec_id: string, options: AttachOptions) => {
       const name = { room_id, sandbox, exec_id };
       const after = options.after ?? -1;
@@ -97,7 +97,7 @@ function signal(): Command {
 
 function end(): Command {
   return command("end <room> <agent> <exec-id>", {
-    summary: "end it and all that it has begun",
+    summary: "end it and everything it started",
     examples: ["roomd execution end build-42 worker-1 build-1"],
   }).action(async (room_id: string, sandbox: string, exec_id: string, options: JsonOption) => {
     await show(await call(executionEnd, { room_id, sandbox, exec_id }), options, fieldLines);

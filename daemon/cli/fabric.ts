@@ -38,10 +38,10 @@ export function sendCommand(): Command {
     ],
   };
   return withContent(command("send <room> <to> <text>", about))
-    .option("--from <agent>", "who sends it", DEFAULT_NAME)
-    .addOption(choice("--kind <kind>", "what it is (default: event, with --wait request)", MESSAGE_KINDS))
-    .option("--reply-to <message>", "the message that it answers")
-    .option("--message-id <id>", "your own name for it: the same one is never sent twice")
+    .option("--from <agent>", "the agent that sends it", DEFAULT_NAME)
+    .addOption(choice("--kind <kind>", "kind of message (default: event; with --wait: request)", MESSAGE_KINDS))
+    .option("--reply-to <message>", "the message that it replies to")
+    .option("--message-id <id>", "your own name for it; the same name is never sent twice")
     .option("--wait", "wait for the reply and print it")
     .addOption(timeout("how long to wait for it, at most 5m (default: 60s)"))
     .action(async (room_id: string, to: string, text: string, options: SendOptions) => {
@@ -77,9 +77,9 @@ export function waitCommand(): Command {
     summary: "wait for an agent's next message, print it, and acknowledge it",
     examples: ["roomd wait build-42 operator", "roomd wait build-42 operator --from worker-1 --timeout 10m"],
   })
-    .option("--from <agent>", "only one from this agent; others stay in the inbox")
-    .option("--topic <pattern>", "only one to this topic")
-    .addOption(choice("--kind <kind>", "only one of this kind", MESSAGE_KINDS))
+    .option("--from <agent>", "only a message from this agent; others stay in the inbox")
+    .option("--topic <pattern>", "only a message to this topic")
+    .addOption(choice("--kind <kind>", "only a message of this kind", MESSAGE_KINDS))
     .option("--keep", "leave it in the inbox")
     .addOption(timeout("how long to wait (default: 60s)"))
     .action(async (room_id: string, agent_id: string, options: WaitOptions) => {

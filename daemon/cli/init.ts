@@ -11,8 +11,8 @@ interface InitOptions extends JsonOption, ConfigOption {
 
 export function initCommand(): Command {
   const about = {
-    summary: "set up the service's data, once: the first organization and its keys (run on the host)",
-    notes: ["The keys are shown now and never again. Run again it refuses and changes nothing."],
+    summary: "set up the service: the first organization and its keys; once (run on the host)",
+    notes: ["The keys are shown now and never again. A second run is refused and changes nothing."],
     examples: ["roomd init", "roomd init --plan starter", "roomd init --json > keys.json"],
   };
   return withConfigOption(command("init", about))

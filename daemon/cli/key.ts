@@ -42,7 +42,7 @@ interface CreateOptions extends JsonOption, ConfigOption, OrgOption {
 
 function create(): Command {
   const about = {
-    summary: "create a key; it is shown now and never again",
+    summary: "create a key, which is shown now and never again",
     examples: [
       "roomd key create --name ci",
       "roomd key create --name reader --scope rooms:read --scope drive:read --room build-42 --expires-in 30d",
@@ -50,12 +50,10 @@ function create(): Command {
   };
   return withConfigOption(withOrgOption(command("create", about)))
     .requiredOption("--name <name>", "what the key is for")
-    .addOption(
-      choice("--scope <scope>", "what it may do, as often as you like (default: everything)", SCOPES).argParser(scopes),
-    )
-    .option("--room <room>", "only in this room, as often as you like", word)
-    .option("--agent <agent>", "only as this agent, and only at its sandboxes")
-    .option("--expires-in <time>", "it ends after this time, such as 30d", seconds)
+    .addOption(choice("--scope <scope>", "what it may do; repeatable (default: everything)", SCOPES).argParser(scopes))
+    .option("--room <room>", "only in this room; repeatable", word)
+    .option("--agent <agent>", "only as this agent, and only its sandboxes")
+    .option("--expires-in <time>", "it expires after this time, such as 30d", seconds)
     .action(async (options: CreateOptions) => {
       const { name, scope, room, agent, expiresIn } = options;
       const made = await withOperator(options, async (operator) =>
@@ -100,14 +98,14 @@ function list(): Command {
 
 function rotate(): Command {
   const about = {
-    summary: "replace a key by one like it; both are good until the time of grace is over",
+    summary: "replace a key by a new one like it; both are valid during the grace period",
     examples: [
       "roomd key rotate kid_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D",
       "roomd key rotate kid_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D --grace 1d --json",
     ],
   };
   return withConfigOption(command("rotate <key-id>", about))
-    .option("--grace <time>", "how long the old one is still good; 0s: not at all (default: 1h)", secondsOrZero)
+    .option("--grace <time>", "how long the old one stays valid; 0s: it ends now (default: 1h)", secondsOrZero)
     .action(async (key_id: string, options: JsonOption & ConfigOption & { grace?: number }) => {
       const grace = options.grace ?? DEFAULT_GRACE_SECONDS;
       const { key, replaces, ...made } = await withOperator(options, (operator) =>
@@ -126,7 +124,7 @@ function rotate(): Command {
 
 function revoke(): Command {
   const about = {
-    summary: "revoke a key; requests with it are refused from now on",
+    summary: "revoke a key; it is refused from now on",
     examples: ["roomd key revoke kid_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D"],
   };
   return withConfigOption(command("revoke <key-id>", about)).action(

@@ -26,9 +26,9 @@ export function logsCommand(): Command {
     ],
   })
     .addOption(choice("--source <which>", "whose log (default: console)", ["console", "agent"]))
-    .option("--after <offset>", "from this byte on: next_after of the answer before", integer(0))
+    .option("--after <offset>", "start at this byte: next_after of the answer before", integer(0))
     .option("--limit <lines>", "most lines to print at once", integer(1))
-    .option("-f, --follow", "go on with what is added, until ctrl-c")
+    .option("-f, --follow", "follow the log, until ctrl-c")
     .action(async (room_id: string, sandbox: string, { json, follow, ...query }: LogsOptions) => {
       // A guest chooses these bytes, and a terminal would obey some of them.
       const shown = process.stdout.isTTY ? printable : (line: string) => line;

@@ -27,8 +27,8 @@ export function mcpCommand(): Command {
   const about = {
     summary: "serve MCP on standard input and output",
     notes: [
-      "For MCP clients that start a command; those that speak Streamable HTTP go to ROOMD_URL/mcp with the key as Bearer token.",
-      "It ends when its standard input does. That the service cannot be reached, or the key is wrong, is said on standard error.",
+      "For MCP clients that start a command. Clients that speak Streamable HTTP use ROOMD_URL/mcp with the key as Bearer token.",
+      "It ends when its standard input ends. Problems with the service or the key are printed on standard error.",
     ],
     examples: ["ROOMD_URL=http://127.0.0.1:8080 ROOMD_API_KEY=key-… roomd mcp"],
   };

@@ -21,7 +21,7 @@ const SHOWN_CHARACTERS = 60;
 
 export function messageCommand(): Command {
   return commandGroup("message", {
-    summary: "messages of a room, and what became of them; see also `roomd send` and `roomd wait`",
+    summary: "messages of a room and their delivery; see also `roomd send` and `roomd wait`",
     examples: ["roomd message list build-42", "roomd message get build-42 msg_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D"],
   })
     .addCommand(list())
@@ -43,7 +43,7 @@ export function withContent(command: Command): Command {
   return command
     .option("--data", "the text is JSON")
     .option("--base64", "the text is base64 of bytes")
-    .option("--header <key=value>", "a small fact beside it, as often as you like", pair)
+    .option("--header <key=value>", "a header of the message; repeatable", pair)
     .option("--ack", "deliver it again until it is acknowledged")
     .option("--ttl <time>", "it expires unread after this time, at most 7d", milliseconds);
 }
@@ -52,7 +52,7 @@ export function contentOf(
   text: string,
   { data, base64, header: headers, ack: ack_required, ttl: ttl_ms }: ContentOptions,
 ) {
-  if (data && base64) throw new CliError("The text is JSON or base64, not both: give --data or --base64.", EXIT.usage);
+  if (data && base64) throw new CliError("Give --data or --base64, not both.", EXIT.usage);
   const content = base64 ? { payload_b64: text } : { payload: data ? readJson(text) : text };
   return { ...content, headers, ack_required, ttl_ms };
 }
@@ -74,7 +74,7 @@ interface MessageListOptions extends ListOptions {
 
 function list(): Command {
   const about = {
-    summary: "list a room's messages, or what is in an agent's inbox, and leave them there",
+    summary: "list a room's messages or an agent's inbox, without taking any out",
     examples: [
       "roomd message list build-42",
       "roomd message list build-42 --agent worker-1 --timeout 30s",
@@ -82,12 +82,12 @@ function list(): Command {
     ],
   };
   return asList(command("list <room>", about))
-    .option("--agent <agent>", "what is in the inbox of this agent")
+    .option("--agent <agent>", "the inbox of this agent")
     .option("--from <agent>", "only what this agent sent")
     .option("--topic <pattern>", "only what went to this topic")
     .addOption(choice("--kind <kind>", "only messages of this kind", MESSAGE_KINDS))
-    .option("--after <seq>", "from after this message on; of an inbox: all up to it has been read", integer(0))
-    .addOption(timeout("wait so long for the first, at most 50s (default: not at all)"))
+    .option("--after <seq>", "start after this message; in an inbox this marks all earlier ones as read", integer(0))
+    .addOption(timeout("wait this long for the first, at most 50s (default: do not wait)"))
     .action(async (room_id: string, options: MessageListOptions) => {
       const { agent: agent_id, from: source, timeout: wait_ms, topic, kind, after, limit, cursor, json } = options;
       const wanted = { room_id, agent_id, source, topic, kind, after, limit, cursor, wait_ms };
@@ -111,7 +111,7 @@ function list(): Command {
 
 function get(): Command {
   return command("get <room> <message>", {
-    summary: "print a message, and how far each recipient is with it",
+    summary: "print a message and its delivery to each recipient",
     examples: ["roomd message get build-42 msg_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D"],
   }).action(async (room_id: string, message_id: string, options: JsonOption) => {
     await show(await call(messageGet, { room_id, message_id }), options, fieldLines);
@@ -129,8 +129,8 @@ function reply(): Command {
     examples: ["roomd message reply build-42 msg_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D approved --from reviewer"],
   };
   return withContent(command("reply <room> <message> <text>", about))
-    .option("--from <agent>", "who replies (default: who got it)")
-    .option("--message-id <id>", "your own name for the reply: the same one is never sent twice")
+    .option("--from <agent>", "the agent that replies (default: its only recipient)")
+    .option("--message-id <id>", "your own name for the reply; the same name is never sent twice")
     .action(async (room_id: string, message_id: string, text: string, options: ReplyOptions) => {
       const reply_message_id = options.messageId ?? newId("msg");
       const what = { room_id, message_id, source: options.from, reply_message_id };
@@ -146,7 +146,7 @@ function ack(): Command {
     summary: "acknowledge a message: it leaves the inbox",
     examples: ["roomd message ack build-42 msg_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D --agent worker-1"],
   })
-    .option("--agent <agent>", "who has it (default: its only recipient)")
+    .option("--agent <agent>", "the recipient (default: its only one)")
     .action(async (room_id: string, message_id: string, options: JsonOption & { agent?: string }) => {
       const acked = await call(messageAck, { room_id, message_id, agent_id: options.agent });
       await show(acked, options, ({ agent_id, state }) => [`message ${message_id} is ${state} by ${agent_id}`]);
@@ -157,6 +157,6 @@ function readJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new CliError("The text is not JSON, as --data says it is.", EXIT.usage);
+    throw new CliError("The text is not JSON, which --data requires.", EXIT.usage);
   }
 }

@@ -33,7 +33,7 @@ interface CreateOptions extends JsonOption, ConfigOption {
 
 function create(): Command {
   const about = {
-    summary: "create an organization; its first API key is shown now and never again",
+    summary: "create an organization; its first API key is printed now and never again",
     examples: ["roomd org create --name Acme", "roomd org create --name Acme --plan starter --json"],
   };
   return withConfigOption(command("create", about))
@@ -68,7 +68,9 @@ interface SetPlanOptions extends JsonOption, ConfigOption, OrgOption {
 function setPlan(): Command {
   const about = {
     summary: "put an organization on another plan",
-    notes: ["What it has beyond the new plan's caps goes on; it gets nothing more until it is below them."],
+    notes: [
+      "Whatever exceeds the new plan's caps keeps running. Nothing more can be created until usage is below them.",
+    ],
     examples: ["roomd org set-plan --org org_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D --plan starter"],
   };
   return withConfigOption(withOrgOption(command("set-plan", about)))
@@ -88,15 +90,15 @@ interface CreditOptions extends JsonOption, ConfigOption, OrgOption {
 
 function credits(): Command {
   const about = {
-    summary: "grant an organization credits, beside those of its plan",
+    summary: "grant an organization credits, in addition to its plan's",
     notes: [
-      "An organization that was granted none has no limit. Prices are the configuration's: billing.sandbox_hour and others.",
+      "An organization without any credits granted has no limit. The configuration has the prices: billing.sandbox_hour and others.",
     ],
     examples: ["roomd org credits --grant 500", "roomd org credits --org org_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D --withdraw"],
   };
   return withConfigOption(withOrgOption(command("credits", about)))
-    .option("--grant <credits>", "so many more, from now on", integer(1))
-    .option("--withdraw", "all that were granted beside those of the plan")
+    .option("--grant <credits>", "credits to add", integer(1))
+    .option("--withdraw", "take back all credits granted in addition to the plan's")
     .action(async ({ grant, withdraw, ...options }: CreditOptions) => {
       if ((grant === undefined) === (withdraw !== true)) throw new CliError("Give --grant or --withdraw.", EXIT.usage);
       const balance = await withOperator(options, async (operator) =>

@@ -31,7 +31,7 @@ function expose(): Command {
     ],
   })
     .argument("<port>", "the number that the server in the sandbox listens on", integer(1))
-    .option("--public", "whoever has the URL gets in; else only who has the token too")
+    .option("--public", "let in whoever has the URL; otherwise the token is needed too")
     .option("--label <name>", "what the URL's label begins with")
     .option("--expires-in <time>", "unexpose it after this time", seconds)
     .action(async (room_id: string, sandbox: string, port: number, options: ExposeOptions) => {
@@ -81,7 +81,7 @@ function list(): Command {
 
 function unexpose(): Command {
   return command("unexpose <room> <agent>", {
-    summary: "unexpose a port; what is open through it is cut",
+    summary: "unexpose a port; its open connections are closed",
     examples: ["roomd port unexpose build-42 worker-1 8000"],
   })
     .argument("<port>", "its number", integer(1))

@@ -37,14 +37,14 @@ import { usageCommand } from "./usage.ts";
 const ABOUT = {
   summary: "Rooms of sandboxes for groups of AI agents, on your own Linux host.",
   notes: [
-    "Clients find the service by ROOMD_URL (else by this host's configuration) and need ROOMD_API_KEY.",
-    "AGENT is an agent_id, or a sandbox_id where a sandbox is meant; PLACE is ROOM:/path.",
-    "ROOMD_CA_CERT names the certificate file to trust; NODE_EXTRA_CA_CERTS adds one to the system's.",
+    "Commands find the service by ROOMD_URL, else by this host's configuration, and need ROOMD_API_KEY.",
+    "AGENT is an agent_id, or for a sandbox also its sandbox_id. PLACE is ROOM:/path.",
+    "ROOMD_CA_CERT names the only certificate file to trust; NODE_EXTRA_CA_CERTS adds one to the system's.",
     "",
-    "Exit status: 0 done; 1 the service or the command refused; 2 the command line or the configuration is wrong.",
+    "Exit status: 0 done; 1 refused by the service or the host; 2 wrong command line or configuration.",
     "`roomd exec`, `roomd shell` and `roomd execution attach` exit with the command's own status, 124 on timeout, 128+n on signal n,",
     "125 when roomd failed.",
-    "With --json a refusal is JSON as well, on standard error.",
+    "With --json errors are JSON too, on standard error.",
   ],
   examples: [
     "roomd doctor",
@@ -93,7 +93,7 @@ export function makeProgram(setStatus: (status: number) => void): Command {
       terminalCommand(),
       sshAccessCommand(),
     ],
-    "Agents among themselves:": [
+    "Agents together:": [
       sendCommand(),
       waitCommand(),
       messageCommand(),
@@ -101,7 +101,7 @@ export function makeProgram(setStatus: (status: number) => void): Command {
       barrierCommand(),
       mcpCommand(),
     ],
-    "What there is and was:": [
+    "Audit, usage and limits:": [
       auditCommand(setStatus),
       usageCommand(),
       limitsCommand(),
@@ -148,6 +148,6 @@ async function failed(error: unknown, args: readonly string[]): Promise<number> 
 /** What commander says of a command line, with the word that was probably meant. */
 function usageError({ message }: CommanderError): CliError {
   const [detail = "", ...meant] = message.replace(/^error: /, "").split("\n");
-  const hint = [...meant.map((line) => line.replace(/^\((.*)\)$/, "$1")), "Add --help for what this command takes."];
+  const hint = [...meant.map((line) => line.replace(/^\((.*)\)$/, "$1")), "Run it with --help to see what it takes."];
   return new CliError({ detail, errors: [], hint: hint.join(" ") }, EXIT.usage);
 }

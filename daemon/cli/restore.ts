@@ -44,10 +44,11 @@ const INPUT = 0;
 
 export function restoreCommand(setStatus: (status: number) => void): Command {
   const about = {
-    summary: "make the service's data from a backup, where there is none yet and no daemon runs (run on the host)",
+    summary:
+      "restore the service's data from a backup; only where there is no data and no daemon runs (run on the host)",
     notes: [
-      "Rooms, drives, keys and the audit are as they were. Sandboxes are not: each becomes `failed` at the daemon's start.",
-      "Exit status 1 when the audit in the backup is not whole.",
+      "Rooms, drives, keys and the audit are restored. Sandboxes are not: each becomes `failed` when the daemon starts.",
+      "Exit status 1 when the audit in the backup is broken.",
     ],
     examples: ["roomd restore /var/backups/roomd.tar", "ssh backup.example.org cat roomd.tar | roomd restore -"],
   };
@@ -102,9 +103,9 @@ async function restore(paths: Paths, file: string, options: ConfigOption): Promi
     const unpacked = makePaths({ data_dir: paths.backup, runtime_dir: paths.runtime });
     const [facts, end] = [readFacts<BackupFacts>(unpacked, BACKUP_FACTS), readFacts<BackupEnd>(unpacked, BACKUP_END)];
     if (!facts || !existsSync(unpacked.database)) {
-      throw new CliError(`${file} is no backup that \`roomd backup\` has made.`);
+      throw new CliError(`${file} is not a backup made by \`roomd backup\`.`);
     }
-    if (!end) throw new CliError(`${file} is not whole: its end is missing.`);
+    if (!end) throw new CliError(`${file} is incomplete: its end is missing.`);
     const why = whyUnusable(unpacked.database);
     if (why !== null) throw new CliError(`${file} cannot be restored. ${why}`);
     const { settleRooms } = await import("../domain/rooms/index.ts");

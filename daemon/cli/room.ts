@@ -28,7 +28,7 @@ function create(): Command {
     summary: "create a room",
     examples: ["roomd room create build-42", "roomd room create build-42 --label team=web --ttl 2h"],
   })
-    .option("--label <key=value>", "a label of your own, as often as you like", pair)
+    .option("--label <key=value>", "a label of your own; repeatable", pair)
     .option("--ttl <time>", "destroy the room after this time, such as 90m or 7d", seconds)
     .action(async (room_id: string, options: CreateOptions) => {
       const reply = await call(rooms.roomCreate, { room_id, labels: options.label, ttl_seconds: options.ttl });
@@ -45,7 +45,7 @@ export interface ListOptions extends JsonOption {
 export function asList(command: Command): Command {
   return command
     .option("--limit <n>", "most items to print", integer(1))
-    .option("--cursor <cursor>", "go on where the page before ended");
+    .option("--cursor <cursor>", "continue after the previous page");
 }
 
 /** A filter KEY=VALUE as the service takes it. */
@@ -104,7 +104,7 @@ function destroy(): Command {
     summary: "destroy a room with all its sandboxes",
     examples: ["roomd room destroy build-42", "roomd room destroy build-42 --delete-drive"],
   })
-    .option("--delete-drive", "erase its drive now instead of keeping it for a while")
+    .option("--delete-drive", "erase its drive now instead of keeping it for drive.retention")
     .action(async (room_id: string, options: DestroyOptions) => {
       const drive = options.deleteDrive ? "delete" : undefined;
       const reply = await withProgress(`destroying room ${room_id}`, () => call(rooms.roomDestroy, { room_id, drive }));

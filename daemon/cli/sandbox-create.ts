@@ -42,16 +42,16 @@ export function sandboxCreateCommand(): Command {
     .option("--vcpus <n>", "virtual processors (default: 1)", integer(0))
     .option("--cid <n>", "guest_cid, 9100 to 9999 (default: a free one)", integer(0))
     .option("--template <id>", "template to start from (default: default)")
-    .option("--env <key=value>", "variable of every command in it, as often as you like", pair)
-    .option("--egress <entry>", "allow only this host, address or network, as often as you like", word)
+    .option("--env <key=value>", "environment variable of every command in it; repeatable", pair)
+    .option("--egress <entry>", "allow only this host, address or network; repeatable", word)
     .option("--no-egress", "allow no connection to the outside")
-    .option("--label <key=value>", "a label of your own, as often as you like", pair)
+    .option("--label <key=value>", "a label of your own; repeatable", pair)
     .option("--idle-timeout <time>", "end it after this time without a call", seconds)
     .option("--max-duration <time>", "end it after this time", seconds)
-    .addOption(choice("--wait <what>", "until it can run commands, or not at all (default: ready)", ["ready", "none"]))
+    .addOption(choice("--wait <what>", "wait until it is ready, or do not wait (default: ready)", ["ready", "none"]))
     .addOption(timeout("longest wait (default: 60s)"))
-    .option("--no-fabric", "its agent reaches the room neither by `room` nor by room.internal")
-    .option("--no-network", "without any network to the outside, which --no-egress only closes")
+    .option("--no-fabric", "without the command `room` and room.internal: its agent cannot reach the room")
+    .option("--no-network", "without any network; --no-egress can be changed later, this cannot")
     .action(async (room_id: string, agent_id: string, options: CreateOptions) => {
       const reply = await withProgress(`creating sandbox ${agent_id}`, () => create(room_id, agent_id, options));
       await show(reply, options, (made) => {

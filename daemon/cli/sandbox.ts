@@ -63,7 +63,7 @@ function get(): Command {
     summary: "print a sandbox's record; AGENT is its agent_id or its sandbox_id",
     examples: ["roomd sandbox get build-42 worker-1", "roomd sandbox get build-42 worker-1 --timeout 30s --json"],
   })
-    .addOption(timeout("wait so long for one that is still starting (default: not at all)"))
+    .addOption(timeout("wait this long for one that is starting (default: do not wait)"))
     .action(async (room_id: string, sandbox: string, options: JsonOption & { timeout?: number }) => {
       const reply = await call(sandboxes.sandboxGet, { room_id, sandbox, wait_ms: options.timeout });
       await show(reply, options, fieldLines);
@@ -72,7 +72,7 @@ function get(): Command {
 
 function metrics(): Command {
   return command("metrics <room> <agent>", {
-    summary: "print what a sandbox has used of processor, memory and disk, and how far off its clock is",
+    summary: "print a sandbox's use of processor, memory and disk, and the error of its clock",
     examples: ["roomd sandbox metrics build-42 worker-1"],
   }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
     await show(await call(sandboxes.sandboxMetrics, { room_id, sandbox }), options, fieldLines);
@@ -87,13 +87,13 @@ interface UpdateOptions extends JsonOption {
 
 function update(): Command {
   return command("update <room> <agent>", {
-    summary: "change a sandbox's labels and timeouts; what is not given stays",
+    summary: "change a sandbox's labels and timeouts; the others stay",
     examples: [
       "roomd sandbox update build-42 worker-1 --label role=builder",
       "roomd sandbox update build-42 worker-1 --idle-timeout none --max-duration 8h",
     ],
   })
-    .option("--label <key=value>", "the labels it has from now on, as often as you like", pair)
+    .option("--label <key=value>", "a label; repeatable; these replace all earlier ones", pair)
     .option("--idle-timeout <time>", "end it after this time without a call, or none", secondsOrNone)
     .option("--max-duration <time>", "end it after this time, or none", secondsOrNone)
     .action(async (room_id: string, sandbox: string, options: UpdateOptions) => {
@@ -114,10 +114,10 @@ function orNull(time: number | "none" | undefined): number | null | undefined {
 
 function standby(): Command {
   return command("standby <room> <agent>", {
-    summary: "let a sandbox stand still: no CPU is used, memory and processes stay as they are",
+    summary: "pause a sandbox: it uses no CPU and keeps its memory and processes",
     examples: ["roomd sandbox standby build-42 worker-1"],
   }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
-    const reply = await withProgress(`bringing sandbox ${sandbox} to a standstill`, () =>
+    const reply = await withProgress(`pausing sandbox ${sandbox}`, () =>
       call(sandboxes.sandboxStandby, { room_id, sandbox }),
     );
     await show(reply, options, (done) => [`sandbox ${done.agent_id} is ${done.state}`]);
@@ -126,7 +126,7 @@ function standby(): Command {
 
 function resume(): Command {
   return command("resume <room> <agent>", {
-    summary: "let a sandbox in standby go on, its clock set right",
+    summary: "resume a sandbox in standby, with its clock set right",
     examples: ["roomd sandbox resume build-42 worker-1"],
   }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
     const reply = await withProgress(`resuming sandbox ${sandbox}`, () =>
@@ -138,7 +138,7 @@ function resume(): Command {
 
 function destroy(): Command {
   return command("destroy <room> <agent>", {
-    summary: "destroy a sandbox, in whatever state it is",
+    summary: "destroy a sandbox in any state",
     examples: ["roomd sandbox destroy build-42 worker-1"],
   }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
     const reply = await withProgress(`destroying sandbox ${sandbox}`, () =>

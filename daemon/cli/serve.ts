@@ -18,8 +18,8 @@ export function serveCommand(): Command {
   const about = {
     summary: "run the service in the foreground",
     notes: [
-      "One line with its URL is printed on standard output once it is ready; the log goes to standard error.",
-      "SIGTERM and SIGINT end it gracefully, a second one at once. Guests outlive it and are taken over again.",
+      "When it is ready, it prints one line with its URL on standard output. The log goes to standard error.",
+      "SIGTERM and SIGINT end it gracefully, a second one at once. Guests keep running and are taken over by the next daemon.",
       "Daemons with different data_dir, runtime_dir, http.listen and ssh.listen run side by side.",
       "It refuses to start with BUN_OPTIONS, BUN_INSPECT or BUN_BE_BUN set, which would run other code in it.",
     ],

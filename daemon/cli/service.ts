@@ -9,7 +9,7 @@ import { fieldLines, type JsonOption, paint, show } from "./output.ts";
 
 export function healthCommand(setStatus: (status: number) => void): Command {
   return command("health", {
-    summary: "how the service is, as it says itself; with a key each check says what to do",
+    summary: "whether the service is ready; with a key, each check with what to do",
     notes: ["Needs no key. Exit status 1 when the service is not ready."],
     examples: ["roomd health", "roomd health --json"],
   }).action(async (options: JsonOption) => {
@@ -21,7 +21,7 @@ export function healthCommand(setStatus: (status: number) => void): Command {
 
 export function limitsCommand(): Command {
   return command("limits", {
-    summary: "the limits that are in force, and what the service guarantees and what not",
+    summary: "the limits in force, and what the service guarantees and what it does not",
     examples: ["roomd limits", "roomd limits --json"],
   }).action(async (options: JsonOption) => {
     await show(await call(configGet, {}), options, ({ guarantees, non_guarantees, templates, ...rest }) => [
@@ -38,7 +38,7 @@ function list(heading: string, sentences: readonly string[]): string[] {
 
 export function whoamiCommand(): Command {
   return command("whoami", {
-    summary: "whose key this is, and what it may do",
+    summary: "who this key belongs to, and what it may do",
     examples: ["roomd whoami", "roomd whoami --json"],
   }).action(async (options: JsonOption) => {
     await show(await call(meGet, {}), options, fieldLines);

@@ -81,9 +81,10 @@ export class ShellSession {
       if (wasAttached || brokenAt === null) [brokenAt, pauseMs, isTold] = [performance.now(), RETRY_MS.first, false];
       await this.#requireAlive();
       const brokenMs = performance.now() - brokenAt;
-      if (brokenMs > GIVE_UP_MS) throw new CliError("The connection was lost and did not come back for 10 minutes.");
+      if (brokenMs > GIVE_UP_MS)
+        throw new CliError("The connection was lost and could not be restored for 10 minutes.");
       if (brokenMs > TELL_AFTER_MS && !isTold) {
-        this.#local.note("the connection is lost, trying to come back; ~. leaves");
+        this.#local.note("the connection is lost, reconnecting; ~. leaves");
         isTold = true;
       }
       await Bun.sleep(pauseMs);

@@ -20,9 +20,9 @@ export function shellCommand(setStatus: (status: number) => void): Command {
   return command("shell <room> <agent> [command...]", {
     summary: "open a terminal in a sandbox",
     notes: [
-      "Without a command it is the user's login shell. A connection that is lost comes back by itself, also after a restart",
-      "of the service. At the beginning of a line ~. leaves, ~~ types a ~, and ~? prints these. What was left goes on for",
-      "10 minutes (terminal.detached_life), and --attach goes back to it.",
+      "Without a command it is the user's login shell. A lost connection is restored by itself, also after a restart",
+      "of the service. At the beginning of a line ~. leaves, ~~ types a ~, and ~? prints this help. A terminal that was left keeps",
+      "running for 10 minutes (terminal.detached_life); --attach returns to it.",
       "",
       "Exit status: the shell's own; 128+n when signal n ended it; 0 when it was left; 125 when roomd failed.",
     ],
@@ -35,11 +35,11 @@ export function shellCommand(setStatus: (status: number) => void): Command {
   })
     .option("--user <user>", "user name or id (default: root)")
     .option("--cwd <dir>", "working directory in the sandbox (default: the user's home)")
-    .option("--attach <terminal>", "go back to a terminal that was left, sending away who is there")
+    .option("--attach <terminal>", "return to a terminal that was left, disconnecting its other client")
     .action(async (room_id: string, sandbox: string, argv: string[], options: ShellOptions) => {
       if (!process.stdin.isTTY || !process.stdout.isTTY) {
         throw new CliError(
-          "A shell needs a terminal on standard input and output; `roomd exec` runs commands without.",
+          "A shell needs a terminal on standard input and output; `roomd exec` runs commands without one.",
         );
       }
       const local = new LocalTerminal();
@@ -64,7 +64,7 @@ export function shellCommand(setStatus: (status: number) => void): Command {
       setStatus(statusOf(outcome));
       if (outcome.kind === "left") {
         await say(
-          `roomd: left; \`roomd shell ${room_id} ${sandbox} --attach ${terminal_id}\` goes back, for 10 minutes as shipped`,
+          `roomd: left; \`roomd shell ${room_id} ${sandbox} --attach ${terminal_id}\` returns to it, for 10 minutes by default`,
         );
       }
     });

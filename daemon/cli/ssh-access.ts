@@ -18,10 +18,10 @@ export function sshAccessCommand(): Command {
 
 function create(): Command {
   return command("create <room> <agent>", {
-    summary: "make one; it is shown now and never again",
+    summary: "make a password, which is shown now and never again",
     examples: ["roomd ssh-access create build-42 worker-1 --expires-in 10m"],
   })
-    .option("--expires-in <time>", "it ends after this time, and its sessions with it (default: 1h)", seconds)
+    .option("--expires-in <time>", "it expires after this time, and its sessions end (default: 1h)", seconds)
     .action(async (room_id: string, sandbox: string, options: JsonOption & { expiresIn?: number }) => {
       const reply = await call(sshAccessCreate, { room_id, sandbox, expires_in_seconds: options.expiresIn });
       await show(reply, options, (made) => [
@@ -35,7 +35,7 @@ function create(): Command {
 
 function list(): Command {
   return command("list <room> <agent>", {
-    summary: "list those that are good, with their open sessions",
+    summary: "list the valid ones, with their open sessions",
     examples: ["roomd ssh-access list build-42 worker-1"],
   }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
     const reply = await call(sshAccessList, { room_id, sandbox });
@@ -50,7 +50,7 @@ function list(): Command {
 
 function revoke(): Command {
   return command("revoke <room> <agent> <access-id>", {
-    summary: "withdraw one; its sessions are cut",
+    summary: "revoke one; its sessions end",
     examples: ["roomd ssh-access revoke build-42 worker-1 ssa_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D"],
   }).action(async (room_id: string, sandbox: string, access_id: string, options: JsonOption) => {
     const reply = await call(sshAccessDelete, { room_id, sandbox, access_id });

@@ -23,7 +23,7 @@ export function sshKeyCommand(): Command {
 
 function add(): Command {
   const about = {
-    summary: "let whoever has this key log in to every sandbox of the organization",
+    summary: "let the holder of this key log in to every sandbox of the organization",
     examples: [
       "roomd org ssh-key add ~/.ssh/id_ed25519.pub",
       "roomd org ssh-key add ./ada.pub --name Ada --expires-in 30d --org org_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D",
@@ -31,7 +31,7 @@ function add(): Command {
   };
   return withConfigOption(withOrgOption(command("add <file>", about)))
     .option("--name <name>", "what people call it (default: its comment)")
-    .option("--expires-in <time>", "it ends after this time, such as 30d", seconds)
+    .option("--expires-in <time>", "it expires after this time, such as 30d", seconds)
     .action(async (file: string, options: Options & { name?: string; expiresIn?: number }) => {
       const public_key = readKey(file);
       const added = await withOperator(options, async (operator) =>
@@ -63,7 +63,7 @@ function list(): Command {
 
 function remove(): Command {
   const about = {
-    summary: "remove a public key; sessions that were opened with it are cut",
+    summary: "remove a public key; sessions opened with it end",
     examples: ["roomd org ssh-key remove ssk_01J8ZQ4T9V6W3X2Y1Z0A5B7C8D"],
   };
   return withConfigOption(withOrgOption(command("remove <ssh-key-id>", about))).action(

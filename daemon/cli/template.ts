@@ -25,12 +25,12 @@ interface BuildOptions extends JsonOption, ConfigOption {
 
 function build(): Command {
   const about = {
-    summary: "build a template and put it in the place of the one before",
+    summary: "build a template; it replaces the earlier one",
     examples: ["roomd template build default", "roomd template build python --recipe python.toml --verbose"],
   };
   return withConfigOption(command("build <template>", about))
-    .option("--recipe <file>", "what goes into it (default: the one that comes with roomd)")
-    .option("--verbose", "print every step on standard error, also when that is no terminal")
+    .option("--recipe <file>", "file that says what goes into it (default: the one that comes with roomd)")
+    .option("--verbose", "print every step on standard error, even if it is not a terminal")
     .action(async (id: string, options: BuildOptions) => {
       const record = await withProgress(`building template ${id}`, (progress) =>
         withOperator(options, ({ templates }) =>

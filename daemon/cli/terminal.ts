@@ -20,7 +20,7 @@ export function terminalCommand(): Command {
 
 function list(): Command {
   return command("list <room> <agent>", {
-    summary: "list those that run, and those that ended within 10 minutes",
+    summary: "list running terminals, and those that ended in the last 10 minutes",
     examples: ["roomd terminal list build-42 worker-1"],
   }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
     await show(await call(terminalList, { room_id, sandbox }), options, ({ items }) =>
@@ -51,7 +51,7 @@ function get(): Command {
 
 function close(): Command {
   return command("close <room> <agent> <terminal>", {
-    summary: "hang up on all that was begun in a terminal",
+    summary: "close a terminal and end everything started in it",
     examples: [`roomd terminal close ${EXAMPLE}`],
   }).action(async (room_id: string, sandbox: string, terminal_id: string, options: JsonOption) => {
     const reply = await call(terminalClose, { room_id, sandbox, terminal_id });
@@ -61,7 +61,7 @@ function close(): Command {
 
 function token(): Command {
   return command("token <room> <agent> <terminal>", {
-    summary: "make a short-lived token by which a browser opens this terminal and nothing else",
+    summary: "make a short-lived token that opens this terminal in a browser, and nothing else",
     examples: [`roomd terminal token ${EXAMPLE}`],
   }).action(async (room_id: string, sandbox: string, terminal_id: string, options: JsonOption) => {
     await show(await call(terminalToken, { room_id, sandbox, terminal_id }), options, fieldLines);

@@ -7,7 +7,7 @@ export function integer(min: number): (text: string) => number {
   return (text) => {
     const value = Number(text);
     if (!/^\d{1,15}$/.test(text) || value < min)
-      throw new InvalidArgumentError(`It must be a whole number from ${min} on.`);
+      throw new InvalidArgumentError(`It must be a whole number of at least ${min}.`);
     return value;
   };
 }

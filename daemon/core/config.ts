@@ -22,10 +22,7 @@ type PlanKey<P extends Plan> = `plans.${P}.${Capped}_${"soft" | "hard"}_cap` | `
 /** The caps of a plan, each with the soft one and the hard one as shipped, and its credits. */
 function planKeys<const P extends Plan>(plan: P, caps: Record<Capped, readonly [soft: number, hard: number]>) {
   const keys = CAPPED.flatMap((what) => [
-    [
-      `plans.${plan}.${what}_soft_cap`,
-      integer(caps[what][0], `Plan ${plan}: beyond so many ${WORDS[what]} is a warning.`),
-    ],
+    [`plans.${plan}.${what}_soft_cap`, integer(caps[what][0], `Plan ${plan}: warn above this many ${WORDS[what]}.`)],
     [`plans.${plan}.${what}_hard_cap`, integer(caps[what][1], `Plan ${plan}: most ${WORDS[what]}.`)],
   ]);
   keys.push([`plans.${plan}.credits`, integer(0, `Plan ${plan}: credits of an organization; 0: no limit.`)]);
@@ -53,14 +50,18 @@ export const CONFIG_KEYS = {
   "http.listen": {
     kind: "string",
     default: "127.0.0.1:8080",
-    about: "Where the API listens, as host:port: HTTP, or HTTPS by the keys tls.",
+    about: "Address of the API, as host:port. It speaks HTTP, or HTTPS with the tls keys below.",
   },
-  "http.base_url": { kind: "string", default: "", about: "How clients reach the API, when it is not by http.listen." },
+  "http.base_url": {
+    kind: "string",
+    default: "",
+    about: "URL by which clients reach the API, if it is not http.listen.",
+  },
   "http.insecure": { kind: "boolean", default: false, about: "Allow a non-loopback http.listen without TLS." },
   "tls.mode": {
     kind: ["off", "files", "self-signed"],
     default: "off",
-    about: "Where the certificate comes from; off with tls.cert and tls.key is files.",
+    about: "Where the certificate comes from. With tls.cert and tls.key set, off means files.",
   },
   "tls.cert": {
     kind: "string",
@@ -72,7 +73,7 @@ export const CONFIG_KEYS = {
     kind: "string",
     default: "",
     about:
-      "Domain whose every name *.DOMAIN leads to the API: each exposed port then has a host, and an origin, of its own.",
+      "Domain of exposed ports: *.DOMAIN must lead to the API. Each port then has a host name and an origin of its own.",
   },
   "ssh.listen": {
     kind: "string",
@@ -82,25 +83,37 @@ export const CONFIG_KEYS = {
   "ssh.address": {
     kind: "string",
     default: "",
-    about: "How clients reach the SSH gateway, as host:port, when it is not by ssh.listen.",
+    about: "Address by which clients reach the SSH gateway, as host:port, if it is not ssh.listen.",
   },
-  "ssh.login_grace": { kind: "duration", default: "20s", about: "Who has not logged in by then is cut off." },
+  "ssh.login_grace": {
+    kind: "duration",
+    default: "20s",
+    about: "A connection that has not logged in after this time is closed.",
+  },
   "ssh.max_attempts": { kind: "integer", default: 6, about: "Keys and passwords that one connection may try." },
-  "ssh.max_startups": { kind: "integer", default: 100, about: "Connections that have not logged in yet." },
-  "ssh.max_startups_per_address": { kind: "integer", default: 50, about: "Of these, from one address." },
-  "ssh.max_connections": { kind: "integer", default: 512, about: "Connections that have logged in." },
-  "ssh.max_connections_per_org": { kind: "integer", default: 128, about: "Of these, of one organization." },
-  "ssh.max_channels": { kind: "integer", default: 64, about: "Commands and forwarded connections of one of them." },
-  "ssh.idle_timeout": { kind: "duration", default: "12h", about: "One on which nothing is sent for so long is ended." },
+  "ssh.max_startups": { kind: "integer", default: 100, about: "Most connections that have not logged in yet." },
+  "ssh.max_startups_per_address": { kind: "integer", default: 50, about: "Most of them from one address." },
+  "ssh.max_connections": { kind: "integer", default: 512, about: "Most connections that have logged in." },
+  "ssh.max_connections_per_org": { kind: "integer", default: 128, about: "Most of them of one organization." },
+  "ssh.max_channels": {
+    kind: "integer",
+    default: 64,
+    about: "Most commands and forwarded connections of one connection.",
+  },
+  "ssh.idle_timeout": {
+    kind: "duration",
+    default: "12h",
+    about: "A connection without traffic for this time is closed.",
+  },
   "terminal.detached_life": {
     kind: "duration",
     default: "10m",
-    about: "How long a terminal goes on while nobody is attached to it.",
+    about: "How long a terminal keeps running with no client attached.",
   },
   data_dir: {
     kind: "string",
     default: "/var/lib/roomd",
-    about: "What must survive, all on one file system: database, templates, drives.",
+    about: "Everything that must survive, on one file system: database, templates, drives.",
   },
   runtime_dir: { kind: "string", default: "/run/roomd", about: "Sockets and process records of the running guests." },
   host_id: {
@@ -108,12 +121,16 @@ export const CONFIG_KEYS = {
     default: "",
     about: "Name of this host in answers and records; empty: made up at the first start and kept in data_dir.",
   },
-  acceleration: { kind: ["auto", "kvm", "tcg"], default: "auto", about: "auto boots a probe guest to find out." },
-  "log.level": { kind: ["debug", "info", "warn", "error"], default: "info", about: "Least level that is logged." },
+  acceleration: {
+    kind: ["auto", "kvm", "tcg"],
+    default: "auto",
+    about: "auto boots a probe guest to find out whether KVM works.",
+  },
+  "log.level": { kind: ["debug", "info", "warn", "error"], default: "info", about: "Lowest level that is logged." },
   "vsock.transport": {
     kind: ["auto", "kernel", "vhost-user"],
     default: "auto",
-    about: "auto takes the kernel's vhost-vsock where it is.",
+    about: "auto uses the kernel's vhost-vsock where the host has it.",
   },
   "host.qemu": { kind: "string", default: "qemu-system-x86_64", about: "The QEMU to run." },
   "host.qemu_img": { kind: "string", default: "qemu-img", about: "The qemu-img to run." },
@@ -135,13 +152,12 @@ export const CONFIG_KEYS = {
   "template.mirror": {
     kind: "string",
     default: "",
-    about: "URL of the Debian archive that templates are built from; the one of this host's own apt sources if empty.",
+    about: "URL of the Debian archive that templates are built from. Empty: the one in this host's apt sources.",
   },
   "isolation.uid_base": {
     kind: "integer",
     default: 1_900_019_712,
-    about:
-      "First of the 2^27 user ids that guests' processes and files have, a multiple of 65536; 0: they run as root.",
+    about: "First of the 2^27 user ids of guests' processes and files, a multiple of 65536. 0: they run as root.",
   },
   "limits.memory_mib": { kind: "integer", default: 0, about: "Most memory of one sandbox; 0: 3/4 of the host's." },
   "limits.vcpus": { kind: "integer", default: 0, about: "Most vCPUs of one sandbox; 0: the host's cores." },
@@ -153,33 +169,33 @@ export const CONFIG_KEYS = {
   "limits.memory_overcommit": {
     kind: "integer",
     default: 0,
-    about: "Percent of the memory that guests were promised and do not use yet which is promised again.",
+    about: "Percent of promised but unused guest memory that may be promised again.",
   },
   "limits.disk_free_mib": {
     kind: "integer",
     default: 128,
-    about: "Free space of data_dir under which nothing is added; at most 1/8 of the disk.",
+    about: "Below this much free space in data_dir nothing is added. At most 1/8 of the disk.",
   },
   "limits.disk_reserve_mib": {
     kind: "integer",
     default: 64,
-    about: "Kept in data_dir so that deletes work on a full disk; at most 1/8 of it.",
+    about: "Space reserved in data_dir so that deletes work on a full disk. At most 1/8 of the disk.",
   },
   "limits.requests_per_second": {
     kind: "integer",
     default: 20_000,
     about:
-      "Requests of one API key, with those that it was rotated into, and of one sandbox; as shipped more than one core answers. 0: any number.",
+      "Requests a second of one API key (keys rotated from one another count together) and of one sandbox. 0: no limit.",
   },
   "limits.requests_at_once": {
     kind: "integer",
     default: 40_000,
-    about: "Of these, how many may come at once after a pause.",
+    about: "How many of these requests may come at once after a pause.",
   },
   "limits.failed_logins": {
     kind: "integer",
     default: 60,
-    about: "Requests a minute with a key that is none, of one address, beyond which the answer is 429; 0: any number.",
+    about: "Requests a minute from one address with an invalid API key; more are answered 429. 0: no limit.",
   },
   ...planKeys("free", { rooms: [5, 10], sandboxes: [10, 20], memory_mib: [16_384, 32_768], drive_gib: [5, 10] }),
   ...planKeys("starter", {
@@ -196,19 +212,19 @@ export const CONFIG_KEYS = {
   "billing.grace": {
     kind: "duration",
     default: "15m",
-    about: "How long an organization's sandboxes go on when its credits are used up.",
+    about: "How long an organization's sandboxes keep running when its credits are used up.",
   },
   "pool.size": {
     kind: "integer",
     default: 2,
-    about: "Machines that wait warm for the next sandboxes; about 200 MiB each.",
+    about: "Warm machines kept ready for the next sandboxes, about 200 MiB of memory each.",
   },
   "reconcile.interval": {
     kind: "duration",
     default: "60s",
-    about: "How often what the rows say is compared with what runs on the host.",
+    about: "How often the database is compared with what runs on the host.",
   },
-  "drive.limit_gib": { kind: "integer", default: 10, about: "Most bytes on one room's drive, in GiB." },
+  "drive.limit_gib": { kind: "integer", default: 10, about: "Size of one room's drive, in GiB." },
   "drive.limit_entries": {
     kind: "integer",
     default: 1_000_000,
@@ -223,28 +239,28 @@ export const CONFIG_KEYS = {
   "fabric.ack": {
     kind: "duration",
     default: "30s",
-    about: "A message that needs an ack, and has none after this time, is delivered again.",
+    about: "A message that needs an ack is delivered again after this time without one.",
   },
   "fabric.kept_mib": {
     kind: "integer",
     default: 256,
     about:
-      "MiB of messages kept for an organization. Beyond, the oldest that no agent still has to read go; when there are none, sending is refused. 0: any number.",
+      "MiB of messages kept for an organization. Above it the oldest that no agent still has to read are deleted; if there are none, sending is refused. 0: no limit.",
   },
   "events.slow_reader": {
     kind: "duration",
     default: "30s",
-    about: "Who follows events and takes nothing of what was sent for so long is cut off.",
+    about: "A client that follows events and reads nothing for this time is disconnected.",
   },
   "egress.private_ranges": {
     kind: "string",
     default: "",
-    about: "Private networks, or addresses of this host, that a list may name; ranges with commas between them.",
+    about: "Private networks and addresses of this host that egress lists may name: ranges, separated by commas.",
   },
   "egress.hosts_file": {
     kind: "string",
     default: "",
-    about: "Addresses of names for sandboxes, as in /etc/hosts, before this host's resolver is asked.",
+    about: "File in the format of /etc/hosts with names for sandboxes, read before this host's resolver is asked.",
   },
   "egress.mib_per_second": {
     kind: "integer",
@@ -268,12 +284,12 @@ export const CONFIG_KEYS = {
     kind: "string",
     default: "",
     about:
-      "Where heads of the audit's chains are written down, by which a chain that was cut is found out; best on another disk. audit-heads.ndjson in data_dir if empty.",
+      "File with the newest hash (head) of each audit chain, which reveals a chain that was cut short. Best on another disk. Empty: audit-heads.ndjson in data_dir.",
   },
   "audit.heads_interval": {
     kind: "duration",
     default: "60s",
-    about: "How soon after a record its chain's head is written there.",
+    about: "How soon after a record the head of its chain is written there.",
   },
 } as const satisfies Record<string, Key>;
 

@@ -74,7 +74,7 @@ export function messageCommands(): Command[] {
     });
   const wait = new Command("wait")
     .description("wait for the next message, print it, and acknowledge it")
-    .option("--from <agent>", "only one from this agent; others stay in the inbox")
+    .option("--from <agent>", "only a message from this agent; others stay in the inbox")
     .addOption(timeout())
     .action(async (options: Shown & { from?: string; timeout: number }) => {
       const found = await nextMessage(options.from, options.timeout);

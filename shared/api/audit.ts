@@ -44,30 +44,30 @@ const moment = (description: string) =>
 const filters = {
   since: moment("RFC 3339 or unix seconds."),
   until: moment("RFC 3339 or unix seconds."),
-  event: Type.Optional(Type.String({ maxLength: 128, description: "Beginning of the event's name." })),
+  event: Type.Optional(Type.String({ maxLength: 128, description: "Only events whose name begins with this." })),
   agent_id: Type.Optional(
-    Type.String({ maxLength: 128, description: "Only what this agent did, or was done with it." }),
+    Type.String({ maxLength: 128, description: "Only what this agent did, or what was done to it." }),
   ),
   outcome: Type.Optional(oneOf(OUTCOMES, { description: "Only what had this outcome." })),
 };
 
 /** Also rooms that are gone: their name is all that is left of them. */
 const ofRoom = {
-  room_id: Type.Optional(Type.String({ maxLength: 128, description: "Rooms of this name, also those that are gone." })),
+  room_id: Type.Optional(Type.String({ maxLength: 128, description: "Only rooms of this name, destroyed ones too." })),
 };
 
 const query = {
   ...filters,
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: "200 if absent." })),
-  cursor: Type.Optional(Type.String({ maxLength: 1024, description: "next_cursor of the page before, unchanged." })),
+  cursor: Type.Optional(Type.String({ maxLength: 1024, description: "next_cursor of the previous page, unchanged." })),
   order: Type.Optional(oneOf(["asc", "desc"], { description: "desc, the newest first, if absent." })),
 };
 
 const orgPath = fields({ org_id: Type.String({ maxLength: 64, description: "The organization, or self." }) });
-const follow = Type.Optional(Type.Boolean({ description: "Wait for what is still to come; true if absent." }));
+const follow = Type.Optional(Type.Boolean({ description: "Whether to wait for new events; true if absent." }));
 const afterSeq = fields({
   after: Type.Optional(
-    Type.Integer({ minimum: 0, description: "Seq of the last event that is known; absent: from now on." }),
+    Type.Integer({ minimum: 0, description: "seq of the last event you have; if absent, only new events are sent." }),
   ),
   follow,
 });
@@ -84,27 +84,29 @@ const afterCursor = fields({
 const orgEvent = fields({
   ...auditRecord.properties,
   cursor: Type.String({
-    description: "Where the stream goes on after this event; also its id. Nothing can be read from it.",
+    description: "Where to continue after this event; also its id. Opaque.",
   }),
 });
 const records = fields({ items: Type.Array(auditRecord), next_cursor: nullable(Type.String()) });
 const LINES =
-  "With `Accept: application/x-ndjson` all that match are sent, or `limit` of them, each a line of its own, as they are read.";
+  "With `Accept: application/x-ndjson` all matching records, or `limit` of them, are streamed as lines of JSON.";
 const summary = fields({
   total: Type.Integer(),
   from_at: nullable(timestamp),
   to_at: nullable(timestamp),
   outcomes: fields({ success: Type.Integer(), denied: Type.Integer(), error: Type.Integer() }),
-  events: Type.Array(fields({ event: Type.String(), count: Type.Integer() }), { description: "The commonest first." }),
+  events: Type.Array(fields({ event: Type.String(), count: Type.Integer() }), {
+    description: "The most frequent first.",
+  }),
   agents: Type.Array(fields({ agent_id: Type.String(), count: Type.Integer() })),
   errors: Type.Array(fields({ code: Type.String(), count: Type.Integer() })),
-  text: Type.String({ description: "The same for a person, in one paragraph." }),
+  text: Type.String({ description: "The same as one paragraph of text." }),
 });
 const verdict = fields({
   ok: Type.Boolean(),
   from_seq: Type.Integer({ description: "The first record that is still kept; 0 if there is none." }),
   to_seq: Type.Integer(),
-  broken_at: nullable(Type.Integer({ description: "The first record that does not fit the chain." })),
+  broken_at: nullable(Type.Integer({ description: "The first record that breaks the chain." })),
 });
 
 export const auditList = operation({
@@ -182,7 +184,7 @@ export const auditVerify = operation({
   path: "/v1/rooms/{room_id}/audit/verify",
   summary: "Verify the chain that a room's audit is part of",
   description:
-    "The records of all rooms of an organization are links of one chain: a room's are whole if that is. To a key that is bound, the part of it from the room's first record to its last.",
+    "The records of all rooms of an organization form one chain. A room's records are intact if the chain is. To a key that is bound, the part of it from the room's first record to its last.",
   access: "audit:read",
   params: roomPath,
   query: fields({}),
@@ -210,7 +212,7 @@ export const orgAuditVerify = operation({
 });
 
 const EVENTS =
-  "The records of the audit as they come, in their order: an interrupted stream goes on after the id of the last event that is known, by Last-Event-ID or `after`. Server-sent events where Accept asks for `text/event-stream`, else lines of JSON. A reader that does not keep up is cut off, and misses nothing when it comes again.";
+  "The audit's records as they come, in order. An interrupted stream continues after the last event, named by Last-Event-ID or `after`. Server-sent events where Accept asks for `text/event-stream`, else lines of JSON. A client that does not keep up is disconnected, and misses nothing when it reconnects.";
 
 export const roomEvents = operation({
   name: "room_events",
@@ -218,7 +220,7 @@ export const roomEvents = operation({
   method: "GET",
   path: "/v1/rooms/{room_id}/events",
   summary: "Follow what happens in a room",
-  description: `${EVENTS} An event's id is its seq. The room's end ends it.`,
+  description: `${EVENTS} An event's id is its seq. The stream ends when the room is destroyed.`,
   access: "audit:read",
   params: roomPath,
   query: afterSeq,

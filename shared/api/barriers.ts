@@ -23,7 +23,7 @@ const standing = {
   state: oneOf(BARRIER_STATES),
   parties: Type.Integer(),
   arrived: Type.Array(Type.String()),
-  missing: Type.Array(Type.String({ description: "Of the participants, where they are named." })),
+  missing: Type.Array(Type.String({ description: "Participants that have not arrived, if participants are named." })),
 };
 const barrier = fields({
   ...standing,
@@ -40,30 +40,32 @@ export const barrierArrive = operation({
   path: "/v1/rooms/{room_id}/barriers",
   summary: "Arrive at a barrier, and wait until all have",
   description:
-    "The first arrival opens the barrier and says how many parties it has. Arriving again is the same arrival, also after a timeout; after the release the next arrival opens the next generation, unless generation names the one that is meant.",
+    "The first arrival opens the barrier and says how many parties it has. Arriving again counts as the same arrival, also after a timeout. After the release the next arrival opens the next generation, unless generation names an earlier one.",
   access: "fabric:write",
   params: roomPath,
   query: NONE,
   body: fields({
     barrier_id: barrierId,
     agent_id: Type.Optional(agentName("Who arrives; in a guest always the sandbox's own agent.")),
-    arrivals: Type.Optional(agents("Several who arrive at once.")),
+    arrivals: Type.Optional(agents("Several agents that arrive at once.")),
     arrivals_json: Type.Optional(Type.String({ maxLength: 256 * 1024, description: "The same as a JSON string." })),
     parties: Type.Optional(
       Type.Integer({
         minimum: 1,
         maximum: MAX_PARTIES,
-        description: "How many must arrive; as many as participants, else as arrivals, if absent.",
+        description: "How many must arrive. If absent: the number of participants, else of arrivals.",
       }),
     ),
-    participants: Type.Optional(agents("Those for whom it waits, by name: it breaks when one of them is gone.")),
-    generation: Type.Optional(Type.Integer({ minimum: 1, description: "The one that is meant, if it may be over." })),
+    participants: Type.Optional(agents("The agents that must arrive. The barrier breaks when one of them is gone.")),
+    generation: Type.Optional(
+      Type.Integer({ minimum: 1, description: "The generation to wait for, if it may already be over." }),
+    ),
     timeout_ms: Type.Optional(
       Type.Integer({
         minimum: 0,
         maximum: MAX_BARRIER_WAIT_MS,
         code: "timeout_out_of_range",
-        description: "Longest wait for the others; 30 000 if absent, 0: arrive and go on.",
+        description: "Longest wait for the others; 30 000 if absent. 0: do not wait.",
       }),
     ),
   }),
@@ -128,7 +130,7 @@ export const barrierCancel = operation({
   method: "DELETE",
   path: "/v1/rooms/{room_id}/barriers/{barrier_id}",
   summary: "Cancel a barrier",
-  description: "Whoever waits at it gets barrier_cancelled; the next arrival opens the next generation.",
+  description: "Everyone who waits at it gets barrier_cancelled. The next arrival opens the next generation.",
   access: "fabric:write",
   params: barrierPath,
   query: NONE,

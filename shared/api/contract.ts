@@ -119,7 +119,7 @@ export const pageQuery = {
   limit: Type.Optional(
     Type.Integer({ minimum: 1, maximum: MAX_PAGE, description: "Most items to return; 100 if absent." }),
   ),
-  cursor: Type.Optional(Type.String({ maxLength: 1024, description: "next_cursor of the page before, unchanged." })),
+  cursor: Type.Optional(Type.String({ maxLength: 1024, description: "next_cursor of the previous page, unchanged." })),
 };
 export const DEFAULT_PAGE = 100;
 

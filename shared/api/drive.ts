@@ -54,7 +54,7 @@ export const fsWrite = operation({
   path: "/v1/rooms/{room_id}/drive/write",
   summary: "Write a file on the drive",
   description:
-    "Whole or not at all: no reader sees half a file, and what was acknowledged is on disk. An append is in place, and may be seen while it grows.",
+    "The file is replaced as a whole: no reader sees half a file, and an acknowledged write is on disk. An append happens in place: readers may see a part of it.",
   access: "drive:write",
   params: roomPath,
   query: NONE,
@@ -65,12 +65,14 @@ export const fsWrite = operation({
     append: Type.Optional(
       Type.Boolean({
         description:
-          "Add to the end of the file instead of replacing it: readers may see a part of what is added, and a crash before the answer may leave one.",
+          "Add to the end of the file instead of replacing it. Readers may see a part of the addition, and a crash before the answer may leave one.",
       }),
     ),
     mode,
     overwrite: Type.Optional(Type.Boolean({ description: "false: refuse when the file exists; true if absent." })),
-    if_match: Type.Optional(Type.String({ maxLength: 128, description: "Only when the file has this sha256." })),
+    if_match: Type.Optional(
+      Type.String({ maxLength: 128, description: "Only if the file has this sha256; else 412." }),
+    ),
   }),
   output: written,
   outcomes: { created: 201, replaced: 200 },
@@ -97,7 +99,7 @@ export const fsList = operation({
   params: roomPath,
   query: fields({
     path: Type.Optional(drivePath),
-    recursive: Type.Optional(Type.Boolean({ description: "true when no path is given, else false, if absent." })),
+    recursive: Type.Optional(Type.Boolean({ description: "If absent: true without a path, else false." })),
     ...pageQuery,
     // A cursor holds a path, and its encoding adds a third.
     cursor: Type.Optional(
@@ -123,7 +125,9 @@ export const fsRead = operation({
     offset: Type.Optional(Type.Integer({ minimum: 0, description: "The first byte to read; 0 if absent." })),
     length: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_WRITE_BYTES, description: "16 MiB if absent." })),
     format: Type.Optional(
-      oneOf(["json", "raw"], { description: "json if absent; raw: the bytes themselves, to which the headers apply." }),
+      oneOf(["json", "raw"], {
+        description: "json if absent. raw: the bytes themselves; the headers for files apply to these only.",
+      }),
     ),
   }),
   headers: ["range", "if_none_match"],

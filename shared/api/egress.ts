@@ -6,10 +6,12 @@ import { egressEntryList, sandboxPath } from "./sandboxes.ts";
 const egress = fields({
   mode: oneOf(["none", "allowlist", "public"]),
   allowlist: Type.Array(Type.String()),
-  revision: Type.Integer({ description: "Counts the changes of the list." }),
-  guest_net: Type.Boolean({ description: "false: it was created with enable_guest_net false, and has no network." }),
+  revision: Type.Integer({ description: "Number of the list's current version; each change adds one." }),
+  guest_net: Type.Boolean({
+    description: "false: the sandbox was created with enable_guest_net false and has no network.",
+  }),
   open_connections: Type.Integer(),
-  connections: Type.Integer({ description: "All since its creation." }),
+  connections: Type.Integer({ description: "All connections since the sandbox was created." }),
   sent_bytes: Type.Integer(),
   received_bytes: Type.Integer(),
 });
@@ -37,14 +39,14 @@ export const egressSet = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/egress",
   summary: "Change where a sandbox may connect to",
   description:
-    'In force at once: open connections that the new list does not allow are closed. [] is nothing, names included; ["*"] is every public address.',
+    'Takes effect at once: open connections that the new list does not allow are closed. [] allows nothing, not even looking up names. ["*"] allows every public address.',
   access: "sandboxes:write",
   params: sandboxPath,
   query: NONE,
   body: fields({
     allowlist: egressEntryList,
     if_revision: Type.Optional(
-      Type.Integer({ minimum: 1, description: "Change it only when this is its revision; else 412." }),
+      Type.Integer({ minimum: 1, description: "Only if the list has this revision; else 412." }),
     ),
   }),
   output: egress,

@@ -78,7 +78,7 @@ const command = {
       minimum: 1,
       maximum: MAX_TIMEOUT_MS,
       code: "timeout_out_of_range",
-      description: "After this time the command's process group is ended; 30 000 if absent.",
+      description: "After this time the command's process group is killed; 30 000 if absent.",
     }),
   ),
   max_output_bytes: Type.Optional(
@@ -97,7 +97,7 @@ const command = {
   exec_id: Type.Optional(
     Type.String({
       pattern: EXEC_ID_PATTERN,
-      description: "The caller's own name for this run; the same one never runs twice.",
+      description: "The caller's own name for this run. The same name never runs twice.",
     }),
   ),
 };
@@ -135,7 +135,7 @@ const output = nullable(
     state: oneOf(["saving", "saved", "failed"]),
     stdout: nullable(savedFile),
     stderr: nullable(savedFile),
-    error_code: nullable(Type.String({ description: "Why they could not be saved." })),
+    error_code: nullable(Type.String({ description: "Why the output could not be saved." })),
   }),
 );
 
@@ -194,9 +194,9 @@ const execution = fields({
   timed_out: Type.Boolean(),
   stdout_bytes: Type.Integer(),
   stderr_bytes: Type.Integer(),
-  oldest_seq: Type.Integer({ description: "The oldest piece of output that is kept; the first one ever is 1." }),
+  oldest_seq: Type.Integer({ description: "The oldest piece of output that is still kept; the very first one is 1." }),
   last_seq: Type.Integer({ description: "The last piece of output." }),
-  stdin_bytes: Type.Integer({ description: "How much standard input the command has had." }),
+  stdin_bytes: Type.Integer({ description: "Bytes of standard input that the command has received." }),
   stdin_open: Type.Boolean(),
   started_at: timestamp,
   finished_at: nullable(timestamp),
@@ -242,7 +242,7 @@ export const executionList = operation({
   method: "GET",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/executions",
   summary: "List a sandbox's executions",
-  description: "In the order of their start: those that run, and those that ended within the last 10 minutes.",
+  description: "Running executions, and those that ended in the last 10 minutes, in the order of their start.",
   access: "exec",
   params: sandboxPath,
   query: fields(pageQuery),
@@ -258,7 +258,7 @@ export const executionGet = operation({
   extension: "executions",
   method: "GET",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/{exec_id}",
-  summary: "Look at an execution",
+  summary: "Get an execution",
   access: "exec",
   params: executionPath,
   query: NONE,
@@ -304,10 +304,10 @@ export const executionStream = operation({
       Type.Integer({
         minimum: -1,
         maximum: Number.MAX_SAFE_INTEGER,
-        description: "seq of the last event that is known; from the beginning if absent.",
+        description: "seq of the last event you have; from the beginning if absent.",
       }),
     ),
-    follow: Type.Optional(Type.Boolean({ description: "Whether to wait for what is still to come; true if absent." })),
+    follow: Type.Optional(Type.Boolean({ description: "Whether to wait for further output; true if absent." })),
   }),
   body: null,
   headers: ["last_event_id"],
@@ -324,7 +324,8 @@ export const executionStdin = operation({
   method: "POST",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/{exec_id}/stdin",
   summary: "Write to an execution's standard input",
-  description: "Answers once the command's pipe has taken the bytes. With offset, sending the same again adds nothing.",
+  description:
+    "Answers once the command's pipe has taken the bytes. With offset, sending the same bytes again adds nothing.",
   access: "exec",
   params: executionPath,
   query: NONE,
@@ -335,7 +336,8 @@ export const executionStdin = operation({
       Type.Integer({
         minimum: 0,
         maximum: Number.MAX_SAFE_INTEGER,
-        description: "Which byte of standard input the first one is; stdin_bytes says how far it is.",
+        description:
+          "Position of the first of these bytes in the standard input; stdin_bytes tells how many have arrived.",
       }),
     ),
   }),
@@ -376,7 +378,7 @@ export const executionEnd = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/{exec_id}",
   summary: "End an execution",
   description:
-    "SIGTERM, after 5 s SIGKILL, to all that it has begun, also to what it left behind; answers when nothing of it is left. Again is the same answer.",
+    "Sends SIGTERM, and after 5 s SIGKILL, to everything it started, background processes too. Answers when nothing is left. A second call gets the same answer.",
   access: "exec",
   params: executionPath,
   query: NONE,

@@ -50,13 +50,15 @@ const content = {
     }),
   ),
   ack_required: Type.Optional(
-    Type.Boolean({ description: "Comes again after 30 s without an ack, 5 times; then it is undeliverable." }),
+    Type.Boolean({
+      description: "Delivered again after 30 s without an ack, up to 5 times; then it is undeliverable.",
+    }),
   ),
   ttl_ms: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: 604_800_000,
-      description: "It expires unread after this time; never if absent.",
+      description: "The message expires unread after this time; never if absent.",
     }),
   ),
 };
@@ -80,16 +82,14 @@ const message = fields({
   ack_required: Type.Boolean(),
   created_at: timestamp,
   expires_at: nullable(timestamp),
-  attempt: nullable(
-    Type.Integer({ description: "In an inbox: how often it has been handed out, this time included." }),
-  ),
+  attempt: nullable(Type.Integer({ description: "In an inbox: how often it has been delivered, this time included." })),
 });
 export type MessageRecord = Static<typeof message>;
 
 const receipt = {
   message_id: messageId,
   seq: Type.Integer(),
-  state: oneOf(DELIVERY_STATES, { description: "That of the recipient who is furthest behind." }),
+  state: oneOf(DELIVERY_STATES, { description: "The state at the recipient that is furthest behind." }),
   deliveries: Type.Array(delivery),
   recipient_count: Type.Integer(),
 };
@@ -103,7 +103,7 @@ export const agentSend = operation({
   path: "/v1/rooms/{room_id}/messages",
   summary: "Send a message",
   description:
-    "To one agent, to several, to the subscribers of a topic, or to * for all others. It is kept before it is accepted, and never dropped. The same message_id and body again is the first message. With wait_reply, to one agent, the answer is the reply.",
+    "To one agent, to several, to the subscribers of a topic, or to * for all others. An accepted message is on disk and is never dropped. Sending the same message_id and body again sends nothing new. With wait_reply, to one agent, the answer is the reply.",
   access: "fabric:write",
   params: roomPath,
   query: NONE,
@@ -119,11 +119,13 @@ export const agentSend = operation({
         }),
       ),
     ),
-    topic: orNone(TOPIC_PATTERN, "Tokens with dots between; goes to those who subscribe to it."),
+    topic: orNone(TOPIC_PATTERN, "Words separated by dots. The message goes to the topic's subscribers."),
     kind: Type.Optional(
       oneOf(MESSAGE_KINDS, { description: "event if absent; with wait_reply request, with reply_to response." }),
     ),
-    reply_to: Type.Optional(Type.String({ ...messageId, description: "The message_id that it answers." })),
+    reply_to: Type.Optional(
+      Type.String({ ...messageId, description: "message_id of the message that this replies to." }),
+    ),
     wait_reply: Type.Optional(Type.Boolean({ description: "Wait for the reply of its one recipient." })),
     timeout_ms: Type.Optional(
       Type.Integer({
@@ -166,7 +168,7 @@ export const agentWait = operation({
   path: "/v1/rooms/{room_id}/messages",
   summary: "Read an inbox, or the room's messages",
   description:
-    "With agent_id: what is in its inbox, oldest first, or after `after`, which says that all up to there has been read; messages that need an ack stay until acked, and come again whatever `after` says. Without agent_id: all messages of the room. With wait_ms it waits for the first. What topic, kind and source leave out stays in the inbox, whatever `after` says. What nobody still has to read goes when the organization's messages take too much space: reading the room after a place from which something went is history_gone.",
+    "With agent_id: the agent's inbox, oldest first. `after` marks everything up to it as read; messages that need an ack stay until acked. Without agent_id: all messages of the room. With wait_ms it waits for the first. Messages that topic, kind and source leave out stay in the inbox, whatever `after` says. When the organization's messages take too much space, messages that nobody still has to read are deleted; reading the room from before them is then history_gone.",
   access: "fabric:read",
   params: roomPath,
   query: fields({
@@ -174,7 +176,7 @@ export const agentWait = operation({
     topic: Type.Optional(Type.String({ maxLength: 256, description: "A topic, or a pattern as for subscriptions." })),
     kind: Type.Optional(oneOf(MESSAGE_KINDS, { description: "Only messages of this kind." })),
     source: Type.Optional(agentName("Only what this agent sent.")),
-    after: Type.Optional(Type.Integer({ minimum: 0, description: "next_after of the answer before." })),
+    after: Type.Optional(Type.Integer({ minimum: 0, description: "next_after of the previous answer." })),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: "100 if absent." })),
     wait_ms: Type.Optional(
       Type.Integer({
@@ -184,7 +186,9 @@ export const agentWait = operation({
         description: "How long to wait for the first; 0 if absent.",
       }),
     ),
-    cursor: Type.Optional(Type.String({ maxLength: 1024, description: "next_cursor instead of after." })),
+    cursor: Type.Optional(
+      Type.String({ maxLength: 1024, description: "next_cursor of the previous page, instead of after." }),
+    ),
   }),
   body: null,
   output: fields({ ...page(message).properties, next_after: Type.Integer() }),
@@ -229,7 +233,7 @@ export const messageAck = operation({
   method: "POST",
   path: "/v1/rooms/{room_id}/messages/{message_id}/ack",
   summary: "Acknowledge a message",
-  description: "It leaves the agent's inbox. Again is the same.",
+  description: "The message leaves the agent's inbox. A second call changes nothing.",
   access: "fabric:write",
   params: messagePath,
   query: NONE,
@@ -285,7 +289,7 @@ export const agentSubscribe = operation({
   path: "/v1/rooms/{room_id}/agents/{agent_id}/subscriptions",
   summary: "Set the topics that an agent subscribes to",
   description:
-    "In a pattern * stands for one token and a last > for all that follow. The list replaces the one before.",
+    "In a pattern * stands for one word, and > at the end for all that follow. The list replaces the earlier one.",
   access: "fabric:write",
   params: agentPath,
   query: NONE,

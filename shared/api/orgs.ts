@@ -19,11 +19,11 @@ const name = Type.String({ minLength: 1, maxLength: 128, pattern: "^[^\\u0000-\\
 const keyFields = {
   key_id: Type.String(),
   name: Type.String(),
-  key_prefix: Type.String({ description: "How the key begins, to tell keys apart by." }),
+  key_prefix: Type.String({ description: "The beginning of the key, to tell keys apart." }),
   state: oneOf(["active", "expired", "revoked"]),
   scopes: Type.Array(oneOf(SCOPES)),
-  room_ids: nullable(Type.Array(Type.String(), { description: "The only rooms there are for it; null: all." })),
-  agent_id: nullable(Type.String({ description: "The one agent that it acts as; null: any." })),
+  room_ids: nullable(Type.Array(Type.String(), { description: "The only rooms that the key can see; null: all." })),
+  agent_id: nullable(Type.String({ description: "The only agent that the key acts as; null: any." })),
   created_at: timestamp,
   created_by: actor,
   expires_at: nullable(timestamp),
@@ -69,7 +69,7 @@ export const keyCreate = operation({
   path: "/v1/orgs/{org_id}/keys",
   summary: "Create an API key",
   description:
-    "A key never gives more than it has: what is absent is as with the key that asks, its scopes, its rooms, its agent and its end.",
+    "A key never grants more than it has. Absent fields are copied from the calling key: its scopes, rooms, agent and expiry.",
   access: "keys:write",
   params: orgPath,
   query: NONE,
@@ -81,11 +81,14 @@ export const keyCreate = operation({
         minItems: 1,
         maxItems: MAX_KEY_ROOMS,
         uniqueItems: true,
-        description: "Of all other rooms it does not even learn that they exist.",
+        description: "The key cannot tell whether any other room exists.",
       }),
     ),
     agent_id: Type.Optional(
-      Type.String({ pattern: AGENT_PATTERN, description: "It acts as this agent alone, and at its sandboxes." }),
+      Type.String({
+        pattern: AGENT_PATTERN,
+        description: "The key acts only as this agent, and only on its sandboxes.",
+      }),
     ),
     expires_in_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_KEY_SECONDS })),
   }),
@@ -104,7 +107,7 @@ export const keyList = operation({
   path: "/v1/orgs/{org_id}/keys",
   summary: "List the organization's API keys",
   description:
-    "The newest first, by their beginnings. A key that is bound to rooms or an agent sees those bound within.",
+    "Newest first; only the beginning of each key is shown. A key that is bound to rooms or an agent sees only keys bound to the same.",
   access: "keys:write",
   params: orgPath,
   query: fields(pageQuery),
@@ -122,7 +125,7 @@ export const keyRotate = operation({
   path: "/v1/orgs/{org_id}/keys/{key_id}/rotate",
   summary: "Replace an API key",
   description:
-    "Makes a key like it, with the same end. Both are good until the time of grace is over; with none the old one ends at once.",
+    "Makes a new key like it, with the same expiry. Both are valid during the grace period; without one the old key ends at once.",
   access: "keys:write",
   params: keyPath,
   query: NONE,
@@ -145,7 +148,8 @@ export const keyRevoke = operation({
   method: "DELETE",
   path: "/v1/orgs/{org_id}/keys/{key_id}",
   summary: "Revoke an API key",
-  description: "At once: calls with it are refused, and what is open by it is cut. Keys that it made go on.",
+  description:
+    "Takes effect at once: calls with the key are refused, and its open streams are closed. Keys that it made stay valid.",
   access: "keys:write",
   params: keyPath,
   query: NONE,

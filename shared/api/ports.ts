@@ -27,7 +27,7 @@ const exposedPort = fields({
       description: `Opens this port and nothing else: header X-Port-Token, or ${PORT_TOKEN_QUERY} in the query once, which makes it a cookie. null for a public port.`,
     }),
   ),
-  listening: Type.Boolean({ description: "Whether somebody listens on it in the guest at this moment." }),
+  listening: Type.Boolean({ description: "Whether a server listens on the port in the guest right now." }),
 });
 export type PortRecord = Static<typeof exposedPort>;
 
@@ -37,19 +37,19 @@ export const sandboxExposePort = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/ports",
   summary: "Expose a port of a sandbox",
   description:
-    "Makes a server on the guest's loopback reachable by URL: HTTP, server-sent events, WebSockets, bodies of any size. Nobody need listen yet. The same port again is the same record, its expiry included; with another visibility or label it is 409 already_exists: unexpose it first. It is unexposed with its sandbox; in standby it stays, and answers 502.",
+    "Makes a server on the guest's loopback reachable by URL: HTTP, server-sent events, WebSockets, bodies of any size. The server need not listen yet. Exposing the same port again returns the same record, its expiry included; with a different visibility or label it is 409 already_exists. The port is unexposed when its sandbox ends. In standby it stays exposed and answers 502.",
   access: "ports:write",
   params: sandboxPath,
   query: NONE,
   body: fields({
     port,
     visibility: Type.Optional(
-      oneOf(VISIBILITIES, { description: "private (if absent): only with the port's own token." }),
+      oneOf(VISIBILITIES, { description: "private (the default): only with the port's own token." }),
     ),
     label: Type.Optional(
       Type.String({
         pattern: "^[a-z0-9]([a-z0-9-]{0,29}[a-z0-9])?$",
-        description: "What the URL's label begins with; characters that nobody can guess follow.",
+        description: "Beginning of the URL's label; characters that nobody can guess follow.",
         examples: ["web"],
       }),
     ),
@@ -57,7 +57,7 @@ export const sandboxExposePort = operation({
       Type.Integer({
         minimum: 1,
         maximum: 31_536_000,
-        description: "When it is unexposed; with its sandbox if absent.",
+        description: "The port is unexposed after this time; if absent, when its sandbox ends.",
       }),
     ),
   }),
@@ -101,7 +101,7 @@ export const sandboxUnexposePort = operation({
   method: "DELETE",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/ports/{port}",
   summary: "Unexpose a port of a sandbox",
-  description: "Its URLs are 404 from then on and never come back; what is open through them is cut.",
+  description: "Its URLs are 404 from then on and are never reused. Open connections are closed.",
   access: "ports:write",
   params: fields({ ...sandboxPath.properties, port }),
   query: NONE,

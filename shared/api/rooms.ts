@@ -26,7 +26,7 @@ export const labelFilter = Type.Optional(
 );
 
 export const status = fields({
-  reason: Type.String({ description: "One word of the machine's." }),
+  reason: Type.String({ description: "One word for programs." }),
   message: Type.String({ description: "One sentence for a person." }),
   last_transition_at: timestamp,
 });
@@ -52,7 +52,9 @@ export const room = fields({
   drive: fields({
     used_bytes: Type.Integer(),
     limit_bytes: Type.Integer(),
-    file_count: Type.Integer({ description: "Where the kernel keeps the quota (defaults.drive_quota): of any kind." }),
+    file_count: Type.Integer({
+      description: "Number of files. Where the kernel enforces the quota (defaults.drive_quota): entries of any kind.",
+    }),
   }),
   created_at: timestamp,
   updated_at: timestamp,
@@ -69,7 +71,7 @@ export const roomCreate = operation({
   method: "POST",
   path: "/v1/rooms",
   summary: "Create a room",
-  description: "A room is the container of a run: its sandboxes, its messages and its shared drive.",
+  description: "A room holds one run: its sandboxes, its messages and its shared drive.",
   access: "rooms:write",
   params: NONE,
   query: NONE,

@@ -47,7 +47,7 @@ const timeouts = {
       minimum: 1,
       maximum: 2_592_000,
       description:
-        "Ends a running sandbox after this time without a call that uses it: exec, standby, resume. It is not idle while a command that was called for runs; what a command left in the background does not count. Time in standby does not count, and resume begins it anew.",
+        "Ends a running sandbox after this time without a call that uses it: exec, standby, resume. A sandbox is not idle while a command runs that a call started; processes left in the background do not count. Time in standby does not count, and resume restarts the clock.",
     }),
   ),
   max_duration_seconds: Type.Optional(
@@ -109,7 +109,7 @@ export const sandbox = fields({
   drive_mount: Type.String(),
   drive: fields({
     state: oneOf(["ok", "degraded"], {
-      description: "degraded: commands that touch the drive wait or fail until it is back; all others run.",
+      description: "degraded: commands that use the drive wait or fail until it is back; others run.",
     }),
     message: nullable(Type.String()),
   }),
@@ -145,7 +145,9 @@ export const sandboxCreate = operation({
   params: roomPath,
   query: fields({
     wait: Type.Optional(
-      oneOf(["ready", "none"], { description: "Answer once it is ready (the default), or at once." }),
+      oneOf(["ready", "none"], {
+        description: "ready (the default): answer when it can run commands. none: answer at once.",
+      }),
     ),
     wait_timeout_ms: Type.Optional(
       Type.Integer({ minimum: 0, maximum: 60_000, description: "Longest wait; 60 000 if absent." }),
@@ -259,7 +261,7 @@ export const sandboxUpdate = operation({
   method: "PATCH",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}",
   summary: "Change a sandbox's labels and timeouts",
-  description: "Absent fields stay as they are; a timeout of null is taken away.",
+  description: "Absent fields stay as they are. null removes a timeout.",
   access: "sandboxes:write",
   params: sandboxPath,
   query: NONE,
@@ -281,7 +283,7 @@ export const sandboxDestroy = operation({
   method: "DELETE",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}",
   summary: "Destroy a sandbox",
-  description: "Possible in every state. Its guest_cid is free once the answer is here.",
+  description: "Works in every state. Its guest_cid is free when the answer comes.",
   access: "sandboxes:write",
   params: sandboxPath,
   query: NONE,
@@ -302,9 +304,9 @@ export const sandboxStandby = operation({
   extension: "sandbox.standby",
   method: "POST",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/standby",
-  summary: "Let a sandbox stand still",
+  summary: "Pause a sandbox",
   description:
-    "Stops its processors: it uses no CPU and keeps its memory, its processes, its guest_cid and its drive. Running commands stand still too, their timeouts with them: the calls that wait for them are answered after resume. While it is paused its drive, logs, metrics, labels and timeouts can be used; exec is 409 invalid_state until POST …/resume.",
+    "Puts it in standby: it uses no CPU and keeps its memory, processes, guest_cid and drive. Running commands and their timeouts are paused too, and calls that wait for them are answered after resume. In standby the drive, logs, metrics, labels and timeouts can be used; exec is 409 invalid_state until POST …/resume.",
   access: "sandboxes:write",
   params: sandboxPath,
   query: NONE,
@@ -320,9 +322,9 @@ export const sandboxResume = operation({
   extension: "sandbox.standby",
   method: "POST",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/resume",
-  summary: "Let a sandbox in standby go on",
+  summary: "Resume a sandbox in standby",
   description:
-    "Its processes go on where they stood; the wall clock is right before the answer comes, the monotonic clock has stood still.",
+    "Its processes continue where they were. The wall clock is corrected before the answer comes; the monotonic clock does not count the pause.",
   access: "sandboxes:write",
   params: sandboxPath,
   query: NONE,
@@ -350,7 +352,7 @@ export const sandboxLogs = operation({
   params: sandboxPath,
   query: fields({
     source: Type.Optional(oneOf(["console", "agent"], { description: "console if absent." })),
-    after: Type.Optional(Type.Integer({ minimum: 0, description: "Byte offset: next_after of the answer before." })),
+    after: Type.Optional(Type.Integer({ minimum: 0, description: "Byte offset: next_after of the previous answer." })),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: "Most lines; 1000 if absent." })),
   }),
   body: null,
@@ -370,7 +372,7 @@ export const sandboxMetrics = operation({
   method: "GET",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/metrics",
   summary: "Measure a sandbox",
-  description: "In standby clock_skew_ms is null: a clock that stands still has none.",
+  description: "In standby clock_skew_ms is null.",
   access: "sandboxes:read",
   params: sandboxPath,
   query: NONE,

@@ -49,7 +49,7 @@ const terminal = fields({
   end_reason: nullable(
     oneOf(["exited", "detached", "closed"], {
       description:
-        "Why it ended: by itself, because nobody was attached for too long, or because somebody hung up. Null while it runs.",
+        "Why it ended: the command exited, no client was attached for too long, or it was closed. Null while it runs.",
     }),
   ),
   created_at: timestamp,
@@ -58,7 +58,7 @@ const terminal = fields({
 
 const ticket = {
   terminal_id: Type.String(),
-  ws_path: Type.String({ description: "Where to attach; the query may have since and takeover." }),
+  ws_path: Type.String({ description: "URL to attach to; since and takeover can be added to its query." }),
   token: Type.String({
     description: `Opens this terminal and nothing else until expires_at, as often as needed, as long as the key that made it is good: offer the subprotocols ${TERMINAL_PROTOCOL} and ${TOKEN_PROTOCOL_PREFIX}TOKEN.`,
   }),
@@ -139,7 +139,7 @@ export const terminalList = operation({
   method: "GET",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/terminals",
   summary: "List a sandbox's terminals",
-  description: "Those that run, and for 10 minutes those that have ended.",
+  description: "Running terminals, and those that ended in the last 10 minutes.",
   access: "terminal",
   params: sandboxPath,
   query: NONE,
@@ -182,8 +182,7 @@ export const terminalClose = operation({
   method: "DELETE",
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/terminals/{terminal_id}",
   summary: "End a terminal",
-  description:
-    "Hangs up on all that was ever begun in it, what has left its session or outlived its shell too, and kills after 5 s whoever is left. It is gone then.",
+  description: "Sends SIGHUP to everything started in it, background processes too, and kills what is left after 5 s.",
   access: "terminal",
   params: terminalPath,
   query: NONE,
@@ -228,7 +227,7 @@ export const terminalAttach = operation({
   description: [
     `Authorized by the terminal's token as a subprotocol (\`Sec-WebSocket-Protocol: ${TERMINAL_PROTOCOL}, ${TOKEN_PROTOCOL_PREFIX}TOKEN\`), never in the query, or by an API key as Bearer. A browser's Origin must be the service's own.`,
     'Binary frames are bytes, both ways. Text frames from the service: first {"type":"attached","offset","rows","cols","gap"}, where offset is that of the first byte that follows and gap how many bytes before it are no longer kept; last {"type":"exit","exit_code","signal"}. Text frames from the client: {"type":"resize","rows","cols"}, and {"type":"flow","paused"} to be sent no more bytes, or more again. Count the bytes and attach again with since=OFFSET to go on where a connection broke.',
-    "A client that reads slowly makes the command wait, nothing is dropped. The connection is pinged, and ends when no pong comes for a minute.",
+    "A client that reads slowly makes the command wait; nothing is dropped. The connection is pinged and ends when no pong comes for a minute.",
     `Close codes: 1000 after the exit frame, ${Object.entries(TERMINAL_CLOSE)
       .map(([name, code]) => `${code} ${name}`)
       .join(", ")}; 1009 for a frame of over ${MAX_FRAME_BYTES} bytes.`,
@@ -240,7 +239,9 @@ export const terminalAttach = operation({
       Type.Integer({ minimum: 0, description: "Offset of the first byte wanted; all that is kept if absent." }),
     ),
     takeover: Type.Optional(
-      Type.Boolean({ description: "Whether a client that is attached has to go; else a second one is 409." }),
+      Type.Boolean({
+        description: "Whether to disconnect the client that is attached; otherwise a second client gets 409.",
+      }),
     ),
   }),
   headers: ["websocket_protocol"],

@@ -53,7 +53,7 @@ const idempotencyKey = Type.Optional(
   Type.String({
     pattern: "^[\\x21-\\x7e]{1,255}$",
     description:
-      "A name for this call: made again with it, after a lost answer, it is answered as before and done once.",
+      "A name for this call. If the answer was lost, call again with the same name: you get the same answer and nothing is done twice.",
   }),
 );
 
@@ -107,7 +107,7 @@ const failure = {
 export function outputSchemaOf({ result }: Tool): Record<string, unknown> {
   const preflight = Type.Object(
     { health: Type.Optional(anything), usage: Type.Optional(anything) },
-    { description: "health and usage, which the service has looked at before the first call that changes something." },
+    { description: "health and usage, which the service checked before your first change." },
   );
   return {
     type: "object",

@@ -22,7 +22,7 @@ export const SHOWN_RECORDS = 20;
 /** In a guest it would be the sandbox's own agent; over MCP somebody says it. */
 const sender = {
   source: Type.Optional(
-    agentName("The agent as which you send; to be left out only with a key that is bound to one agent."),
+    agentName("The agent that you send as. Leave it out only with a key that is bound to one agent."),
   ),
 };
 const ownOrg = Type.Optional(Type.String({ maxLength: 64, description: "The organization; your own if absent." }));

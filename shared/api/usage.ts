@@ -43,7 +43,7 @@ export const usage = operation({
   path: "/v1/orgs/{org_id}/usage",
   summary: "What the organization has used",
   description:
-    "Of a calendar month in UTC, up to this moment. Sandboxes count for the key that created them, drives for the key that created the room, commands and messages for the key that asked, those of a sandbox for the key that created it.",
+    "For a calendar month in UTC, up to now. Sandboxes count for the key that created them, and drives for the key that created the room. Commands and messages count for the key that made the call; those that a sandbox makes count for the key that created it.",
   access: "usage:read",
   params: orgPath,
   query: fields({
@@ -74,12 +74,12 @@ export const usage = operation({
     groups: Type.Optional(
       Type.Array(group, {
         maxItems: MAX_GROUPS,
-        description: "By the time of sandboxes, the largest first; days in order.",
+        description: "Ordered by sandbox time, largest first; days in order of date.",
       }),
     ),
     others: Type.Optional(nullable(fields({ group_count: Type.Integer(), totals }))),
     credits: fields({
-      granted: nullable(Type.Number({ description: "By the plan and the operator; null: no limit." })),
+      granted: nullable(Type.Number({ description: "Granted by the plan and the operator; null: no limit." })),
       used: Type.Number({ description: "By the price table of the time, since the organization was made." }),
       remaining: nullable(Type.Number()),
     }),

@@ -308,7 +308,7 @@ test.skipIf(!isRoot)(
     const refused = await second.run("dist/roomd restore /var/backups/roomd.tar 2>&1 || echo status $?");
     expect(refused).toMatch(/There is a service in .* already\.\n.*another data_dir.*\nstatus 1\n$/);
     expect(await second.run("roomd backup /var/backups/roomd.tar 2>&1 || echo status $?")).toMatch(
-      /is there already.*\nstatus 1/,
+      /already exists.*\nstatus 1/,
     );
 
     // A guest of the newer service goes on without a daemon: what it is known by is the socket in its arguments.
@@ -376,9 +376,9 @@ test.skipIf(!isRoot)("what is no backup, or one of a newer roomd, changes nothin
   for (const [name, said] of [
     ["empty", /cannot be unpacked: tar ended with 2: tar: This does not look like a tar archive\./],
     ["noise", /cannot be unpacked: tar ended/],
-    ["other", /is no backup/],
-    ["nameless", /is no backup that `roomd backup` has made\./],
-    ["cut", /is not whole: its end is missing\./],
+    ["other", /is not a backup/],
+    ["nameless", /is not a backup made by `roomd backup`\./],
+    ["cut", /is incomplete: its end is missing\./],
     ["newer", /from a newer roomd: its database has schema 9999/],
     ["none", /cannot be read: ENOENT/],
   ] as const) {
@@ -410,7 +410,7 @@ test.skipIf(!isRoot)("what is no backup, or one of a newer roomd, changes nothin
   renameSync(join(host.data, "rooms"), join(host.root, "elsewhere"));
   symlinkSync(join(host.root, "elsewhere"), join(host.data, "rooms"));
   expect(await host.run("dist/roomd backup /var/backups/linked.tar 2>&1 || echo status $?")).toMatch(
-    /rooms is a symbolic link, .*\nMove .*\nstatus 1\n$/,
+    /rooms is a symbolic link; .*\nMove .*\nstatus 1\n$/,
   );
   expect(readdirSync(backups).filter((name) => name.startsWith("linked"))).toEqual([]);
 });

@@ -113,7 +113,7 @@ describe("/v1/config", () => {
     for (const promise of [...config.guarantees, ...config.non_guarantees]) expect(promise).toMatch(/^\S.*\.$/);
     expect(config.non_guarantees.join(" ")).toContain("not audited");
     // An append is seen while it grows: whole is what a write is, and that is said of both.
-    expect(config.guarantees.find((promise: string) => promise.includes("half a file"))).toContain("unless it appends");
+    expect(config.guarantees.find((promise: string) => promise.includes("half a file"))).toContain("Unless it appends");
     expect(config.non_guarantees.join(" ")).toContain("drive write with append");
   });
 

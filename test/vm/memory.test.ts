@@ -53,7 +53,7 @@ withGuests("memory of the host", {}, (guests) => {
     const failed = await untilState(daemon, "r", sandbox_id, "failed");
     expect(failed).toMatchObject({
       exit: { cause: "oom" },
-      status: { message: expect.stringMatching(/want of memory/) },
+      status: { message: expect.stringMatching(/ran out of memory/) },
     });
     expect(await daemon.sh("r", "bystander", "hostname")).toBe("bystander");
     await daemon.ok("DELETE", `${sandboxes}/${sandbox_id}`);

@@ -23,7 +23,7 @@ export interface Terms {
   listed: boolean;
 }
 
-/** Of the participants, where they are named. */
+/** Participants that have not arrived, if participants are named. */
 export function missingOf({ participants, arrived }: Pick<BarrierRow, "participants" | "arrived">): string[] {
   const there = new Set(arrived);
   return (participants ?? []).filter((agentId) => !there.has(agentId));

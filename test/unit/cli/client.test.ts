@@ -88,10 +88,10 @@ test.each([
   [
     "a page of another service",
     () => new Response("<h1>Bad gateway</h1>", { status: 502 }),
-    /answered 502, but not as roomd/,
+    /answered 502, but it is not roomd/,
   ],
-  ["a redirect", () => Response.redirect("https://example.org/", 301), /answered 301, but not as roomd/],
-  ["a success without JSON", () => new Response("hello"), /answered 200, but not as roomd/],
+  ["a redirect", () => Response.redirect("https://example.org/", 301), /answered 301, but it is not roomd/],
+  ["a success without JSON", () => new Response("hello"), /answered 200, but it is not roomd/],
 ])("is not confused by %s", async (_, answer, said) => {
   await using service = await standIn(answer);
   const { status, stderr } = await run(["room", "get", "a"], service);
@@ -122,7 +122,7 @@ test("names the URL and what to start when nobody answers", async () => {
   expect(status).toBe(1);
   const detail = `No service answers at ${service.url}.`;
   const hint =
-    "Start it with `roomd serve` (on a host with systemd `systemctl start roomd`), or set ROOMD_URL to where it is.";
+    "Start it with `systemctl start roomd` (without systemd: `roomd serve`), or set ROOMD_URL to its address.";
   expect(stderr).toBe(`roomd: ${detail}\n${hint}\n`);
   const told = JSON.parse((await run(["room", "list", "--json"], service)).stderr);
   expect(told).toEqual({ code: "unreachable", detail, errors: [], hint });
@@ -138,7 +138,7 @@ test("does not call a broken connection an absent service", async () => {
   const { status, stderr } = await run(["room", "destroy", "a"], { env });
   listener.stop(true);
   expect(status).toBe(1);
-  expect(stderr).toMatch(/broke before an answer came: whether the call was done is not known/);
+  expect(stderr).toMatch(/broke before the answer came\. The call may or may not have been done/);
 });
 
 test("wants a key and a URL that is one", async () => {

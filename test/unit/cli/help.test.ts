@@ -115,7 +115,7 @@ test.concurrent.each([
   [["room", "list", "--lmit", "3"], "unknown option '--lmit'", "Did you mean --limit? "],
   [["room", "get"], "missing required argument 'room'", ""],
 ])("%j says what is wrong, and what was probably meant, to people and to programs", async (args, detail, meant) => {
-  const hint = `${meant}Add --help for what this command takes.`;
+  const hint = `${meant}Run it with --help to see what it takes.`;
   expect((await run(args)).stderr).toBe(`roomd: ${detail}\n${hint}\n`);
   const { status, stdout, stderr } = await run([...args, "--json"]);
   expect([status, stdout, JSON.parse(stderr)]).toEqual([2, "", { code: "usage", detail, errors: [], hint }]);
