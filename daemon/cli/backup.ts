@@ -23,6 +23,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import type { Command } from "commander";
 import { COMMIT, VERSION } from "../../shared/version.ts";
 import { now } from "../core/clock.ts";
+import { syncDirectory } from "../core/kept-file.ts";
 import type { Paths } from "../core/paths.ts";
 import { errnoOf } from "../core/service-error.ts";
 import { copyDatabase, readDatabase } from "../db/copy.ts";
@@ -209,10 +210,4 @@ async function writeTo<T>(file: string, work: (to: number) => Promise<T>): Promi
   } finally {
     closeSync(to);
   }
-}
-
-function syncDirectory(directory: string): void {
-  const opened = openSync(directory, "r");
-  fsyncSync(opened);
-  closeSync(opened);
 }

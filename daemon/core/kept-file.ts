@@ -1,6 +1,19 @@
-/** Owns files that are made once and then kept: each is there whole or not at all, also after a loss of power. */
+/**
+ * Owns writing small files that must survive a loss of power: each is there whole, as it was or as it is to be, and once it is
+ * written it stays so.
+ */
 import { randomUUID } from "node:crypto";
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { errnoOf } from "./service-error.ts";
 
@@ -10,15 +23,14 @@ export function readKept(file: string, make: () => string | Buffer): Buffer {
   return readFileSync(file);
 }
 
+/** Writes the file anew, under its name only when it is whole. */
+export function replaceKept(file: string, content: string | Buffer, mode: number): void {
+  renameSync(writeUnfinished(file, content, mode), file);
+  syncDirectory(dirname(file));
+}
+
 function makeKept(file: string, content: string | Buffer): void {
-  const unfinished = `${file}.${randomUUID()}`;
-  const opened = openSync(unfinished, "wx", 0o600);
-  try {
-    writeFileSync(opened, content);
-    fsyncSync(opened);
-  } finally {
-    closeSync(opened);
-  }
+  const unfinished = writeUnfinished(file, content, 0o600);
   try {
     linkSync(unfinished, file);
   } catch (error) {
@@ -29,8 +41,24 @@ function makeKept(file: string, content: string | Buffer): void {
   syncDirectory(dirname(file));
 }
 
+/** The bytes on disk, beside the file; returns where. Nothing is left of one that could not be written. */
+function writeUnfinished(file: string, content: string | Buffer, mode: number): string {
+  const unfinished = `${file}.${randomUUID()}`;
+  const opened = openSync(unfinished, "wx", mode);
+  try {
+    writeFileSync(opened, content);
+    fsyncSync(opened);
+    return unfinished;
+  } catch (error) {
+    rmSync(unfinished);
+    throw error;
+  } finally {
+    closeSync(opened);
+  }
+}
+
 /** Its entries are on disk then: what was made of the file may be given away. */
-function syncDirectory(directory: string): void {
+export function syncDirectory(directory: string): void {
   const opened = openSync(directory, "r");
   try {
     fsyncSync(opened);

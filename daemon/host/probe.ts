@@ -5,6 +5,7 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
+import { BOOT_ID } from "./boot.ts";
 import { asUser } from "./isolation/argv.ts";
 import type { Identity } from "./isolation/ids.ts";
 import type { Acceleration } from "./machine/spec.ts";
@@ -51,7 +52,7 @@ export async function probeAcceleration(options: ProbeOptions): Promise<ProbeRes
   const known = knownAcceleration(options);
   if (known) return known;
   const { closed, ...result } = await bootProbe(options);
-  if (!closed) writeFileSync(options.cacheFile, JSON.stringify({ boot_id: bootId(), ...result }));
+  if (!closed) writeFileSync(options.cacheFile, JSON.stringify({ boot_id: BOOT_ID, ...result }));
   return result;
 }
 
@@ -62,7 +63,7 @@ export function knownAcceleration(options: Pick<ProbeOptions, "kernel" | "cacheF
     const reason = "KVM is not probed yet: there is no template whose kernel could be booted.";
     return { acceleration: "tcg", reason, pending: true };
   }
-  return readCache(options.cacheFile, bootId());
+  return readCache(options.cacheFile, BOOT_ID);
 }
 
 /** `closed`: nothing was booted, since the device could not be opened, which may be put right at any time. */
@@ -96,10 +97,6 @@ async function bootProbe(options: ProbeOptions): Promise<ProbeResult & { closed:
     reason: `/dev/kvm exists, but a probe guest did not boot with it within ${deadlineMs / 1000} s${said ? ` (${said})` : ""}.`,
     closed: false,
   };
-}
-
-function bootId(): string {
-  return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
 }
 
 function readCache(file: string, boot: string): ProbeResult | null {

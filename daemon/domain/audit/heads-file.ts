@@ -4,7 +4,9 @@
  * not written again. A file that has grown large is put aside under the name FILE.1, and a new one begins with all heads.
  */
 import { open, rename } from "node:fs/promises";
+import { dirname } from "node:path";
 import { now } from "../../core/clock.ts";
+import { syncDirectory } from "../../core/kept-file.ts";
 import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
@@ -76,6 +78,8 @@ export class HeadsFile {
     const text = moved().map(([orgKey, head]) => headLine(orgKey, head, at));
     await handle.appendFile((await endsLine(handle, size)) ? text.join("") : `\n${text.join("")}`);
     await handle.sync();
+    // A new file's name has to be on disk as well.
+    if (size === 0) syncDirectory(dirname(file));
     this.#written = new Map([...heads].map(([orgKey, { seq }]) => [orgKey, seq]));
   }
 

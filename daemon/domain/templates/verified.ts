@@ -8,13 +8,13 @@ import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import type { Log } from "../../core/log.ts";
 import { errnoOf } from "../../core/service-error.ts";
+import { BOOT_ID } from "../../host/boot.ts";
 
 const kept = Type.Object({ boot_id: Type.String(), looks: Type.Record(Type.String(), Type.String()) });
 
 export class Verified {
   readonly #file: string;
   readonly #log: Log;
-  readonly #bootId = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
   readonly #looks: Map<string, string>;
 
   constructor(file: string, log: Log) {
@@ -34,7 +34,7 @@ export class Verified {
     for (const noted of this.#looks.keys()) if (!existsSync(noted)) this.#looks.delete(noted);
     const draft = `${this.#file}.${process.pid}`;
     try {
-      writeFileSync(draft, JSON.stringify({ boot_id: this.#bootId, looks: Object.fromEntries(this.#looks) }));
+      writeFileSync(draft, JSON.stringify({ boot_id: BOOT_ID, looks: Object.fromEntries(this.#looks) }));
       renameSync(draft, this.#file);
     } catch (error) {
       // It is read again after the next start then.
@@ -45,7 +45,7 @@ export class Verified {
   #read(): Record<string, string> {
     try {
       const value: unknown = JSON.parse(readFileSync(this.#file, "utf8"));
-      return Value.Check(kept, value) && value.boot_id === this.#bootId ? value.looks : {};
+      return Value.Check(kept, value) && value.boot_id === BOOT_ID ? value.looks : {};
     } catch (error) {
       if (errnoOf(error) !== "ENOENT") this.#log.warn("verified templates not known", { error: String(error) });
       return {};

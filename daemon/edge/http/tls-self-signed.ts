@@ -3,10 +3,11 @@
  * when it nears its end or its names no longer fit. Clients trust it by its file, so it is kept as long as it can be.
  */
 import { randomBytes, X509Certificate } from "node:crypto";
-import { mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { isIP } from "node:net";
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { replaceKept } from "../../core/kept-file.ts";
 import { type Certificate, readPair } from "./certificate.ts";
 
 const DAY_MS = 86_400_000;
@@ -33,8 +34,8 @@ export async function loadSelfSigned(
   if (kept && fits(kept, names, now)) return kept;
   const made = await generate(names, now);
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  replaceFile(join(directory, "key.pem"), made.key, 0o600);
-  replaceFile(selfSignedFile(directory), made.cert, 0o644);
+  replaceKept(join(directory, "key.pem"), made.key, 0o600);
+  replaceKept(selfSignedFile(directory), made.cert, 0o644);
   return made;
 }
 
@@ -84,10 +85,4 @@ async function generate(names: readonly string[], now: number): Promise<Certific
     cert: `${certificate.toString("pem")}\n`,
     key: `${x509.PemConverter.encode(pkcs8, x509.PemConverter.PrivateKeyTag)}\n`,
   };
-}
-
-function replaceFile(file: string, text: string, mode: number): void {
-  const draft = `${file}.new`;
-  writeFileSync(draft, text, { mode });
-  renameSync(draft, file);
 }

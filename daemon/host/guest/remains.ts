@@ -7,6 +7,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import type { SandboxPaths } from "../../core/paths.ts";
+import { BOOT_ID } from "../boot.ts";
 import { endProcess, groupOf, isAlive, type ProcessRecord, processOf } from "../process.ts";
 import type { GuestProcesses } from "./steps.ts";
 
@@ -16,10 +17,15 @@ const SOCKET_OPTIONS = ["--socket-path", "--socket", "--uds-path"];
 /** A step that was under way may start one more process while the first are being ended. */
 const ROUNDS = 5;
 
-/** What is recorded of a guest's processes; null when nothing is. */
+/**
+ * What is recorded of a guest's processes; null when nothing is. Those of another boot have ended with it: their numbers are
+ * others' now, also where the directory of records outlives a boot, as in a container.
+ */
 export function readProcesses(file: string): GuestProcesses | null {
   try {
-    return JSON.parse(readFileSync(file, "utf8")) as GuestProcesses;
+    const recorded = JSON.parse(readFileSync(file, "utf8")) as GuestProcesses;
+    const { boot_id = BOOT_ID } = recorded;
+    return boot_id === BOOT_ID ? recorded : { ...recorded, qemu: null, virtiofsd: null, vsock: null };
   } catch {
     return null;
   }

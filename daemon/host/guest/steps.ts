@@ -1,6 +1,7 @@
 /** Owns the steps by which a guest comes up, each with its undo. start.ts puts them in order. */
 import { rename, rm, writeFile } from "node:fs/promises";
 import type { Step } from "../../core/steps.ts";
+import { BOOT_ID } from "../boot.ts";
 import type { Limits } from "../confine/confinement.ts";
 import { limitsOf } from "../confine/index.ts";
 import type { GuestConnection } from "../guest-link/connection.ts";
@@ -51,6 +52,8 @@ export interface StartParts extends GuestParts {
 
 /** Which processes belong to a guest, kept on disk for a daemon that comes after this one. */
 export interface GuestProcesses {
+  /** Of the host, while they were started; absent in the records of older daemons. */
+  boot_id?: string;
   sandbox_id: string;
   guest_cid: number | null;
   mode: LaunchMode;
@@ -229,6 +232,7 @@ function processesOf(parts: RecordedParts): GuestProcesses {
   const record = (process: ProcessRecord | null | undefined) =>
     process ? { pid: process.pid, start_ticks: process.start_ticks } : null;
   return {
+    boot_id: BOOT_ID,
     sandbox_id: parts.plan.sandbox_id,
     guest_cid: "guest_cid" in parts.plan ? parts.plan.guest_cid : null,
     mode: parts.mode,

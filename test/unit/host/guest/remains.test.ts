@@ -1,6 +1,6 @@
 /** What of a guest is on the host is found by its names, and only what is this daemon's own. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { makePaths, type SandboxPaths } from "../../../../daemon/core/paths.ts";
@@ -9,6 +9,7 @@ import {
   freeRemains,
   guestProcesses,
   hasRemains,
+  readProcesses,
   servedBy,
 } from "../../../../daemon/host/guest/remains.ts";
 import { isAlive, processOf } from "../../../../daemon/host/process.ts";
@@ -98,6 +99,22 @@ test("a recorded process is ended by pid and start, and not another that has its
   );
   await endProcesses(paths);
   expect([recorded, reused].map(alive)).toEqual([false, true]);
+});
+
+test("a process of another boot is never signalled, whoever has its number and its start by now", async () => {
+  const innocent = await started("has", "the", "same", "numbers");
+  const process = processOf(innocent);
+  const record = { sandbox_id: "", guest_cid: 9100, mode: "snapshot", nonce: null, virtiofsd: process, vsock: process };
+  const write = (boot_id: string) =>
+    writeFileSync(paths.processes, JSON.stringify({ ...record, boot_id, qemu: process }));
+  write("00000000-0000-0000-0000-000000000000");
+  expect(readProcesses(paths.processes)).toMatchObject({ guest_cid: 9100, qemu: null, virtiofsd: null, vsock: null });
+  await endProcesses(paths);
+  expect(alive(innocent)).toBe(true);
+  // Of this boot it is the one that is meant.
+  write(readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim());
+  await endProcesses(paths);
+  expect(alive(innocent)).toBe(false);
 });
 
 test("what is freed leaves the logs and nothing else, and again is nothing", async () => {
