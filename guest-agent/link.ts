@@ -5,9 +5,11 @@
  *    ▲                    │                  │                            │
  *    └────────────────────┴─ no welcome ─────┴─ no proof ─────────────────┴─ the connection ends
  *
+ * The guest dials, never the host: the quirk wedged_by_early_dial of its vsock device.
  * Nothing is carried out, and no stream served, before the welcome of the connection has been proven (host-trust.ts).
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import { CONNECT_DEADLINE_MS } from "../shared/agent-protocol/device-quirks.ts";
 import { FrameType } from "../shared/agent-protocol/frame.ts";
 import type { Link } from "../shared/agent-protocol/link.ts";
 import { GENERATION, type Hello, StreamErrorCode } from "../shared/agent-protocol/messages.ts";
@@ -28,10 +30,9 @@ const HOST_CID = 2;
 const DIAL_UNPLUGGED_MS = 2_000;
 /** While the host refuses: soon, then more and more seldom. */
 const DIAL_REFUSED_MS = { first: 10, most: 200 } as const;
-/** An answer takes a few ms; vhost-device-vsock 0.3.0 gives none at all while no daemon listens. */
+/** Where a daemon listens an answer takes a few ms. */
 const CONNECT_POLL_MS = { soon: 1, late: 25 } as const;
 const CONNECT_LATE_MS = 10;
-const CONNECT_DEADLINE_MS = 500;
 const MAX_HOST_STREAMS = 256;
 /** A host answers a hello in milliseconds; who listens and says nothing must not keep the guest from its host. */
 const WELCOME_DEADLINE_MS = 10_000;
@@ -134,6 +135,7 @@ async function connect(port: number): Promise<number> {
     const begin = performance.now();
     while (libc.connecting(fd)) {
       const waited = performance.now() - begin;
+      // The quirk silent_connect: no answer is one too.
       if (waited > CONNECT_DEADLINE_MS) throw new Error("no answer");
       await sleep(waited < CONNECT_LATE_MS ? CONNECT_POLL_MS.soon : CONNECT_POLL_MS.late);
     }

@@ -1,12 +1,7 @@
 /** Owns the way from a connected descriptor to a Link: Bun's socket, its events, and the order of what is written. */
 import type { Socket, SocketHandler } from "bun";
+import { MAX_WRITE_BYTES } from "../shared/agent-protocol/device-quirks.ts";
 import { Link, type LinkOptions, type Transport } from "../shared/agent-protocol/link.ts";
-
-/**
- * Linux 6.12 sends a write of more than 32 KiB as one vsock packet in several descriptors; vhost-device-vsock 0.3.0
- * takes only packets of one, and loses the others without a word, credit included.
- */
-const MAX_WRITE_BYTES = 31 * 1024;
 
 /** Takes over a connected stream socket. */
 export async function linkOver(fd: number, options: Omit<LinkOptions, "transport">): Promise<Link> {
@@ -28,12 +23,13 @@ export async function adopt(fd: number, socket: SocketHandler<undefined>): Promi
   await Bun.connect(options as Bun.FdSocketOptions & Bun.UnixSocketOptions);
 }
 
-class SocketTransport implements Transport {
-  #socket: Socket<undefined> | null = null;
+/** Writes no more at once than a vsock device passes on (the quirk split_packets_lost). */
+export class SocketTransport implements Transport {
+  #socket: Pick<Socket<undefined>, "write" | "end"> | null = null;
   #queue: Uint8Array[] = [];
   #drained: PromiseWithResolvers<void> | null = null;
 
-  open(socket: Socket<undefined>): void {
+  open(socket: Pick<Socket<undefined>, "write" | "end">): void {
     this.#socket = socket;
     this.flush();
   }

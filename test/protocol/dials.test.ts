@@ -5,6 +5,7 @@ import { DeadlineError } from "../../daemon/core/published.ts";
 import { GuestConnection } from "../../daemon/host/guest-link/connection.ts";
 import { linkSocket } from "../../daemon/host/guest-link/link-socket.ts";
 import { PRICE_PER_SECOND } from "../../daemon/host/guest-link/pace.ts";
+import { quirksOf } from "../../shared/agent-protocol/device-quirks.ts";
 import { encodeFrame, FrameType } from "../../shared/agent-protocol/frame.ts";
 import { hostProof } from "../../shared/agent-protocol/host-proof.ts";
 import { Link } from "../../shared/agent-protocol/link.ts";
@@ -36,7 +37,7 @@ function dial(toGuest: (bytes: Uint8Array) => void = () => {}) {
       socket.ended = true;
     },
   };
-  return { socket, ...linkSocket(socket as unknown as Parameters<typeof linkSocket>[0], HOST_PORT) };
+  return { socket, ...linkSocket(socket as unknown as Parameters<typeof linkSocket>[0], HOST_PORT, quirksOf(null)) };
 }
 
 interface Played {

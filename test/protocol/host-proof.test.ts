@@ -7,6 +7,7 @@ import { HostTrust } from "../../guest-agent/host-trust.ts";
 import { socketPair } from "../../guest-agent/libc.ts";
 import { type Served, serve } from "../../guest-agent/link.ts";
 import { adopt, linkOver } from "../../guest-agent/socket-link.ts";
+import { NO_QUIRKS } from "../../shared/agent-protocol/device-quirks.ts";
 import { FrameType } from "../../shared/agent-protocol/frame.ts";
 import { hostProof, sameText } from "../../shared/agent-protocol/host-proof.ts";
 import type { Link } from "../../shared/agent-protocol/link.ts";
@@ -213,7 +214,7 @@ describe("host and guest, both real,", () => {
     let linked: LinkedSocket | undefined;
     await adopt(own, {
       open: (socket) => {
-        linked = linkSocket(socket, port);
+        linked = linkSocket(socket, port, NO_QUIRKS);
         connection.accept(linked.link);
       },
       data: (_, bytes) => linked?.receive(new Uint8Array(bytes)),

@@ -116,8 +116,8 @@ export class GuestLink {
   }
 
   /**
-   * Lets nothing through any more, and resolves once nothing is on its way to the guest: vhost-device-vsock 0.3.0 is lost
-   * when something arrives while the guest's queues are stopped. Rejects when the agent does not answer.
+   * Lets nothing through any more, where the guest's vsock device would be lost by it (the quirk lost_while_stopped), and resolves
+   * once nothing is on its way to the guest. Rejects when the agent does not answer.
    */
   async hold(deadlineMs: number): Promise<void> {
     const answered = this.ping(deadlineMs);

@@ -1,5 +1,6 @@
 /** Owns a guest's connection as a socket: what is written waits for room, what is read has its pace, and its flow can be stopped without ending it. */
 import type { Socket } from "bun";
+import type { HasQuirk } from "../../../shared/agent-protocol/device-quirks.ts";
 import type { Transport } from "../../../shared/agent-protocol/link.ts";
 import { GuestLink, type Valve } from "./handshake.ts";
 import { Allowance, PRICE_PER_SECOND, priceOf } from "./pace.ts";
@@ -18,8 +19,9 @@ export interface LinkedSocket {
   end(reason: string): void;
 }
 
-/** Links a connected socket, of a guest that dialled `port`. */
-export function linkSocket(socket: Socket<unknown>, port: number): LinkedSocket {
+/** Links a connected socket, of a guest that dialled `port` over a device with these quirks. */
+export function linkSocket(socket: Socket<unknown>, port: number, has: HasQuirk): LinkedSocket {
+  const isLostWhileStopped = has("lost_while_stopped");
   const queue: Uint8Array[] = [];
   let unsentBytes = 0;
   /** Written while the valve is shut; null while it is open. */
@@ -82,13 +84,14 @@ export function linkSocket(socket: Socket<unknown>, port: number): LinkedSocket 
 
   const valve: Valve = {
     shut: () => {
-      kept ??= [];
+      if (isLostWhileStopped) kept ??= [];
     },
     widen: () => {
       leftForStranger = Number.POSITIVE_INFINITY;
     },
     charge: (points) => allowance.spend(points),
     stopReading: () => {
+      if (!isLostWhileStopped) return;
       stopped = true;
       socket.pause();
     },

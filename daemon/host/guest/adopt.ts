@@ -20,8 +20,8 @@ import { type GuestParts, type GuestProcesses, vsockAddress } from "./steps.ts";
 const FIRST_PLACE: DrivePlace = { turn: 0, ports: 2, mounted: true };
 const QEMU_DEADLINE_MS = 10_000;
 /**
- * A guest whose vsock device has told it of the earlier daemon's end dials within a second. vhost-device-vsock 0.3.0 does not tell
- * when the guest was just writing: its write fails, and the guest waits for an answer for good. Another device costs 0.2 s.
+ * A guest whose vsock device has told it of the earlier daemon's end dials within a second; one with the quirk end_untold may never.
+ * Another device costs 0.2 s.
  */
 const DIAL_DEADLINE_MS = 2_000;
 /** One that has dialled over another device, and then says nothing, has lost that one too. */

@@ -9,12 +9,13 @@ import { isAlive } from "../process.ts";
 import { type GuestParts, recordParts, vsockAddress } from "./steps.ts";
 
 /**
- * A vhost-device-vsock (0.3.0) is lost with its process, and with the connection that a guest had while it stood still: what
- * arrives while the guest's queues are stopped, its end too, ends the thread that serves them.
+ * A device is lost with its process. One with the quirks lost_while_stopped or end_untold may be lost with the connection too, and
+ * then nobody dials over it again.
  */
 export function hasLostVsock({ endpoint, undialled, connection }: GuestParts): boolean {
   if (!endpoint || endpoint.process === null) return false;
   if (!isAlive(endpoint.process)) return true;
+  if (!endpoint.has("lost_while_stopped") && !endpoint.has("end_untold")) return false;
   return connection.state.value.link === null && endpoint !== undialled;
 }
 

@@ -39,6 +39,8 @@ export class Transports {
   readonly #mayListen: () => boolean;
   #kind: VsockTransport["kind"] | null = null;
   #reason = "";
+  /** The vhost-device-vsock's. */
+  #version: string | null = null;
 
   constructor({
     wanted,
@@ -74,7 +76,7 @@ export class Transports {
     if (this.#kind === null) throw new ServiceError("not_ready", { detail: this.#reason });
     return this.#kind === "kernel"
       ? this.#openedKernel(HOST_PORT, "The kernel's vsock cannot be used")
-      : makeVhostUserTransport(this.#program, HOST_PORT);
+      : this.of("vhost-user", HOST_PORT);
   }
 
   /** Looks what there is for new guests. */
@@ -95,6 +97,7 @@ export class Transports {
       }
     }
     const version = await programVersion(this.#program);
+    this.#version = version;
     this.#kind = version === null ? null : "vhost-user";
     this.#reason =
       version === null
@@ -104,7 +107,7 @@ export class Transports {
 
   /** For a guest that was started with this kind, or whose agent dials other ports. Throws not_ready while it cannot be had. */
   of(kind: VsockTransport["kind"], firstPort: number): VsockTransport {
-    if (kind === "vhost-user") return makeVhostUserTransport(this.#program, firstPort);
+    if (kind === "vhost-user") return makeVhostUserTransport(this.#program, this.#version, firstPort);
     return this.#openedKernel(firstPort, "It needs the kernel's vsock, which cannot be used");
   }
 

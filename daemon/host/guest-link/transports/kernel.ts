@@ -1,5 +1,6 @@
 /** Owns the vsock transport by the kernel's vhost-vsock: one AF_VSOCK listener for all guests, told apart by their CID. */
 import type { SocketHandler, UnixSocketOptions } from "bun";
+import { NO_QUIRKS } from "../../../../shared/agent-protocol/device-quirks.ts";
 import { HOST_PORTS } from "../../../../shared/agent-protocol/messages.ts";
 import type { GuestLink } from "../handshake.ts";
 import { type LinkedSocket, linkSocket } from "../link-socket.ts";
@@ -22,7 +23,7 @@ export function makeKernelTransport(firstPort: number): VsockTransport & { port:
         socket.end();
         return;
       }
-      socket.data = linkSocket(socket, port);
+      socket.data = linkSocket(socket, port, NO_QUIRKS);
       onLink(socket.data.link);
     },
     data: (socket, bytes) => socket.data?.receive(bytes),
@@ -39,6 +40,7 @@ export function makeKernelTransport(firstPort: number): VsockTransport & { port:
     return {
       device: { kind: "kernel", guest_cid: address.guest_cid },
       process: null,
+      has: NO_QUIRKS,
       close: async () => {
         if (guests.get(address.guest_cid) === onLink) guests.delete(address.guest_cid);
       },

@@ -1,5 +1,5 @@
 /** Owns what a vsock transport is: two of them exist, the kernel's vhost-vsock and a vhost-user device. */
-
+import type { HasQuirk } from "../../../../shared/agent-protocol/device-quirks.ts";
 import type { GuestUsers } from "../../isolation/index.ts";
 import type { VsockDevice } from "../../machine/machine.ts";
 import type { KnownProcess } from "../../process.ts";
@@ -22,6 +22,8 @@ export interface VsockEndpoint {
   device: VsockDevice;
   /** The device's own process; null where the kernel is the device. */
   process: KnownProcess | null;
+  /** What is peculiar to the device. */
+  has: HasQuirk;
   /** Stops listening and ends the process. Again is nothing. */
   close(): Promise<void>;
 }

@@ -1,5 +1,6 @@
 /** Owns the vsock transport by vhost-device-vsock: a process per guest, the guest's ports as Unix sockets. */
 import { chownSync, rmSync } from "node:fs";
+import { DEVICE_BUFFER_BYTES, type HasQuirk, quirksOf } from "../../../../shared/agent-protocol/device-quirks.ts";
 import { asUser } from "../../isolation/argv.ts";
 import type { Identity } from "../../isolation/ids.ts";
 import { endProcess, type KnownProcess, startProcess } from "../../process.ts";
@@ -9,23 +10,22 @@ import { type LinkedSocket, linkSocket } from "../link-socket.ts";
 import type { GuestAddress, VsockEndpoint, VsockTransport } from "./transport.ts";
 
 const START_DEADLINE_MS = 10_000;
-/** What a guest may send before the device has passed it on; with its usual quarter a guest that says much waits at every write. */
-const TX_BUFFER_BYTES = 256 * 1024;
 
-/** `port` is the one that its guests dial. */
-export function makeVhostUserTransport(program: string, port: number): VsockTransport {
+/** `port` is the one that its guests dial; `version` the program's, null where it is unknown. */
+export function makeVhostUserTransport(program: string, version: string | null, port: number): VsockTransport {
   return {
     kind: "vhost-user",
     device_file: null,
     open: async (address, onLink) => {
       for (const stale of [address.guest_socket, address.device_socket]) rmSync(stale, { force: true });
-      const stopListening = listen(address, port, onLink);
+      const has = quirksOf(version);
+      const stopListening = listen(address, port, has, onLink);
       const device = startProcess(
         "vhost-device-vsock",
         address.users ? asUser(address.users.vsock, deviceArgv(program, address)) : deviceArgv(program, address),
         address.log_file,
       );
-      const endpoint = endpointOf(address, device, stopListening);
+      const endpoint = endpointOf(address, device, has, stopListening);
       try {
         await socketThere(address.device_socket, START_DEADLINE_MS, device.exited);
         if (address.users) giveTo(address.device_socket, address.users.qemu);
@@ -35,7 +35,11 @@ export function makeVhostUserTransport(program: string, port: number): VsockTran
       }
       return endpoint;
     },
-    adopt: async (address, process, onLink) => endpointOf(address, process, listen(address, port, onLink)),
+    // The device may be an older one than the program is by now.
+    adopt: async (address, process, onLink) => {
+      const has = quirksOf(null);
+      return endpointOf(address, process, has, listen(address, port, has, onLink));
+    },
   };
 }
 
@@ -49,8 +53,9 @@ export function deviceArgv(program: string, address: GuestAddress): string[] {
     "--uds-path",
     address.guest_socket,
     "--tx-buffer-size",
-    String(TX_BUFFER_BYTES),
-    // Guests of one group may talk to each other: each gets a group of its own.
+    // The quirk small_buffer.
+    String(DEVICE_BUFFER_BYTES),
+    // The quirk siblings_meet: each gets a group of its own.
     "--groups",
     address.sandbox_id,
   ];
@@ -60,8 +65,14 @@ function giveTo(socket: string, { uid }: Identity): void {
   chownSync(socket, uid, uid);
 }
 
-function endpointOf(address: GuestAddress, process: KnownProcess | null, stopListening: () => void): VsockEndpoint {
+function endpointOf(
+  address: GuestAddress,
+  process: KnownProcess | null,
+  has: HasQuirk,
+  stopListening: () => void,
+): VsockEndpoint {
   return {
+    has,
     device: { kind: "vhost-user", socket: address.device_socket },
     process,
     close: async () => {
@@ -73,14 +84,14 @@ function endpointOf(address: GuestAddress, process: KnownProcess | null, stopLis
 }
 
 /** Takes the connections that the guest makes to the port, which arrive at a socket of that name. */
-function listen(address: GuestAddress, port: number, onLink: (link: GuestLink) => void): () => void {
+function listen(address: GuestAddress, port: number, has: HasQuirk, onLink: (link: GuestLink) => void): () => void {
   const path = `${address.guest_socket}_${port}`;
   rmSync(path, { force: true });
   const listener = Bun.listen<LinkedSocket | undefined>({
     unix: path,
     socket: {
       open: (socket) => {
-        socket.data = linkSocket(socket, port);
+        socket.data = linkSocket(socket, port, has);
         onLink(socket.data.link);
       },
       data: (socket, bytes) => socket.data?.receive(bytes),

@@ -1,6 +1,7 @@
 /** The valve of a guest's connection: while it is shut nothing gets through, and afterwards everything does, in order. */
 import { describe, expect, test } from "vitest";
 import { linkSocket } from "../../../../daemon/host/guest-link/link-socket.ts";
+import { NO_QUIRKS, quirksOf } from "../../../../shared/agent-protocol/device-quirks.ts";
 import {
   encodeFrame,
   FrameDecoder,
@@ -12,7 +13,7 @@ import { HOST_PORT } from "../../../../shared/agent-protocol/messages.ts";
 const NOTHING = new Uint8Array(0);
 
 /** A socket that takes `room` bytes at a time, and the guest that reads them. */
-function connected() {
+function connected(has = quirksOf(null)) {
   const decoder = new FrameDecoder(MAX_PAYLOAD_FROM_HOST);
   const heard: number[] = [];
   const socket = {
@@ -35,7 +36,7 @@ function connected() {
       socket.ended = true;
     },
   };
-  const { link, drain } = linkSocket(socket as unknown as Parameters<typeof linkSocket>[0], HOST_PORT);
+  const { link, drain } = linkSocket(socket as unknown as Parameters<typeof linkSocket>[0], HOST_PORT, has);
   const pong = () => link.receive(encodeFrame(FrameType.pong, 0, NOTHING));
   return { socket, link, drain, heard, pong };
 }
@@ -123,6 +124,18 @@ describe("holding a link", () => {
     await expect(stream.finished).rejects.toThrow("the sandbox is ending");
     await link.standstill.over;
     expect(socket.ended).toBe(true);
+  });
+
+  test("over a device that is not lost by what arrives meanwhile only waits for the answer, and counts the time", async () => {
+    const { link, socket, heard, pong } = connected(NO_QUIRKS);
+    const held = link.hold(1000);
+    expect(await holds(held)).toBe(true);
+    pong();
+    await held;
+    link.open({ method: "clock" });
+    expect([heard, socket.reading, link.standstill.times]).toEqual([[FrameType.ping, FrameType.open], true, 1]);
+    link.release();
+    await link.standstill.over;
   });
 
   test("cannot be done to a link that has ended", async () => {

@@ -1,0 +1,107 @@
+/**
+ * Owns what is peculiar to vhost-device-vsock, the vsock device of guests where the host's kernel has none, and what both ends
+ * of the link do about it. The kernel's vhost-vsock has none of this.
+ *
+ * Who knows the device's version asks `hasQuirk`; the agent, which does not, always works around. When a release mends one, name it in
+ * `mended`. When no release that has it is supported any more, delete the quirk, what `around` names for it, and its test.
+ */
+
+interface Quirk {
+  /** What the device does, first seen in this version. */
+  seen: string;
+  does: string;
+  /** The files that work around it. */
+  around: readonly string[];
+  /** The test that shows it, or what is done about it. */
+  test: string;
+  /** The first version that does not do it any more. */
+  mended: string | null;
+}
+
+export const DEVICE_QUIRKS = {
+  lost_while_stopped: {
+    seen: "0.3.0",
+    does: "Whatever arrives for a guest while its queues are stopped, the end of a connection too, ends the thread that serves them.",
+    around: ["daemon/host/guest-link/link-socket.ts", "daemon/host/guest/renew-vsock.ts"],
+    test: "test/vm/device-quirks.test.ts",
+    mended: null,
+  },
+  end_untold: {
+    seen: "0.3.0",
+    does: "A guest that is just writing when the host's end closes is not told, and waits for an answer for good.",
+    around: ["daemon/host/guest/renew-vsock.ts"],
+    test: "test/vm/device-quirks.test.ts",
+    mended: null,
+  },
+  silent_connect: {
+    seen: "0.3.0",
+    does: "A guest that connects to a port where nobody listens gets no answer at all.",
+    around: ["guest-agent/link.ts"],
+    test: "test/vm/device-quirks.test.ts",
+    mended: null,
+  },
+  split_packets_lost: {
+    seen: "0.3.0",
+    does: "A packet in several descriptors, as Linux 6.12 sends a write of more than 32 KiB, is lost without a word, credit included.",
+    around: ["guest-agent/socket-link.ts"],
+    test: "test/vm/device-quirks.test.ts",
+    mended: null,
+  },
+  wedged_by_early_dial: {
+    seen: "0.3.0",
+    does: "A connection from the host before the guest's driver is up ends the thread that serves the queues: the guest dials.",
+    around: ["guest-agent/link.ts"],
+    test: "test/unit/host/guest-link/device-quirks.test.ts",
+    mended: null,
+  },
+  siblings_meet: {
+    seen: "0.3.0",
+    does: "Guests whose devices are of one group reach each other, and all are of one unless told otherwise.",
+    around: ["daemon/host/guest-link/transports/vhost-user.ts"],
+    test: "test/unit/host/guest-link/device-quirks.test.ts",
+    mended: null,
+  },
+  small_buffer: {
+    seen: "0.3.0",
+    does: "With its usual buffer of 64 KiB a guest that says much waits at every write.",
+    around: ["daemon/host/guest-link/transports/vhost-user.ts"],
+    test: "test/unit/host/guest-link/device-quirks.test.ts",
+    mended: null,
+  },
+} as const satisfies Record<string, Quirk>;
+
+export type DeviceQuirk = keyof typeof DEVICE_QUIRKS;
+
+/** silent_connect: for so long an agent waits for an answer, which takes a few ms where there is one. */
+export const CONNECT_DEADLINE_MS = 500;
+/** split_packets_lost: what fits into one descriptor, with its header. */
+export const MAX_WRITE_BYTES = 31 * 1024;
+/** small_buffer: what a guest may send before the device has passed it on. */
+export const DEVICE_BUFFER_BYTES = 256 * 1024;
+
+/** Whether a guest's vsock device does this. */
+export type HasQuirk = (quirk: DeviceQuirk) => boolean;
+
+/** The kernel's vhost-vsock. */
+export const NO_QUIRKS: HasQuirk = () => false;
+
+/** A device of this version; null where that is unknown, and then it is taken for one that has them all. */
+export function quirksOf(
+  version: string | null,
+  quirks: Record<string, Pick<Quirk, "mended">> = DEVICE_QUIRKS,
+): HasQuirk {
+  return (quirk) => {
+    const mended = quirks[quirk]?.mended ?? null;
+    return mended === null || version === null || isOlder(version, mended);
+  };
+}
+
+/** Versions as numbers between dots; what is no number is older than any. */
+function isOlder(version: string, than: string): boolean {
+  const [one, other] = [version, than].map((text) => text.split(".").map(Number));
+  for (const [index, number] of (other ?? []).entries()) {
+    const own = one?.[index] ?? 0;
+    if (own !== number) return !(own > number);
+  }
+  return false;
+}

@@ -1,0 +1,149 @@
+/**
+ * What vhost-device-vsock does to a guest, by itself, so that it is noticed when it ceases to: a test here that fails says that the
+ * installed version has mended a quirk of shared/agent-protocol/device-quirks.ts, whose `mended` it then is.
+ */
+import { chmodSync, rmSync } from "node:fs";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { beforeAll, expect, test } from "vitest";
+import { MAX_WRITE_BYTES } from "../../shared/agent-protocol/device-quirks.ts";
+import { processesOf, until, withGuests } from "../harness/guests.ts";
+
+const ROOM = "quirks";
+const PORT = 777;
+
+withGuests("a guest's vsock device", {}, (guests) => {
+  let sandboxId = "";
+  const sockets = () => join(guests.daemon.runtimeDir, "g", sandboxId);
+  const python = (...lines: string[]) =>
+    guests.daemon.sh(
+      ROOM,
+      "ann",
+      `python3 - <<'END'\nimport socket\nlink = socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)\n${lines.join("\n")}\nEND`,
+    );
+
+  beforeAll(async () => {
+    await guests.daemon.room(ROOM);
+    sandboxId = (await guests.daemon.sandbox(ROOM, "ann", guests.cid())).sandbox_id;
+  });
+
+  /** Who listens on a port of the host's, as the device passes it on. */
+  function listen() {
+    const path = join(sockets(), "vsock", `guest.sock_${PORT}`);
+    rmSync(path, { force: true });
+    const heard = { bytes: 0, connections: [] as Bun.Socket<undefined>[] };
+    const listener = Bun.listen<undefined>({
+      unix: path,
+      socket: {
+        open: (socket) => void heard.connections.push(socket),
+        data: (_, bytes) => {
+          heard.bytes += bytes.byteLength;
+        },
+      },
+    });
+    chmodSync(path, 0o777);
+    const stop = () => {
+      listener.stop(true);
+      rmSync(path, { force: true });
+    };
+    return { heard, stop };
+  }
+
+  test("silent_connect: says nothing to who connects where nobody listens", async () => {
+    const said = await python(
+      "link.settimeout(3)",
+      `try: link.connect((2, ${PORT}))`,
+      "except TimeoutError: print('no answer')",
+      "except OSError as error: print(error)",
+    );
+    expect(said).toBe("no answer");
+  });
+
+  test("split_packets_lost: loses a packet in several descriptors, and passes on one that fits into one", async () => {
+    const { heard, stop } = listen();
+    try {
+      const send = (length: number) =>
+        python(`link.connect((2, ${PORT}))`, `link.send(b'x' * ${length})`, "import time; time.sleep(1)");
+      await send(MAX_WRITE_BYTES);
+      expect(heard.bytes).toBe(MAX_WRITE_BYTES);
+      await send(60_000);
+      expect(heard.bytes).toBeLessThan(MAX_WRITE_BYTES + 60_000);
+    } finally {
+      stop();
+    }
+  });
+
+  test("end_untold: does not always tell a guest that is writing of the end of its connection", async () => {
+    const { heard, stop } = listen();
+    try {
+      const writing = python(
+        "said = []",
+        "for turn in range(8):",
+        "    link = socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)",
+        "    link.settimeout(3)",
+        `    link.connect((2, ${PORT}))`,
+        "    try:",
+        "        while True: link.send(b'x' * 8192)",
+        "    except TimeoutError: said.append('waits')",
+        "    except OSError: said.append('told')",
+        "print(*said)",
+      );
+      for (let turn = 1; turn <= 8; turn++) {
+        const before = heard.bytes;
+        const socket = await until("the guest writes", () => heard.connections[turn - 1]);
+        await until("it goes on writing", () => heard.bytes > before + 100_000);
+        socket.terminate();
+      }
+      const said = await writing;
+      console.log(`of 8 guests that were writing: ${said}`);
+      expect(said).toContain("waits");
+    } finally {
+      stop();
+    }
+  }, 60_000);
+
+  test("lost_while_stopped: serves its guest no more once something arrived while that was stopped", async () => {
+    const { daemon } = guests;
+    const { heard, stop } = listen();
+    const [device] = processesOf(daemon, "vsock", sandboxId);
+    try {
+      await daemon.exec(ROOM, "ann", {
+        command: `(setsid python3 -c "import socket, time; link = socket.socket(40, 1); link.connect((2, ${PORT})); time.sleep(600)" >/dev/null 2>&1 &)`,
+      });
+      const socket = await until("the guest has connected", () => heard.connections.at(-1));
+      const qmp = await machine(join(sockets(), "vm", "qmp2.sock"));
+      await qmp("stop");
+      socket.write("something");
+      socket.flush();
+      await Bun.sleep(200);
+      await qmp("cont");
+      // The daemon gives it another one.
+      await until(
+        "another device",
+        () => processesOf(daemon, "vsock", sandboxId).some((pid) => pid !== device),
+        60_000,
+      );
+      expect(await daemon.sh(ROOM, "ann", "echo back")).toBe("back");
+    } finally {
+      stop();
+    }
+  }, 120_000);
+});
+
+/** QEMU's second monitor. */
+async function machine(path: string): Promise<(command: string) => Promise<void>> {
+  const socket = connect(path);
+  let said = "";
+  let answers = 0;
+  socket.on("data", (bytes) => {
+    said += String(bytes);
+    answers = said.split('"return"').length - 1;
+  });
+  const execute = async (command: string) => {
+    const before = answers;
+    socket.write(`${JSON.stringify({ execute: command })}\n`);
+    await until(`the answer to ${command}`, () => answers > before);
+  };
+  await execute("qmp_capabilities");
+  return execute;
+}
