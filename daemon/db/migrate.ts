@@ -23,6 +23,7 @@ import nextKeptDrive from "./migrations/0020_next_kept_drive.sql" with { type: "
 import undestroyed from "./migrations/0021_undestroyed.sql" with { type: "text" };
 import keptMessages from "./migrations/0022_kept_messages.sql" with { type: "text" };
 import auditCounts from "./migrations/0023_audit_counts.sql" with { type: "text" };
+import idempotencyByOrg from "./migrations/0024_idempotency_by_org.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -49,6 +50,7 @@ export const MIGRATIONS: readonly string[] = [
   undestroyed,
   keptMessages,
   auditCounts,
+  idempotencyByOrg,
 ];
 
 /** Brings the database up to date; `beforeChange` may throw when another process must not have it changed. Refuses one that a newer roomd has written. */

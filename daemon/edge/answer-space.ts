@@ -2,7 +2,10 @@
  * Owns how many bytes the answers that are kept for a second call may take: the large ones of a key, and all of an organization.
  * Beyond that the oldest go, and it stays known that their calls were carried out. They go a few at a time, with each answer that
  * is kept and where that is too little in commits of their own: however many there are, nobody else waits for them.
+ *
+ * Also how many calls of an organization are remembered at all. Beyond that the oldest are forgotten before their day is over.
  */
+import { at } from "../core/clock.ts";
 import { type Queries, rawQuery, rawStatement, type Values } from "../db/client.ts";
 import type { Database } from "../db/transact.ts";
 import { TransactionMap } from "../db/transaction-map.ts";
@@ -12,8 +15,12 @@ import type { IdempotentCall, idempotency, KEY } from "./idempotency-table.ts";
 const SHARE = 1 / 100;
 /** Most answers that go at once. */
 const AT_ONCE = 500;
-/** Most of those over age that go with each call, which adds one. */
+/** Most of those over age that go with each call, which adds one; and most of those that are too many. */
 const OLD_AT_ONCE = 10;
+/** Some hundred MB with their indexes. */
+const MOST_CALLS = 250_000;
+/** A call without an answer may be under way for so long; it is forgotten sooner only where there are twice as many as may be. */
+const LONGEST_CALL_MS = 2 * 3600 * 1000;
 
 type Row = typeof idempotency.$inferSelect;
 type Key = Pick<Row, keyof typeof KEY>;
@@ -39,9 +46,16 @@ export class AnswerSpace {
   readonly #statements: ReturnType<typeof prepare>;
   /** Owners of whose answers more has to go. */
   readonly #shrinking = new Set<string>();
+  readonly #mostCalls: number;
+  /** How many calls there are of the organizations that were asked for. */
+  readonly #calls: TransactionMap<string, number>;
+  /** Of which calls that are over age went last. */
+  #lastOrg = "";
 
-  constructor(database: Database, limits: { largeOfKey: number; ofOrg: number }) {
+  constructor(database: Database, limits: { largeOfKey: number; ofOrg: number; calls?: number }) {
     this.#database = database;
+    this.#mostCalls = limits.calls ?? MOST_CALLS;
+    this.#calls = new TransactionMap(database);
     this.#statements = prepare(database.queries);
     this.#spaces = [
       makeSpace(database, "key_id", "reply_bytes", limits.largeOfKey),
@@ -64,10 +78,46 @@ export class AnswerSpace {
     }
   }
 
-  /** Within a transaction: removes some of the calls from before `oldest`, and this one if it is. */
+  /** Within the transaction that claims a call: removes this one and some others if they are from before `oldest`, or too many. */
   dropOld(call: IdempotentCall, oldest: string): void {
-    const { oldOnes, old } = this.#statements;
-    for (const kept of [...oldOnes([oldest, OLD_AT_ONCE]), ...old([...valuesOf(call), oldest])]) this.#change(kept, -1);
+    const { old, find, nextOrg } = this.#statements;
+    const { org_id } = call;
+    this.#forget(old([...valuesOf(call), oldest]));
+    this.#dropOldOf(org_id, oldest);
+    // Those of organizations that call no more go as well.
+    this.#lastOrg = nextOrg([this.#lastOrg])[0]?.org_id ?? "";
+    if (this.#lastOrg !== org_id) this.#dropOldOf(this.#lastOrg, oldest);
+    const isNew = find(valuesOf(call)).length === 0;
+    const count = this.#countOf(org_id) + (isNew ? 1 : 0);
+    this.#calls.set(org_id, count);
+    if (count > this.#mostCalls) this.#dropMost(org_id, count);
+  }
+
+  #dropOldOf(orgId: string, oldest: string): void {
+    this.#forget(this.#statements.oldOnes([orgId, oldest, OLD_AT_ONCE]));
+  }
+
+  /** Of too many the oldest, but none that may be under way. */
+  #dropMost(orgId: string, count: number): void {
+    const { oldestOf, forget } = this.#statements;
+    const youngest = at(Date.now() - LONGEST_CALL_MS);
+    const mayGo = ({ status, created_at }: Pick<Row, "status" | "created_at">) =>
+      status || created_at < youngest || count > 2 * this.#mostCalls;
+    for (const call of oldestOf([orgId, Math.min(OLD_AT_ONCE, count - this.#mostCalls)])) {
+      if (mayGo(call)) this.#forget(forget(valuesOf(call)));
+    }
+  }
+
+  #forget(calls: readonly Kept[]): void {
+    for (const kept of calls) {
+      this.#change(kept, -1);
+      const count = this.#calls.get(kept.org_id);
+      if (count !== undefined) this.#calls.set(kept.org_id, count - 1);
+    }
+  }
+
+  #countOf(orgId: string): number {
+    return this.#calls.get(orgId) ?? this.#statements.count([orgId])[0]?.count ?? 0;
   }
 
   /** One portion goes, where one has to; true when that is not enough. */
@@ -124,13 +174,18 @@ function valuesOf({ key_id, method, path, idempotency_key }: Key): Values {
 
 function prepare(queries: Queries) {
   const kept = "key_id, org_id, reply_bytes, kept_bytes";
-  const oldest = `SELECT ${COLUMNS} FROM idempotency WHERE created_at < ? ORDER BY created_at LIMIT ?`;
+  const ofOrg = "FROM idempotency WHERE org_id = ?";
+  const oldest = `SELECT ${COLUMNS} ${ofOrg} AND created_at < ? ORDER BY created_at LIMIT ?`;
   const nothing = "reply = NULL, reply_zstd = NULL, reply_bytes = 0, kept_bytes = 0";
   return {
     find: rawQuery<Kept>(queries, `SELECT ${kept} FROM idempotency WHERE ${SAME_CALL}`),
     drop: rawStatement(queries, `UPDATE idempotency SET ${nothing} WHERE ${SAME_CALL}`),
-    oldOnes: rawQuery<Kept>(queries, `DELETE FROM idempotency WHERE (${COLUMNS}) IN (${oldest}) RETURNING ${kept}`),
+    forget: rawQuery<Kept>(queries, `DELETE FROM idempotency WHERE ${SAME_CALL} RETURNING ${kept}`),
     old: rawQuery<Kept>(queries, `DELETE FROM idempotency WHERE ${SAME_CALL} AND created_at < ? RETURNING ${kept}`),
+    oldOnes: rawQuery<Kept>(queries, `DELETE FROM idempotency WHERE (${COLUMNS}) IN (${oldest}) RETURNING ${kept}`),
+    oldestOf: rawQuery<Row>(queries, `SELECT ${COLUMNS}, status, created_at ${ofOrg} ORDER BY created_at LIMIT ?`),
+    count: rawQuery<{ count: number }>(queries, `SELECT count(*) AS count ${ofOrg}`),
+    nextOrg: rawQuery<{ org_id: string }>(queries, "SELECT min(org_id) AS org_id FROM idempotency WHERE org_id > ?"),
   };
 }
 
