@@ -6,6 +6,7 @@ import { type Log, makeLog } from "../core/log.ts";
 import { describeError, errnoOf, ServiceError } from "../core/service-error.ts";
 import { planListen } from "../edge/http/tls.ts";
 import { planSsh } from "../edge/ssh/plan.ts";
+import { findServiceManager } from "../host/service-manager.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { command } from "./command.ts";
 import { becomeConfigured, requireCleanEnvironment } from "./environment.ts";
@@ -45,8 +46,11 @@ export function serveCommand(): Command {
       const key = (error as { port?: unknown }).port === planSsh(config)?.port ? "ssh.listen" : "http.listen";
       throw new CliError(`${key} = ${config[key]} is in use by another program: stop it or choose another.`);
     });
+    const manager = findServiceManager();
+    manager.ready();
     await print(options.json ? JSON.stringify({ url: daemon.url, ssh: daemon.ssh }) : readyLine(daemon));
     await ended;
+    manager.stopping();
     await daemon.stop();
   });
 }

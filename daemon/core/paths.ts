@@ -9,6 +9,9 @@ import { join } from "node:path";
 /** sun_path of sockaddr_un holds 108 bytes with its final NUL. */
 const MAX_SOCKET_PATH_BYTES = 107;
 
+/** In runtime_dir: what the daemon before this one ended by. The systemd unit writes it too. */
+export const LAST_END_FILE = "last-end";
+
 export interface SandboxPaths {
   /** Kept until the sandbox is destroyed: overlay and logs. */
   directory: string;
@@ -87,6 +90,7 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     backup_lock: join(data, "backup.lock"),
     /** Where a backup is put together, and where one is unpacked: nothing of the service is there. */
     backup: join(data, "backup"),
+    last_end: join(runtime, LAST_END_FILE),
     probe: join(runtime, "probe.json"),
     verified_templates: join(runtime, "verified-templates.json"),
     sandbox: (sandboxId: string) => guestPaths("sandboxes", "g", sandboxId),

@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { LAST_END_FILE } from "../../daemon/core/paths.ts";
 
 const UNIT = "packaging/systemd/roomd.service";
 /** systemd's own scale: 0.0 is shut in, 9.6 a service that says nothing. */
@@ -28,8 +29,47 @@ function analyze(...args: string[]) {
   }
 }
 
-test.skipIf(missing !== null)("systemd takes the unit, and knows all of it", () => {
-  expect(analyze("verify")).toEqual({ status: 0, said: "" });
+/** Settings that systemd takes from a version on, and before that passes over with a word. */
+const LATER = { RestartSteps: 254, RestartMaxDelaySec: 254 };
+
+test.skipIf(missing !== null)("systemd takes the unit, and knows all of it but what only later versions do", () => {
+  const version = Number(
+    /^systemd (\d+)/.exec(spawnSync("systemd-analyze", ["--version"], { encoding: "utf8" }).stdout)?.[1],
+  );
+  const { status, said } = analyze("verify");
+  expect(status).toBe(0);
+  const unknown = Object.entries(LATER).filter(([, since]) => version < since);
+  const words = said.split("\n").filter((line) => line !== "");
+  expect(words).toHaveLength(unknown.length);
+  for (const [name] of unknown) {
+    expect(said).toMatch(new RegExp(`Unknown key(?: name)? '${name}' in section`));
+  }
+});
+
+test("the service is never given up, comes back more slowly each time, and is watched", () => {
+  const settings = new Map(
+    readFileSync(UNIT, "utf8")
+      .split("\n")
+      .flatMap((line) => (/^[A-Za-z]+=/.test(line) ? [line.split(/=(.*)/s).slice(0, 2) as [string, string]] : [])),
+  );
+  expect(settings.get("StartLimitIntervalSec")).toBe("0");
+  expect(settings.has("StartLimitBurst")).toBe(false);
+  expect([settings.get("Restart"), settings.get("Type")]).toEqual(["on-failure", "notify"]);
+  expect(Number(settings.get("RestartSteps"))).toBeGreaterThan(0);
+  expect(Number(settings.get("RestartMaxDelaySec"))).toBeGreaterThan(Number(settings.get("RestartSec")));
+  expect(Number(settings.get("WatchdogSec"))).toBeGreaterThan(0);
+});
+
+test("what the daemon ended by is left for the next, as systemd says it", () => {
+  const line = /^ExecStopPost=\/bin\/sh -c '(.*)'$/m.exec(readFileSync(UNIT, "utf8"))?.[1] ?? "";
+  const directory = mkdtempSync(join(tmpdir(), "roomd-unit-"));
+  try {
+    const env = { RUNTIME_DIRECTORY: directory, SERVICE_RESULT: "watchdog", EXIT_STATUS: "ABRT" };
+    expect(spawnSync("/bin/sh", ["-c", line], { env }).status).toBe(0);
+    expect(readFileSync(join(directory, LAST_END_FILE), "utf8")).toBe("watchdog ABRT\n");
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 });
 
 test.skipIf(missing !== null)("systemd finds the service no more exposed than it must be", () => {

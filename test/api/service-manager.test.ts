@@ -1,0 +1,61 @@
+/** What the service tells systemd: that it answers, that its event loop turns, that it stops. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { afterEach, expect, test } from "vitest";
+import { TestDaemon } from "../harness/daemon.ts";
+import { until } from "../harness/guests.ts";
+
+/** Datagrams at a socket of systemd's kind, a line each. */
+const RECEIVER = `
+import socket, sys
+at = sys.argv[1]
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind("\\0" + at[1:] if at[0] == "@" else at)
+print("bound", flush=True)
+while True: print(s.recv(4096).decode(), flush=True)
+`;
+const WATCHDOG_MS = 600;
+
+const home = mkdtempSync(join(tmpdir(), "roomd-notify-"));
+const children: ChildProcess[] = [];
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill("SIGKILL");
+  rmSync(home, { recursive: true, force: true });
+});
+
+async function receive(address: string): Promise<string[]> {
+  const child = spawn("python3", ["-c", RECEIVER, address], { stdio: ["ignore", "pipe", "inherit"] });
+  children.push(child);
+  const said: string[] = [];
+  createInterface({ input: child.stdout }).on("line", (line) => said.push(line));
+  await until("the receiver is there", () => said.length > 0);
+  return said;
+}
+
+test.each([
+  ["a socket with a path", join(home, "notify")],
+  ["one with an abstract name", `@roomd-test-${process.pid}`],
+])("at %s", async (_what, address) => {
+  const said = await receive(address);
+  const env = { NOTIFY_SOCKET: address, WATCHDOG_USEC: String(WATCHDOG_MS * 1000) };
+  await using daemon = await TestDaemon.start({ env });
+  await until("it is ready", () => said.includes("READY=1"));
+  expect(said.slice(0, 2)).toEqual(["bound", "READY=1"]);
+  const beats = () => said.filter((line) => line === "WATCHDOG=1").length;
+  await until("it beats", () => beats() >= 3);
+  // An event loop that stands still says nothing.
+  process.kill(daemon.pid, "SIGSTOP");
+  const before = await until("what it said has arrived", async () => {
+    const now = beats();
+    await Bun.sleep(WATCHDOG_MS);
+    return beats() === now && now;
+  });
+  process.kill(daemon.pid, "SIGCONT");
+  await until("it beats again", () => beats() > before);
+  await daemon.end("SIGTERM");
+  await until("it says that it stops", () => said.includes("STOPPING=1"));
+  expect(said.at(-1)).toBe("STOPPING=1");
+});
