@@ -16,6 +16,7 @@ import { type ComposeOptions, openBase } from "./base.ts";
 import { openDoors } from "./doors.ts";
 import { composeDrives } from "./drives.ts";
 import { composeOrgs } from "./orgs.ts";
+import { ratesOf } from "./rates.ts";
 import { composeRooms } from "./rooms.ts";
 import { composeSandboxes, type Reached } from "./sandboxes.ts";
 import { composeAudit, composeService } from "./service.ts";
@@ -36,7 +37,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const listen = planListen(config);
   const sshPlan = planSsh(config);
   const plans = plansOf(config);
-  const rateLimits = { perSecond: config["limits.requests_per_second"], burst: config["limits.requests_at_once"] };
+  const rates = ratesOf(config);
 
   const base = await openBase(options);
   const { database, inspected } = base;
@@ -48,6 +49,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const drives = composeDrives(base, orgs, { shares: () => sandboxes.shares() });
   const agents = composeAgents(base, orgs, { sandboxAgents: () => sandboxes.agents });
   const { sandboxes, pool, egress, terminals, ports, ssh } = composeSandboxes(base, {
+    rates,
     ...orgs,
     ...drives,
     agentChanged: agents.changed,
@@ -58,7 +60,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const quotaWatch = drives.watch();
   const audit = composeAudit(base, orgs, agents.bells);
   const requests = new RequestCounts();
-  const service = composeService(base, { ...orgs, plans, rateLimits, requests, sandboxes, drives });
+  const service = composeService(base, { ...orgs, plans, rates, requests, sandboxes, drives });
   const bound = [
     service,
     orgs.orgs,
@@ -81,7 +83,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   await database.commit(releaseUnanswered);
   const doors = await openDoors(
     base,
-    { operations: bound, orgs: orgs.orgs, ports, ssh, listen, sshPlan, rateLimits, requests },
+    { operations: bound, orgs: orgs.orgs, ports, ssh, listen, sshPlan, rates, requests },
     reached,
   );
   answering.resolve();

@@ -12,13 +12,13 @@ import { makeHttpServer } from "../edge/http/server.ts";
 import { loadCertificate, type planListen } from "../edge/http/tls.ts";
 import { watchCertificate } from "../edge/http/tls-watch.ts";
 import { makeMcpDoor } from "../edge/mcp/door.ts";
-import type { RateLimits } from "../edge/rate-limit.ts";
 import { makeRoad } from "../edge/run.ts";
 import type { ConnectionDeps } from "../edge/ssh/connection.ts";
 import { loadHostKey } from "../edge/ssh/host-key.ts";
 import type { SshPlan } from "../edge/ssh/plan.ts";
 import { startSshServer } from "../edge/ssh/server.ts";
 import type { Base } from "./base.ts";
+import type { AllRates } from "./rates.ts";
 import type { Reached } from "./sandboxes.ts";
 
 const STOP_GRACE_MS = 10_000;
@@ -30,7 +30,7 @@ interface Parts {
   ssh: Ssh;
   listen: ReturnType<typeof planListen>;
   sshPlan: SshPlan | null;
-  rateLimits: RateLimits;
+  rates: AllRates;
   requests: RequestCounts;
 }
 
@@ -74,7 +74,7 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
   };
 }
 
-function composeRoad({ config, log, database, disk }: Base, { orgs, rateLimits, requests }: Parts) {
+function composeRoad({ config, log, database, disk }: Base, { orgs, rates, requests }: Parts) {
   return makeRoad({
     authenticate: orgs.authenticate,
     holdKey: orgs.holdKey,
@@ -87,7 +87,7 @@ function composeRoad({ config, log, database, disk }: Base, { orgs, rateLimits, 
     log,
     auditReads: config["audit.reads"],
     failedLoginsPerMinute: config["limits.failed_logins"],
-    rateLimits,
+    rates,
     requests,
   });
 }

@@ -15,6 +15,7 @@ import { WarmPool } from "../host/guest/pool.ts";
 import type { Base } from "./base.ts";
 import type { Drives } from "./drives.ts";
 import type { Orgs } from "./orgs.ts";
+import type { AllRates } from "./rates.ts";
 import { systemActor } from "./records.ts";
 
 /** What is known once the doors are open. */
@@ -29,6 +30,7 @@ interface Parts extends Pick<Orgs, "orgs" | "quota" | "credits" | "meter">, Pick
   agentChanged(roomUid: RoomUid, agentId: string): void;
   portsDomain: string | null;
   reached: Reached;
+  rates: AllRates;
 }
 
 export function composeSandboxes(base: Base, parts: Parts) {
@@ -97,6 +99,7 @@ export function composeSandboxes(base: Base, parts: Parts) {
     log,
     sandboxes: access,
     keyFile: paths.port_key,
+    rate: parts.rates.ports,
     urls: () => ({ base_url: reached.url, domain: parts.portsDomain }),
   });
   const ssh = makeSsh({ database, log, sandboxes: access, orgs, gateway: () => reached.gateway });

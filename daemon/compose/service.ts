@@ -8,10 +8,10 @@ import { countAllRooms } from "../domain/rooms/index.ts";
 import type { Sandboxes } from "../domain/sandboxes/index.ts";
 import { makeService } from "../domain/service/index.ts";
 import { MAX_REPLY_BYTES } from "../edge/idempotency.ts";
-import type { RateLimits } from "../edge/rate-limit.ts";
 import type { Base, ComposeOptions } from "./base.ts";
 import type { Drives } from "./drives.ts";
 import type { Orgs } from "./orgs.ts";
+import type { AllRates } from "./rates.ts";
 
 export function composeAudit(base: Base, { orgs }: Orgs, bells: Bells) {
   const { config, log, database, finder } = base;
@@ -39,7 +39,7 @@ export function headsFile({ config, paths }: ComposeOptions): string {
 
 interface Told extends Pick<Orgs, "prices" | "graceSeconds"> {
   plans: Plans;
-  rateLimits: RateLimits;
+  rates: AllRates;
   requests: RequestCounts;
   sandboxes: Sandboxes;
   drives: Drives;
@@ -62,7 +62,7 @@ export function composeService({ config, paths, database, disk, inspected, templ
     }),
     requests: told.requests,
     limits: inspected.limits,
-    rateLimits: told.rateLimits,
+    rates: told.rates,
     plans: told.plans,
     prices: told.prices,
     creditsGraceSeconds: told.graceSeconds,

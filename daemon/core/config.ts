@@ -183,13 +183,32 @@ export const CONFIG_KEYS = {
   },
   "limits.requests_per_second": {
     kind: "integer",
-    default: 20_000,
-    about:
-      "Requests a second of one API key (keys rotated from one another count together) and of one sandbox. 0: no limit.",
+    default: 1_000,
+    about: "Requests a second of one API key; keys rotated from one another count together. 0: no limit.",
   },
   "limits.requests_at_once": {
     kind: "integer",
-    default: 40_000,
+    default: 2_000,
+    about: "How many of these requests may come at once after a pause.",
+  },
+  "limits.guest_requests_per_second": {
+    kind: "integer",
+    default: 200,
+    about: "Requests a second of one sandbox to its room at room.internal. 0: no limit.",
+  },
+  "limits.guest_requests_at_once": {
+    kind: "integer",
+    default: 400,
+    about: "How many of these requests may come at once after a pause.",
+  },
+  "limits.port_requests_per_second": {
+    kind: "integer",
+    default: 500,
+    about: "Requests a second to the exposed ports of one sandbox; more are answered 429. 0: no limit.",
+  },
+  "limits.port_requests_at_once": {
+    kind: "integer",
+    default: 1_000,
     about: "How many of these requests may come at once after a pause.",
   },
   "limits.failed_logins": {

@@ -32,11 +32,14 @@ interface Bucket {
 }
 
 export class RateLimit {
+  readonly #of: string;
   readonly #perMs: number;
   readonly #burst: number;
   readonly #buckets = new Map<string, Bucket>();
 
-  constructor({ perSecond, burst }: RateLimits) {
+  /** `of` is who has called too often, in the refusal. */
+  constructor({ perSecond, burst }: RateLimits, of = "key") {
+    this.#of = of;
     this.#perMs = perSecond / 1000;
     this.#burst = Math.max(1, burst);
   }
@@ -65,7 +68,7 @@ export class RateLimit {
   require(rate: Rate | null): void {
     if (rate === null || rate.isWithin) return;
     throw new ServiceError("rate_limited", {
-      detail: `This key made more than ${this.#perMs * 1000} requests a second.`,
+      detail: `This ${this.#of} made more than ${this.#perMs * 1000} requests a second.`,
       details: { limit: rate.limit, per_second: this.#perMs * 1000 },
       hint: "Wait for Retry-After seconds. RateLimit-Remaining tells how many calls are left.",
       retryAfterSeconds: Math.max(1, Math.ceil(1 / this.#perMs / 1000)),

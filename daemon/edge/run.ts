@@ -15,12 +15,14 @@ import type { RequestCounts } from "../core/request-counts.ts";
 import { makeAnswers } from "./answers.ts";
 import { type CallerDeps, Callers, type Credentials } from "./callers.ts";
 import { retryAfterOf, toProblem } from "./problem.ts";
-import { type Rate, RateLimit, type RateLimits } from "./rate-limit.ts";
+import type { Rate } from "./rate-limit.ts";
 import { RateRefusals } from "./rate-refusals.ts";
+import { Rates, type RatesOf } from "./rates.ts";
 import { makeInputReader } from "./read-input.ts";
 import { Records } from "./records.ts";
 import { requireScope } from "./scope.ts";
 import { type HoldKey, Tenure } from "./tenure.ts";
+import { Turns } from "./turns.ts";
 import { doneAs, durationOf, type Outcome, type RoadReply, type RoadRequest, type Walk } from "./walk.ts";
 
 export type { RoadReply, RoadRequest };
@@ -31,8 +33,7 @@ export interface RoadDeps extends CallerDeps {
   requireSpace(operation: Operation): void;
   /** Whether calls that only read are recorded. */
   auditReads: boolean;
-  /** Of a key. */
-  rateLimits: RateLimits;
+  rates: RatesOf;
   requests: RequestCounts;
 }
 
@@ -53,7 +54,8 @@ export function makeRoad(deps: RoadDeps): Road {
   const { database, log } = deps;
   const callers = new Callers(deps);
   const readInput = makeInputReader();
-  const rateLimit = new RateLimit(deps.rateLimits);
+  const rates = new Rates(deps.rates);
+  const turns = new Turns();
   const rateRefusals = new RateRefusals(database, log);
   const answers = makeAnswers(database);
   const records = new Records({ ...deps, answers, rateRefusals });
@@ -77,17 +79,19 @@ export function makeRoad(deps: RoadDeps): Road {
     try {
       call.caller = callers.of(bound, request);
       if (call.caller) {
-        walk.rate = rateLimit.take(call.caller);
+        walk.rate = rates.take(call.caller);
+        // Who is known in another way than by a key is watched over by the door.
+        if (!call.caller.kind && !request.recognise) {
+          tenure = new Tenure(deps.holdKey, call.caller.key_id, () => request.signal);
+        }
+        const turn = turns.enter(call.caller.org_id, walk.rate?.isWithin ?? true);
+        if (turn) await turn;
         requireScope(call.caller, operation.access);
-      }
-      // Who is known in another way than by a key is watched over by the door.
-      if (call.caller && !call.caller.kind && !request.recognise) {
-        tenure = new Tenure(deps.holdKey, call.caller.key_id, () => request.signal);
       }
       const target = await bound.find(call, request.params);
       const { input, body_sha256 } = await readInput(bound, request, target);
       tenure?.require();
-      rateLimit.require(walk.rate);
+      rates.require(call.caller, walk.rate);
       // Who reads the records finds what was read before.
       if (operation.access === "audit:read") await records.writeReadings();
       deps.requireSpace(operation);
@@ -121,9 +125,9 @@ export function makeRoad(deps: RoadDeps): Road {
       let rate: Rate | null = null;
       try {
         const caller = callers.identify(request);
-        rate = rateLimit.take(caller);
+        rate = rates.take(caller);
         if (rate?.isWithin === false) rateRefusals.note({ ...request, caller });
-        rateLimit.require(rate);
+        rates.require(caller, rate);
         return { refusal: null, rate };
       } catch (refusal) {
         return { refusal, rate };

@@ -25,6 +25,14 @@ const WIDE_CAPS = Object.fromEntries(
   ),
 );
 
+/** Nor to these rates. */
+const WIDE_RATES = Object.fromEntries(
+  ["", "GUEST_", "PORT_"].flatMap((whose) => [
+    [`ROOMD_LIMITS_${whose}REQUESTS_PER_SECOND`, "20000"],
+    [`ROOMD_LIMITS_${whose}REQUESTS_AT_ONCE`, "40000"],
+  ]),
+);
+
 const START_DEADLINE_MS = 60_000;
 const STOP_DEADLINE_MS = 30_000;
 
@@ -79,8 +87,9 @@ export class TestDaemon {
       ROOMD_SSH_LISTEN: "127.0.0.1:0",
       // All come from one address here, also with keys that are none.
       ROOMD_LIMITS_FAILED_LOGINS: "0",
-      // Most tests are of other things than plans.
+      // Most tests are of other things than plans and rates.
       ...WIDE_CAPS,
+      ...WIDE_RATES,
       // Finding out takes seconds, and the template was built by what it would find.
       ...(options.guests ? { ROOMD_ACCELERATION: process.env.ROOMD_ACCELERATION ?? sharedAcceleration() } : {}),
       ...options.env,

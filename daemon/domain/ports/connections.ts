@@ -1,4 +1,4 @@
-/** Owns the connections that clients have to exposed ports: how many there may be, what they may take of us, and cutting them. */
+/** Owns the connections that clients have to exposed ports: how many there may be and how often, what they may take of us, and cutting them. */
 import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
 import {
   MAX_ORG_PORT_CONNECTIONS,
@@ -10,7 +10,7 @@ import { ServiceError } from "../../core/service-error.ts";
 import { connectInGuest, type GuestPort } from "../../host/guest-link/connect.ts";
 import { Allowance } from "../../host/guest-link/pace.ts";
 import { refusalOf } from "../../host/guest-link/terminal.ts";
-import type { SandboxAccess } from "./deps.ts";
+import type { RequestRate, SandboxAccess } from "./deps.ts";
 import type { Pay } from "./http/byte-reader.ts";
 import type { PortRow } from "./table.ts";
 import type { Hold } from "./websocket/frames.ts";
@@ -44,20 +44,25 @@ interface Group {
   org_id: string;
   live: Set<Live>;
   reads: Allowance;
+  /** Null for any number. */
+  requests: Allowance | null;
   held: number;
 }
 
 export class Connections {
   readonly #sandboxes: SandboxAccess;
+  readonly #rate: RequestRate;
   readonly #groups = new Map<string, Group>();
 
-  constructor(sandboxes: SandboxAccess) {
+  constructor(sandboxes: SandboxAccess, rate: RequestRate) {
     this.#sandboxes = sandboxes;
+    this.#rate = rate;
   }
 
-  /** `first` is what the server is sent at once. Throws insufficient_capacity, port_not_listening, guest_unreachable. */
+  /** `first` is what the server is sent at once. Throws rate_limited, insufficient_capacity, port_not_listening, guest_unreachable. */
   async open({ label, sandbox_id, org_id, port }: PortRow, first: Uint8Array): Promise<OpenPort> {
     const group = this.#groups.get(sandbox_id) ?? this.#watch(sandbox_id, org_id);
+    if (group.requests?.take() === false) throw this.#tooOften();
     const live = this.#enter(group, label);
     let opened: GuestPort;
     try {
@@ -121,9 +126,25 @@ export class Connections {
     return entered;
   }
 
+  #tooOften(): ServiceError {
+    const { perSecond, burst } = this.#rate;
+    return new ServiceError("rate_limited", {
+      detail: `The ports of this sandbox got more than ${perSecond} requests a second.`,
+      details: { limit: burst, per_second: perSecond },
+      retryAfterSeconds: 1,
+    });
+  }
+
   /** What is open is cut when the guest stands still: it would only wait. */
   #watch(sandboxId: string, org_id: string): Group {
-    const group: Group = { org_id, live: new Set(), reads: new Allowance(READS_PER_SECOND, READS_AT_ONCE), held: 0 };
+    const { perSecond, burst } = this.#rate;
+    const group: Group = {
+      org_id,
+      live: new Set(),
+      reads: new Allowance(READS_PER_SECOND, READS_AT_ONCE),
+      requests: perSecond === 0 ? null : new Allowance(perSecond, burst),
+      held: 0,
+    };
     this.#groups.set(sandboxId, group);
     void this.#sandboxes.stopped(sandboxId, new AbortController().signal).then((state) => {
       if (this.#groups.get(sandboxId) === group) this.#groups.delete(sandboxId);

@@ -14,6 +14,12 @@ export interface PortTarget {
   row: { sandbox_id: string; agent_id: string; org_id: OrgId; state: SandboxState };
 }
 
+/** So many a second, and so many at once after a pause; 0 a second is any number. */
+export interface RequestRate {
+  perSecond: number;
+  burst: number;
+}
+
 /** What ports need of sandboxes. */
 export interface SandboxAccess {
   /** Throws room_not_found, sandbox_not_found. */
@@ -35,4 +41,6 @@ export interface PortDeps {
   /** Where the key of the tokens is kept. */
   keyFile: string;
   urls(): PortUrls;
+  /** Requests to the ports of a sandbox. */
+  rate: RequestRate;
 }

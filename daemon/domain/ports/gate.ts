@@ -12,7 +12,7 @@ export interface Gate {
   find(label: string): PortRow;
   /** Throws missing_credentials, invalid_api_key; never for a public port. */
   admit(row: PortRow, token: string | null, ip: string | null): void;
-  /** `first` is what the server is sent at once. Throws insufficient_capacity, port_not_listening, guest_unreachable. */
+  /** `first` is what the server is sent at once. Throws rate_limited, insufficient_capacity, port_not_listening, guest_unreachable. */
   open(row: PortRow, first: Uint8Array): Promise<OpenPort>;
 }
 

@@ -28,7 +28,7 @@ export interface Ports {
 
 export function makePorts(deps: PortDeps): Ports {
   const tokens = new PortTokens(deps.keyFile);
-  const connections = new Connections(deps.sandboxes);
+  const connections = new Connections(deps.sandboxes, deps.rate);
   const exposures = new Exposures(deps, connections);
   const refusals = new Refusals(deps);
   const parts: PortParts = { ...deps, tokens, connections, exposures, refusals };

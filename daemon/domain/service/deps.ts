@@ -21,8 +21,8 @@ export interface ServiceDeps {
   };
   requests: Pick<RequestCounts, "all">;
   limits: { memory_mib: number; vcpus: number };
-  /** Of a key, and of a sandbox's own calls. */
-  rateLimits: { perSecond: number; burst: number };
+  /** Of a key, of a sandbox's own calls, and of clients of its ports. */
+  rates: Record<"keys" | "guests" | "ports", { perSecond: number; burst: number }>;
   plans: Plans;
   prices: Prices;
   creditsGraceSeconds: number;

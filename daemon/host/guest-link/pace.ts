@@ -16,8 +16,14 @@ export function priceOfPieces(count: number): number {
   return count / PIECES_PER_POINT;
 }
 
+/** What a guest asks is decided, perhaps recorded, and answered: 512 a second are more than its rates let through. */
+const POINTS_FOR_REQUEST = 128;
+
 export function priceOf(type: number, bytes: number): number {
-  return 1 + Math.floor(bytes / (type === FrameType.data ? BYTES_PER_POINT.data : BYTES_PER_POINT.other));
+  return (
+    (type === FrameType.open ? POINTS_FOR_REQUEST : 1) +
+    Math.floor(bytes / (type === FrameType.data ? BYTES_PER_POINT.data : BYTES_PER_POINT.other))
+  );
 }
 
 /** So many at once, and so many a second. */

@@ -33,7 +33,7 @@ async function refusedOf(connections: Connections, count: number, port: PortRow)
 }
 
 test("so many to a port, to a sandbox, and to all of an organization, of which none takes another's", async () => {
-  const connections = new Connections(SILENT);
+  const connections = new Connections(SILENT, { perSecond: 0, burst: 0 });
   expect(await refusedOf(connections, 65, row(1, 8000))).toBe(1);
   expect(await refusedOf(connections, 65, row(1, 8001))).toBe(1);
   expect(await refusedOf(connections, 1, row(1, 8002))).toBe(1);
@@ -43,4 +43,20 @@ test("so many to a port, to a sandbox, and to all of an organization, of which n
   }
   expect(await refusedOf(connections, 1, row(9, 8000))).toBe(1);
   expect(await refusedOf(connections, 1, row(10, 8000, "another"))).toBe(0);
+});
+
+test("so many requests a second to the ports of a sandbox, and to those of another as many", async () => {
+  const gone = { ...SILENT, withGuest: () => Promise.reject(new Error("gone")) } as unknown as SandboxAccess;
+  const connections = new Connections(gone, { perSecond: 10, burst: 20 });
+  const codesOf = async (sandbox: number) => {
+    const asked = Array.from({ length: 30 }, (_, n) => connections.open(row(sandbox, 8000 + n), new Uint8Array(0)));
+    const settled = await Promise.allSettled(asked);
+    return settled.map((each) => (each.status === "rejected" ? each.reason.code : "open"));
+  };
+  for (const sandbox of [1, 2]) {
+    const refused = (await codesOf(sandbox)).filter((code) => code === "rate_limited").length;
+    // One may have been earned back on a slow machine.
+    expect(refused).toBeGreaterThanOrEqual(9);
+    expect(refused).toBeLessThanOrEqual(10);
+  }
 });

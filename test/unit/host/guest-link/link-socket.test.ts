@@ -1,5 +1,5 @@
 /** The valve of a guest's connection: while it is shut nothing gets through, and afterwards everything does, in order. */
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { linkSocket } from "../../../../daemon/host/guest-link/link-socket.ts";
 import { NO_QUIRKS, quirksOf } from "../../../../shared/agent-protocol/device-quirks.ts";
 import {
@@ -36,15 +36,26 @@ function connected(has = quirksOf(null)) {
       socket.ended = true;
     },
   };
-  const { link, drain } = linkSocket(socket as unknown as Parameters<typeof linkSocket>[0], HOST_PORT, has);
+  const { link, drain, receive } = linkSocket(socket as unknown as Parameters<typeof linkSocket>[0], HOST_PORT, has);
   const pong = () => link.receive(encodeFrame(FrameType.pong, 0, NOTHING));
-  return { socket, link, drain, heard, pong };
+  return { socket, link, receive, drain, heard, pong };
 }
 
 const holds = async (work: Promise<unknown>): Promise<boolean> => {
   const open = {};
   return (await Promise.race([work, Promise.resolve(open)])) === open;
 };
+
+test("a guest that asks more than it can be answered is not read from until it has earned it back", async () => {
+  const { socket, link, receive } = connected();
+  link.believe();
+  const request = new TextEncoder().encode('{"method":"egress_resolve","name":"a.example"}');
+  let asked = 0;
+  for (; socket.reading && asked < 5000; asked++) receive(encodeFrame(FrameType.open, 2 * asked + 2, request));
+  expect(asked).toBeGreaterThan(500);
+  expect(asked).toBeLessThan(600);
+  await vi.waitFor(() => expect(socket.reading).toBe(true));
+});
 
 describe("holding a link", () => {
   test("waits for the guest's answer, and then lets nothing through either way", async () => {

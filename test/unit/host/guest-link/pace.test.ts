@@ -24,6 +24,7 @@ test("a clock that does not advance earns nothing", () => {
 
 test("text costs what it takes to parse it, data what it takes to copy it", () => {
   expect(priceOf(FrameType.ping, 0)).toBe(1);
+  expect(PRICE_PER_SECOND / priceOf(FrameType.open, 100)).toBe(512);
   expect(priceOf(FrameType.data, 65_537)).toBe(5);
   expect(priceOf(FrameType.event, 65_536)).toBe(257);
   // A guest whose commands print as fast as they can is not slowed down.

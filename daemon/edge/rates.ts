@@ -1,0 +1,32 @@
+/** Owns which rate a call counts for: API keys have one, and the guests that call their room another. */
+import type { Caller } from "../core/operation.ts";
+import { type Rate, RateLimit, type RateLimits } from "./rate-limit.ts";
+
+export interface RatesOf {
+  keys: RateLimits;
+  guests: RateLimits;
+}
+
+export class Rates {
+  readonly #keys: RateLimit;
+  readonly #guests: RateLimit;
+
+  constructor({ keys, guests }: RatesOf) {
+    this.#keys = new RateLimit(keys, "key");
+    this.#guests = new RateLimit(guests, "sandbox");
+  }
+
+  /** Takes a token of the caller's; null where there is no limit. */
+  take(caller: Caller): Rate | null {
+    return this.#of(caller).take(caller);
+  }
+
+  /** Throws rate_limited where the call is one too many. */
+  require(caller: Caller | null, rate: Rate | null): void {
+    if (caller) this.#of(caller).require(rate);
+  }
+
+  #of({ kind }: Caller): RateLimit {
+    return kind === "sandbox" ? this.#guests : this.#keys;
+  }
+}
