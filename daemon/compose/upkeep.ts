@@ -1,4 +1,5 @@
 /** Owns what is looked after all the time: space on the disk and in the database, and that rows and host agree. */
+import { at } from "../core/clock.ts";
 import { repeat } from "../core/repeat.ts";
 import { describeError } from "../core/service-error.ts";
 import { shrink } from "../db/shrink.ts";
@@ -7,6 +8,7 @@ import type { Rooms } from "../domain/rooms/index.ts";
 import type { Sandboxes } from "../domain/sandboxes/index.ts";
 import { sweepDeadTrials } from "../domain/templates/trials.ts";
 import type { Base } from "./base.ts";
+import { forgetEnded } from "./forget-ended.ts";
 
 /** How soon the disk's reserve grows again, and guests that stood still go on, once there is space. */
 const RESTORE_MS = 1000;
@@ -37,8 +39,13 @@ export function startUpkeep(
   const stopShrinking = repeat(config["reconcile.interval"] * 1000, () =>
     shrink(database).catch(logged("the database was not shrunk")),
   );
+  const kept = config["audit.retention"] * 1000;
+  const stopForgetting = repeat(config["reconcile.interval"] * 1000, () =>
+    forgetEnded(database, kept === 0 ? "" : at(Date.now() - kept)).catch(logged("what has ended was not forgotten")),
+  );
   return {
     stop: () => {
+      stopForgetting();
       clearInterval(restoring);
       stopShrinking();
       stopReconciling();

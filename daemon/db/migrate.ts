@@ -24,6 +24,7 @@ import undestroyed from "./migrations/0021_undestroyed.sql" with { type: "text" 
 import keptMessages from "./migrations/0022_kept_messages.sql" with { type: "text" };
 import auditCounts from "./migrations/0023_audit_counts.sql" with { type: "text" };
 import idempotencyByOrg from "./migrations/0024_idempotency_by_org.sql" with { type: "text" };
+import ended from "./migrations/0025_ended.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -51,6 +52,7 @@ export const MIGRATIONS: readonly string[] = [
   keptMessages,
   auditCounts,
   idempotencyByOrg,
+  ended,
 ];
 
 /** Brings the database up to date; `beforeChange` may throw when another process must not have it changed. Refuses one that a newer roomd has written. */

@@ -17,7 +17,7 @@ import { HostResolver } from "./resolver.ts";
 import { addTraffic, type Traffic, trafficOf } from "./store.ts";
 
 export { MAX_CONNECTIONS } from "./guard.ts";
-export type { Traffic } from "./store.ts";
+export { forgetTraffic, type Traffic } from "./store.ts";
 
 interface Counted {
   place: Place;

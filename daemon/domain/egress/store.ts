@@ -1,5 +1,6 @@
 /** Owns the queries about what sandboxes sent and received. */
 import { eq, sql } from "drizzle-orm";
+import type { SandboxId } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
 import { egressUsage } from "./table.ts";
 
@@ -17,6 +18,11 @@ export function addTraffic(queries: Queries, traffic: typeof egressUsage.$inferI
     connections: more("connections"),
   };
   queries.insert(egressUsage).values(traffic).onConflictDoUpdate({ target: egressUsage.sandbox_id, set }).run();
+}
+
+/** Within a transaction: the sandbox is forgotten. */
+export function forgetTraffic(queries: Queries, sandboxId: SandboxId): void {
+  queries.delete(egressUsage).where(eq(egressUsage.sandbox_id, sandboxId)).run();
 }
 
 /** What has been written; nothing is zero. */

@@ -15,6 +15,8 @@ import { listPorts } from "./store.ts";
 import { PortTokens } from "./tokens.ts";
 import { makeUnexpose } from "./unexpose.ts";
 
+export { deleteOfSandbox as forgetPorts } from "./store.ts";
+
 export interface Ports {
   operations: Bound[];
   gate: Gate;

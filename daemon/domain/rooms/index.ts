@@ -33,6 +33,7 @@ import {
 import type { RoomRow } from "./table.ts";
 import { isDriveKept, mayEnter, toTarget } from "./target.ts";
 
+export { forgetRoom, roomsToForget } from "./ended.ts";
 export { type EndedRoom, roomsEndedSince, settleRooms } from "./lost.ts";
 export { countAllRooms, countRooms } from "./store.ts";
 

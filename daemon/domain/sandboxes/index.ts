@@ -23,6 +23,7 @@ import { countLive, countStates, heldCids, roomSandboxes, undestroyed } from "./
 import { type GuestShare, makeSupervisors } from "./supervisors.ts";
 import { makeUpdate } from "./update.ts";
 
+export { endedLongAgo, endedWithRooms, forgetSandbox } from "./ended.ts";
 export { orgCids, orgSandboxes } from "./store.ts";
 export type { GuestShare };
 

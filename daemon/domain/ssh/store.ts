@@ -1,5 +1,6 @@
 /** Owns the SQL of short-lived passwords. What has expired is as good as gone, and is removed when another one is made. */
 import { and, asc, eq, gt, lte } from "drizzle-orm";
+import type { SandboxId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
 import { type SshAccessRow, sshAccesses } from "./table.ts";
@@ -29,4 +30,9 @@ export function isAccess(queries: Queries, id: string): boolean {
 export function deleteAccess(queries: Queries, sandboxId: string, id: string): boolean {
   const where = and(eq(sandbox_id, sandboxId), eq(access_id, id as SshAccessRow["access_id"]));
   return queries.delete(sshAccesses).where(where).returning({ access_id }).get() !== undefined;
+}
+
+/** Within a transaction: the sandbox is forgotten. */
+export function forgetAccesses(queries: Queries, sandboxId: SandboxId): void {
+  queries.delete(sshAccesses).where(eq(sandbox_id, sandboxId)).run();
 }

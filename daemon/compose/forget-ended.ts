@@ -1,0 +1,38 @@
+/** Owns forgetting rooms and sandboxes that have ended, with all rows that are about them: some in each commit. */
+import type { RoomUid } from "../../shared/ids.ts";
+import { LongWork } from "../core/turn.ts";
+import type { Database } from "../db/transact.ts";
+import { forgetTraffic } from "../domain/egress/index.ts";
+import { listOrgs } from "../domain/orgs/index.ts";
+import { forgetPorts } from "../domain/ports/index.ts";
+import { forgetRoom, roomsToForget } from "../domain/rooms/index.ts";
+import { endedLongAgo, endedWithRooms, forgetSandbox } from "../domain/sandboxes/index.ts";
+import { forgetAccesses } from "../domain/ssh/index.ts";
+
+const looks = new LongWork();
+
+/** Forgets sandboxes that nobody can ask for, and rooms that ended before a moment (RFC 3339) or are not among the newest. */
+export async function forgetEnded(database: Database, before: string): Promise<void> {
+  const { queries } = database;
+  for (const find of [endedWithRooms, endedLongAgo]) {
+    for (let ended = find(queries); ended.length > 0; ended = find(queries)) {
+      const some = ended;
+      await database.commit((within) => {
+        for (const sandboxId of some) {
+          for (const forget of [forgetPorts, forgetAccesses, forgetTraffic, forgetSandbox]) forget(within, sandboxId);
+        }
+      });
+    }
+  }
+  for (const { org_id } of listOrgs(queries)) {
+    await looks.turn(org_id);
+    while (await forgetSome(database, roomsToForget(queries, org_id, before)));
+  }
+}
+
+/** Whether any of these rooms could be forgotten, and there may be more of them. */
+async function forgetSome(database: Database, rooms: readonly RoomUid[]): Promise<boolean> {
+  const forgetting = rooms.map((roomUid) => database.commit((queries) => forgetRoom(queries, roomUid)));
+  const outcomes = await Promise.allSettled(forgetting);
+  return outcomes.some(({ status }) => status === "fulfilled");
+}

@@ -1,0 +1,39 @@
+/**
+ * Owns how long a destroyed room is still listed: as long as records are kept, and of an organization the newest so many. A room
+ * whose drive is kept stays. What its audit and its usage say of it stays for their own time.
+ */
+import { and, desc, eq, isNull, lt, sql } from "drizzle-orm";
+import type { OrgId, RoomUid } from "../../../shared/ids.ts";
+import type { Queries } from "../../db/client.ts";
+import { rooms } from "./table.ts";
+
+export const MOST_ENDED_ROOMS = 10_000;
+const AT_ONCE = 100;
+
+/** In the words of the index. */
+const hasEnded = sql`${rooms.state} = 'destroyed'`;
+
+/** Some destroyed rooms of an organization that are not listed any more: from before a moment, or beyond the newest `most`. */
+export function roomsToForget(queries: Queries, orgId: OrgId, before: string, most = MOST_ENDED_ROOMS): RoomUid[] {
+  const ofOrg = and(eq(rooms.org_id, orgId), hasEnded);
+  const beyond = queries
+    .select({ at: rooms.last_transition_at })
+    .from(rooms)
+    .where(ofOrg)
+    .orderBy(desc(rooms.last_transition_at))
+    .limit(1)
+    .offset(most - 1)
+    .get();
+  const until = beyond && beyond.at > before ? beyond.at : before;
+  const due = and(ofOrg, lt(rooms.last_transition_at, until), isNull(rooms.drive_until_at));
+  const rows = queries.select({ room_uid: rooms.room_uid }).from(rooms).where(due).limit(AT_ONCE).all();
+  return rows.map(({ room_uid }) => room_uid);
+}
+
+/** Within a transaction; its sandboxes are gone. */
+export function forgetRoom(queries: Queries, roomUid: RoomUid): void {
+  queries
+    .delete(rooms)
+    .where(and(eq(rooms.room_uid, roomUid), hasEnded))
+    .run();
+}
