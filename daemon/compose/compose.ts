@@ -9,7 +9,6 @@ import { RequestCounts } from "../core/request-counts.ts";
 import { listOrgs, plansOf } from "../domain/orgs/index.ts";
 import { makeTemplateList } from "../domain/templates/list.ts";
 import { planListen } from "../edge/http/tls.ts";
-import { releaseUnanswered } from "../edge/idempotency.ts";
 import { planSsh } from "../edge/ssh/plan.ts";
 import { composeAgents } from "./agents.ts";
 import { type ComposeOptions, openBase } from "./base.ts";
@@ -80,7 +79,6 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   sandboxes.recover(answering.promise);
   ports.recover();
   await rooms.recover();
-  await database.commit(releaseUnanswered);
   const doors = await openDoors(
     base,
     { operations: bound, orgs: orgs.orgs, ports, ssh, listen, sshPlan, rates, requests },

@@ -12,6 +12,7 @@ import type { ErrorCode, FieldError } from "../../shared/api/errors.ts";
 import type { OwnHeader } from "../../shared/api/headers.ts";
 import type { KeyId, OrgId, RequestId } from "../../shared/ids.ts";
 import type { Conversation } from "./conversation.ts";
+import { UnkeptWork, type Work } from "./work.ts";
 
 /** Whom a key stands for. */
 export interface Caller {
@@ -40,29 +41,9 @@ export interface Call {
   readonly signal: AbortSignal;
   /** Facts that the verb adds to the audit record of this call. */
   audit: AuditFacts;
-  /** With an Idempotency-Key: names the call's work, and is the same when the call has to be made again. */
-  work_ulid?: string;
-  /** What has happened already: among the `details` of the answer when a full disk or drive keeps the rest from being done. */
-  happened?: Record<string, unknown>;
-  /**
-   * Keeps the record of this call, and with an Idempotency-Key its answer, within a transaction of the verb: one commit keeps what
-   * was done and what is said of it, so that nothing can end between the two. Absent where nothing is to be kept.
-   */
-  record?: (outcome: string, body: object) => void;
-  /** Carried out in the transaction that keeps the record of this call. */
-  along?: () => void;
-  /** With an Idempotency-Key: notes what was begun, within the transaction that begins it; nothing secret. */
-  note?: (begun: Begun) => void;
-  /** The same on its own, on disk before work begins that no transaction holds. */
-  noteFirst?: (begun: Begun) => Promise<void>;
-  /** What the same call has noted before the daemon ended, or it failed with 5xx: its work is to be gone on with. */
-  begun?: Begun;
-  /** Called when the record of this call is kept, or could not be. */
-  onSettled?: (recorded: boolean) => void;
+  /** What comes of it, as the verb says it. */
+  work: Work;
 }
-
-/** What a call has begun, by its name or number. */
-export type Begun = Record<string, string | number>;
 
 export interface AuditFacts {
   room_id?: string;
@@ -95,7 +76,7 @@ export function keyBehind({ made_by, key_id }: Caller): string {
 /** A call that is not made: what a caller would find. Nothing of it is recorded. */
 export function trialCall(caller: Caller): KeyCall {
   const { signal } = new AbortController();
-  return { request_id: "", source: "rest", ip: null, signal, audit: { details: {} }, caller };
+  return { request_id: "", source: "rest", ip: null, signal, audit: { details: {} }, work: new UnkeptWork(), caller };
 }
 
 /** A call that may come without a key. */

@@ -10,12 +10,13 @@ import {
   REQUEST_HEADERS,
   takesIdempotencyKey,
 } from "../../shared/api/headers.ts";
-import { faultPoint } from "../core/fault-points.ts";
 import type { Caller } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
+import type { Begun } from "../core/work.ts";
 import type { Queries } from "../db/client.ts";
 import type { Database } from "../db/transact.ts";
 import { type IdempotentCall, makeIdempotency, type PackedReply, packSmall, type StoredReply } from "./idempotency.ts";
+import type { Claimed } from "./phase.ts";
 import { openSealed, seal } from "./seal.ts";
 import { locationOf, type Outcome, statusOf, type Walk } from "./walk.ts";
 
@@ -24,43 +25,47 @@ const SHORT_QUERY = 256;
 
 export interface Answers {
   /**
-   * The answer that the same call was given; null when there is none, and its work is to be done. Throws validation_failed,
-   * idempotency_key_reused, idempotency_in_progress, history_gone.
+   * The answer that the same call was given before; else its claim, null without an Idempotency-Key, and its work is to be done.
+   * Throws validation_failed, idempotency_key_reused, idempotency_in_progress, history_gone.
    */
-  claim(walk: Walk, bodySha256: string): Promise<Outcome | null>;
+  claim(
+    walk: Walk,
+    bodySha256: string,
+  ): Promise<{ before: Outcome; claim: null } | { before: null; claim: Claimed | null }>;
+  /** Within a transaction of the verb: what it has begun. */
+  note(claim: Claimed, begun: Begun): void;
   /** Within a transaction of the verb: keeps its answer, which is small. */
-  keepNow(walk: Walk, outcome: string, body: object): void;
+  keepNow(walk: Walk, claim: Claimed, outcome: string, body: object): void;
   /** Makes an answer ready to be kept; null for what may be tried again. */
   pack(walk: Walk, reply: Outcome): Promise<PackedReply | null>;
-  /** Within a transaction: keeps it, or lets the call be made again. */
-  keep(queries: Queries, call: IdempotentCall, packed: PackedReply | null): void;
+  /** Within a transaction. */
+  keep(queries: Queries, claim: Claimed, packed: PackedReply): void;
 }
+
+const NOTHING = { before: null, claim: null };
 
 export function makeAnswers(database: Database): Answers {
   const idempotency = makeIdempotency(database);
   return {
     claim: async (walk, bodySha256) => {
       const { operation, request, call } = walk;
-      if (request.idempotency_key === null || !takesIdempotencyKey(operation) || call.caller === null) return null;
-      const claimed = callOf(call.caller, walk, request.idempotency_key, bodySha256);
-      const claim = await idempotency.begin(claimed);
+      if (request.idempotency_key === null || !takesIdempotencyKey(operation) || call.caller === null) return NOTHING;
+      const claim = await idempotency.begin(callOf(call.caller, walk, request.idempotency_key, bodySha256));
       if (claim.reply) {
         call.audit.details = { replayed: true };
-        return replayOf(operation.secretOutput ? openSealed(claim.reply, request.authorization) : claim.reply);
+        const reply = operation.secretOutput ? openSealed(claim.reply, request.authorization) : claim.reply;
+        return { before: replayOf(reply), claim: null };
       }
-      walk.claimed = claimed;
-      call.work_ulid = claim.work_ulid;
-      call.note = (begun) => idempotency.note(database.queries, claimed, begun);
-      call.noteFirst = (begun) => database.commit(() => call.note?.(begun), false);
-      if (claim.begun) call.begun = claim.begun;
-      await faultPoint("call.claimed");
-      return null;
+      walk.ulid = claim.work_ulid;
+      walk.begun = claim.begun ?? undefined;
+      return { before: null, claim };
     },
 
-    keepNow: (walk, outcome, body) => {
-      if (!walk.claimed) return;
+    note: ({ call }, begun) => idempotency.note(database.queries, call, begun),
+
+    keepNow: (walk, { call }, outcome, body) => {
       const reply = { status: statusOf(walk, outcome), body, location: locationOf(walk, body) };
-      idempotency.keep(database.queries, walk.claimed, packSmall(sealedFor(walk, reply)));
+      idempotency.keep(database.queries, call, packSmall(sealedFor(walk, reply)));
     },
 
     pack: async (walk, reply) => {
@@ -72,10 +77,7 @@ export function makeAnswers(database: Database): Answers {
       return await idempotency.pack({ status: reply.status, body: reply.problem, location: null });
     },
 
-    keep: (queries, call, packed) => {
-      if (packed) idempotency.keep(queries, call, packed);
-      else idempotency.release(queries, call);
-    },
+    keep: (queries, { call }, packed) => idempotency.keep(queries, call, packed),
   };
 }
 

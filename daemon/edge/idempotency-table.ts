@@ -1,7 +1,7 @@
 /** Owns the table of calls with an Idempotency-Key as the queries see it, and which call a row is. */
 import { and, eq } from "drizzle-orm";
 import { blob, integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
-import type { Begun } from "../core/operation.ts";
+import type { Begun } from "../core/work.ts";
 
 export const idempotency = sqliteTable(
   "idempotency",
@@ -11,6 +11,7 @@ export const idempotency = sqliteTable(
     path: text().notNull(),
     idempotency_key: text().notNull(),
     body_sha256: text().notNull(),
+    /** Null: it has no answer. */
     status: integer(),
     reply: text(),
     created_at: text().notNull(),

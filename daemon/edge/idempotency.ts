@@ -2,8 +2,11 @@
  * Owns Idempotency-Key: the first call with a key is carried out and its answer kept for 24 hours,
  * the same call again gets that answer. Scope is API key, method and path.
  *
- *   claimed ──answered──▶ kept, replayed
- *      └──5xx, a crash──▶ released: the same call again is carried out as the same work
+ *   held ──answered──▶ kept, replayed
+ *     └──5xx, not recorded, a crash──▶ let go of: the same call again is carried out as the same work
+ *
+ * Who works on a call is known in memory alone: a row without an answer that nobody holds is free, whatever ended its work, and
+ * however little could be written then.
  *
  * The work of a call has a ULID that follows from the call and from when its key was first used. What a verb begins by that name
  * elsewhere, as a guest's command, is not begun twice though the daemon ends between the beginning and the answer. Work in the
@@ -13,22 +16,21 @@
  * that the call was carried out, and with what status: again is 410 history_gone, never a second effect.
  */
 import { createHash } from "node:crypto";
-import { and, isNull } from "drizzle-orm";
 import { IDEMPOTENCY_SECONDS } from "../../shared/api/headers.ts";
 import { ulidFrom } from "../../shared/ids.ts";
 import { at, now } from "../core/clock.ts";
-import type { Begun } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
+import type { Begun } from "../core/work.ts";
 import type { Queries } from "../db/client.ts";
 import type { Database } from "../db/transact.ts";
+import { TransactionMap } from "../db/transaction-map.ts";
 import { AnswerSpace } from "./answer-space.ts";
 import { type IdempotentCall, idempotency, KEY, sameCall } from "./idempotency-table.ts";
+import type { Claimed } from "./phase.ts";
 
 const KEPT_MS = IDEMPOTENCY_SECONDS * 1000;
 /** Smaller answers are kept as they are. */
 const LARGE_BYTES = 64 * 1024;
-/** In the place of a status: the call has no answer, and may be made again. */
-const RELEASED = 0;
 /** Most bytes of one key's large answers, compressed; the largest that an exec can have fits twice. */
 export const MAX_REPLY_BYTES = 64 * 1024 ** 2;
 /** All answers of an organization may take so many times as much. */
@@ -52,7 +54,7 @@ export interface PackedReply {
 }
 
 /** The answer that was given, or the name of the work that is to be done. */
-export type Claim = { reply: StoredReply } | { reply: null; work_ulid: string; begun: Begun | null };
+export type Claim = { reply: StoredReply } | ({ reply: null; work_ulid: string; begun: Begun | null } & Claimed);
 
 export interface Idempotency {
   /** Claims the key, or returns the answer that was given. Throws idempotency_key_reused, idempotency_in_progress, history_gone. */
@@ -63,8 +65,6 @@ export interface Idempotency {
   note(queries: Queries, call: IdempotentCall, begun: Begun): void;
   /** Within a transaction: keeps the answer. */
   keep(queries: Queries, call: IdempotentCall, reply: PackedReply): void;
-  /** Within a transaction: releases the claim, as after a 5xx, so that the call may be tried again. */
-  release(queries: Queries, call: IdempotentCall): void;
 }
 
 export function makeIdempotency(
@@ -73,28 +73,34 @@ export function makeIdempotency(
   maxOrgBytes = ORG_SHARES * maxReplyBytes,
 ): Idempotency {
   const space = new AnswerSpace(database, { largeOfKey: maxReplyBytes, ofOrg: maxOrgBytes });
+  /** Calls that are under way. */
+  const held = new TransactionMap<string, true>(database);
+  const claimOf = (queries: Queries, call: IdempotentCall): Claim => {
+    space.dropOld(call, at(Date.now() - KEPT_MS));
+    const known = queries.select().from(idempotency).where(sameCall(call)).get();
+    const isSame = known?.body_sha256 === call.body_sha256;
+    const name = JSON.stringify([call.key_id, call.method, call.path, call.idempotency_key]);
+    // Earlier versions wrote 0 where there is no answer.
+    if (known?.status) {
+      if (!isSame) throw new ServiceError("idempotency_key_reused");
+      return { reply: unpack(known) };
+    }
+    if (held.get(name)) throw new ServiceError(isSame ? "idempotency_in_progress" : "idempotency_key_reused");
+    held.set(name, true);
+    const letGo = () => held.delete(name);
+    // What was let go of may be put right, and is other work then.
+    const created_at = known && isSame ? known.created_at : now();
+    const begun = isSame ? known.begun : null;
+    const claimed = { ...call, status: null, reply: null, created_at, begun };
+    queries
+      .insert(idempotency)
+      .values(claimed)
+      .onConflictDoUpdate({ target: Object.values(KEY), set: claimed })
+      .run();
+    return { reply: null, work_ulid: workUlid(call, created_at), begun, call, letGo };
+  };
   return {
-    begin: (call) =>
-      database.commit((queries) => {
-        space.dropOld(call, at(Date.now() - KEPT_MS));
-        const known = queries.select().from(idempotency).where(sameCall(call)).get();
-        const isSame = known?.body_sha256 === call.body_sha256;
-        if (!known || known.status === RELEASED) {
-          // What was released may be put right, and is other work then.
-          const created_at = known && isSame ? known.created_at : now();
-          const begun = isSame ? known.begun : null;
-          const claimed = { ...call, status: null, reply: null, created_at, begun };
-          queries
-            .insert(idempotency)
-            .values(claimed)
-            .onConflictDoUpdate({ target: Object.values(KEY), set: claimed })
-            .run();
-          return { reply: null, work_ulid: workUlid(call, created_at), begun };
-        }
-        if (!isSame) throw new ServiceError("idempotency_key_reused");
-        if (known.status === null) throw new ServiceError("idempotency_in_progress");
-        return { reply: unpack(known) };
-      }),
+    begin: (call) => database.commit((queries) => claimOf(queries, call)),
 
     pack: async (reply) => {
       const packed = packSmall(reply);
@@ -110,14 +116,6 @@ export function makeIdempotency(
 
     keep: (queries, call, reply) => {
       space.keep(call, reply, () => queries.update(idempotency).set(reply).where(sameCall(call)).run());
-    },
-
-    release: (queries, call) => {
-      queries
-        .update(idempotency)
-        .set({ status: RELEASED })
-        .where(and(sameCall(call), isNull(idempotency.status)))
-        .run();
     },
   };
 }
@@ -142,9 +140,4 @@ function unpack({ status, reply, reply_zstd, created_at }: typeof idempotency.$i
     details: { status, created_at },
     hint: "It is not done again. Use a new Idempotency-Key for a new call.",
   });
-}
-
-/** Claims of calls that a crash cut off: nobody will answer them, so the caller may try again. */
-export function releaseUnanswered(queries: Queries): void {
-  queries.update(idempotency).set({ status: RELEASED }).where(isNull(idempotency.status)).run();
 }

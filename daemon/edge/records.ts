@@ -5,11 +5,13 @@
 import type { Operation } from "../../shared/api/contract.ts";
 import type { Log } from "../core/log.ts";
 import type { Caller } from "../core/operation.ts";
+import type { Begun } from "../core/work.ts";
 import type { Database } from "../db/transact.ts";
 import { type AuditEntry, appendAudit, appendAudits } from "../domain/audit/index.ts";
 import type { Answers } from "./answers.ts";
+import type { Claimed } from "./phase.ts";
 import type { RateRefusals } from "./rate-refusals.ts";
-import { durationOf, type Outcome, statusOf, type Walk } from "./walk.ts";
+import { durationOf, type Keeper, type Outcome, statusOf, type Walk } from "./walk.ts";
 
 /** How long the records of calls that only read may wait, and how many of them. */
 const READINGS_MS = 20;
@@ -27,7 +29,7 @@ export interface RecordDeps {
 /** What a record says of how a call ended. */
 type Ended = { kind: "done"; status: number } | Extract<Outcome, { kind: "problem" }>;
 
-export class Records {
+export class Records implements Keeper {
   readonly #deps: RecordDeps;
   /** Of calls that only read, until they are written. */
   #readings: AuditEntry[] = [];
@@ -36,24 +38,32 @@ export class Records {
     this.#deps = deps;
   }
 
-  /** Lets the verb keep what is to be kept within a transaction of its own. */
-  offer(walk: Walk): void {
-    const { operation, call, claimed } = walk;
-    const isRecorded = this.#isRecorded(operation, call.caller);
-    if (!isRecorded && !claimed) return;
+  note(claim: Claimed, begun: Begun): void {
+    this.#deps.answers.note(claim, begun);
+  }
+
+  async noteFirst(claim: Claimed, begun: Begun): Promise<void> {
+    await this.#deps.database.commit(() => this.note(claim, begun), false);
+  }
+
+  keep(walk: Walk, outcome: string, body: object): void {
     const { database, answers } = this.#deps;
-    call.record = (outcome, body) => {
-      const ended = { kind: "done", status: statusOf(walk, outcome) } as const;
-      if (isRecorded) appendAudit(database.queries, entryOf(walk, ended));
-      answers.keepNow(walk, outcome, body);
-      walk.isKept = true;
-    };
+    const ended = { kind: "done", status: statusOf(walk, outcome) } as const;
+    if (this.#isRecorded(walk.operation, walk.call.caller)) appendAudit(database.queries, entryOf(walk, ended));
+    if (walk.claim) answers.keepNow(walk, walk.claim, outcome, body);
+  }
+
+  undo(step: () => void): void {
+    this.#deps.database.undo(step);
   }
 
   /** Resolves once what must be kept before the call is answered is on disk. */
   async settle(walk: Walk, reply: Outcome): Promise<void> {
-    if (walk.isKept && reply.kind === "done") return;
-    const { operation, request, call, claimed } = walk;
+    const isKept = walk.phase.is === "kept";
+    if (isKept && reply.kind === "done") return;
+    const { operation, request, call } = walk;
+    // Of one that failed after it was kept the answer stays.
+    const claim = isKept ? null : walk.claim;
     const { database, log, answers, rateRefusals } = this.#deps;
     const isBeyondRate = walk.rate?.isWithin === false && reply.kind === "problem";
     if (isBeyondRate && reply.problem.code === "rate_limited" && call.caller) {
@@ -62,14 +72,14 @@ export class Records {
       return;
     }
     const isRecorded = this.#isRecorded(operation, call.caller);
-    if (!isRecorded && !claimed) return;
+    if (!isRecorded && !claim) return;
     const onlyReads = operation.method === "GET" && outcomeOf(reply) !== "denied";
-    if (onlyReads && !call.along) return this.#read(entryOf(walk, reply));
-    const packed = claimed ? await answers.pack(walk, reply) : null;
+    if (onlyReads && !walk.hasAlong) return this.#read(entryOf(walk, reply));
+    const packed = claim ? await answers.pack(walk, reply) : null;
     const written = database.commit((queries) => {
       if (isRecorded) appendAudit(queries, entryOf(walk, reply));
-      call.along?.();
-      if (claimed) answers.keep(queries, claimed, packed);
+      walk.writeAlong();
+      if (claim && packed) answers.keep(queries, claim, packed);
     }, operation.method === "DELETE");
     // A reader need not wait for the record of its reading.
     if (onlyReads) written.catch((error: unknown) => log.error("audit not written", { error: String(error) }));

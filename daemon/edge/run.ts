@@ -4,13 +4,13 @@
  *   key → scope → what it is about → body → fields → rate → idempotency → verb → audit, and the answer the same way back
  *
  * The order is that in which errors are told: 401, 403, 404, 413/415, 400, 422, 409, 429, 503; but a call beyond the key's
- * rate, which every call with a key counts for, gets no further than to what is wrong with itself.
+ * rate, which every call with a key counts for, gets no further than to what is wrong with itself. What is left of a call wherever
+ * it fails is a table in phase.ts.
  */
 import type { Operation } from "../../shared/api/contract.ts";
 import type { Problem } from "../../shared/api/errors.ts";
-import { now } from "../core/clock.ts";
 import { faultPoint } from "../core/fault-points.ts";
-import type { Bound, Caller, OpenCall } from "../core/operation.ts";
+import type { Bound, Caller } from "../core/operation.ts";
 import type { RequestCounts } from "../core/request-counts.ts";
 import { makeAnswers } from "./answers.ts";
 import { type CallerDeps, Callers, type Credentials } from "./callers.ts";
@@ -23,7 +23,7 @@ import { Records } from "./records.ts";
 import { requireScope } from "./scope.ts";
 import { type HoldKey, Tenure } from "./tenure.ts";
 import { Turns } from "./turns.ts";
-import { doneAs, durationOf, type Outcome, type RoadReply, type RoadRequest, type Walk } from "./walk.ts";
+import { doneAs, durationOf, type Outcome, type RoadReply, type RoadRequest, Walk } from "./walk.ts";
 
 export type { RoadReply, RoadRequest };
 
@@ -63,18 +63,9 @@ export function makeRoad(deps: RoadDeps): Road {
   async function run(bound: Bound, request: RoadRequest): Promise<RoadReply> {
     const { operation } = bound;
     let tenure: Tenure | null = null;
-    const call = openCall(request, () => tenure?.signal ?? request.signal);
-    const walk: Walk = {
-      operation,
-      request,
-      call,
-      at: now(),
-      startedAt: performance.now(),
-      rate: null,
-      claimed: null,
-      isKept: false,
-    };
-    const refused = (error: unknown) => refusalOf(error, toProblem(error, request.request_id, log), call);
+    const walk = new Walk(operation, request, records, () => tenure?.signal ?? request.signal);
+    const { call } = walk;
+    const refused = (error: unknown) => refusalOf(error, toProblem(error, request.request_id, log), walk);
     let reply: Outcome | null = null;
     try {
       call.caller = callers.of(bound, request);
@@ -95,23 +86,26 @@ export function makeRoad(deps: RoadDeps): Road {
       // Who reads the records finds what was read before.
       if (operation.access === "audit:read") await records.writeReadings();
       deps.requireSpace(operation);
-      reply = await answers.claim(walk, body_sha256);
-      if (reply === null) {
-        records.offer(walk);
+      const { before, claim } = await answers.claim(walk, body_sha256);
+      if (before) {
+        reply = before;
+      } else {
+        walk.work(claim);
+        if (claim) await faultPoint("call.claimed");
         const working = bound.run(call, input, target, request.transfer);
         reply = doneAs(walk, await (tenure ? tenure.until(working) : working));
-        if (walk.claimed) await faultPoint("call.worked");
+        if (claim) await faultPoint("call.worked");
       }
     } catch (error) {
       reply = refused(error);
     }
     try {
       await records.settle(walk, reply);
-      call.onSettled?.(true);
+      walk.settle(true);
     } catch (error) {
       // What cannot be recorded is not acknowledged.
       reply = refused(error);
-      call.onSettled?.(false);
+      walk.settle(false);
     }
     deps.requests.note(request.source, operation.name, reply.status, durationOf(walk));
     const done = reply.kind === "done" ? reply.done : null;
@@ -142,22 +136,9 @@ export function makeRoad(deps: RoadDeps): Road {
   };
 }
 
-function openCall({ request_id, source, ip }: RoadRequest, signal: () => AbortSignal): OpenCall {
-  return {
-    request_id,
-    source,
-    ip,
-    get signal() {
-      return signal();
-    },
-    audit: { details: {} },
-    caller: null,
-  };
-}
-
-function refusalOf(error: unknown, problem: Problem, { happened }: OpenCall): Outcome {
+function refusalOf(error: unknown, problem: Problem, { effect }: Walk): Outcome {
   // On a full disk a caller must know whether what it asked for was done all the same.
-  const details = problem.status === 507 && happened ? { ...problem.details, ...happened } : problem.details;
+  const details = problem.status === 507 && effect ? { ...problem.details, ...effect } : problem.details;
   const retry_after_seconds = retryAfterOf(error, problem);
   return {
     kind: "problem",

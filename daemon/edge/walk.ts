@@ -2,8 +2,10 @@
 import type { Source } from "../../shared/api/audit.ts";
 import type { Operation } from "../../shared/api/contract.ts";
 import type { Problem } from "../../shared/api/errors.ts";
+import { now } from "../core/clock.ts";
 import type { Caller, Done, OpenCall, Transfer } from "../core/operation.ts";
-import type { IdempotentCall } from "./idempotency.ts";
+import type { Begun, Work } from "../core/work.ts";
+import type { Claimed, Phase } from "./phase.ts";
 import type { Rate } from "./rate-limit.ts";
 
 /** A request as a door hands it over. */
@@ -31,19 +33,110 @@ export interface RoadRequest {
   signal: AbortSignal;
 }
 
-export interface Walk {
+/** How what a verb says is kept: within its transaction but for the second. */
+export interface Keeper {
+  note(claim: Claimed, begun: Begun): void;
+  noteFirst(claim: Claimed, begun: Begun): Promise<void>;
+  /** Its record, and its answer where it is claimed. `undo` is given what takes the change of phase back. */
+  keep(walk: Walk, outcome: string, body: object): void;
+  undo(step: () => void): void;
+}
+
+/** A request from when it has come until it is settled; to its verb it is the work. */
+export class Walk implements Work {
   readonly operation: Operation;
   readonly request: RoadRequest;
   readonly call: OpenCall;
   /** When it began. */
-  readonly at: string;
-  readonly startedAt: number;
+  readonly at = now();
+  readonly startedAt = performance.now();
   /** What it has left its key; null without a key, and where there is no limit. */
-  rate: Rate | null;
-  /** What its Idempotency-Key stands for, where its answer is to be kept. */
-  claimed: IdempotentCall | null;
-  /** Whether the verb has kept its record and its answer. */
-  isKept: boolean;
+  rate: Rate | null = null;
+  phase: Phase = ARRIVED;
+  ulid: string | undefined = undefined;
+  begun: Begun | undefined = undefined;
+  effect: Work["effect"] = null;
+  readonly #keeper: Keeper;
+  #along: (() => void) | null = null;
+  #hears: ((recorded: boolean) => void) | null = null;
+
+  constructor(operation: Operation, request: RoadRequest, keeper: Keeper, signal: () => AbortSignal) {
+    this.operation = operation;
+    this.request = request;
+    this.#keeper = keeper;
+    this.call = openCall(request, signal, this);
+  }
+
+  /** What its Idempotency-Key stands for, as long as its answer is not settled. */
+  get claim(): Claimed | null {
+    return "claim" in this.phase ? this.phase.claim : null;
+  }
+
+  get hasAlong(): boolean {
+    return this.#along !== null;
+  }
+
+  /** The verb begins. */
+  work(claim: Claimed | null): void {
+    this.phase = claim === null ? UNCLAIMED : { is: "working", claim };
+  }
+
+  note(begun: Begun): void {
+    if (this.claim) this.#keeper.note(this.claim, begun);
+  }
+
+  async noteFirst(begun: Begun): Promise<void> {
+    if (this.claim) await this.#keeper.noteFirst(this.claim, begun);
+  }
+
+  /** One whose verb outlasts it, as when its key has ended, is on record with what came of it all the same. */
+  keep(outcome: string, body: object): void {
+    const { phase } = this;
+    this.#keeper.keep(this, outcome, body);
+    if (phase.is !== "working") return;
+    this.phase = { is: "kept", claim: phase.claim };
+    this.#keeper.undo(() => {
+      this.phase = phase;
+    });
+  }
+
+  along(write: () => void): void {
+    this.#along = write;
+  }
+
+  whenSettled(hear: (recorded: boolean) => void): void {
+    this.#hears = hear;
+  }
+
+  /** Within the transaction that keeps its record. */
+  writeAlong(): void {
+    this.#along?.();
+  }
+
+  /** It is over, and its Idempotency-Key free for the same call. */
+  settle(recorded: boolean): void {
+    this.claim?.letGo();
+    this.phase = SETTLED;
+    this.#hears?.(recorded);
+  }
+}
+
+const ARRIVED: Phase = { is: "arrived" };
+const UNCLAIMED: Phase = { is: "working", claim: null };
+const SETTLED: Phase = { is: "settled" };
+
+function openCall({ request_id, source, ip }: RoadRequest, signal: () => AbortSignal, work: Work): OpenCall {
+  return {
+    request_id,
+    source,
+    ip,
+    get signal() {
+      return signal();
+    },
+    audit: { details: {} },
+    work,
+    caller: null,
+  };
 }
 
 export const durationOf = ({ startedAt }: Walk): number => performance.now() - startedAt;
@@ -60,10 +153,11 @@ export function doneAs(walk: Walk, done: Done<Operation>): Outcome {
   return { kind: "done", status: statusOf(walk, outcome), done, location: locationOf(walk, body), replayed: false };
 }
 
-export const statusOf = ({ operation }: Walk, outcome: string): number => operation.outcomes[outcome] ?? 200;
+export const statusOf = ({ operation }: Pick<Walk, "operation">, outcome: string): number =>
+  operation.outcomes[outcome] ?? 200;
 
 /** Fills `{name}` in the operation's location from the answer and the path. */
-export function locationOf({ operation, request }: Walk, body: unknown): string | null {
+export function locationOf({ operation, request }: Pick<Walk, "operation" | "request">, body: unknown): string | null {
   if (!operation.location) return null;
   const fields = { ...request.params, ...(body as Record<string, unknown> | undefined) };
   return operation.location.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(fields[name])));

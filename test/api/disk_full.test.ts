@@ -3,7 +3,9 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { FAULT_VARIABLE } from "../../daemon/core/fault-points.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { until } from "../harness/guests.ts";
 
 const whyNot = process.getuid?.() === 0 ? null : "a small disk can be mounted by root only";
 if (whyNot !== null) console.log(`disk_full.test.ts is left out: ${whyNot}`);
@@ -100,6 +102,62 @@ describe.skipIf(whyNot !== null)("a disk of 24 MiB", () => {
     await daemon.serve();
     expect(await rooms()).toEqual(acknowledged);
   });
+});
+
+describe.skipIf(whyNot !== null)("a disk that fills up in the middle of a call", () => {
+  let daemon: TestDaemon;
+  beforeAll(async () => {
+    daemon = await TestDaemon.start({
+      prepare: ({ dataDir }) => {
+        const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${SIZE}`, "roomd-test", dataDir]);
+        if (mounted.status !== 0) throw new Error(`mount: ${mounted.stderr}`);
+      },
+    });
+    await daemon.room("r");
+    await daemon.ok("POST", "/v1/rooms/r/drive/write", { path: "log", content: "first\n" });
+  });
+  afterAll(() => daemon.stop());
+
+  const fillers = () => readdirSync(daemon.dataDir).filter((name) => name.startsWith("filler"));
+  const fill = () => {
+    const of = join(daemon.dataDir, `filler-${fillers().length}`);
+    for (const size of ["64k", "4k"])
+      spawnSync("dd", ["if=/dev/zero", `of=${of}-${size}`, `bs=${size}`], { stdio: "ignore" });
+  };
+  const reserveBytes = () => statSync(join(daemon.dataDir, "reserve")).blocks * 512;
+
+  // At the first its work is still to be done, and then cannot be; at the second all that is missing is its record.
+  test.each(["call.claimed", "call.worked"])(
+    "at %s refuses it, and the same Idempotency-Key is no dead end",
+    async (point) => {
+      daemon.env[FAULT_VARIABLE] = `${point}=stall`;
+      await daemon.restart();
+      const append = () =>
+        daemon.api(
+          "POST",
+          "/v1/rooms/r/drive/write",
+          { path: "log", content: `${point}\n`, append: true },
+          { "idempotency-key": point },
+        );
+      const stalled = append();
+      await until("it has come there", () => daemon.log.includes(`"fault_point":"${point}"`));
+      expect((await append()).body.code).toBe("idempotency_in_progress");
+      // Until not even the record of a call that did nothing can be written.
+      do fill();
+      while ((await daemon.api("POST", "/v1/rooms/none/messages", {})).status !== 507);
+      process.kill(daemon.pid, "SIGUSR2");
+      expect(await stalled).toMatchObject({ status: 507, body: { code: "disk_full" } });
+      expect((await append()).body.code).toBe("disk_full");
+
+      for (const name of fillers()) rmSync(join(daemon.dataDir, name));
+      await vi.waitFor(() => expect(reserveBytes()).toBe(SIZE / 8), 10_000);
+      const answer = await append();
+      expect([answer.status, answer.body.code]).toEqual([200, undefined]);
+      expect((await append()).headers.get("idempotency-replayed")).toBe("true");
+      const { content } = await daemon.ok("GET", "/v1/rooms/r/drive/read?path=log");
+      expect(content.split(point)).toHaveLength(2);
+    },
+  );
 });
 
 describe.skipIf(whyNot !== null)("a runtime directory of 8 MiB and 2000 names", () => {

@@ -5,10 +5,11 @@
 import { barrierArrive, DEFAULT_BARRIER_WAIT_MS, MAX_ROOM_BARRIERS } from "../../../shared/api/barriers.ts";
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { now } from "../../core/clock.ts";
-import { type Bound, bind, type Call } from "../../core/operation.ts";
+import { type Bound, bind } from "../../core/operation.ts";
 import { type RoomTarget, requireActive } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { AgentWait } from "../../core/wait-graph.ts";
+import type { Work } from "../../core/work.ts";
 import type { Queries } from "../../db/client.ts";
 import { actingAs } from "../agents/index.ts";
 import type { BarrierDeps } from "./deps.ts";
@@ -42,8 +43,8 @@ export function makeArrive(deps: BarrierDeps): Bound {
       const wait = timeoutMs === 0 ? null : waitOf(deps, room, barrier_id, terms);
       try {
         const kept = await database.commit((queries) => {
-          const row = begunBy(queries, room, input, call) ?? write(deps, queries, room, input, terms);
-          call.note?.({ generation: row.generation });
+          const row = begunBy(queries, room, input, call.work) ?? write(deps, queries, room, input, terms);
+          call.work.note({ generation: row.generation });
           if (wait) enter(deps, room, wait, row);
           return row;
         }, false);
@@ -112,7 +113,7 @@ function enter({ agents }: BarrierDeps, { room_uid }: RoomTarget, wait: BarrierW
 }
 
 /** The generation that the same call has arrived in before, though it was not answered: it does not arrive in the next. */
-function begunBy(queries: Queries, { room_uid }: RoomTarget, { barrier_id }: Input, { begun }: Pick<Call, "begun">) {
+function begunBy(queries: Queries, { room_uid }: RoomTarget, { barrier_id }: Input, { begun }: Pick<Work, "begun">) {
   return begun && findBarrier(queries, room_uid, barrier_id, Number(begun.generation));
 }
 

@@ -37,7 +37,7 @@ export async function appendToFile(drive: Drive, { room, root }: Place, addition
     await using file = openIfThere(root, path, "append");
     if (!file) return null;
     requireHashable(file, room);
-    const bytes = await restOf(file, addition.bytes, call);
+    const bytes = await restOf(file, addition.bytes, call.work);
     const isBegun = bytes.byteLength < addition.bytes.byteLength;
     if (if_match !== undefined && !isBegun) await requireDigest(file, if_match, room, call.signal);
     using claim = await drive.usage.of(room).claim(room.drive_limit_bytes, 0);

@@ -22,11 +22,11 @@ export function move(drive: Drive): Bound {
       const moved = sourceDirectory.facts(source.name);
       if (!moved) {
         // The same call has moved it before, and was not answered.
-        const wasMoved = call.begun && call.begun.moved === identityOf(root, target);
+        const wasMoved = call.work.begun?.moved === identityOf(root, target);
         if (wasMoved) return { outcome: "ok", body: await describePath(root, to) };
         throw new ServiceError("path_not_found");
       }
-      await call.noteFirst?.({ moved: moved.identity });
+      await call.work.noteFirst({ moved: moved.identity });
       using targetDirectory = (await openOrMake(root, target.parent)).directory;
       await drive.turns.take(turnKey(targetDirectory, target.name), async () => {
         const replaced = targetDirectory.facts(target.name);

@@ -3,18 +3,19 @@
  * begin is noted before it, and what of it is there then is not written again. Whatever else was written there meanwhile is
  * taken for another's, and the addition made whole.
  */
-import type { Call } from "../../core/operation.ts";
+import type { Work } from "../../core/work.ts";
 import type { OpenFile } from "../../host/files/open-file.ts";
 
-type Once = Pick<Call, "begun" | "noteFirst">;
+type Once = Pick<Work, "begun" | "noteFirst">;
 
 /** What of the bytes has still to be added to the file. */
-export async function restOf(file: OpenFile, bytes: Uint8Array, { begun, noteFirst }: Once): Promise<Uint8Array> {
+export async function restOf(file: OpenFile, bytes: Uint8Array, work: Once): Promise<Uint8Array> {
+  const { begun } = work;
   if (begun) {
     const there = await file.read(Number(begun.at), bytes.byteLength);
     if (there.equals(bytes.subarray(0, there.byteLength))) return bytes.subarray(there.byteLength);
   }
-  await noteFirst?.({ at: file.freshFacts().size_bytes });
+  await work.noteFirst({ at: file.freshFacts().size_bytes });
   return bytes;
 }
 

@@ -34,11 +34,11 @@ export function write(drive: Drive): Bound {
 async function replace(drive: Drive, place: Place, call: KeyCall, input: Input, bytes: Uint8Array) {
   const path = parsePath(input.path);
   if (input.overwrite === false) {
-    await using file = call.begun ? openIfThere(place.root, path, "read") : null;
-    if (file && (await isMade(file, bytes, call))) {
+    await using file = call.work.begun ? openIfThere(place.root, path, "read") : null;
+    if (file && (await isMade(file, bytes, call.work))) {
       return written(path, file.facts, await file.digest(bytes.byteLength), true, []);
     }
-    await call.noteFirst?.({ at: 0 });
+    await call.work.noteFirst({ at: 0 });
   }
   const { if_match } = input;
   return await placeFile(drive, place, {

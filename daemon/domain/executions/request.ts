@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { DEFAULT_TIMEOUT_MS, type executionStart } from "../../../shared/api/executions.ts";
 import { newId } from "../../../shared/ids.ts";
-import type { Call } from "../../core/operation.ts";
+import type { Work } from "../../core/work.ts";
 import type { startInGuest } from "../../host/guest-link/exec.ts";
 import type { CommandInput } from "./rules.ts";
 
@@ -22,29 +22,25 @@ interface Tag {
 }
 
 /** A call whose work has a name gives that to its execution: made again, it finds that one. */
-type Named = Pick<Call, "work_ulid">;
+type Named = Partial<Pick<Work, "ulid">>;
 
 /** Of one that is waited for, standard input is what was sent along, or nothing. */
-export function requestOf(input: CommandInput, call: Named): CommandRequest {
-  return makeRequest(input, false, call);
+export function requestOf(input: CommandInput, work: Named): CommandRequest {
+  return makeRequest(input, false, work);
 }
 
 /** Of one that is left running, standard input stays open unless all of it was sent along. */
-export function backgroundRequestOf(input: InputOf<typeof executionStart>, call: Named): CommandRequest {
+export function backgroundRequestOf(input: InputOf<typeof executionStart>, work: Named): CommandRequest {
   const given = input.stdin !== undefined || input.stdin_b64 !== undefined;
-  return makeRequest(input, input.stdin_open ?? !given, call);
+  return makeRequest(input, input.stdin_open ?? !given, work);
 }
 
-function makeRequest(
-  input: InputOf<typeof executionStart>,
-  stdinStaysOpen: boolean,
-  { work_ulid }: Named,
-): CommandRequest {
+function makeRequest(input: InputOf<typeof executionStart>, stdinStaysOpen: boolean, { ulid }: Named): CommandRequest {
   const stdin = stdinOf(input);
   const tag: Tag = input.output_to === undefined ? {} : { output_to: input.output_to };
   return {
     start: {
-      exec_id: input.exec_id ?? newId("exe", work_ulid),
+      exec_id: input.exec_id ?? newId("exe", ulid),
       fingerprint: fingerprintOf(input, stdin),
       argv: input.argv ?? ["/bin/sh", "-c", input.command ?? ""],
       cwd: input.cwd ?? null,
@@ -53,7 +49,7 @@ function makeRequest(
       timeout_ms: input.timeout_ms ?? DEFAULT_TIMEOUT_MS,
       stdin: stdin !== null || stdinStaysOpen,
       tag: JSON.stringify(tag),
-      generated: input.exec_id === undefined && work_ulid === undefined,
+      generated: input.exec_id === undefined && ulid === undefined,
     },
     stdin,
     stdin_ends: !stdinStaysOpen,

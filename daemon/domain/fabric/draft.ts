@@ -2,8 +2,9 @@
 import { hash } from "node:crypto";
 import { MAX_HEADER_BYTES, MAX_PAYLOAD_BYTES, type MessageKind } from "../../../shared/api/fabric.ts";
 import { newId } from "../../../shared/ids.ts";
-import type { Call, RuleBreak } from "../../core/operation.ts";
+import type { RuleBreak } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import type { Work } from "../../core/work.ts";
 
 /** The fields that sending and replying have in common. */
 export interface Content {
@@ -54,9 +55,9 @@ export function contentRules(content: Content): RuleBreak[] {
 }
 
 /** A message of a call with an Idempotency-Key has the name of the call's work, so that it is kept once, however the call ends. */
-export function namedBy<T extends Content>({ work_ulid }: Pick<Call, "work_ulid">, content: T): T {
-  if (content.message_id !== undefined || work_ulid === undefined) return content;
-  return { ...content, message_id: newId("msg", work_ulid) };
+export function namedBy<T extends Content>({ ulid }: Pick<Work, "ulid">, content: T): T {
+  if (content.message_id !== undefined || ulid === undefined) return content;
+  return { ...content, message_id: newId("msg", ulid) };
 }
 
 /** Throws payload_too_large. */

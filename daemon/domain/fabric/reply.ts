@@ -21,7 +21,7 @@ export function makeReply(deps: FabricDeps): Bound {
       const source = actingAs(call.caller, input.source, "source");
       requireRecipient(asked, source);
       const address = { destination: asked.source, destinations: null, topic: null };
-      const draft = makeDraft(namedBy(call, { ...input, message_id: input.reply_message_id }), {
+      const draft = makeDraft(namedBy(call.work, { ...input, message_id: input.reply_message_id }), {
         source,
         kind: "response",
         reply_to: asked.message_id,
@@ -37,7 +37,7 @@ export function makeReply(deps: FabricDeps): Bound {
         also: (queries) => ackDelivery(queries, { room_uid: room.room_uid, agent_id: source, seq: asked.seq }),
         kept: (row) => {
           note(row);
-          call.record?.("accepted", receiptOf(deps.database.queries, row, true));
+          call.work.keep("accepted", receiptOf(deps.database.queries, row, true));
         },
       });
       note(row);

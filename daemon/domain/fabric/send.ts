@@ -25,7 +25,7 @@ export function makeSend(deps: FabricDeps): Bound {
       requireActive(room);
       const source = actingAs(call.caller, input.source, "source");
       const kind = input.kind ?? (input.wait_reply ? "request" : input.reply_to === undefined ? "event" : "response");
-      const draft = makeDraft(namedBy(call, input), {
+      const draft = makeDraft(namedBy(call.work, input), {
         source,
         kind,
         reply_to: input.reply_to ?? null,
@@ -49,7 +49,7 @@ export function makeSend(deps: FabricDeps): Bound {
           },
           kept: (row) => {
             note(row);
-            if (!wait) call.record?.("accepted", receiptOf(queries, row, true));
+            if (!wait) call.work.keep("accepted", receiptOf(queries, row, true));
           },
         });
         note(row);

@@ -50,7 +50,7 @@ export function makeOrgCreate({ directory }: { directory: Directory }): Bound {
       const actor = { type: "operator", id: caller.key_id, name: caller.name };
       const body = await createOrg(directory, input, { actor, source, request_id, ip }, (_queries, made) => {
         audit.details = { org_id: made.org_id, name: input.name, plan: made.plan };
-        call.record?.("created", made);
+        call.work.keep("created", made);
         return made;
       });
       return { outcome: "created", body };

@@ -50,7 +50,7 @@ export function makeKeyVerbs({ database, directory, withUse, onEnded }: KeyVerbD
         const body = await directory.addKey(row, () => {
           const made = { ...toRecord(row), key };
           call.audit.details = { key_id: row.key_id, name, ...grant };
-          call.record?.("created", made);
+          call.work.keep("created", made);
           return made;
         });
         return { outcome: "created", body };
@@ -80,12 +80,12 @@ export function makeKeyVerbs({ database, directory, withUse, onEnded }: KeyVerbD
         const { caller } = call;
         call.audit.details = { key_id, grace_seconds };
         requireGivable(caller, grant);
-        call.onSettled = onEnded;
+        call.work.whenSettled(onEnded);
         const rotate = (old: KeyRow) => rotationOf(old, grace_seconds, makerOf(caller));
         const body = await directory.rotateKey(key_id, rotate, (_queries, { key, row, replaced }) => {
           const made = { ...toRecord(row), key, replaces: shown(replaced) };
           call.audit.details = { key_id, new_key_id: row.key_id, grace_seconds };
-          call.record?.("created", made);
+          call.work.keep("created", made);
           return made;
         });
         return { outcome: "created", body };
@@ -98,7 +98,7 @@ export function makeKeyVerbs({ database, directory, withUse, onEnded }: KeyVerbD
         call.audit.details = { key_id, name };
         const revoked = await directory.revokeKey(key_id, (_queries, row) => row);
         // Not sooner: the key that ends may be the one that asked.
-        call.onSettled = onEnded;
+        call.work.whenSettled(onEnded);
         return { outcome: "ok", body: shown(revoked) };
       },
     }),

@@ -47,7 +47,7 @@ export function makeSshKeys({ database, directory, findOrg, onRemoved }: SshKeys
         const body = await directory.addSshKey(newSshKey(orgId, input, maker), (_queries, row) => {
           const added = toRecord(row);
           audit.details = { ssh_key_id: added.ssh_key_id, fingerprint: added.fingerprint, name: added.name };
-          call.record?.("created", added);
+          call.work.keep("created", added);
           return added;
         });
         return { outcome: "created", body };

@@ -58,7 +58,7 @@ export function makeCreate(
           insertRoom(queries, row);
           const warnings = deps.quota.admit(queries, call, { rooms: 1 });
           const made = { ...record, warnings: [...warnings, ...record.warnings] };
-          call.record?.("created", made);
+          call.work.keep("created", made);
           return made;
         });
       } catch (error) {

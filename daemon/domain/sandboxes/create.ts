@@ -116,7 +116,8 @@ interface Begun {
 
 /** What the same call has begun before, though it was not answered: no second one is. One that came to nothing is begun anew. */
 function begunBy(supervisors: Supervisors, call: KeyCall): Begun | null {
-  const supervisor = call.begun && supervisors.get(String(call.begun.sandbox_id));
+  const { begun } = call.work;
+  const supervisor = begun && supervisors.get(String(begun.sandbox_id));
   if (!supervisor || !IS_COMING.includes(supervisor.row.state)) return null;
   describe(call, supervisor.row);
   return { supervisor, warnings: [] };
@@ -190,7 +191,7 @@ async function insert(
       if (heldCids(queries).has(row.guest_cid)) throw cidInUse(deps, row.guest_cid);
       const free = freeMemoryMib(queries, growth);
       insertSandbox(queries, row);
-      call.note?.({ sandbox_id: row.sandbox_id });
+      call.work.note({ sandbox_id: row.sandbox_id });
       const warnings = [
         ...deps.quota.admit(queries, call, { sandboxes: 1, memory_mib: row.memory_mib }),
         ...deps.credits.admit(queries, row.org_id),

@@ -49,7 +49,7 @@ export function makeAccessCalls(deps: SshDeps, sessions: Sessions): Bound[] {
             });
           }
           insertAccess(queries, access);
-          call.record?.("created", body);
+          call.work.keep("created", body);
         });
         return { outcome: "created", body };
       },

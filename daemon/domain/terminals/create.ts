@@ -17,13 +17,13 @@ export function makeCreate({ sandboxes, detachedLifeMs }: TerminalDeps, tokens: 
     find: (call, params) => sandboxes.find(call, params),
     rules,
     run: async (call, input, target) => {
-      const terminal_id = newId("ter", call.work_ulid);
+      const terminal_id = newId("ter", call.work.ulid);
       call.audit.details = { terminal_id, user: input.user ?? "root" };
       const { rows, cols, user = null, cwd = null, term = DEFAULT_TERM } = input;
       sandboxes.requireDriveFor(target, cwd);
       await sandboxes.withLink(target, async (link) => {
         // Made again after a crash the call finds the terminal that it opened.
-        const isAgain = call.work_ulid !== undefined && (await hasTerminal(link, terminal_id));
+        const isAgain = call.work.ulid !== undefined && (await hasTerminal(link, terminal_id));
         if (isAgain) return;
         const what = { argv: argvOf(input), cwd, env: {}, user, term, rows, cols };
         const spec = { terminal_id, ...what, detached_life_ms: detachedLifeMs };

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Connection, openConnection } from "../../../daemon/db/client.ts";
 import { migrate } from "../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../daemon/db/transact.ts";
-import { type IdempotentCall, makeIdempotency, releaseUnanswered } from "../../../daemon/edge/idempotency.ts";
+import { type IdempotentCall, makeIdempotency } from "../../../daemon/edge/idempotency.ts";
 
 const KIB = 1024;
 let connection: Connection;
@@ -28,9 +28,11 @@ const callOf = (key: string, key_id = "kid_1", org_id = "org_1"): IdempotentCall
 const noise = (bytes: number) => Buffer.from(crypto.getRandomValues(new Uint8Array(bytes))).toString("base64");
 
 async function answer(idempotency: ReturnType<typeof makeIdempotency>, call: IdempotentCall, output: string) {
-  expect(await idempotency.begin(call)).toMatchObject({ reply: null });
+  const claim = await idempotency.begin(call);
+  if (claim.reply) throw new Error("it was answered before");
   const packed = await idempotency.pack({ status: 200, body: { stdout: output }, location: null });
   await database.commit((queries) => idempotency.keep(queries, call, packed));
+  claim.letGo();
 }
 
 const replayOf = async (idempotency: ReturnType<typeof makeIdempotency>, call: IdempotentCall) =>
@@ -158,20 +160,24 @@ test("what answers take is known by what is added and taken away, also when it i
 
 test("a call that was begun and not answered is the same work when it is made again, and other work when it is another", async () => {
   const idempotency = makeIdempotency(database);
-  const workOf = async (call: IdempotentCall) => {
-    const claim = await idempotency.begin(call);
-    return claim.reply === null ? claim.work_ulid : null;
+  const begin = async (call: IdempotentCall, by = idempotency) => {
+    const claim = await by.begin(call);
+    if (claim.reply) throw new Error("it was answered before");
+    return claim;
   };
-  const first = await workOf(callOf("cut"));
+  const workOf = async (call: IdempotentCall) => (await begin(call)).work_ulid;
+  const { work_ulid: first, letGo } = await begin(callOf("cut"));
   expect(first).toMatch(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/);
   await expect(idempotency.begin(callOf("cut"))).rejects.toMatchObject({ code: "idempotency_in_progress" });
-  // As a daemon that starts after another's crash does.
-  await database.commit(releaseUnanswered);
-  expect(await workOf(callOf("cut"))).toBe(first);
-  // As after a 5xx.
-  await database.commit((queries) => idempotency.release(queries, callOf("cut")));
-  expect(await workOf(callOf("cut"))).toBe(first);
-  await database.commit(releaseUnanswered);
+  await expect(idempotency.begin({ ...callOf("cut"), body_sha256: "other" })).rejects.toMatchObject({
+    code: "idempotency_key_reused",
+  });
+  // A daemon after this one's crash.
+  expect((await begin(callOf("cut"), makeIdempotency(database))).work_ulid).toBe(first);
+  // As after a 5xx, or where nothing could be written.
+  letGo();
+  expect((await begin(callOf("cut"))).work_ulid).toBe(first);
+  letGo();
 
   const now = Date.now();
   while (Date.now() === now);
@@ -183,7 +189,7 @@ test("a call that was begun and not answered is the same work when it is made ag
 test("a day later a key names other work", async () => {
   const idempotency = makeIdempotency(database);
   const first = await idempotency.begin(callOf("daily"));
-  await database.commit(releaseUnanswered);
+  if (first.reply === null) first.letGo();
   const now = Date.now();
   while (Date.now() === now);
   database.queries.run(sql`UPDATE idempotency SET created_at = '2020-01-01T00:00:00.000Z'`);

@@ -4,6 +4,7 @@ import { Client, type ClientChannel } from "ssh2";
 import { makeLog } from "../../../daemon/core/log.ts";
 import { bind, type Caller, type OpenCall } from "../../../daemon/core/operation.ts";
 import { ServiceError } from "../../../daemon/core/service-error.ts";
+import { UnkeptWork } from "../../../daemon/core/work.ts";
 import type { Ssh } from "../../../daemon/domain/ssh/index.ts";
 import { toProblem } from "../../../daemon/edge/problem.ts";
 import type { Road } from "../../../daemon/edge/run.ts";
@@ -155,7 +156,12 @@ export async function openDoor(limits: Partial<SshLimits> = {}): Promise<Door> {
     run: async (bound, request) => {
       asked.push(bound.operation.name);
       try {
-        const call: OpenCall = { ...request, audit: { details: {} }, caller: request.recognise?.() ?? null };
+        const call: OpenCall = {
+          ...request,
+          audit: { details: {} },
+          work: new UnkeptWork(),
+          caller: request.recognise?.() ?? null,
+        };
         const target = await bound.find(call, request.params);
         const { fields } = await request.body(0);
         const done = await bound.run(call, fields, target, request.transfer);

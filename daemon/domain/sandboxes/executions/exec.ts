@@ -24,7 +24,7 @@ export function makeExec(deps: ExecutionDeps): Bound {
   const { queries } = database;
   return bind(sandboxExec, {
     find: (call, params) => {
-      call.happened = { started: false };
+      call.work.effect = { started: false };
       return findTarget(deps.sandboxes, call, params);
     },
     rules: (input) => [...execRules(input), ...pathRule("output_to", input.output_to)],
@@ -32,7 +32,7 @@ export function makeExec(deps: ExecutionDeps): Bound {
       requireRunning(target);
       const { room, row } = target;
       requireDriveFor(deps.sandboxes, room, input);
-      const request = requestOf(input, call);
+      const request = requestOf(input, call.work);
       const { exec_id } = request.start;
       const facts = { exec_id, ...commandFacts(input, request.stdin) };
       call.audit.details = facts;
@@ -44,7 +44,9 @@ export function makeExec(deps: ExecutionDeps): Bound {
       const leave = ends.attend(row, exec_id, beginnerOf(call, request));
       let ended = false;
       // An end that this call's record does not tell of is recorded as any other.
-      call.onSettled = (recorded) => leave({ began: call.happened?.started !== false, recorded: recorded && ended });
+      call.work.whenSettled((recorded) =>
+        leave({ began: call.work.effect?.started !== false, recorded: recorded && ended }),
+      );
       return await supervisors.use(row.sandbox_id, async () => {
         const reach = reachOf(supervisors, row);
         // One that is over as it is found was begun, and recorded, by an earlier call; a later one leaves the metering to this.
@@ -55,14 +57,14 @@ export function makeExec(deps: ExecutionDeps): Bound {
         const save: SaveStreams = (streams) => deps.sandboxes.saveOutput(room, input.output_to ?? "", streams);
         const body = await runCommand(reach, request, input, save, begun).catch((error: unknown) => {
           const known = error instanceof ServiceError ? (error.options.details?.started ?? false) : "unknown";
-          call.happened = { started: known };
+          call.work.effect = { started: known };
           throw heldInstead(deps.sandboxes, room, error);
         });
         ended = true;
-        if (!repeated) call.along = () => meter.count(placeOf(row, keyBehind(call.caller)), { exec_count: 1 });
+        if (!repeated) call.work.along(() => meter.count(placeOf(row, keyBehind(call.caller)), { exec_count: 1 }));
         const { exit_code, signal, timed_out, stdout_bytes, stderr_bytes, output } = body;
         const notSaved = output?.state === "failed" ? { not_saved: output.error_code } : {};
-        call.happened = { started: true, exec_id, exit_code, signal, timed_out };
+        call.work.effect = { started: true, exec_id, exit_code, signal, timed_out };
         call.audit.details = { ...facts, exit_code, signal, timed_out, stdout_bytes, stderr_bytes, ...notSaved };
         return { outcome: "exited" as const, body };
       });

@@ -5,6 +5,7 @@ import { endInGuest, signalInGuest } from "../../../host/guest-link/exec.ts";
 import { toExecutionRecord } from "../../executions/record.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import { ask, findExecution } from "./find.ts";
+import { sendOnce } from "./send-once.ts";
 
 export function makeSignal(deps: ExecutionDeps): Bound {
   return bind(executionSignal, {
@@ -12,7 +13,10 @@ export function makeSignal(deps: ExecutionDeps): Bound {
     run: async (call, input, target) => {
       const signal = input.signal.startsWith("SIG") ? input.signal : `SIG${input.signal}`;
       call.audit.details = { exec_id: target.exec_id, signal };
-      const state = await ask(deps, target, (link, execId) => signalInGuest(link, execId, signal));
+      const state = await ask(deps, target, async (link, execId) => {
+        await sendOnce(call.work, "Another key sends it all the same.");
+        return await signalInGuest(link, execId, signal);
+      });
       return { outcome: "ok", body: toExecutionRecord(state) };
     },
   });

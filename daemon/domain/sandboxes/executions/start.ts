@@ -19,7 +19,7 @@ export function makeStart(deps: ExecutionDeps): Bound {
   const { supervisors, ends, bounds } = deps;
   return bind(executionStart, {
     find: (call, params) => {
-      call.happened = { started: false };
+      call.work.effect = { started: false };
       return findTarget(deps.sandboxes, call, params);
     },
     rules: (input) => [...execRules(input), ...pathRule("output_to", input.output_to)],
@@ -27,7 +27,7 @@ export function makeStart(deps: ExecutionDeps): Bound {
       requireRunning(target);
       const { room, row } = target;
       requireDriveFor(deps.sandboxes, room, input);
-      const request = backgroundRequestOf(input, call);
+      const request = backgroundRequestOf(input, call.work);
       const known = { exec_id: request.start.exec_id, ...commandFacts(input, request.stdin) };
       call.audit.details = known;
       const fed = bounds.stdin_bytes.take(row.sandbox_id, request.stdin?.byteLength ?? 0);
@@ -37,12 +37,12 @@ export function makeStart(deps: ExecutionDeps): Bound {
           throw heldInstead(deps.sandboxes, room, error);
         }),
       );
-      call.happened = { started: true, exec_id: execution.exec_id };
+      call.work.effect = { started: true, exec_id: execution.exec_id };
       call.audit.details = { ...known, existing };
       if (!existing) {
         ends.begun(row, execution, beginnerOf(call, request));
-        call.along = () => deps.sandboxes.meter.count(placeOf(row, keyBehind(call.caller)), { exec_count: 1 });
-        call.onSettled = (recorded) => recorded || ends.uncounted(row, execution.exec_id);
+        call.work.along(() => deps.sandboxes.meter.count(placeOf(row, keyBehind(call.caller)), { exec_count: 1 }));
+        call.work.whenSettled((recorded) => recorded || ends.uncounted(row, execution.exec_id));
       }
       // Again, too: the daemon to which it was sent first may have ended meanwhile. What has arrived is left out.
       void feedAll(reachOf(supervisors, row), request, deps.stopping).finally(fed);

@@ -7,6 +7,7 @@ import { bytesFacts } from "../../executions/redact.ts";
 import { base64Rules } from "../../executions/rules.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import { ask, findExecution } from "./find.ts";
+import { sendOnce } from "./send-once.ts";
 
 export function makeStdin(deps: ExecutionDeps): Bound {
   return bind(executionStdin, {
@@ -19,9 +20,11 @@ export function makeStdin(deps: ExecutionDeps): Bound {
       using places = new DisposableStack();
       places.defer(deps.bounds.feeding.take(sandbox_id));
       places.defer(deps.bounds.stdin_bytes.take(sandbox_id, bytes.byteLength));
-      const state = await ask(deps, target, (link, exec_id) =>
-        feedInGuest(link, { exec_id, offset, eof }, bytes, call.signal),
-      );
+      const state = await ask(deps, target, async (link, exec_id) => {
+        if (offset === null)
+          await sendOnce(call.work, "stdin_bytes of the execution says what has arrived; send offset.");
+        return await feedInGuest(link, { exec_id, offset, eof }, bytes, call.signal);
+      });
       return { outcome: "ok", body: toExecutionRecord(state) };
     },
   });

@@ -1,7 +1,7 @@
 /** Writes that are asked for again with what the same call had noted: what is there is not written twice, and nothing of another's is taken for it. */
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Begun } from "../../../../daemon/core/operation.ts";
+import { type Begun, UnkeptWork } from "../../../../daemon/core/work.ts";
 import { RoomFixture } from "./room-fixture.ts";
 
 let room: RoomFixture;
@@ -12,8 +12,7 @@ afterEach(() => room[Symbol.dispose]());
 
 const noted: Begun[] = [];
 const once = (begun?: Begun) => ({
-  ...(begun ? { begun } : {}),
-  noteFirst: async (note: Begun) => void noted.push(note),
+  work: Object.assign(new UnkeptWork(), { begun, noteFirst: async (note: Begun) => void noted.push(note) }),
 });
 const append = (begun?: Begun) =>
   room.call("fs_write", { path: "/log", content: "line\n", append: true }, {}, undefined, once(begun));

@@ -3,6 +3,7 @@
 import { makeLog } from "../../../../daemon/core/log.ts";
 import type { KeyCall } from "../../../../daemon/core/operation.ts";
 import { Published } from "../../../../daemon/core/published.ts";
+import { UnkeptWork } from "../../../../daemon/core/work.ts";
 import { openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { makeDatabase } from "../../../../daemon/db/transact.ts";
@@ -34,6 +35,28 @@ export interface Guest {
   ended: ExecState[];
   /** Anything else that it is asked. */
   answer(stream: PlayedAgent["streams"][number], asked: Asked): void;
+}
+
+/** Work of which a record is kept. */
+class TestWork extends UnkeptWork {
+  #along = () => {};
+  #hear: (recorded: boolean) => void = () => {};
+
+  override along(write: () => void): void {
+    this.#along = write;
+  }
+
+  override whenSettled(hear: (recorded: boolean) => void): void {
+    this.#hear = hear;
+  }
+
+  writeAlong(): void {
+    this.#along();
+  }
+
+  settle(): void {
+    this.#hear(true);
+  }
 }
 
 export class ExecutionsFixture {
@@ -91,7 +114,9 @@ export class ExecutionsFixture {
 
   /** The verb's work, as the road has it done. */
   async run(name: string, input: object, more: Partial<KeyCall> = {}) {
+    const work = new TestWork();
     const call = {
+      work,
       request_id: "req_1",
       source: "rest",
       ip: null,
@@ -106,11 +131,11 @@ export class ExecutionsFixture {
     const transfer = { last_event_id: null } as never;
     try {
       const done = await verb.run(call, { room_id: "r", sandbox: "a", ...input }, target, transfer);
-      await this.database.commit(() => call.along?.());
-      call.onSettled?.(true);
+      await this.database.commit(() => work.writeAlong());
+      work.settle();
       return { call, body: done.body as Record<string, unknown> };
     } catch (error) {
-      call.onSettled?.(true);
+      work.settle();
       throw error;
     }
   }

@@ -1,6 +1,7 @@
 /** Calls about executions, with an agent that keeps no bound and tells what it likes. */
 import { expect, test } from "vitest";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
+import { type Begun, UnkeptWork } from "../../../../daemon/core/work.ts";
 import { MAX_LIVE_EXECUTIONS, MAX_STDIN_BYTES, MAX_WAITING_STDIN_BYTES } from "../../../../shared/api/executions.ts";
 import { until } from "../../../harness/guests.ts";
 import { sayFollowing, stateOf } from "../executions/agent-fixture.ts";
@@ -54,6 +55,31 @@ test("standard input that nobody reads is bounded, by its bytes and by its calls
   await until("all is given up", async () => fixture.agent.open === 0);
   const small = () => fixture.run("execution_stdin", { exec_id: "x", data_b64: "eA==" });
   expect(await admitted(small, 100)).toBe(MAX_LIVE_EXECUTIONS);
+});
+
+test.each<[string, Record<string, unknown>]>([
+  ["execution_signal", { exec_id: "x", signal: "SIGUSR1" }],
+  ["execution_stdin", { exec_id: "x", data_b64: "eA==" }],
+])("%s reaches a command once under an Idempotency-Key, also where its answer was lost", async (name, input) => {
+  using fixture = new ExecutionsFixture();
+  const events: string[] = [];
+  fixture.guest.answer = (stream, { method }) => {
+    events.push(method);
+    stream.fail("not_now", "the answer is lost");
+  };
+  const noted: Begun[] = [];
+  const work = (begun?: Begun) =>
+    Object.assign(new UnkeptWork(), {
+      begun,
+      noteFirst: async (note: Begun) => {
+        events.push("noted");
+        noted.push(note);
+      },
+    });
+  await refusal(fixture.run(name, input, { work: work() }));
+  expect(events).toEqual(["noted", expect.stringMatching(/^exec_/)]);
+  expect(await refusal(fixture.run(name, input, { work: work(noted[0]) }))).toBe("history_gone");
+  expect(events).toHaveLength(2);
 });
 
 test("a name whose command could not begin is free: the next one of it is recorded, and its output saved", async () => {

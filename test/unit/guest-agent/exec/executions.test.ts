@@ -160,10 +160,6 @@ test("who is still being answered is not let go", async () => {
 test("a name is chosen by an exec_id or by an Idempotency-Key", () => {
   const input = { room_id: "r", sandbox: "s", argv: NONE };
   const ulid = "01J00000000000000000000000";
-  const generated = [
-    requestOf(input, {}),
-    requestOf(input, { work_ulid: ulid }),
-    requestOf({ ...input, exec_id: "x" }, {}),
-  ];
+  const generated = [requestOf(input, {}), requestOf(input, { ulid }), requestOf({ ...input, exec_id: "x" }, {})];
   expect(generated.map(({ start }) => start.generated)).toEqual([true, false, false]);
 });

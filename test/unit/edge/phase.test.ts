@@ -1,0 +1,291 @@
+/** What is left of a call wherever it fails: every line of the road's own table, by a road on a database whose commits can fail. */
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { makeLog } from "../../../daemon/core/log.ts";
+import { bind, type Caller, type KeyCall, NO_TRANSFER } from "../../../daemon/core/operation.ts";
+import { RequestCounts } from "../../../daemon/core/request-counts.ts";
+import { ServiceError } from "../../../daemon/core/service-error.ts";
+import type { Begun } from "../../../daemon/core/work.ts";
+import { type Connection, openConnection } from "../../../daemon/db/client.ts";
+import { migrate } from "../../../daemon/db/migrate.ts";
+import { type Database, makeDatabase } from "../../../daemon/db/transact.ts";
+import { listAudit } from "../../../daemon/domain/audit/index.ts";
+import { type Fault, LEAVES, type Left, type Phase } from "../../../daemon/edge/phase.ts";
+import { makeRoad, type Road, type RoadReply } from "../../../daemon/edge/run.ts";
+import { takesIdempotencyKey } from "../../../shared/api/headers.ts";
+import { operations } from "../../../shared/api/operations.ts";
+import { roomCreate } from "../../../shared/api/rooms.ts";
+
+const NO_LIMIT = { perSecond: 0, burst: 0 };
+const NOTED: Begun = { room_uid: "rom_1" };
+const CALLER = {
+  ...{ org_id: "org_1", key_id: "kid_1", name: "mine", plan: "free", scopes: ["rooms:write"] },
+  ...{ room_ids: null, agent_id: null, expires_at: null },
+} as unknown as Caller;
+
+/** What a verb was told of its work. */
+interface Told {
+  ulid: string | undefined;
+  begun: Begun | undefined;
+}
+
+let connection: Connection;
+let database: Database;
+/** Commits that go well before the one that does not; none of them fails below zero. */
+let good: number;
+let cutKey: () => void;
+let road: Road;
+let told: Told[];
+let requests: number;
+
+beforeEach(() => {
+  connection = openConnection(":memory:");
+  migrate(connection);
+  const real = makeDatabase(connection);
+  // What is written is there until the very end, as on a disk that is full at the last block.
+  database = {
+    ...real,
+    commit: (work, vital) =>
+      real.commit((queries) => {
+        const value = work(queries);
+        if (good-- === 0) throw new ServiceError("disk_full");
+        return value;
+      }, vital),
+  };
+  [good, told, requests, cutKey] = [-1, [], 0, () => {}];
+  road = newRoad();
+});
+afterEach(() => database.close());
+
+/** A daemon's; another is that of the next daemon. */
+function newRoad(): Road {
+  return makeRoad({
+    authenticate: () => CALLER,
+    database,
+    log: makeLog("error", () => {}),
+    failedLoginsPerMinute: 0,
+    holdKey: (_, cut) => {
+      cutKey = cut;
+      return () => {};
+    },
+    requireSpace: () => {},
+    auditReads: true,
+    rates: { keys: NO_LIMIT, guests: NO_LIMIT },
+    requests: new RequestCounts(),
+  });
+}
+
+type Does = (call: KeyCall) => Promise<object> | object;
+
+/** Makes the call, always the same one; `does` is what its verb does. */
+async function make(does: Does = () => ({}), find = (): unknown => undefined, by = road) {
+  const request_id = `req_${++requests}`;
+  const bound = bind(roomCreate, {
+    find: () => find() as undefined,
+    run: async (call) => {
+      told.push({ ulid: call.work.ulid, begun: call.work.begun });
+      return { outcome: "created", body: (await does(call)) as never };
+    },
+  });
+  const reply = await by.run(bound, {
+    ...{
+      source: "rest",
+      request_id,
+      ip: null,
+      authorization: "Bearer key",
+      token: null,
+      path: "/v1/rooms",
+      params: {},
+    },
+    query: () => ({}),
+    body: async () => ({ fields: { room_id: "r" }, sha256: "same" }),
+    idempotency_key: "once",
+    transfer: NO_TRANSFER,
+    signal: new AbortController().signal,
+  });
+  return { reply, record: recordOf(request_id) };
+}
+
+const recordOf = (requestId: string) =>
+  listAudit(database.queries, { org_id: "org_1", order: "asc", limit: 100 })
+    .filter(({ request_id }) => request_id === requestId)
+    .map(({ outcome }) => outcome);
+
+const phaseOf = (call: KeyCall) => (call.work as unknown as { phase: Phase }).phase.is;
+const keep = (call: KeyCall) =>
+  database.commit(() => {
+    call.work.keep("created", { made: 1 });
+    return { made: 1 };
+  });
+const note = (call: KeyCall) => database.commit(() => call.work.note(NOTED));
+const fail = () => {
+  throw new ServiceError("guest_unreachable");
+};
+const refuse = () => {
+  throw new ServiceError("room_id_in_use");
+};
+
+/** What came of the call at which the fault happens; null: nobody was told. */
+interface Seen {
+  reply: RoadReply | null;
+  record: string[];
+  phase?: Phase["is"];
+}
+
+/** A verb that never ends, as one is whose daemon ends; what is on record of it then. */
+async function cutOff(begin: (call: KeyCall) => Promise<unknown>): Promise<Seen> {
+  const begun = Promise.withResolvers<Phase["is"]>();
+  void make(async (call) => {
+    await begin(call);
+    begun.resolve(phaseOf(call));
+    return await new Promise<never>(() => {});
+  });
+  const phase = await begun.promise;
+  const record = recordOf(`req_${requests}`);
+  road = newRoad();
+  return { reply: null, record, phase };
+}
+
+const FAULTS: Record<Fault, () => Promise<Seen>> = {
+  "it is refused before its verb": () => make(undefined, () => refuse()),
+  "its claim cannot be written": () => {
+    good = 0;
+    return make();
+  },
+  "the same call is under way": async () => {
+    const working = Promise.withResolvers<void>();
+    void make(() => {
+      working.resolve();
+      return new Promise<never>(() => {});
+    });
+    await working.promise;
+    return await make();
+  },
+  "it was answered before": async () => {
+    await make();
+    return await make();
+  },
+  "the verb refuses it": () => watched(refuse),
+  "the refusal cannot be written": () =>
+    watched(async (call) => {
+      await note(call);
+      good = 0;
+      return refuse();
+    }),
+  "the verb fails": () =>
+    watched(async (call) => {
+      await note(call);
+      return fail();
+    }),
+  "the verb's commit fails": () =>
+    watched(async (call) => {
+      await note(call);
+      good = 0;
+      return await keep(call);
+    }),
+  "the work is done and cannot be recorded": () =>
+    watched(async (call) => {
+      await note(call);
+      call.work.effect = { started: true };
+      good = 0;
+      return {};
+    }),
+  "the key ends while the verb works": () =>
+    watched(async () => {
+      cutKey();
+      return await new Promise<never>(() => {});
+    }),
+  "the daemon ends while the verb works": () => cutOff(note),
+  "the verb fails after its own commit": () =>
+    watched(async (call) => {
+      await keep(call);
+      watchedPhase = phaseOf(call);
+      return fail();
+    }),
+  "the daemon ends after the verb's own commit": () => cutOff(keep),
+};
+
+let watchedPhase: Phase["is"];
+/** One whose verb begins, with the phase that it is in when the verb is over. */
+async function watched(does: Does): Promise<Seen> {
+  const seen = await make(async (call) => {
+    watchedPhase = phaseOf(call);
+    try {
+      return await does(call);
+    } finally {
+      watchedPhase = phaseOf(call);
+    }
+  });
+  return { ...seen, phase: watchedPhase };
+}
+
+describe("a call with an Idempotency-Key", () => {
+  test.each(Object.entries(LEAVES) as [Fault, Left][])("when %s", async (fault, left) => {
+    const { reply, record, phase } = await FAULTS[fault]();
+    const heard = reply === null ? "nothing" : reply.kind === "done" ? "answer" : "refusal";
+    expect({ answer: heard, record }).toEqual({ answer: left.answer, record: left.record });
+    // Before its verb begins there is nobody to see its phase.
+    expect(phase ?? "arrived").toBe(left.in);
+
+    const before = told.length;
+    const [first] = told;
+    const again = await make();
+    const [second] = told.slice(before);
+    if (left.again === "carried out") {
+      expect(again.reply).toMatchObject({ kind: "done", status: 201, replayed: false });
+      expect(second?.begun).toBeUndefined();
+    } else if (left.again === "the same work, gone on with") {
+      expect(again.reply).toMatchObject({ kind: "done", status: 201, replayed: false });
+      expect(second).toEqual({ ulid: first?.ulid, begun: NOTED });
+    } else if (left.again === "the same answer") {
+      expect(second).toBeUndefined();
+      const status = left.in === "kept" ? 201 : reply?.status;
+      expect(again.reply).toMatchObject({ status, replayed: true });
+    } else {
+      expect(second).toBeUndefined();
+      expect(again.reply).toMatchObject({ kind: "problem", problem: { code: "idempotency_in_progress" } });
+    }
+    // Whatever it was, the answer that is given in the end stays.
+    if (left.again !== "refused")
+      expect((await make()).reply).toMatchObject({ status: again.reply.status, replayed: true });
+  });
+
+  test("whose effect cannot be recorded says that there is one", async () => {
+    const { reply } = await FAULTS["the work is done and cannot be recorded"]();
+    expect(reply).toMatchObject({ status: 507, problem: { code: "disk_full", details: { started: true } } });
+  });
+
+  test("that outlasts its key is on record with what came of it, and its answer is nobody's", async () => {
+    const done = Promise.withResolvers<void>();
+    const { reply } = await make(async (call) => {
+      cutKey();
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      await keep(call).then(() => done.resolve(), done.reject);
+      return {};
+    });
+    await done.promise;
+    expect(reply.status).toBe(401);
+    expect(recordOf("req_1")).toEqual(["denied", "success"]);
+  });
+});
+
+/**
+ * How each operation that takes an Idempotency-Key is not done twice when its answer could not be kept: a new one fails here until
+ * somebody has said it. test/api/idempotency_crash.test.ts holds them to it.
+ */
+const ONCE: Record<string, readonly string[]> = {
+  "its answer is in the commit of its work": [
+    ...["org_create", "key_create", "key_rotate", "room_create", "ssh_access_create", "ssh_key_add"],
+    ...["agent_send", "message_reply"],
+  ],
+  "what it begins is noted": ["sandbox_create", "fs_write", "fs_move", "barrier_arrive"],
+  "what it begins is named": ["sandbox_exec", "execution_start", "terminal_create"],
+  "it is refused the second time": ["execution_stdin", "execution_signal"],
+  "twice is as good as once": [
+    ...["sandbox_standby", "sandbox_resume", "sandbox_expose_port", "terminal_token", "fs_mkdir", "message_ack"],
+  ],
+};
+
+test("every operation with an Idempotency-Key says how its work is not done twice", () => {
+  const taking = Object.values(operations).filter(takesIdempotencyKey);
+  expect(Object.values(ONCE).flat().sort()).toEqual(taking.map(({ name }) => name).sort());
+});
