@@ -5,12 +5,13 @@
 import { readFile } from "node:fs/promises";
 import { defineConfig, type TestProjectConfiguration } from "vitest/config";
 
-/** What is neither code nor JSON is one string, as an import `with { type: "text" }` is in the binary. */
+/** What is neither code of ours nor JSON is one string, as an import `with { type: "text" }` is in the binary. */
 const textFiles = {
   name: "text-files",
   enforce: "pre" as const,
   async load(id: string) {
-    const isText = id.startsWith("/") && !/\.[cm]?[jt]sx?$|\.json$|\?|\0|\/node_modules\//.test(id);
+    const isCode = /\.[cm]?[jt]sx?$|\.json$|\?|\0|\/node_modules\//.test(id) && !id.endsWith(".browser.js");
+    const isText = id.startsWith("/") && !isCode;
     return isText ? `export default ${JSON.stringify(await readFile(id, "utf8"))}` : null;
   },
 };
@@ -30,6 +31,7 @@ export default defineConfig({
       ring("unit", 0, { testTimeout: 30_000 }),
       ring("protocol", 0),
       ring("api", 1, { testTimeout: 20_000, hookTimeout: 30_000 }),
+      ring("web", 1, { testTimeout: 20_000, hookTimeout: 60_000 }),
       // Guests share the host's cores, and without KVM each needs one: one file at a time.
       ring("vm", 2, { fileParallelism: false, testTimeout: 120_000, hookTimeout: 300_000 }),
       // A host of its own, with KVM, systemd and the kernel's vsock: minutes each, so only where ROOMD_TEST_LONG is 1.

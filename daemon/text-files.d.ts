@@ -19,3 +19,8 @@ declare module "*/packaging/guest-image/initramfs-init" {
   const text: string;
   export default text;
 }
+/** What runs in a browser. */
+declare module "*.browser.js" {
+  const text: string;
+  export default text;
+}

@@ -1,4 +1,4 @@
-/** The page at /docs: it has all of the interface, needs nothing but itself, and a browser is told to let it do nothing else. */
+/** The page at /docs: it has all of the interface, needs nothing but itself, and a browser is told to let it do nothing else. What its script does is in test/web. */
 import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ERRORS } from "../../shared/api/errors.ts";
@@ -26,7 +26,7 @@ test("it is open to all, and HTML", () => {
 test.each(OPERATIONS)("it has $name, whole", (operation) => {
   const { name, method, path, summary, query, body, errors } = operation;
   const section = html.split("<section ").find((each) => each.startsWith(`id="${name}"`)) ?? "";
-  expect(section).toContain(`<h3>${escaped(summary)}</h3>`);
+  expect(section).toContain(`<h3><a href="#${name}">${escaped(summary)}</a></h3>`);
   expect(section).toContain(`<span class="method">${method}</span> ${path.replace("*}", "}")}</code>`);
   expect(section).toContain("$ROOMD_URL");
   const fields = [
@@ -40,6 +40,23 @@ test.each(OPERATIONS)("it has $name, whole", (operation) => {
   }
   for (const status of Object.values(operation.outcomes)) expect(section).toContain(`<code>${status}</code>`);
   expect(section).not.toContain("undefined");
+  // Each example can be copied, and the operation found by its name, its words, its path and its fields.
+  expect(section.split("<pre>").length).toBe(section.split('class="copy" hidden>copy</button><pre>').length);
+  const words = new RegExp(`<li data-search="([^"]*)"><a href="#${name}">`).exec(html)?.[1]?.split(" ") ?? [];
+  expect(words).toEqual(expect.arrayContaining([name, method.toLowerCase(), path.replace("*}", "}"), ...fields]));
+});
+
+test("it has a line in the search for every error and header", () => {
+  for (const code of Object.keys(ERRORS))
+    expect(html).toMatch(new RegExp(`<li data-search="${code} [^"]+"><a href="#error-${code}">`));
+  for (const header of Object.keys(RESPONSE_HEADERS)) expect(html).toContain(`data-search="${header.toLowerCase()} "`);
+});
+
+test("what needs the script is hidden until it runs", () => {
+  const controls = html.match(/<(button|label|input)\b[^>]*>/g) ?? [];
+  expect(controls.length).toBeGreaterThan(OPERATIONS.length);
+  for (const control of controls.filter((each) => !each.startsWith("<input"))) expect(control).toMatch(/ hidden>$/);
+  expect(html).toMatch(/<label class="search" hidden><input type="search" [^>]*><\/label>/);
 });
 
 test("it has every error and header, and its links lead somewhere", () => {
@@ -57,16 +74,23 @@ test("it has every error and header, and its links lead somewhere", () => {
 test("it takes nothing from anywhere, and its policy lets it take nothing", () => {
   const policy = String(page.headers.get("content-security-policy"));
   const style = html.match(/<style>([^<]*)<\/style>/)?.[1] ?? "";
+  const script = html.match(/<script>([\s\S]*?)<\/script>/)?.[1] ?? "";
+  const digest = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
+  expect(style.length * script.length).toBeGreaterThan(0);
   expect(policy.split("; ")).toEqual([
     "default-src 'none'",
-    `style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'`,
+    `style-src ${digest(style)}`,
+    `script-src ${digest(script)}`,
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
   ]);
   expect(page.headers.get("x-content-type-options")).toBe("nosniff");
-  expect(html).not.toMatch(
-    /<script|<iframe|<link|<img|<object|<form|\son\w+=|\sstyle=|\ssrc=|@import|url\(|javascript:/i,
+  expect(html.split("<script").length).toBe(2);
+  expect(script).not.toMatch(/innerHTML|insertAdjacent|\beval\b|fetch\(|XMLHttp|import\(/);
+  expect(html.replace(script, "")).not.toMatch(
+    /<script .|<iframe|<link|<img|<object|<form|\son\w+=|\sstyle=|\ssrc=|@import|url\(|javascript:/i,
   );
   expect(html).not.toMatch(/(?:href|action)="(?:\w+:)?\/\//);
 });

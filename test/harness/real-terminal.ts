@@ -8,7 +8,7 @@ import { until } from "./guests.ts";
 const DRIVER = join(import.meta.dirname, "terminal-driver.mjs");
 
 /** `bun --bun`, which runs the tests, puts a `node` that is Bun first in PATH; node-pty does not work in that one. */
-function realNode(): string {
+export function realNode(): string {
   const folders = (process.env.PATH ?? "").split(":").filter((folder) => !basename(folder).startsWith("bun-node"));
   const found = folders.map((folder) => join(folder, "node")).find((file) => existsSync(file));
   if (found === undefined) throw new Error("there is no node in PATH: run packaging/install-host --tests");

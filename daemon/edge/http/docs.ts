@@ -1,5 +1,5 @@
 /** Owns the way to the page about the interface: open to all, the same for all, and made once. */
-import { type DocsPage, docsPage } from "../../domain/service/docs.ts";
+import { type DocsPage, docsPage } from "../../domain/service/docs/page.ts";
 import { type HeaderFields, usualHeaders } from "./reply.ts";
 
 export const DOCS_PATH = "/docs";

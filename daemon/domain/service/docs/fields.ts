@@ -1,0 +1,56 @@
+/** Schemas as tables for people: a row for each field, with its type and what it must keep to. */
+import { html, type Markup } from "../markup.ts";
+import type { Schema } from "./document.ts";
+
+const DEEPEST = 4;
+
+export function tableOf(title: string, heads: string[], rows: readonly Markup[]): Markup {
+  return html`<h4>${title}</h4>
+<table><thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead><tbody>
+${rows}</tbody></table>
+`;
+}
+
+/** Fields of an object, those of the objects within it after it; `where` is empty for those of an answer. */
+export function rowsOf(schema: Schema, where: string, prefix = "", depth = 1): Markup[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, inner]) => {
+    const row = rowOf(prefix + name, where, (schema.required ?? []).includes(name), inner);
+    const object = [inner, ...(inner.anyOf ?? [])].map((each) => each.items ?? each).find((each) => each.properties);
+    const below = `${prefix}${name}${inner.items ? "[]" : ""}.`;
+    return [row, ...(object && depth < DEEPEST ? rowsOf(object, where, below, depth + 1) : [])];
+  });
+}
+
+export function rowOf(name: string, where: string, required: boolean, schema: Schema): Markup {
+  const about = [schema.description ?? "", ...rulesOf(schema)].filter(Boolean);
+  const isOfAnswer = where === "";
+  const mark = isOfAnswer === required ? "" : isOfAnswer ? "may be absent" : "required";
+  return html`<tr><td><code>${name}</code>${mark ? html` <span class="muted">${mark}</span>` : ""}</td>${isOfAnswer ? "" : html`<td>${where}</td>`}<td>${typeOf(schema)}</td><td>${about.map((each, index) => html`${index > 0 ? html`<br>` : ""}${each}`)}</td></tr>
+`;
+}
+
+export function typeOf(schema: Schema): string {
+  if (schema.anyOf) return [...new Set(schema.anyOf.map(typeOf))].join(" or ");
+  if (schema.enum) return schema.enum.join(" · ");
+  if (schema.type === "array") return `list of ${typeOf(schema.items ?? {})}`;
+  return schema.format ?? schema.type ?? "anything";
+}
+
+/** What a value must keep to, in words. */
+function rulesOf(schema: Schema): string[] {
+  const { minimum, maximum, minLength, maxLength, minItems, maxItems, pattern, anyOf = [] } = schema;
+  return [
+    rangeOf("", minimum, maximum),
+    rangeOf(" characters", minLength, maxLength),
+    rangeOf(" items", minItems, maxItems),
+    pattern === undefined ? "" : `Matches ${pattern}`,
+    ...anyOf.flatMap(rulesOf),
+  ].filter((rule, index, all) => rule !== "" && all.indexOf(rule) === index);
+}
+
+function rangeOf(what: string, least?: number, most?: number): string {
+  if (what !== "" && least === 1 && most === undefined) return "Not empty.";
+  if (least !== undefined && most !== undefined) return `${least} to ${most}${what}.`;
+  if (least !== undefined) return `At least ${least}${what}.`;
+  return most === undefined ? "" : `At most ${most}${what}.`;
+}

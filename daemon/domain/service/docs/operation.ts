@@ -1,0 +1,100 @@
+/** An operation on the page of /docs. */
+import { html, type Markup } from "../markup.ts";
+import { type Answer, JSON_TYPE, type Placed, PROBLEM_TYPE, type Schema, type Shown } from "./document.ts";
+import { rowOf, rowsOf, tableOf } from "./fields.ts";
+
+/** An operation: what it does, its fields and headers, a call by curl, its answers and its errors. */
+export function sectionOf(operation: Placed): Markup {
+  const { operationId, summary, description, method, path, requestBody } = operation;
+  const body = requestBody?.content[JSON_TYPE];
+  const fields = [
+    ...operation.parameters.map(({ name, in: where, required, schema, description: about }) =>
+      rowOf(name, where, required, { ...schema, ...(about ? { description: about } : {}) }),
+    ),
+    ...(body ? rowsOf(body.schema, "body") : []),
+  ];
+  const told = new Map<string, string>();
+  return html`<section id="${operationId}">
+<h3><a href="#${operationId}">${summary}</a></h3>
+<p class="call"><code><span class="method">${method}</span> ${path}</code> <span class="muted">${operationId}, ${accessOf(operation)}</span></p>
+${description ? html`<p>${description}</p>` : ""}
+${fields.length > 0 ? tableOf("Fields", ["Field", "In", "Type", "About"], fields) : ""}
+<h4>Headers</h4>
+<p class="names">${linksTo(operation.headers)}</p>
+<h4>Example</h4>
+${exampleOf(curlOf(operation))}
+${Object.entries(operation.responses).map(([status, response]) => successOf(status, response, told))}
+<h4>Errors</h4>
+<p class="names">${problemsOf(operation)}</p>
+</section>
+`;
+}
+
+function accessOf({ security, "x-scope": scope }: Shown): string {
+  if (security?.length === 0) return "open to all";
+  if (scope === "operator") return "the operator's key";
+  return scope === undefined ? "any key" : `scope ${scope}`;
+}
+
+/** A text to be copied. */
+export function exampleOf(text: string): Markup {
+  return html`<div class="example"><button type="button" class="copy" hidden>copy</button><pre>${text}</pre></div>`;
+}
+
+/** A call as it is typed into a shell. */
+function curlOf({ method, path, parameters, security, requestBody }: Placed): string {
+  const told = (name: string) => String(parameters.find((each) => each.name === name)?.example ?? name);
+  const query = parameters
+    .filter((each) => each.in === "query" && each.example !== undefined)
+    .map(({ name }) => `${name}=${encodeURIComponent(told(name))}`);
+  const place = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(told(name)));
+  const body = requestBody?.content[JSON_TYPE]?.example;
+  return [
+    `curl ${method === "GET" ? "" : `-X ${method} `}"$ROOMD_URL${place}${query.length > 0 ? `?${query.join("&")}` : ""}"`,
+    ...(security?.length === 0 ? [] : [`-H "Authorization: Bearer $ROOMD_API_KEY"`]),
+    ...(body === undefined ? [] : ["-H 'Content-Type: application/json'", `-d ${quoted(JSON.stringify(body))}`]),
+    ...(requestBody && !requestBody.content[JSON_TYPE] ? ["--data-binary @notes.txt"] : []),
+  ].join(" \\\n  ");
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}
+
+/** `told` has the fields that answers before it had, with their status. */
+function successOf(status: string, { description, headers, content = {} }: Answer, told: Map<string, string>): Markup {
+  const codes = Object.keys(content[PROBLEM_TYPE]?.examples ?? {});
+  const outcomes = description.split(", ").filter((each) => !codes.includes(each));
+  if (outcomes.length === 0) return html``;
+  const types = Object.keys(content).filter((type) => type !== PROBLEM_TYPE);
+  const isJson = content[JSON_TYPE] !== undefined;
+  const { schema, example } = content[JSON_TYPE] ?? content[types[0] ?? ""] ?? {};
+  const shapes = (schema?.anyOf ?? [schema ?? {}]).filter(({ properties }) => properties);
+  return html`<details><summary><code>${status}</code> ${outcomes.join(", ")}${types.length > 0 ? `: ${types.join(" or ")}` : ""}</summary>
+<p class="names"><span class="muted">Headers:</span> ${linksTo(Object.keys(headers))}</p>
+${!isJson && shapes.length > 0 ? html`<p>Each line, or the data of each event:</p>` : ""}
+${example === undefined ? "" : exampleOf(typeof example === "string" ? example : JSON.stringify(example, null, isJson ? 2 : 0))}
+${shapes.map((each) => fieldsOf(each, status, told))}
+</details>
+`;
+}
+
+function fieldsOf(schema: Schema, status: string, told: Map<string, string>): Markup {
+  const text = JSON.stringify(schema);
+  const before = told.get(text);
+  if (before !== undefined) return html`<p>Its fields are those of <code>${before}</code>.</p>`;
+  told.set(text, status);
+  return tableOf("Fields of the answer", ["Field", "Type", "About"], rowsOf(schema, ""));
+}
+
+function linksTo(headers: readonly string[]): Markup[] {
+  return headers.map((name) => html`<a href="#header-${name}"><code>${name}</code></a> `);
+}
+
+function problemsOf({ responses }: Shown): Markup[] {
+  return Object.entries(responses).flatMap(([status, { content }]) =>
+    Object.keys(content?.[PROBLEM_TYPE]?.examples ?? {}).map(
+      (code) => html`<a href="#error-${code}"><code>${status} ${code}</code></a> `,
+    ),
+  );
+}
