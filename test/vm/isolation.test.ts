@@ -92,6 +92,25 @@ withGuests("the users of guests' processes", VHOST_USER, (guests) => {
     expect(seen.size).toBe(4);
   });
 
+  test("have no network: one of their own, in which nothing is up", () => {
+    const networkOf = (pid: number | "self") => readlinkSync(`/proc/${pid}/ns/net`);
+    const seen = [networkOf("self")];
+    for (const name of ["ann", "bob"]) {
+      for (const part of ["qemu", "vsock"] as const) {
+        const [pid = 0] = processesOf(guests.daemon, part, sandboxes[name].sandbox_id);
+        expect([name, part, seen.includes(networkOf(pid))]).toEqual([name, part, false]);
+        seen.push(networkOf(pid));
+        const interfaces = readFileSync(`/proc/${pid}/net/dev`, "utf8").match(/^ *\S+(?=:)/gm);
+        expect([part, interfaces?.map((line) => line.trim())]).toEqual([part, ["lo"]]);
+        // The loopback has its addresses while it is up.
+        expect([part, readFileSync(`/proc/${pid}/net/fib_trie`, "utf8")]).toEqual([part, ""]);
+        expect([part, readFileSync(`/proc/${pid}/net/if_inet6`, "utf8")]).toEqual([part, ""]);
+        // Nor sockets of the host that have no path.
+        expect([part, readFileSync(`/proc/${pid}/net/unix`, "utf8").includes("@")]).toEqual([part, false]);
+      }
+    }
+  });
+
   test("reach what is their own sandbox's, and nothing else of the service", () => {
     const { dataDir, runtimeDir } = guests.daemon;
     const { qemu, vsock } = ids("ann");

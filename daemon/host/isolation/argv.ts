@@ -1,17 +1,26 @@
 /** Owns the command lines by which a process gives up what it does not need. Each program replaces the one before: the pid stays. */
 import type { Identity } from "./ids.ts";
 
-/** As a user that may do nothing but what its files allow, now and later. */
+/**
+ * In a network of its own, in which there is nothing. Made while still root, so that no user namespace is needed. What it talks to
+ * are sockets with a path, which belong to no network. A vhost-vsock device (since Linux 7.0 too) has the network of who opens it,
+ * and that is the daemon.
+ */
+export function withoutNetwork(argv: readonly string[]): string[] {
+  return ["unshare", "--net", ...argv];
+}
+
+/** As a user that may do nothing but what its files allow, now and later, and that has no network. */
 export function asUser(identity: Identity, argv: readonly string[]): string[] {
   const { uid, groups } = identity;
-  return [
+  return withoutNetwork([
     "setpriv",
     `--reuid=${uid}`,
     `--regid=${uid}`,
     groups.length === 0 ? "--clear-groups" : `--groups=${groups.join(",")}`,
     ...["--no-new-privs", "--inh-caps=-all", "--bounding-set=-all"],
     ...argv,
-  ];
+  ]);
 }
 
 /**

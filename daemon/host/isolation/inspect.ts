@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { runProgram, startInNamespace } from "../process.ts";
+import { withoutNetwork } from "./argv.ts";
 import { DRIVE_RANGE, ID_SPAN } from "./ids.ts";
 
 const PROBE_DEADLINE_MS = 5_000;
@@ -21,6 +22,11 @@ export interface IsolationFindings {
   /** Whether root of the guests can be nobody on the host. */
   namespaces: boolean;
 }
+
+const NO_NETWORKS: IsolationProblem = {
+  message: "This host lets roomd make no network namespaces, so QEMU would have the host's network.",
+  remedy: "In a container, give roomd the capability SYS_ADMIN and a seccomp profile that allows unshare.",
+};
 
 const NOT_ROOT: IsolationProblem = {
   message: "roomd does not run as root, so it cannot start processes as other users.",
@@ -45,6 +51,7 @@ export async function inspectIsolation(options: {
     ...unusable.map((message) => ({ message })),
     ...places.flatMap(unreachable),
   ];
+  if (problems.length === 0 && !(await haveNetworks())) problems.push(NO_NETWORKS);
   return { base, problems, namespaces: problems.length === 0 && (await haveNamespaces(base, scratch)) };
 }
 
@@ -84,6 +91,15 @@ function unreachable(place: string): IsolationProblem[] {
     message: `The users that guests' processes run as cannot enter ${directory}, on the path to ${place}.`,
     remedy: `Run \`chmod o+x ${directory}\`, or choose another data_dir and runtime_dir.`,
   }));
+}
+
+async function haveNetworks(): Promise<boolean> {
+  try {
+    await runProgram(withoutNetwork(["true"]), PROBE_DEADLINE_MS);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 async function haveNamespaces(base: number, scratch: string): Promise<boolean> {

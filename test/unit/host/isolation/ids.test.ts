@@ -75,6 +75,8 @@ test("ids that a container does not have are missed", () => {
 
 test("a command line gives everything up before the program begins", () => {
   expect(asUser({ uid: 7, groups: [] }, ["qemu", "-S"])).toEqual([
+    "unshare",
+    "--net",
     "setpriv",
     "--reuid=7",
     "--regid=7",
