@@ -3,9 +3,11 @@ import { writeSync } from "node:fs";
 import { constants } from "node:os";
 import type { Command } from "commander";
 import { type Log, makeLog } from "../core/log.ts";
+import type { Paths } from "../core/paths.ts";
 import { describeError, errnoOf, ServiceError } from "../core/service-error.ts";
 import { planListen } from "../edge/http/tls.ts";
 import { planSsh } from "../edge/ssh/plan.ts";
+import { leaveEnd } from "../host/last-end.ts";
 import { findServiceManager } from "../host/service-manager.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { command } from "./command.ts";
@@ -39,7 +41,7 @@ export function serveCommand(): Command {
     const ended = firstSignal();
     const { startDaemon } = await import("../compose/compose.ts");
     const log = makeLog(config["log.level"]);
-    outsideOfCalls(log);
+    outsideOfCalls(log, paths);
     const daemon = await startDaemon({ config, paths, log }).catch((error) => {
       if (error instanceof Error && !(error instanceof ServiceError)) log.debug("not started", { stack: error.stack });
       if (errnoOf(error) !== "EADDRINUSE") throw error;
@@ -59,12 +61,13 @@ export function serveCommand(): Command {
  * What nobody catches. A promise that nobody awaited is one request's or one guest's trouble, and not everyone's. What is thrown in
  * the middle of a handler leaves nobody knows what half done: then the service ends, and systemd starts it again; guests outlive it.
  */
-function outsideOfCalls(log: Log): void {
+function outsideOfCalls(log: Log, paths: Paths): void {
   process.on("unhandledRejection", (error) => log.error("unhandled rejection", { error: describeError(error) }));
   process.on("uncaughtException", (error) => {
     // At once, since nothing is written after the end.
     const dying = makeLog("error", (line) => writeSync(process.stderr.fd, line));
     dying.error("uncaught exception: the service ends", { error: describeError(error), stack: error.stack });
+    leaveEnd(paths.last_end, "exception");
     process.exit(EXIT.roomd);
   });
 }

@@ -15,6 +15,7 @@ import { makeRoomFinder } from "../domain/rooms/index.ts";
 import { makeTemplates, type Templates } from "../domain/templates/registry.ts";
 import { Disk } from "../host/files/disk.ts";
 import { crossedDirectory } from "../host/isolation/directories.ts";
+import { takeCrash } from "../host/last-end.ts";
 import { takeLock } from "../host/lock.ts";
 import { type InspectedHost, inspectHost } from "./inspect-host.ts";
 import { makeRecorder } from "./records.ts";
@@ -33,6 +34,8 @@ export async function openBase(options: ComposeOptions) {
   makeDirectories(paths);
   const locks = [takeLock(paths.daemon_lock, "runtime_dir"), takeLock(paths.data_lock, "data_dir")];
   const hostId = hostIdOf(config, paths.host_id);
+  const crash = takeCrash(paths.last_end);
+  if (crash !== null) log.warn("the service before this one crashed", { ended_by: crash });
   const disk = new Disk(paths, {
     floor_mib: config["limits.disk_free_mib"],
     reserve_mib: config["limits.disk_reserve_mib"],
@@ -42,6 +45,7 @@ export async function openBase(options: ComposeOptions) {
   return {
     ...options,
     hostId,
+    crashed: crash !== null,
     disk,
     /** Makes some space on a full disk for what frees more. */
     giveUpSpace: () => disk.giveUp(true),

@@ -6,6 +6,7 @@ import { ServiceError } from "../core/service-error.ts";
 import { headsFilesOf, listService, verifyAll } from "../domain/audit/index.ts";
 import { makeAlone, makeOperator, plansOf } from "../domain/orgs/index.ts";
 import { countAllRooms } from "../domain/rooms/index.ts";
+import { listQuarantined } from "../domain/sandboxes/index.ts";
 import { runChecks } from "../domain/service/checks.ts";
 import { buildTemplate, removeTemplate } from "../domain/templates/build.ts";
 import { isOutdated } from "../domain/templates/registry.ts";
@@ -61,7 +62,8 @@ export async function openOperator(options: ComposeOptions) {
       },
       remove: (templateId: string) => removeTemplate(paths, templateId),
     },
-    doctor: async () => runChecks((await inspect()).findings, await registry(), paths),
+    doctor: async () =>
+      runChecks((await inspect()).findings, await registry(), paths, listQuarantined(database.queries)),
     countRooms: () => countAllRooms(database.queries),
     listAudit: (query: Parameters<typeof listService>[1]) => listService(database.queries, query),
     /** By these files of heads too, besides the one of the configuration. */

@@ -47,6 +47,7 @@ export function composeSandboxes(base: Base, parts: Parts) {
   const unasked = { actor: systemActor("supervisor"), source: "reconciler" } as const;
   const sandboxes = makeSandboxes({
     pool,
+    crashed: base.crashed,
     database,
     log,
     meter,

@@ -6,6 +6,7 @@ import { countRecords, makeAudit } from "../domain/audit/index.ts";
 import type { Plans } from "../domain/orgs/index.ts";
 import { countAllRooms } from "../domain/rooms/index.ts";
 import type { Sandboxes } from "../domain/sandboxes/index.ts";
+import { listQuarantined } from "../domain/sandboxes/index.ts";
 import { makeService } from "../domain/service/index.ts";
 import { MAX_REPLY_BYTES } from "../edge/idempotency.ts";
 import type { Base, ComposeOptions } from "./base.ts";
@@ -53,6 +54,7 @@ export function composeService({ config, paths, database, disk, inspected, templ
     paths,
     templates,
     findings: () => inspected.findings,
+    quarantined: () => listQuarantined(database.queries),
     capacity: sandboxes.capacity,
     figures: () => ({
       ...sandboxes.figures(),

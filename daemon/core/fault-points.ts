@@ -26,6 +26,7 @@ const PLACES = [
   "room.emptied", // its guests have ended, its drive is in place
   "room.retired", // its drive is put away, its row says destroying
   "sandbox.accepted", // its row is there, nothing of its guest is
+  "sandbox.adopting", // its guest is about to be taken over, which is noted
   "sandbox.ended", // its guest has ended, its directory is there
   "sandbox.erased", // its directory is gone, its row says destroying
   "virtiofsd.renewed", // a guest's next virtiofsd runs, and is not recorded

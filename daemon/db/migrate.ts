@@ -25,6 +25,7 @@ import keptMessages from "./migrations/0022_kept_messages.sql" with { type: "tex
 import auditCounts from "./migrations/0023_audit_counts.sql" with { type: "text" };
 import idempotencyByOrg from "./migrations/0024_idempotency_by_org.sql" with { type: "text" };
 import ended from "./migrations/0025_ended.sql" with { type: "text" };
+import adoptions from "./migrations/0026_adoptions.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -53,6 +54,7 @@ export const MIGRATIONS: readonly string[] = [
   auditCounts,
   idempotencyByOrg,
   ended,
+  adoptions,
 ];
 
 /** Brings the database up to date; `beforeChange` may throw when another process must not have it changed. Refuses one that a newer roomd has written. */

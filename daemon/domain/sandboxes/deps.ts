@@ -19,6 +19,8 @@ export interface SandboxDeps {
   log: Log;
   paths: Paths;
   templates: Templates;
+  /** Whether the daemon before this one ended by a crash. */
+  crashed: boolean;
   /** What guests start on; asked for each time, because a probe may still be finding out. */
   host(): GuestHost;
   /** Machines that wait for the next sandboxes. */

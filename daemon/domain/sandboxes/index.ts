@@ -3,8 +3,10 @@
 import { type ExitCause, SANDBOX_STATES, type SandboxState } from "../../../shared/api/sandboxes.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import type { Bound } from "../../core/operation.ts";
+import type { Queries } from "../../db/client.ts";
 import { makeAccess, type SandboxReach } from "./access.ts";
 import { freeMemoryMib } from "./admission.ts";
+import { QUARANTINED } from "./adoptions.ts";
 import { makeAgentLookup } from "./agents.ts";
 import { makeCreate } from "./create.ts";
 import type { SandboxDeps } from "./deps.ts";
@@ -19,9 +21,12 @@ import { reconcile } from "./reconcile.ts";
 import { recover } from "./recover.ts";
 import { makeResume } from "./resume.ts";
 import { makeStandby } from "./standby.ts";
-import { countLive, countStates, heldCids, roomSandboxes, undestroyed } from "./store.ts";
+import { countLive, countStates, failedFor, heldCids, roomSandboxes, undestroyed } from "./store.ts";
 import { type GuestShare, makeSupervisors } from "./supervisors.ts";
 import { makeUpdate } from "./update.ts";
+
+/** Agents of sandboxes that are put aside. */
+export const listQuarantined = (queries: Queries) => failedFor(queries, QUARANTINED);
 
 export { endedLongAgo, endedWithRooms, forgetSandbox } from "./ended.ts";
 export { orgCids, orgSandboxes } from "./store.ts";

@@ -1,10 +1,10 @@
 /** Owns the SQL of sandboxes. */
-import { and, asc, count, eq, gt, ne, notInArray, sql } from "drizzle-orm";
+import { and, asc, count, eq, gt, ne, notInArray, or, sql } from "drizzle-orm";
 import type { SandboxState } from "../../../shared/api/sandboxes.ts";
 import { GUEST_CID_MIN, GUEST_CIDS, type OrgId } from "../../../shared/ids.ts";
 import { preparedBy, type Queries } from "../../db/client.ts";
 import { Remembered } from "../../db/remembered.ts";
-import { type SandboxRow, sandboxes } from "./table.ts";
+import { adoptions, type SandboxRow, sandboxes } from "./table.ts";
 
 export function insertSandbox(queries: Queries, row: SandboxRow): void {
   live.forget(queries);
@@ -170,4 +170,53 @@ export function suggestCid(queries: Queries, wanted: number): number | null {
     if (!held.has(cid)) return cid;
   }
   return null;
+}
+
+/** Agents of sandboxes that failed for this reason and are not destroyed. */
+export function failedFor(queries: Queries, reason: string): string[] {
+  const { agent_id, state, status_reason } = sandboxes;
+  const failed = and(isUndestroyed, eq(state, "failed"), eq(status_reason, reason));
+  return queries
+    .select({ agent_id })
+    .from(sandboxes)
+    .where(failed)
+    .all()
+    .map((row) => row.agent_id);
+}
+
+/** It is about to be taken over. */
+export function noteAdoption(queries: Queries, sandbox_id: SandboxRow["sandbox_id"]): void {
+  queries
+    .insert(adoptions)
+    .values({ sandbox_id, crashes: 0, under_way: true })
+    .onConflictDoUpdate({ target: adoptions.sandbox_id, set: { under_way: true } })
+    .run();
+}
+
+/** The service has lived on. */
+export function forgetAdoption(queries: Queries, sandboxId: SandboxRow["sandbox_id"]): void {
+  queries.delete(adoptions).where(eq(adoptions.sandbox_id, sandboxId)).run();
+}
+
+/** What a daemon before this one noted, whether it crashed or not: how often each sandbox was being taken over at a crash. */
+export function countAdoptions(queries: Queries, crashed: boolean): Map<string, number> {
+  const { crashes, under_way, sandbox_id } = adoptions;
+  if (crashed) {
+    queries
+      .update(adoptions)
+      .set({ crashes: sql`${crashes} + 1` })
+      .where(eq(under_way, true))
+      .run();
+  }
+  queries.update(adoptions).set({ under_way: false }).run();
+  const live = queries
+    .select({ id: sandboxes.sandbox_id })
+    .from(sandboxes)
+    .where(sql`${isUndestroyed} AND ${sandboxes.state} <> 'failed'`);
+  queries
+    .delete(adoptions)
+    .where(or(eq(crashes, 0), notInArray(sandbox_id, live)))
+    .run();
+  const rows = queries.select().from(adoptions).all();
+  return new Map(rows.map((row) => [row.sandbox_id, row.crashes]));
 }

@@ -19,6 +19,7 @@ import { pauseGuest, resumeGuest, StuckError } from "../../host/guest/standby.ts
 import type { Guest } from "../../host/guest/start.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
 import { NonsenseError } from "../../host/machine/qmp-message.ts";
+import { QUARANTINED, QuarantineError } from "./adoptions.ts";
 import { Ending, type EndingDeps } from "./ending.ts";
 import { healthChange, leftChange, STANDBY_MESSAGE, stalledChange, takenChange } from "./health.ts";
 import { PublishedRow, type RowDeps } from "./published-row.ts";
@@ -130,6 +131,10 @@ export class Supervisor {
         if (this.#isGoing) return;
         this.#isLeft = error instanceof ServiceError && error.code === "not_ready";
         if (this.#isLeft) return await this.#leave(describeError(error));
+        if (error instanceof QuarantineError) {
+          const put = "The sandbox is put aside, and its virtual machine ended:";
+          return await this.#ending.lose("vmm_crash", QUARANTINED, `${put} ${error.message}. Its drive is untouched.`);
+        }
         const cause = error instanceof NonsenseError ? "vmm_crash" : "host_restart";
         const why = `The guest could not be taken over after a restart: ${toldOf(error)}.`;
         await this.#ending.lose(cause, cause, why);

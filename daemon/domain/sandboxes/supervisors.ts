@@ -4,6 +4,7 @@ import type { ExitCause, SandboxState } from "../../../shared/api/sandboxes.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
 import { at } from "../../core/clock.ts";
 import { Deadlines } from "../../core/deadlines.ts";
+import { faultPoint } from "../../core/fault-points.ts";
 import type { SandboxPaths } from "../../core/paths.ts";
 import { DeadlineError } from "../../core/published.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
@@ -18,6 +19,7 @@ import type { GuestRequests } from "../../host/guest-link/handshake.ts";
 import { residentMemoryMib } from "../../host/probe.ts";
 import type { ProcessRecord } from "../../host/process.ts";
 import { Gate, type Growth } from "./admission.ts";
+import { Adoptions } from "./adoptions.ts";
 import type { SandboxDeps } from "./deps.ts";
 import { listOf } from "./egress-list.ts";
 import { placeOf } from "./metering.ts";
@@ -63,6 +65,7 @@ export interface Supervisors {
 
 export function makeSupervisors(deps: SandboxDeps, ends: { watch(sandboxId: string): void }): Supervisors {
   const all = new Map<string, Supervisor>();
+  const adoptions = new Adoptions(deps, deps.crashed);
   const gate = new Gate(deps.limits.concurrent_creates);
   const expiries = new Deadlines((sandboxId) => void endUnasked(sandboxId, "expired"));
   const idles = new Deadlines((sandboxId) => void endUnasked(sandboxId, "idle"));
@@ -174,7 +177,10 @@ export function makeSupervisors(deps: SandboxDeps, ends: { watch(sandboxId: stri
           }),
         adopt: async (current, signal) => {
           const mode = current.start_mode ?? "snapshot";
-          return await adoptGuest(deps.host, planOf(current, room), mode, adoptedAs(current.state), signal);
+          return await adoptions.guard(current.sandbox_id, async () => {
+            await faultPoint("sandbox.adopting");
+            return await adoptGuest(deps.host, planOf(current, room), mode, adoptedAs(current.state), signal);
+          });
         },
         freeRemains: () => free(row.sandbox_id),
         onEvent: deps.onEvent,
@@ -228,6 +234,7 @@ export function makeSupervisors(deps: SandboxDeps, ends: { watch(sandboxId: stri
       }
     },
     stop: () => {
+      adoptions.stop();
       expiries.clear();
       idles.clear();
     },

@@ -42,4 +42,11 @@ export const sandboxes = sqliteTable("sandboxes", {
   guest_net: integer({ mode: "boolean" }).notNull(),
 });
 
+/** Sandboxes that are being taken over, or were when the service crashed (adoptions.ts). */
+export const adoptions = sqliteTable("adoptions", {
+  sandbox_id: text().$type<SandboxId>().primaryKey(),
+  crashes: integer().notNull(),
+  under_way: integer({ mode: "boolean" }).notNull(),
+});
+
 export type SandboxRow = typeof sandboxes.$inferSelect;

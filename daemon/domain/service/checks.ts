@@ -47,6 +47,7 @@ export const CHECK_IDS = [
   "runtime",
   "drive_quota",
   "templates",
+  "sandboxes",
   "disk",
   "runtime_dir",
 ] as const;
@@ -54,7 +55,13 @@ export const CHECK_IDS = [
 type CheckId = (typeof CHECK_IDS)[number];
 type Check = Required<HealthCheck> & { id: CheckId };
 
-export function runChecks(findings: HostFindings, templates: Templates, paths: Paths): Check[] {
+/** `quarantined` are the agents of sandboxes that are put aside. */
+export function runChecks(
+  findings: HostFindings,
+  templates: Templates,
+  paths: Paths,
+  quarantined: readonly string[],
+): Check[] {
   return [
     accelerationCheck(findings),
     qemuCheck(findings),
@@ -80,6 +87,7 @@ export function runChecks(findings: HostFindings, templates: Templates, paths: P
     runtimeProbesCheck(findings),
     quotaCheck(findings),
     templateCheck(templates),
+    sandboxesCheck(quarantined),
     diskCheck(paths),
     runtimeCheck(paths),
   ];
@@ -167,6 +175,17 @@ function templateCheck(templates: Templates): Check {
     "templates",
     `${message} Built by an older roomd: ${outdated.join(", ")}. Their agents do not make the host prove who it is.`,
     `Build them again (\`roomd template build ${outdated[0]}\`), then replace the sandboxes that run.`,
+  );
+}
+
+function sandboxesCheck(quarantined: readonly string[]): Check {
+  if (quarantined.length === 0) return ok("sandboxes", "No sandbox is put aside.");
+  const [first = "", ...more] = quarantined;
+  const named = more.length === 0 ? first : `${first} and ${more.length} more`;
+  return warn(
+    "sandboxes",
+    `Taking sandboxes over crashed the service again and again, so they are put aside: ${named}.`,
+    "Read what the service logged (`journalctl -u roomd`) and report it, then destroy these sandboxes.",
   );
 }
 

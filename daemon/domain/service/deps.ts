@@ -9,6 +9,8 @@ export interface ServiceDeps {
   paths: Paths;
   templates: Templates;
   findings(): HostFindings;
+  /** Agents of sandboxes that are put aside. */
+  quarantined(): string[];
   capacity(): { memory_mib_free: number; guest_cids_used: number };
   /** What there is on this host, of all organizations together. */
   figures(): {

@@ -35,7 +35,7 @@ function check(
       manifest: { generation },
     }));
   const paths = makePaths({ data_dir: home, runtime_dir: home });
-  const checks = runChecks({ ...FINDINGS, ...findings }, { list } as unknown as Templates, paths);
+  const checks = runChecks({ ...FINDINGS, ...findings }, { list } as unknown as Templates, paths, []);
   return checks.find((each) => each.id === id);
 }
 

@@ -1,0 +1,38 @@
+/**
+ * Owns how the daemon before this one ended, where it ended by a crash: a line in runtime_dir, of the daemon itself for an exception
+ * that nobody caught, and of systemd for all others (ExecStopPost in the unit): its result and exit status.
+ */
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { errnoOf } from "../core/service-error.ts";
+
+/** Results of systemd that are crashes, whatever the status is. */
+const CRASHES = ["exit-code", "core-dump", "watchdog", "oom-kill", "exception"];
+/** Signals by which people and service managers end it. */
+const ENDINGS = ["TERM", "INT", "HUP", "QUIT", "KILL"];
+
+/** For the daemon that comes next. One that cannot be written is none. */
+export function leaveEnd(file: string, result: "exception"): void {
+  try {
+    writeFileSync(file, `${result}\n`, { mode: 0o600 });
+  } catch {
+    // A full runtime_dir.
+  }
+}
+
+/** What the daemon before this one crashed by; null when it did not, or nobody knows. It is told once. */
+export function takeCrash(file: string): string | null {
+  try {
+    const said = readFileSync(file, "utf8").trim();
+    rmSync(file);
+    return isCrash(said) ? said : null;
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return null;
+    throw error;
+  }
+}
+
+/** `core-dump SEGV`, `exit-code 125`, `signal KILL`, `success 0`. */
+export function isCrash(said: string): boolean {
+  const [result = "", status = ""] = said.split(" ");
+  return CRASHES.includes(result) || (result === "signal" && !ENDINGS.includes(status));
+}
