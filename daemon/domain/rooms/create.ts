@@ -1,5 +1,6 @@
 /** Owns creating a room: its directory, then its row. */
 import { chmod, mkdir } from "node:fs/promises";
+import { dirname } from "node:path";
 import { type RoomRecord, roomCreate } from "../../../shared/api/rooms.ts";
 import { newId } from "../../../shared/ids.ts";
 import { after, now } from "../../core/clock.ts";
@@ -7,9 +8,10 @@ import { faultPoint } from "../../core/fault-points.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
 import { violatesUnique } from "../../db/transact.ts";
+import { syncDirectory } from "../../host/files/async-calls.ts";
 import { markDrive } from "../../host/isolation/directories.ts";
 import type { RoomDeps } from "./deps.ts";
-import { eraseDirectory } from "./erase.ts";
+import { removeUnborn } from "./erase.ts";
 import type { RoomRecords } from "./record.ts";
 import { insertRoom } from "./store.ts";
 import type { RoomRow } from "./table.ts";
@@ -62,7 +64,7 @@ export function makeCreate(
           return made;
         });
       } catch (error) {
-        await eraseDirectory(deps, deps.paths.room(row.room_uid));
+        await removeUnborn(deps, row.room_uid);
         throw violatesUnique(error, "rooms.room_id") ? inUse(input.room_id) : error;
       }
       schedule(row);
@@ -79,6 +81,8 @@ async function makeDirectories(deps: RoomDeps, row: RoomRow): Promise<void> {
     await chmod(drive, 0o1777);
     await markDrive(drive, deps.driveRoot(row.room_uid));
     deps.driveQuota.begin(drive, row.room_uid, { bytes: row.drive_limit_bytes, inodes: deps.driveLimitEntries });
+    // A row that is on the disk has its directories there, also after the host has crashed.
+    for (const made of [drive, dirname(drive), deps.paths.rooms]) await syncDirectory(made);
   } catch (error) {
     throw errnoOf(error) === "ENOSPC" ? new ServiceError("disk_full", { cause: error }) : error;
   }

@@ -14,7 +14,7 @@ import { DeadlineError, within } from "../../core/published.ts";
 import type { Queries } from "../../db/client.ts";
 import { onFullDisk } from "../../host/files/disk.ts";
 import type { RoomDeps } from "./deps.ts";
-import { eraseDirectory } from "./erase.ts";
+import type { Eraser } from "./erase.ts";
 import { getRoom, updateRoom } from "./store.ts";
 import type { RoomRow } from "./table.ts";
 
@@ -33,14 +33,18 @@ export interface Destroyer {
   isEnding(row: RoomRow): boolean;
 }
 
-/**
- * `onEnded` hears of every room that has come to its end, or could not be brought there; `erase` removes a retired drive.
- */
+interface Erasing {
+  eraser: Pick<Eraser, "erase">;
+  /** Removes the drive of a room that is destroyed by now. */
+  eraseKept(row: RoomRow): Promise<void>;
+}
+
+/** `onEnded` hears of every room that has come to its end, or could not be brought there. */
 export function makeDestroy(
   deps: RoomDeps,
   findRow: (caller: Caller, roomId: string) => RoomRow,
   onEnded: (row: RoomRow) => void,
-  erase: (row: RoomRow) => Promise<void>,
+  erasing: Erasing,
 ): Destroyer {
   const ending = new Map<string, Promise<Ended>>();
 
@@ -52,7 +56,7 @@ export function makeDestroy(
         .commit((queries) => updateRoom(queries, row.room_uid, { keep_drive: false }))
         .then(() => known);
     }
-    const work = destroy(deps, row, keepDrive && row.keep_drive, erase).finally(() => {
+    const work = destroy(deps, row, keepDrive && row.keep_drive, erasing).finally(() => {
       ending.delete(row.room_uid);
       onEnded(row);
     });
@@ -99,9 +103,9 @@ async function destroy(
   deps: RoomDeps,
   row: RoomRow,
   keepDrive: boolean,
-  erase: (row: RoomRow) => Promise<void>,
+  { eraser, eraseKept }: Erasing,
 ): Promise<Ended> {
-  const { database, paths } = deps;
+  const { database } = deps;
   const { room_uid } = row;
   const changed = () => ({ updated_at: now(), last_transition_at: now() });
   await database.commit((queries) =>
@@ -121,7 +125,7 @@ async function destroy(
   const kept = keeps(database.queries);
   if (kept) await retire(deps, room_uid);
   // What is to be deleted gives its space back before anything more is written.
-  else for (const place of [paths.room, paths.retired_room]) await eraseDirectory(deps, place(room_uid));
+  else await eraser.erase(row);
   await deps.fabric.forget(room_uid);
   await faultPoint("room.retired");
   const until = await database.commit((queries) => {
@@ -138,7 +142,7 @@ async function destroy(
     return late ? "erase" : drive_until_at;
   });
   if (until !== "erase") return { agents, drive_until_at: until };
-  await erase(row);
+  await eraseKept(row);
   return { agents, drive_until_at: null };
 }
 

@@ -1,9 +1,68 @@
-/** Owns how the directory of a room goes, wherever it lies: the kernel's quota of its drive first, then all that is in it. */
-import { rm } from "node:fs/promises";
+/**
+ * Owns how the directories of rooms go, wherever they lie: the kernel's quota of the drive first, then all that is in it, however
+ * deep guests have made that. One goes at a time, organizations take turns, and nothing but a room's own end waits for it.
+ */
+import { rmdir } from "node:fs/promises";
+import type { RoomUid } from "../../../shared/ids.ts";
+import { FairQueue } from "../../core/fair-queue.ts";
+import { errnoOf } from "../../core/service-error.ts";
+import { eraseDirectory } from "../../host/files/erase.ts";
 import type { RoomDeps } from "./deps.ts";
+import type { RoomRow } from "./table.ts";
 
-/** One that is gone is nothing. */
-export async function eraseDirectory({ paths, driveQuota }: RoomDeps, directory: string): Promise<void> {
-  driveQuota.end(paths.drive_in(directory));
-  await rm(directory, { recursive: true, force: true });
+type EraseDeps = Pick<RoomDeps, "paths" | "driveQuota" | "giveUpSpace">;
+
+export class Eraser {
+  readonly #deps: EraseDeps;
+  readonly #waiting = new FairQueue<() => Promise<void>>();
+  readonly #underWay = new Map<RoomUid, Promise<void>>();
+  #isBusy = false;
+
+  constructor(deps: EraseDeps) {
+    this.#deps = deps;
+  }
+
+  /** Whether a room is being erased, or waits for that. */
+  has(roomUid: RoomUid): boolean {
+    return this.#underWay.has(roomUid);
+  }
+
+  /** Removes all that a room has on the disk; asked for again it is joined. What is gone is nothing. */
+  erase({ org_id, room_uid }: Pick<RoomRow, "org_id" | "room_uid">): Promise<void> {
+    const known = this.#underWay.get(room_uid);
+    if (known) return known;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#underWay.set(room_uid, promise);
+    this.#waiting.add(org_id, async () => {
+      await this.#eraseNow(room_uid).then(resolve, reject);
+      this.#underWay.delete(room_uid);
+    });
+    void this.#next();
+    return promise;
+  }
+
+  async #next(): Promise<void> {
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    for (let work = this.#waiting.take(); work; work = this.#waiting.take()) await work();
+    this.#isBusy = false;
+  }
+
+  async #eraseNow(roomUid: RoomUid): Promise<void> {
+    const { paths, driveQuota, giveUpSpace } = this.#deps;
+    for (const directory of [paths.room(roomUid), paths.retired_room(roomUid)]) {
+      driveQuota.end(paths.drive_in(directory));
+      await eraseDirectory(directory, giveUpSpace);
+    }
+  }
+}
+
+/** Removes the directories of a room that never came to be: no guest has seen them. Others are left alone. */
+export async function removeUnborn({ paths, driveQuota }: EraseDeps, roomUid: string): Promise<void> {
+  driveQuota.end(paths.drive(roomUid));
+  for (const directory of [paths.drive(roomUid), paths.room(roomUid)]) {
+    await rmdir(directory).catch((error: unknown) => {
+      if (!["ENOENT", "ENOTEMPTY", "ENOTDIR"].includes(errnoOf(error) ?? "")) throw error;
+    });
+  }
 }

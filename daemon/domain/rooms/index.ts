@@ -1,6 +1,6 @@
 /** Owns rooms: the container of a run, with its sandboxes and its drive. */
 
-import { readdir, rmdir } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { roomDestroy } from "../../../shared/api/rooms.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
@@ -8,7 +8,7 @@ import { Deadlines } from "../../core/deadlines.ts";
 import type { Bound, Caller } from "../../core/operation.ts";
 import type { Paths } from "../../core/paths.ts";
 import type { FindRoom, RoomTarget } from "../../core/room-target.ts";
-import { describeError, errnoOf, ServiceError } from "../../core/service-error.ts";
+import { describeError, ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { appendAudit } from "../audit/index.ts";
@@ -16,7 +16,7 @@ import type { Place } from "../orgs/index.ts";
 import { makeCreate } from "./create.ts";
 import type { RoomDeps } from "./deps.ts";
 import { makeDestroy } from "./destroy.ts";
-import { eraseDirectory } from "./erase.ts";
+import { Eraser, removeUnborn } from "./erase.ts";
 import { makeGet } from "./get.ts";
 import { makeRoomRecords } from "./record.ts";
 import {
@@ -90,24 +90,13 @@ function recordEnd(queries: Queries, row: RoomRow, reason: string, agents: strin
   });
 }
 
-/** Directories of rooms whose making a crash cut off: they have no row, and nothing in them. */
-async function removeUnborn({ paths, driveQuota }: RoomDeps, live: ReadonlySet<string>): Promise<void> {
-  for (const name of await readdir(paths.rooms)) {
-    if (live.has(name)) continue;
-    driveQuota.end(paths.drive(name));
-    for (const directory of [paths.drive(name), paths.room(name)]) {
-      await rmdir(directory).catch((error: unknown) => {
-        if (!["ENOENT", "ENOTEMPTY", "ENOTDIR"].includes(errnoOf(error) ?? "")) throw error;
-      });
-    }
-  }
-}
-
 export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFinder>): Rooms {
   const { database, paths, log } = deps;
   const records = makeRoomRecords(deps);
-  const erase = async (row: RoomRow) => {
-    await eraseDirectory(deps, paths.retired_room(row.room_uid));
+  const eraser = new Eraser(deps);
+  /** The kept drive of a room goes, and it is on record that it is gone. */
+  const eraseKept = async (row: RoomRow) => {
+    await eraser.erase(row);
     await database.commit((queries) => updateRoom(queries, row.room_uid, { drive_until_at: null }));
     deps.drive.forget(row.room_uid);
   };
@@ -116,9 +105,9 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
     const ended = getRoom(database.queries, room_uid);
     if (ended && isDriveKept(ended)) deps.drive.keep(toTarget(ended, paths));
     else deps.drive.forget(room_uid);
-    eraseSoon();
+    eraseDue();
   };
-  const destroyer = makeDestroy(deps, finder.findRow, onEnded, erase);
+  const destroyer = makeDestroy(deps, finder.findRow, onEnded, { eraser, eraseKept });
   const endUnasked = (row: RoomRow, reason: string) => {
     const work = async () => {
       const { agents } = await destroyer.end(row, true);
@@ -133,14 +122,19 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
     const row = getRoom(database.queries, roomUid as RoomUid);
     if (row?.state === "active") endUnasked(row, "expired");
   });
-  const eraseSoon = () =>
-    void eraseDue().catch((error: unknown) => log.error("drive not erased", { error: describeError(error) }));
-  const retirements = new Deadlines(eraseSoon);
+  const retirements = new Deadlines(() => eraseDue());
   const schedule = (row: RoomRow) => expiries.set(row.room_uid, row.expires_at);
 
-  const eraseDue = async () => {
-    for (const row of drivesDue(database.queries, now())) await erase(row);
-    retirements.set("next", nextDriveDue(database.queries));
+  /** Has every drive erased that is due. Nobody waits for that, and one that cannot be erased keeps no other. */
+  const eraseDue = () => {
+    const moment = now();
+    for (const row of drivesDue(database.queries, moment)) {
+      if (eraser.has(row.room_uid)) continue;
+      eraseKept(row).catch((error: unknown) =>
+        log.error("drive not erased", { room_uid: row.room_uid, error: describeError(error) }),
+      );
+    }
+    retirements.set("next", nextDriveDue(database.queries, moment));
   };
 
   /** A large drive takes a while, and nobody has to wait for it. */
@@ -161,7 +155,9 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
       const claimed = await database.commit((queries) => claimRooms(queries, deps.hostId));
       if (claimed > 0) log.info("rooms taken over from another host's name", { host: deps.hostId, rooms: claimed });
       const live = liveRooms(database.queries);
-      await removeUnborn(deps, new Set(live.map((row) => row.room_uid)));
+      const known = new Set<string>(live.map((row) => row.room_uid));
+      // Of rooms whose making a crash cut off: they have no row.
+      for (const name of await readdir(paths.rooms)) if (!known.has(name)) await removeUnborn(deps, name);
       for (const row of live) {
         if (row.state === "destroying") {
           endUnasked(row, "taken_up");
@@ -174,13 +170,13 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
         });
         sweep(row);
       }
-      eraseSoon();
+      eraseDue();
     },
     reconcile: async () => {
       for (const row of liveRooms(database.queries)) {
         if (row.state === "destroying" && !destroyer.isEnding(row)) endUnasked(row, "taken_up");
       }
-      await eraseDue();
+      eraseDue();
     },
     stop: () => {
       expiries.clear();

@@ -3,13 +3,13 @@
  * without their drive, are ended again, and drives without their room go.
  */
 import { existsSync, readdirSync } from "node:fs";
-import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { RoomUid } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import type { Paths } from "../../core/paths.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
+import { eraseDirectory } from "../../host/files/erase.ts";
 import { getRoom, liveRooms, updateRoom } from "./store.ts";
 import { isDriveKept } from "./target.ts";
 
@@ -37,7 +37,7 @@ export async function settleRooms(
   for (const places of [paths.rooms, paths.retired]) {
     for (const name of existsSync(places) ? readdirSync(places) : []) {
       if (getRoom(database.queries, name as RoomUid)) continue;
-      await rm(join(places, name), { recursive: true });
+      await eraseDirectory(join(places, name), () => false);
     }
   }
   const ended = new Map(endedRooms.map((room) => [room.room_uid, room]));
@@ -48,7 +48,7 @@ export async function settleRooms(
   for (const { room_uid } of live) {
     const both = [paths.room(room_uid), paths.retired_room(room_uid)];
     const [, surplus] = isLost.has(room_uid) ? both.reverse() : both;
-    if (surplus !== undefined && both.every((place) => existsSync(place))) await rm(surplus, { recursive: true });
+    if (surplus !== undefined && both.every((place) => existsSync(place))) await eraseDirectory(surplus, () => false);
   }
   await database.commit((queries) => {
     for (const { room_uid } of lost) {

@@ -1,5 +1,5 @@
 /** Owns the SQL of rooms. */
-import { and, asc, count, eq, gt, inArray, isNotNull, lt, min, ne, sql } from "drizzle-orm";
+import { and, asc, count, eq, gt, gte, inArray, isNotNull, lt, min, ne, sql } from "drizzle-orm";
 import type { RoomState } from "../../../shared/api/rooms.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
@@ -121,11 +121,11 @@ export function drivesDue(queries: Queries, moment: string): RoomRow[] {
     .all();
 }
 
-/** Until when the drive is kept that is to be erased next; null when none is. */
-export function nextDriveDue(queries: Queries): string | null {
+/** Until when the drive is kept that comes to be due next, from a moment on; null when none does. */
+export function nextDriveDue(queries: Queries, moment: string): string | null {
   const next = queries
     .select({ at: min(rooms.drive_until_at) })
     .from(rooms)
-    .where(isNotNull(rooms.drive_until_at));
+    .where(and(isNotNull(rooms.drive_until_at), gte(rooms.drive_until_at, moment)));
   return next.get()?.at ?? null;
 }

@@ -25,3 +25,13 @@ export function sync(file: number): Promise<void> {
 export function close(file: number): Promise<void> {
   return promised((settle) => fs.close(file, (error) => settle(error ?? null, undefined)));
 }
+
+/** Makes the names in a directory, and what it is itself, survive a crash of the host. */
+export async function syncDirectory(directory: string): Promise<void> {
+  const opened = await fs.promises.open(directory, fs.constants.O_RDONLY | fs.constants.O_DIRECTORY);
+  try {
+    await opened.sync();
+  } finally {
+    await opened.close();
+  }
+}

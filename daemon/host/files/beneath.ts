@@ -13,9 +13,10 @@ import { closeSync, constants, fchmodSync, fchownSync, openSync, promises } from
 import { errnoOf } from "../../core/service-error.ts";
 import { driveRootOf } from "../isolation/directories.ts";
 import { sync } from "./async-calls.ts";
-import { type Facts, readFacts } from "./facts.ts";
+import { type Facts, readFacts, readUse, type Use } from "./facts.ts";
 import { isGone } from "./gone.ts";
 import {
+  getdents,
   O_CLOEXEC,
   O_PATH,
   openat2,
@@ -24,6 +25,7 @@ import {
   RESOLVE_NO_SYMLINKS,
   renameNoReplace,
   SystemError,
+  seekTo,
 } from "./libc.ts";
 import { OpenFile } from "./open-file.ts";
 import { fromBytes, type RawPath } from "./raw-path.ts";
@@ -98,9 +100,31 @@ export class Beneath implements Disposable {
     }
   }
 
+  /** The same, as far as a measure needs it. */
+  use(name: RawPath): Use | null {
+    try {
+      return readUse(this.#descriptor, name);
+    } catch (error) {
+      if (errnoOf(error) === "ENOENT") return null;
+      throw error;
+    }
+  }
+
   /** Facts of the directory itself. */
   ownFacts(): Facts {
     return readFacts(this.#descriptor);
+  }
+
+  get inode(): bigint {
+    return readUse(this.#descriptor).inode;
+  }
+
+  /**
+   * The directory that this one is in now: after a guest has moved it that is another than before, and above the drive's
+   * root it is the host's own. To be known by its inode before anything is done in it.
+   */
+  above(): Beneath {
+    return new Beneath(openat2(this.#descriptor, ".." as RawPath, DIRECTORY, 0, RESOLVE_NO_SYMLINKS), this.#root);
   }
 
   async linkTarget(name: RawPath): Promise<RawPath> {
@@ -140,6 +164,16 @@ export class Beneath implements Disposable {
   /** Makes what was done in this directory survive a crash of the host. */
   sync(): Promise<void> {
     return sync(this.#descriptor);
+  }
+
+  /** Fills the buffer with entries from where this was read last, and returns how many bytes they take; 0 at the end. Throws ENOENT when it was removed. */
+  readInto(buffer: Buffer): number {
+    return getdents(this.#descriptor, buffer);
+  }
+
+  /** Goes on reading at an entry's `next`. */
+  seek(next: bigint): void {
+    seekTo(this.#descriptor, next);
   }
 
   /** A descriptor of the directory for reading its entries; the reader closes it. */

@@ -10,23 +10,24 @@ import { fromBytes, type RawPath } from "./raw-path.ts";
 export interface Entry {
   name: RawPath;
   type: EntryType;
+  /** Where in the directory the next entry is. */
+  next: bigint;
 }
 
 // About a thousand names, read in well under a millisecond.
-const SLICE_BYTES = 32 * 1024;
+export const SLICE_BYTES = 32 * 1024;
 const TYPES: Record<number, EntryType> = { 4: "directory", 8: "file", 10: "symlink" };
 const UNKNOWN = 0;
 
 /** The entries in the order the file system has them, some hundreds at a time. */
-export async function* readEntries(directory: Beneath): AsyncGenerator<Entry[]> {
+export async function* readEntries(directory: Beneath, pace = new Pace()): AsyncGenerator<Entry[]> {
   const reader = directory.reader();
   try {
     const buffer = Buffer.allocUnsafeSlow(SLICE_BYTES);
-    const pace = new Pace();
     for (;;) {
       const filled = getdents(reader, buffer);
       if (filled === 0) return;
-      yield [...parse(directory, buffer, filled)];
+      yield parseEntries(directory, buffer, filled);
       if (pace.due) await pace.rest();
     }
   } catch (error) {
@@ -37,15 +38,18 @@ export async function* readEntries(directory: Beneath): AsyncGenerator<Entry[]> 
   }
 }
 
-/** struct linux_dirent64: u64 inode, i64 offset, u16 length, u8 type, name ending in NUL. */
-function* parse(directory: Beneath, buffer: Buffer, filled: number): Generator<Entry> {
+/** struct linux_dirent64: u64 inode, i64 next, u16 length, u8 type, name ending in NUL. */
+export function parseEntries(directory: Beneath, buffer: Buffer, filled: number): Entry[] {
+  const entries: Entry[] = [];
   for (let at = 0; at < filled; ) {
     const length = buffer.readUInt16LE(at + 16);
     const name = fromBytes(buffer, at + 19, buffer.indexOf(0, at + 19));
     const type = buffer.readUInt8(at + 18);
+    const next = buffer.readBigInt64LE(at + 8);
     at += length;
     if (name === "." || name === "..") continue;
     const known = type === UNKNOWN ? directory.facts(name)?.type : (TYPES[type] ?? "other");
-    if (known) yield { name, type: known };
+    if (known) entries.push({ name, type: known, next });
   }
+  return entries;
 }

@@ -3,69 +3,109 @@
  * then it is flattened: a directory found inside is moved up beside it instead of being entered, so that a hundred thousand
  * levels take no more descriptors than two.
  */
+import { basename, dirname } from "node:path";
 import { errnoOf } from "../../core/service-error.ts";
-import type { Beneath } from "./beneath.ts";
+import { Beneath } from "./beneath.ts";
 import { onFullDisk } from "./disk.ts";
 import { type Entry, readEntries } from "./entries.ts";
-import { isGone } from "./gone.ts";
-import type { RawPath } from "./raw-path.ts";
+import { ifThere, isGone } from "./gone.ts";
+import { type RawPath, toRaw } from "./raw-path.ts";
 import { temporaryName } from "./temporary.ts";
 
-// A guest may go on filling a directory that it still has open; what is left then is hidden, and swept later.
-const ERASE_MS = 10 * 60_000;
-const AT_ONCE = 32;
-
-/** Removes what is under this name, durably; a new name may take a block, which `giveUp` finds on a full disk. Throws ENOENT. */
-export async function erase(parent: Beneath, name: RawPath, giveUp = () => false): Promise<void> {
-  const hidden = temporaryName();
-  await onFullDisk(giveUp, () => parent.rename(name, parent, hidden, "refuse"));
-  await parent.sync();
-  await eraseHidden(parent, hidden, giveUp);
+/** What removals have given back: bytes on the disk, files, and names of any kind. */
+export interface Freed {
+  used_bytes: number;
+  file_count: number;
+  entry_count: number;
 }
 
-/** Removes what already has a temporary name. */
-export async function eraseHidden(parent: Beneath, hidden: RawPath, giveUp = () => false): Promise<void> {
-  if (await removed(() => parent.unlink(hidden))) return;
-  const deadline = performance.now() + ERASE_MS;
-  while (!(await removed(() => parent.removeDirectory(hidden)))) {
+export interface EraseOptions {
+  /** A new name may take a block: makes some space on a full disk, false when there is none to make. */
+  giveUp?: () => boolean;
+  /** Hears of what has been removed, some names at a time. */
+  onFreed?: (freed: Freed) => void;
+  /** A guest may go on filling a directory that it still has open; what is left after this is hidden, and swept later. */
+  withinMs?: number;
+}
+
+const ERASE_MS = 10 * 60_000;
+/** Enough to keep the threads that wait for the disk busy, few enough that others' calls find one soon. */
+const AT_ONCE = 8;
+
+/** Removes what is under this name, durably. Throws ENOENT. */
+export async function erase(parent: Beneath, name: RawPath, options: EraseOptions = {}): Promise<void> {
+  const hidden = temporaryName();
+  await onFullDisk(options.giveUp ?? (() => false), () => parent.rename(name, parent, hidden, "refuse"));
+  await parent.sync();
+  await eraseHidden(parent, hidden, options);
+}
+
+/** Removes a directory of the host's own with all that guests have put below it, which none of them reaches any more. One that is gone is nothing. */
+export async function eraseDirectory(directory: string, giveUp: () => boolean): Promise<void> {
+  using parent = ifThere(() => Beneath.open(dirname(directory)));
+  if (parent) await eraseHidden(parent, toRaw(basename(directory)), { giveUp, withinMs: Number.POSITIVE_INFINITY });
+}
+
+/** Removes what is under a name that nobody asks for. */
+export async function eraseHidden(parent: Beneath, hidden: RawPath, options: EraseOptions = {}): Promise<void> {
+  const removal = new Removal(options);
+  if (await removal.of(parent, { name: hidden, type: "file" })) return;
+  const deadline = performance.now() + (options.withinMs ?? ERASE_MS);
+  while (!(await removal.of(parent, { name: hidden, type: "directory" }))) {
     if (performance.now() > deadline) throw new Error("the tree is being filled faster than it can be erased");
     using top = parent.plainDirectory(hidden);
-    if (top) await forEach(top, (entry) => flatten(top, entry, giveUp));
+    if (top) await forEach(top, (entry) => removal.flatten(top, entry));
   }
 }
 
-async function flatten(top: Beneath, entry: Entry, giveUp: () => boolean): Promise<void> {
-  if (await removed(() => remove(top, entry))) return;
-  using directory = top.plainDirectory(entry.name);
-  if (!directory) return;
-  await forEach(directory, async (inner) => {
-    if (await removed(() => remove(directory, inner))) return;
-    const moved = onFullDisk(giveUp, () => directory.rename(inner.name, top, temporaryName(), "refuse"));
-    await moved.catch((error: unknown) => {
-      if (!isGone(error)) throw error;
-    });
-  });
-  await removed(() => top.removeDirectory(entry.name));
-}
+type Named = Pick<Entry, "name" | "type">;
 
-function remove(directory: Beneath, entry: Entry): Promise<void> {
-  return entry.type === "directory" ? directory.removeDirectory(entry.name) : directory.unlink(entry.name);
+class Removal {
+  readonly #giveUp: () => boolean;
+  readonly #onFreed: ((freed: Freed) => void) | undefined;
+
+  constructor({ giveUp = () => false, onFreed }: EraseOptions) {
+    this.#giveUp = giveUp;
+    this.#onFreed = onFreed;
+  }
+
+  /** Removes the entry, or moves what is in it up into `top` and then removes it. */
+  async flatten(top: Beneath, entry: Named): Promise<void> {
+    if (await this.of(top, entry)) return;
+    using directory = top.plainDirectory(entry.name);
+    if (!directory) return;
+    await forEach(directory, async (inner) => {
+      if (await this.of(directory, inner)) return;
+      const moved = onFullDisk(this.#giveUp, () => directory.rename(inner.name, top, temporaryName(), "refuse"));
+      await moved.catch((error: unknown) => {
+        if (!isGone(error)) throw error;
+      });
+    });
+    await this.of(top, { name: entry.name, type: "directory" });
+  }
+
+  /** Whether the entry is gone. */
+  async of(directory: Beneath, { name, type }: Named): Promise<boolean> {
+    const use = this.#onFreed ? directory.use(name) : null;
+    try {
+      await (type === "directory" ? directory.removeDirectory(name) : directory.unlink(name));
+    } catch (error) {
+      const code = errnoOf(error) ?? "";
+      if (code === "ENOENT") return true;
+      if (STILL_THERE.has(code)) return false;
+      throw error;
+    }
+    if (use) {
+      const isLast = use.type === "directory" || use.links === 1;
+      const file_count = use.type === "file" && isLast ? 1 : 0;
+      this.#onFreed?.({ used_bytes: isLast ? use.allocated_bytes : 0, file_count, entry_count: 1 });
+    }
+    return true;
+  }
 }
 
 // A directory that is not empty, or an entry that a guest swapped for one of the other kind: the next round sees to it.
 const STILL_THERE = new Set(["ENOTEMPTY", "EEXIST", "EISDIR", "ENOTDIR", "EBUSY"]);
-
-async function removed(remove: () => Promise<void>): Promise<boolean> {
-  try {
-    await remove();
-    return true;
-  } catch (error) {
-    const code = errnoOf(error) ?? "";
-    if (code === "ENOENT") return true;
-    if (STILL_THERE.has(code)) return false;
-    throw error;
-  }
-}
 
 async function forEach(directory: Beneath, work: (entry: Entry) => Promise<void>): Promise<void> {
   for await (const entries of readEntries(directory)) {

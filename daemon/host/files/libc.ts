@@ -11,6 +11,7 @@ const libc = dlopen("libc.so.6", {
   statx: { args: ["i32", "ptr", "i32", "u32", "ptr"], returns: "i32" },
   renameat2: { args: ["i32", "ptr", "i32", "ptr", "u32"], returns: "i32" },
   getdents64: { args: ["i32", "ptr", "u64"], returns: "i32" },
+  lseek: { args: ["i32", "i64", "i32"], returns: "i64" },
   fallocate: { args: ["i32", "i32", "i64", "i64"], returns: "i32" },
   prlimit64: { args: ["i32", "i32", "ptr", "ptr"], returns: "i32" },
   __errno_location: { args: [], returns: "ptr" },
@@ -99,6 +100,13 @@ export function getdents(directory: number, buffer: Buffer): number {
   return check(libc.getdents64(directory, buffer, buffer.length), "getdents64");
 }
 
+const SEEK_SET = 0;
+
+/** lseek(2) of a directory to where an entry of getdents64 says that the next one is. */
+export function seekTo(directory: number, offset: bigint): void {
+  check(Number(libc.lseek(directory, offset, SEEK_SET)), "lseek");
+}
+
 const FALLOC_FL_KEEP_SIZE = 1;
 
 /** fallocate(2) that sets space aside and leaves the file's length. */
@@ -108,11 +116,12 @@ export function reserveSpace(file: number, offset: number, length: number): void
 
 const RLIMIT_FSIZE = 1;
 
-/** prlimit(2): how far into a file another process may write; null is as far as it might at first. Throws SystemError: ESRCH. */
-export function limitFileSize(pid: number, bytes: number | null): void {
+/** prlimit(2): how far into a file another process may write, at most as far as it might at first. Throws SystemError: ESRCH. */
+export function limitFileSize(pid: number, bytes: number): void {
   const limits = new BigUint64Array(2);
   check(libc.prlimit64(pid, RLIMIT_FSIZE, null, limits), "prlimit64");
   // The hard limit stays: to raise it again takes a capability that a daemon need not have.
-  limits[0] = bytes === null ? (limits[1] ?? 0n) : BigInt(bytes);
+  const most = limits[1] ?? 0n;
+  limits[0] = bytes < most ? BigInt(bytes) : most;
   check(libc.prlimit64(pid, RLIMIT_FSIZE, limits, null), "prlimit64");
 }

@@ -2,8 +2,9 @@
 import { fchmodSync, fchownSync } from "node:fs";
 import { errnoOf } from "../../core/service-error.ts";
 import { close, readSome, sync, writeSome } from "./async-calls.ts";
-import { type Facts, readFacts } from "./facts.ts";
+import { type Facts, readFacts, readUse } from "./facts.ts";
 import { reserveSpace } from "./libc.ts";
+import { nextTurn, type Turn } from "./pace.ts";
 
 /** Long enough to be fast, short enough that hashing one holds nothing up for over a millisecond. */
 export const CHUNK_BYTES = 256 * 1024;
@@ -26,6 +27,10 @@ export class OpenFile implements AsyncDisposable {
     return readFacts(this.#open);
   }
 
+  get inode(): bigint {
+    return readUse(this.#open).inode;
+  }
+
   /** The bytes from `offset`; fewer than `length` where the file ends before. */
   async read(offset: number, length: number): Promise<Buffer> {
     const bytes = Buffer.allocUnsafeSlow(length);
@@ -39,11 +44,13 @@ export class OpenFile implements AsyncDisposable {
   }
 
   /** SHA-256 of the first `length` bytes, or of all where the file is shorter, in hex. Ends early with the signal. */
-  async digest(length: number, signal?: AbortSignal): Promise<string> {
+  async digest(length: number, signal: AbortSignal, turn: Turn = nextTurn): Promise<string> {
     const hash = new Bun.CryptoHasher("sha256");
     const buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES);
     for (let at = 0; at < length; ) {
-      signal?.throwIfAborted();
+      // A small file is one piece of work.
+      if (at > 0) await turn();
+      signal.throwIfAborted();
       const want = buffer.subarray(0, Math.min(CHUNK_BYTES, length - at));
       const count = await this.#call((file) => readSome(file, want, at));
       if (count === 0) break;

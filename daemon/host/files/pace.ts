@@ -1,15 +1,26 @@
 /** Owns how long work goes on before it lets the event loop do something else. */
-const SLICE_MS = 2;
+const SLICE_MS = 1;
+
+/** Resolves when the work may go on; rejects when it shall end instead. */
+export type Turn = () => Promise<void>;
+
+/** When everybody else had theirs. */
+export const nextTurn: Turn = () => new Promise((resolve) => setImmediate(resolve));
 
 export class Pace {
+  readonly #turn: Turn;
   #since = performance.now();
+
+  constructor(turn: Turn = nextTurn) {
+    this.#turn = turn;
+  }
 
   get due(): boolean {
     return performance.now() - this.#since >= SLICE_MS;
   }
 
   async rest(): Promise<void> {
-    await new Promise((resolve) => setImmediate(resolve));
+    await this.#turn();
     this.#since = performance.now();
   }
 }

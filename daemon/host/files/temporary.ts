@@ -44,6 +44,11 @@ export class Temporary implements AsyncDisposable {
     this.name = name;
   }
 
+  /** By which it is known under whatever names. */
+  get inode(): bigint {
+    return this.#file.inode;
+  }
+
   write(bytes: Uint8Array): Promise<void> {
     return this.#file.write(bytes);
   }

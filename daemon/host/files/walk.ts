@@ -1,33 +1,158 @@
-/** Owns the walk over a whole tree: bounded memory and descriptors, links never followed. */
+/**
+ * Owns the walk over a whole tree, however deep and wide it is: bounded memory and descriptors, links never followed.
+ *
+ * The deepest levels of the way down are held open. Of those above are kept only the inode and where reading goes on, 16 bytes
+ * a level; on the way up such a directory is opened again as `..` and known by its inode. A guest that has moved one meanwhile
+ * has spoilt the walk, which ends and says so.
+ */
+import { errnoOf } from "../../core/service-error.ts";
 import type { Beneath } from "./beneath.ts";
-import { type Entry, readEntries } from "./entries.ts";
+import { type Entry, parseEntries, SLICE_BYTES } from "./entries.ts";
 import { Pace } from "./pace.ts";
+import { HERE } from "./raw-path.ts";
 
-// Each level holds two descriptors and some hundred names. What is deeper is not visited.
-export const WALK_DEPTH = 256;
+/** Each takes a descriptor and some hundred names. */
+export const LEVELS_HELD = 64;
 
-/** Calls `visit` for every entry, a directory before what is in it, and `tooDeep` for a directory that is not entered. */
+/** `cut`: there are more entries than were to be visited. `moved`: what was still to be visited was not found again. */
+export type WalkEnd = "complete" | "cut" | "moved";
+
+export interface WalkOptions {
+  pace?: Pace;
+  /** The walk ends after so many entries: a guest may make them faster than they are visited. */
+  most?: number;
+}
+
+/** Calls `visit` for every entry, a directory before what is in it. */
 export async function walk(
   root: Beneath,
   visit: (directory: Beneath, entry: Entry) => void | Promise<void>,
-  tooDeep: () => void = () => {},
-): Promise<void> {
-  const pace = new Pace();
-  const descend = async (directory: Beneath, depth: number): Promise<void> => {
-    for await (const entries of readEntries(directory)) {
-      for (const entry of entries) {
-        const visited = visit(directory, entry);
-        if (visited) await visited;
-        if (pace.due) await pace.rest();
-        if (entry.type !== "directory") continue;
-        if (depth === WALK_DEPTH) {
-          tooDeep();
-          continue;
-        }
-        using below = directory.plainDirectory(entry.name);
-        if (below) await descend(below, depth + 1);
-      }
+  { pace = new Pace(), most = Number.POSITIVE_INFINITY }: WalkOptions = {},
+): Promise<WalkEnd> {
+  using way = new Way(root);
+  for (let visits = 0; ; ) {
+    const { directory, entry } = way.next();
+    if (pace.due) await pace.rest();
+    if (entry) {
+      if (++visits > most) return "cut";
+      const visited = visit(directory, entry);
+      if (visited) await visited;
+      if (entry.type === "directory") way.down(entry);
+    } else if (way.isAtTop) {
+      return "complete";
+    } else if (!way.up()) {
+      return "moved";
     }
-  };
-  await descend(root, 1);
+  }
+}
+
+interface Level {
+  directory: Beneath;
+  /** What was read of it, and how much of that is behind us. */
+  entries: Entry[];
+  taken: number;
+}
+
+/** The directories from the root down to where the walk is. */
+class Way implements Disposable {
+  readonly #levels: Level[] = [];
+  readonly #left = new Trail();
+  readonly #buffer = Buffer.allocUnsafeSlow(SLICE_BYTES);
+  #current: Level;
+
+  constructor(root: Beneath) {
+    const directory = root.plainDirectory(HERE);
+    if (!directory) throw new Error("the root of the walk is gone");
+    this.#current = this.#enter(directory);
+  }
+
+  get isAtTop(): boolean {
+    return this.#levels.length === 1 && this.#left.length === 0;
+  }
+
+  /** The next entry of the current directory; none at its end. */
+  next(): { directory: Beneath; entry: Entry | undefined } {
+    const level = this.#current;
+    while (level.taken === level.entries.length && this.#read(level));
+    return { directory: level.directory, entry: level.entries[level.taken++] };
+  }
+
+  /** Into the directory that was taken last, if it is still there. */
+  down({ name }: Entry): void {
+    const directory = this.#current.directory.plainDirectory(name);
+    if (!directory) return;
+    this.#current = this.#enter(directory);
+    if (this.#levels.length > LEVELS_HELD) this.#leave();
+  }
+
+  /** To the directory above; false when it is no longer there. */
+  up(): boolean {
+    using below = this.#current.directory;
+    this.#levels.pop();
+    const above = this.#levels.at(-1);
+    if (above) {
+      this.#current = above;
+      return true;
+    }
+    const { inode, next } = this.#left.pop();
+    const found = below.above();
+    this.#current = this.#enter(found);
+    if (found.inode !== inode) return false;
+    found.seek(next);
+    return true;
+  }
+
+  [Symbol.dispose](): void {
+    for (const { directory } of this.#levels) directory[Symbol.dispose]();
+  }
+
+  #enter(directory: Beneath): Level {
+    const level = { directory, entries: [], taken: 0 };
+    this.#levels.push(level);
+    return level;
+  }
+
+  /** Lets the uppermost of the open levels go. */
+  #leave(): void {
+    const level = this.#levels.shift();
+    if (!level) return;
+    using directory = level.directory;
+    this.#left.push(directory.inode, level.entries[level.taken - 1]?.next ?? 0n);
+  }
+
+  #read(level: Level): boolean {
+    let filled = 0;
+    try {
+      filled = level.directory.readInto(this.#buffer);
+    } catch (error) {
+      // The directory was removed while it was read.
+      if (errnoOf(error) !== "ENOENT") throw error;
+    }
+    level.entries = filled === 0 ? [] : parseEntries(level.directory, this.#buffer, filled);
+    level.taken = 0;
+    return filled > 0;
+  }
+}
+
+/** The levels that are not open, in as little memory as they take. */
+class Trail {
+  #inodes = new BigUint64Array(256);
+  #nexts = new BigInt64Array(256);
+  length = 0;
+
+  push(inode: bigint, next: bigint): void {
+    if (this.length === this.#inodes.length) {
+      const [inodes, nexts] = [new BigUint64Array(2 * this.length), new BigInt64Array(2 * this.length)];
+      inodes.set(this.#inodes);
+      nexts.set(this.#nexts);
+      [this.#inodes, this.#nexts] = [inodes, nexts];
+    }
+    this.#inodes[this.length] = inode;
+    this.#nexts[this.length++] = next;
+  }
+
+  pop(): { inode: bigint; next: bigint } {
+    const at = --this.length;
+    return { inode: this.#inodes[at] ?? 0n, next: this.#nexts[at] ?? 0n };
+  }
 }

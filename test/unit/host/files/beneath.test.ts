@@ -131,7 +131,7 @@ describe("Beneath", () => {
     writeFileSync(join(directory, "f"), Buffer.alloc(8_000_000, "x"));
     const before = openFiles();
     const file = root.file(toRaw("f"), "read");
-    const digest = expect(file.digest(8_000_000)).rejects.toThrow("closed");
+    const digest = expect(file.digest(8_000_000, new AbortController().signal)).rejects.toThrow("closed");
     const reading = file.read(0, 8_000_000);
     await file[Symbol.asyncDispose]();
     expect((await reading).length).toBe(8_000_000);

@@ -1,12 +1,22 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Beneath } from "../../../../daemon/host/files/beneath.ts";
 import { readEntries } from "../../../../daemon/host/files/entries.ts";
-import { erase } from "../../../../daemon/host/files/erase.ts";
+import { erase, eraseDirectory, type Freed } from "../../../../daemon/host/files/erase.ts";
 import { toRaw } from "../../../../daemon/host/files/raw-path.ts";
-import { WALK_DEPTH, walk } from "../../../../daemon/host/files/walk.ts";
+import { makeNest } from "../../../harness/nest.ts";
 
 let directory: string;
 let root: Beneath;
@@ -20,17 +30,6 @@ afterEach(() => {
 });
 
 const openFiles = () => readdirSync("/proc/self/fd").length;
-
-/** Deeper than any path can say. */
-async function makeNest(levels: number): Promise<void> {
-  let at = root.directory(toRaw("."));
-  for (let level = 0; level < levels; level++) {
-    using above = at;
-    await above.makeDirectory(toRaw("nest"), 0o755);
-    at = above.directory(toRaw("nest"));
-  }
-  at[Symbol.dispose]();
-}
 
 describe("erase", () => {
   it("removes wide and mixed trees, never what links point to", async () => {
@@ -50,17 +49,44 @@ describe("erase", () => {
   });
 
   it("removes a tree deeper than any path, with a bounded number of descriptors", async () => {
-    await makeNest(3000);
+    (await makeNest(directory, 3000))[Symbol.dispose]();
     const before = openFiles();
     let most = 0;
     const watch = setInterval(() => {
       most = Math.max(most, openFiles() - before);
     }, 5);
-    await erase(root, toRaw("nest"));
+    await erase(root, toRaw("d"));
     clearInterval(watch);
     expect(readdirSync(directory)).toEqual([]);
     expect(openFiles()).toBe(before);
     expect(most).toBeLessThan(150);
+  }, 60_000);
+
+  it("tells what it has freed: each file once, what another name still has not at all", async () => {
+    mkdirSync(join(directory, "tree/a/b"), { recursive: true });
+    for (const name of ["one", "two"]) writeFileSync(join(directory, "tree/a/b", name), Buffer.alloc(64 * 1024));
+    writeFileSync(join(directory, "tree/linked"), Buffer.alloc(64 * 1024));
+    linkSync(join(directory, "tree/linked"), join(directory, "kept"));
+    const whole = { used_bytes: 0, file_count: 0, entry_count: 0 };
+    const onFreed = (freed: Freed) => {
+      whole.used_bytes += freed.used_bytes;
+      whole.file_count += freed.file_count;
+      whole.entry_count += freed.entry_count;
+    };
+    const directories = ["tree", "tree/a", "tree/a/b"].map((path) => statSync(join(directory, path)).blocks * 512);
+    await erase(root, toRaw("tree"), { onFreed });
+    const used_bytes = 128 * 1024 + directories.reduce((sum, bytes) => sum + bytes, 0);
+    expect(whole).toEqual({ used_bytes, file_count: 2, entry_count: 6 });
+  });
+
+  it("removes a directory by its path; one that is gone is nothing", async () => {
+    const room = join(directory, "rom_1");
+    mkdirSync(join(room, "drive"), { recursive: true });
+    (await makeNest(join(room, "drive"), 1000))[Symbol.dispose]();
+    await eraseDirectory(room, () => false);
+    await eraseDirectory(room, () => false);
+    await eraseDirectory(join(directory, "never/was"), () => false);
+    expect(readdirSync(directory)).toEqual([]);
   }, 60_000);
 
   it("hides the tree at once, and removes what is added meanwhile", async () => {
@@ -75,28 +101,6 @@ describe("erase", () => {
     clearInterval(filling);
     held[Symbol.dispose]();
     expect(readdirSync(directory)).toEqual([]);
-  });
-});
-
-describe("walk", () => {
-  it("visits every entry once and stops at its depth", async () => {
-    await makeNest(WALK_DEPTH + 50);
-    const before = openFiles();
-    let visits = 0;
-    await walk(root, () => void visits++);
-    expect(visits).toBe(WALK_DEPTH);
-    expect(openFiles()).toBe(before);
-    await erase(root, toRaw("nest"));
-  });
-
-  it("goes on where a directory vanishes under it", async () => {
-    for (const name of ["a", "b", "c"]) mkdirSync(join(directory, name, "x"), { recursive: true });
-    const seen: string[] = [];
-    await walk(root, (_, { name }) => {
-      seen.push(name);
-      rmSync(join(directory, name), { recursive: true, force: true });
-    });
-    expect(seen.sort()).toEqual(["a", "b", "c"]);
   });
 });
 
