@@ -41,6 +41,14 @@ const written = fields({
   warnings: anyWarnings,
 });
 
+/** What adds to a long file does not read all of it. */
+const writtenOrAdded = fields({
+  ...written.properties,
+  sha256: nullable(
+    Type.String({ description: "Of the whole file; null when it was added to and is longer than 64 MiB." }),
+  ),
+});
+
 const mode = Type.Optional(
   Type.String({ pattern: "^0?[0-7]{3}$", description: "Permissions in octal; 0644 if absent.", examples: ["0644"] }),
 );
@@ -74,7 +82,7 @@ export const fsWrite = operation({
       Type.String({ maxLength: 128, description: "Only if the file has this sha256; else 412." }),
     ),
   }),
-  output: written,
+  output: writtenOrAdded,
   outcomes: { created: 201, replaced: 200 },
   errors: [
     ...writeErrors,

@@ -1,7 +1,11 @@
-/** A drive's quota, kept against guests that write past the API: also against root, and against space that no name shows. */
+/**
+ * A drive's quota, kept against guests that write past the API: also against root, and against space that no name shows. Each
+ * cell of the table in daemon/domain/drive/mode.ts is tried in a guest.
+ */
 
 import { readFileSync } from "node:fs";
 import { beforeAll, expect, test } from "vitest";
+import { GUEST_MAY } from "../../daemon/domain/drive/mode.ts";
 import type { Json } from "../harness/daemon.ts";
 import { processesOf, until, withGuests } from "../harness/guests.ts";
 import { TerminalClient } from "../harness/terminal-client.ts";
@@ -10,6 +14,22 @@ const MIB = 1024 ** 2;
 const LIMIT = 1024 * MIB;
 const STOPPED = /can be read and deleted, but not written/;
 const HELD = /waits until drive calls have deleted enough/;
+
+/** What root in a guest does for each row of the table, in a directory of its own on the drive. */
+const DO = {
+  read: "cat kept",
+  delete: "rm victim",
+  write: "printf x | tee -a kept",
+  write_beyond_limit: `printf x | dd of=kept bs=1 count=1 seek=${LIMIT} conv=notrunc`,
+  allocate: "fallocate -l 1M allocated",
+  allocate_beyond_limit: "fallocate -l 2G far",
+  allocate_keeping_size: "touch beyond && fallocate -n -l 1M beyond",
+  make_holes: "truncate -s 512M holes",
+  make_empty_file: "touch empty",
+  make_directory: "mkdir directory",
+  make_symlink: "ln -s nowhere link",
+  make_deep_tree: "mkdir -p $(printf 'd/%.0s' $(seq 300))",
+} satisfies Record<keyof typeof GUEST_MAY, string>;
 
 withGuests("a drive's quota", { env: { ROOMD_DRIVE_LIMIT_GIB: "1" } }, (guests) => {
   const record = (room = "greedy") => guests.daemon.ok("GET", `/v1/rooms/${room}`);
@@ -21,6 +41,18 @@ withGuests("a drive's quota", { env: { ROOMD_DRIVE_LIMIT_GIB: "1" } }, (guests) 
   const neighboursWork = async () => {
     expect(await guests.daemon.sh("modest", "it", "date +%N >/mnt/drive/f && wc -l </mnt/drive/f")).toBe("1");
     expect(await guests.daemon.sh("greedy", "it", "hostname")).toBe("it");
+  };
+
+  const CALLS = Object.keys(GUEST_MAY) as (keyof typeof GUEST_MAY)[];
+  const outcomeOf = ({ exit_code, stderr }: Json) =>
+    exit_code === 0 ? "works" : /File too large/.test(stderr) ? "EFBIG" : `${exit_code}: ${stderr}`;
+  /** Directories in which everything can be tried; to be made while the drive is open. */
+  const makeCells = (...names: string[]) =>
+    greedy(names.map((name) => `mkdir /mnt/drive/${name} && cd /mnt/drive/${name} && touch kept victim`).join(" && "));
+  const tryCells = async (mode: "open" | "stopped") => {
+    const found: Json = {};
+    for (const call of CALLS) found[call] = outcomeOf(await greedy(`cd /mnt/drive/${mode} && ${DO[call]}`));
+    expect(found).toEqual(Object.fromEntries(CALLS.map((call) => [call, GUEST_MAY[call][mode]])));
   };
 
   /** Of each process of the room's shares, whether it has been stopped. */
@@ -88,7 +120,7 @@ withGuests("a drive's quota", { env: { ROOMD_DRIVE_LIMIT_GIB: "1" } }, (guests) 
     expect((await record()).drive.used_bytes).toBeLessThan(LIMIT);
     // Far more than fits, a little at a time: it must end by itself.
     const filling = await greedy(
-      "i=0; while head -c 1M /dev/zero >>/mnt/drive/more && [ $i -lt 3000 ]; do i=$((i+1)); sleep 0.02; done; echo $i",
+      "i=0; while head -c 1M /dev/zero >>/mnt/drive/more && [ $i -lt 3000 ]; do i=$((i+1)); sleep 0.04; done; echo $i",
     );
     expect(filling.stderr).toMatch(/File too large/);
     expect(Number(filling.stdout)).toBeLessThan(3000);
@@ -127,7 +159,7 @@ withGuests("a drive's quota", { env: { ROOMD_DRIVE_LIMIT_GIB: "1" } }, (guests) 
   test("counts what is deleted and still open", async () => {
     const { daemon } = guests;
     const script =
-      "exec 3>/mnt/drive/gone; rm /mnt/drive/gone; fallocate -l 1100M /proc/self/fd/3; touch /dev/shm/hidden; while [ ! -e /dev/shm/let-go ]; do sleep 0.1; done";
+      "exec 3>/mnt/drive/gone; rm /mnt/drive/gone; fallocate -l 1024M /proc/self/fd/3; touch /dev/shm/hidden; while [ ! -e /dev/shm/let-go ]; do sleep 0.1; done";
     await daemon.sh("greedy", "it", `sh -c '${script}' >/dev/null 2>&1 &`);
     await until("it is hidden", async () => (await greedy("ls /dev/shm /mnt/drive")).stdout.includes("hidden"));
     await untilWarned(STOPPED);
@@ -138,19 +170,39 @@ withGuests("a drive's quota", { env: { ROOMD_DRIVE_LIMIT_GIB: "1" } }, (guests) 
     await greedy("rm -f /mnt/drive/*");
   });
 
+  test("lets an open drive's guest do what the table says", async () => {
+    await makeCells("open");
+    await tryCells("open");
+    expect((await record()).warnings).toEqual([]);
+    await greedy("rm -rf /mnt/drive/open");
+  });
+
+  test("holds a drive at once that one call has taken far beyond it", async () => {
+    const { daemon } = guests;
+    await greedy("touch /mnt/drive/beyond && fallocate -n -l 1200M /mnt/drive/beyond");
+    await untilWarned(HELD);
+    await daemon.ok("DELETE", "/v1/rooms/greedy/drive/delete?path=beyond");
+    await untilOpen();
+    const { items } = await daemon.ok("GET", "/v1/rooms/greedy/audit?event=quota.&order=asc");
+    expect(items.slice(-2).map(({ event }: Json) => event)).toEqual(["quota.drive_held", "quota.drive_open"]);
+  });
+
   test("holds a drive that root in the guest makes grow all the same, until drive calls have made room", async () => {
     const { daemon } = guests;
+    await makeCells("stopped", "held");
     await greedy("fallocate -l 1024M /mnt/drive/base");
     await untilWarned(STOPPED);
+    await tryCells("stopped");
     // Space beyond a file's end needs no write.
     const grow =
       "for n in $(seq 60); do [ -e /dev/shm/enough ] && exit; touch /mnt/drive/x$n; fallocate -n -l 32M /mnt/drive/x$n; sleep 0.3; done";
     await daemon.sh("greedy", "it", `(${grow}) >/dev/null 2>&1 &`);
     await untilWarned(HELD);
-    await daemon.sh("greedy", "it", "(ls /mnt/drive >/dev/shm/listed; touch /dev/shm/answered) >/dev/null 2>&1 &");
+    const cells = CALLS.map((call) => `(cd /mnt/drive/held; ${DO[call]}; echo ${call} >>/dev/shm/answered) &`);
+    await daemon.sh("greedy", "it", `touch /dev/shm/answered; (${cells.join(" ")}) >/dev/null 2>&1`);
     await neighboursWork();
     expect((await daemon.ok("GET", "/v1/rooms/greedy/drive/stat?path=base")).size_bytes).toBe(LIMIT);
-    expect(await daemon.sh("greedy", "it", "ls /dev/shm")).not.toContain("answered");
+    expect(await daemon.sh("greedy", "it", "cat /dev/shm/answered")).toBe("");
     await refusesWhatNeedsTheDrive();
     await standsStillAndGoesOn();
     await daemon.ok("DELETE", "/v1/rooms/greedy/sandboxes/second");
@@ -165,14 +217,17 @@ withGuests("a drive's quota", { env: { ROOMD_DRIVE_LIMIT_GIB: "1" } }, (guests) 
     await daemon.sh("greedy", "it", "touch /dev/shm/enough");
     await daemon.ok("DELETE", "/v1/rooms/greedy/drive/delete?path=base");
     await untilOpen();
-    await until("the guest goes on", async () => (await greedy("ls /dev/shm")).stdout.includes("answered"));
+    await until("the guest goes on", async () => {
+      const { stdout } = await greedy("sort /dev/shm/answered");
+      return stdout.trim() === CALLS.toSorted().join("\n");
+    });
     const on = await greedy("echo on >/mnt/drive/on && cat /mnt/drive/on");
     expect([on.stdout, on.stderr]).toEqual(["on\n", ""]);
   });
 
   test("does not keep a sandbox or room from being deleted while it is over", async () => {
     const { daemon } = guests;
-    await greedy("rm -f /mnt/drive/*; fallocate -l 1100M /mnt/drive/base");
+    await greedy("rm -rf /mnt/drive/*; fallocate -l 1024M /mnt/drive/base");
     await untilWarned(STOPPED);
     await daemon.ok("DELETE", "/v1/rooms/greedy?drive=delete");
     expect(daemon.leftovers().filter((line) => line.includes("process")).length).toBeGreaterThan(0);

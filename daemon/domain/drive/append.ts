@@ -11,7 +11,7 @@ import { faultPoint } from "../../core/fault-points.ts";
 import type { KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { HERE } from "../../host/files/raw-path.ts";
-import { openIfThere, requireDigest, requireHashable } from "./digest.ts";
+import { digestAfter, openIfThere, requireDigest, requireHashable } from "./digest.ts";
 import { restOf } from "./once.ts";
 import { openOrMake } from "./parents.ts";
 import { type DrivePath, splitPath } from "./path.ts";
@@ -37,9 +37,10 @@ export async function appendToFile(drive: Drive, { room, root }: Place, addition
     await using file = openIfThere(root, path, "append");
     if (!file) return null;
     requireHashable(file, room);
+    const asked = { room, signal: call.signal };
     const bytes = await restOf(file, addition.bytes, call.work);
     const isBegun = bytes.byteLength < addition.bytes.byteLength;
-    if (if_match !== undefined && !isBegun) await requireDigest(file, if_match, room, call.signal);
+    if (if_match !== undefined && !isBegun) await requireDigest(drive, file, if_match, asked);
     using claim = await drive.usage.of(room).claim(room.drive_limit_bytes, 0);
     claim.grow(bytes.byteLength, 0);
     file.reserve(bytes.byteLength);
@@ -49,8 +50,9 @@ export async function appendToFile(drive: Drive, { room, root }: Place, addition
     await file.sync();
     await faultPoint("append.synced");
     const facts = file.freshFacts();
-    claim.settle({ used_bytes: facts.allocated_bytes - file.facts.allocated_bytes, file_count: 0, entry_count: 0 });
+    const grown = facts.allocated_bytes - file.facts.allocated_bytes;
+    claim.settle(grown > 0 ? { added: { used_bytes: grown } } : { freed: { used_bytes: -grown } });
     const { org } = drive.usage.of(room);
-    return written(path, facts, await file.digest(facts.size_bytes), false, org.warnings());
+    return written(path, facts, await digestAfter(drive, file, facts, asked), false, org.warnings());
   });
 }

@@ -1,14 +1,36 @@
-/** Owns the comparison of a file with the sha256 that a caller expects it to have. */
+/** Owns the sha256 of files that are there already: for callers who expect one, and for what an addition has made of a file. */
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
 import type { Beneath } from "../../host/files/beneath.ts";
+import type { Facts } from "../../host/files/facts.ts";
 import type { OpenFile } from "../../host/files/open-file.ts";
 import type { DriveRoom } from "./deps.ts";
 import type { DrivePath } from "./path.ts";
+import type { Drive } from "./verb.ts";
+
+/** The digest of a longer file costs more than adding to it: nobody has asked for that. */
+const MOST_TOLD_BYTES = 64 * 1024 ** 2;
+
+/** The digest of a file that was added to; null when it is long, or who asked is gone: what was added stays. */
+export async function digestAfter(drive: Drive, file: OpenFile, { size_bytes }: Facts, { room, signal }: Asked) {
+  if (size_bytes > MOST_TOLD_BYTES) return null;
+  try {
+    return await file.digest(size_bytes, signal, drive.turnOf(room));
+  } catch (error) {
+    if (signal.aborted) return null;
+    throw error;
+  }
+}
+
+/** Whose call it is, and when that is given up. */
+interface Asked {
+  room: DriveRoom;
+  signal: AbortSignal;
+}
 
 /** Throws precondition_failed when the file has another digest. */
-export async function requireDigest(file: OpenFile, expected: string, room: DriveRoom, signal: AbortSignal) {
+export async function requireDigest(drive: Drive, file: OpenFile, expected: string, { room, signal }: Asked) {
   requireHashable(file, room);
-  const found = await file.digest(file.facts.size_bytes, signal);
+  const found = await file.digest(file.facts.size_bytes, signal, drive.turnOf(room));
   if (found !== expected.replace(/^"(.*)"$/, "$1").toLowerCase()) {
     throw new ServiceError("precondition_failed", {
       detail: "The file has changed: its sha256 differs from if_match.",
@@ -18,17 +40,11 @@ export async function requireDigest(file: OpenFile, expected: string, room: Driv
 }
 
 /** The same for the file at `path`, as a reader would find it; a missing one has no digest. */
-export async function requireDigestAt(
-  root: Beneath,
-  path: DrivePath,
-  expected: string,
-  room: DriveRoom,
-  signal: AbortSignal,
-) {
+export async function requireDigestAt(drive: Drive, root: Beneath, path: DrivePath, expected: string, asked: Asked) {
   await using file = openIfThere(root, path, "read");
   if (!file)
     throw new ServiceError("precondition_failed", { detail: "if_match was sent, but the file does not exist." });
-  await requireDigest(file, expected, room, signal);
+  await requireDigest(drive, file, expected, asked);
 }
 
 /** A guest's file of holes may claim any size; more than the quota is not read through. Throws file_too_large. */

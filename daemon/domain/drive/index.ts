@@ -3,7 +3,9 @@
  * there is daemon/host/files/beneath.ts.
  */
 import type { OrgId } from "../../../shared/ids.ts";
+import { Mailbox } from "../../core/mailbox.ts";
 import type { Bound } from "../../core/operation.ts";
+import { LongWork } from "../../core/turn.ts";
 import { sweepTemporaryFiles } from "../../host/files/sweep.ts";
 import type { ShareMode } from "../../host/virtiofs/restrain.ts";
 import type { DriveDeps, DriveRoom } from "./deps.ts";
@@ -32,7 +34,7 @@ export interface DriveService {
   /** Bytes that the organization's drives take together. */
   measureOrg(orgId: OrgId): Promise<number>;
   /** Removes what an earlier run of the daemon left of unfinished writes. */
-  sweep(room: Pick<DriveRoom, "room_id" | "drive_directory">): Promise<void>;
+  sweep(room: Pick<DriveRoom, "room_id" | "org_id" | "drive_directory">): Promise<void>;
   /** Saves a command's streams in the directory `path`. Throws as fs_write does. */
   saveStreams(room: DriveRoom, path: string, streams: Streams): ReturnType<typeof saveStreams>;
   /** Keeps guests to the quota, from now on. */
@@ -46,7 +48,13 @@ export interface DriveService {
 }
 
 export function makeDrive(deps: DriveDeps): DriveService {
-  const drive: Drive = { ...deps, usage: new Usage(deps), turns: new Turns() };
+  const work = new LongWork();
+  const turnOf = ({ org_id }: Pick<DriveRoom, "org_id">) => {
+    return () => work.turn(org_id);
+  };
+  const drive: Drive = { ...deps, usage: new Usage(deps, work), turns: new Turns(), turnOf };
+  /** One drive at a time is swept, and nobody waits for it. */
+  const sweeps = new Mailbox();
   let quota: Quota | null = null;
   return {
     operations: [write, list, read, stat, mkdir, move, remove, putFile, getFile].map((verb) => verb(drive)),
@@ -58,7 +66,7 @@ export function makeDrive(deps: DriveDeps): DriveService {
       return org.used;
     },
     sweep: async (room) => {
-      const swept = await sweepTemporaryFiles(room.drive_directory);
+      const swept = await sweeps.put(() => sweepTemporaryFiles(room.drive_directory, turnOf(room)));
       if (swept > 0) deps.log.info("temporary files swept", { room_id: room.room_id, swept });
     },
     saveStreams: (room, path, streams) => saveStreams(drive, room, path, streams),

@@ -4,6 +4,7 @@
  */
 import type { Beneath } from "../../host/files/beneath.ts";
 import { readEntries } from "../../host/files/entries.ts";
+import type { Pace } from "../../host/files/pace.ts";
 import { HERE, joinRaw, type RawPath } from "../../host/files/raw-path.ts";
 import { isTemporaryName } from "../../host/files/temporary.ts";
 
@@ -11,10 +12,12 @@ export class ListOrder {
   readonly #top: Beneath;
   /** Longer paths cannot be asked for, so they are not listed. */
   readonly #longestPath: number;
+  readonly #pace: Pace;
   #ahead: RawPath[] = [];
   #cut = false;
 
-  constructor(top: Beneath, longestPath: number) {
+  constructor(top: Beneath, longestPath: number, pace: Pace) {
+    this.#pace = pace;
     this.#top = top;
     this.#longestPath = longestPath;
   }
@@ -42,7 +45,7 @@ export class ListOrder {
   async enter(directory: RawPath, wanted: number, after: RawPath | null = null): Promise<void> {
     using opened = this.#top.plainDirectory(directory);
     if (!opened) return;
-    const { names, cut } = await firstNames(opened, after, wanted);
+    const { names, cut } = await firstNames(opened, after, wanted, this.#pace);
     const inside = names.map((name) => joinRaw(directory, name)).filter((path) => path.length <= this.#longestPath);
     const all = [...inside, ...this.#ahead];
     this.#ahead = all.slice(0, wanted);
@@ -51,7 +54,7 @@ export class ListOrder {
 }
 
 /** The first `most` names after `after`, in order, and whether there are more. */
-async function firstNames(directory: Beneath, after: RawPath | null, most: number) {
+async function firstNames(directory: Beneath, after: RawPath | null, most: number, pace: Pace) {
   const names: RawPath[] = [];
   let bound = null as RawPath | null;
   let cut = false;
@@ -62,7 +65,7 @@ async function firstNames(directory: Beneath, after: RawPath | null, most: numbe
     bound = names.at(-1) ?? null;
     cut = true;
   };
-  for await (const entries of readEntries(directory)) {
+  for await (const entries of readEntries(directory, pace)) {
     for (const { name } of entries) {
       if ((after !== null && name <= after) || isTemporaryName(name)) continue;
       if (bound !== null && name >= bound) continue;

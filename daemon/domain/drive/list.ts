@@ -8,6 +8,7 @@ import { DEFAULT_PAGE } from "../../../shared/api/contract.ts";
 import { type DriveEntry, fsList, MAX_PATH_BYTES } from "../../../shared/api/drive.ts";
 import type { Bound } from "../../core/operation.ts";
 import type { Beneath } from "../../host/files/beneath.ts";
+import { Pace } from "../../host/files/pace.ts";
 import { HERE, joinRaw, type RawPath } from "../../host/files/raw-path.ts";
 import { readCursor, writeCursor } from "./cursor.ts";
 import { describeEntry } from "./entry.ts";
@@ -21,7 +22,8 @@ const NOT_A_DIRECTORY = { ENOTDIR: ["invalid_path", "The path is not a directory
 export function list(drive: Drive): Bound {
   return bindDrive(drive, fsList, {
     rules: (input) => pathRule("path", input.path),
-    run: async (call, input, { root }) => {
+    run: async (call, input, { root, room }) => {
+      const turn = drive.turnOf(room);
       const path = parsePath(input.path ?? "/");
       call.audit.details = { path: shownPath(path) };
       const recursive = input.recursive ?? input.path === undefined;
@@ -34,7 +36,10 @@ export function list(drive: Drive): Bound {
         recursive,
         after,
         limit: input.limit ?? DEFAULT_PAGE,
-        signal: call.signal,
+        pace: new Pace(async () => {
+          await turn();
+          call.signal.throwIfAborted();
+        }),
       });
       const next_cursor = last === null ? null : writeCursor(listKey, last);
       return { outcome: "ok", body: { path: shownPath(path), items, next_cursor } };
@@ -48,19 +53,19 @@ interface PageRequest {
   recursive: boolean;
   after: RawPath | null;
   limit: number;
-  signal: AbortSignal;
+  pace: Pace;
 }
 
 /** The entries of one page, and the last path of it where more follows. */
-async function pageOf({ top, path, recursive, after, limit, signal }: PageRequest) {
-  const order = new ListOrder(top, MAX_PATH_BYTES - path.length - 2);
+async function pageOf({ top, path, recursive, after, limit, pace }: PageRequest) {
+  const order = new ListOrder(top, MAX_PATH_BYTES - path.length - 2, pace);
   const items: DriveEntry[] = [];
   let last = after;
   // One more than the page holds tells whether there is another.
   if (after === null) await order.enter(HERE, limit + 1);
   else await order.seek(after, recursive, limit + 1);
   while (items.length < limit) {
-    signal.throwIfAborted();
+    if (pace.due) await pace.rest();
     const next = order.take();
     if (next === undefined) break;
     last = next;

@@ -21,7 +21,7 @@ export function mkdir(drive: Drive): Bound {
       const { directory, created } = await openOrMake(root, path, parseMode(input.mode, DIRECTORY_MODE));
       using made = directory;
       const facts = made.ownFacts();
-      claim.settle({ used_bytes: created ? facts.allocated_bytes : 0, file_count: 0, entry_count: created ? 1 : 0 });
+      claim.settle(created ? { added: { used_bytes: facts.allocated_bytes, entry_count: 1 } } : {});
       const body = { guest_path: guestPath(path), ...entryOf(facts, path), created };
       return { outcome: created ? "created" : "existing", body };
     },

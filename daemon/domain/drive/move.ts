@@ -8,7 +8,7 @@ import { describePath } from "./entry.ts";
 import { type Meaning, meaning } from "./errors.ts";
 import { openOrMake } from "./parents.ts";
 import { parsePath, pathRule, shownPath, splitPath } from "./path.ts";
-import { turnKey } from "./place-file.ts";
+import { freedBy, turnKey } from "./place-file.ts";
 import { bindDrive, type Drive } from "./verb.ts";
 
 export function move(drive: Drive): Bound {
@@ -29,10 +29,12 @@ export function move(drive: Drive): Bound {
       await call.work.noteFirst({ moved: moved.identity });
       using targetDirectory = (await openOrMake(root, target.parent)).directory;
       await drive.turns.take(turnKey(targetDirectory, target.name), async () => {
+        const usage = drive.usage.of(room);
+        const since = usage.moment;
         const replaced = targetDirectory.facts(target.name);
         const taken = input.overwrite ? "replace" : "refuse";
         await meaning(refusals(moved), () => sourceDirectory.rename(source.name, targetDirectory, target.name, taken));
-        if (replaced && replaced.identity !== moved.identity) drive.usage.of(room).invalidate();
+        if (replaced && replaced.identity !== moved.identity) usage.change({ freed: freedBy(replaced) }, since);
       });
       await targetDirectory.sync();
       await sourceDirectory.sync();

@@ -11,6 +11,7 @@ import { CHUNK_BYTES } from "../../host/files/open-file.ts";
 import { HERE, type RawPath } from "../../host/files/raw-path.ts";
 import { Temporary, temporaryName } from "../../host/files/temporary.ts";
 import { shownMode } from "./entry.ts";
+import type { Amount } from "./measure.ts";
 import { openOrMake } from "./parents.ts";
 import { type DrivePath, guestPath, shownPath, splitPath } from "./path.ts";
 import type { Drive, Place } from "./verb.ts";
@@ -33,17 +34,17 @@ export async function placeFile(drive: Drive, { room, root }: Place, file: NewFi
   const { parent, name } = splitPath(file.path);
   using directory = (await openOrMake(root, parent)).directory;
   const before = mayBeReplaced(directory, name, file.overwrite);
-  const temporaryAs = temporaryName();
-  using claim = await drive.usage.of(room).claim(room.drive_limit_bytes, before === null ? 1 : 0, temporaryAs);
-  claim.grow(file.size_bytes ?? 0, freedBytes(before));
-  await using temporary = new Temporary(directory, temporaryAs);
+  using claim = await drive.usage.of(room).claim(room.drive_limit_bytes, before === null ? 1 : 0);
+  claim.grow(file.size_bytes ?? 0, freedBy(before).used_bytes);
+  await using temporary = new Temporary(directory, temporaryName());
+  claim.inode = temporary.inode;
   let size = 0;
   const hash = new Bun.CryptoHasher("sha256");
   await file.fill(async (bytes) => {
     for (let at = 0; at < bytes.byteLength; at += CHUNK_BYTES) {
       const chunk = bytes.subarray(at, at + CHUNK_BYTES);
       size += chunk.byteLength;
-      if (size > claim.bytes) claim.grow(size - claim.bytes, freedBytes(before));
+      if (size > claim.bytes) claim.grow(size - claim.bytes, freedBy(before).used_bytes);
       hash.update(chunk);
       await temporary.write(chunk);
       claim.written_bytes = size;
@@ -55,17 +56,20 @@ export async function placeFile(drive: Drive, { room, root }: Place, file: NewFi
     await file.check?.();
     return { replaced, facts: await temporary.place(name, file.overwrite ? "replace" : "refuse") };
   });
-  claim.settle({
-    used_bytes: facts.allocated_bytes - freedBytes(replaced),
-    file_count: 1 - (replaced?.type === "file" && replaced.links === 1 ? 1 : 0),
-    entry_count: replaced === null ? 1 : 0,
-  });
+  const added = { used_bytes: facts.allocated_bytes, file_count: 1, entry_count: 1 };
+  claim.settle({ added, freed: freedBy(replaced) });
   const { org } = drive.usage.of(room);
   return written(file.path, facts, hash.digest("hex"), replaced === null, org.warnings());
 }
 
 /** The answer to a write. */
-export function written(path: DrivePath, facts: Facts, sha256: string, created: boolean, warnings: string[]) {
+export function written<Digest extends string | null>(
+  path: DrivePath,
+  facts: Facts,
+  sha256: Digest,
+  created: boolean,
+  warnings: string[],
+) {
   return {
     path: shownPath(path),
     guest_path: guestPath(path),
@@ -93,7 +97,13 @@ function mayBeReplaced(directory: Beneath, name: RawPath, overwrite: boolean): F
   return facts;
 }
 
-/** What the disk gets back when the entry is replaced. */
-export function freedBytes(facts: Facts | null): number {
-  return facts !== null && facts.links === 1 ? facts.allocated_bytes : 0;
+/** What the disk gets back when the entry is deleted or replaced. */
+export function freedBy(facts: Facts | null): Amount {
+  if (!facts) return { used_bytes: 0, file_count: 0, entry_count: 0 };
+  const isLast = facts.type === "directory" || facts.links === 1;
+  return {
+    used_bytes: isLast ? facts.allocated_bytes : 0,
+    file_count: facts.type === "file" && isLast ? 1 : 0,
+    entry_count: 1,
+  };
 }

@@ -1,22 +1,19 @@
 /**
  * Owns that guests, who write past the API, keep the quota too: that of their drive, where the kernel does not keep it, and
- * what the plan has for all drives of the organization:
- *
- *   open ──over the limit──▶ stopped ──grows all the same──▶ held
- *     ▲                         │                              │
- *     └──────under the limit────┴──────────────────────────────┘
+ * what the plan has for all drives of the organization.
  *
  * A drive is measured when the disk has lost so much space, or so many names, that it could be over its limit, and every
  * some seconds anyway, because another's deletes hide its growth. A walk of a large drive takes a bounded share of a core.
- * What the modes mean to a guest is in host/virtiofs/restrain.ts.
+ * What follows from a measure, and what the modes mean to a guest, is in mode.ts.
  */
-import { statfsSync } from "node:fs";
 import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { ProcessRecord } from "../../host/process.ts";
 import { modeFound, type Restraints, type ShareMode } from "../../host/virtiofs/restrain.ts";
 import type { DriveRoom } from "./deps.ts";
 import type { Measured } from "./measure.ts";
+import { type Free, freeOn } from "./measuring.ts";
+import { modeAfter } from "./mode.ts";
 import type { OrgUsage } from "./org-usage.ts";
 import type { Usage } from "./usage.ts";
 
@@ -27,9 +24,6 @@ export const MEASURE_EVERY_MS = 10_000;
 const ROUTINE_SHARE = 1 / 20;
 /** The share for a drive that may be over its limit, or is. */
 const URGENT_SHARE = 1 / 4;
-/** Growth of a stopped drive that is no accident: what was under way, and empty files. */
-export const MOST_GROWTH = { bytes: 64 * 1024 ** 2, entries: 10_000 } as const;
-const MEASURED_AT_ONCE = 2;
 
 export type QuotaRoom = Pick<DriveRoom, "room_id" | "room_uid" | "org_id" | "drive_directory" | "drive_limit_bytes">;
 
@@ -39,6 +33,7 @@ export interface QuotaDeps {
   /** Rooms that have guests. */
   rooms(): QuotaRoom[];
   sharesOf(roomUid: string): ProcessRecord[];
+  kernelUse(directory: string): object | null;
   restraints: Pick<Restraints, "set">;
   onChange(room: QuotaRoom, mode: ShareMode, measured: Measured): void;
   log: Log;
@@ -58,15 +53,9 @@ interface Watch {
   applied: Set<string>;
 }
 
-interface Free {
-  bytes: number;
-  names: number;
-}
-
 export class Quota {
   readonly #deps: QuotaDeps;
   readonly #watches = new Map<string, Watch>();
-  #measuring = 0;
   #looked = false;
 
   constructor(deps: QuotaDeps) {
@@ -89,16 +78,14 @@ export class Quota {
       const watch = this.#watches.get(room.room_uid) ?? newWatch(this.#modeFound(room.room_uid));
       this.#watches.set(room.room_uid, watch);
       this.#apply(room, watch);
-      if (watch.measuring || this.#measuring >= MEASURED_AT_ONCE || !this.#isDue(room, watch)) continue;
+      if (watch.measuring || !this.#isDue(room, watch)) continue;
       watch.measuring = true;
-      this.#measuring++;
       this.#measure(room, watch)
         .catch((error: unknown) =>
           this.#deps.log.warn("drive not measured", { room_id: room.room_id, error: describeError(error) }),
         )
         .finally(() => {
           watch.measuring = false;
-          this.#measuring--;
         });
     }
   }
@@ -117,32 +104,23 @@ export class Quota {
   }
 
   async #measure(room: QuotaRoom, watch: Watch): Promise<void> {
-    const startedAt = performance.now();
-    const free = freeOn(room.drive_directory);
     const before = watch.mode;
-    const measured = await this.#deps.usage.of(room).fresh();
-    await this.#orgOf(room).known();
-    Object.assign(watch, { measured, free, finishedAt: performance.now(), tookMs: performance.now() - startedAt });
-    watch.mode = this.#modeFor(room, watch, measured);
+    const { measured, free, took_ms: tookMs } = await this.#deps.usage.of(room).measurement();
+    const org = this.#orgOf(room);
+    await org.known();
+    Object.assign(watch, { measured, free, tookMs, finishedAt: performance.now() });
+    const allowance = {
+      bytes: room.drive_limit_bytes,
+      entries: this.#deps.limitEntries,
+      org_bytes_left: org.left,
+    };
+    watch.mode = modeAfter(before, measured, allowance, watch.stoppedAt);
     if (before === "open" || watch.mode === "open") watch.stoppedAt = null;
     else watch.stoppedAt ??= measured;
     if (watch.mode === before) return;
     watch.applied.clear();
     this.#apply(room, watch);
     this.#deps.onChange(room, watch.mode, measured);
-  }
-
-  #modeFor(room: QuotaRoom, { mode, stoppedAt }: Watch, measured: Measured): ShareMode {
-    const { used_bytes, entry_count, too_deep, kept_by_kernel } = measured;
-    const isFull = used_bytes >= room.drive_limit_bytes || entry_count >= this.#deps.limitEntries || too_deep;
-    // The kernel knows of one drive, not of all of an organization's.
-    const over = (isFull && !kept_by_kernel) || this.#orgOf(room).left <= 0;
-    if (!over) return "open";
-    if (mode !== "stopped" || stoppedAt === null) return mode === "open" ? "stopped" : mode;
-    const grown =
-      used_bytes - stoppedAt.used_bytes >= MOST_GROWTH.bytes ||
-      entry_count - stoppedAt.entry_count >= MOST_GROWTH.entries;
-    return grown ? "held" : "stopped";
   }
 
   #orgOf(room: QuotaRoom): OrgUsage {
@@ -156,12 +134,14 @@ export class Quota {
   }
 
   #apply(room: QuotaRoom, { mode, applied }: Watch): void {
+    // Where the kernel keeps the quota no file needs a bound.
+    const largestFile = this.#deps.kernelUse(room.drive_directory) ? Number.POSITIVE_INFINITY : room.drive_limit_bytes;
     for (const share of this.#deps.sharesOf(room.room_uid)) {
       const key = `${share.pid}:${share.start_ticks}`;
       if (applied.has(key)) continue;
       applied.add(key);
       try {
-        this.#deps.restraints.set(share, mode);
+        this.#deps.restraints.set(share, mode, largestFile);
       } catch (error) {
         this.#deps.log.error("drive quota not enforced", { room_id: room.room_id, mode, error: describeError(error) });
       }
@@ -180,10 +160,4 @@ function newWatch(mode: ShareMode): Watch {
     stoppedAt: null,
     applied: new Set(),
   };
-}
-
-/** Some file systems have as many names as there is space, and say 0: then only the regular measure counts them. */
-function freeOn(directory: string): Free {
-  const { bfree, bsize, ffree } = statfsSync(directory);
-  return { bytes: bfree * bsize, names: ffree };
 }

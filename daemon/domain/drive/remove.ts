@@ -4,7 +4,7 @@ import type { Bound } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { erase } from "../../host/files/erase.ts";
 import { guestPath, parsePath, pathRule, shownPath, splitPath } from "./path.ts";
-import { freedBytes } from "./place-file.ts";
+import { freedBy } from "./place-file.ts";
 import { bindDrive, type Drive } from "./verb.ts";
 
 export function remove(drive: Drive): Bound {
@@ -18,20 +18,15 @@ export function remove(drive: Drive): Bound {
       const facts = directory.facts(name);
       if (!facts) throw new ServiceError("path_not_found");
       const usage = drive.usage.of(room);
-      if (facts.type !== "directory") {
-        await directory.unlink(name);
-        const lastName = facts.links === 1;
-        usage.change({
-          used_bytes: -freedBytes(facts),
-          file_count: facts.type === "file" && lastName ? -1 : 0,
-          entry_count: -1,
+      const since = usage.moment;
+      if (facts.type === "directory" && input.recursive) {
+        await erase(directory, name, {
+          giveUp: drive.giveUpSpace,
+          onFreed: (freed) => usage.change({ freed }, since),
         });
-      } else if (input.recursive) {
-        await erase(directory, name, drive.giveUpSpace);
-        usage.invalidate();
       } else {
-        await directory.removeDirectory(name);
-        usage.change({ used_bytes: -facts.allocated_bytes, file_count: 0, entry_count: -1 });
+        await (facts.type === "directory" ? directory.removeDirectory(name) : directory.unlink(name));
+        usage.change({ freed: freedBy(facts) }, since);
       }
       await directory.sync();
       return { outcome: "ok", body: { path: shownPath(path), guest_path: guestPath(path), state: "deleted" as const } };

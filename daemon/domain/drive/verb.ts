@@ -3,6 +3,7 @@ import type { Operation } from "../../../shared/api/contract.ts";
 import { type Bound, bind, type Done, type KeyCall, type Verb } from "../../core/operation.ts";
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
 import { Beneath } from "../../host/files/beneath.ts";
+import type { Turn } from "../../host/files/pace.ts";
 import type { DriveDeps, DriveRoom } from "./deps.ts";
 import { driveError, type Meaning } from "./errors.ts";
 import type { Turns } from "./turns.ts";
@@ -11,6 +12,8 @@ import type { Usage } from "./usage.ts";
 export interface Drive extends DriveDeps {
   usage: Usage;
   turns: Turns;
+  /** What is waited for between two pieces of work that takes long: organizations take turns. */
+  turnOf(room: Pick<DriveRoom, "org_id">): Turn;
 }
 
 /** A room's drive during one call. */

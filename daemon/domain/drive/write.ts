@@ -36,7 +36,7 @@ async function replace(drive: Drive, place: Place, call: KeyCall, input: Input, 
   if (input.overwrite === false) {
     await using file = call.work.begun ? openIfThere(place.root, path, "read") : null;
     if (file && (await isMade(file, bytes, call.work))) {
-      return written(path, file.facts, await file.digest(bytes.byteLength), true, []);
+      return written(path, file.facts, await file.digest(bytes.byteLength, call.signal), true, []);
     }
     await call.work.noteFirst({ at: 0 });
   }
@@ -48,7 +48,8 @@ async function replace(drive: Drive, place: Place, call: KeyCall, input: Input, 
     size_bytes: bytes.byteLength,
     fill: (write) => write(bytes),
     check: async () => {
-      if (if_match !== undefined) await requireDigestAt(place.root, path, if_match, place.room, call.signal);
+      if (if_match !== undefined)
+        await requireDigestAt(drive, place.root, path, if_match, { room: place.room, signal: call.signal });
     },
   });
 }

@@ -155,14 +155,14 @@ function runtimeProbesCheck({ runtime }: HostFindings): Check {
   return fail("runtime", runtime.join(" "), "Run roomd on a supported kernel (Linux 5.14 or newer), or report this.");
 }
 
-/** Measuring does as well, only later: no reason to warn. */
+/** Measured drives keep honest guests to their quota; root in one can take space faster than it is measured. */
 function quotaCheck({ drive_quota: { kind, reason } }: HostFindings): Check {
-  const check = ok("drive_quota", reason);
-  if (kind === "project_quota") return check;
-  return {
-    ...check,
-    remedy: "To have the kernel enforce quotas, put data_dir on XFS or ext4 with project quotas (prjquota).",
-  };
+  if (kind === "project_quota") return ok("drive_quota", reason);
+  return warn(
+    "drive_quota",
+    `${reason} Root in a guest can fill the disk before that is seen.`,
+    "Put data_dir on XFS or ext4 with project quotas (mount option prjquota): the kernel keeps them.",
+  );
 }
 
 function templateCheck(templates: Templates): Check {

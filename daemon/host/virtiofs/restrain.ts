@@ -1,8 +1,8 @@
 /**
  * Owns what a share lets its guest do to the drive, from outside of it, so that root in the guest can undo none of it:
  *
- *   open      everything
- *   stopped   reads, deletes, makes empty files; a write fails with EFBIG, by the process's limit on file sizes
+ *   open      everything, in files up to a size; further on a write fails with EFBIG, by the process's limit on file sizes
+ *   stopped   reads, deletes, makes empty files: that limit is nothing
  *   held      nothing: whoever uses the drive in the guest waits until it is another of these
  *
  * A share that is held does not answer QEMU either, which asks it whenever the guest stops or goes on, and then does nothing
@@ -12,7 +12,7 @@ import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { errnoOf } from "../../core/service-error.ts";
 import { ifThere } from "../files/gone.ts";
 import { limitFileSize } from "../files/libc.ts";
-import { Pace } from "../files/pace.ts";
+import type { Pace } from "../files/pace.ts";
 import { isAlive, type ProcessRecord } from "../process.ts";
 
 export type ShareMode = "open" | "stopped" | "held";
@@ -24,12 +24,12 @@ export class Restraints {
   readonly #held = new Map<string, ProcessRecord>();
   readonly #answering = new Map<string, number>();
 
-  /** Puts a share into a mode, for good. One that has ended is nothing. Throws when the daemon may not. */
-  set(share: ProcessRecord, mode: ShareMode): void {
+  /** Puts a share into a mode, for good; `largestFile` is in bytes. One that has ended is nothing. Throws when the daemon may not. */
+  set(share: ProcessRecord, mode: ShareMode, largestFile: number): void {
     for (const [key, held] of this.#held) if (!isAlive(held)) this.#held.delete(key);
     if (mode === "held") this.#held.set(keyOf(share), share);
     else this.#held.delete(keyOf(share));
-    this.#apply(share, mode);
+    this.#apply(share, mode, largestFile);
   }
 
   /** Lets the share answer for as long as the work takes, whatever its mode is or becomes meanwhile. */
@@ -47,8 +47,8 @@ export class Restraints {
     }
   }
 
-  #apply(share: ProcessRecord, mode: ShareMode): void {
-    restrain(share, mode === "held" && this.#answering.has(keyOf(share)) ? "stopped" : mode);
+  #apply(share: ProcessRecord, mode: ShareMode, largestFile = 0): void {
+    restrain(share, mode === "held" && this.#answering.has(keyOf(share)) ? "stopped" : mode, largestFile);
   }
 }
 
@@ -78,15 +78,15 @@ function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-function restrain(share: ProcessRecord, mode: ShareMode): void {
+function restrain(share: ProcessRecord, mode: ShareMode, largestFile: number): void {
   if (!isAlive(share)) return;
   // virtiofsd serves from a child in a namespace of its own.
   for (const pid of treeOf(share.pid)) {
     try {
-      const mayLimit = mode === "open" || ignoresFileSizeSignal(pid);
-      // A share of an earlier version would be ended by the signal: it is held instead.
-      if (mayLimit) limitFileSize(pid, mode === "open" ? null : 0);
-      process.kill(pid, mode === "held" || !mayLimit ? "SIGSTOP" : "SIGCONT");
+      // A share of an earlier version would be ended by the signal: it is held instead of stopped.
+      const mayLimit = ignoresFileSizeSignal(pid);
+      if (mayLimit) limitFileSize(pid, mode === "open" ? largestFile : 0);
+      process.kill(pid, mode === "open" || (mode === "stopped" && mayLimit) ? "SIGCONT" : "SIGSTOP");
     } catch (error) {
       // It has ended meanwhile.
       if (errnoOf(error) !== "ESRCH") throw error;
@@ -98,6 +98,7 @@ function restrain(share: ProcessRecord, mode: ShareMode): void {
 export async function* deletedFiles(
   drive: string,
   shares: readonly ProcessRecord[],
+  pace: Pace,
 ): AsyncGenerator<{ allocated_bytes: number }> {
   const alive = shares.filter(isAlive);
   // A share has the guest's memory open too, which is a file that has no name on another device.
@@ -105,7 +106,6 @@ export async function* deletedFiles(
   // A drive that is being erased may be gone by now.
   if (device === null) return;
   const seen = new Set<string>();
-  const pace = new Pace();
   for (const pid of alive.flatMap((share) => treeOf(share.pid))) {
     for (const descriptor of namesIn(`/proc/${pid}/fd`)) {
       if (pace.due) await pace.rest();

@@ -3,9 +3,13 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { expect, test, vi } from "vitest";
 import { makeLog } from "../../../../daemon/core/log.ts";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
+import { LongWork } from "../../../../daemon/core/turn.ts";
 import { Quota } from "../../../../daemon/domain/drive/quota.ts";
 import { Usage } from "../../../../daemon/domain/drive/usage.ts";
+import { eraseDirectory } from "../../../../daemon/host/files/erase.ts";
+import { toRaw } from "../../../../daemon/host/files/raw-path.ts";
 import { Restraints } from "../../../../daemon/host/virtiofs/restrain.ts";
+import { makeNest } from "../../../harness/nest.ts";
 import { RoomFixture } from "./room-fixture.ts";
 
 const LIMIT_ENTRIES = 50;
@@ -25,7 +29,7 @@ function watchedRoom(limitBytes = 8 * MIB) {
     capsOf: () => fixture.caps,
     onSoftExceeded: (_: string, facts: { used: number; cap: number }) => fixture.softExceeded.push(facts),
   };
-  const usage = new Usage(deps);
+  const usage = new Usage(deps, new LongWork());
   const quota = new Quota({
     ...deps,
     usage,
@@ -64,18 +68,42 @@ test("a drive over its bytes is stopped, held when it grows all the same, and op
   expect(seen).toEqual(["stopped", "held", "open"]);
 });
 
-test("names count as bytes do, of whatever kind they are, and so do trees that are too deep to be measured", async () => {
+test("names count as bytes do, of whatever kind they are, and however deep they lie", async () => {
   using room = watchedRoom();
   const { fixture, until, seen } = room;
   for (let n = 0; n < LIMIT_ENTRIES; n++) mkdirSync(fixture.path(`a\n${n}`));
   await until("stopped");
   for (let n = 0; n < LIMIT_ENTRIES; n++) rmSync(fixture.path(`a\n${n}`), { recursive: true });
   await until("open");
-  mkdirSync(fixture.path(...Array.from({ length: 300 }, () => "d")), { recursive: true });
+  (await makeNest(fixture.directory, 300))[Symbol.dispose]();
   await until("stopped");
-  rmSync(fixture.path("d"), { recursive: true });
+  await eraseDirectory(fixture.path("d"), () => false);
   await until("open");
   expect(seen).toEqual(["stopped", "open", "stopped", "open"]);
+});
+
+test("bytes far below any path count, and a drive that grows only there is held", async () => {
+  using room = watchedRoom();
+  const { fixture, until, seen } = room;
+  fixture.room.drive_limit_bytes = 8 * MIB;
+  const last = await makeNest(fixture.directory, 40);
+  for (const [name, megabytes, mode] of [
+    ["first", 9, "stopped"],
+    ["second", 70, "held"],
+  ] as const) {
+    await using file = last.newFile(toRaw(name));
+    await file.write(Buffer.alloc(megabytes * MIB, 1));
+    await until(mode);
+  }
+  last[Symbol.dispose]();
+  expect(seen).toEqual(["stopped", "held"]);
+});
+
+test("what is far beyond the limit when it is first seen is held at once", async () => {
+  using room = watchedRoom();
+  writeFileSync(room.fixture.path("huge"), Buffer.alloc(80 * MIB, 1));
+  await room.until("held");
+  expect(room.seen).toEqual(["held"]);
 });
 
 test("drive calls make no more names than there may be, replace what there is, and delete", async () => {

@@ -44,6 +44,8 @@ export class RoomFixture implements Disposable {
   /** The organization's rooms that have ended, and whose drives are kept. */
   kept: Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">[] = [];
   readonly softExceeded: { used: number; cap: number }[] = [];
+  /** How often the drive's files have been walked over, whose shares are asked for with it. */
+  measures = 0;
   /** What the kernel says that the drive takes. */
   kernelUse: () => { bytes: number; inodes: number } | null = () => null;
 
@@ -73,7 +75,10 @@ export class RoomFixture implements Disposable {
       keptOf: () => this.kept,
       capsOf: () => this.caps,
       onSoftExceeded: (_, facts) => this.softExceeded.push(facts),
-      sharesOf: () => [],
+      sharesOf: () => {
+        this.measures++;
+        return [];
+      },
       restraints: new Restraints(),
       kernelUse: () => this.kernelUse(),
       onUsed: () => {},

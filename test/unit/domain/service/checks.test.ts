@@ -71,3 +71,13 @@ test("what roomd needs and does not work makes the service unavailable, and is t
   const problem = "What roomd needs for facts of files does not work on this host: ENOSYS: statx.";
   expect(check("runtime", { runtime: [problem] })).toMatchObject({ status: "fail", message: problem });
 });
+
+test("drives that no kernel keeps to their quota are a warning", () => {
+  const told = (kind: "measured" | "project_quota") => check("drive_quota", { drive_quota: { kind, reason: "Why." } });
+  expect(told("project_quota")).toMatchObject({ status: "ok", message: "Why.", remedy: null });
+  expect(told("measured")).toMatchObject({
+    status: "warn",
+    message: expect.stringContaining("Why. Root in a guest can fill the disk"),
+    remedy: expect.stringContaining("prjquota"),
+  });
+});

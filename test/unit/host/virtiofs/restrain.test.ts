@@ -30,6 +30,9 @@ async function untilStands(stands: boolean): Promise<void> {
   }
 }
 
+/** Of files that a guest may make, in bytes. */
+const LARGEST = 1024 ** 2;
+
 const mayWrite = () => !/^Max file size\s+0 /m.test(readFileSync(`/proc/${share.pid}/limits`, "utf8"));
 
 /** The ignored signal is set by env, shortly after the process is there. */
@@ -40,7 +43,7 @@ async function untilReady(): Promise<void> {
 test("a held share answers while QEMU asks it, writes nothing meanwhile, and is held again", async () => {
   await untilReady();
   const restraints = new Restraints();
-  restraints.set(share, "held");
+  restraints.set(share, "held", LARGEST);
   await untilStands(true);
   await restraints.answering(share, async () => {
     await untilStands(false);
@@ -52,28 +55,41 @@ test("a held share answers while QEMU asks it, writes nothing meanwhile, and is 
   await untilStands(true);
   await expect(restraints.answering(share, () => Promise.reject(new Error("no")))).rejects.toThrow("no");
   await untilStands(true);
-  restraints.set(share, "open");
+  restraints.set(share, "open", LARGEST);
   await untilStands(false);
   expect(mayWrite()).toBe(true);
+});
+
+test("an open share makes files up to a size, or any where there is none", async () => {
+  await untilReady();
+  const restraints = new Restraints();
+  const largest = () => /^Max file size\s+(\S+)/m.exec(readFileSync(`/proc/${share.pid}/limits`, "utf8"))?.[1];
+  const atFirst = largest();
+  restraints.set(share, "open", LARGEST);
+  expect(largest()).toBe(String(LARGEST));
+  restraints.set(share, "stopped", LARGEST);
+  expect(largest()).toBe("0");
+  restraints.set(share, "open", Number.POSITIVE_INFINITY);
+  expect(largest()).toBe(atFirst);
 });
 
 test("what it becomes while it answers is what it is afterwards", async () => {
   await untilReady();
   const restraints = new Restraints();
   await restraints.answering(share, async () => {
-    restraints.set(share, "held");
+    restraints.set(share, "held", LARGEST);
     expect(mayWrite()).toBe(false);
     await untilStands(false);
   });
   await untilStands(true);
-  await restraints.answering(share, async () => restraints.set(share, "open"));
+  await restraints.answering(share, async () => restraints.set(share, "open", LARGEST));
   await untilStands(false);
   expect(mayWrite()).toBe(true);
 });
 
 test("one that an earlier daemon held is woken, and still writes nothing", async () => {
   await untilReady();
-  new Restraints().set(share, "held");
+  new Restraints().set(share, "held", LARGEST);
   await untilStands(true);
   wake(share);
   await untilStands(false);
@@ -85,14 +101,14 @@ test("the mode that an earlier daemon left is found", async () => {
   await untilReady();
   const restraints = new Restraints();
   expect(modeFound(share)).toBe("open");
-  restraints.set(share, "stopped");
+  restraints.set(share, "stopped", LARGEST);
   expect(modeFound(share)).toBe("stopped");
-  restraints.set(share, "held");
+  restraints.set(share, "held", LARGEST);
   await untilStands(true);
   expect(modeFound(share)).toBe("held");
   wake(share);
   await untilStands(false);
   expect(modeFound(share)).toBe("stopped");
-  restraints.set(share, "open");
+  restraints.set(share, "open", LARGEST);
   expect(modeFound(share)).toBe("open");
 });

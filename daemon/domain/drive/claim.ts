@@ -1,0 +1,40 @@
+/** Owns the share of the quota that one write has set aside while it is under way. */
+import type { Change, Claimed } from "./estimate.ts";
+
+interface Keeper {
+  /** Throws drive_full, quota_exceeded. */
+  require(bytes: number, replaced: number): void;
+  settle(change: Change): void;
+  end(): void;
+}
+
+export class Claim implements Claimed, Disposable {
+  readonly entries: number;
+  readonly #keeper: Keeper;
+  bytes = 0;
+  /** The temporary file that it is for, whatever names guests give it; null before there is one. */
+  inode: bigint | null = null;
+  /** How much of it is in the temporary file. */
+  written_bytes = 0;
+
+  constructor(entries: number, keeper: Keeper) {
+    this.entries = entries;
+    this.#keeper = keeper;
+  }
+
+  /** Sets more aside; `replaced` is what the write will free in the end. Throws drive_full, quota_exceeded. */
+  grow(bytes: number, replaced: number): void {
+    this.#keeper.require(bytes, replaced);
+    this.bytes += bytes;
+  }
+
+  /** The write is done, and this is what it changed. */
+  settle(change: Change): void {
+    this.#keeper.end();
+    this.#keeper.settle(change);
+  }
+
+  [Symbol.dispose](): void {
+    this.#keeper.end();
+  }
+}

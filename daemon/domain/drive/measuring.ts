@@ -1,0 +1,71 @@
+/**
+ * Owns the measures of one drive: at most one is under way, and whoever wants one meanwhile joins it. It ends with the drive.
+ */
+import { statfsSync } from "node:fs";
+import { ifThere } from "../../host/files/gone.ts";
+import type { Turn } from "../../host/files/pace.ts";
+import type { Measured } from "./measure.ts";
+
+/** What the disk has left. */
+export interface Free {
+  bytes: number;
+  /** Some file systems have as many names as there is space, and say 0: then only measures count them. */
+  names: number;
+}
+
+export interface Measurement {
+  measured: Measured;
+  /** What the disk had when the measure began. */
+  free: Free;
+  took_ms: number;
+}
+
+/** Measures the drive once; `turn` is to be waited for between two pieces. */
+export type Measure = (turn: Turn) => Promise<Measured>;
+
+export class Measuring {
+  readonly #directory: string;
+  readonly #measure: Measure;
+  readonly #turn: Turn;
+  readonly #end = new AbortController();
+  #underWay: Promise<Measurement> | null = null;
+
+  constructor(directory: string, turn: Turn, measure: Measure) {
+    this.#directory = directory;
+    this.#measure = measure;
+    this.#turn = async () => {
+      await turn();
+      this.#end.signal.throwIfAborted();
+    };
+  }
+
+  /** The measure that is under way, or one that begins now. Rejects when the drive is given up. */
+  join(): Promise<Measurement> {
+    this.#underWay ??= this.#once().finally(() => {
+      this.#underWay = null;
+    });
+    return this.#underWay;
+  }
+
+  get isEnded(): boolean {
+    return this.#end.signal.aborted;
+  }
+
+  /** Ends the measure that is under way; there is none after this. */
+  end(): void {
+    this.#end.abort();
+  }
+
+  async #once(): Promise<Measurement> {
+    const startedAt = performance.now();
+    const free = freeOn(this.#directory);
+    const measured = await this.#measure(this.#turn);
+    return { measured, free, took_ms: performance.now() - startedAt };
+  }
+}
+
+/** Nothing where the drive is gone. */
+export function freeOn(directory: string): Free {
+  const found = ifThere(() => statfsSync(directory));
+  return found ? { bytes: found.bfree * found.bsize, names: found.ffree } : { bytes: 0, names: 0 };
+}

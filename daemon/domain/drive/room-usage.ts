@@ -1,0 +1,206 @@
+/**
+ * Owns what the drive of one room takes: the estimate, the measures by which it is renewed, and what calls set aside of the
+ * quota. Guests write past the calls, so a measure is taken again once it is old.
+ */
+import { ServiceError } from "../../core/service-error.ts";
+import type { Turn } from "../../host/files/pace.ts";
+import { Claim } from "./claim.ts";
+import type { DriveDeps, DriveRoom } from "./deps.ts";
+import { type Change, Estimate, type Moment } from "./estimate.ts";
+import { type Measured, measureTree } from "./measure.ts";
+import { freeOn, type Measurement, Measuring } from "./measuring.ts";
+import { MOST_BEYOND } from "./mode.ts";
+import type { OrgUsage } from "./org-usage.ts";
+
+export type UsageRoom = Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">;
+export type RoomUsageDeps = Pick<DriveDeps, "limitEntries" | "sharesOf" | "kernelUse" | "onUsed">;
+
+const FRESH_MS = 2000;
+// A drive with a million files takes seconds to measure; measuring may take this share of one core at most.
+const LARGEST_SHARE = 1 / 20;
+// How long a call waits for a new measure when there is an old one.
+const PATIENCE_MS = 100;
+const NOTHING: Measured = { used_bytes: 0, file_count: 0, entry_count: 0, is_complete: true, kept_by_kernel: false };
+
+export class RoomUsage {
+  readonly #room: UsageRoom;
+  readonly #deps: RoomUsageDeps;
+  /** Of all drives of the organization, this one among them. */
+  readonly org: OrgUsage;
+  readonly #estimate = new Estimate();
+  readonly #measuring: Measuring;
+  readonly #claims = new Set<Claim>();
+  /** What was told of it last. */
+  #toldBytes: number | null = null;
+  #staleAt = 0;
+
+  constructor(room: UsageRoom, deps: RoomUsageDeps, org: OrgUsage, turn: Turn) {
+    this.#room = room;
+    this.#deps = deps;
+    this.org = org;
+    this.#measuring = new Measuring(room.drive_directory, turn, (turn) => this.#measure(turn));
+  }
+
+  /** What it takes, as far as that is known, with what is set aside. */
+  get bytes(): number {
+    return this.#estimate.bytes;
+  }
+
+  /** What it takes, without what is set aside; null when that is not known. */
+  get knownBytes(): number | null {
+    return this.#estimate.measured?.used_bytes ?? null;
+  }
+
+  /** Waits until it has been measured. */
+  async known(): Promise<void> {
+    if (!this.#estimate.measured) await this.current();
+  }
+
+  /** Not older than some seconds, except on drives that take long to measure. */
+  async current(): Promise<Measured> {
+    const kept = this.#askKernel();
+    if (kept) return kept;
+    const known = this.#estimate.measured;
+    if (known && performance.now() < this.#staleAt) return known;
+    const measuring = this.#join();
+    if (!known) {
+      const { measured } = await measuring;
+      return this.#estimate.measured ?? measured;
+    }
+    await Promise.race([measuring.catch(() => {}), Bun.sleep(PATIENCE_MS)]);
+    return this.#estimate.measured ?? known;
+  }
+
+  /** A measure that ends from now on, and what the disk had when it began. */
+  async measurement(): Promise<Measurement> {
+    const kept = this.#askKernel();
+    return kept ? { measured: kept, free: freeOn(this.#room.drive_directory), took_ms: 0 } : await this.#join();
+  }
+
+  /** The drive is given up: no measure goes on. */
+  end(): void {
+    this.#measuring.end();
+  }
+
+  /** Begins a write that makes so many new names. Throws drive_full, quota_exceeded. */
+  async claim(limitBytes: number, entries: number): Promise<Claim> {
+    await this.current();
+    await this.org.known();
+    const since = this.moment;
+    const claim = new Claim(entries, {
+      require: (bytes, replaced) => {
+        this.#require(limitBytes, bytes - replaced, entries);
+        this.org.require(bytes, replaced);
+      },
+      settle: (change) => {
+        this.change(change, since);
+        this.org.look();
+      },
+      end: () => {
+        this.#claims.delete(claim);
+        this.#estimate.release(claim);
+      },
+    });
+    this.#claims.add(claim);
+    this.#estimate.claim(claim);
+    return claim;
+  }
+
+  /** To be remembered at the beginning of what changes the drive. */
+  get moment(): Moment {
+    return this.#estimate.moment;
+  }
+
+  /** What a call that began at that moment has added or taken away. */
+  change(change: Change, since: Moment): void {
+    // There was more on it than was known.
+    if (!this.#estimate.change(change, since)) this.#staleAt = 0;
+    this.#tell();
+  }
+
+  #require(limitBytes: number, bytes: number, addedEntries: number): void {
+    const limitEntries = this.#deps.limitEntries;
+    // The claim's own entries are among the claimed.
+    const verdict = this.#estimate.admits({ bytes, entries: 0 }, { bytes: limitBytes, entries: limitEntries });
+    const full = addedEntries > 0 && verdict.entries !== "yes" ? "entries" : verdict.bytes !== "yes" ? "bytes" : null;
+    if (!full) return;
+    // Asked for again it may be admitted.
+    if (verdict[full] === "perhaps") this.#staleAt = 0;
+    if (full === "entries") {
+      throw new ServiceError("drive_full", {
+        detail: `The drive's quota of ${limitEntries} files and directories is used up.`,
+        details: { limit_entries: limitEntries, entry_count: this.#estimate.entries - addedEntries },
+      });
+    }
+    throw new ServiceError("drive_full", {
+      detail: `The drive's quota of ${limitBytes} bytes is used up.`,
+      details: { limit_bytes: limitBytes, used_bytes: this.#estimate.bytes },
+    });
+  }
+
+  #setAside(inode: bigint): number | null {
+    return this.#claims.values().find((claim) => claim.inode === inode)?.bytes ?? null;
+  }
+
+  /** Temporary files are counted by the kernel and by their claims: here they are not. */
+  #askKernel(): Measured | null {
+    const use = this.#deps.kernelUse(this.#room.drive_directory);
+    if (use === null) return null;
+    const temporary = this.#claims.values().filter((claim) => claim.written_bytes > 0);
+    const { bytes, inodes } = temporary.reduce(
+      (left, { written_bytes }) => ({ bytes: left.bytes - written_bytes, inodes: left.inodes - 1 }),
+      use,
+    );
+    const entries = Math.max(0, inodes);
+    const counted = { used_bytes: Math.max(0, bytes), file_count: entries, entry_count: entries };
+    const measured = { ...counted, is_complete: true, kept_by_kernel: true };
+    this.#estimate.set(measured);
+    this.#tell();
+    return measured;
+  }
+
+  /** The measure that is under way, or one that begins. Of a drive that is given up what was known is told. */
+  async #join(): Promise<Measurement> {
+    try {
+      return await this.#measuring.join();
+    } catch (error) {
+      if (!this.#measuring.isEnded) throw error;
+      return { measured: this.#estimate.measured ?? NOTHING, free: { bytes: 0, names: 0 }, took_ms: 0 };
+    }
+  }
+
+  async #measure(turn: Turn): Promise<Measured> {
+    const startedAt = performance.now();
+    this.#estimate.begin();
+    try {
+      const measured = await this.#walk(turn);
+      this.#estimate.finish(measured);
+      this.#staleAt = performance.now() + Math.max(FRESH_MS, (performance.now() - startedAt) / LARGEST_SHARE);
+      this.#tell();
+      return measured;
+    } catch (error) {
+      this.#estimate.giveUp();
+      throw error;
+    }
+  }
+
+  async #walk(turn: Turn): Promise<Measured> {
+    const { drive_directory, room_uid } = this.#room;
+    // Beyond this it is over its limit by far, and a guest that makes names faster than they are counted ends no measure.
+    const most = this.#deps.limitEntries + MOST_BEYOND.entries + 1;
+    const shares = this.#deps.sharesOf(room_uid);
+    const options = { setAside: (inode: bigint) => this.#setAside(inode), shares, most, turn };
+    const measured = await measureTree(drive_directory, options);
+    // What was moved about may be found the next time; a guest that keeps on moving it is met in mode.ts.
+    return measured.is_complete || measured.entry_count >= most
+      ? measured
+      : await measureTree(drive_directory, options);
+  }
+
+  #tell(): void {
+    const bytes = this.knownBytes;
+    if (bytes === null || bytes === this.#toldBytes) return;
+    this.#toldBytes = bytes;
+    this.#deps.onUsed(this.#room.room_uid, bytes);
+  }
+}

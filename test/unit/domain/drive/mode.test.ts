@@ -1,0 +1,66 @@
+/** Which mode follows on which, by what a measure finds. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { GUEST_MAY, MOST_BEYOND, modeAfter } from "../../../../daemon/domain/drive/mode.ts";
+
+const ALLOWANCE = { bytes: 1000, entries: 100, org_bytes_left: 1 };
+const UNDER = { used_bytes: 999, file_count: 0, entry_count: 99, is_complete: true, kept_by_kernel: false };
+const FAR = { used_bytes: 1000 + MOST_BEYOND.bytes, entry_count: 100 + MOST_BEYOND.entries };
+const MODES = ["open", "stopped", "held"] as const;
+
+test("under every limit a drive is open, whatever it was", () => {
+  for (const mode of MODES) expect(modeAfter(mode, UNDER, ALLOWANCE, UNDER)).toBe("open");
+});
+
+test("at a limit it is stopped, and held when that limit is far behind", () => {
+  for (const at of [{ used_bytes: 1000 }, { entry_count: 100 }, { is_complete: false }]) {
+    expect(modeAfter("open", { ...UNDER, ...at }, ALLOWANCE, null)).toBe("stopped");
+  }
+  expect(modeAfter("open", { ...UNDER, used_bytes: FAR.used_bytes }, ALLOWANCE, null)).toBe("held");
+  expect(modeAfter("open", { ...UNDER, entry_count: FAR.entry_count }, ALLOWANCE, null)).toBe("held");
+});
+
+test("over the organization's plan it is stopped, however much that is, and held only when it grows", () => {
+  const allowance = { ...ALLOWANCE, bytes: 2 ** 40, org_bytes_left: -(2 ** 40) };
+  const measured = { ...UNDER, used_bytes: 2 ** 30 };
+  expect(modeAfter("open", measured, allowance, null)).toBe("stopped");
+  expect(modeAfter("stopped", measured, allowance, measured)).toBe("stopped");
+  const grown = { ...measured, used_bytes: measured.used_bytes + MOST_BEYOND.bytes };
+  expect(modeAfter("stopped", grown, allowance, measured)).toBe("held");
+});
+
+test("whoever moves directories about so that they cannot be measured is held", () => {
+  const moved = { ...UNDER, is_complete: false };
+  expect(modeAfter("stopped", moved, ALLOWANCE, UNDER)).toBe("held");
+});
+
+test("the kernel's own quota stops nobody by what one drive takes", () => {
+  const full = { ...UNDER, ...FAR, kept_by_kernel: true };
+  expect(modeAfter("open", full, ALLOWANCE, null)).toBe("open");
+  expect(modeAfter("open", full, { ...ALLOWANCE, org_bytes_left: 0 }, null)).toBe("stopped");
+});
+
+test("a drive that is held stays so until it is under its limits", () => {
+  const measured = fc.record({
+    used_bytes: fc.nat(2 ** 30),
+    file_count: fc.nat(10),
+    entry_count: fc.nat(20_000),
+    is_complete: fc.boolean(),
+    kept_by_kernel: fc.constant(false),
+  });
+  fc.assert(
+    fc.property(measured, (found) => {
+      const isUnder = found.used_bytes < 1000 && found.entry_count < 100 && found.is_complete;
+      expect(modeAfter("held", found, ALLOWANCE, found)).toBe(isUnder ? "open" : "held");
+    }),
+  );
+});
+
+test("what a guest may do only becomes less from mode to mode", () => {
+  const ORDER = ["works", "EFBIG", "waits"];
+  for (const [call, cells] of Object.entries(GUEST_MAY)) {
+    const ranks = MODES.map((mode) => ORDER.indexOf(cells[mode]));
+    expect(ranks, call).toEqual(ranks.toSorted());
+    expect(cells.held, call).toBe("waits");
+  }
+});
