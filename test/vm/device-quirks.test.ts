@@ -12,7 +12,7 @@ import { processesOf, until, withGuests } from "../harness/guests.ts";
 const ROOM = "quirks";
 const PORT = 777;
 
-withGuests("a guest's vsock device", {}, (guests) => {
+withGuests("a guest's vsock device", { env: { ROOMD_VSOCK_TRANSPORT: "vhost-user" } }, (guests) => {
   let sandboxId = "";
   const sockets = () => join(guests.daemon.runtimeDir, "g", sandboxId);
   const python = (...lines: string[]) =>

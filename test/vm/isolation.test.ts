@@ -111,6 +111,23 @@ withGuests("the users of guests' processes", VHOST_USER, (guests) => {
     }
   });
 
+  test("the secret by which the host proves itself to a guest is in the record of its processes, and nowhere else", async () => {
+    const { daemon } = guests;
+    const secretOf = (name: string): string =>
+      JSON.parse(readFileSync(join(run(name), "processes.json"), "utf8")).secret;
+    const secrets = ["ann", "bob"].map(secretOf);
+    for (const secret of secrets) expect(secret).toMatch(/^[0-9a-f]{64}$/);
+    expect(new Set(secrets).size).toBe(2);
+    expect(statSync(join(run("ann"), "processes.json")).mode & 0o777).toBe(0o600);
+    await daemon.sh("one", "ann", "true");
+    for (const secret of secrets) {
+      // What a backup has: records, drives, logs and disks.
+      expect(spawnSync("grep", ["-rlF", secret, daemon.dataDir], { encoding: "utf8" }).stdout).toBe("");
+      expect(daemon.log).not.toContain(secret);
+      expect(JSON.stringify(await daemon.ok("GET", "/v1/rooms/one/sandboxes/ann"))).not.toContain(secret);
+    }
+  });
+
   test("reach what is their own sandbox's, and nothing else of the service", () => {
     const { dataDir, runtimeDir } = guests.daemon;
     const { qemu, vsock } = ids("ann");
