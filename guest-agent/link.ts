@@ -45,14 +45,22 @@ export interface Served {
   line: HostLine;
 }
 
+/** Connects to a port of the host's. Rejects with SystemError where it is refused, and otherwise where there was no answer. */
+type Connect = (port: number) => Promise<number>;
+
 /** Never returns. A dial waits for a rehearsal that is under way. */
-export async function keepLinked(served: Served, rehearsal: Rehearsal): Promise<never> {
+export async function keepLinked(
+  served: Served,
+  rehearsal: Pick<Rehearsal, "over">,
+  connect: Connect = connectVsock,
+  localCid = libc.localCid,
+): Promise<never> {
   const devices = new DeviceEvents();
   await devices.listen().catch((error) => log("device events", error));
   const ports = new HostPorts();
   while (true) {
-    const fd = await dial(ports, devices, rehearsal);
-    const { reason, welcomed } = await serve(fd, ports.port, served).catch((error) => ({
+    const fd = await dial(ports, devices, rehearsal, connect);
+    const { reason, welcomed } = await serve(fd, ports.port, served, localCid).catch((error) => ({
       reason: String(error),
       welcomed: false,
     }));
@@ -110,7 +118,12 @@ export async function serve(
   return closed.promise;
 }
 
-async function dial(ports: HostPorts, devices: DeviceEvents, rehearsal: Rehearsal): Promise<number> {
+async function dial(
+  ports: HostPorts,
+  devices: DeviceEvents,
+  rehearsal: Pick<Rehearsal, "over">,
+  connect: Connect,
+): Promise<number> {
   let pauseMs: number = DIAL_REFUSED_MS.first;
   while (true) {
     try {
@@ -129,7 +142,7 @@ async function dial(ports: HostPorts, devices: DeviceEvents, rehearsal: Rehearsa
   }
 }
 
-async function connect(port: number): Promise<number> {
+async function connectVsock(port: number): Promise<number> {
   const fd = libc.beginVsockConnect(HOST_CID, port);
   try {
     const begin = performance.now();

@@ -1,11 +1,12 @@
 /** Whom an agent takes for its host, over real sockets: who does not prove to be the one that set the guest up gets nothing. */
+import { constants } from "node:os";
 import { describe, expect, test, vi } from "vitest";
 import type { Log } from "../../daemon/core/log.ts";
 import { GuestConnection, strangers } from "../../daemon/host/guest-link/connection.ts";
 import { type LinkedSocket, linkSocket } from "../../daemon/host/guest-link/link-socket.ts";
 import { HostTrust } from "../../guest-agent/host-trust.ts";
-import { socketPair } from "../../guest-agent/libc.ts";
-import { type Served, serve } from "../../guest-agent/link.ts";
+import { SystemError, socketPair } from "../../guest-agent/libc.ts";
+import { keepLinked, type Served, serve } from "../../guest-agent/link.ts";
 import { adopt, linkOver } from "../../guest-agent/socket-link.ts";
 import { NO_QUIRKS } from "../../shared/agent-protocol/device-quirks.ts";
 import { FrameType } from "../../shared/agent-protocol/frame.ts";
@@ -45,7 +46,13 @@ function guest() {
     },
     line: { attach: () => {}, detach: () => {} } as unknown as Served["line"],
   };
-  return { carriedOut, asked, serve: (fd: number, port = HOST_PORT) => serve(fd, port, served, () => CID) };
+  return {
+    carriedOut,
+    asked,
+    serve: (fd: number, port = HOST_PORT) => serve(fd, port, served, () => CID),
+    keepLinked: (connect: (port: number) => Promise<number>) =>
+      keepLinked(served, { over: Promise.resolve() }, connect, () => CID),
+  };
 }
 
 /** Who listens where the guest dials. */
@@ -202,6 +209,46 @@ test("who listens and never says a word keeps the guest for ten seconds", async 
   } finally {
     vi.useRealTimers();
   }
+});
+
+test("an agent that meets others where its host was goes on, over all ports, until it finds its host again", async () => {
+  const one = guest();
+  const dialled: number[] = [];
+  const welcomeAs = async (host: Awaited<ReturnType<typeof listener>>, port: number) => {
+    const { challenge } = await host.hello();
+    host.welcome(challenge === undefined ? { secret: SECRET } : { proof: hostProof(SECRET, port, challenge) });
+    await host.ready();
+    host.link.close("the daemon ends");
+  };
+  /** The host at its port for the first time, somebody else who has it then, and the host at another. */
+  const answers: ((port: number) => Promise<number>)[] = [
+    async (port) => {
+      const host = await listener();
+      void welcomeAs(host, port);
+      return host.guests;
+    },
+    async () => {
+      const squatter = await listener();
+      void squatter.hello().then(() => squatter.welcome({ secret: OTHER }));
+      return squatter.guests;
+    },
+    ...[1, 2].map(() => async () => {
+      throw new SystemError("connect", constants.errno.ECONNREFUSED);
+    }),
+    async (port) => {
+      const host = await listener();
+      void welcomeAs(host, port);
+      return host.guests;
+    },
+  ];
+  void one.keepLinked(async (port) => {
+    dialled.push(port);
+    const answer = answers.shift();
+    return answer ? await answer(port) : await new Promise<never>(() => {});
+  });
+  await vi.waitFor(() => expect(dialled).toHaveLength(6), { timeout: 5_000 });
+  expect(dialled.map((port) => port - HOST_PORT)).toEqual([0, 0, 1, 2, 3, 3]);
+  expect(one.carriedOut).toHaveLength(2);
 });
 
 describe("host and guest, both real,", () => {
