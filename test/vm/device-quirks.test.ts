@@ -7,20 +7,23 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { MAX_WRITE_BYTES } from "../../shared/agent-protocol/device-quirks.ts";
-import { processesOf, until, withGuests } from "../harness/guests.ts";
+import { until, withGuests } from "../harness/guests.ts";
 
 const ROOM = "quirks";
 const PORT = 777;
+/** One in eight guests is not told. */
+const MOST_TURNS = 100;
+const STOPPED_MS = 200;
 
 withGuests("a guest's vsock device", { env: { ROOMD_VSOCK_TRANSPORT: "vhost-user" } }, (guests) => {
   let sandboxId = "";
   const sockets = () => join(guests.daemon.runtimeDir, "g", sandboxId);
-  const python = (...lines: string[]) =>
-    guests.daemon.sh(
-      ROOM,
-      "ann",
-      `python3 - <<'END'\nimport socket\nlink = socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)\n${lines.join("\n")}\nEND`,
-    );
+  /** What a program in the guest prints; emulated beside others its start alone takes a while. */
+  const python = async (...lines: string[]): Promise<string> => {
+    const program = ["import socket", "link = socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)", ...lines].join("\n");
+    const { stdout } = await guests.daemon.exec(ROOM, "ann", { argv: ["python3", "-c", program], timeout_ms: 120_000 });
+    return stdout.trim();
+  };
 
   beforeAll(async () => {
     await guests.daemon.room(ROOM);
@@ -28,7 +31,7 @@ withGuests("a guest's vsock device", { env: { ROOMD_VSOCK_TRANSPORT: "vhost-user
   });
 
   /** Who listens on a port of the host's, as the device passes it on. */
-  function listen() {
+  function listen(onData: (socket: Bun.Socket<undefined>) => void = () => {}) {
     const path = join(sockets(), "vsock", `guest.sock_${PORT}`);
     rmSync(path, { force: true });
     const heard = { bytes: 0, connections: [] as Bun.Socket<undefined>[] };
@@ -36,8 +39,9 @@ withGuests("a guest's vsock device", { env: { ROOMD_VSOCK_TRANSPORT: "vhost-user
       unix: path,
       socket: {
         open: (socket) => void heard.connections.push(socket),
-        data: (_, bytes) => {
+        data: (socket, bytes) => {
           heard.bytes += bytes.byteLength;
+          onData(socket);
         },
       },
     });
@@ -57,7 +61,7 @@ withGuests("a guest's vsock device", { env: { ROOMD_VSOCK_TRANSPORT: "vhost-user
       "except OSError as error: print(error)",
     );
     expect(said).toBe("no answer");
-  });
+  }, 150_000);
 
   test("split_packets_lost: loses a packet in several descriptors, and passes on one that fits into one", async () => {
     const { heard, stop } = listen();
@@ -71,63 +75,59 @@ withGuests("a guest's vsock device", { env: { ROOMD_VSOCK_TRANSPORT: "vhost-user
     } finally {
       stop();
     }
-  });
+  }, 180_000);
 
   test("end_untold: does not always tell a guest that is writing of the end of its connection", async () => {
-    const { heard, stop } = listen();
+    const { heard, stop } = listen((socket) => {
+      if (heard.bytes > 100_000) socket.terminate();
+    });
     try {
-      const writing = python(
-        "said = []",
-        "for turn in range(8):",
+      const said = await python(
+        `for turn in range(${MOST_TURNS}):`,
         "    link = socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)",
         "    link.settimeout(3)",
         `    link.connect((2, ${PORT}))`,
         "    try:",
         "        while True: link.send(b'x' * 8192)",
-        "    except TimeoutError: said.append('waits')",
-        "    except OSError: said.append('told')",
-        "print(*said)",
+        "    except TimeoutError: print('waits since turn', turn); break",
+        "    except OSError: pass",
       );
-      for (let turn = 1; turn <= 8; turn++) {
-        const before = heard.bytes;
-        const socket = await until("the guest writes", () => heard.connections[turn - 1]);
-        await until("it goes on writing", () => heard.bytes > before + 100_000);
-        socket.terminate();
-      }
-      const said = await writing;
-      console.log(`of 8 guests that were writing: ${said}`);
-      expect(said).toContain("waits");
+      console.log(`guests that were writing: ${said || "all were told"}`);
+      expect(said).toMatch(/^waits/);
     } finally {
       stop();
     }
-  }, 60_000);
+  }, 180_000);
 
   test("lost_while_stopped: serves its guest no more once something arrived while that was stopped", async () => {
     const { daemon } = guests;
     const { heard, stop } = listen();
-    const [device] = processesOf(daemon, "vsock", sandboxId);
+    const lost = () => daemon.log.includes("guest connection lost");
     try {
       await daemon.exec(ROOM, "ann", {
         command: `(setsid python3 -c "import socket, time; link = socket.socket(40, 1); link.connect((2, ${PORT})); time.sleep(600)" >/dev/null 2>&1 &)`,
       });
-      const socket = await until("the guest has connected", () => heard.connections.at(-1));
+      const socket = await until("the guest has connected", () => heard.connections.at(-1), 60_000);
       const qmp = await machine(join(sockets(), "vm", "qmp2.sock"));
-      await qmp("stop");
-      socket.write("something");
-      socket.flush();
-      await Bun.sleep(200);
-      await qmp("cont");
-      // The daemon gives it another one.
-      await until(
-        "another device",
-        () => processesOf(daemon, "vsock", sandboxId).some((pid) => pid !== device),
-        60_000,
-      );
-      expect(await daemon.sh(ROOM, "ann", "echo back")).toBe("back");
+      const stopped = async (meanwhile: () => void) => {
+        await qmp("stop");
+        meanwhile();
+        await Bun.sleep(STOPPED_MS);
+        await qmp("cont");
+      };
+      await stopped(() => {});
+      expect(await daemon.sh(ROOM, "ann", "echo there")).toBe("there");
+      expect(lost()).toBe(false);
+      await stopped(() => {
+        socket.write("something");
+        socket.flush();
+      });
+      // The agent, which did nothing, answers no more.
+      await until("the guest is lost", lost, 60_000);
     } finally {
       stop();
     }
-  }, 120_000);
+  }, 180_000);
 });
 
 /** QEMU's second monitor. */
