@@ -1,4 +1,4 @@
-/** Owns the agent's way to ask the host: the link of the moment, for those parts that begin streams of their own. */
+/** The agent's current link to the host, for the parts that open streams of their own. */
 import type { Link, Stream } from "../shared/agent-protocol/link.ts";
 import type { GuestRequest } from "../shared/agent-protocol/messages.ts";
 

@@ -1,5 +1,5 @@
 /**
- * Owns whom the agent takes for its host. The first welcome brings a secret; from then on a host is only who proves that it
+ * Which host the agent trusts. The first welcome brings a secret; from then on a host is only who proves that it
  * has it. It is in memory alone, and templates are saved before any welcome: no clone shares it.
  */
 import { hostProof, isToken, sameText } from "../shared/agent-protocol/host-proof.ts";

@@ -1,4 +1,4 @@
-/** Owns how a time is written on a command line: by `roomd` on the host and by `room` in a guest alike. */
+/** Durations on command lines, of `roomd` on the host and of `room` in a guest. */
 
 const MS_OF = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 

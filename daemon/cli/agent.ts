@@ -1,4 +1,4 @@
-/** Owns `roomd agent`: who takes part in a room, and which topics each listens to. */
+/** `roomd agent`: the agents of a room, and the topics each listens to. */
 import type { Command } from "commander";
 import { agentList, agentSubscribe } from "../../shared/api/fabric.ts";
 import { call } from "./client.ts";

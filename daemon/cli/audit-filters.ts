@@ -1,4 +1,4 @@
-/** Owns what the commands on the audit have in common: whose it is, and which of its records. */
+/** Options that the commands on the audit share: whose audit, and which records. */
 import type { Command } from "commander";
 import { OUTCOMES } from "../../shared/api/audit.ts";
 import { CliError, EXIT } from "./cli-error.ts";

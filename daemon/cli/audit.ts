@@ -1,4 +1,4 @@
-/** Owns `roomd audit`: what is on record of a room or of the organization, and what it comes to. */
+/** `roomd audit`: the audit of a room or of the organization, and its summary. */
 import type { Command } from "commander";
 import * as audit from "../../shared/api/audit.ts";
 import type { OutputOf } from "../../shared/api/contract.ts";

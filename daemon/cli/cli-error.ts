@@ -1,4 +1,4 @@
-/** Owns how the command line fails: one error with the sentence that a person reads and the status that a script sees. */
+/** How the command line fails: one error with a sentence for people and an exit status for scripts. */
 import { errorKind, type Problem } from "../../shared/api/errors.ts";
 import { ConfigError } from "../core/config.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";

@@ -1,4 +1,4 @@
-/** Owns where the service is and how it is reached: ROOMD_URL, ROOMD_API_KEY, ROOMD_CA_CERT, else this host's configuration. */
+/** Where the service is and how to reach it: ROOMD_URL, ROOMD_API_KEY, ROOMD_CA_CERT, else this host's configuration. */
 import { existsSync, readFileSync } from "node:fs";
 import { loadConfig } from "../core/config.ts";
 import { makePaths } from "../core/paths.ts";

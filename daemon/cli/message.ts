@@ -1,4 +1,4 @@
-/** Owns `roomd message`: the messages of a room and what became of them, and how one is written and shown. */
+/** `roomd message`: the messages of a room and their delivery, and how one is written and shown. */
 import type { Command } from "commander";
 import {
   agentWait,

@@ -1,4 +1,4 @@
-/** Owns which organization an operator's command is about: the one that is named, or the only one there is. */
+/** Which organization an operator's command is about: the one named, or the only one. */
 import type { Command } from "commander";
 import type { OrgId } from "../../shared/ids.ts";
 import { CliError, EXIT } from "./cli-error.ts";

@@ -1,5 +1,5 @@
 /**
- * Owns what is printed: tables and fields for people, JSON for programs, progress for those who watch.
+ * Output: tables and fields for people, JSON for programs, progress for those who watch.
  * Results go to standard output, everything else to standard error. Colours only on a terminal, never with NO_COLOR.
  */
 import { styleText } from "node:util";

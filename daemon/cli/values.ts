@@ -1,4 +1,4 @@
-/** Owns how the words of the command line become values. What cannot be one is a usage error. */
+/** Parses the values of the command line. What cannot be parsed is a usage error. */
 import { InvalidArgumentError } from "commander";
 import { DURATION_FORM, parseDuration } from "../../shared/duration.ts";
 

@@ -1,4 +1,4 @@
-/** Owns what operators do on the host itself, as it is put together; it works beside a running daemon. */
+/** Puts together what operators do on the host itself, beside a running daemon or without one. */
 import { readFileSync } from "node:fs";
 import type { TemplateRecord } from "../../shared/api/templates.ts";
 import type { Paths } from "../core/paths.ts";

@@ -1,4 +1,4 @@
-/** Owns how it is recorded what no call asked for. */
+/** Records events that no call asked for. */
 
 import { now } from "../core/clock.ts";
 import type { Log } from "../core/log.ts";

@@ -1,4 +1,4 @@
-/** Owns rooms as they are put together: what a room's end ends with it. */
+/** Puts rooms together, with everything that ends when a room does. */
 import type { RoomDeps } from "../domain/rooms/deps.ts";
 import { makeRooms } from "../domain/rooms/index.ts";
 import type { Sandboxes } from "../domain/sandboxes/index.ts";

@@ -1,4 +1,4 @@
-/** Owns what is looked after all the time: space on the disk and in the database, and that rows and host agree. */
+/** Upkeep while the daemon runs: space on the disk and in the database, and the comparison of rows with the host. */
 import { at } from "../core/clock.ts";
 import { repeat } from "../core/repeat.ts";
 import { describeError } from "../core/service-error.ts";

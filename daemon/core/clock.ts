@@ -1,4 +1,4 @@
-/** Owns how moments are written: RFC 3339 UTC with milliseconds. */
+/** Formats times: RFC 3339 UTC with milliseconds. */
 export function now(): string {
   return new Date().toISOString();
 }

@@ -1,4 +1,4 @@
-/** Owns moments at which something is due: one timer each, also for those further away than a timer reaches. */
+/** Deadlines: one timer each, also for those further away than a timer can reach. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export class Deadlines {

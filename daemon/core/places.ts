@@ -1,4 +1,4 @@
-/** Owns counted places: how much of something each name may have at once. Who finds none left is refused. */
+/** Counted places: how many of something each name may have at once. When none is left the caller is refused. */
 import type { ServiceError } from "./service-error.ts";
 
 export class Places {

@@ -1,4 +1,4 @@
-/** Owns doing something again and again, never twice at once. */
+/** Repeats a task, never twice at once. */
 
 /** However short the interval is. */
 const SHORTEST_MS = 250;

@@ -1,4 +1,4 @@
-/** Owns what other nouns know of a room: enough to work in it, nothing of how it is kept. */
+/** A room as other nouns know it: enough to work in it, nothing of how it is stored. */
 import type { RoomState } from "../../shared/api/rooms.ts";
 import type { OrgId, RoomUid } from "../../shared/ids.ts";
 import type { Caller } from "./operation.ts";

@@ -1,4 +1,4 @@
-/** Owns what bytes are as text: theirs when they are UTF-8, else none; and JSON that steers no terminal. */
+/** Text from bytes, if they are UTF-8; and JSON that cannot steer a terminal. */
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** The text of UTF-8 bytes, or null when they are not UTF-8. */

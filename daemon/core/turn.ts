@@ -1,4 +1,4 @@
-/** Owns what has to do with turns of the event loop: asking something once in one, and letting others have theirs. */
+/** Turns of the event loop: doing something once in a turn, and yielding to others. */
 import { FairQueue } from "./fair-queue.ts";
 
 /** What `ask` said in this turn; asked again in a later one. */

@@ -1,5 +1,5 @@
 /**
- * Owns the record of credentials that were none. Anybody can send such, as often as they like: the first and then some a minute are
+ * Records failed logins: invalid credentials. Anybody can send such, as often as they like: the first and then some a minute are
  * recorded each, those beyond are counted by address, and their counts recorded minute by minute.
  */
 import type { Source } from "../../shared/api/audit.ts";

@@ -1,4 +1,4 @@
-/** Owns whether a caller may do what an operation does. */
+/** Checks whether the caller's key allows an operation. */
 import type { Access } from "../../shared/api/contract.ts";
 import type { Caller } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";

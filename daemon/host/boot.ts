@@ -1,4 +1,4 @@
-/** Owns which boot of the host this is: pids and clock ticks begin anew with each. */
+/** Identifies the host's current boot: pids and clock ticks start again with each. */
 import { readFileSync } from "node:fs";
 
 /** The kernel's own name for it, another one at every boot. */

@@ -1,4 +1,4 @@
-/** Owns which of root's rights this process has, by capabilities(7). */
+/** Reads which of root's capabilities(7) this process has. */
 import { readFileSync } from "node:fs";
 
 /** To listen on ports below 1024, of vsock too. */

@@ -1,4 +1,4 @@
-/** Owns names of executions that are not kept any more: the newest of them, so that none is run again, or taken for one that never was. */
+/** Names of executions that are no longer kept, so that none is run again or taken for one that never existed. */
 export class Names {
   readonly #most: number;
   readonly #all = new Set<string>();

@@ -1,4 +1,4 @@
-/** Owns the search for a command's program, by the rules and with the exit codes of a shell. */
+/** Finds a command's program, by the rules and with the exit codes of a shell. */
 import { accessSync, constants, type Stats, statSync } from "node:fs";
 import { resolve } from "node:path";
 

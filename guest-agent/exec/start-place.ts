@@ -1,4 +1,4 @@
-/** Owns the look at where a command is to begin: its folder and its program, without being held by a dead drive. */
+/** Checks a command's working directory and program without hanging on a dead drive. */
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Drive } from "../drive/drive.ts";

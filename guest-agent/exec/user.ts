@@ -1,4 +1,4 @@
-/** Owns the reading of /etc/passwd: who a command runs as, and what that user's environment starts from. */
+/** Reads /etc/passwd: the user that a command runs as, and that user's environment. */
 import { readFileSync } from "node:fs";
 
 export interface User {

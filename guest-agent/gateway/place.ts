@@ -1,4 +1,4 @@
-/** Owns where programs in the guest find their room. */
+/** Where programs in the guest reach their room. */
 
 /** By this name, which /etc/hosts has. */
 export const ROOM_NAME = "room.internal";

@@ -1,5 +1,5 @@
 /**
- * Owns what a terminal has shown lately: its last bytes, each with the offset it had in all that was ever shown.
+ * A terminal's recent output: its last bytes, each with the offset it had in all that was ever shown.
  *
  *   0 ········ oldest ████████████ end
  *     (gone)          (kept, a ring)

@@ -1,5 +1,5 @@
 /**
- * Owns who the agents of a room are: those of its sandboxes, and whoever else has taken part under a name of its own. Fabric
+ * The agents of a room, presence and waits: those of its sandboxes, and others who take part under a name of their own. Fabric
  * and barriers ask here who there is, who is gone, and who waits for whom.
  */
 

@@ -1,4 +1,4 @@
-/** Owns which topics a pattern names: * is one token, a last > all that follow. Pure. */
+/** Matches topics against patterns: * is one word, > at the end is all that follow. Pure. */
 export function matchesTopic(pattern: string, topic: string): boolean {
   const wanted = pattern.split(".");
   const tokens = topic.split(".");

@@ -1,4 +1,4 @@
-/** Owns finding the room whose audit is asked for. */
+/** Finds the room whose audit a call asks for. */
 import type { Caller, KeyCall } from "../../core/operation.ts";
 
 export interface AuditedRoom {

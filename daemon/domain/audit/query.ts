@@ -1,4 +1,4 @@
-/** Owns what a query of the audit asks for: its moments and filters, as the search for it wants them. */
+/** Reads the times and filters of a query on the audit. */
 import type { orgAuditList } from "../../../shared/api/audit.ts";
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { at } from "../../core/clock.ts";

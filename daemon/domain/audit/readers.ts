@@ -1,4 +1,4 @@
-/** Owns who follows events, and how many may. */
+/** Counts the clients that follow events, and limits them. */
 import type { OrgId } from "../../../shared/ids.ts";
 import type { Caller } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";

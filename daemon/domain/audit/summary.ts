@@ -1,4 +1,4 @@
-/** Owns the calls that sum up what happened: counts, and a paragraph for a person. */
+/** The calls that summarize the audit: counts, and a paragraph of text. */
 import { count, max, min } from "drizzle-orm";
 import { auditSummary, orgAuditSummary } from "../../../shared/api/audit.ts";
 import type { OutputOf } from "../../../shared/api/contract.ts";

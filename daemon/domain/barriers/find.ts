@@ -1,4 +1,4 @@
-/** Owns finding the room of a barrier, and the bell by which its waiters are woken. */
+/** Finds a barrier's room, and the bell that wakes those who wait at it. */
 import type { KeyCall } from "../../core/operation.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
 import type { BarrierDeps } from "./deps.ts";

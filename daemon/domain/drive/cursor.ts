@@ -1,4 +1,4 @@
-/** Owns where a list goes on: after a path, of the same list. The checksum keeps an edited cursor from naming another place. */
+/** Cursors of drive lists: the last path of a page. A checksum detects an edited cursor. */
 import { ServiceError } from "../../core/service-error.ts";
 import type { RawPath } from "../../host/files/raw-path.ts";
 

@@ -1,4 +1,4 @@
-/** Owns how an entry of the drive is described in answers. */
+/** An entry of the drive as answers show it. */
 import type { DriveEntry } from "../../../shared/api/drive.ts";
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
 import type { Beneath } from "../../host/files/beneath.ts";

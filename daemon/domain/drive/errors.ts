@@ -1,4 +1,4 @@
-/** Owns what a failed system call means to the caller. */
+/** Maps failed system calls to errors of the API. */
 import type { ErrorCode } from "../../../shared/api/errors.ts";
 import { errnoOf, ServiceError } from "../../core/service-error.ts";
 

@@ -1,5 +1,5 @@
 /**
- * Owns the rooms' shared drives as callers see them: one verb per file. How a path is kept on its drive whatever a guest does
+ * The rooms' shared drives as callers see them: one verb per file. How a path is kept on its drive whatever a guest does
  * there is daemon/host/files/beneath.ts.
  */
 import type { OrgId } from "../../../shared/ids.ts";

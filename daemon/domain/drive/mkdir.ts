@@ -1,4 +1,4 @@
-/** Owns fs_mkdir: a directory and those above it. */
+/** fs_mkdir: makes a directory and its missing parents. */
 import { fsMkdir } from "../../../shared/api/drive.ts";
 import type { Bound } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";

@@ -1,4 +1,4 @@
-/** Owns the directories above what is written: opened, and made where they are missing. */
+/** Opens the parent directories of what is written, and makes the missing ones. */
 import { errnoOf } from "../../core/service-error.ts";
 import type { Beneath } from "../../host/files/beneath.ts";
 import type { RawPath } from "../../host/files/raw-path.ts";

@@ -1,4 +1,4 @@
-/** Owns what all drive verbs share: the room they are about, its drive held open, and what its errors mean. */
+/** What all drive verbs share: their room, its drive held open, and the meaning of its errors. */
 import type { Operation } from "../../../shared/api/contract.ts";
 import { type Bound, bind, type Done, type KeyCall, type Verb } from "../../core/operation.ts";
 import { errnoOf, ServiceError } from "../../core/service-error.ts";

@@ -1,4 +1,4 @@
-/** Owns connecting to one of a few addresses, none of which is looked up again. */
+/** Connects to one of several addresses that are already resolved. */
 import { connect, type Socket } from "node:net";
 import type { Address } from "./addresses.ts";
 

@@ -1,4 +1,4 @@
-/** Owns which addresses are this host's own. */
+/** Finds this host's own addresses. */
 import { networkInterfaces } from "node:os";
 import type { Address } from "./addresses.ts";
 import { readAddress } from "./addresses.ts";

@@ -1,4 +1,4 @@
-/** Owns how host names are written and compared: lower case, in ASCII, without the dot at the end. */
+/** Normalizes host names for comparison: lower case, ASCII, without the final dot. */
 import { domainToASCII } from "node:url";
 
 const LABEL = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;

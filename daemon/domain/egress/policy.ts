@@ -1,5 +1,5 @@
 /**
- * Owns the decision: whether a sandbox may connect to a name or an address at a port. Pure: addresses are resolved elsewhere.
+ * Decides whether a sandbox may connect to a name or an address at a port. Pure: addresses are resolved elsewhere.
  *
  *   address   public, and the list has it or has "*"; private or the host's own: named by a range, and the configuration lets it
  *   name      the list has it or has "*"; then each address it resolves to: public, or as above

@@ -1,4 +1,4 @@
-/** Owns keeping a command's output: the first bytes up to a limit, and the count of all. */
+/** Captures a command's output: the first bytes up to a limit, and the number of all. */
 const FIRST_BYTES = 4096;
 
 export class Capture {

@@ -1,4 +1,4 @@
-/** Owns what a guest's refusals about executions mean to a caller. */
+/** Maps a guest's errors about executions to errors of the API. */
 import { StreamError } from "../../../shared/agent-protocol/link.ts";
 import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
 import { PieceError } from "../../../shared/agent-protocol/pieces.ts";

@@ -1,5 +1,5 @@
 /**
- * Owns an execution's output as the events of a stream: started, stdout, stderr, and last exit or error, always.
+ * An execution's output as events of a stream: started, stdout, stderr, and always exit or error as the last one.
  */
 import { Channel, type ExecState } from "../../../shared/agent-protocol/messages.ts";
 import type { Piece } from "../../../shared/agent-protocol/pieces.ts";

@@ -1,4 +1,4 @@
-/** Owns bytes on their way from one who has them to one who takes them: each waits for the other, nothing is piled up. */
+/** Hands bytes from a producer to a consumer: each waits for the other, and nothing piles up. */
 
 interface Offered {
   bytes: Uint8Array;

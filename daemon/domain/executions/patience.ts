@@ -1,4 +1,4 @@
-/** Owns how long a guest is believed that does not do what it should: between tries, and in all. */
+/** How long to retry a guest that does not do what it should: between tries, and in all. */
 import type { Following } from "../../host/guest-link/exec.ts";
 import { afterGuestMs } from "../../host/guest-link/standstill.ts";
 

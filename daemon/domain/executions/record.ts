@@ -1,4 +1,4 @@
-/** Owns how an execution is shown, and what of it is kept with it in the guest. */
+/** An execution as the API shows it, and what the guest keeps with it. */
 import type { ExecState } from "../../../shared/agent-protocol/messages.ts";
 import type { ExecutionRecord } from "../../../shared/api/executions.ts";
 import { at } from "../../core/clock.ts";

@@ -1,4 +1,4 @@
-/** Owns what the audit keeps of a command: enough to know it by, and nothing that looks like a secret. */
+/** What the audit keeps of a command: enough to recognize it, and nothing that looks like a secret. */
 import { createHash } from "node:crypto";
 import type { CommandInput } from "./rules.ts";
 

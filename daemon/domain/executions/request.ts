@@ -1,4 +1,4 @@
-/** Owns how a caller's request becomes the guest's: what is run, by which name, and by what it is known again. */
+/** Turns a caller's request into the guest's: the command, its name, and the fingerprint that a retry is recognized by. */
 import { createHash } from "node:crypto";
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { DEFAULT_TIMEOUT_MS, type executionStart } from "../../../shared/api/executions.ts";

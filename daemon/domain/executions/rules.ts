@@ -1,4 +1,4 @@
-/** Owns what a caller may ask to be run: the rules beyond the fields' shapes. */
+/** Rules for commands beyond the shapes of their fields. */
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { MAX_STDIN_BYTES, type sandboxExec } from "../../../shared/api/executions.ts";
 import type { RuleBreak } from "../../core/operation.ts";

@@ -1,4 +1,4 @@
-/** Owns running one command for a caller who waits for it: its output collected, its outcome told. */
+/** Runs one command for a caller who waits: collects its output and reports its outcome. */
 import { Channel } from "../../../shared/agent-protocol/messages.ts";
 import type { OutputOf } from "../../../shared/api/contract.ts";
 import { DEFAULT_OUTPUT_BYTES, type sandboxExec } from "../../../shared/api/executions.ts";

@@ -1,4 +1,4 @@
-/** Owns the names of the bells that wake who waits in a room. */
+/** Names of the bells that wake those who wait in a room. */
 
 export const inboxBell = (agentId: string) => `inbox ${agentId}`;
 export const replyBell = (messageId: string) => `reply ${messageId}`;

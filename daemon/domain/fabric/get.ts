@@ -1,4 +1,4 @@
-/** Owns message_get: a message and what became of it. */
+/** message_get: a message and its delivery. */
 import { messageGet } from "../../../shared/api/fabric.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";

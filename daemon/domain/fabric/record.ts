@@ -1,4 +1,4 @@
-/** Owns how messages look to callers, and what became of them. */
+/** Messages and their delivery as the API shows them. */
 import { DELIVERY_STATES, type DeliveryState, type MessageRecord } from "../../../shared/api/fabric.ts";
 import type { Queries } from "../../db/client.ts";
 import { findDelivery } from "./store.ts";

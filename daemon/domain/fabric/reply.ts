@@ -1,4 +1,4 @@
-/** Owns message_reply: a response to whoever sent a message, which is acknowledged by that. */
+/** message_reply: a response to the sender of a message, which it also acknowledges. */
 import { messageReply } from "../../../shared/api/fabric.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { requireActive } from "../../core/room-target.ts";

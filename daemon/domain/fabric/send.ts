@@ -1,4 +1,4 @@
-/** Owns agent_send: a message to whom it names, and with wait_reply the reply to it. */
+/** agent_send: sends a message to its destinations, and with wait_reply returns the reply. */
 
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { agentSend, DEFAULT_REPLY_WAIT_MS, EVERYONE, TOPIC_PATTERN } from "../../../shared/api/fabric.ts";

@@ -1,4 +1,4 @@
-/** Owns agent_subscribe: the topics that an agent gets. */
+/** agent_subscribe: sets the topics that an agent gets. */
 import { agentSubscribe } from "../../../shared/api/fabric.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { requireActive } from "../../core/room-target.ts";

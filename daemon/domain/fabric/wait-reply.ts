@@ -1,4 +1,4 @@
-/** Owns waiting for the reply to a message: until it is there, its deadline, or the end of whoever was asked. */
+/** Waits for the reply to a message: until it comes, the deadline passes, or the recipient ends. */
 
 import { ServiceError } from "../../core/service-error.ts";
 import type { AgentWait } from "../../core/wait-graph.ts";

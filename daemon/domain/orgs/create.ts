@@ -1,4 +1,4 @@
-/** Owns making organizations, each with its first key, by the operator's key or on the host. */
+/** Creates organizations, each with its first key, by the operator's key or on the host. */
 import { orgCreate } from "../../../shared/api/orgs.ts";
 import type { Plan } from "../../../shared/api/plans.ts";
 import { type KeyId, newId } from "../../../shared/ids.ts";

@@ -1,4 +1,4 @@
-/** Owns when keys were last used: noted in memory with each call, written for all keys together. A crash forgets the last of it. */
+/** When keys were last used: noted in memory with each call, written for all keys together. A crash loses the newest. */
 import type { KeyId } from "../../../shared/ids.ts";
 import { at } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";

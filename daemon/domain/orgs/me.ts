@@ -1,4 +1,4 @@
-/** Owns the call that tells a key what it is. */
+/** The call that describes the caller's key. */
 import { meGet } from "../../../shared/api/service.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 

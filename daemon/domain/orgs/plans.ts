@@ -1,4 +1,4 @@
-/** Owns what each plan allows, as the configuration has it. */
+/** The plans and their caps, from the configuration. */
 import { CAPPED, type Capped, PLANS, type Plan } from "../../../shared/api/plans.ts";
 import { type Config, ConfigError } from "../../core/config.ts";
 

@@ -1,4 +1,4 @@
-/** Owns how an exposed port is shown. */
+/** An exposed port as the API shows it. */
 import type { PortRecord } from "../../../shared/api/ports.ts";
 import type { ShownPort } from "../../../shared/api/shown-port.ts";
 import type { PortRow } from "./table.ts";

@@ -1,4 +1,4 @@
-/** Owns creating a room: its directory, then its row. */
+/** Creates a room: its directory, then its row. */
 import { chmod, mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { type RoomRecord, roomCreate } from "../../../shared/api/rooms.ts";

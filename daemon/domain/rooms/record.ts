@@ -1,4 +1,4 @@
-/** Owns how a room is shown: its row, and what its sandboxes and its drive come to. */
+/** A room as the API shows it: its row, with its number of sandboxes and its drive's use. */
 import type { RoomRecord } from "../../../shared/api/rooms.ts";
 import type { RoomDeps } from "./deps.ts";
 import type { RoomRow } from "./table.ts";

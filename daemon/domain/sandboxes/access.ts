@@ -1,4 +1,4 @@
-/** Owns what others have of a sandbox: its guest's link while it runs, and word of its stopping and its end. */
+/** What other nouns get of a sandbox: its guest's link while it runs, and news of its pause and its end. */
 import type { SandboxState } from "../../../shared/api/sandboxes.ts";
 import type { KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";

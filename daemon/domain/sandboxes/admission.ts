@@ -1,4 +1,4 @@
-/** Owns whether the host has room for one more guest, and how many may be started at once. */
+/** Admission: whether the host has memory for one more guest, and how many may start at once. */
 import { FairQueue } from "../../core/fair-queue.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";

@@ -1,4 +1,4 @@
-/** Owns creating a sandbox: what is wrong with the request, the row, the answer once the guest is ready. */
+/** Creates a sandbox: checks the request, writes the row, answers when the guest is ready. */
 
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { MEMORY_MIB_MIN, type SandboxState, sandboxCreate } from "../../../shared/api/sandboxes.ts";

@@ -1,4 +1,4 @@
-/** Owns destroying a sandbox, which is possible in every state. */
+/** Destroys a sandbox, in any state. */
 import { sandboxDestroy } from "../../../shared/api/sandboxes.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import type { SandboxDeps } from "./deps.ts";

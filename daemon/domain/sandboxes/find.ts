@@ -1,4 +1,4 @@
-/** Owns finding the sandbox that a path names. */
+/** Finds the sandbox that a path names. */
 import type { KeyCall } from "../../core/operation.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";

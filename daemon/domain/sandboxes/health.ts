@@ -1,4 +1,4 @@
-/** Owns how what is amiss with a guest shows in its sandbox's record. The state is not touched: the guest runs. */
+/** Shows faults of a running guest in its sandbox's record. The state stays: the guest runs. */
 import type { Fault, Health } from "../../host/guest/parts.ts";
 import type { SandboxRow } from "./table.ts";
 

@@ -1,4 +1,4 @@
-/** Owns measuring a sandbox from outside, and its clock from inside. */
+/** Measures a sandbox from outside, and its clock from inside. */
 import { readFileSync, statSync } from "node:fs";
 import { sandboxMetrics } from "../../../shared/api/sandboxes.ts";
 import { now } from "../../core/clock.ts";

@@ -1,4 +1,4 @@
-/** Owns how a call reaches its sandbox's guest, and what it is refused for on the way. */
+/** How a call reaches its sandbox's guest, and the errors on the way. */
 import { requireActive } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";

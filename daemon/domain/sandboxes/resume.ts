@@ -1,4 +1,4 @@
-/** Owns letting a sandbox in standby go on. How it is done is in daemon/host/guest/standby.ts. */
+/** Resumes a sandbox in standby. How the guest is resumed is in daemon/host/guest/standby.ts. */
 import { sandboxResume } from "../../../shared/api/sandboxes.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { requireActive } from "../../core/room-target.ts";

@@ -1,4 +1,4 @@
-/** Owns letting a sandbox stand still. How it is done is in daemon/host/guest/standby.ts. */
+/** Pauses a sandbox (standby). How the guest is paused is in daemon/host/guest/standby.ts. */
 import { sandboxStandby } from "../../../shared/api/sandboxes.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { requireActive } from "../../core/room-target.ts";

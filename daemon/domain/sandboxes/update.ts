@@ -1,4 +1,4 @@
-/** Owns changing a sandbox's labels and timeouts. */
+/** Changes a sandbox's labels and timeouts. */
 import { sandboxUpdate } from "../../../shared/api/sandboxes.ts";
 import { after } from "../../core/clock.ts";
 import { type Bound, bind } from "../../core/operation.ts";

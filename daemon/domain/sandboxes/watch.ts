@@ -1,4 +1,4 @@
-/** Owns noticing that a running guest has ended, stands still for want of disk, or that its agent is silent for too long. */
+/** Notices that a running guest has ended, is paused because the disk is full, or has an agent that is silent for too long. */
 import type { ExitCause } from "../../../shared/api/sandboxes.ts";
 import type { Guest } from "../../host/guest/start.ts";
 import { correctClock } from "../../host/guest-link/clock.ts";

@@ -1,4 +1,4 @@
-/** Owns the call that tells limits and defaults, and what guarantees.ts says. */
+/** The call that reports limits, defaults and the guarantees of guarantees.ts. */
 
 import {
   KEPT_DISK_BYTES,

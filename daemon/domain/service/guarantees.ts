@@ -1,4 +1,4 @@
-/** Owns the sentences by which the service says what can be relied on, and what cannot: /v1/config has them. */
+/** The guarantees of the service, and what it does not guarantee, in sentences: /v1/config shows them. */
 
 export const GUARANTEES = [
   "A sandbox is a virtual machine of its own: memory, disk, clock and randomness are shared with no other.",

@@ -1,4 +1,4 @@
-/** Owns HTML that is made from text: whatever is put into it is escaped, unless it is such HTML itself. */
+/** Builds HTML from text: whatever is put in is escaped, unless it is Markup itself. */
 
 export class Markup {
   readonly text: string;

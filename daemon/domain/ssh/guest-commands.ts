@@ -1,4 +1,4 @@
-/** Owns what runs in the guest for a session. */
+/** The commands that run in the guest for an SSH session. */
 
 /** The user's own shell, as sshd runs a command; `$0` is the line. */
 export function commandOf(line: string): string[] {

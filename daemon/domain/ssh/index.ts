@@ -1,4 +1,4 @@
-/** Owns SSH as far as it is no protocol: who may log in to a sandbox, what a session may open there, and when it is cut. */
+/** SSH without its protocol: who may log in to a sandbox, what a session may open there, and when it is cut. */
 
 import type { Bound } from "../../core/operation.ts";
 import { makeAccessCalls } from "./access.ts";

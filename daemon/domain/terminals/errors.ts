@@ -1,4 +1,4 @@
-/** Owns what the guest's refusals mean to a caller. */
+/** Maps the guest's errors about terminals to errors of the API. */
 import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
 import { MAX_LIVE_TERMINALS } from "../../../shared/api/terminals.ts";
 import { ServiceError } from "../../core/service-error.ts";

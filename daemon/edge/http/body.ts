@@ -1,4 +1,4 @@
-/** Owns how a request's body is read: bounded, and only as JSON. */
+/** Reads a request's body: bounded, and only as JSON. */
 import { hash } from "node:crypto";
 import { within } from "../../core/published.ts";
 import { ServiceError } from "../../core/service-error.ts";

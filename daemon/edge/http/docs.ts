@@ -1,4 +1,4 @@
-/** Owns the way to the page about the interface: open to all, the same for all, and made once. */
+/** Serves the page of /docs: open to all, the same for all, and made once. */
 import { type DocsPage, docsPage } from "../../domain/service/docs/page.ts";
 import { type HeaderFields, usualHeaders } from "./reply.ts";
 

@@ -1,4 +1,4 @@
-/** Owns how a query is read: of a parameter that comes twice the last counts, and bytes that are no text are refused. */
+/** Reads a query: the last of a repeated parameter counts, and bytes that are not UTF-8 are refused. */
 import { ServiceError } from "../../core/service-error.ts";
 
 /** Throws invalid_query. */

@@ -1,4 +1,4 @@
-/** Owns how the road's replies become HTTP responses. */
+/** Turns the road's replies into HTTP responses. */
 import type { Problem } from "../../../shared/api/errors.ts";
 import { HOST_HEADER } from "../../../shared/api/headers.ts";
 import type { BytesReply } from "../../core/operation.ts";

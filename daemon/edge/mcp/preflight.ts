@@ -1,4 +1,4 @@
-/** Owns the look at health and usage before a session's first call that changes something, where its client has not looked. */
+/** Checks health and usage before an MCP session's first change, if the client has not done so. */
 import { operations } from "../../../shared/api/operations.ts";
 import { answerOf, structured } from "./answer.ts";
 import type { Arguments, ToolCall } from "./call.ts";

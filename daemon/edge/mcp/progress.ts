@@ -1,4 +1,4 @@
-/** Owns telling a client that asked for it that its call is still under way. */
+/** Reports progress to MCP clients that asked for it. */
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { MAX_TOOL_WAIT_MS } from "../../../shared/api/tools.ts";
 

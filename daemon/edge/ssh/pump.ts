@@ -1,4 +1,4 @@
-/** Owns the flow between a channel and what was opened in the guest, each side waiting for the other. */
+/** Pumps bytes between an SSH channel and what it opened in the guest, each side waiting for the other. */
 import type { ServerChannel } from "ssh2";
 import type { ChannelWriter } from "./channel-writer.ts";
 

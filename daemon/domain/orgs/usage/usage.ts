@@ -1,4 +1,4 @@
-/** Owns the call that tells what an organization has used. */
+/** The call that reports an organization's usage. */
 import { type Grouping, type UsageReport, usage } from "../../../../shared/api/usage.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
 import { at } from "../../../core/clock.ts";

@@ -1,4 +1,4 @@
-/** Owns how the guest of an execution is reached, while its sandbox pauses too. */
+/** How an execution's guest is reached, also while its sandbox is paused. */
 import type { SandboxState } from "../../../../shared/api/sandboxes.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { Reach } from "../../executions/output.ts";

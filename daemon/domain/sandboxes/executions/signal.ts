@@ -1,4 +1,4 @@
-/** Owns execution_signal and execution_end: what reaches a running command besides its input. */
+/** execution_signal and execution_end: signals a running command, or ends it. */
 import { executionEnd, executionSignal } from "../../../../shared/api/executions.ts";
 import { type Bound, bind } from "../../../core/operation.ts";
 import { endInGuest, signalInGuest } from "../../../host/guest-link/exec.ts";

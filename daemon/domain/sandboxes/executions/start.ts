@@ -1,4 +1,4 @@
-/** Owns execution_start: a command that runs on by itself. */
+/** execution_start: starts a command and leaves it running. */
 import { executionStart } from "../../../../shared/api/executions.ts";
 import { type Bound, bind, keyBehind } from "../../../core/operation.ts";
 import { pathRule } from "../../drive/path.ts";

@@ -1,4 +1,4 @@
-/** Owns execution_stdin: bytes for a running command, in the order in which they are sent. */
+/** execution_stdin: writes to a running command's standard input, in the order of sending. */
 import { executionStdin } from "../../../../shared/api/executions.ts";
 import { type Bound, bind } from "../../../core/operation.ts";
 import { feedInGuest } from "../../../host/guest-link/exec.ts";
