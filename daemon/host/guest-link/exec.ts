@@ -27,7 +27,7 @@ const END_MS = 30_000;
 export interface Following {
   /** As it was when this began. */
   execution: ExecState;
-  /** Whether it may be an earlier request's. */
+  /** Whether it may be an earlier request's; of one that runs only its end tells. */
   existing: boolean;
   /** Pieces as they come, in order and without a gap; the guest waits while they are not taken. Rejects with StreamError. */
   pieces(): AsyncGenerator<readonly Piece[]>;
@@ -141,7 +141,9 @@ async function following(link: GuestLink, stream: Stream, after: number): Promis
   const execution = await begun.promise.finally(giveUp);
   return {
     execution,
-    existing,
+    get existing() {
+      return existing;
+    },
     pieces: () => piecesOf(link, stream, after <= execution.last_seq ? after : null),
     finished,
     close: () => stream.fail(StreamErrorCode.link_closed, "nobody follows any more"),

@@ -1,6 +1,6 @@
 /**
  * Owns what becomes known of executions that nobody waits for: their ends, told by their guests, are recorded once each; what is
- * to be saved of them is saved; and while one runs its sandbox is not idle. Each is metered once, with the first record of it.
+ * to be saved of them is saved; and while one runs its sandbox is not idle. Who records and who meters which is in stage.ts.
  *
  *   begun, or found after a restart ──▶ the guest tells of the end ──▶ recorded ──▶ settled: the guest need not tell again
  *
@@ -21,9 +21,10 @@ import { Gate } from "../admission.ts";
 import type { SandboxDeps } from "../deps.ts";
 import type { Supervisors } from "../supervisors.ts";
 import type { SandboxRow } from "../table.ts";
-import { type Beginner, KnownExecutions } from "./known.ts";
+import { type Beginner, Known, KnownExecutions } from "./known.ts";
 import { reachOf } from "./reach.ts";
 import { recordEnd, recordsOf } from "./record-end.ts";
+import type { Happening } from "./stage.ts";
 
 const LINK_MS = 30_000;
 /** Between two questions to one guest, whatever it answers. */
@@ -43,6 +44,22 @@ interface Watched {
   /** As many outputs as there may be executions are saved at once. */
   saving: Gate;
 }
+
+/** What a call that waits for an execution has to say and to ask. */
+export interface Attendance {
+  /** Whether another call is about the same execution, or it was found after a restart: then this one has no part in it. */
+  isRepeated: boolean;
+  /** An earlier record has metered it. */
+  foundMetered(): void;
+  /** Whether the record that is being written now meters it. */
+  meters(): boolean;
+  /** It waits no more: whether the command may have begun, and whether its own record tells of the end. */
+  leave(how: { began: boolean; recorded: boolean }): void;
+}
+
+const REPEATED: Attendance = { isRepeated: true, foundMetered: () => {}, meters: () => false, leave: () => {} };
+
+const metered = (isMetered: boolean): Happening[] => (isMetered ? ["metered"] : []);
 
 export class Ends {
   readonly #deps: SandboxDeps;
@@ -67,46 +84,42 @@ export class Ends {
     });
   }
 
-  /** An execution has begun for which nobody waits. */
-  begun(row: SandboxRow, execution: Told, by: Beginner | null): void {
+  /** An execution runs on by itself; `isMetered` with the record of the call that began it. */
+  begun(row: SandboxRow, execution: Told, by: Beginner | null, isMetered = by !== null): void {
     const watched = this.#watched.get(row.sandbox_id);
     if (!watched) return;
     const { exec_id } = execution;
-    let known = watched.known.add(exec_id, { by, attended: false, counted: by !== null, begun: true });
-    if (known === null) {
-      // Somebody has waited for one of this name, which never began.
-      known = watched.known.get(exec_id) ?? null;
-      if (known === null || known.begun) return;
-      Object.assign(known, { by, counted: by !== null, begun: true });
-    }
+    const known = watched.known.get(exec_id) ?? watched.known.add(exec_id, by);
+    if (known.duties.runs) return;
+    known.by = by;
+    known.happened("begun", ...metered(isMetered));
     const { promise } = known.ended;
     void this.#supervisors().use(row.sandbox_id, () => promise);
     this.#save(row, watched, execution);
   }
 
-  /** Whether this is another call for an execution that is known already. */
-  knows(row: SandboxRow, execId: string): boolean {
-    return this.#watched.get(row.sandbox_id)?.known.get(execId) !== undefined;
+  /** The record of the call that began it was not kept. */
+  unmetered(row: SandboxRow, execId: string): void {
+    this.#watched.get(row.sandbox_id)?.known.get(execId)?.happened("unmetered");
   }
 
-  /** The record of the call that began it was not kept: it is metered with that of its end. */
-  uncounted(row: SandboxRow, execId: string): void {
-    const known = this.#watched.get(row.sandbox_id)?.known.get(execId);
-    if (known) known.counted = false;
-  }
-
-  /**
-   * A caller waits for an execution. What is returned says that it does no more, whether the command may have begun, and whether
-   * the caller's own record tells of its end.
-   */
-  attend(row: SandboxRow, execId: string, by: Beginner): (how: { began: boolean; recorded: boolean }) => void {
+  /** A call waits for an execution. */
+  attend(row: SandboxRow, execId: string, by: Beginner): Attendance {
     const own = this.#watched.get(row.sandbox_id)?.known;
-    const known = own?.add(execId, { by, attended: true, counted: false, begun: false });
-    return ({ began, recorded }) => {
-      if (!own || !known || own.get(execId) !== known) return;
-      known.attended = false;
-      known.counted ||= recorded;
-      if (!known.begun && (recorded || !began)) own.forget(execId);
+    if (own?.get(execId)) return REPEATED;
+    const known = own?.add(execId, by, "asked") ?? new Known(by, "asked");
+    let meters = false;
+    return {
+      isRepeated: false,
+      foundMetered: () => known.happened("metered"),
+      meters: () => {
+        meters = known.duties.meters === "call";
+        return meters;
+      },
+      leave: ({ began, recorded }) => {
+        const how = recorded ? "answered" : began ? "left" : "never_begun";
+        own?.happened(execId, known, ...metered(recorded && meters), how);
+      },
     };
   }
 
@@ -138,18 +151,22 @@ export class Ends {
   /** Takes over what an earlier daemon has left running, or not recorded. */
   async #find(link: GuestLink, row: SandboxRow, watched: Watched): Promise<void> {
     const found = await this.#listed(link);
-    const names = found.map(({ exec_id }) => exec_id).filter((execId) => !watched.known.get(execId));
+    const names = found.map(({ exec_id }) => exec_id).filter((execId) => !watched.known.get(execId)?.duties.runs);
     const before = recordsOf(this.#deps.database.queries, row, names);
     let running = 0;
     for (const execution of found) {
       const { exec_id } = execution;
-      const by = before.begun.get(exec_id) ?? null;
+      const { by, isMetered } = before.begun.get(exec_id) ?? { by: null, isMetered: false };
+      const known = watched.known.get(exec_id);
       // Whatever the guest says of one whose end is recorded: that is over.
       if (before.finished.has(exec_id)) this.#save(row, watched, execution);
       else if (execution.state === "running") {
-        if (running++ < MAX_LIVE_EXECUTIONS) this.begun(row, execution, by);
-      } else if (watched.known.add(exec_id, { by, attended: false, counted: by !== null, begun: false }))
+        if (running++ < MAX_LIVE_EXECUTIONS) this.begun(row, execution, by, isMetered);
+      } else if (known) known.happened(...metered(isMetered));
+      else {
+        watched.known.add(exec_id, by, "found_over", ...metered(isMetered));
         this.#save(row, watched, execution);
+      }
     }
   }
 
@@ -173,12 +190,15 @@ export class Ends {
   async #record(row: SandboxRow, own: KnownExecutions, ended: readonly ExecState[]): Promise<string[]> {
     const settled: string[] = [];
     for (const execution of ended) {
-      const known = own.get(execution.exec_id);
-      if (known?.attended) continue;
-      if (known) await recordEnd(this.#deps, row, execution, known);
+      const { exec_id } = execution;
+      const known = own.get(exec_id);
+      if (known?.duties.waits) continue;
       // What is not known any more is not recorded again.
-      own.forget(execution.exec_id);
-      settled.push(execution.exec_id);
+      if (known) {
+        await recordEnd(this.#deps, row, execution, known);
+        own.happened(exec_id, known, "told");
+      }
+      settled.push(exec_id);
     }
     return settled;
   }

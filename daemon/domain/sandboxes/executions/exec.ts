@@ -16,7 +16,7 @@ import { placeOf } from "../metering.ts";
 import { requireRunning } from "../reach.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import { reachOf } from "./reach.ts";
-import { beginnerOf, recordsOf } from "./record-end.ts";
+import { beginnerOf, wasMetered } from "./record-end.ts";
 
 export function makeExec(deps: ExecutionDeps): Bound {
   const { supervisors, ends, bounds } = deps;
@@ -40,28 +40,31 @@ export function makeExec(deps: ExecutionDeps): Bound {
       places.defer(bounds.waiting.take(row.sandbox_id));
       places.defer(bounds.stdin_bytes.take(row.sandbox_id, request.stdin?.byteLength ?? 0));
       const since = now();
-      let repeated = ends.knows(row, exec_id);
-      const leave = ends.attend(row, exec_id, beginnerOf(call, request));
+      const attendance = ends.attend(row, exec_id, beginnerOf(call, request));
       let ended = false;
       // An end that this call's record does not tell of is recorded as any other.
       call.work.whenSettled((recorded) =>
-        leave({ began: call.work.effect?.started !== false, recorded: recorded && ended }),
+        attendance.leave({ began: call.work.effect?.started !== false, recorded: recorded && ended }),
       );
       return await supervisors.use(row.sandbox_id, async () => {
         const reach = reachOf(supervisors, row);
-        // One that is over as it is found was begun, and recorded, by an earlier call; a later one leaves the metering to this.
-        const begun = ({ execution, existing }: Pick<Following, "execution" | "existing">) => {
-          if (!existing || execution.state === "running") return;
-          repeated ||= (recordsOf(queries, row, [exec_id]).finished.get(exec_id) ?? since) < since;
-        };
         const save: SaveStreams = (streams) => deps.sandboxes.saveOutput(room, input.output_to ?? "", streams);
+        let asked: Pick<Following, "existing"> | undefined;
+        const begun = (following: Pick<Following, "existing">) => {
+          asked = following;
+        };
         const body = await runCommand(reach, request, input, save, begun).catch((error: unknown) => {
           const known = error instanceof ServiceError ? (error.options.details?.started ?? false) : "unknown";
           call.work.effect = { started: known };
           throw heldInstead(deps.sandboxes, room, error);
         });
         ended = true;
-        if (!repeated) call.work.along(() => meter.count(placeOf(row, keyBehind(call.caller)), { exec_count: 1 }));
+        // Only one that an earlier request has begun may be metered already: looking for that takes as long as the rest of the call.
+        const mayBeMetered = !attendance.isRepeated && asked?.existing !== false;
+        if (mayBeMetered && wasMetered(queries, row, exec_id, since)) attendance.foundMetered();
+        call.work.along(() => {
+          if (attendance.meters()) meter.count(placeOf(row, keyBehind(call.caller)), { exec_count: 1 });
+        });
         const { exit_code, signal, timed_out, stdout_bytes, stderr_bytes, output } = body;
         const notSaved = output?.state === "failed" ? { not_saved: output.error_code } : {};
         call.work.effect = { started: true, exec_id, exit_code, signal, timed_out };

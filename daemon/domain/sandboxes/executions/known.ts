@@ -1,5 +1,6 @@
 /** Owns which executions of one sandbox the host knows of, and what it knows: of all else that a guest tells nothing is kept. */
 import type { AuditEntry } from "../../audit/index.ts";
+import { after, DUTIES, type Happening, type Stage } from "./stage.ts";
 
 /** A guest runs 64, and tells of ends that are some seconds old; one that never tells loses the oldest. */
 const MOST_KNOWN = 1024;
@@ -9,16 +10,29 @@ export interface Beginner extends Pick<AuditEntry, "actor" | "source" | "request
   argv: string[];
 }
 
-export interface Known {
+/** One execution, as long as anything is still to be done about it. */
+export class Known {
   /** Who began it, and what; null when nothing tells that. */
   by: Beginner | null;
-  /** A caller waits for it, whose own record tells of its end. */
-  attended: boolean;
-  /** It is among what is metered, or its caller's record puts it there. */
-  counted: boolean;
-  /** It runs on by itself: until its end the sandbox is in use. */
-  begun: boolean;
-  ended: PromiseWithResolvers<void>;
+  readonly ended = Promise.withResolvers<void>();
+  #stage: Stage = "unknown";
+
+  constructor(by: Beginner | null, ...what: Happening[]) {
+    this.by = by;
+    this.happened(...what);
+  }
+
+  get stage(): Stage {
+    return this.#stage;
+  }
+
+  get duties() {
+    return DUTIES[this.#stage];
+  }
+
+  happened(...what: Happening[]): void {
+    for (const each of what) this.#stage = after(this.#stage, each);
+  }
 }
 
 export class KnownExecutions {
@@ -28,16 +42,21 @@ export class KnownExecutions {
     return this.#all.get(execId);
   }
 
-  /** Null when it is known already. */
-  add(execId: string, what: Omit<Known, "ended">): Known | null {
-    if (this.#all.has(execId)) return null;
-    const known = { ...what, ended: Promise.withResolvers<void>() };
+  /** Of one that is not known yet. */
+  add(execId: string, by: Beginner | null, ...what: Happening[]): Known {
+    const known = new Known(by, ...what);
     this.#all.set(execId, known);
     if (this.#all.size > MOST_KNOWN) {
-      const [oldest] = [...this.#all].find(([, { attended }]) => !attended) ?? [];
+      const [oldest] = [...this.#all].find(([, { duties }]) => !duties.waits) ?? [];
       if (oldest !== undefined) this.forget(oldest);
     }
     return known;
+  }
+
+  /** Has it happened to one of them, or to one that they do not know any more; drops what is done with. */
+  happened(execId: string, known: Known, ...what: Happening[]): void {
+    known.happened(...what);
+    if (known.stage === "unknown" && this.#all.get(execId) === known) this.forget(execId);
   }
 
   forget(execId: string): void {

@@ -25,7 +25,7 @@ export async function recordEnd(
   { database, meter }: Pick<SandboxDeps, "database" | "meter">,
   row: SandboxRow,
   execution: ExecState,
-  { by, counted }: Pick<Known, "by" | "counted">,
+  { by, duties }: Pick<Known, "by" | "duties">,
 ): Promise<void> {
   const { exec_id, exit_code, signal, timed_out, stdout_bytes, stderr_bytes } = execution;
   const { argv, ...beginner } = by ?? { ...NOBODY, argv: null };
@@ -44,28 +44,34 @@ export async function recordEnd(
       duration_ms: Math.max(0, (execution.finished_at_ms ?? 0) - execution.started_at_ms),
       details: { exec_id, ...command, exit_code, signal, timed_out, stdout_bytes, stderr_bytes },
     });
-    if (!counted) meter.count(placeOf(row, by?.actor.id ?? ""), { exec_count: 1 });
+    if (duties.meters === "end") meter.count(placeOf(row, by?.actor.id ?? ""), { exec_count: 1 });
   });
 }
 
+/** Whether a record from before a moment, or one of a call that left it running, has metered an execution. */
+export function wasMetered(queries: Queries, row: SandboxRow, execId: string, before: string): boolean {
+  const { begun, finished } = recordsOf(queries, row, [execId]);
+  return begun.get(execId)?.isMetered === true || (finished.get(execId) ?? before) < before;
+}
+
 /**
- * Of these executions: who began those that were left running, and whose ends are recorded, with the moment of the first call that
+ * Of these executions: who began those that were left running, and whether that record has metered them; and whose ends are recorded, with the moment of the first call that
  * told of it. One look for all of them.
  */
 export function recordsOf(queries: Queries, row: SandboxRow, execIds: readonly string[]) {
-  const begun = new Map<string, Beginner>();
+  const begun = new Map<string, { by: Beginner; isMetered: boolean }>();
   const finished = new Map<string, string>();
   for (const { event, exec_id, at, actor, details, ...record } of executionRecords(queries, row, execIds)) {
     if (event === EVENT) {
       if (!finished.has(exec_id)) finished.set(exec_id, at);
-    } else if (!begun.has(exec_id)) {
+    } else {
       const source = record.source as Source;
+      const request_id = record.request_id ?? undefined;
+      const { by, isMetered = false } = begun.get(exec_id) ?? {};
       begun.set(exec_id, {
-        actor,
-        source,
-        request_id: record.request_id ?? undefined,
-        ip: record.ip,
-        argv: argvOf(details),
+        by: by ?? { actor, source, request_id, ip: record.ip, argv: argvOf(details) },
+        // A call that found it begun has metered nothing.
+        isMetered: isMetered || details.existing !== true,
       });
     }
   }

@@ -42,7 +42,7 @@ export function makeStart(deps: ExecutionDeps): Bound {
       if (!existing) {
         ends.begun(row, execution, beginnerOf(call, request));
         call.work.along(() => deps.sandboxes.meter.count(placeOf(row, keyBehind(call.caller)), { exec_count: 1 }));
-        call.work.whenSettled((recorded) => recorded || ends.uncounted(row, execution.exec_id));
+        call.work.whenSettled((recorded) => recorded || ends.unmetered(row, execution.exec_id));
       }
       // Again, too: the daemon to which it was sent first may have ended meanwhile. What has arrived is left out.
       void feedAll(reachOf(supervisors, row), request, deps.stopping).finally(fed);

@@ -114,6 +114,40 @@ export class ExecutionsFixture {
 
   /** The verb's work, as the road has it done. */
   async run(name: string, input: object, more: Partial<KeyCall> = {}) {
+    const { call, work, verb } = this.#call(name, input, more);
+    try {
+      const done = await verb();
+      await this.database.commit(() => work.writeAlong());
+      work.settle();
+      return { call, body: done.body as Record<string, unknown> };
+    } catch (error) {
+      work.settle();
+      throw error;
+    }
+  }
+
+  /** The same with the call's own record, and a daemon that is killed before or after that is kept: true when it was answered. */
+  async recorded(name: string, input: object, killed?: "before its record" | "after its record"): Promise<boolean> {
+    const { call, work, verb, event } = this.#call(name, input);
+    const daemon = this.#daemon;
+    const at = new Date().toISOString();
+    await verb();
+    if (killed === "before its record") this.restart();
+    if (daemon !== this.#daemon) return false;
+    await this.database.commit((queries) => {
+      const { org_id, room_uid, sandbox_id } = ROW;
+      const actor = { type: "key", id: "kid_1", name: "mine" };
+      const of = { org_id, room_uid, sandbox_id, actor, source: "rest" as const };
+      appendAudit(queries, { ...of, event, outcome: "success", at, ...call.audit });
+      work.writeAlong();
+    });
+    if (killed === "after its record") this.restart();
+    if (daemon !== this.#daemon) return false;
+    work.settle();
+    return true;
+  }
+
+  #call(name: string, input: object, more: Partial<KeyCall> = {}) {
     const work = new TestWork();
     const call = {
       work,
@@ -129,15 +163,8 @@ export class ExecutionsFixture {
     if (!verb) throw new Error(`there is no ${name}`);
     const target = { room: ROOM, row: ROW, exec_id: (input as { exec_id?: string }).exec_id };
     const transfer = { last_event_id: null } as never;
-    try {
-      const done = await verb.run(call, { room_id: "r", sandbox: "a", ...input }, target, transfer);
-      await this.database.commit(() => work.writeAlong());
-      work.settle();
-      return { call, body: done.body as Record<string, unknown> };
-    } catch (error) {
-      work.settle();
-      throw error;
-    }
+    const run = async () => verb.run(call, { room_id: "r", sandbox: "a", ...input }, target, transfer);
+    return { call, work, verb: run, event: String(verb.operation.audit) };
   }
 
   /** A record of the road's, of an execution that was begun. */

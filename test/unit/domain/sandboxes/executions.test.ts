@@ -196,7 +196,7 @@ test("one that is found running after a restart, and waited for by a repeated ca
 test("so is one whose command nobody could say whether it had begun", async () => {
   using fixture = new ExecutionsFixture();
   fixture.ends.watch("sbx_1");
-  const leave = fixture.ends.attend(fixture.row, "again", { actor: { type: "key", id: "one", name: "" } } as never);
+  const { leave } = fixture.ends.attend(fixture.row, "again", { actor: { type: "key", id: "one", name: "" } } as never);
   leave({ began: true, recorded: false });
   fixture.guest.answer = (stream, { exec_id }) => stream.finish({ execution: stateOf(exec_id), existing: false });
   await fixture.run("execution_start", { exec_id: "again", argv: ["true"] });

@@ -1,0 +1,130 @@
+/** One execution over kills of the daemon, calls that are repeated, and whichever of two comes first: one metering, one end on record. */
+import { describe, expect, test } from "vitest";
+import type { Stream } from "../../../../shared/agent-protocol/link.ts";
+import type { ExecState } from "../../../../shared/agent-protocol/messages.ts";
+import { until } from "../../../harness/guests.ts";
+import { type Asked, sayFollowing, stateOf } from "../executions/agent-fixture.ts";
+import { ExecutionsFixture } from "./executions-fixture.ts";
+
+const INPUT = { exec_id: "x", argv: ["true"] };
+const ENDED = { state: "exited", exit_code: 0, finished_at_ms: 5 } as const;
+
+/** An agent that runs a command once, however often it is asked for, and outlives daemons. */
+class Guest {
+  execution: ExecState | null = null;
+  #followers: { stream: Stream; existing?: boolean }[] = [];
+
+  answer(stream: Stream, { method, exec_id, follow }: Asked): void {
+    const existing = this.execution !== null;
+    const execution = this.execution ?? stateOf(exec_id);
+    this.execution = execution;
+    const answer = method === "exec_start" ? { stream, existing } : { stream };
+    if (method === "exec_start" && !follow) stream.finish({ execution, existing });
+    else {
+      sayFollowing(stream, exec_id, execution);
+      this.#followers.push(answer);
+      if (execution.state === "exited") this.end();
+    }
+  }
+
+  end(): ExecState {
+    const execution = { ...(this.execution ?? stateOf("x")), ...ENDED };
+    this.execution = execution;
+    for (const { stream, ...said } of this.#followers.splice(0)) {
+      if (!stream.ended) stream.finish({ execution, ...said });
+    }
+    return execution;
+  }
+}
+
+const CALLS = { exec: "sandbox_exec", start: "execution_start" } as const;
+type Call = keyof typeof CALLS;
+
+interface Course {
+  first: Call;
+  /** When the first daemon is killed; none: it is not. */
+  killed: "none" | "while it runs" | "before its record" | "after its record";
+  /** Whether the command ends before the second daemon looks at the guest. */
+  ends: "early" | "late";
+  again: "no" | Call;
+  /** Whether the repeated call comes before that daemon has found what the guest has, or after. */
+  comes: "before" | "after";
+}
+
+const COURSES: Course[] = (["exec", "start"] as const).flatMap((first) =>
+  (["none", "while it runs", "before its record", "after its record"] as const).flatMap((killed) =>
+    (["early", "late"] as const).flatMap((ends) =>
+      (["no", "exec", "start"] as const).flatMap((again) =>
+        (["before", "after"] as const).map((comes) => ({ first, killed, ends, again, comes })),
+      ),
+    ),
+  ),
+);
+
+/** A start is answered while the command runs, an exec at its end: what is killed around the record of one that waits has ended. */
+function canBe({ first, killed, ends, again, comes }: Course): boolean {
+  if (again === "no" && comes === "after") return false;
+  if (killed === "none" && comes === "after") return false;
+  if (first === "start") return killed !== "while it runs";
+  return killed === "none" || (killed === "while it runs" ? true : ends === "early");
+}
+
+async function play({ first, killed, ends, again, comes }: Course) {
+  using fixture = new ExecutionsFixture();
+  const guest = new Guest();
+  fixture.guest.answer = (stream, asked) => guest.answer(stream, asked);
+  const found = () => fixture.agent.asked.filter(({ method }) => method === "exec_ended").length;
+  const look = async () => {
+    const before = found();
+    fixture.guest.listed = guest.execution ? [guest.execution] : [];
+    fixture.ends.watch("sbx_1");
+    await until("the daemon has looked at the guest", async () => found() > before);
+  };
+  await look();
+
+  const isTold = killed === "before its record" || killed === "after its record";
+  const calls = [fixture.recorded(CALLS[first], INPUT, isTold ? killed : undefined).catch(() => false)];
+  await until("the command runs", async () => guest.execution !== null);
+  if (first === "exec" && isTold) guest.end();
+  if (first === "start" || isTold) await calls[0];
+  if (killed === "while it runs") fixture.restart();
+  if (ends === "early" && killed !== "none") guest.end();
+
+  const repeat = () => again !== "no" && calls.push(fixture.recorded(CALLS[again], INPUT).catch(() => false));
+  if (killed === "none") repeat();
+  else if (comes === "before") {
+    const looked = look();
+    repeat();
+    await looked;
+  } else {
+    await look();
+    repeat();
+  }
+  if (again !== "no") {
+    const asked = () => fixture.agent.asked.filter(({ method }) => method === "exec_start").length;
+    await until("it is asked for again", async () => asked() >= 2);
+  }
+  const over = guest.end();
+  await Promise.all(calls);
+  fixture.tell([over]);
+  await until("the guest need not tell of it again", async () => fixture.settled.includes("x"));
+  const finished = fixture.records.filter(({ event }) => event === "exec.finished");
+  // Each call that waited has its own record; beside them an end is recorded once at most, and not where nothing is left to tell.
+  const byDaemon = finished.filter(
+    ({ request_id, source, duration_ms }) => duration_ms !== null || source !== "rest" || request_id,
+  );
+  return { metered: fixture.metered, finished: finished.length, byDaemon: byDaemon.length };
+}
+
+describe("an execution is metered once and its end is on record", () => {
+  test.each(COURSES.filter(canBe))("$first, killed: $killed, ends $ends, again: $again $comes", async (course) => {
+    const { metered, finished, byDaemon } = await play(course);
+    expect(metered).toBe(1);
+    expect(finished).toBeGreaterThanOrEqual(1);
+    expect(byDaemon).toBeLessThanOrEqual(1);
+    if (course.first === "exec" && course.again === "no") expect(finished).toBe(1);
+    // A call that waits for what nobody else is known to have begun tells of the end itself.
+    const isWaitedFor = course.killed !== "none" && course.again === "exec" && course.comes === "before";
+    if (course.first === "start" && !isWaitedFor) expect(byDaemon).toBe(1);
+  });
+});

@@ -1,0 +1,118 @@
+/** Who records the end of an execution and who meters it: every cell of the table, and every way through it. */
+import { describe, expect, test } from "vitest";
+import { after, DUTIES, type Happening, type Stage } from "../../../../daemon/domain/sandboxes/executions/stage.ts";
+
+const STAGES = Object.keys(DUTIES) as Stage[];
+const HAPPENINGS: Record<Happening, true> = {
+  asked: true,
+  begun: true,
+  found_over: true,
+  metered: true,
+  unmetered: true,
+  answered: true,
+  left: true,
+  never_begun: true,
+  told: true,
+};
+const ALL = Object.keys(HAPPENINGS) as Happening[];
+
+/** What a stage says, apart from how it is written down; null: nothing is known. */
+interface Facts {
+  waits: boolean;
+  runs: boolean;
+  metered: boolean;
+}
+const FACTS: Record<Stage, Facts | null> = {
+  unknown: null,
+  awaited: { waits: true, runs: false, metered: false },
+  awaited_metered: { waits: true, runs: false, metered: true },
+  joined: { waits: true, runs: true, metered: false },
+  joined_metered: { waits: true, runs: true, metered: true },
+  left: { waits: false, runs: false, metered: false },
+  left_metered: { waits: false, runs: false, metered: true },
+  running: { waits: false, runs: true, metered: false },
+  running_metered: { waits: false, runs: true, metered: true },
+};
+const stageOf = (facts: Facts | null) =>
+  STAGES.find((stage) => JSON.stringify(FACTS[stage]) === JSON.stringify(facts)) as Stage;
+
+/** What must come of it, said another way than by a table. */
+function expected(facts: Facts | null, what: Happening): Facts | null {
+  if (facts === null) {
+    if (what === "asked") return { waits: true, runs: false, metered: false };
+    if (what === "begun") return { waits: false, runs: true, metered: false };
+    return what === "found_over" ? { waits: false, runs: false, metered: false } : null;
+  }
+  const over = { ...facts, waits: false };
+  if (what === "begun") return { ...facts, runs: true };
+  if (what === "metered" || what === "unmetered") return { ...facts, metered: what === "metered" };
+  if (what === "told") return facts.waits ? facts : null;
+  if (!facts.waits || what === "asked" || what === "found_over") return facts;
+  // The call that waited is over: nothing is left to do unless it runs on, or may have begun and nobody has told of its end.
+  return facts.runs || what === "left" ? over : null;
+}
+
+describe.each(STAGES)("%s", (stage) => {
+  test.each(ALL)("and then: %s", (what) => {
+    expect(after(stage, what)).toBe(stageOf(expected(FACTS[stage], what)));
+  });
+
+  test("has one who records and one who meters", () => {
+    const facts = FACTS[stage];
+    const { waits, runs, records, meters } = DUTIES[stage];
+    expect({ waits, runs }).toEqual({ waits: facts?.waits ?? false, runs: facts?.runs ?? false });
+    expect(records).toBe(facts === null ? null : waits && !runs ? "call" : "end");
+    expect(meters).toBe(facts === null || facts.metered ? null : waits ? "call" : "end");
+  });
+});
+
+/** What a daemon does at each step, as ends.ts and exec.ts do it. */
+interface World {
+  stage: Stage;
+  metered: number;
+  records: number;
+}
+
+function step(world: World, what: Happening): World {
+  const { waits, meters, records } = DUTIES[world.stage];
+  const next = { ...world };
+  // A record by which it is metered is one of another call, which has begun it: once, and only while it is not over.
+  if (what === "metered") next.metered += meters === null ? 0 : 1;
+  if (what === "unmetered") next.metered -= world.stage.endsWith("_metered") ? 1 : 0;
+  if (what === "answered" && waits) {
+    if (meters === "call") {
+      next.metered++;
+      next.stage = after(next.stage, "metered");
+    }
+    if (records === "call") next.records++;
+  }
+  if (what === "told" && !waits && world.stage !== "unknown") {
+    if (meters === "end") next.metered++;
+    if (records === "end") next.records++;
+  }
+  next.stage = after(next.stage, what);
+  return next;
+}
+
+test("whatever happens, in whatever order, it is recorded and metered once by the time that nothing is known of it", () => {
+  let ways = 0;
+  const walk = (world: World, left: number, last: Happening) => {
+    if (world.stage === "unknown") {
+      ways++;
+      // Of a command that has not begun there is nothing to tell.
+      if (last === "never_begun") return expect(world.records).toBe(0);
+      expect([world.records, world.metered]).toEqual([1, 1]);
+      return;
+    }
+    if (left === 0) return;
+    for (const what of ALL) {
+      const next = step(world, what);
+      // What changes nothing leads nowhere else.
+      if (next.stage !== world.stage) walk(next, left - 1, what);
+    }
+  };
+  for (const first of ["asked", "begun", "found_over"] as const) {
+    walk(step({ stage: "unknown", metered: 0, records: 0 }, first), 8, first);
+  }
+  expect(ways).toBeGreaterThan(300);
+});
