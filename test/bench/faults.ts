@@ -18,7 +18,7 @@ const USUAL_COUNT = 300;
 /** Of each fault, so many victims one after another: other load on the machine falls on both sides alike. */
 const ROUNDS = 3;
 const DRIVE_LIMIT_GIB = "1";
-const OVER_THE_LIMIT = "1280M";
+const AT_THE_LIMIT = "1024M";
 const DATA_SIZE = "size=2g";
 const RUNTIME_SIZE = "size=8m";
 const FLOODS = 8;
@@ -46,7 +46,7 @@ const FAULTS: Record<string, (daemon: TestDaemon, victim: Victim) => Promise<voi
   runtime_filled: async ({ runtimeDir }) => fill(runtimeDir),
   data_filled: async ({ dataDir }) => fill(dataDir),
   drive_filled: async (daemon, { agent_id }) => {
-    await daemon.exec(ROOM, agent_id, { command: `fallocate -l ${OVER_THE_LIMIT} /mnt/drive/fill; true` });
+    await daemon.exec(ROOM, agent_id, { command: `fallocate -l ${AT_THE_LIMIT} /mnt/drive/fill; true` });
   },
   output_flooded: async (daemon, { agent_id }) => {
     const path = executionsPath(ROOM, agent_id);

@@ -2,6 +2,8 @@
 import type { Change, Claimed } from "./estimate.ts";
 
 interface Keeper {
+  /** The write makes a file with this inode. */
+  makes(inode: bigint): void;
   /** Throws drive_full, quota_exceeded. */
   require(bytes: number, replaced: number): void;
   settle(change: Change): void;
@@ -12,14 +14,17 @@ export class Claim implements Claimed, Disposable {
   readonly entries: number;
   readonly #keeper: Keeper;
   bytes = 0;
-  /** The temporary file that it is for, whatever names guests give it; null before there is one. */
-  inode: bigint | null = null;
   /** How much of it is in the temporary file. */
   written_bytes = 0;
 
   constructor(entries: number, keeper: Keeper) {
     this.entries = entries;
     this.#keeper = keeper;
+  }
+
+  /** From now on the claim counts the temporary file with this inode, whatever names guests give it. */
+  makes(inode: bigint): void {
+    this.#keeper.makes(inode);
   }
 
   /** Sets more aside; `replaced` is what the write will free in the end. Throws drive_full, quota_exceeded. */

@@ -37,7 +37,7 @@ export async function placeFile(drive: Drive, { room, root }: Place, file: NewFi
   using claim = await drive.usage.of(room).claim(room.drive_limit_bytes, before === null ? 1 : 0);
   claim.grow(file.size_bytes ?? 0, freedBy(before).used_bytes);
   await using temporary = new Temporary(directory, temporaryName());
-  claim.inode = temporary.inode;
+  claim.makes(temporary.inode);
   let size = 0;
   const hash = new Bun.CryptoHasher("sha256");
   await file.fill(async (bytes) => {

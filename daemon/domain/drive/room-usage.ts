@@ -30,6 +30,8 @@ export class RoomUsage {
   readonly #estimate = new Estimate();
   readonly #measuring: Measuring;
   readonly #claims = new Set<Claim>();
+  /** By the temporary file that each makes. */
+  readonly #making = new Map<bigint, Claim>();
   /** What was told of it last. */
   #toldBytes: number | null = null;
   #staleAt = 0;
@@ -87,7 +89,12 @@ export class RoomUsage {
     await this.current();
     await this.org.known();
     const since = this.moment;
+    let made: bigint | null = null;
     const claim = new Claim(entries, {
+      makes: (inode) => {
+        made = inode;
+        this.#making.set(inode, claim);
+      },
       require: (bytes, replaced) => {
         this.#require(limitBytes, bytes - replaced, entries);
         this.org.require(bytes, replaced);
@@ -98,6 +105,7 @@ export class RoomUsage {
       },
       end: () => {
         this.#claims.delete(claim);
+        if (made !== null && this.#making.get(made) === claim) this.#making.delete(made);
         this.#estimate.release(claim);
       },
     });
@@ -136,10 +144,6 @@ export class RoomUsage {
       detail: `The drive's quota of ${limitBytes} bytes is used up.`,
       details: { limit_bytes: limitBytes, used_bytes: this.#estimate.bytes },
     });
-  }
-
-  #setAside(inode: bigint): number | null {
-    return this.#claims.values().find((claim) => claim.inode === inode)?.bytes ?? null;
   }
 
   /** Temporary files are counted by the kernel and by their claims: here they are not. */
@@ -189,7 +193,7 @@ export class RoomUsage {
     // Beyond this it is over its limit by far, and a guest that makes names faster than they are counted ends no measure.
     const most = this.#deps.limitEntries + MOST_BEYOND.entries + 1;
     const shares = this.#deps.sharesOf(room_uid);
-    const options = { setAside: (inode: bigint) => this.#setAside(inode), shares, most, turn };
+    const options = { setAside: (inode: bigint) => this.#making.get(inode)?.bytes ?? null, shares, most, turn };
     const measured = await measureTree(drive_directory, options);
     // What was moved about may be found the next time; a guest that keeps on moving it is met in mode.ts.
     return measured.is_complete || measured.entry_count >= most

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import {
   linkSync,
   mkdirSync,
@@ -14,7 +15,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Beneath } from "../../../../daemon/host/files/beneath.ts";
 import { readEntries } from "../../../../daemon/host/files/entries.ts";
-import { erase, eraseDirectory, type Freed } from "../../../../daemon/host/files/erase.ts";
+import { erase, eraseDirectory, eraseHidden, type Freed } from "../../../../daemon/host/files/erase.ts";
 import { toRaw } from "../../../../daemon/host/files/raw-path.ts";
 import { makeNest } from "../../../harness/nest.ts";
 
@@ -88,6 +89,26 @@ describe("erase", () => {
     await eraseDirectory(join(directory, "never/was"), () => false);
     expect(readdirSync(directory)).toEqual([]);
   }, 60_000);
+
+  it("gives up in time where something never goes away, and leaves it hidden", async ({ skip }) => {
+    const stays = join(directory, "tree/stays");
+    mkdirSync(stays, { recursive: true });
+    try {
+      execFileSync("mount", ["-t", "tmpfs", "tmpfs", stays], { stdio: "pipe" });
+    } catch (error) {
+      console.log(`skipped: no tmpfs can be mounted here: ${String(error).split("\n")[0]}`);
+      return skip();
+    }
+    const [hidden, busy] = [() => readdirSync(directory)[0] ?? "", "faster than it can be erased"];
+    try {
+      await expect(erase(root, toRaw("tree"), { withinMs: 100 })).rejects.toThrow(busy);
+      expect(hidden()).toMatch(/^\.roomd-/);
+    } finally {
+      execFileSync("umount", [join(directory, hidden(), "stays")]);
+    }
+    await eraseHidden(root, toRaw(hidden()));
+    expect(readdirSync(directory)).toEqual([]);
+  });
 
   it("hides the tree at once, and removes what is added meanwhile", async () => {
     for (let index = 0; index < 2000; index++) mkdirSync(join(directory, "tree", `d${index}`), { recursive: true });
