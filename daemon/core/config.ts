@@ -40,6 +40,7 @@ const WORDS: Record<Capped, string> = {
   rooms: "rooms of an organization",
   sandboxes: "sandboxes of an organization",
   memory_mib: "MiB of memory of its sandboxes together",
+  disk_gib: "GiB that the disks of its sandboxes may grow to together",
   drive_gib: "GiB on the drives of its rooms together",
 };
 
@@ -216,11 +217,18 @@ export const CONFIG_KEYS = {
     default: 60,
     about: "Requests a minute from one address with an invalid API key; more are answered 429. 0: no limit.",
   },
-  ...planKeys("free", { rooms: [5, 10], sandboxes: [10, 20], memory_mib: [16_384, 32_768], drive_gib: [5, 10] }),
+  ...planKeys("free", {
+    rooms: [5, 10],
+    sandboxes: [10, 20],
+    memory_mib: [16_384, 32_768],
+    disk_gib: [100, 200],
+    drive_gib: [5, 10],
+  }),
   ...planKeys("starter", {
     rooms: [50, 100],
     sandboxes: [100, 200],
     memory_mib: [163_840, 327_680],
+    disk_gib: [1000, 2000],
     drive_gib: [100, 200],
   }),
   "billing.sandbox_hour": integer(0, "Credits for an hour of a running sandbox."),

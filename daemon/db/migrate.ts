@@ -26,6 +26,7 @@ import auditCounts from "./migrations/0023_audit_counts.sql" with { type: "text"
 import idempotencyByOrg from "./migrations/0024_idempotency_by_org.sql" with { type: "text" };
 import ended from "./migrations/0025_ended.sql" with { type: "text" };
 import adoptions from "./migrations/0026_adoptions.sql" with { type: "text" };
+import disk from "./migrations/0027_disk.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -55,6 +56,7 @@ export const MIGRATIONS: readonly string[] = [
   idempotencyByOrg,
   ended,
   adoptions,
+  disk,
 ];
 
 /** Brings the database up to date; `beforeChange` may throw when another process must not have it changed. Refuses one that a newer roomd has written. */

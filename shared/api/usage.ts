@@ -61,6 +61,10 @@ export const usage = operation({
     rooms: fields({ active: Type.Integer(), ...caps }),
     sandboxes: fields({ active: Type.Integer(), ...caps }),
     memory_mib: fields({ allocated: Type.Integer(), ...caps }),
+    disk_gib: fields({
+      allocated: Type.Number({ description: "What the disks of its sandboxes may grow to." }),
+      ...caps,
+    }),
     drive: fields({
       used_bytes: Type.Integer({ description: "Of all its drives, also those that are kept after their room's end." }),
       soft_cap_bytes: Type.Integer(),

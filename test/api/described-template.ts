@@ -20,7 +20,11 @@ const ONLY_BYTE = "x";
 export function describeTemplate(
   daemon: Pick<TestDaemon, "dataDir">,
   templateId = "default",
-  { maxPluggedMib = NO_BOUND_MIB, files = false }: { maxPluggedMib?: number; files?: boolean } = {},
+  {
+    maxPluggedMib = NO_BOUND_MIB,
+    files = false,
+    diskGib,
+  }: { maxPluggedMib?: number; files?: boolean; diskGib?: number } = {},
 ): Manifest["record"] {
   const record = {
     template_id: templateId,
@@ -56,6 +60,16 @@ export function describeTemplate(
   mkdirSync(join(directory, "v1"), { recursive: true });
   writeFileSync(join(directory, "v1", MANIFEST_FILE), JSON.stringify(manifest));
   if (files) for (const role of roles) writeFileSync(join(directory, "v1", FILE_NAMES[role]), ONLY_BYTE);
+  if (diskGib !== undefined) writeFileSync(join(directory, "v1", FILE_NAMES.cold_overlay), qcow2Header(diskGib));
   symlinkSync("v1", join(directory, CURRENT));
   return record;
+}
+
+/** As much of a disk as says what it may grow to. */
+function qcow2Header(gib: number): Buffer {
+  const header = Buffer.alloc(104);
+  header.write("QFI\u00fb", 0, "latin1");
+  header.writeUInt32BE(3, 4);
+  header.writeBigUInt64BE(BigInt(gib) * 1024n ** 3n, 24);
+  return header;
 }

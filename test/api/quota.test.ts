@@ -25,6 +25,8 @@ beforeAll(async () => {
       ROOMD_PLANS_STARTER_DRIVE_GIB_HARD_CAP: "0",
       ROOMD_PLANS_STARTER_MEMORY_MIB_SOFT_CAP: "256",
       ROOMD_PLANS_STARTER_MEMORY_MIB_HARD_CAP: "256",
+      ROOMD_PLANS_STARTER_DISK_GIB_SOFT_CAP: "10",
+      ROOMD_PLANS_STARTER_DISK_GIB_HARD_CAP: "10",
     },
   });
 });
@@ -174,6 +176,23 @@ describe("sandboxes", () => {
       code: "quota_exceeded",
       details: { limit: "memory_mib", used: 0, cap: 256 },
     });
+  });
+});
+
+describe("disks of sandboxes", () => {
+  test("beyond what the plan has for them are 429, by what the template's disk may grow to", async () => {
+    describeTemplate(daemon, "large", { diskGib: 20 });
+    const org = await Org.named("disks");
+    await org.setPlan("starter");
+    await org.room("r");
+    const wanted = { agent_id: "ann", guest_cid: 9100, memory_mib: 256, template_id: "large" };
+    expect((await org.call("POST", "/v1/rooms/r/sandboxes/from-template", wanted)).body).toMatchObject({
+      code: "quota_exceeded",
+      detail: "The organization has 0 GiB of disks of sandboxes; its plan allows 10.",
+      details: { limit: "disk_gib", used: 0, cap: 10 },
+    });
+    const { disk_gib } = (await org.call("GET", "/v1/orgs/self/usage")).body;
+    expect(disk_gib).toEqual({ allocated: 0, soft_cap: 10, hard_cap: 10 });
   });
 });
 

@@ -12,6 +12,7 @@ export interface PlanCaps {
   rooms: Caps;
   sandboxes: Caps;
   memory_mib: Caps;
+  disk_gib: Caps;
   drive: { soft_cap_bytes: number; hard_cap_bytes: number };
   /** Granted with the plan; null: no limit. */
   credits: number | null;
@@ -31,10 +32,10 @@ function planOf(config: Config, plan: Plan): PlanCaps {
     if (soft_cap <= hard_cap) return { soft_cap, hard_cap };
     throw new ConfigError(`plans.${plan}.${what}_soft_cap = ${soft_cap}: must be at most the hard cap, ${hard_cap}`);
   };
-  const { rooms, sandboxes, memory_mib, drive_gib } = Object.fromEntries(
+  const { rooms, sandboxes, memory_mib, disk_gib, drive_gib } = Object.fromEntries(
     CAPPED.map((what) => [what, capsOf(what)]),
   ) as Record<Capped, Caps>;
   const drive = { soft_cap_bytes: drive_gib.soft_cap * 1024 ** 3, hard_cap_bytes: drive_gib.hard_cap * 1024 ** 3 };
   const credits = config[`plans.${plan}.credits`] || null;
-  return { rooms, sandboxes, memory_mib, drive, credits };
+  return { rooms, sandboxes, memory_mib, disk_gib, drive, credits };
 }

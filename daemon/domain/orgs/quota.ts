@@ -13,7 +13,7 @@ import { getOrg, knownOrg } from "./store.ts";
 import type { OrgRow } from "./table.ts";
 
 /** What rows can be counted by. */
-export type Counted = "rooms" | "sandboxes" | "memory_mib";
+export type Counted = "rooms" | "sandboxes" | "memory_mib" | "disk_gib";
 
 export interface QuotaDeps {
   queries: Queries;
@@ -31,6 +31,7 @@ export interface Standing {
   rooms: { active: number } & Caps;
   sandboxes: { active: number } & Caps;
   memory_mib: { allocated: number } & Caps;
+  disk_gib: { allocated: number } & Caps;
   drive: { used_bytes: number } & PlanCaps["drive"];
   can_create: { room: boolean; sandbox: boolean };
   warnings: string[];
@@ -71,20 +72,24 @@ export function makeQuota({ queries, plans, held, driveUsed }: QuotaDeps): Quota
     },
 
     standing: async (orgId) => {
-      const { rooms, sandboxes, memory_mib, drive } = capsOf(knownOrg(queries, orgId));
+      const { rooms, sandboxes, memory_mib, disk_gib, drive } = capsOf(knownOrg(queries, orgId));
       const has = held(queries, orgId);
       const used_bytes = await driveUsed(orgId);
-      const counted = Object.entries({ rooms, sandboxes, memory_mib }) as [Counted, Caps][];
+      const counted = Object.entries({ rooms, sandboxes, memory_mib, disk_gib }) as [Counted, Caps][];
       const over = counted.filter(([what, caps]) => has[what] > caps.soft_cap);
       return {
         entitled: rooms.hard_cap > 0 && sandboxes.hard_cap > 0,
         rooms: { active: has.rooms, ...rooms },
         sandboxes: { active: has.sandboxes, ...sandboxes },
         memory_mib: { allocated: has.memory_mib, ...memory_mib },
+        disk_gib: { allocated: has.disk_gib, ...disk_gib },
         drive: { used_bytes, ...drive },
         can_create: {
           room: has.rooms < rooms.hard_cap,
-          sandbox: has.sandboxes < sandboxes.hard_cap && has.memory_mib < memory_mib.hard_cap,
+          sandbox:
+            has.sandboxes < sandboxes.hard_cap &&
+            has.memory_mib < memory_mib.hard_cap &&
+            has.disk_gib < disk_gib.hard_cap,
         },
         warnings: [
           ...over.map(([what, caps]) => softWarning(what, has[what], caps)),
@@ -116,6 +121,7 @@ const NOUNS: Record<Counted, string> = {
   rooms: "rooms",
   sandboxes: "sandboxes",
   memory_mib: "MiB of memory in sandboxes",
+  disk_gib: "GiB of disks of sandboxes",
 };
 
 function softWarning(what: Counted, used: number, { soft_cap, hard_cap }: Caps): string {

@@ -193,7 +193,11 @@ async function insert(
       insertSandbox(queries, row);
       call.work.note({ sandbox_id: row.sandbox_id });
       const warnings = [
-        ...deps.quota.admit(queries, call, { sandboxes: 1, memory_mib: row.memory_mib }),
+        ...deps.quota.admit(queries, call, {
+          sandboxes: 1,
+          memory_mib: row.memory_mib,
+          disk_gib: row.disk_mib / 1024,
+        }),
         ...deps.credits.admit(queries, row.org_id),
       ];
       requireMemory(row.memory_mib, free);
@@ -266,6 +270,7 @@ function newRow(
     template_digest: template.record.digest,
     vcpu_count: input.vcpu_count ?? 1,
     memory_mib: input.memory_mib,
+    disk_mib: template.disk_mib,
     state: "creating",
     status_reason: "accepted",
     status_message: "The sandbox is being created.",

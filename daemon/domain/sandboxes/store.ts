@@ -131,12 +131,13 @@ export function countStates(queries: Queries): { state: SandboxState; held: numb
 }
 
 /** What an organization's sandboxes that have not ended come to. */
-export function orgSandboxes(queries: Queries, orgId: OrgId): { sandboxes: number; memory_mib: number } {
+export function orgSandboxes(queries: Queries, orgId: OrgId) {
   const memory_mib = sql<number>`coalesce(sum(${sandboxes.memory_mib}), 0)`;
   // The words of the index.
   const live = and(eq(sandboxes.org_id, orgId), sql`${sandboxes.state} NOT IN ('failed', 'destroyed')`);
-  const held = queries.select({ sandboxes: count(), memory_mib }).from(sandboxes).where(live).get();
-  return held ?? { sandboxes: 0, memory_mib: 0 };
+  const disk_gib = sql<number>`coalesce(sum(${sandboxes.disk_mib}), 0) / 1024.0`;
+  const held = queries.select({ sandboxes: count(), memory_mib, disk_gib }).from(sandboxes).where(live).get();
+  return held ?? { sandboxes: 0, memory_mib: 0, disk_gib: 0 };
 }
 
 /** It has a CID, in the words of the index. */

@@ -40,6 +40,8 @@ export const sandboxes = sqliteTable("sandboxes", {
   created_by_id: text().notNull(),
   drive_fault: text(),
   guest_net: integer({ mode: "boolean" }).notNull(),
+  /** What its own disk may grow to. */
+  disk_mib: integer().notNull(),
 });
 
 /** Sandboxes that are being taken over, or were when the service crashed (adoptions.ts). */

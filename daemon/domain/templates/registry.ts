@@ -11,6 +11,7 @@ import type { Log } from "../../core/log.ts";
 import type { Paths } from "../../core/paths.ts";
 import type { GuestImage } from "../../host/guest/plan.ts";
 import { digestFile } from "../../host/images/digest.ts";
+import { diskMib } from "../../host/images/overlay.ts";
 import { readableTemplate } from "../../host/isolation/directories.ts";
 import type { Acceleration } from "../../host/machine/spec.ts";
 import { processorOf } from "../../host/processor.ts";
@@ -25,6 +26,8 @@ export interface Template {
   record: TemplateRecord;
   directory: string;
   manifest: Manifest;
+  /** What the disk of a sandbox of it may grow to; 0 where it has none, from which nothing starts. */
+  disk_mib: number;
 }
 
 /** What a guest starts from, and why not from the snapshot, if so. */
@@ -69,7 +72,7 @@ export function makeTemplates(deps: {
       const value: unknown = JSON.parse(readFileSync(join(directory, MANIFEST_FILE), "utf8"));
       if (!Value.Check(manifest, value)) throw new Error("its manifest has an unknown format: build it again");
       readableTemplate(directory);
-      const template = { record: value.record, directory, manifest: value };
+      const template = { record: value.record, directory, manifest: value, disk_mib: diskOf(directory) };
       cache.set(templateId, template);
       return template;
     } catch (error) {
@@ -150,4 +153,12 @@ export async function usableSnapshot(templates: Templates, templateId: string): 
   if (!template) return null;
   const { image, refused } = await templates.usable(template);
   return refused === null ? image : null;
+}
+
+function diskOf(directory: string): number {
+  try {
+    return diskMib(join(directory, FILE_NAMES.cold_overlay));
+  } catch {
+    return 0;
+  }
 }

@@ -1,10 +1,12 @@
 /** Owns the disk of a sandbox: an empty qcow2 overlay over its template's disk, so that no guest writes into another. */
 
-import { constants } from "node:fs";
+import { closeSync, constants, openSync, readSync } from "node:fs";
 import { copyFile, rm } from "node:fs/promises";
 import { runProgram } from "../process.ts";
 
 const DEADLINE_MS = 60_000;
+/** What its file begins with. */
+const QCOW2 = "QFI\u00fb";
 
 /**
  * Makes an empty overlay over `backing`, once per template; sandboxes copy it, which needs no process.
@@ -33,4 +35,18 @@ export async function convertRoot(qemuImg: string, raw: string, qcow2: string): 
     "virtual-size": number;
   };
   return info["virtual-size"];
+}
+
+/** What a disk (qcow2) may grow to, in MiB. Throws where there is none. */
+export function diskMib(path: string): number {
+  const header = Buffer.alloc(32);
+  const file = openSync(path, "r");
+  try {
+    readSync(file, header, 0, header.length, 0);
+  } finally {
+    closeSync(file);
+  }
+  // The size is the fourth field of the header, after the magic word, the version, and where the backing file's name is.
+  if (header.toString("latin1", 0, 4) !== QCOW2) throw new Error(`${path} is no qcow2 disk`);
+  return Math.ceil(Number(header.readBigUInt64BE(24)) / 1024 ** 2);
 }

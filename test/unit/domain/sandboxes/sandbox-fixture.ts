@@ -129,6 +129,7 @@ const FIELDS = {
   egress_allowlist: [],
   egress_revision: 1,
   guest_net: true,
+  disk_mib: 4096,
   fabric_attached: true,
   labels: {},
   idle_timeout_seconds: null,
