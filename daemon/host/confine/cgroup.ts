@@ -2,9 +2,11 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { errnoOf } from "../../core/service-error.ts";
-import type { Confinement, Limits } from "./confinement.ts";
+import { type Confinement, IO_WEIGHT, type Limits } from "./confinement.ts";
 
 const CONTROLLERS = ["memory", "pids", "cpu"];
+/** Taken where it is. */
+const IO = "io";
 const PERIOD_USEC = 100_000;
 
 /** By the file system mounted at `mount`; null where it cannot be. */
@@ -12,6 +14,9 @@ export function makeCgroups(mount: string | null = findMount()): Confinement | n
   if (mount === null || !delegate(mount)) return null;
   const own = join(mount, "roomd");
   sweep(own);
+  // It is there only where a disk's scheduler knows weights.
+  const weight = join(own, "io.weight");
+  if (existsSync(weight)) writeFileSync(weight, `default ${IO_WEIGHT.all_sandboxes}`);
   const write = (sandboxId: string, file: string, value: string) => writeFileSync(join(own, sandboxId, file), value);
   return {
     kind: "cgroup",
@@ -57,7 +62,7 @@ function delegate(mount: string): boolean {
   if (!CONTROLLERS.every((name) => there.includes(name))) return false;
   try {
     mkdirSync(join(mount, "roomd"), { recursive: true });
-    const wanted = CONTROLLERS.map((name) => `+${name}`).join(" ");
+    const wanted = [...CONTROLLERS, ...(there.includes(IO) ? [IO] : [])].map((name) => `+${name}`).join(" ");
     for (const group of [mount, join(mount, "roomd")]) writeFileSync(join(group, "cgroup.subtree_control"), wanted);
     return true;
   } catch {

@@ -7,6 +7,12 @@ export interface Limits {
   tasks: number;
 }
 
+/**
+ * Of the disk, where its scheduler knows weights (BFQ, or io.cost): all sandboxes together have a fifth of what the daemon has
+ * while both want it, and each as much as another. A limit would be worse: the file system's journal waits for whoever is held up.
+ */
+export const IO_WEIGHT = { all_sandboxes: 20, sandbox: 100 } as const;
+
 export interface Confinement {
   kind: "systemd" | "cgroup" | "none";
   /** One sentence for /health and doctor. */

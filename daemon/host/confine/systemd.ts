@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { runProgram } from "../process.ts";
 import { killedForMemory } from "./cgroup.ts";
-import type { Confinement, Limits } from "./confinement.ts";
+import { type Confinement, IO_WEIGHT, type Limits } from "./confinement.ts";
 
 const DEADLINE_MS = 10_000;
 const MANAGER = ["org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"] as const;
@@ -15,10 +15,16 @@ const GROUPS = join("/sys/fs/cgroup", SLICE);
 const USEC_PER_SEC = 1_000_000;
 
 export function makeScopes(): Confinement {
+  let weighed: Promise<unknown> | null = null;
   return {
     kind: "systemd",
     reason: "Each sandbox has a scope of systemd with limits of memory, processors and threads.",
     confine: async (sandboxId, pids, limits) => {
+      // Less of the disk than it is meant to be is no reason to start nothing.
+      weighed ??= runProgram(weighArgv(), DEADLINE_MS).catch(() => {
+        weighed = null;
+      });
+      await weighed;
       await runProgram(startArgv(sandboxId, pids, limits), DEADLINE_MS);
     },
     add: async (sandboxId, pid) => {
@@ -42,6 +48,7 @@ export function startArgv(sandboxId: string, pids: readonly number[], limits: Li
     ["MemorySwapMax", "t", "0"],
     ["TasksMax", "t", String(limits.tasks)],
     ["CPUQuotaPerSecUSec", "t", String(limits.cpus * USEC_PER_SEC)],
+    ["IOWeight", "t", String(IO_WEIGHT.sandbox)],
   ];
   return [
     ...call("StartTransientUnit", "ssa(sv)a(sa(sv))"),
@@ -51,6 +58,12 @@ export function startArgv(sandboxId: string, pids: readonly number[], limits: Li
     ...properties.flat(),
     "0",
   ];
+}
+
+/** What all sandboxes have of the disk, beside the slice in which the daemon's service is. */
+export function weighArgv(): string[] {
+  const weight = ["IOWeight", "t", String(IO_WEIGHT.all_sandboxes)];
+  return [...call("SetUnitProperties", "sba(sv)"), SLICE, "true", "1", ...weight];
 }
 
 export function addArgv(sandboxId: string, pid: number): string[] {

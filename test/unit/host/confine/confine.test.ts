@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { killedForMemory, makeCgroups } from "../../../../daemon/host/confine/cgroup.ts";
 import { limitsOf } from "../../../../daemon/host/confine/index.ts";
-import { addArgv, startArgv } from "../../../../daemon/host/confine/systemd.ts";
+import { addArgv, startArgv, weighArgv } from "../../../../daemon/host/confine/systemd.ts";
 
 const MIB = 1024 ** 2;
 const LIMITS = limitsOf({ memory_mib: 512, vcpu_count: 2, translated_mib: 128 });
@@ -27,12 +27,27 @@ test("systemd is asked in one call for a scope with all processes in it", () => 
   expect(startArgv("sbx_1", [11, 12, 13], LIMITS).join(" ")).toBe(
     [
       "busctl --quiet call org.freedesktop.systemd1 /org/freedesktop/systemd1 org.freedesktop.systemd1.Manager",
-      "StartTransientUnit ssa(sv)a(sa(sv)) roomd-sbx_1.scope fail 8",
+      "StartTransientUnit ssa(sv)a(sa(sv)) roomd-sbx_1.scope fail 9",
       "Description s Sandbox sbx_1 of roomd Slice s roomd.slice CollectMode s inactive-or-failed PIDs au 3 11 12 13",
-      `MemoryMax t ${1024 * MIB} MemorySwapMax t 0 TasksMax t 258 CPUQuotaPerSecUSec t 3000000 0`,
+      `MemoryMax t ${1024 * MIB} MemorySwapMax t 0 TasksMax t 258 CPUQuotaPerSecUSec t 3000000 IOWeight t 100 0`,
     ].join(" "),
   );
   expect(addArgv("sbx_1", 14).slice(-6)).toEqual(["AttachProcessesToUnit", "ssau", "roomd-sbx_1.scope", "", "1", "14"]);
+});
+
+test("all sandboxes together have less of the disk than the daemon", () => {
+  expect(weighArgv().slice(-7).join(" ")).toBe("sba(sv) roomd.slice true 1 IOWeight t 20");
+});
+
+test("cgroup v2: the disk is shared where its scheduler knows weights, and else only the rest", () => {
+  offer("cpuset cpu memory pids");
+  expect(makeCgroups(mount)?.kind).toBe("cgroup");
+  expect(read("cgroup.subtree_control")).toBe("+memory +pids +cpu");
+  expect(existsSync(join(mount, "roomd", "io.weight"))).toBe(false);
+  offer("cpuset cpu io memory pids");
+  writeFileSync(join(mount, "roomd", "io.weight"), "default 100");
+  expect(makeCgroups(mount)?.kind).toBe("cgroup");
+  expect(read("io.weight")).toBe("default 20");
 });
 
 test.for(["", "cpuset cpu io", "memory pids", "cpuset io memory pids misc"])(
@@ -55,8 +70,8 @@ test("cgroup v2: controllers are handed down, limits come before the processes, 
   mkdirSync(join(mount, "roomd", "sbx_old"), { recursive: true });
   const groups = makeCgroups(mount);
   expect(groups?.kind).toBe("cgroup");
-  expect(readFileSync(join(mount, "cgroup.subtree_control"), "utf8")).toBe("+memory +pids +cpu");
-  expect(read("cgroup.subtree_control")).toBe("+memory +pids +cpu");
+  expect(readFileSync(join(mount, "cgroup.subtree_control"), "utf8")).toBe("+memory +pids +cpu +io");
+  expect(read("cgroup.subtree_control")).toBe("+memory +pids +cpu +io");
   expect(readdirSync(join(mount, "roomd"))).not.toContain("sbx_old");
 
   await groups?.confine("sbx_1", [11, 12], LIMITS);
