@@ -8,6 +8,7 @@ import { hostIdOf } from "../core/host-id.ts";
 import type { Log } from "../core/log.ts";
 import type { Paths } from "../core/paths.ts";
 import { openConnection } from "../db/client.ts";
+import { makeLogSync } from "../db/log-sync.ts";
 import { migrate } from "../db/migrate.ts";
 import { rewriteOnce } from "../db/shrink.ts";
 import { type Database, makeDatabase } from "../db/transact.ts";
@@ -92,5 +93,6 @@ export function openDatabase(paths: Paths, { onFull, log, beforeChange }: Openin
   const connection = openConnection(paths.database, { alone: onFull !== undefined });
   migrate(connection, beforeChange);
   if (log) rewriteOnce(connection, paths.database, log);
-  return makeDatabase(connection, onFull);
+  // Beside a daemon nobody is held up by a flush.
+  return makeDatabase(connection, onFull, onFull ? makeLogSync(paths.database) : null);
 }

@@ -1,6 +1,7 @@
 /**
  * Owns transactions. Writes of one turn of the event loop share one commit, so that a flood of requests pays
- * for one fsync together; each write still succeeds or fails alone, by its savepoint.
+ * for one fsync together; each write still succeeds or fails alone, by its savepoint. What comes while a commit is
+ * being flushed is the next one.
  *
  * A write may run twice, and may be rolled back after it ran. So whatever it changes in memory it gives a step to `undo` for:
  *
@@ -11,6 +12,7 @@
 import { faultPoint } from "../core/fault-points.ts";
 import { errnoOf, ServiceError } from "../core/service-error.ts";
 import type { Connection, Queries } from "./client.ts";
+import type { LogSync } from "./log-sync.ts";
 
 interface Write {
   work(queries: Queries): unknown;
@@ -41,8 +43,15 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** `onFull` may make some space when the disk is full: where it could, the writes are tried again. */
-export function makeDatabase(connection: Connection, onFull: (vital: boolean) => boolean = () => false): Database {
+/**
+ * `onFull` may make some space when the disk is full: where it could, the writes are tried again. With a `log` commits are flushed
+ * by that; without, by SQLite, for which the event loop waits.
+ */
+export function makeDatabase(
+  connection: Connection,
+  onFull: (vital: boolean) => boolean = () => false,
+  log: LogSync | null = null,
+): Database {
   let waiting: Write[] = [];
   /** What is committed before that. */
   let early: Write[] = [];
@@ -50,12 +59,15 @@ export function makeDatabase(connection: Connection, onFull: (vital: boolean) =>
   const listeners: (() => void)[] = [];
   const lastWrites: ((queries: Queries) => void)[] = [];
   const memory = new UndoLog();
-  let scheduled: Promise<void> | null = null;
+  /** The commit to come, or under way, and the one after it. */
+  let flushing: Promise<void> | null = null;
+  let following: Promise<void> | null = null;
+  let isUnderWay = false;
+  if (log) connection.execute("PRAGMA synchronous = NORMAL");
 
-  const flush = () => {
+  const flush = async () => {
     const batch = [...early, ...waiting];
     [early, waiting] = [[], []];
-    scheduled = null;
     clearTimeout(timer ?? undefined);
     timer = null;
     for (;;) {
@@ -82,6 +94,14 @@ export function makeDatabase(connection: Connection, onFull: (vital: boolean) =>
         return;
       }
       memory.close();
+      try {
+        if (log) await log.sync();
+      } catch (error) {
+        // What is committed is seen, and nobody is told that it is kept.
+        for (const listener of listeners) listener();
+        for (const write of batch) write.reject(error);
+        return;
+      }
       for (const listener of listeners) listener();
       for (const settle of outcomes) settle();
       return;
@@ -89,9 +109,18 @@ export function makeDatabase(connection: Connection, onFull: (vital: boolean) =>
   };
 
   const schedule = () => {
-    scheduled ??= new Promise((done) =>
-      setImmediate(() => {
-        flush();
+    if (flushing && isUnderWay) {
+      following ??= flushing.then(() => {
+        following = null;
+        schedule();
+      });
+    }
+    flushing ??= new Promise((done) =>
+      setImmediate(async () => {
+        isUnderWay = true;
+        await flush();
+        isUnderWay = false;
+        flushing = null;
         done();
       }),
     );
@@ -116,7 +145,8 @@ export function makeDatabase(connection: Connection, onFull: (vital: boolean) =>
     undo: (step) => memory.add(step),
     close: async () => {
       if (early.length > 0) schedule();
-      while (scheduled) await scheduled;
+      while (flushing ?? following) await (flushing ?? following);
+      log?.close();
       connection.close();
     },
   };

@@ -184,3 +184,74 @@ describe("what nobody waits for", () => {
     expect(await last).toBe(2);
   });
 });
+
+describe("a database whose log is flushed beside it", () => {
+  /** Flushes that are answered by the test. */
+  function flushed() {
+    const asked: PromiseWithResolvers<void>[] = [];
+    const sync = () => {
+      const flush = Promise.withResolvers<void>();
+      asked.push(flush);
+      return flush.promise;
+    };
+    return { asked, log: { sync, close: () => {} } };
+  }
+  const turns = async (count: number) => {
+    for (let n = 0; n < count; n++) await new Promise(setImmediate);
+  };
+
+  test("tells of a commit once it is flushed, and what comes meanwhile is the next one", async () => {
+    const { asked, log } = flushed();
+    const beside = makeDatabase(connection, () => false, log);
+    expect(connection.pragma("synchronous")).toBe(1);
+    const told: number[] = [];
+    let listened = 0;
+    beside.onCommit(() => listened++);
+    const one = beside.commit(insert(1)).then((n) => told.push(n));
+    await turns(3);
+    expect([asked.length, told, listened]).toEqual([1, [], 0]);
+    // The event loop goes on, and so do those who read.
+    expect(numbers(beside.queries)).toEqual([1]);
+    const more = [2, 3, 4].map((n) => beside.commit(insert(n)).then((value) => told.push(value)));
+    await turns(3);
+    expect([asked.length, told]).toEqual([1, []]);
+    asked[0]?.resolve();
+    await one;
+    expect([told, listened]).toEqual([[1], 1]);
+    await turns(3);
+    expect([asked.length, told]).toEqual([2, [1]]);
+    asked[1]?.resolve();
+    await Promise.all(more);
+    expect(told).toEqual([1, 2, 3, 4]);
+  });
+
+  test("says of what may not be on disk that it failed, and goes on", async () => {
+    const { asked, log } = flushed();
+    const beside = makeDatabase(connection, () => false, log);
+    const lost = beside.commit(insert(1));
+    const refused = expect(lost).rejects.toThrow("EIO");
+    await turns(2);
+    asked[0]?.reject(new Error("EIO"));
+    await refused;
+    const kept = beside.commit(insert(2));
+    await turns(2);
+    asked[1]?.resolve();
+    expect(await kept).toBe(2);
+  });
+
+  test("is closed once all is flushed", async () => {
+    const { asked, log } = flushed();
+    let isClosed = false;
+    const beside = makeDatabase({ ...connection, close: () => {} }, () => false, {
+      ...log,
+      close: () => (isClosed = true),
+    });
+    const one = beside.commit(insert(1));
+    const closing = beside.close();
+    await turns(3);
+    expect(isClosed).toBe(false);
+    asked[0]?.resolve();
+    await Promise.all([one, closing]);
+    expect(isClosed).toBe(true);
+  });
+});
