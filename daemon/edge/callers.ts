@@ -1,6 +1,6 @@
 /**
- * Owns who is calling: by a key, by a token of the noun's own, or as the door knows. Credentials that are none are recorded, and
- * whoever comes with too many of them is told to come later.
+ * Owns who is calling: by a key, by a token of the noun's own, or as the door knows. Invalid credentials are recorded, and
+ * whoever sends too many is answered with 429.
  */
 import type { Access } from "../../shared/api/contract.ts";
 import type { Log } from "../core/log.ts";

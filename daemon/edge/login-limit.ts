@@ -1,5 +1,5 @@
 /**
- * Owns how often an address may come with credentials that are none. Beyond, it is told to come later instead of what was wrong.
+ * Limits how often an address may try invalid credentials. Above the limit it gets 429 instead of 401.
  * Who comes with a good key is never held up by others at the same address: behind a proxy all have one.
  */
 import { ServiceError } from "../core/service-error.ts";

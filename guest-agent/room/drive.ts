@@ -20,7 +20,7 @@ export function driveCommand(): Command {
       print(items, options, () => items.map((item) => String(item.path)));
     });
   const get = new Command("get")
-    .description("copy a file from the drive; to standard output unless there is a target")
+    .description("copy a file from the drive, by default to standard output")
     .argument("<path>")
     .argument("[target]")
     .action(async (path: string, target: string | undefined) => {
@@ -31,7 +31,7 @@ export function driveCommand(): Command {
   const put = new Command("put")
     .description("copy a file to the drive")
     .argument("<file>", "- is standard input")
-    .argument("[path]", "where to; the file's name if absent")
+    .argument("[path]", "path on the drive (default: the file's name)")
     .action(async (file: string, path: string | undefined, options: { json?: boolean }) => {
       const bytes = file === "-" ? await Bun.stdin.bytes() : readFileSync(file);
       const place = encoded(path ?? basename(file));

@@ -22,11 +22,11 @@ interface Message extends Json {
 export function messageCommands(): Command[] {
   const sendCommand = new Command("send")
     .description("send a message to an agent, to * for all others, or to a topic")
-    .argument("<to>", "an agent, several with commas between, *, or topic:NAME")
+    .argument("<to>", "an agent, several separated by commas, *, or topic:NAME")
     .argument("<text>", "what to send; - is standard input")
     .option("--data", "the text is JSON")
     .option("--ack", "deliver it again until it is acknowledged")
-    .option("--message-id <id>", "name it, so that sending it again is the same message")
+    .option("--message-id <id>", "your own name for it; the same name is never sent twice")
     .action(
       async (to: string, text: string, options: Shown & { data?: boolean; ack?: boolean; messageId?: string }) => {
         const sent = await call("POST", "/messages", {
@@ -57,7 +57,7 @@ export function messageCommands(): Command[] {
   const reply = new Command("reply")
     .description("reply to a message")
     .argument("<message_id>")
-    .argument("<text>", "what to answer; - is standard input")
+    .argument("<text>", "the reply; - is standard input")
     .option("--data", "the text is JSON")
     .action(async (messageId: string, text: string, options: Shown & { data?: boolean }) => {
       const path = `/messages/${encodeURIComponent(messageId)}/reply`;
@@ -65,7 +65,7 @@ export function messageCommands(): Command[] {
       print(sent, options, () => []);
     });
   const inbox = new Command("inbox")
-    .description("print what is in the inbox, and acknowledge it")
+    .description("print the messages in the inbox, and acknowledge them")
     .option("--keep", "leave it in the inbox")
     .action(async (options: Shown & { keep?: boolean }) => {
       const { items } = (await call("GET", "/messages")) as { items: Message[] };
@@ -86,10 +86,10 @@ export function messageCommands(): Command[] {
 
 export function barrierCommand(): Command {
   return new Command("barrier")
-    .description("arrive at a barrier, and wait until all have")
+    .description("arrive at a barrier and wait for the others")
     .argument("<barrier_id>")
     .option("--parties <count>", "how many it waits for")
-    .option("--with <agents>", "the agents it waits for, with commas between, this one included")
+    .option("--with <agents>", "names of the agents it waits for, separated by commas, this one included")
     .addOption(timeout())
     .action(async (barrier_id: string, options: Shown & { parties?: string; with?: string; timeout: number }) => {
       const released = await call("POST", "/barriers", {

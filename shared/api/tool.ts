@@ -82,7 +82,7 @@ export function argumentsOf({ params, query, body }: Operation): TProperties {
 /** An object of any fields: said so, since some clients read a schema that says nothing as a mistake. */
 const anything = Type.Object({}, { additionalProperties: true });
 
-/** The call that goes on where this one stopped. */
+/** The call that continues where this one stopped. */
 export const nextCall = fields({ tool: Type.String(), arguments: anything });
 
 /** An output that may tell how the call goes on. */

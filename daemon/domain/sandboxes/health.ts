@@ -4,7 +4,7 @@ import type { SandboxRow } from "./table.ts";
 
 export const STANDBY_MESSAGE = "The sandbox is paused until it is resumed.";
 
-/** `status.reason` while the guest stands still for want of space on the host's disk. */
+/** `status.reason` while the guest is paused because the host's disk is full. */
 export const STALLED_REASON = "disk_full";
 const STALLED_MESSAGE = "The host's disk is full. The guest is paused, and continues once there is space.";
 
@@ -26,7 +26,7 @@ export function healthChange(row: SandboxRow, { drive, vsock }: Health): Partial
   return change;
 }
 
-/** The guest stands still of itself, or goes on again. */
+/** The guest was paused by QEMU, or runs again. */
 export function stalledChange(row: SandboxRow, stands: boolean): Partial<SandboxRow> {
   if (row.state !== "running") return {};
   return stands

@@ -196,7 +196,7 @@ export class Supervisor {
     });
   }
 
-  /** Lets the running guest stand still. Throws invalid_state; or guest_unreachable, and then it goes on or has failed. */
+  /** Pauses the running guest. Throws invalid_state; or guest_unreachable, and then it runs on or has failed. */
   standby(): Promise<SandboxRow> {
     return this.#work.put(async () => {
       const guest = this.#guestFor("standby");
@@ -216,7 +216,7 @@ export class Supervisor {
     });
   }
 
-  /** Lets the paused guest go on, its clock right. Throws invalid_state; or guest_unreachable, and then it has failed. */
+  /** Resumes the paused guest, its clock set right. Throws invalid_state; or guest_unreachable, and then it has failed. */
   resume(): Promise<SandboxRow> {
     return this.#work.put(async () => {
       const guest = this.#guestFor("resume");

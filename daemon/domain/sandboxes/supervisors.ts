@@ -58,7 +58,7 @@ export interface Supervisors {
   shares(): GuestShare[];
   /** What the guests may still take of the host's memory. */
   growth(): Growth;
-  /** Lets guests go on that stand still because the disk was full. */
+  /** Resumes guests that were paused because the disk was full. */
   unstall(): void;
   stop(): void;
 }

@@ -5,7 +5,7 @@ import { MAX_TOOL_WAIT_MS } from "../../../shared/api/tools.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Arguments, Refused, Reply, ToolCall } from "./call.ts";
 
-/** The call that goes on where this one stopped. */
+/** The call that continues where this one stopped. */
 export interface NextCall {
   tool: string;
   arguments: Arguments;

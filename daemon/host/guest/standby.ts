@@ -1,5 +1,5 @@
 /**
- * Owns letting a guest stand still and go on. Its processors stop, its memory and its devices stay as they are.
+ * Pauses and resumes a guest. Its processors stop; its memory and its devices stay as they are.
  *
  *   hold its connection → stop the processors ⇒ standing still → go on → let its connection flow → set its clock
  *
