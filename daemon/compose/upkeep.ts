@@ -1,6 +1,6 @@
 /** Upkeep while the daemon runs: space on the disk and in the database, and the comparison of rows with the host. */
 import { at } from "../core/clock.ts";
-import { repeat } from "../core/repeat.ts";
+import { every, repeat } from "../core/repeat.ts";
 import { describeError } from "../core/service-error.ts";
 import { shrink } from "../db/shrink.ts";
 import type { Meter } from "../domain/orgs/index.ts";
@@ -12,6 +12,8 @@ import { forgetEnded } from "./forget-ended.ts";
 
 /** How soon the disk's reserve grows again, and guests that stood still go on, once there is space. */
 const RESTORE_MS = 1000;
+/** A guest can make its processes say some megabytes a second. */
+const BOUND_MS = 1000;
 
 interface Parts {
   sandboxes: Sandboxes;
@@ -27,10 +29,12 @@ export function startUpkeep(
   sweepDeadTrials(paths).catch((error: unknown) =>
     log.warn("remains of a template build not swept", { error: describeError(error) }),
   );
-  const restoring = setInterval(() => {
+  const stopBounding = every(BOUND_MS, () => sandboxes.boundLogs(), logged("logs of guests' processes not bounded"));
+  const restore = () => {
     disk.restore();
     if (disk.hasSpace) sandboxes.unstall();
-  }, RESTORE_MS);
+  };
+  const stopRestoring = every(RESTORE_MS, restore, logged("the disk's reserve not restored"));
   const stopReconciling = repeat(config["reconcile.interval"] * 1000, async () => {
     await inspected.lookAgain().catch(logged("host not looked at again"));
     for (const noun of [sandboxes, rooms]) await noun.reconcile().catch(logged("not reconciled"));
@@ -46,7 +50,8 @@ export function startUpkeep(
   return {
     stop: () => {
       stopForgetting();
-      clearInterval(restoring);
+      stopRestoring();
+      stopBounding();
       stopShrinking();
       stopReconciling();
     },

@@ -1,4 +1,4 @@
-/** Repeats a task, never twice at once. */
+/** Repeats a task, never twice at once. What one time throws does not keep the next from coming. */
 
 /** However short the interval is. */
 const SHORTEST_MS = 250;
@@ -16,4 +16,16 @@ export function repeat(intervalMs: number, work: () => Promise<void>): () => voi
     stopped = true;
     clearTimeout(timer);
   };
+}
+
+/** Does what takes no time every so often; what is returned ends that. What it throws is heard, and nobody else's trouble. */
+export function every(intervalMs: number, work: () => void, onError: (error: unknown) => void): () => void {
+  const timer = setInterval(() => {
+    try {
+      work();
+    } catch (error) {
+      onError(error);
+    }
+  }, intervalMs);
+  return () => clearInterval(timer);
 }

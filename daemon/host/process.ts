@@ -2,8 +2,7 @@
  * Owns the processes of guests: the one place that starts them, and the one that ends them.
  * Each gets its own session, so that it outlives the daemon, and a clean environment.
  */
-import { closeSync, openSync, readFileSync } from "node:fs";
-import { stat, truncate } from "node:fs/promises";
+import { closeSync, openSync, readFileSync, statSync, truncateSync } from "node:fs";
 import type { Subprocess } from "bun";
 import { DeadlineError, within } from "../core/published.ts";
 import { errnoOf } from "../core/service-error.ts";
@@ -83,10 +82,10 @@ const MAX_LOG_BYTES = 4 * 1024 * 1024;
  * Empties a log of processes that has grown too large, and says whether it had. They append, so that they go on at its new
  * end. One that is not there is none.
  */
-export async function boundLog(logFile: string): Promise<boolean> {
+export function boundLog(logFile: string): boolean {
   try {
-    if ((await stat(logFile)).size <= MAX_LOG_BYTES) return false;
-    await truncate(logFile);
+    if (statSync(logFile).size <= MAX_LOG_BYTES) return false;
+    truncateSync(logFile);
     return true;
   } catch (error) {
     if (errnoOf(error) === "ENOENT") return false;

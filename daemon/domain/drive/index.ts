@@ -5,6 +5,8 @@
 import type { OrgId } from "../../../shared/ids.ts";
 import { Mailbox } from "../../core/mailbox.ts";
 import type { Bound } from "../../core/operation.ts";
+import { every } from "../../core/repeat.ts";
+import { describeError } from "../../core/service-error.ts";
 import { LongWork } from "../../core/turn.ts";
 import { sweepTemporaryFiles } from "../../host/files/sweep.ts";
 import type { ShareMode } from "../../host/virtiofs/restrain.ts";
@@ -73,8 +75,8 @@ export function makeDrive(deps: DriveDeps): DriveService {
     watch: (watched) => {
       const watching = new Quota({ ...deps, ...watched, usage: drive.usage });
       quota = watching;
-      const timer = setInterval(() => watching.look(), LOOK_EVERY_MS);
-      return { stop: () => clearInterval(timer) };
+      const failed = (error: unknown) => deps.log.error("drives not looked at", { error: describeError(error) });
+      return { stop: every(LOOK_EVERY_MS, () => watching.look(), failed) };
     },
     modeOf: (roomUid) => quota?.modeOf(roomUid) ?? "open",
     keep: (room) => {

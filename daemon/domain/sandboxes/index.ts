@@ -55,6 +55,8 @@ export interface Sandboxes {
   shares(): GuestShare[];
   /** There is space on the disk: guests that stood still for want of it go on. */
   unstall(): void;
+  /** Empties logs of guests' processes that have grown too large: a guest can make them say much. */
+  boundLogs(): void;
   /** Ends what is streamed to callers: the daemon is about to stop. */
   endStreams(): void;
   stop(): void;
@@ -113,6 +115,7 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
     },
     shares: () => supervisors.shares(),
     unstall: () => supervisors.unstall(),
+    boundLogs: () => supervisors.boundLogs(),
     endStreams: () => executions.stop(),
     stop: () => supervisors.stop(),
   };

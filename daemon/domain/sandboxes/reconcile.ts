@@ -3,13 +3,12 @@
  * processes, sockets, disks and directories that belong to no sandbox; sandboxes that are on their way for too long, that
  * failed and still hold something, whose guest could not be taken over yet, or whose QEMU is gone. On a healthy host it
  * changes nothing. It never races a create: whatever has a supervisor, or waits in the pool, is asked or left alone.
- * What guests' processes have said is kept bounded on the way.
  */
 import { existsSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { describeError } from "../../core/service-error.ts";
 import { guestProcesses, hasRemains } from "../../host/guest/remains.ts";
-import { boundLog, isAlive, type ProcessRecord } from "../../host/process.ts";
+import { isAlive, type ProcessRecord } from "../../host/process.ts";
 import type { SandboxDeps } from "./deps.ts";
 import { takeUp } from "./recover.ts";
 import { overdueFor } from "./state.ts";
@@ -27,7 +26,6 @@ export async function reconcile(deps: SandboxDeps, supervisors: Supervisors): Pr
   const outcomes = await Promise.allSettled([
     ...rows.map((row) => setRight(deps, supervisors, row, processes.get(row.sandbox_id))),
     ...strays.map((name) => sweep(deps, supervisors, name)),
-    ...namesIn(deps.paths.sandboxes).map((name) => boundLogOf(deps, name)),
   ]);
   for (const outcome of outcomes) {
     if (outcome.status === "rejected") deps.log.error("not reconciled", { error: describeError(outcome.reason) });
@@ -79,12 +77,6 @@ async function sweep(deps: SandboxDeps, supervisors: Supervisors, sandboxId: str
   await rm(deps.paths.sandbox(sandboxId).directory, { recursive: true, force: true });
   deps.log.info("remains swept", { sandbox_id: sandboxId });
   deps.onSwept(sandboxId);
-}
-
-/** Whatever its QEMU, or who broke into it, writes. */
-async function boundLogOf(deps: SandboxDeps, sandboxId: string): Promise<void> {
-  const emptied = await boundLog(deps.paths.sandbox(sandboxId).vmm_log);
-  if (emptied) deps.log.warn("vmm.log was too large and is emptied", { sandbox_id: sandboxId });
 }
 
 function namesIn(directory: string): string[] {

@@ -17,7 +17,7 @@ import { endProcesses, freeRemains, readProcesses } from "../../host/guest/remai
 import { startGuest } from "../../host/guest/start.ts";
 import type { GuestRequests } from "../../host/guest-link/handshake.ts";
 import { residentMemoryMib } from "../../host/probe.ts";
-import type { ProcessRecord } from "../../host/process.ts";
+import { boundLog, type ProcessRecord } from "../../host/process.ts";
 import { Gate, type Growth } from "./admission.ts";
 import { Adoptions } from "./adoptions.ts";
 import type { SandboxDeps } from "./deps.ts";
@@ -60,6 +60,8 @@ export interface Supervisors {
   growth(): Growth;
   /** Resumes guests that were paused because the disk was full. */
   unstall(): void;
+  /** Empties logs of guests' processes that have grown too large. */
+  boundLogs(): void;
   stop(): void;
 }
 
@@ -231,6 +233,12 @@ export function makeSupervisors(deps: SandboxDeps, ends: { watch(sandboxId: stri
           .catch((error: unknown) => {
             deps.log.warn("guest not resumed", { sandbox_id: row.sandbox_id, error: String(error) });
           });
+      }
+    },
+    boundLogs: () => {
+      for (const { row } of all.values()) {
+        if (!HAVE_GUESTS.includes(row.state) || !boundLog(deps.paths.sandbox(row.sandbox_id).vmm_log)) continue;
+        deps.log.warn("vmm.log was too large and is emptied", { sandbox_id: row.sandbox_id });
       }
     },
     stop: () => {
