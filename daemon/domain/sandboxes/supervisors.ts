@@ -13,7 +13,8 @@ import type { Confinement } from "../../host/confine/confinement.ts";
 import { type AdoptedAs, adoptGuest } from "../../host/guest/adopt.ts";
 import type { GuestImage, GuestPlan, StartPlan } from "../../host/guest/plan.ts";
 import type { WarmMachine } from "../../host/guest/pool.ts";
-import { endProcesses, freeRemains, readProcesses } from "../../host/guest/remains.ts";
+import { readRecord } from "../../host/guest/record.ts";
+import { endProcesses, freeRemains } from "../../host/guest/remains.ts";
 import { startGuest } from "../../host/guest/start.ts";
 import type { GuestRequests } from "../../host/guest-link/handshake.ts";
 import { residentMemoryMib } from "../../host/probe.ts";
@@ -210,7 +211,7 @@ export function makeSupervisors(deps: SandboxDeps, ends: { watch(sandboxId: stri
         .map(({ row }) => ({
           room_uid: row.room_uid,
           process: () => {
-            const recorded = readProcesses(deps.paths.sandbox(row.sandbox_id).processes);
+            const recorded = readRecord(deps.paths.sandbox(row.sandbox_id).processes);
             return recorded?.virtiofsd ? [recorded.virtiofsd] : [];
           },
         })),
@@ -219,8 +220,7 @@ export function makeSupervisors(deps: SandboxDeps, ends: { watch(sandboxId: stri
       resident_mib: new Map(
         [...all.values()].map(({ row, guest }) => {
           // One that is still to be taken over has its memory all the same.
-          const pid =
-            guest?.machine.process.pid ?? readProcesses(deps.paths.sandbox(row.sandbox_id).processes)?.qemu?.pid;
+          const pid = guest?.machine.process.pid ?? readRecord(deps.paths.sandbox(row.sandbox_id).processes)?.qemu?.pid;
           return [row.sandbox_id, pid === undefined ? 0 : residentMemoryMib(pid)];
         }),
       ),

@@ -7,17 +7,14 @@ import { HOST_PORT, OPEN_HOST_PORT } from "../../../shared/agent-protocol/messag
 import { DeadlineError, within } from "../../core/published.ts";
 import type { GuestConnection } from "../guest-link/connection.ts";
 import { connectMachine } from "../machine/machine.ts";
-import { isAlive } from "../process.ts";
+import { isAlive, type ProcessRecord } from "../process.ts";
 import { wake } from "../virtiofs/restrain.ts";
 import type { GuestHost, GuestPlan } from "./plan.ts";
-import { readProcesses } from "./remains.ts";
+import { RecordFile, readRecord } from "./record.ts";
 import { hasLostVsock, renewVsock } from "./renew-vsock.ts";
-import type { DrivePlace } from "./serve-drive.ts";
 import { connectionOf, type Guest, guestOf } from "./start.ts";
-import { type GuestParts, type GuestProcesses, vsockAddress } from "./steps.ts";
+import { type GuestParts, vsockAddress } from "./steps.ts";
 
-/** Guests of daemons that did not record it. */
-const FIRST_PLACE: DrivePlace = { turn: 0, ports: 2, mounted: true };
 const QEMU_DEADLINE_MS = 10_000;
 /**
  * A guest whose vsock device has told it of the earlier daemon's end dials within a second; one with the quirk end_untold may never.
@@ -43,13 +40,13 @@ export async function adoptGuest(
   as: AdoptedAs,
   signal: AbortSignal,
 ): Promise<{ guest: Guest; paused: boolean }> {
-  const processes = readProcesses(plan.paths.processes);
-  const { qemu, virtiofsd, vsock } = processes ?? {};
-  if (!processes || !qemu || !isAlive(qemu)) throw new Error("its QEMU has ended");
-  if (processes.guest_cid !== plan.guest_cid) throw new Error("its record names another CID");
+  const recorded = readRecord(plan.paths.processes);
+  const { qemu, virtiofsd, vsock } = recorded ?? {};
+  if (!recorded || !qemu || !isAlive(qemu)) throw new Error("its QEMU has ended");
+  if (recorded.guest_cid !== plan.guest_cid) throw new Error("its record names another CID");
   const now = hostNow();
   // Its own, whatever new guests get by now: the kernel's vsock has no process.
-  const { nonce, secret = null } = processes;
+  const { nonce, secret } = recorded;
   const firstPort = secret === null ? OPEN_HOST_PORT : HOST_PORT;
   const host = { ...now, transport: now.transportOf(vsock ? "vhost-user" : "kernel", firstPort) };
   // QEMU may be waiting for it, and then answers nobody.
@@ -58,16 +55,13 @@ export async function adoptGuest(
   const parts: GuestParts = {
     plan,
     host,
-    mode: processes.mode,
     signal,
     connection,
-    drive: processes.drive ?? FIRST_PLACE,
-    qemu: { name: "qemu", ...qemu },
-    ...(processes.uuid === undefined ? {} : { uuid: processes.uuid }),
+    record: new RecordFile(plan.paths.processes, recorded),
     ...(virtiofsd ? { share: { name: "virtiofsd", ...virtiofsd } } : {}),
   };
   try {
-    const { found, paused } = await within(adoptMachine(parts, processes, as), QEMU_DEADLINE_MS, "QEMU's answer");
+    const { found, paused } = await within(adoptMachine(parts, qemu, as), QEMU_DEADLINE_MS, "QEMU's answer");
     const address = vsockAddress(host, plan);
     const device = vsock ? { name: "vhost-device-vsock", ...vsock } : null;
     parts.endpoint = await host.transport.adopt(address, device, (link) => connection.accept(link));
@@ -111,20 +105,17 @@ async function isLinked(connection: GuestConnection, deadlineMs: number, signal:
 /** Meets QEMU, makes sure who it is, and brings its guest to where it should be, or tells where it is. */
 async function adoptMachine(
   parts: GuestParts,
-  processes: GuestProcesses,
+  qemu: ProcessRecord,
   as: AdoptedAs,
 ): Promise<{ found: "running" | "paused" | "stalled"; paused: boolean }> {
-  const { plan, qemu } = parts;
-  if (!qemu) throw new Error("its QEMU has ended");
-  const machine = await connectMachine(qemu, {
-    sockets: plan.paths,
-    console_log: plan.paths.console_log,
-  });
+  const { plan, record } = parts;
+  const at = { sockets: plan.paths, console_log: plan.paths.console_log };
+  const machine = await connectMachine({ name: "qemu", ...qemu }, at);
   parts.machine = machine;
   const { name } = (await machine.qmp.execute("query-name")) as { name?: string };
   if (name !== plan.sandbox_id) throw new Error(`QEMU says it is ${name}`);
   const { UUID } = (await machine.qmp.execute("query-uuid")) as { UUID?: string };
-  if (processes.uuid !== undefined && UUID !== processes.uuid) throw new Error(`QEMU says its UUID is ${UUID}`);
+  if (record.now.uuid !== undefined && UUID !== record.now.uuid) throw new Error(`QEMU says its UUID is ${UUID}`);
   const found = await machine.find();
   // One that stalled on its way to standby, or in it, goes on when it is resumed.
   const paused = as === "either" ? found !== "running" : as === "paused";

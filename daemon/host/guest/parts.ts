@@ -79,7 +79,7 @@ export class PartsKeeper {
   async #keepDrive(): Promise<void> {
     const parts = this.#parts;
     while (parts.share) {
-      const how = parts.drive.mounted ? await this.#ended(parts.share) : "not mounted";
+      const how = parts.record.now.drive.mounted ? await this.#ended(parts.share) : "not mounted";
       if (await this.#guestHasEnded()) return;
       this.#note({
         drive: {

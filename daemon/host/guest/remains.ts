@@ -7,29 +7,14 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import type { SandboxPaths } from "../../core/paths.ts";
-import { BOOT_ID } from "../boot.ts";
 import { endProcess, groupOf, isAlive, type ProcessRecord, processOf } from "../process.ts";
-import type { GuestProcesses } from "./steps.ts";
+import { readRecord } from "./record.ts";
 
 const SANDBOX_ID = /^sbx_[0-9A-Z]{26}/;
 /** Options of virtiofsd and vhost-device-vsock whose value is a socket of one guest. */
 const SOCKET_OPTIONS = ["--socket-path", "--socket", "--uds-path"];
 /** A step that was under way may start one more process while the first are being ended. */
 const ROUNDS = 5;
-
-/**
- * What is recorded of a guest's processes; null when nothing is. Those of another boot have ended with it: their numbers are
- * others' now, also where the directory of records outlives a boot, as in a container.
- */
-export function readProcesses(file: string): GuestProcesses | null {
-  try {
-    const recorded = JSON.parse(readFileSync(file, "utf8")) as GuestProcesses;
-    const { boot_id = BOOT_ID } = recorded;
-    return boot_id === BOOT_ID ? recorded : { ...recorded, qemu: null, virtiofsd: null, vsock: null };
-  } catch {
-    return null;
-  }
-}
 
 /** The processes that serve guests below this directory of sockets, by sandbox. */
 export function guestProcesses(guests: string): Map<string, ProcessRecord[]> {
@@ -56,7 +41,7 @@ export function servedBy(argv: readonly string[], guests: string): string | null
 
 /** Ends every process of a guest, however it is known. Throws when one does not end. */
 export async function endProcesses(paths: SandboxPaths): Promise<void> {
-  const recorded = readProcesses(paths.processes);
+  const recorded = readRecord(paths.processes);
   const known = [recorded?.qemu, recorded?.virtiofsd, recorded?.vsock].flatMap((process) => process ?? []);
   for (let round = 1; ; round++) {
     const found = guestProcesses(dirname(paths.runtime)).get(basename(paths.runtime)) ?? [];
@@ -72,7 +57,7 @@ export async function endProcesses(paths: SandboxPaths): Promise<void> {
  * recorded it yet. They are killed before this returns its promise. Rejects when one does not end.
  */
 export async function endUnrecorded(paths: SandboxPaths, serving: readonly ProcessRecord[]): Promise<void> {
-  const recorded = readProcesses(paths.processes);
+  const recorded = readRecord(paths.processes);
   if (!recorded) return;
   const leaders = [recorded.qemu, recorded.virtiofsd, recorded.vsock].map((process) => process?.pid);
   const strays = serving.filter(({ pid }) => !leaders.includes(groupOf(pid) ?? pid));

@@ -11,8 +11,9 @@ import { unlessGivenUp } from "../../core/published.ts";
 import { describeError } from "../../core/service-error.ts";
 import { loseDrive, mountDrive } from "../guest-link/drive.ts";
 import { endProcess, isAlive } from "../process.ts";
+import { plugDrive } from "./plug.ts";
 import { driveTag, serveDrive } from "./serve-drive.ts";
-import { type GuestParts, recordParts } from "./steps.ts";
+import type { GuestParts } from "./steps.ts";
 
 const LINK_DEADLINE_MS = 30_000;
 
@@ -27,20 +28,19 @@ export async function renewDrive(parts: GuestParts, signal: AbortSignal): Promis
   if (!machine) throw new Error("there is no machine to plug into");
   await machine.running(signal);
   const link = await connection.link(LINK_DEADLINE_MS, signal);
-  if (!parts.drive.mounted || !parts.share || !isAlive(parts.share)) {
+  if (!parts.record.now.drive.mounted || !parts.share || !isAlive(parts.share)) {
     await unlessGivenUp(signal, loseDrive(link));
     await plugNext(parts, signal);
   }
-  const { turn } = parts.drive;
+  const { turn } = parts.record.now.drive;
   await unlessGivenUp(signal, mountDrive(link, { tag: driveTag(turn), mount_point: DRIVE_MOUNT }));
-  parts.drive = { ...parts.drive, mounted: true };
-  await recordParts(parts);
+  await parts.record.advance("drive_mounted", {});
 }
 
 async function plugNext(parts: GuestParts, signal: AbortSignal): Promise<void> {
-  const { machine, host, plan, drive } = parts;
-  const turn = drive.turn + 1;
-  if (turn >= drive.ports) throw new NoPortError(`all ${drive.ports} ports for the drive are used up`);
+  const { machine, host, plan, record } = parts;
+  const { turn, ports } = record.now.drive;
+  if (turn + 1 >= ports) throw new NoPortError(`all ${ports} ports for the drive are used up`);
   // What is left of the group, or one that a daemon before this one did not get to plug.
   if (parts.share) await endProcess(parts.share);
   await serveDrive(parts);
@@ -50,10 +50,8 @@ async function plugNext(parts: GuestParts, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     await faultPoint("virtiofsd.renewed");
     await host.confinement.add(plan.sandbox_id, share.pid);
-    // Before it is plugged: a port that may be used up is not to be tried again.
-    parts.drive = { ...drive, turn, mounted: false };
-    await recordParts(parts);
-    await unlessGivenUp(signal, machine.plugDrive(plan.paths.virtiofs, driveTag(turn), turn));
+    const recorded = await record.advance("drive_replaced", { virtiofsd: share });
+    await unlessGivenUp(signal, plugDrive(machine, plan.paths, recorded));
   } catch (error) {
     await endProcess(share);
     throw new Error(`the drive was not plugged: ${describeError(error)}`, { cause: error });

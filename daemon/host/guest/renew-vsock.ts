@@ -6,7 +6,8 @@
 import { faultPoint } from "../../core/fault-points.ts";
 import { unlessGivenUp } from "../../core/published.ts";
 import { isAlive } from "../process.ts";
-import { type GuestParts, recordParts, vsockAddress } from "./steps.ts";
+import { plugVsock } from "./plug.ts";
+import { type GuestParts, vsockAddress } from "./steps.ts";
 
 /**
  * A device is lost with its process. One with the quirks lost_while_stopped or end_untold may be lost with the connection too, and
@@ -33,6 +34,6 @@ export async function renewVsock(parts: GuestParts, signal: AbortSignal): Promis
   parts.undialled = endpoint;
   await faultPoint("vsock.renewed");
   if (endpoint.process) await host.confinement.add(plan.sandbox_id, endpoint.process.pid);
-  await recordParts(parts);
-  await unlessGivenUp(signal, machine.plugVsock(endpoint.device));
+  const recorded = await parts.record.advance("vsock_replaced", { vsock: endpoint.process });
+  await unlessGivenUp(signal, plugVsock(machine, endpoint, recorded));
 }

@@ -17,17 +17,9 @@ import { isAlive } from "../process.ts";
 import { DRIVE_TAG } from "../virtiofs/share.ts";
 import { type Health, PartsKeeper } from "./parts.ts";
 import type { GuestHost, GuestPlan, LaunchPlan, StartPlan } from "./plan.ts";
+import { type LaunchMode, newRecord, RecordFile } from "./record.ts";
 import { endProcesses } from "./remains.ts";
-import type { DrivePlace } from "./serve-drive.ts";
-import {
-  allSteps,
-  type GuestParts,
-  JOIN_STEPS,
-  type LaunchMode,
-  type LaunchParts,
-  launchSteps,
-  type StartParts,
-} from "./steps.ts";
+import { allSteps, type GuestParts, JOIN_STEPS, type LaunchParts, launchSteps, type StartParts } from "./steps.ts";
 
 /** What an ending QEMU takes to give back its memory. */
 const ENDING_MS = 500;
@@ -69,7 +61,8 @@ export async function launchGuest(
   mode: LaunchMode,
   signal?: AbortSignal,
 ): Promise<Launched> {
-  const parts: LaunchParts = { plan, host, mode };
+  const record = new RecordFile(plan.paths.processes, newRecord(plan.sandbox_id, mode));
+  const parts: LaunchParts = { plan, host, record };
   const timings = await runSteps(launchSteps(mode), parts, undoReporter(host, plan.sandbox_id), signal);
   const { machine } = parts;
   if (!machine) throw new Error("the machine step left no machine");
@@ -108,7 +101,7 @@ async function startFresh(
 ): Promise<Guest> {
   const launched = await launchBestWay(host, plan, signal);
   try {
-    return await join(host, plan, launched, launched.parts.mode, onStarted, signal);
+    return await join(host, plan, launched, launched.parts.record.now.mode, onStarted, signal);
   } catch (error) {
     await launched.end();
     throw error;
@@ -169,7 +162,6 @@ async function join(
     host,
     signal,
     connection: connectionOf(host, plan, strangers(plan.image.agent_generation)),
-    drive: firstPlace(plan),
   };
   const timings = await runSteps(JOIN_STEPS, parts, undoReporter(host, plan.sandbox_id), signal);
   return guestOf(parts, startMode, { ...(startMode === "pool" ? {} : launched.timings), ...timings });
@@ -177,7 +169,7 @@ async function join(
 
 /** A guest of parts that are all there. */
 export function guestOf(parts: GuestParts, startMode: Guest["start_mode"], timings: Record<string, number>): Guest {
-  const { machine, connection, plan, host, mode } = parts;
+  const { machine, connection, plan, host, record } = parts;
   if (!machine) throw new Error("a guest without a machine");
   const keeper = new PartsKeeper(parts);
   keeper.begin();
@@ -199,7 +191,7 @@ export function guestOf(parts: GuestParts, startMode: Guest["start_mode"], timin
     end: async () => {
       connection.close("the sandbox is ending");
       await keeper.end();
-      await undoAll(allSteps(mode), parts);
+      await undoAll(allSteps(record.now.mode), parts);
     },
   };
 }
@@ -221,9 +213,4 @@ export function connectionOf(host: GuestHost, plan: GuestPlan, known: Acquaintan
 function undoReporter(host: GuestHost, sandboxId: string) {
   return (step: string, error: unknown) =>
     host.log.error("step not undone", { sandbox_id: sandboxId, step, error: String(error) });
-}
-
-/** Where the drive is plugged at first. */
-function firstPlace({ image }: LaunchPlan): DrivePlace {
-  return { turn: 0, ports: image.hardware.drive_ports, mounted: false };
 }

@@ -1,7 +1,6 @@
 /** Owns the steps by which a guest comes up, each with its undo. start.ts puts them in order. */
-import { rename, rm, writeFile } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import type { Step } from "../../core/steps.ts";
-import { BOOT_ID } from "../boot.ts";
 import type { Limits } from "../confine/confinement.ts";
 import { limitsOf } from "../confine/index.ts";
 import type { GuestConnection } from "../guest-link/connection.ts";
@@ -10,21 +9,19 @@ import { copyOverlay, removeOverlay } from "../images/overlay.ts";
 import { makeGuestDirectories, ownFile } from "../isolation/directories.ts";
 import { TCG_BUFFER_MIB } from "../machine/argv.ts";
 import { type Machine, startMachine } from "../machine/machine.ts";
-import { endProcess, isAlive, type KnownProcess, type ProcessRecord } from "../process.ts";
+import { endProcess, isAlive, type KnownProcess } from "../process.ts";
 import type { GuestHost, GuestPlan, LaunchPlan, StartPlan } from "./plan.ts";
-import { type DrivePlace, driveTag, serveDrive } from "./serve-drive.ts";
+import { plugDrive, plugVsock } from "./plug.ts";
+import type { GuestRecord, LaunchMode, Recorded, RecordFile } from "./record.ts";
+import { serveDrive } from "./serve-drive.ts";
 
 /** Under TCG on a busy host a cold boot takes most of it. */
 const AGENT_DEADLINE_MS = 100_000;
 
-export type LaunchMode = "snapshot" | "cold";
-
 interface MachineParts {
   host: GuestHost;
-  mode: LaunchMode;
-  /** Its process, from the moment that it exists. */
-  qemu?: KnownProcess;
-  uuid?: string;
+  /** All that a later daemon needs; what is beside it are sockets and children of this one. */
+  record: RecordFile;
   machine?: Machine;
 }
 
@@ -39,7 +36,6 @@ export interface GuestParts extends MachineParts {
   connection: GuestConnection;
   signal: AbortSignal;
   share?: KnownProcess;
-  drive: DrivePlace;
   endpoint?: VsockEndpoint;
   /** The endpoint that the agent is still to dial for the first time. */
   undialled?: VsockEndpoint | undefined;
@@ -48,26 +44,8 @@ export interface GuestParts extends MachineParts {
 /** The same while it is being started. */
 export interface StartParts extends GuestParts {
   plan: StartPlan;
-}
-
-/** Which processes belong to a guest, kept on disk for a daemon that comes after this one. */
-export interface GuestProcesses {
-  /** Of the host, while they were started; absent in the records of older daemons. */
-  boot_id?: string;
-  sandbox_id: string;
-  guest_cid: number | null;
-  mode: LaunchMode;
-  /** What QEMU was told to say that it is; absent in the records of older daemons. */
-  uuid?: string;
-  /** The agent's nonce, once it is known: by it the guest is recognised. */
-  nonce: string | null;
-  /** What the host proves itself by to the agent; absent in the records of daemons whose agents took none. */
-  secret?: string | null;
-  qemu: ProcessRecord | null;
-  virtiofsd: ProcessRecord | null;
-  vsock: ProcessRecord | null;
-  /** Missing where it was recorded by a daemon that knew one place only. */
-  drive?: DrivePlace | null;
+  /** Once its devices are recorded. */
+  served?: Recorded<"served">;
 }
 
 const directories: Step<LaunchParts> = {
@@ -83,8 +61,8 @@ const directories: Step<LaunchParts> = {
 
 const disk: Step<LaunchParts> = {
   name: "disk",
-  run: async ({ plan: { sandbox_id, image, paths }, host, mode }) => {
-    await copyOverlay(mode === "snapshot" ? image.snapshot_overlay : image.cold_overlay, paths.overlay);
+  run: async ({ plan: { sandbox_id, image, paths }, host, record }) => {
+    await copyOverlay(record.now.mode === "snapshot" ? image.snapshot_overlay : image.cold_overlay, paths.overlay);
     await ownFile(paths.overlay, host.isolation.usersOf(sandbox_id)?.qemu.uid ?? 0);
   },
   undo: async (parts) => {
@@ -96,14 +74,14 @@ const disk: Step<LaunchParts> = {
 const machine: Step<LaunchParts> = {
   name: "machine",
   run: async (parts) => {
-    const { plan, host, mode } = parts;
+    const { plan, host, record } = parts;
     const { paths, image } = plan;
-    parts.uuid = crypto.randomUUID();
+    const uuid = crypto.randomUUID();
     parts.machine = await startMachine(
       host.programs.qemu,
       {
         name: plan.sandbox_id,
-        uuid: parts.uuid,
+        uuid,
         hardware: image.hardware,
         vcpu_count: plan.vcpu_count,
         kernel: image.kernel,
@@ -113,23 +91,22 @@ const machine: Step<LaunchParts> = {
         sockets: { qmp: paths.qmp, qmp_spare: paths.qmp_spare, console: paths.console },
         user: host.isolation.usersOf(plan.sandbox_id)?.qemu ?? null,
         vsock_file: host.transport.device_file,
-        incoming: mode === "snapshot",
+        incoming: record.now.mode === "snapshot",
       },
       { vmm_log: paths.vmm_log, console_log: paths.console_log },
-      (qemu) => {
-        parts.qemu = qemu;
-        return recordProcesses(plan.paths.processes, processesOf(parts));
-      },
+      (qemu) => record.advance("launched", { uuid, qemu }),
     );
   },
-  undo: async ({ machine, qemu }) => {
+  undo: async ({ machine, record }) => {
+    const { qemu } = record.now;
     if (qemu) await endProcess(qemu);
     machine?.qmp.close();
   },
 };
 
 /** What QEMU uses, and by which it is found again, stays as long as it does. */
-function requireEnded({ qemu }: LaunchParts): void {
+function requireEnded({ record }: LaunchParts): void {
+  const { qemu } = record.now;
   if (qemu && isAlive(qemu)) throw new Error("its QEMU has not ended");
 }
 
@@ -148,16 +125,20 @@ export function launchSteps(mode: LaunchMode): Step<LaunchParts>[] {
 const devices: Step<StartParts> = {
   name: "devices",
   run: async (parts) => {
-    const { plan, host, connection } = parts;
-    const { paths } = plan;
+    const { plan, host, connection, record } = parts;
     const openVsock = async () => {
       parts.endpoint = await host.transport.open(vsockAddress(host, plan), (link) => connection.accept(link));
     };
     const started = await Promise.allSettled([serveDrive(parts), openVsock()]);
     for (const outcome of started) if (outcome.status === "rejected") throw outcome.reason;
-    const processes = processesOf(parts);
-    await recordProcesses(paths.processes, processes);
-    await host.confinement.confine(plan.sandbox_id, pidsOf(processes), guestLimits(plan));
+    parts.served = await record.advance("served", {
+      guest_cid: plan.guest_cid,
+      virtiofsd: parts.share ?? null,
+      vsock: parts.endpoint?.process ?? null,
+      ports: plan.image.hardware.drive_ports,
+      known: connection.acquaintance,
+    });
+    await host.confinement.confine(plan.sandbox_id, pidsOf(record.now), guestLimits(plan));
   },
   undo: async ({ share, endpoint, connection }) => {
     connection.close("the sandbox did not start");
@@ -168,10 +149,10 @@ const devices: Step<StartParts> = {
 /** Devices come after the load and before the guest goes on: earlier it would never see them. */
 const plug: Step<StartParts> = {
   name: "plug",
-  run: async ({ machine, endpoint, share, plan }) => {
-    if (!machine || !endpoint) throw new Error("there is no machine to plug into");
-    await machine.plugVsock(endpoint.device);
-    if (share) await machine.plugDrive(plan.paths.virtiofs, driveTag(0), 0);
+  run: async ({ machine, endpoint, share, served, plan }) => {
+    if (!machine || !endpoint || !served) throw new Error("there is no machine to plug into");
+    await plugVsock(machine, endpoint, served);
+    if (share) await plugDrive(machine, plan.paths, served);
     await machine.resizeMemory(plan.memory_mib, plan.image.hardware);
   },
   undo: async () => {},
@@ -185,8 +166,7 @@ const resume: Step<GuestParts> = {
 
 const agent: Step<GuestParts> = {
   name: "agent",
-  run: async (parts) => {
-    const { connection, machine, share, endpoint, signal, plan } = parts;
+  run: async ({ connection, machine, share, endpoint, signal, record }) => {
     const died = [machine?.process, share, endpoint?.process].map((process) =>
       process?.exited?.then((how) => {
         throw new Error(`${process.name} has ended: ${how}`);
@@ -194,8 +174,7 @@ const agent: Step<GuestParts> = {
     );
     for (const end of died) end?.catch(() => {});
     await Promise.race([connection.link(AGENT_DEADLINE_MS, signal), ...died.filter((end) => end !== undefined)]);
-    parts.drive = { ...parts.drive, mounted: true };
-    await recordProcesses(plan.paths.processes, processesOf(parts));
+    await record.advance("linked", { known: connection.acquaintance });
   },
   undo: async () => {},
 };
@@ -219,33 +198,7 @@ export function vsockAddress({ isolation }: GuestHost, { sandbox_id, guest_cid, 
   };
 }
 
-/** Writes down which processes are the guest's now. */
-export async function recordParts(parts: GuestParts): Promise<void> {
-  await recordProcesses(parts.plan.paths.processes, processesOf(parts));
-}
-
-type RecordedParts = MachineParts & { plan: LaunchPlan | GuestPlan } & Partial<
-    Pick<GuestParts, "connection" | "share" | "endpoint" | "drive">
-  >;
-
-function processesOf(parts: RecordedParts): GuestProcesses {
-  const record = (process: ProcessRecord | null | undefined) =>
-    process ? { pid: process.pid, start_ticks: process.start_ticks } : null;
-  return {
-    boot_id: BOOT_ID,
-    sandbox_id: parts.plan.sandbox_id,
-    guest_cid: "guest_cid" in parts.plan ? parts.plan.guest_cid : null,
-    mode: parts.mode,
-    ...(parts.uuid === undefined ? {} : { uuid: parts.uuid }),
-    ...(parts.connection?.acquaintance ?? { nonce: null, secret: null }),
-    qemu: record(parts.qemu),
-    virtiofsd: record(parts.share),
-    vsock: record(parts.endpoint?.process),
-    drive: parts.drive ?? null,
-  };
-}
-
-function pidsOf({ qemu, virtiofsd, vsock }: GuestProcesses): number[] {
+function pidsOf({ qemu, virtiofsd, vsock }: GuestRecord): number[] {
   return [qemu, virtiofsd, vsock].flatMap((process) => (process ? [process.pid] : []));
 }
 
@@ -253,10 +206,4 @@ function guestLimits({ memory_mib, vcpu_count, image }: StartPlan): Limits {
   const { acceleration, base_memory_mib } = image.hardware;
   const translated_mib = acceleration === "tcg" ? TCG_BUFFER_MIB : 0;
   return limitsOf({ memory_mib: Math.max(memory_mib, base_memory_mib), vcpu_count, translated_mib });
-}
-
-/** Whole or not at all: a daemon that comes after a crash must be able to read it. */
-async function recordProcesses(file: string, processes: GuestProcesses): Promise<void> {
-  await writeFile(`${file}.new`, JSON.stringify(processes), { mode: 0o600 });
-  await rename(`${file}.new`, file);
 }

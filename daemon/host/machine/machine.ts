@@ -83,7 +83,7 @@ export async function startMachine(
   qemu: string,
   spec: MachineSpec,
   files: MachineFiles,
-  onProcess: (process: HostProcess) => Promise<void>,
+  onProcess: (process: HostProcess) => Promise<unknown>,
 ): Promise<Machine> {
   const argv = qemuArgv(qemu, spec);
   const ownArgv = spec.user ? asUser(spec.user, argv) : argv;

@@ -4,12 +4,12 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { makePaths, type SandboxPaths } from "../../../../daemon/core/paths.ts";
+import { readRecord } from "../../../../daemon/host/guest/record.ts";
 import {
   endProcesses,
   freeRemains,
   guestProcesses,
   hasRemains,
-  readProcesses,
   servedBy,
 } from "../../../../daemon/host/guest/remains.ts";
 import { isAlive, processOf } from "../../../../daemon/host/process.ts";
@@ -108,7 +108,7 @@ test("a process of another boot is never signalled, whoever has its number and i
   const write = (boot_id: string) =>
     writeFileSync(paths.processes, JSON.stringify({ ...record, boot_id, qemu: process }));
   write("00000000-0000-0000-0000-000000000000");
-  expect(readProcesses(paths.processes)).toMatchObject({ guest_cid: 9100, qemu: null, virtiofsd: null, vsock: null });
+  expect(readRecord(paths.processes)).toMatchObject({ guest_cid: 9100, qemu: null, virtiofsd: null, vsock: null });
   await endProcesses(paths);
   expect(alive(innocent)).toBe(true);
   // Of this boot it is the one that is meant.

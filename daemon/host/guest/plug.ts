@@ -1,0 +1,23 @@
+/** Owns plugging a guest's devices, each of which is in its record before: after a crash nobody would know what is plugged where. */
+import type { SandboxPaths } from "../../core/paths.ts";
+import type { VsockEndpoint } from "../guest-link/transports/transport.ts";
+import type { Machine } from "../machine/machine.ts";
+import type { Recorded } from "./record.ts";
+import { driveTag } from "./serve-drive.ts";
+
+export function plugVsock(
+  machine: Machine,
+  endpoint: VsockEndpoint,
+  _recorded: Recorded<"served"> | Recorded<"vsock_replaced">,
+): Promise<void> {
+  return machine.plugVsock(endpoint.device);
+}
+
+/** Into the port that the record says. */
+export function plugDrive(
+  machine: Machine,
+  paths: Pick<SandboxPaths, "virtiofs">,
+  { drive: { turn } }: Recorded<"served"> | Recorded<"drive_replaced">,
+): Promise<void> {
+  return machine.plugDrive(paths.virtiofs, driveTag(turn), turn);
+}
