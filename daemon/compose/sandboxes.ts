@@ -100,6 +100,7 @@ export function composeSandboxes(base: Base, parts: Parts) {
     log,
     sandboxes: access,
     keyFile: paths.port_key,
+    holdLine: orgs.holdLine,
     rate: parts.rates.ports,
     urls: () => ({ base_url: reached.url, domain: parts.portsDomain }),
   });

@@ -27,6 +27,7 @@ import idempotencyByOrg from "./migrations/0024_idempotency_by_org.sql" with { t
 import ended from "./migrations/0025_ended.sql" with { type: "text" };
 import adoptions from "./migrations/0026_adoptions.sql" with { type: "text" };
 import disk from "./migrations/0027_disk.sql" with { type: "text" };
+import endsWithKey from "./migrations/0028_ends_with_key.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -57,6 +58,7 @@ export const MIGRATIONS: readonly string[] = [
   ended,
   adoptions,
   disk,
+  endsWithKey,
 ];
 
 /** Brings the database up to date; `beforeChange` may throw when another process must not have it changed. Refuses one that a newer roomd has written. */

@@ -149,7 +149,7 @@ export const keyRevoke = operation({
   path: "/v1/orgs/{org_id}/keys/{key_id}",
   summary: "Revoke an API key",
   description:
-    "Takes effect at once: calls with the key are refused, and its open streams are closed. Keys that it made stay valid.",
+    "Takes effect at once: calls with the key are refused, and its open streams are closed. Keys that it made stay valid. Public SSH keys that it added are removed and ports that it exposed are unexposed, unless it had `org:admin` and no end, or was rotated and its successor is still valid.",
   access: "keys:write",
   params: keyPath,
   query: NONE,

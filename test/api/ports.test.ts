@@ -59,6 +59,19 @@ const codeOf = async (path: string, headers: Record<string, string> = {}, method
 };
 
 describe("expose", () => {
+  test("by a key that ends is for no longer than the key", async () => {
+    const { key, key_id } = await makeKey(daemon, { expires_in_seconds: 3600 });
+    const { items } = await daemon.ok("GET", "/v1/orgs/self/keys");
+    const { expires_at } = items.find((each: Json) => each.key_id === key_id);
+    const expose = (port: number, more: object = {}) =>
+      daemon.api("POST", PORTS, { port, visibility: "public", ...more }, bearer(key));
+    expect((await expose(8001)).body).toMatchObject({ port: 8001, expires_at });
+    expect((await expose(8002, { expires_in_seconds: 7200 })).body).toMatchObject({ port: 8002, expires_at });
+    const soon = (await expose(8003, { expires_in_seconds: 60 })).body.expires_at;
+    expect(Date.parse(soon)).toBeLessThan(Date.parse(expires_at));
+    expect((await daemon.ok("POST", PORTS, { port: 8004 })).expires_at).toBeNull();
+  });
+
   test.each<[string, object, string, string]>([
     ["port 0", { port: 0 }, "port_out_of_range", "port"],
     ["port 65536", { port: 65_536 }, "port_out_of_range", "port"],

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { statSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { ALGORITHMS } from "../../daemon/edge/ssh/algorithms.ts";
 import { TestDaemon } from "../harness/daemon.ts";
 import { run as runProgram, SshClient, sshPort } from "../harness/ssh-client.ts";
@@ -90,6 +90,61 @@ describe("public keys", () => {
     const added = await daemon.api("POST", KEYS, { public_key: client.publicKey }, bearer(key));
     expect({ status: added.status, code: added.body.code }).toEqual({ status: 403, code: "scope_escalation" });
     await daemon.ok("DELETE", `${KEYS}/${ssh_key_id}`);
+  });
+
+  describe("end with the API key that adds them", () => {
+    afterEach(async () => {
+      for (const { ssh_key_id } of (await daemon.ok("GET", KEYS)).items)
+        await daemon.ok("DELETE", `${KEYS}/${ssh_key_id}`);
+    });
+    const MAY_ADD = ["keys:write", "terminal"] as const;
+    let count = 0;
+    const addAs = (key: string, more: object = {}) =>
+      daemon.api("POST", KEYS, { public_key: keyOf(["-t", "ed25519"], `made-${count++}`), ...more }, bearer(key));
+    const isListed = async (sshKeyId: string) =>
+      (await daemon.ok("GET", KEYS)).items.some(({ ssh_key_id }: { ssh_key_id: string }) => ssh_key_id === sshKeyId);
+
+    test("no later than that does, and are refused where they were to", async () => {
+      const short = await makeKey(daemon, { scopes: MAY_ADD, expires_in_seconds: 3600 });
+      const { items } = await daemon.ok("GET", "/v1/orgs/self/keys");
+      const { expires_at } = items.find(({ key_id }: { key_id: string }) => key_id === short.key_id);
+      expect((await addAs(short.key)).body).toMatchObject({ expires_at });
+      const sooner = (await addAs(short.key, { expires_in_seconds: 60 })).body;
+      expect(Date.parse(sooner.expires_at)).toBeLessThan(Date.parse(expires_at));
+      const later = await addAs(short.key, { expires_in_seconds: 7200 });
+      expect(later).toMatchObject({ status: 403, body: { code: "scope_escalation", details: { expires_at } } });
+    });
+
+    test("when it is revoked, as its record says, but not when it is rotated", async () => {
+      const key = await makeKey(daemon, { scopes: MAY_ADD });
+      const { ssh_key_id } = (await addAs(key.key)).body;
+      const next = await daemon.ok("POST", `/v1/orgs/self/keys/${key.key_id}/rotate`, { grace_seconds: 0 });
+      expect(await isListed(ssh_key_id)).toBe(true);
+      const another = (await addAs(next.key)).body.ssh_key_id;
+      await daemon.ok("DELETE", `/v1/orgs/self/keys/${next.key_id}`);
+      expect([await isListed(ssh_key_id), await isListed(another)]).toEqual([false, false]);
+      const [record] = (await daemon.ok("GET", "/v1/orgs/self/audit?event=key.revoked&limit=1")).items;
+      expect(record.details.ssh_key_ids).toEqual([ssh_key_id, another]);
+    });
+
+    test("unless it may give what has no end: an administrator's, and the operator", async () => {
+      const owner = await makeKey(daemon, {});
+      const { ssh_key_id } = (await addAs(owner.key)).body;
+      const file = join(client.home, "by-operator");
+      keyOf(["-t", "ed25519"], "by-operator");
+      const added = await run(daemon, "org", "ssh-key", "add", `${file}.pub`, "--org", daemon.orgId);
+      await daemon.ok("DELETE", `/v1/orgs/self/keys/${owner.key_id}`);
+      for (const id of [ssh_key_id, added.ssh_key_id]) {
+        expect(await isListed(id)).toBe(true);
+      }
+    });
+
+    test("also when the operator revokes it", async () => {
+      const key = await makeKey(daemon, { scopes: MAY_ADD });
+      const { ssh_key_id } = (await addAs(key.key)).body;
+      await run(daemon, "key", "revoke", key.key_id);
+      expect(await isListed(ssh_key_id)).toBe(false);
+    });
   });
 
   test("are the operator's to add as well", async () => {

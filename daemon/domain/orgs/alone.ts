@@ -7,7 +7,9 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { type Database, violatesUnique } from "../../db/transact.ts";
 import type { Directory } from "./directory.ts";
-import { countSshKeys, deleteSshKey, insertSshKey } from "./ssh-keys-store.ts";
+import { givesForGood } from "./grant.ts";
+import { isGood } from "./keys.ts";
+import { countSshKeys, deleteSshKey, deleteSshKeysBy, insertSshKey } from "./ssh-keys-store.ts";
 import {
   changeKey,
   changePlan,
@@ -16,6 +18,7 @@ import {
   getOrg,
   insertKey,
   insertOrg,
+  lineOf,
   listOrgs,
   prepareUse,
 } from "./store.ts";
@@ -56,8 +59,10 @@ export function makeAlone(database: Database): Directory {
 
     revokeKey: (keyId, within) =>
       database.commit((queries) => {
-        currentKey(queries, keyId);
-        return within(queries, changeKey(queries, keyId, { revoked_at: now() }));
+        const stays = givesForGood(currentKey(queries, keyId));
+        const key = changeKey(queries, keyId, { revoked_at: now() });
+        const line = lineOf(queries, key);
+        return within(queries, { key, sshKeys: stays || line.some(isGood) ? [] : deleteSshKeysBy(queries, line) });
       }),
 
     addSshKey: (key, within) =>

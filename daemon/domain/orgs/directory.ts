@@ -40,14 +40,23 @@ export interface Directory {
     rotate: (old: KeyRow) => Rotation,
     within: Within<Rotation & { replaced: KeyRow }, T>,
   ): Promise<T>;
-  /** Throws key_not_found, also for one that was revoked before. */
-  revokeKey<T>(keyId: KeyId, within: Within<KeyRow, T>): Promise<T>;
+  /**
+   * The public SSH keys that it has added are removed, unless it may give them for good, or a key that took its place is good still.
+   * Throws key_not_found, also for one that was revoked before.
+   */
+  revokeKey<T>(keyId: KeyId, within: Within<Revocation, T>): Promise<T>;
   /** Throws org_not_found, already_exists, quota_exceeded. */
   addSshKey<T>(key: SshKeyRow, within: Within<SshKeyRow, T>): Promise<T>;
   /** Throws key_not_found. */
   removeSshKey<T>(orgId: OrgId, sshKeyId: string, within: Within<SshKeyRow, T>): Promise<T>;
   /** Writes when keys were last used; a crash may lose it. */
   noteUses(uses: readonly KeyUse[]): Promise<void>;
+}
+
+export interface Revocation {
+  key: KeyRow;
+  /** Those that were removed with it. */
+  sshKeys: readonly SshKeyRow[];
 }
 
 export interface KeyUse {

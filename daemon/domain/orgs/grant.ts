@@ -1,9 +1,13 @@
 /**
  * Owns what a key may do to others: it gives no more than it has, and sees those that are bound within its own rooms and agent.
  * What is not asked for is given as the giver has it.
+ *
+ * What a key makes that lets others in, a public SSH key or an exposed port, ends with it: no later than its time, and when it is
+ * revoked. Rotation ends nothing: the key that takes its place goes on. What an administrator's key without an end makes stays.
  */
 import type { Scope } from "../../../shared/api/contract.ts";
-import type { Caller } from "../../core/operation.ts";
+import type { KeyId } from "../../../shared/ids.ts";
+import { type Caller, firstKeyOf } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
 /** What a key has. */
@@ -28,6 +32,35 @@ export function grantBy(giver: Caller, asked: { [K in keyof Grant]?: Grant[K] | 
   return grant;
 }
 
+/** How long what a key makes lasts. */
+export interface Term {
+  /** The first key of the line that it ends with; null for none. */
+  ends_with: KeyId | null;
+  /** Null: it has no time of its own. */
+  expires_at: string | null;
+}
+
+/** What a guest makes ends with its sandbox, whatever becomes of keys. */
+export function termBy(maker: Caller): Term {
+  if (maker.kind || givesForGood(maker)) return { ends_with: null, expires_at: null };
+  return { ends_with: firstKeyOf(maker), expires_at: maker.expires_at };
+}
+
+/** Whether what a key has made stays when the key is revoked. */
+export function givesForGood({ scopes, expires_at }: Pick<Grant, "scopes" | "expires_at">): boolean {
+  return expires_at === null && scopes.includes("org:admin");
+}
+
+/** When something ends that was asked for until `asked`; null for as long as it may. Throws scope_escalation. */
+export function endBy(giver: Pick<Caller, "expires_at">, asked: string | null): string | null {
+  const { expires_at } = giver;
+  if (expires_at !== null && asked !== null && asked > expires_at) throw expiresSooner(expires_at);
+  return asked ?? expires_at;
+}
+
+const expiresSooner = (expires_at: string) =>
+  new ServiceError("scope_escalation", { detail: "The key itself expires sooner.", details: { expires_at } });
+
 /** Throws scope_escalation. */
 export function requireGivable(giver: Caller, grant: Grant): void {
   const refuse = (detail: string, details: Record<string, unknown>) => {
@@ -43,7 +76,7 @@ export function requireGivable(giver: Caller, grant: Grant): void {
   if (!isAgentWithin(agent, grant.agent_id)) refuse("The key is bound to another agent.", { agent_id: agent });
   const { expires_at } = giver;
   if (expires_at !== null && (grant.expires_at === null || grant.expires_at > expires_at)) {
-    refuse("The key itself expires sooner.", { expires_at });
+    throw expiresSooner(expires_at);
   }
 }
 

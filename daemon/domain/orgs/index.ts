@@ -7,11 +7,11 @@ import { ServiceError } from "../../core/service-error.ts";
 import { makeOrgCreate } from "./create.ts";
 import type { OrgDeps } from "./deps.ts";
 import { makeKeyVerbs } from "./key-verbs.ts";
-import { type Authenticate, makeAuthenticate, makeIsCurrent } from "./keys.ts";
+import { type Authenticate, isGood, makeAuthenticate, makeIsCurrent } from "./keys.ts";
 import { LastUsed } from "./last-used.ts";
 import { makeMe } from "./me.ts";
 import { callersOf, isCurrentSshKey, makeSshKeys } from "./ssh-keys.ts";
-import { getOrg, keyName } from "./store.ts";
+import { getOrg, keyName, lineOf } from "./store.ts";
 import { makeUsage } from "./usage/usage.ts";
 
 export { makeAlone } from "./alone.ts";
@@ -33,6 +33,8 @@ export interface Orgs {
   isCurrent(keyId: KeyId): boolean;
   /** Calls `cut` when the key is no longer good; what is returned lets go of it. */
   holdKey(keyId: KeyId, cut: () => void): () => void;
+  /** The same of a key with all that it was rotated into: calls `cut` when none of them is good. */
+  holdLine(firstKeyId: KeyId, cut: () => void): () => void;
   /** All that holds on to keys, and to what keys have made. */
   holds: Holds;
   ssh: {
@@ -82,6 +84,10 @@ export function makeOrgs({ database, directory, log, meter, standing, credits, r
     planOf: (orgId) => getOrg(queries, orgId)?.plan ?? "",
     isCurrent,
     holdKey: (keyId, cut) => holds.hold(keyId, () => isCurrent(keyId), cut),
+    holdLine: (firstKeyId, cut) => {
+      const isAnyGood = () => lineOf(queries, { key_id: firstKeyId, first_key_id: null }).some(isGood);
+      return holds.hold(`line of ${firstKeyId}`, isAnyGood, cut);
+    },
     holds,
     ssh: {
       callersOf: (key) => callersOf(queries, key),

@@ -11,7 +11,7 @@ import type { Directory } from "./directory.ts";
 import { grantBy, isSeenBy, requireGivable } from "./grant.ts";
 import { newKey, rotationOf, toRecord } from "./keys.ts";
 import { getKeyOf, listKeysBefore } from "./store.ts";
-import type { KeyRow } from "./table.ts";
+import type { KeyRow, SshKeyRow } from "./table.ts";
 
 const CURSOR = "keys";
 
@@ -96,13 +96,21 @@ export function makeKeyVerbs({ database, directory, withUse, onEnded }: KeyVerbD
       find: findKey,
       run: async (call, _, { key_id, name }) => {
         call.audit.details = { key_id, name };
-        const revoked = await directory.revokeKey(key_id, (_queries, row) => row);
+        const revoked = await directory.revokeKey(key_id, (_queries, { key, sshKeys }) => {
+          call.audit.details = { key_id, name, ...endedWith(sshKeys) };
+          return key;
+        });
         // Not sooner: the key that ends may be the one that asked.
         call.work.whenSettled(onEnded);
         return { outcome: "ok", body: shown(revoked) };
       },
     }),
   ];
+}
+
+/** What a revoked key's record tells of what ended with it. */
+export function endedWith(sshKeys: readonly SshKeyRow[]): { ssh_key_ids?: string[] } {
+  return sshKeys.length === 0 ? {} : { ssh_key_ids: sshKeys.map(({ ssh_key_id }) => ssh_key_id) };
 }
 
 const makerOf = ({ key_id }: Caller) => ({ type: "key", id: key_id });

@@ -104,6 +104,10 @@ export function toRecord(row: KeyRow): KeyRecord {
   return { ...shown, state, created_by: { type, id } };
 }
 
+/** Whether it may be used. */
+export const isGood = (row: Pick<KeyRow, "expires_at" | "revoked_at">): boolean =>
+  row.revoked_at === null && !hasExpired(row);
+
 const hasExpired = ({ expires_at }: Pick<KeyRow, "expires_at">): boolean => expires_at !== null && expires_at <= now();
 
 /** Recognises the caller by the text of the Authorization header; the operator's key is good for the operator's calls alone. */
@@ -153,7 +157,7 @@ export function makeIsCurrent(queries: Queries): (keyId: KeyId) => boolean {
   const term = prepareKeyTerm(queries);
   return (key_id) => {
     const key = term.get({ key_id });
-    return key !== undefined && key.revoked_at === null && !hasExpired(key);
+    return key !== undefined && isGood(key);
   };
 }
 

@@ -11,6 +11,7 @@ import type { Database } from "../../db/transact.ts";
 import { appendAudit } from "../audit/index.ts";
 import { createOrg, type Maker, type NewOrg } from "./create.ts";
 import type { Directory } from "./directory.ts";
+import { endedWith } from "./key-verbs.ts";
 import { type NewKey, newKey, rotationOf, toRecord as toKeyRecord } from "./keys.ts";
 import type { Plans } from "./plans.ts";
 import { type NewSshKey, newSshKey, toRecord } from "./ssh-keys.ts";
@@ -109,8 +110,8 @@ export function makeOperator(
     },
 
     revokeKey: (keyId: KeyId) =>
-      directory.revokeKey(keyId, (queries, { org_id, name }) =>
-        record(queries, "key.revoked", org_id, { key_id: keyId, name }),
+      directory.revokeKey(keyId, (queries, { key: { org_id, name }, sshKeys }) =>
+        record(queries, "key.revoked", org_id, { key_id: keyId, name, ...endedWith(sshKeys) }),
       ),
 
     addSshKey: (orgId: OrgId, request: NewSshKey) => {

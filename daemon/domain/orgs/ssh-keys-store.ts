@@ -1,8 +1,8 @@
 /** Owns the SQL of public keys for SSH. */
-import { and, asc, count, eq, gt, isNull, or } from "drizzle-orm";
+import { and, asc, count, eq, gt, inArray, isNull, or } from "drizzle-orm";
 import { now } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
-import { orgs, type SshKeyRow, sshKeys } from "./table.ts";
+import { type KeyRow, orgs, type SshKeyRow, sshKeys } from "./table.ts";
 
 export function insertSshKey(queries: Queries, row: SshKeyRow): void {
   queries.insert(sshKeys).values(row).run();
@@ -22,6 +22,14 @@ export function deleteSshKey(queries: Queries, orgId: SshKeyRow["org_id"], id: s
     .where(and(eq(sshKeys.org_id, orgId), eq(sshKeys.ssh_key_id, id as SshKeyRow["ssh_key_id"])))
     .returning()
     .get();
+}
+
+/** Those that keys of one line have added, the oldest first. */
+export function deleteSshKeysBy(queries: Queries, line: readonly KeyRow[]): SshKeyRow[] {
+  const ids = line.map(({ key_id }) => key_id);
+  const where = and(eq(sshKeys.created_by_type, "key"), inArray(sshKeys.created_by_id, ids));
+  const deleted = queries.delete(sshKeys).where(where).returning().all();
+  return deleted.sort((one, other) => (one.ssh_key_id < other.ssh_key_id ? -1 : 1));
 }
 
 const isCurrent = () => or(isNull(sshKeys.expires_at), gt(sshKeys.expires_at, now()));

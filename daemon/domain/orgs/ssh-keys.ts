@@ -7,6 +7,7 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import type { Directory } from "./directory.ts";
+import { endBy } from "./grant.ts";
 import { findSshKeys, isSshKey, listSshKeys } from "./ssh-keys-store.ts";
 import { fingerprintOf, readPublicKey } from "./ssh-public-key.ts";
 import type { SshKeyRow } from "./table.ts";
@@ -43,8 +44,9 @@ export function makeSshKeys({ database, directory, findOrg, onRemoved }: SshKeys
             detail: "A public SSH key opens terminals, and the API key that adds it has no scope for that.",
           });
         }
-        const maker = { type: "key", id: caller.key_id };
-        const body = await directory.addSshKey(newSshKey(orgId, input, maker), (_queries, row) => {
+        const made = newSshKey(orgId, input, { type: "key", id: caller.key_id });
+        const key = { ...made, expires_at: endBy(caller, made.expires_at) };
+        const body = await directory.addSshKey(key, (_queries, row) => {
           const added = toRecord(row);
           audit.details = { ssh_key_id: added.ssh_key_id, fingerprint: added.fingerprint, name: added.name };
           call.work.keep("created", added);

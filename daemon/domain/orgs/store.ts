@@ -71,6 +71,13 @@ export function getKeyOf(queries: Queries, orgId: OrgRow["org_id"], keyId: strin
     .get();
 }
 
+/** A key's line: it, and all that it was rotated from and into. */
+export function lineOf(queries: Queries, { key_id, first_key_id }: Pick<KeyRow, "key_id" | "first_key_id">): KeyRow[] {
+  const first = first_key_id ?? key_id;
+  const where = or(eq(apiKeys.key_id, first), eq(apiKeys.first_key_id, first));
+  return queries.select().from(apiKeys).where(where).all();
+}
+
 /** Changes a key that is there. */
 export function changeKey(queries: Queries, keyId: KeyRow["key_id"], change: Partial<KeyRow>): KeyRow {
   callers.forget(queries);

@@ -1,6 +1,6 @@
 /** What exposed ports need of others. */
 import type { SandboxState } from "../../../shared/api/sandboxes.ts";
-import type { OrgId } from "../../../shared/ids.ts";
+import type { KeyId, OrgId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import type { KeyCall } from "../../core/operation.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
@@ -35,6 +35,8 @@ export interface SandboxAccess {
 }
 
 export interface PortDeps {
+  /** Calls `cut` when none of a key and those that it was rotated into is good; what is returned lets go. */
+  holdLine(firstKeyId: KeyId, cut: () => void): () => void;
   database: Database;
   log: Log;
   sandboxes: SandboxAccess;

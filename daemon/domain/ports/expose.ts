@@ -5,6 +5,7 @@ import { after, now } from "../../core/clock.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { requireActive } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import { termBy } from "../orgs/grant.ts";
 import type { PortTarget } from "./deps.ts";
 import { listeningPorts } from "./listening.ts";
 import type { PortParts } from "./parts.ts";
@@ -24,6 +25,8 @@ export function makeExpose(parts: PortParts): Bound {
       const { row: sandbox, room } = target;
       call.audit.details = { port, visibility };
       const created_at = now();
+      const term = termBy(call.caller);
+      const asked = expires_in_seconds === undefined ? null : after(created_at, expires_in_seconds);
       const wanted: PortRow = {
         label: newLabel(label ?? null),
         sandbox_id: sandbox.sandbox_id,
@@ -34,7 +37,8 @@ export function makeExpose(parts: PortParts): Bound {
         room_uid: room.room_uid,
         agent_id: sandbox.agent_id,
         created_at,
-        expires_at: expires_in_seconds === undefined ? null : after(created_at, expires_in_seconds),
+        expires_at: sooner(asked, term.expires_at),
+        ends_with: term.ends_with,
       };
       const row = await database.commit((queries) => {
         const known = findPort(queries, sandbox.sandbox_id, port);
@@ -50,6 +54,12 @@ export function makeExpose(parts: PortParts): Bound {
       return { outcome: row === wanted ? "created" : "exists", body };
     },
   });
+}
+
+/** Of two ends; null is none. */
+function sooner(one: string | null, other: string | null): string | null {
+  if (one === null || other === null) return one ?? other;
+  return one < other ? one : other;
 }
 
 /** Throws room_destroying, invalid_state. */

@@ -1,11 +1,12 @@
 /**
- * Owns when a port's exposure ends without a call: at its time, or with its sandbox. The row goes, what is open through it is
+ * Owns when a port's exposure ends without a call: at its time, with its sandbox, or with the key that exposed it. The row goes, what is open through it is
  * cut, and the audit says so.
  */
 
 import { now } from "../../core/clock.ts";
 import { Deadlines } from "../../core/deadlines.ts";
 import { describeError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
 import { appendAudit } from "../audit/index.ts";
 import type { Connections } from "./connections.ts";
 import type { PortDeps } from "./deps.ts";
@@ -16,6 +17,8 @@ export class Exposures {
   readonly #deps: PortDeps;
   readonly #connections: Connections;
   readonly #expiries = new Deadlines((label) => void this.#expire(label));
+  /** By label, what lets go of the key that it ends with. */
+  readonly #keys = new Map<string, () => void>();
   /** The sandboxes whose end is waited for. */
   readonly #watched = new Map<string, AbortController>();
 
@@ -29,8 +32,14 @@ export class Exposures {
   }
 
   /** Sees to its end; again is nothing. */
-  keep({ label, sandbox_id, expires_at }: PortRow): void {
+  keep({ label, sandbox_id, expires_at, ends_with }: PortRow): void {
     this.#expiries.set(label, expires_at);
+    if (ends_with !== null && !this.#keys.has(label)) {
+      this.#keys.set(
+        label,
+        this.#deps.holdLine(ends_with, () => void this.#endWithKey(label)),
+      );
+    }
     if (this.#watched.has(sandbox_id)) return;
     const watch = new AbortController();
     this.#watched.set(sandbox_id, watch);
@@ -40,6 +49,7 @@ export class Exposures {
   /** It is not exposed any more. */
   forget({ label, sandbox_id }: PortRow, why: string): void {
     this.#expiries.set(label, null);
+    this.#letGo(label);
     this.#connections.cut(label, why);
     if (listPorts(this.#deps.database.queries, sandbox_id).length > 0) return;
     this.#watched.get(sandbox_id)?.abort();
@@ -48,15 +58,22 @@ export class Exposures {
 
   stop(): void {
     this.#expiries.clear();
+    for (const label of [...this.#keys.keys()]) this.#letGo(label);
     for (const watch of this.#watched.values()) watch.abort();
     this.#watched.clear();
   }
 
+  #letGo(label: string): void {
+    this.#keys.get(label)?.();
+    this.#keys.delete(label);
+  }
+
   #expire(label: string): Promise<void> {
-    return this.#end("port.expired", "it has expired", (queries) => {
-      const row = deleteLabel(queries, label);
-      return row ? [row] : [];
-    });
+    return this.#end("port.expired", "it has expired", (queries) => deleted(queries, label));
+  }
+
+  #endWithKey(label: string): Promise<void> {
+    return this.#end("port.closed", "the key that exposed it has ended", (queries) => deleted(queries, label));
   }
 
   #closeAll(sandboxId: string, state: string): Promise<void> {
@@ -66,7 +83,7 @@ export class Exposures {
   async #end(
     event: "port.expired" | "port.closed",
     reason: string,
-    remove: (queries: PortDeps["database"]["queries"]) => PortRow[],
+    remove: (queries: Queries) => PortRow[],
   ): Promise<void> {
     const { database, log } = this.#deps;
     try {
@@ -80,6 +97,11 @@ export class Exposures {
       log.error("port not unexposed", { error: describeError(error) });
     }
   }
+}
+
+function deleted(queries: Queries, label: string): PortRow[] {
+  const row = deleteLabel(queries, label);
+  return row ? [row] : [];
 }
 
 function factsOf({ org_id, room_uid, agent_id, sandbox_id }: PortRow) {

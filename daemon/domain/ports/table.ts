@@ -1,7 +1,7 @@
 /** Owns the table of exposed ports as the queries see it. */
 import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { PortVisibility } from "../../../shared/api/shown-port.ts";
-import type { OrgId, RoomUid } from "../../../shared/ids.ts";
+import type { KeyId, OrgId, RoomUid } from "../../../shared/ids.ts";
 
 export const ports = sqliteTable("ports", {
   label: text().primaryKey(),
@@ -14,6 +14,8 @@ export const ports = sqliteTable("ports", {
   agent_id: text().notNull(),
   created_at: text().notNull(),
   expires_at: text(),
+  /** The first of the line of keys that it ends with; null for none. */
+  ends_with: text().$type<KeyId>(),
 });
 
 export type PortRow = typeof ports.$inferSelect;

@@ -1,0 +1,93 @@
+/** When an exposure ends without a call: with the line of keys that made it, whoever ended that and whenever. */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { makeLog } from "../../../../daemon/core/log.ts";
+import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
+import { migrate } from "../../../../daemon/db/migrate.ts";
+import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
+import { listAudit } from "../../../../daemon/domain/audit/index.ts";
+import type { Connections } from "../../../../daemon/domain/ports/connections.ts";
+import type { PortDeps } from "../../../../daemon/domain/ports/deps.ts";
+import { Exposures } from "../../../../daemon/domain/ports/exposures.ts";
+import { allPorts, insertPort } from "../../../../daemon/domain/ports/store.ts";
+import type { PortRow } from "../../../../daemon/domain/ports/table.ts";
+import { until } from "../../../harness/guests.ts";
+
+let connection: Connection;
+let database: Database;
+/** What ends a line of keys, by its first. */
+let lines: Map<string, Set<() => void>>;
+let cut: string[];
+
+beforeEach(() => {
+  connection = openConnection(":memory:");
+  migrate(connection);
+  // Ports of sandboxes that need not be there.
+  connection.execute("PRAGMA foreign_keys = OFF");
+  database = makeDatabase(connection);
+  [lines, cut] = [new Map(), []];
+});
+afterEach(() => database.close());
+
+/** A daemon's. */
+function newExposures(): Exposures {
+  const deps = {
+    database,
+    log: makeLog("error", () => {}),
+    sandboxes: { ended: () => new Promise(() => {}) },
+    holdLine: (first: string, end: () => void) => {
+      const ends = lines.get(first) ?? new Set();
+      lines.set(first, ends.add(end));
+      return () => ends.delete(end);
+    },
+  } as unknown as PortDeps;
+  return new Exposures(deps, { cut: (label: string) => void cut.push(label) } as unknown as Connections);
+}
+
+function expose(exposures: Exposures, port: number, ends_with: string | null): Promise<void> {
+  const row = {
+    ...{ label: `label-${port}`, sandbox_id: "sbx_1", port, visibility: "public", wish: null, org_id: "org_1" },
+    ...{ room_uid: "rom_1", agent_id: "a", created_at: new Date().toISOString(), expires_at: null, ends_with },
+  } as PortRow;
+  return database.commit((queries) => insertPort(queries, row)).then(() => exposures.keep(row));
+}
+
+const left = () => allPorts(database.queries).map(({ port }) => port);
+const end = (first: string) => {
+  for (const each of [...(lines.get(first) ?? [])]) each();
+};
+
+test("those of a line of keys end with it, are cut, and on record; those of others and of nobody stay", async () => {
+  const exposures = newExposures();
+  await expose(exposures, 8001, "kid_1");
+  await expose(exposures, 8002, "kid_1");
+  await expose(exposures, 8003, "kid_2");
+  await expose(exposures, 8004, null);
+  end("kid_1");
+  await until("they are gone", () => left().length === 2);
+  expect(left()).toEqual([8003, 8004]);
+  expect(cut.sort()).toEqual(["label-8001", "label-8002"]);
+  const records = listAudit(database.queries, { org_id: "org_1", order: "asc", limit: 10 });
+  expect(records.map(({ event, details }) => [event, JSON.parse(details).reason])).toEqual([
+    ["port.closed", "the key that exposed it has ended"],
+    ["port.closed", "the key that exposed it has ended"],
+  ]);
+});
+
+test("one that a daemon before has exposed ends with its key, too", async () => {
+  await expose(newExposures(), 8001, "kid_1");
+  lines.clear();
+  newExposures().recover();
+  end("kid_1");
+  await until("it is gone", () => left().length === 0);
+});
+
+test("one that is unexposed, and a daemon that stops, let go of the key", async () => {
+  const exposures = newExposures();
+  await expose(exposures, 8001, "kid_1");
+  await expose(exposures, 8002, "kid_1");
+  const [row] = allPorts(database.queries);
+  exposures.forget(row as PortRow, "unexposed");
+  expect(lines.get("kid_1")?.size).toBe(1);
+  exposures.stop();
+  expect(lines.get("kid_1")?.size).toBe(0);
+});
