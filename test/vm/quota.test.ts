@@ -217,13 +217,17 @@ withGuests("a drive's quota", { env: { ROOMD_DRIVE_LIMIT_GIB: "1" } }, (guests) 
     await daemon.sh("greedy", "it", "touch /dev/shm/enough");
     await daemon.ok("DELETE", "/v1/rooms/greedy/drive/delete?path=base");
     await untilOpen();
-    await until("the guest goes on", async () => {
-      const { stdout } = await greedy("sort /dev/shm/answered");
-      return stdout.trim() === CALLS.toSorted().join("\n");
-    });
+    await until(
+      "the guest goes on",
+      async () => {
+        const { stdout } = await greedy("sort /dev/shm/answered");
+        return stdout.trim() === CALLS.toSorted().join("\n");
+      },
+      120_000,
+    );
     const on = await greedy("echo on >/mnt/drive/on && cat /mnt/drive/on");
     expect([on.stdout, on.stderr]).toEqual(["on\n", ""]);
-  });
+  }, 300_000);
 
   test("does not keep a sandbox or room from being deleted while it is over", async () => {
     const { daemon } = guests;
