@@ -145,7 +145,7 @@ export const sandboxExec = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/exec",
   summary: "Run a command and wait for it",
   description:
-    "Answers 200 whatever the command's outcome, and when its output could not be saved, which `output` then says. A client that disconnects does not end the command. The same exec_id and body again, or the same Idempotency-Key, is answered with the first run's outcome, never by a second run, also when it is not kept any more: then it is 410. Of the names of those a sandbox keeps the newest 65,536.",
+    "Answers 200 whatever the command's outcome. If its output could not be saved, `output` says so. A client that disconnects does not end the command. A second call with the same exec_id and body, or the same Idempotency-Key, gets the first run's outcome and never starts a second run; when that outcome is no longer kept it is 410. A sandbox remembers the newest 65,536 such names.",
   access: "exec",
   params: sandboxPath,
   query: NONE,
@@ -213,7 +213,7 @@ export const executionStart = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/executions",
   summary: "Start a command and leave it running",
   description:
-    "The same exec_id and body again, or the same Idempotency-Key, is the same execution, never a second run. The sandbox keeps the last 16 MiB of its output for 10 minutes after its end, whatever becomes of clients and of the daemon, while all that have ended take at most 1 GiB of its disk and 16 MiB of its memory; beyond that those go first that were waited for without an exec_id, then the oldest.",
+    "A second call with the same exec_id and body, or the same Idempotency-Key, returns the same execution and never starts a second run. The sandbox keeps the last 16 MiB of its output for 10 minutes after its end, whatever happens to clients and the daemon. All ended executions together take at most 1 GiB of the sandbox's disk and 16 MiB of its memory; above that those that a caller waited for without an exec_id go first, then the oldest.",
   access: "exec",
   params: sandboxPath,
   query: NONE,

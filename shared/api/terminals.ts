@@ -77,7 +77,7 @@ export const terminalCreate = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/terminals",
   summary: "Open a terminal",
   description:
-    "Starts the user's login shell, or a command, in a terminal of its own. It goes on without a client: for 10 minutes after the last one has gone, also when the service is restarted; then it is hung up, and its record says detached. Its last MiB can be shown again. What a shell leaves in the background goes on after its end, as after any login, until the terminal is deleted; what is to be followed is better an execution.",
+    "Starts the user's login shell, or a command, in a terminal of its own. It keeps running without a client for 10 minutes after the last one has left, also when the service is restarted. Then it is closed, and its record says detached. Its last MiB can be shown again. Background processes of a shell keep running after it ends, as after any login, until the terminal is deleted. For a command whose output you want to follow, use an execution.",
   access: "terminal",
   params: sandboxPath,
   query: NONE,

@@ -16,7 +16,7 @@ const SWITCHING_PROTOCOLS = 101;
 const BYTES = "application/octet-stream";
 const TEXT = "text/plain";
 const ABOUT =
-  "Rooms of sandboxes for groups of AI agents. Errors are application/problem+json with a stable code; every POST takes an Idempotency-Key; lists go on by cursor = next_cursor; clients ignore fields of answers that they do not know. Models have the same by MCP at /mcp.";
+  "Rooms of sandboxes for groups of AI agents. Errors are application/problem+json with a stable code; every POST takes an Idempotency-Key; lists continue by cursor = next_cursor; clients ignore fields of answers that they do not know. Models use the same by MCP at /mcp.";
 
 export function makeOpenapi(): Bound {
   let document: Json | undefined;
