@@ -6,6 +6,8 @@ import { TestDaemon } from "../harness/daemon.ts";
 import { until } from "./calls.ts";
 
 const MIB = 1024 ** 2;
+const LONG = process.env.ROOMD_TEST_LONG === "1";
+const MESSAGES = LONG ? 200_000 : 6000;
 let daemon: TestDaemon;
 beforeAll(async () => {
   daemon = await TestDaemon.start({ env: { ROOMD_RECONCILE_INTERVAL: "1s", ROOMD_POOL_SIZE: "0" } });
@@ -13,18 +15,18 @@ beforeAll(async () => {
 afterAll(() => daemon.stop());
 
 /** What the database's file takes, and what its log does. */
-const sizeMib = (suffix = "") => {
-  const file = join(daemon.dataDir, `roomd.db${suffix}`);
+const sizeMib = (suffix = "", of = daemon) => {
+  const file = join(of.dataDir, `roomd.db${suffix}`);
   return existsSync(file) ? statSync(file).size / MIB : 0;
 };
 
 /** Sends so many messages, some at once; the answers' statuses, and how often each came. */
-async function send(count: number, messageOf: (n: number) => object): Promise<Record<number, number>> {
+async function send(count: number, messageOf: (n: number) => object, to = daemon): Promise<Record<number, number>> {
   const statuses: Record<number, number> = {};
   let n = 0;
   const sender = async () => {
     while (n < count) {
-      const { status } = await daemon.api("POST", "/v1/rooms/r/messages", messageOf(n++));
+      const { status } = await to.api("POST", "/v1/rooms/r/messages", messageOf(n++));
       statuses[status] = (statuses[status] ?? 0) + 1;
     }
   };
@@ -40,6 +42,51 @@ test("the file is as small again as before once the room with its messages is de
   expect(await send(480, (n) => ({ source: "a", topic: `nobody.${n}`, payload }))).toEqual({ 202: 480 });
   expect(sizeMib() + sizeMib("-wal")).toBeGreaterThan(before + 25);
   await daemon.ok("DELETE", "/v1/rooms/r");
-  await until(sizeMib, (mib) => mib < before + 4, 15_000);
+  await until(
+    () => sizeMib(),
+    (mib) => mib < before + 4,
+    15_000,
+  );
   expect(sizeMib("-wal")).toBeLessThan(33);
 });
+
+test(
+  `${MESSAGES} messages to nobody, and as many to oneself: all are accepted and told by the audit, and the file has a bound`,
+  async () => {
+    if (!LONG) console.log("growth: in short; ROOMD_TEST_LONG=1 has 200,000 messages");
+    const env = {
+      ...{ ROOMD_FABRIC_KEPT_MIB: "2", ROOMD_AUDIT_RECORDS_PER_DAY: "500", ROOMD_AUDIT_COUNTED_INTERVAL: "1s" },
+      ...{ ROOMD_RECONCILE_INTERVAL: "1s", ROOMD_POOL_SIZE: "0" },
+    };
+    await using small = await TestDaemon.start({ env });
+    await small.room("r");
+    const payload = "x".repeat(1000);
+    expect(await send(MESSAGES, (n) => ({ source: "a", topic: `nobody.${n}`, payload }), small)).toEqual({
+      202: MESSAGES,
+    });
+    const oneself = { source: "a", destination: "a", payload };
+    for (let left = MESSAGES; left > 0; left -= 500) {
+      expect(await send(500, () => oneself, small)).toEqual({ 202: 500 });
+      const { seq } = (await small.ok("GET", "/v1/rooms/r/messages?agent_id=a&limit=1000")).items.at(-1);
+      await small.ok("GET", `/v1/rooms/r/messages?agent_id=a&after=${seq}`);
+    }
+    await until(
+      () => sizeMib("", small),
+      (mib) => mib < 12,
+      15_000,
+    );
+    const told = async () => {
+      let [sum, cursor]: [number, string | null] = [0, ""];
+      while (cursor !== null) {
+        const after = cursor && `&cursor=${encodeURIComponent(cursor)}`;
+        const page = await small.ok("GET", `/v1/orgs/self/audit?event=message.sent&limit=1000${after}`);
+        for (const { details } of page.items) sum += details.count ?? 1;
+        cursor = page.next_cursor;
+      }
+      return sum;
+    };
+    await until(told, (count) => count === 2 * MESSAGES, 15_000);
+    expect(await small.ok("GET", "/v1/orgs/self/audit/verify")).toMatchObject({ ok: true });
+  },
+  LONG ? 1_800_000 : 60_000,
+);
