@@ -48,12 +48,12 @@ export class OpenFile implements AsyncDisposable {
     const hash = new Bun.CryptoHasher("sha256");
     const buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES);
     for (let at = 0; at < length; ) {
-      // A small file is one piece of work.
-      if (at > 0) await turn();
       signal.throwIfAborted();
       const want = buffer.subarray(0, Math.min(CHUNK_BYTES, length - at));
       const count = await this.#call((file) => readSome(file, want, at));
       if (count === 0) break;
+      // A small file is one piece of work; what was read waits for its turn, so that many files are not hashed in one.
+      if (at > 0) await turn();
       hash.update(buffer.subarray(0, count));
       at += count;
     }
