@@ -1,6 +1,7 @@
 /**
  * Owns how many calls begin in one turn of the event loop. What is beyond waits for the next, and organizations take turns: who
- * asks more than the loop can do waits behind itself, and others no longer than a turn lasts.
+ * asks more than the loop can do waits behind itself, and others no longer than a turn lasts. A call beyond its rate waits before
+ * that: who asks again as soon as it is refused would else keep the loop busy with refusals.
  */
 import { FairQueue } from "../core/fair-queue.ts";
 
@@ -8,6 +9,8 @@ import { FairQueue } from "../core/fair-queue.ts";
 const MOST_IN_A_TURN = 64;
 /** What a call beyond its rate is counted as: it is refused, and need not be soon. */
 const REFUSED = 16;
+
+const REFUSED_MS = 100;
 
 interface Waiting {
   price: number;
@@ -18,10 +21,19 @@ export class Turns {
   readonly #waiting = new FairQueue<Waiting>();
   #left = MOST_IN_A_TURN;
   #isScheduled = false;
+  readonly #refusedMs: number;
+
+  constructor(refusedMs = REFUSED_MS) {
+    this.#refusedMs = refusedMs;
+  }
 
   /** Null where the organization's call may begin at once, else what it has to wait for. */
   enter(orgId: string, isWithinRate: boolean): Promise<void> | null {
-    const price = isWithinRate ? 1 : REFUSED;
+    if (isWithinRate) return this.#take(orgId, 1);
+    return Bun.sleep(this.#refusedMs).then(() => this.#take(orgId, REFUSED) ?? undefined);
+  }
+
+  #take(orgId: string, price: number): Promise<void> | null {
     this.#schedule();
     if (this.#left >= price && this.#waiting.isEmpty) {
       this.#left -= price;

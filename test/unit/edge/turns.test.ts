@@ -6,7 +6,7 @@ const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 /** Enters so many calls of each organization at once; says in which turn each began. */
 async function begun(calls: [org: string, count: number, isWithinRate: boolean][]) {
-  const turns = new Turns();
+  const turns = new Turns(0);
   const began: { org: string; turn: number }[] = [];
   let turn = 0;
   let all = 0;
@@ -26,13 +26,22 @@ async function begun(calls: [org: string, count: number, isWithinRate: boolean][
 }
 
 const inTurn = (began: { turn: number }[]) =>
-  began.reduce((counts: number[], { turn }) => Object.assign(counts, { [turn]: (counts[turn] ?? 0) + 1 }), []);
+  Object.values(Object.groupBy(began, ({ turn }) => turn)).map((together) => together?.length ?? 0);
 
 test("a few begin at once, and however many come, a turn has no more", async () => {
   expect(inTurn(await begun([["a", 10, true]]))).toEqual([10]);
   const counts = inTurn(await begun([["a", 1000, true]]));
   expect(Math.max(...counts)).toBeLessThanOrEqual(2 * 64);
   expect(counts.length).toBeGreaterThanOrEqual(8);
+});
+
+test("a call beyond its rate waits, and none for it", async () => {
+  const turns = new Turns(50);
+  const startedAt = performance.now();
+  const late = turns.enter("a", false);
+  expect(turns.enter("a", true)).toBeNull();
+  await late;
+  expect(performance.now() - startedAt).toBeGreaterThanOrEqual(49);
 });
 
 test("calls beyond their rate are few in a turn", async () => {
@@ -46,7 +55,7 @@ test("who comes last of another organization waits for one turn", async () => {
       ["b", 3, true],
     ]);
     const ofB = began.filter(({ org }) => org === "b").map(({ turn }) => turn);
-    expect(Math.max(...ofB)).toBeLessThanOrEqual(isWithinRate ? 2 : 3);
+    expect(Math.max(...ofB)).toBeLessThanOrEqual(2);
     expect(Math.max(...began.map(({ turn }) => turn))).toBeGreaterThanOrEqual(4);
   }
 });
