@@ -78,6 +78,13 @@ export function makeDirectories(paths: Paths): void {
   }
 }
 
+/** Nothing can be kept any more: the next daemon begins with what is on disk. */
+function endService(error: Error): void {
+  setImmediate(() => {
+    throw error;
+  });
+}
+
 interface Opening {
   /** How a daemon makes space on a full disk. Without it the database is opened beside one. */
   onFull?: (vital: boolean) => boolean;
@@ -94,5 +101,5 @@ export function openDatabase(paths: Paths, { onFull, log, beforeChange }: Openin
   migrate(connection, beforeChange);
   if (log) rewriteOnce(connection, paths.database, log);
   // Beside a daemon nobody is held up by a flush.
-  return makeDatabase(connection, onFull, onFull ? makeLogSync(paths.database) : null);
+  return makeDatabase(connection, onFull, onFull ? makeLogSync(paths.database, endService) : null);
 }

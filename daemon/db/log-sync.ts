@@ -1,6 +1,9 @@
 /**
  * Owns flushing the database's log to disk, by a thread of its own: beside a guest that writes without end a flush takes a second,
  * in which the event loop would answer nobody. Threads that others share would be held up by them.
+ *
+ * A flush that fails is the last one: the kernel may have dropped what it could not write, and a later flush would not tell
+ * (fsync(2), "Dealing with error on fsync"). Nothing that comes after a gap in the log would be found after a loss of power.
  */
 import { closeSync, fsyncSync, openSync } from "node:fs";
 import { dirname } from "node:path";
@@ -11,26 +14,31 @@ export interface LogSync {
   close(): void;
 }
 
-/** Of a database in WAL mode that has been written to, and stays open for as long as this is. */
-export function makeLogSync(database: string): LogSync {
+/**
+ * Of a database in WAL mode that has been written to, and stays open for as long as this is. `onLost` hears of the first failure,
+ * after those who waited: every later flush is refused, and only another process can read what is on disk.
+ */
+export function makeLogSync(database: string, onLost: (error: Error) => void): LogSync {
   const log = openSync(`${database}-wal`, "r");
   // The log itself may be new.
   syncDirectory(dirname(database));
   const waiting: PromiseWithResolvers<void>[] = [];
-  let gone: Error | null = null;
+  let lost: Error | null = null;
+  const lose = (why: string) => {
+    lost = new Error(`the database's log was not flushed: ${why}`);
+    for (const each of waiting.splice(0)) each.reject(lost);
+    onLost(lost);
+  };
   const thread = new Worker(new URL("./sync-thread.ts", import.meta.url).href);
   thread.onmessage = ({ data: failure }: MessageEvent<string | null>) => {
-    const first = waiting.shift();
-    if (failure === null) first?.resolve();
-    else first?.reject(new Error(`the database's log was not flushed: ${failure}`));
+    if (lost) return;
+    if (failure === null) waiting.shift()?.resolve();
+    else lose(failure);
   };
-  thread.onerror = ({ message }) => {
-    gone = new Error(`the thread that flushes the database's log has ended: ${message}`);
-    for (const each of waiting.splice(0)) each.reject(gone);
-  };
+  thread.onerror = ({ message }) => lose(`its thread has ended: ${message}`);
   return {
     sync: () => {
-      if (gone) return Promise.reject(gone);
+      if (lost) return Promise.reject(lost);
       const asked = Promise.withResolvers<void>();
       waiting.push(asked);
       thread.postMessage(log);

@@ -30,7 +30,11 @@ const openOnLog = () =>
 
 test("commits are flushed by the thread, however many come, and closing leaves nothing open", async () => {
   const before = openOnLog().length;
-  const database = makeDatabase(connection, () => false, makeLogSync(file));
+  const database = makeDatabase(
+    connection,
+    () => false,
+    makeLogSync(file, () => {}),
+  );
   for (let round = 0; round < 20; round++) {
     const work = Array.from({ length: 5 }, () => database.commit((queries) => queries.run("INSERT INTO t VALUES (1)")));
     await Promise.all(work);
@@ -42,16 +46,20 @@ test("commits are flushed by the thread, however many come, and closing leaves n
   again.close();
 });
 
-test("a log that cannot be flushed is said to be so, each time", async () => {
+test("a log that cannot be flushed is said to be so, and none of what comes later is flushed", async () => {
   const other = join(directory, "other.db");
   symlinkSync("/dev/null", `${other}-wal`);
-  const log = makeLogSync(other);
-  for (let time = 0; time < 2; time++) await expect(log.sync()).rejects.toThrow("EINVAL");
+  const lost: string[] = [];
+  const log = makeLogSync(other, ({ message }) => lost.push(message));
+  const both = await Promise.allSettled([log.sync(), log.sync()]);
+  for (const each of both) expect(String((each as PromiseRejectedResult).reason)).toContain("EINVAL");
+  await expect(log.sync()).rejects.toThrow("EINVAL");
+  expect(lost.length).toBe(1);
   log.close();
   connection.close();
 });
 
 test("there is no log to flush of a database that is not there", () => {
-  expect(() => makeLogSync(join(directory, "none.db"))).toThrow("ENOENT");
+  expect(() => makeLogSync(join(directory, "none.db"), () => {})).toThrow("ENOENT");
   connection.close();
 });
