@@ -4,7 +4,7 @@
  *
  * A file can do this from its first page on, or once it was rewritten: `rewriteOnce` does that for one of an older roomd.
  */
-import { existsSync, statfsSync, statSync } from "node:fs";
+import { existsSync, statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Log } from "../core/log.ts";
 import { describeError } from "../core/service-error.ts";
@@ -45,10 +45,12 @@ const temporaryDirectory = () =>
 /** Before anybody works on the connection. What is killed meanwhile leaves the file as it was. Never throws. */
 export function rewriteOnce(connection: Connection, file: string, log: Log): void {
   if (connection.pragma("auto_vacuum") === INCREMENTAL) return;
-  const mib = Math.ceil(statSync(file).size / 1024 ** 2);
+  // With what is still in the log.
+  const bytes = Number(connection.pragma("page_count")) * Number(connection.pragma("page_size"));
+  const mib = Math.ceil(bytes / 1024 ** 2);
   const startedAt = performance.now();
   try {
-    requirePlace(file);
+    requirePlace(file, bytes);
     log.info("rewriting the database once, so that it can give space back", { mib });
     connection.execute("VACUUM");
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -60,11 +62,10 @@ export function rewriteOnce(connection: Connection, file: string, log: Log): voi
 }
 
 /** Throws where it is too large for a start, or where there is no space for its copies: SQLite's own, and the log. */
-function requirePlace(file: string): void {
-  const { size } = statSync(file);
-  if (size > MOST_BYTES_REWRITTEN) throw new Error("it is too large to be rewritten at a start");
+function requirePlace(file: string, bytes: number): void {
+  if (bytes > MOST_BYTES_REWRITTEN) throw new Error("it is too large to be rewritten at a start");
   for (const path of [dirname(file), temporaryDirectory()]) {
     const { bavail, bsize } = statfsSync(path);
-    if (bavail * bsize < 2 * size) throw new Error(`${path} has too little free space`);
+    if (bavail * bsize < 2 * bytes) throw new Error(`${path} has too little free space`);
   }
 }
