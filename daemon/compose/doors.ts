@@ -51,7 +51,9 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
     { operations, road, ports: ports.gate, mcp, host, log },
     { ...listen, tls: certificate },
   );
-  const sshDoor = sshPlan && (await openSshDoor(sshPlan, paths, { ssh, road, log }));
+  const noSsh = base.inspected.findings.ssh;
+  if (sshPlan && noSsh !== null) log.error("the SSH gateway is not opened", { error: noSsh });
+  const sshDoor = sshPlan && noSsh === null ? await openSshDoor(sshPlan, paths, { ssh, road, log }) : null;
   reached.gateway = sshDoor?.gateway ?? null;
   // Port 0 is whatever the system chose.
   if (listen.port === 0) reached.url = server.url.href.replace(/\/$/, "");

@@ -10,6 +10,8 @@ import type { Paths } from "../core/paths.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
 import type { HostFindings } from "../domain/service/checks.ts";
 import { newestKernel } from "../domain/templates/registry.ts";
+import { newPrivateKey } from "../edge/ssh/host-key.ts";
+import { probeInside } from "../edge/ssh/inside.ts";
 import { findConfinement } from "../host/confine/index.ts";
 import { inspectProjectQuota } from "../host/files/project-quota.ts";
 import type { GuestHost } from "../host/guest/plan.ts";
@@ -67,7 +69,12 @@ export async function inspectHost(
   const confinement = findConfinement();
   const vsock = new Transports({ wanted: config["vsock.transport"], program: config["host.vhost_device_vsock"] });
   // They are other programs' answers, and wait for nothing.
-  const asked = Promise.all([programVersion(qemu), vsock.choose(), probeRuntime(paths.runtime, probed)]);
+  const asked = Promise.all([
+    programVersion(qemu),
+    vsock.choose(),
+    probeRuntime(paths.runtime, probed),
+    probeInside(newPrivateKey()),
+  ]);
   const separate = async () => {
     const separation = await inspectIsolation({
       base: config["isolation.uid_base"],
@@ -79,7 +86,7 @@ export async function inspectHost(
     const kvm_opens = prober === null || (await canOpen((argv) => asUser(prober, argv), "/dev/kvm"));
     return { findings: { ...separation, kvm_opens }, isolation, prober };
   };
-  let [separation, [qemuVersion, , runtime]] = await Promise.all([separate(), asked]);
+  let [separation, [qemuVersion, , runtime, ssh]] = await Promise.all([separate(), asked]);
   const probe = async (kernel: string | null): Promise<ProbeResult> => {
     if (configured !== "auto") return { acceleration: configured, reason: `The configuration says ${configured}.` };
     return await probeAcceleration({
@@ -104,6 +111,7 @@ export async function inspectHost(
     isolation: separation.findings,
     confinement,
     runtime,
+    ssh,
     drive_quota: inspectProjectQuota(paths.rooms),
   };
   const restraints = new Restraints();

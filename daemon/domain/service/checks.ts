@@ -32,6 +32,8 @@ export interface HostFindings {
   confinement: Pick<Confinement, "kind" | "reason">;
   /** What roomd needs of kernel and runtime and does not work, a sentence each. */
   runtime: readonly string[];
+  /** Why the SSH gateway is not opened; null when its library is as it has to be. */
+  ssh: string | null;
   drive_quota: QuotaFindings;
 }
 
@@ -45,6 +47,7 @@ export const CHECK_IDS = [
   "isolation",
   "confinement",
   "runtime",
+  "ssh",
   "drive_quota",
   "templates",
   "sandboxes",
@@ -85,6 +88,9 @@ export function runChecks(
         )
       : ok("confinement", findings.confinement.reason),
     runtimeProbesCheck(findings),
+    findings.ssh === null
+      ? ok("ssh", "The SSH gateway's library works as it is used.")
+      : warn("ssh", findings.ssh, "Install a released build of roomd, or report it."),
     quotaCheck(findings),
     templateCheck(templates),
     sandboxesCheck(quarantined),

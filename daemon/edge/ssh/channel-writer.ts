@@ -5,10 +5,10 @@
  */
 import type { Writable } from "node:stream";
 import type { ServerChannel } from "ssh2";
+import { forgetWaiting } from "./inside.ts";
 import type { Line } from "./line.ts";
 
 const PIECE_BYTES = 32 * 1024;
-const NOTHING_WAITS = { _chunk: undefined, _chunkcb: undefined, _chunkErr: undefined, _chunkcbErr: undefined };
 
 export class ChannelWriter {
   readonly #channel: ServerChannel;
@@ -53,7 +53,7 @@ export class ChannelWriter {
     if (this.#isClosed) return;
     const piece = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     await this.#orClosed((resolve) => void to.write(piece, () => resolve()));
-    Object.assign(this.#channel, NOTHING_WAITS);
+    forgetWaiting(this.#channel);
   }
 
   /** Not by a race with one promise: that would keep something of every piece that was ever written. */

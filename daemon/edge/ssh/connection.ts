@@ -15,8 +15,9 @@ import type { Credential, Held, LoggedIn, Ssh } from "../../domain/ssh/index.ts"
 import type { Road, RoadRequest } from "../run.ts";
 import { SIGNATURES } from "./algorithms.ts";
 import { serveForward } from "./forward.ts";
+import { type Channel, forgetSession, isClosed, markNoChannel, unreadPackets } from "./inside.ts";
 import { endSocket } from "./last-words.ts";
-import { type Channel, isClosed, Line, takesPackets, unreadPackets } from "./line.ts";
+import { Line, takesPackets } from "./line.ts";
 import type { OpenConnection } from "./open-connection.ts";
 import { serveSession } from "./session.ts";
 
@@ -258,8 +259,7 @@ export class Connection implements OpenConnection {
       if (this.#open >= limits.max_channels) return reject();
       const requests = accept();
       this.#enter(requests);
-      // By its class's name, which a build may change, ssh2 1.17 finds out that it is no channel that it has to close.
-      Object.assign(requests, { incoming: { state: "closed" } });
+      markNoChannel(requests);
       serveSession(requests, this);
     });
     this.#client.on("tcpip", (accept, reject, info) => {
@@ -286,7 +286,7 @@ export class Connection implements OpenConnection {
     this.#open++;
     requests.once("close", () => {
       this.#open--;
-      this.line.forget(requests);
+      forgetSession(this.#client, requests);
     });
   }
 

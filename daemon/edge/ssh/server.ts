@@ -5,6 +5,7 @@ import { Places } from "../../core/places.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { ALGORITHMS } from "./algorithms.ts";
 import { Connection, type ConnectionDeps } from "./connection.ts";
+import { socketOf } from "./inside.ts";
 import { endSocket } from "./last-words.ts";
 import { type StartupLimits, Startups } from "./startups.ts";
 
@@ -43,7 +44,7 @@ export async function startSshServer(deps: ConnectionDeps, listen: SshListen): P
     keepaliveCountMax: KEEPALIVES,
   } as ConstructorParameters<typeof Server>[0]);
   ssh.on("connection", (client, info) => {
-    const socket = (client as typeof client & { _sock: Socket })._sock;
+    const socket = socketOf(client);
     const startup = entering.get(socket);
     const versions = info.header.versions;
     const connection = new Connection(deps, client, socket, String(versions.software));

@@ -21,6 +21,7 @@ const FINDINGS: HostFindings = {
   isolation: { base: 1, problems: [], namespaces: true, kvm_opens: true },
   confinement: { kind: "none", reason: "" },
   runtime: [],
+  ssh: null,
   drive_quota: { kind: "measured", reason: "" },
 } as HostFindings;
 
@@ -70,6 +71,8 @@ test("what roomd needs and does not work makes the service unavailable, and is t
   expect(check("runtime", {})).toMatchObject({ status: "ok" });
   const problem = "What roomd needs for facts of files does not work on this host: ENOSYS: statx.";
   expect(check("runtime", { runtime: [problem] })).toMatchObject({ status: "fail", message: problem });
+  expect(check("ssh", { ssh: null })).toMatchObject({ status: "ok" });
+  expect(check("ssh", { ssh: problem })).toMatchObject({ status: "warn", message: problem });
 });
 
 test("drives that no kernel keeps to their quota are a warning", () => {
