@@ -9,10 +9,14 @@ const pages = PAGES.map((page) => ({ path: page.path, blocks: blocksOf(page, "sh
   ({ blocks }) => blocks.length > 0,
 );
 
-withGuests("the documents' examples", {}, (guests) => {
-  test.each(pages)(
-    "$path runs as it stands",
-    async ({ path, blocks }) => {
+test("there are pages with examples", () => {
+  expect(pages.map(({ path }) => path)).toContain("docs/guide.md");
+});
+
+// A daemon each: what fails on one page leaves the others alone.
+for (const { path, blocks } of pages) {
+  withGuests(path, {}, (guests) => {
+    test("runs as it stands", async () => {
       const { daemon } = guests;
       const script = blocks.map(({ line, text }) => `echo "--- ${path} line ${line}"\n${text}`);
       // Not on its standard input, which commands would read.
@@ -35,7 +39,6 @@ withGuests("the documents' examples", {}, (guests) => {
       // Each ran to its end, and the last of them leave nothing running.
       expect(printed.match(/^--- /gm)?.length).toBe(blocks.length);
       expect(daemon.leftovers().filter((line) => line.startsWith("process"))).toEqual([]);
-    },
-    300_000,
-  );
-});
+    }, 300_000);
+  });
+}
