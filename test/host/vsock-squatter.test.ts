@@ -2,29 +2,20 @@
  * A user of the host who holds vsock ports, against the service as it is installed: on a virtual host with systemd, KVM and the
  * kernel's vhost-vsock. Takes some ten minutes and a package mirror, so it runs where ROOMD_TEST_LONG is 1.
  */
-import { execFileSync } from "node:child_process";
-import { join } from "node:path";
 import { expect, test } from "vitest";
+import { LEFT_OUT, runOnHost } from "./virtual-host.ts";
 
-const TESTS = process.env.ROOMD_TEST_DIR ?? "/var/tmp/roomd-test";
-const HOST = join(TESTS, "host");
-const left_out = process.env.ROOMD_TEST_LONG === "1" ? null : "it takes minutes: ROOMD_TEST_LONG=1 runs it";
-if (left_out !== null) console.log(`the virtual host: left out, because ${left_out}`);
+if (LEFT_OUT !== null) console.log(`the virtual host: left out, because ${LEFT_OUT}`);
 
-test.skipIf(left_out !== null)(
+test.skipIf(LEFT_OUT !== null)(
   "hears nothing of a guest, and hinders no sandbox, not while the service is away either",
   () => {
-    execFileSync(join(import.meta.dirname, "build"), [HOST], { stdio: "inherit" });
-    const argv = [HOST, join(import.meta.dirname, "vsock-squatter"), "dist", join(TESTS, "data")];
-    const said = execFileSync(join(import.meta.dirname, "run"), argv, { encoding: "utf8" });
-    const results = Object.fromEntries(
-      said.split("\n").map((line) => [line.split(" ")[0], line.split(" ").slice(1).join(" ")]),
-    );
+    const results = runOnHost("vsock-squatter");
     const privileged = Array.from({ length: 8 }, (_, index) => `'${1016 + index}:Permission denied'`).join(", ");
     const open = Array.from({ length: 8 }, (_, index) => 1024 + index).join(", ");
     expect(results.held_65534).toBe(`holds [${open}, 5000] refused [${privileged}] as 65534`);
     expect(results).toMatchObject({
-      ...{ created: expect.stringMatching(/^running/), first: "ran", after: "running", second: "ran" },
+      ...{ created: "running", first: "ran", after: "running", second: "ran" },
       ...{ standby: "paused", resumed: "running", third: "ran" },
     });
     expect(results.heard).toMatch(/^0 /);

@@ -1,0 +1,17 @@
+/** Owns running a scenario on the virtual host, which `build` makes once and `run` boots. */
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+
+const TESTS = process.env.ROOMD_TEST_DIR ?? "/var/tmp/roomd-test";
+const HOST = join(TESTS, "host");
+
+/** Why these tests are left out; null where they are not. */
+export const LEFT_OUT = process.env.ROOMD_TEST_LONG === "1" ? null : "it takes minutes: ROOMD_TEST_LONG=1 runs it";
+
+/** What the scenario printed, by the first word of each of its results. Throws with what went wrong. */
+export function runOnHost(scenario: string): Record<string, string> {
+  execFileSync(join(import.meta.dirname, "build"), [HOST], { stdio: "inherit" });
+  const argv = [HOST, join(import.meta.dirname, scenario), "dist", join(TESTS, "data")];
+  const said = execFileSync(join(import.meta.dirname, "run"), argv, { encoding: "utf8" });
+  return Object.fromEntries(said.split("\n").map((line) => [line.split(" ")[0], line.split(" ").slice(1).join(" ")]));
+}

@@ -1,0 +1,35 @@
+/**
+ * Daemon and agent over the kernel's loopback of vsock, on a virtual host, while a user and then root hold ports. Takes a few minutes
+ * and a package mirror, so it runs where ROOMD_TEST_LONG is 1.
+ */
+import { expect, test } from "vitest";
+import { HOST_PORT } from "../../shared/agent-protocol/messages.ts";
+import { LEFT_OUT, runOnHost } from "./virtual-host.ts";
+
+if (LEFT_OUT !== null) console.log(`vsock's loopback: left out, because ${LEFT_OUT}`);
+
+test.skipIf(LEFT_OUT !== null)(
+  "a guest finds its host again, whoever holds ports meanwhile, and tells nobody else anything",
+  () => {
+    const results = runOnHost("vsock-loopback");
+    expect(results.probes).toBe("[]");
+    const ports = Array.from({ length: 8 }, (_, index) => 1024 + index);
+    expect(results.held_65534).toMatch(
+      new RegExp(`^holds \\[${ports.join(", ")}, 5000\\] refused .*1016:Permission denied`),
+    );
+    expect(results).toMatchObject({
+      first: `linked at ${HOST_PORT}`,
+      foreign: JSON.stringify({ ports: [...ports, 5000] }),
+      second: `linked at ${HOST_PORT}`,
+      user_heard: "0 ",
+    });
+    // Who is root may have the daemon's port: the agent calls, tells nothing, does nothing, and goes on.
+    expect(results).toMatchObject({
+      held_0: `holds [${HOST_PORT}] refused [] as 0`,
+      third: `linked at ${HOST_PORT + 1}`,
+    });
+    expect(results.root_heard).toMatch(/"nonce":"","guest_cid":1,"set_up":true,"challenge":"[0-9a-f]{64}"/);
+    expect(results.root_heard).not.toMatch(/by which the host knows/);
+    expect(results.asked).toBe(JSON.stringify([1, 2, 3].map(() => ({ method: "exec_start" }))));
+  },
+);
