@@ -84,8 +84,8 @@ async function costs(
     `${what} (${seconds} s): ${count} requests of others, p50 ${ms(p50)}, p99 ${ms(p99)}; quiet p99 ${ms(quiet)}` +
       (alike ? `, the same calls on a small drive p99 ${ms(least)}` : ""),
   );
-  // On a host that is busy with other tests single requests wait for a core; half of them wait for the daemon alone.
-  expect.soft(LONG ? p99 : p50, what).toBeLessThanOrEqual(MOST_TIMES * Math.max(quiet, least));
+  // On a host that is busy with other tests requests wait for a core: only the long run, which has it alone, judges by time.
+  if (LONG) expect.soft(p99, what).toBeLessThanOrEqual(MOST_TIMES * Math.max(quiet, least));
 }
 
 async function makeRoom(name: string): Promise<string> {
