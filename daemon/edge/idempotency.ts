@@ -14,6 +14,8 @@
  *
  * A large answer is kept compressed. Answers take so much and no more (answer-space.ts): of one that had to go it is still known
  * that the call was carried out, and with what status: again is 410 history_gone, never a second effect.
+ *
+ * What is left of a call that fails half way is in phase.ts.
  */
 import { createHash } from "node:crypto";
 import { IDEMPOTENCY_SECONDS } from "../../shared/api/headers.ts";

@@ -3,6 +3,7 @@
  * the guest; each later one has to answer the challenge of its connection's hello.
  *
  * The port is part of the proof: who listens on another port cannot pass the host's answer on as its own.
+ * The guest's check is guest-agent/host-trust.ts.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 

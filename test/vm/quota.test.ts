@@ -1,11 +1,11 @@
 /**
  * A drive's quota, kept against guests that write past the API: also against root, and against space that no name shows. Each
- * cell of the table in daemon/domain/drive/mode.ts is tried in a guest.
+ * cell of the table in daemon/domain/drive/over-quota.ts is tried in a guest.
  */
 
 import { readFileSync } from "node:fs";
 import { beforeAll, expect, test } from "vitest";
-import { GUEST_MAY } from "../../daemon/domain/drive/mode.ts";
+import { GUEST_MAY } from "../../daemon/domain/drive/over-quota.ts";
 import type { Json } from "../harness/daemon.ts";
 import { processesOf, until, withGuests } from "../harness/guests.ts";
 import { TerminalClient } from "../harness/terminal-client.ts";

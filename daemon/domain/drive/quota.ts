@@ -4,7 +4,7 @@
  *
  * A drive is measured when the disk has lost so much space, or so many names, that it could be over its limit, and every
  * some seconds anyway, because another's deletes hide its growth. A walk of a large drive takes a bounded share of a core.
- * What follows from a measure, and what the modes mean to a guest, is in mode.ts.
+ * What follows from a measure, and what the modes mean to a guest, is in over-quota.ts.
  */
 import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
@@ -13,8 +13,8 @@ import { modeFound, type Restraints, type ShareMode } from "../../host/virtiofs/
 import type { DriveRoom } from "./deps.ts";
 import type { Measured } from "./measure.ts";
 import { type Free, freeOn } from "./measuring.ts";
-import { modeAfter } from "./mode.ts";
 import type { OrgUsage } from "./org-usage.ts";
+import { modeAfter } from "./over-quota.ts";
 import type { Usage } from "./usage.ts";
 
 /** How often it is looked at what the disk has lost. */

@@ -9,8 +9,8 @@ import type { DriveDeps, DriveRoom } from "./deps.ts";
 import { type Change, Estimate, type Moment } from "./estimate.ts";
 import { type Measured, measureTree } from "./measure.ts";
 import { freeOn, type Measurement, Measuring } from "./measuring.ts";
-import { MOST_BEYOND } from "./mode.ts";
 import type { OrgUsage } from "./org-usage.ts";
+import { MOST_BEYOND } from "./over-quota.ts";
 
 export type UsageRoom = Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">;
 export type RoomUsageDeps = Pick<DriveDeps, "limitEntries" | "sharesOf" | "kernelUse" | "onUsed">;
@@ -195,7 +195,7 @@ export class RoomUsage {
     const shares = this.#deps.sharesOf(room_uid);
     const options = { setAside: (inode: bigint) => this.#making.get(inode)?.bytes ?? null, shares, most, turn };
     const measured = await measureTree(drive_directory, options);
-    // What was moved about may be found the next time; a guest that keeps on moving it is met in mode.ts.
+    // What was moved about may be found the next time; a guest that keeps on moving it is met in over-quota.ts.
     return measured.is_complete || measured.entry_count >= most
       ? measured
       : await measureTree(drive_directory, options);

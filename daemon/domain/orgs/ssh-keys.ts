@@ -1,4 +1,7 @@
-/** Owns an organization's public keys for SSH: adding, listing and removing them, and whom one of them stands for. */
+/**
+ * Owns an organization's public keys for SSH: adding, listing and removing them, and whom one of them stands for.
+ * When a key ends with the API key that added it is in grant.ts.
+ */
 import { type SshKeyRecord, sshKeyAdd, sshKeyList, sshKeyRemove } from "../../../shared/api/ssh.ts";
 import { type KeyId, newId, type OrgId } from "../../../shared/ids.ts";
 import { after, now } from "../../core/clock.ts";

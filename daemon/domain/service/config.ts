@@ -45,7 +45,7 @@ import { MAX_TOOL_WAIT_MS } from "../../../shared/api/tools.ts";
 import { GUEST_CID_MAX, GUEST_CID_MIN } from "../../../shared/ids.ts";
 import { COMMIT, VERSION } from "../../../shared/version.ts";
 import { type Bound, bind } from "../../core/operation.ts";
-import { MOST_BEYOND } from "../drive/mode.ts";
+import { MOST_BEYOND } from "../drive/over-quota.ts";
 import { LOOK_EVERY_MS, MEASURE_EVERY_MS } from "../drive/quota.ts";
 import { MAX_CONNECTIONS } from "../egress/index.ts";
 import { USAGE_WRITE_SECONDS } from "../orgs/index.ts";

@@ -1,7 +1,7 @@
 /** Which mode follows on which, by what a measure finds. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { GUEST_MAY, MOST_BEYOND, modeAfter } from "../../../../daemon/domain/drive/mode.ts";
+import { GUEST_MAY, MOST_BEYOND, modeAfter } from "../../../../daemon/domain/drive/over-quota.ts";
 
 const ALLOWANCE = { bytes: 1000, entries: 100, org_bytes_left: 1 };
 const UNDER = { used_bytes: 999, file_count: 0, entry_count: 99, is_complete: true, kept_by_kernel: false };
