@@ -299,7 +299,7 @@ export const CONFIG_KEYS = {
     kind: "integer",
     default: 500_000,
     about:
-      "Records of an organization in a day (UTC), beyond which calls that read, and refusals, are counted together; beyond twice as many so are messages, barriers and drive calls. 0: any number.",
+      "Records of an organization in a day (UTC), beyond which calls that read, and refusals, are counted together; beyond twice as many so are messages, barriers, drive calls, and input and signals to commands. 0: any number.",
   },
   "audit.counted_interval": {
     kind: "duration",
