@@ -24,7 +24,10 @@ export interface Work {
   keep(outcome: string, body: object): void;
   /** Has `write` carried out in the transaction that keeps the record of this call. */
   along(write: () => void): void;
-  /** Has `hear` called when the record of this call is kept, or could not be. */
+  /**
+   * Has `hear` called when the record of this call is kept, or could not be: once, and with false where what was to be written along
+   * came too late; at once where the call is over already, as when its key has ended.
+   */
   whenSettled(hear: (recorded: boolean) => void): void;
 }
 

@@ -59,6 +59,9 @@ export class Walk implements Work {
   readonly #keeper: Keeper;
   #along: (() => void) | null = null;
   #hears: ((recorded: boolean) => void) | null = null;
+  /** Its record is written: what is to be written along with it comes too late. */
+  #isWritten = false;
+  #isTooLate = false;
 
   constructor(operation: Operation, request: RoadRequest, keeper: Keeper, signal: () => AbortSignal) {
     this.operation = operation;
@@ -101,15 +104,19 @@ export class Walk implements Work {
   }
 
   along(write: () => void): void {
-    this.#along = write;
+    if (this.#isWritten) this.#isTooLate = true;
+    else this.#along = write;
   }
 
+  /** A verb that outlasts its call hears at once that no record has what it does now. */
   whenSettled(hear: (recorded: boolean) => void): void {
-    this.#hears = hear;
+    if (this.phase.is === "settled") hear(false);
+    else this.#hears = hear;
   }
 
   /** Within the transaction that keeps its record. */
   writeAlong(): void {
+    this.#isWritten = true;
     this.#along?.();
   }
 
@@ -117,7 +124,7 @@ export class Walk implements Work {
   settle(recorded: boolean): void {
     this.claim?.letGo();
     this.phase = SETTLED;
-    this.#hears?.(recorded);
+    this.#hears?.(recorded && !this.#isTooLate);
   }
 }
 

@@ -46,16 +46,20 @@ export function makeExec(deps: ExecutionDeps): Bound {
       call.work.whenSettled((recorded) =>
         attendance.leave({ began: call.work.effect?.started !== false, recorded: recorded && ended }),
       );
+      // Until the guest has answered nobody knows; and the call may be over before that.
+      call.work.effect = { started: "unknown" };
       return await supervisors.use(row.sandbox_id, async () => {
         const reach = reachOf(supervisors, row);
         const save: SaveStreams = (streams) => deps.sandboxes.saveOutput(room, input.output_to ?? "", streams);
         let asked: Pick<Following, "existing"> | undefined;
         const begun = (following: Pick<Following, "existing">) => {
           asked = following;
+          call.work.effect = { started: true, exec_id };
         };
         const body = await runCommand(reach, request, input, save, begun).catch((error: unknown) => {
           const known = error instanceof ServiceError ? (error.options.details?.started ?? false) : "unknown";
-          call.work.effect = { started: known };
+          if (!asked) call.work.effect = { started: known };
+          if (!asked && known === false) attendance.leave({ began: false, recorded: false });
           throw heldInstead(deps.sandboxes, room, error);
         });
         ended = true;

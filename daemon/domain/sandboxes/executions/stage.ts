@@ -54,7 +54,7 @@ export const DUTIES: Readonly<Record<Stage, Duties>> = {
  *   unmetered    that record was not kept
  *   answered     the call that waited has answered, and its record tells of the end
  *   left         the call that waited is over without that, and the command may have begun
- *   never_begun  the call that waited is over, and the command has not begun
+ *   never_begun  the call that waited is over, or was already, and the command has not begun
  *   told         the guest has told of its end
  */
 export type Happening =
@@ -86,8 +86,8 @@ const NEXT: Readonly<Record<Stage, Partial<Record<Happening, Stage>>>> = {
     left: "running_metered",
     never_begun: "running_metered",
   },
-  left: { begun: "running", metered: "left_metered", told: "unknown" },
-  left_metered: { begun: "running_metered", unmetered: "left", told: "unknown" },
+  left: { begun: "running", metered: "left_metered", never_begun: "unknown", told: "unknown" },
+  left_metered: { begun: "running_metered", unmetered: "left", never_begun: "unknown", told: "unknown" },
   running: { metered: "running_metered", told: "unknown" },
   running_metered: { unmetered: "running", told: "unknown" },
 };

@@ -1,8 +1,9 @@
 /** Owns the calls about executions of one sandbox that runs, with an audit in memory, and a guest's agent that the test plays. */
 
 import { makeLog } from "../../../../daemon/core/log.ts";
-import type { KeyCall } from "../../../../daemon/core/operation.ts";
+import { type Caller, type KeyCall, NO_TRANSFER } from "../../../../daemon/core/operation.ts";
 import { Published } from "../../../../daemon/core/published.ts";
+import { RequestCounts } from "../../../../daemon/core/request-counts.ts";
 import { UnkeptWork } from "../../../../daemon/core/work.ts";
 import { openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
@@ -12,11 +13,20 @@ import { Meter } from "../../../../daemon/domain/orgs/index.ts";
 import type { SandboxDeps } from "../../../../daemon/domain/sandboxes/deps.ts";
 import { Ends } from "../../../../daemon/domain/sandboxes/executions/ends.ts";
 import { makeExecutions } from "../../../../daemon/domain/sandboxes/executions/index.ts";
+import { insertSandbox } from "../../../../daemon/domain/sandboxes/store.ts";
 import type { Supervisors } from "../../../../daemon/domain/sandboxes/supervisors.ts";
 import type { SandboxRow } from "../../../../daemon/domain/sandboxes/table.ts";
+import { makeRoad, type Road, type RoadReply } from "../../../../daemon/edge/run.ts";
 import type { ExecState } from "../../../../shared/agent-protocol/messages.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
 import { type Asked, PlayedAgent, stateOf } from "../executions/agent-fixture.ts";
+import { FIELDS, insertRoom } from "./sandbox-fixture.ts";
+
+const NO_LIMIT = { perSecond: 0, burst: 0 };
+const CALLER = {
+  ...{ org_id: "org_1", key_id: "kid_1", name: "mine", plan: "free", scopes: ["exec"] },
+  ...{ room_ids: null, agent_id: null, expires_at: null },
+} as unknown as Caller;
 
 const ROW = {
   sandbox_id: "sbx_1",
@@ -69,6 +79,10 @@ export class ExecutionsFixture {
   readonly settled: string[] = [];
   readonly saved: { path: string; done: PromiseWithResolvers<void> }[] = [];
   readonly row = ROW;
+  /** The key of the call that came last ends. */
+  cutKey = () => {};
+  /** Settles when the guest's link is there. */
+  linked: Promise<void> = Promise.resolve();
   ends: Ends;
   /** How much is done for which the sandbox is in use. */
   uses = 0;
@@ -78,10 +92,37 @@ export class ExecutionsFixture {
   #daemon = 1;
   /** Why outputs cannot be saved. */
   unsaved: Error | null = null;
+  readonly #road: Road;
+  #committed = Promise.withResolvers<void>();
+  #flushed: Promise<void> = Promise.resolve();
 
   constructor() {
     migrate(this.#connection);
+    insertRoom(this.#connection);
     this.database = makeDatabase(this.#connection);
+    insertSandbox(this.database.queries, { ...FIELDS, ...ROW });
+    this.#road = makeRoad({
+      authenticate: () => CALLER,
+      database: {
+        ...this.database,
+        commit: async (work, vital) => {
+          const value = await this.database.commit(work, vital);
+          this.#committed.resolve();
+          await this.#flushed;
+          return value;
+        },
+      },
+      log: makeLog("error", () => {}),
+      failedLoginsPerMinute: 0,
+      holdKey: (_, cut) => {
+        this.cutKey = cut;
+        return () => {};
+      },
+      requireSpace: () => {},
+      auditReads: true,
+      rates: { keys: NO_LIMIT, guests: NO_LIMIT },
+      requests: new RequestCounts(),
+    });
     this.meter = new Meter(this.database);
     this.agent = new PlayedAgent((stream, asked) => {
       if (asked.method === "exec_list") {
@@ -147,6 +188,33 @@ export class ExecutionsFixture {
     return true;
   }
 
+  /** The call from its key to its record. */
+  walk(name: string, input: object): Promise<RoadReply> {
+    return this.#road.run(this.#verb(name), {
+      ...{ source: "rest", request_id: "req_1", ip: null, authorization: "Bearer key", token: null, path: "/" },
+      params: { room_id: "r", sandbox: "a" },
+      query: () => ({}),
+      body: async () => ({ fields: { ...input }, sha256: "same" }),
+      idempotency_key: null,
+      transfer: NO_TRANSFER,
+      signal: new AbortController().signal,
+    });
+  }
+
+  /** The road's next commit is written, and takes until `goOn` to be flushed. */
+  holdCommit(): { written: Promise<void>; goOn(): void } {
+    this.#committed = Promise.withResolvers<void>();
+    const flushed = Promise.withResolvers<void>();
+    this.#flushed = flushed.promise;
+    return { written: this.#committed.promise, goOn: flushed.resolve };
+  }
+
+  #verb(name: string) {
+    const verb = this.#executions.operations.find(({ operation }) => operation.name === name);
+    if (!verb) throw new Error(`there is no ${name}`);
+    return verb;
+  }
+
   #call(name: string, input: object, more: Partial<KeyCall> = {}) {
     const work = new TestWork();
     const call = {
@@ -159,8 +227,7 @@ export class ExecutionsFixture {
       caller: { key_id: "kid_1", name: "mine", org_id: "org_1" },
       ...more,
     } as unknown as KeyCall;
-    const verb = this.#executions.operations.find(({ operation }) => operation.name === name);
-    if (!verb) throw new Error(`there is no ${name}`);
+    const verb = this.#verb(name);
     const target = { room: ROOM, row: ROW, exec_id: (input as { exec_id?: string }).exec_id };
     const transfer = { last_event_id: null } as never;
     const run = async () => verb.run(call, { room_id: "r", sandbox: "a", ...input }, target, transfer);
@@ -217,6 +284,7 @@ export class ExecutionsFixture {
       database: this.database,
       meter: this.meter,
       log: makeLog("error", () => {}),
+      findRoom: () => ROOM,
       currentRoom: () => ROOM,
       driveMode: () => "open",
       saveOutput: async (_room: unknown, path: string) => {
@@ -232,7 +300,10 @@ export class ExecutionsFixture {
       get row() {
         return state.value;
       },
-      link: async () => this.agent.link,
+      link: async () => {
+        await this.linked;
+        return this.agent.link;
+      },
     };
     const daemon = this.#daemon;
     const supervisors = {

@@ -1,5 +1,5 @@
 /** Calls about executions, with an agent that keeps no bound and tells what it likes. */
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import { type Begun, UnkeptWork } from "../../../../daemon/core/work.ts";
 import { MAX_LIVE_EXECUTIONS, MAX_STDIN_BYTES, MAX_WAITING_STDIN_BYTES } from "../../../../shared/api/executions.ts";
@@ -204,6 +204,87 @@ test("so is one whose command nobody could say whether it had begun", async () =
   fixture.tell([ended("again")]);
   await until("its end is recorded", async () => fixture.records.length === 1);
   expect(fixture.records[0]).toMatchObject({ actor_id: "kid_1", details: { argv: ["true"] } });
+});
+
+describe("a command whose call has lost its key", () => {
+  const finished = (fixture: ExecutionsFixture, outcome: string) =>
+    fixture.records.filter((record) => record.event === "exec.finished" && record.outcome === outcome);
+
+  test("while it ran is recorded and metered at its end, once", async () => {
+    using fixture = new ExecutionsFixture();
+    fixture.ends.watch("sbx_1");
+    const streams = leaveOpen(fixture);
+    const call = fixture.walk("sandbox_exec", { exec_id: "mine", argv: ["true"] });
+    await until("it is followed", async () => streams.length === 1);
+    fixture.cutKey();
+    expect((await call).status).toBe(401);
+    streams[0]?.finish({ execution: ended("mine") });
+    fixture.tell([ended("mine")]);
+    await until("it is settled", async () => fixture.settled.includes("mine"));
+    expect([finished(fixture, "success").length, fixture.metered]).toEqual([1, 1]);
+    expect(finished(fixture, "success")[0]).toMatchObject({
+      actor_id: "kid_1",
+      details: { exec_id: "mine", exit_code: 3 },
+    });
+  });
+
+  test.each(["sandbox_exec", "execution_start"])(
+    "before its guest could be asked is recorded and metered too, by %s",
+    async (name) => {
+      using fixture = new ExecutionsFixture();
+      fixture.guest.answer = (stream, { exec_id }) =>
+        name === "sandbox_exec"
+          ? sayFollowing(stream, exec_id)
+          : stream.finish({ execution: stateOf(exec_id), existing: false });
+      const link = Promise.withResolvers<void>();
+      fixture.linked = link.promise;
+      const call = fixture.walk(name, { exec_id: "mine", argv: ["true"] });
+      fixture.ends.watch("sbx_1");
+      await until("its verb has it", async () => fixture.uses === 1);
+      fixture.cutKey();
+      expect((await call).status).toBe(401);
+      link.resolve();
+      await until("it is begun", async () => fixture.agent.asked.some(({ method }) => method === "exec_start"));
+      fixture.tell([ended("mine")]);
+      await until("it is settled", async () => fixture.settled.includes("mine"));
+      expect([finished(fixture, "success").length, fixture.metered]).toEqual([1, 1]);
+    },
+  );
+
+  test("and then could not begin is known no more", async () => {
+    using fixture = new ExecutionsFixture();
+    fixture.ends.watch("sbx_1");
+    fixture.guest.answer = (stream) => stream.fail("cwd_not_found", "no such directory");
+    const link = Promise.withResolvers<void>();
+    fixture.linked = link.promise;
+    const call = fixture.walk("sandbox_exec", { exec_id: "mine", argv: ["true"], cwd: "/nowhere" });
+    await until("its verb has it", async () => fixture.uses === 1);
+    fixture.cutKey();
+    expect((await call).status).toBe(401);
+    link.resolve();
+    await until("it has failed", async () => fixture.uses === 0);
+    fixture.tell([ended("mine")]);
+    await until("it is settled", async () => fixture.settled.includes("mine"));
+    expect([finished(fixture, "success").length, fixture.metered]).toEqual([0, 0]);
+  });
+
+  test("as it ended, while its record was being written, is recorded and metered once", async () => {
+    using fixture = new ExecutionsFixture();
+    fixture.ends.watch("sbx_1");
+    const streams = leaveOpen(fixture);
+    const call = fixture.walk("sandbox_exec", { exec_id: "mine", argv: ["true"] });
+    await until("it is followed", async () => streams.length === 1);
+    const record = fixture.holdCommit();
+    fixture.cutKey();
+    await record.written;
+    streams[0]?.finish({ execution: ended("mine") });
+    await until("it has ended", async () => fixture.uses === 0);
+    record.goOn();
+    expect((await call).status).toBe(401);
+    fixture.tell([ended("mine")]);
+    await until("it is settled", async () => fixture.settled.includes("mine"));
+    expect([finished(fixture, "success").length, fixture.metered]).toEqual([1, 1]);
+  });
 });
 
 test("of an end only the ending is the guest's: the record has who began the command, and which", async () => {

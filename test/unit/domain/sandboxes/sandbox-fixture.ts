@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { makeLog } from "../../../../daemon/core/log.ts";
 import { makePaths } from "../../../../daemon/core/paths.ts";
 import { Published } from "../../../../daemon/core/published.ts";
-import { openConnection } from "../../../../daemon/db/client.ts";
+import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { makeDatabase } from "../../../../daemon/db/transact.ts";
 import { Meter } from "../../../../daemon/domain/orgs/index.ts";
@@ -62,10 +62,7 @@ export async function makeSandbox(
   const home = mkdtempSync("/tmp/roomd-u-");
   const connection = openConnection(":memory:");
   migrate(connection);
-  connection.execute(`INSERT INTO orgs VALUES ('org_1', 'o', 'free', '${MOMENT}')`);
-  connection.execute(`INSERT INTO rooms (room_uid, room_id, org_id, host_id, state, status_reason, status_message,
-    last_transition_at, labels, drive_limit_bytes, created_at, updated_at, created_by_type, created_by_id)
-    VALUES ('rom_1', 'r', 'org_1', 'h', 'active', '', '', '${MOMENT}', '{}', 0, '${MOMENT}', '${MOMENT}', 'key', 'k')`);
+  insertRoom(connection);
   const database = makeDatabase(connection);
   const row = {
     ...FIELDS,
@@ -110,7 +107,15 @@ export async function makeSandbox(
   };
 }
 
-const FIELDS = {
+/** The organization org_1, and its room rom_1. */
+export function insertRoom(connection: Connection): void {
+  connection.execute(`INSERT INTO orgs VALUES ('org_1', 'o', 'free', '${MOMENT}')`);
+  connection.execute(`INSERT INTO rooms (room_uid, room_id, org_id, host_id, state, status_reason, status_message,
+    last_transition_at, labels, drive_limit_bytes, created_at, updated_at, created_by_type, created_by_id)
+    VALUES ('rom_1', 'r', 'org_1', 'h', 'active', '', '', '${MOMENT}', '{}', 0, '${MOMENT}', '${MOMENT}', 'key', 'k')`);
+}
+
+export const FIELDS = {
   agent_id: "a",
   guest_cid: 9100,
   cid_held: true,

@@ -47,6 +47,8 @@ function expected(facts: Facts | null, what: Happening): Facts | null {
   if (what === "begun") return { ...facts, runs: true };
   if (what === "metered" || what === "unmetered") return { ...facts, metered: what === "metered" };
   if (what === "told") return facts.waits ? facts : null;
+  // A verb may know that only when its call is over.
+  if (what === "never_begun" && !facts.waits && !facts.runs) return null;
   if (!facts.waits || what === "asked" || what === "found_over") return facts;
   // The call that waited is over: nothing is left to do unless it runs on, or may have begun and nobody has told of its end.
   return facts.runs || what === "left" ? over : null;
