@@ -5,6 +5,7 @@ import { makePaths } from "../core/paths.ts";
 import { planListen } from "../edge/http/tls.ts";
 import { selfSignedFile } from "../edge/http/tls-self-signed.ts";
 import { CliError, EXIT } from "./cli-error.ts";
+import { isLoopback, listeners, ownersOf } from "./listeners.ts";
 
 export interface Connection {
   /** Without a slash at its end. */
@@ -14,7 +15,28 @@ export interface Connection {
   ca: string | null;
 }
 
+/** Throws CliError, also where the key would go to another user of this host. */
 export function findConnection(env: Record<string, string | undefined> = process.env): Connection {
+  const connection = configured(env);
+  if (connection.key !== null) requireOwnHost(connection.url);
+  return connection;
+}
+
+/** Over TLS the certificate tells who it is. A tunnel is the caller's own, a proxy's or container's port root's. */
+function requireOwnHost(url: string): void {
+  const { protocol, hostname, port } = new URL(url);
+  if (protocol !== "http:" || !isLoopback(hostname)) return;
+  const owners = ownersOf(listeners(), hostname.replace(/^\[|\]$/g, ""), Number(port || 80));
+  const foreign = owners.find((uid) => uid !== 0 && uid !== process.getuid?.());
+  if (foreign === undefined) return;
+  throw new CliError({
+    detail: `${url} is served by another user of this host (uid ${foreign}), and the API key was not sent there.`,
+    errors: [],
+    hint: "See who listens with `ss -ltnp`. If it is a proxy of yours, set ROOMD_URL to the service's own address, or use https.",
+  });
+}
+
+function configured(env: Record<string, string | undefined>): Connection {
   const key = env.ROOMD_API_KEY?.trim() || null;
   const caFile = env.ROOMD_CA_CERT || null;
   const given = env.ROOMD_URL?.trim();
