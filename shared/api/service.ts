@@ -47,6 +47,7 @@ const plan = fields({
   rooms: fields(caps),
   sandboxes: fields(caps),
   memory_mib: fields(caps),
+  disk_gib: fields(caps),
   drive: fields({ soft_cap_bytes: Type.Integer(), hard_cap_bytes: Type.Integer() }),
   credits: nullable(Type.Integer({ description: "Null: no limit." })),
 });
