@@ -9,41 +9,38 @@ import { closeSync, fsyncSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 
 export interface LogSync {
-  /** Resolves once all that was written to the log before is on disk. Rejects when it cannot be. */
+  /** Resolves once all that was written to the log before is on disk. When that fails it never settles, and the process ends. */
   sync(): Promise<void>;
   close(): void;
 }
 
 /**
- * Of a database in WAL mode that has been written to, and stays open for as long as this is. `onLost` hears of the first failure,
- * after those who waited: every later flush is refused, and only another process can read what is on disk.
+ * Of a database in WAL mode that has been written to, and stays open for as long as this is. `onLost` hears of the first failure and
+ * ends the process: what is on disk only another one can tell.
  */
 export function makeLogSync(database: string, onLost: (error: Error) => void): LogSync {
   const log = openSync(`${database}-wal`, "r");
   // The log itself may be new.
   syncDirectory(dirname(database));
-  const waiting: PromiseWithResolvers<void>[] = [];
-  let lost: Error | null = null;
+  const waiting: (() => void)[] = [];
+  let isLost = false;
   const lose = (why: string) => {
-    lost = new Error(`the database's log was not flushed: ${why}`);
-    for (const each of waiting.splice(0)) each.reject(lost);
-    onLost(lost);
+    if (isLost) return;
+    isLost = true;
+    onLost(new Error(`the database's log was not flushed: ${why}`));
   };
   const thread = new Worker(new URL("./sync-thread.ts", import.meta.url).href);
   thread.onmessage = ({ data: failure }: MessageEvent<string | null>) => {
-    if (lost) return;
-    if (failure === null) waiting.shift()?.resolve();
-    else lose(failure);
+    if (failure !== null) lose(failure);
+    else if (!isLost) waiting.shift()?.();
   };
   thread.onerror = ({ message }) => lose(`its thread has ended: ${message}`);
   return {
-    sync: () => {
-      if (lost) return Promise.reject(lost);
-      const asked = Promise.withResolvers<void>();
-      waiting.push(asked);
-      thread.postMessage(log);
-      return asked.promise;
-    },
+    sync: () =>
+      new Promise((resolve) => {
+        waiting.push(resolve);
+        thread.postMessage(log);
+      }),
     close: () => {
       thread.terminate();
       closeSync(log);
