@@ -9,7 +9,7 @@ import { type Database, violatesUnique } from "../../db/transact.ts";
 import type { Directory } from "./directory.ts";
 import { givesForGood } from "./grant.ts";
 import { isGood } from "./keys.ts";
-import { countSshKeys, deleteSshKey, deleteSshKeysBy, insertSshKey } from "./ssh-keys-store.ts";
+import { countSshKeys, deleteSshKey, deleteSshKeysBy, insertSshKey, limitSshKeysBy } from "./ssh-keys-store.ts";
 import {
   changeKey,
   changePlan,
@@ -59,10 +59,9 @@ export function makeAlone(database: Database): Directory {
 
     revokeKey: (keyId, within) =>
       database.commit((queries) => {
-        const stays = givesForGood(currentKey(queries, keyId));
-        const key = changeKey(queries, keyId, { revoked_at: now() });
-        const line = lineOf(queries, key);
-        return within(queries, { key, sshKeys: stays || line.some(isGood) ? [] : deleteSshKeysBy(queries, line) });
+        const { key_id } = currentKey(queries, keyId);
+        const key = changeKey(queries, key_id, { revoked_at: now() });
+        return within(queries, { key, sshKeys: endSshKeys(queries, lineOf(queries, key)) });
       }),
 
     addSshKey: (key, within) =>
@@ -112,6 +111,17 @@ function addSshKey(queries: Queries, key: SshKeyRow): void {
     if (!violatesUnique(error, "ssh_keys.fingerprint")) throw error;
     throw new ServiceError("already_exists", { detail: `The organization has the key ${key.fingerprint} already.` });
   }
+}
+
+/** Ends public SSH keys with the line that added them, or with the last of its keys that is good still. Returns those that are removed. */
+function endSshKeys(queries: Queries, line: readonly KeyRow[]): SshKeyRow[] {
+  // Grace gives a rotated key an end; the key that took its place has what the line had.
+  if (line.some(givesForGood)) return [];
+  const good = line.filter(isGood);
+  if (good.length === 0) return deleteSshKeysBy(queries, line);
+  const ends = good.flatMap(({ expires_at }) => expires_at ?? []);
+  if (ends.length === good.length) limitSshKeysBy(queries, line, ends.sort().at(-1) as string);
+  return [];
 }
 
 function requireOrg(queries: Queries, orgId: OrgId): OrgRow {

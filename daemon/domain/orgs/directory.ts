@@ -41,7 +41,8 @@ export interface Directory {
     within: Within<Rotation & { replaced: KeyRow }, T>,
   ): Promise<T>;
   /**
-   * The public SSH keys that it has added are removed, unless it may give them for good, or a key that took its place is good still.
+   * The public SSH keys that its line has added are removed, unless it may give them for good, or a key of the line is good still:
+   * then they end with the last of these.
    * Throws key_not_found, also for one that was revoked before.
    */
   revokeKey<T>(keyId: KeyId, within: Within<Revocation, T>): Promise<T>;

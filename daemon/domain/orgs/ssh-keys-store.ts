@@ -26,11 +26,28 @@ export function deleteSshKey(queries: Queries, orgId: SshKeyRow["org_id"], id: s
 
 /** Those that keys of one line have added, the oldest first. */
 export function deleteSshKeysBy(queries: Queries, line: readonly KeyRow[]): SshKeyRow[] {
-  const ids = line.map(({ key_id }) => key_id);
-  const where = and(eq(sshKeys.created_by_type, "key"), inArray(sshKeys.created_by_id, ids));
-  const deleted = queries.delete(sshKeys).where(where).returning().all();
+  const deleted = queries.delete(sshKeys).where(isAddedBy(line)).returning().all();
   return deleted.sort((one, other) => (one.ssh_key_id < other.ssh_key_id ? -1 : 1));
 }
+
+/** They end at `until` at the latest. */
+export function limitSshKeysBy(queries: Queries, line: readonly KeyRow[], until: string): void {
+  const isLonger = or(isNull(sshKeys.expires_at), gt(sshKeys.expires_at, until));
+  queries
+    .update(sshKeys)
+    .set({ expires_at: until })
+    .where(and(isAddedBy(line), isLonger))
+    .run();
+}
+
+const isAddedBy = (line: readonly KeyRow[]) =>
+  and(
+    eq(sshKeys.created_by_type, "key"),
+    inArray(
+      sshKeys.created_by_id,
+      line.map(({ key_id }) => key_id),
+    ),
+  );
 
 const isCurrent = () => or(isNull(sshKeys.expires_at), gt(sshKeys.expires_at, now()));
 

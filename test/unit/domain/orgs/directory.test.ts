@@ -101,3 +101,68 @@ test("of two rotations at once one is", async () => {
   expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
   expect(rows()[1]).toHaveLength(2);
 });
+
+describe("public SSH keys", () => {
+  const LATER = "2099-01-01T00:00:00.000Z";
+  const SOONER = "2098-01-01T00:00:00.000Z";
+  const AT_ONCE = "2097-01-01T00:00:00.000Z";
+
+  /** A key of its own, and what it has added: without an end, or with one. */
+  async function maker(more: Partial<KeyRow> = {}) {
+    const made = { ...keyOf(org.org_id), scopes: ["terminal" as const], ...more };
+    await directory.addKey(made, () => {});
+    const adds = async (by: KeyRow, expires_at: string | null = null): Promise<string> => {
+      const added = newSshKey(org.org_id, { public_key: PUBLIC_KEY }, { type: "key", id: by.key_id });
+      await directory.addSshKey({ ...added, expires_at, fingerprint: `SHA256:${added.ssh_key_id}` }, () => {});
+      return added.ssh_key_id;
+    };
+    return { made, adds };
+  }
+
+  const nextOf = async (old: KeyRow, until: string): Promise<KeyRow> => {
+    let row: KeyRow | undefined;
+    await directory.rotateKey(
+      old.key_id,
+      (found) => {
+        const rotation = rotate(found);
+        row = rotation.row;
+        return { ...rotation, change: { replaced_by: row.key_id, expires_at: until } };
+      },
+      () => {},
+    );
+    return row as KeyRow;
+  };
+  const endOf = (id: string) =>
+    database.queries.all<{ expires_at: string | null }>(`SELECT expires_at FROM ssh_keys WHERE ssh_key_id = '${id}'`)[0]
+      ?.expires_at;
+  const revoke = (row: KeyRow) =>
+    directory.revokeKey(row.key_id, (_queries, { sshKeys }) => sshKeys.map(({ ssh_key_id }) => ssh_key_id));
+
+  test("of a key that was rotated end with the last that is good still, when what took its place is revoked", async () => {
+    const { made: first, adds } = await maker();
+    const [endless, soon] = [await adds(first), await adds(first, AT_ONCE)];
+    const second = await nextOf(first, SOONER);
+    const third = await nextOf(second, LATER);
+    expect(endOf(endless)).toBe(null);
+    expect(await revoke(third)).toEqual([]);
+    expect([endOf(endless), endOf(soon)]).toEqual([LATER, AT_ONCE]);
+    expect(await revoke(second)).toEqual([]);
+    expect([endOf(endless), endOf(soon)]).toEqual([SOONER, AT_ONCE]);
+    expect(await revoke(first)).toEqual([endless, soon]);
+  });
+
+  test("have no end while a key that has none took the place of the one that is revoked", async () => {
+    const { made: first, adds } = await maker();
+    const endless = await adds(first);
+    await nextOf(first, SOONER);
+    expect([await revoke(first), endOf(endless)]).toEqual([[], null]);
+  });
+
+  test("that a key has added that may give for good stay, whichever of its line is revoked last", async () => {
+    const { made: first, adds } = await maker({ scopes: ["org:admin"] });
+    const endless = await adds(first);
+    const second = await nextOf(first, SOONER);
+    expect([await revoke(second), endOf(endless)]).toEqual([[], null]);
+    expect([await revoke(first), endOf(endless)]).toEqual([[], null]);
+  });
+});
