@@ -6,19 +6,26 @@
  *     ▲                 │
  *     └─────────────────┘ the service lives on
  *
- * Only a crash counts (host/last-end.ts), and not that somebody has killed the service.
+ * Only a crash counts (host/last-end.ts), and not that somebody has killed the service. A suspected guest that is silent has its turn
+ * for a few seconds and is late then: the next begins, and a crash is put down to a late one only where it is nobody's turn.
  */
-import type { SandboxId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import { unlessGivenUp } from "../../core/published.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { Database } from "../../db/transact.ts";
-import { countAdoptions, forgetAdoption, noteAdoption } from "./store.ts";
+import { Gate } from "./admission.ts";
+import { countAdoptions, forgetAdoption, noteAdoption, noteLateAdoption } from "./store.ts";
+import type { SandboxRow } from "./table.ts";
 
 /** By the first crash all that were being taken over are suspected, by the second the one that was alone. */
 const MOST_CRASHES = 2;
-/** What a guest does to whoever meets it, it does at once. Others wait for one that is taken over alone. */
-const HEALTHY_MS = { together: 5_000, alone: 1_000 } as const;
+/**
+ * What a guest does to whoever meets it, it does at once. After these times the service has lived on with one that was taken over,
+ * `together` with others or `alone`; for `turn` others wait for one that is being taken over alone: an agent dials within 2 s.
+ */
+const TIMES_MS = { together: 5_000, alone: 1_000, turn: 5_000 };
+
+type Adopted = Pick<SandboxRow, "sandbox_id" | "org_id">;
 
 /** `status.reason` of a sandbox that is put aside. */
 export const QUARANTINED = "quarantined";
@@ -30,31 +37,40 @@ export class QuarantineError extends Error {
 export class Adoptions {
   readonly #deps: { database: Database; log: Log };
   readonly #crashes: Promise<Map<string, number>>;
+  readonly #timesMs: typeof TIMES_MS;
   readonly #over = new AbortController();
-  /** Settles when nobody is taken over alone. */
-  #alone: Promise<unknown> = Promise.resolve();
+  /** Of those who are taken over alone; organizations take turns. */
+  readonly #turns = new Gate(1);
 
   /** `crashed`: that is how the daemon before this one ended. */
-  constructor(deps: { database: Database; log: Log }, crashed: boolean) {
+  constructor(deps: { database: Database; log: Log }, crashed: boolean, timesMs = TIMES_MS) {
     this.#deps = deps;
+    this.#timesMs = timesMs;
     this.#crashes = deps.database.commit((queries) => countAdoptions(queries, crashed));
     // Whoever takes over first hears of it.
     this.#crashes.catch(() => {});
   }
 
-  /** Takes a guest over by `work`. Throws QuarantineError, and does nothing, when that has crashed the service too often. */
-  async guard<T>(sandboxId: SandboxId, work: () => Promise<T>): Promise<T> {
-    const crashes = (await this.#crashes).get(sandboxId) ?? 0;
+  /**
+   * Takes a guest over by `work`. Throws QuarantineError, and does nothing, when that has crashed the service too often; rejects with
+   * the signal's reason when it is given up before its turn.
+   */
+  async guard<T>(row: Adopted, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const { sandbox_id, org_id } = row;
+    const crashes = (await this.#crashes).get(sandbox_id) ?? 0;
     if (crashes >= MOST_CRASHES) {
       throw new QuarantineError(`taking it over crashed the service ${crashes} times`);
     }
-    if (crashes === 0) return await this.#noted(sandboxId, work, HEALTHY_MS.together, () => {});
-    const before = this.#alone;
-    const turn = Promise.withResolvers<void>();
-    this.#alone = turn.promise;
-    await before;
-    this.#deps.log.warn("sandbox taken over alone, after a crash", { sandbox_id: sandboxId, crashes });
-    return await this.#noted(sandboxId, work, HEALTHY_MS.alone, turn.resolve);
+    if (crashes === 0) return await this.#noted(sandbox_id, work, this.#timesMs.together, () => {});
+    const begun = Promise.withResolvers<{ done: Promise<T> }>();
+    const turn = async () => {
+      this.#deps.log.warn("sandbox taken over alone, after a crash", { sandbox_id, crashes });
+      const over = Promise.withResolvers<void>();
+      begun.resolve({ done: this.#inTurn(sandbox_id, work, over.resolve) });
+      await over.promise;
+    };
+    this.#turns.through(org_id, turn, signal).catch(begun.reject);
+    return await (await begun.promise).done;
   }
 
   /** Notes are forgotten by the next daemon, unless this one crashes. */
@@ -62,23 +78,51 @@ export class Adoptions {
     this.#over.abort();
   }
 
-  async #noted<T>(sandboxId: SandboxId, work: () => Promise<T>, healthyMs: number, onHealthy: () => void): Promise<T> {
-    const { database, log } = this.#deps;
-    const warned = (error: unknown) =>
-      log.warn("adoption not noted", { sandbox_id: sandboxId, error: describeError(error) });
-    // A full disk does not keep a guest from being taken over.
-    await database.commit((queries) => noteAdoption(queries, sandboxId)).catch(warned);
+  /** `onOver` is called once the service lives on with it, or others have waited for long enough. */
+  async #inTurn<T>(sandboxId: Adopted["sandbox_id"], work: () => Promise<T>, onOver: () => void): Promise<T> {
+    const { turn, alone } = this.#timesMs;
+    const timed = async () => {
+      const late = setTimeout(() => void this.#passOver(sandboxId).then(onOver), turn);
+      return await work().finally(() => clearTimeout(late));
+    };
+    return await this.#noted(sandboxId, timed, alone, onOver);
+  }
+
+  /** The next begins once the database has it: what that one does is not this one's. */
+  async #passOver(sandbox_id: Adopted["sandbox_id"]): Promise<void> {
+    const { log } = this.#deps;
+    log.warn("sandbox not taken over in its turn, others go on", { sandbox_id });
+    await this.#note(sandbox_id, noteLateAdoption);
+    // A daemon that stops takes over nobody any more.
+    if (this.#over.signal.aborted) await new Promise<never>(() => {});
+  }
+
+  async #noted<T>(
+    sandboxId: Adopted["sandbox_id"],
+    work: () => Promise<T>,
+    healthyMs: number,
+    onHealthy: () => void,
+  ): Promise<T> {
+    await this.#note(sandboxId, noteAdoption);
     try {
       return await work();
     } finally {
       void unlessGivenUp(this.#over.signal, Bun.sleep(healthyMs)).then(
         async () => {
           (await this.#crashes).delete(sandboxId);
-          await database.commit((queries) => forgetAdoption(queries, sandboxId)).catch(warned);
+          await this.#note(sandboxId, forgetAdoption);
           onHealthy();
         },
         () => {},
       );
     }
+  }
+
+  /** A full disk does not keep a guest from being taken over. */
+  async #note(sandbox_id: Adopted["sandbox_id"], write: typeof noteAdoption): Promise<void> {
+    const { database, log } = this.#deps;
+    await database
+      .commit((queries) => write(queries, sandbox_id))
+      .catch((error: unknown) => log.warn("adoption not noted", { sandbox_id, error: describeError(error) }));
   }
 }

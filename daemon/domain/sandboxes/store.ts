@@ -4,7 +4,7 @@ import type { SandboxState } from "../../../shared/api/sandboxes.ts";
 import { GUEST_CID_MIN, GUEST_CIDS, type OrgId } from "../../../shared/ids.ts";
 import { preparedBy, type Queries } from "../../db/client.ts";
 import { Remembered } from "../../db/remembered.ts";
-import { adoptions, type SandboxRow, sandboxes } from "./table.ts";
+import { adoptions, type SandboxRow, sandboxes, UNDER_WAY } from "./table.ts";
 
 export function insertSandbox(queries: Queries, row: SandboxRow): void {
   live.forget(queries);
@@ -189,9 +189,14 @@ export function failedFor(queries: Queries, reason: string): string[] {
 export function noteAdoption(queries: Queries, sandbox_id: SandboxRow["sandbox_id"]): void {
   queries
     .insert(adoptions)
-    .values({ sandbox_id, crashes: 0, under_way: true })
-    .onConflictDoUpdate({ target: adoptions.sandbox_id, set: { under_way: true } })
+    .values({ sandbox_id, crashes: 0, under_way: UNDER_WAY.now })
+    .onConflictDoUpdate({ target: adoptions.sandbox_id, set: { under_way: UNDER_WAY.now } })
     .run();
+}
+
+/** Others go on while it is still being taken over; one that is forgotten already stays so. */
+export function noteLateAdoption(queries: Queries, sandboxId: SandboxRow["sandbox_id"]): void {
+  queries.update(adoptions).set({ under_way: UNDER_WAY.late }).where(eq(adoptions.sandbox_id, sandboxId)).run();
 }
 
 /** The service has lived on. */
@@ -203,13 +208,15 @@ export function forgetAdoption(queries: Queries, sandboxId: SandboxRow["sandbox_
 export function countAdoptions(queries: Queries, crashed: boolean): Map<string, number> {
   const { crashes, under_way, sandbox_id } = adoptions;
   if (crashed) {
+    // Those that were late are meant only where there is no other.
+    const blamed = sql`(SELECT min(under_way) FROM adoptions WHERE under_way <> ${UNDER_WAY.no})`;
     queries
       .update(adoptions)
       .set({ crashes: sql`${crashes} + 1` })
-      .where(eq(under_way, true))
+      .where(eq(under_way, blamed))
       .run();
   }
-  queries.update(adoptions).set({ under_way: false }).run();
+  queries.update(adoptions).set({ under_way: UNDER_WAY.no }).run();
   const live = queries
     .select({ id: sandboxes.sandbox_id })
     .from(sandboxes)

@@ -180,10 +180,11 @@ export function makeSupervisors(deps: SandboxDeps, ends: { watch(sandboxId: stri
           }),
         adopt: async (current, signal) => {
           const mode = current.start_mode ?? "snapshot";
-          return await adoptions.guard(current.sandbox_id, async () => {
+          const adopt = async () => {
             await faultPoint("sandbox.adopting");
             return await adoptGuest(deps.host, planOf(current, room), mode, adoptedAs(current.state), signal);
-          });
+          };
+          return await adoptions.guard(current, adopt, signal);
         },
         freeRemains: () => free(row.sandbox_id),
         onEvent: deps.onEvent,

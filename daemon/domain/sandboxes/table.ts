@@ -44,11 +44,14 @@ export const sandboxes = sqliteTable("sandboxes", {
   disk_mib: integer().notNull(),
 });
 
+/** Whether a sandbox is being taken over: `late` when it takes longer than others wait for it. */
+export const UNDER_WAY = { no: 0, now: 1, late: 2 } as const;
+
 /** Sandboxes that are being taken over, or were when the service crashed (adoptions.ts). */
 export const adoptions = sqliteTable("adoptions", {
   sandbox_id: text().$type<SandboxId>().primaryKey(),
   crashes: integer().notNull(),
-  under_way: integer({ mode: "boolean" }).notNull(),
+  under_way: integer().$type<(typeof UNDER_WAY)[keyof typeof UNDER_WAY]>().notNull(),
 });
 
 export type SandboxRow = typeof sandboxes.$inferSelect;

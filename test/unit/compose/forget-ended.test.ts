@@ -8,6 +8,7 @@ import { type Database, makeDatabase } from "../../../daemon/db/transact.ts";
 import { roomsToForget } from "../../../daemon/domain/rooms/ended.ts";
 import { endedLongAgo } from "../../../daemon/domain/sandboxes/ended.ts";
 import type { OrgId } from "../../../shared/ids.ts";
+import { insertRow } from "../../harness/insert-row.ts";
 
 const LONG_AGO = "2020-01-01T00:00:00.000Z";
 const LATELY = "2026-01-01T00:00:00.000Z";
@@ -22,15 +23,8 @@ beforeEach(() => {
 });
 afterEach(() => database.close());
 
-/** Values of columns that may not be null and do not matter here. */
-function insert(table: string, values: Record<string, string | number>): void {
-  const columns = database.queries.all<{ name: string; type: string }>(
-    sql`SELECT name, type FROM pragma_table_info(${table}) WHERE "notnull" AND dflt_value IS NULL`,
-  );
-  const row = { ...Object.fromEntries(columns.map(({ name, type }) => [name, type === "TEXT" ? "'[]'" : "0"])) };
-  for (const [name, value] of Object.entries(values)) row[name] = typeof value === "string" ? `'${value}'` : `${value}`;
-  connection.execute(`INSERT INTO ${table} (${Object.keys(row).join()}) VALUES (${Object.values(row).join()})`);
-}
+const insert = (table: string, values: Record<string, string | number>) =>
+  insertRow(connection, database, table, values);
 
 let made = 0;
 function room(name: string, state: string, at = LATELY, more: Record<string, string> = {}): void {

@@ -1,0 +1,116 @@
+/** Guests that are taken over after a crash, one after another: whom that holds up and for how long, and who is blamed for the next. */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { makeLog } from "../../../../daemon/core/log.ts";
+import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
+import { migrate } from "../../../../daemon/db/migrate.ts";
+import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
+import { Adoptions } from "../../../../daemon/domain/sandboxes/adoptions.ts";
+import { countAdoptions } from "../../../../daemon/domain/sandboxes/store.ts";
+import type { OrgId, SandboxId } from "../../../../shared/ids.ts";
+import { until } from "../../../harness/guests.ts";
+import { insertRow } from "../../../harness/insert-row.ts";
+
+const TIMES = { together: 1, alone: 1, turn: 100 };
+const patient = new AbortController().signal;
+
+let connection: Connection;
+let database: Database;
+let adoptions: Adoptions;
+/** Whose work has begun, in order. */
+let begun: string[];
+beforeEach(() => {
+  connection = openConnection(":memory:");
+  migrate(connection);
+  database = makeDatabase(connection);
+  insertRow(connection, database, "orgs", { org_id: "org_1" });
+  insertRow(connection, database, "rooms", { room_uid: "rom_1", org_id: "org_1", state: "active" });
+  begun = [];
+});
+afterEach(async () => {
+  adoptions.stop();
+  await database.close();
+});
+
+/** Sandboxes that were all being taken over when the service crashed. */
+function crashed(...sandboxes: string[]): void {
+  for (const [at, id] of sandboxes.entries()) {
+    const what = { room_uid: "rom_1", org_id: "org_1", agent_id: id, state: "running", egress_mode: "none" };
+    insertRow(connection, database, "sandboxes", { ...what, sandbox_id: id, guest_cid: 9100 + at });
+    connection.execute(`INSERT INTO adoptions VALUES ('${id}', 0, 1)`);
+  }
+  const log = makeLog("error", () => {});
+  adoptions = new Adoptions({ database, log }, true, TIMES);
+}
+
+const silent = () => new Promise<never>(() => {});
+
+function takeOver<T>(org: string, sandbox: string, work: () => Promise<T>, signal = patient): Promise<T> {
+  const row = { sandbox_id: sandbox as SandboxId, org_id: org as OrgId };
+  const noted = () => {
+    begun.push(sandbox);
+    return work();
+  };
+  return adoptions.guard(row, noted, signal);
+}
+
+test("a guest that says nothing holds up the others for its turn, and not for as long as it is silent", async () => {
+  crashed("a", "b");
+  void takeOver("org_1", "a", silent);
+  expect(await takeOver("org_2", "b", async () => "taken over")).toBe("taken over");
+  expect(begun).toEqual(["a", "b"]);
+});
+
+test("organizations take turns", async () => {
+  crashed("a1", "a2", "a3", "b1");
+  const all = ["a1", "a2", "a3", "b1"].map((name) => takeOver(name.slice(0, 1), name, async () => {}));
+  await Promise.all(all);
+  expect(begun).toEqual(["a1", "a2", "b1", "a3"]);
+});
+
+test("who is given up while it waits is let go at once, and is not taken over", async () => {
+  crashed("a", "b", "c");
+  const ended = Promise.withResolvers<void>();
+  const first = takeOver("org", "a", () => ended.promise);
+  await until("the first is met", () => begun.length === 1);
+  const impatient = new AbortController();
+  const given = takeOver("org", "b", silent, impatient.signal);
+  const last = takeOver("org", "c", async () => "last");
+  impatient.abort(new Error("destroyed"));
+  await expect(given).rejects.toThrow("destroyed");
+  expect(begun).toEqual(["a"]);
+  ended.resolve();
+  await first;
+  expect(await last).toBe("last");
+  expect(begun).toEqual(["a", "c"]);
+});
+
+test("a crash is put down to the one whose turn it is, and to one that is silent still where it is nobody's", async () => {
+  crashed("a", "b");
+  const crash = () => Object.fromEntries(countAdoptions(database.queries, true));
+  void takeOver("org", "a", silent);
+  expect(await takeOver("org", "b", async () => crash())).toEqual({ a: 1, b: 2 });
+
+  connection.execute("UPDATE adoptions SET crashes = 1, under_way = 0");
+  adoptions.stop();
+  adoptions = new Adoptions({ database, log: makeLog("error", () => {}) }, false, TIMES);
+  void takeOver("org", "a", silent);
+  await until("its turn is over", () => noted("a") === 2);
+  expect(crash()).toMatchObject({ a: 2 });
+});
+
+test("a guest that was silent for long and then is taken over is free of suspicion", async () => {
+  crashed("a");
+  const answers = Promise.withResolvers<void>();
+  const taken = takeOver("org", "a", () => answers.promise);
+  await until("its turn is over", () => noted("a") === 2);
+  answers.resolve();
+  await taken;
+  await until("nothing is noted of it", () => noted("a") === null);
+});
+
+function noted(sandbox: string): number | null {
+  const found = database.queries.all<{ under_way: number }>(
+    `SELECT under_way FROM adoptions WHERE sandbox_id = '${sandbox}'`,
+  );
+  return found[0]?.under_way ?? null;
+}
