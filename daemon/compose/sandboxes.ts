@@ -5,7 +5,7 @@ import type { RoomUid } from "../../shared/ids.ts";
 import { makeEgress } from "../domain/egress/index.ts";
 import type { Meter } from "../domain/orgs/index.ts";
 import { makePorts } from "../domain/ports/index.ts";
-import { makeSandboxes } from "../domain/sandboxes/index.ts";
+import { isKept, makeSandboxes } from "../domain/sandboxes/index.ts";
 import type { Gateway } from "../domain/ssh/deps.ts";
 import { makeSsh } from "../domain/ssh/index.ts";
 import { usableSnapshot } from "../domain/templates/registry.ts";
@@ -113,6 +113,7 @@ function composeEgress({ config, log, database, record }: Base, meter: Meter) {
     database,
     log,
     meter,
+    isKept,
     privateRanges: config["egress.private_ranges"],
     hostsFile: config["egress.hosts_file"],
     mibPerSecond: config["egress.mib_per_second"],

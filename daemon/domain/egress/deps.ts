@@ -1,5 +1,6 @@
 import type { OrgId, RoomUid, SandboxId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
+import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import type { Meter, Place } from "../orgs/index.ts";
 import type { Denial } from "./denials.ts";
@@ -19,6 +20,8 @@ export interface EgressDeps {
   database: Database;
   log: Log;
   meter: Pick<Meter, "count">;
+  /** Within a transaction: whether there is a row of the sandbox still, however it ended. */
+  isKept(queries: Queries, sandboxId: SandboxId): boolean;
   /** Comma-separated ranges. */
   privateRanges: string;
   hostsFile: string;

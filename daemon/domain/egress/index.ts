@@ -3,26 +3,21 @@
 import type { Stream } from "../../../shared/agent-protocol/link.ts";
 import type { GuestRequest } from "../../../shared/agent-protocol/messages.ts";
 import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
-import type { SandboxId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { GuestRequests } from "../../host/guest-link/handshake.ts";
-import { type Place, USAGE_WRITE_SECONDS } from "../orgs/index.ts";
+import { USAGE_WRITE_SECONDS } from "../orgs/index.ts";
 import { readRange } from "./addresses.ts";
 import type { EgressDeps, EgressSandbox } from "./deps.ts";
 import { Guard } from "./guard.ts";
 import { makeIsHosts } from "./host-addresses.ts";
 import type { Ground } from "./policy.ts";
 import { HostResolver } from "./resolver.ts";
-import { addTraffic, type Traffic, trafficOf } from "./store.ts";
+import { type Traffic, trafficOf } from "./store.ts";
+import { sumOf, Tally } from "./tally.ts";
 
 export { MAX_CONNECTIONS } from "./guard.ts";
 export { forgetTraffic, type Traffic } from "./store.ts";
-
-interface Counted {
-  place: Place;
-  traffic: Traffic;
-}
 
 export interface Egress {
   /** What becomes of what the sandbox's guest asks; `allowlist` is in force until there is another. */
@@ -42,31 +37,8 @@ export function makeEgress(deps: EgressDeps): Egress {
   const ground: Ground = { privateRanges: readRanges(deps.privateRanges), isHosts: makeIsHosts() };
   const bytesPerSecond = deps.mibPerSecond === 0 ? Number.MAX_SAFE_INTEGER : deps.mibPerSecond * 1024 * 1024;
   const guards = new Map<string, Guard>();
-  const counted = new Map<string, Counted>();
-
-  const count = (sandboxId: string, place: Place, more: Traffic) => {
-    const { traffic } = counted.get(sandboxId) ?? { traffic: NO_TRAFFIC };
-    counted.set(sandboxId, { place, traffic: sumOf(traffic, more) });
-  };
-
-  const write = async () => {
-    const waiting = [...counted];
-    counted.clear();
-    if (waiting.length === 0) return;
-    try {
-      await deps.database.commit((queries) => {
-        for (const [sandboxId, { place, traffic }] of waiting) {
-          const { org_id, room_uid } = place;
-          addTraffic(queries, { sandbox_id: sandboxId as SandboxId, org_id, room_uid, ...traffic });
-          deps.meter.count(place, { egress_bytes: traffic.sent_bytes });
-        }
-      });
-    } catch (error) {
-      deps.log.error("egress traffic not written yet", { error: describeError(error) });
-      for (const [sandboxId, { place, traffic }] of waiting) count(sandboxId, place, traffic);
-    }
-  };
-  const writing = setInterval(() => void write(), USAGE_WRITE_SECONDS * 1000);
+  const tally = new Tally(deps);
+  const writing = setInterval(() => void tally.write(), USAGE_WRITE_SECONDS * 1000);
 
   const drop = (sandboxId: string) => {
     guards.get(sandboxId)?.close();
@@ -82,7 +54,7 @@ export function makeEgress(deps: EgressDeps): Egress {
         resolve: (name) => resolver.resolve(name, sandbox),
         bytesPerSecond,
         record: (denial) => deps.onDenied(sandbox, denial),
-        count: (traffic) => count(sandbox_id, place, traffic),
+        count: (traffic) => tally.count(sandbox_id, place, traffic),
       });
       guards.set(sandbox_id, guard);
       return requestsTo(guard, deps.log);
@@ -90,25 +62,15 @@ export function makeEgress(deps: EgressDeps): Egress {
     setAllowlist: (sandboxId, allowlist) => guards.get(sandboxId)?.setAllowlist(allowlist),
     trafficOf: (sandboxId) => {
       const written = trafficOf(deps.database.queries, sandboxId);
-      const traffic = sumOf(written, counted.get(sandboxId)?.traffic ?? NO_TRAFFIC);
+      const traffic = sumOf(written, tally.of(sandboxId));
       return { ...traffic, open_connections: guards.get(sandboxId)?.connections ?? 0 };
     },
     drop,
     stop: async () => {
       clearInterval(writing);
       for (const sandboxId of [...guards.keys()]) drop(sandboxId);
-      await write();
+      await tally.write();
     },
-  };
-}
-
-const NO_TRAFFIC: Traffic = { sent_bytes: 0, received_bytes: 0, connections: 0 };
-
-function sumOf(one: Traffic, other: Traffic): Traffic {
-  return {
-    sent_bytes: one.sent_bytes + other.sent_bytes,
-    received_bytes: one.received_bytes + other.received_bytes,
-    connections: one.connections + other.connections,
   };
 }
 

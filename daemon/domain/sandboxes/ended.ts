@@ -46,6 +46,11 @@ export function forgetSandbox(queries: Queries, sandboxId: SandboxId): void {
   queries.run(sql`DELETE FROM sandboxes WHERE sandbox_id = ${sandboxId} AND ${hasEnded}`);
 }
 
+/** Whether it is not forgotten. */
+export function isKept(queries: Queries, sandboxId: SandboxId): boolean {
+  return ids(queries, sql`SELECT sandbox_id FROM sandboxes WHERE sandbox_id = ${sandboxId}`).length > 0;
+}
+
 function ids(queries: Queries, query: ReturnType<typeof sql>): SandboxId[] {
   return queries.all<{ sandbox_id: SandboxId }>(query).map(({ sandbox_id }) => sandbox_id);
 }

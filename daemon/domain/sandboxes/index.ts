@@ -28,7 +28,7 @@ import { makeUpdate } from "./update.ts";
 /** Agents of sandboxes that are put aside. */
 export const listQuarantined = (queries: Queries) => failedFor(queries, QUARANTINED);
 
-export { endedLongAgo, endedWithRooms, forgetSandbox } from "./ended.ts";
+export { endedLongAgo, endedWithRooms, forgetSandbox, isKept } from "./ended.ts";
 export { orgCids, orgSandboxes } from "./store.ts";
 export type { GuestShare };
 

@@ -1,0 +1,50 @@
+/** What a sandbox's traffic leaves behind: a row as long as there is the sandbox, and what its organization used in any case. */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { makeLog } from "../../../../daemon/core/log.ts";
+import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
+import { migrate } from "../../../../daemon/db/migrate.ts";
+import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
+import { trafficOf } from "../../../../daemon/domain/egress/store.ts";
+import { Tally } from "../../../../daemon/domain/egress/tally.ts";
+import type { Place } from "../../../../daemon/domain/orgs/index.ts";
+import { isKept } from "../../../../daemon/domain/sandboxes/index.ts";
+import type { SandboxId } from "../../../../shared/ids.ts";
+import { insertRow } from "../../../harness/insert-row.ts";
+
+const THERE = "sbx_there" as SandboxId;
+const FORGOTTEN = "sbx_forgotten" as SandboxId;
+const PLACE = { org_id: "org_1", room_uid: "rom_1" } as Place;
+const MORE = { sent_bytes: 5, received_bytes: 7, connections: 1 };
+
+let connection: Connection;
+let database: Database;
+let metered: number;
+let tally: Tally;
+beforeEach(() => {
+  connection = openConnection(":memory:");
+  migrate(connection);
+  database = makeDatabase(connection);
+  insertRow(connection, database, "orgs", { org_id: "org_1" });
+  insertRow(connection, database, "rooms", { room_uid: "rom_1", org_id: "org_1", state: "active" });
+  const what = { room_uid: "rom_1", org_id: "org_1", state: "destroyed", egress_mode: "none", guest_cid: 9100 };
+  insertRow(connection, database, "sandboxes", { ...what, sandbox_id: THERE });
+  metered = 0;
+  const meter = {
+    count: (_: Place, { egress_bytes = 0 }: { egress_bytes?: number }) => {
+      metered += egress_bytes;
+    },
+  };
+  tally = new Tally({ database, log: makeLog("error", () => {}), meter, isKept });
+});
+afterEach(() => database.close());
+
+test("what a sandbox sends is added to its row; of one that is forgotten by then there is none, and its bytes are metered", async () => {
+  for (const more of [MORE, MORE]) {
+    for (const sandbox of [THERE, FORGOTTEN]) tally.count(sandbox, PLACE, more);
+    expect(tally.of(FORGOTTEN)).toEqual(MORE);
+    await tally.write();
+  }
+  expect(trafficOf(database.queries, THERE)).toEqual({ sent_bytes: 10, received_bytes: 14, connections: 2 });
+  expect(database.queries.all("SELECT sandbox_id FROM egress_usage")).toEqual([{ sandbox_id: THERE }]);
+  expect([metered, tally.of(THERE).sent_bytes]).toEqual([20, 0]);
+});
