@@ -27,8 +27,8 @@ export interface Addition {
   call: KeyCall;
 }
 
-/** Adds to the file; null when there is none. Throws precondition_failed, is_directory, drive_full, quota_exceeded, disk_full. */
-export async function appendToFile(drive: Drive, { room, root }: Place, addition: Addition) {
+/** Adds to the file; null when there is none. Throws precondition_failed, is_directory, drive_full, quota_exceeded, disk_full, room_destroying. */
+export async function appendToFile(drive: Drive, { room, root, usage }: Place, addition: Addition) {
   const { path, mode, if_match, call } = addition;
   if (path === HERE) throw new ServiceError("is_directory");
   const { parent, name } = splitPath(path);
@@ -41,7 +41,7 @@ export async function appendToFile(drive: Drive, { room, root }: Place, addition
     const bytes = await restOf(file, addition.bytes, call.work);
     const isBegun = bytes.byteLength < addition.bytes.byteLength;
     if (if_match !== undefined && !isBegun) await requireDigest(drive, file, if_match, asked);
-    using claim = await drive.usage.of(room).claim(room.drive_limit_bytes, 0);
+    using claim = await usage.claim(room.drive_limit_bytes, 0);
     claim.grow(bytes.byteLength, 0);
     file.reserve(bytes.byteLength);
     await file.write(bytes);
@@ -52,7 +52,6 @@ export async function appendToFile(drive: Drive, { room, root }: Place, addition
     const facts = file.freshFacts();
     const grown = facts.allocated_bytes - file.facts.allocated_bytes;
     claim.settle(grown > 0 ? { added: { used_bytes: grown } } : { freed: { used_bytes: -grown } });
-    const { org } = drive.usage.of(room);
-    return written(path, facts, await digestAfter(drive, file, facts, asked), false, org.warnings());
+    return written(path, facts, await digestAfter(drive, file, facts, asked), false, usage.org.warnings());
   });
 }

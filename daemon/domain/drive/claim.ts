@@ -1,4 +1,5 @@
 /** Owns the share of the quota that one write has set aside while it is under way. */
+import { ServiceError } from "../../core/service-error.ts";
 import type { Change, Claimed } from "./estimate.ts";
 
 interface Keeper {
@@ -13,6 +14,7 @@ interface Keeper {
 export class Claim implements Claimed, Disposable {
   readonly entries: number;
   readonly #keeper: Keeper;
+  readonly #cut = new AbortController();
   bytes = 0;
   /** How much of it is in the temporary file. */
   written_bytes = 0;
@@ -22,13 +24,24 @@ export class Claim implements Claimed, Disposable {
     this.#keeper = keeper;
   }
 
+  /** Aborted with room_destroying when the drive is given up: nothing more is to be written. */
+  get over(): AbortSignal {
+    return this.#cut.signal;
+  }
+
+  /** The drive is given up. */
+  cut(): void {
+    this.#cut.abort(new ServiceError("room_destroying"));
+  }
+
   /** From now on the claim counts the temporary file with this inode, whatever names guests give it. */
   makes(inode: bigint): void {
     this.#keeper.makes(inode);
   }
 
-  /** Sets more aside; `replaced` is what the write will free in the end. Throws drive_full, quota_exceeded. */
+  /** Sets more aside; `replaced` is what the write will free in the end. Throws drive_full, quota_exceeded, room_destroying. */
   grow(bytes: number, replaced: number): void {
+    this.over.throwIfAborted();
     this.#keeper.require(bytes, replaced);
     this.bytes += bytes;
   }

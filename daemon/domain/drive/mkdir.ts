@@ -11,12 +11,12 @@ import { bindDrive, type Drive } from "./verb.ts";
 export function mkdir(drive: Drive): Bound {
   return bindDrive(drive, fsMkdir, {
     rules: (input) => pathRule("path", input.path),
-    run: async (call, input, { room, root }) => {
+    run: async (call, input, { room, root, usage }) => {
       const path = parsePath(input.path);
       call.audit.details = { path: shownPath(path) };
       const there = path === HERE ? null : factsAt(root, path);
       if (there?.type === "file" || there?.type === "other") throw new ServiceError("already_exists");
-      using claim = await drive.usage.of(room).claim(room.drive_limit_bytes, there === null ? 1 : 0);
+      using claim = await usage.claim(room.drive_limit_bytes, there === null ? 1 : 0);
       claim.grow(0, 0);
       const { directory, created } = await openOrMake(root, path, parseMode(input.mode, DIRECTORY_MODE));
       using made = directory;

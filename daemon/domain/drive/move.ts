@@ -14,7 +14,7 @@ import { bindDrive, type Drive } from "./verb.ts";
 export function move(drive: Drive): Bound {
   return bindDrive(drive, fsMove, {
     rules: (input) => [...pathRule("from", input.from), ...pathRule("to", input.to)],
-    run: async (call, input, { room, root }) => {
+    run: async (call, input, { root, usage }) => {
       const [from, to] = [parsePath(input.from), parsePath(input.to)];
       call.audit.details = { path: shownPath(from), to: shownPath(to) };
       const [source, target] = [splitPath(from), splitPath(to)];
@@ -29,7 +29,6 @@ export function move(drive: Drive): Bound {
       await call.work.noteFirst({ moved: moved.identity });
       using targetDirectory = (await openOrMake(root, target.parent)).directory;
       await drive.turns.take(turnKey(targetDirectory, target.name), async () => {
-        const usage = drive.usage.of(room);
         const since = usage.moment;
         const replaced = targetDirectory.facts(target.name);
         const taken = input.overwrite ? "replace" : "refuse";

@@ -47,13 +47,18 @@ export class OrgUsage {
   /** A drive that nothing is written to any more: it takes what it took, which is measured once more. */
   keep(roomUid: string, lastBytes: number | null, measure: () => Promise<number>): void {
     this.#setKept(roomUid, lastBytes ?? 0);
+    this.measureKept(roomUid, measure);
+    if (lastBytes === null) this.#firstMeasure = this.#lastMeasure;
+  }
+
+  /** After the measures of kept drives that wait already. */
+  measureKept(roomUid: string, measure: () => Promise<number>): void {
     const again = async () => {
       // One that is erased meanwhile, or cannot be read, stays at what was known of it.
       const bytes = this.#kept.has(roomUid) ? await measure().catch(() => null) : null;
       if (bytes !== null && this.#kept.has(roomUid)) this.#setKept(roomUid, bytes);
     };
     this.#lastMeasure = this.#lastMeasure.then(again);
-    if (lastBytes === null) this.#firstMeasure = this.#lastMeasure;
   }
 
   /** A kept drive is gone. */

@@ -22,26 +22,28 @@ export interface NewFile {
   overwrite: boolean;
   /** How many bytes there will be, where it is known: then all of the quota they take is set aside before the first. */
   size_bytes?: number;
-  /** Hands every byte over, in order, waiting each time. */
-  fill(write: (bytes: Uint8Array) => Promise<void>): Promise<void>;
+  /** Hands every byte over, in order, waiting each time; gives up when it is `over`. */
+  fill(write: (bytes: Uint8Array) => Promise<void>, over: AbortSignal): Promise<void>;
   /** Looks whether the file may still be replaced; nobody else writes to this name meanwhile. */
   check?(): Promise<void>;
 }
 
-/** Throws is_directory, already_exists, invalid_path, drive_full, quota_exceeded, disk_full and whatever `fill` and `check` throw. */
-export async function placeFile(drive: Drive, { room, root }: Place, file: NewFile) {
+/** Throws is_directory, already_exists, invalid_path, drive_full, quota_exceeded, disk_full, room_destroying and whatever `fill` and `check` throw. */
+export async function placeFile(drive: Pick<Drive, "turns">, { room, root, usage }: Place, file: NewFile) {
   if (file.path === HERE) throw new ServiceError("is_directory");
   const { parent, name } = splitPath(file.path);
   using directory = (await openOrMake(root, parent)).directory;
   const before = mayBeReplaced(directory, name, file.overwrite);
-  using claim = await drive.usage.of(room).claim(room.drive_limit_bytes, before === null ? 1 : 0);
+  using claim = await usage.claim(room.drive_limit_bytes, before === null ? 1 : 0);
   claim.grow(file.size_bytes ?? 0, freedBy(before).used_bytes);
   await using temporary = new Temporary(directory, temporaryName());
   claim.makes(temporary.inode);
   let size = 0;
   const hash = new Bun.CryptoHasher("sha256");
-  await file.fill(async (bytes) => {
+  const { over } = claim;
+  const write = async (bytes: Uint8Array) => {
     for (let at = 0; at < bytes.byteLength; at += CHUNK_BYTES) {
+      over.throwIfAborted();
       const chunk = bytes.subarray(at, at + CHUNK_BYTES);
       size += chunk.byteLength;
       if (size > claim.bytes) claim.grow(size - claim.bytes, freedBy(before).used_bytes);
@@ -49,17 +51,20 @@ export async function placeFile(drive: Drive, { room, root }: Place, file: NewFi
       await temporary.write(chunk);
       claim.written_bytes = size;
     }
+  };
+  await file.fill(write, over).catch((error: unknown) => {
+    throw over.aborted ? over.reason : error;
   });
   await temporary.finish(file.mode);
   const { facts, replaced } = await drive.turns.take(turnKey(directory, name), async () => {
     const replaced = mayBeReplaced(directory, name, file.overwrite);
     await file.check?.();
+    over.throwIfAborted();
     return { replaced, facts: await temporary.place(name, file.overwrite ? "replace" : "refuse") };
   });
   const added = { used_bytes: facts.allocated_bytes, file_count: 1, entry_count: 1 };
   claim.settle({ added, freed: freedBy(replaced) });
-  const { org } = drive.usage.of(room);
-  return written(file.path, facts, hash.digest("hex"), replaced === null, org.warnings());
+  return written(file.path, facts, hash.digest("hex"), replaced === null, usage.org.warnings());
 }
 
 /** The answer to a write. */

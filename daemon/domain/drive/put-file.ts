@@ -22,7 +22,7 @@ export function putFile(drive: Drive): Bound {
         path,
         mode: parseMode(input.mode, FILE_MODE),
         overwrite: input.overwrite ?? true,
-        fill: (write) => receive(transfer.body, call.signal, write),
+        fill: (write, over) => receive(transfer.body, AbortSignal.any([call.signal, over]), write),
         check: async () => requireEtag(place, path, transfer),
       });
       call.audit.details = { path: body.path, size_bytes: body.size_bytes, sha256: body.sha256 };

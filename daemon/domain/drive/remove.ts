@@ -10,14 +10,13 @@ import { bindDrive, type Drive } from "./verb.ts";
 export function remove(drive: Drive): Bound {
   return bindDrive(drive, fsDelete, {
     rules: (input) => pathRule("path", input.path),
-    run: async (call, input, { room, root }) => {
+    run: async (call, input, { root, usage }) => {
       const path = parsePath(input.path);
       call.audit.details = { path: shownPath(path) };
       const { parent, name } = splitPath(path);
       using directory = root.directory(parent);
       const facts = directory.facts(name);
       if (!facts) throw new ServiceError("path_not_found");
-      const usage = drive.usage.of(room);
       const since = usage.moment;
       if (facts.type === "directory" && input.recursive) {
         await erase(directory, name, {

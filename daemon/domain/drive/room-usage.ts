@@ -35,6 +35,8 @@ export class RoomUsage {
   /** What was told of it last. */
   #toldBytes: number | null = null;
   #staleAt = 0;
+  /** Called when the drive is given up, and the last of the writes that were under way has left it. */
+  #onLeft = () => {};
 
   constructor(room: UsageRoom, deps: RoomUsageDeps, org: OrgUsage, turn: Turn) {
     this.#room = room;
@@ -79,15 +81,18 @@ export class RoomUsage {
     return kept ? { measured: kept, free: freeOn(this.#room.drive_directory), took_ms: 0 } : await this.#join();
   }
 
-  /** The drive is given up: no measure goes on. */
-  end(): void {
+  /** The drive is given up: no measure goes on, and no write. `onLeft` hears when writes that were under way have left it; there may be none. */
+  end(onLeft: () => void): void {
     this.#measuring.end();
+    if (this.#claims.size > 0) this.#onLeft = onLeft;
+    for (const claim of this.#claims) claim.cut();
   }
 
-  /** Begins a write that makes so many new names. Throws drive_full, quota_exceeded. */
+  /** Begins a write that makes so many new names. Throws drive_full, quota_exceeded, room_destroying. */
   async claim(limitBytes: number, entries: number): Promise<Claim> {
     await this.current();
     await this.org.known();
+    if (this.#measuring.isEnded) throw new ServiceError("room_destroying");
     const since = this.moment;
     let made: bigint | null = null;
     const claim = new Claim(entries, {
@@ -107,6 +112,9 @@ export class RoomUsage {
         this.#claims.delete(claim);
         if (made !== null && this.#making.get(made) === claim) this.#making.delete(made);
         this.#estimate.release(claim);
+        if (this.#claims.size > 0) return;
+        this.#onLeft();
+        this.#onLeft = () => {};
       },
     });
     this.#claims.add(claim);

@@ -14,19 +14,17 @@ export async function saveStreams(drive: Drive, room: DriveRoom, path: string, s
   const giveUp = (name: keyof Streams) => streams[name][Symbol.asyncIterator]().return?.();
   try {
     using root = Beneath.open(room.drive_directory);
+    const place = { room, root, usage: drive.usage.of(room) };
     const save = (name: "stdout" | "stderr") =>
-      placeFile(
-        drive,
-        { room, root },
-        {
-          path: parsePath(`${path}/${name}`),
-          mode: FILE_MODE,
-          overwrite: true,
-          fill: async (write) => {
-            for await (const bytes of streams[name]) await write(bytes);
-          },
+      placeFile(drive, place, {
+        path: parsePath(`${path}/${name}`),
+        mode: FILE_MODE,
+        overwrite: true,
+        // Its guest has ended before its drive is given up, and with it this stream.
+        fill: async (write) => {
+          for await (const bytes of streams[name]) await write(bytes);
         },
-      ).finally(() => giveUp(name));
+      }).finally(() => giveUp(name));
     const [stdout, stderr] = await Promise.allSettled([save("stdout"), save("stderr")]);
     if (stdout.status === "rejected") throw stdout.reason;
     if (stderr.status === "rejected") throw stderr.reason;

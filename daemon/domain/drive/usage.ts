@@ -48,22 +48,30 @@ export class Usage {
   /** The room has ended, and this is where its drive lies from now on. */
   keep({ room_uid, org_id, drive_directory }: UsageRoom): void {
     const lastBytes = this.#rooms.get(room_uid)?.knownBytes ?? null;
-    this.forget(room_uid);
+    const left = Promise.withResolvers<void>();
+    this.#drop(room_uid, left.resolve);
     const kept = { org: this.ofOrg(org_id), end: new AbortController() };
     this.#kept.set(room_uid, kept);
     const turn = async () => {
       await this.#work.turn(org_id);
       kept.end.signal.throwIfAborted();
     };
-    kept.org.keep(room_uid, lastBytes, async () => {
+    const measure = async () => {
       const use = this.#deps.kernelUse(drive_directory);
       return use ? use.bytes : (await measureTree(drive_directory, { turn })).used_bytes;
-    });
+    };
+    kept.org.keep(room_uid, lastBytes, measure);
+    // What was being written lay on it until it was taken away.
+    void left.promise.then(() => kept.org.measureKept(room_uid, measure));
   }
 
   forget(roomUid: string): void {
+    this.#drop(roomUid, () => {});
+  }
+
+  #drop(roomUid: string, onLeft: () => void): void {
     const usage = this.#rooms.get(roomUid);
-    usage?.end();
+    usage?.end(onLeft);
     usage?.org.leave(usage);
     this.#rooms.delete(roomUid);
     const kept = this.#kept.get(roomUid);

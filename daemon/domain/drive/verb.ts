@@ -6,6 +6,7 @@ import { Beneath } from "../../host/files/beneath.ts";
 import type { Turn } from "../../host/files/pace.ts";
 import type { DriveDeps, DriveRoom } from "./deps.ts";
 import { driveError, type Meaning } from "./errors.ts";
+import type { RoomUsage } from "./room-usage.ts";
 import type { Turns } from "./turns.ts";
 import type { Usage } from "./usage.ts";
 
@@ -20,6 +21,8 @@ export interface Drive extends DriveDeps {
 export interface Place {
   room: DriveRoom;
   root: Beneath;
+  /** What the drive takes: of the drive that is held open, also when the room ends meanwhile. */
+  usage: RoomUsage;
 }
 
 type Run<Op extends Operation> = Verb<Op, Place>["run"];
@@ -37,8 +40,8 @@ export function bindDrive<Op extends Operation>(
     run: async (call, input, room, transfer): Promise<Done<Op>> => {
       if (operation.access === "drive:write" && room.state !== "active") throw new ServiceError("room_destroying");
       try {
-        using root = openRoot(room);
-        return await verb.run(call, input, { room, root }, transfer);
+        using root = openRoot(drive, call as KeyCall, room);
+        return await verb.run(call, input, { room, root, usage: drive.usage.of(room) }, transfer);
       } catch (error) {
         const shown = driveError(error, operation.errors.includes("path_not_found") ? {} : VANISHED);
         // Whoever asked is gone, and what was under way for them was ended.
@@ -64,12 +67,15 @@ function findRoom(drive: Drive, call: KeyCall, roomId: string): DriveRoom {
   return room;
 }
 
-function openRoot(room: DriveRoom): Beneath {
+function openRoot(drive: Drive, call: KeyCall, room: DriveRoom): Beneath {
   try {
     return Beneath.open(room.drive_directory);
   } catch (error) {
     // The directory goes before the room's last state is written.
-    if (errnoOf(error) === "ENOENT" && room.state !== "active") throw new ServiceError("room_not_found");
+    const isGone = errnoOf(error) === "ENOENT";
+    // The room may have ended since it was found, and another may have its name.
+    const now = isGone ? drive.findRoom(call.caller, room.room_id) : room;
+    if (isGone && (now.room_uid !== room.room_uid || now.state !== "active")) throw new ServiceError("room_not_found");
     throw new Error("the room's drive cannot be opened", { cause: error });
   }
 }

@@ -1,5 +1,5 @@
 /** Owns a room's drive in a directory of the test's own, and calls on it as the road makes them. */
-import { chmodSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { makeLog } from "../../../../daemon/core/log.ts";
@@ -38,11 +38,15 @@ export class RoomFixture implements Disposable {
   readonly directory: string;
   readonly outside: string;
   readonly room: DriveRoom;
+  /** What a call finds of the room. */
+  found: () => DriveRoom = () => this.room;
   readonly drive;
   /** What the organization's plan has for its drives. */
   caps = { soft_cap_bytes: Number.MAX_SAFE_INTEGER, hard_cap_bytes: Number.MAX_SAFE_INTEGER };
   /** The organization's rooms that have ended, and whose drives are kept. */
   kept: Pick<DriveRoom, "room_uid" | "org_id" | "drive_directory">[] = [];
+  /** Whether the room is one of those. */
+  isEnded = false;
   readonly softExceeded: { used: number; cap: number }[] = [];
   /** How often the drive's files have been walked over, whose shares are asked for with it. */
   measures = 0;
@@ -68,10 +72,10 @@ export class RoomFixture implements Disposable {
     this.drive = makeDrive({
       findRoom: (_caller, roomId) => {
         if (roomId !== this.room.room_id) throw new ServiceError("room_not_found");
-        return this.room;
+        return this.found();
       },
       limitEntries,
-      roomsOf: () => [this.room],
+      roomsOf: () => (this.isEnded ? [] : [this.room]),
       keptOf: () => this.kept,
       capsOf: () => this.caps,
       onSoftExceeded: (_, facts) => this.softExceeded.push(facts),
@@ -85,6 +89,15 @@ export class RoomFixture implements Disposable {
       giveUpSpace: () => false,
       log: makeLog("error", () => {}),
     });
+  }
+
+  /** The room ends in the middle of whatever is under way; returns where its drive is kept. */
+  end(): string {
+    const drive_directory = join(this.outside, "retired");
+    renameSync(this.directory, drive_directory);
+    this.isEnded = true;
+    this.drive.keep({ ...this.room, drive_directory });
+    return drive_directory;
   }
 
   path(...names: string[]): string {

@@ -68,6 +68,88 @@ describe("drives that are kept after their room's end", () => {
   });
 });
 
+describe("a call that outlasts its room", () => {
+  const ofOrg = () => room.drive.measureOrg(room.room.org_id);
+  /** A body of one part, and then of what `rest` says. */
+  const uploadOf = (rest: (controller: ReadableStreamDefaultController<Uint8Array>) => Promise<void>) => {
+    const taken = Promise.withResolvers<void>();
+    const cancelled = Promise.withResolvers<void>();
+    let parts = 0;
+    const body = new ReadableStream<Uint8Array>(
+      {
+        pull: async (controller) => {
+          if (parts++ === 0) return controller.enqueue(new Uint8Array(MIB));
+          taken.resolve();
+          await rest(controller);
+        },
+        cancel: () => cancelled.resolve(),
+      },
+      { highWaterMark: 0 },
+    );
+    return { body, taken: taken.promise, cancelled: cancelled.promise };
+  };
+
+  it("as an upload leaves nothing on a drive that is kept, and takes nothing of the organization's cap", async () => {
+    writeFileSync(room.path("there"), Buffer.alloc(MIB, "x"));
+    await measured();
+    const ended = Promise.withResolvers<void>();
+    const { body, taken } = uploadOf(async (controller) => {
+      await ended.promise;
+      controller.enqueue(new Uint8Array(MIB));
+      controller.close();
+    });
+    const put = room.codeOf("file_put", { path: "f" }, { body });
+    await taken;
+    const retired = room.end();
+    ended.resolve();
+    expect(await put).toBe("room_destroying");
+    expect(readdirSync(retired)).toEqual(["there"]);
+    await vi.waitFor(async () => expect(await ofOrg()).toBe(MIB));
+    room.drive.forget(room.room.room_uid);
+    expect(await ofOrg()).toBe(0);
+  });
+
+  it("is cut off although its client sends nothing more", async () => {
+    const { body, taken, cancelled } = uploadOf(() => new Promise<never>(() => {}));
+    const put = room.codeOf("file_put", { path: "f" }, { body });
+    await taken;
+    const retired = room.end();
+    const late = new Promise((resolve) => setTimeout(resolve, 5000, "still waits"));
+    expect(await Promise.race([put, late])).toBe("room_destroying");
+    await cancelled;
+    expect(readdirSync(retired)).toEqual([]);
+  });
+
+  it.each<[string, object]>([
+    ["fs_write", { path: "f", content: "x" }],
+    ["fs_write", { path: "log", content: "x", append: true }],
+    ["fs_mkdir", { path: "d" }],
+    ["file_put", { path: "f" }],
+  ])("as %s of %o changes nothing", async (name, input) => {
+    writeFileSync(room.path("log"), "1");
+    let retired = "";
+    room.kernelUse = () => {
+      room.kernelUse = () => null;
+      retired = room.end();
+      return null;
+    };
+    const body = streamOf("x");
+    expect(await room.codeOf(name, { ...input }, name === "file_put" ? { body } : {})).toBe("room_destroying");
+    expect(readdirSync(retired)).toEqual(["log"]);
+    expect(readFileSync(join(retired, "log"), "utf8")).toBe("1");
+  });
+
+  it("before its verb finds no room", async () => {
+    const { found } = room;
+    room.found = () => {
+      room.end();
+      room.found = () => ({ ...room.room, state: "destroyed" });
+      return found();
+    };
+    expect(await room.codeOf("fs_write", { path: "f", content: "x" })).toBe("room_not_found");
+  });
+});
+
 describe("the quota of a drive", () => {
   it("measures what is on the disk: no holes, each file once", async () => {
     expect(await measured()).toMatchObject({ used_bytes: 0, file_count: 0, entry_count: 0, is_complete: true });
