@@ -9,6 +9,7 @@ import { countAdoptions } from "../../../../daemon/domain/sandboxes/store.ts";
 import type { OrgId, SandboxId } from "../../../../shared/ids.ts";
 import { until } from "../../../harness/guests.ts";
 import { insertRow } from "../../../harness/insert-row.ts";
+import { makeSandbox } from "./sandbox-fixture.ts";
 
 const TIMES = { together: 1, alone: 1, turn: 100 };
 const patient = new AbortController().signal;
@@ -82,6 +83,19 @@ test("who is given up while it waits is let go at once, and is not taken over", 
   await first;
   expect(await last).toBe("last");
   expect(begun).toEqual(["a", "c"]);
+});
+
+test("a sandbox that waits while another is silent is destroyed at once", async () => {
+  crashed("a", "b");
+  adoptions.stop();
+  adoptions = new Adoptions({ database, log: makeLog("error", () => {}) }, false, { ...TIMES, turn: 60_000 });
+  void takeOver("org", "a", silent);
+  await until("the first is met", () => begun.length === 1);
+  using sandbox = await makeSandbox("running", { adopt: (_row, signal) => takeOver("org", "b", silent, signal) });
+  const adopting = sandbox.supervisor.adopt();
+  await sandbox.supervisor.destroy("user_requested");
+  await adopting;
+  expect([sandbox.supervisor.row.state, sandbox.events, begun]).toEqual(["destroyed", [], ["a"]]);
 });
 
 test("a crash is put down to the one whose turn it is, and to one that is silent still where it is nobody's", async () => {
