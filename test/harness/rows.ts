@@ -28,8 +28,6 @@ export interface Rows {
   held_cids: number[];
   /** Sandboxes whose time is being metered. */
   metered: string[];
-  /** Idempotency keys whose call is under way. */
-  unanswered: number;
 }
 
 export function rowsOf(daemon: TestDaemon): Rows {
@@ -48,7 +46,6 @@ export function rowsOf(daemon: TestDaemon): Rows {
       metered: all<{ subject: string }>("SELECT subject FROM usage_open WHERE drive_bytes = 0").map(
         (row) => row.subject,
       ),
-      unanswered: all<{ n: number }>("SELECT count(*) AS n FROM idempotency WHERE status IS NULL")[0]?.n ?? 0,
     };
   } finally {
     database.close();
