@@ -272,7 +272,7 @@ export const CONFIG_KEYS = {
     kind: "integer",
     default: 256,
     about:
-      "MiB of messages kept for an organization. Above it the oldest that no agent still has to read are deleted; if there are none, sending is refused. 0: no limit.",
+      "MiB of messages kept for an organization. Above it the oldest that no agent still has to read are deleted, those that may be sent or asked for again after some minutes; if there are none, sending is refused. 0: no limit.",
   },
   "events.slow_reader": {
     kind: "duration",

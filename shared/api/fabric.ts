@@ -13,6 +13,8 @@ export const MAX_TOPICS = 64;
 export const MAX_ROOM_TOPICS = 10_000;
 export const MAX_WAIT_MS = 50_000;
 export const MAX_REPLY_WAIT_MS = 300_000;
+/** However little space there is, so long a message_id and a reply are remembered; the message_id of a request, by MAX_REPLY_WAIT_MS longer. */
+export const MESSAGE_ID_KEPT_MS = 300_000;
 export const DEFAULT_REPLY_WAIT_MS = 5000;
 export const MAX_HEADER_BYTES = 4096;
 /** A message that must be acknowledged comes again so often. */
@@ -103,7 +105,7 @@ export const agentSend = operation({
   path: "/v1/rooms/{room_id}/messages",
   summary: "Send a message",
   description:
-    "To one agent, to several, to the subscribers of a topic, or to * for all others. An accepted message is on disk and is never dropped. Sending the same message_id and body again sends nothing new. With wait_reply, to one agent, the answer is the reply.",
+    "To one agent, to several, to the subscribers of a topic, or to * for all others. An accepted message is on disk and is never dropped. Sending the same message_id and body again sends nothing new. With wait_reply, to one agent, the answer is the reply. When the organization's messages take too much space, messages that nobody still has to read are deleted, and their message_id with them: a message_id and a reply are remembered for at least 5 minutes, the message_id of a request for 10.",
   access: "fabric:write",
   params: roomPath,
   query: NONE,
@@ -168,7 +170,7 @@ export const agentWait = operation({
   path: "/v1/rooms/{room_id}/messages",
   summary: "Read an inbox, or the room's messages",
   description:
-    "With agent_id: the agent's inbox, oldest first. `after` marks everything up to it as read; messages that need an ack stay until acked. Without agent_id: all messages of the room. With wait_ms it waits for the first. Messages that topic, kind and source leave out stay in the inbox, whatever `after` says. When the organization's messages take too much space, messages that nobody still has to read are deleted; reading the room from before them is then history_gone.",
+    "With agent_id: the agent's inbox, oldest first. `after` marks everything up to it as read; messages that need an ack stay until acked. Without agent_id: all messages of the room. With wait_ms it waits for the first. Messages that topic, kind and source leave out stay in the inbox, whatever `after` says. When the organization's messages take too much space, messages that nobody still has to read or may come for again are deleted; reading the room from before them is then history_gone.",
   access: "fabric:read",
   params: roomPath,
   query: fields({

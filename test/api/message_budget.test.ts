@@ -143,3 +143,50 @@ describe("messages that somebody has to read", () => {
     expect(answer.status).toBe(202);
   });
 });
+
+describe("while space is short", () => {
+  test("a message that was read, and one to nobody, are not sent again by the same message_id", async () => {
+    const room = await Room.of("retried", ["b"]);
+    const calls = [
+      { destination: "b", message_id: "to-one", payload: 1 },
+      { topic: "no.subscriber", message_id: "to-nobody", payload: 2 },
+    ];
+    for (const call of calls) expect((await room.send(call)).status).toBe(202);
+    await room.read(`agent_id=b&after=${(await room.read("agent_id=b")).body.next_after}`);
+    expect((await room.fill({ topic: "no.subscriber" }, 150)).refusal).toBe(null);
+    for (const [at, call] of calls.entries()) {
+      const again = await room.send(call);
+      expect([again.status, again.body.seq]).toEqual([200, at + 1]);
+    }
+    expect((await room.read("agent_id=b&after=1")).body.items).toEqual([]);
+  });
+
+  test("a reply is given again to the same call", async () => {
+    const room = await Room.of("replied", ["b"]);
+    const ask = () =>
+      room.send({ destination: "b", message_id: "question", payload: "?", wait_reply: true, timeout_ms: 20_000 });
+    const asked = ask();
+    await until(
+      () => room.read("agent_id=b"),
+      ({ body }) => body.items.length === 1,
+    );
+    const answer = { source: "b", payload: "!" };
+    await daemon.api("POST", `${room.path}/messages/question/reply`, answer, room.headers);
+    expect((await asked).body.reply).toMatchObject({ payload: "!" });
+    expect((await room.fill({ topic: "no.subscriber" }, 150)).refusal).toBe(null);
+    expect((await room.read("after=1")).status).toBe(410);
+    const again = await ask();
+    expect([again.status, again.body.reply?.payload]).toEqual([200, "!"]);
+  });
+
+  test("so many named messages to nobody are refused, and unnamed ones are still sent where there is space", async () => {
+    const room = await Room.of("named");
+    const statuses: number[] = [];
+    for (let n = 0; n < 90; n++) {
+      statuses.push((await room.send({ topic: "no.subscriber", message_id: `n-${n}` })).status);
+    }
+    expect(new Set(statuses)).toEqual(new Set([202, 429]));
+    expect((await room.send({ topic: "no.subscriber", message_id: "n-0" })).status).toBe(200);
+    expect((await room.send({ topic: "no.subscriber", payload: 1 })).status).toBe(202);
+  });
+});

@@ -114,9 +114,9 @@ export class Budget {
 
 function exceeded(used: number, cap: number): ServiceError {
   return new ServiceError("quota_exceeded", {
-    detail: `The organization's messages take ${used} bytes of ${cap}, and agents still have to read them; this one was not kept.`,
+    detail: `The organization's messages take ${used} bytes of ${cap}, and they are still to be read or too new to be deleted; this one was not kept.`,
     details: { limit: "messages", used, cap },
-    hint: "Have the agents read or ack their inboxes, or destroy rooms.",
+    hint: "Have the agents read or ack their inboxes, destroy rooms, or wait some minutes.",
   });
 }
 

@@ -1,55 +1,39 @@
 /**
- * Owns which messages go when the messages of an organization take too much: those that no agent still has to read, the oldest
- * first, some at a time. What is in an inbox never goes, nor a request that may still be answered, nor a room's last message,
- * which says where its order goes on.
+ * Owns when messages go that nobody needs any more (old.ts says which): as their organization's space runs short, the oldest
+ * first, some at a time. They are looked for outside of transactions, and a commit removes what was found.
  *
  *   below 3/4 of the budget    nothing goes
  *   beyond 3/4                 they go until 1/2, while others send
- *   all of it                  who sends waits for that; what then does not fit is refused (budget.ts)
+ *   all of it                  who sends waits for that, but not long; what then does not fit is refused (budget.ts)
  */
-import { MAX_REPLY_WAIT_MS } from "../../../shared/api/fabric.ts";
 import type { OrgId } from "../../../shared/ids.ts";
-import { at } from "../../core/clock.ts";
 import type { Log } from "../../core/log.ts";
+import { DeadlineError, Published } from "../../core/published.ts";
 import { describeError } from "../../core/service-error.ts";
-import { preparedBy, type Queries, rawQuery, rawStatement } from "../../db/client.ts";
+import { LongWork } from "../../core/turn.ts";
 import type { Database } from "../../db/transact.ts";
-import { type Budget, BYTES_OF_ROW, type Holder, markGone, roomsWithMessages } from "./budget.ts";
-import { findDelivery, lastSeq } from "./store.ts";
+import { type Budget, roomsWithMessages } from "./budget.ts";
+import { findOld, removalsOf } from "./old.ts";
 
 const FROM = 3 / 4;
 const TO = 1 / 2;
-/** Messages looked at in one commit: some milliseconds' work. */
-const AT_ONCE = 128;
 /** Where all was looked at and less than this share could go, it is looked at again so much later, or so many times what it took. */
 const LITTLE = 1 / 16;
 const AGAIN_MS = 1000;
 const AGAIN_TIMES = 4;
+/** Longest wait of a sender for space. */
+const SPACE_WAIT_MS = 1000;
 
-interface Looked {
-  seq: number;
-  kind: string;
-  created_at: string;
-  recipients: string;
-  bytes: number;
-}
-
-const statementsOf = preparedBy((queries: Queries) => ({
-  from: rawQuery<Looked>(
-    queries,
-    `SELECT seq, kind, created_at, recipients, ${BYTES_OF_ROW} AS bytes FROM messages
-     WHERE room_uid = ? AND seq > ? AND seq < ? ORDER BY seq LIMIT ${AT_ONCE}`,
-  ),
-  remove: rawStatement(queries, "DELETE FROM messages WHERE room_uid = ? AND seq = ?"),
-  removeDelivery: rawStatement(queries, "DELETE FROM deliveries WHERE room_uid = ? AND agent_id = ? AND seq = ?"),
-}));
+/** Told anew whenever some have gone. */
+type Sweep = Published<"under way" | "over">;
 
 export class History {
   readonly #database: Database;
   readonly #budget: Budget;
   readonly #log: Log;
-  /** Organizations whose messages are looked through, each with the commit under way. */
-  readonly #sweeps = new Map<OrgId, { portion: Promise<unknown> }>();
+  readonly #looks = new LongWork();
+  /** Organizations whose messages are looked through. */
+  readonly #sweeps = new Map<OrgId, Sweep>();
   /** Organizations of which little could go, and when that may be otherwise. */
   readonly #later = new Map<OrgId, number>();
   #stopped = false;
@@ -65,14 +49,16 @@ export class History {
     if (this.#isBeyond(orgId, FROM)) this.#begin(orgId);
   }
 
-  /** Before one is kept: resolves once there is space, or nothing more can go. */
-  async makeSpace(orgId: OrgId): Promise<void> {
-    if (!this.#isBeyond(orgId, 1 - LITTLE)) return;
+  /** Before one is kept: resolves once there is space, nothing more can go, the sender has gone, or a second has passed. */
+  async makeSpace(orgId: OrgId, signal: AbortSignal): Promise<void> {
+    const isFull = () => this.#isBeyond(orgId, 1 - LITTLE);
+    if (!isFull()) return;
     this.#begin(orgId);
-    while (this.#isBeyond(orgId, 1 - LITTLE)) {
-      const sweep = this.#sweeps.get(orgId);
-      if (!sweep) return;
-      await sweep.portion.catch(() => {});
+    const sweep = this.#sweeps.get(orgId);
+    try {
+      await sweep?.until((state) => state === "over" || !isFull(), SPACE_WAIT_MS, signal);
+    } catch (error) {
+      if (!(error instanceof DeadlineError)) throw error;
     }
   }
 
@@ -88,61 +74,39 @@ export class History {
   #begin(orgId: OrgId): void {
     if (this.#stopped || this.#sweeps.has(orgId) || performance.now() < (this.#later.get(orgId) ?? 0)) return;
     const startedAt = performance.now();
-    this.#sweeps.set(orgId, { portion: Promise.resolve() });
-    this.#run(orgId)
+    const sweep: Sweep = new Published("under way");
+    this.#sweeps.set(orgId, sweep);
+    this.#run(orgId, sweep)
       .catch((error: unknown) => {
         this.#log.error("messages not removed", { error: describeError(error) });
         return 0;
       })
       .then((freed) => {
-        this.#sweeps.delete(orgId);
         const ended = performance.now();
         if (freed > LITTLE * this.#budget.most) this.#later.delete(orgId);
         else this.#later.set(orgId, ended + Math.max(AGAIN_MS, AGAIN_TIMES * (ended - startedAt)));
+        this.#sweeps.delete(orgId);
+        sweep.set("over");
       });
   }
 
   /** How many bytes have gone. */
-  async #run(org_id: OrgId): Promise<number> {
+  async #run(org_id: OrgId, sweep: Sweep): Promise<number> {
+    const { queries } = this.#database;
     let freed = 0;
-    for (const room_uid of roomsWithMessages(this.#database.queries, org_id)) {
-      for (let after: number | null = 0; after !== null && !this.#stopped && this.#isBeyond(org_id, TO); ) {
-        const from: number = after;
-        const portion = this.#database.commit((queries) => this.#removeSome(queries, { org_id, room_uid }, from));
-        this.#sweeps.set(org_id, { portion });
-        const looked: Awaited<typeof portion> = await portion;
-        after = looked.after;
-        freed += looked.bytes;
+    for (const room_uid of roomsWithMessages(queries, org_id)) {
+      for (let after: number | null = 0; after !== null && this.#isBeyond(org_id, TO); ) {
+        await this.#looks.turn(org_id);
+        if (this.#stopped) return freed;
+        const old = findOld(queries, room_uid, after);
+        after = old.after;
+        for (const remove of removalsOf(old.found, this.#budget, { org_id, room_uid })) {
+          freed += await this.#database.commit(remove);
+          sweep.set("under way");
+        }
       }
     }
     this.#log.debug("messages that nobody still had to read were removed", { org_id, freed });
     return freed;
   }
-
-  /** Within a transaction: up to where it has looked, null at the end, and how many bytes have gone. */
-  #removeSome(queries: Queries, holder: Holder, after: number): { after: number | null; bytes: number } {
-    const { from, remove, removeDelivery } = statementsOf(queries);
-    const { room_uid } = holder;
-    const looked = from([room_uid, after, lastSeq(queries, room_uid)]);
-    const answerable = at(Date.now() - MAX_REPLY_WAIT_MS);
-    let [bytes, last] = [0, 0];
-    for (const { seq, kind, created_at, recipients, bytes: each } of looked) {
-      const agents = JSON.parse(recipients) as string[];
-      const mayBeAnswered = kind === "request" && agents.length > 0 && created_at > answerable;
-      if (mayBeAnswered || agents.some((agent_id) => isOpen(queries, { room_uid, agent_id, seq }))) continue;
-      for (const agent_id of agents) removeDelivery([room_uid, agent_id, seq]);
-      remove([room_uid, seq]);
-      [bytes, last] = [bytes + each, seq];
-    }
-    if (bytes > 0) {
-      this.#budget.giveBack(queries, holder, bytes);
-      markGone(queries, room_uid, last);
-    }
-    return { after: looked.length === AT_ONCE ? (looked.at(-1)?.seq ?? null) : null, bytes };
-  }
-}
-
-function isOpen(queries: Queries, place: Parameters<typeof findDelivery>[1]): boolean {
-  const state = findDelivery(queries, place)?.state;
-  return state === "queued" || state === "delivered";
 }

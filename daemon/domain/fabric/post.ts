@@ -27,6 +27,8 @@ export interface Posted {
 interface Along {
   /** Who sends it. */
   caller: Caller;
+  /** Aborts when the caller has gone. */
+  signal: AbortSignal;
   /** Also for one that was kept before; may refuse it. */
   also?(queries: Queries, row: MessageRow): void;
   /** Once it is kept. */
@@ -58,7 +60,7 @@ export async function post(deps: FabricDeps, room: RoomTarget, draft: Draft, alo
     along.kept?.(row);
     return { row, isNew: true };
   };
-  await deps.history.makeSpace(room.org_id);
+  await deps.history.makeSpace(room.org_id, along.signal);
   const posted = await database.commit(write, false);
   if (posted.isNew) {
     deps.history.grown(room.org_id);

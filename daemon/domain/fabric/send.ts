@@ -42,6 +42,7 @@ export function makeSend(deps: FabricDeps): Bound {
           Object.assign(call.audit.details, { message_id, seq, recipients: recipients.length });
         const { row, isNew } = await post(deps, room, draft, {
           caller: call.caller,
+          signal: call.signal,
           also: (_, { message_id }) => {
             if (!wait) return;
             wait.shown.id = message_id;

@@ -27,7 +27,7 @@ export const NON_GUARANTEES = [
   "Direct file input and output inside a guest is not audited.",
   "flock() on /mnt/drive does not exclude processes of other sandboxes.",
   "A sandbox with more than one vCPU is booted instead of restored, which takes longer.",
-  "Messages that no agent still has to read are kept while an organization's messages take less than message_kept_bytes_max (0: no limit); then the oldest are deleted. Reading a room's messages from before a deleted one is 410 history_gone.",
+  "Messages that no agent still has to read are kept while an organization's messages take less than message_kept_bytes_max (0: no limit); then the oldest are deleted. A message that its sender named, by message_id or Idempotency-Key, and a reply are kept for at least 5 minutes, a request that its sender named for at least 10; after its message is deleted a message_id is no longer remembered. Until then such messages count, and sending may be refused with quota_exceeded. Reading a room's messages from before a deleted one is 410 history_gone.",
   "A message may be delivered more than once if its reader loses an answer. message_id shows that it is the same.",
   "Messages and barriers are deleted with their room.",
   "Usage counts the time in which a sandbox is running, also while the daemon is down. Starting and standby are free. If a sandbox ends while the daemon is down, the time after the daemon's last comparison with the host is not counted. A crash of the daemon loses what egress and drives' growth added in the last usage_write_seconds.",

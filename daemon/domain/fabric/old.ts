@@ -1,0 +1,111 @@
+/**
+ * Owns which messages nobody needs any more, and removes them. What is in an inbox is needed, and a room's last message, which
+ * says where its order goes on. Others are for as long as somebody may still come for them (neededMs).
+ */
+import { MAX_REPLY_WAIT_MS, MESSAGE_ID_KEPT_MS } from "../../../shared/api/fabric.ts";
+import type { RoomUid } from "../../../shared/ids.ts";
+import { preparedBy, type Queries, rawQuery, rawStatement } from "../../db/client.ts";
+import { type Budget, BYTES_OF_ROW, type Holder, markGone } from "./budget.ts";
+import { lastSeq } from "./store.ts";
+import type { MessageRow } from "./table.ts";
+
+/** Looked at in one turn, and removed in one commit: some milliseconds' work. */
+const MESSAGES_AT_ONCE = 128;
+/** One message may have more: those are looked at in one statement, and removed in several commits. */
+const RECIPIENTS_AT_ONCE = 2000;
+
+interface Looked extends Pick<MessageRow, "seq" | "kind" | "reply_to" | "fingerprint" | "created_at"> {
+  recipients: number;
+  is_open: 0 | 1;
+}
+
+const statementsOf = preparedBy((queries: Queries) => ({
+  next: rawQuery<Looked>(
+    queries,
+    `SELECT seq, kind, reply_to, fingerprint, created_at, json_array_length(recipients) AS recipients,
+       EXISTS (
+         SELECT 1 FROM json_each(messages.recipients) AS recipient CROSS JOIN deliveries
+         WHERE deliveries.room_uid = messages.room_uid AND deliveries.agent_id = recipient.value
+           AND deliveries.seq = messages.seq AND deliveries.state IN ('queued', 'delivered')
+       ) AS is_open
+     FROM messages WHERE room_uid = ? AND seq > ? AND seq < ? ORDER BY seq LIMIT 1`,
+  ),
+  removeDeliveries: rawStatement(
+    queries,
+    `DELETE FROM deliveries WHERE room_uid = ?1 AND seq = ?2 AND agent_id IN (
+       SELECT value FROM json_each((SELECT recipients FROM messages WHERE room_uid = ?1 AND seq = ?2))
+       WHERE key >= ?3 AND key < ?4)`,
+  ),
+  removeMessage: rawQuery<{ bytes: number }>(
+    queries,
+    `DELETE FROM messages WHERE room_uid = ? AND seq = ? RETURNING ${BYTES_OF_ROW} AS bytes`,
+  ),
+}));
+
+export interface Old {
+  seq: number;
+  recipients: number;
+}
+
+/** The next that may go after a place in the order, and up to where it has looked: null at the end. */
+export function findOld(queries: Queries, roomUid: RoomUid, after: number): { found: Old[]; after: number | null } {
+  const { next } = statementsOf(queries);
+  const last = lastSeq(queries, roomUid);
+  const nowMs = Date.now();
+  const found: Old[] = [];
+  let [at, recipients] = [after, 0];
+  for (let looked = 0; looked < MESSAGES_AT_ONCE && recipients < RECIPIENTS_AT_ONCE; looked++) {
+    const row = next([roomUid, at, last])[0];
+    if (!row) return { found, after: null };
+    if (!row.is_open && isPast(row, nowMs)) found.push(row);
+    at = row.seq;
+    recipients += row.recipients;
+  }
+  return { found, after: at };
+}
+
+function isPast(row: Looked, nowMs: number): boolean {
+  const ms = neededMs(row);
+  return ms === 0 || Date.parse(row.created_at) <= nowMs - ms;
+}
+
+/** How long somebody may still come for a message that is in no inbox, counted from when it was sent. */
+function neededMs({ kind, reply_to, fingerprint, recipients }: Looked): number {
+  // Who gave it a name may send it again, and is told of this one.
+  const namedMs = fingerprint === "" ? 0 : MESSAGE_ID_KEPT_MS;
+  // May be answered, and then asked for again.
+  if (kind === "request" && recipients > 0) return MAX_REPLY_WAIT_MS + namedMs;
+  // Who asked may ask again, and is given this one.
+  if (kind === "response" && reply_to !== null && recipients > 0) return MESSAGE_ID_KEPT_MS;
+  return namedMs;
+}
+
+/** What removes these within transactions, one after another; each returns how many bytes have gone. */
+export function removalsOf(found: readonly Old[], budget: Budget, holder: Holder): ((queries: Queries) => number)[] {
+  const last = found.at(-1);
+  if (!last) return [];
+  const slices: ((queries: Queries) => number)[] = [];
+  for (let from = 0; from + RECIPIENTS_AT_ONCE < last.recipients; from += RECIPIENTS_AT_ONCE) {
+    slices.push((queries) => {
+      statementsOf(queries).removeDeliveries([holder.room_uid, last.seq, from, from + RECIPIENTS_AT_ONCE]);
+      return 0;
+    });
+  }
+  return [...slices, (queries) => remove(queries, found, budget, holder)];
+}
+
+/** What another has removed since it was found counts for that. */
+function remove(queries: Queries, found: readonly Old[], budget: Budget, holder: Holder): number {
+  const { removeDeliveries, removeMessage } = statementsOf(queries);
+  const { room_uid } = holder;
+  let [bytes, last] = [0, 0];
+  for (const { seq, recipients } of found) {
+    removeDeliveries([room_uid, seq, 0, recipients]);
+    for (const gone of removeMessage([room_uid, seq])) [bytes, last] = [bytes + gone.bytes, seq];
+  }
+  if (bytes > 0) {
+    budget.giveBack(queries, holder, bytes);
+    markGone(queries, room_uid, last);
+  }
+  return bytes;
+}
