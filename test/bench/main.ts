@@ -12,6 +12,7 @@ import { benchDrive } from "./drive.ts";
 import { benchEgress } from "./egress.ts";
 import { benchExec } from "./exec.ts";
 import { benchFabric } from "./fabric.ts";
+import { benchFairness } from "./fairness.ts";
 import { benchFaults } from "./faults.ts";
 import { benchMcp } from "./mcp.ts";
 import { benchPorts } from "./ports.ts";
@@ -32,6 +33,13 @@ const BENCHMARKS = new Map<string, { about: string; run(bench: Bench): Promise<v
   ["egress", { about: "connections and 64 MiB either way to servers outside, against the host", run: benchEgress }],
   ["fabric", { about: "messages kept, waited for and fanned out, against NATS JetStream", run: benchFabric }],
   ["audit", { about: "100,000 records verified, searched and exported, against hashing them", run: benchAudit }],
+  [
+    "fairness",
+    {
+      about: "calls of one organization beside another that takes all it can, against a quiet host",
+      run: benchFairness,
+    },
+  ],
   ["mcp", { about: "a tool's call against the same call over REST", run: benchMcp }],
   [
     "requests",

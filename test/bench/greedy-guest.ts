@@ -1,0 +1,68 @@
+/**
+ * Owns what root in a guest can do at the speed of this host: its end of the link, taken over from the agent by the secret that
+ * the guest has. Arguments: the socket of the guest's vsock port, its CID, the nonce, whether its host has a `secret` or `none`, `calls` or `names`, and the room.
+ */
+import { once } from "node:events";
+import { connect } from "node:net";
+import { FrameType } from "../../shared/agent-protocol/frame.ts";
+import { Link } from "../../shared/agent-protocol/link.ts";
+import {
+  GENERATION,
+  type GuestRequest,
+  type Hello,
+  PROOF_GENERATION,
+  type Ready,
+} from "../../shared/agent-protocol/messages.ts";
+
+const [, , path = "", guest_cid = "", nonce = "", proof = "", kind = "", room = ""] = process.argv;
+/** As many as a guest may have under way. */
+const AT_ONCE = { calls: 128, names: 512 };
+let made = 0;
+
+const socket = connect({ path });
+await once(socket, "connect");
+const link = new Link({
+  side: "guest",
+  transport: {
+    write: (bytes) => (socket.write(Buffer.from(bytes)) ? undefined : once(socket, "drain").then(() => {})),
+    close: () => socket.destroy(),
+  },
+  maxPeerStreams: 64,
+  onOpen: (stream) => stream.finish({}),
+  onHandshake: (type) => {
+    if (type !== FrameType.welcome) return;
+    link.sendJson(FrameType.ready, 0, { ok: true, nonce, stages_ms: {} } satisfies Ready);
+    const lanes = AT_ONCE[kind as keyof typeof AT_ONCE];
+    for (let lane = 0; lane < lanes; lane++) void ask();
+    console.log("asking");
+  },
+  onClosed: (reason) => {
+    console.error(`the daemon has ended the link: ${reason}`);
+    process.exit(1);
+  },
+});
+socket.on("data", (bytes: Buffer) => link.receive(bytes));
+process.on("SIGTERM", () => {
+  console.log(made);
+  process.exit(0);
+});
+// Whether the host can prove itself is its own affair. An agent that has no secret of the host's shows who it is at once.
+const shown =
+  proof === "none"
+    ? { generation: PROOF_GENERATION - 1, nonce }
+    : { generation: GENERATION, nonce: "", challenge: "0".repeat(64) };
+const hello: Hello = { ...shown, version: "0", guest_cid: Number(guest_cid), set_up: true };
+link.sendJson(FrameType.hello, 0, hello);
+
+async function ask(): Promise<never> {
+  for (;;) {
+    const stream = link.open(next());
+    await stream.finished.catch(() => {});
+    made++;
+  }
+}
+
+function next(): GuestRequest {
+  if (kind === "names") return { method: "egress_resolve", name: `n${made}-${Math.random()}.dead.example` };
+  return { method: "room_call", http_method: "GET", path: `/v1/rooms/${room}/agents`, headers: {} };
+}
