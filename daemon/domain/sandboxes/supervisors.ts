@@ -29,7 +29,7 @@ import type { SandboxRow } from "./table.ts";
 
 const MAX_HOSTNAME_CHARACTERS = 63;
 
-type SupervisedRoom = Pick<RoomTarget, "room_id" | "drive_directory">;
+type SupervisedRoom = Pick<RoomTarget, "room_id" | "drive_directory" | "drive_limit_bytes">;
 
 const HAVE_GUESTS: readonly SandboxState[] = ["starting", "running", "pausing", "paused", "resuming"];
 
@@ -129,6 +129,7 @@ export function makeSupervisors(deps: SandboxDeps, ends: { watch(sandboxId: stri
     guest_cid: row.guest_cid,
     paths: deps.paths.sandbox(row.sandbox_id),
     drive_directory: room.drive_directory,
+    drive_limit_bytes: room.drive_limit_bytes,
     identity: identityOf(row, room.room_id),
     // The list may have been changed while it waited for its turn.
     requests: requestsOf(deps, row, room, listOf(all.get(row.sandbox_id)?.row ?? row)),

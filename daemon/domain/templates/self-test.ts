@@ -59,6 +59,7 @@ async function inspectClone(host: GuestHost, paths: Paths, image: GuestImage) {
       image,
       paths: own,
       drive_directory: null,
+      drive_limit_bytes: 0,
       identity: { hostname, machine_id: randomBytes(16).toString("hex"), env: {} },
       requests: NOTHING_TO_ASK,
     },

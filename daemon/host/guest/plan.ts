@@ -41,6 +41,8 @@ export interface GuestPlan extends Pick<LaunchPlan, "sandbox_id" | "paths"> {
   guest_cid: number;
   /** The room's directory, or null for a guest without a drive. */
   drive_directory: string | null;
+  /** The largest file that the guest may write there, from the first moment on; 0 without a drive. */
+  drive_limit_bytes: number;
   identity: Omit<GuestIdentity, "drive">;
   /** What becomes of what the guest asks. */
   requests: GuestRequests;

@@ -17,7 +17,7 @@ export interface DrivePlace {
 /** Starts virtiofsd for the guest's drive, if it has one; QEMU can connect then. */
 export async function serveDrive(parts: { plan: GuestPlan; host: GuestHost; share?: KnownProcess }): Promise<void> {
   const { plan, host } = parts;
-  const { paths, drive_directory } = plan;
+  const { paths, drive_directory, drive_limit_bytes } = plan;
   if (drive_directory === null) return;
   const client = host.isolation.usersOf(plan.sandbox_id)?.qemu.uid ?? null;
   await ownedDirectory(paths.fs_sockets, driveRootOf(drive_directory), client ?? 0);
@@ -28,6 +28,8 @@ export async function serveDrive(parts: { plan: GuestPlan; host: GuestHost; shar
     logFile: paths.vmm_log,
     client,
   });
+  // Before the guest is there: what it may do else comes with the first look at the drive.
+  host.restraints.set(parts.share, "open", drive_limit_bytes);
 }
 
 /** By which the guest knows it: its kernel refuses a second device of one name. */
