@@ -45,7 +45,7 @@ export interface Database {
 
 /**
  * `onFull` may make some space when the disk is full: where it could, the writes are tried again. With a `log` commits are flushed
- * by that; without, by SQLite, for which the event loop waits.
+ * by that; without, by SQLite, for which the event loop always waits.
  */
 export function makeDatabase(
   connection: Connection,
@@ -95,7 +95,8 @@ export function makeDatabase(
       }
       memory.close();
       // Where that fails it never settles: who was told of a failure would undo what the database has.
-      if (log) await log.sync();
+      const flushed = log?.sync();
+      if (flushed) await flushed;
       for (const listener of listeners) listener();
       for (const settle of outcomes) settle();
       return;

@@ -83,6 +83,11 @@ export class PublishedRow {
     );
   }
 
+  /** Null unless a change is being written: then it resolves once it is published, or is not kept. */
+  settled(): Promise<void> | null {
+    return this.#changes.busy ? this.#changes.put(async () => {}) : null;
+  }
+
   /** Writes what is decided when its turn comes; nothing is written when that is nothing. */
   write(changeOf: () => Partial<SandboxRow>): Promise<SandboxRow> {
     return this.#changes.put(async () => {

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Connection, openConnection } from "../../../daemon/db/client.ts";
+import type { DiskTrust } from "../../../daemon/db/disk-trust.ts";
 import { makeLogSync } from "../../../daemon/db/log-sync.ts";
 import { makeDatabase } from "../../../daemon/db/transact.ts";
 
@@ -46,6 +47,31 @@ test("commits are flushed by the thread, however many come, and closing leaves n
   again.close();
 });
 
+/** Of a disk that is always quick. */
+const TRUST = { isQuick: () => true, took: () => {} } as unknown as DiskTrust;
+
+test("while the disk is quick nothing is waited for, and a failure is the last flush all the same", async () => {
+  const quick = makeLogSync(file, () => {}, TRUST);
+  expect(quick.sync()).toBeNull();
+  quick.close();
+  const other = join(directory, "other.db");
+  symlinkSync("/dev/null", `${other}-wal`);
+  const lost: string[] = [];
+  const log = makeLogSync(other, ({ message }) => lost.push(message), TRUST);
+  const settled: unknown[] = [];
+  const note = (how: unknown) => void settled.push(how);
+  const asked = [log.sync(), log.sync()];
+  for (const each of asked) each?.then(note, note);
+  // The second is asked of the thread, which has answered it by the time that another has answered.
+  const good = makeLogSync(file, () => {});
+  await good.sync();
+  expect([asked.includes(null), lost.length, settled]).toEqual([false, 1, []]);
+  expect(lost[0]).toContain("EINVAL");
+  log.close();
+  good.close();
+  connection.close();
+});
+
 test("a log that cannot be flushed is said to be so once, and nothing is told to be kept from then on", async () => {
   const other = join(directory, "other.db");
   symlinkSync("/dev/null", `${other}-wal`);
@@ -57,7 +83,7 @@ test("a log that cannot be flushed is said to be so once, and nothing is told to
   });
   const settled: unknown[] = [];
   const note = (how: unknown) => void settled.push(how);
-  for (let n = 0; n < 3; n++) log.sync().then(note, note);
+  for (let n = 0; n < 3; n++) log.sync()?.then(note, note);
   expect((await lost.promise).message).toContain("EINVAL");
   // All three were asked in order: the thread has answered the last by the time that another has answered.
   const good = makeLogSync(file, () => {});

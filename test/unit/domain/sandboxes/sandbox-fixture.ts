@@ -5,6 +5,7 @@ import { makeLog } from "../../../../daemon/core/log.ts";
 import { makePaths } from "../../../../daemon/core/paths.ts";
 import { Published } from "../../../../daemon/core/published.ts";
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
+import type { LogSync } from "../../../../daemon/db/log-sync.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { makeDatabase } from "../../../../daemon/db/transact.ts";
 import { Meter } from "../../../../daemon/domain/orgs/index.ts";
@@ -58,12 +59,13 @@ export class PretendedGuest {
 export async function makeSandbox(
   state: SandboxRow["state"],
   deps: Partial<Pick<SupervisorDeps, "start" | "adopt">> = {},
+  log: LogSync | null = null,
 ) {
   const home = mkdtempSync("/tmp/roomd-u-");
   const connection = openConnection(":memory:");
   migrate(connection);
   insertRoom(connection);
-  const database = makeDatabase(connection);
+  const database = makeDatabase(connection, undefined, log);
   const row = {
     ...FIELDS,
     sandbox_id: newId("sbx"),

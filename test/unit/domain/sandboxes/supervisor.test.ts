@@ -3,6 +3,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import { STATE_DEADLINES_MS } from "../../../../daemon/domain/sandboxes/state.ts";
+import { until } from "../../../harness/guests.ts";
 import { makeSandbox, PretendedGuest } from "./sandbox-fixture.ts";
 
 /** Resolves once the sandbox is in this state. */
@@ -33,6 +34,27 @@ describe("a start", () => {
     // Again is nothing.
     await sandbox.supervisor.destroy("idle");
     expect([pretended.ends, sandbox.supervisor.row.exit_cause]).toEqual([1, "user_requested"]);
+  });
+
+  test("is over for calls as soon as reads show it, also while that is being flushed", async () => {
+    let flush = Promise.withResolvers<void>();
+    flush.resolve();
+    const pretended = new PretendedGuest();
+    const log = { sync: () => flush.promise, close: () => {} };
+    const start = async (_row: unknown, onStarted: () => void) => {
+      onStarted();
+      await reached(sandbox, "starting");
+      flush = Promise.withResolvers();
+      return pretended.guest;
+    };
+    using sandbox = await makeSandbox("creating", { start }, log);
+    const started = sandbox.supervisor.start();
+    await until("it is committed", () => sandbox.committed?.state === "running" || undefined);
+    expect(sandbox.supervisor.row.state).toBe("starting");
+    const link = sandbox.supervisor.link(1000);
+    flush.resolve();
+    await expect(link).resolves.toBeDefined();
+    await started;
   });
 
   test("that is destroyed meanwhile never fails: destroying at once, then destroyed", async () => {

@@ -1,0 +1,40 @@
+/**
+ * Owns whether the event loop may wait for the disk: as long as no flush was slow, and after one that was, once the disk has been
+ * quick again for a while. The while doubles each time that it was too short. Pure.
+ */
+
+/** What a flush may take of the event loop's time. */
+const QUICK_MS = 2;
+/** How many flushes in a row must have been quick. */
+const ROW = 8;
+const FIRST_WHILE_MS = 1000;
+const LONGEST_WHILE_MS = 60_000;
+
+export class DiskTrust {
+  #row = 0;
+  #slowAtMs: number;
+  #whileMs = FIRST_WHILE_MS;
+  #isTrusted = false;
+
+  /** Times are of a clock that only goes forward. */
+  constructor(nowMs = performance.now()) {
+    this.#slowAtMs = nowMs;
+  }
+
+  isQuick(nowMs = performance.now()): boolean {
+    this.#isTrusted ||= this.#row >= ROW && nowMs - this.#slowAtMs >= this.#whileMs;
+    return this.#isTrusted;
+  }
+
+  /** A flush took so long. */
+  took(ms: number, nowMs = performance.now()): void {
+    if (ms <= QUICK_MS) {
+      this.#row++;
+      return;
+    }
+    if (this.#isTrusted) this.#whileMs = Math.min(2 * this.#whileMs, LONGEST_WHILE_MS);
+    this.#isTrusted = false;
+    this.#row = 0;
+    this.#slowAtMs = nowMs;
+  }
+}
