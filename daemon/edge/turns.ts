@@ -5,10 +5,10 @@
  */
 import { FairQueue } from "../core/fair-queue.ts";
 
-/** As many calls as begin in a turn; each is about a tenth of a millisecond of work. */
-const MOST_IN_A_TURN = 64;
+/** As many calls as begin in a turn; each is about a tenth of a millisecond of work. More would be felt by who comes meanwhile, fewer cost turns. */
+const MOST_IN_A_TURN = 8;
 /** What a call beyond its rate is counted as: it is refused, and need not be soon. */
-const REFUSED = 16;
+const REFUSED = 2;
 
 const REFUSED_MS = 100;
 

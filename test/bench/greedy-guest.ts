@@ -2,7 +2,9 @@
  * Owns what root in a guest can do at the speed of this host: its end of the link, taken over from the agent by the secret that
  * the guest has. Arguments: the socket of the guest's vsock port, its CID, the nonce, whether its host has a `secret` or `none`, `calls` or `names`, and the room.
  */
+
 import { once } from "node:events";
+import { writeSync } from "node:fs";
 import { connect } from "node:net";
 import { FrameType } from "../../shared/agent-protocol/frame.ts";
 import { Link } from "../../shared/agent-protocol/link.ts";
@@ -28,7 +30,8 @@ const link = new Link({
     close: () => socket.destroy(),
   },
   maxPeerStreams: 64,
-  onOpen: (stream) => stream.finish({}),
+  // What it is asked first is the time.
+  onOpen: (stream) => stream.finish({ clock_ns: String(BigInt(Date.now()) * 1_000_000n) }),
   onHandshake: (type) => {
     if (type !== FrameType.welcome) return;
     link.sendJson(FrameType.ready, 0, { ok: true, nonce, stages_ms: {} } satisfies Ready);
@@ -42,8 +45,10 @@ const link = new Link({
   },
 });
 socket.on("data", (bytes: Buffer) => link.receive(bytes));
+socket.on("close", () => link.close("the socket was closed"));
 process.on("SIGTERM", () => {
-  console.log(made);
+  // At once: the process ends before a pipe is written to.
+  writeSync(1, `${made}\n`);
   process.exit(0);
 });
 // Whether the host can prove itself is its own affair. An agent that has no secret of the host's shows who it is at once.
