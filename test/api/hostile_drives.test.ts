@@ -16,6 +16,8 @@ const NAMES = shortOrLong("names in a wide directory", 20_000, 1_000_000);
 const HOLES_GIB = shortOrLong("GiB of a file of holes", 2, 10);
 /** How long others are watched before each kind of work: what else the host does changes by the minute. */
 const QUIET_MS = LONG ? 10_000 : 1_000;
+/** And during it at least so long. */
+const LEAST_MS = 1_000;
 /** A slow request takes at most so many times as long as a slow one when all is quiet. */
 const MOST_TIMES = 2;
 const DEADLINE_MS = LONG ? 1_800_000 : 120_000;
@@ -77,7 +79,8 @@ async function costs(
   const until = performance.now() + QUIET_MS;
   const least = alike ? (await me(alike("small", () => performance.now() > until))).p99 : quiet;
   const began = performance.now();
-  const { p50, p99, count } = await me(work());
+  // What is over at once is watched for a while all the same: the slowest of five requests says nothing.
+  const { p50, p99, count } = await me(Promise.all([work(), Bun.sleep(LEAST_MS)]));
   const seconds = ((performance.now() - began) / 1000).toFixed(1);
   const ms = (n: number) => `${n.toFixed(2)} ms`;
   console.log(
@@ -187,7 +190,7 @@ test(
       writeFileSync(join(drive, `f${n}`), "");
       truncateSync(join(drive, `f${n}`), HOLES_GIB * GIB);
     }
-    const calls = 20 * AT_ONCE;
+    const calls = 200 * AT_ONCE;
     const adds = (name: string, done: () => boolean) =>
       hammer(async (n) => (await write(name, `f${n % AT_ONCE}`)).sha256, done);
     await costs(
@@ -199,12 +202,21 @@ test(
       adds,
     );
     expect((await write("holes", "f0")).sha256).toBeNull();
-    await costs(`comparing ${HOLES_GIB} GiB for callers who give up`, async () => {
+    const compares = (name: string, done: () => boolean) => {
       const body = { path: "f0", content: "x", if_match: "0".repeat(64) };
-      const compare = () =>
-        daemon.api("POST", "/v1/rooms/holes/drive/write", body, {}, AbortSignal.timeout(1000)).catch(() => {});
-      await Promise.all(Array.from({ length: AT_ONCE }, compare));
-    });
+      return hammer(async () => {
+        const signal = AbortSignal.timeout(1000);
+        await daemon.api("POST", `/v1/rooms/${name}/drive/write`, body, {}, signal).catch(() => {});
+      }, done);
+    };
+    await costs(
+      `comparing ${HOLES_GIB} GiB for callers who give up`,
+      async () => {
+        let compared = 0;
+        await compares("holes", () => compared++ >= 2 * AT_ONCE);
+      },
+      compares,
+    );
     await costs("erasing files of holes", () => erased("holes", drive));
   },
   DEADLINE_MS,

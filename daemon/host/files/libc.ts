@@ -4,6 +4,7 @@
  */
 import { dlopen, type Pointer, read } from "bun:ffi";
 import { constants as osConstants } from "node:os";
+import { errnoOf } from "../../core/service-error.ts";
 import type { RawPath } from "./raw-path.ts";
 
 const libc = dlopen("libc.so.6", {
@@ -105,6 +106,19 @@ const SEEK_SET = 0;
 /** lseek(2) of a directory to where an entry of getdents64 says that the next one is. */
 export function seekTo(directory: number, offset: bigint): void {
   check(Number(libc.lseek(directory, offset, SEEK_SET)), "lseek");
+}
+
+const SEEK_END = 2;
+const SEEK_DATA = 3;
+
+/** lseek(2) of a file to its next data from `offset` on: what is before is a hole, and reads as zeros. Its length where there is none. */
+export function nextData(file: number, offset: number): number {
+  try {
+    return check(Number(libc.lseek(file, BigInt(offset), SEEK_DATA)), "lseek");
+  } catch (error) {
+    if (errnoOf(error) !== "ENXIO") throw error;
+    return check(Number(libc.lseek(file, 0n, SEEK_END)), "lseek");
+  }
 }
 
 const FALLOC_FL_KEEP_SIZE = 1;

@@ -3,7 +3,7 @@ import { fchmodSync, fchownSync } from "node:fs";
 import { errnoOf } from "../../core/service-error.ts";
 import { close, readSome, sync, writeSome } from "./async-calls.ts";
 import { type Facts, readFacts, readUse } from "./facts.ts";
-import { reserveSpace } from "./libc.ts";
+import { nextData, reserveSpace } from "./libc.ts";
 import { nextTurn, type Turn } from "./pace.ts";
 
 /** Long enough to be fast, short enough that hashing one holds nothing up for over a millisecond. */
@@ -43,18 +43,24 @@ export class OpenFile implements AsyncDisposable {
     return bytes.subarray(0, filled);
   }
 
-  /** SHA-256 of the first `length` bytes, or of all where the file is shorter, in hex. Ends early with the signal. */
+  /**
+   * SHA-256 of the first `length` bytes, or of all where the file is shorter, in hex. Ends early with the signal. Of a file that
+   * was opened to be read or appended to: its position moves. Holes are not read: one of any size would go through the page cache.
+   */
   async digest(length: number, signal: AbortSignal, turn: Turn = nextTurn): Promise<string> {
     const hash = new Bun.CryptoHasher("sha256");
-    const buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+    const buffer = Buffer.allocUnsafeSlow(Math.min(length, CHUNK_BYTES));
+    let holeEnd = 0;
     for (let at = 0; at < length; ) {
       signal.throwIfAborted();
+      // A small file is one piece of work; the pieces of others wait for their turns, so that many files are not hashed in one.
+      if (length > CHUNK_BYTES) await turn();
       const want = buffer.subarray(0, Math.min(CHUNK_BYTES, length - at));
-      const count = await this.#call((file) => readSome(file, want, at));
+      if (at >= holeEnd) holeEnd = nextData(this.#open, at);
+      const isHole = at + want.length <= holeEnd;
+      const count = isHole ? want.fill(0).length : await this.#call((file) => readSome(file, want, at));
       if (count === 0) break;
-      // A small file is one piece of work; what was read waits for its turn, so that many files are not hashed in one.
-      if (at > 0) await turn();
-      hash.update(buffer.subarray(0, count));
+      hash.update(want.subarray(0, count));
       at += count;
     }
     return hash.digest("hex");
