@@ -3,6 +3,7 @@ import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { TestDaemon } from "../harness/daemon.ts";
+import { OtherOrg } from "../harness/other-org.ts";
 import { until } from "./calls.ts";
 
 const MIB = 1024 ** 2;
@@ -21,12 +22,16 @@ const sizeMib = (suffix = "", of = daemon) => {
 };
 
 /** Sends so many messages, some at once; the answers' statuses, and how often each came. */
-async function send(count: number, messageOf: (n: number) => object, to = daemon): Promise<Record<number, number>> {
+async function send(
+  count: number,
+  messageOf: (n: number) => object,
+  { to = daemon, room = "r", done = (): boolean => false } = {},
+): Promise<Record<number, number>> {
   const statuses: Record<number, number> = {};
   let n = 0;
   const sender = async () => {
-    while (n < count) {
-      const { status } = await to.api("POST", "/v1/rooms/r/messages", messageOf(n++));
+    while (n < count && !done()) {
+      const { status } = await to.api("POST", `/v1/rooms/${room}/messages`, messageOf(n++));
       statuses[status] = (statuses[status] ?? 0) + 1;
     }
   };
@@ -61,12 +66,22 @@ test(
     await using small = await TestDaemon.start({ env });
     await small.room("r");
     const payload = "x".repeat(1000);
-    expect(await send(MESSAGES, (n) => ({ source: "a", topic: `nobody.${n}`, payload }), small)).toEqual({
-      202: MESSAGES,
-    });
+    const other = await OtherOrg.make(small);
+    await small.room("usual");
+    const toNobody = async () => {
+      const sent = await send(MESSAGES, (n) => ({ source: "a", topic: `nobody.${n}`, payload }), { to: small });
+      expect(sent).toEqual({ 202: MESSAGES });
+    };
+    let usualSent = 0;
+    const usual = async (done: () => boolean) => {
+      const message = () => ({ source: "a", topic: "t", payload });
+      const sent = await send(Number.POSITIVE_INFINITY, message, { to: small, room: "usual", done });
+      usualSent += sent[202] ?? 0;
+    };
+    await other.feels(`${MESSAGES} messages to nobody`, toNobody, usual);
     const oneself = { source: "a", destination: "a", payload };
     for (let left = MESSAGES; left > 0; left -= 500) {
-      expect(await send(500, () => oneself, small)).toEqual({ 202: 500 });
+      expect(await send(500, () => oneself, { to: small })).toEqual({ 202: 500 });
       const { seq } = (await small.ok("GET", "/v1/rooms/r/messages?agent_id=a&limit=1000")).items.at(-1);
       await small.ok("GET", `/v1/rooms/r/messages?agent_id=a&after=${seq}`);
     }
@@ -85,7 +100,7 @@ test(
       }
       return sum;
     };
-    await until(told, (count) => count === 2 * MESSAGES, 15_000);
+    await until(told, (count) => count === 2 * MESSAGES + usualSent, 15_000);
     expect(await small.ok("GET", "/v1/orgs/self/audit/verify")).toMatchObject({ ok: true });
   },
   LONG ? 1_800_000 : 60_000,

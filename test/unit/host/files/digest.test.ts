@@ -1,6 +1,15 @@
 /** The digest of real files, with and without holes, against what hashing all of their bytes says. */
 import { createHash } from "node:crypto";
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, truncateSync, writeFileSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { Beneath } from "../../../../daemon/host/files/beneath.ts";
