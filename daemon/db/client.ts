@@ -75,6 +75,8 @@ export function openConnection(file: string, { alone = true } = {}): Connection 
     "journal_size_limit = 33554432",
     "synchronous = FULL",
     "foreign_keys = ON",
+    // Else what a savepoint may have to put back is written to a file, page by page, for every write of a commit.
+    "temp_store = MEMORY",
     "wal_autocheckpoint = 4000",
   ]) {
     database.run(`PRAGMA ${pragma}`);

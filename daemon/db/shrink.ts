@@ -52,12 +52,16 @@ export function rewriteOnce(connection: Connection, file: string, log: Log): voi
   try {
     requirePlace(file, bytes);
     log.info("rewriting the database once, so that it can give space back", { mib });
+    // Of any size: not in memory.
+    connection.execute("PRAGMA temp_store = FILE");
     connection.execute("VACUUM");
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)");
     log.info("the database is rewritten", { ms: Math.round(performance.now() - startedAt) });
   } catch (error) {
     const remedy = "Until then it does not shrink. A backup that is restored is rewritten.";
     log.warn("the database was not rewritten", { mib, error: describeError(error), remedy });
+  } finally {
+    connection.execute("PRAGMA temp_store = MEMORY");
   }
 }
 
