@@ -2,7 +2,7 @@
  * Owns finding out what the host can do: acceleration, vsock, programs, memory.
  * Acceleration is known only by booting: a /dev/kvm that opens may still run no kernel.
  */
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, watch, writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import { BOOT_ID } from "./boot.ts";
@@ -12,8 +12,10 @@ import type { Acceleration } from "./machine/spec.ts";
 import { endProcess, runProgram, startProcess } from "./process.ts";
 
 const KVM = "/dev/kvm";
-/** A kernel under KVM panics for want of a root disk well within this. */
-const PROBE_DEADLINE_MS = 5_000;
+/** A kernel that boots says something new within this, on a slow nested host too; one that KVM does not run says nothing. */
+const SILENT_MS = 5_000;
+/** It panics for want of a root disk well within this. */
+const DEADLINE_MS = 60_000;
 /** What the kernel prints when it got as far as looking for its root disk. */
 const PROBE_REACHED = "Kernel panic";
 
@@ -44,10 +46,11 @@ export interface ProbeOptions {
   /** Who guests' QEMU runs as; null: as ourselves. */
   user: Identity | null;
   device?: string;
+  silentMs?: number;
   deadlineMs?: number;
 }
 
-/** Boots `kernel` under KVM for as long as it takes to know. What a boot has shown holds until the host boots again. */
+/** Boots `kernel` under KVM for as long as it goes on. What a boot has shown holds until the host boots again. */
 export async function probeAcceleration(options: ProbeOptions): Promise<ProbeResult> {
   const known = knownAcceleration(options);
   if (known) return known;
@@ -68,17 +71,24 @@ export function knownAcceleration(options: Pick<ProbeOptions, "kernel" | "cacheF
 
 /** `closed`: nothing was booted, since the device could not be opened, which may be put right at any time. */
 async function bootProbe(options: ProbeOptions): Promise<ProbeResult & { closed: boolean }> {
-  const { qemu, kernel, scratch, user, deadlineMs = PROBE_DEADLINE_MS } = options;
+  const { qemu, kernel, scratch, user, silentMs = SILENT_MS, deadlineMs = DEADLINE_MS } = options;
   const log = join(scratch, "probe.log");
   rmSync(log, { force: true });
   const hardware = ["-accel", "kvm", "-machine", "q35", "-cpu", "host", "-m", "256", "-nodefaults", "-no-user-config"];
   // The guest's console, and what QEMU says, both go to the log.
   const guest = ["-no-reboot", "-display", "none", "-serial", "stdio", "-kernel", kernel ?? ""];
-  const argv = [qemu, ...hardware, ...guest, "-append", "console=ttyS0 panic=-1"];
+  const argv = [qemu, ...hardware, ...guest, "-append", "earlyprintk=ttyS0 console=ttyS0 panic=-1"];
   const probe = startProcess("qemu", user ? asUser(user, argv) : argv, log);
-  const timer = setTimeout(() => void endProcess(probe), deadlineMs);
+  const startedAt = performance.now();
+  const giveUp = () => void endProcess(probe);
+  const deadline = setTimeout(giveUp, deadlineMs);
+  const silence = setTimeout(giveUp, silentMs);
+  const watcher = watch(log, () => silence.refresh());
   await probe.exited;
-  clearTimeout(timer);
+  watcher.close();
+  clearTimeout(deadline);
+  clearTimeout(silence);
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   const printed = existsSync(log) ? readFileSync(log, "utf8") : "";
   if (printed.includes(PROBE_REACHED)) {
     return { acceleration: "kvm", reason: "A probe guest booted under KVM.", closed: false };
@@ -94,7 +104,7 @@ async function bootProbe(options: ProbeOptions): Promise<ProbeResult & { closed:
     ?.slice(0, 200);
   return {
     acceleration: "tcg",
-    reason: `/dev/kvm exists, but a probe guest did not boot with it within ${deadlineMs / 1000} s${said ? ` (${said})` : ""}.`,
+    reason: `/dev/kvm exists, but a probe guest did not boot with it: it was given up after ${seconds} s${said ? ` (${said})` : ""}.`,
     closed: false,
   };
 }
