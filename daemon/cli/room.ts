@@ -104,6 +104,7 @@ function destroy(): Command {
     summary: "destroy a room with all its sandboxes",
     examples: ["roomd room destroy build-42", "roomd room destroy build-42 --delete-drive"],
   })
+    .alias("delete")
     .option("--delete-drive", "erase its drive now instead of keeping it for drive.retention")
     .action(async (room_id: string, options: DestroyOptions) => {
       const drive = options.deleteDrive ? "delete" : undefined;

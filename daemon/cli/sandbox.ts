@@ -140,10 +140,14 @@ function destroy(): Command {
   return command("destroy <room> <agent>", {
     summary: "destroy a sandbox in any state",
     examples: ["roomd sandbox destroy build-42 worker-1"],
-  }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
-    const reply = await withProgress(`destroying sandbox ${sandbox}`, () =>
-      call(sandboxes.sandboxDestroy, { room_id, sandbox }),
-    );
-    await show(reply, options, (done) => [`sandbox ${done.agent_id} is ${done.state}, cid ${done.guest_cid} is free`]);
-  });
+  })
+    .alias("delete")
+    .action(async (room_id: string, sandbox: string, options: JsonOption) => {
+      const reply = await withProgress(`destroying sandbox ${sandbox}`, () =>
+        call(sandboxes.sandboxDestroy, { room_id, sandbox }),
+      );
+      await show(reply, options, (done) => [
+        `sandbox ${done.agent_id} is ${done.state}, cid ${done.guest_cid} is free`,
+      ]);
+    });
 }

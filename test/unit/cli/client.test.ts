@@ -257,6 +257,7 @@ test("on a terminal: colours, and progress for what takes over a second", async 
   expect(slow.screen.trimEnd().endsWith("\r\u001b[Ksandbox w is destroyed, cid 9100 is free")).toBe(true);
   const piped = await run(["sandbox", "destroy", "a", "w"], service);
   expect(piped).toEqual({ status: 0, stdout: "sandbox w is destroyed, cid 9100 is free\n", stderr: "" });
+  expect(await run(["sandbox", "delete", "a", "w"], service)).toEqual(piped);
 });
 
 test("on a terminal: every call says what it waits for, and a wait of several calls is one wait", async () => {
