@@ -11,10 +11,10 @@ export interface User {
 
 const ROOT: User = { name: "root", uid: 0, gid: 0, home: "/root", shell: "/bin/bash" };
 
-/** By name or numeric id; null is root, who exists whatever the file says. */
-export function findUser(wanted: string | null): User | null {
+/** By name or numeric id; null is root, who exists whatever the file says, and alone where it cannot be read. */
+export function findUser(wanted: string | null, passwd = "/etc/passwd"): User | null {
   if (wanted === null || wanted === "root" || wanted === "0") return ROOT;
-  const users = readUsers();
+  const users = readUsers(passwd);
   return users.find(({ name }) => name === wanted) ?? users.find(({ uid }) => String(uid) === wanted) ?? null;
 }
 
@@ -24,12 +24,20 @@ export function commandAs(user: User, argv: string[]): string[] {
   return ["/usr/bin/setpriv", `--reuid=${user.uid}`, `--regid=${user.gid}`, "--init-groups", "--", ...argv];
 }
 
-function readUsers(): User[] {
-  return readFileSync("/etc/passwd", "utf8")
+function readUsers(passwd: string): User[] {
+  return textOf(passwd)
     .split("\n")
     .map((line) => {
       const [name = "", , uid, gid, , home, shell] = line.split(":");
       return { name, uid: Number(uid), gid: Number(gid), home: home || "/", shell: shell || "/bin/sh" };
     })
     .filter(({ name, uid, gid }) => name !== "" && Number.isInteger(uid) && Number.isInteger(gid));
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return "";
+  }
 }
