@@ -53,6 +53,19 @@ describe("a certificate of its own", () => {
     expect(statSync(join(daemon.dataDir, "tls", "key.pem")).mode & 0o777).toBe(0o600);
   });
 
+  test("is not served by suites of TLS 1.2 that do not authenticate what they encrypt", async () => {
+    const { host } = new URL(daemon.url);
+    const speak = (...only: string[]) => {
+      const argv = ["openssl", "s_client", "-connect", host, ...only];
+      return Bun.spawnSync(argv, { stdin: Buffer.alloc(0), stderr: "ignore" }).stdout.toString();
+    };
+    for (const suite of ["ECDHE-ECDSA-AES128-SHA", "ECDHE-RSA-AES256-SHA", "AES128-SHA", "AES128-GCM-SHA256"]) {
+      expect(speak("-tls1_2", "-cipher", suite), suite).toContain("Cipher is (NONE)");
+    }
+    expect(speak("-tls1_2")).toMatch(/TLSv1.2, Cipher is ECDHE-\w+-(AES\d+-GCM|CHACHA20)/);
+    expect(speak()).toContain("New, TLSv1.3");
+  });
+
   test("is what the CLI takes as ROOMD_CA_CERT", async () => {
     const file = join(daemon.dataDir, "tls", "cert.pem");
     const trusted = await daemon.cli(["room", "list", "--json"], undefined, { ROOMD_CA_CERT: file });

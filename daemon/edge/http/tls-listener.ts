@@ -9,11 +9,18 @@
 import type { Server } from "bun";
 import type { Certificate } from "./certificate.ts";
 
+/** Of TLS 1.2 only suites that authenticate what they encrypt, with keys that nobody has afterwards (RFC 9325, 4.2). */
+const TLS_1_2_CIPHERS = ["ECDSA", "RSA"]
+  .flatMap((key) =>
+    ["AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305"].map((suite) => `ECDHE-${key}-${suite}`),
+  )
+  .join(":");
+
 export interface ServeOptions {
   hostname: string;
   port: number;
   reusePort: boolean;
-  tls?: Certificate;
+  tls?: Certificate & { ciphers: string };
 }
 
 /** What is needed of Bun's server. */
@@ -41,7 +48,7 @@ export function openListener(
     hostname: address.hostname,
     port,
     reusePort: tls !== null,
-    ...(tls === null ? {} : { tls: { cert: tls.cert, key: tls.key } }),
+    ...(tls === null ? {} : { tls: { cert: tls.cert, key: tls.key, ciphers: TLS_1_2_CIPHERS } }),
   });
   let current = start(options(address.port, certificate));
   const draining = new Set<RunningServer>();
