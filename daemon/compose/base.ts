@@ -8,7 +8,7 @@ import { hostIdOf } from "../core/host-id.ts";
 import type { Log } from "../core/log.ts";
 import type { Paths } from "../core/paths.ts";
 import { openConnection } from "../db/client.ts";
-import { makeLogSync } from "../db/log-sync.ts";
+import { makeLogSync, rewriteLog } from "../db/log-sync.ts";
 import { migrate } from "../db/migrate.ts";
 import { rewriteOnce } from "../db/shrink.ts";
 import { type Database, makeDatabase } from "../db/transact.ts";
@@ -78,7 +78,7 @@ export function makeDirectories(paths: Paths): void {
   }
 }
 
-/** Nothing can be kept any more: the next daemon begins with what is on disk. */
+/** Nothing can be kept any more: the next daemon begins with what it can write to the disk again. */
 function endService(error: Error): void {
   setImmediate(() => {
     throw error;
@@ -98,6 +98,7 @@ export function openDatabase(paths: Paths, { onFull, log, beforeChange }: Openin
   closeSync(openSync(paths.database, "a", 0o600));
   chmodSync(paths.database, 0o600);
   const connection = openConnection(paths.database, { alone: onFull !== undefined });
+  if (onFull) rewriteLog(connection, paths.database);
   migrate(connection, beforeChange);
   if (log) rewriteOnce(connection, paths.database, log);
   // Beside a daemon nobody is held up by a flush.

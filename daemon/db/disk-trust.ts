@@ -3,8 +3,8 @@
  * quick again for a while. The while doubles each time that it was too short. Pure.
  */
 
-/** What a flush may take of the event loop's time. */
-const QUICK_MS = 2;
+/** What a flush may take of the event loop's time, and what it waits at most. */
+export const QUICK_MS = 2;
 /** How many flushes in a row must have been quick. */
 const ROW = 8;
 const FIRST_WHILE_MS = 1000;

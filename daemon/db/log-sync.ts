@@ -1,14 +1,17 @@
 /**
- * Owns flushing the database's log to disk: by the event loop itself while the disk is quick, and else by a thread of its own.
- * Beside a guest that writes without end a flush takes a second, in which the event loop would answer nobody; by way of the thread
- * each costs a quarter of a millisecond more. Threads that others share would be held up by flushes.
+ * Owns flushing the database's log to disk, by a thread of its own: beside a guest that writes without end a flush takes a second, in
+ * which the event loop would answer nobody. While the disk is quick the event loop waits for it, at most as long as a quick one takes:
+ * to hear of it by an event costs every commit a quarter of a millisecond. Threads that others share would be held up by flushes.
  *
  * A flush that fails is the last one: the kernel may have dropped what it could not write, and a later flush would not tell
  * (fsync(2), "Dealing with error on fsync"). Nothing that comes after a gap in the log would be found after a loss of power.
  */
-import { closeSync, fdatasyncSync, fsyncSync, openSync } from "node:fs";
+import { closeSync, existsSync, fdatasyncSync, fsyncSync, openSync, readSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
-import { DiskTrust } from "./disk-trust.ts";
+import { errnoOf } from "../core/service-error.ts";
+import type { Connection } from "./client.ts";
+import { DiskTrust, QUICK_MS } from "./disk-trust.ts";
+import { FLUSHES, makeFlushes } from "./flushes.ts";
 
 export interface LogSync {
   /** Null once all that was written to the log before is on disk; else that, when it is. Should it fail, that never settles, and the process ends. */
@@ -24,7 +27,8 @@ export function makeLogSync(database: string, onLost: (error: Error) => void, tr
   const log = openSync(`${database}-wal`, "r");
   // The log itself may be new.
   syncDirectory(dirname(database));
-  const waiting: (() => void)[] = [];
+  const flushes = makeFlushes();
+  const waiting: { asked: number; askedAtMs: number; settle(): void }[] = [];
   let isLost = false;
   const lose = (why: string) => {
     if (isLost) return;
@@ -32,37 +36,78 @@ export function makeLogSync(database: string, onLost: (error: Error) => void, tr
     onLost(new Error(`the database's log was not flushed: ${why}`));
   };
   const thread = new Worker(new URL("./sync-thread.ts", import.meta.url).href);
-  thread.onmessage = ({ data: said }: MessageEvent<number | string>) => {
-    if (typeof said === "string") return lose(said);
-    trust.took(said);
-    if (!isLost) waiting.shift()?.();
+  thread.postMessage({ flushes, log });
+  // They are counted in 32 bits, around and around.
+  const isDone = (asked: number) => ((Atomics.load(flushes, FLUSHES.done) - asked) | 0) >= 0;
+  const settle = () => {
+    for (let first = waiting[0]; first && isDone(first.asked); first = waiting[0]) {
+      waiting.shift();
+      trust.took(performance.now() - first.askedAtMs);
+      first.settle();
+    }
+    if (waiting.length === 0) return;
+    Atomics.store(flushes, FLUSHES.isAwaited, 1);
+    // It may have been done before that was seen.
+    if (isDone(waiting[0]?.asked ?? 0)) settle();
+  };
+  thread.onmessage = ({ data: failure }: MessageEvent<string | null>) => {
+    if (failure !== null) lose(failure);
+    else if (!isLost) settle();
   };
   thread.onerror = ({ message }) => lose(`its thread has ended: ${message}`);
-  const syncNow = () => {
-    const startedAt = performance.now();
-    try {
-      fdatasyncSync(log);
-    } catch (error) {
-      lose(String(error));
-      return new Promise<void>(() => {});
-    }
-    trust.took(performance.now() - startedAt);
-    return null;
-  };
   return {
     sync: () => {
-      if (waiting.length === 0 && !isLost && trust.isQuick()) return syncNow();
+      const askedAtMs = performance.now();
+      const asked = (Atomics.add(flushes, FLUSHES.asked, 1) + 1) | 0;
+      Atomics.notify(flushes, FLUSHES.asked);
+      if (waiting.length === 0 && !isLost && trust.isQuick()) {
+        Atomics.wait(flushes, FLUSHES.done, (asked - 1) | 0, QUICK_MS);
+        if (isDone(asked)) {
+          trust.took(performance.now() - askedAtMs);
+          return null;
+        }
+      }
       return new Promise((resolve) => {
-        waiting.push(resolve);
-        thread.postMessage(log);
+        waiting.push({ asked, askedAtMs, settle: resolve });
+        settle();
       });
     },
     close: () => {
+      Atomics.store(flushes, FLUSHES.isOver, 1);
+      Atomics.add(flushes, FLUSHES.asked, 1);
+      Atomics.notify(flushes, FLUSHES.asked);
       thread.terminate();
       closeSync(log);
     },
   };
 }
+
+/**
+ * What is read of a log after a flush that failed may be in the kernel's memory alone, and counts as flushed. So what a daemon before
+ * this one has left is written over itself, before anything is added. Of a connection in no transaction. Throws when it cannot be kept.
+ */
+export function rewriteLog(connection: Connection, database: string): void {
+  if (!existsSync(`${database}-wal`)) return;
+  const log = openSync(`${database}-wal`, "r+");
+  // Nobody adds to it meanwhile, or begins it anew.
+  connection.execute("BEGIN IMMEDIATE");
+  try {
+    const piece = Buffer.allocUnsafe(REWRITE_BYTES);
+    for (let at = 0, count = 1; count > 0; at += count) {
+      count = readSync(log, piece, 0, piece.length, at);
+      writeSync(log, piece, 0, count, at);
+    }
+    fdatasyncSync(log);
+  } catch (error) {
+    // Where even what is there takes space to write, a daemon that can delete is worth more.
+    if (!["ENOSPC", "EDQUOT"].includes(errnoOf(error) ?? "")) throw error;
+  } finally {
+    connection.execute("ROLLBACK");
+    closeSync(log);
+  }
+}
+
+const REWRITE_BYTES = 1024 * 1024;
 
 function syncDirectory(path: string): void {
   const directory = openSync(path, "r");

@@ -1,14 +1,25 @@
-/** The thread that flushes the database's log, so that the event loop need not wait for the disk. It is told a descriptor, and says how many milliseconds that took, or why not. */
+/**
+ * The thread that flushes the database's log, so that the event loop never waits long for the disk. It sleeps until more is asked
+ * for, and says why it could not; how it is told and what it says is FLUSHES.
+ */
 import { fdatasyncSync } from "node:fs";
+import { FLUSHES } from "./flushes.ts";
 
 declare const self: Worker;
 
-self.onmessage = ({ data: file }: MessageEvent<number>) => {
-  try {
-    const startedAt = performance.now();
-    fdatasyncSync(file);
-    postMessage(performance.now() - startedAt);
-  } catch (error) {
-    postMessage(String(error));
+self.onmessage = ({ data: { flushes, log } }: MessageEvent<{ flushes: Int32Array; log: number }>) => {
+  for (let done = 0; ; ) {
+    Atomics.wait(flushes, FLUSHES.asked, done);
+    if (Atomics.load(flushes, FLUSHES.isOver) === 1) return;
+    const asked = Atomics.load(flushes, FLUSHES.asked);
+    try {
+      fdatasyncSync(log);
+    } catch (error) {
+      return postMessage(String(error));
+    }
+    done = asked;
+    Atomics.store(flushes, FLUSHES.done, done);
+    Atomics.notify(flushes, FLUSHES.done);
+    if (Atomics.exchange(flushes, FLUSHES.isAwaited, 0) === 1) postMessage(null);
   }
 };

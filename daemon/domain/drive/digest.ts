@@ -31,6 +31,12 @@ interface Asked {
 export async function requireDigest(drive: Drive, file: OpenFile, expected: string, { room, signal }: Asked) {
   requireHashable(file, room);
   const found = await file.digest(file.facts.size_bytes, signal, drive.turnOf(room));
+  // What a guest wrote meanwhile may not be in it.
+  if (file.freshFacts().version !== file.facts.version) {
+    throw new ServiceError("precondition_failed", {
+      detail: "The file has changed while it was compared with if_match.",
+    });
+  }
   if (found !== expected.replace(/^"(.*)"$/, "$1").toLowerCase()) {
     throw new ServiceError("precondition_failed", {
       detail: "The file has changed: its sha256 differs from if_match.",

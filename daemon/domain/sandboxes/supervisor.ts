@@ -250,9 +250,9 @@ export class Supervisor {
   async link(deadlineMs: number, signal?: AbortSignal): Promise<GuestLink> {
     await this.#adopting;
     if (!this.guest) throw this.#isLeft ? this.#notTakenOver() : new Error("the guest has ended");
-    const link = await this.guest.connection.link(deadlineMs, signal);
     // What is being flushed shows in reads already.
     await this.#row.settled();
+    const link = await this.guest.connection.link(deadlineMs, signal);
     // Brought to a standstill meanwhile: what is sent now would wait for its end.
     requireState(this.row, ["running"]);
     return link;

@@ -3,11 +3,15 @@ import { fchmodSync, fchownSync } from "node:fs";
 import { errnoOf } from "../../core/service-error.ts";
 import { close, readSome, sync, writeSome } from "./async-calls.ts";
 import { type Facts, readFacts, readUse } from "./facts.ts";
-import { nextData, reserveSpace } from "./libc.ts";
+import { findData } from "./holes.ts";
+import { reserveSpace } from "./libc.ts";
 import { nextTurn, type Turn } from "./pace.ts";
 
 /** Long enough to be fast, short enough that hashing one holds nothing up for over a millisecond. */
 export const CHUNK_BYTES = 256 * 1024;
+
+/** Of a file that is nearly all holes, what is in it. */
+const MOST_IN_HOLLOW_BYTES = 1024 * 1024;
 
 export class OpenFile implements AsyncDisposable {
   readonly #descriptor: number;
@@ -45,18 +49,20 @@ export class OpenFile implements AsyncDisposable {
 
   /**
    * SHA-256 of the first `length` bytes, or of all where the file is shorter, in hex. Ends early with the signal. Of a file that
-   * was opened to be read or appended to: its position moves. Holes are not read: one of any size would go through the page cache.
+   * was opened to be read or appended to: its position moves. Where it is nearly all holes, these are not read: of any size they would
+   * go through the page cache. With more in it there could be so many that to find them took longer than to read them.
    */
   async digest(length: number, signal: AbortSignal, turn: Turn = nextTurn): Promise<string> {
     const hash = new Bun.CryptoHasher("sha256");
     const buffer = Buffer.allocUnsafeSlow(Math.min(length, CHUNK_BYTES));
+    const isHollow = length > CHUNK_BYTES && this.facts.allocated_bytes <= MOST_IN_HOLLOW_BYTES;
     let holeEnd = 0;
     for (let at = 0; at < length; ) {
       signal.throwIfAborted();
       // A small file is one piece of work; the pieces of others wait for their turns, so that many files are not hashed in one.
       if (length > CHUNK_BYTES) await turn();
       const want = buffer.subarray(0, Math.min(CHUNK_BYTES, length - at));
-      if (at >= holeEnd) holeEnd = nextData(this.#open, at);
+      if (isHollow && at >= holeEnd) holeEnd = await this.#call((file) => findData(file, at));
       const isHole = at + want.length <= holeEnd;
       const count = isHole ? want.fill(0).length : await this.#call((file) => readSome(file, want, at));
       if (count === 0) break;

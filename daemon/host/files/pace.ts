@@ -1,4 +1,4 @@
-/** Owns how long work goes on before it lets the event loop do something else: others wait for a piece at most, as long as two of their own calls take. */
+/** Owns how long work goes on before it lets the event loop do something else. */
 const SLICE_MS = 0.5;
 
 /** Resolves when the work may go on; rejects when it shall end instead. */

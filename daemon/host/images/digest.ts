@@ -19,7 +19,7 @@ export async function digestFile(path: string): Promise<string> {
     const { size } = await file.stat();
     hash.update(`${size}\n`);
     const block = Buffer.alloc(BLOCK_BYTES);
-    for (let at = nextData(file, 0); at < size; at = nextData(file, at + BLOCK_BYTES)) {
+    for (let at = nextBlock(file, 0); at < size; at = nextBlock(file, at + BLOCK_BYTES)) {
       const { bytesRead } = await file.read(block, 0, BLOCK_BYTES, at);
       const bytes = block.subarray(0, bytesRead);
       if (bytes.equals(ZERO.subarray(0, bytesRead))) continue;
@@ -33,7 +33,7 @@ export async function digestFile(path: string): Promise<string> {
 }
 
 /** Position of the block with the next data at or after `from`; beyond the end when there is none. */
-function nextData(file: FileHandle, from: number): number {
+function nextBlock(file: FileHandle, from: number): number {
   const data = Number(libc.lseek64(file.fd, BigInt(from), SEEK_DATA));
   if (data < 0) return Number.POSITIVE_INFINITY;
   return Math.max(from, data - (data % BLOCK_BYTES));
