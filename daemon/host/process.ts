@@ -50,17 +50,6 @@ export function startProcess(
   }
 }
 
-/** The process and all that it has started: those of its main thread, and theirs. */
-export function treeOf(pid: number): number[] {
-  let children = "";
-  try {
-    children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8");
-  } catch {
-    // It has ended.
-  }
-  return [pid, ...children.split(" ").filter(Boolean).map(Number).flatMap(treeOf)];
-}
-
 /**
  * Starts a process as root of a user namespace of its own, which is user `root` on the host, and those after it the
  * users after it. Throws when the host has no user namespaces; nothing is left then.

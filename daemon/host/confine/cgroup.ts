@@ -18,18 +18,15 @@ export function makeCgroups(mount: string | null = findMount()): Confinement | n
   const weight = join(own, "io.weight");
   if (existsSync(weight)) writeFileSync(weight, `default ${IO_WEIGHT.all_sandboxes}`);
   const write = (sandboxId: string, file: string, value: string) => writeFileSync(join(own, sandboxId, file), value);
-  const move = (sandboxId: string, pids: readonly number[]) => {
-    for (const pid of pids) write(sandboxId, "cgroup.procs", String(pid));
-  };
   return {
     kind: "cgroup",
     reason: "Each sandbox has a control group with limits of memory, processors and threads.",
     confine: async (sandboxId, pids, limits) => {
       mkdirSync(join(own, sandboxId), { recursive: true });
       for (const [file, value] of Object.entries(valuesOf(limits))) write(sandboxId, file, value);
-      move(sandboxId, pids);
+      for (const pid of pids) write(sandboxId, "cgroup.procs", String(pid));
     },
-    add: async (sandboxId, pids) => move(sandboxId, pids),
+    add: async (sandboxId, pid) => write(sandboxId, "cgroup.procs", String(pid)),
     ranOutOfMemory: (sandboxId) => killedForMemory(() => readFileSync(join(own, sandboxId, "memory.events"), "utf8")),
     release: async (sandboxId) => remove(join(own, sandboxId)),
   };

@@ -19,8 +19,8 @@ export interface Confinement {
   reason: string;
   /** Puts the processes of a sandbox under its limits, all at once. */
   confine(sandboxId: string, pids: readonly number[], limits: Limits): Promise<void>;
-  /** Puts more under the limits that are there. */
-  add(sandboxId: string, pids: readonly number[]): Promise<void>;
+  /** Puts one more under the limits that are there. */
+  add(sandboxId: string, pid: number): Promise<void>;
   /** Whether the kernel has ended a process of it for want of memory. */
   ranOutOfMemory(sandboxId: string): boolean;
   /** Frees what is kept for a sandbox whose processes have ended. Again is nothing. */

@@ -27,8 +27,8 @@ export function makeScopes(): Confinement {
       await weighed;
       await runProgram(startArgv(sandboxId, pids, limits), DEADLINE_MS);
     },
-    add: async (sandboxId, pids) => {
-      await runProgram(addArgv(sandboxId, pids), DEADLINE_MS);
+    add: async (sandboxId, pid) => {
+      await runProgram(addArgv(sandboxId, pid), DEADLINE_MS);
     },
     // QEMU's end is heard of while its back ends still keep the scope.
     ranOutOfMemory: (sandboxId) =>
@@ -66,9 +66,8 @@ export function weighArgv(): string[] {
   return [...call("SetUnitProperties", "sba(sv)"), SLICE, "true", "1", ...weight];
 }
 
-export function addArgv(sandboxId: string, pids: readonly number[]): string[] {
-  const listed = [String(pids.length), ...pids.map(String)];
-  return [...call("AttachProcessesToUnit", "ssau"), scopeOf(sandboxId), "", ...listed];
+export function addArgv(sandboxId: string, pid: number): string[] {
+  return [...call("AttachProcessesToUnit", "ssau"), scopeOf(sandboxId), "", "1", String(pid)];
 }
 
 function call(method: string, signature: string): string[] {

@@ -10,7 +10,7 @@ import { faultPoint } from "../../core/fault-points.ts";
 import { unlessGivenUp } from "../../core/published.ts";
 import { describeError } from "../../core/service-error.ts";
 import { loseDrive, mountDrive } from "../guest-link/drive.ts";
-import { endProcess, isAlive, treeOf } from "../process.ts";
+import { endProcess, isAlive } from "../process.ts";
 import { plugDrive } from "./plug.ts";
 import { driveTag, serveDrive } from "./serve-drive.ts";
 import type { GuestParts } from "./steps.ts";
@@ -49,7 +49,7 @@ async function plugNext(parts: GuestParts, signal: AbortSignal): Promise<void> {
   try {
     signal.throwIfAborted();
     await faultPoint("virtiofsd.renewed");
-    await host.confinement.add(plan.sandbox_id, treeOf(share.pid));
+    await host.confinement.add(plan.sandbox_id, share.pid);
     const recorded = await record.advance("drive_replaced", { virtiofsd: share });
     await unlessGivenUp(signal, plugDrive(machine, plan.paths, recorded));
   } catch (error) {

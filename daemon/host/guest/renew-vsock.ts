@@ -5,7 +5,7 @@
  */
 import { faultPoint } from "../../core/fault-points.ts";
 import { unlessGivenUp } from "../../core/published.ts";
-import { isAlive, treeOf } from "../process.ts";
+import { isAlive } from "../process.ts";
 import { plugVsock } from "./plug.ts";
 import { type GuestParts, vsockAddress } from "./steps.ts";
 
@@ -33,7 +33,7 @@ export async function renewVsock(parts: GuestParts, signal: AbortSignal): Promis
   parts.endpoint = endpoint;
   parts.undialled = endpoint;
   await faultPoint("vsock.renewed");
-  if (endpoint.process) await host.confinement.add(plan.sandbox_id, treeOf(endpoint.process.pid));
+  if (endpoint.process) await host.confinement.add(plan.sandbox_id, endpoint.process.pid);
   const recorded = await parts.record.advance("vsock_replaced", { vsock: endpoint.process });
   await unlessGivenUp(signal, plugVsock(machine, endpoint, recorded));
 }

@@ -9,7 +9,7 @@ import { copyOverlay, removeOverlay } from "../images/overlay.ts";
 import { makeGuestDirectories, ownFile } from "../isolation/directories.ts";
 import { TCG_BUFFER_MIB } from "../machine/argv.ts";
 import { type Machine, startMachine } from "../machine/machine.ts";
-import { endProcess, isAlive, type KnownProcess, treeOf } from "../process.ts";
+import { endProcess, isAlive, type KnownProcess } from "../process.ts";
 import type { GuestHost, GuestPlan, LaunchPlan, StartPlan } from "./plan.ts";
 import { plugDrive, plugVsock } from "./plug.ts";
 import type { GuestRecord, LaunchMode, Recorded, RecordFile } from "./record.ts";
@@ -138,8 +138,7 @@ const devices: Step<StartParts> = {
       ports: plan.image.hardware.drive_ports,
       known: connection.acquaintance,
     });
-    // virtiofsd's work is done by a process that it has started before it could be confined.
-    await host.confinement.confine(plan.sandbox_id, pidsOf(record.now).flatMap(treeOf), guestLimits(plan));
+    await host.confinement.confine(plan.sandbox_id, pidsOf(record.now), guestLimits(plan));
   },
   undo: async ({ share, endpoint, connection }) => {
     connection.close("the sandbox did not start");

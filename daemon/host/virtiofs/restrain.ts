@@ -13,7 +13,7 @@ import { errnoOf } from "../../core/service-error.ts";
 import { ifThere } from "../files/gone.ts";
 import { limitFileSize } from "../files/libc.ts";
 import type { Pace } from "../files/pace.ts";
-import { isAlive, type ProcessRecord, treeOf } from "../process.ts";
+import { isAlive, type ProcessRecord } from "../process.ts";
 
 export type ShareMode = "open" | "stopped" | "held";
 
@@ -126,6 +126,12 @@ function deletedFile(path: string, device: number): { identity: string; allocate
   } catch {
     return null;
   }
+}
+
+/** The process and all that it has started. */
+function treeOf(pid: number): number[] {
+  const children = textOf(`/proc/${pid}/task/${pid}/children`).split(" ").filter(Boolean).map(Number);
+  return [pid, ...children.flatMap(treeOf)];
 }
 
 function ignoresFileSizeSignal(pid: number): boolean {
