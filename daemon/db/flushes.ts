@@ -4,10 +4,12 @@ export const FLUSHES = {
   asked: 0,
   /** Up to which one everything is on disk. */
   done: 1,
+  /** How long that took, in microseconds. */
+  took: 2,
   /** 1: the event loop wants a message after the next. */
-  isAwaited: 2,
+  isAwaited: 3,
   /** 1: there will be no more. */
-  isOver: 3,
+  isOver: 4,
 } as const;
 
 export const makeFlushes = () => new Int32Array(new SharedArrayBuffer(Object.keys(FLUSHES).length * 4));

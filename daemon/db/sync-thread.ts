@@ -12,12 +12,14 @@ self.onmessage = ({ data: { flushes, log } }: MessageEvent<{ flushes: Int32Array
     Atomics.wait(flushes, FLUSHES.asked, done);
     if (Atomics.load(flushes, FLUSHES.isOver) === 1) return;
     const asked = Atomics.load(flushes, FLUSHES.asked);
+    const startedAt = performance.now();
     try {
       fdatasyncSync(log);
     } catch (error) {
       return postMessage(String(error));
     }
     done = asked;
+    Atomics.store(flushes, FLUSHES.took, Math.round((performance.now() - startedAt) * 1000));
     Atomics.store(flushes, FLUSHES.done, done);
     Atomics.notify(flushes, FLUSHES.done);
     if (Atomics.exchange(flushes, FLUSHES.isAwaited, 0) === 1) postMessage(null);

@@ -2,14 +2,11 @@
  * Owns the digest of large sparse files: SHA-256 over the blocks that are not all zero, each with its position.
  * Holes cost nothing to read, and a copy that fills them with zeros has the same digest.
  */
-import { dlopen } from "bun:ffi";
 import { type FileHandle, open } from "node:fs/promises";
+import { nextData } from "../files/libc.ts";
 
 const BLOCK_BYTES = 256 * 1024;
 const ZERO = Buffer.alloc(BLOCK_BYTES);
-const SEEK_DATA = 3;
-
-const { symbols: libc } = dlopen("libc.so.6", { lseek64: { args: ["i32", "i64", "i32"], returns: "i64" } });
 
 /** Hex digest of a file. */
 export async function digestFile(path: string): Promise<string> {
@@ -32,9 +29,8 @@ export async function digestFile(path: string): Promise<string> {
   }
 }
 
-/** Position of the block with the next data at or after `from`; beyond the end when there is none. */
+/** Position of the block with the next data at or after `from`; the end or beyond it when there is none. */
 function nextBlock(file: FileHandle, from: number): number {
-  const data = Number(libc.lseek64(file.fd, BigInt(from), SEEK_DATA));
-  if (data < 0) return Number.POSITIVE_INFINITY;
+  const data = nextData(file.fd, from);
   return Math.max(from, data - (data % BLOCK_BYTES));
 }
