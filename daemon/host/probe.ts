@@ -2,7 +2,7 @@
  * Owns finding out what the host can do: acceleration, vsock, programs, memory.
  * Acceleration is known only by booting: a /dev/kvm that opens may still run no kernel.
  */
-import { existsSync, readFileSync, rmSync, watch, writeFileSync } from "node:fs";
+import { existsSync, type FSWatcher, readFileSync, rmSync, watch, writeFileSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import { BOOT_ID } from "./boot.ts";
@@ -83,9 +83,11 @@ async function bootProbe(options: ProbeOptions): Promise<ProbeResult & { closed:
   const giveUp = () => void endProcess(probe);
   const deadline = setTimeout(giveUp, deadlineMs);
   const silence = setTimeout(giveUp, silentMs);
-  const watcher = watch(log, () => silence.refresh());
+  const watcher = watchOrNot(log, () => silence.refresh());
+  // What cannot be heard is no silence.
+  if (!watcher) clearTimeout(silence);
   await probe.exited;
-  watcher.close();
+  watcher?.close();
   clearTimeout(deadline);
   clearTimeout(silence);
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
@@ -107,6 +109,15 @@ async function bootProbe(options: ProbeOptions): Promise<ProbeResult & { closed:
     reason: `/dev/kvm exists, but a probe guest did not boot with it: it was given up after ${seconds} s${said ? ` (${said})` : ""}.`,
     closed: false,
   };
+}
+
+/** Null where the host has no watch left to give. */
+function watchOrNot(file: string, onChange: () => void): FSWatcher | null {
+  try {
+    return watch(file, onChange);
+  } catch {
+    return null;
+  }
 }
 
 function readCache(file: string, boot: string): ProbeResult | null {
