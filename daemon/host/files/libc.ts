@@ -111,7 +111,7 @@ export function seekTo(directory: number, offset: bigint): void {
 const SEEK_END = 2;
 const SEEK_DATA = 3;
 
-/** lseek(2) of a file to its next data from `offset` on, its length where there is none. May take long: for a thread of its own (holes.ts). */
+/** lseek(2) of a file to its next data from `offset` on, its length where there is none. May take long where guests write to it: holes.ts then. */
 export function nextData(file: number, offset: number): number {
   try {
     return check(Number(libc.lseek(file, BigInt(offset), SEEK_DATA)), "lseek");
