@@ -4,6 +4,8 @@
  * asks by a function, which nobody calls before all are made.
  */
 import { operations } from "../../shared/api/operations.ts";
+import { countLog } from "../core/log.ts";
+import { watchLoopDelay } from "../core/loop-delay.ts";
 import type { Bound } from "../core/operation.ts";
 import { RequestCounts } from "../core/request-counts.ts";
 import { listOrgs, plansOf } from "../domain/orgs/index.ts";
@@ -31,14 +33,16 @@ export interface Daemon {
 
 /** Starts the daemon; resolves once it takes requests. */
 export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
-  const { config, log } = options;
+  const { config } = options;
+  const { log, counts: logged } = countLog(options.log);
   // What is wrong with the configuration is said before anything is opened.
   const listen = planListen(config);
   const sshPlan = planSsh(config);
   const plans = plansOf(config);
   const rates = ratesOf(config);
 
-  const base = await openBase(options);
+  const base = await openBase({ ...options, log });
+  const loop = watchLoopDelay();
   const { database, inspected } = base;
   const reached: Reached = { url: listen.url, gateway: null, guestDoor: null };
   const orgs = composeOrgs(base, plans, {
@@ -59,7 +63,18 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const quotaWatch = drives.watch();
   const audit = composeAudit(base, orgs, agents.bells);
   const requests = new RequestCounts();
-  const service = composeService(base, { ...orgs, plans, rates, requests, sandboxes, drives });
+  const service = composeService(base, {
+    ...orgs,
+    plans,
+    rates,
+    requests,
+    sandboxes,
+    drives,
+    egress,
+    pool,
+    logged,
+    loopDelays: loop.delays,
+  });
   const bound = [
     service,
     orgs.orgs,
@@ -95,6 +110,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     url: reached.url,
     ssh: reached.gateway && `${reached.gateway.host}:${reached.gateway.port}`,
     stop: async () => {
+      loop.stop();
       upkeep.stop();
       quotaWatch.stop();
       terminals.stop();

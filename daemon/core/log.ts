@@ -14,6 +14,26 @@ export interface Log {
   with(fields: LogFields): Log;
 }
 
+/** How much was logged, at the levels that somebody should look at. */
+export type LogCounts = Record<"warn" | "error", number>;
+
+/** The same log, with its warnings and errors counted, whether they are written or not. */
+export function countLog(log: Log, counts: LogCounts = { warn: 0, error: 0 }): { log: Log; counts: LogCounts } {
+  const counted: Log = {
+    ...log,
+    warn: (message, fields) => {
+      counts.warn++;
+      log.warn(message, fields);
+    },
+    error: (message, fields) => {
+      counts.error++;
+      log.error(message, fields);
+    },
+    with: (fields) => countLog(log.with(fields), counts).log,
+  };
+  return { log: counted, counts };
+}
+
 export function makeLog(
   level: LogLevel,
   write: (line: string) => void = (line) => process.stderr.write(line),

@@ -31,8 +31,8 @@ export interface Database {
   commit<T>(work: (queries: Queries) => T, vital?: boolean): Promise<T>;
   /** The same for what nobody waits for, and is not vital: before what is committed next, or after so long. */
   commitWithin<T>(ms: number, work: (queries: Queries) => T): Promise<T>;
-  /** Calls `listener` after each commit, before whoever made it goes on. */
-  onCommit(listener: () => void): void;
+  /** Calls `listener` after each commit, before whoever made it goes on, with how long it took to be on disk. */
+  onCommit(listener: (flushMs: number) => void): void;
   /** Calls `write` at the end of each commit, within it: for what is counted while writes run and written once for all of them. */
   beforeCommit(write: (queries: Queries) => void): void;
   /**
@@ -56,7 +56,7 @@ export function makeDatabase(
   /** What is committed before that. */
   let early: Write[] = [];
   let timer: Timer | null = null;
-  const listeners: (() => void)[] = [];
+  const listeners: ((flushMs: number) => void)[] = [];
   const lastWrites: ((queries: Queries) => void)[] = [];
   const memory = new UndoLog();
   /** The commit to come, or under way, and the one after it. */
@@ -95,9 +95,11 @@ export function makeDatabase(
       }
       memory.close();
       // Where that fails it never settles: who was told of a failure would undo what the database has.
+      const writtenAt = performance.now();
       const flushed = log?.sync();
       if (flushed) await flushed;
-      for (const listener of listeners) listener();
+      const flushMs = performance.now() - writtenAt;
+      for (const listener of listeners) listener(flushMs);
       for (const settle of outcomes) settle();
       return;
     }

@@ -107,7 +107,8 @@ export function makeRoad(deps: RoadDeps): Road {
       reply = refused(error);
       walk.settle(false);
     }
-    deps.requests.note(request.source, operation.name, reply.status, durationOf(walk));
+    const code = reply.kind === "problem" ? reply.problem.code : null;
+    deps.requests.note(request.source, operation.name, reply.status, durationOf(walk), code);
     const done = reply.kind === "done" ? reply.done : null;
     const held = tenure ? tenure.end(done) : done;
     return reply.kind === "done" && held ? { ...reply, done: held, rate: walk.rate } : { ...reply, rate: walk.rate };

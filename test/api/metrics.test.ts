@@ -1,10 +1,12 @@
 /** The figures for Prometheus: that they are what happened, in a format that is read here strictly, and who may see them. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { CHECK_IDS } from "../../daemon/domain/service/checks.ts";
 import { makeIsFromHost } from "../../daemon/edge/http/from-host.ts";
 import { SOURCES } from "../../shared/api/audit.ts";
 import { SCOPES } from "../../shared/api/contract.ts";
+import { ERRORS } from "../../shared/api/errors.ts";
 import { operations } from "../../shared/api/operations.ts";
-import { SANDBOX_STATES } from "../../shared/api/sandboxes.ts";
+import { EXIT_CAUSES, SANDBOX_STATES, START_MODES } from "../../shared/api/sandboxes.ts";
 import { type Answer, TestDaemon } from "../harness/daemon.ts";
 import { bare, bearer, makeKey } from "./calls.ts";
 
@@ -20,7 +22,11 @@ interface Sample {
   value: number;
 }
 
-const SUFFIXES: Record<string, readonly string[]> = { gauge: [""], counter: [""], summary: ["_sum", "_count"] };
+const SUFFIXES: Record<string, readonly string[]> = {
+  gauge: [""],
+  counter: [""],
+  histogram: ["_bucket", "_sum", "_count"],
+};
 const SAMPLE = /^([a-z_]+)(?:\{((?:[a-z_]+="[^"\\\n]*",?)+)\})? (\d+(?:\.\d+)?(?:e[+-]\d+)?)$/;
 
 /** Throws on what is not text format 0.0.4, as far as this service uses it. */
@@ -34,7 +40,7 @@ function parse(text: string): Sample[] {
   let suffixes: readonly string[] = [];
   for (const [at, line] of lines.entries()) {
     const help = /^# HELP ([a-z_]+) \S.*$/.exec(line)?.[1];
-    const [, typed, type] = /^# TYPE ([a-z_]+) (gauge|counter|summary)$/.exec(line) ?? [];
+    const [, typed, type] = /^# TYPE ([a-z_]+) (gauge|counter|histogram)$/.exec(line) ?? [];
     if (help) {
       expect(families.has(help), `${help} comes twice`).toBe(false);
       families.add(help);
@@ -76,6 +82,7 @@ describe("the figures", () => {
     await daemon.room("measured");
     expect((await daemon.api("GET", "/v1/rooms/none")).status).toBe(404);
     expect((await bare(daemon, "GET", "/v1/rooms")).status).toBe(401);
+    await daemon.ok("POST", "/v1/rooms/measured/messages", { source: "one", topic: "news", payload: 1 });
     const then = await look();
     const moved = (name: string, labels?: Record<string, string>) => then(name, labels) - before(name, labels);
 
@@ -86,7 +93,12 @@ describe("the figures", () => {
     expect(moved("roomd_requests_total", { operation: "metrics", status: "2xx" })).toBe(1);
     expect(moved("roomd_request_duration_seconds_count", { operation: "room_create" })).toBe(1);
     expect(moved("roomd_request_duration_seconds_sum", { operation: "room_create" })).toBeGreaterThan(0);
+    expect(moved("roomd_request_duration_seconds_bucket", { operation: "room_create", le: "+Inf" })).toBe(1);
+    expect(moved("roomd_request_problems_total", { code: "room_not_found" })).toBe(1);
+    expect(moved("roomd_request_problems_total", { code: "missing_credentials" })).toBe(1);
+    expect(moved("roomd_messages_total")).toBe(1);
     expect(moved("roomd_database_commits_total")).toBeGreaterThan(0);
+    expect(moved("roomd_database_flush_duration_seconds_count")).toBe(moved("roomd_database_commits_total"));
     expect(moved("roomd_audit_records_total")).toBeGreaterThan(0);
     expect(moved("roomd_uptime_seconds")).toBeGreaterThan(0);
     expect(moved("process_cpu_seconds_total")).toBeGreaterThan(0);
@@ -95,6 +107,14 @@ describe("the figures", () => {
     expect(then("roomd_guest_memory_allocated_bytes")).toBe(0);
     expect(then("roomd_guest_memory_free_bytes")).toBeGreaterThan(0);
     expect(then("process_resident_memory_bytes")).toBeGreaterThan(1024 ** 2);
+    expect(then("process_open_fds")).toBeGreaterThan(5);
+    expect(then("process_max_fds")).toBeGreaterThan(then("process_open_fds"));
+    expect(then("process_start_time_seconds")).toBeCloseTo(Date.now() / 1000 - then("roomd_uptime_seconds"), -1);
+    // There is no template here.
+    expect(then("roomd_check_status", { check: "templates" })).toBe(2);
+    expect(then("roomd_disk_size_bytes")).toBeGreaterThan(then("roomd_disk_free_bytes"));
+    expect(then("roomd_database_size_bytes")).toBeGreaterThan(4096);
+    expect(then("roomd_host_memory_size_bytes")).toBeGreaterThan(then("roomd_host_memory_available_bytes"));
   });
 
   test("have labels of closed sets, and nobody's id", async () => {
@@ -109,14 +129,41 @@ describe("the figures", () => {
       door: SOURCES,
       operation: Object.keys(operations),
       status: ["1xx", "2xx", "3xx", "4xx", "5xx"],
+      check: CHECK_IDS,
+      start_mode: START_MODES,
+      cause: EXIT_CAUSES,
+      code: Object.keys(ERRORS),
+      direction: ["sent", "received"],
+      level: ["warn", "error"],
+      mode: ["busy", "idle"],
     };
     for (const { labels } of parse(text)) {
-      for (const [name, word] of Object.entries(labels)) expect(words[name], name).toContain(word);
+      const { le = "+Inf", ...rest } = labels;
+      expect(le).toMatch(/^(\d+(\.\d+)?|\+Inf)$/);
+      for (const [name, word] of Object.entries(rest)) expect(words[name], name).toContain(word);
     }
     const keyId = (await daemon.ok("GET", "/v1/me")).key_id;
     for (const id of [daemon.orgId, keyId, "measured"]) expect(text).not.toContain(id);
     const states = parse(text).filter(({ name }) => name === "roomd_sandboxes");
     expect(states.map(({ labels }) => labels.state)).toEqual(SANDBOX_STATES.filter((state) => state !== "destroyed"));
+  });
+
+  test("of what takes time add up to the number of times, bound after bound", async () => {
+    const samples = parse((await bare(daemon, "GET", "/metrics")).body);
+    const buckets = samples.filter(({ name }) => name.endsWith("_bucket"));
+    const series = Map.groupBy(buckets, ({ name, labels: { le: _, ...rest } }) => JSON.stringify([name, rest]));
+    expect(series.size).toBeGreaterThan(5);
+    for (const [key, bounded] of series) {
+      const [name, labels] = JSON.parse(key);
+      const counts = bounded.map(({ value }) => value);
+      expect(counts, key).toEqual(counts.toSorted((a, b) => a - b));
+      const bounds = bounded.map(({ labels: { le } }) => (le === "+Inf" ? Number.POSITIVE_INFINITY : Number(le)));
+      expect(bounds, key).toEqual(bounds.toSorted((a, b) => a - b));
+      const all = samples.find(
+        (sample) => sample.name === name.replace("_bucket", "_count") && Bun.deepEquals(sample.labels, labels),
+      );
+      expect(all?.value, key).toBe(counts.at(-1));
+    }
   });
 
   test("to HEAD are the same without the words", async () => {

@@ -14,7 +14,7 @@ import { makeIsHosts } from "./host-addresses.ts";
 import type { Ground } from "./policy.ts";
 import { HostResolver } from "./resolver.ts";
 import { type Traffic, trafficOf } from "./store.ts";
-import { sumOf, Tally } from "./tally.ts";
+import { NO_TRAFFIC, sumOf, Tally } from "./tally.ts";
 
 export { MAX_CONNECTIONS } from "./guard.ts";
 export { forgetTraffic, type Traffic } from "./store.ts";
@@ -25,6 +25,8 @@ export interface Egress {
   /** Puts a list in force, for connections that are open too. */
   setAllowlist(sandboxId: string, allowlist: readonly string[]): void;
   trafficOf(sandboxId: string): Traffic & { open_connections: number };
+  /** Of all sandboxes together, since the daemon started. */
+  figures(): Traffic & { open_connections: number; denied: number };
   /** Closes what a sandbox has open: it is gone. */
   drop(sandboxId: string): void;
   /** Writes what is counted, and closes everything. */
@@ -38,6 +40,8 @@ export function makeEgress(deps: EgressDeps): Egress {
   const bytesPerSecond = deps.mibPerSecond === 0 ? Number.MAX_SAFE_INTEGER : deps.mibPerSecond * 1024 * 1024;
   const guards = new Map<string, Guard>();
   const tally = new Tally(deps);
+  let all = NO_TRAFFIC;
+  let denied = 0;
   const writing = setInterval(() => void tally.write(), USAGE_WRITE_SECONDS * 1000);
 
   const drop = (sandboxId: string) => {
@@ -53,8 +57,14 @@ export function makeEgress(deps: EgressDeps): Egress {
         ground,
         resolve: (name) => resolver.resolve(name, sandbox),
         bytesPerSecond,
-        record: (denial) => deps.onDenied(sandbox, denial),
-        count: (traffic) => tally.count(sandbox_id, place, traffic),
+        record: (denial) => {
+          denied += denial.count;
+          deps.onDenied(sandbox, denial);
+        },
+        count: (traffic) => {
+          all = sumOf(all, traffic);
+          tally.count(sandbox_id, place, traffic);
+        },
       });
       guards.set(sandbox_id, guard);
       return requestsTo(guard, deps.log);
@@ -65,6 +75,11 @@ export function makeEgress(deps: EgressDeps): Egress {
       const traffic = sumOf(written, tally.of(sandboxId));
       return { ...traffic, open_connections: guards.get(sandboxId)?.connections ?? 0 };
     },
+    figures: () => ({
+      ...all,
+      open_connections: [...guards.values()].reduce((sum, { connections }) => sum + connections, 0),
+      denied,
+    }),
     drop,
     stop: async () => {
       clearInterval(writing);

@@ -17,6 +17,7 @@ import { makeExecutions } from "./executions/index.ts";
 import { makeGet } from "./get.ts";
 import { makeLogs } from "./logs.ts";
 import { makeMetrics } from "./metrics.ts";
+import type { Outcomes } from "./outcomes.ts";
 import { reconcile } from "./reconcile.ts";
 import { recover } from "./recover.ts";
 import { makeResume } from "./resume.ts";
@@ -48,9 +49,10 @@ export interface Sandboxes {
   /** Ends an organization's sandboxes but those in standby, which nobody's call does. */
   endRunning(orgId: OrgId, cause: ExitCause): Promise<void>;
   countLive(roomUid: RoomUid): number;
-  capacity(): { memory_mib_free: number; guest_cids_used: number };
-  /** How many sandboxes are in each state, and what was promised to those that have not ended. */
-  figures(): { sandboxes: Record<string, number>; memory_mib: number };
+  /** What is left for further guests, and what those that are there have of the host's memory. */
+  capacity(): { memory_mib_free: number; memory_mib_resident: number; guest_cids_used: number };
+  /** How many sandboxes are in each state, what was promised to those that have not ended, and what became of others. */
+  figures(): { sandboxes: Record<string, number>; memory_mib: number; outcomes: Outcomes };
   /** The guests that have a drive: their rooms, and how to find the process that serves it. */
   shares(): GuestShare[];
   /** There is space on the disk: guests that stood still for want of it go on. */
@@ -98,10 +100,14 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
       await Promise.all(running.map(({ sandbox_id }) => supervisors.endUnasked(sandbox_id, cause)));
     },
     countLive: (roomUid) => countLive(queries, roomUid),
-    capacity: () => ({
-      memory_mib_free: freeMemoryMib(queries, supervisors.growth()),
-      guest_cids_used: heldCids(queries).size,
-    }),
+    capacity: () => {
+      const growth = supervisors.growth();
+      return {
+        memory_mib_free: freeMemoryMib(queries, growth),
+        memory_mib_resident: [...growth.resident_mib.values()].reduce((sum, mib) => sum + mib, 0),
+        guest_cids_used: heldCids(queries).size,
+      };
+    },
     figures: () => {
       const states = SANDBOX_STATES.filter((state) => state !== "destroyed");
       const counts = countStates(queries);
@@ -111,6 +117,7 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
           states.map((each) => [each, counts.find(({ state }) => state === each)?.held ?? 0]),
         ),
         memory_mib: live.reduce((sum, { memory_mib }) => sum + memory_mib, 0),
+        outcomes: supervisors.outcomes,
       };
     },
     shares: () => supervisors.shares(),

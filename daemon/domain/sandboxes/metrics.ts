@@ -1,10 +1,11 @@
 /** Measures a sandbox from outside, and its clock from inside. */
-import { readFileSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { sandboxMetrics } from "../../../shared/api/sandboxes.ts";
 import { now } from "../../core/clock.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { clockSkewMs } from "../../host/guest-link/clock.ts";
+import { useOfProcess } from "../../host/use.ts";
 import type { SandboxDeps } from "./deps.ts";
 import { findTarget } from "./find.ts";
 import { requireState } from "./state.ts";
@@ -12,9 +13,6 @@ import type { Supervisor } from "./supervisor.ts";
 import type { Supervisors } from "./supervisors.ts";
 
 const LINK_DEADLINE_MS = 5_000;
-/** USER_HZ, which is 100 on every Linux that runs KVM. */
-const TICKS_PER_SECOND = 100;
-const PAGE_BYTES = 4096;
 
 export function makeMetrics(deps: SandboxDeps, supervisors: Supervisors): Bound {
   return bind(sandboxMetrics, {
@@ -25,12 +23,12 @@ export function makeMetrics(deps: SandboxDeps, supervisors: Supervisors): Bound 
       await supervisor?.adopted();
       const { pid } = supervisor?.guest?.machine.process ?? {};
       if (!supervisor || pid === undefined) throw new ServiceError("guest_unreachable");
-      const { usedTicks, residentPages } = processFacts(pid);
+      const { cpu_seconds, resident_bytes } = useOfProcess(pid);
       return {
         outcome: "ok",
         body: {
-          cpu: { vcpu_count: row.vcpu_count, used_seconds: usedTicks / TICKS_PER_SECOND },
-          memory: { memory_mib: row.memory_mib, resident_bytes: residentPages * PAGE_BYTES },
+          cpu: { vcpu_count: row.vcpu_count, used_seconds: cpu_seconds },
+          memory: { memory_mib: row.memory_mib, resident_bytes },
           disk: { used_bytes: statSync(deps.paths.sandbox(row.sandbox_id).overlay).blocks * 512 },
           clock_skew_ms: row.state === "running" ? await skewOf(supervisor) : null,
           at: now(),
@@ -46,11 +44,4 @@ async function skewOf(supervisor: Supervisor): Promise<number | null> {
     throw new ServiceError("guest_unreachable", { cause });
   });
   return await clockSkewMs(link).catch(() => null);
-}
-
-/** Fields 14, 15 and 24 of /proc/<pid>/stat. */
-function processFacts(pid: number): { usedTicks: number; residentPages: number } {
-  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return { usedTicks: Number(fields[11]) + Number(fields[12]), residentPages: Number(fields[21]) };
 }

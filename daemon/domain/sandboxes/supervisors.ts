@@ -24,6 +24,7 @@ import { Adoptions } from "./adoptions.ts";
 import type { SandboxDeps } from "./deps.ts";
 import { listOf } from "./egress-list.ts";
 import { placeOf } from "./metering.ts";
+import { Outcomes } from "./outcomes.ts";
 import { Supervisor } from "./supervisor.ts";
 import type { SandboxRow } from "./table.ts";
 
@@ -57,6 +58,8 @@ export interface Supervisors {
   /** Sets the sandbox's deadlines anew, after its timeouts have changed. */
   schedule(row: SandboxRow): void;
   shares(): GuestShare[];
+  /** What became of sandboxes since the daemon started. */
+  outcomes: Outcomes;
   /** What the guests may still take of the host's memory. */
   growth(): Growth;
   /** Resumes guests that were paused because the disk was full. */
@@ -68,6 +71,7 @@ export interface Supervisors {
 
 export function makeSupervisors(deps: SandboxDeps, ends: { watch(sandboxId: string): void }): Supervisors {
   const all = new Map<string, Supervisor>();
+  const outcomes = new Outcomes();
   const adoptions = new Adoptions(deps, deps.crashed);
   const gate = new Gate(deps.limits.concurrent_creates);
   const expiries = new Deadlines((sandboxId) => void endUnasked(sandboxId, "expired"));
@@ -192,6 +196,7 @@ export function makeSupervisors(deps: SandboxDeps, ends: { watch(sandboxId: stri
         onState: (current) => {
           scheduleIdle(current.sandbox_id);
           if (current.state === "running") ends.watch(current.sandbox_id);
+          outcomes.note(current);
           deps.onState(current);
         },
         onGone: (gone) => drop(gone.sandbox_id),
@@ -207,6 +212,7 @@ export function makeSupervisors(deps: SandboxDeps, ends: { watch(sandboxId: stri
     drop,
     use,
     schedule,
+    outcomes,
     shares: () =>
       [...all.values()]
         .filter(({ row }) => HAVE_GUESTS.includes(row.state))

@@ -1,9 +1,27 @@
 /** What the service as a whole needs of others, to tell of it. */
+import type { Histogram } from "../../core/histogram.ts";
+import type { LogCounts } from "../../core/log.ts";
 import type { Paths } from "../../core/paths.ts";
 import type { RequestCounts } from "../../core/request-counts.ts";
-import type { Plans, Prices } from "../orgs/index.ts";
+import type { DiskState } from "../../host/files/disk.ts";
+import type { Egress } from "../egress/index.ts";
+import type { Meter, Plans, Prices } from "../orgs/index.ts";
+import type { Sandboxes } from "../sandboxes/index.ts";
 import type { Templates } from "../templates/registry.ts";
 import type { HostFindings } from "./checks.ts";
+
+export interface Figures extends ReturnType<Sandboxes["figures"]> {
+  rooms: number;
+  /** Ever written. */
+  audit_records: number;
+  happened: Meter["happened"];
+  egress: ReturnType<Egress["figures"]>;
+  pool: { size: number; ready: number };
+  disk: DiskState;
+  database: { bytes: number; flushes: Histogram };
+  logged: LogCounts;
+  loopDelays: Histogram;
+}
 
 export interface ServiceDeps {
   paths: Paths;
@@ -11,17 +29,10 @@ export interface ServiceDeps {
   findings(): HostFindings;
   /** Agents of sandboxes that are put aside. */
   quarantined(): string[];
-  capacity(): { memory_mib_free: number; guest_cids_used: number };
-  /** What there is on this host, of all organizations together. */
-  figures(): {
-    /** By state. */
-    sandboxes: Record<string, number>;
-    memory_mib: number;
-    rooms: number;
-    audit_records: number;
-    commits: number;
-  };
-  requests: Pick<RequestCounts, "all">;
+  capacity: Sandboxes["capacity"];
+  /** What there is on this host, of all organizations together; what is counted is so since the daemon started. */
+  figures(): Figures;
+  requests: Pick<RequestCounts, "all" | "problems">;
   limits: { memory_mib: number; vcpus: number };
   /** Of a key, of a sandbox's own calls, and of clients of its ports. */
   rates: Record<"keys" | "guests" | "ports", { perSecond: number; burst: number }>;

@@ -1,82 +1,194 @@
-/** Owns the figures for Prometheus, in its text format 0.0.4. Labels are closed sets of words: nobody's ids are among them. */
+/** Owns the figures for Prometheus. Labels are closed sets of words: nobody's ids are among them. All of it is at hand: nothing is walked or asked for. */
 import { metrics } from "../../../shared/api/service.ts";
 import { GUEST_CIDS } from "../../../shared/ids.ts";
 import { VERSION } from "../../../shared/version.ts";
 import { type Bound, bind, boundTo, type OpenCall } from "../../core/operation.ts";
+import type { RequestCount } from "../../core/request-counts.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { ServiceDeps } from "./deps.ts";
+import { mostOpenFiles, openFiles, useOfHost } from "../../host/use.ts";
+import { runChecks } from "./checks.ts";
+import type { Figures, ServiceDeps } from "./deps.ts";
+import { alone, distribution, each, family, type Sample, TYPE } from "./exposition.ts";
 
-const TYPE = "text/plain; version=0.0.4; charset=utf-8";
 const MIB = 1024 ** 2;
-
-type Labels = Record<string, string>;
-/** What follows the family's name, labels, value. */
-type Sample = [suffix: string, labels: Labels, value: number];
+const STATUS_VALUES = { ok: 0, warn: 1, fail: 2 } as const;
 
 export function makeMetrics(deps: ServiceDeps): Bound {
-  const startedAt = performance.now();
+  const began = { at: Date.now() / 1000, up: performance.now(), mostFiles: mostOpenFiles() };
   return bind(metrics, {
     find: ({ caller }: OpenCall) => {
       if (caller && boundTo(caller)) {
         throw new ServiceError("insufficient_scope", { detail: "A key that is bound cannot see the whole host." });
       }
     },
-    run: () => ({ outcome: "ok", text: { type: TYPE, text: render(deps, (performance.now() - startedAt) / 1000) } }),
+    run: () => {
+      const figures = deps.figures();
+      const families = [
+        ...ofService(deps, (performance.now() - began.up) / 1000),
+        ...ofSandboxes(deps, figures),
+        ...ofRequests(deps),
+        ...ofWork(figures),
+        ...ofStore(figures),
+        ...ofHost(),
+        ...ofProcess(began.at, began.mostFiles),
+      ];
+      return { outcome: "ok", text: { type: TYPE, text: families.join("") } };
+    },
   });
 }
 
-function render(deps: ServiceDeps, uptime: number): string {
-  const { memory_mib_free, guest_cids_used } = deps.capacity();
-  const { sandboxes, memory_mib, rooms, audit_records, commits } = deps.figures();
-  const { user, system } = process.cpuUsage();
-  const requests = deps.requests.all();
+function ofService(deps: ServiceDeps, uptime: number): string[] {
   const { acceleration } = deps.findings().acceleration;
+  const checks = runChecks(deps.findings(), deps.templates, deps.paths, deps.quarantined());
   return [
     family("roomd_info", "gauge", "The build and how guests run.", [["", { version: VERSION, acceleration }, 1]]),
     family("roomd_uptime_seconds", "gauge", "Since the daemon started.", alone(uptime)),
     family(
+      "roomd_check_status",
+      "gauge",
+      "Each check of /health: 0 ok, 1 warning, 2 failure.",
+      each(
+        "check",
+        checks.map(({ id, status }) => [id, STATUS_VALUES[status]]),
+      ),
+    ),
+  ];
+}
+
+function ofSandboxes(deps: ServiceDeps, figures: Figures): string[] {
+  const { memory_mib_free, memory_mib_resident, guest_cids_used } = deps.capacity();
+  const { sandboxes, memory_mib, rooms, outcomes, pool } = figures;
+  return [
+    family(
       "roomd_sandboxes",
       "gauge",
       "Sandboxes that are not destroyed, by state.",
-      Object.entries(sandboxes).map(([state, count]) => ["", { state }, count]),
+      each("state", Object.entries(sandboxes)),
     ),
     family("roomd_rooms", "gauge", "Rooms that are not destroyed.", alone(rooms)),
     family("roomd_guest_memory_allocated_bytes", "gauge", "Promised to guests.", alone(memory_mib * MIB)),
+    family("roomd_guest_memory_resident_bytes", "gauge", "In use by guests.", alone(memory_mib_resident * MIB)),
     family("roomd_guest_memory_free_bytes", "gauge", "Left for further guests.", alone(memory_mib_free * MIB)),
     family("roomd_guest_cids_free", "gauge", "Left for further guests.", alone(GUEST_CIDS - guest_cids_used)),
+    family(
+      "roomd_sandbox_start_duration_seconds",
+      "histogram",
+      "From create until running, by how it was started.",
+      Object.entries(outcomes.started).flatMap(([start_mode, times]) => distribution(times, { start_mode })),
+    ),
+    family(
+      "roomd_sandbox_start_failures_total",
+      "counter",
+      "Sandboxes that were never running.",
+      alone(outcomes.notStarted),
+    ),
+    family(
+      "roomd_sandbox_ends_total",
+      "counter",
+      "Sandboxes that failed or were destroyed, by cause.",
+      each("cause", Object.entries(outcomes.ended)),
+    ),
+    family("roomd_pool_size", "gauge", "Warm machines that are to be kept ready.", alone(pool.size)),
+    family("roomd_pool_machines", "gauge", "Warm machines that are ready.", alone(pool.ready)),
+  ];
+}
+
+function ofRequests({ requests }: ServiceDeps): string[] {
+  const all = requests.all();
+  const byStatus = ({ door, operation, classes }: RequestCount) =>
+    classes.flatMap((count, of): Sample[] => (count ? [["", { door, operation, status: `${of}xx` }, count]] : []));
+  return [
     family(
       "roomd_requests_total",
       "counter",
       "Requests answered, by door, operation and class of status.",
-      requests.flatMap(({ door, operation, classes }) =>
-        classes.flatMap((count, of): Sample[] => (count ? [["", { door, operation, status: `${of}xx` }, count]] : [])),
-      ),
+      all.flatMap(byStatus),
     ),
     family(
       "roomd_request_duration_seconds",
-      "summary",
+      "histogram",
       "Time until an answer began, waits included.",
-      requests.flatMap(({ door, operation, classes, durationMs }): Sample[] => [
-        ["_sum", { door, operation }, durationMs / 1000],
-        ["_count", { door, operation }, classes.reduce((sum, count) => sum + count, 0)],
+      all.flatMap(({ door, operation, durations }) => distribution(durations, { door, operation })),
+    ),
+    family(
+      "roomd_request_problems_total",
+      "counter",
+      "Requests refused or failed, by code.",
+      each("code", requests.problems()),
+    ),
+  ];
+}
+
+function ofWork({ happened, egress, audit_records, logged, loopDelays }: Figures): string[] {
+  return [
+    family("roomd_executions_total", "counter", "Commands run.", alone(happened.exec_count)),
+    family("roomd_messages_total", "counter", "Messages accepted.", alone(happened.messages)),
+    family(
+      "roomd_egress_bytes_total",
+      "counter",
+      "Between sandboxes and the outside, by direction.",
+      each("direction", [
+        ["sent", egress.sent_bytes],
+        ["received", egress.received_bytes],
       ]),
     ),
-    family("roomd_database_commits_total", "counter", "Transactions since the daemon started.", alone(commits)),
+    family("roomd_egress_connections_total", "counter", "Opened to the outside.", alone(egress.connections)),
+    family("roomd_egress_connections", "gauge", "Open to the outside.", alone(egress.open_connections)),
+    family("roomd_egress_denied_total", "counter", "Not let to the outside.", alone(egress.denied)),
     family("roomd_audit_records_total", "counter", "Records ever written, purged ones included.", alone(audit_records)),
+    family("roomd_log_messages_total", "counter", "Warnings and errors logged.", each("level", Object.entries(logged))),
+    family(
+      "roomd_event_loop_delay_seconds",
+      "histogram",
+      "How late a timer fires, and so how long others wait.",
+      distribution(loopDelays),
+    ),
+  ];
+}
+
+function ofStore({ database, disk }: Figures): string[] {
+  const { flushes } = database;
+  return [
+    family("roomd_database_commits_total", "counter", "Since the daemon started.", alone(flushes.atMost().at(-1) ?? 0)),
+    family(
+      "roomd_database_flush_duration_seconds",
+      "histogram",
+      "How long a commit took to be on disk.",
+      distribution(flushes),
+    ),
+    family("roomd_database_size_bytes", "gauge", "Of the database with its log.", alone(database.bytes)),
+    family("roomd_disk_size_bytes", "gauge", "Of the file system of data_dir.", alone(disk.size_bytes)),
+    family("roomd_disk_free_bytes", "gauge", "Free in data_dir.", alone(disk.free_bytes)),
+    family("roomd_disk_floor_bytes", "gauge", "With less free nothing is added.", alone(disk.floor_bytes)),
+    family("roomd_disk_reserve_bytes", "gauge", "Reserved so that deletes work.", alone(disk.reserve_bytes)),
+    family("roomd_disk_reserve_held_bytes", "gauge", "Left of that.", alone(disk.reserve_held_bytes)),
+  ];
+}
+
+function ofHost(): string[] {
+  const { busy_seconds, idle_seconds, memory_bytes, memory_available_bytes } = useOfHost();
+  return [
+    family(
+      "roomd_host_cpu_seconds_total",
+      "counter",
+      "Of all processors of the host, by what they did.",
+      each("mode", [
+        ["busy", busy_seconds],
+        ["idle", idle_seconds],
+      ]),
+    ),
+    family("roomd_host_memory_size_bytes", "gauge", "Of the host.", alone(memory_bytes)),
+    family("roomd_host_memory_available_bytes", "gauge", "Of the host.", alone(memory_available_bytes)),
+  ];
+}
+
+function ofProcess(startedAt: number, mostFiles: number | null): string[] {
+  const { user, system } = process.cpuUsage();
+  return [
     family("process_resident_memory_bytes", "gauge", "Of the daemon.", alone(process.memoryUsage.rss())),
     family("process_cpu_seconds_total", "counter", "Of the daemon.", alone((user + system) / 1e6)),
-  ].join("");
-}
-
-const alone = (value: number): Sample[] => [["", {}, value]];
-
-function family(name: string, type: "gauge" | "counter" | "summary", help: string, samples: Sample[]): string {
-  const lines = samples.map(([suffix, labels, value]) => `${name}${suffix}${shown(labels)} ${value}\n`);
-  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join("")}`;
-}
-
-/** JSON escapes what the format escapes in a label, and these values have nothing else. */
-function shown(labels: Labels): string {
-  const pairs = Object.entries(labels).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
-  return pairs.length === 0 ? "" : `{${pairs.join()}}`;
+    family("process_start_time_seconds", "gauge", "Of the daemon, since 1970.", alone(startedAt)),
+    family("process_open_fds", "gauge", "Files and connections that the daemon has open.", alone(openFiles())),
+    family("process_max_fds", "gauge", "How many it may have.", mostFiles === null ? [] : alone(mostFiles)),
+  ];
 }

@@ -20,6 +20,7 @@ const LEAST_NAMES = 64;
 const MIB = 1024 ** 2;
 
 export interface DiskState {
+  size_bytes: number;
   free_bytes: number;
   free_names: number;
   floor_bytes: number;
@@ -49,8 +50,9 @@ export class Disk {
   }
 
   state(): DiskState {
-    const { bavail, bsize, files, ffree } = statfsSync(this.#directory);
+    const { bavail, blocks, bsize, files, ffree } = statfsSync(this.#directory);
     return {
+      size_bytes: blocks * bsize,
       free_bytes: bavail * bsize,
       // Some file systems have as many names as there is space, and say 0.
       free_names: files === 0 ? Number.MAX_SAFE_INTEGER : ffree,

@@ -40,6 +40,8 @@ export class WarmPool {
   readonly #deps: PoolDeps;
   /** In the order in which they are ready. */
   #members: WarmMachine[] = [];
+  /** Those that wait already. */
+  readonly #ready = new WeakSet<WarmMachine>();
   readonly #lanes = new Set<Promise<void>>();
   #closed = false;
 
@@ -55,6 +57,11 @@ export class WarmPool {
     const taken = this.#members.find((member) => member.image.snapshot_memory === image.snapshot_memory);
     if (taken) this.#remove(taken);
     return taken ?? null;
+  }
+
+  /** How many machines there should be, and how many wait. */
+  figures(): { size: number; ready: number } {
+    return { size: this.#deps.size, ready: this.#members.filter((member) => this.#ready.has(member)).length };
   }
 
   /** Whether a machine of the pool has this sandbox_id. */
@@ -104,6 +111,7 @@ export class WarmPool {
     this.#members.push(member);
     try {
       const { parts } = await member.launched;
+      this.#ready.add(member);
       parts.machine.process.exited.then(() => {
         if (this.#remove(member)) void this.#discard(member);
       });

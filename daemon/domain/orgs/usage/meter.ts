@@ -38,6 +38,8 @@ export class Meter {
   readonly #prices: Prices;
   readonly #clock: MeterClock;
   readonly #rows: DayRows;
+  /** What has happened since the daemon started, of all organizations together. */
+  #happened = { messages: 0, exec_count: 0 };
   /** Counted by the transaction under way. */
   readonly #counted: UsageRow[] = [];
   /** Sandboxes that this daemon has seen running. */
@@ -57,6 +59,11 @@ export class Meter {
   /** Within a transaction. */
   count(place: Place, amounts: Partial<Amounts>): void {
     this.#add(place, this.#clock.today(), amounts);
+  }
+
+  /** How many commands and messages there were since the daemon started. */
+  get happened(): Readonly<Pick<Amounts, "messages" | "exec_count">> {
+    return this.#happened;
   }
 
   /** Within a transaction: from now on it is used. What is open already is counted up to now, and goes on. */
@@ -165,8 +172,17 @@ export class Meter {
 
   #write(queries: Queries): void {
     const micro = new Map<OrgId, number>();
+    const before = this.#happened;
+    if (this.#counted.length > 0) {
+      this.#happened = { ...before };
+      this.#database.undo(() => {
+        this.#happened = before;
+      });
+    }
     for (const sum of this.#rows.placed(queries, this.#counted.splice(0))) {
       addUsage(queries, sum);
+      this.#happened.messages += sum.messages;
+      this.#happened.exec_count += sum.exec_count;
       micro.set(sum.org_id, (micro.get(sum.org_id) ?? 0) + microOf(this.#prices, sum));
       if (sum.egress_bytes > 0) this.#changed.add(sum.org_id);
     }

@@ -1,0 +1,33 @@
+/** Owns how often something took how long: what came within each of a few bounds, which is what quantiles are estimated from. */
+export class Histogram {
+  /** Upper bounds, the smallest first. */
+  readonly bounds: readonly number[];
+  readonly #counts: number[];
+  #sum = 0;
+
+  constructor(bounds: readonly number[]) {
+    this.bounds = bounds;
+    // The last is of what is beyond all bounds.
+    this.#counts = [...bounds, Number.POSITIVE_INFINITY].map(() => 0);
+  }
+
+  note(value: number): void {
+    const found = this.bounds.findIndex((bound) => value <= bound);
+    const at = found === -1 ? this.bounds.length : found;
+    this.#counts[at] = (this.#counts[at] ?? 0) + 1;
+    this.#sum += value;
+  }
+
+  get sum(): number {
+    return this.#sum;
+  }
+
+  /** How many were no more than each bound, and last how many there were at all. */
+  atMost(): number[] {
+    let sum = 0;
+    return this.#counts.map((count) => {
+      sum += count;
+      return sum;
+    });
+  }
+}

@@ -1,0 +1,29 @@
+/** Owns what became of this host's sandboxes since the daemon started: how they came up and how fast, and what ended them. */
+import { EXIT_CAUSES, type ExitCause, START_MODES, type StartMode } from "../../../shared/api/sandboxes.ts";
+import { Histogram } from "../../core/histogram.ts";
+import type { SandboxRow } from "./table.ts";
+
+/** A warm machine takes tenths of a second; a cold boot without KVM a minute. */
+const BOUNDS_SECONDS = [0.1, 0.25, 0.5, 1, 1.5, 2, 3, 5, 10, 20, 30, 60, 120];
+
+export class Outcomes {
+  /** From the call until it was running, in seconds. */
+  readonly started: Record<StartMode, Histogram> = eachOf(START_MODES, () => new Histogram(BOUNDS_SECONDS));
+  readonly ended: Record<ExitCause, number> = eachOf(EXIT_CAUSES, () => 0);
+  /** Those that were never running. */
+  notStarted = 0;
+
+  /** The sandbox has a new state. Each ends once: one that failed is destroyed without being `destroying`. */
+  note({ state, status_reason, start_mode, create_wall_ms, exit_cause, ready_at }: SandboxRow): void {
+    if (state === "running" && status_reason === "ready" && start_mode !== null && create_wall_ms !== null) {
+      this.started[start_mode].note(create_wall_ms / 1000);
+    }
+    if (state !== "failed" && state !== "destroying") return;
+    if (state === "failed" && ready_at === null) this.notStarted++;
+    if (exit_cause !== null) this.ended[exit_cause]++;
+  }
+}
+
+function eachOf<Word extends string, T>(words: readonly Word[], make: () => T): Record<Word, T> {
+  return Object.fromEntries(words.map((word) => [word, make()])) as Record<Word, T>;
+}

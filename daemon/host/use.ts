@@ -1,0 +1,43 @@
+/** Owns what is used just now, as the kernel tells it: by a process, by this one, and of the host as a whole. */
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { cpus, totalmem } from "node:os";
+import { availableMemoryMib } from "./probe.ts";
+
+/** USER_HZ, which is 100 on every Linux that runs KVM. */
+const TICKS_PER_SECOND = 100;
+const PAGE_BYTES = 4096;
+const MIB = 1024 ** 2;
+
+/** Fields 14, 15 and 24 of /proc/<pid>/stat. Throws when the process has ended. */
+export function useOfProcess(pid: number): { cpu_seconds: number; resident_bytes: number } {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  const cpu_seconds = (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+  return { cpu_seconds, resident_bytes: Number(fields[21]) * PAGE_BYTES };
+}
+
+/** What all processors of the host have done since it started, and its memory. */
+export function useOfHost() {
+  const all = cpus();
+  const sumOf = (kind: (times: (typeof all)[number]["times"]) => number) =>
+    all.reduce((sum, { times }) => sum + kind(times), 0) / 1000;
+  return {
+    cores: all.length,
+    busy_seconds: sumOf(({ user, nice, sys, irq }) => user + nice + sys + irq),
+    idle_seconds: sumOf(({ idle }) => idle),
+    memory_bytes: totalmem(),
+    memory_available_bytes: availableMemoryMib() * MIB,
+  };
+}
+
+/** How many files and connections this process has open. */
+export function openFiles(): number {
+  // Linux 6.2 and newer say it as the directory's size, which costs nothing.
+  return statSync("/proc/self/fd").size || readdirSync("/proc/self/fd").length;
+}
+
+/** How many it may have; null: any number. */
+export function mostOpenFiles(): number | null {
+  const most = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];
+  return most === undefined ? null : Number(most);
+}
