@@ -8,6 +8,7 @@ import { ERRORS } from "../../shared/api/errors.ts";
 import { operations } from "../../shared/api/operations.ts";
 import { EXIT_CAUSES, SANDBOX_STATES, START_MODES } from "../../shared/api/sandboxes.ts";
 import { type Answer, TestDaemon } from "../harness/daemon.ts";
+import { parseMetrics as parse, type Sample } from "../harness/exposition.ts";
 import { bare, bearer, makeKey } from "./calls.ts";
 
 let daemon: TestDaemon;
@@ -15,55 +16,6 @@ beforeAll(async () => {
   daemon = await TestDaemon.start({ env: { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0" } });
 });
 afterAll(() => daemon.stop());
-
-interface Sample {
-  name: string;
-  labels: Record<string, string>;
-  value: number;
-}
-
-const SUFFIXES: Record<string, readonly string[]> = {
-  gauge: [""],
-  counter: [""],
-  histogram: ["_bucket", "_sum", "_count"],
-};
-const SAMPLE = /^([a-z_]+)(?:\{((?:[a-z_]+="[^"\\\n]*",?)+)\})? (\d+(?:\.\d+)?(?:e[+-]\d+)?)$/;
-
-/** Throws on what is not text format 0.0.4, as far as this service uses it. */
-function parse(text: string): Sample[] {
-  expect(text.endsWith("\n")).toBe(true);
-  const samples: Sample[] = [];
-  const families = new Set<string>();
-  const seen = new Set<string>();
-  const lines = text.split("\n").slice(0, -1);
-  let family = "";
-  let suffixes: readonly string[] = [];
-  for (const [at, line] of lines.entries()) {
-    const help = /^# HELP ([a-z_]+) \S.*$/.exec(line)?.[1];
-    const [, typed, type] = /^# TYPE ([a-z_]+) (gauge|counter|histogram)$/.exec(line) ?? [];
-    if (help) {
-      expect(families.has(help), `${help} comes twice`).toBe(false);
-      families.add(help);
-      family = help;
-      suffixes = [];
-    } else if (typed && type) {
-      expect([typed, lines[at - 1]?.startsWith(`# HELP ${typed} `)]).toEqual([family, true]);
-      suffixes = SUFFIXES[type] ?? [];
-      if (type === "counter") expect(typed).toMatch(/_total$/);
-    } else {
-      const [, name = "", labels = "", value] = SAMPLE.exec(line) ?? [];
-      expect(
-        suffixes.map((suffix) => family + suffix),
-        line,
-      ).toContain(name);
-      expect(seen.has(name + labels), line).toBe(false);
-      seen.add(name + labels);
-      const pairs = [...labels.matchAll(/([a-z_]+)="([^"]*)"/g)].map(([, key = "", text = ""]) => [key, text]);
-      samples.push({ name, labels: Object.fromEntries(pairs), value: Number(value) });
-    }
-  }
-  return samples;
-}
 
 async function look(): Promise<(name: string, labels?: Record<string, string>) => number> {
   const { status, headers, body } = await bare(daemon, "GET", "/metrics");

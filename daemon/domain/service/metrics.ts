@@ -1,4 +1,5 @@
 /** Owns the figures for Prometheus. Labels are closed sets of words: nobody's ids are among them. All of it is at hand: nothing is walked or asked for. */
+import { ERRORS, type ErrorCode } from "../../../shared/api/errors.ts";
 import { metrics } from "../../../shared/api/service.ts";
 import { GUEST_CIDS } from "../../../shared/ids.ts";
 import { VERSION } from "../../../shared/version.ts";
@@ -11,6 +12,7 @@ import type { Figures, ServiceDeps } from "./deps.ts";
 import { alone, distribution, each, family, type Sample, TYPE } from "./exposition.ts";
 
 const MIB = 1024 ** 2;
+const CODES = Object.keys(ERRORS) as ErrorCode[];
 const STATUS_VALUES = { ok: 0, warn: 1, fail: 2 } as const;
 
 export function makeMetrics(deps: ServiceDeps): Bound {
@@ -114,7 +116,11 @@ function ofRequests({ requests }: ServiceDeps): string[] {
       "roomd_request_problems_total",
       "counter",
       "Requests refused or failed, by code.",
-      each("code", requests.problems()),
+      // Also those that have not happened yet: of what begins above zero nobody sees that it has grown.
+      each(
+        "code",
+        CODES.map((code) => [code, requests.problems().get(code) ?? 0]),
+      ),
     ),
   ];
 }
