@@ -47,7 +47,7 @@ interface SendOptions {
 /** Sends a request; the answer is a success. */
 export async function send(operation: Operation, input: object, options: SendOptions = {}): Promise<Response> {
   const connection = findConnection();
-  if (connection.key === null && operation.access !== "open") {
+  if (connection.key === null && operation.access !== "open" && !operation.openToHost) {
     const hint =
       "`roomd init` prints the first key, and `roomd key create` makes more. Quickstart keeps its key in quickstart.env in data_dir.";
     throw new CliError({ detail: "ROOMD_API_KEY is not set.", errors: [], hint }, EXIT.usage);

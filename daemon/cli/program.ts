@@ -32,6 +32,7 @@ import { shellCommand } from "./shell.ts";
 import { sshAccessCommand } from "./ssh-access.ts";
 import { templateCommand } from "./template.ts";
 import { terminalCommand } from "./terminal.ts";
+import { topCommand } from "./top.ts";
 import { usageCommand } from "./usage.ts";
 
 const ABOUT = {
@@ -81,6 +82,7 @@ export function makeProgram(setStatus: (status: number) => void): Command {
     "Rooms and sandboxes:": [
       roomCommand(),
       sandboxCommand(),
+      topCommand(),
       egressCommand(),
       portCommand(),
       logsCommand(),

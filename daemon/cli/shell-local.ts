@@ -1,6 +1,6 @@
 /**
- * Owns the terminal that `roomd shell` is typed in: raw while the shell lasts, and as it was before on every way out,
- * be it an exit, an error or a signal.
+ * Owns the terminal that `roomd shell` and `roomd top` have to themselves: raw while they last, and as it was before on every
+ * way out, be it an exit, an error or a signal.
  */
 import { constants } from "node:os";
 import { makeRaw } from "../host/terminal-mode.ts";
@@ -25,7 +25,7 @@ export class LocalTerminal {
     return { rows: within(rows, 24), cols: within(cols, 80) };
   }
 
-  /** From now on every key is for the sandbox. */
+  /** From now on every key is for whoever opened it. */
   open(onKeys: (typed: Uint8Array) => void, onResize: () => void): void {
     process.on("exit", () => this.close());
     for (const signal of DEADLY) {
@@ -54,7 +54,7 @@ export class LocalTerminal {
     this.#isCutOff = true;
   }
 
-  /** Shows bytes of the sandbox; `onFull` is called when the screen is behind, `onReady` when it is not any more. */
+  /** Shows bytes of theirs; `onFull` is called when the screen is behind, `onReady` when it is not any more. */
   show(bytes: Uint8Array, onFull: () => void, onReady: () => void): void {
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const [on, off] = [text.lastIndexOf(ALTERNATE_SCREEN.on), text.lastIndexOf(ALTERNATE_SCREEN.off)];

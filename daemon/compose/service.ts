@@ -64,7 +64,7 @@ interface Told extends Pick<Orgs, "prices" | "graceSeconds" | "meter"> {
   loopDelays: Histogram;
 }
 
-export function composeService({ config, paths, database, disk, inspected, templates }: Base, told: Told) {
+export function composeService({ config, paths, database, disk, inspected, templates, finder }: Base, told: Told) {
   const { sandboxes, drives, egress, pool } = told;
   const flushes = new Histogram(FLUSH_BOUNDS_SECONDS);
   database.onCommit((flushMs) => flushes.note(flushMs / 1000));
@@ -74,6 +74,9 @@ export function composeService({ config, paths, database, disk, inspected, templ
     findings: () => inspected.findings,
     quarantined: () => listQuarantined(database.queries),
     capacity: sandboxes.capacity,
+    measure: sandboxes.measure,
+    findRoom: finder.find,
+    roomUidOf: (orgId, roomId) => finder.lookup(orgId, roomId)?.room_uid,
     figures: () => ({
       ...sandboxes.figures(),
       rooms: countAllRooms(database.queries),

@@ -14,6 +14,7 @@ import * as service from "./service.ts";
 import * as ssh from "./ssh.ts";
 import * as templates from "./templates.ts";
 import * as terminals from "./terminals.ts";
+import * as top from "./top.ts";
 import * as usage from "./usage.ts";
 
 export const operations = {
@@ -28,6 +29,7 @@ export const operations = {
   key_rotate: orgs.keyRotate,
   key_revoke: orgs.keyRevoke,
   usage: usage.usage,
+  top_get: top.topGet,
   room_create: rooms.roomCreate,
   room_list: rooms.roomList,
   room_get: rooms.roomGet,

@@ -60,7 +60,7 @@ const ofKeys = ["key_create", "key_list", "key_rotate", "key_revoke"];
 const TO_A_ROOMS_KEY: Record<string, readonly string[]> = {
   "has no such room": names(inRooms),
   "is refused": [...ofOrg, "room_create"],
-  "has less of it": [...ofKeys, "room_list"],
+  "has less of it": [...ofKeys, "room_list", "top_get"],
   "has all of it": anybodys,
   "is no operator": ["org_create"],
 };
@@ -80,7 +80,7 @@ const TO_AN_AGENTS_KEY: Record<string, readonly string[]> = {
   "has no such sandbox": names(perSandbox),
   "is not that agent": actsAs,
   "is refused": ofOrg,
-  "has less of it": [...ofKeys, "sandbox_list"],
+  "has less of it": [...ofKeys, "sandbox_list", "top_get"],
   "has all of it": [
     ...anybodys,
     ...["room_create", "room_list", "room_get", "room_destroy", "agent_list", "message_get"],

@@ -1,7 +1,7 @@
 /** Owns the queries about what sandboxes sent and received. */
 import { eq, sql } from "drizzle-orm";
 import type { SandboxId } from "../../../shared/ids.ts";
-import type { Queries } from "../../db/client.ts";
+import { preparedBy, type Queries } from "../../db/client.ts";
 import { egressUsage } from "./table.ts";
 
 export interface Traffic {
@@ -25,13 +25,18 @@ export function forgetTraffic(queries: Queries, sandboxId: SandboxId): void {
   queries.delete(egressUsage).where(eq(egressUsage.sandbox_id, sandboxId)).run();
 }
 
-/** What has been written; nothing is zero. */
-export function trafficOf(queries: Queries, sandboxId: string): Traffic {
-  const row = queries
+/** Of hundreds of sandboxes within a second, where somebody watches. */
+const lookupOf = preparedBy((queries) =>
+  queries
     .select()
     .from(egressUsage)
-    .where(eq(egressUsage.sandbox_id, sandboxId as typeof egressUsage.$inferSelect.sandbox_id))
-    .get();
+    .where(sql`${egressUsage.sandbox_id} = ${sql.placeholder("sandbox_id")}`)
+    .prepare(),
+);
+
+/** What has been written; nothing is zero. */
+export function trafficOf(queries: Queries, sandboxId: string): Traffic {
+  const row = lookupOf(queries).get({ sandbox_id: sandboxId });
   const { sent_bytes = 0, received_bytes = 0, connections = 0 } = row ?? {};
   return { sent_bytes, received_bytes, connections };
 }

@@ -16,6 +16,7 @@ import { Ends } from "./executions/ends.ts";
 import { makeExecutions } from "./executions/index.ts";
 import { makeGet } from "./get.ts";
 import { makeLogs } from "./logs.ts";
+import { makeMeasure } from "./measure.ts";
 import { makeMetrics } from "./metrics.ts";
 import type { Outcomes } from "./outcomes.ts";
 import { reconcile } from "./reconcile.ts";
@@ -30,6 +31,7 @@ import { makeUpdate } from "./update.ts";
 export const listQuarantined = (queries: Queries) => failedFor(queries, QUARANTINED);
 
 export { endedLongAgo, endedWithRooms, forgetSandbox, isKept } from "./ended.ts";
+export type { Measured } from "./measure.ts";
 export { orgCids, orgSandboxes } from "./store.ts";
 export type { GuestShare };
 
@@ -51,6 +53,8 @@ export interface Sandboxes {
   countLive(roomUid: RoomUid): number;
   /** What is left for further guests, and what those that are there have of the host's memory. */
   capacity(): { memory_mib_free: number; memory_mib_resident: number; guest_cids_used: number };
+  /** What sandboxes use just now. */
+  measure: ReturnType<typeof makeMeasure>;
   /** How many sandboxes are in each state, what was promised to those that have not ended, and what became of others. */
   figures(): { sandboxes: Record<string, number>; memory_mib: number; outcomes: Outcomes };
   /** The guests that have a drive: their rooms, and how to find the process that serves it. */
@@ -108,6 +112,7 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
         guest_cids_used: heldCids(queries).size,
       };
     },
+    measure: makeMeasure(deps, supervisors),
     figures: () => {
       const states = SANDBOX_STATES.filter((state) => state !== "destroyed");
       const counts = countStates(queries);

@@ -1,5 +1,5 @@
 /** Owns the SQL of sandboxes. */
-import { and, asc, count, eq, gt, ne, notInArray, or, sql } from "drizzle-orm";
+import { and, asc, count, eq, gt, inArray, ne, notInArray, or, sql } from "drizzle-orm";
 import type { SandboxState } from "../../../shared/api/sandboxes.ts";
 import { GUEST_CID_MIN, GUEST_CIDS, type OrgId } from "../../../shared/ids.ts";
 import { preparedBy, type Queries } from "../../db/client.ts";
@@ -117,6 +117,33 @@ export function unfinished(queries: Queries): SandboxRow[] {
 /** All sandboxes that are not destroyed, on this host. */
 export function undestroyed(queries: Queries): SandboxRow[] {
   return queries.select().from(sandboxes).where(isUndestroyed).all();
+}
+
+/** What of a sandbox's row a long list needs. */
+export type ListedSandbox = Pick<
+  SandboxRow,
+  "sandbox_id" | "room_uid" | "agent_id" | "state" | "vcpu_count" | "memory_mib" | "ready_at"
+>;
+
+/** An organization's sandboxes that are not destroyed, of these rooms and this agent (null: of all), those that failed last. */
+export function listUndestroyed(
+  queries: Queries,
+  of: { org_id: OrgId; room_uids: readonly SandboxRow["room_uid"][] | null; agent_id: string | null },
+): ListedSandbox[] {
+  const { sandbox_id, room_uid, agent_id, state, vcpu_count, memory_mib, ready_at } = sandboxes;
+  return queries
+    .select({ sandbox_id, room_uid, agent_id, state, vcpu_count, memory_mib, ready_at })
+    .from(sandboxes)
+    .where(
+      and(
+        isUndestroyed,
+        eq(sandboxes.org_id, of.org_id),
+        of.room_uids === null ? undefined : inArray(room_uid, [...of.room_uids]),
+        of.agent_id === null ? undefined : eq(agent_id, of.agent_id),
+      ),
+    )
+    .orderBy(sql`${state} = 'failed'`, asc(sandbox_id))
+    .all();
 }
 
 /** How many sandboxes on this host are in each state but the last, and what those that have not ended were promised. */

@@ -1,8 +1,10 @@
 /** What the service as a whole needs of others, to tell of it. */
+import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import type { Histogram } from "../../core/histogram.ts";
 import type { LogCounts } from "../../core/log.ts";
 import type { Paths } from "../../core/paths.ts";
 import type { RequestCounts } from "../../core/request-counts.ts";
+import type { FindRoom } from "../../core/room-target.ts";
 import type { DiskState } from "../../host/files/disk.ts";
 import type { Egress } from "../egress/index.ts";
 import type { Meter, Plans, Prices } from "../orgs/index.ts";
@@ -30,6 +32,10 @@ export interface ServiceDeps {
   /** Agents of sandboxes that are put aside. */
   quarantined(): string[];
   capacity: Sandboxes["capacity"];
+  measure: Sandboxes["measure"];
+  findRoom: FindRoom;
+  /** Undefined where the organization has no such room. */
+  roomUidOf(orgId: OrgId, roomId: string): RoomUid | undefined;
   /** What there is on this host, of all organizations together; what is counted is so since the daemon started. */
   figures(): Figures;
   requests: Pick<RequestCounts, "all" | "problems">;

@@ -1,4 +1,4 @@
-/** Owns the service as a whole seen from outside: health, configuration, its own description. */
+/** Owns the service as a whole seen from outside: health, figures, configuration, its own description. */
 
 import type { Bound } from "../../core/operation.ts";
 import { makeConfig } from "./config.ts";
@@ -6,7 +6,8 @@ import type { ServiceDeps } from "./deps.ts";
 import { makeHealth } from "./health.ts";
 import { makeMetrics } from "./metrics.ts";
 import { makeOpenapi } from "./openapi.ts";
+import { makeTop } from "./top.ts";
 
 export function makeService(deps: ServiceDeps): { operations: Bound[] } {
-  return { operations: [makeHealth(deps), makeMetrics(deps), makeConfig(deps), makeOpenapi()] };
+  return { operations: [makeHealth(deps), makeMetrics(deps), makeTop(deps), makeConfig(deps), makeOpenapi()] };
 }

@@ -36,6 +36,7 @@ const COMMANDS = [
   ...["arrive", "list", "get", "cancel"].map((verb) => `barrier ${verb}`),
   ...["list", "summary", "follow", "export", "verify"].map((verb) => `audit ${verb}`),
   "usage",
+  "top",
   "completion",
 ];
 

@@ -1,0 +1,59 @@
+/** Owns what many sandboxes use just now, measured from outside: of each two files of the kernel's, and nothing of the guest's. */
+import { statSync } from "node:fs";
+import type { TopItem } from "../../../shared/api/top.ts";
+import type { OrgId, RoomUid } from "../../../shared/ids.ts";
+import { Pace } from "../../host/files/pace.ts";
+import { useOfProcess } from "../../host/use.ts";
+import type { SandboxDeps } from "./deps.ts";
+import { type ListedSandbox, listUndestroyed } from "./store.ts";
+import type { Supervisors } from "./supervisors.ts";
+
+/** Whose sandboxes are asked for; null is all. */
+export interface Measured {
+  org_id: OrgId;
+  room_uids: readonly RoomUid[] | null;
+  agent_id: string | null;
+}
+
+export function makeMeasure(deps: SandboxDeps, supervisors: Supervisors) {
+  const measure = (room_id: string, { agent_id, sandbox_id, state, ...row }: ListedSandbox): TopItem => {
+    const pid = supervisors.get(sandbox_id)?.guest?.machine.process.pid;
+    const use = pid === undefined ? null : unlessGone(() => useOfProcess(pid));
+    const disk = statSync(deps.paths.sandbox(sandbox_id).overlay, { throwIfNoEntry: false });
+    const { sent_bytes, received_bytes, open_connections } = deps.egress.trafficOf(sandbox_id);
+    return {
+      room_id,
+      agent_id,
+      sandbox_id,
+      state,
+      ready_at: row.ready_at,
+      cpu: { vcpu_count: row.vcpu_count, used_seconds: use?.cpu_seconds ?? null },
+      memory: { memory_mib: row.memory_mib, resident_bytes: use?.resident_bytes ?? null },
+      disk: { used_bytes: (disk?.blocks ?? 0) * 512 },
+      egress: { sent_bytes, received_bytes, open_connections },
+    };
+  };
+
+  /** At most `limit` of them, those that have not failed first; `more` is how many there are besides. */
+  return async (whose: Measured, limit: number): Promise<{ items: TopItem[]; more: number }> => {
+    const rows = listUndestroyed(deps.database.queries, whose);
+    const rooms = new Map<RoomUid, string>();
+    const items: TopItem[] = [];
+    const pace = new Pace();
+    for (const row of rows.slice(0, limit)) {
+      if (pace.due) await pace.rest();
+      const room_id = rooms.get(row.room_uid) ?? deps.currentRoom(row.room_uid).room_id;
+      rooms.set(row.room_uid, room_id);
+      items.push(measure(room_id, row));
+    }
+    return { items, more: rows.length - items.length };
+  };
+}
+
+function unlessGone<T>(look: () => T): T | null {
+  try {
+    return look();
+  } catch {
+    return null;
+  }
+}
