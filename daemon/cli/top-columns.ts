@@ -52,7 +52,7 @@ export function sorted(rows: readonly TopRow[], by: Sort): TopRow[] {
 }
 
 const GAP = 2;
-const LEAST_NAME = 8;
+const LEAST_NAME = 10;
 const MOST_NAME = 40;
 
 export interface TableCell {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { makeLog } from "../../../daemon/core/log.ts";
+import { countLog, makeLog } from "../../../daemon/core/log.ts";
 
 test("a line steers no terminal, and says what was said", () => {
   const lines: string[] = [];
@@ -10,4 +10,14 @@ test("a line steers no terminal, and says what was said", () => {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it is about
   expect(line.trimEnd()).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
   expect(JSON.parse(line)).toMatchObject({ message: "a guest said", name });
+});
+
+test("warnings and errors are counted, also by whoever adds fields, and where nothing is written", () => {
+  const lines: string[] = [];
+  const { log, counts } = countLog(makeLog("error", (line) => lines.push(line)));
+  log.info("nothing");
+  log.warn("one");
+  log.with({ a: 1 }).with({ b: 2 }).error("other", { c: 3 });
+  expect(counts).toEqual({ warn: 1, error: 1 });
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ message: "other", a: 1, b: 2, c: 3 }]);
 });

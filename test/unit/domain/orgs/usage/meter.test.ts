@@ -4,6 +4,7 @@ import { listAudit } from "../../../../../daemon/domain/audit/index.ts";
 import { daysOf } from "../../../../../daemon/domain/orgs/usage/moment.ts";
 import { groupsOf, monthOf } from "../../../../../daemon/domain/orgs/usage/report.ts";
 import { MAX_GROUPS } from "../../../../../shared/api/usage.ts";
+import type { OrgId } from "../../../../../shared/ids.ts";
 import { MeterFixture, ORG, placeOf } from "./meter-fixture.ts";
 
 const HOUR = 3600;
@@ -39,6 +40,20 @@ test("a sandbox's time counts while it is running, up to this moment", async () 
   host.pass(10.5);
   await host.closes("sbx_1");
   expect(host.totals()).toMatchObject({ sandbox_seconds: 100.5, vcpu_seconds: 201 });
+});
+
+test("what has happened is counted once it is kept, of all organizations together", async () => {
+  using host = new MeterFixture();
+  const { meter, database } = host;
+  await database.commit(() => meter.count(placeOf("a"), { messages: 2 }));
+  const lost = database.commit(() => {
+    meter.count(placeOf("a"), { messages: 5 });
+    throw new Error("not kept");
+  });
+  const other = { ...placeOf("b"), org_id: "org_2" as OrgId };
+  await database.commit(() => meter.count(other, { messages: 1, exec_count: 1, egress_bytes: 7 }));
+  await expect(lost).rejects.toThrow("not kept");
+  expect(meter.happened).toEqual({ messages: 3, exec_count: 1 });
 });
 
 test("it counts on the days on which it was", async () => {

@@ -1,0 +1,65 @@
+/** What is counted of a sandbox's life, state after state. */
+import { expect, test } from "vitest";
+import { Outcomes } from "../../../../daemon/domain/sandboxes/outcomes.ts";
+import type { SandboxRow } from "../../../../daemon/domain/sandboxes/table.ts";
+import { EXIT_CAUSES } from "../../../../shared/api/sandboxes.ts";
+
+const NEW = {
+  state: "creating",
+  status_reason: "",
+  start_mode: null,
+  create_wall_ms: null,
+  exit_cause: null,
+  ready_at: null,
+};
+const STARTING = { state: "starting" } as const;
+const READY = {
+  state: "running",
+  status_reason: "ready",
+  start_mode: "pool",
+  create_wall_ms: 700,
+  ready_at: "now",
+} as const;
+const DESTROYED = { state: "destroyed" } as const;
+
+/** What is counted of sandboxes that take these states. */
+function countsOf(...lives: Partial<SandboxRow>[][]) {
+  const outcomes = new Outcomes();
+  for (const life of lives) {
+    let row = NEW as SandboxRow;
+    for (const change of life) {
+      row = { ...row, ...change };
+      outcomes.note(row);
+    }
+  }
+  const { started, ended, notStarted } = outcomes;
+  const causes = EXIT_CAUSES.filter((cause) => ended[cause] > 0).map((cause) => [cause, ended[cause]]);
+  return { pool: started.pool.atMost().at(-1), cold: started.cold.atMost().at(-1), notStarted, causes };
+}
+
+test("one that ran and was destroyed has started once, also after standby, and ended once", () => {
+  const pausing = { state: "paused", status_reason: "standby" } as const;
+  const again = { state: "running", status_reason: "resumed" } as const;
+  const destroying = { state: "destroying", exit_cause: "user_requested" } as const;
+  expect(countsOf([STARTING, READY, pausing, again, destroying, DESTROYED])).toEqual({
+    pool: 1,
+    cold: 0,
+    notStarted: 0,
+    causes: [["user_requested", 1]],
+  });
+});
+
+test("one that failed has ended by that, whoever destroys it later", () => {
+  const crashed = { state: "failed", exit_cause: "vmm_crash" } as const;
+  expect(countsOf([STARTING, READY, crashed, DESTROYED], [STARTING, READY, crashed])).toEqual({
+    pool: 2,
+    cold: 0,
+    notStarted: 0,
+    causes: [["vmm_crash", 2]],
+  });
+});
+
+test("one that never ran has not started", () => {
+  const failed = { state: "failed", exit_cause: "vmm_crash", create_wall_ms: 120_000 } as const;
+  expect(countsOf([STARTING, failed])).toEqual({ pool: 0, cold: 0, notStarted: 1, causes: [["vmm_crash", 1]] });
+});
