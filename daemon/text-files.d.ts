@@ -7,6 +7,14 @@ declare module "*.toml" {
   const text: string;
   export default text;
 }
+declare module "*.service" {
+  const text: string;
+  export default text;
+}
+declare module "*/packaging/install-host" {
+  const text: string;
+  export default text;
+}
 declare module "*/packaging/debian-mirror" {
   const text: string;
   export default text;

@@ -49,7 +49,7 @@ export async function send(operation: Operation, input: object, options: SendOpt
   const connection = findConnection();
   if (connection.key === null && operation.access !== "open" && !operation.openToHost) {
     const hint =
-      "`roomd init` prints the first key, and `roomd key create` makes more. Quickstart keeps its key in quickstart.env in data_dir.";
+      "`roomd init` prints the first key, and `roomd key create` makes more. `roomd setup` keeps its key in setup.env in data_dir.";
     throw new CliError({ detail: "ROOMD_API_KEY is not set.", errors: [], hint }, EXIT.usage);
   }
   const { path, query, body } = split(operation, input);

@@ -28,6 +28,7 @@ import { roomCommand } from "./room.ts";
 import { sandboxCommand } from "./sandbox.ts";
 import { serveCommand } from "./serve.ts";
 import { healthCommand, limitsCommand, whoamiCommand } from "./service.ts";
+import { setupCommand } from "./setup.ts";
 import { shellCommand } from "./shell.ts";
 import { sshAccessCommand } from "./ssh-access.ts";
 import { templateCommand } from "./template.ts";
@@ -69,6 +70,7 @@ export function makeProgram(setStatus: (status: number) => void): Command {
   );
   const groups: Record<string, Command[]> = {
     "The service, on its host:": [
+      setupCommand(),
       serveCommand(),
       initCommand(),
       doctorCommand(setStatus),

@@ -25,8 +25,8 @@ interface CreateOptions extends JsonOption {
   maxDuration?: number;
   wait?: "ready" | "none";
   timeout?: number;
-  fabric: boolean;
-  network: boolean;
+  fabric?: boolean;
+  network?: boolean;
 }
 
 export function sandboxCreateCommand(): Command {
@@ -53,7 +53,7 @@ export function sandboxCreateCommand(): Command {
     .option("--no-fabric", "without the command `room` and room.internal: its agent cannot reach the room")
     .option("--no-network", "without any network; --no-egress can be changed later, this cannot")
     .action(async (room_id: string, agent_id: string, options: CreateOptions) => {
-      const reply = await withProgress(`creating sandbox ${agent_id}`, () => create(room_id, agent_id, options));
+      const reply = await withProgress(`creating sandbox ${agent_id}`, () => createSandbox(room_id, agent_id, options));
       await show(reply, options, (made) => {
         const how = made.create_wall_ms === null ? "" : ` in ${made.create_wall_ms} ms (${made.start_mode ?? "cold"})`;
         return [`sandbox ${made.agent_id} is ${made.state}${how}: cid ${made.guest_cid}, ${made.memory_mib} MiB`];
@@ -61,7 +61,8 @@ export function sandboxCreateCommand(): Command {
     });
 }
 
-async function create(room_id: string, agent_id: string, options: CreateOptions) {
+/** Creates it as the options say, and waits as they say. Throws CliError. */
+export async function createSandbox(room_id: string, agent_id: string, options: CreateOptions) {
   const memory_mib = options.memory ?? (await templateMemory(options.template ?? "default"));
   let guest_cid = options.cid ?? GUEST_CID_MIN;
   for (let attempt = 1; ; attempt++) {
@@ -80,8 +81,8 @@ async function create(room_id: string, agent_id: string, options: CreateOptions)
         max_duration_seconds: options.maxDuration,
         wait: options.wait,
         wait_timeout_ms: options.timeout,
-        attach_fabric: options.fabric ? undefined : false,
-        enable_guest_net: options.network ? undefined : false,
+        attach_fabric: options.fabric === false ? false : undefined,
+        enable_guest_net: options.network === false ? false : undefined,
       });
     } catch (error) {
       const free = options.cid === undefined && attempt < MAX_TRIES ? suggestedCid(error) : null;

@@ -12,6 +12,12 @@ const MAX_SOCKET_PATH_BYTES = 107;
 /** In runtime_dir: what the daemon before this one ended by. The systemd unit writes it too. */
 export const LAST_END_FILE = "last-end";
 
+/** Where the binaries and what belongs to them lie: those of the package, and those that `roomd setup` copies from a checkout. */
+export const PACKAGED = "/usr/lib/roomd";
+export const INSTALLED = "/usr/local/lib/roomd";
+export const INSTALLED_LINK = "/usr/local/bin/roomd";
+export const INSTALLED_UNIT = "/etc/systemd/system/roomd.service";
+
 export interface SandboxPaths {
   /** Kept until the sandbox is destroyed: overlay and logs. */
   directory: string;
@@ -68,6 +74,10 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     audit_heads: join(data, "audit-heads.ndjson"),
     tls: join(data, "tls"),
     host_id: join(data, "host_id"),
+    /** What `roomd setup` keeps: the first keys, in lines NAME=VALUE. */
+    first_keys: join(data, "setup.env"),
+    /** The log of a daemon that `roomd setup` has started in the background. */
+    daemon_log: join(data, "daemon.log"),
     ssh_host_key: join(data, "ssh_host_ed25519_key"),
     port_key: join(data, "port_token_key"),
     templates: join(data, "templates"),

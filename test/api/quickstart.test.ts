@@ -24,11 +24,14 @@ esac
 /** Prints what runs: its file, then the variables that it was started with. */
 const HOST = `
 cp -a /usr/local/lib/roomd/virtiofsd* "$HOME/lib/" 2>/dev/null || true
+mount --bind /var/lib/dpkg "$HOME/dpkg"
 for hidden in ${HIDDEN}; do mount -t tmpfs none $hidden; done
+mkdir /var/lib/dpkg && mount --bind "$HOME/dpkg" /var/lib/dpkg
 [ ! -d /etc/roomd ] || mount -t tmpfs none /etc/roomd
 ip link set lo up
 mkdir -p /run/systemd/system /etc/systemd/system /usr/local/bin /usr/local/lib /var/lib/roomd
 mv "$HOME/lib" /usr/local/lib/roomd
+mv "$HOME/bin/systemctl" /usr/local/bin/
 cp -r "$HOME/templates" /var/lib/roomd/
 quickstart() { env "$@" "$HOME/packaging/quickstart" --no-demo; }
 show() {
@@ -46,7 +49,7 @@ end() {
 function onHost(script: string): string {
   const home = mkdtempSync("/tmp/roomd-t-");
   try {
-    for (const each of ["packaging", "dist", "bin", "lib"]) mkdirSync(join(home, each));
+    for (const each of ["packaging", "dist", "bin", "lib", "dpkg"]) mkdirSync(join(home, each));
     for (const each of ["daemon", "node_modules", "shared"]) symlinkSync(resolve(each), join(home, each));
     symlinkSync(resolve("packaging/systemd"), join(home, "packaging/systemd"));
     for (const each of ["roomd", "roomd-agent"]) symlinkSync(resolve(BINARY, "..", each), join(home, "dist", each));
@@ -57,7 +60,7 @@ function onHost(script: string): string {
     describeTemplate({ dataDir: home });
     const [command = "", ...argv] = [...NAMESPACES, "bash", "-e", "-o", "pipefail", "-c", HOST + script];
     const { status, stdout, stderr } = spawnSync(command, argv, {
-      env: { HOME: home, PATH: `${join(home, "bin")}:${process.env.PATH}` },
+      env: { HOME: home, PATH: process.env.PATH },
       encoding: "utf8",
       timeout: 60_000,
     });
@@ -72,11 +75,15 @@ test.skipIf(reason !== null)("a client's variables make no daemon of their own, 
   const clients =
     "ROOMD_CA_CERT=/nowhere/cert.pem ROOMD_OPERATOR_KEY=key-operator ROOMD_URL=http://127.0.0.1:1 ROOMD_API_KEY=key-x";
   const said = onHost(`
-    quickstart ${clients} ROOMD_TEMPLATE_MIRROR=http://127.0.0.1:1/debian && show && end
+    quickstart ${clients} ROOMD_TEMPLATE_MIRROR=http://127.0.0.1:1/debian
+    show
+    end
     cmp /etc/systemd/system/roomd.service packaging/systemd/roomd.service
-    quickstart ${clients} ROOMD_LOG_LEVEL=debug && show && end
+    quickstart ${clients} ROOMD_LOG_LEVEL=debug
+    show
+    end
   `);
-  const [service = "", own = ""] = said.split("[1/5]").slice(1);
+  const [service = "", own = ""] = said.split("[1/4]").slice(1);
   expect(service).toContain("started as the service roomd at http://127.0.0.1:8080");
   expect(service).toMatch(/\nexport ROOMD_URL=http:\/\/127\.0\.0\.1:8080\nexport ROOMD_API_KEY=key-\S+\nruns /);
   expect(service).toMatch(/\nruns \/usr\/local\/lib\/roomd\/roomd\n$/);

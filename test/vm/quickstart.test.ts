@@ -9,7 +9,7 @@ import { freePort } from "../harness/free-port.ts";
 import { until } from "../harness/guests.ts";
 
 const QUICKSTART = "packaging/quickstart";
-const STEPS = 9;
+const STEPS = 8;
 const reason = whyNoGuests();
 if (reason !== null) console.log(`quickstart: left out, because ${reason}`);
 

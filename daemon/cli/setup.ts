@@ -1,0 +1,71 @@
+/**
+ * Owns `roomd setup`: from an installed roomd to a room with a running sandbox. The order of the steps and their outcome are here, the
+ * steps in setup/. What is there already is used again.
+ */
+import { existsSync } from "node:fs";
+import type { Command } from "commander";
+import { planListen } from "../edge/http/tls.ts";
+import { selfSignedFile } from "../edge/http/tls-self-signed.ts";
+import { CliError } from "./cli-error.ts";
+import { command } from "./command.ts";
+import { readConfiguration } from "./operator.ts";
+import { type JsonOption, print, showValue } from "./output.ts";
+import { withoutProgress } from "./progress.ts";
+import { provideDaemon } from "./setup/daemon.ts";
+import { AGENT, DEMO_STEPS, ROOM, showDemo } from "./setup/demo.ts";
+import { provideKeys, readKey } from "./setup/first-keys.ts";
+import { installPackages } from "./setup/packages.ts";
+import { numberedSteps } from "./setup/steps.ts";
+import { provideTemplate } from "./setup/template.ts";
+
+const STEPS = 4;
+
+interface SetupOptions extends JsonOption {
+  demo: boolean;
+}
+
+export function setupCommand(): Command {
+  const about = {
+    summary: "make the service ready: packages, template, first key, daemon, and a demo (run on the host, as root)",
+    notes: [
+      "What is there already is used again, so it can be run at any time. The demo is the room `demo` with one sandbox, and is left running.",
+      "ROOMD_ variables that configure the daemon give it one of its own, in the background, beside the host's service.",
+    ],
+    examples: ["roomd setup", "roomd setup --no-demo", "roomd setup --json"],
+  };
+  return command("setup", about)
+    .option("--no-demo", "make no room and no sandbox to try")
+    .action(async (options: SetupOptions) => {
+      if (process.getuid?.() !== 0)
+        throw new CliError("Run this as root: it installs packages and starts virtual machines.");
+      // Those of an earlier run would send everything below to another service.
+      for (const name of ["ROOMD_URL", "ROOMD_API_KEY"]) delete process.env[name];
+      const { config, paths } = readConfiguration({});
+      const { url } = planListen(config);
+      await withoutProgress(async () => {
+        const step = numberedSteps(STEPS + (options.demo ? DEMO_STEPS : 0), options.json === true);
+        await step("what this host lacks", installPackages);
+        await step("the default template", (note) => provideTemplate(paths, note));
+        await step("the first organization", () => provideKeys(paths));
+        await step("the daemon", provideDaemon);
+        process.env.ROOMD_API_KEY = readKey(paths) ?? "";
+        if (options.demo) await showDemo(step, paths.first_keys);
+      });
+      const certificate = selfSignedFile(paths.tls);
+      const made = {
+        url,
+        api_key: process.env.ROOMD_API_KEY ?? "",
+        key_file: paths.first_keys,
+        ca_cert: url.startsWith("https:") && existsSync(certificate) ? certificate : null,
+        ...(options.demo ? { room_id: ROOM, agent_id: AGENT } : {}),
+      };
+      if (!options.json) await print("");
+      await showValue(made, options, exportLines);
+    });
+}
+
+/** What a shell needs to go on. */
+function exportLines({ url, api_key, ca_cert }: { url: string; api_key: string; ca_cert: string | null }): string[] {
+  const note = `The certificate is the service's own: clients also need a copy of ${ca_cert}, named by ROOMD_CA_CERT.`;
+  return [...(ca_cert === null ? [] : [note]), `export ROOMD_URL=${url}`, `export ROOMD_API_KEY=${api_key}`];
+}

@@ -1,0 +1,26 @@
+/** Owns the first step of setup: packages that the host lacks, by packaging/install-host, which is in the binary. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import debianMirror from "../../../packaging/debian-mirror" with { type: "text" };
+import installer from "../../../packaging/install-host" with { type: "text" };
+import { runWithProgress } from "../../host/process.ts";
+import { CliError } from "../cli-error.ts";
+
+/** Throws CliError with what the installer said. */
+export async function installPackages(note: (line: string) => void): Promise<string> {
+  const directory = mkdtempSync(join(tmpdir(), "roomd-setup-"));
+  try {
+    const files = { "install-host": installer, "debian-mirror": debianMirror };
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text, { mode: 0o755 });
+    await runWithProgress([join(directory, "install-host")], (line) => {
+      // What is there already is told by `roomd doctor`.
+      if (line.startsWith("installing ")) note(line);
+    });
+    return "everything is there";
+  } catch (error) {
+    throw new CliError(`The host's packages could not be installed: ${error instanceof Error ? error.message : error}`);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,36 @@
+/** Owns the template in setup: built where there is none. */
+import { statfsSync } from "node:fs";
+import type { Paths } from "../../core/paths.ts";
+import { crossedDirectory } from "../../host/isolation/directories.ts";
+import { CliError } from "../cli-error.ts";
+import { withOperator } from "../operator.ts";
+
+const TEMPLATE = "default";
+/** Image, its cache, and the snapshot. */
+const NEEDS_GIB = 4;
+
+/** What it came to. Throws CliError where there is no room for it, and what the build throws. */
+export async function provideTemplate(paths: Paths, note: (line: string) => void): Promise<string> {
+  return await withOperator({}, async ({ templates }) => {
+    const { items, outdated } = await templates.list();
+    if (outdated.includes(TEMPLATE)) {
+      return `it has the guest agent of an earlier build; \`roomd template build ${TEMPLATE}\` makes it anew`;
+    }
+    if (items.some(({ template_id }) => template_id === TEMPLATE)) return "it is there";
+    requireSpace(paths.data);
+    await templates.build(TEMPLATE, { onProgress: note });
+    return "built";
+  });
+}
+
+function requireSpace(directory: string): void {
+  crossedDirectory(directory);
+  const { bavail, bsize } = statfsSync(directory);
+  const free = Math.floor((bavail * bsize) / 1024 ** 3);
+  if (free >= NEEDS_GIB) return;
+  throw new CliError({
+    detail: `${free} GiB are free where ${directory} lives, and ${NEEDS_GIB} GiB are needed.`,
+    errors: [],
+    hint: "Free some, then run this again.",
+  });
+}

@@ -1,0 +1,35 @@
+/** Owns roomd as a service of systemd: asking for it by systemctl. */
+import { existsSync } from "node:fs";
+import { runProgram } from "./process.ts";
+
+const UNIT = "roomd.service";
+/** What stops it waits for calls under way, and what starts it for a database that is brought up to date. */
+const DEADLINE_MS = 20 * 60_000;
+
+/** Whether systemd is process 1 of this host. */
+export function hasSystemd(): boolean {
+  return existsSync("/run/systemd/system");
+}
+
+/** Runs `systemctl VERB… roomd.service`; for `start` and `restart` it is ready then. Throws with what systemctl said. */
+export async function serviceDo(...verb: string[]): Promise<void> {
+  await runProgram(["systemctl", ...verb, UNIT], DEADLINE_MS);
+}
+
+/** Whether it runs, or is on its way up. */
+export async function isServiceActive(): Promise<boolean> {
+  return await serviceDo("is-active", "--quiet").then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Has systemd read its units again. */
+export async function reloadUnits(): Promise<void> {
+  await runProgram(["systemctl", "daemon-reload"], DEADLINE_MS);
+}
+
+/** The last lines of the service's log. */
+export async function serviceLog(lines: number): Promise<string> {
+  return await runProgram(["journalctl", "-u", UNIT, "--no-pager", "-o", "cat", "-n", String(lines)], 30_000);
+}
