@@ -34,6 +34,8 @@ import { sshAccessCommand } from "./ssh-access.ts";
 import { templateCommand } from "./template.ts";
 import { terminalCommand } from "./terminal.ts";
 import { topCommand } from "./top.ts";
+import { uninstallCommand } from "./uninstall.ts";
+import { upgradeCommand } from "./upgrade.ts";
 import { usageCommand } from "./usage.ts";
 
 const ABOUT = {
@@ -80,6 +82,8 @@ export function makeProgram(setStatus: (status: number) => void): Command {
       keyCommand(),
       backupCommand(),
       restoreCommand(setStatus),
+      upgradeCommand(),
+      uninstallCommand(),
     ],
     "Rooms and sandboxes:": [
       roomCommand(),

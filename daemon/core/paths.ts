@@ -17,6 +17,12 @@ export const PACKAGED = "/usr/lib/roomd";
 export const INSTALLED = "/usr/local/lib/roomd";
 export const INSTALLED_LINK = "/usr/local/bin/roomd";
 export const INSTALLED_UNIT = "/etc/systemd/system/roomd.service";
+/** Where what is changed of the unit lies. */
+export const UNIT_CHANGES = `${INSTALLED_UNIT}.d`;
+/** Where the package keeps the binaries of before an upgrade until the new ones have answered. */
+export const PREVIOUS = join(PACKAGED, "previous");
+/** Read by the package's purge: what of roomd lies elsewhere than in the usual directories, a path a line. */
+export const PURGE_LIST = "/var/lib/roomd/purge";
 
 export interface SandboxPaths {
   /** Kept until the sandbox is destroyed: overlay and logs. */
@@ -98,6 +104,8 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     data_lock: join(data, "daemon.lock"),
     build_lock: join(data, "template-build.lock"),
     backup_lock: join(data, "backup.lock"),
+    /** The database as it was, while it is not known whether a newer version works with it. */
+    before_upgrade: join(data, "before-upgrade"),
     /** Where a backup is put together, and where one is unpacked: nothing of the service is there. */
     backup: join(data, "backup"),
     last_end: join(runtime, LAST_END_FILE),
@@ -114,4 +122,11 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     );
   }
   return paths;
+}
+
+/** Everything of the service in its two directories, whatever else lies there. */
+export function everythingOf(paths: Paths): string[] {
+  const files = Object.values(paths).filter((path) => typeof path === "string");
+  const inside = files.filter((path) => path !== paths.data && path !== paths.runtime);
+  return [...inside, `${paths.database}-wal`, `${paths.database}-shm`];
 }

@@ -1,5 +1,5 @@
 /** Owns copies of the database: taken at one moment while others write, and looked at before one is put in the database's place. */
-import { closeSync, openSync, statSync } from "node:fs";
+import { closeSync, existsSync, openSync, statSync } from "node:fs";
 import { openConnection, type Queries } from "./client.ts";
 import { MIGRATIONS, migrate } from "./migrate.ts";
 import { type Database, makeDatabase } from "./transact.ts";
@@ -47,6 +47,19 @@ export async function changeCopy<T>(copy: string, work: (database: Database) => 
     throw new Error("the copy of the database could not be completed: is the disk full?");
   }
   return done;
+}
+
+/** Whether this roomd would change the schema of a database that nobody has open; one that is not there or is none it would not. */
+export function wouldMigrate(file: string): boolean {
+  if (!existsSync(file)) return false;
+  const connection = openConnection(file);
+  try {
+    return Number(connection.pragma("user_version")) < MIGRATIONS.length;
+  } catch {
+    return false;
+  } finally {
+    connection.close();
+  }
 }
 
 /** Why a copy cannot take the database's place, in a sentence; null when it can. */

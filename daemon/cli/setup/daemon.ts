@@ -124,7 +124,7 @@ function notStarted(detail: string, log: string): CliError {
 }
 
 /** What a daemon that is ready says of itself; null when none is there. */
-async function healthAt(url: string): Promise<OutputOf<typeof health> | null> {
+export async function healthAt(url: string): Promise<OutputOf<typeof health> | null> {
   try {
     const answer = await fetch(`${url}/health`, {
       tls: { rejectUnauthorized: false },

@@ -1,0 +1,138 @@
+/**
+ * Owns `roomd uninstall`: the service and every sandbox end, what was installed goes, and with --purge the data too. Of a package apt
+ * takes the files, and asks this for the rest.
+ */
+import { existsSync, readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { type Command, Option } from "commander";
+import { DEFAULT_CONFIG_FILE } from "../core/config.ts";
+import {
+  everythingOf,
+  INSTALLED,
+  INSTALLED_LINK,
+  INSTALLED_UNIT,
+  PACKAGED,
+  type Paths,
+  PURGE_LIST,
+  UNIT_CHANGES,
+} from "../core/paths.ts";
+import { freeRemains, guestProcesses } from "../host/guest/remains.ts";
+import { LockedError, takeLock } from "../host/lock.ts";
+import { runProgram, runWithProgress } from "../host/process.ts";
+import { hasSystemd, reloadUnits, serviceDo } from "../host/system-service.ts";
+import { CliError } from "./cli-error.ts";
+import { command } from "./command.ts";
+import { type ConfigOption, readConfiguration, withConfigOption } from "./operator.ts";
+import { counted, type JsonOption, say, showValue } from "./output.ts";
+import { withProgress } from "./progress.ts";
+
+/** What packaging/install-host has put on the host. */
+const OF_INSTALL_HOST = ["/etc/apt/sources.list.d/roomd.sources", "/etc/apt/preferences.d/roomd", INSTALLED];
+const USUAL = ["/var/lib/roomd", "/run/roomd"];
+const STOP_DEADLINE_MS = 60_000;
+const REMOVE_DEADLINE_MS = 30 * 60_000;
+const LOOK_MS = 100;
+
+interface UninstallOptions extends JsonOption, ConfigOption {
+  purge?: boolean;
+  yes?: boolean;
+  forPackage?: boolean;
+}
+
+export function uninstallCommand(): Command {
+  const about = {
+    summary: "end the service and every sandbox, and remove roomd from this host (as root)",
+    notes: [
+      "Without --purge the data stays: rooms, drives, keys and the audit are there again after another installation.",
+      "Packages that roomd needs of the host stay: `apt-get autoremove` removes those that nothing else needs.",
+    ],
+    examples: ["roomd uninstall --yes", "roomd uninstall --purge --yes"],
+  };
+  return withConfigOption(command("uninstall", about))
+    .option("--purge", "remove the data too: every room, drive, key, template and the audit; and the configuration")
+    .option("--yes", "do it; without this it is only said what would be done")
+    .addOption(new Option("--for-package", "leave the files to apt").hideHelp())
+    .action(async (options: UninstallOptions) => {
+      if (process.getuid?.() !== 0) throw new CliError("Run this as root.");
+      const { paths } = readConfiguration(options);
+      if (!options.yes)
+        throw new CliError({ detail: plan(paths, options), errors: [], hint: "Run it with --yes to do it." });
+      const ended = await takeDown(paths);
+      if (options.forPackage) listForPurge(paths);
+      else if (dirname(process.execPath) === PACKAGED) await removePackage(options.purge === true);
+      else await removeFiles(paths, options.purge === true);
+      const told = { sandboxes_ended: ended, purged: options.purge === true };
+      await showValue(told, options, () => [
+        `roomd's service has ended, and ${counted(ended, "sandbox", "sandboxes")} with it`,
+      ]);
+    });
+}
+
+function plan(paths: Paths, { purge }: UninstallOptions): string {
+  const running = existsSync(paths.guests) ? guestProcesses(paths.guests).size : 0;
+  const data = purge ? `, and removes ${paths.data} with every room, drive and key` : `; ${paths.data} stays`;
+  return `This ends the service and ${counted(running, "sandbox", "sandboxes")}, and removes roomd from this host${data}.`;
+}
+
+/** Ends the daemon, then every guest. How many there were. */
+async function takeDown(paths: Paths): Promise<number> {
+  return await withProgress("ending the service and its sandboxes", async () => {
+    if (hasSystemd()) await serviceDo("disable", "--now").catch(() => {});
+    await endDaemon(paths);
+    if (!existsSync(paths.guests)) return 0;
+    const left = [...guestProcesses(paths.guests).keys()];
+    await Promise.all(left.map((sandboxId) => freeRemains(paths.sandbox(sandboxId))));
+    rmSync(paths.runtime, { recursive: true, force: true });
+    return left.length;
+  });
+}
+
+/** One that was started in the background has no service manager to stop it. */
+async function endDaemon(paths: Paths): Promise<void> {
+  if (!existsSync(paths.daemon_lock)) return;
+  const deadline = performance.now() + STOP_DEADLINE_MS;
+  for (let asked = false; ; ) {
+    try {
+      takeLock(paths.daemon_lock, "runtime_dir")();
+      return;
+    } catch (error) {
+      if (!(error instanceof LockedError) || performance.now() > deadline) throw error;
+      if (!asked) process.kill(Number(error.holder), "SIGTERM");
+      asked = true;
+    }
+    await Bun.sleep(LOOK_MS);
+  }
+}
+
+async function removePackage(purge: boolean): Promise<void> {
+  await runWithProgress(["apt-get", "-y", purge ? "purge" : "remove", "roomd"], (line) => void say(line));
+}
+
+async function removeFiles(paths: Paths, purge: boolean): Promise<void> {
+  for (const file of [INSTALLED_LINK, INSTALLED_UNIT]) rmSync(file, { force: true });
+  for (const name of ["roomd", "roomd-agent"]) rmSync(`${INSTALLED}/${name}`, { force: true });
+  if (hasSystemd()) await reloadUnits();
+  if (!purge) return;
+  const gone = [...everythingOf(paths), ...OF_INSTALL_HOST, UNIT_CHANGES, dirname(DEFAULT_CONFIG_FILE)];
+  // By rm: a guest may have made a tree deeper than any path that the kernel takes.
+  await runProgram(["rm", "-rf", "--one-file-system", "--", ...gone], REMOVE_DEADLINE_MS);
+  for (const directory of [paths.data, paths.runtime]) removeIfEmpty(directory);
+}
+
+function removeIfEmpty(directory: string): void {
+  if (existsSync(directory) && readdirSync(directory).length === 0) rmdirSync(directory);
+}
+
+/** The package's purge comes when no binary is there any more to ask for the configuration. */
+function listForPurge(paths: Paths): void {
+  const elsewhere = [paths.data, paths.runtime].some((directory) => !USUAL.includes(directory));
+  if (elsewhere && existsSync(dirname(PURGE_LIST))) {
+    writeFileSync(
+      PURGE_LIST,
+      everythingOf(paths)
+        .map((path) => `${path}\n`)
+        .join(""),
+      { mode: 0o600 },
+    );
+  }
+}
