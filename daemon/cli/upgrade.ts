@@ -78,12 +78,12 @@ async function startedWith(url: string): Promise<string | null> {
 async function goBack(paths: Paths): Promise<string> {
   const binary = join(PREVIOUS, "roomd");
   if (!existsSync(binary))
-    return "There is no former binary to go back to. See `journalctl -u roomd`, then run `roomd upgrade`.";
+    return "There is no former binary to go back to. See `journalctl -u roomd`, then run `dpkg --configure roomd`.";
   await serviceDo("stop");
   copyFiles(join(paths.before_upgrade, basename(paths.database)), paths.database);
   mkdirSync(UNIT_CHANGES, { recursive: true });
   const lines = [
-    "# Written by `roomd upgrade`: the new version did not start. `roomd upgrade` tries it again and removes this file.",
+    "# Written by `roomd upgrade`: the new version did not start. `dpkg --configure roomd` tries it again and removes this file.",
     "[Service]",
     "ExecStart=",
     `ExecStart=${binary} serve`,
@@ -91,7 +91,7 @@ async function goBack(paths: Paths): Promise<string> {
   writeFileSync(DROP_IN, `${lines.join("\n")}\n`);
   await reloadUnits();
   await serviceDo("start");
-  return "The former version runs again, with its database. When what is in the way is mended, `roomd upgrade` tries the new one again.";
+  return "The former version runs again, with its database. When what is in the way is mended, `dpkg --configure roomd` tries the new one again.";
 }
 
 function keepDatabase(paths: Paths): void {

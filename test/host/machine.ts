@@ -1,0 +1,161 @@
+/**
+ * Owns a virtual host of its own for a test: booted with what is given to it at /payload, talked to by ssh, booted again from within,
+ * and gone at the end. What it was asked and what its console said is kept, and shown where a test fails.
+ */
+import { execFileSync, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { freePort } from "../harness/free-port.ts";
+import { until } from "../harness/guests.ts";
+
+const TESTS = process.env.ROOMD_TEST_DIR ?? "/var/tmp/roomd-test";
+const HERE = import.meta.dirname;
+const PAYLOAD_BYTES = 6 * 1024 ** 3;
+const DATA_BYTES = 16 * 1024 ** 3;
+/** Emulated, and maybe beside other work. */
+const BOOT_MS = 240_000;
+const COMMAND_MS = 300_000;
+
+export interface Said {
+  status: number | null;
+  /** Standard output and error, as they came. */
+  text: string;
+}
+
+export class VirtualHost {
+  readonly #directory: string;
+  readonly #image: string;
+  readonly #port: number;
+  readonly #machine: ReturnType<typeof spawn>;
+  readonly #said: string[] = [];
+
+  private constructor(directory: string, image: string, port: number) {
+    this.#directory = directory;
+    this.#image = image;
+    this.#port = port;
+    const disks = [
+      join(directory, "payload.raw"),
+      join(directory, "console.log"),
+      String(port),
+      join(directory, "data.raw"),
+    ];
+    this.#machine = spawn(join(HERE, "boot"), [image, ...disks], { stdio: ["ignore", "inherit", "inherit"] });
+  }
+
+  /** The image, made where there is none; a path for `boot`. */
+  static image(suite = "trixie"): string {
+    const image = join(TESTS, suite === "trixie" ? "host" : `host-${suite}`);
+    execFileSync(join(HERE, "build"), [image, suite], { stdio: ["ignore", "ignore", "pipe"] });
+    return image;
+  }
+
+  /** Resolves when ssh answers. `payload` is a file or directory for each name below /payload. */
+  static async boot(image: string, payload: Record<string, string>): Promise<VirtualHost> {
+    const directory = mkdtempSync(join(TESTS, "host-run-"));
+    const root = join(directory, "payload");
+    mkdirSync(root);
+    for (const [name, from] of Object.entries(payload)) execFileSync("cp", ["-a", from, join(root, name)]);
+    for (const [disk, bytes] of [
+      ["payload.raw", PAYLOAD_BYTES],
+      ["data.raw", DATA_BYTES],
+    ] as const) {
+      writeFileSync(join(directory, disk), "");
+      truncateSync(join(directory, disk), bytes);
+    }
+    execFileSync("mke2fs", ["-q", "-t", "ext4", "-d", root, join(directory, "payload.raw")]);
+    rmSync(root, { recursive: true });
+    const host = new VirtualHost(directory, image, await freePort());
+    try {
+      await host.#answers();
+    } catch (error) {
+      console.log(host.story());
+      host.end();
+      throw error;
+    }
+    return host;
+  }
+
+  /** Runs a shell command as root. */
+  async run(command: string, deadlineMs = COMMAND_MS): Promise<Said> {
+    const begun = performance.now();
+    const ssh = Bun.spawn([...this.#ssh(), command], {
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+      timeout: deadlineMs,
+    });
+    const [out, err] = await Promise.all([ssh.stdout.text(), ssh.stderr.text(), ssh.exited]);
+    const said = { status: ssh.exitCode, text: out + err };
+    this.#said.push(
+      `$ ${command}  # ${((performance.now() - begun) / 1000).toFixed(1)} s\n${said.text}${said.status === 0 ? "" : `(ended with ${said.status})\n`}`,
+    );
+    return said;
+  }
+
+  /** The same; throws where it fails. What it printed, without the last end of line. */
+  async ok(command: string, deadlineMs = COMMAND_MS): Promise<string> {
+    const { status, text } = await this.run(command, deadlineMs);
+    if (status !== 0) throw new Error(`\`${command}\` ended with ${status} on the virtual host:\n${text.slice(-4000)}`);
+    return text.trimEnd();
+  }
+
+  /** Boots it again. Resolves when ssh answers. */
+  async reboot(): Promise<void> {
+    const before = await this.ok("cat /proc/sys/kernel/random/boot_id");
+    await this.run("systemctl --no-block reboot");
+    await until(
+      "it has booted again",
+      async () => {
+        const { status, text } = await this.run("cat /proc/sys/kernel/random/boot_id", 20_000);
+        return status === 0 && text.trim() !== before;
+      },
+      BOOT_MS,
+    );
+  }
+
+  /** Everything that was asked and answered. */
+  transcript(): string {
+    return this.#said.join("");
+  }
+
+  /** What there is to know of it where something went wrong. */
+  story(): string {
+    const console = readFileSync(join(this.#directory, "console.log"), "utf8").slice(-4000);
+    return `--- the virtual host\n${this.transcript()}\n--- its console\n${console}`;
+  }
+
+  end(): void {
+    this.#machine.kill("SIGKILL");
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+
+  async #answers(): Promise<void> {
+    await until(
+      "ssh answers",
+      async () => {
+        if (this.#machine.exitCode !== null)
+          throw new Error(`the virtual host has ended with ${this.#machine.exitCode}`);
+        return (await this.run("true", 20_000)).status === 0;
+      },
+      BOOT_MS,
+    );
+    this.#said.length = 0;
+  }
+
+  /** One connection is kept for all commands. */
+  #ssh(): string[] {
+    const options = {
+      StrictHostKeyChecking: "no",
+      UserKnownHostsFile: "/dev/null",
+      LogLevel: "ERROR",
+      ConnectTimeout: "10",
+      ControlMaster: "auto",
+      ControlPath: join(this.#directory, "ssh"),
+      ControlPersist: "60",
+      ServerAliveInterval: "5",
+      ServerAliveCountMax: "12",
+    };
+    const flags = Object.entries(options).flatMap(([name, value]) => ["-o", `${name}=${value}`]);
+    return ["ssh", "-i", join(this.#image, "key"), "-p", String(this.#port), ...flags, "root@127.0.0.1"];
+  }
+}
