@@ -5,11 +5,11 @@
  *   stop ─ copy the database, where the new one would change it ─ start ─┬─ answers: what was kept for the way back goes
  *                                                                        └─ does not: stop ─ copy back ─ start the former ─ say so
  */
-import { constants, copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { constants, copyFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Command } from "commander";
 import { COMMIT, VERSION } from "../../shared/version.ts";
-import { type Paths, PREVIOUS, UNIT_CHANGES } from "../core/paths.ts";
+import { type Paths, PREVIOUS, PREVIOUS_UNIT_CHANGE, UNIT_CHANGES } from "../core/paths.ts";
 import { wouldMigrate } from "../db/copy.ts";
 import { planListen } from "../edge/http/tls.ts";
 import { reloadUnits, serviceDo, serviceLog } from "../host/system-service.ts";
@@ -20,7 +20,7 @@ import { type JsonOption, showValue } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { healthAt } from "./setup/daemon.ts";
 
-const DROP_IN = join(UNIT_CHANGES, "previous-version.conf");
+const DROP_IN = join(UNIT_CHANGES, basename(PREVIOUS_UNIT_CHANGE));
 const LOG_LINES = 15;
 /** A database and what SQLite has beside it. */
 const DATABASE_FILES = ["", "-wal"];
@@ -82,13 +82,7 @@ async function goBack(paths: Paths): Promise<string> {
   await serviceDo("stop");
   copyFiles(join(paths.before_upgrade, basename(paths.database)), paths.database);
   mkdirSync(UNIT_CHANGES, { recursive: true });
-  const lines = [
-    "# Written by `roomd upgrade`: the new version did not start. `dpkg --configure roomd` tries it again and removes this file.",
-    "[Service]",
-    "ExecStart=",
-    `ExecStart=${binary} serve`,
-  ];
-  writeFileSync(DROP_IN, `${lines.join("\n")}\n`);
+  copyFileSync(PREVIOUS_UNIT_CHANGE, DROP_IN);
   await reloadUnits();
   await serviceDo("start");
   return "The former version runs again, with its database. When what is in the way is mended, `dpkg --configure roomd` tries the new one again.";

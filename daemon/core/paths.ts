@@ -21,6 +21,8 @@ export const INSTALLED_UNIT = "/etc/systemd/system/roomd.service";
 export const UNIT_CHANGES = `${INSTALLED_UNIT}.d`;
 /** Where the package keeps the binaries of before an upgrade until the new ones have answered. */
 export const PREVIOUS = join(PACKAGED, "previous");
+/** The change of the unit by which those run. */
+export const PREVIOUS_UNIT_CHANGE = "/usr/share/roomd/previous-version.conf";
 /** Read by the package's purge: what of roomd lies elsewhere than in the usual directories, a path a line. */
 export const PURGE_LIST = "/var/lib/roomd/purge";
 

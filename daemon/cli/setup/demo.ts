@@ -15,6 +15,9 @@ const MEMORY_MIB = 512;
 /** Leaves 9100, with which docs/guide.md begins. */
 const CID = 9999;
 const FILE_BYTES = 64 * 1024;
+/** The states of a sandbox that is not there yet; the service gives each of them its time. */
+const COMING: readonly string[] = ["creating", "starting"];
+const LOOK_MS = 500;
 
 /** How many steps it has. */
 export const DEMO_STEPS = 4;
@@ -52,8 +55,20 @@ async function makeSandbox(): Promise<string> {
   if (there?.value.state === "running") return `sandbox ${AGENT} is running`;
   // What is left of a failed one goes first.
   if (there !== null) await call(sandboxDestroy, place);
-  const { value: made } = await create();
+  await create();
+  const made = await untilItRuns(place);
   return `created sandbox ${AGENT}: a virtual machine with ${MEMORY_MIB} MiB, ready after ${made.create_wall_ms} ms (${made.start_mode})`;
+}
+
+/** A create is answered after a minute, whether it runs or not; a slow host may boot it for longer. */
+async function untilItRuns(place: { room_id: string; sandbox: string }) {
+  for (;;) {
+    const { value: sandbox } = await call(sandboxGet, place);
+    if (sandbox.state === "running") return sandbox;
+    if (!COMING.includes(sandbox.state))
+      throw new CliError(`Sandbox ${AGENT} is ${sandbox.state}: ${sandbox.status.message}`);
+    await Bun.sleep(LOOK_MS);
+  }
 }
 
 async function create() {
