@@ -68,9 +68,9 @@ async function startedWith(url: string): Promise<string | null> {
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
-  // It is ready, as it told systemd; a service of another port is not this one.
+  // It answers, as it told systemd; whether it finds its host ready is another question, which the former one would answer alike.
   const health = await healthAt(url);
-  if (!health) return `nothing that is ready answers at ${url}.`;
+  if (!health) return `nothing answers at ${url}.`;
   return health.version === VERSION ? null : `roomd ${health.version} answers at ${url}.`;
 }
 

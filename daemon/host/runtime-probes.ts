@@ -26,8 +26,8 @@ import { adoptedPeer, loopbackPeer } from "./guest-link/transports/adopted.ts";
 import { startWaiting } from "./process.ts";
 import { endOf } from "./process-end.ts";
 
-/** Each takes a few milliseconds; one that hangs has failed. */
-const DEADLINE_MS = 2_000;
+/** Each takes a few milliseconds, on a host that has just booted more; one that hangs has failed. */
+const DEADLINE_MS = 15_000;
 /** A process that has not ended is given so long to be heard of too early. */
 const EARLY_MS = 2;
 const LIMIT_BYTES = 4096;

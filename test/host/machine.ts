@@ -3,7 +3,7 @@
  * and gone at the end. What it was asked and what its console said is kept, and shown where a test fails.
  */
 import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { freePort } from "../harness/free-port.ts";
 import { until } from "../harness/guests.ts";
@@ -15,6 +15,10 @@ const DATA_BYTES = 16 * 1024 ** 3;
 /** Emulated, and maybe beside other work. */
 const BOOT_MS = 240_000;
 const COMMAND_MS = 300_000;
+
+function copySparse(from: string, to: string): void {
+  execFileSync("cp", ["--sparse=always", "--reflink=auto", from, to]);
+}
 
 export interface Said {
   status: number | null;
@@ -49,8 +53,8 @@ export class VirtualHost {
     return image;
   }
 
-  /** Resolves when ssh answers. `payload` is a file or directory for each name below /payload. */
-  static async boot(image: string, payload: Record<string, string>): Promise<VirtualHost> {
+  /** Resolves when ssh answers. `payload` is a file or directory for each name below /payload, `data` what its last disk begins with. */
+  static async boot(image: string, payload: Record<string, string>, data: string | null = null): Promise<VirtualHost> {
     const directory = mkdtempSync(join(TESTS, "host-run-"));
     const root = join(directory, "payload");
     mkdirSync(root);
@@ -111,6 +115,12 @@ export class VirtualHost {
       },
       BOOT_MS,
     );
+  }
+
+  /** Keeps the last disk as it is now, which must not be mounted, in a file for other boots. */
+  keepData(file: string): void {
+    copySparse(join(this.#directory, "data.raw"), `${file}.new`);
+    renameSync(`${file}.new`, file);
   }
 
   /** Everything that was asked and answered. */

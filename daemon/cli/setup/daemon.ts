@@ -39,7 +39,7 @@ export async function provideDaemon(): Promise<string> {
   const { url } = planListen(loaded.config);
   const own = dirname(process.execPath);
   const running = await healthAt(url);
-  if (running) {
+  if (running?.ready) {
     const begun = Date.now() - running.uptime_seconds * 1000;
     const isOlder = begun < statSync(process.execPath).mtimeMs;
     return `it is running at ${url}${isOlder ? ", from an earlier build; restart it to have this one" : ""}`;
@@ -109,7 +109,7 @@ async function startedInBackground(
 
 async function untilReady(url: string, said: () => Promise<string>, hasEnded = () => false): Promise<void> {
   const deadline = performance.now() + START_DEADLINE_MS;
-  while (!(await healthAt(url))) {
+  while ((await healthAt(url))?.ready !== true) {
     if (hasEnded()) throw notStarted("The daemon ended at once.", await said());
     if (performance.now() > deadline) {
       throw notStarted(`The daemon did not answer at ${url} within ${START_DEADLINE_MS / 1000} s.`, await said());
@@ -123,15 +123,14 @@ function notStarted(detail: string, log: string): CliError {
   return new CliError({ detail, errors: [], hint });
 }
 
-/** What a daemon that is ready says of itself; null when none is there. */
+/** What a daemon says of itself; null when none answers. */
 export async function healthAt(url: string): Promise<OutputOf<typeof health> | null> {
   try {
     const answer = await fetch(`${url}/health`, {
       tls: { rejectUnauthorized: false },
       signal: AbortSignal.timeout(5000),
     });
-    const said = (await answer.json()) as OutputOf<typeof health>;
-    return said.ready === true ? said : null;
+    return (await answer.json()) as OutputOf<typeof health>;
   } catch {
     return null;
   }

@@ -1,0 +1,141 @@
+/**
+ * A host as users have it: systemd, KVM, the kernel's vsock, project quotas. roomd is installed there from its package, set up, used,
+ * restarted, killed, upgraded, booted again and purged, in this order, each test on what the one before has left.
+ */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { until } from "../harness/guests.ts";
+import { bootHost, DATA, WITH_KEY } from "./installed.ts";
+import type { VirtualHost } from "./machine.ts";
+
+const NO_QUESTIONS = "DEBIAN_FRONTEND=noninteractive";
+const INSTALL = `${NO_QUESTIONS} apt-get install -q -y -o Dpkg::Use-Pty=0`;
+const EXEC = `${WITH_KEY} roomd exec demo agent-1 --`;
+/** Emulated, a start of the service takes half a minute. */
+const SLOW_MS = 120_000;
+
+let host: VirtualHost;
+
+/** The sandbox's processes and those of the service, by the control group that they are in. */
+async function groups(): Promise<Record<string, string[]>> {
+  const found: Record<string, string[]> = {};
+  const listing = await host.ok(
+    "for d in /sys/fs/cgroup/roomd.slice/*.scope /sys/fs/cgroup/system.slice/roomd.service; do [ -d $d ] || continue; " +
+      'for p in $(cat $d/cgroup.procs); do echo "$(basename $d) $(cat /proc/$p/comm)"; done; done',
+  );
+  for (const line of listing.split("\n").filter(Boolean)) {
+    const [group = "", program = ""] = line.split(" ");
+    found[group] = [...(found[group] ?? []), program];
+  }
+  return found;
+}
+
+const counted = async () => Number(await host.ok(`${EXEC} cat /mnt/drive/count`));
+
+describe("installed from its package", () => {
+  beforeAll(async () => {
+    host = await bootHost();
+  }, 900_000);
+
+  afterEach(({ task }) => {
+    if (task.result?.state === "fail") console.log(host.story());
+  });
+
+  afterAll(() => host?.end());
+
+  test("is installed by apt alone, which ends with what to run next", async () => {
+    const said = await host.ok(`${INSTALL} /payload/roomd.deb`);
+    expect(said).toMatch(/roomd is installed\. These are next[^]*roomd doctor[^]*roomd setup/);
+    expect(
+      await host.ok("roomd --version; ls /etc/roomd; man -w roomd 2>/dev/null || ls /usr/share/man/man1/roomd.1.gz"),
+    ).toContain("config.toml");
+  });
+
+  test("finds nothing wrong with such a host", async () => {
+    const { checks } = JSON.parse(await host.ok("roomd doctor --json 2>/dev/null"));
+    expect(checks.filter(({ status }: { status: string }) => status !== "ok")).toEqual([]);
+    const evidence = checks.map(({ message }: { message: string }) => message);
+    expect(evidence).toContain("A probe guest booted under KVM.");
+    expect(evidence).toContain("Guests use the kernel's vhost-vsock.");
+  });
+
+  test("is set up by one command, to a sandbox at work", async () => {
+    const said = await host.ok("roomd setup");
+    expect(said).toContain("started as the service roomd");
+    expect(said).toMatch(/created sandbox agent-1: .*\(snapshot|\(pool/);
+    expect(said).toContain("contents compared");
+    expect(said).toMatch(/\nexport ROOMD_URL=http:\/\/127\.0\.0\.1:8080\nexport ROOMD_API_KEY=key-/);
+    expect(JSON.parse(await host.ok("roomd health --json"))).toMatchObject({
+      ready: true,
+      topology: "nested",
+      acceleration: "kvm",
+    });
+    await host.ok(
+      `${EXEC.replace(" --", " --background --timeout 1h --")} sh -c 'n=0; while :; do n=$((n+1)); echo $n >/mnt/drive/.count && mv /mnt/drive/.count /mnt/drive/count; sleep 1; done'`,
+    );
+  });
+
+  test("goes on counting in its sandbox while the service is restarted, and killed", async () => {
+    await until("it counts", async () => (await host.run(`${EXEC} test -s /mnt/drive/count`)).status === 0, SLOW_MS);
+    for (const end of ["systemctl restart roomd", "systemctl kill -s KILL roomd"]) {
+      const before = await counted();
+      await host.ok(end);
+      await until("it answers again", async () => (await host.run("roomd health")).status === 0, SLOW_MS);
+      expect(await until("it counts on", async () => (await counted().catch(() => 0)) > before, SLOW_MS)).toBe(true);
+    }
+  });
+
+  test("goes back to the version before where a new one does not start", async () => {
+    const before = await counted();
+    await host.ok(
+      "dpkg-deb -R /payload/roomd.deb /root/broken && sed -i 's/^Version: .*/Version: 99/' /root/broken/DEBIAN/control && cp -l /usr/lib/roomd/roomd /root/real && " +
+        `printf '#!/bin/sh\\n[ "$1" != serve ] || { echo cannot >&2; exit 3; }\\nexec /root/real "$@"\\n' >/root/roomd && install -m 755 /root/roomd /root/broken/usr/lib/roomd/roomd && ` +
+        "dpkg-deb -Zzstd -z1 -b /root/broken /root/broken.deb && rm -r /root/broken",
+    );
+    const { status, text } = await host.run(`${INSTALL} /root/broken.deb`);
+    expect(status).not.toBe(0);
+    expect(text).toContain("The former version runs again");
+    expect(await host.ok("systemctl is-active roomd; systemctl show -p ExecStart --value roomd")).toMatch(
+      /^active\n.*\/previous\/roomd/,
+    );
+    expect(await until("it counts on", async () => (await counted().catch(() => 0)) > before, SLOW_MS)).toBe(true);
+  });
+
+  test("is upgraded by apt while its sandbox goes on", async () => {
+    const before = await counted();
+    const started = await host.ok("systemctl show -p ExecMainStartTimestampMonotonic --value roomd");
+    await host.ok(`${INSTALL} --allow-downgrades /payload/roomd.deb`);
+    expect(await host.ok("systemctl show -p ExecMainStartTimestampMonotonic --value roomd")).not.toBe(started);
+    expect(await host.ok("systemctl show -p ExecStart --value roomd")).not.toContain("previous");
+    expect((await host.run("ls -d /usr/lib/roomd/previous /etc/systemd/system/roomd.service.d/*")).status).not.toBe(0);
+    expect(await until("it counts on", async () => (await counted().catch(() => 0)) > before, SLOW_MS)).toBe(true);
+  });
+
+  test("comes back by itself when the host is booted again, and its first create works", async () => {
+    await host.reboot();
+    await until("the service answers", async () => (await host.run("roomd health")).status === 0, SLOW_MS);
+    const gone = JSON.parse(await host.ok(`${WITH_KEY} roomd sandbox get demo agent-1 --json`));
+    expect(gone).toMatchObject({ state: "failed", status: { reason: "host_restart" } });
+    await host.ok(`${WITH_KEY} roomd sandbox destroy demo agent-1 && roomd sandbox create demo agent-1 --memory 256`);
+    expect(await counted()).toBeGreaterThan(0);
+  });
+
+  test("leaves nothing of its own when it is purged", async () => {
+    await host.ok(`${NO_QUESTIONS} apt-get purge -q -y -o Dpkg::Use-Pty=0 roomd`);
+    expect(await groups()).toEqual({});
+    expect(await host.ok("pgrep -l 'roomd|qemu|virtiofsd' || true")).toBe("");
+    expect(await host.ok(`ls -A ${DATA}`)).toBe("");
+    const left = await host.ok(
+      "find / -xdev \\( -name '*roomd*' -o -path '*/roomd/*' \\) -not -path '/proc/*' -not -path '/sys/*' -not -path '/payload/*' -not -path '/root/*'",
+    );
+    const ofDpkgAndSystemd = /^\/var\/(log|lib\/dpkg|lib\/apt|cache)\//;
+    const mountPoint = DATA;
+    expect(
+      left.split("\n").filter((path) => path !== "" && path !== mountPoint && !ofDpkgAndSystemd.test(path)),
+    ).toEqual([]);
+    expect(
+      await host.ok(
+        "systemctl list-units --all --no-legend 'roomd*'; systemctl list-unit-files --no-legend 'roomd*' || true",
+      ),
+    ).toBe("");
+  });
+});
