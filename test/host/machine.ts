@@ -66,6 +66,7 @@ export class VirtualHost {
       writeFileSync(join(directory, disk), "");
       truncateSync(join(directory, disk), bytes);
     }
+    if (data !== null) copySparse(data, join(directory, "data.raw"));
     execFileSync("mke2fs", ["-q", "-t", "ext4", "-d", root, join(directory, "payload.raw")]);
     rmSync(root, { recursive: true });
     const host = new VirtualHost(directory, image, await freePort());
