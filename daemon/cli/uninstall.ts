@@ -5,7 +5,7 @@
 import { existsSync, readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { type Command, Option } from "commander";
-import { DEFAULT_CONFIG_FILE } from "../core/config.ts";
+import { DEFAULT_CONFIG_FILE, loadConfig } from "../core/config.ts";
 import {
   everythingOf,
   INSTALLED,
@@ -25,6 +25,7 @@ import { command } from "./command.ts";
 import { type ConfigOption, readConfiguration, withConfigOption } from "./operator.ts";
 import { counted, type JsonOption, say, showValue } from "./output.ts";
 import { withProgress } from "./progress.ts";
+import { variablesOf } from "./setup/daemon.ts";
 
 /** What packaging/install-host has put on the host. */
 const OF_INSTALL_HOST = ["/etc/apt/sources.list.d/roomd.sources", "/etc/apt/preferences.d/roomd", INSTALLED];
@@ -55,6 +56,7 @@ export function uninstallCommand(): Command {
     .action(async (options: UninstallOptions) => {
       if (process.getuid?.() !== 0) throw new CliError("Run this as root.");
       const { paths } = readConfiguration(options);
+      requireHostsOwn();
       if (!options.yes)
         throw new CliError({ detail: plan(paths, options), errors: [], hint: "Run it with --yes to do it." });
       const ended = await takeDown(paths);
@@ -66,6 +68,17 @@ export function uninstallCommand(): Command {
         `roomd's service has ended, and ${counted(ended, "sandbox", "sandboxes")} with it`,
       ]);
     });
+}
+
+/** What is installed is the host's; a daemon that variables configure is another one. */
+function requireHostsOwn(): void {
+  const [name] = Object.keys(variablesOf(loadConfig()));
+  if (name === undefined) return;
+  throw new CliError({
+    detail: `${name} is set, which configures another daemon than the host's.`,
+    errors: [],
+    hint: "Unset it to remove roomd from this host. A daemon of its own is ended by ending its process, and its directories are its own.",
+  });
 }
 
 function plan(paths: Paths, { purge }: UninstallOptions): string {

@@ -92,3 +92,30 @@ test.skipIf(reason !== null)("a client's variables make no daemon of their own, 
   // Nor is there anything of the demo.
   expect(said).not.toContain("demo");
 });
+
+test.skipIf(reason !== null)("`roomd uninstall` says what it would do, and with --purge leaves nothing", () => {
+  const said = onHost(`
+    quickstart A=b
+    roomd() { /usr/local/bin/roomd "$@"; }
+    ! roomd uninstall --purge 2>&1
+    ! ROOMD_DATA_DIR=/tmp/other roomd uninstall --purge --yes 2>&1
+    kill -0 "$(cat /run/roomd/daemon.lock)" && echo "runs still"
+    roomd uninstall --yes && ls -A /var/lib/roomd
+    quickstart A=b | grep -c "it is there; its key is in"
+    echo "by itself" >/var/lib/roomd/notes
+    roomd uninstall --purge --yes
+    find ${HIDDEN} /etc/roomd \\( -name '*roomd*' -o -path '*/roomd/*' \\) -not -path '/var/lib/dpkg/*' 2>/dev/null || true
+  `);
+  expect(said).toContain("This ends the service and 0 sandboxes, and removes roomd from this host");
+  expect(said).toContain("ROOMD_DATA_DIR");
+  expect(said).toContain("runs still");
+  const [, kept = ""] = said.split("runs still");
+  expect(kept).toMatch(/\nroomd\.db\n(.*\n)*setup\.env\n/);
+  // What is not ours stays, and its directory with it.
+  expect(kept.trimEnd().split("\n").slice(-4)).toEqual([
+    "1",
+    "roomd's service has ended, and 0 sandboxes with it",
+    "/var/lib/roomd",
+    "/var/lib/roomd/notes",
+  ]);
+});

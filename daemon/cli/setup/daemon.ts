@@ -60,7 +60,7 @@ export async function provideDaemon(): Promise<string> {
 }
 
 /** The variables of this shell that configure the daemon. */
-function variablesOf({ origins }: LoadedConfig): Record<string, string> {
+export function variablesOf({ origins }: LoadedConfig): Record<string, string> {
   const names = Object.values(origins).filter((origin) => origin in process.env && origin !== NOT_OF_THE_DAEMON);
   return Object.fromEntries(names.map((name) => [name, process.env[name] ?? ""]));
 }
