@@ -16,6 +16,8 @@ import { type ConfigOption, readConfiguration, withConfigOption } from "./operat
 import { type JsonOption, print } from "./output.ts";
 
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
+/** Logs everything, and at the next one what the configuration says again. SIGUSR1 is the runtime's own. */
+const LOG_SIGNAL = "SIGUSR2";
 
 export function serveCommand(): Command {
   const about = {
@@ -23,6 +25,7 @@ export function serveCommand(): Command {
     notes: [
       "When it is ready, it prints one line with its URL on standard output. The log goes to standard error.",
       "SIGTERM and SIGINT end it gracefully, a second one at once. Guests keep running and are taken over by the next daemon.",
+      "SIGUSR2 switches log.level to debug, and back.",
       "Daemons with different data_dir, runtime_dir, http.listen and ssh.listen run side by side.",
       "It refuses to start with BUN_OPTIONS, BUN_INSPECT or BUN_BE_BUN set, which would run other code in it.",
     ],
@@ -40,7 +43,12 @@ export function serveCommand(): Command {
     planListen(config); // a wrong address or TLS setting is said before anything is opened
     const ended = firstSignal();
     const { startDaemon } = await import("../compose/compose.ts");
-    const log = makeLog(config["log.level"]);
+    const threshold = { level: config["log.level"] };
+    const log = makeLog(threshold);
+    process.on(LOG_SIGNAL, () => {
+      threshold.level = threshold.level === "debug" ? config["log.level"] : "debug";
+      log.warn("log level changed by a signal", { level: threshold.level });
+    });
     outsideOfCalls(log, paths);
     const daemon = await startDaemon({ config, paths, log }).catch((error) => {
       if (error instanceof Error && !(error instanceof ServiceError)) log.debug("not started", { stack: error.stack });

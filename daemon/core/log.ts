@@ -1,10 +1,19 @@
-/** Owns the daemon's log: one JSON object a line on standard error. */
+/**
+ * Owns the daemon's log on standard error: one JSON object a line, or where the journal of systemd reads it, a line for people with its
+ * priority, which `journalctl -p` selects by. What guests and clients have named in it steers no terminal.
+ */
+import { fstatSync } from "node:fs";
 import { plainJson } from "./text.ts";
 
 export type LogFields = Record<string, unknown>;
 
 const LEVELS = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof LEVELS)[number];
+
+/** The lowest level that is logged: it may change while the daemon runs. */
+export interface Threshold {
+  level: LogLevel;
+}
 
 export interface Log {
   debug(message: string, fields?: LogFields): void;
@@ -34,21 +43,56 @@ export function countLog(log: Log, counts: LogCounts = { warn: 0, error: 0 }): {
   return { log: counted, counts };
 }
 
+/** A line without its end. */
+export type LogFormat = (level: LogLevel, message: string, fields: LogFields) => string;
+
+/** For programs. */
+export const asJson: LogFormat = (level, message, fields) =>
+  plainJson(JSON.stringify({ at: new Date().toISOString(), level, message, ...fields }));
+
+/** syslog(3)'s numbers. */
+const PRIORITIES: Record<LogLevel, number> = { debug: 7, info: 6, warn: 4, error: 3 };
+const PLAIN_VALUE = /^[\w.:/@+-]+$/;
+
+/** For people, who see the time beside it; the number is taken off by the journal, as sd-daemon(3) says. */
+export const forJournal: LogFormat = (level, message, fields) => {
+  const said = Object.entries(fields).flatMap(([name, value]) =>
+    value === undefined ? [] : [` ${name}=${shown(value)}`],
+  );
+  const text = PRINTABLE.test(message) ? message : JSON.stringify(message);
+  return plainJson(`<${PRIORITIES[level]}>${text}${said.join("")}`);
+};
+
+/** No line ends and no control characters. */
+const PRINTABLE = /^[^\p{Cc}]*$/u;
+
+function shown(value: unknown): string {
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return typeof value === "string" && !PLAIN_VALUE.test(text) ? JSON.stringify(text) : text;
+}
+
+/** What the reader of our standard error wants, as systemd.exec(5) tells by JOURNAL_STREAM. */
+export function formatOfStderr(environment: Record<string, string | undefined> = process.env): LogFormat {
+  const { dev, ino } = fstatSync(process.stderr.fd);
+  return environment.JOURNAL_STREAM === `${dev}:${ino}` ? forJournal : asJson;
+}
+
 export function makeLog(
-  level: LogLevel,
+  threshold: LogLevel | Threshold,
   write: (line: string) => void = (line) => process.stderr.write(line),
+  format: LogFormat = formatOfStderr(),
   base: LogFields = {},
 ): Log {
-  const from = LEVELS.indexOf(level);
+  const lowest = typeof threshold === "string" ? { level: threshold } : threshold;
   const at = (name: LogLevel) => (message: string, fields?: LogFields) => {
-    if (LEVELS.indexOf(name) < from) return;
-    write(`${plainJson(JSON.stringify({ at: new Date().toISOString(), level: name, message, ...base, ...fields }))}\n`);
+    if (LEVELS.indexOf(name) < LEVELS.indexOf(lowest.level)) return;
+    write(`${format(name, message, { ...base, ...fields })}\n`);
   };
   return {
     debug: at("debug"),
     info: at("info"),
     warn: at("warn"),
     error: at("error"),
-    with: (fields) => makeLog(level, write, { ...base, ...fields }),
+    with: (fields) => makeLog(lowest, write, format, { ...base, ...fields }),
   };
 }
