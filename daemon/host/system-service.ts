@@ -16,14 +16,6 @@ export async function serviceDo(...verb: string[]): Promise<void> {
   await runProgram(["systemctl", ...verb, UNIT], DEADLINE_MS);
 }
 
-/** Whether it runs, or is on its way up. */
-export async function isServiceActive(): Promise<boolean> {
-  return await serviceDo("is-active", "--quiet").then(
-    () => true,
-    () => false,
-  );
-}
-
 /** Has systemd read its units again. */
 export async function reloadUnits(): Promise<void> {
   await runProgram(["systemctl", "daemon-reload"], DEADLINE_MS);

@@ -2,7 +2,7 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { VirtualHost } from "./machine.ts";
 
 const TESTS = process.env.ROOMD_TEST_DIR ?? "/var/tmp/roomd-test";
@@ -21,7 +21,7 @@ export const WITH_KEY = `. ${DATA}/setup.env; export ROOMD_API_KEY;`;
 
 /** The package of this checkout. */
 export function buildPackage(): string {
-  return execFileSync("packaging/deb", { encoding: "utf8" }).trimEnd().split("\n").at(-1) ?? "";
+  return execFileSync(resolve("packaging/deb"), { encoding: "utf8" }).trimEnd().split("\n").at(-1) ?? "";
 }
 
 /**

@@ -11,7 +11,7 @@ const LONG = process.env.ROOMD_TEST_LONG === "1";
 function packageOf(directory: string): string {
   execFileSync("git", ["clone", "-q", resolve("."), directory]);
   cpSync("node_modules", join(directory, "node_modules"), { recursive: true, verbatimSymlinks: true });
-  execFileSync("packaging/deb", { cwd: directory, stdio: ["ignore", "ignore", "pipe"] });
+  execFileSync(join(directory, "packaging/deb"), { cwd: directory, stdio: ["ignore", "ignore", "pipe"] });
   const [name = ""] = readdirSync(join(directory, "dist")).filter((each) => each.endsWith(".deb"));
   return join(directory, "dist", name);
 }
