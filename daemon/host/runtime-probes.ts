@@ -62,12 +62,16 @@ const PROBES: Record<string, Probe> = {
  * What does not work here as the daemon needs it, a sentence each; nothing when all does. `place` is a directory in which a
  * scratch one may be made.
  */
-export async function probeRuntime(place: string, changed: Partial<Probed> = {}): Promise<string[]> {
+export async function probeRuntime(
+  place: string,
+  changed: Partial<Probed> = {},
+  deadlineMs = DEADLINE_MS,
+): Promise<string[]> {
   const scratch = mkdtempSync(join(place, ".probe-"));
   const probed = { ...REAL, ...changed };
   const probing = Object.entries(PROBES).map(async ([what, probe]) => {
     try {
-      await within(Promise.try(probe, probed, scratch), DEADLINE_MS, "the probe");
+      await within(Promise.try(probe, probed, scratch), deadlineMs, "the probe");
       return [];
     } catch (error) {
       return [`What roomd needs for ${what} does not work on this host: ${describeError(error)}.`];

@@ -144,7 +144,7 @@ test("does not call a broken connection an absent service", async () => {
 test("wants a key and a URL that is one", async () => {
   expect(await run(["room", "list"])).toMatchObject({
     status: 2,
-    stderr: expect.stringMatching(/^roomd: ROOMD_API_KEY is not set\.\n.*quickstart\.env.*\n$/),
+    stderr: expect.stringMatching(/^roomd: ROOMD_API_KEY is not set\.\n.*setup\.env.*\n$/),
   });
   const env = { ROOMD_API_KEY: "k", ROOMD_URL: "rooms.example.org:80" };
   expect(await run(["room", "list"], { env })).toMatchObject({

@@ -4,6 +4,7 @@ import { makeProgram } from "../../../daemon/cli/program.ts";
 import { run } from "./cli-fixture.ts";
 
 const COMMANDS = [
+  "setup",
   "serve",
   "doctor",
   "init",
@@ -35,6 +36,8 @@ const COMMANDS = [
   ...["list", "subscribe"].map((verb) => `agent ${verb}`),
   ...["arrive", "list", "get", "cancel"].map((verb) => `barrier ${verb}`),
   ...["list", "summary", "follow", "export", "verify"].map((verb) => `audit ${verb}`),
+  "uninstall",
+  "upgrade",
   "usage",
   "top",
   "completion",

@@ -73,12 +73,20 @@ test("while the disk is quick nothing is waited for, and a failure is the last f
   const other = join(directory, "other.db");
   symlinkSync("/dev/null", `${other}-wal`);
   const lost: string[] = [];
-  const log = makeLogSync(other, ({ message }) => lost.push(message), TRUST);
+  const told = Promise.withResolvers<void>();
+  const log = makeLogSync(
+    other,
+    ({ message }) => {
+      lost.push(message);
+      told.resolve();
+    },
+    TRUST,
+  );
   const settled: unknown[] = [];
   const note = (how: unknown) => void settled.push(how);
   const asked = [log.sync(), log.sync()];
   for (const each of asked) each?.then(note, note);
-  // The thread has said so by the time that another has answered.
+  await told.promise;
   const good = makeLogSync(file, () => {});
   await good.sync();
   expect([asked.includes(null), lost.length, settled]).toEqual([false, 1, []]);

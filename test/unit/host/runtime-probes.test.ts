@@ -58,7 +58,7 @@ test.each<[string, Partial<Probed>, RegExp]>([
   ["a listener is another one", { adoptedPeer: async () => "other" }, /connections that are adopted .*is other/],
   ["vsock tells another's address", { loopbackPeer: async () => 3 }, /vsock connections .*is 3 where 1/],
 ])("where %s, that is told and nothing else", async (_, changed, said) => {
-  const problems = await probeRuntime(place, changed);
+  const problems = await probeRuntime(place, changed, 2_000);
   expect(problems).toEqual([expect.stringMatching(said)]);
   expect(readdirSync(place)).toEqual([]);
 });
