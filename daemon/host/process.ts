@@ -6,7 +6,7 @@ import { closeSync, openSync, readFileSync, statSync, truncateSync } from "node:
 import type { Subprocess } from "bun";
 import { DeadlineError, within } from "../core/published.ts";
 import { errnoOf } from "../core/service-error.ts";
-import { asNamespaceRoot } from "./isolation/argv.ts";
+import { asNamespaceRoot, atWord } from "./isolation/argv.ts";
 import { mapIds } from "./isolation/namespace.ts";
 
 /** Enough to know the process again: a pid alone is reused. */
@@ -25,6 +25,9 @@ export interface KnownProcess extends ProcessRecord {
 
 /** A process that we have started. */
 export type HostProcess = Required<KnownProcess>;
+
+/** Puts a process where it has to be before its first instruction; null where that is nowhere. */
+export type Enter = ((process: ProcessRecord) => Promise<unknown>) | null;
 
 /** What every process of ours gets; nothing of the daemon's own environment goes along. */
 const ENVIRONMENT = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C.UTF-8" };
@@ -51,6 +54,21 @@ export function startProcess(
 }
 
 /**
+ * Starts a process like startProcess, and lets it begin once `enter` has put it where it has to be; where that is nowhere, at
+ * once. Should the daemon end before, so does the process. Throws what `enter` throws; nothing is left then.
+ */
+export async function startEntering(
+  name: string,
+  argv: readonly string[],
+  logFile: string,
+  enter: Enter,
+  device: string | null = null,
+): Promise<HostProcess> {
+  if (enter === null) return startProcess(name, argv, logFile, device);
+  return await startAtWord(name, atWord(argv), logFile, enter, device);
+}
+
+/**
  * Starts a process as root of a user namespace of its own, which is user `root` on the host, and those after it the
  * users after it. Throws when the host has no user namespaces; nothing is left then.
  */
@@ -59,13 +77,32 @@ export async function startInNamespace(
   argv: readonly string[],
   logFile: string,
   root: number,
+  enter: Enter = null,
+): Promise<HostProcess> {
+  return await startAtWord(name, asNamespaceRoot(argv), logFile, (process) =>
+    Promise.all([mapIds(process.pid, root, process.exited), enter?.(process)]),
+  );
+}
+
+/** Starts a process that waits for our word, and says it when `prepare` is done. */
+async function startAtWord(
+  name: string,
+  argv: readonly string[],
+  logFile: string,
+  prepare: (process: HostProcess) => Promise<unknown>,
+  device: string | null = null,
 ): Promise<HostProcess> {
   const log = openSync(logFile, "a", 0o600);
-  const child = Bun.spawn(asNamespaceRoot(argv), { ...OWN_SESSION, stdio: ["pipe", log, log] });
-  closeSync(log);
+  const opened = device === null ? [] : [openSync(device, "r+")];
+  let child: Subprocess<"pipe", number, number>;
+  try {
+    child = Bun.spawn([...argv], { ...OWN_SESSION, stdio: ["pipe", log, log, ...opened] });
+  } finally {
+    for (const descriptor of [log, ...opened]) closeSync(descriptor);
+  }
   const process = describe(name, child);
   try {
-    await mapIds(child.pid, root, process.exited);
+    await prepare(process);
     child.stdin.write("go\n");
     await child.stdin.end();
     return process;

@@ -174,7 +174,7 @@ async function snapshot(deps: BuildDeps, directory: string, hardware: Hardware, 
         incoming: false,
       },
       { vmm_log: own.vmm_log, console_log: own.console_log },
-      async () => {},
+      { onProcess: async () => {}, enter: null },
     );
     await readyLine(machine);
     await machine.save(memory);

@@ -18,15 +18,19 @@ export function makeCgroups(mount: string | null = findMount()): Confinement | n
   const weight = join(own, "io.weight");
   if (existsSync(weight)) writeFileSync(weight, `default ${IO_WEIGHT.all_sandboxes}`);
   const write = (sandboxId: string, file: string, value: string) => writeFileSync(join(own, sandboxId, file), value);
+  const limit = (sandboxId: string, limits: Limits) => {
+    for (const [file, value] of Object.entries(valuesOf(limits))) write(sandboxId, file, value);
+  };
   return {
     kind: "cgroup",
     reason: "Each sandbox has a control group with limits of memory, processors and threads.",
-    confine: async (sandboxId, pids, limits) => {
+    confine: async (sandboxId, pid, limits) => {
       mkdirSync(join(own, sandboxId), { recursive: true });
-      for (const [file, value] of Object.entries(valuesOf(limits))) write(sandboxId, file, value);
-      for (const pid of pids) write(sandboxId, "cgroup.procs", String(pid));
+      limit(sandboxId, limits);
+      write(sandboxId, "cgroup.procs", String(pid));
     },
     add: async (sandboxId, pid) => write(sandboxId, "cgroup.procs", String(pid)),
+    limit: async (sandboxId, limits) => limit(sandboxId, limits),
     ranOutOfMemory: (sandboxId) => killedForMemory(() => readFileSync(join(own, sandboxId, "memory.events"), "utf8")),
     release: async (sandboxId) => remove(join(own, sandboxId)),
   };

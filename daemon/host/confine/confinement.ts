@@ -17,10 +17,12 @@ export interface Confinement {
   kind: "systemd" | "cgroup" | "none";
   /** One sentence for /health and doctor. */
   reason: string;
-  /** Puts the processes of a sandbox under its limits, all at once. */
-  confine(sandboxId: string, pids: readonly number[], limits: Limits): Promise<void>;
-  /** Puts one more under the limits that are there. */
+  /** Makes the group of a sandbox, with these limits and its first process in it. */
+  confine(sandboxId: string, pid: number, limits: Limits): Promise<void>;
+  /** Puts one more under the limits that are there; what it starts from then on is under them too. */
   add(sandboxId: string, pid: number): Promise<void>;
+  /** Changes the limits of the group. */
+  limit(sandboxId: string, limits: Limits): Promise<void>;
   /** Whether the kernel has ended a process of it for want of memory. */
   ranOutOfMemory(sandboxId: string): boolean;
   /** Frees what is kept for a sandbox whose processes have ended. Again is nothing. */

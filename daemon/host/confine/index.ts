@@ -3,6 +3,7 @@
  * systemd where it runs the host, else by files of cgroup v2, else not at all, which doctor says.
  */
 import { existsSync } from "node:fs";
+import type { Enter } from "../process.ts";
 import { makeCgroups } from "./cgroup.ts";
 import type { Confinement, Limits } from "./confinement.ts";
 import { makeScopes } from "./systemd.ts";
@@ -21,6 +22,16 @@ export function limitsOf(guest: { memory_mib: number; vcpu_count: number; transl
   };
 }
 
+/** By which a sandbox's first process makes its group before it begins. */
+export function founding(confinement: Confinement, sandboxId: string, limits: Limits): Enter {
+  return confinement.kind === "none" ? null : ({ pid }) => confinement.confine(sandboxId, pid, limits);
+}
+
+/** By which a further process of a sandbox comes into its group before it begins. */
+export function entryTo(confinement: Confinement, sandboxId: string): Enter {
+  return confinement.kind === "none" ? null : ({ pid }) => confinement.add(sandboxId, pid);
+}
+
 /** What this host has for it. */
 export function findConfinement(): Confinement {
   if (existsSync("/run/systemd/system")) return makeScopes();
@@ -33,6 +44,7 @@ const NONE: Confinement = {
     "This host has neither systemd nor cgroup v2 with the controllers memory, pids and cpu: it does not limit a guest's processes.",
   confine: async () => {},
   add: async () => {},
+  limit: async () => {},
   ranOutOfMemory: () => false,
   release: async () => {},
 };

@@ -1,35 +1,56 @@
 /**
- * Owns confinement by systemd: a transient scope per sandbox, which outlives the daemon's own service. One call to its bus
- * moves the processes there; none of ours stays between. Its argument lists are tested, the calls only where systemd runs.
+ * Owns confinement by systemd: a transient scope per sandbox, named by it, which outlives the daemon's own service. A machine that
+ * waits in the pool has the scope of the sandbox that it will be. What is said on the bus is tested, that it acts where systemd runs.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { runProgram } from "../process.ts";
+import { DeadlineError } from "../../core/published.ts";
+import { errnoOf } from "../../core/service-error.ts";
+import { Bus, BusError } from "./bus.ts";
 import { killedForMemory } from "./cgroup.ts";
 import { type Confinement, IO_WEIGHT, type Limits } from "./confinement.ts";
+import type { MethodCall, Value } from "./dbus-message.ts";
 
 const DEADLINE_MS = 10_000;
-const MANAGER = ["org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"] as const;
+/** systemd answers that a scope will be made; to make it takes a millisecond or two. */
+const LOOK_EVERY_MS = 1;
 const SLICE = "roomd.slice";
 const GROUPS = join("/sys/fs/cgroup", SLICE);
 const USEC_PER_SEC = 1_000_000;
+/** The scope of a machine that has just ended, and is followed by another of the same sandbox. */
+const STILL_THERE = "org.freedesktop.systemd1.UnitExists";
+const NOT_DELEGATED = "org.freedesktop.DBus.Error.InvalidArgs";
 
-export function makeScopes(): Confinement {
-  let weighed: Promise<unknown> | null = null;
+export function makeScopes(bus: Pick<Bus, "call"> = new Bus(), groupsOf = groupsOfProcess): Confinement {
+  let isWeighed = false;
+  // Less of the disk than it is meant to be is no reason to start nothing.
+  const weigh = () => {
+    if (isWeighed) return;
+    isWeighed = true;
+    bus.call(weighCall()).catch(() => {
+      isWeighed = false;
+    });
+  };
   return {
     kind: "systemd",
     reason: "Each sandbox has a scope of systemd with limits of memory, processors and threads.",
-    confine: async (sandboxId, pids, limits) => {
-      // Less of the disk than it is meant to be is no reason to start nothing.
-      weighed ??= runProgram(weighArgv(), DEADLINE_MS).catch(() => {
-        weighed = null;
-      });
-      await weighed;
-      await runProgram(startArgv(sandboxId, pids, limits), DEADLINE_MS);
+    confine: async (sandboxId, pid, limits) => {
+      weigh();
+      await untilGone(() => bus.call(startCall(sandboxId, pid, limits)));
+      await untilIn(pid, scopeOf(sandboxId), groupsOf);
     },
     add: async (sandboxId, pid) => {
-      await runProgram(addArgv(sandboxId, pid), DEADLINE_MS);
+      try {
+        await bus.call(addCall(sandboxId, pid));
+      } catch (error) {
+        if (!(error instanceof BusError) || error.error_name !== NOT_DELEGATED) throw error;
+        // The scope of a guest that an earlier daemon started takes no more: then the process has one beside it.
+        const beside = scopeOf(`${sandboxId}-${pid}`);
+        await bus.call(startCall(sandboxId, pid, null, beside));
+        await untilIn(pid, beside, groupsOf);
+      }
     },
+    limit: (sandboxId, limits) => bus.call(limitCall(sandboxId, limits)),
     // QEMU's end is heard of while its back ends still keep the scope.
     ranOutOfMemory: (sandboxId) =>
       killedForMemory(() => readFileSync(join(GROUPS, scopeOf(sandboxId), "memory.events"), "utf8")),
@@ -38,42 +59,88 @@ export function makeScopes(): Confinement {
   };
 }
 
-export function startArgv(sandboxId: string, pids: readonly number[], limits: Limits): string[] {
+export function startCall(
+  sandboxId: string,
+  pid: number,
+  limits: Limits | null,
+  scope = scopeOf(sandboxId),
+): MethodCall {
   const properties = [
-    ["Description", "s", `Sandbox ${sandboxId} of roomd`],
-    ["Slice", "s", SLICE],
-    ["CollectMode", "s", "inactive-or-failed"],
-    ["PIDs", "au", String(pids.length), ...pids.map(String)],
-    ["MemoryMax", "t", String(limits.memory_bytes)],
-    ["MemorySwapMax", "t", "0"],
-    ["TasksMax", "t", String(limits.tasks)],
-    ["CPUQuotaPerSecUSec", "t", String(limits.cpus * USEC_PER_SEC)],
-    ["IOWeight", "t", String(IO_WEIGHT.sandbox)],
+    property("Description", "s", `Sandbox ${sandboxId} of roomd`),
+    property("Slice", "s", SLICE),
+    property("CollectMode", "s", "inactive-or-failed"),
+    // Delegated, or else systemd puts no further process into it; we make no groups in it, and need no controllers there.
+    property("DelegateControllers", "as", []),
+    property("PIDs", "au", [pid]),
+    ...(limits ? propertiesOf(limits) : []),
+    property("IOWeight", "t", IO_WEIGHT.sandbox),
   ];
-  return [
-    ...call("StartTransientUnit", "ssa(sv)a(sa(sv))"),
-    scopeOf(sandboxId),
-    "fail",
-    String(properties.length),
-    ...properties.flat(),
-    "0",
-  ];
+  return call("StartTransientUnit", "ssa(sv)a(sa(sv))", [scope, "fail", properties, []]);
+}
+
+export function limitCall(sandboxId: string, limits: Limits): MethodCall {
+  return call("SetUnitProperties", "sba(sv)", [scopeOf(sandboxId), true, propertiesOf(limits)]);
 }
 
 /** What all sandboxes have of the disk, beside the slice in which the daemon's service is. */
-export function weighArgv(): string[] {
-  const weight = ["IOWeight", "t", String(IO_WEIGHT.all_sandboxes)];
-  return [...call("SetUnitProperties", "sba(sv)"), SLICE, "true", "1", ...weight];
+export function weighCall(): MethodCall {
+  const weight = property("IOWeight", "t", IO_WEIGHT.all_sandboxes);
+  return call("SetUnitProperties", "sba(sv)", [SLICE, true, [weight]]);
 }
 
-export function addArgv(sandboxId: string, pid: number): string[] {
-  return [...call("AttachProcessesToUnit", "ssau"), scopeOf(sandboxId), "", "1", String(pid)];
+export function addCall(sandboxId: string, pid: number): MethodCall {
+  return call("AttachProcessesToUnit", "ssau", [scopeOf(sandboxId), "", [pid]]);
 }
 
-function call(method: string, signature: string): string[] {
-  return ["busctl", "--quiet", "call", ...MANAGER, method, signature];
+function propertiesOf(limits: Limits): Value[] {
+  return [
+    property("MemoryMax", "t", limits.memory_bytes),
+    property("MemorySwapMax", "t", 0),
+    property("TasksMax", "t", limits.tasks),
+    property("CPUQuotaPerSecUSec", "t", limits.cpus * USEC_PER_SEC),
+  ];
+}
+
+function property(name: string, type: string, value: Value): Value {
+  return [name, { type, value }];
+}
+
+function call(member: string, signature: string, body: readonly Value[]): MethodCall {
+  const systemd = "org.freedesktop.systemd1";
+  const path = "/org/freedesktop/systemd1";
+  return { destination: systemd, path, interface: `${systemd}.Manager`, member, signature, body };
 }
 
 function scopeOf(sandboxId: string): string {
   return `roomd-${sandboxId}.scope`;
+}
+
+async function untilGone(start: () => Promise<void>): Promise<void> {
+  for (const deadline = performance.now() + DEADLINE_MS; ; ) {
+    try {
+      await start();
+      return;
+    } catch (error) {
+      const isThere = error instanceof BusError && error.error_name === STILL_THERE;
+      if (!isThere || performance.now() > deadline) throw error;
+    }
+    await Bun.sleep(LOOK_EVERY_MS);
+  }
+}
+
+/** Resolves once the process is in the scope. Throws when it has ended, or systemd takes too long. */
+async function untilIn(pid: number, scope: string, groupsOf: (pid: number) => string): Promise<void> {
+  for (const deadline = performance.now() + DEADLINE_MS; !groupsOf(pid).includes(`/${scope}\n`); ) {
+    if (performance.now() > deadline) throw new DeadlineError(`process ${pid} was not in ${scope} in time`);
+    await Bun.sleep(LOOK_EVERY_MS);
+  }
+}
+
+function groupsOfProcess(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cgroup`, "utf8");
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") throw new Error(`process ${pid} ended before it was in its scope`);
+    throw error;
+  }
 }

@@ -34,6 +34,7 @@ export interface LaunchPlan {
   image: GuestImage;
   paths: SandboxPaths;
   vcpu_count: number;
+  memory_mib: number;
 }
 
 /** A guest, whatever it was started from: that may be gone while it runs. */
@@ -49,9 +50,7 @@ export interface GuestPlan extends Pick<LaunchPlan, "sandbox_id" | "paths"> {
 }
 
 /** A guest that is to be started. */
-export interface StartPlan extends GuestPlan, LaunchPlan {
-  memory_mib: number;
-}
+export interface StartPlan extends GuestPlan, LaunchPlan {}
 
 /** What guests start on. */
 export interface GuestHost {

@@ -5,7 +5,7 @@
  *
  *   change           what is there already                        what must wait for it to be written
  *   launched         QEMU, which nobody has met                   meeting it
- *   served           virtiofsd and the vsock device, unplugged    their limits, plugging both
+ *   served           virtiofsd and the vsock device, unplugged    plugging both
  *   linked           the agent has said who it is                 whoever uses the guest
  *   drive_replaced   another virtiofsd, unplugged                 plugging it: a port that may be used up is not tried again
  *   drive_mounted    the guest has mounted it                     (nothing: mounting it again does no harm)

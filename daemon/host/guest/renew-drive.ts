@@ -38,7 +38,7 @@ export async function renewDrive(parts: GuestParts, signal: AbortSignal): Promis
 }
 
 async function plugNext(parts: GuestParts, signal: AbortSignal): Promise<void> {
-  const { machine, host, plan, record } = parts;
+  const { machine, plan, record } = parts;
   const { turn, ports } = record.now.drive;
   if (turn + 1 >= ports) throw new NoPortError(`all ${ports} ports for the drive are used up`);
   // What is left of the group, or one that a daemon before this one did not get to plug.
@@ -49,7 +49,6 @@ async function plugNext(parts: GuestParts, signal: AbortSignal): Promise<void> {
   try {
     signal.throwIfAborted();
     await faultPoint("virtiofsd.renewed");
-    await host.confinement.add(plan.sandbox_id, share.pid);
     const recorded = await record.advance("drive_replaced", { virtiofsd: share });
     await unlessGivenUp(signal, plugDrive(machine, plan.paths, recorded));
   } catch (error) {

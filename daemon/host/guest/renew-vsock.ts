@@ -33,7 +33,6 @@ export async function renewVsock(parts: GuestParts, signal: AbortSignal): Promis
   parts.endpoint = endpoint;
   parts.undialled = endpoint;
   await faultPoint("vsock.renewed");
-  if (endpoint.process) await host.confinement.add(plan.sandbox_id, endpoint.process.pid);
   const recorded = await parts.record.advance("vsock_replaced", { vsock: endpoint.process });
   await unlessGivenUp(signal, plugVsock(machine, endpoint, recorded));
 }

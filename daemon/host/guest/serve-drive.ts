@@ -1,4 +1,5 @@
 /** Owns the processes behind a guest's drive: starting the one of the moment, and where it is plugged. */
+import { entryTo } from "../confine/index.ts";
 import { driveRootOf, ownedDirectory } from "../isolation/directories.ts";
 import type { KnownProcess } from "../process.ts";
 import { DRIVE_TAG, startShare } from "../virtiofs/share.ts";
@@ -27,6 +28,7 @@ export async function serveDrive(parts: { plan: GuestPlan; host: GuestHost; shar
     socket: paths.virtiofs,
     logFile: paths.vmm_log,
     client,
+    enter: entryTo(host.confinement, plan.sandbox_id),
   });
   // Before the guest is there: what it may do else comes with the first look at the drive.
   host.restraints.set(parts.share, "open", drive_limit_bytes);

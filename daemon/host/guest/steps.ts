@@ -2,7 +2,7 @@
 import { rm } from "node:fs/promises";
 import type { Step } from "../../core/steps.ts";
 import type { Limits } from "../confine/confinement.ts";
-import { limitsOf } from "../confine/index.ts";
+import { entryTo, founding, limitsOf } from "../confine/index.ts";
 import type { GuestConnection } from "../guest-link/connection.ts";
 import type { VsockEndpoint } from "../guest-link/transports/transport.ts";
 import { copyOverlay, removeOverlay } from "../images/overlay.ts";
@@ -12,7 +12,7 @@ import { type Machine, startMachine } from "../machine/machine.ts";
 import { endProcess, isAlive, type KnownProcess } from "../process.ts";
 import type { GuestHost, GuestPlan, LaunchPlan, StartPlan } from "./plan.ts";
 import { plugDrive, plugVsock } from "./plug.ts";
-import type { GuestRecord, LaunchMode, Recorded, RecordFile } from "./record.ts";
+import type { LaunchMode, Recorded, RecordFile } from "./record.ts";
 import { serveDrive } from "./serve-drive.ts";
 
 /** Under TCG on a busy host a cold boot takes most of it. */
@@ -23,6 +23,8 @@ interface MachineParts {
   /** All that a later daemon needs; what is beside it are sockets and children of this one. */
   record: RecordFile;
   machine?: Machine;
+  /** Those of its processes together, once it has one. */
+  limits?: Limits;
 }
 
 /** What a launched machine consists of. */
@@ -77,6 +79,8 @@ const machine: Step<LaunchParts> = {
     const { plan, host, record } = parts;
     const { paths, image } = plan;
     const uuid = crypto.randomUUID();
+    const limits = guestLimits(plan);
+    parts.limits = limits;
     parts.machine = await startMachine(
       host.programs.qemu,
       {
@@ -94,7 +98,10 @@ const machine: Step<LaunchParts> = {
         incoming: record.now.mode === "snapshot",
       },
       { vmm_log: paths.vmm_log, console_log: paths.console_log },
-      (qemu) => record.advance("launched", { uuid, qemu }),
+      {
+        onProcess: (qemu) => record.advance("launched", { uuid, qemu }),
+        enter: founding(host.confinement, plan.sandbox_id, limits),
+      },
     );
   },
   undo: async ({ machine, record }) => {
@@ -121,7 +128,7 @@ export function launchSteps(mode: LaunchMode): Step<LaunchParts>[] {
   return [directories, disk, machine, ...(mode === "snapshot" ? [load] : [])];
 }
 
-/** Two processes that know nothing of each other start side by side. */
+/** Two processes that know nothing of each other start side by side; meanwhile the limits become those of this guest. */
 const devices: Step<StartParts> = {
   name: "devices",
   run: async (parts) => {
@@ -129,7 +136,12 @@ const devices: Step<StartParts> = {
     const openVsock = async () => {
       parts.endpoint = await host.transport.open(vsockAddress(host, plan), (link) => connection.accept(link));
     };
-    const started = await Promise.allSettled([serveDrive(parts), openVsock()]);
+    const limit = async () => {
+      const limits = guestLimits(plan);
+      if (!Bun.deepEquals(limits, parts.limits)) await host.confinement.limit(plan.sandbox_id, limits);
+      parts.limits = limits;
+    };
+    const started = await Promise.allSettled([serveDrive(parts), openVsock(), limit()]);
     for (const outcome of started) if (outcome.status === "rejected") throw outcome.reason;
     parts.served = await record.advance("served", {
       guest_cid: plan.guest_cid,
@@ -138,7 +150,6 @@ const devices: Step<StartParts> = {
       ports: plan.image.hardware.drive_ports,
       known: connection.acquaintance,
     });
-    await host.confinement.confine(plan.sandbox_id, pidsOf(record.now), guestLimits(plan));
   },
   undo: async ({ share, endpoint, connection }) => {
     connection.close("the sandbox did not start");
@@ -187,7 +198,7 @@ export function allSteps(mode: LaunchMode): Step<StartParts>[] {
   return [...launchSteps(mode), ...JOIN_STEPS];
 }
 
-export function vsockAddress({ isolation }: GuestHost, { sandbox_id, guest_cid, paths }: GuestPlan) {
+export function vsockAddress({ isolation, confinement }: GuestHost, { sandbox_id, guest_cid, paths }: GuestPlan) {
   return {
     sandbox_id,
     guest_cid,
@@ -195,14 +206,11 @@ export function vsockAddress({ isolation }: GuestHost, { sandbox_id, guest_cid, 
     guest_socket: paths.vsock,
     log_file: paths.vmm_log,
     users: isolation.usersOf(sandbox_id),
+    enter: entryTo(confinement, sandbox_id),
   };
 }
 
-function pidsOf({ qemu, virtiofsd, vsock }: GuestRecord): number[] {
-  return [qemu, virtiofsd, vsock].flatMap((process) => (process ? [process.pid] : []));
-}
-
-function guestLimits({ memory_mib, vcpu_count, image }: StartPlan): Limits {
+function guestLimits({ memory_mib, vcpu_count, image }: LaunchPlan): Limits {
   const { acceleration, base_memory_mib } = image.hardware;
   const translated_mib = acceleration === "tcg" ? TCG_BUFFER_MIB : 0;
   return limitsOf({ memory_mib: Math.max(memory_mib, base_memory_mib), vcpu_count, translated_mib });

@@ -23,13 +23,18 @@ export function asUser(identity: Identity, argv: readonly string[]): string[] {
   ]);
 }
 
+/** Not before it reads a line. At the end of its input, which is that of the daemon, it ends. */
+export function atWord(argv: readonly string[]): string[] {
+  return ["sh", "-c", 'read -r _ && exec "$@" </dev/null', "sh", ...argv];
+}
+
 /**
- * As root of a user namespace, which is nobody on the host. The shell waits for a line that says that the namespace has
- * its ids; at the end of its input (the daemon has died) it ends. Made while still root, since hosts may forbid it to others.
+ * As root of a user namespace, which is nobody on the host. The line that it waits for says that the namespace has its ids. Made
+ * while still root, since hosts may forbid it to others.
  */
 export function asNamespaceRoot(argv: readonly string[]): string[] {
   const become = ["setpriv", "--reuid=0", "--regid=0", "--clear-groups", "--no-new-privs", ...argv];
-  return ["unshare", "--user", "--keep-caps", "sh", "-c", 'read -r _ && exec "$@" </dev/null', "sh", ...become];
+  return ["unshare", "--user", "--keep-caps", ...atWord(become)];
 }
 
 /** What virtiofsd needs for files of several users, and to shut itself in. */

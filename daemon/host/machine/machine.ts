@@ -7,7 +7,15 @@ import type { Socket } from "bun";
 import { Published, within } from "../../core/published.ts";
 import { asUser } from "../isolation/argv.ts";
 import { offerToOomKiller, wasOomKilled } from "../oom.ts";
-import { DEVICE_DESCRIPTOR, endProcess, type HostProcess, type KnownProcess, startProcess } from "../process.ts";
+import {
+  DEVICE_DESCRIPTOR,
+  type Enter,
+  endProcess,
+  type HostProcess,
+  type KnownProcess,
+  type ProcessRecord,
+  startEntering,
+} from "../process.ts";
 import { connectWhenThere } from "../unix-socket.ts";
 import { qemuArgv } from "./argv.ts";
 import { ConsoleLog } from "./console.ts";
@@ -83,15 +91,19 @@ export async function startMachine(
   qemu: string,
   spec: MachineSpec,
   files: MachineFiles,
-  onProcess: (process: HostProcess) => Promise<unknown>,
+  { onProcess, enter }: { onProcess(process: ProcessRecord): Promise<unknown>; enter: Enter },
 ): Promise<Machine> {
   const argv = qemuArgv(qemu, spec);
   const ownArgv = spec.user ? asUser(spec.user, argv) : argv;
-  const process = startProcess("qemu", ownArgv, files.vmm_log, spec.vsock_file);
-  offerToOomKiller(process.pid);
-  giveWay(process.pid);
-  try {
+  const begun = async (process: ProcessRecord) => {
+    offerToOomKiller(process.pid);
+    giveWay(process.pid);
     await onProcess(process);
+  };
+  const known: Enter = enter && ((process) => Promise.all([begun(process), enter(process)]));
+  const process = await startEntering("qemu", ownArgv, files.vmm_log, known, spec.vsock_file);
+  try {
+    if (!known) await begun(process);
     return await connectMachine(process, { sockets: spec.sockets, console_log: files.console_log });
   } catch (error) {
     await endProcess(process);

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { chown, rm } from "node:fs/promises";
 import { asBoundRoot } from "../isolation/argv.ts";
 import { driveRootOf } from "../isolation/directories.ts";
-import { endProcess, type HostProcess, startInNamespace, startProcess } from "../process.ts";
+import { type Enter, endProcess, type HostProcess, startEntering, startInNamespace } from "../process.ts";
 import { socketThere } from "../unix-socket.ts";
 
 const START_DEADLINE_MS = 10_000;
@@ -18,6 +18,8 @@ export interface ShareOptions {
   logFile: string;
   /** QEMU's user, who connects; null when that is us. */
   client: number | null;
+  /** Into the sandbox's group: it forks, and what it forks is where it is. */
+  enter: Enter;
 }
 
 /**
@@ -25,14 +27,15 @@ export interface ShareOptions {
  * runs as that; else (no user namespaces, or a room from before) as root with the few capabilities that files need.
  */
 export async function startShare(options: ShareOptions): Promise<HostProcess> {
+  const { logFile, enter } = options;
   const root = driveRootOf(options.directory);
   const argv = shareArgv(options);
   // That of one which has died would pass for the new one's.
   await rm(options.socket, { force: true });
   const share =
     root === 0
-      ? startProcess("virtiofsd", asBoundRoot(argv), options.logFile)
-      : await startInNamespace("virtiofsd", argv, options.logFile, root);
+      ? await startEntering("virtiofsd", asBoundRoot(argv), logFile, enter)
+      : await startInNamespace("virtiofsd", argv, logFile, root, enter);
   try {
     await socketThere(options.socket, START_DEADLINE_MS, share.exited);
     if (options.client !== null) await chown(options.socket, options.client, options.client);
@@ -43,7 +46,7 @@ export async function startShare(options: ShareOptions): Promise<HostProcess> {
   return share;
 }
 
-export function shareArgv({ virtiofsd, directory, socket }: ShareOptions): string[] {
+export function shareArgv({ virtiofsd, directory, socket }: Omit<ShareOptions, "enter">): string[] {
   return [
     // Over its file size limit (restrain.ts) a write fails, and does not end the process.
     "/usr/bin/env",

@@ -2,7 +2,7 @@
 import type { HasQuirk } from "../../../../shared/agent-protocol/device-quirks.ts";
 import type { GuestUsers } from "../../isolation/index.ts";
 import type { VsockDevice } from "../../machine/machine.ts";
-import type { KnownProcess } from "../../process.ts";
+import type { Enter, KnownProcess } from "../../process.ts";
 import type { GuestLink } from "../handshake.ts";
 
 export interface GuestAddress {
@@ -15,6 +15,8 @@ export interface GuestAddress {
   log_file: string;
   /** Who the device's process is, and QEMU, who connects to it; null when both are us. */
   users: GuestUsers | null;
+  /** Puts the device's process where the guest's are. */
+  enter: Enter;
 }
 
 /** The host's end of one guest's vsock. */

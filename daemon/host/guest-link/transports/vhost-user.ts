@@ -3,7 +3,7 @@ import { chownSync, rmSync } from "node:fs";
 import { DEVICE_BUFFER_BYTES, type HasQuirk, quirksOf } from "../../../../shared/agent-protocol/device-quirks.ts";
 import { asUser } from "../../isolation/argv.ts";
 import type { Identity } from "../../isolation/ids.ts";
-import { endProcess, type KnownProcess, startProcess } from "../../process.ts";
+import { endProcess, type HostProcess, type KnownProcess, startEntering } from "../../process.ts";
 import { socketThere } from "../../unix-socket.ts";
 import type { GuestLink } from "../handshake.ts";
 import { type LinkedSocket, linkSocket } from "../link-socket.ts";
@@ -20,11 +20,13 @@ export function makeVhostUserTransport(program: string, version: string | null, 
       for (const stale of [address.guest_socket, address.device_socket]) rmSync(stale, { force: true });
       const has = quirksOf(version);
       const stopListening = listen(address, port, has, onLink);
-      const device = startProcess(
-        "vhost-device-vsock",
-        address.users ? asUser(address.users.vsock, deviceArgv(program, address)) : deviceArgv(program, address),
-        address.log_file,
-      );
+      let device: HostProcess;
+      try {
+        device = await startDevice(program, address);
+      } catch (error) {
+        stopListening();
+        throw error;
+      }
       const endpoint = endpointOf(address, device, has, stopListening);
       try {
         await socketThere(address.device_socket, START_DEADLINE_MS, device.exited);
@@ -43,7 +45,13 @@ export function makeVhostUserTransport(program: string, version: string | null, 
   };
 }
 
-export function deviceArgv(program: string, address: GuestAddress): string[] {
+async function startDevice(program: string, address: GuestAddress): Promise<HostProcess> {
+  const argv = deviceArgv(program, address);
+  const ownArgv = address.users ? asUser(address.users.vsock, argv) : argv;
+  return await startEntering("vhost-device-vsock", ownArgv, address.log_file, address.enter);
+}
+
+export function deviceArgv(program: string, address: Omit<GuestAddress, "enter">): string[] {
   return [
     program,
     "--guest-cid",

@@ -3,9 +3,11 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { BusError } from "../../../../daemon/host/confine/bus.ts";
 import { killedForMemory, makeCgroups } from "../../../../daemon/host/confine/cgroup.ts";
+import type { MethodCall } from "../../../../daemon/host/confine/dbus-message.ts";
 import { limitsOf } from "../../../../daemon/host/confine/index.ts";
-import { addArgv, startArgv, weighArgv } from "../../../../daemon/host/confine/systemd.ts";
+import { addCall, limitCall, makeScopes, startCall, weighCall } from "../../../../daemon/host/confine/systemd.ts";
 
 const MIB = 1024 ** 2;
 const LIMITS = limitsOf({ memory_mib: 512, vcpu_count: 2, translated_mib: 128 });
@@ -23,20 +25,85 @@ test("limits are the guest's own, and what serves it", () => {
   expect(LIMITS).toEqual({ memory_bytes: (512 + 128 + 384) * MIB, cpus: 3, tasks: 258 });
 });
 
-test("systemd is asked in one call for a scope with all processes in it", () => {
-  expect(startArgv("sbx_1", [11, 12, 13], LIMITS).join(" ")).toBe(
-    [
-      "busctl --quiet call org.freedesktop.systemd1 /org/freedesktop/systemd1 org.freedesktop.systemd1.Manager",
-      "StartTransientUnit ssa(sv)a(sa(sv)) roomd-sbx_1.scope fail 9",
-      "Description s Sandbox sbx_1 of roomd Slice s roomd.slice CollectMode s inactive-or-failed PIDs au 3 11 12 13",
-      `MemoryMax t ${1024 * MIB} MemorySwapMax t 0 TasksMax t 258 CPUQuotaPerSecUSec t 3000000 IOWeight t 100 0`,
-    ].join(" "),
-  );
-  expect(addArgv("sbx_1", 14).slice(-6)).toEqual(["AttachProcessesToUnit", "ssau", "roomd-sbx_1.scope", "", "1", "14"]);
+const LIMITED = [
+  ["MemoryMax", { type: "t", value: 1024 * MIB }],
+  ["MemorySwapMax", { type: "t", value: 0 }],
+  ["TasksMax", { type: "t", value: 258 }],
+  ["CPUQuotaPerSecUSec", { type: "t", value: 3_000_000 }],
+];
+
+test("systemd is asked in one call for a scope with its first process in it", () => {
+  expect(startCall("sbx_1", 11, LIMITS)).toEqual({
+    destination: "org.freedesktop.systemd1",
+    path: "/org/freedesktop/systemd1",
+    interface: "org.freedesktop.systemd1.Manager",
+    member: "StartTransientUnit",
+    signature: "ssa(sv)a(sa(sv))",
+    body: [
+      "roomd-sbx_1.scope",
+      "fail",
+      [
+        ["Description", { type: "s", value: "Sandbox sbx_1 of roomd" }],
+        ["Slice", { type: "s", value: "roomd.slice" }],
+        ["CollectMode", { type: "s", value: "inactive-or-failed" }],
+        ["DelegateControllers", { type: "as", value: [] }],
+        ["PIDs", { type: "au", value: [11] }],
+        ...LIMITED,
+        ["IOWeight", { type: "t", value: 100 }],
+      ],
+      [],
+    ],
+  });
+  expect(addCall("sbx_1", 14)).toMatchObject({
+    member: "AttachProcessesToUnit",
+    signature: "ssau",
+    body: ["roomd-sbx_1.scope", "", [14]],
+  });
+});
+
+test("what becomes a sandbox gets that one's limits, for as long as it is there", () => {
+  const told = { member: "SetUnitProperties", signature: "sba(sv)", body: ["roomd-sbx_1.scope", true, LIMITED] };
+  expect(limitCall("sbx_1", LIMITS)).toMatchObject(told);
 });
 
 test("all sandboxes together have less of the disk than the daemon", () => {
-  expect(weighArgv().slice(-7).join(" ")).toBe("sba(sv) roomd.slice true 1 IOWeight t 20");
+  const weight = ["IOWeight", { type: "t", value: 20 }];
+  expect(weighCall().body).toEqual(["roomd.slice", true, [weight]]);
+});
+
+test("a process is said to be in its scope when it is, also where the scope of one before it still ends", async () => {
+  const said: string[] = [];
+  const groups = ["0::/system.slice/roomd.service\n", "0::/roomd.slice/roomd-sbx_1.scope\n"];
+  const call = async ({ member }: MethodCall) => {
+    said.push(member);
+    const refusals = said.filter((name) => name === "StartTransientUnit").length;
+    if (member === "StartTransientUnit" && refusals < 3) throw new BusError(member, exists);
+    if (member === "SetUnitProperties") throw new BusError(member, { name: "org.example.No", message: "no" });
+  };
+  const exists = { name: "org.freedesktop.systemd1.UnitExists", message: "Unit was already loaded" };
+  await makeScopes({ call }, () => groups.shift() ?? "").confine("sbx_1", 11, LIMITS);
+  expect(said).toEqual(["SetUnitProperties", ...Array.from({ length: 3 }, () => "StartTransientUnit")]);
+  expect(groups).toEqual([]);
+});
+
+test("a process whose sandbox has a scope of an earlier version, which takes no more, has one beside it", async () => {
+  const said: string[] = [];
+  const refused = { name: "org.freedesktop.DBus.Error.InvalidArgs", message: "not available on non-delegated units" };
+  const call = async ({ member, body }: MethodCall) => {
+    said.push(`${member} ${body[0]}`);
+    if (member === "AttachProcessesToUnit") throw new BusError(member, refused);
+  };
+  await makeScopes({ call }, () => "0::/roomd.slice/roomd-sbx_1-14.scope\n").add("sbx_1", 14);
+  expect(said).toEqual(["AttachProcessesToUnit roomd-sbx_1.scope", "StartTransientUnit roomd-sbx_1-14.scope"]);
+});
+
+test("a process that ends before it is in its scope, or that systemd refuses, is an error at once", async () => {
+  const refuse = async () => {
+    throw new BusError("StartTransientUnit", { name: "org.freedesktop.DBus.Error.AccessDenied", message: "" });
+  };
+  await expect(makeScopes({ call: refuse }).confine("sbx_1", 11, LIMITS)).rejects.toThrow("AccessDenied");
+  const gone = 2 ** 22 + 1;
+  await expect(makeScopes({ call: async () => {} }).confine("sbx_1", gone, LIMITS)).rejects.toThrow("ended before");
 });
 
 test("cgroup v2: the disk is shared where its scheduler knows weights, and else only the rest", () => {
@@ -74,7 +141,7 @@ test("cgroup v2: controllers are handed down, limits come before the processes, 
   expect(read("cgroup.subtree_control")).toBe("+memory +pids +cpu +io");
   expect(readdirSync(join(mount, "roomd"))).not.toContain("sbx_old");
 
-  await groups?.confine("sbx_1", [11, 12], LIMITS);
+  await groups?.confine("sbx_1", 12, LIMITS);
   expect(read("sbx_1", "memory.max")).toBe(String(1024 * MIB));
   expect(read("sbx_1", "pids.max")).toBe("258");
   expect(read("sbx_1", "cpu.max")).toBe("300000 100000");
@@ -82,6 +149,9 @@ test("cgroup v2: controllers are handed down, limits come before the processes, 
   expect(read("sbx_1", "cgroup.procs")).toBe("12");
   await groups?.add("sbx_1", 14);
   expect(read("sbx_1", "cgroup.procs")).toBe("14");
+
+  await groups?.limit("sbx_1", { ...LIMITS, memory_bytes: 5 });
+  expect(read("sbx_1", "memory.max")).toBe("5");
 
   expect(groups?.ranOutOfMemory("sbx_1")).toBe(false);
   writeFileSync(join(mount, "roomd", "sbx_1", "memory.events"), "low 0\nhigh 0\nmax 9\noom 1\noom_kill 1\n");

@@ -1,0 +1,72 @@
+/** Processes that have to be somewhere before they begin. */
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { isAlive, type ProcessRecord, startEntering } from "../../../daemon/host/process.ts";
+
+let scratch = "";
+
+beforeEach(() => {
+  scratch = mkdtempSync("/tmp/roomd-start-");
+});
+afterEach(() => rmSync(scratch, { recursive: true }));
+
+test("a process begins when it is where it has to be, with its device, and keeps its pid", async () => {
+  const said = join(scratch, "said");
+  const device = join(scratch, "device");
+  await Bun.write(device, "opened\n");
+  const argv = ["sh", "-c", 'cat; read -r word <&3; echo "$$ $word $1" >"$0"', said, "a b;$(id)"];
+  const seen: ProcessRecord[] = [];
+  const enter = async (process: ProcessRecord) => {
+    seen.push(process);
+    await Bun.sleep(50);
+    expect(existsSync(said)).toBe(false);
+  };
+  const process = await startEntering("probe", argv, join(scratch, "log"), enter, device);
+  expect(await process.exited).toBe("exit 0");
+  expect(seen).toMatchObject([{ pid: process.pid, start_ticks: process.start_ticks }]);
+  // Its input is empty, whatever it waited for.
+  expect(readFileSync(said, "utf8")).toBe(`${process.pid} opened a b;$(id)\n`);
+  expect(readFileSync(join(scratch, "log"), "utf8")).toBe("");
+});
+
+test("one that need not be anywhere begins at once", async () => {
+  const said = join(scratch, "said");
+  const process = await startEntering("probe", ["sh", "-c", 'echo "$$" >"$0"', said], join(scratch, "log"), null);
+  await process.exited;
+  expect(readFileSync(said, "utf8")).toBe(`${process.pid}\n`);
+});
+
+test("one that does not get where it has to be never begins, and is gone", async () => {
+  const said = join(scratch, "said");
+  const seen: ProcessRecord[] = [];
+  const enter = async (process: ProcessRecord) => {
+    seen.push(process);
+    throw new Error("there is no room");
+  };
+  const starting = startEntering("probe", ["sh", "-c", 'echo >"$0"', said], join(scratch, "log"), enter);
+  await expect(starting).rejects.toThrow("there is no room");
+  expect(seen.map(isAlive)).toEqual([false]);
+  expect(existsSync(said)).toBe(false);
+});
+
+test("one that waits ends with whoever has started it", async () => {
+  const module = join(import.meta.dirname, "../../../daemon/host/process.ts");
+  const script = `
+    const { startEntering } = await import(${JSON.stringify(module)});
+    const enter = (process) => { console.log(process.pid); return new Promise(() => {}); };
+    setInterval(() => {}, 1000);
+    await startEntering("probe", ["sleep", "60"], ${JSON.stringify(join(scratch, "log"))}, enter);`;
+  const starter = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe" });
+  let printed = "";
+  for await (const piece of starter.stdout) {
+    printed += Buffer.from(piece).toString();
+    if (printed.includes("\n")) break;
+  }
+  const waiting = Number(printed);
+  expect(existsSync(`/proc/${waiting}`)).toBe(true);
+  starter.kill("SIGKILL");
+  await starter.exited;
+  for (let tries = 0; existsSync(`/proc/${waiting}`) && tries < 500; tries++) await Bun.sleep(10);
+  expect(existsSync(`/proc/${waiting}`)).toBe(false);
+});
