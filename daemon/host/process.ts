@@ -280,13 +280,16 @@ function startTicksOf(pid: number): string | null {
   return statOf(pid)?.[19] ?? null;
 }
 
-/** /proc/<pid>/stat from its third field on: state, parent, group, …; null when there is no such process, or only its zombie. */
+/**
+ * /proc/<pid>/stat from its third field on: state, parent, group, …; null when there is no such process, or only its zombie. One whose
+ * first thread alone has ended is there: what it has open, the others have.
+ */
 function statOf(pid: number): string[] | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
     // The second field is the name in parentheses, which may hold anything.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    return fields[0] === "Z" ? null : fields;
+    return fields[0] === "Z" && Number(fields[17]) <= 1 ? null : fields;
   } catch {
     return null;
   }

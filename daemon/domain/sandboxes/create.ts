@@ -21,7 +21,7 @@ import { requireDrive } from "./drive-held.ts";
 import { egressOf, egressRules } from "./egress-list.ts";
 import { findRoomTarget } from "./find.ts";
 import { toSandboxRecord } from "./record.ts";
-import { heldCids, insertSandbox, suggestCid } from "./store.ts";
+import { heldCids, insertSandbox, unheldCids } from "./store.ts";
 import type { Supervisor } from "./supervisor.ts";
 import type { Supervisors } from "./supervisors.ts";
 import type { SandboxRow } from "./table.ts";
@@ -95,7 +95,7 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
           if (error instanceof DeadlineError) return supervisor.row;
           throw error;
         });
-      if (reached.state === "failed") throw notStarted(reached);
+      if (reached.state === "failed") throw notStarted(deps, reached);
       if (reached.state === "destroying" || reached.state === "destroyed") throw destroyedMeanwhile(reached);
       const ready = reached.state === "running";
       return {
@@ -127,7 +127,7 @@ function describe({ audit }: KeyCall, { agent_id, sandbox_id, guest_cid, memory_
   Object.assign(audit, { agent_id, sandbox_id, details: { guest_cid, memory_mib, template_id } });
 }
 
-/** Throws template_not_found, not_ready, and what `insert` throws. */
+/** Throws template_not_found, not_ready, guest_cid_in_use, and what `insert` throws. */
 async function begin(
   deps: SandboxDeps,
   supervisors: Supervisors,
@@ -139,7 +139,9 @@ async function begin(
   requireDrive(deps, room);
   if (!template) throw new ServiceError("template_not_found");
   // Throws not_ready where no guest could start: nothing is taken or written for one.
-  deps.host();
+  const { transport } = deps.host();
+  // Another program's virtual machine may have it.
+  if (transport.firstFree([input.guest_cid]) === null) throw cidInUse(deps, input.guest_cid);
   const warm = takeWarm(deps, input, template);
   const row = newRow(call, input, room, template, deps.egressDefault, warm);
   describe(call, row);
@@ -217,7 +219,7 @@ async function insert(
 
 /** Says which CID is free, and never whose the wanted one is. */
 function cidInUse(deps: SandboxDeps, guestCid: number): ServiceError {
-  const suggested = suggestCid(deps.database.queries, guestCid);
+  const suggested = deps.host().transport.firstFree(unheldCids(deps.database.queries, guestCid));
   return new ServiceError("guest_cid_in_use", {
     detail: `guest_cid ${guestCid} is in use on this host.`,
     details: { suggested_guest_cid: suggested },
@@ -234,7 +236,9 @@ function unknownTemplate(deps: SandboxDeps, templateId: string): RuleBreak {
   };
 }
 
-function notStarted(row: SandboxRow): ServiceError {
+function notStarted(deps: SandboxDeps, row: SandboxRow): ServiceError {
+  // Somebody else of the host has taken it just before.
+  if (/unable to set guest cid/.test(row.status_message)) return cidInUse(deps, row.guest_cid);
   const full = /ENOSPC|No space left/.test(row.status_message);
   return new ServiceError(full ? "disk_full" : "guest_unreachable", {
     detail: row.status_message,

@@ -190,14 +190,13 @@ export function heldCids(queries: Queries): Set<number> {
   return new Set(rows.map((row) => row.cid));
 }
 
-/** The first free CID after `wanted`, going round; null when all are taken. */
-export function suggestCid(queries: Queries, wanted: number): number | null {
+/** The CIDs after `wanted`, going round, that no sandbox holds. */
+export function* unheldCids(queries: Queries, wanted: number): Iterable<number> {
   const held = heldCids(queries);
   for (let step = 1; step <= GUEST_CIDS; step++) {
     const cid = GUEST_CID_MIN + ((wanted - GUEST_CID_MIN + step) % GUEST_CIDS);
-    if (!held.has(cid)) return cid;
+    if (!held.has(cid)) yield cid;
   }
-  return null;
 }
 
 /** Agents of sandboxes that failed for this reason and are not destroyed. */

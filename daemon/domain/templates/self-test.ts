@@ -17,6 +17,7 @@ const MAX_CLOCK_SKEW_MS = 500;
 /** Beyond what sandboxes may ask for, so that no sandbox's CID is in the way. */
 const CID_MIN = 100_000;
 const CID_MAX = 1_000_000;
+const CID_TRIES = 8;
 const ALIKE = ["urandom", "uuid", "machine_id", "hostname"] as const;
 
 type Facts = Record<(typeof ALIKE)[number] | "cid" | "clock_ms", string>;
@@ -44,6 +45,10 @@ export async function selfTest(host: GuestHost, paths: Paths, image: GuestImage)
   }
 }
 
+function* trialCids(): Iterable<number> {
+  for (let tries = 0; tries < CID_TRIES; tries++) yield randomInt(CID_MIN, CID_MAX);
+}
+
 async function inspectClone(host: GuestHost, paths: Paths, image: GuestImage) {
   const sandbox_id = newId("sbx");
   const own = paths.trial(sandbox_id);
@@ -53,7 +58,7 @@ async function inspectClone(host: GuestHost, paths: Paths, image: GuestImage) {
     host,
     {
       sandbox_id,
-      guest_cid: randomInt(CID_MIN, CID_MAX),
+      guest_cid: host.transport.firstFree(trialCids()) ?? CID_MIN,
       memory_mib: image.hardware.base_memory_mib,
       vcpu_count: 1,
       image,

@@ -1,7 +1,7 @@
 /** Hearing of the end of processes that are not our children. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { isAlive } from "../../../daemon/host/process.ts";
+import { isAlive, processOf } from "../../../daemon/host/process.ts";
 import { endOf } from "../../../daemon/host/process-end.ts";
 
 /** A process whose parent has ended, as a guest's have when their daemon did. */
@@ -34,4 +34,23 @@ test("one that has ended before, or whose number is another's by now, has ended"
   await endOf(gone);
   await endOf({ pid: process.pid, start_ticks: "1" });
   expect(isAlive(gone)).toBe(false);
+});
+
+const HALF_ENDED = `
+import ctypes, threading, time
+threading.Thread(target=lambda: time.sleep(60)).start()
+print("ready", flush=True)
+ctypes.CDLL(None).pthread_exit(None)`;
+
+test("one whose first thread has ended goes on as long as another does", async ({ skip }) => {
+  skip(!Bun.which("python3"), "there is no python3");
+  const child = Bun.spawn(["python3", "-c", HALF_ENDED], { stdout: "pipe" });
+  const half = processOf(child.pid);
+  const stateOf = (pid: number) => /^State:\s+(\S)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
+  for (let tries = 0; stateOf(child.pid) !== "Z" && tries < 500; tries++) await Bun.sleep(10);
+  expect(stateOf(child.pid)).toBe("Z");
+  expect(half && isAlive(half)).toBe(true);
+  child.kill("SIGKILL");
+  await child.exited;
+  expect(half && isAlive(half)).toBe(false);
 });

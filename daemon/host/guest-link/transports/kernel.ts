@@ -4,6 +4,7 @@ import { NO_QUIRKS } from "../../../../shared/agent-protocol/device-quirks.ts";
 import { HOST_PORTS } from "../../../../shared/agent-protocol/messages.ts";
 import type { GuestLink } from "../handshake.ts";
 import { type LinkedSocket, linkSocket } from "../link-socket.ts";
+import { cidDevice, firstFreeCid } from "./host-cids.ts";
 import type { VsockTransport } from "./transport.ts";
 import { listenVsock, peerCid } from "./vsock-socket.ts";
 
@@ -50,6 +51,7 @@ export function makeKernelTransport(firstPort: number): VsockTransport & { port:
   return {
     kind: "kernel",
     device_file: VHOST_VSOCK,
+    firstFree: (cids) => firstFreeCid(cids, cidDevice(VHOST_VSOCK)),
     open: register,
     adopt: (address, _process, onLink) => register(address, onLink),
     port,

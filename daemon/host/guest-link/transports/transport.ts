@@ -34,6 +34,8 @@ export interface VsockTransport {
   kind: VsockDevice["kind"];
   /** The device that QEMU is given opened; null where it connects to a socket. */
   device_file: string | null;
+  /** The first of these CIDs that no virtual machine of the host has; null when there is none. */
+  firstFree(cids: Iterable<number>): number | null;
   /** Makes the guest's device and listens; `onLink` is called for every connection that the guest makes. */
   open(address: GuestAddress, onLink: (link: GuestLink) => void): Promise<VsockEndpoint>;
   /** Listens again for a guest whose device, and `process` of it, were there before this daemon. */

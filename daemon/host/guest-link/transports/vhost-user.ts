@@ -16,6 +16,8 @@ export function makeVhostUserTransport(program: string, version: string | null, 
   return {
     kind: "vhost-user",
     device_file: null,
+    // Each device has all of them to itself.
+    firstFree: ([first = null]) => first,
     open: async (address, onLink) => {
       for (const stale of [address.guest_socket, address.device_socket]) rmSync(stale, { force: true });
       const has = quirksOf(version);
