@@ -67,11 +67,11 @@ def ran(command="true"):
     return "ran" if status == 200 and body.get("exit_code") == 0 else f"{status} {json.dumps(body)[:400]}"
 
 
-def install():
+def install(acceleration="kvm", pool=0):
     """As a user does, with the templates that lie here; nothing is started."""
     shell("mkdir -p /usr/local/lib/roomd /etc/roomd; cp roomd roomd-agent /usr/local/lib/roomd/")
     with open("/etc/roomd/config.toml", "w") as config:
-        config.write('data_dir = "/payload/data"\nacceleration = "kvm"\npool.size = 0\n')
+        config.write(f'data_dir = "/payload/data"\nacceleration = "{acceleration}"\npool.size = {pool}\n')
     shell("cp roomd.service /etc/systemd/system/; systemctl daemon-reload")
 
 
