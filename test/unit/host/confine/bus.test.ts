@@ -91,11 +91,11 @@ function serve(answer: (socket: Socket<{ received: Buffer }>, serial: number, me
 test("a call has the bytes that busctl sends, but for its flag to ask a person", () => {
   const limits = { memory_bytes: 2 ** 30, cpus: 3, tasks: 258 };
   const bytes = encodeCall(2, startCall("sbx_1", 11, limits));
-  expect(bytes.length).toBe(584);
+  expect(bytes.length).toBe(624);
   expect(createHash("sha256").update(bytes).digest("hex")).toBe(
-    "ec609a437c41af99af6d284dcd97cd54b10ad712b6c8247fad574a1003907cba",
+    "a375c779c27ae626af8cced63c6bd20a792968ee66aba03b267efd473ec2a4da",
   );
-  expect(lengthOf(bytes)).toBe(584);
+  expect(lengthOf(bytes)).toBe(624);
   expect(lengthOf(bytes.subarray(0, 15))).toBeNull();
 });
 
