@@ -16,6 +16,8 @@ const KVM = "/dev/kvm";
 const SILENT_MS = 5_000;
 /** It panics for want of a root disk well within this. */
 const DEADLINE_MS = 60_000;
+/** To say its version takes milliseconds, on a host that has just booted more. */
+const VERSION_DEADLINE_MS = 30_000;
 /** What the kernel prints when it got as far as looking for its root disk. */
 const PROBE_REACHED = "Kernel panic";
 
@@ -171,7 +173,7 @@ export function findVirtiofsd(configured: string): string | null {
 /** The version that a program says it has, or null when it does not run. */
 export async function programVersion(program: string): Promise<string | null> {
   try {
-    const text = await runProgram([program, "--version"], 5_000);
+    const text = await runProgram([program, "--version"], VERSION_DEADLINE_MS);
     return /\d+\.\d+(\.\d+)?/.exec(text)?.[0] ?? text.split("\n")[0] ?? null;
   } catch {
     return null;

@@ -5,7 +5,8 @@ import { runProgram, startInNamespace } from "../process.ts";
 import { withoutNetwork } from "./argv.ts";
 import { DRIVE_RANGE, ID_SPAN } from "./ids.ts";
 
-const PROBE_DEADLINE_MS = 5_000;
+/** A host that has just booted, or is full, is slow; one that hangs is not waited for. */
+const PROBE_DEADLINE_MS = 30_000;
 /** What virtiofsd does first: its own processes, mounts and network, and a /proc of those processes. */
 const SHUT_IN = ["unshare", "--pid", "--mount", "--net", "--fork", "mount", "-t", "proc", "proc", "/proc"];
 
