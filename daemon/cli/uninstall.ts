@@ -19,7 +19,7 @@ import {
 import { freeRemains, guestProcesses } from "../host/guest/remains.ts";
 import { LockedError, takeLock } from "../host/lock.ts";
 import { runProgram, runWithProgress } from "../host/process.ts";
-import { hasSystemd, reloadUnits, serviceDo } from "../host/system-service.ts";
+import { hasSystemd, reloadUnits, serviceDo, stopSlice } from "../host/system-service.ts";
 import { CliError } from "./cli-error.ts";
 import { command } from "./command.ts";
 import { type ConfigOption, readConfiguration, withConfigOption } from "./operator.ts";
@@ -95,6 +95,7 @@ async function takeDown(paths: Paths): Promise<number> {
     if (!existsSync(paths.guests)) return 0;
     const left = [...guestProcesses(paths.guests).keys()];
     await Promise.all(left.map((sandboxId) => freeRemains(paths.sandbox(sandboxId))));
+    if (hasSystemd()) await stopSlice();
     rmSync(paths.runtime, { recursive: true, force: true });
     return left.length;
   });

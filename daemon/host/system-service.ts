@@ -21,6 +21,11 @@ export async function reloadUnits(): Promise<void> {
   await runProgram(["systemctl", "daemon-reload"], DEADLINE_MS);
 }
 
+/** Takes away the slice in which the scopes of sandboxes were; one that was never made is none. */
+export async function stopSlice(): Promise<void> {
+  await runProgram(["systemctl", "stop", "roomd.slice"], DEADLINE_MS).catch(() => {});
+}
+
 /** The last lines of the service's log. */
 export async function serviceLog(lines: number): Promise<string> {
   return await runProgram(["journalctl", "-u", UNIT, "--no-pager", "-o", "cat", "-n", String(lines)], 30_000);
