@@ -138,7 +138,7 @@ export const CONFIG_KEYS = {
   "host.virtiofsd": {
     kind: "string",
     default: "auto",
-    about: "The Rust virtiofsd to run; auto looks where packaging/install-host puts it.",
+    about: "The Rust virtiofsd to run; auto looks where `roomd setup` puts it, and where distributions do.",
   },
   "host.vhost_device_vsock": {
     kind: "string",

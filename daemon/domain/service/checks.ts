@@ -72,7 +72,7 @@ export function runChecks(
       ? fail(
           "virtiofsd",
           "There is no Rust virtiofsd on this host.",
-          "Run packaging/install-host, or set host.virtiofsd.",
+          "Run `roomd setup --no-demo`, or set host.virtiofsd.",
         )
       : ok("virtiofsd", `virtiofsd is ${findings.virtiofsd}.`),
     findings.vsock.kind === null
@@ -110,7 +110,7 @@ function accelerationCheck({ acceleration, configured_acceleration }: HostFindin
 }
 
 function qemuCheck({ qemu_version }: HostFindings): Check {
-  const remedy = "Run packaging/install-host, or set host.qemu.";
+  const remedy = "Run `roomd setup --no-demo`, or set host.qemu.";
   if (qemu_version === null) return fail("qemu", "QEMU does not run on this host.", remedy);
   if (Number.parseFloat(qemu_version) < LEAST_QEMU) {
     return fail("qemu", `QEMU ${qemu_version} is too old: roomd needs ${LEAST_QEMU} or newer.`, remedy);
