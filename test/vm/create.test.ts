@@ -49,7 +49,7 @@ withGuests("creating", {}, (guests) => {
     const guest_cid = guests.cid();
     const record = await daemon.sandbox("record", "whole", guest_cid, {
       labels: { role: "tester" },
-      env: { SECRET: "7c1e", A: "1" },
+      env: { SECRET: "known to nobody else", A: "1" },
       max_duration_seconds: 3600,
       egress_allowlist: ["example.org:443"],
     });
@@ -73,7 +73,7 @@ withGuests("creating", {}, (guests) => {
       start_mode: "snapshot",
       created_by: { type: "key" },
     });
-    expect(JSON.stringify(record)).not.toContain("7c1e");
+    expect(JSON.stringify(record)).not.toContain("known to nobody else");
     const moments = [record.created_at, record.started_at, record.ready_at, record.expires_at];
     expect(moments.toSorted()).toEqual(moments);
     expect(Date.parse(record.expires_at) - Date.parse(record.created_at)).toBe(3_600_000);
