@@ -34,7 +34,7 @@ export default defineConfig({
       ring("web", 1, { testTimeout: 20_000, hookTimeout: 60_000 }),
       // Guests share the host's cores, and without KVM each needs one: one file at a time.
       ring("vm", 2, { fileParallelism: false, testTimeout: 120_000, hookTimeout: 300_000 }),
-      // A host of its own, with KVM, systemd and the kernel's vsock: minutes each, so all but one only where ROOMD_TEST_LONG is 1.
+      // A host of its own, with KVM, systemd and the kernel's vsock: minutes each, so only where ROOMD_TEST_LONG is 1.
       ring("host", 3, { fileParallelism: false, testTimeout: 1_800_000, hookTimeout: 900_000 }),
     ],
   },

@@ -20,9 +20,7 @@ describe.skipIf(LEFT_OUT !== null)("limits", () => {
   beforeAll(async () => {
     host = await bootHost();
     await host.ok("DEBIAN_FRONTEND=noninteractive apt-get install -q -y -o Dpkg::Use-Pty=0 /payload/roomd.deb");
-    await host.ok(
-      `printf 'pool.size = 0\\ndrive.limit_gib = 1\\n' >/etc/roomd/config.toml; roomd setup`,
-    );
+    await host.ok(`printf 'pool.size = 0\\ndrive.limit_gib = 1\\n' >/etc/roomd/config.toml; roomd setup`);
   });
 
   afterEach(({ task }) => {
