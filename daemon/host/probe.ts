@@ -16,6 +16,8 @@ const KVM = "/dev/kvm";
 const SILENT_MS = 5_000;
 /** It panics for want of a root disk well within this. */
 const DEADLINE_MS = 60_000;
+/** How often one that ended by itself is tried once more. */
+const TRIES_AGAIN = 2;
 /** To say its version takes milliseconds, on a host that has just booted more. */
 const VERSION_DEADLINE_MS = 30_000;
 /** What the kernel prints when it got as far as looking for its root disk. */
@@ -56,7 +58,10 @@ export interface ProbeOptions {
 export async function probeAcceleration(options: ProbeOptions): Promise<ProbeResult> {
   const known = knownAcceleration(options);
   if (known) return known;
-  const { closed, ...result } = await bootProbe(options);
+  let tried = await bootProbe(options);
+  // A guest that ends by itself may have met a fault of this one moment, in a nested host most of all; one that hangs has not.
+  for (let again = 0; tried.endedItself && again < TRIES_AGAIN; again++) tried = await bootProbe(options);
+  const { closed, endedItself: _, ...result } = tried;
   if (!closed) writeFileSync(options.cacheFile, JSON.stringify({ boot_id: BOOT_ID, ...result }));
   return result;
 }
@@ -71,8 +76,14 @@ export function knownAcceleration(options: Pick<ProbeOptions, "kernel" | "cacheF
   return readCache(options.cacheFile, BOOT_ID);
 }
 
-/** `closed`: nothing was booted, since the device could not be opened, which may be put right at any time. */
-async function bootProbe(options: ProbeOptions): Promise<ProbeResult & { closed: boolean }> {
+interface Tried extends ProbeResult {
+  /** Nothing was booted, since the device could not be opened, which may be put right at any time. */
+  closed: boolean;
+  /** It did not boot, and was not given up by us. */
+  endedItself: boolean;
+}
+
+async function bootProbe(options: ProbeOptions): Promise<Tried> {
   const { qemu, kernel, scratch, user, silentMs = SILENT_MS, deadlineMs = DEADLINE_MS } = options;
   const log = join(scratch, "probe.log");
   rmSync(log, { force: true });
@@ -82,7 +93,11 @@ async function bootProbe(options: ProbeOptions): Promise<ProbeResult & { closed:
   const argv = [qemu, ...hardware, ...guest, "-append", "earlyprintk=ttyS0 console=ttyS0 panic=-1"];
   const probe = startProcess("qemu", user ? asUser(user, argv) : argv, log);
   const startedAt = performance.now();
-  const giveUp = () => void endProcess(probe);
+  let givenUp = false;
+  const giveUp = () => {
+    givenUp = true;
+    void endProcess(probe);
+  };
   const deadline = setTimeout(giveUp, deadlineMs);
   const silence = setTimeout(giveUp, silentMs);
   const watcher = watchOrNot(log, () => silence.refresh());
@@ -95,12 +110,18 @@ async function bootProbe(options: ProbeOptions): Promise<ProbeResult & { closed:
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   const printed = existsSync(log) ? readFileSync(log, "utf8") : "";
   if (printed.includes(PROBE_REACHED)) {
-    return { acceleration: "kvm", reason: "A probe guest booted under KVM.", closed: false };
+    return { acceleration: "kvm", reason: "A probe guest booted under KVM.", closed: false, endedItself: false };
   }
   const closed = SAID_CLOSED.exec(printed);
   if (closed) {
     const { reason, remedy } = KVM_CLOSED;
-    return { acceleration: "tcg", reason: `${reason} (${closed[1]?.slice(0, 200)}).`, remedy, closed: true };
+    return {
+      acceleration: "tcg",
+      reason: `${reason} (${closed[1]?.slice(0, 200)}).`,
+      remedy,
+      closed: true,
+      endedItself: false,
+    };
   }
   const said = printed
     .split("\n")
@@ -108,8 +129,9 @@ async function bootProbe(options: ProbeOptions): Promise<ProbeResult & { closed:
     ?.slice(0, 200);
   return {
     acceleration: "tcg",
-    reason: `/dev/kvm exists, but a probe guest did not boot with it: it was given up after ${seconds} s${said ? ` (${said})` : ""}.`,
+    reason: `/dev/kvm exists, but a probe guest did not boot with it: it ${givenUp ? "was given up" : "ended"} after ${seconds} s${said ? ` (${said})` : ""}.`,
     closed: false,
+    endedItself: !givenUp,
   };
 }
 

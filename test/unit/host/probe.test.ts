@@ -1,5 +1,5 @@
 /** What a probe of KVM says, and remembers, by what QEMU does; programs of three lines stand for it. */
-import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -50,6 +50,21 @@ test("one that is slow and goes on is waited for until it has booted", async () 
 test("one that talks without end is given up too", async () => {
   const talks = "while :; do echo again; sleep 0.05; done";
   expect(await probe(talks, { deadlineMs: 500 })).toMatchObject({ acceleration: "tcg" });
+});
+
+test("one that ends by itself is tried again, twice at most", async () => {
+  const tries = join(scratch, "tries");
+  const third = `echo x >>${tries}; [ "$(wc -l <${tries})" -lt 3 ] || ${PANICS}`;
+  expect(await probe(third)).toMatchObject({ acceleration: "kvm" });
+  rmSync(join(scratch, "probe.json"));
+  rmSync(tries);
+  const never = await probe(`echo x >>${tries}; echo 'qemu: no'; exit 1`);
+  expect(never).toMatchObject({
+    acceleration: "tcg",
+    reason: expect.stringMatching(/it ended after .* s \(qemu: no\)/),
+  });
+  expect(readFileSync(tries, "utf8")).toBe("x\nx\nx\n");
+  expect(remembered()).toBe(true);
 });
 
 test("a device that cannot be opened is said to be, with what to do, and is looked at again", async () => {
