@@ -4,7 +4,7 @@
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { until } from "../harness/guests.ts";
-import { bootHost, DATA, WITH_KEY } from "./installed.ts";
+import { bootHost, DATA, storyOf, WITH_KEY } from "./installed.ts";
 import type { VirtualHost } from "./machine.ts";
 import { LEFT_OUT } from "./virtual-host.ts";
 
@@ -46,8 +46,8 @@ describe.skipIf(LEFT_OUT !== null)("installed from its package", () => {
     if (leftOut !== null) context.skip(leftOut);
   });
 
-  afterEach(({ task }) => {
-    if (task.result?.state === "fail") console.log(host.story());
+  afterEach(async ({ task }) => {
+    if (task.result?.state === "fail") console.log(await storyOf(host));
   });
 
   afterAll(() => host?.end());

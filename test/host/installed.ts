@@ -19,6 +19,17 @@ export const DATA = "/var/lib/roomd";
 /** As people set it: the key that setup has kept. */
 export const WITH_KEY = `. ${DATA}/setup.env; export ROOMD_API_KEY;`;
 
+/** What there is to know of the host and of roomd on it where a test has failed. */
+export async function storyOf(host: VirtualHost): Promise<string> {
+  const asked = [
+    `${WITH_KEY} roomd sandbox list demo --json`,
+    `tail -n 20 ${DATA}/sandboxes/*/vmm.log`,
+    "journalctl -u roomd --no-pager -o short-precise | tail -n 60; systemd-cgls --no-pager /roomd.slice",
+  ];
+  for (const command of asked) await host.run(command, 60_000);
+  return host.story();
+}
+
 /** The package of this checkout. */
 export function buildPackage(): string {
   return execFileSync(resolve("packaging/deb"), { encoding: "utf8" }).trimEnd().split("\n").at(-1) ?? "";

@@ -3,7 +3,7 @@
  * Takes minutes, so it runs where ROOMD_TEST_LONG is 1.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { bootHost, DATA, WITH_KEY } from "./installed.ts";
+import { bootHost, DATA, storyOf, WITH_KEY } from "./installed.ts";
 import type { VirtualHost } from "./machine.ts";
 import { LEFT_OUT } from "./virtual-host.ts";
 
@@ -23,8 +23,8 @@ describe.skipIf(LEFT_OUT !== null)("limits", () => {
     await host.ok(`printf 'pool.size = 0\\ndrive.limit_gib = 1\\n' >/etc/roomd/config.toml; roomd setup`);
   });
 
-  afterEach(({ task }) => {
-    if (task.result?.state === "fail") console.log(host.story());
+  afterEach(async ({ task }) => {
+    if (task.result?.state === "fail") console.log(await storyOf(host));
   });
 
   afterAll(() => host?.end());
