@@ -23,6 +23,7 @@ import { type Machine, startMachine } from "../../host/machine/machine.ts";
 import {
   type Acceleration,
   BASE_MEMORY_MIB,
+  cpuModelFor,
   DRIVE_PORTS,
   type Hardware,
   kernelAppend,
@@ -37,11 +38,6 @@ import { selfTest } from "./self-test.ts";
 import { whileBuilding } from "./trials.ts";
 
 const BOOT_DEADLINE_MS = 180_000;
-/**
- * Told of fast string instructions, a kernel copies byte by byte with them, which TCG does at a quarter of the usual speed. A fifth
- * level of page tables lengthens each walk of them, and the two kinds of protection throw away what TCG remembers of addresses.
- */
-const EMULATED_CPU = "max,-erms,-fsrm,-la57,-smap,-pku";
 /** Memory is plugged in steps of the guest's own blocks. */
 const PLUG_GRAIN_MIB = 128;
 
@@ -135,7 +131,7 @@ async function buildImage(deps: BuildDeps, recipe: Recipe, directory: string, on
 function hardwareFor({ limits, qemuVersion }: BuildDeps, acceleration: Acceleration): Hardware {
   return {
     machine_type: machineTypeFor(qemuVersion),
-    cpu_model: acceleration === "kvm" ? "host" : EMULATED_CPU,
+    cpu_model: cpuModelFor(acceleration),
     base_memory_mib: BASE_MEMORY_MIB,
     max_plugged_mib: Math.ceil(Math.max(0, limits.memory_mib - BASE_MEMORY_MIB) / PLUG_GRAIN_MIB) * PLUG_GRAIN_MIB,
     acceleration,

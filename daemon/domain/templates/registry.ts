@@ -13,7 +13,7 @@ import type { GuestImage } from "../../host/guest/plan.ts";
 import { digestFile } from "../../host/images/digest.ts";
 import { diskMib } from "../../host/images/overlay.ts";
 import { readableTemplate } from "../../host/isolation/directories.ts";
-import type { Acceleration } from "../../host/machine/spec.ts";
+import { type Acceleration, cpuModelFor } from "../../host/machine/spec.ts";
 import { processorOf } from "../../host/processor.ts";
 import { COLD_FILES, FILE_NAMES, type FileRole, imageOf, type Manifest, manifest, SNAPSHOT_FILES } from "./manifest.ts";
 import { lookOf, Verified } from "./verified.ts";
@@ -124,7 +124,11 @@ export function makeTemplates(deps: {
       if (broken) throw new Error(`template ${template.record.template_id} cannot be used: ${broken}; build it again`);
       const refused = mismatch(template) ?? (await damage(template, SNAPSHOT_FILES));
       const image = imageOf(template.directory, template.manifest, refused === null);
-      return { refused, image: { ...image, hardware: { ...image.hardware, acceleration: deps.acceleration() } } };
+      const acceleration = deps.acceleration();
+      if (image.hardware.acceleration === acceleration) return { refused, image };
+      // It boots, and on the processor that there is.
+      const hardware = { ...image.hardware, acceleration, cpu_model: cpuModelFor(acceleration) };
+      return { refused, image: { ...image, hardware } };
     },
   };
 }

@@ -28,8 +28,13 @@ afterEach(() => rmSync(directory, { recursive: true }));
 
 const HOST = "A processor, features 0123456789ab";
 
-/** Puts a template there that was made like this, and says why its snapshot is refused. */
-async function refusal(
+type Made = Parameters<typeof usable>;
+
+/** Why the snapshot of a template that was made like this is refused. */
+const refusal = async (...made: Made) => (await usable(...made)).refused;
+
+/** Puts a template there that was made like this, and says what may be used of it. */
+async function usable(
   made: { [Name in keyof Manifest]?: Manifest[Name] | undefined },
   acceleration: "kvm" | "tcg" = "kvm",
 ) {
@@ -61,7 +66,7 @@ async function refusal(
   });
   const template = templates.get("t");
   if (!template) throw new Error("the template is not there");
-  return (await templates.usable(template)).refused;
+  return await templates.usable(template);
 }
 
 test("one that was made here is used", async () => {
@@ -76,6 +81,19 @@ test("one of another processor boots cold under KVM; under TCG the processor is 
   expect(await refusal({ processor: "Another, features 0" }, "tcg")).toBeNull();
   rmSync(join(directory, "templates"), { recursive: true });
   expect(await refusal({ processor: undefined })).toBeNull();
+});
+
+test("one that was saved under another acceleration boots cold, on a processor that this one has", async () => {
+  const saved = { machine_type: "m", cpu_model: "host", base_memory_mib: 128, max_plugged_mib: 0 };
+  const emulated = await usable({ hardware: { ...saved, acceleration: "kvm" } }, "tcg");
+  expect(emulated.refused).toBe("it was saved under kvm, this host runs tcg");
+  expect(emulated.image.hardware).toMatchObject({ acceleration: "tcg", cpu_model: expect.stringMatching(/^max,/) });
+  rmSync(join(directory, "templates"), { recursive: true });
+  const real = await usable({ hardware: { ...saved, cpu_model: "max,-erms", acceleration: "tcg" } }, "kvm");
+  expect(real.image.hardware).toMatchObject({ acceleration: "kvm", cpu_model: "host" });
+  rmSync(join(directory, "templates"), { recursive: true });
+  const same = await usable({ hardware: { ...saved, cpu_model: "max,-old", acceleration: "tcg" } }, "tcg");
+  expect([same.refused, same.image.hardware.cpu_model]).toEqual([null, "max,-old"]);
 });
 
 test("one of another QEMU boots cold", async () => {
