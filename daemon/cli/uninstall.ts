@@ -2,7 +2,7 @@
  * Owns `roomd uninstall`: the service and every sandbox end, what was installed goes, and with --purge the data too. Of a package apt
  * takes the files, and asks this for the rest.
  */
-import { existsSync, readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { type Command, Option } from "commander";
 import { DEFAULT_CONFIG_FILE, loadConfig } from "../core/config.ts";
@@ -57,6 +57,7 @@ export function uninstallCommand(): Command {
       if (process.getuid?.() !== 0) throw new CliError("Run this as root.");
       const { paths } = readConfiguration(options);
       requireHostsOwn();
+      requireNoPackage();
       if (!options.yes)
         throw new CliError({ detail: plan(paths, options), errors: [], hint: "Run it with --yes to do it." });
       const ended = await takeDown(paths);
@@ -71,13 +72,23 @@ export function uninstallCommand(): Command {
 }
 
 /** What is installed is the host's; a daemon that variables configure is another one. */
-function requireHostsOwn(): void {
+export function requireHostsOwn(): void {
   const [name] = Object.keys(variablesOf(loadConfig()));
   if (name === undefined) return;
   throw new CliError({
     detail: `${name} is set, which configures another daemon than the host's.`,
     errors: [],
-    hint: "Unset it to remove roomd from this host. A daemon of its own is ended by ending its process, and its directories are its own.",
+    hint: "Unset it for this. A daemon of its own is ended by ending its process, and its directories are its own.",
+  });
+}
+
+/** A checkout does not remove what apt has installed. */
+function requireNoPackage(): void {
+  if (dirname(process.execPath) === PACKAGED || !existsSync(`${PACKAGED}/roomd`)) return;
+  throw new CliError({
+    detail: "roomd is installed as a package on this host, and this is another one.",
+    errors: [],
+    hint: "Run the package's: /usr/bin/roomd uninstall.",
   });
 }
 
@@ -96,7 +107,9 @@ async function takeDown(paths: Paths): Promise<number> {
     const left = [...guestProcesses(paths.guests).keys()];
     await Promise.all(left.map((sandboxId) => freeRemains(paths.sandbox(sandboxId))));
     if (hasSystemd()) await stopSlice();
-    rmSync(paths.runtime, { recursive: true, force: true });
+    const ours = everythingOf(paths).filter((path) => path.startsWith(`${paths.runtime}/`));
+    for (const path of ours) rmSync(path, { recursive: true, force: true });
+    removeIfEmpty(paths.runtime);
     return left.length;
   });
 }
@@ -127,10 +140,10 @@ async function removeFiles(paths: Paths, purge: boolean): Promise<void> {
   for (const name of ["roomd", "roomd-agent"]) rmSync(`${INSTALLED}/${name}`, { force: true });
   if (hasSystemd()) await reloadUnits();
   if (!purge) return;
-  const gone = [...everythingOf(paths), ...OF_INSTALL_HOST, UNIT_CHANGES, dirname(DEFAULT_CONFIG_FILE)];
+  const gone = [...everythingOf(paths), ...OF_INSTALL_HOST, UNIT_CHANGES, DEFAULT_CONFIG_FILE];
   // By rm: a guest may have made a tree deeper than any path that the kernel takes.
   await runProgram(["rm", "-rf", "--one-file-system", "--", ...gone], REMOVE_DEADLINE_MS);
-  for (const directory of [paths.data, paths.runtime]) removeIfEmpty(directory);
+  for (const directory of [paths.data, paths.runtime, dirname(DEFAULT_CONFIG_FILE)]) removeIfEmpty(directory);
 }
 
 function removeIfEmpty(directory: string): void {
@@ -140,7 +153,9 @@ function removeIfEmpty(directory: string): void {
 /** The package's purge comes when no binary is there any more to ask for the configuration. */
 function listForPurge(paths: Paths): void {
   const elsewhere = [paths.data, paths.runtime].some((directory) => !USUAL.includes(directory));
-  if (elsewhere && existsSync(dirname(PURGE_LIST))) {
+  rmSync(PURGE_LIST, { force: true });
+  if (elsewhere) {
+    mkdirSync(dirname(PURGE_LIST), { recursive: true, mode: 0o711 });
     writeFileSync(
       PURGE_LIST,
       everythingOf(paths)

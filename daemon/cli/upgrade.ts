@@ -2,14 +2,15 @@
  * Owns `roomd upgrade`, which the package runs once its new binary is in place: the service is started again with it, and goes back to the
  * binary of before, and to the database of before, where it does not answer. Guests run on meanwhile.
  *
- *   stop ─ copy the database, where the new one would change it ─ start ─┬─ answers: what was kept for the way back goes
- *                                                                        └─ does not: stop ─ copy back ─ start the former ─ say so
+ *   stop ─ copy the database, where the new one would change it ─ start ─┬─ ready, and answers: what was kept for the way back goes
+ *                                                                        └─ fails: stop ─ copy back ─ start the former ─ say so
  */
-import { constants, copyFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
+import { constants, copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Command } from "commander";
 import { COMMIT, VERSION } from "../../shared/version.ts";
 import { type Paths, PREVIOUS, PREVIOUS_UNIT_CHANGE, UNIT_CHANGES } from "../core/paths.ts";
+import { describeError } from "../core/service-error.ts";
 import { wouldMigrate } from "../db/copy.ts";
 import { planListen } from "../edge/http/tls.ts";
 import { reloadUnits, serviceDo, serviceLog } from "../host/system-service.ts";
@@ -19,9 +20,13 @@ import { type ConfigOption, readConfiguration, withConfigOption } from "./operat
 import { type JsonOption, showValue } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { healthAt } from "./setup/daemon.ts";
+import { requireHostsOwn } from "./uninstall.ts";
 
 const DROP_IN = join(UNIT_CHANGES, basename(PREVIOUS_UNIT_CHANGE));
 const LOG_LINES = 15;
+/** A host that takes many guests over answers late. */
+const ANSWER_DEADLINE_MS = 180_000;
+const LOOK_MS = 500;
 /** A database and what SQLite has beside it. */
 const DATABASE_FILES = ["", "-wal"];
 
@@ -36,6 +41,7 @@ export function upgradeCommand(): Command {
     examples: ["roomd upgrade"],
   };
   return withConfigOption(command("upgrade", about)).action(async (options: JsonOption & ConfigOption) => {
+    requireHostsOwn();
     const { config, paths } = readConfiguration(options);
     await withProgress(`starting roomd ${VERSION}`, () => upgrade(paths, planListen(config).url));
     await showValue({ version: VERSION, commit: COMMIT }, options, () => [`roomd ${VERSION} (${COMMIT}) answers`]);
@@ -46,32 +52,47 @@ async function upgrade(paths: Paths, url: string): Promise<void> {
   rmSync(DROP_IN, { force: true });
   await reloadUnits();
   await serviceDo("stop");
-  keepDatabase(paths);
-  const why = await startedWith(url);
-  if (why === null) {
-    for (const kept of [PREVIOUS, paths.before_upgrade]) rmSync(kept, { recursive: true, force: true });
-    return;
+  const why = await whyNotStarted(paths);
+  if (why !== null) {
+    const log = (await serviceLog(LOG_LINES).catch(() => "")).trimEnd();
+    const outcome = await goBack(paths).catch(
+      (error) => `The former version did not start either: ${describeError(error)}`,
+    );
+    throw new CliError({
+      detail: `roomd ${VERSION} (${COMMIT}) did not start: ${why}`,
+      errors: [],
+      hint: `Its last lines:\n${log}\n${outcome}`,
+    });
   }
-  const log = (await serviceLog(LOG_LINES).catch(() => "")).trimEnd();
-  const outcome = await goBack(paths);
-  throw new CliError({
-    detail: `roomd ${VERSION} (${COMMIT}) did not start: ${why}`,
-    errors: [],
-    hint: `Its last lines:\n${log}\n${outcome}`,
-  });
+  // It has told systemd that it is ready, and may have accepted calls: from here on there is no way back to the database of before.
+  await untilAnswered(url);
+  for (const kept of [PREVIOUS, paths.before_upgrade]) rmSync(kept, { recursive: true, force: true });
 }
 
-/** Why the service does not answer as this version; null when it does. */
-async function startedWith(url: string): Promise<string | null> {
+/** Null once it is ready, as it tells systemd. */
+async function whyNotStarted(paths: Paths): Promise<string | null> {
   try {
+    keepDatabase(paths);
     await serviceDo("start");
+    return null;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return describeError(error);
   }
-  // It answers, as it told systemd; whether it finds its host ready is another question, which the former one would answer alike.
-  const health = await healthAt(url);
-  if (!health) return `nothing answers at ${url}.`;
-  return health.version === VERSION ? null : `roomd ${health.version} answers at ${url}.`;
+}
+
+async function untilAnswered(url: string): Promise<void> {
+  const deadline = performance.now() + ANSWER_DEADLINE_MS;
+  for (let health = await healthAt(url); health?.version !== VERSION; health = await healthAt(url)) {
+    if (performance.now() > deadline) {
+      const who = health ? `roomd ${health.version} answers` : "nothing answers";
+      throw new CliError({
+        detail: `roomd ${VERSION} (${COMMIT}) runs, but ${who} at ${url}.`,
+        errors: [],
+        hint: "See `systemctl status roomd` and http.listen. The former binary is kept until `dpkg --configure roomd` finds the new one.",
+      });
+    }
+    await Bun.sleep(LOOK_MS);
+  }
 }
 
 /** What became of it, in sentences. */
@@ -85,14 +106,18 @@ async function goBack(paths: Paths): Promise<string> {
   copyFileSync(PREVIOUS_UNIT_CHANGE, DROP_IN);
   await reloadUnits();
   await serviceDo("start");
+  rmSync(paths.before_upgrade, { recursive: true, force: true });
   return "The former version runs again, with its database. When what is in the way is mended, `dpkg --configure roomd` tries the new one again.";
 }
 
 function keepDatabase(paths: Paths): void {
-  rmSync(paths.before_upgrade, { recursive: true, force: true });
-  if (!wouldMigrate(paths.database)) return;
-  mkdirSync(paths.before_upgrade, { mode: 0o700 });
-  copyFiles(paths.database, join(paths.before_upgrade, basename(paths.database)));
+  // What an interrupted upgrade has left is older, and the one to keep.
+  if (existsSync(join(paths.before_upgrade, basename(paths.database))) || !wouldMigrate(paths.database)) return;
+  const unfinished = `${paths.before_upgrade}.new`;
+  for (const former of [unfinished, paths.before_upgrade]) rmSync(former, { recursive: true, force: true });
+  mkdirSync(unfinished, { mode: 0o700 });
+  copyFiles(paths.database, join(unfinished, basename(paths.database)));
+  renameSync(unfinished, paths.before_upgrade);
 }
 
 /** Nothing where there is none. The daemon that writes it has been stopped. */

@@ -102,6 +102,7 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     trials: join(data, "trials"),
     reserve: join(data, "reserve"),
     guests: join(runtime, "g"),
+    trial_guests: join(runtime, "t"),
     daemon_lock: join(runtime, "daemon.lock"),
     data_lock: join(data, "daemon.lock"),
     build_lock: join(data, "template-build.lock"),
@@ -130,5 +131,6 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
 export function everythingOf(paths: Paths): string[] {
   const files = Object.values(paths).filter((path) => typeof path === "string");
   const inside = files.filter((path) => path !== paths.data && path !== paths.runtime);
-  return [...inside, `${paths.database}-wal`, `${paths.database}-shm`];
+  const former = join(paths.data, "quickstart.env");
+  return [...inside, `${paths.database}-wal`, `${paths.database}-shm`, `${paths.audit_heads}.1`, former];
 }
