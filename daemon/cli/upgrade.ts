@@ -65,8 +65,9 @@ async function upgrade(paths: Paths, url: string): Promise<void> {
     });
   }
   // It has told systemd that it is ready, and may have accepted calls: from here on there is no way back to the database of before.
+  rmSync(paths.before_upgrade, { recursive: true, force: true });
   await untilAnswered(url);
-  for (const kept of [PREVIOUS, paths.before_upgrade]) rmSync(kept, { recursive: true, force: true });
+  rmSync(PREVIOUS, { recursive: true, force: true });
 }
 
 /** Null once it is ready, as it tells systemd. */
