@@ -132,5 +132,6 @@ export function everythingOf(paths: Paths): string[] {
   const files = Object.values(paths).filter((path) => typeof path === "string");
   const inside = files.filter((path) => path !== paths.data && path !== paths.runtime);
   const former = join(paths.data, "quickstart.env");
-  return [...inside, `${paths.database}-wal`, `${paths.database}-shm`, `${paths.audit_heads}.1`, former];
+  const logs = ["probe.log", "namespace-probe.log"].map((name) => join(paths.runtime, name));
+  return [...inside, `${paths.database}-wal`, `${paths.database}-shm`, `${paths.audit_heads}.1`, former, ...logs];
 }
