@@ -13,7 +13,8 @@ export async function installPackages(note: (line: string) => void): Promise<str
   try {
     const files = { "install-host": installer, "debian-mirror": debianMirror };
     for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text, { mode: 0o755 });
-    await runWithProgress([join(directory, "install-host")], (line) => {
+    // By bash, since a temporary directory may hold nothing that is run; with what leads apt to its archive.
+    await runWithProgress(["env", ...proxies(), "bash", join(directory, "install-host")], (line) => {
       // What is there already is told by `roomd doctor`.
       if (line.startsWith("installing ")) note(line);
     });
@@ -23,4 +24,11 @@ export async function installPackages(note: (line: string) => void): Promise<str
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
+}
+
+const PROXY = /^(https?|ftp|no)_proxy$/i;
+
+/** Variables that name a proxy, as env(1) takes them. */
+function proxies(): string[] {
+  return Object.entries(process.env).flatMap(([name, value]) => (PROXY.test(name) ? [`${name}=${value}`] : []));
 }

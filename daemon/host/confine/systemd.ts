@@ -15,7 +15,7 @@ const DEADLINE_MS = 10_000;
 /** systemd answers that a scope will be made; to make it takes a millisecond or two. */
 const LOOK_EVERY_MS = 1;
 const SLICE = "roomd.slice";
-const SERVICE = "roomd.service";
+const BASIC = "basic.target";
 const GROUPS = join("/sys/fs/cgroup", SLICE);
 const USEC_PER_SEC = 1_000_000;
 /** The scope of a machine that has just ended, and is followed by another of the same sandbox. */
@@ -75,8 +75,9 @@ export function startCall(
     property("PIDs", "au", [pid]),
     ...(limits ? propertiesOf(limits) : []),
     property("IOWeight", "t", IO_WEIGHT.sandbox),
-    // When the host is shut down, the service ends first: else it would see its guests crash.
-    property("Before", "as", [SERVICE]),
+    // When the host is shut down, the service ends first, or else it would see its guests crash: it comes after this target, as all
+    // services do. Were it named itself, no scope could start while it stops.
+    property("Before", "as", [BASIC]),
   ];
   return call("StartTransientUnit", "ssa(sv)a(sa(sv))", [scope, "fail", properties, []]);
 }

@@ -93,7 +93,7 @@ test("a call has the bytes that busctl sends, but for its flag to ask a person",
   const bytes = encodeCall(2, startCall("sbx_1", 11, limits));
   expect(bytes.length).toBe(624);
   expect(createHash("sha256").update(bytes).digest("hex")).toBe(
-    "a375c779c27ae626af8cced63c6bd20a792968ee66aba03b267efd473ec2a4da",
+    "f872c966f5b29f1426b38bc3b4226dbdea6b91e907a66b7ad7560f245fbe3e78",
   );
   expect(lengthOf(bytes)).toBe(624);
   expect(lengthOf(bytes.subarray(0, 15))).toBeNull();

@@ -50,7 +50,7 @@ test("systemd is asked in one call for a scope with its first process in it", ()
         ["PIDs", { type: "au", value: [11] }],
         ...LIMITED,
         ["IOWeight", { type: "t", value: 100 }],
-        ["Before", { type: "as", value: ["roomd.service"] }],
+        ["Before", { type: "as", value: ["basic.target"] }],
       ],
       [],
     ],
