@@ -170,7 +170,15 @@ function whatIsKept(paths: Paths): Part {
 
 /** What is made again, belongs to a process, or is in the backup as a copy. Whatever else lies in data_dir is kept, whoever put it there. */
 function isLeftOut(paths: Paths, name: string): boolean {
-  const made = [paths.templates, paths.template_cache, paths.sandboxes, paths.trials, paths.reserve, paths.backup];
+  const made = [
+    paths.templates,
+    paths.template_cache,
+    paths.sandboxes,
+    paths.trials,
+    paths.reserve,
+    paths.backup,
+    paths.before_upgrade,
+  ];
   const copied = [
     paths.database,
     `${paths.database}-wal`,
