@@ -4,12 +4,10 @@
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { until } from "../harness/guests.ts";
-import { bootHost, DATA, storyOf, WITH_KEY } from "./installed.ts";
+import { bootHost, DATA, INSTALL, PURGE, storyOf, WITH_KEY } from "./installed.ts";
 import type { VirtualHost } from "./machine.ts";
 import { LEFT_OUT } from "./virtual-host.ts";
 
-const NO_QUESTIONS = "DEBIAN_FRONTEND=noninteractive";
-const INSTALL = `${NO_QUESTIONS} apt-get install -q -y -o Dpkg::Use-Pty=0`;
 const EXEC = `${WITH_KEY} roomd exec demo agent-1 --`;
 /** Emulated, a start of the service takes half a minute. */
 const SLOW_MS = 120_000;
@@ -130,7 +128,7 @@ describe.skipIf(LEFT_OUT !== null)("installed from its package", () => {
   });
 
   test("leaves nothing of its own when it is purged", async () => {
-    await host.ok(`${NO_QUESTIONS} apt-get purge -q -y -o Dpkg::Use-Pty=0 roomd`);
+    await host.ok(PURGE);
     expect(await groups()).toEqual({});
     expect(await host.ok("pgrep -l 'roomd|qemu|virtiofsd' || true")).toBe("");
     expect(await host.ok(`ls -A ${DATA}`)).toBe("");

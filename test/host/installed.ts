@@ -1,8 +1,8 @@
 /** Owns what every test of the installed package begins with: a virtual host with the package, and a template that was saved there. */
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
 import { VirtualHost } from "./machine.ts";
 
 const TESTS = process.env.ROOMD_TEST_DIR ?? "/var/tmp/roomd-test";
@@ -14,6 +14,10 @@ const TEMPLATE_SOURCES = [
   "daemon/host/machine",
 ];
 const BUILD_MS = 600_000;
+const NO_QUESTIONS = "DEBIAN_FRONTEND=noninteractive";
+
+export const INSTALL = `${NO_QUESTIONS} apt-get install -q -y -o Dpkg::Use-Pty=0`;
+export const PURGE = `${NO_QUESTIONS} apt-get purge -q -y -o Dpkg::Use-Pty=0 roomd`;
 
 export const DATA = "/var/lib/roomd";
 /** As people set it: the key that setup has kept. */
@@ -35,23 +39,63 @@ export function buildPackage(): string {
   return execFileSync(resolve("packaging/deb"), { encoding: "utf8" }).trimEnd().split("\n").at(-1) ?? "";
 }
 
+/** What a checkout of this commit builds, as its quickstart installs it: a directory with binaries and unit. Made once. */
+export function buildCommit(commit: string): string {
+  const built = join(TESTS, `built-${commit}`);
+  if (existsSync(join(built, "roomd.service"))) return built;
+  const tree = mkdtempSync(join(TESTS, "tree-"));
+  try {
+    execFileSync("git", ["worktree", "add", "--detach", "--force", tree, commit], { stdio: "pipe" });
+    execFileSync(join(tree, "packaging/build"), { stdio: ["ignore", "ignore", "pipe"] });
+    mkdirSync(built, { recursive: true });
+    const files = ["dist/roomd", "dist/roomd-agent", "packaging/systemd/roomd.service"];
+    for (const file of files) copyFileSync(join(tree, file), join(built, basename(file)));
+  } finally {
+    execFileSync("git", ["worktree", "remove", "--force", tree], { stdio: "pipe" });
+  }
+  return built;
+}
+
+/** Which roomd builds the template of a host's disk, and where it is unpacked on that host. */
+interface Builder {
+  /** The kept disk's file. */
+  name: string;
+  key: string;
+  unpack: string;
+  roomd: string;
+}
+
 /**
  * Boots a host that has the package at /payload/roomd.deb, and a disk with project quotas at /var/lib/roomd with a template that was
- * saved under that host's own KVM. The first time it is built there, of the base image that the other tests use.
+ * saved under that host's own KVM. The first time it is built there, of the base image that the other tests use. With `before` that
+ * commit's roomd has built it, and lies in /usr/local/lib/roomd.
  */
-export async function bootHost(): Promise<VirtualHost> {
+export async function bootHost({ cpu = "max", before = "" } = {}): Promise<VirtualHost> {
   const image = VirtualHost.image();
-  const kept = join(image, "data.raw");
-  const [key, stamp] = [templateKey(image), join(image, "data.key")];
-  const isKept = existsSync(kept) && existsSync(stamp) && readFileSync(stamp, "utf8") === key;
   const payload: Record<string, string> = { "roomd.deb": buildPackage() };
+  let builder: Builder = {
+    name: "data",
+    key: templateKey(image),
+    unpack: "dpkg-deb -x /payload/roomd.deb /root/package",
+    roomd: "/root/package/usr/lib/roomd/roomd",
+  };
+  if (before !== "") {
+    payload.before = buildCommit(before);
+    const to = "/usr/local/lib/roomd";
+    const unpack = `mkdir -p ${to} && cp /payload/before/roomd* ${to}/ && ln -sfT /usr/libexec/virtiofsd ${to}/virtiofsd`;
+    builder = { name: "before", key: `${recipeOf(image)} ${before}`, unpack, roomd: `${to}/roomd` };
+  }
+  const kept = join(image, `${builder.name}.raw`);
+  const stamp = join(image, `${builder.name}.key`);
+  const isKept = existsSync(kept) && existsSync(stamp) && readFileSync(stamp, "utf8") === builder.key;
   if (!isKept) payload["template-cache"] = join(TESTS, "data", "template-cache");
-  const host = await VirtualHost.boot(image, payload, isKept ? kept : null);
+  const host = await VirtualHost.boot(image, payload, { data: isKept ? kept : null, cpu });
   try {
+    if (before !== "") await host.ok(builder.unpack);
     if (!isKept) {
-      await buildTemplate(host);
+      await buildTemplate(host, builder);
       host.keepData(kept);
-      writeFileSync(stamp, key);
+      writeFileSync(stamp, builder.key);
     }
     await host.ok(`mkdir -p ${DATA} && echo '/dev/vdc ${DATA} xfs prjquota 0 0' >>/etc/fstab && mount ${DATA}`);
     return host;
@@ -62,18 +106,21 @@ export async function bootHost(): Promise<VirtualHost> {
   }
 }
 
-/** With the binaries of the package, which is not installed; the disk is not mounted afterwards. */
-async function buildTemplate(host: VirtualHost): Promise<void> {
+/** The disk is not mounted afterwards. */
+async function buildTemplate(host: VirtualHost, { unpack, roomd }: Builder): Promise<void> {
   await host.ok("mkfs.xfs -q /dev/vdc && mkdir /mnt/data && mount -o prjquota /dev/vdc /mnt/data");
-  await host.ok("cp -a /payload/template-cache /mnt/data/ && dpkg-deb -x /payload/roomd.deb /root/package");
+  await host.ok("cp -a /payload/template-cache /mnt/data/");
+  await host.ok(unpack);
   const where = "ROOMD_DATA_DIR=/mnt/data ROOMD_RUNTIME_DIR=/run/build";
-  await host.ok(`${where} /root/package/usr/lib/roomd/roomd template build default --verbose 2>&1`, BUILD_MS);
+  await host.ok(`${where} ${roomd} template build default --verbose 2>&1`, BUILD_MS);
   await host.ok("cd /mnt/data && ls -A | grep -vx templates | xargs rm -rf && cd / && rm -rf /run/build /root/package");
   await host.ok("umount /mnt/data && rmdir /mnt/data");
 }
 
+const recipeOf = (image: string) => readFileSync(join(image, "recipe"), "utf8").trim();
+
 function templateKey(image: string): string {
-  const hash = createHash("sha256").update(readFileSync(join(image, "recipe")));
+  const hash = createHash("sha256").update(recipeOf(image));
   for (const source of TEMPLATE_SOURCES.flatMap(filesOf)) hash.update(source).update(readFileSync(source));
   return hash.digest("hex");
 }

@@ -3,7 +3,7 @@
  * Takes minutes, so it runs where ROOMD_TEST_LONG is 1.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { bootHost, DATA, storyOf, WITH_KEY } from "./installed.ts";
+import { bootHost, DATA, INSTALL, storyOf, WITH_KEY } from "./installed.ts";
 import type { VirtualHost } from "./machine.ts";
 import { LEFT_OUT } from "./virtual-host.ts";
 
@@ -19,7 +19,7 @@ let host: VirtualHost;
 describe.skipIf(LEFT_OUT !== null)("limits", () => {
   beforeAll(async () => {
     host = await bootHost();
-    await host.ok("DEBIAN_FRONTEND=noninteractive apt-get install -q -y -o Dpkg::Use-Pty=0 /payload/roomd.deb");
+    await host.ok(`${INSTALL} /payload/roomd.deb`);
     await host.ok(`printf 'pool.size = 0\\ndrive.limit_gib = 1\\n' >/etc/roomd/config.toml; roomd setup`);
   });
 

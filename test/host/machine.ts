@@ -33,7 +33,7 @@ export class VirtualHost {
   readonly #machine: ReturnType<typeof spawn>;
   readonly #said: string[] = [];
 
-  private constructor(directory: string, image: string, port: number) {
+  private constructor(directory: string, image: string, port: number, cpu: string) {
     this.#directory = directory;
     this.#image = image;
     this.#port = port;
@@ -43,7 +43,10 @@ export class VirtualHost {
       String(port),
       join(directory, "data.raw"),
     ];
-    this.#machine = spawn(join(HERE, "boot"), [image, ...disks], { stdio: ["ignore", "inherit", "inherit"] });
+    this.#machine = spawn(join(HERE, "boot"), [image, ...disks], {
+      env: { ...process.env, ROOMD_TEST_HOST_CPU: cpu },
+      stdio: ["ignore", "inherit", "inherit"],
+    });
   }
 
   /** The image, made where there is none; a path for `boot`. */
@@ -54,7 +57,11 @@ export class VirtualHost {
   }
 
   /** Resolves when ssh answers. `payload` is a file or directory for each name below /payload, `data` what its last disk begins with. */
-  static async boot(image: string, payload: Record<string, string>, data: string | null = null): Promise<VirtualHost> {
+  static async boot(
+    image: string,
+    payload: Record<string, string>,
+    { data = null, cpu = "max" }: { data?: string | null; cpu?: string } = {},
+  ): Promise<VirtualHost> {
     const directory = mkdtempSync(join(TESTS, "host-run-"));
     const root = join(directory, "payload");
     mkdirSync(root);
@@ -69,7 +76,7 @@ export class VirtualHost {
     if (data !== null) copySparse(data, join(directory, "data.raw"));
     execFileSync("mke2fs", ["-q", "-t", "ext4", "-d", root, join(directory, "payload.raw")]);
     rmSync(root, { recursive: true });
-    const host = new VirtualHost(directory, image, await freePort());
+    const host = new VirtualHost(directory, image, await freePort(), cpu);
     try {
       await host.#answers();
     } catch (error) {

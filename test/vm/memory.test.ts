@@ -34,6 +34,25 @@ withGuests("memory of the host", {}, (guests) => {
     expect(await guests.daemon.sh("r", "bystander", "hostname")).toBe("bystander");
   });
 
+  test("what a guest frees comes back to the host", async () => {
+    const { daemon } = guests;
+    const { sandbox_id } = await daemon.sandbox("r", "returns", guests.cid(), { memory_mib: 512 });
+    const residentMib = () => {
+      const rollup = readFileSync(`/proc/${processesOf(daemon, "qemu", sandbox_id)[0]}/smaps_rollup`, "utf8");
+      return Number(/^Rss: +(\d+) kB/m.exec(rollup)?.[1]) / 1024;
+    };
+    const fresh = residentMib();
+    await daemon.sh("r", "returns", "head -c 200M /dev/urandom >/dev/shm/used");
+    const used = residentMib();
+    expect(used).toBeGreaterThan(fresh + 150);
+    await daemon.sh("r", "returns", "rm /dev/shm/used");
+    const left = await until("most of it is back", () => (residentMib() < used - 150 ? residentMib() : null), 60_000);
+    console.log(
+      `resident: ${fresh.toFixed()} MiB fresh, ${used.toFixed()} with 200 MiB in use, ${left.toFixed()} without`,
+    );
+    await daemon.ok("DELETE", `${sandboxes}/${sandbox_id}`);
+  });
+
   test("guests are the first that the kernel ends", async () => {
     const { sandbox_id } = await guests.daemon.ok("GET", `${sandboxes}/bystander`);
     const scoreOf = (pid: number) => Number(readFileSync(`/proc/${pid}/oom_score_adj`, "utf8"));

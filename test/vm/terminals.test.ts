@@ -364,9 +364,9 @@ withGuests("terminals", {}, (guests) => {
     client.type("word\r");
     await client.closed;
     const events = await until("the record of the end", async () => {
-      const { items } = await daemon.ok("GET", "/v1/rooms/t/audit?event=exec.terminal&limit=1000&order=asc");
+      const { items } = await daemon.ok("GET", "/v1/rooms/t/audit?event=exec.terminal&limit=100&order=desc");
       const own = items.filter((item: Json) => item.details.terminal_id === made.terminal_id);
-      return own.length >= 3 && own;
+      return own.length >= 3 && own.reverse();
     });
     expect(events.map((item: Json) => item.event)).toEqual([
       "exec.terminal_opened",

@@ -136,6 +136,7 @@ function hardwareFor({ limits, qemuVersion }: BuildDeps, acceleration: Accelerat
     max_plugged_mib: Math.ceil(Math.max(0, limits.memory_mib - BASE_MEMORY_MIB) / PLUG_GRAIN_MIB) * PLUG_GRAIN_MIB,
     acceleration,
     drive_ports: DRIVE_PORTS,
+    returns_memory: true,
   };
 }
 

@@ -34,6 +34,8 @@ export const manifest = fields({
     acceleration: Type.Union([Type.Literal("kvm"), Type.Literal("tcg")]),
     /** Older templates do not say it. */
     drive_ports: Type.Optional(Type.Integer({ minimum: 1, maximum: 7 })),
+    /** Older templates do not say it, and have no device for it. */
+    returns_memory: Type.Optional(Type.Boolean()),
   }),
   append: Type.String(),
   files: fields({
@@ -84,7 +86,11 @@ export function imageOf(
 ): GuestImage {
   const pathOf = (role: FileRole) => join(directory, FILE_NAMES[role]);
   return {
-    hardware: { ...hardware, drive_ports: hardware.drive_ports ?? DRIVE_PORTS_UNSAID },
+    hardware: {
+      ...hardware,
+      drive_ports: hardware.drive_ports ?? DRIVE_PORTS_UNSAID,
+      returns_memory: hardware.returns_memory ?? false,
+    },
     kernel: pathOf("kernel"),
     initramfs: pathOf("initramfs"),
     append,

@@ -65,6 +65,9 @@ export function qemuArgv(qemu: string, spec: MachineSpec): string[] {
       }),
     ),
     ...device("pvpanic-pci", { id: "panic0", bus: "pcie.0", addr: "0x6" }),
+    ...(hardware.returns_memory
+      ? device("virtio-balloon-pci", { id: "balloon0", "free-page-reporting": "on", bus: "pcie.0", addr: "0x7" })
+      : []),
     ...device("vmgenid", { guid: "auto", id: "generation0" }),
     ...serverSocket("console", spec.sockets.console),
     "-serial",

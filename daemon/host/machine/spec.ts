@@ -16,6 +16,8 @@ export interface Hardware {
   acceleration: Acceleration;
   /** Ports for the drive's device: the first, and spares, since a device whose virtiofsd has died can never be unplugged. */
   drive_ports: number;
+  /** Whether memory that the guest frees comes back to the host: by a balloon that is never inflated, and reports free pages. */
+  returns_memory: boolean;
 }
 
 export interface MachineSpec {

@@ -18,6 +18,7 @@ function specOf(path: string): MachineSpec {
       max_plugged_mib: 1024,
       acceleration: "tcg",
       drive_ports: 2,
+      returns_memory: true,
     },
     vcpu_count: 2,
     kernel: path,

@@ -1,0 +1,261 @@
+/**
+ * Everything that a sandbox does, under KVM and over the kernel's vsock, on a virtual host with the installed package. Takes minutes, so
+ * it runs where ROOMD_TEST_LONG is 1.
+ */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { until } from "../harness/guests.ts";
+import { bootHost, DATA, INSTALL, storyOf, WITH_KEY } from "./installed.ts";
+import type { VirtualHost } from "./machine.ts";
+import { LEFT_OUT } from "./virtual-host.ts";
+
+/** What is outside: an address that nobody has, in a network namespace. */
+const OUTSIDE = "192.52.193.2";
+const SLOW_MS = 120_000;
+const MANY = 20;
+
+if (LEFT_OUT !== null) console.log(`KVM on a virtual host: left out, because ${LEFT_OUT}`);
+
+let host: VirtualHost;
+
+// biome-ignore lint/suspicious/noExplicitAny: answers of an API
+type Json = any;
+
+const roomd = async (command: string) => await host.ok(`${WITH_KEY} roomd ${command}`);
+const sh = async (agent: string, command: string) =>
+  await roomd(`exec demo ${agent} --timeout 2m -- sh -c '${command}'`);
+const record = async (agent: string): Promise<Json> => JSON.parse(await roomd(`sandbox get demo ${agent} --json`));
+const ready = async () => (await host.run("roomd health")).status === 0;
+const scopeOf = async (agent: string) => `/sys/fs/cgroup/roomd.slice/roomd-${(await record(agent)).sandbox_id}.scope`;
+
+/** What the file has in the end, where a guest goes on writing to it. */
+async function counts(agent: string): Promise<boolean> {
+  const count = async () => Number(await sh(agent, `cat /root/count`).catch(() => 0));
+  const before = await count();
+  return await until(`${agent} counts`, async () => (await count()) > before, SLOW_MS);
+}
+
+async function startCounting(agent: string): Promise<void> {
+  const loop = "n=0; while :; do n=$((n+1)); echo $n >/root/.count && mv /root/.count /root/count; sleep 1; done";
+  await roomd(`exec demo ${agent} --background --timeout 1h -- sh -c '${loop}'`);
+}
+
+describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
+  beforeAll(async () => {
+    host = await bootHost();
+    await host.ok(`${INSTALL} /payload/roomd.deb`);
+    await host.ok(
+      `ip netns add outside && ip link add inner type veth peer name outer netns outside && ip addr add 192.52.193.1/24 dev inner && ip link set inner up && ip -n outside addr add ${OUTSIDE}/24 dev outer && ip -n outside link set outer up && ip -n outside link set lo up && ip netns exec outside systemd-run -q --unit outside -p NetworkNamespacePath=/run/netns/outside python3 -m http.server 80`,
+    );
+    await host.ok("printf 'pool.size = 1\\n' >/etc/roomd/config.toml; roomd setup --no-demo");
+    await roomd("room create demo");
+  }, 900_000);
+
+  afterEach(async ({ task }) => {
+    if (task.result?.state === "fail") console.log(await storyOf(host));
+  });
+
+  afterAll(() => host?.end());
+
+  test("sandboxes come from the pool and on demand, with 1, 2 and 4 processors, and memory plugged", async () => {
+    await until(
+      "a machine waits",
+      async () => (await host.run("journalctl -u roomd -o cat | grep -q 'warm machine ready'")).status === 0,
+      SLOW_MS,
+    );
+    const sizes = [
+      ["a1", 1, 256],
+      ["a2", 2, 1024],
+      ["a4", 4, 512],
+    ] as const;
+    for (const [agent, vcpus, mib] of sizes) {
+      console.log(await roomd(`sandbox create demo ${agent} --vcpus ${vcpus} --memory ${mib}`));
+      expect(await sh(agent, "nproc")).toBe(String(vcpus));
+      const total = Number(await sh(agent, 'sed -n "s/^MemTotal: *\\([0-9]*\\) kB/\\1/p" /proc/meminfo')) / 1024;
+      expect(total).toBeGreaterThan(mib * 0.75);
+      expect(total).toBeLessThanOrEqual(mib);
+    }
+    const starts = await Promise.all(sizes.map(async ([agent]) => (await record(agent)).start?.source));
+    console.log(`started from ${starts.join(", ")}`);
+  });
+
+  test("what a guest frees comes back to the host", async () => {
+    const resident = async () =>
+      Number(await host.ok(`sed -n 's/^shmem //p' ${await scopeOf("a2")}/memory.stat`)) >> 20;
+    const fresh = await resident();
+    await sh("a2", "head -c 300M /dev/zero >/dev/shm/used");
+    const used = await resident();
+    expect(used).toBeGreaterThan(fresh + 250);
+    await sh("a2", "rm /dev/shm/used");
+    const left = await until(
+      "most of it is back",
+      async () => {
+        const now = await resident();
+        return now < used - 250 ? now : null;
+      },
+      SLOW_MS,
+    );
+    const [small, smallAll] = (
+      await host.ok(`cat ${await scopeOf("a1")}/memory.current; grep ^shmem ${await scopeOf("a1")}/memory.stat`)
+    ).split("\n");
+    console.log(
+      `memory of a2: ${fresh} MiB fresh, ${used} with 300 MiB in use, ${left} without; a1, fresh, of 256 MiB: ${Number(small) >> 20} MiB, ${smallAll}`,
+    );
+  });
+
+  test("stands by without a tick, and resumes where it was", async () => {
+    await startCounting("a1");
+    await counts("a1");
+    await roomd("sandbox standby demo a1");
+    const used = async () => await host.ok(`sed -n 's/^usage_usec //p' ${await scopeOf("a1")}/cpu.stat`);
+    const before = Number(await used());
+    await Bun.sleep(5_000); // what is asked is that nothing happens meanwhile
+    expect(Number(await used()) - before).toBeLessThan(1_000_000);
+    expect((await record("a1")).state).toBe("standby");
+    await roomd("sandbox resume demo a1");
+    await counts("a1");
+    const skew = await sh("a1", "date +%s%3N");
+    expect(Math.abs(Number(skew) - Date.now())).toBeLessThan(60_000);
+  });
+
+  test("gets its drive back when its virtiofsd is killed, and its command goes on", async () => {
+    await sh("a1", "echo before >/mnt/drive/kept");
+    await host.ok(
+      `for p in $(cat ${await scopeOf("a1")}/cgroup.procs); do grep -q virtiofsd /proc/$p/comm && kill -9 $p; done; true`,
+    );
+    const content = async () => await sh("a1", "cat /mnt/drive/kept").catch(() => "");
+    expect(await until("the drive is back", async () => (await content()) === "before", SLOW_MS)).toBe(true);
+    await sh("a1", "echo after >/mnt/drive/kept");
+    expect(await sh("a2", "cat /mnt/drive/kept")).toBe("after");
+    await counts("a1");
+  });
+
+  test("reaches what its list says, and nothing else", async () => {
+    const fetch = "curl -sS -m 20 -o /dev/null -w %{http_code} http://";
+    expect(await sh("a2", `${fetch}${OUTSIDE}/`)).toContain("200");
+    await roomd(`egress set demo a2 ${OUTSIDE}:80`);
+    expect(await sh("a2", `${fetch}${OUTSIDE}/`)).toContain("200");
+    for (const [list, place] of [
+      [`${OUTSIDE}:81`, `${OUTSIDE}/`],
+      ["'*'", "10.0.2.15:8080/"],
+      ["'*'", "169.254.169.254/"],
+    ]) {
+      await roomd(`egress set demo a2 ${list}`);
+      expect(await host.run(`${WITH_KEY} roomd exec demo a2 -- ${fetch}${place}`)).not.toMatchObject({ status: 0 });
+    }
+  });
+
+  test("is reached by URL, by ssh and by terminals", async () => {
+    await roomd("exec demo a2 --background --timeout 1h --cwd /etc -- python3 -m http.server 8000");
+    const port = JSON.parse(await roomd("port expose demo a2 8000 --json"));
+    const get = `curl -sS -m 20 -H 'authorization: Bearer ${port.token}' --resolve '*:8080:127.0.0.1' ${port.url}hostname`;
+    expect(await until("it answers", async () => (await host.run(get)).text.trim() === "a2", SLOW_MS)).toBe(true);
+
+    await host.ok("ssh-keygen -q -t ed25519 -N '' -f /root/me && . /var/lib/roomd/setup.env; true");
+    await roomd("org ssh-key add /root/me.pub");
+    const options = "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR -i /root/me";
+    expect(await host.ok(`ssh ${options} -p 2222 a2@demo@127.0.0.1 'hostname; exit 0'`)).toBe("a2");
+    expect((await host.run(`ssh ${options} -p 2222 a2@demo@127.0.0.1 'exit 7'`)).status).toBe(7);
+    await host.ok(`scp ${options} -P 2222 /usr/lib/roomd/roomd-agent a2@demo@127.0.0.1:/root/`);
+    const digests = [
+      await host.ok("sha256sum </usr/lib/roomd/roomd-agent"),
+      await sh("a2", "sha256sum </root/roomd-agent"),
+    ];
+    expect(digests[0]).toBe(digests[1]);
+
+    const said = await host.ok(
+      `${WITH_KEY} script -qec "roomd shell demo a2 -- sh -c 'tty; stty size'" /dev/null </dev/null`,
+    );
+    expect(said).toMatch(/\/dev\/pts\/\d+\r?\n\d+ \d+/);
+  });
+
+  test("is backed up while it runs, and restored where nothing is", async () => {
+    await roomd("backup /root/roomd.tar");
+    await host.ok(
+      "mkdir /root/elsewhere && cd /root/elsewhere && ROOMD_DATA_DIR=/root/elsewhere/data roomd restore /root/roomd.tar",
+    );
+    expect(await host.ok("cat /root/elsewhere/data/rooms/*/drive/kept")).toBe("after");
+    await host.ok("rm -rf /root/elsewhere /root/roomd.tar");
+  });
+
+  test("twenty are made at once, each with its own drive's view and name", async () => {
+    for (const agent of ["a2", "a4"]) await roomd(`sandbox destroy demo ${agent}`);
+    const began = performance.now();
+    const create = `curl -sS -m 300 -o /dev/null -w '%{http_code}\\n' -H "authorization: Bearer $ROOMD_API_KEY" -H 'content-type: application/json'`;
+    const answers = await host.ok(
+      `${WITH_KEY} for i in $(seq ${MANY}); do ${create} -d '{"agent_id":"m'$i'","memory_mib":256}' "http://127.0.0.1:8080/v1/rooms/demo/sandboxes/from-template?wait=none" & done; wait`,
+    );
+    expect(answers.split("\n")).toEqual(Array.from({ length: MANY }, () => "202"));
+    const states = async () =>
+      JSON.parse(await roomd("sandbox list demo --json")).items.map(({ state }: Json) => state);
+    await until(
+      "all run",
+      async () => (await states()).filter((state: string) => state === "running").length === MANY + 1,
+      600_000,
+    );
+    console.log(
+      `${MANY} sandboxes at once on one emulated processor: ${((performance.now() - began) / 1000).toFixed(1)} s`,
+    );
+    for (const agent of ["m1", `m${MANY}`])
+      expect(await sh(agent, "hostname; cat /mnt/drive/kept")).toBe(`${agent}\nafter`);
+    await host.ok("systemctl kill -s KILL roomd");
+    await until("it answers again", ready, SLOW_MS);
+    await counts("a1");
+    expect((await states()).filter((state: string) => state === "running")).toHaveLength(MANY + 1);
+    await roomd("room create other && true");
+    for (let i = 1; i <= MANY; i++) await roomd(`sandbox destroy demo m${i}`);
+    expect((await host.ok("ls -d /sys/fs/cgroup/roomd.slice/*.scope")).split("\n").length).toBeLessThanOrEqual(2);
+  });
+
+  test("goes on while the service runs without KVM, and new ones are KVM's again afterwards", async () => {
+    for (const acceleration of ["tcg", "kvm"]) {
+      await host.ok(
+        `printf 'pool.size = 0\\nacceleration = "${acceleration}"\\n' >/etc/roomd/config.toml; systemctl restart roomd`,
+      );
+      await until("it answers again", ready, SLOW_MS);
+      expect(JSON.parse(await host.ok("roomd health --json")).acceleration).toBe(acceleration);
+      await counts("a1");
+    }
+    await roomd("sandbox create demo back --memory 256");
+    expect(await sh("back", "hostname")).toBe("back");
+  });
+
+  test("leaves nothing when its room is destroyed", async () => {
+    await roomd("room destroy demo --delete-drive");
+    expect((await host.run("ls -d /sys/fs/cgroup/roomd.slice/*.scope; pgrep 'qemu|virtiofsd'")).text).not.toMatch(
+      /^\d+$/m,
+    );
+    expect(await host.ok(`ls ${DATA}/sandboxes`)).toBe("");
+  });
+});
+
+describe.skipIf(LEFT_OUT !== null)("on another processor", () => {
+  test("a template that was saved elsewhere is told by name, and boots", async () => {
+    host = await bootHost({ cpu: "max,model-id=Another Processor" });
+    try {
+      await host.ok(`${INSTALL} /payload/roomd.deb && roomd init --json >/dev/null && systemctl start roomd`);
+      await until("it answers", ready, SLOW_MS);
+      const said = await host.run("journalctl -u roomd -o cat; roomd doctor");
+      expect(said.text).toMatch(/it was saved on another processor \(.*\), this host has .*Another Processor/);
+    } catch (error) {
+      console.log(await storyOf(host));
+      throw error;
+    } finally {
+      host.end();
+    }
+  });
+
+  test("without virtualization in the processor, doctor says where it is switched on", async () => {
+    host = await bootHost({ cpu: "max,-svm" });
+    try {
+      await host.ok(`${INSTALL} /payload/roomd.deb`);
+      const { text } = await host.run("roomd doctor");
+      expect(text).toMatch(/\/dev\/kvm/);
+      expect(text).toMatch(/nested virtualization/i);
+    } catch (error) {
+      console.log(await storyOf(host));
+      throw error;
+    } finally {
+      host.end();
+    }
+  });
+});

@@ -1,0 +1,61 @@
+/**
+ * The package on the other systems that it is for: installed with what their archives have, upgraded and purged. Takes minutes and a
+ * package mirror, so it runs where ROOMD_TEST_LONG is 1.
+ */
+import { execFileSync } from "node:child_process";
+import { afterAll, afterEach, describe, expect, test } from "vitest";
+import { until } from "../harness/guests.ts";
+import { buildPackage, DATA, INSTALL, PURGE, storyOf } from "./installed.ts";
+import { VirtualHost } from "./machine.ts";
+import { LEFT_OUT } from "./virtual-host.ts";
+
+const SLOW_MS = 180_000;
+const SUITES = ["bookworm", "noble"];
+
+function whyNot(suite: string): string | null {
+  if (LEFT_OUT !== null) return LEFT_OUT;
+  if (suite !== "noble") return null;
+  const url = "http://archive.ubuntu.com/ubuntu/dists/noble/Release";
+  try {
+    execFileSync("curl", ["-sSf", "-m", "20", "-o", "/dev/null", url], { stdio: "pipe" });
+    return null;
+  } catch {
+    return "Ubuntu's archive cannot be reached from here";
+  }
+}
+
+describe.each(SUITES)("on %s", (suite) => {
+  const why = whyNot(suite);
+  let host: VirtualHost | undefined;
+  if (why !== null) console.log(`the package on ${suite}: left out, because ${why}`);
+
+  afterEach(async ({ task }) => {
+    if (task.result?.state === "fail" && host) console.log(await storyOf(host));
+  });
+
+  afterAll(() => host?.end());
+
+  test.skipIf(why !== null)("it is installed with what the archive has, serves, is upgraded and purged", async () => {
+    host = await VirtualHost.boot(VirtualHost.image(suite), { "roomd.deb": buildPackage() });
+    const { ok, run } = { ok: host.ok.bind(host), run: host.run.bind(host) };
+    const said = await ok(`${INSTALL} /payload/roomd.deb`, 900_000);
+    expect(said).toContain("roomd is installed. These are next");
+    console.log(`${suite}:\n${(await run("roomd doctor")).text}`);
+    await ok("roomd init --json >/root/init.json && systemctl enable --now roomd");
+    const answers = async () => (await run("roomd health")).text.includes("topology");
+    await until("it answers", answers, SLOW_MS);
+    const started = await ok("systemctl show -p ExecMainStartTimestampMonotonic --value roomd");
+
+    await ok(
+      "dpkg-deb -R /payload/roomd.deb /root/next && sed -i 's/^Version: .*/Version: 98/' /root/next/DEBIAN/control && dpkg-deb -Zzstd -z1 -b /root/next /root/next.deb && rm -r /root/next",
+    );
+    await ok(`${INSTALL} /root/next.deb`, 600_000);
+    await until("it answers", answers, SLOW_MS);
+    expect(await ok("systemctl show -p ExecMainStartTimestampMonotonic --value roomd")).not.toBe(started);
+    expect((await run("ls -d /usr/lib/roomd/previous")).status).not.toBe(0);
+
+    await ok(PURGE);
+    expect(await ok(`pgrep -l 'roomd|qemu|virtiofsd' || true; ls -A ${DATA} 2>/dev/null || true`)).toBe("");
+    expect(await ok("systemctl list-unit-files --no-legend 'roomd*' || true")).toBe("");
+  });
+});

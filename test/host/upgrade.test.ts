@@ -1,0 +1,105 @@
+/**
+ * From what a checkout's quickstart has installed before there was a package, to the package: with ten sandboxes that count, and a client
+ * that goes on calling. Takes minutes, so it runs where ROOMD_TEST_LONG is 1.
+ */
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { until } from "../harness/guests.ts";
+import { bootHost, INSTALL, storyOf } from "./installed.ts";
+import type { VirtualHost } from "./machine.ts";
+import { LEFT_OUT } from "./virtual-host.ts";
+
+/** The last one that had no package. */
+const BEFORE = "7a647f02";
+const COUNTING = 10;
+const KEY = ". /root/keys; export ROOMD_API_KEY;";
+const SLOW_MS = 180_000;
+
+/** Calls one after the other until a file says that it is enough; tries again what its answer says may be tried again. */
+const CLIENT = `
+import json, os, time, urllib.error, urllib.request
+key = [line.split("=")[1].strip() for line in open("/root/keys") if line.startswith("ROOMD_API_KEY")][0]
+calls = retries = 0
+failed = []
+longest = 0
+def attempt(number):
+    body = json.dumps({"command": "cat /root/count", "exec_id": f"call-{number}", "timeout_ms": 60000}).encode()
+    url = f"http://127.0.0.1:8080/v1/rooms/demo/sandboxes/c{number % ${COUNTING} + 1}/exec"
+    headers = {"authorization": "Bearer " + key, "content-type": "application/json"}
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=90) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, {"again_s": error.headers["Retry-After"], **json.loads(error.read() or b"{}")}
+    except OSError as error:
+        return 0, {"again_s": "0.5", "detail": str(error)}
+while not os.path.exists("/root/enough"):
+    began = time.monotonic()
+    while True:
+        status, answer = attempt(calls)
+        if status == 200 or not answer.get("again_s") or time.monotonic() - began > 120: break
+        retries += 1
+        time.sleep(float(answer["again_s"]))
+    longest = max(longest, time.monotonic() - began)
+    if status != 200 or answer.get("exit_code") != 0: failed.append([calls, status, answer])
+    calls += 1
+print(json.dumps({"calls": calls, "retries": retries, "longest_s": round(longest, 1), "failed": failed[:5]}))
+`;
+
+if (LEFT_OUT !== null) console.log(`an upgrade on a virtual host: left out, because ${LEFT_OUT}`);
+
+let host: VirtualHost;
+
+describe.skipIf(LEFT_OUT !== null)("an upgrade from before the package", () => {
+  beforeAll(async () => {
+    host = await bootHost({ before: BEFORE });
+    await host.ok(
+      "cp /payload/before/roomd.service /etc/systemd/system/ && ln -sfT /usr/local/lib/roomd/roomd /usr/local/bin/roomd && mkdir -p /etc/roomd && printf 'pool.size = 0\\n' >/etc/roomd/config.toml",
+    );
+    await host.ok(
+      'roomd init --json >/root/init.json && python3 -c \'import json; print("ROOMD_API_KEY=" + json.load(open("/root/init.json"))["api_key"])\' >/root/keys',
+    );
+    await host.ok("systemctl daemon-reload && modprobe -a kvm_amd vhost_vsock && systemctl enable --now roomd");
+    await until("it answers", async () => (await host.run("roomd health")).status === 0, SLOW_MS);
+    await host.ok(`${KEY} roomd room create demo`);
+    for (let i = 1; i <= COUNTING; i++) {
+      await host.ok(`${KEY} roomd sandbox create demo c${i} --memory 256`);
+      await host.ok(
+        `${KEY} roomd exec demo c${i} --background --timeout 1h -- sh -c 'n=0; while :; do n=$((n+1)); echo $n >/root/.count && mv /root/.count /root/count; sleep 1; done'`,
+      );
+    }
+  }, 1_800_000);
+
+  afterEach(async ({ task }) => {
+    if (task.result?.state === "fail") console.log(await storyOf(host));
+  });
+
+  afterAll(() => host?.end());
+
+  test("no counter starts anew, and no call fails that is tried again as its answer says", async () => {
+    const counts = async () => {
+      const all = await host.ok(
+        `${KEY} for i in $(seq ${COUNTING}); do roomd exec demo c$i --timeout 1m -- cat /root/count; done`,
+      );
+      return all.split("\n").map(Number);
+    };
+    const before = await counts();
+    await host.ok(
+      `cat >/root/client.py <<'END'\n${CLIENT}\nEND\nsystemd-run -q --unit client -p StandardOutput=file:/root/said python3 /root/client.py`,
+    );
+    console.log(await host.ok(`${INSTALL} /payload/roomd.deb`, 600_000));
+    await until("it answers", async () => (await host.run("roomd health")).status === 0, SLOW_MS);
+    const after = await counts();
+    await host.ok("touch /root/enough; while systemctl is-active -q client; do sleep 1; done");
+    const said = JSON.parse(await host.ok("cat /root/said"));
+    console.log(`ten count: ${before.join(" ")} → ${after.join(" ")}; ${JSON.stringify(said)}`);
+    expect(said.failed).toEqual([]);
+    expect(said.calls).toBeGreaterThan(COUNTING);
+    for (const [index, count] of after.entries()) expect(count).toBeGreaterThan(before[index] ?? Number.NaN);
+    expect(await host.ok("readlink -f /usr/bin/roomd; ls /usr/local/lib/roomd /usr/local/bin")).not.toMatch(/^roomd$/m);
+    expect(await host.ok("systemctl show -p FragmentPath,ExecStart roomd")).toContain("/usr/lib/");
+    const listed = JSON.parse(await host.ok(`${KEY} roomd sandbox list demo --json`)).items;
+    expect(listed.map(({ state }: { state: string }) => state)).toEqual(
+      Array.from({ length: COUNTING }, () => "running"),
+    );
+  });
+});
