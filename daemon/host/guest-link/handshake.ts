@@ -162,7 +162,13 @@ export class GuestLink {
     } else if (type === FrameType.ready && this.#heard === 1 && this.#take) {
       this.#heard = 2;
       const ready = readReady(body);
-      if (ready.ok) this.#take(ready);
+      try {
+        if (ready.ok) this.#take(ready);
+      } catch (error) {
+        // Why it is not taken, rather than that its connection then ends.
+        this.#ready.reject(error);
+        throw error;
+      }
       this.#ready.resolve(ready);
     } else {
       throw new Error(`handshake frame ${type} out of order`);
