@@ -41,7 +41,7 @@ async function startCounting(agent: string): Promise<void> {
 
 describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
   beforeAll(async () => {
-    host = await bootHost();
+    host = await bootHost({ processors: 4 });
     await host.ok(`${INSTALL} /payload/roomd.deb`);
     await host.ok(
       `ip netns add outside && ip link add inner type veth peer name outer netns outside && ip addr add 192.52.193.1/24 dev inner && ip link set inner up && ip -n outside addr add ${OUTSIDE}/24 dev outer && ip -n outside link set outer up && ip -n outside link set lo up && ip netns exec outside systemd-run -q --unit outside -p NetworkNamespacePath=/run/netns/outside python3 -m http.server 80`,
@@ -110,7 +110,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     const before = Number(await used());
     await Bun.sleep(5_000); // what is asked is that nothing happens meanwhile
     expect(Number(await used()) - before).toBeLessThan(1_000_000);
-    expect((await record("a1")).state).toBe("standby");
+    expect((await record("a1")).state).toBe("paused");
     await roomd("sandbox resume demo a1");
     await counts("a1");
     const skew = await sh("a1", "date +%s%3N");

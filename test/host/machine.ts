@@ -26,6 +26,12 @@ export interface Said {
   text: string;
 }
 
+/** Which kind, as QEMU names it, and how many. */
+export interface Processors {
+  cpu: string;
+  processors: number;
+}
+
 export class VirtualHost {
   readonly #directory: string;
   readonly #image: string;
@@ -33,7 +39,7 @@ export class VirtualHost {
   readonly #machine: ReturnType<typeof spawn>;
   readonly #said: string[] = [];
 
-  private constructor(directory: string, image: string, port: number, cpu: string) {
+  private constructor(directory: string, image: string, port: number, { cpu, processors }: Processors) {
     this.#directory = directory;
     this.#image = image;
     this.#port = port;
@@ -44,7 +50,7 @@ export class VirtualHost {
       join(directory, "data.raw"),
     ];
     this.#machine = spawn(join(HERE, "boot"), [image, ...disks], {
-      env: { ...process.env, ROOMD_TEST_HOST_CPU: cpu },
+      env: { ...process.env, ROOMD_TEST_HOST_CPU: cpu, ROOMD_TEST_HOST_PROCESSORS: String(processors) },
       stdio: ["ignore", "inherit", "inherit"],
     });
   }
@@ -60,7 +66,7 @@ export class VirtualHost {
   static async boot(
     image: string,
     payload: Record<string, string>,
-    { data = null, cpu = "max" }: { data?: string | null; cpu?: string } = {},
+    { data = null, cpu = "max", processors = 1 }: { data?: string | null } & Partial<Processors> = {},
   ): Promise<VirtualHost> {
     const directory = mkdtempSync(join(TESTS, "host-run-"));
     const root = join(directory, "payload");
@@ -76,7 +82,7 @@ export class VirtualHost {
     if (data !== null) copySparse(data, join(directory, "data.raw"));
     execFileSync("mke2fs", ["-q", "-t", "ext4", "-d", root, join(directory, "payload.raw")]);
     rmSync(root, { recursive: true });
-    const host = new VirtualHost(directory, image, await freePort(), cpu);
+    const host = new VirtualHost(directory, image, await freePort(), { cpu, processors });
     try {
       await host.#answers();
     } catch (error) {
