@@ -41,7 +41,7 @@ async function startCounting(agent: string): Promise<void> {
 
 describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
   beforeAll(async () => {
-    host = await bootHost({ processors: 4 });
+    host = await bootHost();
     await host.ok(`${INSTALL} /payload/roomd.deb`);
     await host.ok(
       `ip netns add outside && ip link add inner type veth peer name outer netns outside && ip addr add 192.52.193.1/24 dev inner && ip link set inner up && ip -n outside addr add ${OUTSIDE}/24 dev outer && ip -n outside link set outer up && ip -n outside link set lo up && ip netns exec outside systemd-run -q --unit outside -p NetworkNamespacePath=/run/netns/outside python3 -m http.server 80`,
@@ -56,26 +56,29 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
 
   afterAll(() => host?.end());
 
-  test("sandboxes come from the pool and on demand, with 1, 2 and 4 processors, and memory plugged", async () => {
+  test("sandboxes come from the pool and on demand, and memory is plugged", async () => {
     await until(
       "a machine waits",
-      async () => (await host.run("journalctl -u roomd -o cat | grep -q 'warm machine ready'")).status === 0,
+      async () => {
+        // Not each time that it is asked: the emulated host has one processor.
+        const { status } = await host.run(
+          "timeout 20 sh -c 'journalctl -fu roomd -o cat -n all | grep -qm1 \"warm machine ready\"'",
+        );
+        return status === 0;
+      },
       SLOW_MS,
     );
     const sizes = [
-      ["a1", 1, 256],
-      ["a2", 2, 1024],
-      ["a4", 4, 512],
+      ["a1", 256],
+      ["a2", 1024],
+      ["a4", 512],
     ] as const;
-    for (const [agent, vcpus, mib] of sizes) {
-      console.log(await roomd(`sandbox create demo ${agent} --vcpus ${vcpus} --memory ${mib}`));
-      expect(await sh(agent, "nproc")).toBe(String(vcpus));
+    for (const [agent, mib] of sizes) {
+      console.log(await roomd(`sandbox create demo ${agent} --memory ${mib}`));
       const total = Number(await sh(agent, 'sed -n "s/^MemTotal: *\\([0-9]*\\) kB/\\1/p" /proc/meminfo')) / 1024;
       expect(total).toBeGreaterThan(mib * 0.75);
       expect(total).toBeLessThanOrEqual(mib);
     }
-    const starts = await Promise.all(sizes.map(async ([agent]) => (await record(agent)).start?.source));
-    console.log(`started from ${starts.join(", ")}`);
   });
 
   test("what a guest frees comes back to the host", async () => {
@@ -228,7 +231,33 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
   });
 });
 
-describe.skipIf(LEFT_OUT !== null)("on another processor", () => {
+describe.skipIf(LEFT_OUT !== null)("on another host", () => {
+  test("sandboxes have 2 and 4 processors", async () => {
+    // A host of several processors may reset by itself, which is QEMU's doing: then it is tried again.
+    for (let attempt = 1; ; attempt++) {
+      host = await bootHost({ processors: 4 });
+      try {
+        await host.ok(`${INSTALL} /payload/roomd.deb`);
+        await host.ok(
+          "printf 'pool.size = 0\\nacceleration = \"kvm\"\\n' >/etc/roomd/config.toml; roomd setup --no-demo",
+        );
+        await roomd("room create demo");
+        for (const vcpus of [2, 4]) {
+          console.log(await roomd(`sandbox create demo v${vcpus} --vcpus ${vcpus} --memory 512`));
+          expect(await sh(`v${vcpus}`, "nproc")).toBe(String(vcpus));
+        }
+        return;
+      } catch (error) {
+        const hasReset = !(await host.run("systemctl is-active roomd", 30_000)).text.startsWith("active");
+        console.log(await storyOf(host));
+        if (!hasReset || attempt === 3) throw error;
+        console.log("the virtual host has reset by itself: once more");
+      } finally {
+        host.end();
+      }
+    }
+  });
+
   test("a template that was saved elsewhere is told by name, and boots", async () => {
     host = await bootHost({ cpu: "max,model-id=Another Processor" });
     try {
