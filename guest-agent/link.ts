@@ -28,6 +28,8 @@ import { linkOver } from "./socket-link.ts";
 const HOST_CID = 2;
 /** While there is no device; one that comes is announced, so it need not be asked for often. */
 const DIAL_UNPLUGGED_MS = 2_000;
+/** How long an answer is waited for at most, until the host has been met. */
+const MOST_PATIENCE_MS = 8 * CONNECT_DEADLINE_MS;
 /** While the host refuses: soon, then more and more seldom. */
 const DIAL_REFUSED_MS = { first: 10, most: 200 } as const;
 /** Where a daemon listens an answer takes a few ms. */
@@ -45,8 +47,8 @@ export interface Served {
   line: HostLine;
 }
 
-/** Connects to a port of the host's. Rejects with SystemError where it is refused, and otherwise where there was no answer. */
-type Connect = (port: number) => Promise<number>;
+/** Connects to a port of the host's. Rejects with SystemError where it is refused, and otherwise where there was no answer in this time. */
+type Connect = (port: number, patienceMs: number) => Promise<number>;
 
 /** Never returns. A dial waits for a rehearsal that is under way. */
 export async function keepLinked(
@@ -59,7 +61,7 @@ export async function keepLinked(
   await devices.listen().catch((error) => log("device events", error));
   const ports = new HostPorts();
   while (true) {
-    const fd = await dial(ports, devices, rehearsal, connect);
+    const fd = await dial(ports, devices, rehearsal, connect, () => served.setup.done);
     const { reason, welcomed } = await serve(fd, ports.port, served, localCid).catch((error) => ({
       reason: String(error),
       welcomed: false,
@@ -123,17 +125,21 @@ async function dial(
   devices: DeviceEvents,
   rehearsal: Pick<Rehearsal, "over">,
   connect: Connect,
+  isSetUp: () => boolean,
 ): Promise<number> {
   let pauseMs: number = DIAL_REFUSED_MS.first;
+  let patienceMs = CONNECT_DEADLINE_MS;
   while (true) {
     try {
-      return await connect(ports.port);
+      return await connect(ports.port, patienceMs);
     } catch (error) {
       if (error instanceof libc.SystemError && error.errno === libc.Errno.ENODEV) {
         await devices.next(DIAL_UNPLUGGED_MS);
         await rehearsal.over;
         continue;
       }
+      // A host that has much to do answers late the first time; later, no answer is more likely the quirk silent_connect.
+      if (!isSetUp()) patienceMs = Math.min(patienceMs * 2, MOST_PATIENCE_MS);
       if (!(error instanceof libc.SystemError)) ports.first();
       else if (!ports.next()) continue;
     }
@@ -142,14 +148,14 @@ async function dial(
   }
 }
 
-async function connectVsock(port: number): Promise<number> {
+async function connectVsock(port: number, patienceMs: number): Promise<number> {
   const fd = libc.beginVsockConnect(HOST_CID, port);
   try {
     const begin = performance.now();
     while (libc.connecting(fd)) {
       const waited = performance.now() - begin;
       // The quirk silent_connect: no answer is one too.
-      if (waited > CONNECT_DEADLINE_MS) throw new Error("no answer");
+      if (waited > patienceMs) throw new Error("no answer");
       await sleep(waited < CONNECT_LATE_MS ? CONNECT_POLL_MS.soon : CONNECT_POLL_MS.late);
     }
     return fd;

@@ -99,6 +99,17 @@ function connectionOf(nonce: string | null, secret: string | null = SECRET) {
 }
 
 describe("a connection that is not the agent's", () => {
+  test("is no failure where it ends before hello: on a slow host an agent gives up a dial, and dials again", async () => {
+    const { connection } = connectionOf(null);
+    const { link } = dial();
+    connection.accept(link);
+    link.close("the guest closed it");
+    await settled();
+    expect(connection.state.value.failure).toBeNull();
+    const agent = dialAsAgent(connection);
+    expect(await connection.link(5_000)).toBe(agent.link);
+  });
+
   test("does not touch the agent's link, whatever it says", async () => {
     const { connection } = connectionOf(null);
     const agent = dialAsAgent(connection);

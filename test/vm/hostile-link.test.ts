@@ -15,54 +15,58 @@ withGuests("root in a guest that floods its host", {}, (guests) => {
   const seconds = shortOrLong("seconds of flood", 15, 120);
   const deadlineMs = (seconds + 120) * 1000;
 
-  test("by connections and talk of every kind: others go on, and the daemon stays as it is", async () => {
-    const { daemon } = guests;
-    await daemon.room(ROOM);
-    const hostile = await daemon.sandbox(ROOM, "hostile", guests.cid());
-    await daemon.sandbox(ROOM, "other", guests.cid());
-    const content = readFileSync("test/fixtures/link-flood.py", "utf8");
-    await daemon.ok("POST", `/v1/rooms/${ROOM}/drive/write`, { path: "flood.py", content });
-    await daemon.sh(ROOM, "other", "hostname");
-    const before = { mib: residentMib(daemon.pid), descriptors: descriptors(daemon.pid) };
+  test(
+    "by connections and talk of every kind: others go on, and the daemon stays as it is",
+    async () => {
+      const { daemon } = guests;
+      await daemon.room(ROOM);
+      const hostile = await daemon.sandbox(ROOM, "hostile", guests.cid());
+      await daemon.sandbox(ROOM, "other", guests.cid());
+      const content = readFileSync("test/fixtures/link-flood.py", "utf8");
+      await daemon.ok("POST", `/v1/rooms/${ROOM}/drive/write`, { path: "flood.py", content });
+      await daemon.sh(ROOM, "other", "hostname");
+      const before = { mib: residentMib(daemon.pid), descriptors: descriptors(daemon.pid) };
 
-    await daemon.exec(ROOM, "hostile", {
-      command: `cp /mnt/drive/flood.py /tmp; (setsid python3 /tmp/flood.py ${seconds} > /mnt/drive/flooded 2>&1; touch /mnt/drive/over) &`,
-    });
-    const over = async () => (await daemon.api("GET", `/v1/rooms/${ROOM}/drive/stat?path=over`)).status === 200;
-    const most = { mib: 0, descriptors: 0 };
-    let execs = 0;
-    let own = 0;
-    await until(
-      "the flood is over",
-      async () => {
-        // Each is answered, and by the right one.
-        expect(await daemon.sh(ROOM, "other", "hostname")).toBe("other");
-        execs++;
-        const answer = await daemon.api("POST", `/v1/rooms/${ROOM}/sandboxes/hostile/exec`, { argv: ["hostname"] });
-        if (answer.status === 200) own++;
-        most.mib = Math.max(most.mib, residentMib(daemon.pid));
-        most.descriptors = Math.max(most.descriptors, descriptors(daemon.pid));
-        return await over();
-      },
-      (seconds + 60) * 1000,
-    );
-    const told = await daemon.sh(ROOM, "other", "cat /mnt/drive/flooded");
-    console.log(
-      `${told}: ${execs} commands of another, ${own} of its own meanwhile; daemon ${JSON.stringify({ before, most })}`,
-    );
-    const dialled = Number(/'dialled': (\d+)/.exec(told)?.[1]);
-    expect(dialled).toBeGreaterThan(30);
-    expect(execs).toBeGreaterThan(10);
-    expect(most.mib - before.mib).toBeLessThan(MOST_GROWTH_MIB);
-    expect(most.descriptors - before.descriptors).toBeLessThan(MOST_MORE_DESCRIPTORS);
-    expect(daemon.log).toMatch(/guest connection refused/);
-    // A line for each refusal would fill the log.
-    expect(daemon.log.split("guest connection refused").length - 1).toBeLessThan(seconds + 10);
+      await daemon.exec(ROOM, "hostile", {
+        command: `cp /mnt/drive/flood.py /tmp; (setsid python3 /tmp/flood.py ${seconds} > /mnt/drive/flooded 2>&1; touch /mnt/drive/over) &`,
+      });
+      const over = async () => (await daemon.api("GET", `/v1/rooms/${ROOM}/drive/stat?path=over`)).status === 200;
+      const most = { mib: 0, descriptors: 0 };
+      let execs = 0;
+      let own = 0;
+      await until(
+        "the flood is over",
+        async () => {
+          // Each is answered, and by the right one.
+          expect(await daemon.sh(ROOM, "other", "hostname")).toBe("other");
+          execs++;
+          const answer = await daemon.api("POST", `/v1/rooms/${ROOM}/sandboxes/hostile/exec`, { argv: ["hostname"] });
+          if (answer.status === 200) own++;
+          most.mib = Math.max(most.mib, residentMib(daemon.pid));
+          most.descriptors = Math.max(most.descriptors, descriptors(daemon.pid));
+          return await over();
+        },
+        (seconds + 60) * 1000,
+      );
+      const told = await daemon.sh(ROOM, "other", "cat /mnt/drive/flooded");
+      console.log(
+        `${told}: ${execs} commands of another, ${own} of its own meanwhile; daemon ${JSON.stringify({ before, most })}`,
+      );
+      const dialled = Number(/'dialled': (\d+)/.exec(told)?.[1]);
+      expect(dialled).toBeGreaterThan(30);
+      expect(execs).toBeGreaterThan(10);
+      expect(most.mib - before.mib).toBeLessThan(MOST_GROWTH_MIB);
+      expect(most.descriptors - before.descriptors).toBeLessThan(MOST_MORE_DESCRIPTORS);
+      expect(daemon.log).toMatch(/guest connection refused/);
+      // A line for each refusal would fill the log.
+      expect(daemon.log.split("guest connection refused").length - 1).toBeLessThan(seconds + 10);
 
-    await daemon.ok("DELETE", `/v1/rooms/${ROOM}/sandboxes/hostile`);
-    expect(remainsOf(daemon, hostile.sandbox_id)).toEqual([]);
-    const next = await daemon.sandbox(ROOM, "hostile", hostile.guest_cid);
-    expect(next.state).toBe("running");
-    expect(await daemon.sh(ROOM, "other", "hostname")).toBe("other");
-  }, deadlineMs);
+      await daemon.ok("DELETE", `/v1/rooms/${ROOM}/sandboxes/hostile`);
+      expect(remainsOf(daemon, hostile.sandbox_id)).toEqual([]);
+      const next = await daemon.sandbox(ROOM, "hostile", hostile.guest_cid);
+      expect(next.state).toBe("running");
+      expect(await daemon.sh(ROOM, "other", "hostname")).toBe("other");
+    },
+    deadlineMs,
+  );
 });

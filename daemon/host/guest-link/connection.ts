@@ -112,7 +112,9 @@ export class GuestConnection {
       // One that was never set up has no nonce yet to be known by.
       const isAgents = this.#newest === link || (this.#newest === null && isFirst);
       // One that was is only slow, as on a host with much to do: it dials again.
-      const isFinal = isFirst || !(error instanceof DeadlineError);
+      const isLate = !isFirst && error instanceof DeadlineError;
+      // Nor is one that ended before it said hello: on a slow host an agent gives up a dial that is answered late, and dials again.
+      const isFinal = !isLate && link.hasSaidHello;
       this.#refusal = failure;
       if (isAgents && isFinal && !this.#closed) this.#change({ failure });
       this.#dials.refuse(link, failure);

@@ -79,6 +79,11 @@ export class GuestLink {
     this.#link.close(reason);
   }
 
+  /** Whether the agent has said hello, whatever that was worth. */
+  get hasSaidHello(): boolean {
+    return this.#heard > 0;
+  }
+
   /** Resolves with the reason once the connection has ended. */
   get closed(): Promise<string> {
     return this.#closed.promise;
