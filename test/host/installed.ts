@@ -27,7 +27,7 @@ export const WITH_KEY = `. ${DATA}/setup.env; export ROOMD_API_KEY;`;
 export async function storyOf(host: VirtualHost): Promise<string> {
   const asked = [
     `${WITH_KEY} roomd sandbox list demo --json`,
-    `tail -n 20 ${DATA}/sandboxes/*/vmm.log ${DATA}/sandboxes/*/console`,
+    `tail -n 20 ${DATA}/sandboxes/*/vmm.log ${DATA}/sandboxes/*/console/*`,
     "journalctl -u roomd --no-pager -o short-precise | tail -n 60; systemd-cgls --no-pager /roomd.slice",
   ];
   for (const command of asked) await host.run(command, 60_000);
