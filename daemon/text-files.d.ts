@@ -27,6 +27,14 @@ declare module "*/packaging/guest-image/initramfs-init" {
   const text: string;
   export default text;
 }
+declare module "*.css" {
+  const text: string;
+  export default text;
+}
+declare module "*/common-passwords.txt" {
+  const text: string;
+  export default text;
+}
 /** What runs in a browser. */
 declare module "*.browser.js" {
   const text: string;

@@ -18,6 +18,9 @@ export type KeyId = Branded<"key">;
 export type AuditId = Branded<"audit">;
 export type RequestId = Branded<"request">;
 export type MessageId = Branded<"message">;
+export type UserId = Branded<"user">;
+export type SessionId = Branded<"session">;
+export type LinkId = Branded<"link">;
 
 interface Generated {
   org: OrgId;
@@ -31,6 +34,9 @@ interface Generated {
   evt: AuditId;
   req: RequestId;
   msg: MessageId;
+  usr: UserId;
+  ses: SessionId;
+  lnk: LinkId;
 }
 
 const TIME_CHARACTERS = 10;

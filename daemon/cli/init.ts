@@ -4,6 +4,7 @@ import { PLANS, type Plan } from "../../shared/api/plans.ts";
 import { choice, command } from "./command.ts";
 import { type ConfigOption, readConfiguration, withConfigOption, withOperator } from "./operator.ts";
 import { fieldLines, type JsonOption, say, showValue } from "./output.ts";
+import { urlOf } from "./user.ts";
 
 interface InitOptions extends JsonOption, ConfigOption {
   plan?: Plan;
@@ -12,14 +13,21 @@ interface InitOptions extends JsonOption, ConfigOption {
 export function initCommand(): Command {
   const about = {
     summary: "set up the service: the first organization and its keys; once (run on the host)",
-    notes: ["The keys are shown now and never again. A second run is refused and changes nothing."],
+    notes: [
+      "The keys are shown now and never again. A second run is refused and changes nothing.",
+      "The setup link lets the first owner in: once, within 24 hours. `roomd user link` prints a new one.",
+    ],
     examples: ["roomd init", "roomd init --plan starter", "roomd init --json > keys.json"],
   };
   return withConfigOption(command("init", about))
     .addOption(choice("--plan <plan>", "the organization's plan (default: free)", PLANS))
     .action(async (options: InitOptions) => {
       const { plan = "free" } = options;
-      const made = await withOperator(options, (operator) => operator.init(plan));
+      const { config } = readConfiguration(options);
+      const made = await withOperator(options, async (operator) => {
+        const keys = await operator.init(plan);
+        return { ...keys, setup: urlOf(config, await operator.setupLink()) };
+      });
       await showValue(made, options, fieldLines);
       if (!options.json) await say(...planLines(plan, options));
     });

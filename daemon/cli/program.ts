@@ -37,6 +37,7 @@ import { topCommand } from "./top.ts";
 import { uninstallCommand } from "./uninstall.ts";
 import { upgradeCommand } from "./upgrade.ts";
 import { usageCommand } from "./usage.ts";
+import { userCommand } from "./user.ts";
 
 const ABOUT = {
   summary: "Rooms of sandboxes for groups of AI agents, on your own Linux host.",
@@ -80,6 +81,7 @@ export function makeProgram(setStatus: (status: number) => void): Command {
       templateCommand(),
       orgCommand(),
       keyCommand(),
+      userCommand(),
       backupCommand(),
       restoreCommand(setStatus),
       upgradeCommand(),

@@ -8,7 +8,7 @@ import { planListen } from "../edge/http/tls.ts";
 import { selfSignedFile } from "../edge/http/tls-self-signed.ts";
 import { CliError } from "./cli-error.ts";
 import { command } from "./command.ts";
-import { readConfiguration } from "./operator.ts";
+import { readConfiguration, withOperator } from "./operator.ts";
 import { type JsonOption, print, showValue } from "./output.ts";
 import { withoutProgress } from "./progress.ts";
 import { provideDaemon } from "./setup/daemon.ts";
@@ -17,6 +17,7 @@ import { provideKeys, readKey } from "./setup/first-keys.ts";
 import { installPackages } from "./setup/packages.ts";
 import { numberedSteps } from "./setup/steps.ts";
 import { provideTemplate } from "./setup/template.ts";
+import { urlOf } from "./user.ts";
 
 const STEPS = 4;
 
@@ -52,8 +53,10 @@ export function setupCommand(): Command {
         if (options.demo) await showDemo(step, paths.first_keys);
       });
       const certificate = selfSignedFile(paths.tls);
+      const link = await withOperator({}, (operator) => operator.setupLink());
       const made = {
         url,
+        setup: config["web.enabled"] ? urlOf(config, link) : null,
         api_key: process.env.ROOMD_API_KEY ?? "",
         key_file: paths.first_keys,
         ca_cert: url.startsWith("https:") && existsSync(certificate) ? certificate : null,
@@ -64,8 +67,19 @@ export function setupCommand(): Command {
     });
 }
 
-/** What a shell needs to go on. */
-function exportLines({ url, api_key, ca_cert }: { url: string; api_key: string; ca_cert: string | null }): string[] {
+interface Made {
+  url: string;
+  api_key: string;
+  ca_cert: string | null;
+  setup: string | null;
+}
+
+/** What a browser and a shell need to go on. */
+function exportLines({ url, api_key, ca_cert, setup }: Made): string[] {
   const note = `The certificate is the service's own: clients also need a copy of ${ca_cert}, named by ROOMD_CA_CERT.`;
-  return [...(ca_cert === null ? [] : [note]), `export ROOMD_URL=${url}`, `export ROOMD_API_KEY=${api_key}`];
+  const people =
+    setup === undefined
+      ? []
+      : [`setup: ${setup}`, "By this link the first person comes in, once, within 24 hours.", ""];
+  return [...(ca_cert === null ? [] : [note]), ...people, `export ROOMD_URL=${url}`, `export ROOMD_API_KEY=${api_key}`];
 }

@@ -48,6 +48,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const orgs = composeOrgs(base, plans, {
     endSandboxes: (orgId) => sandboxes.endRunning(orgId, "credits_exhausted"),
     driveUsed: (orgId) => drives.drive.measureOrg(orgId),
+    url: () => reached.url,
   });
   const drives = composeDrives(base, orgs, { shares: () => sandboxes.shares() });
   const agents = composeAgents(base, orgs, { sandboxAgents: () => sandboxes.agents });
@@ -78,6 +79,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const bound = [
     service,
     orgs.orgs,
+    orgs.users,
     rooms,
     sandboxes,
     terminals,
@@ -96,7 +98,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   await rooms.recover();
   const doors = await openDoors(
     base,
-    { operations: bound, orgs: orgs.orgs, ports, ssh, listen, sshPlan, rates, requests },
+    { operations: bound, orgs: orgs.orgs, users: orgs.users, ports, ssh, listen, sshPlan, rates, requests },
     reached,
   );
   answering.resolve();

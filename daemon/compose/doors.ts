@@ -1,4 +1,5 @@
 /** Owns how callers come in: the road, and the doors that lead to it, from when they are opened until all have gone. */
+import type { KeyId, SessionId } from "../../shared/ids.ts";
 import type { Bound } from "../core/operation.ts";
 import type { Paths } from "../core/paths.ts";
 import type { RequestCounts } from "../core/request-counts.ts";
@@ -6,6 +7,7 @@ import type { Orgs } from "../domain/orgs/index.ts";
 import type { Ports } from "../domain/ports/index.ts";
 import type { Gateway } from "../domain/ssh/deps.ts";
 import type { Ssh } from "../domain/ssh/index.ts";
+import type { Users } from "../domain/users/index.ts";
 import { makeGuestDoor } from "../edge/guest/door.ts";
 import { makeDirect } from "../edge/http/direct.ts";
 import { makeHttpServer } from "../edge/http/server.ts";
@@ -17,6 +19,7 @@ import type { ConnectionDeps } from "../edge/ssh/connection.ts";
 import { loadHostKey } from "../edge/ssh/host-key.ts";
 import type { SshPlan } from "../edge/ssh/plan.ts";
 import { startSshServer } from "../edge/ssh/server.ts";
+import { makeWebDoor } from "../edge/web/door.ts";
 import type { Base } from "./base.ts";
 import type { AllRates } from "./rates.ts";
 import type { Reached } from "./sandboxes.ts";
@@ -26,6 +29,7 @@ const STOP_GRACE_MS = 10_000;
 interface Parts {
   operations: readonly Bound[];
   orgs: Orgs;
+  users: Users;
   ports: Ports;
   ssh: Ssh;
   listen: ReturnType<typeof planListen>;
@@ -47,8 +51,18 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
     log,
   });
   const mcp = makeMcpDoor({ bound: new Map(operations.map((each) => [each.operation.name, each])), road, log });
+  const web = config["web.enabled"]
+    ? makeWebDoor({
+        road,
+        operations,
+        users: parts.users,
+        orgName: orgs.nameOf,
+        url: () => reached.url,
+        log,
+      })
+    : null;
   const server = makeHttpServer(
-    { operations, road, ports: ports.gate, mcp, host, log },
+    { operations, road, ports: ports.gate, mcp, web, host, log },
     { ...listen, tls: certificate },
   );
   const noSsh = base.inspected.findings.ssh;
@@ -76,10 +90,10 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
   };
 }
 
-function composeRoad({ config, log, database, disk }: Base, { orgs, rates, requests }: Parts) {
+function composeRoad({ config, log, database, disk }: Base, { orgs, users, rates, requests }: Parts) {
   return makeRoad({
     authenticate: orgs.authenticate,
-    holdKey: orgs.holdKey,
+    hold: (id, cut) => (isSession(id) ? users.hold(id, cut) : orgs.holdKey(id, cut)),
     requireSpace: ({ method, onFullDisk }) => {
       if (method === "GET" || method === "DELETE") return;
       if (onFullDisk) disk.requireRecord();
@@ -93,6 +107,8 @@ function composeRoad({ config, log, database, disk }: Base, { orgs, rates, reque
     requests,
   });
 }
+
+const isSession = (id: KeyId | SessionId): id is SessionId => id.startsWith("ses_");
 
 /** Opens the SSH door and says how it is found. */
 async function openSshDoor(plan: SshPlan, paths: Paths, deps: Omit<ConnectionDeps, "limits">) {

@@ -10,6 +10,7 @@ import { listQuarantined } from "../domain/sandboxes/index.ts";
 import { runChecks } from "../domain/service/checks.ts";
 import { buildTemplate, removeTemplate } from "../domain/templates/build.ts";
 import { isOutdated } from "../domain/templates/registry.ts";
+import { makeUserOperator } from "../domain/users/index.ts";
 import { requireBody } from "../edge/input.ts";
 import type { GuestHost } from "../host/guest/plan.ts";
 import { LockedError, takeLock } from "../host/lock.ts";
@@ -30,6 +31,7 @@ export async function openOperator(options: ComposeOptions) {
   const registry = async () => templatesOn(options, await inspect());
   return {
     ...operator,
+    ...makeUserOperator(database),
     templates: {
       build: async (
         templateId: string,

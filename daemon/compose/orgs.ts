@@ -3,6 +3,7 @@ import { GUEST_CIDS, type OrgId } from "../../shared/ids.ts";
 import { Credits, Meter, makeAlone, makeOrgs, makeQuota, type Plans, pricesOf } from "../domain/orgs/index.ts";
 import { countRooms } from "../domain/rooms/index.ts";
 import { orgCids, orgSandboxes } from "../domain/sandboxes/index.ts";
+import { makeUsers } from "../domain/users/index.ts";
 import type { Base } from "./base.ts";
 
 export type Orgs = ReturnType<typeof composeOrgs>;
@@ -13,6 +14,8 @@ interface Later {
   endSandboxes(orgId: OrgId): Promise<void>;
   /** What its drives take together. */
   driveUsed(orgId: OrgId): Promise<number>;
+  /** Where the API and the web are. */
+  url(): string;
 }
 
 export function composeOrgs({ config, log, database, finder }: Base, plans: Plans, later: Later) {
@@ -34,9 +37,10 @@ export function composeOrgs({ config, log, database, finder }: Base, plans: Plan
     planCredits: (orgId) => quota.capsOf(orgId).credits,
     endSandboxes: later.endSandboxes,
   });
+  const directory = makeAlone(database);
   const orgs = makeOrgs({
     database,
-    directory: makeAlone(database),
+    directory,
     log,
     meter,
     roomName: finder.nameOf,
@@ -46,5 +50,13 @@ export function composeOrgs({ config, log, database, finder }: Base, plans: Plan
       guest_cids: { in_use: orgCids(queries, orgId), total: GUEST_CIDS },
     }),
   });
-  return { orgs, quota, meter, credits, prices, graceSeconds };
+  const users = makeUsers({
+    database,
+    directory,
+    log,
+    planOf: orgs.planOf,
+    url: later.url,
+    keysEnded: () => orgs.holds.look(),
+  });
+  return { orgs, users, quota, meter, credits, prices, graceSeconds };
 }

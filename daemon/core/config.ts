@@ -58,6 +58,11 @@ export const CONFIG_KEYS = {
     default: "",
     about: "URL by which clients reach the API, if it is not http.listen.",
   },
+  "web.enabled": {
+    kind: "boolean",
+    default: true,
+    about: "Whether there are pages for people: signing in, accounts, keys and members. /docs is there in any case.",
+  },
   "http.insecure": { kind: "boolean", default: false, about: "Allow a non-loopback http.listen without TLS." },
   "tls.mode": {
     kind: ["off", "files", "self-signed"],

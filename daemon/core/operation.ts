@@ -10,14 +10,17 @@ import type { Source } from "../../shared/api/audit.ts";
 import type { InputOf, Operation, OutputOf, Scope } from "../../shared/api/contract.ts";
 import type { ErrorCode, FieldError } from "../../shared/api/errors.ts";
 import type { OwnHeader } from "../../shared/api/headers.ts";
-import type { KeyId, OrgId, RequestId } from "../../shared/ids.ts";
+import type { Role } from "../../shared/api/members.ts";
+import type { KeyId, OrgId, RequestId, SessionId } from "../../shared/ids.ts";
 import type { Conversation } from "./conversation.ts";
 import { UnkeptWork, type Work } from "./work.ts";
 
 /** Whom a key stands for. */
 export interface Caller {
   /** What stands behind it; a key if absent. */
-  kind?: "sandbox" | "operator";
+  kind?: "sandbox" | "operator" | "user";
+  /** Of a person who is signed in. */
+  session?: SessionFacts;
   /** The key that made the sandbox that it is. */
   made_by?: string;
   org_id: OrgId;
@@ -30,6 +33,16 @@ export interface Caller {
   expires_at: string | null;
   /** The first of the keys that it was rotated from, where it was: all share one rate. */
   first_key_id?: KeyId | null;
+}
+
+/** What a person's session adds to who they are; `key_id` is then the user_id. */
+export interface SessionFacts {
+  session_id: SessionId;
+  role: Role;
+  /** What keys that they make may be given: more than the session has itself. */
+  gives: readonly Scope[];
+  /** Until when they need not prove again to be the person. */
+  proved_until: string;
 }
 
 /** One request on its way. */

@@ -28,6 +28,7 @@ import ended from "./migrations/0025_ended.sql" with { type: "text" };
 import adoptions from "./migrations/0026_adoptions.sql" with { type: "text" };
 import disk from "./migrations/0027_disk.sql" with { type: "text" };
 import endsWithKey from "./migrations/0028_ends_with_key.sql" with { type: "text" };
+import users from "./migrations/0029_users.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -59,6 +60,7 @@ export const MIGRATIONS: readonly string[] = [
   adoptions,
   disk,
   endsWithKey,
+  users,
 ];
 
 /** Brings the database up to date; `beforeChange` may throw when another process must not have it changed. Refuses one that a newer roomd has written. */

@@ -21,14 +21,14 @@ import { Rates, type RatesOf } from "./rates.ts";
 import { makeInputReader } from "./read-input.ts";
 import { Records } from "./records.ts";
 import { requireScope } from "./scope.ts";
-import { type HoldKey, Tenure } from "./tenure.ts";
+import { type Hold, Tenure } from "./tenure.ts";
 import { Turns } from "./turns.ts";
 import { doneAs, durationOf, type Outcome, type RoadReply, type RoadRequest, Walk } from "./walk.ts";
 
 export type { RoadReply, RoadRequest };
 
 export interface RoadDeps extends CallerDeps {
-  holdKey: HoldKey;
+  hold: Hold;
   /** Whether the disk has space for what the operation adds. Throws disk_full. */
   requireSpace(operation: Operation): void;
   /** Whether calls that only read are recorded. */
@@ -72,12 +72,12 @@ export function makeRoad(deps: RoadDeps): Road {
       if (call.caller) {
         walk.rate = rates.take(call.caller);
         // Who is known in another way than by a key is watched over by the door.
-        if (!call.caller.kind && !request.recognise) {
-          tenure = new Tenure(deps.holdKey, call.caller.key_id, () => request.signal);
-        }
+        const held =
+          call.caller.session?.session_id ?? (call.caller.kind || request.recognise ? null : call.caller.key_id);
+        if (held !== null) tenure = new Tenure(deps.hold, held, () => request.signal);
         const turn = turns.enter(call.caller.org_id, walk.rate?.isWithin ?? true);
         if (turn) await turn;
-        requireScope(call.caller, operation.access);
+        requireScope(call.caller, operation);
       }
       const target = await bound.find(call, request.params);
       const { input, body_sha256 } = await readInput(bound, request, target);

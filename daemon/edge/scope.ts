@@ -1,11 +1,23 @@
-/** Checks whether the caller's key allows an operation. */
-import type { Access } from "../../shared/api/contract.ts";
-import type { Caller } from "../core/operation.ts";
+/** Checks whether the caller's key or session allows an operation. */
+import type { Access, Operation } from "../../shared/api/contract.ts";
+import { now } from "../core/clock.ts";
+import type { Caller, SessionFacts } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
 
-/** Throws insufficient_scope. An organization's administrator has every scope. */
-export function requireScope(caller: Caller, access: Access): void {
+/** Throws insufficient_scope, hub_is_read_only, proof_required. An organization's administrator has every scope. */
+export function requireScope(caller: Caller, operation: Pick<Operation, "access" | "wantsProof">): void {
+  const { access } = operation;
   if (access === "open" || access === "key") return;
+  if (caller.session) {
+    requireOfSession(caller, caller.session, operation);
+    return;
+  }
+  if (access === "account") {
+    throw new ServiceError("insufficient_scope", {
+      detail: "This is of a person's account: it needs a session of the web.",
+      details: { required: access },
+    });
+  }
   if (access === "operator") {
     if (caller.kind === "operator") return;
     throw new ServiceError("insufficient_scope", {
@@ -19,3 +31,18 @@ export function requireScope(caller: Caller, access: Access): void {
     details: { required: access },
   });
 }
+
+/** A session looks, and sees to the account; what belongs to rooms is done by keys. */
+function requireOfSession(
+  { scopes }: Caller,
+  { role, proved_until }: SessionFacts,
+  { access, wantsProof }: Pick<Operation, "access" | "wantsProof">,
+): void {
+  if (access !== "account" && !isIn(scopes, access)) {
+    if (access !== "keys:write") throw new ServiceError("hub_is_read_only");
+    throw new ServiceError("insufficient_scope", { detail: `A ${role} has no keys.`, details: { required: access } });
+  }
+  if (wantsProof && proved_until <= now()) throw new ServiceError("proof_required");
+}
+
+const isIn = (scopes: readonly string[], access: Access) => scopes.includes(access);

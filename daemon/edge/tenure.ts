@@ -3,12 +3,12 @@
  * to the end, or its client is gone.
  */
 import type { Operation } from "../../shared/api/contract.ts";
-import type { KeyId } from "../../shared/ids.ts";
+import type { KeyId, SessionId } from "../../shared/ids.ts";
 import type { Done } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
 
-/** Calls `cut` when the key is no longer good; what is returned lets go of it. */
-export type HoldKey = (keyId: KeyId, cut: () => void) => () => void;
+/** Calls `cut` when the key or session is no longer good; what is returned lets go of it. */
+export type Hold = (id: KeyId | SessionId, cut: () => void) => () => void;
 
 export class Tenure {
   readonly #client: () => AbortSignal;
@@ -20,10 +20,10 @@ export class Tenure {
   #cut: AbortController | null = null;
   #signal: AbortSignal | null = null;
 
-  constructor(holdKey: HoldKey, keyId: KeyId, client: () => AbortSignal) {
+  constructor(hold: Hold, id: KeyId | SessionId, client: () => AbortSignal) {
     this.#client = client;
     this.#lost.promise.catch(() => {});
-    this.#letGo = holdKey(keyId, () => {
+    this.#letGo = hold(id, () => {
       this.#reason = new ServiceError("invalid_api_key", {
         detail: "The key expired during the call.",
       });

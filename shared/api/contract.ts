@@ -25,8 +25,18 @@ export const SCOPES = [
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** Who may call: a key with the scope, any key, the operator's key, or anyone. */
-export type Access = Scope | "key" | "operator" | "open";
+/** What those who only look may: a session of the web has these scopes, whoever's it is. */
+export const READ_SCOPES = [
+  "rooms:read",
+  "sandboxes:read",
+  "drive:read",
+  "fabric:read",
+  "audit:read",
+  "usage:read",
+] as const satisfies readonly Scope[];
+
+/** Who may call: a key with the scope, any key, a person's session, the operator's key, or anyone. */
+export type Access = Scope | "key" | "account" | "operator" | "open";
 
 export interface Operation {
   /** snake_case; the MCP tool's name where there is one. */
@@ -57,6 +67,8 @@ export interface Operation {
   errors: ErrorCode[];
   /** Event name in the audit; null for what says nothing about an organization. */
   audit: string | null;
+  /** A session's person must have proven lately to be that person. */
+  wantsProof?: true;
   /** The answer has a secret: what is kept of it for a second call can be read with the caller's own key alone. */
   secretOutput?: true;
   /** It adds no data but its own record, so that it is carried out on a disk that is nearly full. DELETE always is. */

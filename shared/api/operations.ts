@@ -1,4 +1,5 @@
 /** Owns the list of operations: the whole interface, once. Doors, documents and sweeping tests are read off it. */
+import * as account from "./account.ts";
 import * as audit from "./audit.ts";
 import * as barriers from "./barriers.ts";
 import type { Operation } from "./contract.ts";
@@ -6,6 +7,7 @@ import * as drive from "./drive.ts";
 import * as egress from "./egress.ts";
 import * as executions from "./executions.ts";
 import * as fabric from "./fabric.ts";
+import * as members from "./members.ts";
 import * as orgs from "./orgs.ts";
 import * as ports from "./ports.ts";
 import * as rooms from "./rooms.ts";
@@ -28,6 +30,18 @@ export const operations = {
   key_list: orgs.keyList,
   key_rotate: orgs.keyRotate,
   key_revoke: orgs.keyRevoke,
+  account_get: account.accountGet,
+  account_update: account.accountUpdate,
+  account_prove: account.accountProve,
+  account_password: account.accountPassword,
+  session_list: account.sessionList,
+  session_end: account.sessionEnd,
+  member_list: members.memberList,
+  member_update: members.memberUpdate,
+  member_remove: members.memberRemove,
+  invitation_create: members.invitationCreate,
+  invitation_list: members.invitationList,
+  invitation_delete: members.invitationDelete,
   usage: usage.usage,
   top_get: top.topGet,
   room_create: rooms.roomCreate,

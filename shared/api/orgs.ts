@@ -71,6 +71,7 @@ export const keyCreate = operation({
   description:
     "A key never grants more than it has. Absent fields are copied from the calling key: its scopes, rooms, agent and expiry.",
   access: "keys:write",
+  wantsProof: true,
   params: orgPath,
   query: NONE,
   body: fields({
@@ -127,6 +128,7 @@ export const keyRotate = operation({
   description:
     "Makes a new key like it, with the same expiry. Both are valid during the grace period; without one the old key ends at once.",
   access: "keys:write",
+  wantsProof: true,
   params: keyPath,
   query: NONE,
   body: fields({

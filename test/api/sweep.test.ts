@@ -4,16 +4,20 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Operation, SCOPES, type Scope } from "../../shared/api/contract.ts";
+import { operations } from "../../shared/api/operations.ts";
 import { type Answer, TestDaemon } from "../harness/daemon.ts";
+import { Visitor } from "../harness/visitor.ts";
 import { bare, bearer, makeKey, makeOrg, run, until } from "./calls.ts";
 import { missing, type Names, OPERATIONS, requestOf, unused } from "./requests.ts";
 
 const ROOM = "shared-name";
 let daemon: TestDaemon;
 let names: Names;
+let owner: Visitor;
 
 beforeAll(async () => {
   daemon = await TestDaemon.start();
+  owner = await Visitor.owner(daemon, { password: operations.account_prove.example.body.password });
   names = { room_id: "swept", org_id: daemon.orgId };
   await daemon.room(names.room_id);
 });
@@ -27,7 +31,9 @@ function call(operation: Operation, headers: Record<string, string>, own: Names 
 const guarded = OPERATIONS.filter(({ access }) => access !== "open");
 const scoped = guarded.filter(({ access }) => access !== "key" && access !== "operator");
 const operators = guarded.filter(({ access }) => access === "operator");
-const rightKey = ({ access }: Operation) => (access === "operator" ? daemon.operatorKey : daemon.apiKey);
+/** By a key, or for what is of a person's account by a session. */
+const rightHeaders = ({ access }: Operation) =>
+  access === "account" ? owner.headers : bearer(access === "operator" ? daemon.operatorKey : daemon.apiKey);
 const unknownKey = `key-${"A".repeat(43)}`;
 
 test("every operation can be asked for", () => {
@@ -40,7 +46,7 @@ describe("the right key", () => {
   test.each(OPERATIONS)("opens $name", async (operation) => {
     const own = { ...names, room_id: `right-${operation.name.replaceAll("_", "-")}` };
     await daemon.room(own.room_id);
-    const { status, body } = await call(operation, bearer(rightKey(operation)), own);
+    const { status, body } = await call(operation, rightHeaders(operation), own);
     if (status < 400) expect(Object.values(operation.outcomes)).toContain(status);
     else if (operation.access !== "open") expect(operation.errors).toContain(body.code);
     expect([401, 403, 405]).not.toContain(status);
@@ -146,7 +152,8 @@ describe("a key with every scope but one", () => {
 });
 
 describe("another organization's key", () => {
-  const named = guarded.filter(({ params }) => "room_id" in params.properties || "org_id" in params.properties);
+  const ofKeys = guarded.filter(({ access }) => access !== "account");
+  const named = ofKeys.filter(({ params }) => "room_id" in params.properties || "org_id" in params.properties);
   const shown = ({ status, headers, body }: Answer) => ({
     status,
     headers: [...headers].filter(([name]) => !/^(date|x-request-id|ratelimit-\w+)$/.test(name)),

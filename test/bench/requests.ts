@@ -71,7 +71,7 @@ async function benchRecognition(report: Report): Promise<void> {
       const startedAt = performance.now();
       const caller = authenticate(`Bearer ${key}`, "rooms:read");
       rates.require(rates.take(caller));
-      requireScope(caller, "rooms:read");
+      requireScope(caller, { access: "rooms:read" });
       samples.push(performance.now() - startedAt);
       await new Promise((turned) => setImmediate(turned));
     }

@@ -13,7 +13,7 @@ const ROWS: readonly (readonly string[])[] = [
   ["daemon/db", "daemon/host"],
   ["daemon/domain/audit"],
   ["daemon/domain/orgs"],
-  ["daemon/domain/templates", "daemon/domain/agents"],
+  ["daemon/domain/users", "daemon/domain/templates", "daemon/domain/agents"],
   [
     "daemon/domain/drive",
     "daemon/domain/fabric",

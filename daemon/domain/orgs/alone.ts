@@ -18,6 +18,7 @@ import {
   getOrg,
   insertKey,
   insertOrg,
+  keysMadeBy,
   lineOf,
   listOrgs,
   prepareUse,
@@ -62,6 +63,23 @@ export function makeAlone(database: Database): Directory {
         const { key_id } = currentKey(queries, keyId);
         const key = changeKey(queries, key_id, { revoked_at: now() });
         return within(queries, { key, sshKeys: endSshKeys(queries, lineOf(queries, key)) });
+      }),
+
+    revokeKeysOf: (orgId, userId, within) =>
+      database.commit((queries) => {
+        const lines = keysMadeBy(queries, orgId, userId).map((key) => lineOf(queries, key));
+        let revoked = 0;
+        for (const key of lines.flat()) {
+          if (key.revoked_at !== null) continue;
+          changeKey(queries, key.key_id, { revoked_at: now() });
+          revoked++;
+        }
+        for (const line of lines)
+          endSshKeys(
+            queries,
+            line.map((key) => getKey(queries, key.key_id) ?? key),
+          );
+        return within(queries, revoked);
       }),
 
     addSshKey: (key, within) =>

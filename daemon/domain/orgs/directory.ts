@@ -7,7 +7,7 @@
  * Reading is no part of it: rows are read where they are, in this host's tables, and nobody waits for that.
  */
 import type { Plan } from "../../../shared/api/plans.ts";
-import type { KeyId, OrgId } from "../../../shared/ids.ts";
+import type { KeyId, OrgId, UserId } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Rotation } from "./keys.ts";
 import type { KeyRow, OrgRow, SshKeyRow } from "./table.ts";
@@ -46,6 +46,8 @@ export interface Directory {
    * Throws key_not_found, also for one that was revoked before.
    */
   revokeKey<T>(keyId: KeyId, within: Within<Revocation, T>): Promise<T>;
+  /** Those of the organization that a person has made, with all that they were rotated into; `within` hears how many it were. */
+  revokeKeysOf<T>(orgId: OrgId, userId: UserId, within: Within<number, T>): Promise<T>;
   /** Throws org_not_found, already_exists, quota_exceeded. */
   addSshKey<T>(key: SshKeyRow, within: Within<SshKeyRow, T>): Promise<T>;
   /** Throws key_not_found. */

@@ -23,7 +23,7 @@ type Bound = Pick<Grant, "room_ids" | "agent_id">;
 /** Throws scope_escalation. */
 export function grantBy(giver: Caller, asked: { [K in keyof Grant]?: Grant[K] | undefined }): Grant {
   const grant: Grant = {
-    scopes: asked.scopes ?? giver.scopes,
+    scopes: asked.scopes ?? givableBy(giver),
     room_ids: asked.room_ids ?? giver.room_ids,
     agent_id: asked.agent_id ?? giver.agent_id,
     expires_at: asked.expires_at ?? giver.expires_at,
@@ -31,6 +31,9 @@ export function grantBy(giver: Caller, asked: { [K in keyof Grant]?: Grant[K] | 
   requireGivable(giver, grant);
   return grant;
 }
+
+/** A person gives keys what the person's role has, which is more than the session does. */
+const givableBy = ({ scopes, session }: Caller): readonly Scope[] => session?.gives ?? scopes;
 
 /** How long what a key makes lasts. */
 export interface Term {
@@ -67,9 +70,8 @@ export function requireGivable(giver: Caller, grant: Grant): void {
     throw new ServiceError("scope_escalation", { detail, details });
   };
   // An organization's administrator has every scope.
-  const missing = giver.scopes.includes("org:admin")
-    ? []
-    : grant.scopes.filter((scope) => !giver.scopes.includes(scope));
+  const givable = givableBy(giver);
+  const missing = givable.includes("org:admin") ? [] : grant.scopes.filter((scope) => !givable.includes(scope));
   if (missing.length > 0) refuse("The key does not have the scopes that it would grant.", { scopes: missing });
   const { room_ids: rooms, agent_id: agent } = giver;
   if (!areRoomsWithin(rooms, grant.room_ids)) refuse("The key is bound to fewer rooms.", { room_ids: rooms });
@@ -80,8 +82,10 @@ export function requireGivable(giver: Caller, grant: Grant): void {
   }
 }
 
-/** Whether a key exists for another one. */
-export function isSeenBy(viewer: Bound, key: Bound): boolean {
+/** Whether a key exists for another one, or for a person: who may not give all keys sees their own. */
+export function isSeenBy(viewer: Caller, key: Bound & { created_by_id: string }): boolean {
+  const { session } = viewer;
+  if (session && !session.gives.includes("keys:write") && key.created_by_id !== viewer.key_id) return false;
   return areRoomsWithin(viewer.room_ids, key.room_ids) && isAgentWithin(viewer.agent_id, key.agent_id);
 }
 

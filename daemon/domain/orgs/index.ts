@@ -11,14 +11,15 @@ import { type Authenticate, isGood, makeAuthenticate, makeIsCurrent } from "./ke
 import { LastUsed } from "./last-used.ts";
 import { makeMe } from "./me.ts";
 import { callersOf, isCurrentSshKey, makeSshKeys } from "./ssh-keys.ts";
-import { getOrg, keyName, lineOf } from "./store.ts";
+import { keyName, knownOrg, lineOf } from "./store.ts";
 import { makeUsage } from "./usage/usage.ts";
 
 export { makeAlone } from "./alone.ts";
+export type { Directory } from "./directory.ts";
 export { makeOperator } from "./operator.ts";
 export { type PlanCaps, type Plans, plansOf } from "./plans.ts";
 export { driveExceeded, driveWarning, makeQuota, type Quota } from "./quota.ts";
-export { listOrgs } from "./store.ts";
+export { getOrg, listOrgs } from "./store.ts";
 export { Credits } from "./usage/credits.ts";
 export { DriveLevels } from "./usage/drive-levels.ts";
 export { Meter, type Place, USAGE_WRITE_SECONDS } from "./usage/meter.ts";
@@ -29,6 +30,7 @@ export interface Orgs {
   /** Throws missing_credentials, invalid_api_key or api_key_expired. */
   authenticate: Authenticate;
   planOf(orgId: OrgId): string;
+  nameOf(orgId: OrgId): string;
   /** Whether a key that was good is so still. */
   isCurrent(keyId: KeyId): boolean;
   /** Calls `cut` when the key is no longer good; what is returned lets go of it. */
@@ -81,7 +83,8 @@ export function makeOrgs({ database, directory, log, meter, standing, credits, r
       ...makeSshKeys({ database, directory, findOrg: find, onRemoved: () => holds.look() }),
     ],
     authenticate: makeAuthenticate(queries, (keyId) => lastUsed.note(keyId)),
-    planOf: (orgId) => getOrg(queries, orgId)?.plan ?? "",
+    planOf: (orgId) => knownOrg(queries, orgId)?.plan ?? "",
+    nameOf: (orgId) => knownOrg(queries, orgId)?.name ?? "",
     isCurrent,
     holdKey: (keyId, cut) => holds.hold(keyId, () => isCurrent(keyId), cut),
     holdLine: (firstKeyId, cut) => {

@@ -113,4 +113,4 @@ export function endedWith(sshKeys: readonly SshKeyRow[]): { ssh_key_ids?: string
   return sshKeys.length === 0 ? {} : { ssh_key_ids: sshKeys.map(({ ssh_key_id }) => ssh_key_id) };
 }
 
-const makerOf = ({ key_id }: Caller) => ({ type: "key", id: key_id });
+const makerOf = ({ kind, key_id }: Caller) => ({ type: kind ?? "key", id: key_id });

@@ -71,6 +71,12 @@ export function getKeyOf(queries: Queries, orgId: OrgRow["org_id"], keyId: strin
     .get();
 }
 
+/** Of one organization, by a person. */
+export function keysMadeBy(queries: Queries, orgId: OrgRow["org_id"], userId: string): KeyRow[] {
+  const where = and(eq(apiKeys.created_by_id, userId), eq(apiKeys.org_id, orgId));
+  return queries.select().from(apiKeys).where(where).all();
+}
+
 /** A key's line: it, and all that it was rotated from and into. */
 export function lineOf(queries: Queries, { key_id, first_key_id }: Pick<KeyRow, "key_id" | "first_key_id">): KeyRow[] {
   const first = first_key_id ?? key_id;

@@ -35,7 +35,12 @@ export async function readJsonMessage(request: Request, maxBytes: number) {
   return { message: parseObject(bytes), bytes: bytes.byteLength };
 }
 
-async function readBody(request: Request, maxBytes: number, { measured = false }: ReadOptions): Promise<Uint8Array> {
+/** The body as it is, in one piece. Throws body_too_large, invalid_body. */
+export async function readBody(
+  request: Request,
+  maxBytes: number,
+  { measured = false }: ReadOptions,
+): Promise<Uint8Array> {
   const tooLarge = () =>
     new ServiceError("body_too_large", {
       detail: `The body is over ${maxBytes} bytes.`,

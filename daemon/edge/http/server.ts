@@ -22,6 +22,7 @@ import { answerForPort, portPlaceOf } from "./ports.ts";
 import { readQuery } from "./query.ts";
 import { problemResponse, rateHeaders, setAll, toResponse, usualHeaders } from "./reply.ts";
 import { type Listener, openListener } from "./tls-listener.ts";
+import { answerForWeb, type Web } from "./web.ts";
 import {
   foreignOrigin,
   isHandshake,
@@ -41,6 +42,8 @@ export interface HttpDeps {
   /** The way to servers in guests. */
   ports: Gate;
   mcp: McpDoor;
+  /** Pages for people; null where they are switched off. */
+  web: Web | null;
   /** The name of this host. */
   host: string;
   log: Log;
@@ -104,10 +107,14 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
           return response === UPGRADED ? undefined : response;
         }
         peers.set(request, { address, url, upgrade: upgraded });
+        const asked = { request, url, ip: address, request_id: requestIdOf(request) };
+        const { web } = deps;
         const isMcp = url.pathname === MCP_PATH;
         const response = isMcp
-          ? await answerForMcp(deps, options, { request, url, ip: address, request_id: requestIdOf(request) })
-          : await app.fetch(request);
+          ? await answerForMcp(deps, options, asked)
+          : web?.has(url.pathname)
+            ? await answerForWeb({ web, host: deps.host }, asked)
+            : await app.fetch(request);
         if (response === UPGRADED) return undefined;
         if (response.status === 401 || response.status === 429) await deps.road.failuresWritten();
         const type = response.headers.get("content-type");
@@ -147,14 +154,18 @@ async function answer(
     const shown = usualHeaders(requestId, deps.host);
     return problemResponse(toProblem(foreignOrigin(), requestId, deps.log), shown, null);
   }
+  const authorization = headers.get("authorization");
+  // A key that is sent says who calls, whatever cookie the browser adds.
+  const session = authorization === null ? (deps.web?.sessionOf(headers) ?? null) : null;
   const roadRequest: RoadRequest = {
-    source: "rest",
+    source: session ? "web" : "rest",
+    ...(session ? { recognise: session } : {}),
     request_id: requestId,
     ip: peer?.address ?? null,
     get isFromHost() {
       return isFromHost({ address: peer?.address ?? null, hostname: url.hostname, headers });
     },
-    authorization: headers.get("authorization"),
+    authorization,
     token: wantsSocket ? tokenOf(headers) : null,
     path: url.pathname,
     params,

@@ -63,7 +63,7 @@ function newRoad(): Road {
     database,
     log: makeLog("error", () => {}),
     failedLoginsPerMinute: 0,
-    holdKey: (_, cut) => {
+    hold: (_, cut) => {
       cutKey = cut;
       return () => {};
     },

@@ -1,5 +1,5 @@
 /** What all operations share, at the end of the page of /docs: every header and every error code. */
-import { html, type Markup } from "../markup.ts";
+import { html, type Markup } from "../../../core/markup.ts";
 import type { OpenapiDocument } from "./document.ts";
 import { tableOf, typeOf } from "./fields.ts";
 import { exampleOf } from "./operation.ts";

@@ -1,5 +1,5 @@
 /** Schemas as tables for people: a row for each field, with its type and what it must keep to. */
-import { html, type Markup } from "../markup.ts";
+import { html, type Markup } from "../../../core/markup.ts";
 import type { Schema } from "./document.ts";
 
 const DEEPEST = 4;

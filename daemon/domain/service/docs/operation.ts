@@ -1,5 +1,5 @@
 /** An operation on the page of /docs. */
-import { html, type Markup } from "../markup.ts";
+import { html, type Markup } from "../../../core/markup.ts";
 import { type Answer, JSON_TYPE, type Placed, PROBLEM_TYPE, type Schema, type Shown } from "./document.ts";
 import { rowOf, rowsOf, tableOf } from "./fields.ts";
 

@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import { VERSION } from "../../../../shared/version.ts";
-import { html, Markup } from "../markup.ts";
+import { html, Markup } from "../../../core/markup.ts";
 import { openapiDocument } from "../openapi.ts";
 import { errorsOf, headersOf } from "./catalogue.ts";
 import { JSON_TYPE, type OpenapiDocument, type Placed, PROBLEM_TYPE, type Reference, type Shown } from "./document.ts";

@@ -114,7 +114,7 @@ export class ExecutionsFixture {
       },
       log: makeLog("error", () => {}),
       failedLoginsPerMinute: 0,
-      holdKey: (_, cut) => {
+      hold: (_, cut) => {
         this.cutKey = cut;
         return () => {};
       },

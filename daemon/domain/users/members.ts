@@ -1,0 +1,185 @@
+/** Owns the calls on who belongs to an organization, and on who is invited to it. */
+import {
+  type InvitationRecord,
+  invitationCreate,
+  invitationDelete,
+  invitationList,
+  MAX_INVITATIONS,
+  MAX_MEMBERS,
+  type MemberRecord,
+  memberList,
+  memberRemove,
+  memberUpdate,
+} from "../../../shared/api/members.ts";
+import type { OrgId, UserId } from "../../../shared/ids.ts";
+import { now } from "../../core/clock.ts";
+import { type Bound, bind, type Caller, type KeyCall } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
+import { whoIs } from "./account.ts";
+import type { UserDeps } from "./deps.ts";
+import { addLink, pathOf } from "./links.ts";
+import { requireKeeper, requireOver } from "./roles.ts";
+import {
+  countOwners,
+  deleteMembership,
+  endSessions,
+  getMembership,
+  listInvitations,
+  listMembers,
+  setRole,
+  useLink,
+} from "./store.ts";
+import type { LinkRow } from "./table.ts";
+
+interface MemberDeps extends Pick<UserDeps, "database" | "directory" | "url" | "keysEnded"> {
+  /** Called when sessions have ended, and it is on record. */
+  onEnded(): void;
+}
+
+export function makeMembers({ database, directory, url, keysEnded, onEnded }: MemberDeps): Bound[] {
+  const { queries } = database;
+  const find = ({ caller }: KeyCall, { org_id }: Record<string, string>): OrgId => {
+    if (org_id !== "self" && org_id !== caller.org_id) throw new ServiceError("org_not_found");
+    return caller.org_id;
+  };
+  const findMember = (call: KeyCall, params: Record<string, string>) => {
+    const org_id = find(call, params);
+    const user_id = (params.user_id === "self" ? call.caller.key_id : params.user_id) as string as UserId;
+    if (!getMembership(queries, org_id, user_id)) throw new ServiceError("member_not_found");
+    return { org_id, user_id };
+  };
+  return [
+    bind(memberList, {
+      find,
+      run: (_call, _input, orgId) => ({ outcome: "ok", body: { items: listMembers(queries, orgId).map(toRecord) } }),
+    }),
+
+    bind(memberUpdate, {
+      find: findMember,
+      run: async (call, { role }, { org_id, user_id }) => {
+        const body = await database.commit((within) => {
+          const before = requireMember(within, org_id, user_id);
+          requireOver(requireKeeper(call.caller), [before.role, role]);
+          if (role !== "owner") requireOtherOwner(within, org_id, user_id, before.role);
+          setRole(within, org_id, user_id, role);
+          const changed = toRecord({ ...before, role });
+          call.audit.details = { user_id, role, before: before.role };
+          call.work.keep("ok", changed);
+          return changed;
+        });
+        return { outcome: "ok", body };
+      },
+    }),
+
+    bind(memberRemove, {
+      find: findMember,
+      run: async (call, _input, { org_id, user_id }) => {
+        requireRemovable(queries, call.caller, org_id, user_id);
+        call.work.whenSettled(() => {
+          onEnded();
+          keysEnded();
+        });
+        const body = await directory.revokeKeysOf(org_id, user_id, (within, keys_revoked) => {
+          requireRemovable(within, call.caller, org_id, user_id);
+          deleteMembership(within, org_id, user_id);
+          const removed = {
+            user_id,
+            keys_revoked,
+            sessions_ended: endSessions(within, user_id, now(), { orgId: org_id }),
+          };
+          call.audit.details = removed;
+          call.work.keep("ok", removed);
+          return removed;
+        });
+        return { outcome: "ok", body };
+      },
+    }),
+
+    bind(invitationCreate, {
+      find,
+      run: async (call, { role, email }, org_id) => {
+        requireOver(requireKeeper(call.caller), [role]);
+        const body = await database.commit((within) => {
+          if (listInvitations(within, org_id, now()).length >= MAX_INVITATIONS) {
+            throw new ServiceError("quota_exceeded", {
+              detail: `An organization may have ${MAX_INVITATIONS} invitations.`,
+            });
+          }
+          if (listMembers(within, org_id).length >= MAX_MEMBERS) {
+            throw new ServiceError("quota_exceeded", { detail: `An organization may have ${MAX_MEMBERS} members.` });
+          }
+          const maker = { type: "user", id: whoIs(call).user_id };
+          const to = email?.toLowerCase() ?? null;
+          const { token, row } = addLink(within, { kind: "invitation", org_id, role, email: to, maker });
+          const made = { ...invitationOf(row), url: url() + pathOf("invitation", token) };
+          call.audit.details = { invitation_id: row.link_id, role };
+          call.work.keep("created", made);
+          return made;
+        });
+        return { outcome: "created", body };
+      },
+    }),
+
+    bind(invitationList, {
+      find: (call, params) => {
+        const org_id = find(call, params);
+        requireKeeper(call.caller);
+        return org_id;
+      },
+      run: (_call, _input, orgId) => {
+        return { outcome: "ok", body: { items: listInvitations(queries, orgId, now()).map(invitationOf) } };
+      },
+    }),
+
+    bind(invitationDelete, {
+      find: (call, params) => {
+        const org_id = find(call, params);
+        requireKeeper(call.caller);
+        const row = listInvitations(queries, org_id, now()).find((each) => each.link_id === params.invitation_id);
+        if (!row) throw new ServiceError("invitation_not_found");
+        return row;
+      },
+      run: async (call, _input, { link_id }) => {
+        const body = await database.commit((within) => {
+          useLink(within, link_id, now());
+          const withdrawn = { invitation_id: link_id };
+          call.audit.details = withdrawn;
+          call.work.keep("ok", withdrawn);
+          return withdrawn;
+        });
+        return { outcome: "ok", body };
+      },
+    }),
+  ];
+}
+
+/** Who leaves needs nobody's leave. Throws insufficient_scope, member_not_found, last_owner. */
+function requireRemovable(queries: Queries, caller: Caller, orgId: OrgId, userId: UserId): void {
+  const { role } = requireMember(queries, orgId, userId);
+  if (whoIs({ caller }).user_id !== userId) requireOver(requireKeeper(caller), [role]);
+  requireOtherOwner(queries, orgId, userId, role);
+}
+
+/** Throws last_owner. */
+function requireOtherOwner(queries: Queries, orgId: OrgId, userId: UserId, role: MemberRecord["role"]): void {
+  if (role !== "owner" || countOwners(queries, orgId, userId) > 0) return;
+  throw new ServiceError("last_owner", {
+    detail: "This is the organization's only owner.",
+    hint: "Make somebody else an owner first.",
+  });
+}
+
+function requireMember(queries: Queries, orgId: OrgId, userId: UserId) {
+  const member = listMembers(queries, orgId).find((each) => each.user_id === userId);
+  if (!member) throw new ServiceError("member_not_found");
+  return member;
+}
+
+function toRecord({ user_id, email, name, role, created_at, disabled_at }: MemberRecord): MemberRecord {
+  return { user_id, email, name, role, created_at, disabled_at };
+}
+
+function invitationOf({ link_id, email, role, created_at, expires_at }: LinkRow): InvitationRecord {
+  return { invitation_id: link_id, email, role: role ?? "viewer", created_at, expires_at };
+}

@@ -1,0 +1,114 @@
+/** Owns sessions: how one begins, how long it lasts, and who is calling by one. */
+import { PROOF_SECONDS } from "../../../shared/api/account.ts";
+import { type KeyId, newId, type OrgId, type SessionId, type UserId } from "../../../shared/ids.ts";
+import { after, at, now } from "../../core/clock.ts";
+import type { Caller } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
+import { givenBy, scopesOf } from "./roles.ts";
+import { hashOf, makeSecret } from "./secrets.ts";
+import { getSession, insertSession, prepareSessionLookup, type SessionOf } from "./store.ts";
+import type { SessionRow } from "./table.ts";
+
+const IDLE_SECONDS = 14 * 86_400;
+const LONGEST_SECONDS = 90 * 86_400;
+/** When a session was last seen is written no oftener. */
+const SEEN_SECONDS = 3600;
+
+/** From where somebody comes. */
+export interface From {
+  ip: string | null;
+  user_agent: string | null;
+}
+
+/** `secret` is the only copy there will ever be. */
+export function addSession(
+  queries: Queries,
+  userId: UserId,
+  orgId: OrgId,
+  { ip, user_agent }: From,
+): { secret: string; row: SessionRow } {
+  const { secret, sha256 } = makeSecret();
+  const began = now();
+  const row: SessionRow = {
+    session_id: newId("ses"),
+    secret_sha256: sha256,
+    user_id: userId,
+    org_id: orgId,
+    created_at: began,
+    seen_at: began,
+    proved_at: began,
+    ip,
+    user_agent: user_agent?.slice(0, 256) ?? null,
+    ended_at: null,
+  };
+  insertSession(queries, row);
+  return { secret, row };
+}
+
+export function expiryOf({ created_at, seen_at }: Pick<SessionRow, "created_at" | "seen_at">): string {
+  return at(Math.min(Date.parse(seen_at) + IDLE_SECONDS * 1000, Date.parse(created_at) + LONGEST_SECONDS * 1000));
+}
+
+export const provedUntil = ({ proved_at }: Pick<SessionRow, "proved_at">): string => after(proved_at, PROOF_SECONDS);
+
+const isGood = (row: SessionOf, expires_at = expiryOf(row)): boolean =>
+  row.ended_at === null && row.disabled_at === null && row.role !== null && expires_at > now();
+
+/** Recognises a person by a session's secret. Throws session_ended. */
+export type Recognise = (secret: string) => Caller;
+
+/** `onSeen` hears of a session that was not seen for some time. */
+export function makeRecognise(
+  queries: Queries,
+  planOf: (orgId: OrgId) => string,
+  onSeen: (sessionId: SessionId) => void,
+): Recognise {
+  const lookup = prepareSessionLookup(queries);
+  return (secret) => {
+    const sha256 = hashOf(secret);
+    const row = sha256 === null ? undefined : lookup(sha256);
+    if (!row) throw new ServiceError("session_ended");
+    const { caller, expires_at, fresh_until } = factsOf(row, planOf);
+    if (!isGood(row, expires_at)) throw new ServiceError("session_ended");
+    if (fresh_until <= now()) onSeen(row.session_id);
+    const plan = planOf(row.org_id);
+    return caller.plan === plan ? caller : { ...caller, plan };
+  };
+}
+
+interface Facts {
+  caller: Caller;
+  expires_at: string;
+  /** Until when it need not be written that it was seen. */
+  fresh_until: string;
+}
+
+/** What was made of rows that are remembered. */
+const known = new WeakMap<SessionOf, Facts>();
+
+function factsOf(row: SessionOf, planOf: (orgId: OrgId) => string): Facts {
+  const before = known.get(row);
+  if (before) return before;
+  const role = row.role ?? "viewer";
+  const caller: Caller = Object.freeze({
+    kind: "user",
+    session: { session_id: row.session_id, role, gives: givenBy(role), proved_until: provedUntil(row) },
+    org_id: row.org_id,
+    key_id: row.user_id as string as KeyId,
+    name: row.name,
+    plan: planOf(row.org_id),
+    scopes: scopesOf(role),
+    room_ids: null,
+    agent_id: null,
+    expires_at: null,
+  });
+  const facts = { caller, expires_at: expiryOf(row), fresh_until: after(row.seen_at, SEEN_SECONDS) };
+  known.set(row, facts);
+  return facts;
+}
+
+export function isCurrent(queries: Queries, sessionId: SessionId): boolean {
+  const row = getSession(queries, sessionId);
+  return row !== undefined && isGood(row);
+}

@@ -1,0 +1,60 @@
+/** Owns the tables of people as the queries see them. */
+import { primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import type { Role } from "../../../shared/api/members.ts";
+import type { LinkId, OrgId, SessionId, UserId } from "../../../shared/ids.ts";
+
+export const users = sqliteTable("users", {
+  user_id: text().$type<UserId>().primaryKey(),
+  /** In lower case. */
+  email: text().notNull(),
+  name: text().notNull(),
+  password_hash: text(),
+  created_at: text().notNull(),
+  disabled_at: text(),
+});
+
+export const memberships = sqliteTable(
+  "memberships",
+  {
+    org_id: text().$type<OrgId>().notNull(),
+    user_id: text().$type<UserId>().notNull(),
+    role: text().$type<Role>().notNull(),
+    created_at: text().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.org_id, table.user_id] })],
+);
+
+export const sessions = sqliteTable("sessions", {
+  session_id: text().$type<SessionId>().primaryKey(),
+  secret_sha256: text().notNull(),
+  user_id: text().$type<UserId>().notNull(),
+  /** The organization that it looks at. */
+  org_id: text().$type<OrgId>().notNull(),
+  created_at: text().notNull(),
+  seen_at: text().notNull(),
+  /** When its user last proved to be the person. */
+  proved_at: text().notNull(),
+  ip: text(),
+  user_agent: text(),
+  ended_at: text(),
+});
+
+export const links = sqliteTable("links", {
+  link_id: text().$type<LinkId>().primaryKey(),
+  token_sha256: text().notNull(),
+  kind: text().$type<"setup" | "user" | "invitation">().notNull(),
+  user_id: text().$type<UserId>(),
+  org_id: text().$type<OrgId>(),
+  role: text().$type<Role>(),
+  email: text(),
+  created_by_type: text().notNull(),
+  created_by_id: text().notNull(),
+  created_at: text().notNull(),
+  expires_at: text().notNull(),
+  used_at: text(),
+});
+
+export type UserRow = typeof users.$inferSelect;
+export type MembershipRow = typeof memberships.$inferSelect;
+export type SessionRow = typeof sessions.$inferSelect;
+export type LinkRow = typeof links.$inferSelect;

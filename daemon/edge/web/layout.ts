@@ -1,0 +1,95 @@
+/** Owns what every page of the web has around it, and the few parts that pages are made of. */
+import type { Problem } from "../../../shared/api/errors.ts";
+import { html, Markup } from "../../core/markup.ts";
+import SCRIPT from "./page.browser.js" with { type: "text" };
+import STYLE from "./style.css" with { type: "text" };
+
+export { SCRIPT, STYLE };
+
+/** Who is signed in, as the rail shows it. */
+export interface Shown {
+  name: string;
+  org: string;
+}
+
+export interface Page {
+  title: string;
+  /** The path of the entry of the rail, or of the account's tabs, that it belongs to. */
+  at?: string;
+  who?: Shown | null;
+  body: Markup;
+  status?: number;
+}
+
+const TABS: readonly (readonly [path: string, name: string])[] = [
+  ["/account", "Profile"],
+  ["/account/keys", "API keys"],
+  ["/account/sessions", "Sessions"],
+  ["/org/members", "Members"],
+];
+
+export function tabs(at: string): Markup {
+  const links = TABS.map(
+    ([path, name]) => html`<a href="${path}"${path === at ? new Markup(' aria-current="page"') : ""}>${name}</a>`,
+  );
+  return html`<div class="tabs" role="navigation" aria-label="Account">${links}</div>`;
+}
+
+export function render({ title, who = null, body }: Page): string {
+  const rail = who
+    ? html`<nav aria-label="roomd"><span class="brand">roomd</span><a href="/docs">API</a><div class="foot"><a href="/account" aria-current="page"><bdi>${who.name}</bdi> · <bdi>${who.org}</bdi></a><form method="post" action="/signout"><button class="link">Sign out</button></form></div></nav>`
+    : "";
+  const page = html`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title} · roomd</title><link rel="icon" href="data:,"><style>${new Markup(STYLE)}</style></head>
+<body class="${who ? "inside" : "outside"}"><a class="skip" href="#main">To the content</a>${rail}
+<main id="main">${body}</main><p class="said" role="status" aria-live="polite"></p><script>${new Markup(SCRIPT)}</script></body></html>`;
+  return page.text;
+}
+
+/** What was wrong, with what to do next. */
+export function trouble(problem: Problem | null): Markup | string {
+  if (!problem) return "";
+  const each = problem.errors.map(({ field, message }) => html`<li><b>${field}</b> ${message}</li>`);
+  const text = problem.errors.length > 0 && problem.code === "validation_failed" ? problem.title : problem.detail;
+  const hint = problem.hint ? html` <span class="muted">${problem.hint}</span>` : "";
+  return html`<div class="trouble" role="alert"><p>${text}${/[.!?]$/.test(text) ? "" : "."}${hint}</p>${each.length ? html`<ul>${each}</ul>` : ""}</div>`;
+}
+
+export interface FieldOptions {
+  type?: "text" | "email" | "password";
+  value?: string | undefined;
+  autocomplete?: string;
+  hint?: string;
+  isFirst?: boolean;
+}
+
+export function field(name: string, label: string, options: FieldOptions = {}): Markup {
+  const { type = "text", value = "", autocomplete = "off", hint = "", isFirst = false } = options;
+  const described = hint ? html` aria-describedby="${name}-hint"` : "";
+  const first = isFirst ? new Markup(" autofocus") : "";
+  return html`<p class="field"><label for="${name}">${label}</label><input id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}" required${described}${first}>${hint ? html`<small id="${name}-hint">${hint}</small>` : ""}</p>`;
+}
+
+export function choice(
+  name: string,
+  label: string,
+  options: readonly (readonly [value: string, text: string])[],
+  chosen = "",
+): Markup {
+  const each = options.map(
+    ([value, text]) =>
+      html`<option value="${value}"${value === chosen ? new Markup(" selected") : ""}>${text}</option>`,
+  );
+  return html`<p class="field"><label for="${name}">${label}</label><select id="${name}" name="${name}">${each}</select></p>`;
+}
+
+export function hidden(fields: Iterable<readonly [string, string]>): Markup[] {
+  return [...fields].map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`);
+}
+
+/** A moment as people read it; the exact one is its title. */
+export function moment(at: string | null, never = "never"): Markup {
+  if (at === null) return html`<span class="muted">${never}</span>`;
+  return html`<time datetime="${at}" title="${at}">${at.slice(0, 16).replace("T", " ")} UTC</time>`;
+}

@@ -1,0 +1,156 @@
+/** Owns the pages of one's own account: profile and password, API keys, sessions. */
+import { type AccountRecord, PASSWORD_LENGTH, type SessionRecord } from "../../../../shared/api/account.ts";
+import type { Problem } from "../../../../shared/api/errors.ts";
+import type { KeyRecord } from "../../../../shared/api/orgs.ts";
+import { html, type Markup } from "../../../core/markup.ts";
+import { choice, field, hidden, moment, type Page, type Shown, tabs, trouble } from "../layout.ts";
+
+export interface Told {
+  problem?: Problem | null;
+  /** What was done, in a sentence. */
+  done?: string | null;
+}
+
+const heading = (at: string, { problem = null, done = null }: Told): Markup =>
+  html`<h1>Account</h1>${tabs(at)}${trouble(problem)}${done === null ? "" : html`<p class="done" role="status">${done}</p>`}`;
+
+const whoOf = ({ name, org_id, organizations }: AccountRecord): Shown => ({
+  name,
+  org: organizations.find((each) => each.org_id === org_id)?.name ?? "",
+});
+
+export function profilePage(account: AccountRecord, told: Told = {}): Page {
+  const { email, name, role, organizations, org_id } = account;
+  const others = organizations.filter((each) => each.org_id !== org_id);
+  const change = others.length
+    ? html`<h2>Another organization</h2><form method="post" action="/account" class="row narrow">${hidden([["do", "org"]])}
+${choice(
+  "org_id",
+  "Look at",
+  others.map((each) => [each.org_id, `${each.name} (${each.role})`]),
+)}<button class="button">Change</button></form>`
+    : "";
+  return {
+    title: "Account",
+    who: whoOf(account),
+    body: html`${heading("/account", told)}<dl class="facts"><dt>E-mail</dt><dd>${email}</dd><dt>Organization</dt><dd><bdi>${whoOf(account).org}</bdi> <span class="muted">as ${role}</span></dd><dt>Id</dt><dd class="mono">${account.user_id}</dd></dl>
+<form method="post" action="/account" class="narrow">${hidden([["do", "name"]])}${field("name", "Name", { value: name, autocomplete: "name" })}<button class="button main">Save</button></form>
+<h2>Password</h2><form method="post" action="/account" class="narrow">${hidden([["do", "password"]])}
+${field("password", "New password", { type: "password", autocomplete: "new-password", hint: `${PASSWORD_LENGTH.minLength} characters or more. All your other sessions end.` })}<button class="button">Set password</button></form>${change}`,
+  };
+}
+
+/** A key that was just made: shown now, and never again. */
+export interface NewKey {
+  url: string;
+  key: string;
+  name: string;
+}
+
+const ENDS: readonly (readonly [string, string])[] = [
+  ["", "Never"],
+  ["604800", "In 7 days"],
+  ["2592000", "In 30 days"],
+  ["7776000", "In 90 days"],
+  ["31536000", "In a year"],
+];
+const MAY: readonly (readonly [string, string])[] = [
+  ["all", "Everything of my role"],
+  ["read", "Reading only"],
+];
+
+export function keysPage(
+  account: AccountRecord,
+  keys: readonly KeyRecord[],
+  once: string,
+  made: NewKey | null,
+  told: Told = {},
+): Page {
+  const shown = made
+    ? html`<div class="prompt"><p><b>Your new key</b> <bdi>${made.name}</bdi> <span class="muted">shown once, now</span></p><pre id="exports">export ROOMD_URL=${made.url}
+export ROOMD_API_KEY=${made.key}</pre><button type="button" class="button main" data-copy="exports" hidden>Copy both lines</button></div>`
+    : "";
+  const rows = keys.map(
+    (key) =>
+      html`<tr><td data-label="Name"><bdi>${key.name}</bdi></td><td data-label="Key" class="mono">${key.key_prefix}…</td><td data-label="May">${mayOf(key)}</td><td data-label="Last used">${moment(key.last_used_at)}</td><td data-label="Ends">${moment(key.expires_at, "–")}</td><td class="num">${act(key, "rotate", "Rotate", once)}${act(key, "revoke", "Revoke", once)}</td></tr>`,
+  );
+  const none = html`<p class="muted">There is no key yet. Programs and clients come in by a key.</p>`;
+  const table = html`<div class="scroll"><table><thead><tr><th>Name</th><th>Key</th><th>May</th><th>Last used</th><th>Ends</th><th><span class="muted"></span></th></tr></thead><tbody>${rows}</tbody></table></div>`;
+  const make =
+    account.role === "viewer"
+      ? html`<p class="muted">A viewer has no keys. An owner or admin can give you another role.</p>`
+      : html`<h2>Make a key</h2><form method="post" action="/account/keys" class="row">${hidden([
+          ["do", "make"],
+          ["once", once],
+        ])}
+${field("name", "Name", { hint: "" })}${choice("may", "May", MAY)}${choice("ends", "Ends", ENDS)}<button class="button main">Make key</button></form>`;
+  return {
+    title: "API keys",
+    who: whoOf(account),
+    body: html`${heading("/account/keys", told)}${shown}<h2>Keys</h2>${rows.length ? table : none}${make}`,
+  };
+}
+
+function mayOf({ scopes, room_ids }: KeyRecord): string {
+  const writes = scopes.filter((scope) => !scope.endsWith(":read"));
+  const what = scopes.includes("org:admin")
+    ? "everything"
+    : writes.length === 0
+      ? "reading"
+      : scopes.length > 8
+        ? "what a member may"
+        : scopes.join(", ");
+  return room_ids === null ? what : `${what} · ${room_ids.join(", ")}`;
+}
+
+const act = ({ key_id, name }: KeyRecord, what: string, label: string, once: string) =>
+  html`<form method="post" action="/account/keys">${hidden([
+    ["do", what],
+    ["key_id", key_id],
+    ["once", `${once}-${key_id}`],
+  ])}<button class="link" aria-label="${label} ${name}">${label}</button></form>`;
+
+export function sessionsPage(account: AccountRecord, sessions: readonly SessionRecord[], told: Told = {}): Page {
+  const rows = sessions.map((session) => {
+    const end = session.is_this
+      ? html`<span class="muted">this one</span>`
+      : html`<form method="post" action="/account/sessions">${hidden([["session_id", session.session_id]])}<button class="link" aria-label="End the session of ${browserOf(session.user_agent)}">End</button></form>`;
+    return html`<tr><td data-label="Where">${browserOf(session.user_agent)}</td><td data-label="Address" class="mono">${session.ip ?? "–"}</td><td data-label="Since">${moment(session.created_at)}</td><td data-label="Seen">${moment(session.seen_at)}</td><td class="num">${end}</td></tr>`;
+  });
+  const others =
+    sessions.length > 1
+      ? html`<p></p><form method="post" action="/account/sessions">${hidden([["session_id", "others"]])}<button class="button">End all others</button></form>`
+      : "";
+  return {
+    title: "Sessions",
+    who: whoOf(account),
+    body: html`${heading("/account/sessions", told)}<div class="scroll"><table><thead><tr><th>Where</th><th>Address</th><th>Since</th><th>Seen</th><th></th></tr></thead><tbody>${rows}</tbody></table></div>${others}`,
+  };
+}
+
+/** As people call it. */
+function browserOf(agent: string | null): string {
+  const name = /Edg|OPR|Firefox|Chrom(?:e|ium)|Safari|curl/.exec(agent ?? "")?.[0] ?? "Another program";
+  const system = /Android|iPhone|iPad|Windows|Mac OS X|Linux/.exec(agent ?? "")?.[0];
+  const said = { Edg: "Edge", OPR: "Opera", Chromium: "Chrome" }[name] ?? name;
+  return system ? `${said} on ${system}` : said;
+}
+
+/** What matters wants the password again; what was asked for goes along. */
+export function proofPage(
+  account: AccountRecord,
+  path: string,
+  form: ReadonlyMap<string, string>,
+  problem: Problem | null,
+): Page {
+  const along = [...form].filter(([name]) => name !== "proof");
+  return {
+    title: "It is you?",
+    status: 403,
+    who: whoOf(account),
+    body: html`<h1>Is it you?</h1><p class="muted">Enter your password again. It is good for 10 minutes.</p>${trouble(problem)}<form method="post" action="${path}" class="narrow">${hidden(along)}
+${field("proof", "Password", { type: "password", autocomplete: "current-password", isFirst: true })}<button class="button main">Go on</button></form>`,
+  };
+}
+
+export { whoOf };

@@ -1,0 +1,70 @@
+/** Owns the page of an organization's members and invitations. */
+import type { AccountRecord } from "../../../../shared/api/account.ts";
+import { type InvitationRecord, type MemberRecord, ROLES } from "../../../../shared/api/members.ts";
+import { html } from "../../../core/markup.ts";
+import { choice, hidden, moment, type Page, tabs, trouble } from "../layout.ts";
+import { type Told, whoOf } from "./account.ts";
+
+const SAYS: Record<(typeof ROLES)[number], string> = {
+  owner: "owner: everything",
+  admin: "admin: all but billing",
+  member: "member: own keys",
+  viewer: "viewer: reading",
+};
+
+/** `invitations` null: they are not for this person to see. */
+export function membersPage(
+  account: AccountRecord,
+  members: readonly MemberRecord[],
+  invitations: readonly InvitationRecord[] | null,
+  link: string | null,
+  { problem = null, done = null }: Told = {},
+): Page {
+  const isKeeper = invitations !== null;
+  const given = ROLES.filter((role) => account.role === "owner" || role !== "owner");
+  const rows = members.map((member) => {
+    const isSelf = member.user_id === account.user_id;
+    const mayChange = isKeeper && !isSelf && (account.role === "owner" || member.role !== "owner");
+    const role = mayChange
+      ? html`<form method="post" action="/org/members">${hidden([
+          ["do", "role"],
+          ["user_id", member.user_id],
+        ])}<select name="role" aria-label="Role of ${member.name}">${given.map((each) => (each === member.role ? html`<option selected>${each}</option>` : html`<option>${each}</option>`))}</select><button class="link">Set</button></form>`
+      : member.role;
+    const end =
+      isSelf || mayChange
+        ? html`<form method="post" action="/org/members">${hidden([
+            ["do", "remove"],
+            ["user_id", member.user_id],
+          ])}<button class="link" aria-label="${isSelf ? "Leave" : "Remove"} ${member.name}">${isSelf ? "Leave" : "Remove"}</button></form>`
+        : "";
+    return html`<tr><td data-label="Name"><bdi>${member.name}</bdi>${isSelf ? html` <span class="muted">you</span>` : ""}</td><td data-label="E-mail">${member.email}</td><td data-label="Role">${role}</td><td data-label="Since">${moment(member.created_at)}</td><td class="num">${end}</td></tr>`;
+  });
+  const open = (invitations ?? []).map(
+    (each) =>
+      html`<tr><td data-label="For">${each.email ?? "whoever has the link"}</td><td data-label="Role">${each.role}</td><td data-label="Until">${moment(each.expires_at)}</td><td class="num"><form method="post" action="/org/members">${hidden(
+        [
+          ["do", "withdraw"],
+          ["invitation_id", each.invitation_id],
+        ],
+      )}<button class="link">Withdraw</button></form></td></tr>`,
+  );
+  const shown = link
+    ? html`<div class="prompt"><p><b>The link</b> <span class="muted">for one person and 72 hours; shown once, now</span></p><pre id="link">${link}</pre><button type="button" class="button main" data-copy="link" hidden>Copy link</button></div>`
+    : "";
+  const invite = isKeeper
+    ? html`<h2>Invite somebody</h2><form method="post" action="/org/members" class="row">${hidden([["do", "invite"]])}
+<p class="field"><label for="email">E-mail, if only they may take it</label><input id="email" name="email" type="email" autocomplete="off"></p>${choice(
+        "role",
+        "Role",
+        given.map((role) => [role, SAYS[role]]),
+        "member",
+      )}<button class="button main">Make a link</button></form>
+${open.length ? html`<h2>Open invitations</h2><div class="scroll"><table><thead><tr><th>For</th><th>Role</th><th>Until</th><th></th></tr></thead><tbody>${open}</tbody></table></div>` : ""}`
+    : "";
+  return {
+    title: "Members",
+    who: whoOf(account),
+    body: html`<h1>Account</h1>${tabs("/org/members")}${trouble(problem)}${done === null ? "" : html`<p class="done" role="status">${done}</p>`}${shown}<h2>Members</h2><div class="scroll"><table><thead><tr><th>Name</th><th>E-mail</th><th>Role</th><th>Since</th><th></th></tr></thead><tbody>${rows}</tbody></table></div>${invite}`,
+  };
+}

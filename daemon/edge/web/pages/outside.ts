@@ -1,0 +1,84 @@
+/** Owns the pages of who is not signed in: signing in, and the links that let somebody in once. */
+import { PASSWORD_LENGTH } from "../../../../shared/api/account.ts";
+import type { Problem } from "../../../../shared/api/errors.ts";
+import { html } from "../../../core/markup.ts";
+import { field, hidden, type Page, trouble } from "../layout.ts";
+
+const BRAND = html`<p class="brand">roomd</p>`;
+const LONG_ENOUGH = `${PASSWORD_LENGTH.minLength} characters or more.`;
+
+export type Form = ReadonlyMap<string, string>;
+
+export function signInPage(form: Form, problem: Problem | null = null): Page {
+  return {
+    title: "Sign in",
+    body: html`${BRAND}<h1>Sign in</h1><br>${trouble(problem)}<form method="post" action="/signin">
+${field("email", "E-mail", { type: "email", autocomplete: "username", value: form.get("email"), isFirst: true })}
+${field("password", "Password", { type: "password", autocomplete: "current-password" })}
+<button class="button main">Sign in</button></form>
+<p class="muted">No way in? On the host, <code>roomd user link EMAIL</code> prints a new link.</p>`,
+  };
+}
+
+/** Where a link with a token leads: the token is behind the #, and a browser's script puts it here. */
+export function linkPage(form: Form, problem: Problem | null = null): Page {
+  return {
+    title: "Your link",
+    body: html`${BRAND}<h1>Your link</h1><br>${trouble(problem)}<form method="post" action="/setup" data-token>
+${field("token", "What follows the # in your link", { value: form.get("token"), isFirst: true })}
+<button class="button main">Go on</button></form>`,
+  };
+}
+
+/** Who sets the service up, or comes back by a link. */
+export function setupPage(kind: "setup" | "user", form: Form, problem: Problem | null = null): Page {
+  const isNew = kind === "setup";
+  const title = isNew ? "Set up roomd" : "A new password";
+  const told = isNew ? "You will be the owner of this service's first organization." : "All your other sessions end.";
+  return {
+    title,
+    body: html`${BRAND}<h1>${title}</h1><p class="muted">${told}</p>${trouble(problem)}<form method="post" action="/setup">
+${hidden([
+  ["token", form.get("token") ?? ""],
+  ["step", "done"],
+])}${isNew ? person(form) : ""}
+${field("password", "Password", { type: "password", autocomplete: "new-password", hint: LONG_ENOUGH, isFirst: !isNew })}
+<button class="button main">${isNew ? "Set up" : "Set password"}</button></form>`,
+  };
+}
+
+export interface Invited {
+  org: string;
+  role: string;
+  /** Who is signed in already, and may take it as that person. */
+  signedInAs: string | null;
+  /** Whom it is for; null: whoever has it. */
+  email: string | null;
+}
+
+export function invitePage(token: string, invited: Invited, form: Form, problem: Problem | null = null): Page {
+  const { org, role, signedInAs, email } = invited;
+  const join = signedInAs
+    ? html`<form method="post" action="/invite/${token}">${hidden([["as", "me"]])}<button class="button main">Join as <bdi>${signedInAs}</bdi></button></form><h2>Or as somebody else</h2>`
+    : "";
+  return {
+    title: `Join ${org}`,
+    body: html`${BRAND}<h1>Join <bdi>${org}</bdi></h1><p class="muted">You are invited as ${role}. Who has an account here enters its password.</p>${trouble(problem)}${join}<form method="post" action="/invite/${token}">
+${person(new Map([["email", email ?? ""], ...form]))}
+${field("password", "Password", { type: "password", autocomplete: "new-password", hint: LONG_ENOUGH })}
+<button class="button main">Join</button></form>`,
+  };
+}
+
+export function deadEnd(title: string, problem: Problem): Page {
+  return {
+    title,
+    status: problem.status,
+    body: html`${BRAND}<h1>${title}</h1><br>${trouble(problem)}<p><a href="/signin">Sign in</a></p>`,
+  };
+}
+
+const person = (
+  form: Form,
+) => html`${field("name", "Your name", { autocomplete: "name", value: form.get("name"), isFirst: true })}
+${field("email", "E-mail", { type: "email", autocomplete: "username", value: form.get("email"), hint: "You sign in with it. No mail is sent." })}`;

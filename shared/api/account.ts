@@ -1,0 +1,146 @@
+/** Owns the interface of a person's own account: who they are, and where they are signed in. */
+import { type Static, Type } from "@sinclair/typebox";
+import { fields, NONE, nullable, oneOf, operation, timestamp } from "./contract.ts";
+import { ROLES } from "./members.ts";
+
+export const PASSWORD_LENGTH = { minLength: 12, maxLength: 256 };
+export const PROOF_SECONDS = 600;
+const personName = Type.String({ minLength: 1, maxLength: 128, pattern: "^[^\\u0000-\\u001f\\u007f]*$" });
+
+const account = fields({
+  user_id: Type.String(),
+  email: Type.String(),
+  name: Type.String(),
+  created_at: timestamp,
+  has_password: Type.Boolean(),
+  org_id: Type.String({ description: "The organization that this session looks at." }),
+  role: oneOf(ROLES),
+  organizations: Type.Array(fields({ org_id: Type.String(), name: Type.String(), role: oneOf(ROLES) })),
+  session_id: Type.String(),
+  proved_until: nullable(
+    Type.String({
+      format: "date-time",
+      description: "Until when what matters can be done; null: a proof is needed first.",
+    }),
+  ),
+});
+export type AccountRecord = Static<typeof account>;
+
+const session = fields({
+  session_id: Type.String(),
+  created_at: timestamp,
+  seen_at: timestamp,
+  expires_at: timestamp,
+  ip: nullable(Type.String()),
+  user_agent: nullable(Type.String()),
+  is_this: Type.Boolean(),
+});
+export type SessionRecord = Static<typeof session>;
+
+export const accountGet = operation({
+  name: "account_get",
+  extension: "account",
+  method: "GET",
+  path: "/v1/account",
+  summary: "Show who is signed in",
+  description: "For a session of the web: keys have no account, and ask /v1/me.",
+  access: "account",
+  params: NONE,
+  query: NONE,
+  body: null,
+  output: account,
+  outcomes: { ok: 200 },
+  errors: [],
+  audit: "user.read",
+});
+
+export const accountUpdate = operation({
+  name: "account_update",
+  extension: "account",
+  method: "PATCH",
+  path: "/v1/account",
+  summary: "Change one's name, or the organization that the session looks at",
+  access: "account",
+  params: NONE,
+  query: NONE,
+  body: fields({
+    name: Type.Optional(personName),
+    org_id: Type.Optional(Type.String({ maxLength: 64 })),
+  }),
+  output: account,
+  outcomes: { ok: 200 },
+  errors: ["org_not_found"],
+  audit: "user.updated",
+  example: { body: { name: "Ada" } },
+});
+
+export const accountProve = operation({
+  name: "account_prove",
+  extension: "account",
+  method: "POST",
+  path: "/v1/account/proof",
+  summary: "Prove to be the person, by the password",
+  description: "What matters wants a proof that is no older than 10 minutes.",
+  access: "account",
+  params: NONE,
+  query: NONE,
+  body: fields({ password: Type.String({ maxLength: PASSWORD_LENGTH.maxLength }) }),
+  output: account,
+  outcomes: { ok: 200 },
+  errors: ["sign_in_failed"],
+  audit: "auth.proved",
+  onFullDisk: true,
+  example: { body: { password: "seven green umbrellas" } },
+});
+
+export const accountPassword = operation({
+  name: "account_password",
+  extension: "account",
+  method: "PUT",
+  path: "/v1/account/password",
+  summary: "Set one's password",
+  description: "All other sessions end.",
+  access: "account",
+  wantsProof: true,
+  params: NONE,
+  query: NONE,
+  body: fields({ password: Type.String(PASSWORD_LENGTH) }),
+  output: account,
+  outcomes: { ok: 200 },
+  errors: [],
+  audit: "auth.password_set",
+  example: { body: { password: "seven green umbrellas" } },
+});
+
+export const sessionList = operation({
+  name: "session_list",
+  extension: "account",
+  method: "GET",
+  path: "/v1/account/sessions",
+  summary: "List where one is signed in",
+  access: "account",
+  params: NONE,
+  query: NONE,
+  body: null,
+  output: fields({ items: Type.Array(session) }),
+  outcomes: { ok: 200 },
+  errors: [],
+  audit: "auth.sessions_listed",
+});
+
+export const sessionEnd = operation({
+  name: "session_end",
+  extension: "account",
+  method: "DELETE",
+  path: "/v1/account/sessions/{session_id}",
+  summary: "Sign out somewhere",
+  description: "Its streams are cut. `this` is the session itself, `others` all but it.",
+  access: "account",
+  params: fields({ session_id: Type.String({ maxLength: 64 }) }),
+  query: NONE,
+  body: null,
+  output: fields({ sessions_ended: Type.Integer() }),
+  outcomes: { ok: 200 },
+  errors: ["session_not_found"],
+  audit: "auth.signed_out",
+});

@@ -1,0 +1,84 @@
+/** Owns a browser without one: it keeps cookies, says of each request what a browser says, and reads pages' forms. */
+import type { Json, TestDaemon } from "./daemon.ts";
+
+const COOKIE = /^(?:__Host-)?roomd=([^;]*)/;
+
+export interface PageSeen {
+  status: number;
+  text: string;
+  headers: Headers;
+  /** Where it leads on; null for a page. */
+  to: string | null;
+}
+
+export class Visitor {
+  readonly #daemon: TestDaemon;
+  /** The session's cookie, as the browser sends it; "" without one. */
+  cookie = "";
+
+  constructor(daemon: TestDaemon) {
+    this.#daemon = daemon;
+  }
+
+  /** One who is signed in as the first owner of a fresh service. */
+  static async owner(daemon: TestDaemon, { password = "a long enough secret" } = {}): Promise<Visitor> {
+    const { stdout, stderr } = await daemon.cli(["user", "link", "--json"]);
+    if (stdout === "") throw new Error(stderr);
+    const token = new URL(JSON.parse(stdout).url).hash.slice(1);
+    const visitor = new Visitor(daemon);
+    await visitor.send("/setup", { token, step: "done", name: "Owner", email: "owner@example.org", password });
+    if (visitor.cookie === "") throw new Error("the setup link has let nobody in");
+    return visitor;
+  }
+
+  /** Of a request that a page of ours makes. */
+  get headers(): Record<string, string> {
+    return { "sec-fetch-site": "same-origin", ...(this.cookie ? { cookie: this.cookie } : {}) };
+  }
+
+  /** As a page of ours makes the request, where nothing else is said. */
+  async fetch(method: string, path: string, headers: Record<string, string> = {}, body?: string): Promise<Response> {
+    const response = await fetch(this.#daemon.url + path, {
+      method,
+      redirect: "manual",
+      headers: { ...this.headers, ...headers },
+      ...(body === undefined ? {} : { body }),
+    });
+    for (const each of response.headers.getSetCookie()) {
+      const value = COOKIE.exec(each)?.[1];
+      if (value !== undefined) this.cookie = value === "" ? "" : (each.split(";")[0] ?? "");
+    }
+    return response;
+  }
+
+  async see(path: string, headers: Record<string, string> = {}): Promise<PageSeen> {
+    return await seen(await this.fetch("GET", path, headers));
+  }
+
+  async send(path: string, form: Record<string, string>, headers: Record<string, string> = {}): Promise<PageSeen> {
+    const type = { "content-type": "application/x-www-form-urlencoded" };
+    return await seen(await this.fetch("POST", path, { ...type, ...headers }, new URLSearchParams(form).toString()));
+  }
+
+  async api(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
+    const type: Record<string, string> = body === undefined ? {} : { "content-type": "application/json" };
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    const response = await this.fetch(method, path, { ...type, ...headers }, text);
+    return { status: response.status, body: (await response.json()) as Json };
+  }
+}
+
+async function seen(response: Response): Promise<PageSeen> {
+  const { status, headers } = response;
+  return { status, headers, text: await response.text(), to: headers.get("location") };
+}
+
+/** The hidden fields of the form that has this one. */
+export function formWith(page: string, name: string, value: string): Record<string, string> {
+  for (const [, form = ""] of page.matchAll(/<form[^>]*>(.*?)<\/form>/gs)) {
+    const fields = [...form.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g)];
+    const found = Object.fromEntries(fields.map(([, field, text]) => [field, text]));
+    if (found[name] === value) return found as Record<string, string>;
+  }
+  throw new Error(`the page has no form whose ${name} is ${value}`);
+}

@@ -1,0 +1,69 @@
+/** The pages of accounts in a real browser: by keyboard, and without script; with nothing that axe or the policy complains of. */
+import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, expect, test } from "vitest";
+import { bearer } from "../api/calls.ts";
+import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { realNode } from "../harness/real-terminal.ts";
+
+const READER = join(import.meta.dirname, "../harness/people-reader.mjs");
+const CHROMIUM = "/usr/bin/chromium";
+const hasBrowser = existsSync(CHROMIUM);
+if (!hasBrowser) console.log(`the account's pages in a browser: left out, because there is no ${CHROMIUM}`);
+
+let seen: Json;
+let url: string;
+const names: string[] = [];
+beforeAll(async () => {
+  if (!hasBrowser) return;
+  await using daemon = await TestDaemon.start();
+  url = daemon.url;
+  const { stdout } = await daemon.cli(["user", "link", "--json"]);
+  // On the command line the port is what the configuration says, which is any.
+  const { pathname, hash } = new URL(JSON.parse(stdout).url);
+  const pictures = process.env.ROOMD_TEST_PICTURES ?? mkdtempSync(join(tmpdir(), "roomd-pictures-"));
+  mkdirSync(pictures, { recursive: true });
+  const argv = [realNode(), READER, CHROMIUM, url, url + pathname + hash, pictures];
+  const reader = Bun.spawn(argv, { stdout: "pipe", stderr: "pipe" });
+  const [status, printed, errors] = await Promise.all([reader.exited, reader.stdout.text(), reader.stderr.text()]);
+  expect([status, errors]).toEqual([0, ""]);
+  seen = JSON.parse(printed);
+  for (const text of [seen.exports, seen.bobs_key]) {
+    const key = /ROOMD_API_KEY=(\S+)/.exec(text)?.[1] ?? "";
+    names.push((await daemon.api("GET", "/v1/me", undefined, bearer(key))).body.name);
+  }
+}, 240_000);
+
+const inBrowser = test.skipIf(!hasBrowser);
+
+inBrowser("the first owner comes in by keyboard alone, and the link's token is gone from the address", () => {
+  expect([seen.address, seen.account]).toEqual([`${url}/setup`, `${url}/account`]);
+});
+
+inBrowser("a key is shown once, with the two lines to copy, and works", () => {
+  expect(seen.exports).toMatch(/^export ROOMD_URL=\S+\nexport ROOMD_API_KEY=key-\w{43}$/);
+  expect(seen.exports).toContain(`export ROOMD_URL=${url}\n`);
+  expect(seen.copied).toBe(seen.exports);
+  expect(names).toEqual(["laptop", "bob's"]);
+});
+
+inBrowser("all of it works without script", () => {
+  expect([seen.bob, seen.signed_out, seen.outside]).toEqual([`${url}/account`, `${url}/signin`, `${url}/signin`]);
+  expect(seen.without_script).toBe(0);
+});
+
+inBrowser("what is refused is said in words", () => {
+  expect(seen.refused).toContain("The e-mail address or the password is not right");
+});
+
+inBrowser(
+  "nothing runs over 320 pixels, nothing is asked of others, and neither axe nor the policy has a complaint",
+  () => {
+    expect(seen.overflows).toEqual([]);
+    expect(seen.strangers).toEqual([]);
+    expect(seen.violations).toEqual([]);
+    // What the sign-in page answers to a wrong password is on the console as a failed load.
+    expect(seen.complaints.filter((each: string) => !/status of 401/.test(each))).toEqual([]);
+  },
+);
