@@ -75,7 +75,7 @@ export ROOMD_API_KEY=${made.key}</pre><button type="button" class="button main" 
       html`<tr><td data-label="Name"><bdi>${key.name}</bdi></td><td data-label="Key" class="mono">${key.key_prefix}…</td><td data-label="May">${mayOf(key)}</td><td data-label="Last used">${moment(key.last_used_at)}</td><td data-label="Ends">${moment(key.expires_at, "–")}</td><td class="num">${act(key, "rotate", "Rotate", once)}${act(key, "revoke", "Revoke", once)}</td></tr>`,
   );
   const none = html`<p class="muted">There is no key yet. Programs and clients come in by a key.</p>`;
-  const table = html`<div class="scroll"><table><thead><tr><th>Name</th><th>Key</th><th>May</th><th>Last used</th><th>Ends</th><th><span class="muted"></span></th></tr></thead><tbody>${rows}</tbody></table></div>`;
+  const table = html`<div class="scroll"><table><thead><tr><th>Name</th><th>Key</th><th>May</th><th>Last used</th><th>Ends</th><td></td></tr></thead><tbody>${rows}</tbody></table></div>`;
   const make =
     account.role === "viewer"
       ? html`<p class="muted">A viewer has no keys. An owner or admin can give you another role.</p>`
@@ -124,7 +124,7 @@ export function sessionsPage(account: AccountRecord, sessions: readonly SessionR
   return {
     title: "Sessions",
     who: whoOf(account),
-    body: html`${heading("/account/sessions", told)}<div class="scroll"><table><thead><tr><th>Where</th><th>Address</th><th>Since</th><th>Seen</th><th></th></tr></thead><tbody>${rows}</tbody></table></div>${others}`,
+    body: html`${heading("/account/sessions", told)}<div class="scroll"><table><thead><tr><th>Where</th><th>Address</th><th>Since</th><th>Seen</th><td></td></tr></thead><tbody>${rows}</tbody></table></div>${others}`,
   };
 }
 

@@ -60,11 +60,11 @@ export function membersPage(
         given.map((role) => [role, SAYS[role]]),
         "member",
       )}<button class="button main">Make a link</button></form>
-${open.length ? html`<h2>Open invitations</h2><div class="scroll"><table><thead><tr><th>For</th><th>Role</th><th>Until</th><th></th></tr></thead><tbody>${open}</tbody></table></div>` : ""}`
+${open.length ? html`<h2>Open invitations</h2><div class="scroll"><table><thead><tr><th>For</th><th>Role</th><th>Until</th><td></td></tr></thead><tbody>${open}</tbody></table></div>` : ""}`
     : "";
   return {
     title: "Members",
     who: whoOf(account),
-    body: html`<h1>Account</h1>${tabs("/org/members")}${trouble(problem)}${done === null ? "" : html`<p class="done" role="status">${done}</p>`}${shown}<h2>Members</h2><div class="scroll"><table><thead><tr><th>Name</th><th>E-mail</th><th>Role</th><th>Since</th><th></th></tr></thead><tbody>${rows}</tbody></table></div>${invite}`,
+    body: html`<h1>Account</h1>${tabs("/org/members")}${trouble(problem)}${done === null ? "" : html`<p class="done" role="status">${done}</p>`}${shown}<h2>Members</h2><div class="scroll"><table><thead><tr><th>Name</th><th>E-mail</th><th>Role</th><th>Since</th><td></td></tr></thead><tbody>${rows}</tbody></table></div>${invite}`,
   };
 }
