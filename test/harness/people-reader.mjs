@@ -4,12 +4,10 @@
  * scripts. Prints one JSON object with what was seen; pictures of every page, wide and narrow, light and dark, go to PICTURES.
  */
 
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import axe from "axe-core";
 import { chromium } from "playwright-core";
 
 const [executablePath, url, setupLink, pictures] = process.argv.slice(2);
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const QUIET = ["--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", ...QUIET] });
 const complaints = [];
@@ -44,7 +42,7 @@ async function look(page, name) {
     const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     if (over > 0) overflows.push(`${name} ${look}: ${over}`);
     if (look.startsWith("wide")) {
-      await page.evaluate(AXE);
+      await page.evaluate(axe.source);
       const found = await page.evaluate(() => globalThis.axe.run(document));
       for (const { id, nodes } of found.violations)
         violations.push(`${name} ${look}: ${id} ${nodes[0].html.slice(0, 120)}`);

@@ -14,6 +14,7 @@ const COMMANDS = [
   ...["create", "list", "set-plan", "credits"].map((verb) => `org ${verb}`),
   ...["add", "list", "remove"].map((verb) => `org ssh-key ${verb}`),
   ...["create", "list", "rotate", "revoke"].map((verb) => `key ${verb}`),
+  ...["create", "list", "link", "disable", "enable", "sign-out"].map((verb) => `user ${verb}`),
   ...["create", "list", "revoke"].map((verb) => `ssh-access ${verb}`),
   ...["expose", "list", "unexpose"].map((verb) => `port ${verb}`),
   ...["build", "list", "get", "remove"].map((verb) => `template ${verb}`),

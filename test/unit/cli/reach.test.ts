@@ -148,7 +148,8 @@ const NO_OPTION: Record<string, string> = {
 const ANSWER = { items: [{ source: "w", message_id: "m", payload: "hi" }], next_cursor: null, text: "", ok: true };
 const MORE = { checks: [], sandboxes_destroyed: [], drive: {}, topics: [], replaces: {}, totals: {}, groups: [] };
 
-const named = Object.entries(operations) as [Name, Operation][];
+/** What is of a person's account is asked for by a session of the web, which the command line has not. */
+const named = (Object.entries(operations) as [Name, Operation][]).filter(([, { access }]) => access !== "account");
 const asked = new Map<Name, Set<string>>();
 
 /** The operation of a request; of two that fit, the one with fewer parameters. */

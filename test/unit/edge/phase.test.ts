@@ -275,6 +275,7 @@ describe("a call with an Idempotency-Key", () => {
 const ONCE: Record<string, readonly string[]> = {
   "its answer is in the commit of its work": [
     ...["org_create", "key_create", "key_rotate", "room_create", "ssh_access_create", "ssh_key_add"],
+    "invitation_create",
     ...["agent_send", "message_reply"],
   ],
   "what it begins is noted": ["sandbox_create", "fs_write", "fs_move", "barrier_arrive"],
@@ -282,6 +283,7 @@ const ONCE: Record<string, readonly string[]> = {
   "it is refused the second time": ["execution_stdin", "execution_signal"],
   "twice is as good as once": [
     ...["sandbox_standby", "sandbox_resume", "sandbox_expose_port", "terminal_token", "fs_mkdir", "message_ack"],
+    "account_prove",
   ],
 };
 
