@@ -4,7 +4,7 @@ import { PLANS, type Plan } from "../../shared/api/plans.ts";
 import { choice, command } from "./command.ts";
 import { type ConfigOption, readConfiguration, withConfigOption, withOperator } from "./operator.ts";
 import { fieldLines, type JsonOption, say, showValue } from "./output.ts";
-import { urlOf } from "./user.ts";
+import { webUrl } from "./user.ts";
 
 interface InitOptions extends JsonOption, ConfigOption {
   plan?: Plan;
@@ -24,9 +24,14 @@ export function initCommand(): Command {
     .action(async (options: InitOptions) => {
       const { plan = "free" } = options;
       const { config } = readConfiguration(options);
+      // What is wrong with the configuration is said before anything is made.
+      const web = webUrl(config);
       const made = await withOperator(options, async (operator) => {
         const keys = await operator.init(plan);
-        return { ...keys, setup: urlOf(config, await operator.setupLink()) };
+        if (!config["web.enabled"]) return keys;
+        // The keys are shown whatever becomes of the link: `roomd user link` makes another.
+        const link = await operator.setupLink().catch(() => null);
+        return { ...keys, setup: link && web + link.path };
       });
       await showValue(made, options, fieldLines);
       if (!options.json) await say(...planLines(plan, options));

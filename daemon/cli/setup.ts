@@ -4,7 +4,6 @@
  */
 import { existsSync } from "node:fs";
 import type { Command } from "commander";
-import { planListen } from "../edge/http/tls.ts";
 import { selfSignedFile } from "../edge/http/tls-self-signed.ts";
 import { CliError } from "./cli-error.ts";
 import { command } from "./command.ts";
@@ -17,7 +16,7 @@ import { provideKeys, readKey } from "./setup/first-keys.ts";
 import { installPackages } from "./setup/packages.ts";
 import { numberedSteps } from "./setup/steps.ts";
 import { provideTemplate } from "./setup/template.ts";
-import { urlOf } from "./user.ts";
+import { webUrl } from "./user.ts";
 
 const STEPS = 4;
 
@@ -42,7 +41,7 @@ export function setupCommand(): Command {
       // Those of an earlier run would send everything below to another service.
       for (const name of ["ROOMD_URL", "ROOMD_API_KEY"]) delete process.env[name];
       const { config, paths } = readConfiguration({});
-      const { url } = planListen(config);
+      const web = webUrl(config);
       await withoutProgress(async () => {
         const step = numberedSteps(STEPS + (options.demo ? DEMO_STEPS : 0), options.json === true);
         await step("what this host lacks", installPackages);
@@ -53,13 +52,13 @@ export function setupCommand(): Command {
         if (options.demo) await showDemo(step, paths.first_keys);
       });
       const certificate = selfSignedFile(paths.tls);
-      const link = await withOperator({}, (operator) => operator.setupLink());
+      const link = config["web.enabled"] ? await withOperator({}, (operator) => operator.setupLink()) : null;
       const made = {
-        url,
-        setup: config["web.enabled"] ? urlOf(config, link) : null,
+        url: web,
+        setup: link && web + link.path,
         api_key: process.env.ROOMD_API_KEY ?? "",
         key_file: paths.first_keys,
-        ca_cert: url.startsWith("https:") && existsSync(certificate) ? certificate : null,
+        ca_cert: web.startsWith("https:") && existsSync(certificate) ? certificate : null,
         ...(options.demo ? { room_id: ROOM, agent_id: AGENT } : {}),
       };
       if (!options.json) await print("");

@@ -1,7 +1,7 @@
 /** Owns `roomd user`: the people who sign in to the web. */
 import type { Command } from "commander";
 import { ROLES, type Role } from "../../shared/api/members.ts";
-import type { Config } from "../core/config.ts";
+import { type Config, ConfigError } from "../core/config.ts";
 import { planListen } from "../edge/http/tls.ts";
 import { CliError } from "./cli-error.ts";
 import { choice, command, commandGroup } from "./command.ts";
@@ -27,9 +27,13 @@ export function userCommand(): Command {
     .addCommand(signOut());
 }
 
-/** Where a link leads, for a browser; null where there is none. */
-export function urlOf(config: Config, link: { path: string } | null): string | null {
-  return link && planListen(config).url + link.path;
+/** Where the web is. Throws ConfigError: to be asked before anything is made. */
+export function webUrl(config: Config): string {
+  try {
+    return planListen(config).url;
+  } catch (error) {
+    throw new ConfigError(error instanceof Error ? error.message : String(error), { cause: error });
+  }
 }
 
 type Options = JsonOption & ConfigOption;
@@ -47,11 +51,11 @@ function create(): Command {
     .addOption(choice("--role <role>", "what they may in the organization (default: member)", ROLES))
     .action(async (email: string, options: Options & OrgOption & { name: string; role?: Role }) => {
       const { name, role = "member" } = options;
-      const { config } = readConfiguration(options);
+      const web = webUrl(readConfiguration(options).config);
       const { path, ...made } = await withOperator(options, async (operator) =>
         operator.createUser({ email, name, role, org_id: await orgOf(operator, options) }),
       );
-      await showValue({ ...made, url: urlOf(config, { path }) }, options, fieldLines);
+      await showValue({ ...made, url: web + path }, options, fieldLines);
     });
 }
 
@@ -83,13 +87,13 @@ function link(): Command {
   };
   return withConfigOption(command("link [email]", about)).action(
     async (email: string | undefined, options: Options) => {
-      const { config } = readConfiguration(options);
+      const web = webUrl(readConfiguration(options).config);
       const made = await withOperator(options, (operator) =>
         email === undefined ? operator.setupLink() : operator.linkUser(email),
       );
       if (!made)
         throw new CliError("The service is set up: name whom the link is for; `roomd user list` shows who is there.");
-      await showValue({ url: urlOf(config, made), expires_at: made.expires_at }, options, fieldLines);
+      await showValue({ url: web + made.path, expires_at: made.expires_at }, options, fieldLines);
     },
   );
 }

@@ -43,7 +43,7 @@ export async function makeNetwork(reaper: Reaper): Promise<void> {
   // By itself it would bring an interface that nobody asked for.
   await run(reaper, ["modprobe", "dummy", "numdummies=0"], "");
   await run(reaper, ["ip", "-batch", "-"], `${link}${addresses}${ROUTES}`);
-  writeFileSync("/etc/resolv.conf", `nameserver ${RESOLVER.address}\noptions timeout:10 attempts:1\n`);
+  writeFileSync("/etc/resolv.conf", `nameserver ${RESOLVER.address}\noptions timeout:3 attempts:4\n`);
 }
 
 const ROUTES = `route add 0.0.0.0/0 dev ${INTERFACE}\nroute add ::/0 dev ${INTERFACE}\n`;

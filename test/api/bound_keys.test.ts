@@ -12,7 +12,7 @@ import { SshClient, sshPort } from "../harness/ssh-client.ts";
 import { rowOf, TOOL_LIST } from "../harness/tool-calls.ts";
 import { bare, bearer, makeKey } from "./calls.ts";
 import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
-import { OPERATIONS, requestOf } from "./requests.ts";
+import { OF_KEYS, requestOf } from "./requests.ts";
 
 const SANDBOXES = "/v1/rooms/r/sandboxes";
 /** The agent that requests.ts asks about, and the one that the key is bound to. */
@@ -45,8 +45,8 @@ beforeAll(async () => {
 });
 afterAll(() => daemon.stop());
 
-const perSandbox = OPERATIONS.filter(({ path }) => path.includes("{sandbox}"));
-const inRooms = OPERATIONS.filter(({ path }) => path.includes("{room_id}"));
+const perSandbox = OF_KEYS.filter(({ path }) => path.includes("{sandbox}"));
+const inRooms = OF_KEYS.filter(({ path }) => path.includes("{room_id}"));
 const names = (operations: readonly Operation[]) => operations.map(({ name }) => name);
 const ofOrg = [
   ...["ssh_key_add", "ssh_key_list", "ssh_key_remove"],
@@ -94,10 +94,10 @@ test.each([
   ["a room's key", TO_A_ROOMS_KEY],
   ["an agent's key", TO_AN_AGENTS_KEY],
 ])("every operation has one row for %s", (_, rows) => {
-  expect(Object.values(rows).flat().sort()).toEqual(names(OPERATIONS).sort());
+  expect(Object.values(rows).flat().sort()).toEqual(names(OF_KEYS).sort());
 });
 
-const operationsOf = (rows: readonly string[] | undefined) => OPERATIONS.filter(({ name }) => rows?.includes(name));
+const operationsOf = (rows: readonly string[] | undefined) => OF_KEYS.filter(({ name }) => rows?.includes(name));
 
 /** To a bound key a tool is what its operation is. */
 const toolsOf = (rows: readonly string[] | undefined) =>

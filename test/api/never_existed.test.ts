@@ -14,7 +14,7 @@ import { type RunStatement, STATEMENTS_VARIABLE } from "../harness/statements.ts
 import { rowOf, TOOL_LIST } from "../harness/tool-calls.ts";
 import { bare, bearer, makeOrg, until } from "./calls.ts";
 import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
-import { OPERATIONS, requestOf } from "./requests.ts";
+import { OF_KEYS, requestOf } from "./requests.ts";
 
 /** Of the caller, at the place of each path parameter that is not asked about. */
 const OWN: Record<string, string> = { room_id: "own-room", org_id: "self", sandbox: "worker-1" };
@@ -86,7 +86,7 @@ const casesOf = (what: string, operation: Operation, ask: Ask): Case[] =>
   });
 
 const cases = [
-  ...OPERATIONS.flatMap((operation) =>
+  ...OF_KEYS.flatMap((operation) =>
     casesOf(operation.name, operation, (parameter, given, requestId) => {
       const names = { room_id: "", org_id: "" };
       const { method, path, headers, body } = requestOf(operation, names, { ...OWN, [parameter]: given });
@@ -208,7 +208,7 @@ beforeAll(async () => {
 afterAll(() => daemon.stop());
 
 test("every path parameter has its names, or says why not", () => {
-  const parameters = new Set(OPERATIONS.flatMap(parametersOf));
+  const parameters = new Set(OF_KEYS.flatMap(parametersOf));
   expect([...parameters].sort()).toEqual([...Object.keys(NAMES), ...Object.keys(NOT_KEPT)].sort());
   expect(cases.length).toBeGreaterThan(80);
 });

@@ -33,6 +33,9 @@ const VALUES: Record<string, (names: Names) => string> = {
 
 export const OPERATIONS: readonly Operation[] = Object.values(operations);
 
+/** Those that a key may ask for: the others are of a person's account, and want a session. */
+export const OF_KEYS = OPERATIONS.filter(({ access }) => access !== "account");
+
 export interface TestRequest {
   method: string;
   path: string;

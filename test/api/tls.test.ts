@@ -34,6 +34,18 @@ function shownBy(daemon: TestDaemon): Promise<Shown> {
 const get = (daemon: TestDaemon, path: string, ca: string) =>
   fetch(daemon.url + path, { headers: { authorization: `Bearer ${daemon.apiKey}` }, tls: { ca } });
 
+/** Why a service that was set up before does not start with this. */
+async function refusalWith(env: Record<string, string>): Promise<unknown> {
+  const daemon = await TestDaemon.start();
+  try {
+    await daemon.end("SIGTERM");
+    Object.assign(daemon.env, env);
+    return await daemon.serve().catch((error: unknown) => error);
+  } finally {
+    await daemon.stop();
+  }
+}
+
 describe("a certificate of its own", () => {
   let daemon: TestDaemon;
   const certificate = () => readFileSync(join(daemon.dataDir, "tls", "cert.pem"), "utf8");
@@ -192,8 +204,7 @@ describe("in the clear", () => {
     /http\.listen = "0\.0\.0\.0:0" can be reached from other hosts and has no TLS: set tls\.cert and tls\.key, or tls\.mode = "self-signed", or http\.insecure = true/;
 
   test("nothing listens where other hosts reach it, and the daemon says what to do", async () => {
-    const refused = await TestDaemon.start({ env: { ROOMD_HTTP_LISTEN: "0.0.0.0:0" } }).catch((error: Error) => error);
-    if (!(refused instanceof Error)) await refused.stop();
+    const refused = await refusalWith({ ROOMD_HTTP_LISTEN: "0.0.0.0:0" });
     expect(String(refused)).toMatch(SENTENCE);
     expect(String(refused)).not.toMatch(/\bat \w+ \(/);
   });
@@ -218,9 +229,7 @@ test.each<[string, Record<string, string>, RegExp]>([
   ],
   ["an address that is none", { ROOMD_HTTP_LISTEN: "nonsense" }, /http\.listen = "nonsense": must be host:port/],
 ])("%s ends the start with one sentence", async (_, env, sentence) => {
-  const refused = await TestDaemon.start({ env }).catch((error: Error) => error);
-  if (!(refused instanceof Error)) await refused.stop();
-  expect(String(refused)).toMatch(sentence);
+  expect(String(await refusalWith(env))).toMatch(sentence);
 });
 
 test("a port in use ends the start with one sentence, with TLS and without", async () => {
