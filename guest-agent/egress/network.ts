@@ -43,6 +43,7 @@ export async function makeNetwork(reaper: Reaper): Promise<void> {
   // By itself it would bring an interface that nobody asked for.
   await run(reaper, ["modprobe", "dummy", "numdummies=0"], "");
   await run(reaper, ["ip", "-batch", "-"], `${link}${addresses}${ROUTES}`);
+  // A query may be lost where hundreds come at once. For a name that takes the host longer all queries wait together.
   writeFileSync("/etc/resolv.conf", `nameserver ${RESOLVER.address}\noptions timeout:3 attempts:4\n`);
 }
 
