@@ -1,5 +1,4 @@
 /** Owns how callers come in: the road, and the doors that lead to it, from when they are opened until all have gone. */
-import type { KeyId, SessionId } from "../../shared/ids.ts";
 import type { Bound } from "../core/operation.ts";
 import type { Paths } from "../core/paths.ts";
 import type { RequestCounts } from "../core/request-counts.ts";
@@ -93,7 +92,7 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
 function composeRoad({ config, log, database, disk }: Base, { orgs, users, rates, requests }: Parts) {
   return makeRoad({
     authenticate: orgs.authenticate,
-    hold: (id, cut) => (isSession(id) ? users.hold(id, cut) : orgs.holdKey(id, cut)),
+    hold: (held, cut) => (typeof held === "string" ? orgs.holdKey(held, cut) : users.hold(held, cut)),
     requireSpace: ({ method, onFullDisk }) => {
       if (method === "GET" || method === "DELETE") return;
       if (onFullDisk) disk.requireRecord();
@@ -107,8 +106,6 @@ function composeRoad({ config, log, database, disk }: Base, { orgs, users, rates
     requests,
   });
 }
-
-const isSession = (id: KeyId | SessionId): id is SessionId => id.startsWith("ses_");
 
 /** Opens the SSH door and says how it is found. */
 async function openSshDoor(plan: SshPlan, paths: Paths, deps: Omit<ConnectionDeps, "limits">) {

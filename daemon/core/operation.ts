@@ -35,9 +35,14 @@ export interface Caller {
   first_key_id?: KeyId | null;
 }
 
-/** What a person's session adds to who they are; `key_id` is then the user_id. */
-export interface SessionFacts {
+/** What goes on by a session goes on as long as that looks at this organization, and its person belongs to it. */
+export interface HeldSession {
   session_id: SessionId;
+  looks_at: OrgId;
+}
+
+/** What a person's session adds to who they are; `key_id` is then the user_id. */
+export interface SessionFacts extends HeldSession {
   role: Role;
   /** What keys that they make may be given: more than the session has itself. */
   gives: readonly Scope[];

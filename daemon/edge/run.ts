@@ -72,8 +72,7 @@ export function makeRoad(deps: RoadDeps): Road {
       if (call.caller) {
         walk.rate = rates.take(call.caller);
         // Who is known in another way than by a key is watched over by the door.
-        const held =
-          call.caller.session?.session_id ?? (call.caller.kind || request.recognise ? null : call.caller.key_id);
+        const held = call.caller.session ?? (call.caller.kind || request.recognise ? null : call.caller.key_id);
         if (held !== null) tenure = new Tenure(deps.hold, held, () => request.signal);
         const turn = turns.enter(call.caller.org_id, walk.rate?.isWithin ?? true);
         if (turn) await turn;

@@ -3,12 +3,12 @@
  * to the end, or its client is gone.
  */
 import type { Operation } from "../../shared/api/contract.ts";
-import type { KeyId, SessionId } from "../../shared/ids.ts";
-import type { Done } from "../core/operation.ts";
+import type { KeyId } from "../../shared/ids.ts";
+import type { Done, HeldSession } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
 
 /** Calls `cut` when the key or session is no longer good; what is returned lets go of it. */
-export type Hold = (id: KeyId | SessionId, cut: () => void) => () => void;
+export type Hold = (held: KeyId | HeldSession, cut: () => void) => () => void;
 
 export class Tenure {
   readonly #client: () => AbortSignal;
@@ -20,10 +20,10 @@ export class Tenure {
   #cut: AbortController | null = null;
   #signal: AbortSignal | null = null;
 
-  constructor(hold: Hold, id: KeyId | SessionId, client: () => AbortSignal) {
+  constructor(hold: Hold, held: KeyId | HeldSession, client: () => AbortSignal) {
     this.#client = client;
     this.#lost.promise.catch(() => {});
-    this.#letGo = hold(id, () => {
+    this.#letGo = hold(held, () => {
       this.#reason = new ServiceError("invalid_api_key", {
         detail: "The key expired during the call.",
       });

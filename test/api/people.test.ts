@@ -6,7 +6,7 @@ import { type Operation, READ_SCOPES } from "../../shared/api/contract.ts";
 import { operations } from "../../shared/api/operations.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 import { formWith, Visitor } from "../harness/visitor.ts";
-import { bearer, until } from "./calls.ts";
+import { bearer, makeOrg, until } from "./calls.ts";
 
 const PASSWORD = "a long enough secret";
 const ADA = { name: "Ada <b>", email: "Ada@Example.org", password: PASSWORD };
@@ -311,6 +311,37 @@ describe("members", () => {
   });
 });
 
+describe("a person of two organizations", () => {
+  test("sees one at a time, and leaves what was open in the other", async () => {
+    const second = await makeOrg(daemon, "second");
+    const argv = ["user", "create", "dana@example.org", "--name", "Dana", "--role", "owner", "--org", second.org_id];
+    const { url } = JSON.parse((await daemon.cli([...argv, "--json"])).stdout);
+    const dana = new Visitor(daemon);
+    await dana.send("/setup", { token: tokenOf(url), step: "done", password: PASSWORD });
+    const { body } = await dana.api("POST", "/v1/orgs/self/invitations", { role: "viewer" });
+    const path = new URL(body.url).pathname;
+    const visit = { "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" };
+    expect((await ada.see(path, visit)).text).toContain("Join as <bdi>Ada");
+    expect(await ada.send(path, { as: "me" })).toMatchObject({ status: 303, to: "/account" });
+    const account = (await ada.api("GET", "/v1/account")).body;
+    expect(account).toMatchObject({ org_id: second.org_id, role: "viewer" });
+    expect((await ada.api("GET", "/v1/rooms")).body).toMatchObject({ org_id: second.org_id, items: [] });
+    expect((await ada.api("GET", `/v1/orgs/${daemon.orgId}/members`)).body.code).toBe("org_not_found");
+
+    const stream = await ada.fetch("GET", "/v1/orgs/self/events", { accept: "text/event-stream" });
+    const reader = stream.body?.getReader();
+    const over = (async () => {
+      while (!(await reader?.read().catch(() => ({ done: true })))?.done);
+      return performance.now();
+    })();
+    const changedAt = performance.now();
+    const changed = await ada.api("PATCH", "/v1/account", { org_id: daemon.orgId });
+    expect(changed.body).toMatchObject({ org_id: daemon.orgId, role: "owner" });
+    expect((await over) - changedAt).toBeLessThan(600);
+    expect((await ada.api("PATCH", "/v1/account", { org_id: "org_none" })).body.code).toBe("org_not_found");
+  });
+});
+
 describe("the operator", () => {
   test("lets somebody back in by a link, which ends what was open", async () => {
     const { url } = await userLink("bob@example.org");
@@ -334,9 +365,13 @@ describe("the operator", () => {
     expect((await daemon.cli(["user", "enable", BOB.email])).status).toBe(0);
     const { stdout } = await daemon.cli(["user", "list"]);
     expect(stdout).toMatch(/bob@example\.org/);
-    const made = JSON.parse((await daemon.cli(["user", "create", "cy@example.org", "--name", "Cy", "--json"])).stdout);
+    const made = JSON.parse(
+      (await daemon.cli(["user", "create", "cy@example.org", "--name", "Cy", "--org", daemon.orgId, "--json"])).stdout,
+    );
     expect(made).toMatchObject({ email: "cy@example.org", url: expect.stringContaining("/setup#") });
-    expect((await daemon.cli(["user", "create", "cy@example.org", "--name", "Cy"])).stderr).toContain("already");
+    expect(
+      (await daemon.cli(["user", "create", "cy@example.org", "--name", "Cy", "--org", daemon.orgId])).stderr,
+    ).toContain("already");
   });
 
   test("has no pages where they are switched off", async () => {

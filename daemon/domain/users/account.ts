@@ -47,6 +47,8 @@ export function makeAccount({ database, passwords, signIn, onEnded }: AccountDep
     bind(accountUpdate, {
       run: async (call, { name, org_id }) => {
         const { user_id, session_id } = whoIs(call);
+        // What is open in the organization that it no longer looks at ends.
+        if (org_id !== undefined) call.work.whenSettled(onEnded);
         const body = await database.commit((within) => {
           if (org_id !== undefined) {
             const membership = membershipsOf(within, user_id).find((each) => each.org_id === org_id);

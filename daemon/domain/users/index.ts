@@ -2,7 +2,7 @@
 import type { SessionId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import { Holds } from "../../core/holds.ts";
-import type { Bound } from "../../core/operation.ts";
+import type { Bound, HeldSession } from "../../core/operation.ts";
 import { makeAccount } from "./account.ts";
 import type { UserDeps } from "./deps.ts";
 import { makeMembers } from "./members.ts";
@@ -19,8 +19,8 @@ export interface Users {
   /** Whom a session's cookie stands for. Throws session_ended. */
   recognise: Recognise;
   signIn: SignIn;
-  /** Calls `cut` when the session is no longer good; what is returned lets go of it. */
-  hold(sessionId: SessionId, cut: () => void): () => void;
+  /** Calls `cut` when the session is no longer good, or looks elsewhere; what is returned lets go of it. */
+  hold(held: HeldSession, cut: () => void): () => void;
 }
 
 export function makeUsers({ database, directory, log, planOf, url, keysEnded }: UserDeps): Users {
@@ -40,6 +40,6 @@ export function makeUsers({ database, directory, log, planOf, url, keysEnded }: 
     ],
     recognise: makeRecognise(queries, planOf, seen),
     signIn,
-    hold: (sessionId, cut) => holds.hold(sessionId, () => isCurrent(queries, sessionId), cut),
+    hold: (held, cut) => holds.hold(`${held.session_id} ${held.looks_at}`, () => isCurrent(queries, held), cut),
   };
 }

@@ -2,7 +2,7 @@
 import { PROOF_SECONDS } from "../../../shared/api/account.ts";
 import { type KeyId, newId, type OrgId, type SessionId, type UserId } from "../../../shared/ids.ts";
 import { after, at, now } from "../../core/clock.ts";
-import type { Caller } from "../../core/operation.ts";
+import type { Caller, HeldSession } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { givenBy, scopesOf } from "./roles.ts";
@@ -93,7 +93,13 @@ function factsOf(row: SessionOf, planOf: (orgId: OrgId) => string): Facts {
   const role = row.role ?? "viewer";
   const caller: Caller = Object.freeze({
     kind: "user",
-    session: { session_id: row.session_id, role, gives: givenBy(role), proved_until: provedUntil(row) },
+    session: {
+      session_id: row.session_id,
+      looks_at: row.org_id,
+      role,
+      gives: givenBy(role),
+      proved_until: provedUntil(row),
+    },
     org_id: row.org_id,
     key_id: row.user_id as string as KeyId,
     name: row.name,
@@ -108,7 +114,7 @@ function factsOf(row: SessionOf, planOf: (orgId: OrgId) => string): Facts {
   return facts;
 }
 
-export function isCurrent(queries: Queries, sessionId: SessionId): boolean {
-  const row = getSession(queries, sessionId);
-  return row !== undefined && isGood(row);
+export function isCurrent(queries: Queries, { session_id, looks_at }: HeldSession): boolean {
+  const row = getSession(queries, session_id);
+  return row !== undefined && row.org_id === looks_at && isGood(row);
 }
