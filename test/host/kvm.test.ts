@@ -133,7 +133,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
   });
 
   test("reaches what its list says, and nothing else", async () => {
-    const fetch = "curl -sS -m 20 -o /dev/null -w %{http_code} http://";
+    const fetch = "curl -sSf -m 20 -o /dev/null -w %{http_code} http://";
     expect(await sh("a2", `${fetch}${OUTSIDE}/`)).toContain("200");
     await roomd(`egress set demo a2 ${OUTSIDE}:80`);
     expect(await sh("a2", `${fetch}${OUTSIDE}/`)).toContain("200");
@@ -150,7 +150,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
   test("is reached by URL, by ssh and by terminals", async () => {
     await roomd("exec demo a2 --background --timeout 1h --cwd /etc -- python3 -m http.server 8000");
     const port = JSON.parse(await roomd("port expose demo a2 8000 --json"));
-    const get = `curl -sS -m 20 -H 'authorization: Bearer ${port.token}' --resolve '*:8080:127.0.0.1' ${port.url}hostname`;
+    const get = `curl -sSf -m 20 -H 'X-Port-Token: ${port.token}' ${port.url}hostname`;
     expect(await until("it answers", async () => (await host.run(get)).text.trim() === "a2", SLOW_MS)).toBe(true);
 
     await host.ok("ssh-keygen -q -t ed25519 -N '' -f /root/me && . /var/lib/roomd/setup.env; true");
