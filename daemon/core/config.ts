@@ -60,7 +60,7 @@ export const CONFIG_KEYS = {
   },
   "web.enabled": {
     kind: "boolean",
-    default: true,
+    default: false,
     about: "Whether there are pages for people: signing in, accounts, keys and members. /docs is there in any case.",
   },
   "http.insecure": { kind: "boolean", default: false, about: "Allow a non-loopback http.listen without TLS." },

@@ -85,6 +85,7 @@ export class TestDaemon {
       ROOMD_RUNTIME_DIR: this.runtimeDir,
       ROOMD_HTTP_LISTEN: "127.0.0.1:0",
       ROOMD_SSH_LISTEN: "127.0.0.1:0",
+      ROOMD_WEB_ENABLED: "true",
       // All come from one address here, also with keys that are none.
       ROOMD_LIMITS_FAILED_LOGINS: "0",
       // Most tests are of other things than plans and rates.
