@@ -138,10 +138,11 @@ async function dial(
         await rehearsal.over;
         continue;
       }
-      // A host that has much to do answers late the first time; later, no answer is more likely the quirk silent_connect.
-      if (!isSetUp()) patienceMs = Math.min(patienceMs * 2, MOST_PATIENCE_MS);
-      if (!(error instanceof libc.SystemError)) ports.first();
-      else if (!ports.next()) continue;
+      if (!(error instanceof libc.SystemError)) {
+        // A host that has much to do answers late the first time; later, no answer is more likely the quirk silent_connect.
+        if (!isSetUp()) patienceMs = Math.min(patienceMs * 2, MOST_PATIENCE_MS);
+        ports.first();
+      } else if (!ports.next()) continue;
     }
     await sleep(pauseMs);
     pauseMs = Math.min(pauseMs * 2, DIAL_REFUSED_MS.most);

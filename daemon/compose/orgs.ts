@@ -3,7 +3,7 @@ import { GUEST_CIDS, type OrgId } from "../../shared/ids.ts";
 import { Credits, Meter, makeAlone, makeOrgs, makeQuota, type Plans, pricesOf } from "../domain/orgs/index.ts";
 import { countRooms } from "../domain/rooms/index.ts";
 import { orgCids, orgSandboxes } from "../domain/sandboxes/index.ts";
-import { makeUsers } from "../domain/users/index.ts";
+import { makeUsers, requireMaker } from "../domain/users/index.ts";
 import type { Base } from "./base.ts";
 
 export type Orgs = ReturnType<typeof composeOrgs>;
@@ -37,7 +37,7 @@ export function composeOrgs({ config, log, database, finder }: Base, plans: Plan
     planCredits: (orgId) => quota.capsOf(orgId).credits,
     endSandboxes: later.endSandboxes,
   });
-  const directory = makeAlone(database);
+  const directory = makeAlone(database, requireMaker);
   const orgs = makeOrgs({
     database,
     directory,
@@ -56,7 +56,7 @@ export function composeOrgs({ config, log, database, finder }: Base, plans: Plan
     log,
     planOf: orgs.planOf,
     url: later.url,
-    keysEnded: () => orgs.holds.look(),
+    holds: orgs.holds,
   });
   return { orgs, users, quota, meter, credits, prices, graceSeconds };
 }

@@ -35,15 +35,15 @@ export interface Caller {
   first_key_id?: KeyId | null;
 }
 
-/** What goes on by a session goes on as long as that looks at this organization, and its person belongs to it. */
+/** What goes on by a session goes on as long as that looks at this organization, and its person has this role there. */
 export interface HeldSession {
   session_id: SessionId;
   looks_at: OrgId;
+  role: Role;
 }
 
 /** What a person's session adds to who they are; `key_id` is then the user_id. */
 export interface SessionFacts extends HeldSession {
-  role: Role;
   /** What keys that they make may be given: more than the session has itself. */
   gives: readonly Scope[];
   /** Until when they need not prove again to be the person. */

@@ -29,6 +29,7 @@ import adoptions from "./migrations/0026_adoptions.sql" with { type: "text" };
 import disk from "./migrations/0027_disk.sql" with { type: "text" };
 import endsWithKey from "./migrations/0028_ends_with_key.sql" with { type: "text" };
 import users from "./migrations/0029_users.sql" with { type: "text" };
+import browsers from "./migrations/0030_browsers.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -61,6 +62,7 @@ export const MIGRATIONS: readonly string[] = [
   disk,
   endsWithKey,
   users,
+  browsers,
 ];
 
 /** Brings the database up to date; `beforeChange` may throw when another process must not have it changed. Refuses one that a newer roomd has written. */

@@ -62,6 +62,11 @@ export class Callers {
     }
   }
 
+  /** Throws rate_limited where the address has failed too often. */
+  requireAttempt(ip: string | null): void {
+    this.#loginLimit.require(ip);
+  }
+
   /** What needs no key is answered to anyone; a good key shows more. */
   #anyone(request: RoadRequest): Caller | null {
     try {

@@ -21,6 +21,12 @@ export class LoginLimit {
     this.#perMinute = perMinute;
   }
 
+  /** Before work that is dear, as comparing a password is. Throws rate_limited where the address has failed too often. */
+  require(ip: string | null): void {
+    if (ip === null || this.#addresses.get(networkOf(ip))?.has() !== false) return;
+    throw this.#refusal();
+  }
+
   /** Counts a failure. Throws rate_limited. */
   fail(ip: string | null): void {
     if (this.#perMinute === 0 || ip === null) return;
@@ -32,15 +38,19 @@ export class LoginLimit {
       if (this.#addresses.size <= MOST_ADDRESSES) break;
       this.#addresses.delete(oldest);
     }
-    if (allowance.take()) return;
-    throw new ServiceError("rate_limited", {
-      detail: "Too many requests from this address used an invalid API key.",
+    if (!allowance.take()) throw this.#refusal();
+  }
+
+  #refusal(): ServiceError {
+    return new ServiceError("rate_limited", {
+      detail: "Too many requests from this address had no valid key, or no right password.",
       retryAfterSeconds: Math.ceil(60 / this.#perMinute),
     });
   }
 }
 
-function networkOf(ip: string): string {
+/** What one client has of addresses: an IPv4 address, or a network of IPv6. */
+export function networkOf(ip: string): string {
   const address = readAddress(ip);
   return address?.family === 6 ? `${address.value >> HOST_BITS}::` : (address?.text ?? ip);
 }

@@ -44,6 +44,8 @@ export interface Road {
   identify(request: Credentials): { refusal: unknown; rate: Rate | null };
   /** Who is calling, where what is asked counts for the key's rate elsewhere. Throws as authenticate does. */
   recognise(request: Credentials): Caller;
+  /** Before a password is compared. Throws rate_limited where the address has failed too often. */
+  requireAttempt(ip: string | null): void;
   /** Settles once what was recorded of bad credentials so far is on disk: before they are answered. Never rejects. */
   failuresWritten(): Promise<unknown>;
   /** Records what was only counted so far. */
@@ -128,6 +130,7 @@ export function makeRoad(deps: RoadDeps): Road {
       }
     },
     recognise: (request) => callers.identify(request),
+    requireAttempt: (ip) => callers.requireAttempt(ip),
     failuresWritten: () => callers.failuresWritten,
     stop: () => {
       callers.settle();

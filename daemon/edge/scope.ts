@@ -1,11 +1,13 @@
 /** Checks whether the caller's key or session allows an operation. */
-import type { Access, Operation } from "../../shared/api/contract.ts";
+import type { Operation } from "../../shared/api/contract.ts";
 import { now } from "../core/clock.ts";
 import type { Caller, SessionFacts } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
 
+type Asked = Pick<Operation, "access" | "ofAccount" | "wantsProof">;
+
 /** Throws insufficient_scope, hub_is_read_only, proof_required. An organization's administrator has every scope. */
-export function requireScope(caller: Caller, operation: Pick<Operation, "access" | "wantsProof">): void {
+export function requireScope(caller: Caller, operation: Asked): void {
   const { access } = operation;
   if (access === "open" || access === "key") return;
   if (caller.session) {
@@ -35,14 +37,13 @@ export function requireScope(caller: Caller, operation: Pick<Operation, "access"
 /** A session looks, and sees to the account; what belongs to rooms is done by keys. */
 function requireOfSession(
   { scopes }: Caller,
-  { role, proved_until }: SessionFacts,
-  { access, wantsProof }: Pick<Operation, "access" | "wantsProof">,
+  { role, gives, proved_until }: SessionFacts,
+  { access, ofAccount, wantsProof }: Asked,
 ): void {
-  if (access !== "account" && !isIn(scopes, access)) {
-    if (access !== "keys:write") throw new ServiceError("hub_is_read_only");
+  const reads: readonly string[] = scopes;
+  if (ofAccount && gives.length === 0) {
     throw new ServiceError("insufficient_scope", { detail: `A ${role} has no keys.`, details: { required: access } });
   }
+  if (access !== "account" && !ofAccount && !reads.includes(access)) throw new ServiceError("hub_is_read_only");
   if (wantsProof && proved_until <= now()) throw new ServiceError("proof_required");
 }
-
-const isIn = (scopes: readonly string[], access: Access) => scopes.includes(access);

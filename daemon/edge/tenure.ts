@@ -24,9 +24,12 @@ export class Tenure {
     this.#client = client;
     this.#lost.promise.catch(() => {});
     this.#letGo = hold(held, () => {
-      this.#reason = new ServiceError("invalid_api_key", {
-        detail: "The key expired during the call.",
-      });
+      this.#reason =
+        typeof held === "string"
+          ? new ServiceError("invalid_api_key", { detail: "The key expired during the call." })
+          : new ServiceError("session_ended", {
+              detail: "The session ended during the call, or what it may has changed.",
+            });
       this.#cut?.abort(this.#reason);
       this.#lost.reject(this.#reason);
     });

@@ -1,11 +1,10 @@
 /** Owns the interface of a person's own account: who they are, and where they are signed in. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, timestamp } from "./contract.ts";
-import { ROLES } from "./members.ts";
+import { personName, ROLES } from "./members.ts";
 
 export const PASSWORD_LENGTH = { minLength: 12, maxLength: 256 };
 export const PROOF_SECONDS = 600;
-const personName = Type.String({ minLength: 1, maxLength: 128, pattern: "^[^\\u0000-\\u001f\\u007f]*$" });
 
 const account = fields({
   user_id: Type.String(),
@@ -64,7 +63,7 @@ export const accountUpdate = operation({
   params: NONE,
   query: NONE,
   body: fields({
-    name: Type.Optional(personName),
+    name: Type.Optional(Type.String(personName)),
     org_id: Type.Optional(Type.String({ maxLength: 64 })),
   }),
   output: account,
@@ -72,44 +71,6 @@ export const accountUpdate = operation({
   errors: ["org_not_found"],
   audit: "user.updated",
   example: { body: { name: "Ada" } },
-});
-
-export const accountProve = operation({
-  name: "account_prove",
-  extension: "account",
-  method: "POST",
-  path: "/v1/account/proof",
-  summary: "Prove to be the person, by the password",
-  description: "What matters wants a proof that is no older than 10 minutes.",
-  access: "account",
-  params: NONE,
-  query: NONE,
-  body: fields({ password: Type.String({ maxLength: PASSWORD_LENGTH.maxLength }) }),
-  output: account,
-  outcomes: { ok: 200 },
-  errors: ["sign_in_failed"],
-  audit: "auth.proved",
-  onFullDisk: true,
-  example: { body: { password: "seven green umbrellas" } },
-});
-
-export const accountPassword = operation({
-  name: "account_password",
-  extension: "account",
-  method: "PUT",
-  path: "/v1/account/password",
-  summary: "Set one's password",
-  description: "All other sessions end.",
-  access: "account",
-  wantsProof: true,
-  params: NONE,
-  query: NONE,
-  body: fields({ password: Type.String(PASSWORD_LENGTH) }),
-  output: account,
-  outcomes: { ok: 200 },
-  errors: [],
-  audit: "auth.password_set",
-  example: { body: { password: "seven green umbrellas" } },
 });
 
 export const sessionList = operation({

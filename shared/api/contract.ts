@@ -67,6 +67,8 @@ export interface Operation {
   errors: ErrorCode[];
   /** Event name in the audit; null for what says nothing about an organization. */
   audit: string | null;
+  /** A person's session may call it too, as far as the person's role goes, though it is no reading. */
+  ofAccount?: true;
   /** A session's person must have proven lately to be that person. */
   wantsProof?: true;
   /** The answer has a secret: what is kept of it for a second call can be read with the caller's own key alone. */

@@ -12,12 +12,13 @@ export const MAX_INVITATIONS = 1000;
 /** How long an invitation may be used. */
 export const INVITATION_SECONDS = 72 * 3600;
 
-export const email = Type.String({
+/** Its length and pattern, for those who check it by themselves. */
+export const email = {
   minLength: 3,
   maxLength: 254,
   pattern: '^[^\\s@<>"\\u0000-\\u001f\\u007f]{1,64}@[^\\s@<>"\\u0000-\\u001f\\u007f]{1,189}$',
-  examples: ["ada@example.org"],
-});
+};
+export const personName = { minLength: 1, maxLength: 128, pattern: "^[^\\u0000-\\u001f\\u007f]*$" };
 const role = oneOf(ROLES);
 
 const member = fields({
@@ -109,7 +110,12 @@ export const invitationCreate = operation({
   query: NONE,
   body: fields({
     role,
-    email: Type.Optional({ ...email, description: "Only who has this address may take it." }),
+    email: Type.Optional(
+      Type.String({
+        ...email,
+        description: "Only by this address it can be taken; nobody verifies that it is theirs.",
+      }),
+    ),
   }),
   output: fields({ ...invitation.properties, url: Type.String({ description: "The link to hand over." }) }),
   outcomes: { created: 201 },

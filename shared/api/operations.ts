@@ -32,8 +32,6 @@ export const operations = {
   key_revoke: orgs.keyRevoke,
   account_get: account.accountGet,
   account_update: account.accountUpdate,
-  account_prove: account.accountProve,
-  account_password: account.accountPassword,
   session_list: account.sessionList,
   session_end: account.sessionEnd,
   member_list: members.memberList,

@@ -71,6 +71,7 @@ export const keyCreate = operation({
   description:
     "A key never grants more than it has. Absent fields are copied from the calling key: its scopes, rooms, agent and expiry.",
   access: "keys:write",
+  ofAccount: true,
   wantsProof: true,
   params: orgPath,
   query: NONE,
@@ -110,6 +111,7 @@ export const keyList = operation({
   description:
     "Newest first; only the beginning of each key is shown. A key that is bound to rooms or an agent sees only keys bound to the same.",
   access: "keys:write",
+  ofAccount: true,
   params: orgPath,
   query: fields(pageQuery),
   body: null,
@@ -128,6 +130,7 @@ export const keyRotate = operation({
   description:
     "Makes a new key like it, with the same expiry. Both are valid during the grace period; without one the old key ends at once.",
   access: "keys:write",
+  ofAccount: true,
   wantsProof: true,
   params: keyPath,
   query: NONE,
@@ -153,6 +156,7 @@ export const keyRevoke = operation({
   description:
     "Takes effect at once: calls with the key are refused, and its open streams are closed. Keys that it made stay valid. Public SSH keys that it added are removed and ports that it exposed are unexposed, unless it had `org:admin` and no end, or was rotated and its successor is still valid.",
   access: "keys:write",
+  ofAccount: true,
   params: keyPath,
   query: NONE,
   body: null,

@@ -4,7 +4,6 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Operation, SCOPES, type Scope } from "../../shared/api/contract.ts";
-import { operations } from "../../shared/api/operations.ts";
 import { type Answer, TestDaemon } from "../harness/daemon.ts";
 import { Visitor } from "../harness/visitor.ts";
 import { bare, bearer, makeKey, makeOrg, run, until } from "./calls.ts";
@@ -17,7 +16,7 @@ let owner: Visitor;
 
 beforeAll(async () => {
   daemon = await TestDaemon.start();
-  owner = await Visitor.owner(daemon, { password: operations.account_prove.example.body.password });
+  owner = await Visitor.owner(daemon);
   names = { room_id: "swept", org_id: daemon.orgId };
   await daemon.room(names.room_id);
 });

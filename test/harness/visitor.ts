@@ -1,7 +1,8 @@
 /** Owns a browser without one: it keeps cookies, says of each request what a browser says, and reads pages' forms. */
 import type { Json, TestDaemon } from "./daemon.ts";
 
-const COOKIE = /^(?:__Host-)?roomd=([^;]*)/;
+const COOKIE = /^((?:__Host-)?roomd(?:-browser)?)=([^;]*)/;
+const SESSION = /^(?:__Host-)?roomd$/;
 
 export interface PageSeen {
   status: number;
@@ -13,8 +14,8 @@ export interface PageSeen {
 
 export class Visitor {
   readonly #daemon: TestDaemon;
-  /** The session's cookie, as the browser sends it; "" without one. */
-  cookie = "";
+  /** By their names; a copy of another's is a browser that somebody has copied. */
+  readonly cookies = new Map<string, string>();
 
   constructor(daemon: TestDaemon) {
     this.#daemon = daemon;
@@ -27,13 +28,26 @@ export class Visitor {
     const token = new URL(JSON.parse(stdout).url).hash.slice(1);
     const visitor = new Visitor(daemon);
     await visitor.send("/setup", { token, step: "done", name: "Owner", email: "owner@example.org", password });
-    if (visitor.cookie === "") throw new Error("the setup link has let nobody in");
+    if (visitor.session === "") throw new Error("the setup link has let nobody in");
     return visitor;
   }
 
   /** Of a request that a page of ours makes. */
   get headers(): Record<string, string> {
-    return { "sec-fetch-site": "same-origin", ...(this.cookie ? { cookie: this.cookie } : {}) };
+    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
+    return { "sec-fetch-site": "same-origin", ...(cookie ? { cookie } : {}) };
+  }
+
+  /** The session's secret; "" without one. */
+  get session(): string {
+    return [...this.cookies].find(([name]) => SESSION.test(name))?.[1] ?? "";
+  }
+
+  /** Another browser that has the same cookies. */
+  copy(): Visitor {
+    const other = new Visitor(this.#daemon);
+    for (const [name, value] of this.cookies) other.cookies.set(name, value);
+    return other;
   }
 
   /** As a page of ours makes the request, where nothing else is said. */
@@ -45,8 +59,9 @@ export class Visitor {
       ...(body === undefined ? {} : { body }),
     });
     for (const each of response.headers.getSetCookie()) {
-      const value = COOKIE.exec(each)?.[1];
-      if (value !== undefined) this.cookie = value === "" ? "" : (each.split(";")[0] ?? "");
+      const [, name = "", value = ""] = COOKIE.exec(each) ?? [];
+      if (value === "") this.cookies.delete(name);
+      else this.cookies.set(name, value);
     }
     return response;
   }

@@ -25,14 +25,15 @@ import {
 } from "./store.ts";
 import type { KeyRow, OrgRow, SshKeyRow } from "./table.ts";
 
-export function makeAlone(database: Database): Directory {
+/** `requireMaker` throws where whoever has made a key may not, in the transaction that adds it. */
+export function makeAlone(database: Database, requireMaker: RequireMaker = () => {}): Directory {
   const use = prepareUse(database.queries);
   return {
     addOrg: ({ org, keys, isFirst = false }, within) =>
       database.commit((queries) => {
         if (isFirst && listOrgs(queries).length > 0) throw initialized();
         addOrg(queries, org);
-        for (const key of keys) addKey(queries, key);
+        for (const key of keys) addKey(queries, key, requireMaker);
         return within(queries, org);
       }),
 
@@ -46,14 +47,14 @@ export function makeAlone(database: Database): Directory {
     addKey: (key, within) =>
       database.commit((queries) => {
         if (key.org_id !== null) requireOrg(queries, key.org_id);
-        addKey(queries, key);
+        addKey(queries, key, requireMaker);
         return within(queries, key);
       }),
 
     rotateKey: (keyId, rotate, within) =>
       database.commit((queries) => {
         const rotation = rotate(currentKey(queries, keyId));
-        addKey(queries, rotation.row);
+        addKey(queries, rotation.row, requireMaker);
         const replaced = changeKey(queries, keyId, rotation.change);
         return within(queries, { ...rotation, replaced });
       }),
@@ -65,21 +66,14 @@ export function makeAlone(database: Database): Directory {
         return within(queries, { key, sshKeys: endSshKeys(queries, lineOf(queries, key)) });
       }),
 
-    revokeKeysOf: (orgId, userId, within) =>
+    revokeKeysOf: (orgId, userId, { require, gives }, within) =>
       database.commit((queries) => {
-        const lines = keysMadeBy(queries, orgId, userId).map((key) => lineOf(queries, key));
-        let revoked = 0;
-        for (const key of lines.flat()) {
-          if (key.revoked_at !== null) continue;
-          changeKey(queries, key.key_id, { revoked_at: now() });
-          revoked++;
-        }
-        for (const line of lines)
-          endSshKeys(
-            queries,
-            line.map((key) => getKey(queries, key.key_id) ?? key),
-          );
-        return within(queries, revoked);
+        require(queries);
+        const made = keysMadeBy(queries, orgId, userId);
+        const beyond = made.filter(({ scopes }) => !scopes.every((scope) => gives.includes(scope)));
+        const keys = beyond.filter(({ revoked_at }) => revoked_at === null);
+        const revoked = keys.map(({ key_id }) => changeKey(queries, key_id, { revoked_at: now() }));
+        return within(queries, { keys: revoked, sshKeys: deleteSshKeysBy(queries, beyond) });
       }),
 
     addSshKey: (key, within) =>
@@ -112,7 +106,10 @@ function addOrg(queries: Queries, org: OrgRow): void {
   }
 }
 
-function addKey(queries: Queries, key: KeyRow): void {
+type RequireMaker = (queries: Queries, key: KeyRow) => void;
+
+function addKey(queries: Queries, key: KeyRow, requireMaker: RequireMaker): void {
+  requireMaker(queries, key);
   if (key.org_id !== null && countKeys(queries, key.org_id, key.created_at) >= MAX_KEYS) {
     throw new ServiceError("quota_exceeded", { detail: `An organization may have ${MAX_KEYS} API keys.` });
   }

@@ -6,6 +6,7 @@
  *
  * Reading is no part of it: rows are read where they are, in this host's tables, and nobody waits for that.
  */
+import type { Scope } from "../../../shared/api/contract.ts";
 import type { Plan } from "../../../shared/api/plans.ts";
 import type { KeyId, OrgId, UserId } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
@@ -46,14 +47,29 @@ export interface Directory {
    * Throws key_not_found, also for one that was revoked before.
    */
   revokeKey<T>(keyId: KeyId, within: Within<Revocation, T>): Promise<T>;
-  /** Those of the organization that a person has made, with all that they were rotated into; `within` hears how many it were. */
-  revokeKeysOf<T>(orgId: OrgId, userId: UserId, within: Within<number, T>): Promise<T>;
+  /**
+   * Ends what a person has made in the organization and may not make now: keys, those that they were made by, and the public SSH keys
+   * that these have added, for good or not. A key that somebody else has rotated since is that one's. Rejects as `require` throws.
+   */
+  revokeKeysOf<T>(orgId: OrgId, userId: UserId, ending: Ending, within: Within<Ended, T>): Promise<T>;
   /** Throws org_not_found, already_exists, quota_exceeded. */
   addSshKey<T>(key: SshKeyRow, within: Within<SshKeyRow, T>): Promise<T>;
   /** Throws key_not_found. */
   removeSshKey<T>(orgId: OrgId, sshKeyId: string, within: Within<SshKeyRow, T>): Promise<T>;
   /** Writes when keys were last used; a crash may lose it. */
   noteUses(uses: readonly KeyUse[]): Promise<void>;
+}
+
+export interface Ending {
+  /** What must be so in the transaction. */
+  require(queries: Queries): void;
+  /** What keys of the person may still have. */
+  gives: readonly Scope[];
+}
+
+export interface Ended {
+  keys: readonly KeyRow[];
+  sshKeys: readonly SshKeyRow[];
 }
 
 export interface Revocation {

@@ -20,6 +20,7 @@ export { makeOperator } from "./operator.ts";
 export { type PlanCaps, type Plans, plansOf } from "./plans.ts";
 export { driveExceeded, driveWarning, makeQuota, type Quota } from "./quota.ts";
 export { getOrg, listOrgs } from "./store.ts";
+export type { KeyRow } from "./table.ts";
 export { Credits } from "./usage/credits.ts";
 export { DriveLevels } from "./usage/drive-levels.ts";
 export { Meter, type Place, USAGE_WRITE_SECONDS } from "./usage/meter.ts";

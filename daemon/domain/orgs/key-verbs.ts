@@ -32,9 +32,16 @@ export function makeKeyVerbs({ database, directory, withUse, onEnded }: KeyVerbD
     if (org_id !== "self" && org_id !== caller.org_id) throw new ServiceError("org_not_found");
     return caller.org_id;
   };
+  /** Who may not give keys that see to others sees their own, whoever has rotated them. */
+  const isSeen = (caller: Caller, row: KeyRow): boolean => {
+    const { session } = caller;
+    if (!session || session.gives.includes("keys:write")) return isSeenBy(caller, row);
+    const first = row.first_key_id === null ? row : getKeyOf(database.queries, caller.org_id, row.first_key_id);
+    return first?.created_by_id === caller.key_id;
+  };
   const findKey = (call: KeyCall, params: Record<string, string>): KeyRow => {
     const row = getKeyOf(database.queries, find(call, params), String(params.key_id));
-    if (!row || row.revoked_at !== null || !isSeenBy(call.caller, row)) {
+    if (!row || row.revoked_at !== null || !isSeen(call.caller, row)) {
       throw new ServiceError("key_not_found", { detail: `There is no key ${params.key_id}.` });
     }
     return row;
@@ -65,7 +72,7 @@ export function makeKeyVerbs({ database, directory, withUse, onEnded }: KeyVerbD
         // What is not seen is left out without a gap in the page.
         for (;;) {
           const rows = listKeysBefore(database.queries, orgId, before, limit + 1);
-          seen.push(...rows.filter((row) => isSeenBy(caller, row)));
+          seen.push(...rows.filter((row) => isSeen(caller, row)));
           before = rows.at(-1)?.key_id ?? null;
           if (rows.length <= limit || seen.length > limit) break;
         }

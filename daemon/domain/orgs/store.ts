@@ -1,5 +1,5 @@
 /** Owns the SQL of organizations and keys. */
-import { and, count, desc, eq, gt, isNull, lt, or, sql } from "drizzle-orm";
+import { and, count, desc, eq, gt, inArray, isNull, lt, or, sql } from "drizzle-orm";
 import type { Queries } from "../../db/client.ts";
 import { Remembered } from "../../db/remembered.ts";
 import { apiKeys, type KeyRow, type OrgRow, orgs } from "./table.ts";
@@ -71,10 +71,18 @@ export function getKeyOf(queries: Queries, orgId: OrgRow["org_id"], keyId: strin
     .get();
 }
 
-/** Of one organization, by a person. */
+/** Of one organization, by a person, by the keys that the person has made, and so on. */
 export function keysMadeBy(queries: Queries, orgId: OrgRow["org_id"], userId: string): KeyRow[] {
-  const where = and(eq(apiKeys.created_by_id, userId), eq(apiKeys.org_id, orgId));
-  return queries.select().from(apiKeys).where(where).all();
+  const found = new Map<string, KeyRow>();
+  let makers = [userId];
+  while (makers.length > 0) {
+    const where = and(inArray(apiKeys.created_by_id, makers), eq(apiKeys.org_id, orgId));
+    const made = queries.select().from(apiKeys).where(where).all();
+    const news = made.filter(({ key_id }) => !found.has(key_id));
+    for (const key of news) found.set(key.key_id, key);
+    makers = news.map(({ key_id }) => key_id);
+  }
+  return [...found.values()];
 }
 
 /** A key's line: it, and all that it was rotated from and into. */

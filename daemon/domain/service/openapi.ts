@@ -1,6 +1,6 @@
 /** Owns the interface as an OpenAPI 3.1 document, read off the list of operations. */
 import type { TObject, TSchema } from "@sinclair/typebox";
-import { type Operation, plain } from "../../../shared/api/contract.ts";
+import { type Operation, plain, READ_SCOPES } from "../../../shared/api/contract.ts";
 import { ERRORS, type ErrorCode, errorKind } from "../../../shared/api/errors.ts";
 import { REQUEST_HEADERS, RESPONSE_HEADERS, requestHeadersOf, responseHeadersOf } from "../../../shared/api/headers.ts";
 import { operations } from "../../../shared/api/operations.ts";
@@ -264,12 +264,26 @@ function everywhere(operation: Operation): ErrorCode[] {
   if (operation.access !== "open")
     codes.push("missing_credentials", "invalid_api_key", "api_key_expired", "rate_limited");
   if (operation.access !== "open" && operation.access !== "key") codes.push("insufficient_scope");
+  codes.push(...ofSessions(operation));
   if (operation.method !== "GET") codes.push("disk_full");
   if (operation.method === "POST") codes.push("idempotency_in_progress", "idempotency_key_reused", "history_gone");
   if (operation.body !== null && operation.body !== "bytes") {
     codes.push("invalid_json", "invalid_body", "body_too_large", "unsupported_media_type", "unknown_field");
   }
   return codes;
+}
+
+/** To a session of the web. */
+function ofSessions({ access, ofAccount, wantsProof }: Operation): ErrorCode[] {
+  if (access === "open") return [];
+  const reads: readonly string[] = ["key", "account", ...READ_SCOPES];
+  const isRefused = !ofAccount && !reads.includes(access);
+  return [
+    "session_ended",
+    "foreign_request",
+    ...(isRefused ? (["hub_is_read_only"] as const) : []),
+    ...(wantsProof ? (["proof_required"] as const) : []),
+  ];
 }
 
 const PROBLEM: Json = {

@@ -2,8 +2,6 @@
 import {
   type AccountRecord,
   accountGet,
-  accountPassword,
-  accountProve,
   accountUpdate,
   type SessionRecord,
   sessionEnd,
@@ -16,9 +14,7 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { getOrg } from "../orgs/index.ts";
-import type { Passwords } from "./passwords.ts";
 import { expiryOf, provedUntil } from "./sessions.ts";
-import type { SignIn } from "./sign-in.ts";
 import {
   changeSession,
   changeUser,
@@ -33,13 +29,11 @@ import type { SessionRow } from "./table.ts";
 
 interface AccountDeps {
   database: Database;
-  passwords: Passwords;
-  signIn: SignIn;
   /** Called when sessions have ended, and it is on record. */
   onEnded(): void;
 }
 
-export function makeAccount({ database, passwords, signIn, onEnded }: AccountDeps): Bound[] {
+export function makeAccount({ database, onEnded }: AccountDeps): Bound[] {
   const { queries } = database;
   return [
     bind(accountGet, { run: ({ caller }) => ({ outcome: "ok", body: accountOf(queries, caller) }) }),
@@ -58,39 +52,6 @@ export function makeAccount({ database, passwords, signIn, onEnded }: AccountDep
           if (name !== undefined) changeUser(within, user_id, { name });
           const changed = accountOf(within, call.caller);
           call.audit.details = { ...(name === undefined ? {} : { name }), ...(org_id === undefined ? {} : { org_id }) };
-          call.work.keep("ok", changed);
-          return changed;
-        });
-        return { outcome: "ok", body };
-      },
-    }),
-
-    bind(accountProve, {
-      run: async (call, { password }) => {
-        const { user_id, session_id } = whoIs(call);
-        const { email } = requireUser(queries, user_id);
-        await signIn.verify(email, password, call.ip);
-        const body = await database.commit((within) => {
-          changeSession(within, session_id, { proved_at: now() });
-          const proved = accountOf(within, call.caller);
-          call.audit.details = { session_id };
-          call.work.keep("ok", proved);
-          return proved;
-        });
-        return { outcome: "ok", body };
-      },
-    }),
-
-    bind(accountPassword, {
-      run: async (call, { password }) => {
-        const { user_id, session_id } = whoIs(call);
-        const password_hash = await passwords.hash(password);
-        call.work.whenSettled(onEnded);
-        const body = await database.commit((within) => {
-          changeUser(within, user_id, { password_hash });
-          const ended = endSessions(within, user_id, now(), { but: session_id });
-          const changed = accountOf(within, call.caller);
-          call.audit.details = { sessions_ended: ended };
           call.work.keep("ok", changed);
           return changed;
         });

@@ -1,45 +1,66 @@
 /** Owns people: who they are, what they may in an organization, how they sign in, and the sessions that they are signed in by. */
-import type { SessionId } from "../../../shared/ids.ts";
+import type { OrgId, SessionId, UserId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
-import { Holds } from "../../core/holds.ts";
 import type { Bound, HeldSession } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
+import type { KeyRow } from "../orgs/index.ts";
 import { makeAccount } from "./account.ts";
 import type { UserDeps } from "./deps.ts";
 import { makeMembers } from "./members.ts";
 import { Passwords } from "./passwords.ts";
+import { Redeem } from "./redeem.ts";
+import { givenBy } from "./roles.ts";
 import { isCurrent, makeRecognise, type Recognise } from "./sessions.ts";
 import { SignIn } from "./sign-in.ts";
-import { changeSession } from "./store.ts";
+import { changeSession, getMembership } from "./store.ts";
 
+export type { SignedIn } from "./begin.ts";
 export { makeUserOperator } from "./operator.ts";
-export type { Asked, SignedIn } from "./sign-in.ts";
+export type { Asked } from "./record.ts";
+export type { NewPerson } from "./redeem.ts";
 
 export interface Users {
   operations: Bound[];
   /** Whom a session's cookie stands for. Throws session_ended. */
   recognise: Recognise;
   signIn: SignIn;
-  /** Calls `cut` when the session is no longer good, or looks elsewhere; what is returned lets go of it. */
+  redeem: Redeem;
+  /** Calls `cut` when the session is no longer good, or is another's or elsewhere; what is returned lets go of it. */
   hold(held: HeldSession, cut: () => void): () => void;
 }
 
-export function makeUsers({ database, directory, log, planOf, url, keysEnded }: UserDeps): Users {
+export function makeUsers({ database, directory, log, holds, planOf, url }: Omit<UserDeps, "onEnded">): Users {
   const { queries } = database;
-  const holds = new Holds();
   const passwords = new Passwords();
-  const signIn = new SignIn(database, passwords);
   const onEnded = () => holds.look();
+  const signIn = new SignIn(database, passwords, onEnded);
+  const writing = new Set<SessionId>();
   const seen = (sessionId: SessionId) => {
-    const written = database.commitWithin(1000, (within) => changeSession(within, sessionId, { seen_at: now() }));
-    written.catch((error: unknown) => log.warn("a session's last use was not written", { error: String(error) }));
+    if (writing.has(sessionId)) return;
+    writing.add(sessionId);
+    database
+      .commitWithin(1000, (within) => changeSession(within, sessionId, { seen_at: now() }))
+      .catch((error: unknown) => log.warn("a session's last use was not written", { error: String(error) }))
+      .finally(() => writing.delete(sessionId));
   };
   return {
-    operations: [
-      ...makeAccount({ database, passwords, signIn, onEnded }),
-      ...makeMembers({ database, directory, url, keysEnded, onEnded }),
-    ],
+    operations: [...makeAccount({ database, onEnded }), ...makeMembers({ database, directory, url, onEnded })],
     recognise: makeRecognise(queries, planOf, seen),
     signIn,
-    hold: (held, cut) => holds.hold(`${held.session_id} ${held.looks_at}`, () => isCurrent(queries, held), cut),
+    redeem: new Redeem({ database, passwords, signIn, onEnded }),
+    hold: (held, cut) => {
+      const { session_id, looks_at, role } = held;
+      return holds.hold(`${session_id} ${looks_at} ${role}`, () => isCurrent(queries, held), cut);
+    },
   };
+}
+
+/** Of a key that a person makes: whether the person may still give it, in the transaction that adds it. Throws insufficient_scope. */
+export function requireMaker(queries: Queries, { org_id, created_by_type, created_by_id, scopes }: KeyRow): void {
+  if (created_by_type !== "user") return;
+  const role = getMembership(queries, org_id as OrgId, created_by_id as UserId)?.role ?? "viewer";
+  const gives = givenBy(role);
+  if (scopes.every((scope) => gives.includes(scope))) return;
+  throw new ServiceError("insufficient_scope", { detail: "You may no longer make this key." });
 }

@@ -13,16 +13,18 @@ import {
 } from "../../../shared/api/members.ts";
 import type { OrgId, UserId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
-import { type Bound, bind, type Caller, type KeyCall } from "../../core/operation.ts";
+import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { whoIs } from "./account.ts";
 import type { UserDeps } from "./deps.ts";
 import { addLink, pathOf } from "./links.ts";
-import { requireKeeper, requireOver } from "./roles.ts";
+import { givenBy, requireKeeper, requireOver } from "./roles.ts";
 import {
+  countMembers,
   countOwners,
   deleteMembership,
+  dropInvitationsBy,
   endSessions,
   getMembership,
   listInvitations,
@@ -32,12 +34,9 @@ import {
 } from "./store.ts";
 import type { LinkRow } from "./table.ts";
 
-interface MemberDeps extends Pick<UserDeps, "database" | "directory" | "url" | "keysEnded"> {
-  /** Called when sessions have ended, and it is on record. */
-  onEnded(): void;
-}
+type MemberDeps = Pick<UserDeps, "database" | "directory" | "url" | "onEnded">;
 
-export function makeMembers({ database, directory, url, keysEnded, onEnded }: MemberDeps): Bound[] {
+export function makeMembers({ database, directory, url, onEnded }: MemberDeps): Bound[] {
   const { queries } = database;
   const find = ({ caller }: KeyCall, { org_id }: Record<string, string>): OrgId => {
     if (org_id !== "self" && org_id !== caller.org_id) throw new ServiceError("org_not_found");
@@ -58,13 +57,20 @@ export function makeMembers({ database, directory, url, keysEnded, onEnded }: Me
     bind(memberUpdate, {
       find: findMember,
       run: async (call, { role }, { org_id, user_id }) => {
-        const body = await database.commit((within) => {
-          const before = requireMember(within, org_id, user_id);
-          requireOver(requireKeeper(call.caller), [before.role, role]);
-          if (role !== "owner") requireOtherOwner(within, org_id, user_id, before.role);
+        let before = role;
+        const require = (within: Queries) => {
+          before = requireMember(within, org_id, user_id).role;
+          requireOver(requireKeeper(within, call.caller), [before, role]);
+          if (role !== "owner") requireOtherOwner(within, org_id, user_id, before);
+        };
+        call.work.whenSettled(onEnded);
+        const ending = { require, gives: givenBy(role) };
+        const body = await directory.revokeKeysOf(org_id, user_id, ending, (within, { keys, sshKeys }) => {
+          // Who may give less has invited nobody to more.
+          if (before !== role) dropInvitationsBy(within, org_id, user_id);
           setRole(within, org_id, user_id, role);
-          const changed = toRecord({ ...before, role });
-          call.audit.details = { user_id, role, before: before.role };
+          const changed = toRecord(requireMember(within, org_id, user_id));
+          call.audit.details = { user_id, role, before, ...endedBy(keys, sshKeys) };
           call.work.keep("ok", changed);
           return changed;
         });
@@ -75,23 +81,28 @@ export function makeMembers({ database, directory, url, keysEnded, onEnded }: Me
     bind(memberRemove, {
       find: findMember,
       run: async (call, _input, { org_id, user_id }) => {
-        requireRemovable(queries, call.caller, org_id, user_id);
-        call.work.whenSettled(() => {
-          onEnded();
-          keysEnded();
-        });
-        const body = await directory.revokeKeysOf(org_id, user_id, (within, keys_revoked) => {
-          requireRemovable(within, call.caller, org_id, user_id);
-          deleteMembership(within, org_id, user_id);
-          const removed = {
-            user_id,
-            keys_revoked,
-            sessions_ended: endSessions(within, user_id, now(), { orgId: org_id }),
-          };
-          call.audit.details = removed;
-          call.work.keep("ok", removed);
-          return removed;
-        });
+        // Who leaves needs nobody's leave.
+        const isLeaving = whoIs(call).user_id === user_id;
+        const require = (within: Queries) => {
+          const { role } = requireMember(within, org_id, user_id);
+          if (!isLeaving) requireOver(requireKeeper(within, call.caller), [role]);
+          requireOtherOwner(within, org_id, user_id, role);
+        };
+        call.work.whenSettled(onEnded);
+        const body = await directory.revokeKeysOf(
+          org_id,
+          user_id,
+          { require, gives: [] },
+          (within, { keys, sshKeys }) => {
+            deleteMembership(within, org_id, user_id);
+            dropInvitationsBy(within, org_id, user_id);
+            const sessions_ended = endSessions(within, user_id, now(), { orgId: org_id });
+            const removed = { user_id, keys_revoked: keys.length, sessions_ended };
+            call.audit.details = { ...removed, ...endedBy(keys, sshKeys) };
+            call.work.keep("ok", removed);
+            return removed;
+          },
+        );
         return { outcome: "ok", body };
       },
     }),
@@ -99,14 +110,14 @@ export function makeMembers({ database, directory, url, keysEnded, onEnded }: Me
     bind(invitationCreate, {
       find,
       run: async (call, { role, email }, org_id) => {
-        requireOver(requireKeeper(call.caller), [role]);
         const body = await database.commit((within) => {
+          requireOver(requireKeeper(within, call.caller), [role]);
           if (listInvitations(within, org_id, now()).length >= MAX_INVITATIONS) {
             throw new ServiceError("quota_exceeded", {
               detail: `An organization may have ${MAX_INVITATIONS} invitations.`,
             });
           }
-          if (listMembers(within, org_id).length >= MAX_MEMBERS) {
+          if (countMembers(within, org_id) >= MAX_MEMBERS) {
             throw new ServiceError("quota_exceeded", { detail: `An organization may have ${MAX_MEMBERS} members.` });
           }
           const maker = { type: "user", id: whoIs(call).user_id };
@@ -124,7 +135,7 @@ export function makeMembers({ database, directory, url, keysEnded, onEnded }: Me
     bind(invitationList, {
       find: (call, params) => {
         const org_id = find(call, params);
-        requireKeeper(call.caller);
+        requireKeeper(queries, call.caller);
         return org_id;
       },
       run: (_call, _input, orgId) => {
@@ -135,14 +146,15 @@ export function makeMembers({ database, directory, url, keysEnded, onEnded }: Me
     bind(invitationDelete, {
       find: (call, params) => {
         const org_id = find(call, params);
-        requireKeeper(call.caller);
+        requireKeeper(queries, call.caller);
         const row = listInvitations(queries, org_id, now()).find((each) => each.link_id === params.invitation_id);
         if (!row) throw new ServiceError("invitation_not_found");
         return row;
       },
       run: async (call, _input, { link_id }) => {
         const body = await database.commit((within) => {
-          useLink(within, link_id, now());
+          // Somebody may have taken it just now.
+          if (!useLink(within, link_id, now())) throw new ServiceError("invitation_not_found");
           const withdrawn = { invitation_id: link_id };
           call.audit.details = withdrawn;
           call.work.keep("ok", withdrawn);
@@ -154,12 +166,11 @@ export function makeMembers({ database, directory, url, keysEnded, onEnded }: Me
   ];
 }
 
-/** Who leaves needs nobody's leave. Throws insufficient_scope, member_not_found, last_owner. */
-function requireRemovable(queries: Queries, caller: Caller, orgId: OrgId, userId: UserId): void {
-  const { role } = requireMember(queries, orgId, userId);
-  if (whoIs({ caller }).user_id !== userId) requireOver(requireKeeper(caller), [role]);
-  requireOtherOwner(queries, orgId, userId, role);
-}
+/** What a record tells of what ended with a membership or a role. */
+const endedBy = (keys: readonly { key_id: string }[], sshKeys: readonly { ssh_key_id: string }[]) => ({
+  ...(keys.length === 0 ? {} : { key_ids: keys.map(({ key_id }) => key_id) }),
+  ...(sshKeys.length === 0 ? {} : { ssh_key_ids: sshKeys.map(({ ssh_key_id }) => ssh_key_id) }),
+});
 
 /** Throws last_owner. */
 function requireOtherOwner(queries: Queries, orgId: OrgId, userId: UserId, role: MemberRecord["role"]): void {
@@ -171,7 +182,7 @@ function requireOtherOwner(queries: Queries, orgId: OrgId, userId: UserId, role:
 }
 
 function requireMember(queries: Queries, orgId: OrgId, userId: UserId) {
-  const member = listMembers(queries, orgId).find((each) => each.user_id === userId);
+  const [member] = listMembers(queries, orgId, userId);
   if (!member) throw new ServiceError("member_not_found");
   return member;
 }

@@ -1,16 +1,18 @@
 /** Owns what the operator does with people on the host itself: makes them, lets them in by a link, shuts them out. */
 import type { Role } from "../../../shared/api/members.ts";
-import { newId, type OrgId } from "../../../shared/ids.ts";
+import { newId, type OrgId, type UserId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { appendAudit } from "../audit/index.ts";
 import { getOrg } from "../orgs/index.ts";
+import { addUser } from "./add-user.ts";
 import { addLink, pathOf } from "./links.ts";
-import { addUser } from "./sign-in.ts";
+import { addressOf, requirePerson } from "./person.ts";
 import {
   changeUser,
+  dropInvitationsBy,
   dropLinks,
   endSessions,
   insertMembership,
@@ -39,14 +41,20 @@ export interface LinkTo {
 export function makeUserOperator(database: Database) {
   const record = (queries: Queries, event: string, org_id: OrgId | null, details: Record<string, unknown>) =>
     appendAudit(queries, { event, outcome: "success", at: now(), org_id, actor: OPERATOR, source: "cli", details });
+  /** Of the organizations that somebody belongs to; the host's own where there is none. */
+  const recordOf = (queries: Queries, userId: UserId, event: string, details: Record<string, unknown>) => {
+    const orgs = membershipsOf(queries, userId).map(({ org_id }) => org_id);
+    for (const org_id of orgs.length > 0 ? orgs : [null]) record(queries, event, org_id, details);
+  };
   const linkTo = (queries: Queries, kind: "setup" | "user", user: UserRow | null): LinkTo => {
     dropLinks(queries, kind, user?.user_id ?? null);
     const { token, row } = addLink(queries, { kind, user_id: user?.user_id ?? null, maker: MAKER });
-    record(queries, "auth.link_made", null, { kind, ...(user ? { user_id: user.user_id } : {}) });
+    if (user) recordOf(queries, user.user_id, "auth.link_made", { kind, user_id: user.user_id });
+    else record(queries, "auth.link_made", null, { kind });
     return { path: pathOf(kind, token), expires_at: row.expires_at };
   };
   const requireUser = (queries: Queries, email: string): UserRow => {
-    const user = userByEmail(queries, email.toLowerCase());
+    const user = userByEmail(queries, addressOf(email));
     if (!user)
       throw new ServiceError("member_not_found", {
         detail: `There is no user ${email}.`,
@@ -59,27 +67,40 @@ export function makeUserOperator(database: Database) {
     setupLink: () =>
       database.commit((queries) => (listUsers(queries).length > 0 ? null : linkTo(queries, "setup", null))),
 
-    /** Throws already_exists, org_not_found. */
-    createUser: ({ email, name, org_id, role }: NewUser) =>
-      database.commit((queries) => {
+    /** Throws validation_failed, already_exists, org_not_found. */
+    createUser: ({ email: given, name: called, org_id, role }: NewUser) => {
+      const [email, name] = [addressOf(given), called.trim()];
+      requirePerson({ email, name });
+      return database.commit((queries) => {
         if (!getOrg(queries, org_id)) throw new ServiceError("org_not_found");
-        const row: UserRow = {
-          user_id: newId("usr"),
-          email: email.toLowerCase(),
-          name,
-          password_hash: null,
-          created_at: now(),
-          disabled_at: null,
-        };
+        const user_id = newId("usr");
+        const row: UserRow = { user_id, email, name, password_hash: null, created_at: now(), disabled_at: null };
         addUser(queries, row);
-        insertMembership(queries, { org_id, user_id: row.user_id, role, created_at: row.created_at });
-        record(queries, "user.created", null, { user_id: row.user_id });
-        record(queries, "member.added", org_id, { user_id: row.user_id, role });
-        return { user_id: row.user_id, email: row.email, ...linkTo(queries, "user", row) };
-      }),
+        insertMembership(queries, { org_id, user_id, role, created_at: row.created_at });
+        record(queries, "user.created", org_id, { user_id });
+        record(queries, "member.added", org_id, { user_id, role });
+        return { user_id, email, ...linkTo(queries, "user", row) };
+      });
+    },
 
-    /** A new way in for who is here; theirs until now still work. Throws member_not_found. */
-    linkUser: (email: string) => database.commit((queries) => linkTo(queries, "user", requireUser(queries, email))),
+    /** A new way in for who is here; theirs until now still work. Throws member_not_found, invalid_state. */
+    linkUser: (email: string) =>
+      database.commit((queries) => {
+        const user = requireUser(queries, email);
+        if (user.disabled_at !== null) {
+          throw new ServiceError("invalid_state", {
+            detail: `${user.email} is shut out.`,
+            hint: `\`roomd user enable ${user.email}\` lets them in again.`,
+          });
+        }
+        if (membershipsOf(queries, user.user_id).length === 0) {
+          throw new ServiceError("invalid_state", {
+            detail: `${user.email} belongs to no organization.`,
+            hint: "A member who may invites them.",
+          });
+        }
+        return linkTo(queries, "user", user);
+      }),
 
     listUsers: () =>
       listUsers(database.queries).map(({ password_hash, ...user }) => ({
@@ -88,13 +109,17 @@ export function makeUserOperator(database: Database) {
         organizations: membershipsOf(database.queries, user.user_id).map(({ org_id, role }) => ({ org_id, role })),
       })),
 
-    /** Shuts somebody out, or lets them in again. Sessions end. Throws member_not_found. */
+    /** Shuts somebody out, or lets them in again. Sessions end, and links by or for them. Throws member_not_found. */
     disableUser: (email: string, isDisabled: boolean) =>
       database.commit((queries) => {
         const { user_id } = requireUser(queries, email);
         changeUser(queries, user_id, { disabled_at: isDisabled ? now() : null });
+        if (isDisabled) {
+          dropLinks(queries, "user", user_id);
+          for (const { org_id } of membershipsOf(queries, user_id)) dropInvitationsBy(queries, org_id, user_id);
+        }
         const sessions_ended = isDisabled ? endSessions(queries, user_id, now()) : 0;
-        record(queries, isDisabled ? "user.disabled" : "user.enabled", null, { user_id, sessions_ended });
+        recordOf(queries, user_id, isDisabled ? "user.disabled" : "user.enabled", { user_id, sessions_ended });
         return { user_id, disabled: isDisabled, sessions_ended };
       }),
 
@@ -103,7 +128,7 @@ export function makeUserOperator(database: Database) {
       database.commit((queries) => {
         const { user_id } = requireUser(queries, email);
         const sessions_ended = endSessions(queries, user_id, now());
-        record(queries, "auth.signed_out", null, { user_id, sessions_ended });
+        recordOf(queries, user_id, "auth.signed_out", { user_id, sessions_ended });
         return { user_id, sessions_ended };
       }),
   };

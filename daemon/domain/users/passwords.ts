@@ -1,58 +1,56 @@
 /**
- * Owns passwords: how they are kept, and how many are worked on at once. Argon2id takes much memory and an eighth of a second, so who
- * asks beyond that is told to come again.
+ * Owns passwords: how they are kept, and how many are worked on at once. Argon2id takes much memory and an eighth of a second, so few
+ * are worked on at a time and the others wait, few of each network: who asks beyond that is told to come again.
  */
+import { Places } from "../../core/places.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import COMMON from "./common-passwords.txt" with { type: "text" };
 
 const AT_ONCE = 2;
-const WAITING = 8;
+const MOST_WAITING = 64;
+const MOST_OF_NETWORK = 3;
 const OPTIONS = { algorithm: "argon2id", memoryCost: 65_536, timeCost: 2 } as const;
-
-const common = new Set(COMMON.split("\n"));
 
 export class Passwords {
   #working = 0;
   readonly #waiting: (() => void)[] = [];
+  /** Of each network, those that work or wait. */
+  readonly #places = new Places(MOST_OF_NETWORK, tooMany);
   /** What the password of nobody is compared with, so that a name that nobody has costs the same. */
-  #ofNobody: Promise<string> | null = null;
+  #ofNobody: string | null = null;
 
-  /** Throws validation_failed for one that everybody tries, and rate_limited. */
-  async hash(password: string): Promise<string> {
-    if (common.has(password.toLowerCase())) {
-      throw new ServiceError("validation_failed", {
-        detail: "This password is one of those that are tried first. Choose another.",
-        errors: [{ field: "password", code: "too_common", message: "is one of those that are tried first" }],
-      });
-    }
-    return await this.#inTurn(() => Bun.password.hash(password, OPTIONS));
+  /** Throws rate_limited. */
+  async hash(password: string, network: string): Promise<string> {
+    return await this.#inTurn(network, () => Bun.password.hash(password, OPTIONS));
   }
 
   /** Takes as long with null, whose password is never right. Throws rate_limited. */
-  async isRight(password: string, hash: string | null): Promise<boolean> {
-    const right = await this.#inTurn(async () => {
-      this.#ofNobody ??= Bun.password.hash(crypto.randomUUID(), OPTIONS);
-      return await Bun.password.verify(password, hash ?? (await this.#ofNobody));
+  async isRight(password: string, hash: string | null, network: string): Promise<boolean> {
+    const right = await this.#inTurn(network, async () => {
+      this.#ofNobody ??= await Bun.password.hash(crypto.randomUUID(), OPTIONS);
+      return await Bun.password.verify(password, hash ?? this.#ofNobody);
     });
     return right && hash !== null;
   }
 
-  async #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#working >= AT_ONCE) {
-      if (this.#waiting.length >= WAITING) {
-        throw new ServiceError("rate_limited", {
-          detail: "Too many are signing in at this moment.",
-          retryAfterSeconds: 2,
-        });
-      }
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    } else this.#working++;
+  async #inTurn<T>(network: string, work: () => Promise<T>): Promise<T> {
+    if (this.#waiting.length >= MOST_WAITING) throw tooMany();
+    const giveBack = this.#places.take(network);
     try {
-      return await work();
+      if (this.#working >= AT_ONCE) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+      else this.#working++;
+      try {
+        return await work();
+      } finally {
+        const next = this.#waiting.shift();
+        if (next) next();
+        else this.#working--;
+      }
     } finally {
-      const next = this.#waiting.shift();
-      if (next) next();
-      else this.#working--;
+      giveBack();
     }
   }
+}
+
+function tooMany(): ServiceError {
+  return new ServiceError("rate_limited", { detail: "Too many are signing in at this moment.", retryAfterSeconds: 2 });
 }

@@ -1,31 +1,26 @@
-/** Owns what each role may: what a session of it does, and what keys it may make. */
-import { READ_SCOPES, SCOPES, type Scope } from "../../../shared/api/contract.ts";
+/** Owns what each role may: what keys its people may make, and whom they may see to. */
+import { SCOPES, type Scope } from "../../../shared/api/contract.ts";
 import type { Role } from "../../../shared/api/members.ts";
+import type { UserId } from "../../../shared/ids.ts";
 import type { Caller } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
+import { getMembership } from "./store.ts";
 
-const OF_ADMINS: readonly Scope[] = ["org:admin"];
-/** With it one sees to the keys of others too. */
-const OF_KEEPERS: readonly Scope[] = ["keys:write"];
+/** With these one sees to the whole organization, or to the keys of others. */
+const OF_KEEPERS: readonly Scope[] = ["org:admin", "keys:write"];
+const OF_MEMBERS = SCOPES.filter((scope) => !OF_KEEPERS.includes(scope));
 
-/** Of a session. */
-export function scopesOf(role: Role): readonly Scope[] {
-  return role === "viewer" ? READ_SCOPES : [...READ_SCOPES, "keys:write"];
-}
-
-/** Of the keys that it makes. */
+/** What the keys may be given that somebody of this role makes. */
 export function givenBy(role: Role): readonly Scope[] {
   if (role === "viewer") return [];
-  if (role === "member") return SCOPES.filter((scope) => !OF_ADMINS.includes(scope) && !OF_KEEPERS.includes(scope));
-  return SCOPES;
+  return role === "member" ? OF_MEMBERS : SCOPES;
 }
 
-export const keepsMembers = (role: Role): boolean => role === "owner" || role === "admin";
-
-/** Throws insufficient_scope. */
-export function requireKeeper(caller: Caller): Role {
-  const role = caller.session?.role ?? "viewer";
-  if (keepsMembers(role)) return role;
+/** As it is in this transaction, whatever it was when the call came. Throws insufficient_scope. */
+export function requireKeeper(queries: Queries, { org_id, key_id }: Pick<Caller, "org_id" | "key_id">): Role {
+  const role = getMembership(queries, org_id, key_id as string as UserId)?.role;
+  if (role === "owner" || role === "admin") return role;
   throw new ServiceError("insufficient_scope", {
     detail: "Owners and admins see to an organization's members.",
     details: { required: "admin" },

@@ -1,19 +1,29 @@
 /** Owns sessions: how one begins, how long it lasts, and who is calling by one. */
 import { PROOF_SECONDS } from "../../../shared/api/account.ts";
+import { READ_SCOPES } from "../../../shared/api/contract.ts";
 import { type KeyId, newId, type OrgId, type SessionId, type UserId } from "../../../shared/ids.ts";
 import { after, at, now } from "../../core/clock.ts";
 import type { Caller, HeldSession } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
-import { givenBy, scopesOf } from "./roles.ts";
+import { givenBy } from "./roles.ts";
 import { hashOf, makeSecret } from "./secrets.ts";
-import { getSession, insertSession, prepareSessionLookup, type SessionOf } from "./store.ts";
+import {
+  changeSession,
+  dropSessions,
+  getSession,
+  insertSession,
+  prepareSessionLookup,
+  type SessionOf,
+} from "./store.ts";
 import type { SessionRow } from "./table.ts";
 
 const IDLE_SECONDS = 14 * 86_400;
 const LONGEST_SECONDS = 90 * 86_400;
 /** When a session was last seen is written no oftener. */
 const SEEN_SECONDS = 3600;
+/** Of one user; the oldest end. */
+const MOST_SESSIONS = 100;
 
 /** From where somebody comes. */
 export interface From {
@@ -30,6 +40,7 @@ export function addSession(
 ): { secret: string; row: SessionRow } {
   const { secret, sha256 } = makeSecret();
   const began = now();
+  dropSessions(queries, userId, after(began, -LONGEST_SECONDS), MOST_SESSIONS - 1);
   const row: SessionRow = {
     session_id: newId("ses"),
     secret_sha256: sha256,
@@ -46,6 +57,13 @@ export function addSession(
   return { secret, row };
 }
 
+/** Its person has proven to be that person: from now on it goes by another secret, which nobody has copied before. */
+export function renewSession(queries: Queries, sessionId: SessionId): string {
+  const { secret, sha256 } = makeSecret();
+  changeSession(queries, sessionId, { secret_sha256: sha256, proved_at: now() });
+  return secret;
+}
+
 export function expiryOf({ created_at, seen_at }: Pick<SessionRow, "created_at" | "seen_at">): string {
   return at(Math.min(Date.parse(seen_at) + IDLE_SECONDS * 1000, Date.parse(created_at) + LONGEST_SECONDS * 1000));
 }
@@ -55,10 +73,17 @@ export const provedUntil = ({ proved_at }: Pick<SessionRow, "proved_at">): strin
 const isGood = (row: SessionOf, expires_at = expiryOf(row)): boolean =>
   row.ended_at === null && row.disabled_at === null && row.role !== null && expires_at > now();
 
+/** The session as it is in this transaction. Throws session_ended. */
+export function requireSession(queries: Queries, sessionId: SessionId): SessionOf {
+  const row = getSession(queries, sessionId);
+  if (!row || !isGood(row)) throw new ServiceError("session_ended");
+  return row;
+}
+
 /** Recognises a person by a session's secret. Throws session_ended. */
 export type Recognise = (secret: string) => Caller;
 
-/** `onSeen` hears of a session that was not seen for some time. */
+/** `onSeen` hears of a session that was not seen for some time, until that is written. */
 export function makeRecognise(
   queries: Queries,
   planOf: (orgId: OrgId) => string,
@@ -91,20 +116,15 @@ function factsOf(row: SessionOf, planOf: (orgId: OrgId) => string): Facts {
   const before = known.get(row);
   if (before) return before;
   const role = row.role ?? "viewer";
+  const held = { session_id: row.session_id, looks_at: row.org_id, role };
   const caller: Caller = Object.freeze({
     kind: "user",
-    session: {
-      session_id: row.session_id,
-      looks_at: row.org_id,
-      role,
-      gives: givenBy(role),
-      proved_until: provedUntil(row),
-    },
+    session: { ...held, gives: givenBy(role), proved_until: provedUntil(row) },
     org_id: row.org_id,
     key_id: row.user_id as string as KeyId,
     name: row.name,
     plan: planOf(row.org_id),
-    scopes: scopesOf(role),
+    scopes: READ_SCOPES,
     room_ids: null,
     agent_id: null,
     expires_at: null,
@@ -114,7 +134,7 @@ function factsOf(row: SessionOf, planOf: (orgId: OrgId) => string): Facts {
   return facts;
 }
 
-export function isCurrent(queries: Queries, { session_id, looks_at }: HeldSession): boolean {
+export function isCurrent(queries: Queries, { session_id, looks_at, role }: HeldSession): boolean {
   const row = getSession(queries, session_id);
-  return row !== undefined && row.org_id === looks_at && isGood(row);
+  return row !== undefined && row.org_id === looks_at && row.role === role && isGood(row);
 }

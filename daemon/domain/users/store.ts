@@ -1,9 +1,10 @@
-/** Owns the SQL of people, their memberships, sessions and links. */
-import { and, count, desc, eq, gt, isNull, ne, sql } from "drizzle-orm";
+/** Owns the SQL of people, their memberships, sessions, browsers and links. */
+import { and, count, desc, eq, gt, inArray, isNotNull, isNull, lte, ne, or, sql } from "drizzle-orm";
 import type { OrgId, SessionId, UserId } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
 import { Remembered } from "../../db/remembered.ts";
 import {
+  browsers,
   type LinkRow,
   links,
   type MembershipRow,
@@ -45,9 +46,10 @@ export function insertMembership(queries: Queries, row: MembershipRow): void {
   queries.insert(memberships).values(row).run();
 }
 
+const isMember = (orgId: OrgId, userId: UserId) => and(eq(memberships.org_id, orgId), eq(memberships.user_id, userId));
+
 export function getMembership(queries: Queries, orgId: OrgId, userId: UserId): MembershipRow | undefined {
-  const where = and(eq(memberships.org_id, orgId), eq(memberships.user_id, userId));
-  return queries.select().from(memberships).where(where).get();
+  return queries.select().from(memberships).where(isMember(orgId, userId)).get();
 }
 
 /** The oldest first. */
@@ -60,41 +62,44 @@ export function membershipsOf(queries: Queries, userId: UserId): MembershipRow[]
     .all();
 }
 
-export function listMembers(queries: Queries, orgId: OrgId): (MembershipRow & UserRow)[] {
+/** The oldest first; one of them where a user is named. */
+export function listMembers(queries: Queries, orgId: OrgId, userId?: UserId): (MembershipRow & UserRow)[] {
   const rows = queries
     .select()
     .from(memberships)
     .innerJoin(users, eq(users.user_id, memberships.user_id))
-    .where(eq(memberships.org_id, orgId))
+    .where(userId === undefined ? eq(memberships.org_id, orgId) : isMember(orgId, userId))
     .orderBy(memberships.created_at)
     .all();
   return rows.map((row) => ({ ...row.users, ...row.memberships }));
 }
 
-/** Owners that can sign in. */
+export function countMembers(queries: Queries, orgId: OrgId): number {
+  const where = eq(memberships.org_id, orgId);
+  return queries.select({ members: count() }).from(memberships).where(where).get()?.members ?? 0;
+}
+
+/** Owners but one, of those who can sign in. */
 export function countOwners(queries: Queries, orgId: OrgId, but: UserId): number {
-  const where = and(eq(memberships.org_id, orgId), eq(memberships.role, "owner"), ne(memberships.user_id, but));
-  const rows = queries
-    .select({ owners: count() })
-    .from(memberships)
-    .innerJoin(users, and(eq(users.user_id, memberships.user_id), isNull(users.disabled_at)))
-    .where(where)
-    .get();
-  return rows?.owners ?? 0;
+  const isUsable = and(isNull(users.disabled_at), isNotNull(users.password_hash));
+  return (
+    queries
+      .select({ owners: count() })
+      .from(memberships)
+      .innerJoin(users, and(eq(users.user_id, memberships.user_id), isUsable))
+      .where(and(eq(memberships.org_id, orgId), eq(memberships.role, "owner"), ne(memberships.user_id, but)))
+      .get()?.owners ?? 0
+  );
 }
 
 export function setRole(queries: Queries, orgId: OrgId, userId: UserId, role: MembershipRow["role"]): void {
   known.forget(queries);
-  const where = and(eq(memberships.org_id, orgId), eq(memberships.user_id, userId));
-  queries.update(memberships).set({ role }).where(where).run();
+  queries.update(memberships).set({ role }).where(isMember(orgId, userId)).run();
 }
 
 export function deleteMembership(queries: Queries, orgId: OrgId, userId: UserId): void {
   known.forget(queries);
-  queries
-    .delete(memberships)
-    .where(and(eq(memberships.org_id, orgId), eq(memberships.user_id, userId)))
-    .run();
+  queries.delete(memberships).where(isMember(orgId, userId)).run();
 }
 
 export function insertSession(queries: Queries, row: SessionRow): void {
@@ -131,38 +136,77 @@ export function endSessions(
     .length;
 }
 
-/** Looks a session up by its secret's hash, with its person and the role in the organization that it looks at. */
-export function prepareSessionLookup(queries: Queries) {
-  const statement = queries
-    .select()
-    .from(sessions)
-    .innerJoin(users, eq(users.user_id, sessions.user_id))
-    .leftJoin(memberships, and(eq(memberships.user_id, sessions.user_id), eq(memberships.org_id, sessions.org_id)))
-    .where(eq(sessions.secret_sha256, sql.placeholder("secret_sha256")))
-    .prepare();
-  return (secret_sha256: string): SessionOf | undefined =>
-    known.get(queries, secret_sha256, () => {
-      const row = statement.get({ secret_sha256 });
-      if (!row) return undefined;
-      const { email, name, disabled_at } = row.users;
-      return { ...row.sessions, email, name, disabled_at, role: row.memberships?.role ?? null };
-    });
+/** Forgets those that have ended, or began before a moment, and of the others all but the newest so many. */
+export function dropSessions(queries: Queries, userId: UserId, beganBefore: string, keep: number): void {
+  known.forget(queries);
+  const old = or(isNotNull(sessions.ended_at), lte(sessions.created_at, beganBefore));
+  queries
+    .delete(sessions)
+    .where(and(eq(sessions.user_id, userId), old))
+    .run();
+  const beyond = listSessions(queries, userId).slice(keep);
+  const ids = beyond.map(({ session_id }) => session_id);
+  if (ids.length > 0) queries.delete(sessions).where(inArray(sessions.session_id, ids)).run();
 }
 
-export function getSession(queries: Queries, sessionId: SessionId): SessionOf | undefined {
-  const row = queries
+/** With its person, and the role in the organization that it looks at. */
+const selectSession = (queries: Queries) =>
+  queries
     .select()
     .from(sessions)
     .innerJoin(users, eq(users.user_id, sessions.user_id))
-    .leftJoin(memberships, and(eq(memberships.user_id, sessions.user_id), eq(memberships.org_id, sessions.org_id)))
-    .where(eq(sessions.session_id, sessionId))
-    .get();
+    .leftJoin(memberships, and(eq(memberships.user_id, sessions.user_id), eq(memberships.org_id, sessions.org_id)));
+
+interface SessionJoined {
+  sessions: SessionRow;
+  users: UserRow;
+  memberships: MembershipRow | null;
+}
+
+function joined(row: SessionJoined | undefined): SessionOf | undefined {
   if (!row) return undefined;
   const { email, name, disabled_at } = row.users;
   return { ...row.sessions, email, name, disabled_at, role: row.memberships?.role ?? null };
 }
 
+/** Looks a session up by its secret's hash. */
+export function prepareSessionLookup(queries: Queries) {
+  const statement = selectSession(queries)
+    .where(eq(sessions.secret_sha256, sql.placeholder("secret_sha256")))
+    .prepare();
+  return (secret_sha256: string): SessionOf | undefined =>
+    known.get(queries, secret_sha256, () => joined(statement.get({ secret_sha256 })));
+}
+
+export function getSession(queries: Queries, sessionId: SessionId): SessionOf | undefined {
+  return joined(selectSession(queries).where(eq(sessions.session_id, sessionId)).get());
+}
+
+/** Whether the user has signed in by this browser. */
+export function isBrowserOf(queries: Queries, userId: UserId, secret_sha256: string): boolean {
+  const where = and(eq(browsers.secret_sha256, secret_sha256), eq(browsers.user_id, userId));
+  return queries.select().from(browsers).where(where).get() !== undefined;
+}
+
+/** The newest so many are kept. */
+export function addBrowser(queries: Queries, row: typeof browsers.$inferSelect, keep: number): void {
+  queries.insert(browsers).values(row).run();
+  const own = eq(browsers.user_id, row.user_id);
+  const all = queries.select().from(browsers).where(own).orderBy(desc(browsers.created_at)).all();
+  const beyond = all.slice(keep).map(({ secret_sha256 }) => secret_sha256);
+  if (beyond.length > 0) queries.delete(browsers).where(inArray(browsers.secret_sha256, beyond)).run();
+}
+
+export function dropBrowsers(queries: Queries, userId: UserId): void {
+  queries.delete(browsers).where(eq(browsers.user_id, userId)).run();
+}
+
+/** Those of which nothing can come any more go. */
 export function insertLink(queries: Queries, row: LinkRow): void {
+  queries
+    .delete(links)
+    .where(or(isNotNull(links.used_at), lte(links.expires_at, row.created_at)))
+    .run();
   queries.insert(links).values(row).run();
 }
 
@@ -177,15 +221,26 @@ export function listInvitations(queries: Queries, orgId: OrgId, at: string): Lin
   return queries.select().from(links).where(where).orderBy(desc(links.link_id)).all();
 }
 
-export function useLink(queries: Queries, linkId: LinkRow["link_id"], at: string): void {
-  queries.update(links).set({ used_at: at }).where(eq(links.link_id, linkId)).run();
+/** Whether nobody has used it before. */
+export function useLink(queries: Queries, linkId: LinkRow["link_id"], at: string): boolean {
+  const where = and(eq(links.link_id, linkId), isNull(links.used_at));
+  return queries.update(links).set({ used_at: at }).where(where).returning({ id: links.link_id }).all().length === 1;
 }
 
-/** Links of this user, and setup links, that nobody has used: a new one takes their place. */
+/** Those of this kind that nobody has used: of a user, or those of none. */
 export function dropLinks(queries: Queries, kind: LinkRow["kind"], userId: UserId | null): void {
   const whose = userId === null ? isNull(links.user_id) : eq(links.user_id, userId);
   queries
     .delete(links)
     .where(and(eq(links.kind, kind), whose, isNull(links.used_at)))
+    .run();
+}
+
+/** What somebody has invited others by, and nobody has taken. */
+export function dropInvitationsBy(queries: Queries, orgId: OrgId, userId: UserId): void {
+  const own = and(eq(links.created_by_id, userId), eq(links.org_id, orgId));
+  queries
+    .delete(links)
+    .where(and(own, isNull(links.used_at)))
     .run();
 }

@@ -39,6 +39,13 @@ export const sessions = sqliteTable("sessions", {
   ended_at: text(),
 });
 
+/** Those that somebody has signed in by. */
+export const browsers = sqliteTable("browsers", {
+  secret_sha256: text().notNull().primaryKey(),
+  user_id: text().$type<UserId>().notNull(),
+  created_at: text().notNull(),
+});
+
 export const links = sqliteTable("links", {
   link_id: text().$type<LinkId>().primaryKey(),
   token_sha256: text().notNull(),

@@ -113,7 +113,7 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
         const response = isMcp
           ? await answerForMcp(deps, options, asked)
           : web?.has(url.pathname)
-            ? await answerForWeb({ web, host: deps.host }, asked)
+            ? await answerForWeb(web, deps.host, asked)
             : await app.fetch(request);
         if (response === UPGRADED) return undefined;
         if (response.status === 401 || response.status === 429) await deps.road.failuresWritten();
@@ -155,8 +155,9 @@ async function answer(
     return problemResponse(toProblem(foreignOrigin(), requestId, deps.log), shown, null);
   }
   const authorization = headers.get("authorization");
-  // A key that is sent says who calls, whatever cookie the browser adds.
-  const session = authorization === null ? (deps.web?.sessionOf(headers) ?? null) : null;
+  const token = wantsSocket ? tokenOf(headers) : null;
+  // A key or token that is sent says who calls, whatever cookie the browser adds.
+  const session = authorization === null && token === null ? (deps.web?.sessionOf(headers) ?? null) : null;
   const roadRequest: RoadRequest = {
     source: session ? "web" : "rest",
     ...(session ? { recognise: session } : {}),
@@ -166,7 +167,7 @@ async function answer(
       return isFromHost({ address: peer?.address ?? null, hostname: url.hostname, headers });
     },
     authorization,
-    token: wantsSocket ? tokenOf(headers) : null,
+    token,
     path: url.pathname,
     params,
     query: () => readQuery(url.search),

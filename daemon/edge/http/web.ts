@@ -1,41 +1,26 @@
 /** Owns the way through the HTTP door to the web's: what a page's request is made of. What a page is, is the web's. */
-import { HOST_HEADER } from "../../../shared/api/headers.ts";
 import type { Caller } from "../../core/operation.ts";
+import type { PageRequest } from "../page-request.ts";
 import { readBody } from "./body.ts";
-
-/** A request for a page. */
-interface PageAsked {
-  method: string;
-  url: URL;
-  headers: Headers;
-  ip: string | null;
-  request_id: string;
-  signal: AbortSignal;
-  body(maxBytes: number): Promise<Uint8Array>;
-}
+import { setAll, usualHeaders } from "./reply.ts";
 
 export interface Web {
   has(path: string): boolean;
-  answer(asked: PageAsked): Promise<Response>;
+  answer(asked: PageRequest): Promise<Response>;
+  /** Who is signed in, for a request of the API; null without a session's cookie. */
   sessionOf(headers: Headers): (() => Caller) | null;
 }
 
-export async function answerForWeb(
-  { web, host }: { web: Web; host: string },
-  { request, url, ip, request_id }: { request: Request; url: URL; ip: string | null; request_id: string },
-): Promise<Response> {
-  const response = await web.answer({
-    method: request.method,
-    url,
-    headers: request.headers,
-    ip,
-    request_id,
-    signal: request.signal,
-    body: (maxBytes) => readBody(request, maxBytes, { measured: true }),
-  });
-  response.headers.set("X-Request-Id", request_id);
-  response.headers.set(HOST_HEADER, host);
-  if (request.method !== "HEAD") return response;
+interface Asked extends Pick<PageRequest, "url" | "ip" | "request_id"> {
+  request: Request;
+}
+
+export async function answerForWeb(web: Web, host: string, { request, ...asked }: Asked): Promise<Response> {
+  const { method, headers, signal } = request;
+  const body = (maxBytes: number) => readBody(request, maxBytes, { measured: true });
+  const response = await web.answer({ method, headers, signal, body, ...asked });
+  setAll(response.headers, usualHeaders(asked.request_id, host));
+  if (method !== "HEAD") return response;
   await response.body?.cancel();
   return new Response(null, { status: response.status, headers: response.headers });
 }

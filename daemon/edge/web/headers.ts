@@ -1,13 +1,19 @@
 /**
- * Owns what the web's answers say to browsers: a policy that lets nothing in from elsewhere and no page frame ours, and the session's
- * cookie. And what browsers say to us: whether a request comes from a page of ours.
+ * Owns what the web's answers say to browsers: a policy that lets nothing in from elsewhere and no page frame ours, and the cookies.
+ * And what browsers say to us: whether a request comes from a page of ours.
  */
 import { createHash } from "node:crypto";
 
-/** Beneath both no port's page can set or read it: ports are never given it, and may set none of its name. */
-const COOKIE = "roomd";
-const SECURE_COOKIE = "__Host-roomd";
-const COOKIE_SECONDS = 90 * 86_400;
+/** Ports are given none that begins so, and may set none. */
+const COOKIES = { session: "roomd", browser: "roomd-browser" } as const;
+/** Beneath it no port's page of a name below ours can set or read it. */
+const SECURE = "__Host-";
+const DAY_SECONDS = 86_400;
+const LIFE_SECONDS = { session: 90 * DAY_SECONDS, browser: 400 * DAY_SECONDS } as const;
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
+
+/** What the browser keeps: the session, and that somebody has signed in by it before. */
+export type Cookie = keyof typeof COOKIES;
 
 const digestOf = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
@@ -32,15 +38,14 @@ export function pageHeaders(style: string, script: string): Record<string, strin
     "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Cache-Control": "no-store",
   };
 }
 
-const nameOf = (isSecure: boolean) => (isSecure ? SECURE_COOKIE : COOKIE);
+const nameOf = (cookie: Cookie, isSecure: boolean) => `${isSecure ? SECURE : ""}${COOKIES[cookie]}`;
 
-/** The session's secret in a Cookie header; null without one, and where there are several. */
-export function sessionIn(headers: Headers, isSecure: boolean): string | null {
-  const own = `${nameOf(isSecure)}=`;
+/** A cookie's value; null without it, and where there are several of its name. */
+export function cookieIn(headers: Headers, cookie: Cookie, isSecure: boolean): string | null {
+  const own = `${nameOf(cookie, isSecure)}=`;
   const found = (headers.get("cookie") ?? "")
     .split(";")
     .map((pair) => pair.trim())
@@ -48,10 +53,10 @@ export function sessionIn(headers: Headers, isSecure: boolean): string | null {
   return found.length === 1 ? (found[0]?.slice(own.length) ?? null) : null;
 }
 
-/** `secret` null: the browser forgets it. */
-export function sessionCookie(secret: string | null, isSecure: boolean): string {
-  const life = `Max-Age=${secret === null ? 0 : COOKIE_SECONDS}`;
-  return `${nameOf(isSecure)}=${secret ?? ""}; Path=/; HttpOnly; SameSite=Lax; ${life}${isSecure ? "; Secure" : ""}`;
+/** `value` null: the browser forgets it. */
+export function setCookie(cookie: Cookie, value: string | null, isSecure: boolean): string {
+  const life = `Max-Age=${value === null ? 0 : LIFE_SECONDS[cookie]}`;
+  return `${nameOf(cookie, isSecure)}=${value ?? ""}; Path=/; HttpOnly; SameSite=Lax; ${life}${isSecure ? "; Secure" : ""}`;
 }
 
 /** Whether a page of ours makes the request. Who sends neither header is no browser of today, and has no cookie of ours to bring. */
@@ -66,4 +71,9 @@ export function isVisit(method: string, headers: Headers): boolean {
   return (
     method === "GET" && headers.get("sec-fetch-mode") === "navigate" && headers.get("sec-fetch-dest") === "document"
   );
+}
+
+/** Whether passwords and cookies go there unread by others: over TLS, or without leaving the host. */
+export function isTrustworthy({ protocol, hostname }: URL): boolean {
+  return protocol === "https:" || LOOPBACK.test(hostname);
 }

@@ -1,20 +1,10 @@
-/** Owns a visit: a request for a page as the web's door sees it, and what it may ask of the road. */
+/** Owns a visit: a request for a page as the web's pages see it, and what it may ask of the road. */
 import type { InputOf, Operation, OutputOf } from "../../../shared/api/contract.ts";
 import type { Problem } from "../../../shared/api/errors.ts";
 import { type Bound, type Caller, NO_TRANSFER } from "../../core/operation.ts";
+import type { Asked } from "../../domain/users/index.ts";
+import type { PageRequest } from "../page-request.ts";
 import type { Road } from "../run.ts";
-
-/** A request as the HTTP door hands it over. */
-export interface Asked {
-  method: string;
-  url: URL;
-  headers: Headers;
-  ip: string | null;
-  request_id: string;
-  signal: AbortSignal;
-  /** Throws body_too_large, invalid_body. */
-  body(maxBytes: number): Promise<Uint8Array>;
-}
 
 export type Answer<Op extends Operation> =
   | { ok: true; body: OutputOf<Op>; replayed: boolean }
@@ -23,34 +13,43 @@ export type Answer<Op extends Operation> =
 type Input<Op extends Operation> = Partial<InputOf<Op>> & Record<string, unknown>;
 
 export interface Visit {
+  request: PageRequest;
+  /** What is kept of where it comes from. */
   asked: Asked;
   /** Who is signed in; null: nobody is. */
   caller: Caller | null;
-  /** Fields of the form that was sent. */
+  isPost: boolean;
+  /** A field of the form that was sent; "" without it. */
+  field(name: string): string;
   form: ReadonlyMap<string, string>;
+  /** The same visit by the secret that the session goes by from now on. */
+  proved(secret: string): Visit;
   /** Asks an operation of the list for who is signed in. `once` is its Idempotency-Key. Never throws. */
   call<Op extends Operation>(operation: Op, input?: Input<Op>, once?: string | null): Promise<Answer<Op>>;
 }
 
+/** `recognise` throws where nobody is signed in. */
 export function makeCall(
   road: Road,
   operations: readonly Bound[],
-  asked: Asked,
+  { request_id, ip, signal }: PageRequest,
   recognise: () => Caller,
 ): Visit["call"] {
   return async (operation, input = {}, once = null) => {
     const bound = operations.find((each) => each.operation.name === operation.name);
     if (!bound) throw new Error(`there is no operation ${operation.name}`);
-    const names = Object.keys(operation.params.properties);
-    const entries = Object.entries(input).filter(([, value]) => value !== undefined);
-    const isParam = ([name]: [string, unknown]) => names.includes(name);
-    const params = Object.fromEntries(entries.filter(isParam).map(([name, value]) => [name, String(value)]));
-    const rest = Object.fromEntries(entries.filter((entry) => !isParam(entry)));
+    const params: Record<string, string> = {};
+    const rest: Record<string, unknown> = {};
+    for (const [name, value] of Object.entries(input)) {
+      if (name in operation.params.properties) params[name] = String(value);
+      else if (value !== undefined) rest[name] = value;
+    }
     const hasBody = operation.body !== null;
     const reply = await road.run(bound, {
       source: "web",
-      request_id: asked.request_id,
-      ip: asked.ip,
+      request_id,
+      ip,
+      signal,
       authorization: null,
       token: null,
       recognise,
@@ -58,10 +57,9 @@ export function makeCall(
       params,
       query: () =>
         hasBody ? {} : Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, String(value)])),
-      body: async () => ({ fields: hasBody ? rest : {}, sha256: hasBody ? digestOf(rest) : "" }),
+      body: async () => (hasBody ? { fields: rest, sha256: digestOf(rest) } : { fields: {}, sha256: "" }),
       idempotency_key: once,
       transfer: NO_TRANSFER,
-      signal: asked.signal,
     });
     if (reply.kind === "problem") return { ok: false, problem: reply.problem };
     return { ok: true, body: reply.done.body as OutputOf<typeof operation>, replayed: reply.replayed };

@@ -48,10 +48,15 @@ export class Allowance {
 
   /** Takes one, if there is one. */
   take(nowMs = performance.now()): boolean {
-    this.#earn(nowMs);
-    if (this.#left < 1) return false;
+    if (!this.has(nowMs)) return false;
     this.#left--;
     return true;
+  }
+
+  /** Whether there is one to take. */
+  has(nowMs = performance.now()): boolean {
+    this.#earn(nowMs);
+    return this.#left >= 1;
   }
 
   /** Milliseconds until what was spent too much is earned back. */

@@ -283,7 +283,6 @@ const ONCE: Record<string, readonly string[]> = {
   "it is refused the second time": ["execution_stdin", "execution_signal"],
   "twice is as good as once": [
     ...["sandbox_standby", "sandbox_resume", "sandbox_expose_port", "terminal_token", "fs_mkdir", "message_ack"],
-    "account_prove",
   ],
 };
 

@@ -181,6 +181,7 @@ export async function openDoor(limits: Partial<SshLimits> = {}): Promise<Door> {
     },
     identify: () => ({ refusal: null, rate: null }),
     recognise: (request) => request.recognise?.() as ReturnType<Road["recognise"]>,
+    requireAttempt: () => {},
     failuresWritten: () => Promise.resolve(),
     stop: () => {},
   };

@@ -47,35 +47,38 @@ export interface NewKey {
   name: string;
 }
 
-const ENDS: readonly (readonly [string, string])[] = [
+export const ENDS: readonly (readonly [string, string])[] = [
   ["", "Never"],
   ["604800", "In 7 days"],
   ["2592000", "In 30 days"],
   ["7776000", "In 90 days"],
   ["31536000", "In a year"],
 ];
-const MAY: readonly (readonly [string, string])[] = [
+export const MAY: readonly (readonly [string, string])[] = [
   ["all", "Everything of my role"],
   ["read", "Reading only"],
 ];
 
-export function keysPage(
-  account: AccountRecord,
-  keys: readonly KeyRecord[],
-  once: string,
-  made: NewKey | null,
-  told: Told = {},
-): Page {
+interface ShownKeys {
+  keys: readonly KeyRecord[];
+  /** Of the members, by their ids. */
+  names: ReadonlyMap<string, string>;
+  made: NewKey | null;
+  /** Names the next form, so that it is taken once. */
+  once: string;
+}
+
+export function keysPage(account: AccountRecord, { keys, names, made, once }: ShownKeys, told: Told = {}): Page {
   const shown = made
     ? html`<div class="prompt"><p><b>Your new key</b> <bdi>${made.name}</bdi> <span class="muted">shown once, now</span></p><pre id="exports">export ROOMD_URL=${made.url}
 export ROOMD_API_KEY=${made.key}</pre><button type="button" class="button main" data-copy="exports" hidden>Copy both lines</button></div>`
     : "";
   const rows = keys.map(
     (key) =>
-      html`<tr><td data-label="Name"><bdi>${key.name}</bdi></td><td data-label="Key" class="mono">${key.key_prefix}…</td><td data-label="May">${mayOf(key)}</td><td data-label="Last used">${moment(key.last_used_at)}</td><td data-label="Ends">${moment(key.expires_at, "–")}</td><td class="num">${act(key, "rotate", "Rotate", once)}${act(key, "revoke", "Revoke", once)}</td></tr>`,
+      html`<tr><td data-label="Name"><bdi>${key.name}</bdi></td><td data-label="Key" class="mono">${key.key_prefix}…</td><td data-label="May">${mayOf(key)}</td><td data-label="Made by"><bdi>${names.get(key.created_by.id) ?? (key.created_by.type === "operator" ? "the operator" : key.created_by.id)}</bdi></td><td data-label="Last used">${moment(key.last_used_at)}</td><td data-label="Ends">${moment(key.expires_at, "–")}</td><td class="num">${act(key, "rotate", "Rotate", once)}${act(key, "revoke", "Revoke", once)}</td></tr>`,
   );
   const none = html`<p class="muted">There is no key yet. Programs and clients come in by a key.</p>`;
-  const table = html`<div class="scroll"><table><thead><tr><th>Name</th><th>Key</th><th>May</th><th>Last used</th><th>Ends</th><td></td></tr></thead><tbody>${rows}</tbody></table></div>`;
+  const table = html`<div class="scroll"><table><thead><tr><th>Name</th><th>Key</th><th>May</th><th>Made by</th><th>Last used</th><th>Ends</th><td></td></tr></thead><tbody>${rows}</tbody></table></div>`;
   const make =
     account.role === "viewer"
       ? html`<p class="muted">A viewer has no keys. An owner or admin can give you another role.</p>`

@@ -12,12 +12,19 @@ const SAYS: Record<(typeof ROLES)[number], string> = {
   viewer: "viewer: reading",
 };
 
-/** `invitations` null: they are not for this person to see. */
+interface ShownMembers {
+  members: readonly MemberRecord[];
+  /** Null: they are not for this person to see. */
+  invitations: readonly InvitationRecord[] | null;
+  /** Of an invitation that was just made: shown now, and never again. */
+  link: string | null;
+  /** Names the next form, so that it is taken once. */
+  once: string;
+}
+
 export function membersPage(
   account: AccountRecord,
-  members: readonly MemberRecord[],
-  invitations: readonly InvitationRecord[] | null,
-  link: string | null,
+  { members, invitations, link, once }: ShownMembers,
   { problem = null, done = null }: Told = {},
 ): Page {
   const isKeeper = invitations !== null;
@@ -53,7 +60,10 @@ export function membersPage(
     ? html`<div class="prompt"><p><b>The link</b> <span class="muted">for one person and 72 hours; shown once, now</span></p><pre id="link">${link}</pre><button type="button" class="button main" data-copy="link" hidden>Copy link</button></div>`
     : "";
   const invite = isKeeper
-    ? html`<h2>Invite somebody</h2><form method="post" action="/org/members" class="row">${hidden([["do", "invite"]])}
+    ? html`<h2>Invite somebody</h2><form method="post" action="/org/members" class="row">${hidden([
+        ["do", "invite"],
+        ["once", once],
+      ])}
 <p class="field"><label for="email">E-mail, if only they may take it</label><input id="email" name="email" type="email" autocomplete="off"></p>${choice(
         "role",
         "Role",

@@ -52,21 +52,30 @@ export interface Invited {
   role: string;
   /** Who is signed in already, and may take it as that person. */
   signedInAs: string | null;
-  /** Whom it is for; null: whoever has it. */
-  email: string | null;
+  /** Whether only one address may take it. Which is not said: whoever has the link reads this. */
+  isForOne: boolean;
 }
 
 export function invitePage(token: string, invited: Invited, form: Form, problem: Problem | null = null): Page {
-  const { org, role, signedInAs, email } = invited;
+  const { org, role, signedInAs, isForOne } = invited;
   const join = signedInAs
     ? html`<form method="post" action="/invite/${token}">${hidden([["as", "me"]])}<button class="button main">Join as <bdi>${signedInAs}</bdi></button></form><h2>Or as somebody else</h2>`
     : "";
   return {
     title: `Join ${org}`,
-    body: html`${BRAND}<h1>Join <bdi>${org}</bdi></h1><p class="muted">You are invited as ${role}. Who has an account here enters its password.</p>${trouble(problem)}${join}<form method="post" action="/invite/${token}">
-${person(new Map([["email", email ?? ""], ...form]))}
+    body: html`${BRAND}<h1>Join <bdi>${org}</bdi></h1><p class="muted">You are invited as ${role}. Who has an account here enters its name, address and password.${isForOne ? " The link is for one address." : ""}</p>${trouble(problem)}${join}<form method="post" action="/invite/${token}">
+${person(form)}
 ${field("password", "Password", { type: "password", autocomplete: "new-password", hint: LONG_ENOUGH })}
 <button class="button main">Join</button></form>`,
+  };
+}
+
+/** Where browsers would send a password so that others can read it. */
+export function plainPage(host: string): Page {
+  return {
+    title: "TLS is needed",
+    status: 403,
+    body: html`${BRAND}<h1>TLS is needed</h1><p>On <b>${host}</b> everything that you type could be read on its way: no password is taken here.</p><p class="muted">Whoever runs this service can set <code>tls.mode</code>, or <code>http.base_url</code> to the <code>https://</code> address of a proxy.</p>`,
   };
 }
 

@@ -1,0 +1,59 @@
+/**
+ * Owns how often somebody may try a password: the delay before the next try grows with each that fails, and is forgotten with time.
+ * Nobody is shut out: a browser that the person has signed in by before, and a session that is open, have a count of their own,
+ * which no stranger can raise.
+ */
+import { ServiceError } from "../../core/service-error.ts";
+
+const LONGEST_DELAY_MS = 60_000;
+const FORGOTTEN_MS = 3600_000;
+/** Beyond, whoever tried longest ago is forgotten. */
+const MOST_COUNTED = 20_000;
+
+/** One count: who is counted, and how many tries are free of any delay. */
+export interface Count {
+  name: string;
+  free: number;
+}
+
+interface Tried {
+  count: number;
+  at: number;
+  until: number;
+}
+
+export class Attempts {
+  /** Who tried last comes last. */
+  readonly #tried = new Map<string, Tried>();
+
+  /** Counts a try before its outcome is known, so that many at once are many. Throws rate_limited. */
+  begin(counts: readonly Count[], nowMs = Date.now()): void {
+    const waitMs = Math.max(...counts.map(({ name }) => (this.#of(name, nowMs)?.until ?? 0) - nowMs));
+    if (waitMs > 0) {
+      throw new ServiceError("rate_limited", {
+        detail: "Too many tries have failed.",
+        retryAfterSeconds: Math.ceil(waitMs / 1000),
+      });
+    }
+    for (const { name, free } of counts) {
+      const count = (this.#of(name, nowMs)?.count ?? 0) + 1;
+      const delayMs = count <= free ? 0 : Math.min(LONGEST_DELAY_MS, 1000 * 2 ** Math.min(count - free - 1, 16));
+      this.#tried.delete(name);
+      this.#tried.set(name, { count, at: nowMs, until: nowMs + delayMs });
+    }
+    for (const oldest of this.#tried.keys()) {
+      if (this.#tried.size <= MOST_COUNTED) break;
+      this.#tried.delete(oldest);
+    }
+  }
+
+  /** It was the right one. */
+  succeeded(counts: readonly Count[]): void {
+    for (const { name } of counts) this.#tried.delete(name);
+  }
+
+  #of(name: string, nowMs: number): Tried | undefined {
+    const tried = this.#tried.get(name);
+    return tried && nowMs - tried.at < FORGOTTEN_MS ? tried : undefined;
+  }
+}

@@ -1,0 +1,33 @@
+/** Owns what a person's address, name and password may be, wherever they are given. */
+import { PASSWORD_LENGTH } from "../../../shared/api/account.ts";
+import type { FieldError } from "../../../shared/api/errors.ts";
+import { email as emailType, personName } from "../../../shared/api/members.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import COMMON from "./common-passwords.txt" with { type: "text" };
+
+const EMAIL = new RegExp(emailType.pattern);
+const NAME = new RegExp(personName.pattern);
+const common = new Set(COMMON.split("\n"));
+
+/** As it is kept: it is one address however its letters are written. */
+export const addressOf = (email: string): string => email.trim().toLowerCase();
+
+/** All that is wrong with the fields that are given, at once. Throws validation_failed. */
+export function requirePerson({ email, name, password }: { email?: string; name?: string; password?: string }): void {
+  const errors: FieldError[] = [];
+  if (email !== undefined && (email.length > emailType.maxLength || !EMAIL.test(email))) {
+    errors.push({ field: "email", code: "pattern", message: "is not an e-mail address" });
+  }
+  if (name !== undefined && (name.length === 0 || name.length > personName.maxLength || !NAME.test(name))) {
+    const message = `has 1 to ${personName.maxLength} characters, and none that cannot be seen`;
+    errors.push({ field: "name", code: "pattern", message });
+  }
+  const { minLength: min, maxLength: max } = PASSWORD_LENGTH;
+  if (password !== undefined && (password.length < min || password.length > max)) {
+    errors.push({ field: "password", code: "length", message: `has ${min} to ${max} characters`, min, max });
+  }
+  if (password !== undefined && common.has(password.toLowerCase())) {
+    errors.push({ field: "password", code: "too_common", message: "is one of those that are tried first" });
+  }
+  if (errors.length > 0) throw new ServiceError("validation_failed", { errors });
+}

@@ -1,0 +1,185 @@
+/** Owns what comes of links: the first owner, a new password for who has lost it, a member who was invited. */
+import { MAX_MEMBERS } from "../../../shared/api/members.ts";
+import { newId, type OrgId, type SessionId } from "../../../shared/ids.ts";
+import { now } from "../../core/clock.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
+import type { Database } from "../../db/transact.ts";
+import { listOrgs } from "../orgs/index.ts";
+import { addUser } from "./add-user.ts";
+import { begin, type SignedIn } from "./begin.ts";
+import { requireLink } from "./links.ts";
+import type { Passwords } from "./passwords.ts";
+import { addressOf, requirePerson } from "./person.ts";
+import { type Asked, record } from "./record.ts";
+import { requireSession } from "./sessions.ts";
+import { requireSame, type SignIn } from "./sign-in.ts";
+import {
+  changeSession,
+  changeUser,
+  countMembers,
+  dropBrowsers,
+  endSessions,
+  getMembership,
+  getUser,
+  insertMembership,
+  listUsers,
+  membershipsOf,
+  useLink,
+  userByEmail,
+} from "./store.ts";
+import type { LinkRow, UserRow } from "./table.ts";
+
+export interface NewPerson {
+  email: string;
+  name: string;
+  password: string;
+}
+
+interface RedeemDeps {
+  database: Database;
+  passwords: Passwords;
+  signIn: SignIn;
+  /** Called when sessions have ended or look elsewhere, and it is on record. */
+  onEnded(): void;
+}
+
+export class Redeem {
+  readonly #deps: RedeemDeps;
+
+  constructor(deps: RedeemDeps) {
+    this.#deps = deps;
+  }
+
+  /** What a link is for. Throws link_not_found. */
+  look(token: string, kinds: readonly LinkRow["kind"][]): LinkRow {
+    return requireLink(this.#deps.database.queries, token, kinds);
+  }
+
+  /** The first owner comes in. Throws link_not_found, validation_failed, rate_limited. */
+  async setup(token: string, person: NewPerson, asked: Asked): Promise<SignedIn> {
+    this.look(token, ["setup"]);
+    const made = await this.#newUser(person, asked);
+    return await this.#deps.database.commit((queries) => {
+      const link = requireLink(queries, token, ["setup"]);
+      const org = listOrgs(queries)[0];
+      // Who came in by another way is the first.
+      if (!org || listUsers(queries).length > 0 || !useLink(queries, link.link_id, now())) {
+        throw new ServiceError("link_not_found");
+      }
+      addUser(queries, made);
+      record(queries, "user.created", made, org.org_id, asked, { by: "setup" });
+      join(queries, made, org.org_id, "owner", asked, {});
+      return begin(queries, made, org.org_id, asked, "setup");
+    });
+  }
+
+  /** A new password for who is here. All that was open ends. Throws link_not_found, validation_failed, rate_limited. */
+  async renew(token: string, password: string, asked: Asked): Promise<SignedIn> {
+    const { database, passwords, onEnded } = this.#deps;
+    this.look(token, ["user"]);
+    requirePerson({ password });
+    const password_hash = await passwords.hash(password, asked.network);
+    const signedIn = await database.commit((queries) => {
+      const link = requireLink(queries, token, ["user"]);
+      const user = link.user_id === null ? undefined : getUser(queries, link.user_id);
+      const org = user && membershipsOf(queries, user.user_id)[0]?.org_id;
+      if (!user || user.disabled_at !== null || org === undefined || !useLink(queries, link.link_id, now())) {
+        throw new ServiceError("link_not_found");
+      }
+      changeUser(queries, user.user_id, { password_hash });
+      dropBrowsers(queries, user.user_id);
+      const sessions_ended = endSessions(queries, user.user_id, now());
+      record(queries, "auth.password_set", user, org, asked, { by: "link", sessions_ended });
+      return begin(queries, user, org, asked, "link");
+    });
+    onEnded();
+    return signedIn;
+  }
+
+  /**
+   * Somebody new takes an invitation, or who has the address and its password: what is asked for is the same, so that nobody learns
+   * whether an address is here. Throws link_not_found, validation_failed, sign_in_failed, already_exists, rate_limited.
+   */
+  async invitation(token: string, person: NewPerson, asked: Asked): Promise<SignedIn> {
+    const { database, signIn } = this.#deps;
+    const link = this.look(token, ["invitation"]);
+    const email = addressOf(person.email);
+    requirePerson({ ...trimmed(person), email });
+    requireInvited(link, email);
+    const known = userByEmail(database.queries, email);
+    const user = known ? await signIn.verify(email, person.password, asked) : await this.#newUser(person, asked);
+    return await database.commit((queries) => {
+      const open = requireLink(queries, token, ["invitation"]);
+      if (known) requireSame(queries, user);
+      else addUser(queries, user);
+      const orgId = take(queries, open, user, asked);
+      if (!known) record(queries, "user.created", user, orgId, asked, { by: "invitation" });
+      return begin(queries, user, orgId, asked, "invitation");
+    });
+  }
+
+  /** Who is signed in takes it: the session goes on, and looks at that organization. Throws link_not_found, session_ended, already_exists. */
+  async asMyself(token: string, sessionId: SessionId, asked: Asked): Promise<void> {
+    await this.#deps.database.commit((queries) => {
+      const session = requireSession(queries, sessionId);
+      const link = requireLink(queries, token, ["invitation"]);
+      requireInvited(link, session.email);
+      const org_id = take(queries, link, session, asked);
+      changeSession(queries, sessionId, { org_id });
+    });
+    this.#deps.onEnded();
+  }
+
+  async #newUser(person: NewPerson, { network }: Asked): Promise<UserRow> {
+    const { name, password } = trimmed(person);
+    const email = addressOf(person.email);
+    requirePerson({ email, name, password });
+    const password_hash = await this.#deps.passwords.hash(password, network);
+    return { user_id: newId("usr"), email, name, password_hash, created_at: now(), disabled_at: null };
+  }
+}
+
+const trimmed = ({ name, password }: NewPerson) => ({ name: name.trim(), password });
+
+/** Throws validation_failed. */
+function requireInvited({ email }: LinkRow, address: string): void {
+  if (email === null || email === address) return;
+  throw new ServiceError("validation_failed", {
+    errors: [{ field: "email", code: "not_invited", message: "is not the one that was invited" }],
+  });
+}
+
+/** Takes an invitation within a transaction. Throws link_not_found, already_exists, quota_exceeded. */
+function take(
+  queries: Queries,
+  { link_id, org_id, role }: LinkRow,
+  user: Pick<UserRow, "user_id" | "name">,
+  asked: Asked,
+): OrgId {
+  if (org_id === null || role === null) throw new ServiceError("link_not_found");
+  if (getMembership(queries, org_id, user.user_id)) {
+    throw new ServiceError("already_exists", {
+      detail: "You belong to this organization already. The link is still good.",
+    });
+  }
+  if (countMembers(queries, org_id) >= MAX_MEMBERS) {
+    throw new ServiceError("quota_exceeded", { detail: `An organization may have ${MAX_MEMBERS} members.` });
+  }
+  if (!useLink(queries, link_id, now())) throw new ServiceError("link_not_found");
+  join(queries, user, org_id, role, asked, { invitation_id: link_id });
+  return org_id;
+}
+
+function join(
+  queries: Queries,
+  user: Pick<UserRow, "user_id" | "name">,
+  org_id: OrgId,
+  role: NonNullable<LinkRow["role"]>,
+  asked: Asked,
+  details: Record<string, unknown>,
+): void {
+  const { user_id } = user;
+  insertMembership(queries, { org_id, user_id, role, created_at: now() });
+  record(queries, "member.added", user, org_id, asked, { user_id, role, ...details });
+}

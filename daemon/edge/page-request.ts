@@ -1,0 +1,11 @@
+/** A request for a page of the web, as the HTTP door hands it to the web's. */
+export interface PageRequest {
+  method: string;
+  url: URL;
+  headers: Headers;
+  ip: string | null;
+  request_id: string;
+  signal: AbortSignal;
+  /** Throws body_too_large, invalid_body. */
+  body(maxBytes: number): Promise<Uint8Array>;
+}

@@ -1,0 +1,122 @@
+/** Owns what the pages of one's own account do: profile and password, API keys, sessions. */
+import { accountUpdate, sessionEnd, sessionList } from "../../../../shared/api/account.ts";
+import { READ_SCOPES } from "../../../../shared/api/contract.ts";
+import { memberList } from "../../../../shared/api/members.ts";
+import { type KeyRecord, keyCreate, keyList, keyRevoke, keyRotate } from "../../../../shared/api/orgs.ts";
+import { ServiceError } from "../../../core/service-error.ts";
+import { ENDS, keysPage, MAY, type NewKey, profilePage, sessionsPage, type Told } from "../pages/account.ts";
+import type { Answer, Visit } from "../visit.ts";
+import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome, refusalOf } from "./handler.ts";
+
+const PAGE = 1000;
+
+export function accountHandlers(deps: HandlerDeps): Handlers {
+  const profile = async (visit: Visit, told: Told = {}) => profilePage(await accountOf(visit), told);
+
+  const setPassword = async (visit: Visit): Promise<Outcome> => {
+    const session_id = visit.caller?.session?.session_id;
+    if (session_id === undefined) throw new ServiceError("session_ended");
+    const page = (told: Told) => profile(visit, told);
+    try {
+      const secret = await deps.users.signIn.setPassword(session_id, visit.field("password"), visit.asked);
+      const outcome = await after(
+        visit.proved(secret),
+        { ok: true },
+        "Your password is set, and your other sessions have ended.",
+        (told) => profile(visit.proved(secret), told),
+      );
+      return { ...outcome, cookies: { session: secret } };
+    } catch (error) {
+      const { problem } = await refusalOf(deps, visit, error);
+      return await after(visit, { ok: false, problem }, null, page);
+    }
+  };
+
+  const keys = async (visit: Visit, made: NewKey | null, told: Told = {}) => {
+    const list = await visit.call(memberList, { org_id: "self" });
+    const names = new Map((list.ok ? list.body.items : []).map(({ user_id, name }) => [user_id, name]));
+    const shown = { keys: await activeKeys(visit), names, made, once: crypto.randomUUID() };
+    return keysPage(await accountOf(visit), shown, told);
+  };
+
+  const sessions = async (visit: Visit, told: Told = {}) => {
+    const list = await visit.call(sessionList);
+    return sessionsPage(await accountOf(visit), list.ok ? list.body.items : [], told);
+  };
+
+  return {
+    "/account": inside(deps, async (visit) => {
+      if (!visit.isPost) return { page: await profile(visit) };
+      const page = (told: Told) => profile(visit, told);
+      switch (visit.field("do")) {
+        case "password":
+          return await setPassword(visit);
+        case "org": {
+          const changed = await visit.call(accountUpdate, { org_id: visit.field("org_id") });
+          return await after(visit, changed, "You look at another organization now.", page);
+        }
+        default: {
+          const changed = await visit.call(accountUpdate, { name: visit.field("name").trim() });
+          return await after(visit, changed, "Your name is saved.", page);
+        }
+      }
+    }),
+
+    "/account/keys": inside(deps, async (visit) => {
+      if (!visit.isPost) return { page: await keys(visit, null) };
+      const { field } = visit;
+      const page = (told: Told) => keys(visit, null, told);
+      if (field("do") === "revoke") {
+        const revoked = await visit.call(keyRevoke, { org_id: "self", key_id: field("key_id") });
+        return await after(visit, revoked, "The key has ended, with all that was opened by it.", page);
+      }
+      const once = field("once") || null;
+      const answer =
+        field("do") === "rotate"
+          ? await visit.call(keyRotate, { org_id: "self", key_id: field("key_id") }, once)
+          : await visit.call(keyCreate, { org_id: "self", ...askedKey(visit) }, once);
+      if (!answer.ok) return await after(visit, answer, null, page);
+      // A page that is loaded again does not show it again.
+      if (answer.replayed) return { to: "/account/keys" };
+      const { key, name } = answer.body;
+      return { page: await keys(visit, { url: deps.url(), key, name }) };
+    }),
+
+    "/account/sessions": inside(deps, async (visit) => {
+      if (!visit.isPost) return { page: await sessions(visit) };
+      const ended = await visit.call(sessionEnd, { session_id: visit.field("session_id") });
+      return await after(visit, ended, "It has ended, with all that was open there.", (told) => sessions(visit, told));
+    }),
+  };
+}
+
+/** What the form offers, and nothing else: what is not of it must not come to mean everything, or for ever. Throws validation_failed. */
+function askedKey({ field }: Visit) {
+  const [may, ends] = [field("may"), field("ends")];
+  const errors = [
+    ...(MAY.some(([value]) => value === may) ? [] : ["may"]),
+    ...(ENDS.some(([value]) => value === ends) ? [] : ["ends"]),
+  ].map((name) => ({ field: name, code: "choice", message: "is none of the choices" }));
+  if (errors.length > 0) throw new ServiceError("validation_failed", { errors });
+  return {
+    name: field("name").trim(),
+    ...(may === "read" ? { scopes: [...READ_SCOPES] } : {}),
+    ...(ends === "" ? {} : { expires_in_seconds: Number(ends) }),
+  };
+}
+
+async function activeKeys(visit: Visit): Promise<KeyRecord[]> {
+  const found: KeyRecord[] = [];
+  let cursor: string | null = null;
+  do {
+    const list: Answer<typeof keyList> = await visit.call(keyList, {
+      org_id: "self",
+      limit: PAGE,
+      ...(cursor === null ? {} : { cursor }),
+    });
+    if (!list.ok) break;
+    found.push(...list.body.items.filter(({ state }) => state === "active"));
+    cursor = list.body.next_cursor;
+  } while (cursor !== null);
+  return found;
+}

@@ -1,0 +1,66 @@
+/** Owns what the page of members does: roles, removals, invitations. */
+import {
+  invitationCreate,
+  invitationDelete,
+  invitationList,
+  memberList,
+  memberRemove,
+  memberUpdate,
+  type Role,
+} from "../../../../shared/api/members.ts";
+import type { Told } from "../pages/account.ts";
+import { membersPage } from "../pages/members.ts";
+import type { Visit } from "../visit.ts";
+import { accountOf, after, type HandlerDeps, type Handlers, inside } from "./handler.ts";
+
+const org_id = "self";
+
+export function memberHandlers(deps: HandlerDeps): Handlers {
+  const members = async (visit: Visit, link: string | null, told: Told = {}) => {
+    const list = await visit.call(memberList, { org_id });
+    const open = await visit.call(invitationList, { org_id });
+    return membersPage(
+      await accountOf(visit),
+      {
+        members: list.ok ? list.body.items : [],
+        invitations: open.ok ? open.body.items : null,
+        link,
+        once: crypto.randomUUID(),
+      },
+      told,
+    );
+  };
+
+  return {
+    "/org/members": inside(deps, async (visit) => {
+      if (!visit.isPost) return { page: await members(visit, null) };
+      const { field } = visit;
+      const page = (told: Told) => members(visit, null, told);
+      const user_id = field("user_id");
+      switch (field("do")) {
+        case "role": {
+          const set = await visit.call(memberUpdate, { org_id, user_id, role: field("role") as Role });
+          return await after(visit, set, "The role is set. Keys beyond it have ended.", page);
+        }
+        case "remove": {
+          const removed = await visit.call(memberRemove, { org_id, user_id });
+          if (removed.ok && user_id === visit.caller?.key_id) return { to: "/signin" };
+          return await after(visit, removed, "They are removed, and their keys and sessions here have ended.", page);
+        }
+        case "withdraw": {
+          const gone = await visit.call(invitationDelete, { org_id, invitation_id: field("invitation_id") });
+          return await after(visit, gone, "The invitation is withdrawn.", page);
+        }
+        default: {
+          const email = field("email").trim();
+          const wanted = { org_id, role: field("role") as Role, ...(email ? { email } : {}) };
+          const made = await visit.call(invitationCreate, wanted, field("once") || null);
+          if (!made.ok) return await after(visit, made, null, page);
+          // A page that is loaded again does not show it again.
+          if (made.replayed) return { to: "/org/members" };
+          return { page: await members(visit, made.body.url) };
+        }
+      }
+    }),
+  };
+}

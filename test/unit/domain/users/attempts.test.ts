@@ -1,0 +1,64 @@
+/** Tries at passwords: each that fails makes the next wait, time forgets them, and one who waits does not make another wait. */
+import { expect, test } from "vitest";
+import { ServiceError } from "../../../../daemon/core/service-error.ts";
+import { Attempts } from "../../../../daemon/domain/users/attempts.ts";
+import { Passwords } from "../../../../daemon/domain/users/passwords.ts";
+
+const of = (name: string, free = 3) => [{ name, free }];
+
+/** Seconds until the next try; 0: it was taken. */
+function wait(attempts: Attempts, name: string, atMs: number): number {
+  try {
+    attempts.begin(of(name), atMs);
+    return 0;
+  } catch (error) {
+    return (error as ServiceError).options.retryAfterSeconds ?? -1;
+  }
+}
+
+test("delays grow to a minute, whoever else tries", () => {
+  const attempts = new Attempts();
+  const delays: number[] = [];
+  let atMs = 0;
+  // Three are free; the fourth makes the fifth wait.
+  for (let each = 0; each < 3; each++) expect(wait(attempts, "a", atMs)).toBe(0);
+  for (let each = 0; each < 8; each++) {
+    expect(wait(attempts, "a", atMs)).toBe(0);
+    const seconds = wait(attempts, "a", atMs);
+    delays.push(seconds);
+    atMs += seconds * 1000;
+  }
+  expect(delays).toEqual([1, 2, 4, 8, 16, 32, 60, 60]);
+  expect(wait(attempts, "b", atMs)).toBe(0);
+});
+
+test("many at once are many, before any outcome is known", () => {
+  const attempts = new Attempts();
+  const taken = Array.from({ length: 20 }, () => wait(attempts, "a", 0)).filter((seconds) => seconds === 0);
+  expect(taken).toHaveLength(4);
+});
+
+test("the right one, and an hour, make up for the wrong ones", () => {
+  const attempts = new Attempts();
+  for (let each = 0; each < 6; each++) wait(attempts, "a", 0);
+  expect(wait(attempts, "a", 0)).toBeGreaterThan(0);
+  expect(wait(attempts, "a", 3_700_000)).toBe(0);
+  for (let each = 0; each < 6; each++) wait(attempts, "b", 0);
+  attempts.succeeded(of("b"));
+  expect(wait(attempts, "b", 0)).toBe(0);
+});
+
+test("one network has few places at the hashing of passwords, and takes none of the others'", async () => {
+  const passwords = new Passwords();
+  const of = (network: string, count: number) =>
+    Array.from({ length: count }, () =>
+      passwords.isRight("a password", null, network).catch((error: unknown) => error),
+    );
+  const flood = Promise.all(of("one", 20));
+  const others = Promise.all(of("two", 2));
+  expect(await others).toEqual([false, false]);
+  const told = await flood;
+  expect(told.filter((each) => each === false)).toHaveLength(3);
+  expect(told.filter((each) => each instanceof ServiceError && each.code === "rate_limited")).toHaveLength(17);
+  expect(await passwords.isRight("a password", await passwords.hash("a password", "one"), "one")).toBe(true);
+});
