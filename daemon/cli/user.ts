@@ -7,7 +7,7 @@ import { CliError } from "./cli-error.ts";
 import { choice, command, commandGroup } from "./command.ts";
 import { type ConfigOption, readConfiguration, withConfigOption, withOperator } from "./operator.ts";
 import { type OrgOption, orgOf, withOrgOption } from "./org-option.ts";
-import { fieldLines, type JsonOption, showValue, table } from "./output.ts";
+import { fieldLines, type JsonOption, say, showValue, table } from "./output.ts";
 
 export function userCommand(): Command {
   return commandGroup("user", {
@@ -38,6 +38,12 @@ export function webUrl(config: Config): string {
 
 type Options = JsonOption & ConfigOption;
 
+/** A link is of no use where there are no pages. */
+async function sayWhetherOff(config: Config, { json }: JsonOption): Promise<void> {
+  if (json || config["web.enabled"]) return;
+  await say("The web is off: set web.enabled = true and restart the service, so that the link leads somewhere.");
+}
+
 function create(): Command {
   const about = {
     summary: "make a user; the link that is printed lets them in once, within 24 hours",
@@ -51,11 +57,13 @@ function create(): Command {
     .addOption(choice("--role <role>", "what they may in the organization (default: member)", ROLES))
     .action(async (email: string, options: Options & OrgOption & { name: string; role?: Role }) => {
       const { name, role = "member" } = options;
-      const web = webUrl(readConfiguration(options).config);
+      const { config } = readConfiguration(options);
+      const web = webUrl(config);
       const { path, ...made } = await withOperator(options, async (operator) =>
         operator.createUser({ email, name, role, org_id: await orgOf(operator, options) }),
       );
       await showValue({ ...made, url: web + path }, options, fieldLines);
+      await sayWhetherOff(config, options);
     });
 }
 
@@ -87,13 +95,15 @@ function link(): Command {
   };
   return withConfigOption(command("link [email]", about)).action(
     async (email: string | undefined, options: Options) => {
-      const web = webUrl(readConfiguration(options).config);
+      const { config } = readConfiguration(options);
+      const web = webUrl(config);
       const made = await withOperator(options, (operator) =>
         email === undefined ? operator.setupLink() : operator.linkUser(email),
       );
       if (!made)
         throw new CliError("The service is set up: name whom the link is for; `roomd user list` shows who is there.");
       await showValue({ url: web + made.path, expires_at: made.expires_at }, options, fieldLines);
+      await sayWhetherOff(config, options);
     },
   );
 }

@@ -38,7 +38,7 @@ export const ERRORS = {
   scope_escalation: { status: 403, title: "A key cannot grant more than it has" },
   hub_is_read_only: {
     status: 403,
-    title: "The web only shows",
+    title: "A session of the web only reads",
     hint: "Ask an agent for it, or use the API or the command line with an API key.",
   },
   proof_required: {
@@ -92,7 +92,7 @@ export const ERRORS = {
   room_id_in_use: { status: 409, title: "The room_id is in use" },
   agent_id_in_use: { status: 409, title: "The agent_id is in use in this room" },
   guest_cid_in_use: { status: 409, title: "The guest_cid is in use on this host" },
-  last_owner: { status: 409, title: "An organization has an owner" },
+  last_owner: { status: 409, title: "An organization needs an owner" },
   invalid_state: { status: 409, title: "Not possible in this state" },
   room_destroying: { status: 409, title: "The room is being destroyed" },
   exec_id_in_use: { status: 409, title: "The exec_id is already used by a different command" },

@@ -108,6 +108,10 @@ try {
   const link = await ada.locator("#link").textContent();
   await look(ada, "members");
 
+  const invited = await open();
+  await invited.goto(link);
+  await look(invited, "invite");
+
   const bob = await open({ javaScriptEnabled: false });
   await bob.goto(link);
   await type(bob, "Your name", "Bob");

@@ -148,7 +148,7 @@ export function proofPage(
 ): Page {
   const along = [...form].filter(([name]) => name !== "proof");
   return {
-    title: "It is you?",
+    title: "Is it you?",
     status: 403,
     who: whoOf(account),
     body: html`<h1>Is it you?</h1><p class="muted">Enter your password again. It is good for 10 minutes.</p>${trouble(problem)}<form method="post" action="${path}" class="narrow">${hidden(along)}

@@ -13,8 +13,8 @@ export function signInPage(form: Form, problem: Problem | null = null): Page {
   return {
     title: "Sign in",
     body: html`${BRAND}<h1>Sign in</h1><br>${trouble(problem)}<form method="post" action="/signin">
-${field("email", "E-mail", { type: "email", autocomplete: "username", value: form.get("email"), isFirst: true })}
-${field("password", "Password", { type: "password", autocomplete: "current-password" })}
+${field("email", "E-mail", { type: "email", autocomplete: "username", value: form.get("email"), isFirst: !form.get("email") })}
+${field("password", "Password", { type: "password", autocomplete: "current-password", isFirst: form.has("email") })}
 <button class="button main">Sign in</button></form>
 <p class="muted">No way in? On the host, <code>roomd user link EMAIL</code> prints a new link.</p>`,
   };
@@ -63,7 +63,7 @@ export function invitePage(token: string, invited: Invited, form: Form, problem:
     : "";
   return {
     title: `Join ${org}`,
-    body: html`${BRAND}<h1>Join <bdi>${org}</bdi></h1><p class="muted">You are invited as ${role}. Who has an account here enters its name, address and password.${isForOne ? " The link is for one address." : ""}</p>${trouble(problem)}${join}<form method="post" action="/invite/${token}">
+    body: html`${BRAND}<h1>Join <bdi>${org}</bdi></h1><p class="muted">You are invited as ${/^[aeiou]/.test(role) ? "an" : "a"} ${role}. If you have an account here, enter its name, e-mail and password.${isForOne ? " The link is for one address." : ""}</p>${trouble(problem)}${join}<form method="post" action="/invite/${token}">
 ${person(form)}
 ${field("password", "Password", { type: "password", autocomplete: "new-password", hint: LONG_ENOUGH })}
 <button class="button main">Join</button></form>`,
