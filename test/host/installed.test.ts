@@ -124,6 +124,9 @@ describe.skipIf(LEFT_OUT !== null)("installed from its package", () => {
     const gone = JSON.parse(await host.ok(`${WITH_KEY} roomd sandbox get demo agent-1 --json`));
     expect(gone).toMatchObject({ state: "failed", status: { reason: "host_restart" } });
     await host.ok(`${WITH_KEY} roomd sandbox destroy demo agent-1 && roomd sandbox create demo agent-1 --memory 256`);
+    // Emulated, it may take longer than the call waits.
+    const state = async () => JSON.parse(await host.ok(`${WITH_KEY} roomd sandbox get demo agent-1 --json`)).state;
+    await until("it runs", async () => (await state()) === "running", SLOW_MS);
     expect(await counted()).toBeGreaterThan(0);
   });
 

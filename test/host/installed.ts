@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
+import { until } from "../harness/guests.ts";
 import { VirtualHost } from "./machine.ts";
 
 const TESTS = process.env.ROOMD_TEST_DIR ?? "/var/tmp/roomd-test";
@@ -114,7 +115,9 @@ async function buildTemplate(host: VirtualHost, { unpack, roomd }: Builder): Pro
   const where = "ROOMD_DATA_DIR=/mnt/data ROOMD_RUNTIME_DIR=/run/build";
   await host.ok(`${where} ${roomd} template build default --verbose 2>&1`, BUILD_MS);
   await host.ok("cd /mnt/data && ls -A | grep -vx templates | xargs rm -rf && cd / && rm -rf /run/build /root/package");
-  await host.ok("umount /mnt/data && rmdir /mnt/data");
+  // What the build has started may still be ending.
+  await until("nothing holds the disk", async () => (await host.run("umount /mnt/data")).status === 0, BUILD_MS);
+  await host.ok("rmdir /mnt/data");
 }
 
 const recipeOf = (image: string) => readFileSync(join(image, "recipe"), "utf8").trim();

@@ -168,13 +168,13 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     const said = await host.ok(
       `${WITH_KEY} script -qec "roomd shell demo a2 -- sh -c 'tty; stty size'" /dev/null </dev/null`,
     );
-    expect(said).toMatch(/\/dev\/pts\/\d+\r?\n\d+ \d+/);
+    expect(said).toMatch(/\/dev\/pts\/\d+\r?\n\D*\d+ \d+/);
   });
 
   test("is backed up while it runs, and restored where nothing is", async () => {
     await roomd("backup /root/roomd.tar");
     await host.ok(
-      "mkdir /root/elsewhere && cd /root/elsewhere && ROOMD_DATA_DIR=/root/elsewhere/data roomd restore /root/roomd.tar",
+      "mkdir /root/elsewhere && cd /root/elsewhere && ROOMD_DATA_DIR=/root/elsewhere/data ROOMD_RUNTIME_DIR=/root/elsewhere/run roomd restore /root/roomd.tar",
     );
     expect(await host.ok("cat /root/elsewhere/data/rooms/*/drive/kept")).toBe("after");
     await host.ok("rm -rf /root/elsewhere /root/roomd.tar");
@@ -185,7 +185,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     const began = performance.now();
     const create = `curl -sS -m 300 -o /dev/null -w '%{http_code}\\n' -H "authorization: Bearer $ROOMD_API_KEY" -H 'content-type: application/json'`;
     const answers = await host.ok(
-      `${WITH_KEY} for i in $(seq ${MANY}); do ${create} -d '{"agent_id":"m'$i'","memory_mib":256}' "http://127.0.0.1:8080/v1/rooms/demo/sandboxes/from-template?wait=none" & done; wait`,
+      `${WITH_KEY} for i in $(seq ${MANY}); do ${create} -d '{"template_id":"default","agent_id":"m'$i'","memory_mib":256}' "http://127.0.0.1:8080/v1/rooms/demo/sandboxes/from-template?wait=none" & done; wait`,
     );
     expect(answers.split("\n")).toEqual(Array.from({ length: MANY }, () => "202"));
     const states = async () =>
@@ -244,6 +244,7 @@ describe.skipIf(LEFT_OUT !== null)("on another host", () => {
         await roomd("room create demo");
         for (const vcpus of [2, 4]) {
           console.log(await roomd(`sandbox create demo v${vcpus} --vcpus ${vcpus} --memory 512`));
+          await until("it runs", async () => (await record(`v${vcpus}`)).state === "running", SLOW_MS);
           expect(await sh(`v${vcpus}`, "nproc")).toBe(String(vcpus));
         }
         return;
@@ -261,8 +262,11 @@ describe.skipIf(LEFT_OUT !== null)("on another host", () => {
   test("a template that was saved elsewhere is told by name, and boots", async () => {
     host = await bootHost({ cpu: "max,model-id=Another Processor" });
     try {
-      await host.ok(`${INSTALL} /payload/roomd.deb && roomd init --json >/dev/null && systemctl start roomd`);
-      await until("it answers", ready, SLOW_MS);
+      await host.ok(`${INSTALL} /payload/roomd.deb`);
+      await host.ok("printf 'pool.size = 0\nacceleration = \"kvm\"\n' >/etc/roomd/config.toml; roomd setup --no-demo");
+      await roomd("room create demo && true");
+      await roomd("sandbox create demo cold --memory 512");
+      await until("it runs", async () => (await record("cold")).state === "running", 2 * SLOW_MS);
       const said = await host.run("journalctl -u roomd -o cat; roomd doctor");
       expect(said.text).toMatch(/it was saved on another processor \(.*\), this host has .*Another Processor/);
     } catch (error) {

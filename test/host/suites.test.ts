@@ -3,6 +3,7 @@
  * package mirror, so it runs where ROOMD_TEST_LONG is 1.
  */
 import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { afterAll, afterEach, describe, expect, test } from "vitest";
 import { until } from "../harness/guests.ts";
 import { buildPackage, DATA, INSTALL, PURGE, storyOf } from "./installed.ts";
@@ -11,10 +12,12 @@ import { LEFT_OUT } from "./virtual-host.ts";
 
 const SLOW_MS = 180_000;
 const SUITES = ["bookworm", "noble"];
+const UBUNTU_KEYS = "/usr/share/keyrings/ubuntu-archive-keyring.gpg";
 
 function whyNot(suite: string): string | null {
   if (LEFT_OUT !== null) return LEFT_OUT;
   if (suite !== "noble") return null;
+  if (!existsSync(UBUNTU_KEYS)) return "the keys of Ubuntu's archive are not on this host (package ubuntu-keyring)";
   const url = "http://archive.ubuntu.com/ubuntu/dists/noble/Release";
   try {
     execFileSync("curl", ["-sSf", "-m", "20", "-o", "/dev/null", url], { stdio: "pipe" });
@@ -38,6 +41,7 @@ describe.each(SUITES)("on %s", (suite) => {
   test.skipIf(why !== null)("it is installed with what the archive has, serves, is upgraded and purged", async () => {
     host = await VirtualHost.boot(VirtualHost.image(suite), { "roomd.deb": buildPackage() });
     const { ok, run } = { ok: host.ok.bind(host), run: host.run.bind(host) };
+    await ok("apt-get update -q", 300_000);
     const said = await ok(`${INSTALL} /payload/roomd.deb`, 900_000);
     expect(said).toContain("roomd is installed. These are next");
     console.log(`${suite}:\n${(await run("roomd doctor")).text}`);

@@ -30,7 +30,11 @@ withGuests("root in a guest that floods its host", {}, (guests) => {
       await daemon.exec(ROOM, "hostile", {
         command: `cp /mnt/drive/flood.py /tmp; (setsid python3 /tmp/flood.py ${seconds} > /mnt/drive/flooded 2>&1; touch /mnt/drive/over) &`,
       });
-      const over = async () => (await daemon.api("GET", `/v1/rooms/${ROOM}/drive/stat?path=over`)).status === 200;
+      // It may harm itself: an agent that is kept from its host for long is given up, with its sandbox.
+      const hasFailed = async () =>
+        (await daemon.ok("GET", `/v1/rooms/${ROOM}/sandboxes/${hostile.sandbox_id}`)).state === "failed";
+      const over = async () =>
+        (await daemon.api("GET", `/v1/rooms/${ROOM}/drive/stat?path=over`)).status === 200 || (await hasFailed());
       const most = { mib: 0, descriptors: 0 };
       let execs = 0;
       let own = 0;
@@ -48,12 +52,13 @@ withGuests("root in a guest that floods its host", {}, (guests) => {
         },
         (seconds + 60) * 1000,
       );
-      const told = await daemon.sh(ROOM, "other", "cat /mnt/drive/flooded");
+      const isHarmed = await hasFailed();
+      const told = isHarmed ? "it has failed" : await daemon.sh(ROOM, "other", "cat /mnt/drive/flooded");
       console.log(
         `${told}: ${execs} commands of another, ${own} of its own meanwhile; daemon ${JSON.stringify({ before, most })}`,
       );
       const dialled = Number(/'dialled': (\d+)/.exec(told)?.[1]);
-      expect(dialled).toBeGreaterThan(30);
+      if (!isHarmed) expect(dialled).toBeGreaterThan(30);
       expect(execs).toBeGreaterThan(10);
       expect(most.mib - before.mib).toBeLessThan(MOST_GROWTH_MIB);
       expect(most.descriptors - before.descriptors).toBeLessThan(MOST_MORE_DESCRIPTORS);
