@@ -1,0 +1,72 @@
+/**
+ * Owns applications: how one makes itself known, and how it is found. All are public: none has a secret, and none is trusted for what
+ * it calls itself. What is granted is decided by a person who sees where it leads.
+ */
+import { newId } from "../../../shared/ids.ts";
+import { after, now } from "../../core/clock.ts";
+import type { Database } from "../../db/transact.ts";
+import type { Documents } from "./documents.ts";
+import { type Client, readMetadata } from "./metadata.ts";
+import { Refusal } from "./refusal.ts";
+import { countClients, dropUnusedClients, getClient, insertClient } from "./store.ts";
+
+/** Beyond, nobody is registered until unused ones have gone. */
+const MOST_CLIENTS = 10_000;
+const UNUSED_SECONDS = 90 * 86_400;
+/** When there are too many, those go that nobody was let in by for so long. */
+const CROWDED_SECONDS = 86_400;
+
+/** Our own command line; it has no browser of its own, and comes by a code. */
+export const COMMAND_LINE: Client = { client_id: "roomd", name: "roomd on the command line", redirect_uris: [] };
+
+export interface Registration {
+  client_id: string;
+  client_id_issued_at: number;
+  client_name: string;
+  redirect_uris: string[];
+}
+
+export class Clients {
+  readonly #database: Database;
+  readonly #documents: Documents | null;
+
+  /** `documents` null: applications are not known by a document of theirs. */
+  constructor(database: Database, documents: Documents | null) {
+    this.#database = database;
+    this.#documents = documents;
+  }
+
+  /** Throws invalid_client. */
+  async find(clientId: string): Promise<Client> {
+    if (clientId === COMMAND_LINE.client_id) return COMMAND_LINE;
+    if (this.#documents && clientId.startsWith("https://")) return await this.#documents.read(clientId);
+    const row = getClient(this.#database.queries, clientId);
+    if (!row) throw new Refusal("invalid_client", "The application is not known here. It has to register again.");
+    return row;
+  }
+
+  /** Throws invalid_client_metadata, invalid_redirect_uri. */
+  async register(metadata: Record<string, unknown>): Promise<Registration> {
+    const { name, redirect_uris } = readMetadata(metadata);
+    const created_at = now();
+    const client_id = newId("oap");
+    await this.#database.commit((queries) => {
+      if (countClients(queries) >= MOST_CLIENTS) {
+        dropUnusedClients(queries, after(created_at, -CROWDED_SECONDS));
+        if (countClients(queries) >= MOST_CLIENTS) throw full();
+      }
+      insertClient(queries, { client_id, name, redirect_uris, created_at });
+    });
+    return {
+      client_id,
+      client_id_issued_at: Math.floor(Date.parse(created_at) / 1000),
+      client_name: name,
+      redirect_uris,
+    };
+  }
+}
+
+const full = () =>
+  new Refusal("invalid_client_metadata", "Too many applications have registered here. Ask the operator.");
+
+export const unusedBefore = (at: string): string => after(at, -UNUSED_SECONDS);

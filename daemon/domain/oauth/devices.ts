@@ -1,0 +1,118 @@
+/** Owns applications without a browser (RFC 8628): they show a code, and ask again and again until somebody has decided. */
+import type { Scope } from "../../../shared/api/contract.ts";
+import { after, now } from "../../core/clock.ts";
+import type { Queries } from "../../db/client.ts";
+import type { Database } from "../../db/transact.ts";
+import { readAudience, readScopes } from "./asking.ts";
+import type { Clients } from "./clients.ts";
+import { Refusal } from "./refusal.ts";
+import { hashOf, makeSecret, makeUserCode, readUserCode, sha256, shownUserCode } from "./secrets.ts";
+import {
+  countDevices,
+  dropDevice,
+  dropExpiredDevices,
+  getDevice,
+  getGrant,
+  insertDevice,
+  openDevice,
+} from "./store.ts";
+import { firstTokens, type Issued } from "./tokens.ts";
+
+export const DEVICE_SECONDS = 600;
+export const POLL_SECONDS = 5;
+/** That nobody has decided on, of all. */
+const MOST_DEVICES = 1000;
+
+/** What a person is shown who has typed a code. */
+export interface ShownDevice {
+  client_name: string;
+  scopes: readonly Scope[];
+  /** From where it asks. */
+  ip: string | null;
+  created_at: string;
+}
+
+export class Devices {
+  readonly #database: Database;
+  readonly #clients: Clients;
+  readonly #url: () => string;
+  /** When each asked last; forgotten with the device. */
+  readonly #asked = new Map<string, number>();
+
+  constructor(database: Database, clients: Clients, url: () => string) {
+    this.#database = database;
+    this.#clients = clients;
+    this.#url = url;
+  }
+
+  /** Throws invalid_client, invalid_scope, invalid_target, invalid_request. */
+  async begin(asked: {
+    client_id: string;
+    scope: string | undefined;
+    resource: string | undefined;
+    ip: string | null;
+  }) {
+    const { client_id } = await this.#clients.find(asked.client_id);
+    const scopes = [...readScopes(asked.scope)];
+    const audience = readAudience(asked.resource, this.#url());
+    const device_code = makeSecret("odc-");
+    const user_code = makeUserCode();
+    const created_at = now();
+    await this.#database.commit((queries) => {
+      dropExpiredDevices(queries, created_at);
+      if (countDevices(queries) >= MOST_DEVICES) {
+        throw new Refusal("invalid_request", "Too many applications wait for a code to be typed. Try again later.");
+      }
+      insertDevice(queries, {
+        device_sha256: sha256(device_code),
+        user_code,
+        client_id,
+        audience,
+        scopes,
+        ip: asked.ip,
+        created_at,
+        expires_at: after(created_at, DEVICE_SECONDS),
+        allowed: null,
+        key_id: null,
+      });
+    });
+    return { device_code, user_code: shownUserCode(user_code) };
+  }
+
+  /** What waits for a code; null: nothing. */
+  async look(typed: string): Promise<ShownDevice | null> {
+    const device = openDevice(this.#database.queries, readUserCode(typed), now());
+    if (!device) return null;
+    const { name: client_name } = await this.#clients.find(device.client_id);
+    return { client_name, scopes: device.scopes, ip: device.ip, created_at: device.created_at };
+  }
+
+  /** In a transaction. Throws authorization_pending, slow_down, access_denied, expired_token, invalid_grant. */
+  tokens(queries: Queries, { client_id, device_code }: { client_id: string; device_code: string }): Issued {
+    const hashed = hashOf("odc-", device_code);
+    const device = hashed === null ? undefined : getDevice(queries, hashed);
+    if (!device || device.client_id !== client_id) throw new Refusal("invalid_grant", "The device code is not valid.");
+    if (device.expires_at <= now()) throw new Refusal("expired_token", "The code's time is up. Ask for another.");
+    if (device.allowed === null) throw this.#wait(device.device_sha256);
+    this.#asked.delete(device.device_sha256);
+    const grant = device.key_id === null ? undefined : getGrant(queries, device.key_id);
+    if (!device.allowed || !grant) throw new Refusal("access_denied", "The person has said no.");
+    dropDevice(queries, device.device_sha256);
+    return firstTokens(queries, grant);
+  }
+
+  #wait(device_sha256: string): Refusal {
+    const nowMs = performance.now();
+    const last = this.#asked.get(device_sha256) ?? Number.NEGATIVE_INFINITY;
+    this.#asked.delete(device_sha256);
+    this.#asked.set(device_sha256, nowMs);
+    for (const oldest of this.#asked.keys()) {
+      if (this.#asked.size <= MOST_DEVICES) break;
+      this.#asked.delete(oldest);
+    }
+    // A little less than was asked for: clocks and networks differ.
+    return nowMs - last < (POLL_SECONDS - 1) * 1000
+      ? new Refusal("slow_down", `Ask again after ${POLL_SECONDS} seconds.`)
+      : new Refusal("authorization_pending", "Nobody has decided yet.");
+  }
+}

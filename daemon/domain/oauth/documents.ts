@@ -1,0 +1,163 @@
+/**
+ * Owns applications that are known by a document of theirs, whose URL is their client_id: fetching it is asked for by whoever likes, so
+ * it goes to public addresses alone, to the address that was looked at, follows nothing, and takes neither long nor much.
+ */
+import { lookup } from "node:dns/promises";
+import { request } from "node:https";
+import type { LookupFunction } from "node:net";
+import { kindOf, readAddress } from "../egress/addresses.ts";
+import { type Client, readMetadata } from "./metadata.ts";
+import { Refusal } from "./refusal.ts";
+
+const FETCH_MS = 5000;
+const MOST_BYTES = 64 * 1024;
+const MOST_URL_CHARACTERS = 1024;
+/** How long a document is taken as it was, whatever its server says. */
+const FRESH_MS = { least: 60_000, most: 24 * 3_600_000, failed: 60_000 };
+const MOST_KNOWN = 1000;
+/** At once, of all that are asked for. */
+const MOST_FETCHES = 8;
+
+interface Known {
+  client: Client | Refusal;
+  untilMs: number;
+}
+
+export class Documents {
+  /** Those that are taken; empty: all of public addresses. */
+  readonly #hosts: readonly string[];
+  readonly #known = new Map<string, Known>();
+  readonly #fetching = new Map<string, Promise<Client>>();
+
+  constructor(hosts: readonly string[]) {
+    this.#hosts = hosts;
+  }
+
+  /** Throws invalid_client. */
+  async read(clientId: string): Promise<Client> {
+    const url = requireUrl(clientId);
+    const isNamed = this.#hosts.includes(url.hostname);
+    if (this.#hosts.length > 0 && !isNamed) throw refused(`Applications of ${url.hostname} are not taken here.`);
+    const known = this.#known.get(clientId);
+    if (known && known.untilMs > Date.now()) {
+      if (known.client instanceof Refusal) throw known.client;
+      return known.client;
+    }
+    const under = this.#fetching.get(clientId);
+    if (under) return await under;
+    if (this.#fetching.size >= MOST_FETCHES) throw refused("Too many applications are being looked up. Try again.");
+    const fetching = this.#fetch(clientId, url, isNamed).finally(() => this.#fetching.delete(clientId));
+    this.#fetching.set(clientId, fetching);
+    return await fetching;
+  }
+
+  async #fetch(clientId: string, url: URL, mayBePrivate: boolean): Promise<Client> {
+    try {
+      const { body, freshMs } = await fetchDocument(url, mayBePrivate);
+      const client = clientOf(clientId, body);
+      this.#remember(clientId, { client, untilMs: Date.now() + freshMs });
+      return client;
+    } catch (error) {
+      const refusal =
+        error instanceof Refusal ? error : refused(`The application's document cannot be read: ${String(error)}`);
+      this.#remember(clientId, { client: refusal, untilMs: Date.now() + FRESH_MS.failed });
+      throw refusal;
+    }
+  }
+
+  #remember(clientId: string, known: Known): void {
+    this.#known.delete(clientId);
+    this.#known.set(clientId, known);
+    for (const oldest of this.#known.keys()) {
+      if (this.#known.size <= MOST_KNOWN) break;
+      this.#known.delete(oldest);
+    }
+  }
+}
+
+const refused = (what: string) => new Refusal("invalid_client", what);
+
+function requireUrl(clientId: string): URL {
+  const url = clientId.length > MOST_URL_CHARACTERS ? null : URL.parse(clientId);
+  const isPlain = url && url.username === "" && url.password === "" && url.hash === "" && url.pathname !== "/";
+  if (!isPlain || url.href !== clientId) throw refused("The application's URL must be whole, and have a path.");
+  return url;
+}
+
+/** Throws invalid_client. */
+function clientOf(clientId: string, body: string): Client {
+  let document: unknown;
+  try {
+    document = JSON.parse(body);
+  } catch {
+    throw refused("The application's document is not JSON.");
+  }
+  if (typeof document !== "object" || document === null || Array.isArray(document)) {
+    throw refused("The application's document must be an object.");
+  }
+  const metadata = document as Record<string, unknown>;
+  // Else anybody's document could be shown as another's.
+  if (metadata.client_id !== clientId) throw refused("The application's document names another client_id.");
+  const { name, redirect_uris } = readMetadata(metadata);
+  return { client_id: clientId, name, redirect_uris };
+}
+
+/** Looks a name up, and lets through what may be connected to. */
+const guarded =
+  (mayBePrivate: boolean): LookupFunction =>
+  (hostname, _options, callback) => {
+    lookup(hostname, { all: true }).then(
+      (found) => {
+        const isOpen = ({ address }: { address: string }) => {
+          const read = readAddress(address);
+          return read !== null && (mayBePrivate || kindOf(read) === "public");
+        };
+        if (found.length > 0 && found.every(isOpen)) callback(null, found);
+        else callback(refusedAddress(hostname), []);
+      },
+      (error: NodeJS.ErrnoException) => callback(error, []),
+    );
+  };
+
+const refusedAddress = (hostname: string): NodeJS.ErrnoException =>
+  new Error(`${hostname} has an address that is not public`);
+
+async function fetchDocument(url: URL, mayBePrivate: boolean): Promise<{ body: string; freshMs: number }> {
+  const literal = readAddress(url.hostname.replace(/^\[|\]$/g, ""));
+  if (literal && !mayBePrivate && kindOf(literal) !== "public")
+    throw refused("The application's address is not public.");
+  const { promise, resolve, reject } = Promise.withResolvers<{ body: string; freshMs: number }>();
+  const headers = { accept: "application/json" };
+  const asked = request(url, { headers, lookup: guarded(mayBePrivate), agent: false }, (response) => {
+    const { statusCode = 0, headers: answered } = response;
+    const type = String(answered["content-type"] ?? "")
+      .split(";")[0]
+      ?.trim()
+      .toLowerCase();
+    if (statusCode !== 200) return reject(refused(`The application's document is answered with ${statusCode}.`));
+    if (type !== "application/json") return reject(refused("The application's document is not application/json."));
+    let [body, bytes] = ["", 0];
+    response.setEncoding("utf8");
+    response.on("data", (text: string) => {
+      body += text;
+      bytes += Buffer.byteLength(text);
+      if (bytes > MOST_BYTES) reject(refused(`The application's document is over ${MOST_BYTES} bytes.`));
+    });
+    response.on("error", reject);
+    response.on("end", () => resolve({ body, freshMs: freshMsOf(String(answered["cache-control"] ?? "")) }));
+  });
+  const late = setTimeout(() => reject(refused("The application's document takes too long.")), FETCH_MS);
+  asked.on("error", reject);
+  asked.end();
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(late);
+    asked.destroy();
+  }
+}
+
+function freshMsOf(cacheControl: string): number {
+  const seconds = Number(/max-age=(\d+)/.exec(cacheControl)?.[1] ?? 0);
+  return Math.min(FRESH_MS.most, Math.max(FRESH_MS.least, seconds * 1000));
+}

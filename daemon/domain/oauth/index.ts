@@ -1,0 +1,185 @@
+/**
+ * Owns the authorization server: applications that people sign in, by a page or by a code, and the tokens that they come with. What is
+ * granted is a key of the kind `oauth`, so that its limits, its records, its use and its end are those of keys.
+ */
+import type { Source } from "../../../shared/api/audit.ts";
+import type { KeyId } from "../../../shared/ids.ts";
+import { now } from "../../core/clock.ts";
+import type { Bound, Caller } from "../../core/operation.ts";
+import { describeError, ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
+import { appendAudit } from "../audit/index.ts";
+import { getKey, isGood } from "../orgs/index.ts";
+import { type Asking, readAsking } from "./asking.ts";
+import { Clients, type Registration, unusedBefore } from "./clients.ts";
+import type { OAuthDeps } from "./deps.ts";
+import { Devices } from "./devices.ts";
+import { Documents } from "./documents.ts";
+import { makeGranting } from "./granting.ts";
+import { hashOf } from "./secrets.ts";
+import {
+  allGrants,
+  canRefresh,
+  dropExpiredDevices,
+  dropExpiredTokens,
+  dropGrant,
+  dropUnusedClients,
+  getGrant,
+  getToken,
+  isAwaited,
+  prepareTokenLookup,
+} from "./store.ts";
+import { type Issued, Reused, tokensForCode, tokensForRefresh } from "./tokens.ts";
+
+export { type Asking, only, SentBack } from "./asking.ts";
+export { DEVICE_SECONDS, POLL_SECONDS } from "./devices.ts";
+export { oauthPersonal } from "./personal.ts";
+export { isLoopback, placeOf } from "./redirects.ts";
+export { Refusal } from "./refusal.ts";
+export type { Issued } from "./tokens.ts";
+
+/** From where an application asks. */
+export interface From {
+  ip: string | null;
+  request_id: string;
+}
+
+export interface OAuth {
+  operations: Bound[];
+  /** Whether it is a token of ours by its looks, whoever's. */
+  isToken(authorization: string): boolean;
+  /** Whom a token stands for. Throws invalid_api_key, api_key_expired. */
+  authenticate(authorization: string, source: Source): Caller;
+  /** What an application asks for at /authorize. Throws Refusal, and SentBack once it is known where to. */
+  read(query: URLSearchParams): Promise<Asking>;
+  /** Throws invalid_client_metadata, invalid_redirect_uri. */
+  register(metadata: Record<string, unknown>): Promise<Registration>;
+  devices: Pick<Devices, "begin" | "look">;
+  /** Each throws Refusal. */
+  tokens: {
+    byCode(asked: Parameters<typeof tokensForCode>[1], from: From): Promise<Issued>;
+    byRefresh(asked: Parameters<typeof tokensForRefresh>[1], from: From): Promise<Issued>;
+    byDevice(asked: { client_id: string; device_code: string }, from: From): Promise<Issued>;
+  };
+  /** The application signs itself out; of a token that is not good, nothing comes. */
+  revoke(token: string, from: From): Promise<void>;
+  /** Ends what nobody can come by any more, and forgets what has ended. Never rejects. */
+  sweep(): Promise<void>;
+}
+
+const BEARER = /^Bearer +(oat-\S+) *$/i;
+
+export function makeOAuth({ database, directory, orgs, log, url, documents }: OAuthDeps): OAuth {
+  const { queries } = database;
+  const clients = new Clients(database, documents && new Documents(documents));
+  const devices = new Devices(database, clients, url);
+  const lookup = prepareTokenLookup(queries);
+
+  const recordOf = (
+    within: Queries,
+    event: string,
+    keyId: KeyId,
+    from: From,
+    details: Record<string, unknown> = {},
+  ) => {
+    const key = getKey(within, keyId);
+    if (!key) return;
+    appendAudit(within, {
+      event,
+      outcome: "success",
+      at: now(),
+      org_id: key.org_id,
+      actor: { type: "key", id: keyId, name: key.name },
+      source: "web",
+      ...from,
+      details: { grant_id: keyId, ...details },
+    });
+  };
+
+  /** Ends a grant that is good. */
+  const end = async (keyId: KeyId, within: (queries: Queries) => void): Promise<void> => {
+    const key = getKey(queries, keyId);
+    if (!key || key.revoked_at !== null) return;
+    await directory.revokeKey(keyId, (inside) => {
+      within(inside);
+      dropGrant(inside, keyId);
+    });
+    orgs.holds.look();
+  };
+
+  /** Tokens in one transaction; a code or token that comes again ends its grant. */
+  const take = async (event: string | null, from: From, make: (within: Queries) => Issued): Promise<Issued> => {
+    try {
+      return await database.commit((within) => {
+        const issued = make(within);
+        if (event !== null) recordOf(within, event, issued.key_id, from);
+        return issued;
+      });
+    } catch (error) {
+      if (error instanceof Reused) {
+        await end(error.key_id, (within) => recordOf(within, "oauth.reused", error.key_id, from));
+      }
+      throw error;
+    }
+  };
+
+  return {
+    operations: makeGranting({ database, directory, orgs, url, clients }),
+
+    isToken: (authorization) => BEARER.test(authorization),
+
+    authenticate: (authorization, source) => {
+      const token = BEARER.exec(authorization)?.[1] ?? "";
+      const token_sha256 = hashOf("oat-", token);
+      const row = token_sha256 === null ? undefined : lookup.get({ token_sha256 });
+      if (row?.kind !== "access") throw new ServiceError("invalid_api_key");
+      if (row.expires_at <= now()) {
+        throw new ServiceError("api_key_expired", { detail: "The access token has expired.", hint: "Refresh it." });
+      }
+      const caller = orgs.callerOfGrant(row.key_id);
+      // A token is good where it was asked for.
+      if (source !== "mcp" && getGrant(queries, row.key_id)?.audience !== "api") {
+        throw new ServiceError("invalid_api_key", { detail: "The access token is good for MCP only." });
+      }
+      return caller;
+    },
+
+    read: (query) => readAsking(query, clients, url()),
+    register: (metadata) => clients.register(metadata),
+    devices,
+
+    tokens: {
+      byCode: (asked, from) => take("oauth.signed_in", from, (within) => tokensForCode(within, asked)),
+      byRefresh: (asked, from) => take(null, from, (within) => tokensForRefresh(within, asked)),
+      byDevice: (asked, from) => take("oauth.signed_in", from, (within) => devices.tokens(within, asked)),
+    },
+
+    revoke: async (token, from) => {
+      const hashed = hashOf("ort-", token) ?? hashOf("oat-", token);
+      const row = hashed === null ? undefined : getToken(queries, hashed);
+      if (row)
+        await end(row.key_id, (within) => recordOf(within, "oauth.ended", row.key_id, from, { by: "application" }));
+    },
+
+    sweep: async () => {
+      try {
+        const at = now();
+        for (const { key_id, code_used_at, code_expires_at } of allGrants(queries)) {
+          const key = getKey(queries, key_id);
+          const isCodeOpen = code_used_at === null && (code_expires_at ?? "") > at;
+          const canCome = isCodeOpen || canRefresh(queries, key_id, at) || isAwaited(queries, key_id, at);
+          if (key && isGood(key) && canCome) continue;
+          if (key && key.revoked_at === null) await end(key_id, () => {});
+          else await database.commit((within) => dropGrant(within, key_id));
+        }
+        await database.commit((within) => {
+          dropExpiredTokens(within, at);
+          dropExpiredDevices(within, at);
+          dropUnusedClients(within, unusedBefore(at));
+        });
+      } catch (error) {
+        log.warn("what applications were granted was not swept", { error: describeError(error) });
+      }
+    },
+  };
+}

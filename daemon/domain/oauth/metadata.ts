@@ -1,0 +1,35 @@
+/** Owns what an application says of itself, when it registers or in a document of its own. */
+import { requireRedirectUri } from "./redirects.ts";
+import { Refusal } from "./refusal.ts";
+
+export interface Client {
+  client_id: string;
+  /** As it calls itself. */
+  name: string;
+  redirect_uris: readonly string[];
+}
+
+const MOST_NAME_CHARACTERS = 100;
+const MOST_REDIRECTS = 5;
+
+/** What an application says of itself. Throws invalid_client_metadata, invalid_redirect_uri. */
+export function readMetadata(metadata: Record<string, unknown>): { name: string; redirect_uris: string[] } {
+  const { client_name, redirect_uris, token_endpoint_auth_method: method } = metadata;
+  if (!Array.isArray(redirect_uris) || redirect_uris.length === 0 || redirect_uris.length > MOST_REDIRECTS) {
+    throw new Refusal("invalid_redirect_uri", `redirect_uris must be a list of 1 to ${MOST_REDIRECTS}.`);
+  }
+  // Some ask for a secret and do without: they are told "none", and get none.
+  if (method !== undefined && typeof method !== "string") {
+    throw new Refusal("invalid_client_metadata", "token_endpoint_auth_method must be a word.");
+  }
+  const name = typeof client_name === "string" ? nameOf(client_name) : "";
+  return { name: name || "An application without a name", redirect_uris: redirect_uris.map(requireRedirectUri) };
+}
+
+/** On one line, and no longer than people read. */
+function nameOf(name: string): string {
+  return name
+    .replaceAll(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ")
+    .trim()
+    .slice(0, MOST_NAME_CHARACTERS);
+}

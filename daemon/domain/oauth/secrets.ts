@@ -1,0 +1,52 @@
+/** Owns the secrets of applications: codes and tokens of 256 bits, of which only the hash is kept. */
+import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
+
+export type Prefix = "oac-" | "oat-" | "ort-" | "odc-";
+
+export function makeSecret(prefix: Prefix): string {
+  return prefix + randomBytes(32).toString("base64url");
+}
+
+/** Null for what cannot be one. */
+export function hashOf(prefix: Prefix, secret: string): string | null {
+  return secret.startsWith(prefix) && /^[\w-]{43}$/.test(secret.slice(prefix.length)) ? sha256(secret) : null;
+}
+
+export const sha256 = (text: string): string => hash("sha256", text);
+
+/**
+ * What takes a token's place: made of it and of a salt that is kept, so that who still has the token can be told its successor again
+ * and nobody can who has only one of the two.
+ */
+export function successorOf(prefix: Prefix, token: string, salt: string): string {
+  return prefix + createHmac("sha256", salt).update(prefix).update(token).digest("base64url");
+}
+
+export const makeSalt = (): string => randomBytes(32).toString("base64url");
+
+/** PKCE, S256 (RFC 7636). */
+export function answersChallenge(verifier: string, challenge: string): boolean {
+  if (!/^[\w.~-]{43,128}$/.test(verifier)) return false;
+  const made = Buffer.from(hash("sha256", verifier, "buffer").toString("base64url"));
+  const asked = Buffer.from(challenge);
+  return made.length === asked.length && timingSafeEqual(made, asked);
+}
+
+/** No vowels, no letters that look alike: what people type from another screen. */
+const LETTERS = "BCDFGHJKLMNPQRSTVWXZ";
+
+/** Eight letters. */
+export function makeUserCode(): string {
+  let code = "";
+  while (code.length < 8) {
+    for (const byte of randomBytes(16)) {
+      // 240 is the largest multiple of 20 in a byte.
+      if (byte < 240 && code.length < 8) code += LETTERS[byte % LETTERS.length];
+    }
+  }
+  return code;
+}
+
+/** As people type it: in any case, with a dash or spaces. */
+export const readUserCode = (typed: string): string => typed.toUpperCase().replaceAll(/[^A-Z]/g, "");
+export const shownUserCode = (code: string): string => `${code.slice(0, 4)}-${code.slice(4)}`;

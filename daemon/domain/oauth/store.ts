@@ -1,0 +1,158 @@
+/** Owns the SQL of applications, grants, tokens and devices. */
+import { and, count, desc, eq, gt, inArray, isNotNull, isNull, lte, notExists, or, sql } from "drizzle-orm";
+import type { KeyId, UserId } from "../../../shared/ids.ts";
+import type { Queries } from "../../db/client.ts";
+import {
+  type ClientRow,
+  clients,
+  type DeviceRow,
+  devices,
+  type GrantRow,
+  grants,
+  type TokenRow,
+  tokens,
+} from "./table.ts";
+
+export function insertClient(queries: Queries, row: ClientRow): void {
+  queries.insert(clients).values(row).run();
+}
+
+export function getClient(queries: Queries, clientId: string): ClientRow | undefined {
+  return queries.select().from(clients).where(eq(clients.client_id, clientId)).get();
+}
+
+export function countClients(queries: Queries): number {
+  return queries.select({ clients: count() }).from(clients).get()?.clients ?? 0;
+}
+
+/** Those that were made before a moment, and were granted nothing that is kept. */
+export function dropUnusedClients(queries: Queries, madeBefore: string): void {
+  const granted = queries.select().from(grants).where(eq(grants.client_id, clients.client_id));
+  queries
+    .delete(clients)
+    .where(and(lte(clients.created_at, madeBefore), notExists(granted)))
+    .run();
+}
+
+export function insertGrant(queries: Queries, row: GrantRow): void {
+  queries.insert(grants).values(row).run();
+}
+
+export function getGrant(queries: Queries, keyId: KeyId): GrantRow | undefined {
+  return queries.select().from(grants).where(eq(grants.key_id, keyId)).get();
+}
+
+export function grantByCode(queries: Queries, code_sha256: string): GrantRow | undefined {
+  return queries.select().from(grants).where(eq(grants.code_sha256, code_sha256)).get();
+}
+
+/** The newest first. */
+export function grantsOf(queries: Queries, userId: UserId): GrantRow[] {
+  return queries.select().from(grants).where(eq(grants.user_id, userId)).orderBy(desc(grants.key_id)).all();
+}
+
+/** Whether nobody has used the code before. */
+export function useCode(queries: Queries, keyId: KeyId, at: string): boolean {
+  const where = and(eq(grants.key_id, keyId), isNull(grants.code_used_at));
+  return (
+    queries.update(grants).set({ code_used_at: at }).where(where).returning({ id: grants.key_id }).all().length === 1
+  );
+}
+
+/** A grant that has ended leaves nothing. */
+export function dropGrant(queries: Queries, keyId: KeyId): void {
+  queries.delete(tokens).where(eq(tokens.key_id, keyId)).run();
+  queries.delete(grants).where(eq(grants.key_id, keyId)).run();
+}
+
+export function allGrants(queries: Queries): GrantRow[] {
+  return queries.select().from(grants).all();
+}
+
+export function insertToken(queries: Queries, row: TokenRow): void {
+  queries.insert(tokens).values(row).run();
+}
+
+export function getToken(queries: Queries, token_sha256: string): TokenRow | undefined {
+  return queries.select().from(tokens).where(eq(tokens.token_sha256, token_sha256)).get();
+}
+
+/** Looks a token up by its hash. */
+export function prepareTokenLookup(queries: Queries) {
+  return queries
+    .select()
+    .from(tokens)
+    .where(eq(tokens.token_sha256, sql.placeholder("token_sha256")))
+    .prepare();
+}
+
+export function markRotated(queries: Queries, token_sha256: string, rotated_at: string, salt: string): void {
+  queries.update(tokens).set({ rotated_at, salt }).where(eq(tokens.token_sha256, token_sha256)).run();
+}
+
+/** Of a kind, all but the newest so many. */
+export function dropOldTokens(queries: Queries, keyId: KeyId, kind: TokenRow["kind"], keep: number): void {
+  const own = and(eq(tokens.key_id, keyId), eq(tokens.kind, kind));
+  const all = queries
+    .select()
+    .from(tokens)
+    .where(own)
+    .orderBy(desc(tokens.created_at), isNotNull(tokens.rotated_at))
+    .all();
+  const beyond = all.slice(keep).map(({ token_sha256 }) => token_sha256);
+  if (beyond.length > 0) queries.delete(tokens).where(inArray(tokens.token_sha256, beyond)).run();
+}
+
+export function dropExpiredTokens(queries: Queries, at: string): void {
+  queries.delete(tokens).where(lte(tokens.expires_at, at)).run();
+}
+
+/** Whether there is a refresh token that is good. */
+export function canRefresh(queries: Queries, keyId: KeyId, at: string): boolean {
+  const good = and(isNull(tokens.rotated_at), gt(tokens.expires_at, at));
+  const where = and(eq(tokens.key_id, keyId), eq(tokens.kind, "refresh"), good);
+  return queries.select().from(tokens).where(where).limit(1).get() !== undefined;
+}
+
+export function insertDevice(queries: Queries, row: DeviceRow): void {
+  queries.insert(devices).values(row).run();
+}
+
+export function countDevices(queries: Queries): number {
+  return queries.select({ devices: count() }).from(devices).get()?.devices ?? 0;
+}
+
+export function getDevice(queries: Queries, device_sha256: string): DeviceRow | undefined {
+  return queries.select().from(devices).where(eq(devices.device_sha256, device_sha256)).get();
+}
+
+/** One that nobody has decided on, and that waits still. */
+export function openDevice(queries: Queries, user_code: string, at: string): DeviceRow | undefined {
+  const open = and(isNull(devices.allowed), gt(devices.expires_at, at));
+  return queries
+    .select()
+    .from(devices)
+    .where(and(eq(devices.user_code, user_code), open))
+    .get();
+}
+
+/** Whether nobody has decided before. */
+export function decideDevice(queries: Queries, user_code: string, allowed: boolean, key_id: KeyId | null): boolean {
+  const where = and(eq(devices.user_code, user_code), isNull(devices.allowed));
+  const decided = queries.update(devices).set({ allowed, key_id }).where(where);
+  return decided.returning({ code: devices.user_code }).all().length === 1;
+}
+
+export function dropDevice(queries: Queries, device_sha256: string): void {
+  queries.delete(devices).where(eq(devices.device_sha256, device_sha256)).run();
+}
+
+export function dropExpiredDevices(queries: Queries, at: string): void {
+  queries.delete(devices).where(lte(devices.expires_at, at)).run();
+}
+
+/** Whether a device waits for what was granted. */
+export function isAwaited(queries: Queries, keyId: KeyId, at: string): boolean {
+  const where = and(eq(devices.key_id, keyId), or(isNull(devices.allowed), gt(devices.expires_at, at)));
+  return queries.select().from(devices).where(where).limit(1).get() !== undefined;
+}

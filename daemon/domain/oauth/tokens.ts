@@ -1,0 +1,115 @@
+/**
+ * Owns the tokens of a grant: a code or a device's is taken once for the first two, and a refresh token for the next. One that was
+ * rotated is answered with the same successor for a minute, since answers get lost; after that it ends the grant.
+ */
+import type { KeyId } from "../../../shared/ids.ts";
+import { after, now } from "../../core/clock.ts";
+import type { Queries } from "../../db/client.ts";
+import { getKey, isGood } from "../orgs/index.ts";
+import { Refusal } from "./refusal.ts";
+import { answersChallenge, hashOf, makeSalt, makeSecret, sha256, successorOf } from "./secrets.ts";
+import { dropOldTokens, getGrant, getToken, grantByCode, insertToken, markRotated, useCode } from "./store.ts";
+import type { GrantRow } from "./table.ts";
+
+export const ACCESS_SECONDS = 3600;
+const REFRESH_SECONDS = 60 * 86_400;
+export const CODE_SECONDS = 60;
+/** In which an answer may get lost and be asked for again. */
+const GRACE_SECONDS = 60;
+/** Of one grant, however often it refreshes; beyond, the oldest are forgotten. */
+const MOST_ACCESS = 20;
+const MOST_REFRESH = 100;
+
+export interface Issued {
+  key_id: KeyId;
+  access_token: string;
+  refresh_token: string;
+  expires_in: number;
+  scope: string;
+}
+
+/** A code or token that came again though it was used up: whoever has it is not the only one. */
+export class Reused extends Refusal {
+  readonly key_id: KeyId;
+
+  constructor(key_id: KeyId, what: string) {
+    super("invalid_grant", `The ${what} was used before. The application has to be signed in again.`);
+    this.key_id = key_id;
+  }
+}
+
+const bad = (what: string) => new Refusal("invalid_grant", what);
+
+interface AskedByCode {
+  client_id: string;
+  code: string;
+  redirect_uri: string | undefined;
+  code_verifier: string;
+}
+
+/** In a transaction. Throws invalid_grant, Reused. */
+export function tokensForCode(queries: Queries, { client_id, code, redirect_uri, code_verifier }: AskedByCode): Issued {
+  const hashed = hashOf("oac-", code);
+  const grant = hashed === null ? undefined : grantByCode(queries, hashed);
+  if (!grant || grant.client_id !== client_id) throw bad("The code is not valid.");
+  if (grant.code_used_at !== null) throw new Reused(grant.key_id, "code");
+  if ((grant.code_expires_at ?? "") <= now()) throw bad("The code's time is up.");
+  if (redirect_uri !== undefined && redirect_uri !== grant.redirect_uri) throw bad("The redirect_uri is another one.");
+  if (!answersChallenge(code_verifier, grant.code_challenge ?? "")) throw bad("The code_verifier does not fit.");
+  if (!useCode(queries, grant.key_id, now())) throw new Reused(grant.key_id, "code");
+  return firstTokens(queries, grant);
+}
+
+/** In a transaction. Throws invalid_grant. */
+export function firstTokens(queries: Queries, grant: GrantRow): Issued {
+  return issue(queries, grant, makeSecret("oat-"), makeSecret("ort-"));
+}
+
+/** In a transaction. Throws invalid_grant, Reused. */
+export function tokensForRefresh(queries: Queries, { client_id, token }: { client_id: string; token: string }): Issued {
+  const hashed = hashOf("ort-", token);
+  const row = hashed === null ? undefined : getToken(queries, hashed);
+  const grant = row && getGrant(queries, row.key_id);
+  if (!grant || row.kind !== "refresh" || grant.client_id !== client_id) throw bad("The refresh token is not valid.");
+  if (row.rotated_at === null) {
+    if (row.expires_at <= now()) throw bad("The refresh token's time is up.");
+    const salt = makeSalt();
+    markRotated(queries, row.token_sha256, now(), salt);
+    return issue(queries, grant, successorOf("oat-", token, salt), successorOf("ort-", token, salt));
+  }
+  if (after(row.rotated_at, GRACE_SECONDS) <= now()) throw new Reused(grant.key_id, "refresh token");
+  const salt = row.salt ?? "";
+  const access_token = successorOf("oat-", token, salt);
+  const scope = requireScope(queries, grant);
+  const expires_in = secondsUntil(getToken(queries, sha256(access_token))?.expires_at ?? now());
+  return { key_id: grant.key_id, access_token, refresh_token: successorOf("ort-", token, salt), expires_in, scope };
+}
+
+function issue(queries: Queries, { key_id }: GrantRow, access_token: string, refresh_token: string): Issued {
+  const scope = requireScope(queries, { key_id });
+  const created_at = now();
+  const make = (kind: "access" | "refresh", token: string, seconds: number) =>
+    insertToken(queries, {
+      token_sha256: sha256(token),
+      key_id,
+      kind,
+      created_at,
+      expires_at: after(created_at, seconds),
+      rotated_at: null,
+      salt: null,
+    });
+  make("access", access_token, ACCESS_SECONDS);
+  make("refresh", refresh_token, REFRESH_SECONDS);
+  dropOldTokens(queries, key_id, "access", MOST_ACCESS);
+  dropOldTokens(queries, key_id, "refresh", MOST_REFRESH);
+  return { key_id, access_token, refresh_token, expires_in: ACCESS_SECONDS, scope };
+}
+
+/** What was granted, as applications read it. Throws invalid_grant. */
+function requireScope(queries: Queries, { key_id }: Pick<GrantRow, "key_id">): string {
+  const key = getKey(queries, key_id);
+  if (!key || !isGood(key)) throw bad("The application has been signed out.");
+  return key.scopes.join(" ");
+}
+
+const secondsUntil = (moment: string): number => Math.max(0, Math.floor((Date.parse(moment) - Date.now()) / 1000));

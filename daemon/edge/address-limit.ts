@@ -1,0 +1,44 @@
+/** Owns how often an address may do something: so many times at once, and so many an hour. */
+import { readAddress } from "../domain/egress/addresses.ts";
+import { Allowance } from "../host/guest-link/pace.ts";
+
+/** Beyond, the address that came longest ago is forgotten. */
+const MOST_ADDRESSES = 10_000;
+/** One who has an IPv6 address usually has all of its network of 2^64. */
+const HOST_BITS = 64n;
+
+export class AddressLimit {
+  readonly #perHour: number;
+  readonly #atOnce: number;
+  /** The one that came last comes last. */
+  readonly #addresses = new Map<string, Allowance>();
+
+  constructor(perHour: number, atOnce: number) {
+    this.#perHour = perHour;
+    this.#atOnce = atOnce;
+  }
+
+  /** Whether it may once more. */
+  has(ip: string): boolean {
+    return this.#addresses.get(networkOf(ip))?.has() !== false;
+  }
+
+  /** Counts it. False: it was once too often. */
+  take(ip: string): boolean {
+    const name = networkOf(ip);
+    const allowance = this.#addresses.get(name) ?? new Allowance(this.#perHour / 3600, this.#atOnce);
+    this.#addresses.delete(name);
+    this.#addresses.set(name, allowance);
+    for (const oldest of this.#addresses.keys()) {
+      if (this.#addresses.size <= MOST_ADDRESSES) break;
+      this.#addresses.delete(oldest);
+    }
+    return allowance.take();
+  }
+}
+
+/** What one client has of addresses: an IPv4 address, or a network of IPv6. */
+export function networkOf(ip: string): string {
+  const address = readAddress(ip);
+  return address?.family === 6 ? `${address.value >> HOST_BITS}::` : (address?.text ?? ip);
+}

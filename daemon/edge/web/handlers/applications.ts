@@ -1,0 +1,160 @@
+/** Owns what the pages on applications do: letting one in, by its request or its code, and signing it out. */
+import { READ_SCOPES } from "../../../../shared/api/contract.ts";
+import type { Problem } from "../../../../shared/api/errors.ts";
+import { deviceDecide, grantCreate, grantEnd, grantList } from "../../../../shared/api/grants.ts";
+import { ServiceError } from "../../../core/service-error.ts";
+import { isLoopback, type OAuth, placeOf, Refusal, SentBack } from "../../../domain/oauth/index.ts";
+import { toProblem } from "../../problem.ts";
+import type { Told } from "../pages/account.ts";
+import {
+  applicationsPage,
+  asksFrom,
+  backAt,
+  codePage,
+  consentPage,
+  decidedPage,
+  GIVES,
+  LASTS,
+} from "../pages/applications.ts";
+import { deadEnd } from "../pages/outside.ts";
+import type { Visit } from "../visit.ts";
+import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome, refusalOf } from "./handler.ts";
+
+export const AUTHORIZE = "/authorize";
+export const DEVICE = "/device";
+
+/** More than any request has, and as much as a browser keeps for somebody who signs in first. */
+const MOST_REQUEST_CHARACTERS = 2800;
+
+export interface ApplicationDeps extends HandlerDeps {
+  oauth: Pick<OAuth, "read" | "devices">;
+}
+
+export function applicationHandlers(deps: ApplicationDeps): Handlers {
+  const { oauth, log } = deps;
+
+  const applications = async (visit: Visit, told: Told = {}) => {
+    const list = await visit.call(grantList);
+    return applicationsPage(await accountOf(visit), list.ok ? list.body.items : [], `${deps.url()}/mcp`, told);
+  };
+
+  /** What was wrong of an application's request is told to it where it is known to be, else to the person. */
+  const refuse = (visit: Visit, error: unknown): Outcome => {
+    if (error instanceof SentBack) return { to: error.to };
+    if (!(error instanceof Refusal)) throw error;
+    const wrong = new ServiceError("invalid_body", {
+      detail: error.description,
+      hint: "Start again from the application.",
+    });
+    const problem = toProblem(wrong, visit.request.request_id, log);
+    return { page: deadEnd("The application asks wrongly", problem) };
+  };
+
+  const consent = async (visit: Visit, request: string, problem: Problem | null): Promise<Outcome> => {
+    const { client, redirect_uri, scopes } = await oauth.read(new URLSearchParams(request));
+    const place = backAt(placeOf(redirect_uri), isLoopback(redirect_uri));
+    const along = [["request", request]] as const;
+    const shown = { name: client.name, scopes, place, action: AUTHORIZE, along, problem };
+    return { page: consentPage(await accountOf(visit), shown) };
+  };
+
+  const device = async (visit: Visit, problem: Problem | null): Promise<Outcome> => {
+    const code = visit.field("user_code") || (visit.request.url.searchParams.get("user_code") ?? "").slice(0, 16);
+    const account = await accountOf(visit);
+    if (!visit.isPost) return { page: codePage(account, code) };
+    const found = await oauth.devices.look(code);
+    if (!found) {
+      // Whoever guesses codes is held up as one who guesses passwords.
+      const refusal = await refusalOf(deps, visit, new ServiceError("device_not_found"));
+      return { page: codePage(account, code, refusal.problem), retry_after_seconds: refusal.retry_after_seconds };
+    }
+    const { client_name: name, scopes, ip, created_at } = found;
+    const along = [["user_code", code]] as const;
+    return {
+      page: consentPage(account, { name, scopes, place: asksFrom(ip, created_at), action: DEVICE, along, problem }),
+    };
+  };
+
+  return {
+    [AUTHORIZE]: async (visit) => {
+      const request = visit.isPost ? visit.field("request") : visit.request.url.search.slice(1);
+      if (request.length > MOST_REQUEST_CHARACTERS) {
+        return refuse(visit, new Refusal("invalid_request", "The application asks with more than is taken."));
+      }
+      try {
+        // What is wrong of it is told before anybody signs in for it.
+        const asking = await oauth.read(new URLSearchParams(request));
+        const decide = inside(deps, async (asked) => {
+          if (!asked.isPost) return await consent(asked, request, null);
+          if (asked.field("do") === "deny") return { to: asking.refused };
+          const answer = await asked.call(grantCreate, { request, ...narrowing(asked) });
+          if (answer.ok) return { to: answer.body.location };
+          if (answer.problem.code === "proof_required") return await after(asked, answer, null, never);
+          return await consent(asked, request, answer.problem);
+        });
+        const outcome = await decide(visit);
+        const goesOn = "to" in outcome && outcome.to === "/signin";
+        return goesOn ? { ...outcome, cookies: { ...outcome.cookies, asked: placeFor(AUTHORIZE, request) } } : outcome;
+      } catch (error) {
+        return refuse(visit, error);
+      }
+    },
+
+    [DEVICE]: async (visit) => {
+      const outcome = await inside(deps, async (asked) => {
+        if (!asked.isPost || asked.field("step") === "look") return await device(asked, null);
+        const allow = asked.field("do") === "allow";
+        const body = { user_code: asked.field("user_code"), allow, ...(allow ? narrowing(asked) : {}) };
+        const answer = await asked.call(deviceDecide, body);
+        if (answer.ok) {
+          return { page: decidedPage(await accountOf(asked), answer.body.client_name, answer.body.allowed) };
+        }
+        if (answer.problem.code === "proof_required") return await after(asked, answer, null, never);
+        return await device(asked, answer.problem);
+      })(visit);
+      const goesOn = "to" in outcome && outcome.to === "/signin" && !visit.isPost;
+      const query = visit.request.url.search.slice(1, MOST_REQUEST_CHARACTERS);
+      return goesOn ? { ...outcome, cookies: { ...outcome.cookies, asked: placeFor(DEVICE, query) } } : outcome;
+    },
+
+    "/account/applications": inside(deps, async (visit) => {
+      if (!visit.isPost) return { page: await applications(visit) };
+      const ended = await visit.call(grantEnd, { grant_id: visit.field("grant_id") });
+      const done = "It is signed out, with all that it had open.";
+      return await after(visit, ended, done, (told) => applications(visit, told));
+    }),
+  };
+}
+
+/** Asked for a proof, the page that is shown is the one that asks for it. */
+const never = async (): Promise<never> => {
+  throw new Error("a proof was asked for, and another page shown");
+};
+
+/** Where somebody goes on who has signed in first, as their browser keeps it. */
+const placeFor = (path: string, query: string): string => Buffer.from(`${path}?${query}`).toString("base64url");
+
+/** Null for what was not kept by us. */
+export function placeIn(cookie: string | null): string | null {
+  const place = cookie === null ? "" : Buffer.from(cookie, "base64url").toString();
+  const isOurs = [AUTHORIZE, DEVICE].some((path) => place.startsWith(`${path}?`));
+  return isOurs && /^[\x21-\x7e]+$/.test(place) ? place : null;
+}
+
+/** What the form offers, and nothing else. Throws validation_failed. */
+function narrowing({ field }: Visit) {
+  const [gives, lasts] = [field("gives"), field("lasts")];
+  const errors = [
+    ...(GIVES.some(([value]) => value === gives) ? [] : ["gives"]),
+    ...(LASTS.some(([value]) => value === lasts) ? [] : ["lasts"]),
+  ].map((name) => ({ field: name, code: "choice", message: "is none of the choices" }));
+  if (errors.length > 0) throw new ServiceError("validation_failed", { errors });
+  const rooms = field("rooms")
+    .split(/[\s,]+/)
+    .filter((name) => name !== "");
+  return {
+    ...(gives === "read" ? { scopes: [...READ_SCOPES] } : {}),
+    ...(rooms.length > 0 ? { room_ids: rooms } : {}),
+    ...(lasts === "" ? {} : { expires_in_seconds: Number(lasts) }),
+  };
+}

@@ -1,0 +1,124 @@
+/** Owns the pages on applications: letting one in, by its request or by its code, and those that are in. */
+import type { AccountRecord } from "../../../../shared/api/account.ts";
+import { READ_SCOPES, type Scope } from "../../../../shared/api/contract.ts";
+import type { Problem } from "../../../../shared/api/errors.ts";
+import type { GrantRecord } from "../../../../shared/api/grants.ts";
+import { html, type Markup } from "../../../core/markup.ts";
+import { choice, field, hidden, moment, type Page, sure, tabs, trouble } from "../layout.ts";
+import { PLACES } from "../places.ts";
+import { type Told, whoOf } from "./account.ts";
+
+/** What a person chooses of what is asked for. */
+export const GIVES: readonly (readonly [string, string])[] = [
+  ["all", "All that it asks for"],
+  ["read", "Reading only"],
+];
+export const LASTS: readonly (readonly [string, string])[] = [
+  ["", "Until I end it"],
+  ["3600", "For an hour"],
+  ["86400", "For a day"],
+  ["2592000", "For 30 days"],
+];
+
+const SAID: Record<string, string> = {
+  "rooms:read": "see rooms",
+  "rooms:write": "make and destroy rooms",
+  "sandboxes:read": "see sandboxes",
+  "sandboxes:write": "make and destroy sandboxes",
+  exec: "run commands in sandboxes",
+  "ports:write": "expose ports to the network",
+  "drive:read": "read drives",
+  "drive:write": "write to drives",
+  "fabric:read": "read messages between agents",
+  "fabric:write": "send messages between agents",
+  terminal: "open terminals",
+  "audit:read": "read the audit",
+  "usage:read": "read the usage",
+};
+
+export interface Consent {
+  /** As the application calls itself: anybody may call himself anything. */
+  name: string;
+  scopes: readonly Scope[];
+  /** Where it will be told, or from where it asks. */
+  place: Markup;
+  /** Where the form goes, and what goes along. */
+  action: string;
+  along: readonly (readonly [string, string])[];
+  problem?: Problem | null;
+}
+
+export function consentPage(account: AccountRecord, consent: Consent): Page {
+  const { name, scopes, place, action, along, problem = null } = consent;
+  const writes = scopes.filter((scope) => !(READ_SCOPES as readonly string[]).includes(scope));
+  const asked = scopes.map((scope) => html`<li>${SAID[scope] ?? scope}</li>`);
+  const org = whoOf(account).org;
+  return {
+    title: "Let an application in",
+    who: whoOf(account),
+    status: problem?.status ?? 200,
+    leadsOut: PLACES[action]?.leadsOut ?? false,
+    body: html`<h1>Let an application in?</h1>${trouble(problem)}<p>An application that calls itself <b><bdi>${name}</bdi></b> asks to act in <b><bdi>${org}</bdi></b> in your name.${account.organizations.length > 1 ? html` <span class="muted">To let it into another organization, change to that in your profile first.</span>` : ""}</p>${place}
+<h2>It asks to</h2><ul class="asks">${asked}</ul>
+<form method="post" action="${action}" class="narrow">${hidden(along)}
+${writes.length > 0 ? choice("gives", "It may do", GIVES) : hidden([["gives", "all"]])}
+${field("rooms", "Only in these rooms", { hint: "Names, with spaces between. Empty: all rooms.", isOptional: true })}
+${choice("lasts", "For how long", LASTS)}
+<p class="row"><button class="button main" name="do" value="allow">Let it in</button> <button class="button" name="do" value="deny" formnovalidate>No</button></p></form>`,
+  };
+}
+
+/** Where the answer goes, as people judge it. */
+export const backAt = (place: string, isLoopback: boolean): Markup =>
+  html`<p class="muted">The answer goes to</p><p class="place">${place}</p>${isLoopback ? html`<p class="muted">That is a program on the computer in front of you. Go on only if you have just started it yourself.</p>` : html`<p class="muted">Go on only if you know this place.</p>`}`;
+
+export const asksFrom = (ip: string | null, since: string): Markup =>
+  html`<p class="muted">It asks from the address</p><p class="place">${ip ?? "unknown"}</p><p class="muted">since ${moment(since)}. Go on only if you have just started it yourself, and it shows this code.</p>`;
+
+export function codePage(account: AccountRecord, code: string, problem: Problem | null = null): Page {
+  return {
+    title: "An application's code",
+    who: whoOf(account),
+    status: problem?.status ?? 200,
+    body: html`<h1>An application's code</h1>${trouble(problem)}<p class="muted">An application without a browser shows a code. Nobody else should have sent you one.</p><form method="post" action="/device" class="narrow">${hidden([["step", "look"]])}
+${field("user_code", "Code", { value: code, hint: "Eight letters.", isFirst: true })}<button class="button main">Go on</button></form>`,
+  };
+}
+
+export function decidedPage(account: AccountRecord, name: string, allowed: boolean): Page {
+  return {
+    title: allowed ? "It is in" : "It is not in",
+    who: whoOf(account),
+    body: html`<h1>${allowed ? "It is in" : "It is not in"}</h1><p><bdi>${name}</bdi> ${allowed ? "goes on by itself; you can close this page." : "was told that you said no."}</p><p><a href="/account/applications">Applications</a></p>`,
+  };
+}
+
+/** `url` is what clients of MCP are given. */
+export function applicationsPage(
+  account: AccountRecord,
+  grants: readonly GrantRecord[],
+  url: string,
+  told: Told = {},
+): Page {
+  const { problem = null, done = null } = told;
+  const rows = grants.map(
+    (grant) =>
+      html`<tr><td data-label="Application"><bdi>${grant.client_name}</bdi></td><td data-label="At" class="mono">${grant.redirect_host ?? "by a code"}</td><td data-label="In"><bdi>${orgOf(account, grant)}</bdi></td><td data-label="May">${mayOf(grant)}</td><td data-label="Since">${moment(grant.created_at)}</td><td data-label="Last used">${moment(grant.last_used_at)}</td><td data-label="Ends">${moment(grant.expires_at, "–")}</td><td class="num">${sure("Sign out", grant.client_name, html`<form method="post" action="/account/applications">${hidden([["grant_id", grant.grant_id]])}<button class="link">Sign it out</button></form>`)}</td></tr>`,
+  );
+  const table = html`<div class="scroll"><table><thead><tr><th>Application</th><th>At</th><th>In</th><th>May</th><th>Since</th><th>Last used</th><th>Ends</th><td></td></tr></thead><tbody>${rows}</tbody></table></div>`;
+  const none = html`<p class="muted">No application is signed in. A client that is given the address below asks you to let it in.</p>`;
+  return {
+    title: "Applications",
+    who: whoOf(account),
+    body: html`<h1>Account</h1>${tabs("/account/applications")}${trouble(problem)}${done === null ? "" : html`<p class="done" role="status">${done}</p>`}<h2>Signed in by you</h2>${rows.length ? table : none}<h2>Sign in a client of MCP</h2><div class="prompt"><p class="muted">Give it this address. It opens a page here, where you let it in.</p><pre id="mcp">${url}</pre><button type="button" class="button" data-copy="mcp" hidden>Copy</button></div>`,
+  };
+}
+
+const orgOf = ({ organizations }: AccountRecord, { org_id }: GrantRecord) =>
+  organizations.find((each) => each.org_id === org_id)?.name ?? org_id;
+
+function mayOf({ scopes, room_ids }: GrantRecord): string {
+  const isReading = scopes.every((scope) => (READ_SCOPES as readonly string[]).includes(scope));
+  const what = isReading ? "reading" : scopes.length > 6 ? "working in rooms" : scopes.join(", ");
+  return room_ids === null ? what : `${what} · ${room_ids.join(", ")}`;
+}

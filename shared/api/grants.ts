@@ -1,0 +1,134 @@
+/** Owns the interface of what a person has granted to applications, and of granting it. */
+import { type Static, Type } from "@sinclair/typebox";
+import { NAME_PATTERN } from "../ids.ts";
+import { fields, NONE, nullable, oneOf, operation, SCOPES, type Scope, timestamp } from "./contract.ts";
+
+/** What applications may be granted: nothing that makes keys, or sees to the organization. */
+export const GRANT_SCOPES = SCOPES.filter((scope) => scope !== "keys:write" && scope !== "org:admin");
+
+/** By what an application without a browser of its own asks. */
+export const USER_CODE_LENGTH = { minLength: 8, maxLength: 16 };
+
+const narrowing = {
+  scopes: Type.Optional(
+    Type.Array(oneOf(GRANT_SCOPES as readonly Scope[]), {
+      minItems: 1,
+      maxItems: GRANT_SCOPES.length,
+      uniqueItems: true,
+      description: "What is granted of what was asked for; all of it if absent, as far as the role goes.",
+    }),
+  ),
+  room_ids: Type.Optional(
+    Type.Array(Type.String({ pattern: NAME_PATTERN }), {
+      minItems: 1,
+      maxItems: 100,
+      uniqueItems: true,
+      description: "The rooms that it is bound to; all if absent.",
+    }),
+  ),
+  expires_in_seconds: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 315_360_000,
+      description: "When the grant ends; if absent, when it is ended.",
+    }),
+  ),
+};
+
+const grant = fields({
+  grant_id: Type.String({ description: "The key_id that the application's calls are recorded under." }),
+  client_id: Type.String(),
+  client_name: Type.String({ description: "As the application calls itself." }),
+  redirect_host: nullable(Type.String({ description: "Where it was sent back to; null for one that came by a code." })),
+  org_id: Type.String(),
+  scopes: Type.Array(Type.String()),
+  room_ids: nullable(Type.Array(Type.String())),
+  created_at: timestamp,
+  expires_at: nullable(timestamp),
+  last_used_at: nullable(timestamp),
+});
+export type GrantRecord = Static<typeof grant>;
+
+export const grantList = operation({
+  name: "grant_list",
+  extension: "account",
+  method: "GET",
+  path: "/v1/account/grants",
+  summary: "List the applications that one has signed in",
+  access: "account",
+  params: NONE,
+  query: NONE,
+  body: null,
+  output: fields({ items: Type.Array(grant) }),
+  outcomes: { ok: 200 },
+  errors: [],
+  audit: "oauth.grants_listed",
+});
+
+export const grantCreate = operation({
+  name: "grant_create",
+  extension: "account",
+  method: "POST",
+  path: "/v1/account/grants",
+  summary: "Let an application in that asks at /authorize",
+  description: "What it asked with, and what of it is granted. The answer says where to send the browser.",
+  access: "account",
+  wantsProof: true,
+  params: NONE,
+  query: NONE,
+  body: fields({
+    request: Type.String({ maxLength: 4096, description: "The query of /authorize, as the application made it." }),
+    ...narrowing,
+  }),
+  output: fields({ grant_id: Type.String(), location: Type.String() }),
+  outcomes: { created: 201 },
+  errors: ["scope_escalation", "quota_exceeded", "invalid_body"],
+  audit: "oauth.granted",
+  secretOutput: true,
+  example: {
+    body: {
+      request:
+        "client_id=oap_01JB3ZK5Q8F7V9X2M4N6P8R0TA&redirect_uri=http%3A%2F%2F127.0.0.1%3A33418%2F&response_type=code&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256",
+      scopes: ["rooms:read"],
+    },
+  },
+});
+
+export const deviceDecide = operation({
+  name: "device_decide",
+  extension: "account",
+  method: "POST",
+  path: "/v1/account/grants/device",
+  summary: "Decide on an application that shows a code",
+  access: "account",
+  wantsProof: true,
+  params: NONE,
+  query: NONE,
+  body: fields({
+    user_code: Type.String({ ...USER_CODE_LENGTH, description: "The code that the application shows." }),
+    allow: Type.Boolean(),
+    ...narrowing,
+  }),
+  output: fields({ client_name: Type.String(), allowed: Type.Boolean() }),
+  outcomes: { ok: 200 },
+  errors: ["device_not_found", "scope_escalation", "quota_exceeded"],
+  audit: "oauth.device_decided",
+  example: { body: { user_code: "BCDF-GHJK", allow: false } },
+});
+
+export const grantEnd = operation({
+  name: "grant_end",
+  extension: "account",
+  method: "DELETE",
+  path: "/v1/account/grants/{grant_id}",
+  summary: "Sign an application out",
+  description: "Its tokens are no longer good, and what it has open is cut.",
+  access: "account",
+  params: fields({ grant_id: Type.String({ maxLength: 64 }) }),
+  query: NONE,
+  body: null,
+  output: fields({ grant_id: Type.String() }),
+  outcomes: { ok: 200 },
+  errors: ["grant_not_found"],
+  audit: "oauth.ended",
+});
