@@ -51,7 +51,7 @@ export function makeAccount({ database, onEnded }: AccountDeps): Bound[] {
           }
           if (name !== undefined) changeUser(within, user_id, { name });
           const changed = accountOf(within, call.caller);
-          call.audit.details = { ...(name === undefined ? {} : { name }), ...(org_id === undefined ? {} : { org_id }) };
+          call.audit.details = { changed_name: name !== undefined, ...(org_id === undefined ? {} : { org_id }) };
           call.work.keep("ok", changed);
           return changed;
         });
@@ -99,7 +99,8 @@ export function whoIs({ caller }: Pick<KeyCall, "caller">): { user_id: UserId; s
   return { user_id: caller.key_id as string as UserId, session_id: caller.session.session_id };
 }
 
-function requireUser(queries: Queries, userId: UserId) {
+/** Throws session_ended. */
+export function requireUser(queries: Queries, userId: UserId) {
   const user = getUser(queries, userId);
   if (!user) throw new ServiceError("session_ended");
   return user;
@@ -120,11 +121,11 @@ function accountOf(queries: Queries, caller: Caller): AccountRecord {
     has_password: password_hash !== null,
     org_id,
     role: getMembership(queries, org_id, user_id)?.role ?? "viewer",
-    organizations: membershipsOf(queries, user_id).map((membership) => ({
-      org_id: membership.org_id,
-      name: getOrg(queries, membership.org_id)?.name ?? "",
-      role: membership.role,
-    })),
+    organizations: membershipsOf(queries, user_id).map((membership) => {
+      const org = getOrg(queries, membership.org_id);
+      const { org_id, role } = membership;
+      return { org_id, name: org?.name ?? "", role, ending_at: org?.ending_at ?? null };
+    }),
     session_id,
     proved_until: until > now() ? until : null,
   };

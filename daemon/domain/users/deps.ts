@@ -1,8 +1,11 @@
 import type { OrgId } from "../../../shared/ids.ts";
 import type { Holds } from "../../core/holds.ts";
 import type { Log } from "../../core/log.ts";
+import type { PersonalTable } from "../../db/personal.ts";
 import type { Database } from "../../db/transact.ts";
 import type { Directory } from "../orgs/index.ts";
+import type { OrgEndDeps } from "./org-end.ts";
+import type { Upstream } from "./upstream.ts";
 
 export interface UserDeps {
   database: Database;
@@ -13,6 +16,11 @@ export interface UserDeps {
   planOf(orgId: OrgId): string;
   /** Where the web is, without a slash at its end. */
   url(): string;
+  rooms: OrgEndDeps["rooms"];
+  /** Whom to ask of accounts elsewhere; null: nobody. */
+  upstream: Upstream | null;
+  /** All tables that say something of people. */
+  personal: readonly PersonalTable[];
   /** Called when sessions or keys have ended, and it is on record. */
   onEnded(): void;
 }

@@ -6,9 +6,14 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { KeyRow } from "../orgs/index.ts";
 import { makeAccount } from "./account.ts";
+import { Challenges } from "./challenges.ts";
 import type { UserDeps } from "./deps.ts";
+import { Identities } from "./identities.ts";
 import { makeMembers } from "./members.ts";
+import { keepEndingOrgs, makeOrgDelete } from "./org-end.ts";
+import { Passkeys } from "./passkeys.ts";
 import { Passwords } from "./passwords.ts";
+import { makePersonal } from "./personal.ts";
 import { Redeem } from "./redeem.ts";
 import { givenBy } from "./roles.ts";
 import { isCurrent, makeRecognise, type Recognise } from "./sessions.ts";
@@ -16,9 +21,15 @@ import { SignIn } from "./sign-in.ts";
 import { changeSession, getMembership } from "./store.ts";
 
 export type { SignedIn } from "./begin.ts";
+export { RETURN_PATH } from "./identities.ts";
 export { makeUserOperator } from "./operator.ts";
+export { findPasskeys } from "./passkeys.ts";
+export { usersPersonal } from "./personal.ts";
 export type { Asked } from "./record.ts";
-export type { NewPerson } from "./redeem.ts";
+export type { NewPerson, NewWay } from "./redeem.ts";
+export { requireProof } from "./sessions.ts";
+export { planUpstream, Upstream } from "./upstream.ts";
+export { readAnswer } from "./webauthn.ts";
 
 export interface Users {
   operations: Bound[];
@@ -26,15 +37,35 @@ export interface Users {
   recognise: Recognise;
   signIn: SignIn;
   redeem: Redeem;
+  passkeys: Passkeys;
+  identities: Identities;
+  /** Brings organizations to the end that was asked for; what is returned stops that. */
+  keepEnding(): () => void;
   /** Calls `cut` when the session is no longer good, or is another's or elsewhere; what is returned lets go of it. */
   hold(held: HeldSession, cut: () => void): () => void;
 }
 
-export function makeUsers({ database, directory, log, holds, planOf, url }: Omit<UserDeps, "onEnded">): Users {
+export function makeUsers({
+  database,
+  directory,
+  log,
+  holds,
+  planOf,
+  url,
+  rooms,
+  personal,
+  upstream,
+}: Omit<UserDeps, "onEnded">): Users {
   const { queries } = database;
   const passwords = new Passwords();
   const onEnded = () => holds.look();
+  const challenges = new Challenges();
+  const issuer = upstream?.plan.issuer ?? null;
+  const passkeys = new Passkeys({ database, challenges, url, issuer });
+  const rpId = () => passkeys.place?.rp_id ?? null;
+  const identities = new Identities({ database, challenges, upstream, url, rpId });
   const signIn = new SignIn(database, passwords, onEnded);
+  const ends = { database, directory, log, rooms, onEnded };
   const writing = new Set<SessionId>();
   const seen = (sessionId: SessionId) => {
     if (writing.has(sessionId)) return;
@@ -45,10 +76,20 @@ export function makeUsers({ database, directory, log, holds, planOf, url }: Omit
       .finally(() => writing.delete(sessionId));
   };
   return {
-    operations: [...makeAccount({ database, onEnded }), ...makeMembers({ database, directory, url, onEnded })],
+    operations: [
+      ...makeAccount({ database, onEnded }),
+      ...passkeys.operations(),
+      ...identities.operations(),
+      ...makeMembers({ database, directory, url, onEnded }),
+      makeOrgDelete(ends),
+      ...makePersonal({ database, directory, personal, onEnded }),
+    ],
+    keepEnding: () => keepEndingOrgs(ends),
     recognise: makeRecognise(queries, planOf, seen),
     signIn,
-    redeem: new Redeem({ database, passwords, signIn, onEnded }),
+    redeem: new Redeem({ database, passwords, passkeys, signIn, onEnded }),
+    passkeys,
+    identities,
     hold: (held, cut) => {
       const { session_id, looks_at, role } = held;
       return holds.hold(`${session_id} ${looks_at} ${role}`, () => isCurrent(queries, held), cut);

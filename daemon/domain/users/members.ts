@@ -16,6 +16,7 @@ import { now } from "../../core/clock.ts";
 import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
+import { getOrg } from "../orgs/index.ts";
 import { whoIs } from "./account.ts";
 import type { UserDeps } from "./deps.ts";
 import { addLink, pathOf } from "./links.ts";
@@ -112,6 +113,7 @@ export function makeMembers({ database, directory, url, onEnded }: MemberDeps): 
       run: async (call, { role, email }, org_id) => {
         const body = await database.commit((within) => {
           requireOver(requireKeeper(within, call.caller), [role]);
+          if (getOrg(within, org_id)?.ending_at !== null) throw new ServiceError("org_not_found");
           if (listInvitations(within, org_id, now()).length >= MAX_INVITATIONS) {
             throw new ServiceError("quota_exceeded", {
               detail: `An organization may have ${MAX_INVITATIONS} invitations.`,
@@ -177,7 +179,7 @@ function requireOtherOwner(queries: Queries, orgId: OrgId, userId: UserId, role:
   if (role !== "owner" || countOwners(queries, orgId, userId) > 0) return;
   throw new ServiceError("last_owner", {
     detail: "This is the organization's only owner.",
-    hint: "Make somebody else an owner first.",
+    hint: "Make somebody else an owner first, or end the organization.",
   });
 }
 

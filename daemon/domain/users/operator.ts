@@ -4,12 +4,15 @@ import { newId, type OrgId, type UserId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
+import type { PersonalTable } from "../../db/personal.ts";
 import type { Database } from "../../db/transact.ts";
-import { appendAudit } from "../audit/index.ts";
-import { getOrg } from "../orgs/index.ts";
+import { appendAudit, recordsAbout } from "../audit/index.ts";
+import { type Directory, getOrg } from "../orgs/index.ts";
 import { addUser } from "./add-user.ts";
 import { addLink, pathOf } from "./links.ts";
+import { beginOrgEnd } from "./org-end.ts";
 import { addressOf, requirePerson } from "./person.ts";
+import { forget, keptOf } from "./personal.ts";
 import {
   changeUser,
   dropInvitationsBy,
@@ -38,7 +41,7 @@ export interface LinkTo {
   expires_at: string;
 }
 
-export function makeUserOperator(database: Database) {
+export function makeUserOperator(database: Database, directory: Directory, personal: readonly PersonalTable[]) {
   const record = (queries: Queries, event: string, org_id: OrgId | null, details: Record<string, unknown>) =>
     appendAudit(queries, { event, outcome: "success", at: now(), org_id, actor: OPERATOR, source: "cli", details });
   /** Of the organizations that somebody belongs to; the host's own where there is none. */
@@ -72,7 +75,7 @@ export function makeUserOperator(database: Database) {
       const [email, name] = [addressOf(given), called.trim()];
       requirePerson({ email, name });
       return database.commit((queries) => {
-        if (!getOrg(queries, org_id)) throw new ServiceError("org_not_found");
+        if (getOrg(queries, org_id)?.ending_at !== null) throw new ServiceError("org_not_found");
         const user_id = newId("usr");
         const row: UserRow = { user_id, email, name, password_hash: null, created_at: now(), disabled_at: null };
         addUser(queries, row);
@@ -109,19 +112,55 @@ export function makeUserOperator(database: Database) {
         organizations: membershipsOf(database.queries, user.user_id).map(({ org_id, role }) => ({ org_id, role })),
       })),
 
-    /** Shuts somebody out, or lets them in again. Sessions end, and links by or for them. Throws member_not_found. */
-    disableUser: (email: string, isDisabled: boolean) =>
-      database.commit((queries) => {
-        const { user_id } = requireUser(queries, email);
+    /** Shuts somebody out, or lets them in again. Sessions and applications end, and links by or for them. Throws member_not_found. */
+    disableUser: (email: string, isDisabled: boolean) => {
+      const { user_id } = requireUser(database.queries, email);
+      const change = (queries: Queries, applications_ended: number) => {
         changeUser(queries, user_id, { disabled_at: isDisabled ? now() : null });
         if (isDisabled) {
           dropLinks(queries, "user", user_id);
           for (const { org_id } of membershipsOf(queries, user_id)) dropInvitationsBy(queries, org_id, user_id);
         }
-        const sessions_ended = isDisabled ? endSessions(queries, user_id, now()) : 0;
-        recordOf(queries, user_id, isDisabled ? "user.disabled" : "user.enabled", { user_id, sessions_ended });
-        return { user_id, disabled: isDisabled, sessions_ended };
+        const ended = { sessions_ended: isDisabled ? endSessions(queries, user_id, now()) : 0, applications_ended };
+        recordOf(queries, user_id, isDisabled ? "user.disabled" : "user.enabled", { user_id, ...ended });
+        return { user_id, disabled: isDisabled, ...ended };
+      };
+      return isDisabled
+        ? directory.endGrantsOf(user_id, (queries, ended) => change(queries, ended.length))
+        : database.commit((queries) => change(queries, 0));
+    },
+
+    /** All that is kept of a person, and what is on record of them. Throws member_not_found. */
+    exportUser: (email: string) => {
+      const user = requireUser(database.queries, email);
+      return { ...keptOf(database.queries, personal, user), records: recordsAbout(database.queries, user.user_id) };
+    },
+
+    /** Of what is kept afterwards nothing names the person. Throws member_not_found, last_owner. */
+    forgetUser: (email: string) =>
+      forget(directory, personal, requireUser(database.queries, email), (queries, forgotten) => {
+        record(queries, "user.forgotten", null, { ...forgotten });
+        return forgotten;
       }),
+
+    /** The service brings it to its end. Throws org_not_found, invalid_state where it has another name. */
+    endOrg: (orgId: OrgId, name: string) => {
+      const require = (queries: Queries) => {
+        const org = getOrg(queries, orgId);
+        if (org && org.name !== name && org.ending_at === null) {
+          throw new ServiceError("invalid_state", {
+            detail: `${orgId} has another name: \`roomd org list\` shows it.`,
+          });
+        }
+      };
+      return beginOrgEnd(directory, orgId, { but: null, require }, (queries, begun) => {
+        record(queries, "org.ending", orgId, { ...begun });
+        return { org_id: orgId, ...begun };
+      });
+    },
+
+    /** Whether all of an organization has gone whose end was asked for. */
+    hasOrgEnded: (orgId: OrgId): boolean => (getOrg(database.queries, orgId)?.ended_at ?? null) !== null,
 
     /** Ends all sessions of somebody. Throws member_not_found. */
     signOutUser: (email: string) =>

@@ -12,6 +12,8 @@ export interface Asked extends From {
   network: string;
   /** The secret of a browser that somebody has signed in by; null without one. */
   browser: string | null;
+  /** What a browser is known by until somebody signs in; null before it has any. */
+  visitor: string | null;
   /** The session that the request came by: it ends where another begins. */
   session_id: SessionId | null;
 }

@@ -27,6 +27,15 @@ export function requireKeeper(queries: Queries, { org_id, key_id }: Pick<Caller,
   });
 }
 
+/** As it is in this transaction. Throws insufficient_scope. */
+export function requireOwner(queries: Queries, { org_id, key_id }: Pick<Caller, "org_id" | "key_id">): void {
+  if (getMembership(queries, org_id, key_id as string as UserId)?.role === "owner") return;
+  throw new ServiceError("insufficient_scope", {
+    detail: "Only an owner ends an organization.",
+    details: { required: "owner" },
+  });
+}
+
 /** Only an owner makes an owner, or unmakes one. Throws insufficient_scope. */
 export function requireOver(role: Role, others: readonly Role[]): void {
   if (role === "owner" || !others.includes("owner")) return;

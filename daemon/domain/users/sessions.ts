@@ -70,8 +70,14 @@ export function expiryOf({ created_at, seen_at }: Pick<SessionRow, "created_at" 
 
 export const provedUntil = ({ proved_at }: Pick<SessionRow, "proved_at">): string => after(proved_at, PROOF_SECONDS);
 
-const isGood = (row: SessionOf, expires_at = expiryOf(row)): boolean =>
-  row.ended_at === null && row.disabled_at === null && row.role !== null && expires_at > now();
+/** As it is in this transaction, which may have ended the session. Throws proof_required. */
+export function requireProof(queries: Queries, sessionId: SessionId): void {
+  const row = getSession(queries, sessionId);
+  if (!row || provedUntil(row) <= now()) throw new ServiceError("proof_required");
+}
+
+const isGood = (row: SessionOf, expires_at = expiryOf(row), moment = now()): boolean =>
+  row.ended_at === null && row.disabled_at === null && row.role !== null && expires_at > moment;
 
 /** The session as it is in this transaction. Throws session_ended. */
 export function requireSession(queries: Queries, sessionId: SessionId): SessionOf {
@@ -95,10 +101,10 @@ export function makeRecognise(
     const row = sha256 === null ? undefined : lookup(sha256);
     if (!row) throw new ServiceError("session_ended");
     const { caller, expires_at, fresh_until } = factsOf(row, planOf);
-    if (!isGood(row, expires_at)) throw new ServiceError("session_ended");
-    if (fresh_until <= now()) onSeen(row.session_id);
-    const plan = planOf(row.org_id);
-    return caller.plan === plan ? caller : { ...caller, plan };
+    const moment = now();
+    if (!isGood(row, expires_at, moment)) throw new ServiceError("session_ended");
+    if (fresh_until <= moment) onSeen(row.session_id);
+    return caller;
   };
 }
 
@@ -123,7 +129,10 @@ function factsOf(row: SessionOf, planOf: (orgId: OrgId) => string): Facts {
     org_id: row.org_id,
     key_id: row.user_id as string as KeyId,
     name: row.name,
-    plan: planOf(row.org_id),
+    // As it is whenever somebody asks, which few do.
+    get plan() {
+      return planOf(row.org_id);
+    },
     scopes: READ_SCOPES,
     room_ids: null,
     agent_id: null,

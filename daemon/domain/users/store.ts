@@ -1,5 +1,5 @@
 /** Owns the SQL of people, their memberships, sessions, browsers and links. */
-import { and, count, desc, eq, gt, inArray, isNotNull, isNull, lte, ne, or, sql } from "drizzle-orm";
+import { and, count, desc, eq, exists, gt, inArray, isNotNull, isNull, lte, ne, or, sql } from "drizzle-orm";
 import type { OrgId, SessionId, UserId } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
 import { Remembered } from "../../db/remembered.ts";
@@ -9,6 +9,7 @@ import {
   links,
   type MembershipRow,
   memberships,
+  passkeys,
   type SessionRow,
   sessions,
   type UserRow,
@@ -81,7 +82,8 @@ export function countMembers(queries: Queries, orgId: OrgId): number {
 
 /** Owners but one, of those who can sign in. */
 export function countOwners(queries: Queries, orgId: OrgId, but: UserId): number {
-  const isUsable = and(isNull(users.disabled_at), isNotNull(users.password_hash));
+  const own = queries.select().from(passkeys).where(eq(passkeys.user_id, users.user_id));
+  const isUsable = and(isNull(users.disabled_at), or(isNotNull(users.password_hash), exists(own)));
   return (
     queries
       .select({ owners: count() })
@@ -233,6 +235,14 @@ export function dropLinks(queries: Queries, kind: LinkRow["kind"], userId: UserI
   queries
     .delete(links)
     .where(and(eq(links.kind, kind), whose, isNull(links.used_at)))
+    .run();
+}
+
+/** Those to an organization that nobody has taken. */
+export function dropInvitations(queries: Queries, orgId: OrgId): void {
+  queries
+    .delete(links)
+    .where(and(eq(links.org_id, orgId), isNull(links.used_at)))
     .run();
 }
 

@@ -1,7 +1,7 @@
 /** Owns the tables of people as the queries see them. */
-import { primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { Role } from "../../../shared/api/members.ts";
-import type { LinkId, OrgId, SessionId, UserId } from "../../../shared/ids.ts";
+import type { IdentityId, LinkId, OrgId, PasskeyId, SessionId, UserId } from "../../../shared/ids.ts";
 
 export const users = sqliteTable("users", {
   user_id: text().$type<UserId>().primaryKey(),
@@ -61,7 +61,40 @@ export const links = sqliteTable("links", {
   used_at: text(),
 });
 
+/** The public halves of passkeys. */
+export const passkeys = sqliteTable("passkeys", {
+  passkey_id: text().$type<PasskeyId>().primaryKey(),
+  user_id: text().$type<UserId>().notNull(),
+  /** How its keeper calls it, in base64url. */
+  credential_id: text().notNull(),
+  /** As COSE, in base64url. */
+  public_key: text().notNull(),
+  /** How often it was used, as far as its keeper counts. */
+  counter: integer().notNull(),
+  /** Words, separated by commas: by what ways browsers find it. */
+  transports: text().notNull(),
+  /** The name of the service that it is good at. */
+  rp_id: text().notNull(),
+  name: text().notNull(),
+  is_synced: integer({ mode: "boolean" }).notNull(),
+  created_at: text().notNull(),
+  last_used_at: text(),
+});
+
+/** Accounts elsewhere, each known by its issuer and subject alone. */
+export const identities = sqliteTable("identities", {
+  identity_id: text().$type<IdentityId>().primaryKey(),
+  user_id: text().$type<UserId>().notNull(),
+  issuer: text().notNull(),
+  subject: text().notNull(),
+  label: text().notNull(),
+  created_at: text().notNull(),
+  last_used_at: text(),
+});
+
 export type UserRow = typeof users.$inferSelect;
 export type MembershipRow = typeof memberships.$inferSelect;
 export type SessionRow = typeof sessions.$inferSelect;
 export type LinkRow = typeof links.$inferSelect;
+export type IdentityRow = typeof identities.$inferSelect;
+export type PasskeyRow = typeof passkeys.$inferSelect;

@@ -1,0 +1,71 @@
+/**
+ * Owns challenges: what somebody has to answer to once, within five minutes, where it was given. One proves itself by a key that this
+ * process alone has, so asking for many takes no memory; only those that were answered rightly are remembered, until they are too old.
+ */
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { ServiceError } from "../../core/service-error.ts";
+
+const LIFE_MS = 300_000;
+const TIME_BYTES = 6;
+const BODY_BYTES = TIME_BYTES + 18;
+const MAC_BYTES = 32;
+const MOST_ANSWERED = 50_000;
+
+/** What it is for, and where it was given: a session, or a browser that nobody has signed in by. */
+export interface Given {
+  purpose: string;
+  to: string;
+}
+
+export class Challenges {
+  readonly #key = randomBytes(32);
+  /** When each was answered, the oldest first. */
+  readonly #answered = new Map<string, number>();
+
+  make(given: Given, nowMs = Date.now()): string {
+    const body = Buffer.concat([Buffer.alloc(TIME_BYTES), randomBytes(BODY_BYTES - TIME_BYTES)]);
+    body.writeUIntBE(nowMs, 0, TIME_BYTES);
+    return Buffer.concat([body, this.#mac(body, given)]).toString("base64url");
+  }
+
+  /** Whether it was made for this, lately, and nobody has answered it. */
+  isOpen(challenge: string, given: Given, nowMs = Date.now()): boolean {
+    const bytes = Buffer.from(challenge, "base64url");
+    if (bytes.length !== BODY_BYTES + MAC_BYTES || bytes.toString("base64url") !== challenge) return false;
+    const body = bytes.subarray(0, BODY_BYTES);
+    if (!timingSafeEqual(bytes.subarray(BODY_BYTES), this.#mac(body, given))) return false;
+    const age = nowMs - body.readUIntBE(0, TIME_BYTES);
+    return age >= 0 && age < LIFE_MS && !this.#answered.has(challenge);
+  }
+
+  /** A secret that goes with a challenge, and that nobody else can know. */
+  derive(challenge: string, what: string): string {
+    return createHmac("sha256", this.#key)
+      .update(JSON.stringify([what, challenge]))
+      .digest("base64url");
+  }
+
+  /** It was answered rightly. False: by somebody else too, at the same time. Throws rate_limited. */
+  answer(challenge: string, nowMs = Date.now()): boolean {
+    for (const [oldest, at] of this.#answered) {
+      if (nowMs - at < LIFE_MS) break;
+      this.#answered.delete(oldest);
+    }
+    if (this.#answered.has(challenge)) return false;
+    if (this.#answered.size >= MOST_ANSWERED) {
+      throw new ServiceError("rate_limited", {
+        detail: "Too many are signing in at this moment.",
+        retryAfterSeconds: 60,
+      });
+    }
+    this.#answered.set(challenge, nowMs);
+    return true;
+  }
+
+  #mac(body: Uint8Array, { purpose, to }: Given): Buffer {
+    return createHmac("sha256", this.#key)
+      .update(body)
+      .update(JSON.stringify([purpose, to]))
+      .digest();
+  }
+}

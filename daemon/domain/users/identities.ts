@@ -1,0 +1,236 @@
+/**
+ * Owns how people sign in by an account elsewhere, and link one. It is matched by issuer and subject alone: an address says nothing of
+ * whose account here it is, so who is here already links it while signed in.
+ */
+import { type IdentityRecord, identityBegin, identityList, identityRemove } from "../../../shared/api/identities.ts";
+import { MAX_MEMBERS } from "../../../shared/api/members.ts";
+import { newId, type OrgId, type SessionId, type UserId } from "../../../shared/ids.ts";
+import { now } from "../../core/clock.ts";
+import { type Bound, bind } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
+import type { Database } from "../../db/transact.ts";
+import { getOrg } from "../orgs/index.ts";
+import { whoIs } from "./account.ts";
+import { addUser } from "./add-user.ts";
+import { begin, type SignedIn } from "./begin.ts";
+import type { Challenges, Given } from "./challenges.ts";
+import {
+  changeIdentity,
+  deleteIdentity,
+  identityBySubject,
+  insertIdentity,
+  listIdentities,
+} from "./identities-store.ts";
+import { requirePerson } from "./person.ts";
+import { type Asked, record } from "./record.ts";
+import { requireProof, requireSession } from "./sessions.ts";
+import { countMembers, getUser, insertMembership, membershipsOf, userByEmail } from "./store.ts";
+import type { IdentityRow, UserRow } from "./table.ts";
+import type { Departure, Upstream, Vouched } from "./upstream.ts";
+import { requireWayLeft, sameIssuer } from "./ways.ts";
+
+/** Where the browser comes back to. */
+export const RETURN_PATH = "/signin/return";
+const MOST_IDENTITIES = 5;
+
+const signInOf = (visitor: string): Given => ({ purpose: "sign in elsewhere", to: visitor });
+const linkOf = (sessionId: SessionId): Given => ({ purpose: "link elsewhere", to: sessionId });
+
+interface IdentityDeps {
+  database: Database;
+  challenges: Challenges;
+  /** Null where it is not configured. */
+  upstream: Upstream | null;
+  url(): string;
+  /** The name at which passkeys are good. */
+  rpId(): string | null;
+}
+
+export class Identities {
+  readonly #deps: IdentityDeps;
+
+  constructor(deps: IdentityDeps) {
+    this.#deps = deps;
+  }
+
+  /** What the button says; null where there is none. */
+  get name(): string | null {
+    return this.#deps.upstream?.plan.name ?? null;
+  }
+
+  /** Where the browser goes to sign in. Throws invalid_state, upstream_failed. */
+  leave(visitor: string): Promise<string> {
+    return this.#leave(signInOf(visitor));
+  }
+
+  /** Throws sign_in_failed, upstream_failed, rate_limited. */
+  async signIn(answer: URLSearchParams, asked: Asked): Promise<SignedIn> {
+    const { database } = this.#deps;
+    const vouched = await this.#arrive(answer, asked.visitor === null ? null : signInOf(asked.visitor));
+    return await database.commit((queries) => {
+      const there = identityBySubject(queries, vouched.issuer, vouched.subject);
+      const user = there ? getUser(queries, there.user_id) : this.#welcome(queries, vouched, asked);
+      if (!user || user.disabled_at !== null)
+        throw new ServiceError("sign_in_failed", { detail: "You are not let in here." });
+      const org = membershipsOf(queries, user.user_id)[0]?.org_id;
+      if (org === undefined) {
+        throw new ServiceError("sign_in_failed", { detail: "You belong to no organization any more." });
+      }
+      if (there) changeIdentity(queries, there.identity_id, { last_used_at: now() });
+      return begin(queries, user, org, asked, "identity");
+    });
+  }
+
+  /** Whether the answer is to somebody who is signed in, and links an account. */
+  isLink(answer: URLSearchParams, sessionId: SessionId): boolean {
+    return this.#deps.challenges.isOpen(answer.get("state") ?? "", linkOf(sessionId));
+  }
+
+  /** Throws proof_required, already_exists, quota_exceeded, sign_in_failed, upstream_failed, rate_limited. */
+  async link(answer: URLSearchParams, sessionId: SessionId, asked: Asked): Promise<void> {
+    const vouched = await this.#arrive(answer, linkOf(sessionId));
+    await this.#deps.database.commit((queries) => {
+      requireProof(queries, sessionId);
+      const { user_id, name, org_id } = requireSession(queries, sessionId);
+      if (listIdentities(queries, user_id).length >= MOST_IDENTITIES) {
+        throw new ServiceError("quota_exceeded", { detail: `A person may link ${MOST_IDENTITIES} accounts.` });
+      }
+      if (identityBySubject(queries, vouched.issuer, vouched.subject)) {
+        throw new ServiceError("already_exists", { detail: "This account is linked to a person here already." });
+      }
+      const { identity_id } = addIdentity(queries, vouched, user_id);
+      record(queries, "auth.identity_linked", { user_id, name }, org_id, asked, { identity_id });
+    });
+  }
+
+  operations(): Bound[] {
+    const { database, upstream, rpId } = this.#deps;
+    const { queries } = database;
+    const issuer = upstream?.plan.issuer ?? null;
+    const isUsable = (row: IdentityRow) => issuer !== null && sameIssuer(row.issuer, issuer);
+    return [
+      bind(identityList, {
+        run: (call) => {
+          const items = listIdentities(queries, whoIs(call).user_id).map((row) => toRecord(row, isUsable(row)));
+          return { outcome: "ok", body: { items } };
+        },
+      }),
+
+      bind(identityBegin, {
+        run: async (call) => ({ outcome: "ok", body: { url: await this.#leave(linkOf(whoIs(call).session_id)) } }),
+      }),
+
+      bind(identityRemove, {
+        find: (call, { identity_id = "" }) => {
+          const row = listIdentities(queries, whoIs(call).user_id).find((each) => each.identity_id === identity_id);
+          if (!row) throw new ServiceError("identity_not_found");
+          return row.identity_id;
+        },
+        run: async (call, _input, identity_id) => {
+          const { user_id } = whoIs(call);
+          const body = await database.commit((within) => {
+            deleteIdentity(within, identity_id);
+            requireWayLeft(within, user_id, { rp_id: rpId(), issuer });
+            call.audit.details = { identity_id };
+            const removed = { identity_id, removed: true };
+            call.work.keep("ok", removed);
+            return removed;
+          });
+          return { outcome: "ok", body };
+        },
+      }),
+    ];
+  }
+
+  async #leave(given: Given): Promise<string> {
+    const { upstream, challenges } = this.#deps;
+    if (!upstream) {
+      throw new ServiceError("invalid_state", { detail: "The service asks no other one who people are." });
+    }
+    return await upstream.leave(this.#departure(challenges.make(given)));
+  }
+
+  /** Throws sign_in_failed, upstream_failed, rate_limited. */
+  async #arrive(answer: URLSearchParams, given: Given | null): Promise<Vouched> {
+    const { upstream, challenges } = this.#deps;
+    const state = answer.get("state") ?? "";
+    if (!upstream || !given || !challenges.isOpen(state, given) || !challenges.answer(state)) throw tooLate();
+    const vouched = await upstream.arrive(answer, this.#departure(state));
+    const domain = vouched.email?.split("@").at(-1) ?? "";
+    const { domains } = upstream.plan;
+    if (domains.length > 0 && !domains.includes(domain)) {
+      throw new ServiceError("sign_in_failed", {
+        detail: "Only accounts with certain addresses are let in here, and this is none.",
+      });
+    }
+    return vouched;
+  }
+
+  #departure(state: string): Departure {
+    const { challenges, url } = this.#deps;
+    return {
+      state,
+      verifier: challenges.derive(state, "verifier"),
+      nonce: challenges.derive(state, "nonce"),
+      redirect_uri: `${url()}${RETURN_PATH}`,
+    };
+  }
+
+  /** Somebody who is not known: made a member where the configuration says so. Throws sign_in_failed, already_exists, quota_exceeded. */
+  #welcome(queries: Queries, vouched: Vouched, asked: Asked): UserRow {
+    const welcome = this.#deps.upstream?.plan.welcome ?? null;
+    const { email } = vouched;
+    const org = welcome && getOrg(queries, welcome.org_id as OrgId);
+    if (!welcome || !org || org.ending_at !== null || email === null || userByEmail(queries, email)) {
+      throw new ServiceError("sign_in_failed", {
+        detail: "Nobody here has linked this account.",
+        hint: "Sign in by another way, then link it on the page of ways to sign in.",
+      });
+    }
+    if (countMembers(queries, org.org_id) >= MAX_MEMBERS) {
+      throw new ServiceError("quota_exceeded", { detail: `An organization may have ${MAX_MEMBERS} members.` });
+    }
+    const user: UserRow = {
+      user_id: newId("usr"),
+      email,
+      name: vouched.name || (email.split("@")[0] ?? email),
+      password_hash: null,
+      created_at: now(),
+      disabled_at: null,
+    };
+    requirePerson({ email, name: user.name });
+    addUser(queries, user);
+    addIdentity(queries, vouched, user.user_id);
+    const { user_id } = user;
+    insertMembership(queries, { org_id: org.org_id, user_id, role: welcome.role, created_at: now() });
+    record(queries, "user.created", user, org.org_id, asked, { by: "identity" });
+    record(queries, "member.added", user, org.org_id, asked, { user_id, role: welcome.role });
+    return user;
+  }
+}
+
+const tooLate = () =>
+  new ServiceError("sign_in_failed", { detail: "You came back too late, twice, or in another browser. Try again." });
+
+function addIdentity(queries: Queries, { issuer, subject, email, name }: Vouched, user_id: UserId): IdentityRow {
+  const label = email ?? (name || subject.slice(0, 64));
+  const row: IdentityRow = {
+    identity_id: newId("idn"),
+    user_id,
+    issuer,
+    subject,
+    label,
+    created_at: now(),
+    last_used_at: null,
+  };
+  insertIdentity(queries, row);
+  return row;
+}
+
+function toRecord(
+  { identity_id, issuer, label, created_at, last_used_at }: IdentityRow,
+  is_usable: boolean,
+): IdentityRecord {
+  return { identity_id, issuer, label, is_usable, created_at, last_used_at };
+}

@@ -1,0 +1,131 @@
+/**
+ * Owns the end of an organization:
+ *
+ *   asked for → nobody comes in any more: one commit → its rooms end, with their drives → what is left of it goes: one commit
+ *
+ * The first commit is the promise: what comes after goes on by itself, after a crash too, and is tried again until it is done. The
+ * owner who asked stays until the last commit, to see how far it is. Records and what was used are kept as those of any organization.
+ */
+import { orgDelete } from "../../../shared/api/org-end.ts";
+import type { OrgId, UserId } from "../../../shared/ids.ts";
+import { now } from "../../core/clock.ts";
+import type { Log } from "../../core/log.ts";
+import { type Bound, bind } from "../../core/operation.ts";
+import { repeat } from "../../core/repeat.ts";
+import { describeError, ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
+import type { Database } from "../../db/transact.ts";
+import { appendAudit } from "../audit/index.ts";
+import { type Directory, getOrg, listEndingOrgs } from "../orgs/index.ts";
+import { whoIs } from "./account.ts";
+import { requireOwner } from "./roles.ts";
+import { deleteMembership, dropInvitations, endSessions, listMembers } from "./store.ts";
+
+/** How soon an end that failed is tried again. */
+const AGAIN_MS = 60_000;
+/** How soon an end is begun that another process has asked for. */
+const LOOK_MS = 500;
+
+export interface OrgEndDeps {
+  database: Database;
+  directory: Directory;
+  log: Log;
+  rooms: {
+    /** Those that are not destroyed. */
+    left(queries: Queries, orgId: OrgId): number;
+    /** Ends them all, and erases their drives. Rejects where one could not be ended. */
+    endAll(orgId: OrgId): Promise<void>;
+  };
+  /** Called when sessions and keys have ended, and it is on record. */
+  onEnded(): void;
+}
+
+export function makeOrgDelete({ database, directory, rooms, onEnded }: OrgEndDeps): Bound {
+  return bind(orgDelete, {
+    find: ({ caller }, { org_id }) => {
+      const org = getOrg(database.queries, caller.org_id);
+      if (!org || (org_id !== "self" && org_id !== caller.org_id)) throw new ServiceError("org_not_found");
+      requireOwner(database.queries, caller);
+      return org;
+    },
+    rules: ({ org_name }, { name }) =>
+      org_name === undefined || org_name === name
+        ? []
+        : [{ field: "org_name", code: "differs", message: "is not what the organization is called" }],
+    run: async (call, _input, { org_id }) => {
+      const { user_id } = whoIs(call);
+      call.work.whenSettled(onEnded);
+      const body = await beginOrgEnd(
+        directory,
+        org_id,
+        { but: user_id, require: (within) => requireOwner(within, call.caller) },
+        (within, ended) => {
+          const ending = { org_id, state: "ending" as const, rooms_left: rooms.left(within, org_id), ...ended };
+          call.audit.details = ending;
+          call.work.keep("ending", ending);
+          return ending;
+        },
+      );
+      return { outcome: "ending", body };
+    },
+  });
+}
+
+interface Begun {
+  keys_revoked: number;
+  members_removed: number;
+}
+
+/** The first commit. `but` sees how far it is. Throws org_not_found; rejects as `require` throws. */
+export function beginOrgEnd<T>(
+  directory: Directory,
+  orgId: OrgId,
+  { but, require }: { but: UserId | null; require(queries: Queries): void },
+  within: (queries: Queries, begun: Begun) => T,
+): Promise<T> {
+  return directory.endOrg(orgId, require, (queries, { keys_revoked }) => {
+    const others = listMembers(queries, orgId).filter(({ user_id }) => user_id !== but);
+    for (const { user_id } of others) removeFrom(queries, orgId, user_id);
+    dropInvitations(queries, orgId);
+    return within(queries, { keys_revoked, members_removed: others.length });
+  });
+}
+
+function removeFrom(queries: Queries, orgId: OrgId, userId: UserId): void {
+  deleteMembership(queries, orgId, userId);
+  endSessions(queries, userId, now(), { orgId });
+}
+
+/** Brings organizations to the end that somebody has asked for; what is returned ends that. */
+export function keepEndingOrgs({ database, directory, log, rooms, onEnded }: OrgEndDeps): () => void {
+  const underWay = new Set<OrgId>();
+  const finish = async (orgId: OrgId) => {
+    await rooms.endAll(orgId);
+    await directory.finishOrg(orgId, (queries) => {
+      for (const { user_id } of listMembers(queries, orgId)) removeFrom(queries, orgId, user_id);
+      appendAudit(queries, {
+        event: "org.ended",
+        outcome: "success",
+        at: now(),
+        org_id: orgId,
+        actor: { type: "system", id: "orgs", name: "orgs" },
+        source: "reconciler",
+        details: {},
+      });
+    });
+    onEnded();
+  };
+  return repeat(LOOK_MS, async () => {
+    for (const { org_id } of listEndingOrgs(database.queries)) {
+      if (underWay.has(org_id)) continue;
+      underWay.add(org_id);
+      finish(org_id).then(
+        () => underWay.delete(org_id),
+        (error: unknown) => {
+          log.error("organization not ended", { org_id, error: describeError(error) });
+          setTimeout(() => underWay.delete(org_id), AGAIN_MS).unref();
+        },
+      );
+    }
+  });
+}

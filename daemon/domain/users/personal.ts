@@ -1,0 +1,124 @@
+/** Owns what is kept of a person as a whole: shown to the person or the operator, and forgotten. */
+import { accountDelete, accountExport } from "../../../shared/api/account.ts";
+import type { UserId } from "../../../shared/ids.ts";
+import { now } from "../../core/clock.ts";
+import { type Bound, bind } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
+import { forgetRows, nameOf, type PersonalTable, rowsAbout } from "../../db/personal.ts";
+import { appendAudit } from "../audit/index.ts";
+import { type Directory, getOrg } from "../orgs/index.ts";
+import { requireUser, whoIs } from "./account.ts";
+import type { UserDeps } from "./deps.ts";
+import { countOwners, deleteMembership, endSessions, membershipsOf } from "./store.ts";
+import { browsers, identities, links, memberships, passkeys, sessions, type UserRow, users } from "./table.ts";
+
+export const usersPersonal: readonly PersonalTable[] = [
+  { table: users, ids: [users.user_id], secrets: ["password_hash"], end: "deleted" },
+  { table: memberships, ids: [memberships.user_id], end: "deleted" },
+  { table: sessions, ids: [sessions.user_id], secrets: ["secret_sha256"], end: "deleted" },
+  { table: passkeys, ids: [passkeys.user_id], secrets: ["credential_id", "public_key"], end: "deleted" },
+  { table: identities, ids: [identities.user_id], end: "deleted" },
+  { table: browsers, ids: [browsers.user_id], secrets: ["secret_sha256"], end: "deleted" },
+  {
+    table: links,
+    ids: [links.user_id, links.created_by_id],
+    addresses: [links.email],
+    secrets: ["token_sha256"],
+    end: "deleted",
+  },
+];
+
+type PersonalDeps = Pick<UserDeps, "database" | "directory" | "personal" | "onEnded">;
+
+export function makePersonal({ database, directory, personal, onEnded }: PersonalDeps): Bound[] {
+  return [
+    bind(accountExport, {
+      run: (call) => {
+        const user = requireUser(database.queries, whoIs(call).user_id);
+        return { outcome: "ok", body: keptOf(database.queries, personal, user) };
+      },
+    }),
+
+    bind(accountDelete, {
+      find: (call) => requireUser(database.queries, whoIs(call).user_id),
+      rules: ({ email }, user) =>
+        email === undefined || email.toLowerCase() === user.email
+          ? []
+          : [{ field: "email", code: "differs", message: "is not the address of this account" }],
+      run: async (call, _input, user) => {
+        call.work.whenSettled(onEnded);
+        const body = await forget(directory, personal, user, (_within, forgotten) => {
+          call.audit.details = { ...forgotten };
+          call.work.keep("ok", forgotten);
+          return forgotten;
+        });
+        return { outcome: "ok", body };
+      },
+    }),
+  ];
+}
+
+/** All rows that are about a person, by their tables. */
+export function keptOf(queries: Queries, personal: readonly PersonalTable[], user: UserRow) {
+  const rows = personal.map((table) => [nameOf(table), rowsAbout(queries, table, user)] as const);
+  return { user_id: user.user_id, exported_at: now(), kept: Object.fromEntries(rows) };
+}
+
+interface Forgotten {
+  user_id: UserId;
+  organizations_left: number;
+  keys_revoked: number;
+}
+
+/**
+ * In one commit the person leaves every organization, as who is removed does, and what is kept of them goes. What stays has the id
+ * alone. `within` comes first of all that is written. Throws last_owner.
+ */
+export function forget<T>(
+  directory: Directory,
+  personal: readonly PersonalTable[],
+  user: UserRow,
+  within: (queries: Queries, forgotten: Forgotten) => T,
+): Promise<T> {
+  const { user_id } = user;
+  return directory.revokeKeysEverywhere(
+    user_id,
+    (queries) => {
+      requireSuccessors(queries, user_id);
+      return membershipsOf(queries, user_id).map(({ org_id }) => org_id);
+    },
+    (queries, ended) => {
+      const keys_revoked = ended.reduce((sum, { keys }) => sum + keys.length, 0);
+      const told = within(queries, { user_id, organizations_left: ended.length, keys_revoked });
+      for (const { org_id, keys } of ended) {
+        deleteMembership(queries, org_id, user_id);
+        recordLeft(queries, org_id, { user_id, keys_revoked: keys.length, forgotten: true });
+      }
+      endSessions(queries, user_id, now());
+      for (const table of personal) forgetRows(queries, table, user);
+      return told;
+    },
+  );
+}
+
+function recordLeft(queries: Queries, org_id: string, details: Record<string, unknown>): void {
+  const actor = { type: "system", id: "users", name: "users" };
+  const event = "member.removed";
+  appendAudit(queries, { event, outcome: "success", at: now(), org_id, actor, source: "reconciler", details });
+}
+
+/** Throws last_owner: no organization is left without anybody who may end it. */
+function requireSuccessors(queries: Queries, userId: UserId): void {
+  const alone = membershipsOf(queries, userId)
+    .filter(({ org_id, role }) => role === "owner" && countOwners(queries, org_id, userId) === 0)
+    .map(({ org_id }) => getOrg(queries, org_id))
+    .filter((org) => org?.ending_at === null);
+  if (alone.length === 0) return;
+  const names = alone.map((org) => org?.name).join(", ");
+  throw new ServiceError("last_owner", {
+    detail: `${alone.length === 1 ? "This organization" : "These organizations"} would have no owner: ${names}.`,
+    hint: "Make somebody else an owner first, or end the organization.",
+    details: { org_ids: alone.map((org) => org?.org_id) },
+  });
+}

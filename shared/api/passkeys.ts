@@ -1,0 +1,96 @@
+/** Owns the interface of a person's passkeys. */
+import { type Static, Type } from "@sinclair/typebox";
+import { fields, NONE, nullable, operation, timestamp } from "./contract.ts";
+import { personName } from "./members.ts";
+
+export const MAX_PASSKEYS = 20;
+const passkeyName = { maxLength: 64, pattern: personName.pattern };
+
+const passkey = fields({
+  passkey_id: Type.String(),
+  name: Type.String(),
+  rp_id: Type.String({ description: "The name of the service that it was made at, and is good at." }),
+  is_usable: Type.Boolean({ description: "False: the service has another name now." }),
+  is_synced: Type.Boolean({ description: "Whoever keeps it has a copy elsewhere; else it is on one device." }),
+  created_at: timestamp,
+  last_used_at: nullable(timestamp),
+});
+export type PasskeyRecord = Static<typeof passkey>;
+
+/** What a browser makes, with whatever it adds. Its parts are checked by those who verify it. */
+const response = Type.Record(Type.String(), Type.Unknown(), {
+  description: "What `navigator.credentials.create` made, as its `toJSON` gives it.",
+});
+
+export const passkeyList = operation({
+  name: "passkey_list",
+  extension: "account",
+  method: "GET",
+  path: "/v1/account/passkeys",
+  summary: "List one's passkeys",
+  access: "account",
+  params: NONE,
+  query: NONE,
+  body: null,
+  output: fields({ items: Type.Array(passkey) }),
+  outcomes: { ok: 200 },
+  errors: [],
+  audit: "auth.passkeys_listed",
+});
+
+export const passkeyOptions = operation({
+  name: "passkey_options",
+  extension: "account",
+  method: "POST",
+  path: "/v1/account/passkeys/options",
+  summary: "Begin a passkey",
+  description:
+    "What a browser needs to make one, for `PublicKeyCredential.parseCreationOptionsFromJSON`. It is good for 5 minutes, for one passkey, and for this session.",
+  access: "account",
+  wantsProof: true,
+  params: NONE,
+  query: NONE,
+  body: NONE,
+  output: fields({ options: Type.Record(Type.String(), Type.Unknown()) }),
+  outcomes: { ok: 200 },
+  errors: ["invalid_state", "quota_exceeded"],
+  audit: "auth.passkey_begun",
+  example: { body: {} },
+});
+
+export const passkeyAdd = operation({
+  name: "passkey_add",
+  extension: "account",
+  method: "POST",
+  path: "/v1/account/passkeys",
+  summary: "Add a passkey",
+  access: "account",
+  wantsProof: true,
+  params: NONE,
+  query: NONE,
+  body: fields({ name: Type.Optional(Type.String(passkeyName)), response }),
+  maxBodyBytes: 16_384,
+  output: passkey,
+  outcomes: { added: 201 },
+  errors: ["validation_failed", "invalid_state", "already_exists", "quota_exceeded"],
+  audit: "auth.passkey_added",
+  example: { body: { name: "laptop", response: {} } },
+});
+
+export const passkeyRemove = operation({
+  name: "passkey_remove",
+  extension: "account",
+  method: "DELETE",
+  path: "/v1/account/passkeys/{passkey_id}",
+  summary: "Remove a passkey",
+  description: "The last way in stays: without it only a link from the host would let the person in again.",
+  access: "account",
+  wantsProof: true,
+  params: fields({ passkey_id: Type.String({ maxLength: 64 }) }),
+  query: NONE,
+  body: null,
+  output: fields({ passkey_id: Type.String(), removed: Type.Boolean() }),
+  outcomes: { ok: 200 },
+  errors: ["passkey_not_found", "last_way_in"],
+  audit: "auth.passkey_removed",
+});

@@ -1,0 +1,209 @@
+/** Accounts elsewhere: who is let in by one, who is not, and what an issuer or a thief cannot make the service believe. */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { type Fault, OpenIdProvider } from "../fixtures/openid-provider.ts";
+import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { idOf, People } from "../harness/people.ts";
+import { Visitor } from "../harness/visitor.ts";
+
+const NAVIGATED = { "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" };
+const home = mkdtempSync(join(tmpdir(), "roomd-oidc-"));
+
+let provider: OpenIdProvider;
+let daemon: TestDaemon;
+let people: People;
+beforeAll(async () => {
+  provider = new OpenIdProvider();
+  writeFileSync(join(home, "secret"), `${provider.client.secret}\n`);
+  daemon = await TestDaemon.start();
+  people = await People.first(daemon);
+  const { org_id } = (await people.owner.api("GET", "/v1/account")).body;
+  const configuration = {
+    ROOMD_OIDC_ISSUER: provider.issuer,
+    ROOMD_OIDC_CLIENT_ID: provider.client.id,
+    ROOMD_OIDC_CLIENT_SECRET_FILE: join(home, "secret"),
+    ROOMD_OIDC_NAME: "Example",
+    ROOMD_OIDC_ROLE: "member",
+    ROOMD_OIDC_ORG: org_id,
+    ROOMD_OIDC_DOMAINS: "example.org, example.net",
+  };
+  Object.assign(daemon.env, configuration);
+  await daemon.restart();
+});
+afterAll(async () => {
+  await daemon.stop();
+  await provider.stop();
+  rmSync(home, { recursive: true });
+});
+let count = 0;
+beforeEach(() => {
+  provider.fault = {};
+  provider.person = { sub: `s${++count}`, email: `e${count}@example.org`, email_verified: true, name: "Eve" };
+});
+
+/** The browser goes there and comes back: the address that it comes back to. */
+async function away(visitor: Visitor, path = "/signin", form: Json = { do: "elsewhere" }): Promise<string> {
+  const left = await visitor.send(path, form);
+  if (left.status !== 303) throw new Error(`${left.status} ${left.text}`);
+  const back = await fetch(left.to ?? "", { redirect: "manual" });
+  return back.headers.get("location") ?? "";
+}
+
+/** Comes to the page, and sends its form. */
+async function comeBack(visitor: Visitor, address: string) {
+  const { pathname, search, searchParams } = new URL(address);
+  const page = await visitor.see(pathname + search, NAVIGATED);
+  expect([page.status, page.text.includes("data-go")]).toEqual([200, true]);
+  return await visitor.send(pathname, Object.fromEntries(searchParams));
+}
+
+async function signIn(visitor = new Visitor(daemon)) {
+  await visitor.see("/signin");
+  const address = await away(visitor);
+  return { visitor, address, page: await comeBack(visitor, address) };
+}
+
+test("who is new becomes what the configuration says, and is the same person the next time", async () => {
+  const { visitor, page } = await signIn();
+  expect([page.status, page.to]).toEqual([303, "/account"]);
+  const account = (await visitor.api("GET", "/v1/account")).body;
+  expect(account).toMatchObject({ email: provider.person.email, name: "Eve", role: "member", has_password: false });
+  // Another address there is still the same person here.
+  provider.person = { ...provider.person, email: "moved@example.net" };
+  const again = await signIn();
+  expect(await idOf(again.visitor)).toBe(account.user_id);
+  expect((await again.visitor.api("GET", "/v1/account")).body.email).toBe(account.email);
+});
+
+test("an address alone makes nobody somebody else: who is here links the account while signed in", async () => {
+  const member = await people.member("member", { email: "here@example.org" });
+  provider.person = { sub: "here", email: "here@example.org", email_verified: true, name: "Thief" };
+  const thief = await signIn();
+  expect([thief.page.status, thief.visitor.session]).toEqual([401, ""]);
+  expect(thief.page.text).toContain("Nobody here has linked this account.");
+  people.staleProofs();
+  expect((await member.send("/account/ways", { do: "link" })).status).toBe(403);
+  for (const each of [member, people.owner]) await people.prove(each);
+  const linked = await comeBack(member, await away(member, "/account/ways", { do: "link" }));
+  expect(linked.to).toBe("/account/ways");
+  const { visitor } = await signIn();
+  expect(await idOf(visitor)).toBe(await idOf(member));
+  const [identity] = (await visitor.api("GET", "/v1/account/identities")).body.items;
+  expect(identity).toMatchObject({ issuer: provider.issuer, label: "here@example.org", is_usable: true });
+  // It is one person's.
+  const other = await people.member("member");
+  const taken = await comeBack(other, await away(other, "/account/ways", { do: "link" }));
+  expect([taken.status, taken.text.includes("linked to a person here already")]).toEqual([409, true]);
+  expect((await visitor.api("DELETE", `/v1/account/identities/${identity.identity_id}`)).status).toBe(200);
+  expect((await signIn()).page.status).toBe(401);
+});
+
+test.each<[string, Json]>([
+  ["that is not verified", { email_verified: false }],
+  ["that nobody says to be verified", { email_verified: undefined }],
+  ["said to be verified in words", { email_verified: "true" }],
+  ["of another domain", { email: "e@elsewhere.example" }],
+  ["that only ends alike", { email: "e@notexample.org" }],
+])("an address %s makes no member", async (_, claims) => {
+  provider.person = { ...provider.person, ...claims };
+  const { visitor, page } = await signIn();
+  expect([page.status, visitor.session]).toEqual([401, ""]);
+});
+
+test.each<[string, Fault]>([
+  ["another nonce", { claims: { nonce: "another" } }],
+  ["for another client", { claims: { aud: "another" } }],
+  ["that has expired", { claims: { exp: 1_700_000_000 } }],
+  ["of another issuer", { claims: { iss: "https://elsewhere.example" } }],
+  ["without a signature", { alg: "none" }],
+  ["with another's signature", { isForged: true }],
+  ["with a signature of another kind", { alg: "HS256" }],
+  ["without a subject", { claims: { sub: undefined } }],
+  ["that is too long", { bytes: 300_000 }],
+  ["from a page of another issuer", { iss: "https://elsewhere.example" }],
+])("an answer with or %s is not believed", async (_, fault) => {
+  provider.fault = fault;
+  const { visitor, page } = await signIn();
+  expect([page.status, visitor.session]).toEqual([502, ""]);
+  expect(page.text).not.toContain(provider.issuer);
+  provider.fault = {};
+  expect((await signIn()).page.to).toBe("/account");
+});
+
+test("who goes back there is told so, in words", async () => {
+  provider.fault = { error: "access_denied" };
+  const { page } = await signIn();
+  expect([page.status, page.text.includes("Example did not let you in, or you went back.")]).toEqual([401, true]);
+});
+
+test("what comes back is good once, and in the browser that left", async () => {
+  const { address, visitor, page } = await signIn();
+  expect(page.to).toBe("/account");
+  const form = Object.fromEntries(new URL(address).searchParams);
+  await visitor.send("/signout", {});
+  expect((await visitor.send("/signin/return", form)).status).toBe(401);
+  // A thief has somebody else come back with the thief's code.
+  const thief = new Visitor(daemon);
+  await thief.see("/signin");
+  const stolen = Object.fromEntries(new URL(await away(thief)).searchParams);
+  const victim = new Visitor(daemon);
+  await victim.see("/signin");
+  const own = Object.fromEntries(new URL(await away(victim)).searchParams);
+  expect((await victim.send("/signin/return", stolen)).status).toBe(401);
+  expect((await victim.send("/signin/return", { ...own, code: stolen.code ?? "" })).status).toBe(502);
+  expect((await new Visitor(daemon).send("/signin/return", stolen)).status).toBe(401);
+  expect(victim.session).toBe("");
+});
+
+test("what comes back to link is nobody else's, and signs nobody in", async () => {
+  const [member, other] = [await people.member("member"), await people.member("member")];
+  const form = Object.fromEntries(new URL(await away(member, "/account/ways", { do: "link" })).searchParams);
+  expect((await other.send("/signin/return", form)).status).toBe(401);
+  expect((await other.api("GET", "/v1/account/identities")).body.items).toEqual([]);
+  expect((await new Visitor(daemon).send("/signin/return", form)).status).toBe(401);
+  people.staleProofs();
+  expect((await member.send("/signin/return", form)).status).toBe(403);
+  expect((await member.api("GET", "/v1/account/identities")).body.items).toEqual([]);
+  await people.prove(people.owner);
+});
+
+test("who was disabled stays out, and the last way in stays", async () => {
+  const { visitor } = await signIn();
+  const { email } = provider.person;
+  const [{ identity_id }] = (await visitor.api("GET", "/v1/account/identities")).body.items;
+  const refused = await visitor.api("DELETE", `/v1/account/identities/${identity_id}`);
+  expect([refused.status, refused.body.code]).toEqual([409, "last_way_in"]);
+  await daemon.cli(["user", "disable", email]);
+  const { page } = await signIn();
+  expect([page.status, page.text.includes("You are not let in here.")]).toEqual([401, true]);
+});
+
+test("the page that is come back to changes nothing by itself, and no record has a code", async () => {
+  const visitor = new Visitor(daemon);
+  await visitor.see("/signin");
+  const { pathname, search, searchParams } = new URL(await away(visitor));
+  for (let i = 0; i < 3; i++) await visitor.see(pathname + search, NAVIGATED);
+  expect(visitor.session).toBe("");
+  expect((await visitor.send(pathname, Object.fromEntries(searchParams))).to).toBe("/account");
+  const { items } = await daemon.ok("GET", "/v1/orgs/self/audit?limit=1000");
+  expect(JSON.stringify(items)).not.toContain(searchParams.get("code") ?? "none");
+  expect(items.map(({ event }: Json) => event)).toEqual(
+    expect.arrayContaining(["auth.identity_linked", "auth.identity_begun"]),
+  );
+});
+
+test("who sends codes of chance again and again is held up, before the issuer is asked", async () => {
+  Object.assign(daemon.env, { ROOMD_LIMITS_FAILED_LOGINS: "3" });
+  await daemon.restart();
+  const codes = new Set<number>();
+  for (let i = 0; i < 20 && !codes.has(429); i++) {
+    const visitor = new Visitor(daemon);
+    await visitor.see("/signin");
+    const { searchParams } = new URL(await away(visitor).catch(() => `${daemon.url}/?state=none`));
+    const form = { ...Object.fromEntries(searchParams), code: "guessed" };
+    codes.add((await visitor.send("/signin/return", form)).status);
+  }
+  expect([...codes].sort()).toEqual([429, 502]);
+});

@@ -1,0 +1,82 @@
+/** Every page of the list in a real browser, as an owner, a viewer and nobody see it. */
+import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, expect, test } from "vitest";
+import { PLACES } from "../../daemon/edge/web/places.ts";
+import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { invite, People } from "../harness/people.ts";
+import { realNode } from "../harness/real-terminal.ts";
+import { Visitor } from "../harness/visitor.ts";
+
+const READER = join(import.meta.dirname, "../harness/pages-reader.mjs");
+const CHROMIUM = "/usr/bin/chromium";
+const hasBrowser = existsSync(CHROMIUM);
+if (!hasBrowser) console.log(`the web's pages in a browser: left out, because there is no ${CHROMIUM}`);
+
+let all: Json;
+const seen = (): Json[] => all.seen;
+
+beforeAll(async () => {
+  if (!hasBrowser) return;
+  await using daemon = await TestDaemon.start();
+  const people = await People.first(daemon);
+  const { owner } = people;
+  const viewer = await people.member("viewer", { email: "a-rather-long-address.of-somebody@department.example.org" });
+  await people.member("admin");
+  for (const name of ["laptop", "a name that has many words and goes on, as names of keys do"]) {
+    await owner.api("POST", "/v1/orgs/self/keys", { name });
+  }
+  await owner.api("POST", "/v1/orgs/self/invitations", { role: "viewer", email: "bob@example.org" });
+  await new Visitor(daemon).send("/signin", { email: "owner@example.org", password: "a long enough secret" });
+  const token = (await invite(owner, "member")).split("/").at(-1) ?? "";
+  const paths = Object.entries(PLACES)
+    .filter(([, { isSeen }]) => isSeen)
+    .map(([place]) => place.replace("{token}", token).replaceAll(/\{\w+\}/g, "none"));
+  const asked = Object.entries({ owner, viewer, nobody: new Visitor(daemon) }).map(([name, { cookies }]) => ({
+    name,
+    cookies: Object.fromEntries(cookies),
+    paths,
+  }));
+  const pictures = process.env.ROOMD_TEST_PICTURES ?? mkdtempSync(join(tmpdir(), "roomd-pictures-"));
+  mkdirSync(pictures, { recursive: true });
+  const reader = Bun.spawn([realNode(), READER, CHROMIUM, daemon.url, pictures], {
+    stdin: new Blob([JSON.stringify(asked)]),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [status, printed, errors] = await Promise.all([reader.exited, reader.stdout.text(), reader.stderr.text()]);
+  expect([status, errors]).toEqual([0, ""]);
+  all = JSON.parse(printed);
+}, 480_000);
+
+const inBrowser = test.skipIf(!hasBrowser);
+
+inBrowser("each says what it is, in one heading and a title", () => {
+  expect(seen().length).toBeGreaterThan(20);
+  for (const { name, path, with_script } of seen()) {
+    const { title, headings, language } = with_script;
+    expect([name, path, headings.length, language]).toEqual([name, path, 1, "en"]);
+    expect(title).toMatch(/ · roomd$/);
+  }
+});
+
+inBrowser("each is the same without script", () => {
+  for (const { name, path, with_script, without_script } of seen()) {
+    expect([name, path, without_script]).toEqual([name, path, with_script]);
+  }
+});
+
+inBrowser("the tab key comes to all that can be used", () => {
+  expect(seen().filter(({ not_reached }) => not_reached.length > 0)).toEqual([]);
+});
+
+inBrowser("neither axe nor the policy nor the console complains, at 320 and 1280 pixels, light and dark", () => {
+  expect(all.violations).toEqual([]);
+  // A page that is refused is on the console as a failed load.
+  expect(all.complaints.filter((each: string) => !/status of 40[0-9]/.test(each))).toEqual([]);
+});
+
+inBrowser("nothing runs over the edge, and nothing is asked of others", () => {
+  expect([all.overflows, all.strangers]).toEqual([[], []]);
+});

@@ -1,0 +1,59 @@
+/** From the setup link to a program at work, let in by a key and by a person, and to the end of both: by keyboard alone. */
+import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, expect, test } from "vitest";
+import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { freePort } from "../harness/free-port.ts";
+import { realNode } from "../harness/real-terminal.ts";
+
+const READER = join(import.meta.dirname, "../harness/walk-reader.mjs");
+const CHROMIUM = "/usr/bin/chromium";
+const hasBrowser = existsSync(CHROMIUM);
+if (!hasBrowser) console.log(`the walk in a browser: left out, because there is no ${CHROMIUM}`);
+
+const ROOM = "walk";
+let seen: Json;
+
+beforeAll(async () => {
+  if (!hasBrowser) return;
+  // Passkeys are of a name, not of an address.
+  const port = await freePort();
+  const env = { ROOMD_HTTP_LISTEN: `127.0.0.1:${port}`, ROOMD_HTTP_BASE_URL: `http://localhost:${port}` };
+  await using daemon = await TestDaemon.start({ env });
+  await daemon.room(ROOM);
+  const { url: link } = JSON.parse((await daemon.cli(["user", "link", "--json"])).stdout);
+  const pictures = process.env.ROOMD_TEST_PICTURES ?? mkdtempSync(join(tmpdir(), "roomd-pictures-"));
+  mkdirSync(pictures, { recursive: true });
+  const argv = [realNode(), READER, CHROMIUM, daemon.url, link, pictures, ROOM];
+  const reader = Bun.spawn(argv, { stdout: "pipe", stderr: "pipe" });
+  const [status, printed, errors] = await Promise.all([reader.exited, reader.stdout.text(), reader.stderr.text()]);
+  expect([status, errors]).toEqual([0, ""]);
+  seen = JSON.parse(printed);
+}, 240_000);
+
+const inBrowser = test.skipIf(!hasBrowser);
+
+inBrowser("the second person comes in by the invitation and a passkey, and the key is shown once", () => {
+  expect(new URL(seen.person).pathname).toBe("/account");
+  expect(seen.key_shown_again).toBe(false);
+});
+
+inBrowser("the official client is let in by the key and by the person, and both are listed", () => {
+  expect(seen.tools[0]).toBeGreaterThan(10);
+  expect(seen.tools[1]).toBe(seen.tools[0]);
+  expect(seen.keys).toEqual([expect.stringContaining("walker's")]);
+  expect(seen.applications).toEqual([expect.stringContaining("Walker")]);
+});
+
+inBrowser("both are ended, and what waited by them is cut within half a second", () => {
+  for (const { by, after_ms, said } of seen.cut) {
+    expect([by, after_ms < 500, said]).toEqual([by, true, expect.stringMatching(/401|invalid|Unauthorized|expired/i)]);
+  }
+  expect(seen.left.join()).not.toContain("walker's");
+});
+
+inBrowser("neither axe nor the policy has a complaint, and nothing runs over the edge", () => {
+  expect([seen.violations, seen.overflows]).toEqual([[], []]);
+  expect(seen.complaints).toEqual([]);
+});
