@@ -138,10 +138,34 @@ describe("credits", () => {
       "org.credits_granted",
       "org.credits_granted",
     ]);
-    expect((await daemon.cli(["org", "credits", "--org", org_id])).status).toBe(2);
+    expect((await daemon.cli(["org", "credits", org_id, "--grant", "1", "--withdraw"])).status).toBe(2);
     expect((await daemon.cli(["org", "credits", "--org", "org_none", "--grant", "1"])).stderr).toContain(
       "organization",
     );
+  });
+
+  test("each grant is an entry with its reason, done once by its name", async () => {
+    const { org_id, api_key } = await makeOrg(daemon, "ledger");
+    const grant = (...more: string[]) => run(daemon, "org", "credits", org_id, "--grant", "20", ...more);
+    expect(await grant("--reason", "a <b>workshop</b>", "--once", "workshop")).toMatchObject({ granted: 20 });
+    const both = await Promise.all([grant("--once", "twice"), grant("--once", "twice")]);
+    for (const { granted } of both) expect(granted).toBe(40);
+    expect(await grant("--once", "workshop")).toMatchObject({ granted: 40 });
+    const list = (query = "") => daemon.api("GET", `/v1/orgs/self/credits${query}`, undefined, bearer(api_key));
+    const { body } = await list();
+    expect(body).toMatchObject({ granted: 40, used: 0, remaining: 40, next_cursor: null });
+    expect(body.items.map(({ kind, amount, reason }: Json) => [kind, amount, reason])).toEqual([
+      ["grant", 20, "by the operator"],
+      ["grant", 20, "a <b>workshop</b>"],
+    ]);
+    const first = (await list("?limit=1")).body;
+    expect(first.items).toEqual(body.items.slice(0, 1));
+    expect((await list(`?limit=1&cursor=${first.next_cursor}`)).body.items).toEqual(body.items.slice(1));
+    expect((await run(daemon, "org", "credits", org_id)).items).toEqual(body.items);
+    const other = await makeOrg(daemon, "no ledger");
+    const foreign = await daemon.api("GET", `/v1/orgs/${org_id}/credits`, undefined, bearer(other.api_key));
+    expect(foreign.status).toBe(404);
+    expect((await daemon.api("GET", "/v1/orgs/self/credits", undefined, bearer(other.api_key))).body.items).toEqual([]);
   });
 
   test("with none left no sandbox is created, and that is on record and can be ended by a grant", async () => {

@@ -1,29 +1,40 @@
 /** Owns the Directory of a host by itself: its own tables are what is true, and one transaction checks and changes them. */
+import type { Scope } from "../../../shared/api/contract.ts";
 import { MAX_KEYS } from "../../../shared/api/orgs.ts";
 import { MAX_SSH_KEYS } from "../../../shared/api/ssh.ts";
-import type { KeyId, OrgId } from "../../../shared/ids.ts";
+import type { KeyId, OrgId, UserId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { type Database, violatesUnique } from "../../db/transact.ts";
-import type { Directory } from "./directory.ts";
+import type { Directory, Ended } from "./directory.ts";
 import { givesForGood } from "./grant.ts";
 import { isGood } from "./keys.ts";
-import { countSshKeys, deleteSshKey, deleteSshKeysBy, insertSshKey, limitSshKeysBy } from "./ssh-keys-store.ts";
+import {
+  countSshKeys,
+  deleteSshKey,
+  deleteSshKeysBy,
+  deleteSshKeysOf,
+  insertSshKey,
+  limitSshKeysBy,
+} from "./ssh-keys-store.ts";
 import {
   changeKey,
-  changePlan,
+  changeOrg,
   countKeys,
+  deleteKeys,
   getKey,
   getOrg,
+  grantsBy,
   insertKey,
   insertOrg,
   keysMadeBy,
   lineOf,
-  listOrgs,
+  listEveryOrg,
   prepareUse,
+  revokeKeys,
 } from "./store.ts";
-import type { KeyRow, OrgRow, SshKeyRow } from "./table.ts";
+import type { KeyRow, NewOrgRow, OrgRow, SshKeyRow } from "./table.ts";
 
 /** `requireMaker` throws where whoever has made a key may not, in the transaction that adds it. */
 export function makeAlone(database: Database, requireMaker: RequireMaker = () => {}): Directory {
@@ -31,7 +42,7 @@ export function makeAlone(database: Database, requireMaker: RequireMaker = () =>
   return {
     addOrg: ({ org, keys, isFirst = false }, within) =>
       database.commit((queries) => {
-        if (isFirst && listOrgs(queries).length > 0) throw initialized();
+        if (isFirst && listEveryOrg(queries).length > 0) throw initialized();
         addOrg(queries, org);
         for (const key of keys) addKey(queries, key, requireMaker);
         return within(queries, org);
@@ -40,8 +51,27 @@ export function makeAlone(database: Database, requireMaker: RequireMaker = () =>
     setPlan: (orgId, plan, within) =>
       database.commit((queries) => {
         const before = requireOrg(queries, orgId);
-        changePlan(queries, orgId, plan);
+        changeOrg(queries, orgId, { plan });
         return within(queries, before);
+      }),
+
+    endOrg: (orgId, require, within) =>
+      database.commit((queries) => {
+        require(queries);
+        const org = requireOrg(queries, orgId);
+        const keys_revoked = revokeKeys(queries, orgId, now());
+        deleteSshKeysOf(queries, orgId);
+        changeOrg(queries, orgId, { ending_at: now() });
+        return within(queries, { org, keys_revoked });
+      }),
+
+    finishOrg: (orgId, within) =>
+      database.commit((queries) => {
+        const org = getOrg(queries, orgId);
+        if (!org || org.ended_at !== null) throw new ServiceError("org_not_found");
+        deleteKeys(queries, orgId);
+        changeOrg(queries, orgId, { ended_at: now(), name: orgId });
+        return within(queries, org);
       }),
 
     addKey: (key, within) =>
@@ -69,11 +99,23 @@ export function makeAlone(database: Database, requireMaker: RequireMaker = () =>
     revokeKeysOf: (orgId, userId, { require, gives }, within) =>
       database.commit((queries) => {
         require(queries);
-        const made = keysMadeBy(queries, orgId, userId);
-        const beyond = made.filter(({ scopes }) => !scopes.every((scope) => gives.includes(scope)));
-        const keys = beyond.filter(({ revoked_at }) => revoked_at === null);
-        const revoked = keys.map(({ key_id }) => changeKey(queries, key_id, { revoked_at: now() }));
-        return within(queries, { keys: revoked, sshKeys: deleteSshKeysBy(queries, beyond) });
+        return within(queries, revokeMade(queries, orgId, userId, gives));
+      }),
+
+    revokeKeysEverywhere: (userId, require, within) =>
+      database.commit((queries) => {
+        const orgIds = require(queries);
+        return within(
+          queries,
+          orgIds.map((org_id) => ({ org_id, ...revokeMade(queries, org_id, userId, []) })),
+        );
+      }),
+
+    endGrantsOf: (userId, within) =>
+      database.commit((queries) => {
+        const good = grantsBy(queries, userId).filter(({ revoked_at }) => revoked_at === null);
+        const ended = good.map(({ key_id }) => changeKey(queries, key_id, { revoked_at: now() }));
+        return within(queries, ended);
       }),
 
     addSshKey: (key, within) =>
@@ -97,7 +139,16 @@ export function makeAlone(database: Database, requireMaker: RequireMaker = () =>
   };
 }
 
-function addOrg(queries: Queries, org: OrgRow): void {
+function revokeMade(queries: Queries, orgId: OrgId, userId: UserId, gives: readonly Scope[]): Ended {
+  const made = keysMadeBy(queries, orgId, userId);
+  const beyond = made.filter(({ scopes }) => !scopes.every((scope) => gives.includes(scope)));
+  const keys = beyond.filter(({ revoked_at }) => revoked_at === null);
+  const revoked = keys.map(({ key_id }) => changeKey(queries, key_id, { revoked_at: now() }));
+  for (const { key_id } of beyond) changeKey(queries, key_id, { ended_with_maker: true });
+  return { keys: revoked, sshKeys: deleteSshKeysBy(queries, beyond) };
+}
+
+function addOrg(queries: Queries, org: NewOrgRow): void {
   try {
     insertOrg(queries, org);
   } catch (error) {
@@ -142,6 +193,7 @@ function endSshKeys(queries: Queries, line: readonly KeyRow[]): SshKeyRow[] {
 function requireOrg(queries: Queries, orgId: OrgId): OrgRow {
   const org = getOrg(queries, orgId);
   if (!org) throw new ServiceError("org_not_found");
+  if (org.ending_at !== null) throw new ServiceError("org_not_found", { detail: "The organization is ending." });
   return org;
 }
 

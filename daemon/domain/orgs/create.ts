@@ -7,11 +7,11 @@ import { type Bound, bind } from "../../core/operation.ts";
 import { appendAudit } from "../audit/index.ts";
 import type { Directory, Within } from "./directory.ts";
 import { newKey } from "./keys.ts";
-import type { KeyRow, OrgRow } from "./table.ts";
+import type { KeyRow, NewOrgRow } from "./table.ts";
 
 const FIRST_KEY = "first";
 
-type NewOrgRecord = OrgRow & { key_id: KeyId; api_key: string };
+type NewOrgRecord = NewOrgRow & { key_id: KeyId; api_key: string };
 
 export interface NewOrg {
   name: string;

@@ -11,7 +11,7 @@ import type { Plan } from "../../../shared/api/plans.ts";
 import type { KeyId, OrgId, UserId } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Rotation } from "./keys.ts";
-import type { KeyRow, OrgRow, SshKeyRow } from "./table.ts";
+import type { KeyRow, NewOrgRow, OrgRow, SshKeyRow } from "./table.ts";
 
 /**
  * Runs in the transaction that brings a change to this host's tables: what is to be kept with it, such as its record. It may run
@@ -20,7 +20,7 @@ import type { KeyRow, OrgRow, SshKeyRow } from "./table.ts";
 export type Within<Change, T> = (queries: Queries, change: Change) => T;
 
 export interface NewOrgRows {
-  org: OrgRow;
+  org: NewOrgRow;
   /** Of the organization, or of none. */
   keys: readonly KeyRow[];
   /** Only where there is no organization yet. */
@@ -30,9 +30,13 @@ export interface NewOrgRows {
 /** Each resolves with what `within` returns once the change is on disk. Other rejections: disk_full. */
 export interface Directory {
   /** Throws already_exists. */
-  addOrg<T>(made: NewOrgRows, within: Within<OrgRow, T>): Promise<T>;
+  addOrg<T>(made: NewOrgRows, within: Within<NewOrgRow, T>): Promise<T>;
   /** `within` gets the organization as it was before. Throws org_not_found. */
   setPlan<T>(orgId: OrgId, plan: Plan, within: Within<OrgRow, T>): Promise<T>;
+  /** Its end begins: from here on its keys are no good, and nothing is added to it. Throws org_not_found; rejects as `require` throws. */
+  endOrg<T>(orgId: OrgId, require: (queries: Queries) => void, within: Within<EndingOrg, T>): Promise<T>;
+  /** Its end has come: nobody finds it any more, and its name is free. */
+  finishOrg<T>(orgId: OrgId, within: Within<OrgRow, T>): Promise<T>;
   /** Throws org_not_found, quota_exceeded. */
   addKey<T>(key: KeyRow, within: Within<KeyRow, T>): Promise<T>;
   /** `rotate` says of the key as it is what takes its place, or throws. Throws key_not_found, quota_exceeded. */
@@ -52,12 +56,25 @@ export interface Directory {
    * that these have added, for good or not. A key that somebody else has rotated since is that one's. Rejects as `require` throws.
    */
   revokeKeysOf<T>(orgId: OrgId, userId: UserId, ending: Ending, within: Within<Ended, T>): Promise<T>;
+  /** The same in every organization that `require` names, of a person who may make nothing any more. Rejects as `require` throws. */
+  revokeKeysEverywhere<T>(
+    userId: UserId,
+    require: (queries: Queries) => OrgId[],
+    within: Within<readonly EndedIn[], T>,
+  ): Promise<T>;
+  /** Signs out all applications that a person has let in, in every organization. */
+  endGrantsOf<T>(userId: UserId, within: Within<readonly KeyRow[], T>): Promise<T>;
   /** Throws org_not_found, already_exists, quota_exceeded. */
   addSshKey<T>(key: SshKeyRow, within: Within<SshKeyRow, T>): Promise<T>;
   /** Throws key_not_found. */
   removeSshKey<T>(orgId: OrgId, sshKeyId: string, within: Within<SshKeyRow, T>): Promise<T>;
   /** Writes when keys were last used; a crash may lose it. */
   noteUses(uses: readonly KeyUse[]): Promise<void>;
+}
+
+export interface EndingOrg {
+  org: OrgRow;
+  keys_revoked: number;
 }
 
 export interface Ending {
@@ -70,6 +87,10 @@ export interface Ending {
 export interface Ended {
   keys: readonly KeyRow[];
   sshKeys: readonly SshKeyRow[];
+}
+
+export interface EndedIn extends Ended {
+  org_id: OrgId;
 }
 
 export interface Revocation {

@@ -45,7 +45,7 @@ export interface Term {
 
 /** What a guest makes ends with its sandbox, whatever becomes of keys. */
 export function termBy(maker: Caller): Term {
-  if (maker.kind || givesForGood(maker)) return { ends_with: null, expires_at: null };
+  if (maker.kind) return { ends_with: null, expires_at: null };
   return { ends_with: firstKeyOf(maker), expires_at: maker.expires_at };
 }
 

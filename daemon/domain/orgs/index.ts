@@ -6,20 +6,26 @@ import { type Bound, boundTo, type Caller } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { makeOrgCreate } from "./create.ts";
 import type { OrgDeps } from "./deps.ts";
+import { givesForGood } from "./grant.ts";
 import { makeKeyVerbs } from "./key-verbs.ts";
-import { type Authenticate, isGood, makeAuthenticate, makeIsCurrent } from "./keys.ts";
+import { type Authenticate, isGood, makeAuthenticate, makeCallerOfGrant, makeIsCurrent } from "./keys.ts";
 import { LastUsed } from "./last-used.ts";
 import { makeMe } from "./me.ts";
 import { callersOf, isCurrentSshKey, makeSshKeys } from "./ssh-keys.ts";
 import { keyName, knownOrg, lineOf } from "./store.ts";
+import type { KeyRow } from "./table.ts";
+import { makeCreditList } from "./usage/credit-list.ts";
 import { makeUsage } from "./usage/usage.ts";
 
 export { makeAlone } from "./alone.ts";
 export type { Directory } from "./directory.ts";
+export { grantBy } from "./grant.ts";
+export { isGood, newKey } from "./keys.ts";
 export { makeOperator } from "./operator.ts";
+export { orgsPersonal } from "./personal.ts";
 export { type PlanCaps, type Plans, plansOf } from "./plans.ts";
 export { driveExceeded, driveWarning, makeQuota, type Quota } from "./quota.ts";
-export { getOrg, listOrgs } from "./store.ts";
+export { getKey, getOrg, listEndingOrgs, listEveryOrg, listOrgs } from "./store.ts";
 export type { KeyRow } from "./table.ts";
 export { Credits } from "./usage/credits.ts";
 export { DriveLevels } from "./usage/drive-levels.ts";
@@ -30,13 +36,17 @@ export interface Orgs {
   operations: Bound[];
   /** Throws missing_credentials, invalid_api_key or api_key_expired. */
   authenticate: Authenticate;
+  /** Whom a grant stands for, of which a token was shown. Throws invalid_api_key or api_key_expired. */
+  callerOfGrant(keyId: KeyId): Caller;
+  /** A grant's row with its last use. */
+  withUse(row: KeyRow): KeyRow;
   planOf(orgId: OrgId): string;
   nameOf(orgId: OrgId): string;
   /** Whether a key that was good is so still. */
   isCurrent(keyId: KeyId): boolean;
   /** Calls `cut` when the key is no longer good; what is returned lets go of it. */
   holdKey(keyId: KeyId, cut: () => void): () => void;
-  /** The same of a key with all that it was rotated into: calls `cut` when none of them is good. */
+  /** The same of a key with all that it was rotated into: calls `cut` when none of them is good, and it gave nothing for good. */
   holdLine(firstKeyId: KeyId, cut: () => void): () => void;
   /** All that holds on to keys, and to what keys have made. */
   holds: Holds;
@@ -81,16 +91,22 @@ export function makeOrgs({ database, directory, log, meter, standing, credits, r
           return grouping === "key" ? keyName(queries, id) : id;
         },
       }),
+      makeCreditList({ database, findOrg: find, credits }),
       ...makeSshKeys({ database, directory, findOrg: find, onRemoved: () => holds.look() }),
     ],
     authenticate: makeAuthenticate(queries, (keyId) => lastUsed.note(keyId)),
+    callerOfGrant: makeCallerOfGrant(queries, (keyId) => lastUsed.note(keyId)),
+    withUse: (row) => lastUsed.withUse(row),
     planOf: (orgId) => knownOrg(queries, orgId)?.plan ?? "",
     nameOf: (orgId) => knownOrg(queries, orgId)?.name ?? "",
     isCurrent,
     holdKey: (keyId, cut) => holds.hold(keyId, () => isCurrent(keyId), cut),
     holdLine: (firstKeyId, cut) => {
-      const isAnyGood = () => lineOf(queries, { key_id: firstKeyId, first_key_id: null }).some(isGood);
-      return holds.hold(`line of ${firstKeyId}`, isAnyGood, cut);
+      const goesOn = () => {
+        const line = lineOf(queries, { key_id: firstKeyId, first_key_id: null });
+        return line.some(isGood) || (line.some(givesForGood) && !line.some(({ ended_with_maker }) => ended_with_maker));
+      };
+      return holds.hold(`line of ${firstKeyId}`, goesOn, cut);
     },
     holds,
     ssh: {

@@ -41,7 +41,7 @@ export function makeKeyVerbs({ database, directory, withUse, onEnded }: KeyVerbD
   };
   const findKey = (call: KeyCall, params: Record<string, string>): KeyRow => {
     const row = getKeyOf(database.queries, find(call, params), String(params.key_id));
-    if (!row || row.revoked_at !== null || !isSeen(call.caller, row)) {
+    if (!row || row.kind === "oauth" || row.revoked_at !== null || !isSeen(call.caller, row)) {
       throw new ServiceError("key_not_found", { detail: `There is no key ${params.key_id}.` });
     }
     return row;

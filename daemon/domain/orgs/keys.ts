@@ -8,7 +8,7 @@ import type { Caller } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Grant } from "./grant.ts";
-import { type CallerRow, prepareKeyLookup, prepareKeyTerm } from "./store.ts";
+import { type CallerRow, prepareKeyLookup, prepareKeyLookupById, prepareKeyTerm } from "./store.ts";
 import type { KeyRow } from "./table.ts";
 
 export const KEY_PATTERN = /^key-[0-9A-Za-z]{43}$/;
@@ -19,7 +19,8 @@ const PREFIX_CHARACTERS = 8;
 /** What is not named is everything: all scopes, all rooms, any agent, no end. */
 export interface NewKey extends Partial<Grant> {
   org_id: OrgId | null;
-  kind: "api" | "operator";
+  /** oauth: what an application was granted; it comes with tokens, and nobody has the key itself. */
+  kind: "api" | "operator" | "oauth";
   name: string;
   maker: { type: string; id: string };
   first_key_id?: KeyId | null;
@@ -58,6 +59,7 @@ export function newKey(request: NewKey): { key: string; row: KeyRow } {
     replaced_by: null,
     last_used_at: null,
     first_key_id: request.first_key_id ?? null,
+    ended_with_maker: false,
   };
   return { key, row };
 }
@@ -96,6 +98,7 @@ export function toRecord(row: KeyRow): KeyRecord {
     kind: __,
     key_sha256: ___,
     first_key_id: ____,
+    ended_with_maker: _____,
     created_by_type: type,
     created_by_id: id,
     ...shown
@@ -132,6 +135,19 @@ export function makeAuthenticate(queries: Queries, onUse: (keyId: KeyId) => void
   };
 }
 
+/** The caller that what an application was granted stands for, which has shown a token. Throws invalid_api_key, api_key_expired. */
+export function makeCallerOfGrant(queries: Queries, onUse: (keyId: KeyId) => void): (keyId: KeyId) => Caller {
+  const lookup = prepareKeyLookupById(queries);
+  return (keyId) => {
+    const row = lookup(keyId);
+    const caller = row?.kind === "oauth" && row.revoked_at === null ? callerOf(row) : null;
+    if (!caller) throw new ServiceError("invalid_api_key", { detail: "The application has been signed out." });
+    if (hasExpired(caller)) throw new ServiceError("api_key_expired");
+    onUse(keyId);
+    return caller;
+  };
+}
+
 /** What was made of rows that are remembered. */
 const callers = new WeakMap<CallerRow, Caller>();
 
@@ -139,9 +155,14 @@ const callers = new WeakMap<CallerRow, Caller>();
 function callerOf(row: CallerRow): Caller | null {
   const known = callers.get(row);
   if (known) return known;
-  const { kind: _, revoked_at: __, org_id, plan, ...rest } = row;
+  const { kind, revoked_at: _, org_id, plan, ...rest } = row;
   if (org_id === null || plan === null) return null;
-  const caller: Caller = Object.freeze({ ...rest, org_id, plan });
+  const caller: Caller = Object.freeze({
+    ...rest,
+    ...(kind === "oauth" ? { granted: true as const } : {}),
+    org_id,
+    plan,
+  });
   callers.set(row, caller);
   return caller;
 }

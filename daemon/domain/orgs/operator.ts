@@ -18,9 +18,11 @@ import { type NewSshKey, newSshKey, toRecord } from "./ssh-keys.ts";
 import { listSshKeys } from "./ssh-keys-store.ts";
 import { getOrg, listKeys, listOrgs } from "./store.ts";
 import type { KeyRow } from "./table.ts";
-import { grantCredits } from "./usage/credits.ts";
+import { grantCredits, type Why } from "./usage/credits.ts";
+import { listEntries, toEntry } from "./usage/ledger.ts";
 
 const FIRST_ORG = "default";
+const SHOWN_ENTRIES = 100;
 const OPERATOR = { type: "operator", id: "host", name: "operator" };
 const MAKER = { type: OPERATOR.type, id: OPERATOR.id };
 const BY_OPERATOR: Maker = { actor: OPERATOR, source: "cli" };
@@ -64,19 +66,23 @@ export function makeOperator(
       }),
 
     /** Grants more credits beside those of the plan, or takes back all that were (null); what is used is as of the daemon's last writing. */
-    grantCredits: (orgId: OrgId, more: number | null) =>
+    grantCredits: (orgId: OrgId, more: number | null, why?: Why) =>
       database.commit((queries) => {
         const org = getOrg(queries, orgId);
-        if (!org) throw new ServiceError("org_not_found");
-        const balance = grantCredits(queries, orgId, plans[org.plan].credits, more);
+        if (!org || org.ending_at !== null) throw new ServiceError("org_not_found");
+        const { isNew, ...balance } = grantCredits(queries, orgId, plans[org.plan].credits, more, why);
         const { granted, remaining } = balance;
-        record(queries, more === null ? "org.credits_withdrawn" : "org.credits_granted", orgId, {
-          more,
-          granted,
-          remaining,
-        });
-        return { org_id: orgId, ...balance };
+        const event = more === null ? "org.credits_withdrawn" : "org.credits_granted";
+        const reason = why === undefined ? {} : { reason: why.reason };
+        if (isNew) record(queries, event, orgId, { more, granted, remaining, ...reason });
+        return { org_id: orgId, ...balance, is_new: isNew };
       }),
+
+    /** The newest entries of the ledger of credits. Throws org_not_found. */
+    listCredits: (orgId: OrgId) => {
+      if (!getOrg(database.queries, orgId)) throw new ServiceError("org_not_found");
+      return listEntries(database.queries, orgId, null, SHOWN_ENTRIES).map(toEntry);
+    },
 
     listOrgs: () => listOrgs(database.queries),
     /** What is about the service as a whole, and about no organization. */

@@ -57,7 +57,10 @@ export function makeQuota({ queries, plans, held, driveUsed }: QuotaDeps): Quota
 
     admit: (within, call, added) => {
       const { org_id } = call.caller;
-      const caps = capsOf(getOrg(within, org_id));
+      const org = getOrg(within, org_id);
+      // Its keys have just ended, this one among them.
+      if (org && org.ending_at !== null) throw new ServiceError("invalid_api_key");
+      const caps = capsOf(org);
       const has = held(within, org_id);
       const counts = Object.entries(added) as [Counted, number][];
       for (const [what, count] of counts) {

@@ -30,6 +30,10 @@ export function deleteSshKeysBy(queries: Queries, line: readonly KeyRow[]): SshK
   return deleted.sort((one, other) => (one.ssh_key_id < other.ssh_key_id ? -1 : 1));
 }
 
+export function deleteSshKeysOf(queries: Queries, orgId: SshKeyRow["org_id"]): void {
+  queries.delete(sshKeys).where(eq(sshKeys.org_id, orgId)).run();
+}
+
 /** They end at `until` at the latest. */
 export function limitSshKeysBy(queries: Queries, line: readonly KeyRow[], until: string): void {
   const isLonger = or(isNull(sshKeys.expires_at), gt(sshKeys.expires_at, until));

@@ -1,18 +1,33 @@
 /** Owns the SQL of organizations and keys. */
-import { and, count, desc, eq, gt, inArray, isNull, lt, or, sql } from "drizzle-orm";
+import { and, count, desc, eq, gt, inArray, isNotNull, isNull, lt, ne, or, sql } from "drizzle-orm";
 import type { Queries } from "../../db/client.ts";
 import { Remembered } from "../../db/remembered.ts";
-import { apiKeys, type KeyRow, type OrgRow, orgs } from "./table.ts";
+import { apiKeys, type KeyRow, type NewOrgRow, type OrgRow, orgs } from "./table.ts";
 
 const known = new Remembered<OrgRow>();
 
-export function insertOrg(queries: Queries, row: OrgRow): void {
+export function insertOrg(queries: Queries, row: NewOrgRow): void {
   known.forget(queries);
   queries.insert(orgs).values(row).run();
 }
 
+/** Those that have not ended. */
 export function listOrgs(queries: Queries): OrgRow[] {
+  return queries.select().from(orgs).where(isNull(orgs.ended_at)).orderBy(orgs.org_id).all();
+}
+
+/** Also those that have ended. */
+export function listEveryOrg(queries: Queries): OrgRow[] {
   return queries.select().from(orgs).orderBy(orgs.org_id).all();
+}
+
+/** Those whose end has begun and not come, in the words of the index. */
+export function listEndingOrgs(queries: Queries): OrgRow[] {
+  return queries
+    .select()
+    .from(orgs)
+    .where(and(isNotNull(orgs.ending_at), isNull(orgs.ended_at)))
+    .all();
 }
 
 export function getOrg(queries: Queries, orgId: OrgRow["org_id"]): OrgRow | undefined {
@@ -24,10 +39,10 @@ export function knownOrg(queries: Queries, orgId: OrgRow["org_id"]): OrgRow | un
   return known.get(queries, orgId, () => getOrg(queries, orgId));
 }
 
-export function changePlan(queries: Queries, orgId: OrgRow["org_id"], plan: OrgRow["plan"]): void {
+export function changeOrg(queries: Queries, orgId: OrgRow["org_id"], change: Partial<OrgRow>): void {
   known.forget(queries);
   callers.forget(queries);
-  queries.update(orgs).set({ plan }).where(eq(orgs.org_id, orgId)).run();
+  queries.update(orgs).set(change).where(eq(orgs.org_id, orgId)).run();
 }
 
 export function insertKey(queries: Queries, row: KeyRow): void {
@@ -39,10 +54,10 @@ export function listKeys(queries: Queries, orgId: OrgRow["org_id"]): KeyRow[] {
   return queries.select().from(apiKeys).where(eq(apiKeys.org_id, orgId)).orderBy(apiKeys.key_id).all();
 }
 
-/** The newest first, from one on. */
+/** The newest first, from one on; without what applications were granted. */
 export function listKeysBefore(queries: Queries, orgId: OrgRow["org_id"], before: string | null, limit: number) {
   const older = before === null ? undefined : lt(apiKeys.key_id, before as KeyRow["key_id"]);
-  const where = and(eq(apiKeys.org_id, orgId), older);
+  const where = and(eq(apiKeys.org_id, orgId), ne(apiKeys.kind, "oauth"), older);
   return queries.select().from(apiKeys).where(where).orderBy(desc(apiKeys.key_id)).limit(limit).all();
 }
 
@@ -85,6 +100,12 @@ export function keysMadeBy(queries: Queries, orgId: OrgRow["org_id"], userId: st
   return [...found.values()];
 }
 
+/** What applications were granted by a person. */
+export function grantsBy(queries: Queries, userId: string): KeyRow[] {
+  const where = and(eq(apiKeys.created_by_id, userId), eq(apiKeys.kind, "oauth"));
+  return queries.select().from(apiKeys).where(where).all();
+}
+
 /** A key's line: it, and all that it was rotated from and into. */
 export function lineOf(queries: Queries, { key_id, first_key_id }: Pick<KeyRow, "key_id" | "first_key_id">): KeyRow[] {
   const first = first_key_id ?? key_id;
@@ -98,6 +119,18 @@ export function changeKey(queries: Queries, keyId: KeyRow["key_id"], change: Par
   return queries.update(apiKeys).set(change).where(eq(apiKeys.key_id, keyId)).returning().get();
 }
 
+/** All of an organization that are not revoked; returns how many it were. */
+export function revokeKeys(queries: Queries, orgId: OrgRow["org_id"], at: string): number {
+  callers.forget(queries);
+  const open = and(eq(apiKeys.org_id, orgId), isNull(apiKeys.revoked_at));
+  return queries.update(apiKeys).set({ revoked_at: at }).where(open).returning({ id: apiKeys.key_id }).all().length;
+}
+
+export function deleteKeys(queries: Queries, orgId: OrgRow["org_id"]): void {
+  callers.forget(queries);
+  queries.delete(apiKeys).where(eq(apiKeys.org_id, orgId)).run();
+}
+
 /** What a request has to know of the key that it comes with. */
 export type CallerRow = { [Column in "org_id" | "plan"]: OrgRow[Column] | null } & Pick<
   KeyRow,
@@ -105,17 +138,30 @@ export type CallerRow = { [Column in "org_id" | "plan"]: OrgRow[Column] | null }
 >;
 const callers = new Remembered<CallerRow>();
 
-/** Looks a key up by its hash, with its organization. */
-export function prepareKeyLookup(queries: Queries) {
+/** A key with its organization. */
+function selectCaller(queries: Queries) {
   const { key_id, kind, name, scopes, room_ids, agent_id, expires_at, revoked_at, first_key_id } = apiKeys;
   const { org_id, plan } = orgs;
-  const statement = queries
+  return queries
     .select({ org_id, plan, key_id, kind, name, scopes, room_ids, agent_id, expires_at, revoked_at, first_key_id })
     .from(apiKeys)
-    .leftJoin(orgs, eq(org_id, apiKeys.org_id))
+    .leftJoin(orgs, eq(org_id, apiKeys.org_id));
+}
+
+/** Looks a key up by its hash. */
+export function prepareKeyLookup(queries: Queries) {
+  const statement = selectCaller(queries)
     .where(eq(apiKeys.key_sha256, sql.placeholder("key_sha256")))
     .prepare();
   return (key_sha256: string) => callers.get(queries, key_sha256, () => statement.get({ key_sha256 }));
+}
+
+/** The same by its id. */
+export function prepareKeyLookupById(queries: Queries) {
+  const statement = selectCaller(queries)
+    .where(eq(apiKeys.key_id, sql.placeholder("key_id")))
+    .prepare();
+  return (key_id: string) => callers.get(queries, key_id, () => statement.get({ key_id }));
 }
 
 /** Looks up until when a key is good, by its id. */

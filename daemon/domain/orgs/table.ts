@@ -1,5 +1,5 @@
 /** Owns the tables of organizations and their keys as the queries see them. */
-import { sqliteTable, text } from "drizzle-orm/sqlite-core";
+import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { Scope } from "../../../shared/api/contract.ts";
 import type { Plan } from "../../../shared/api/plans.ts";
 import type { KeyId, OrgId, SshKeyId } from "../../../shared/ids.ts";
@@ -9,12 +9,16 @@ export const orgs = sqliteTable("orgs", {
   name: text().notNull(),
   plan: text().$type<Plan>().notNull(),
   created_at: text().notNull(),
+  /** When its end began; from then on nothing is added to it. */
+  ending_at: text(),
+  /** When all that it had was gone. */
+  ended_at: text(),
 });
 
 export const apiKeys = sqliteTable("api_keys", {
   key_id: text().$type<KeyId>().primaryKey(),
   org_id: text().$type<OrgId>(),
-  kind: text().$type<"api" | "operator">().notNull(),
+  kind: text().$type<"api" | "operator" | "oauth">().notNull(),
   name: text().notNull(),
   key_sha256: text().notNull(),
   key_prefix: text().notNull(),
@@ -31,6 +35,8 @@ export const apiKeys = sqliteTable("api_keys", {
   last_used_at: text(),
   /** The first of those that it was rotated from. */
   first_key_id: text().$type<KeyId>(),
+  /** It was revoked because its maker may not have it any more. */
+  ended_with_maker: integer({ mode: "boolean" }).notNull(),
 });
 
 export const sshKeys = sqliteTable("ssh_keys", {
@@ -48,4 +54,5 @@ export const sshKeys = sqliteTable("ssh_keys", {
 
 export type SshKeyRow = typeof sshKeys.$inferSelect;
 export type OrgRow = typeof orgs.$inferSelect;
+export type NewOrgRow = Omit<OrgRow, "ending_at" | "ended_at">;
 export type KeyRow = typeof apiKeys.$inferSelect;

@@ -18,6 +18,7 @@ import type { Queries } from "../../../db/client.ts";
 import type { Database } from "../../../db/transact.ts";
 import { appendAudit } from "../../audit/index.ts";
 import { getCredits, putCredits } from "./credits-store.ts";
+import { enter } from "./ledger.ts";
 import type { Meter } from "./meter.ts";
 import { MICRO } from "./prices.ts";
 import type { CreditRow } from "./table.ts";
@@ -184,12 +185,35 @@ function grantedOf(plan: number | null, more: number | null): number | null {
   return plan === null && more === null ? null : (plan ?? 0) + (more ?? 0);
 }
 
-/** Within a transaction: grants more beside those of the plan, or takes back all that were so granted (null). */
-export function grantCredits(queries: Queries, orgId: OrgId, plan: number | null, more: number | null): Balance {
-  const row = getCredits(queries, orgId);
+/** Why credits are granted or taken back, and the name of that effect: by the same name nothing happens twice. */
+export interface Why {
+  reason: string;
+  effect: string;
+}
+
+/**
+ * Within a transaction: grants more beside those of the plan, or takes back all that were so granted (null). `isNew` false: that was done
+ * before by this name.
+ */
+export function grantCredits(
+  queries: Queries,
+  org_id: OrgId,
+  plan: number | null,
+  more: number | null,
+  { reason, effect }: Why = { reason: "by the operator", effect: crypto.randomUUID() },
+): Balance & { isNew: boolean } {
+  const row = getCredits(queries, org_id);
+  const kind = more === null ? "withdrawal" : "grant";
+  const amount_micro = (more ?? -(row.granted ?? 0)) * MICRO;
+  const isNew = enter(queries, { org_id, kind, amount_micro, reason, effect });
+  if (!isNew) return { ...balanceOf(grantedOf(plan, row.granted), row.used_micro), isNew };
   // To one that had no limit they are granted from now on: what it has used until now takes nothing of them.
-  const before = row.granted ?? (plan === null ? Math.ceil(row.used_micro / MICRO) : 0);
-  const granted = more === null ? null : before + more;
+  const first = row.granted === null && plan === null ? Math.ceil(row.used_micro / MICRO) : 0;
+  if (more !== null && first > 0) {
+    const told = { reason: "used while there was no limit", effect: `${effect}:before` };
+    enter(queries, { org_id, kind: "grant", amount_micro: first * MICRO, ...told });
+  }
+  const granted = more === null ? null : (row.granted ?? first) + more;
   putCredits(queries, { ...row, granted, exhausted_at: null });
-  return balanceOf(grantedOf(plan, granted), row.used_micro);
+  return { ...balanceOf(grantedOf(plan, granted), row.used_micro), isNew };
 }

@@ -16,6 +16,7 @@ import type { Database } from "../../../db/transact.ts";
 import { appendAudit } from "../../audit/index.ts";
 import { type Amounts, add, amountsOver, NOTHING, type Rate } from "./amounts.ts";
 import { addUsed } from "./credits-store.ts";
+import { enterSpent } from "./ledger.ts";
 import { daysOf, type Elapsed, elapsed, hostClock, type MeterClock, type Moment } from "./moment.ts";
 import { FREE, microOf, microPerHour, type Prices } from "./prices.ts";
 import { DayRows } from "./rows.ts";
@@ -186,7 +187,11 @@ export class Meter {
       micro.set(sum.org_id, (micro.get(sum.org_id) ?? 0) + microOf(this.#prices, sum));
       if (sum.egress_bytes > 0) this.#changed.add(sum.org_id);
     }
-    for (const [orgId, used] of micro) if (used > 0) addUsed(queries, orgId, used);
+    for (const [orgId, used] of micro) {
+      if (used === 0) continue;
+      addUsed(queries, orgId, used);
+      enterSpent(queries, orgId, used);
+    }
   }
 }
 

@@ -46,6 +46,18 @@ export const orgCredits = sqliteTable("org_credits", {
   exhausted_at: text(),
 });
 
+export const creditLedger = sqliteTable("credit_ledger", {
+  entry_id: text().primaryKey(),
+  org_id: text().$type<OrgId>().notNull(),
+  at: text().notNull(),
+  kind: text().$type<"grant" | "withdrawal" | "spend">().notNull(),
+  amount_micro: integer().notNull(),
+  reason: text().notNull(),
+  /** Its name: of one organization no two are the same. */
+  effect: text().notNull(),
+});
+
+export type LedgerRow = typeof creditLedger.$inferSelect;
 export type CreditRow = typeof orgCredits.$inferSelect;
 export type UsageRow = typeof usage.$inferSelect;
 export type OpenRow = typeof usageOpen.$inferSelect;

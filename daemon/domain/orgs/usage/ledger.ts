@@ -1,0 +1,51 @@
+/**
+ * Owns the ledger of credits: each effect on them is one row with its reason, and has a name, so that none is entered twice. What is
+ * spent is a row a day. Of an organization the rows add up to what it was granted beside its plan's, less what it has used.
+ */
+import { and, desc, eq, lt, sql } from "drizzle-orm";
+import type { LedgerEntry } from "../../../../shared/api/credits.ts";
+import { newId, type OrgId } from "../../../../shared/ids.ts";
+import { now } from "../../../core/clock.ts";
+import type { Queries } from "../../../db/client.ts";
+import { MICRO } from "./prices.ts";
+import { creditLedger, type LedgerRow } from "./table.ts";
+
+export type NewEntry = Pick<LedgerRow, "org_id" | "kind" | "amount_micro" | "reason" | "effect">;
+
+/** Within a transaction. False: this effect is there already. */
+export function enter(queries: Queries, entry: NewEntry): boolean {
+  const row: LedgerRow = { entry_id: newId("cre"), at: now(), ...entry };
+  return queries.insert(creditLedger).values(row).onConflictDoNothing().returning().all().length === 1;
+}
+
+/** Within a transaction: a day's spending grows. */
+export function enterSpent(queries: Queries, org_id: OrgId, micro: number): void {
+  const at = now();
+  const effect = `spend:${at.slice(0, 10)}`;
+  const row: LedgerRow = {
+    entry_id: newId("cre"),
+    at,
+    org_id,
+    kind: "spend",
+    amount_micro: -micro,
+    reason: "use",
+    effect,
+  };
+  const set = { amount_micro: sql`${creditLedger.amount_micro} - ${micro}` };
+  queries
+    .insert(creditLedger)
+    .values(row)
+    .onConflictDoUpdate({ target: [creditLedger.org_id, creditLedger.effect], set })
+    .run();
+}
+
+/** The newest first, from one on. */
+export function listEntries(queries: Queries, orgId: OrgId, before: string | null, limit: number): LedgerRow[] {
+  const older = before === null ? undefined : lt(creditLedger.entry_id, before);
+  const where = and(eq(creditLedger.org_id, orgId), older);
+  return queries.select().from(creditLedger).where(where).orderBy(desc(creditLedger.entry_id)).limit(limit).all();
+}
+
+export function toEntry({ entry_id, at, kind, amount_micro, reason }: LedgerRow): LedgerEntry {
+  return { entry_id, at, kind, amount: amount_micro / MICRO, reason };
+}

@@ -1,0 +1,36 @@
+/** Owns the interface of credits: what was granted to an organization, and what it has spent. */
+import { type Static, Type } from "@sinclair/typebox";
+import { fields, nullable, oneOf, operation, pageQuery, timestamp } from "./contract.ts";
+import { orgPath } from "./orgs.ts";
+
+const entry = fields({
+  entry_id: Type.String(),
+  at: timestamp,
+  kind: oneOf(["grant", "withdrawal", "spend"], { description: "spend: by the price table, one entry a day in UTC." }),
+  amount: Type.Number({ description: "Credits; below 0 what is spent or taken back." }),
+  reason: Type.String(),
+});
+export type LedgerEntry = Static<typeof entry>;
+
+export const creditList = operation({
+  name: "credit_list",
+  extension: "billing",
+  method: "GET",
+  path: "/v1/orgs/{org_id}/credits",
+  summary: "List what credits were granted and spent",
+  description: "The newest first. What the plan grants is no entry: it is there as long as the plan is.",
+  access: "usage:read",
+  params: orgPath,
+  query: fields(pageQuery),
+  body: null,
+  output: fields({
+    granted: nullable(Type.Number({ description: "Granted by the plan and beside it; null: no limit." })),
+    used: Type.Number(),
+    remaining: nullable(Type.Number()),
+    items: Type.Array(entry),
+    next_cursor: nullable(Type.String()),
+  }),
+  outcomes: { ok: 200 },
+  errors: ["org_not_found", "invalid_cursor"],
+  audit: "usage.read",
+});
