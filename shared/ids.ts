@@ -21,6 +21,10 @@ export type MessageId = Branded<"message">;
 export type UserId = Branded<"user">;
 export type SessionId = Branded<"session">;
 export type LinkId = Branded<"link">;
+export type ApplicationId = Branded<"application">;
+export type PasskeyId = Branded<"passkey">;
+export type CreditEntryId = Branded<"credit entry">;
+export type IdentityId = Branded<"identity">;
 
 interface Generated {
   org: OrgId;
@@ -37,6 +41,10 @@ interface Generated {
   usr: UserId;
   ses: SessionId;
   lnk: LinkId;
+  oap: ApplicationId;
+  pky: PasskeyId;
+  cre: CreditEntryId;
+  idn: IdentityId;
 }
 
 const TIME_CHARACTERS = 10;

@@ -46,10 +46,10 @@ interface SendOptions {
 
 /** Sends a request; the answer is a success. */
 export async function send(operation: Operation, input: object, options: SendOptions = {}): Promise<Response> {
-  const connection = findConnection();
+  const connection = await findConnection();
   if (connection.key === null && operation.access !== "open" && !operation.openToHost) {
     const hint =
-      "`roomd init` prints the first key, and `roomd key create` makes more. `roomd setup` keeps its key in setup.env in data_dir.";
+      "`roomd login` signs you in. `roomd init` prints the first key, and `roomd key create` makes more. `roomd setup` keeps its key in setup.env in data_dir.";
     throw new CliError({ detail: "ROOMD_API_KEY is not set.", errors: [], hint }, EXIT.usage);
   }
   const { path, query, body } = split(operation, input);

@@ -1,26 +1,38 @@
-/** Where the service is and how to reach it: ROOMD_URL, ROOMD_API_KEY, ROOMD_CA_CERT, else this host's configuration. */
+/**
+ * Where the service is and how to reach it: ROOMD_URL, ROOMD_API_KEY, ROOMD_CA_CERT, else where this user has signed in, else this host's
+ * configuration.
+ */
 import { existsSync, readFileSync } from "node:fs";
 import { loadConfig } from "../core/config.ts";
 import { makePaths } from "../core/paths.ts";
 import { planListen } from "../edge/http/tls.ts";
 import { selfSignedFile } from "../edge/http/tls-self-signed.ts";
 import { CliError, EXIT } from "./cli-error.ts";
+import { readCredentials, tokenFor } from "./credentials.ts";
 import { isLoopback, listeners, ownersOf } from "./listeners.ts";
+import type { Place } from "./token-endpoint.ts";
 
-export interface Connection {
-  /** Without a slash at its end. */
-  url: string;
+export interface Connection extends Place {
+  /** An API key, or a token of who has signed in. */
   key: string | null;
-  /** PEM of the certificates to trust instead of the system's; null for those. */
-  ca: string | null;
 }
 
 /** Throws CliError, also where the key would go to another user of this host. */
-export function findConnection(env: Record<string, string | undefined> = process.env): Connection {
-  const connection = configured(env);
-  if (connection.key !== null) requireOwnHost(connection.url);
-  return connection;
+export async function findConnection(env: Record<string, string | undefined> = process.env): Promise<Connection> {
+  const place = configured(env);
+  const given = env.ROOMD_API_KEY?.trim() || null;
+  if (given !== null || isSignedIn(place.url)) requireOwnHost(place.url);
+  return { ...place, key: given ?? (await tokenFor(place)) };
 }
+
+/** Where a service is that is named, or the one that is meant. Throws CliError. */
+export function findPlace(url?: string, env: Record<string, string | undefined> = process.env): Place {
+  const place = configured(url === undefined ? env : { ...env, ROOMD_URL: url });
+  requireOwnHost(place.url);
+  return place;
+}
+
+const isSignedIn = (url: string): boolean => url in readCredentials().services;
 
 /** Over TLS the certificate tells who it is. A tunnel is the caller's own, a proxy's or container's port root's. */
 function requireOwnHost(url: string): void {
@@ -36,22 +48,21 @@ function requireOwnHost(url: string): void {
   });
 }
 
-function configured(env: Record<string, string | undefined>): Connection {
-  const key = env.ROOMD_API_KEY?.trim() || null;
+function configured(env: Record<string, string | undefined>): Place {
   const caFile = env.ROOMD_CA_CERT || null;
-  const given = env.ROOMD_URL?.trim();
+  const given = env.ROOMD_URL?.trim() || (env.ROOMD_API_KEY ? null : readCredentials().current);
   if (given) {
     const url = URL.parse(given);
     if (url?.protocol !== "http:" && url?.protocol !== "https:") {
       throw new CliError(`ROOMD_URL = ${given} is not a URL such as http://127.0.0.1:8080.`, EXIT.usage);
     }
-    return { url: url.href.replace(/\/+$/, ""), key, ca: caFile ? readCa(caFile) : null };
+    return { url: url.href.replace(/\/+$/, ""), ca: caFile ? readCa(caFile) : null };
   }
   const { config } = loadConfig({ env });
   const plan = planListen(config);
   const own = selfSignedFile(makePaths(config).tls);
   const ca = caFile ?? (plan.tls === "self-signed" && existsSync(own) ? own : null);
-  return { url: plan.url, key, ca: ca ? readCa(ca) : null };
+  return { url: plan.url, ca: ca ? readCa(ca) : null };
 }
 
 function readCa(file: string): string {

@@ -34,18 +34,28 @@ export function mcpCommand(): Command {
   };
   return command("mcp", about).action(async () => {
     await call(meGet, {});
-    await relay(findConnection());
+    await relay(await findConnection());
   });
 }
 
 /** Resolves when the client has closed its end. */
-async function relay({ url, key, ca }: Connection): Promise<void> {
+async function relay({ url, ca }: Connection): Promise<void> {
   const client = new StdioServerTransport(undefined, undefined, { maxBufferSize: MOST_MESSAGE_BYTES });
   const service = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), {
     // The service tells clients of one key apart by it, where the protocol has no sessions.
-    requestInit: { headers: { Authorization: `Bearer ${key}`, "Mcp-Session-Id": randomUUID() } },
-    // Bun gives up after five minutes otherwise; the service has its own deadlines.
-    fetch: (to, init) => fetch(to, { ...init, timeout: false, ...(ca === null ? {} : { tls: { ca } }) } as RequestInit),
+    requestInit: { headers: { "Mcp-Session-Id": randomUUID() } },
+    fetch: async (to, init) => {
+      // A token of who has signed in is another after an hour.
+      const headers = new Headers(init?.headers);
+      headers.set("Authorization", `Bearer ${(await findConnection()).key}`);
+      // Bun gives up after five minutes otherwise; the service has its own deadlines.
+      return await fetch(to, {
+        ...init,
+        headers,
+        timeout: false,
+        ...(ca === null ? {} : { tls: { ca } }),
+      } as RequestInit);
+    },
   });
   const underWay = new Map<RequestId, AbortController>();
   let opening: RequestId | null = null;

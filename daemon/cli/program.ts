@@ -9,6 +9,7 @@ import { CliError, EXIT, toCliError } from "./cli-error.ts";
 import { commandGroup, JSON_FLAG } from "./command.ts";
 import { completionCommand } from "./completion.ts";
 import { configCommand } from "./config.ts";
+import { creditsCommand } from "./credits.ts";
 import { doctorCommand } from "./doctor.ts";
 import { driveCommand } from "./drive.ts";
 import { egressCommand } from "./egress.ts";
@@ -17,6 +18,7 @@ import { executionCommand } from "./execution.ts";
 import { sendCommand, waitCommand } from "./fabric.ts";
 import { initCommand } from "./init.ts";
 import { keyCommand } from "./key.ts";
+import { loginCommand, logoutCommand } from "./login.ts";
 import { logsCommand } from "./logs.ts";
 import { mcpCommand } from "./mcp.ts";
 import { messageCommand } from "./message.ts";
@@ -42,7 +44,8 @@ import { userCommand } from "./user.ts";
 const ABOUT = {
   summary: "Rooms of sandboxes for groups of AI agents, on your own Linux host.",
   notes: [
-    "Commands find the service by ROOMD_URL, else by this host's configuration, and need ROOMD_API_KEY.",
+    "Commands find the service by ROOMD_URL, else where `roomd login` has signed in, else by this host's configuration.",
+    "They need ROOMD_API_KEY, or that you have signed in.",
     "AGENT is an agent_id, or for a sandbox also its sandbox_id. PLACE is ROOM:/path.",
     "ROOMD_CA_CERT names the only certificate file to trust; NODE_EXTRA_CA_CERTS adds one to the system's.",
     "",
@@ -114,8 +117,11 @@ export function makeProgram(setStatus: (status: number) => void): Command {
     "Audit, usage and limits:": [
       auditCommand(setStatus),
       usageCommand(),
+      creditsCommand(),
       limitsCommand(),
       healthCommand(setStatus),
+      loginCommand(),
+      logoutCommand(),
       whoamiCommand(),
       completionCommand(),
     ],

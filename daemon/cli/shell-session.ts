@@ -93,8 +93,8 @@ export class ShellSession {
   }
 
   /** Attaches and stays so; resolves to how that ended. */
-  #attachOnce(): Promise<{ wasAttached: boolean; code: number; reason: string }> {
-    const { url, key, ca } = findConnection();
+  async #attachOnce(): Promise<{ wasAttached: boolean; code: number; reason: string }> {
+    const { url, key, ca } = await findConnection();
     const place = terminalAttach.path.replace(/\{(\w+)\}/g, (_, name: keyof Place) =>
       encodeURIComponent(this.#place[name]),
     );
@@ -119,7 +119,7 @@ export class ShellSession {
         this.#over.resolve({ kind: "exited", exit_code: frame.exit_code, signal: frame.signal });
       }
     };
-    return new Promise((resolve) => {
+    return await new Promise((resolve) => {
       socket.onclose = ({ code, reason }) => resolve({ wasAttached, code, reason });
     });
   }

@@ -24,7 +24,9 @@ export function userCommand(): Command {
     .addCommand(link())
     .addCommand(disable())
     .addCommand(enable())
-    .addCommand(signOut());
+    .addCommand(signOut())
+    .addCommand(exportPerson())
+    .addCommand(forget());
 }
 
 /** Where the web is. Throws ConfigError: to be asked before anything is made. */
@@ -123,6 +125,36 @@ function enable(): Command {
   const about = { summary: "let somebody in again who was shut out", examples: ["roomd user enable ada@example.org"] };
   return withConfigOption(command("enable <email>", about)).action(async (email: string, options: Options) => {
     await showValue(await withOperator(options, (operator) => operator.disableUser(email, false)), options, fieldLines);
+  });
+}
+
+function exportPerson(): Command {
+  const about = {
+    summary: "print all that is kept of somebody, as JSON",
+    notes: [
+      "`kept` has the rows of each table, without what lets in; `records` what they did, and what was done about them. A person's own page has the same without the records.",
+    ],
+    examples: ["roomd user export ada@example.org > ada.json"],
+  };
+  return withConfigOption(command("export <email>", about)).action(async (email: string, options: Options) => {
+    await showValue(
+      await withOperator(options, (operator) => operator.exportUser(email)),
+      { ...options, json: true },
+      fieldLines,
+    );
+  });
+}
+
+function forget(): Command {
+  const about = {
+    summary: "delete somebody's account and all that is kept of them, for good",
+    notes: [
+      "They leave every organization, as who is removed does. Records that are kept have their id alone. An organization's only owner stays until somebody else is one, or it is ended by `roomd org delete`.",
+    ],
+    examples: ["roomd user forget ada@example.org"],
+  };
+  return withConfigOption(command("forget <email>", about)).action(async (email: string, options: Options) => {
+    await showValue(await withOperator(options, (operator) => operator.forgetUser(email)), options, fieldLines);
   });
 }
 

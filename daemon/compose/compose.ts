@@ -16,6 +16,7 @@ import { composeAgents } from "./agents.ts";
 import { type ComposeOptions, openBase } from "./base.ts";
 import { openDoors } from "./doors.ts";
 import { composeDrives } from "./drives.ts";
+import { composeOAuth } from "./oauth.ts";
 import { composeOrgs } from "./orgs.ts";
 import { ratesOf } from "./rates.ts";
 import { composeRooms } from "./rooms.ts";
@@ -48,6 +49,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const orgs = composeOrgs(base, plans, {
     endSandboxes: (orgId) => sandboxes.endRunning(orgId, "credits_exhausted"),
     driveUsed: (orgId) => drives.drive.measureOrg(orgId),
+    endRooms: (orgId) => rooms.endAll(orgId),
     url: () => reached.url,
   });
   const drives = composeDrives(base, orgs, { shares: () => sandboxes.shares() });
@@ -64,7 +66,9 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const quotaWatch = drives.watch();
   const audit = composeAudit(base, orgs, agents.bells);
   const requests = new RequestCounts();
+  const oauth = composeOAuth(base, orgs, () => reached.url);
   const service = composeService(base, {
+    url: () => reached.url,
     ...orgs,
     plans,
     rates,
@@ -80,6 +84,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     service,
     orgs.orgs,
     orgs.users,
+    oauth,
     rooms,
     sandboxes,
     terminals,
@@ -98,14 +103,15 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   await rooms.recover();
   const doors = await openDoors(
     base,
-    { operations: bound, orgs: orgs.orgs, users: orgs.users, ports, ssh, listen, sshPlan, rates, requests },
+    { operations: bound, orgs: orgs.orgs, users: orgs.users, oauth, ports, ssh, listen, sshPlan, rates, requests },
     reached,
   );
   answering.resolve();
   orgs.credits.start(listOrgs(database.queries).map(({ org_id }) => org_id));
   agents.start();
   pool.refill();
-  const upkeep = startUpkeep(base, { sandboxes, rooms, meter: orgs.meter });
+  const stopEnding = orgs.users.keepEnding();
+  const upkeep = startUpkeep(base, { sandboxes, rooms, meter: orgs.meter, oauth });
   log.info("ready", { url: reached.url, acceleration: inspected.findings.acceleration.acceleration });
 
   return {
@@ -114,6 +120,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     stop: async () => {
       loop.stop();
       upkeep.stop();
+      stopEnding();
       quotaWatch.stop();
       terminals.stop();
       ports.stop();

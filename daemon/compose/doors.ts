@@ -2,11 +2,12 @@
 import type { Bound } from "../core/operation.ts";
 import type { Paths } from "../core/paths.ts";
 import type { RequestCounts } from "../core/request-counts.ts";
+import type { OAuth } from "../domain/oauth/index.ts";
 import type { Orgs } from "../domain/orgs/index.ts";
 import type { Ports } from "../domain/ports/index.ts";
 import type { Gateway } from "../domain/ssh/deps.ts";
 import type { Ssh } from "../domain/ssh/index.ts";
-import type { Users } from "../domain/users/index.ts";
+import { requireProof, type Users } from "../domain/users/index.ts";
 import { makeGuestDoor } from "../edge/guest/door.ts";
 import { makeDirect } from "../edge/http/direct.ts";
 import { makeHttpServer } from "../edge/http/server.ts";
@@ -29,6 +30,7 @@ interface Parts {
   operations: readonly Bound[];
   orgs: Orgs;
   users: Users;
+  oauth: OAuth;
   ports: Ports;
   ssh: Ssh;
   listen: ReturnType<typeof planListen>;
@@ -55,6 +57,12 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
         road,
         operations,
         users: parts.users,
+        oauth: parts.oauth,
+        clients: {
+          registration: config["oauth.registration"],
+          perHour: config["oauth.registrations"],
+          documents: config["oauth.documents"],
+        },
         orgName: orgs.nameOf,
         url: () => reached.url,
         log,
@@ -89,9 +97,12 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
   };
 }
 
-function composeRoad({ config, log, database, disk }: Base, { orgs, users, rates, requests }: Parts) {
+function composeRoad({ config, log, database, disk }: Base, { orgs, users, oauth, rates, requests }: Parts) {
   return makeRoad({
-    authenticate: orgs.authenticate,
+    authenticate: (authorization, source, access) =>
+      authorization !== null && oauth.isToken(authorization)
+        ? oauth.authenticate(authorization, source)
+        : orgs.authenticate(authorization, access),
     hold: (held, cut) => (typeof held === "string" ? orgs.holdKey(held, cut) : users.hold(held, cut)),
     requireSpace: ({ method, onFullDisk }) => {
       if (method === "GET" || method === "DELETE") return;
@@ -100,6 +111,7 @@ function composeRoad({ config, log, database, disk }: Base, { orgs, users, rates
     },
     database,
     log,
+    requireProof,
     auditReads: config["audit.reads"],
     failedLoginsPerMinute: config["limits.failed_logins"],
     rates,

@@ -3,7 +3,7 @@ import type { RoomUid } from "../../shared/ids.ts";
 import { LongWork } from "../core/turn.ts";
 import type { Database } from "../db/transact.ts";
 import { forgetTraffic } from "../domain/egress/index.ts";
-import { listOrgs } from "../domain/orgs/index.ts";
+import { listEveryOrg } from "../domain/orgs/index.ts";
 import { forgetPorts } from "../domain/ports/index.ts";
 import { forgetRoom, roomsToForget } from "../domain/rooms/index.ts";
 import { endedLongAgo, endedWithRooms, forgetSandbox } from "../domain/sandboxes/index.ts";
@@ -24,7 +24,7 @@ export async function forgetEnded(database: Database, before: string): Promise<v
       });
     }
   }
-  for (const { org_id } of listOrgs(queries)) {
+  for (const { org_id } of listEveryOrg(queries)) {
     await looks.turn(org_id);
     while (await forgetSome(database, roomsToForget(queries, org_id, before)));
   }

@@ -10,8 +10,10 @@ import type { Paths } from "../core/paths.ts";
 import { describeError, ServiceError } from "../core/service-error.ts";
 import type { HostFindings } from "../domain/service/checks.ts";
 import { newestKernel } from "../domain/templates/registry.ts";
+import { isLoopback, planListen } from "../edge/http/tls.ts";
 import { newPrivateKey } from "../edge/ssh/host-key.ts";
 import { probeInside } from "../edge/ssh/inside.ts";
+import { isTrustworthy } from "../edge/web/headers.ts";
 import { findConfinement } from "../host/confine/index.ts";
 import { inspectProjectQuota } from "../host/files/project-quota.ts";
 import type { GuestHost } from "../host/guest/plan.ts";
@@ -113,6 +115,7 @@ export async function inspectHost(
     runtime,
     ssh,
     drive_quota: inspectProjectQuota(paths.rooms),
+    web: webFindings(config),
   };
   const restraints = new Restraints();
   const renewals = new Mailbox();
@@ -192,5 +195,18 @@ export async function inspectHost(
       return findings.acceleration.acceleration;
     },
     close: () => vsock.close(),
+  };
+}
+
+function webFindings(config: Config): HostFindings["web"] {
+  if (!config["web.enabled"]) return null;
+  const { url, tls, hostname, ports_domain, trusted_proxies } = planListen(config);
+  return {
+    url,
+    is_trustworthy: isTrustworthy(new URL(url)),
+    has_tls: tls !== "off",
+    is_local: isLoopback(hostname),
+    has_proxies: trusted_proxies.length > 0,
+    ports_domain,
   };
 }

@@ -1,28 +1,32 @@
 /** Puts together what operators do on the host itself, beside a running daemon or without one. */
 import { readFileSync } from "node:fs";
 import type { TemplateRecord } from "../../shared/api/templates.ts";
+import type { OrgId } from "../../shared/ids.ts";
 import type { Paths } from "../core/paths.ts";
 import { ServiceError } from "../core/service-error.ts";
 import { headsFilesOf, listService, verifyAll } from "../domain/audit/index.ts";
 import { makeAlone, makeOperator, plansOf } from "../domain/orgs/index.ts";
-import { countAllRooms } from "../domain/rooms/index.ts";
+import { countAllRooms, countRooms } from "../domain/rooms/index.ts";
 import { listQuarantined } from "../domain/sandboxes/index.ts";
 import { runChecks } from "../domain/service/checks.ts";
 import { buildTemplate, removeTemplate } from "../domain/templates/build.ts";
 import { isOutdated } from "../domain/templates/registry.ts";
-import { makeUserOperator } from "../domain/users/index.ts";
+import { findPasskeys, makeUserOperator } from "../domain/users/index.ts";
+import { planListen } from "../edge/http/tls.ts";
 import { requireBody } from "../edge/input.ts";
 import type { GuestHost } from "../host/guest/plan.ts";
 import { LockedError, takeLock } from "../host/lock.ts";
 import { type ComposeOptions, makeDirectories, openDatabase, templatesOn } from "./base.ts";
 import { type InspectedHost, inspectHost } from "./inspect-host.ts";
+import { PERSONAL } from "./personal.ts";
 import { headsFile } from "./service.ts";
 
 export async function openOperator(options: ComposeOptions) {
   const { config, paths, log } = options;
   makeDirectories(paths);
   const database = openDatabase(paths, { beforeChange: () => requireNoDaemon(paths) });
-  const operator = makeOperator(database, makeAlone(database), plansOf(config), requireBody);
+  const directory = makeAlone(database);
+  const operator = makeOperator(database, directory, plansOf(config), requireBody);
   let inspected: InspectedHost | undefined;
   const inspect = async () => {
     inspected ??= await inspectHost(config, paths, log);
@@ -31,7 +35,7 @@ export async function openOperator(options: ComposeOptions) {
   const registry = async () => templatesOn(options, await inspect());
   return {
     ...operator,
-    ...makeUserOperator(database),
+    ...makeUserOperator(database, directory, PERSONAL),
     templates: {
       build: async (
         templateId: string,
@@ -65,8 +69,17 @@ export async function openOperator(options: ComposeOptions) {
       remove: (templateId: string) => removeTemplate(paths, templateId),
     },
     doctor: async () =>
-      runChecks((await inspect()).findings, await registry(), paths, listQuarantined(database.queries)),
+      runChecks(
+        (await inspect()).findings,
+        await registry(),
+        paths,
+        listQuarantined(database.queries),
+        config["web.enabled"] ? findPasskeys(database.queries, planListen(config).url) : null,
+      ),
     countRooms: () => countAllRooms(database.queries),
+    countRoomsOf: (orgId: OrgId) => countRooms(database.queries, orgId),
+    /** Whether a daemon is at work on this data. */
+    isServed: () => holderOf(paths) !== null,
     listAudit: (query: Parameters<typeof listService>[1]) => listService(database.queries, query),
     /** By these files of heads too, besides the one of the configuration. */
     verifyAudit: (files: readonly string[] = []) =>
@@ -80,13 +93,21 @@ export async function openOperator(options: ComposeOptions) {
 
 /** A daemon that has started on this data and finds it changed beneath it is an older one. */
 function requireNoDaemon(paths: Paths): void {
+  const holder = holderOf(paths);
+  if (holder === null) return;
+  throw new ServiceError("invalid_state", {
+    detail: `An older roomd daemon (pid ${holder}) is running here. This version would change its data while it runs.`,
+    hint: "Stop it first, or use the roomd binary that it was started from.",
+  });
+}
+
+/** The daemon that has the data; null where there is none. */
+function holderOf(paths: Paths): LockedError["holder"] | null {
   try {
     takeLock(paths.data_lock, "data_dir")();
+    return null;
   } catch (error) {
-    if (!(error instanceof LockedError)) throw error;
-    throw new ServiceError("invalid_state", {
-      detail: `An older roomd daemon (pid ${error.holder}) is running here. This version would change its data while it runs.`,
-      hint: "Stop it first, or use the roomd binary that it was started from.",
-    });
+    if (error instanceof LockedError) return error.holder;
+    throw error;
   }
 }

@@ -3,8 +3,9 @@ import { GUEST_CIDS, type OrgId } from "../../shared/ids.ts";
 import { Credits, Meter, makeAlone, makeOrgs, makeQuota, type Plans, pricesOf } from "../domain/orgs/index.ts";
 import { countRooms } from "../domain/rooms/index.ts";
 import { orgCids, orgSandboxes } from "../domain/sandboxes/index.ts";
-import { makeUsers, requireMaker } from "../domain/users/index.ts";
+import { makeUsers, planUpstream, requireMaker, Upstream } from "../domain/users/index.ts";
 import type { Base } from "./base.ts";
+import { PERSONAL } from "./personal.ts";
 
 export type Orgs = ReturnType<typeof composeOrgs>;
 
@@ -14,6 +15,8 @@ interface Later {
   endSandboxes(orgId: OrgId): Promise<void>;
   /** What its drives take together. */
   driveUsed(orgId: OrgId): Promise<number>;
+  /** Ends all rooms of an organization. Rejects where one could not be ended. */
+  endRooms(orgId: OrgId): Promise<void>;
   /** Where the API and the web are. */
   url(): string;
 }
@@ -50,6 +53,7 @@ export function composeOrgs({ config, log, database, finder }: Base, plans: Plan
       guest_cids: { in_use: orgCids(queries, orgId), total: GUEST_CIDS },
     }),
   });
+  const plan = planUpstream(config);
   const users = makeUsers({
     database,
     directory,
@@ -57,6 +61,12 @@ export function composeOrgs({ config, log, database, finder }: Base, plans: Plan
     planOf: orgs.planOf,
     url: later.url,
     holds: orgs.holds,
+    personal: PERSONAL,
+    upstream: plan && new Upstream(plan),
+    rooms: {
+      left: countRooms,
+      endAll: later.endRooms,
+    },
   });
-  return { orgs, users, quota, meter, credits, prices, graceSeconds };
+  return { orgs, users, directory, quota, meter, credits, prices, graceSeconds };
 }

@@ -12,6 +12,7 @@ import { countAllRooms } from "../domain/rooms/index.ts";
 import type { Sandboxes } from "../domain/sandboxes/index.ts";
 import { listQuarantined } from "../domain/sandboxes/index.ts";
 import { makeService } from "../domain/service/index.ts";
+import { findPasskeys } from "../domain/users/index.ts";
 import { MAX_REPLY_BYTES } from "../edge/idempotency.ts";
 import type { WarmPool } from "../host/guest/pool.ts";
 import type { Base, ComposeOptions } from "./base.ts";
@@ -54,6 +55,8 @@ function sizeOf(database: string): number {
 
 interface Told extends Pick<Orgs, "prices" | "graceSeconds" | "meter"> {
   plans: Plans;
+  /** Where the web is. */
+  url(): string;
   rates: AllRates;
   requests: RequestCounts;
   sandboxes: Sandboxes;
@@ -73,6 +76,7 @@ export function composeService({ config, paths, database, disk, inspected, templ
     templates,
     findings: () => inspected.findings,
     quarantined: () => listQuarantined(database.queries),
+    passkeys: () => (config["web.enabled"] ? findPasskeys(database.queries, told.url()) : null),
     capacity: sandboxes.capacity,
     measure: sandboxes.measure,
     findRoom: finder.find,

@@ -3,6 +3,7 @@ import { at } from "../core/clock.ts";
 import { every, repeat } from "../core/repeat.ts";
 import { describeError } from "../core/service-error.ts";
 import { shrink } from "../db/shrink.ts";
+import type { OAuth } from "../domain/oauth/index.ts";
 import type { Meter } from "../domain/orgs/index.ts";
 import type { Rooms } from "../domain/rooms/index.ts";
 import type { Sandboxes } from "../domain/sandboxes/index.ts";
@@ -15,15 +16,19 @@ const RESTORE_MS = 1000;
 /** A guest can make its processes say some megabytes a second. */
 const BOUND_MS = 1000;
 
+/** How soon what applications were granted, and nobody can come by, ends. */
+const SWEEP_MS = 3_600_000;
+
 interface Parts {
   sandboxes: Sandboxes;
   rooms: Rooms;
   meter: Meter;
+  oauth: OAuth;
 }
 
 export function startUpkeep(
   { config, paths, log, disk, database, inspected }: Base,
-  { sandboxes, rooms, meter }: Parts,
+  { sandboxes, rooms, meter, oauth }: Parts,
 ) {
   const logged = (message: string) => (error: unknown) => log.error(message, { error: describeError(error) });
   sweepDeadTrials(paths).catch((error: unknown) =>
@@ -47,8 +52,10 @@ export function startUpkeep(
   const stopForgetting = repeat(config["reconcile.interval"] * 1000, () =>
     forgetEnded(database, kept === 0 ? "" : at(Date.now() - kept)).catch(logged("what has ended was not forgotten")),
   );
+  const stopSweeping = repeat(SWEEP_MS, () => oauth.sweep());
   return {
     stop: () => {
+      stopSweeping();
       stopForgetting();
       stopRestoring();
       stopBounding();

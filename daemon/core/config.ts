@@ -58,10 +58,38 @@ export const CONFIG_KEYS = {
     default: "",
     about: "URL by which clients reach the API, if it is not http.listen.",
   },
+  "http.trusted_proxies": {
+    kind: "string",
+    default: "",
+    about:
+      "Proxies whose X-Forwarded-For says from where a request comes: addresses and ranges, separated by commas. Without them it comes from the proxy.",
+  },
   "web.enabled": {
     kind: "boolean",
     default: false,
     about: "Whether there are pages for people: signing in, accounts, keys and members. /docs is there in any case.",
+  },
+  "oauth.registration": {
+    kind: "boolean",
+    default: true,
+    about: "Whether applications may register themselves, which most clients of MCP do. Needs web.enabled.",
+  },
+  "oauth.registrations": {
+    kind: "integer",
+    default: 20,
+    about: "Most of them in an hour from one address; 0: any number.",
+  },
+  "oauth.documents": {
+    kind: "boolean",
+    default: true,
+    about:
+      "Whether applications may be known by a document at an https URL of theirs, which roomd then fetches. Needs web.enabled.",
+  },
+  "oauth.document_hosts": {
+    kind: "string",
+    default: "",
+    about:
+      "Hosts of such documents that are taken, separated by commas, on private addresses too; empty: all public ones.",
   },
   "http.insecure": { kind: "boolean", default: false, about: "Allow a non-loopback http.listen without TLS." },
   "tls.mode": {
@@ -116,6 +144,31 @@ export const CONFIG_KEYS = {
     default: "10m",
     about: "How long a terminal keeps running with no client attached.",
   },
+  "oidc.issuer": {
+    kind: "string",
+    default: "",
+    about: "URL of the OpenID Connect issuer by whose accounts people may sign in too. Empty: none.",
+  },
+  "oidc.client_id": { kind: "string", default: "", about: "How this service is called there." },
+  "oidc.client_secret_file": {
+    kind: "string",
+    default: "",
+    about: "File with the secret that the issuer gave. Empty: it gave none.",
+  },
+  "oidc.name": { kind: "string", default: "single sign-on", about: "What the button on the sign-in page calls it." },
+  "oidc.scopes": { kind: "string", default: "openid email profile", about: "What the issuer is asked for." },
+  "oidc.domains": {
+    kind: "string",
+    default: "",
+    about: "Domains of verified addresses that are let in by it, separated by commas. Empty: all.",
+  },
+  "oidc.role": {
+    kind: ["none", "viewer", "member", "admin"],
+    default: "none",
+    about:
+      "What somebody becomes in oidc.org who signs in by it for the first time; none: only linked accounts are let in.",
+  },
+  "oidc.org": { kind: "string", default: "", about: "Id of the organization that they join." },
   data_dir: {
     kind: "string",
     default: "/var/lib/roomd",

@@ -31,6 +31,8 @@ export interface Caller {
   room_ids: readonly string[] | null;
   agent_id: string | null;
   expires_at: string | null;
+  /** An application that a person has signed in: what it lacks it can ask the person for. */
+  granted?: true;
   /** The first of the keys that it was rotated from, where it was: all share one rate. */
   first_key_id?: KeyId | null;
 }

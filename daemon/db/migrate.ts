@@ -30,6 +30,11 @@ import disk from "./migrations/0027_disk.sql" with { type: "text" };
 import endsWithKey from "./migrations/0028_ends_with_key.sql" with { type: "text" };
 import users from "./migrations/0029_users.sql" with { type: "text" };
 import browsers from "./migrations/0030_browsers.sql" with { type: "text" };
+import ends from "./migrations/0031_ends.sql" with { type: "text" };
+import oauth from "./migrations/0032_oauth.sql" with { type: "text" };
+import passkeys from "./migrations/0033_passkeys.sql" with { type: "text" };
+import ledger from "./migrations/0034_ledger.sql" with { type: "text" };
+import identities from "./migrations/0035_identities.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -63,6 +68,11 @@ export const MIGRATIONS: readonly string[] = [
   endsWithKey,
   users,
   browsers,
+  ends,
+  oauth,
+  passkeys,
+  ledger,
+  identities,
 ];
 
 /** Brings the database up to date; `beforeChange` may throw when another process must not have it changed. Refuses one that a newer roomd has written. */

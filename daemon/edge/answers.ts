@@ -105,7 +105,8 @@ function callOf(caller: Caller, { operation, request }: Walk, key: string, bodyS
     org_id: caller.org_id,
     key_id: caller.key_id,
     method: operation.method,
-    path: request.path,
+    // One person may say `self` of several organizations.
+    path: caller.session ? `${caller.org_id} ${request.path}` : request.path,
     idempotency_key: key,
     body_sha256: `${bodySha256} ${queryOf(request.query())}`,
   };

@@ -2,6 +2,7 @@
  * Owns who is calling: by a key, by a token of the noun's own, or as the door knows. Invalid credentials are recorded, and
  * whoever sends too many is answered with 429.
  */
+import type { Source } from "../../shared/api/audit.ts";
 import type { Access } from "../../shared/api/contract.ts";
 import type { Log } from "../core/log.ts";
 import type { Bound, Caller } from "../core/operation.ts";
@@ -14,8 +15,8 @@ import type { RoadRequest } from "./walk.ts";
 export type Credentials = Pick<RoadRequest, "authorization" | "recognise" | "source" | "request_id" | "ip">;
 
 export interface CallerDeps {
-  /** Throws missing_credentials, invalid_api_key, api_key_expired. */
-  authenticate(authorization: string | null, access?: Access): Caller;
+  /** By a key, or by an application's token, which is good for what it was asked for. Throws missing_credentials, invalid_api_key, api_key_expired. */
+  authenticate(authorization: string | null, source: Source, access?: Access): Caller;
   database: Database;
   log: Log;
   /** Of an address; 0: any number. */
@@ -42,13 +43,13 @@ export class Callers {
     if (recognise) return this.identify(request, recognise);
     return admit && token !== null && authorization === null
       ? this.identify(request, () => admit(token, params))
-      : this.identify(request, () => this.#authenticate(authorization, access));
+      : this.identify(request, () => this.#authenticate(authorization, request.source, access));
   }
 
   /** Throws as authenticate does, and rate_limited. */
   identify(
     request: Credentials,
-    admit = request.recognise ?? (() => this.#authenticate(request.authorization)),
+    admit = request.recognise ?? (() => this.#authenticate(request.authorization, request.source)),
   ): Caller {
     try {
       return admit();
@@ -72,7 +73,7 @@ export class Callers {
     try {
       return request.authorization === null
         ? null
-        : this.identify(request, () => this.#authenticate(request.authorization));
+        : this.identify(request, () => this.#authenticate(request.authorization, request.source));
     } catch {
       return null;
     }

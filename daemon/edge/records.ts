@@ -3,9 +3,11 @@
  * may keep both in its own transaction. Records of calls that only read are written some together.
  */
 import type { Operation } from "../../shared/api/contract.ts";
+import type { SessionId } from "../../shared/ids.ts";
 import type { Log } from "../core/log.ts";
 import type { Caller } from "../core/operation.ts";
 import type { Begun } from "../core/work.ts";
+import type { Queries } from "../db/client.ts";
 import type { Database } from "../db/transact.ts";
 import { type AuditEntry, appendAudit, appendAudits } from "../domain/audit/index.ts";
 import type { Answers } from "./answers.ts";
@@ -22,6 +24,8 @@ export interface RecordDeps {
   log: Log;
   /** Whether calls that only read are recorded. */
   auditReads: boolean;
+  /** Whether a session's person has proven to be that person lately. Throws proof_required. */
+  requireProof(queries: Queries, sessionId: SessionId): void;
   answers: Answers;
   rateRefusals: RateRefusals;
 }
@@ -47,7 +51,10 @@ export class Records implements Keeper {
   }
 
   keep(walk: Walk, outcome: string, body: object): void {
-    const { database, answers } = this.#deps;
+    const { database, answers, requireProof } = this.#deps;
+    const session = walk.operation.wantsProof && walk.call.caller?.session;
+    // Its body may have come slowly.
+    if (session) requireProof(database.queries, session.session_id);
     const ended = { kind: "done", status: statusOf(walk, outcome) } as const;
     if (this.#isRecorded(walk.operation, walk.call.caller)) appendAudit(database.queries, entryOf(walk, ended));
     if (walk.claim) answers.keepNow(walk, walk.claim, outcome, body);
@@ -122,7 +129,7 @@ function entryOf(walk: Walk, ended: Ended): AuditEntry {
     at,
     // The operator is of none.
     org_id: caller.org_id || null,
-    actor: { type: caller.kind ?? "key", id: caller.key_id, name: caller.name },
+    actor: { type: caller.kind ?? "key", id: caller.key_id, name: caller.kind === "user" ? "" : caller.name },
     source: call.source,
     request_id: call.request_id,
     ip: call.ip,

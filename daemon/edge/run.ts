@@ -19,7 +19,7 @@ import type { Rate } from "./rate-limit.ts";
 import { RateRefusals } from "./rate-refusals.ts";
 import { Rates, type RatesOf } from "./rates.ts";
 import { makeInputReader } from "./read-input.ts";
-import { Records } from "./records.ts";
+import { type RecordDeps, Records } from "./records.ts";
 import { requireScope } from "./scope.ts";
 import { type Hold, Tenure } from "./tenure.ts";
 import { Turns } from "./turns.ts";
@@ -33,6 +33,7 @@ export interface RoadDeps extends CallerDeps {
   requireSpace(operation: Operation): void;
   /** Whether calls that only read are recorded. */
   auditReads: boolean;
+  requireProof: RecordDeps["requireProof"];
   rates: RatesOf;
   requests: RequestCounts;
 }
@@ -75,7 +76,13 @@ export function makeRoad(deps: RoadDeps): Road {
         walk.rate = rates.take(call.caller);
         // Who is known in another way than by a key is watched over by the door.
         const held = call.caller.session ?? (call.caller.kind || request.recognise ? null : call.caller.key_id);
-        if (held !== null) tenure = new Tenure(deps.hold, held, () => request.signal);
+        if (held !== null)
+          tenure = new Tenure(
+            deps.hold,
+            held,
+            () => request.signal,
+            () => walk.phase.is === "kept",
+          );
         const turn = turns.enter(call.caller.org_id, walk.rate?.isWithin ?? true);
         if (turn) await turn;
         requireScope(call.caller, operation);

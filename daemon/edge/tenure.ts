@@ -20,10 +20,12 @@ export class Tenure {
   #cut: AbortController | null = null;
   #signal: AbortSignal | null = null;
 
-  constructor(hold: Hold, held: KeyId | HeldSession, client: () => AbortSignal) {
+  /** `isKept`: what was asked is kept already. It may have ended the session itself, and is answered. */
+  constructor(hold: Hold, held: KeyId | HeldSession, client: () => AbortSignal, isKept: () => boolean) {
     this.#client = client;
     this.#lost.promise.catch(() => {});
     this.#letGo = hold(held, () => {
+      if (typeof held !== "string" && isKept()) return;
       this.#reason =
         typeof held === "string"
           ? new ServiceError("invalid_api_key", { detail: "The key expired during the call." })

@@ -1,7 +1,7 @@
 /** Owns the interface of a person's own account: who they are, and where they are signed in. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, timestamp } from "./contract.ts";
-import { personName, ROLES } from "./members.ts";
+import { email, personName, ROLES } from "./members.ts";
 
 export const PASSWORD_LENGTH = { minLength: 12, maxLength: 256 };
 export const PROOF_SECONDS = 600;
@@ -14,7 +14,14 @@ const account = fields({
   has_password: Type.Boolean(),
   org_id: Type.String({ description: "The organization that this session looks at." }),
   role: oneOf(ROLES),
-  organizations: Type.Array(fields({ org_id: Type.String(), name: Type.String(), role: oneOf(ROLES) })),
+  organizations: Type.Array(
+    fields({
+      org_id: Type.String(),
+      name: Type.String(),
+      role: oneOf(ROLES),
+      ending_at: nullable(Type.String({ format: "date-time", description: "When its end began; null: it goes on." })),
+    }),
+  ),
   session_id: Type.String(),
   proved_until: nullable(
     Type.String({
@@ -71,6 +78,50 @@ export const accountUpdate = operation({
   errors: ["org_not_found"],
   audit: "user.updated",
   example: { body: { name: "Ada" } },
+});
+
+export const accountExport = operation({
+  name: "account_export",
+  extension: "account",
+  method: "GET",
+  path: "/v1/account/export",
+  summary: "Show all that is kept of oneself",
+  description:
+    "Every row that is about the person, by its table, without what lets in. What the person did is in the audit of their organizations, where they go by their id.",
+  access: "account",
+  wantsProof: true,
+  params: NONE,
+  query: NONE,
+  body: null,
+  output: fields({
+    user_id: Type.String(),
+    exported_at: timestamp,
+    kept: Type.Record(Type.String(), Type.Array(Type.Record(Type.String(), Type.Unknown()))),
+  }),
+  outcomes: { ok: 200 },
+  errors: [],
+  audit: "user.exported",
+});
+
+export const accountDelete = operation({
+  name: "account_delete",
+  extension: "account",
+  method: "DELETE",
+  path: "/v1/account",
+  summary: "Delete one's account",
+  description:
+    "For good: the person leaves every organization, as who is removed does, and all that is kept of them goes. Records that are kept have their id alone. Who is an organization's only owner makes another one first, or ends it.",
+  access: "account",
+  wantsProof: true,
+  params: NONE,
+  query: fields({
+    email: Type.String({ maxLength: email.maxLength, description: "The account's address, so that it is meant." }),
+  }),
+  body: null,
+  output: fields({ user_id: Type.String(), organizations_left: Type.Integer(), keys_revoked: Type.Integer() }),
+  outcomes: { ok: 200 },
+  errors: ["last_owner", "validation_failed"],
+  audit: "user.forgotten",
 });
 
 export const sessionList = operation({

@@ -44,7 +44,7 @@ export const ERRORS = {
   proof_required: {
     status: 403,
     title: "It has to be proven that it is you",
-    hint: "Enter your password again; that is good for 10 minutes.",
+    hint: "Enter your password again, or use a passkey; that is good for 10 minutes.",
   },
   foreign_request: { status: 403, title: "The request comes from another site" },
   source_mismatch: { status: 403, title: "The source does not match the caller" },
@@ -66,6 +66,14 @@ export const ERRORS = {
   member_not_found: { status: 404, title: "No such member" },
   invitation_not_found: { status: 404, title: "No such invitation" },
   session_not_found: { status: 404, title: "No such session" },
+  grant_not_found: { status: 404, title: "No such application" },
+  device_not_found: {
+    status: 404,
+    title: "No application waits for this code",
+    hint: "Check the code. It is good for 10 minutes, and once.",
+  },
+  passkey_not_found: { status: 404, title: "No such passkey" },
+  identity_not_found: { status: 404, title: "No such account" },
   link_not_found: {
     status: 404,
     title: "The link is not valid",
@@ -93,6 +101,11 @@ export const ERRORS = {
   agent_id_in_use: { status: 409, title: "The agent_id is in use in this room" },
   guest_cid_in_use: { status: 409, title: "The guest_cid is in use on this host" },
   last_owner: { status: 409, title: "An organization needs an owner" },
+  last_way_in: {
+    status: 409,
+    title: "There would be no way in any more",
+    hint: "Set a password or add another passkey first.",
+  },
   invalid_state: { status: 409, title: "Not possible in this state" },
   room_destroying: { status: 409, title: "The room is being destroyed" },
   exec_id_in_use: { status: 409, title: "The exec_id is already used by a different command" },
@@ -154,6 +167,7 @@ export const ERRORS = {
     title: "A bug in roomd",
     hint: "Please report it. The daemon's log has the request_id.",
   },
+  upstream_failed: { status: 502, title: "The account elsewhere could not be asked" },
   guest_unreachable: { status: 502, title: "The guest does not answer", retryable: true },
   port_not_listening: { status: 502, title: "Nothing listens on the port", retryable: true },
   not_ready: { status: 503, title: "The service is not ready", retryable: true, retryAfterSeconds: 1 },

@@ -3,12 +3,17 @@ import * as account from "./account.ts";
 import * as audit from "./audit.ts";
 import * as barriers from "./barriers.ts";
 import type { Operation } from "./contract.ts";
+import * as credits from "./credits.ts";
 import * as drive from "./drive.ts";
 import * as egress from "./egress.ts";
 import * as executions from "./executions.ts";
 import * as fabric from "./fabric.ts";
+import * as grants from "./grants.ts";
+import * as identities from "./identities.ts";
 import * as members from "./members.ts";
+import * as orgEnd from "./org-end.ts";
 import * as orgs from "./orgs.ts";
+import * as passkeys from "./passkeys.ts";
 import * as ports from "./ports.ts";
 import * as rooms from "./rooms.ts";
 import * as sandboxes from "./sandboxes.ts";
@@ -26,14 +31,28 @@ export const operations = {
   me_get: service.meGet,
   openapi_get: service.openapiGet,
   org_create: orgs.orgCreate,
+  org_delete: orgEnd.orgDelete,
   key_create: orgs.keyCreate,
   key_list: orgs.keyList,
   key_rotate: orgs.keyRotate,
   key_revoke: orgs.keyRevoke,
   account_get: account.accountGet,
   account_update: account.accountUpdate,
+  account_export: account.accountExport,
+  account_delete: account.accountDelete,
   session_list: account.sessionList,
   session_end: account.sessionEnd,
+  grant_list: grants.grantList,
+  grant_create: grants.grantCreate,
+  device_decide: grants.deviceDecide,
+  grant_end: grants.grantEnd,
+  identity_list: identities.identityList,
+  identity_begin: identities.identityBegin,
+  identity_remove: identities.identityRemove,
+  passkey_list: passkeys.passkeyList,
+  passkey_options: passkeys.passkeyOptions,
+  passkey_add: passkeys.passkeyAdd,
+  passkey_remove: passkeys.passkeyRemove,
   member_list: members.memberList,
   member_update: members.memberUpdate,
   member_remove: members.memberRemove,
@@ -41,6 +60,7 @@ export const operations = {
   invitation_list: members.invitationList,
   invitation_delete: members.invitationDelete,
   usage: usage.usage,
+  credit_list: credits.creditList,
   top_get: top.topGet,
   room_create: rooms.roomCreate,
   room_list: rooms.roomList,

@@ -20,6 +20,7 @@ import {
 import { Chance } from "../harness/random.ts";
 import { makeKey, makeOrg } from "./calls.ts";
 import { describeTemplate } from "./described-template.ts";
+import { OF_KEYS } from "./requests.ts";
 
 const IS_LONG = process.env.ROOMD_TEST_LONG === "1";
 const REQUESTS = IS_LONG ? 10_000 : 1000;
@@ -92,7 +93,7 @@ test(`${REQUESTS} requests from the document are answered as it says`, { timeout
   expect(Object.fromEntries(faults)).toEqual({});
   expect([...seen.keys()].sort()).toEqual(operations.map(({ operationId }) => operationId).sort());
   const done = [...seen.values()].filter((statuses) => [...statuses].some((status) => status < 400)).length;
-  expect(done, "operations of which something was carried out").toBeGreaterThan(operations.length / 3);
+  expect(done, "operations of which something was carried out").toBeGreaterThan(OF_KEYS.length / 3);
 
   expect(daemon.runs).toBe(true);
   expect(daemon.log.split("\n").filter((line) => line.includes('"level":"error"'))).toEqual([]);

@@ -1,62 +1,54 @@
 /** Ways in that must not be: around a proof, past a removal, through other people's links, and against who signs in. */
-import { Database } from "bun:sqlite";
 import { connect } from "node:net";
-import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 import { freePort } from "../harness/free-port.ts";
+import { idOf, invite, PASSWORD, People, tokenOf } from "../harness/people.ts";
 import { formWith, Visitor } from "../harness/visitor.ts";
-import { bearer, makeOrg } from "./calls.ts";
+import { bearer } from "./calls.ts";
 
-const PASSWORD = "a long enough secret";
 const SSH_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHUoB5TV0m0d6mFwC0ZfL0nX2bq3mJm1xJdJ0rYt7yQh";
 const VISIT = { "sec-fetch-site": "none", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" };
 
 let daemon: TestDaemon;
+let people: People;
 let owner: Visitor;
-let count = 0;
 
-const pathOf = (url: string) => new URL(url).pathname;
-const tokenOf = (url: string) => new URL(url).hash.slice(1);
 const asKey = (key: string, method: string, path: string, body?: unknown) =>
   daemon.api(method, path, body, bearer(key));
-const idOf = async (visitor: Visitor): Promise<string> => (await visitor.api("GET", "/v1/account")).body.user_id;
-const invite = async (visitor: Visitor, role: string, more: Json = {}): Promise<string> =>
-  pathOf((await visitor.api("POST", "/v1/orgs/self/invitations", { role, ...more })).body.url);
+const member = (role: string, email?: string) => people.member(role, email === undefined ? {} : { email });
+const foreign = () => people.foreign();
+const staleProofs = () => people.staleProofs();
+const prove = (visitor: Visitor) => people.prove(visitor);
 
-/** Somebody new of this role, in the first organization. */
-async function member(role: string, email = `p${++count}@example.org`): Promise<Visitor> {
-  const visitor = new Visitor(daemon);
-  await visitor.send(await invite(owner, role), { name: email, email, password: PASSWORD });
-  expect(visitor.session).not.toBe("");
-  return visitor;
-}
-
-/** Another organization of the service, with an owner of its own. */
-async function foreign(): Promise<Visitor> {
-  const { org_id } = await makeOrg(daemon, `org ${++count}`);
-  const argv = ["user", "create", `o${count}@example.org`, "--name", "Mallory", "--role", "owner", "--org", org_id];
-  const { stdout } = await daemon.cli([...argv, "--json"]);
-  const visitor = new Visitor(daemon);
-  await visitor.send("/setup", { token: tokenOf(JSON.parse(stdout).url), step: "done", password: PASSWORD });
-  return visitor;
-}
-
-/** As if so much time had gone by since everybody's proof. */
-function staleProofs(): void {
-  const database = new Database(join(daemon.dataDir, "roomd.db"));
-  database.exec("PRAGMA busy_timeout = 5000");
-  database.prepare("UPDATE sessions SET proved_at = ?").run(new Date(Date.now() - 700_000).toISOString());
-  database.close();
-}
-
-async function prove(visitor: Visitor): Promise<void> {
-  await visitor.send("/account", { do: "name", name: "Owner", proof: PASSWORD });
+/** What is answered to a POST of which the most part comes after `meanwhile`. */
+async function slowly(visitor: Visitor, path: string, type: string, body: string, meanwhile: () => Promise<void>) {
+  const { hostname, port } = new URL(daemon.url);
+  const socket = connect(Number(port), hostname);
+  let heard = "";
+  socket.on("data", (bytes) => {
+    heard += bytes.toString();
+  });
+  const closed = new Promise((resolve) => socket.once("close", resolve));
+  const head = [
+    `POST ${path} HTTP/1.1`,
+    `Host: ${hostname}:${port}`,
+    "Connection: close",
+    `Content-Type: ${type}`,
+    `Content-Length: ${body.length}`,
+    ...Object.entries(visitor.headers).map(([name, value]) => `${name}: ${value}`),
+  ];
+  socket.write(`${head.join("\r\n")}\r\n\r\n${body.slice(0, 2)}`);
+  await meanwhile();
+  socket.write(body.slice(2));
+  await closed;
+  return heard;
 }
 
 beforeAll(async () => {
   daemon = await TestDaemon.start();
-  owner = await Visitor.owner(daemon, { password: PASSWORD });
+  people = await People.first(daemon);
+  owner = people.owner;
 });
 afterAll(() => daemon.stop());
 beforeEach(async () => prove(owner));
@@ -73,7 +65,7 @@ describe("a session's cookie alone", () => {
     expect((await thief.api("GET", "/v1/account")).body.proved_until).toBeNull();
     expect((await owner.api("GET", "/v1/account/sessions")).body.items).toHaveLength(before);
     expect((await thief.api("PATCH", "/v1/account", { org_id: daemon.orgId })).status).toBe(200);
-    const password = await thief.send("/account", { do: "password", password: "the thief's own one" });
+    const password = await thief.send("/account/ways", { do: "password", password: "the thief's own one" });
     expect([password.status, password.text]).toEqual([403, expect.stringContaining("Is it you?")]);
     expect((await thief.api("POST", "/v1/orgs/self/keys", { name: "x" })).body.code).toBe("proof_required");
   });
@@ -90,31 +82,25 @@ describe("a session's cookie alone", () => {
   test("that was stolen takes nothing once it has ended, however slowly its form comes", async () => {
     const visitor = await member("member");
     const path = await invite(await foreign(), "viewer");
-    const form = "as=me";
-    const { hostname, port } = new URL(daemon.url);
-    const socket = connect(Number(port), hostname);
-    let heard = "";
-    socket.on("data", (bytes) => {
-      heard += bytes.toString();
-    });
-    const closed = new Promise((resolve) => socket.once("close", resolve));
-    const head = [
-      `POST ${path} HTTP/1.1`,
-      `Host: ${hostname}:${port}`,
-      "Connection: close",
-      "Content-Type: application/x-www-form-urlencoded",
-      `Content-Length: ${form.length}`,
-      ...Object.entries(visitor.headers).map(([name, value]) => `${name}: ${value}`),
-    ];
-    socket.write(`${head.join("\r\n")}\r\n\r\n${form.slice(0, 2)}`);
-    expect((await visitor.api("GET", "/v1/account")).body.organizations).toHaveLength(1);
     const { user_id, email } = (await visitor.api("GET", "/v1/account")).body;
-    expect((await daemon.cli(["user", "sign-out", email])).status).toBe(0);
-    socket.write(form.slice(2));
-    await closed;
+    const heard = await slowly(visitor, path, "application/x-www-form-urlencoded", "as=me", async () => {
+      expect((await visitor.api("GET", "/v1/account")).body.organizations).toHaveLength(1);
+      expect((await daemon.cli(["user", "sign-out", email])).status).toBe(0);
+    });
     expect(heard).not.toContain("303");
     const { items } = JSON.parse((await daemon.cli(["user", "list", "--json"])).stdout);
     expect(items.find((each: Json) => each.user_id === user_id).organizations).toHaveLength(1);
+  });
+
+  test("has no use of a proof that gets old while what it asks for comes", async () => {
+    const body = JSON.stringify({ name: "too late" });
+    const heard = await slowly(owner, "/v1/orgs/self/keys", "application/json", body, async () => {
+      expect((await owner.api("GET", "/v1/account")).body.proved_until).not.toBeNull();
+      staleProofs();
+    });
+    expect(heard).toContain('"proof_required"');
+    const { items } = await daemon.ok("GET", "/v1/orgs/self/keys");
+    expect(items.map(({ name }: Json) => name)).not.toContain("too late");
   });
 });
 
@@ -154,7 +140,7 @@ describe.each([
     expect(items.map((each: Json) => each.ssh_key_id)).not.toContain(ssh.ssh_key_id);
     const back = await new Visitor(daemon).send(path, {
       name: "back",
-      email: `b${count}@example.org`,
+      email: "back@example.org",
       password: PASSWORD,
     });
     expect(back.status).toBe(404);
@@ -262,6 +248,32 @@ describe("who signs in", () => {
     } finally {
       await plain.stop();
     }
+  });
+});
+
+describe("behind a proxy", () => {
+  const FAILS = 6;
+  const tries = async (on: TestDaemon, of: (n: number) => string) => {
+    const statuses: number[] = [];
+    for (let n = 0; n < FAILS; n++) {
+      const form = { email: `nobody${n}@example.org`, password: "x" };
+      statuses.push((await new Visitor(on).send("/signin", form, { "x-forwarded-for": of(n) })).status);
+    }
+    return statuses;
+  };
+  const env = { ROOMD_LIMITS_FAILED_LOGINS: "3" };
+
+  test("that is trusted each client has limits of its own, and is on record by its address", async () => {
+    await using proxied = await TestDaemon.start({ env: { ...env, ROOMD_HTTP_TRUSTED_PROXIES: "127.0.0.1" } });
+    expect(new Set(await tries(proxied, (n) => `198.51.100.9, 203.0.113.${n}`))).toEqual(new Set([401]));
+    expect(await tries(proxied, (n) => `198.51.100.${n}, 203.0.113.7`)).toEqual([401, 401, 401, 429, 429, 429]);
+    const { stdout } = await proxied.cli(["audit", "list", "--host", "--event", "auth.failed", "--json"]);
+    expect(JSON.parse(stdout).items.map(({ ip }: Json) => ip)).toContain("203.0.113.7");
+  });
+
+  test("that nobody trusts, what it says is nobody's address", async () => {
+    await using plain = await TestDaemon.start({ env });
+    expect(await tries(plain, (n) => `203.0.113.${n}`)).toEqual([401, 401, 401, 429, 429, 429]);
   });
 });
 

@@ -1,6 +1,7 @@
 /**
  * Owns the benchmark of the road that every request walks: one room read over and over by 64 connections, against a server that
- * does nothing but answer with the same bytes, and what of it knowing the caller costs.
+ * does nothing but answer with the same bytes, what of it knowing the caller costs, and the same read by a
+ * person's session.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -14,6 +15,7 @@ import { makeAuthenticate, newKey } from "../../daemon/domain/orgs/keys.ts";
 import { RateLimit } from "../../daemon/edge/rate-limit.ts";
 import { requireScope } from "../../daemon/edge/scope.ts";
 import { newId } from "../../shared/ids.ts";
+import { Visitor } from "../harness/visitor.ts";
 import { type Load, loadHttp } from "./http-load.ts";
 import type { Bench, Report } from "./report.ts";
 
@@ -27,20 +29,21 @@ export async function benchRequests({ report, count = USUAL_COUNT, start }: Benc
   await benchRecognition(report);
   const daemon = await start({ guests: false });
   const room = await daemon.room("bench");
+  const person = await Visitor.owner(daemon);
   await using bare = await startBare(JSON.stringify(room));
   const ours: Load[] = [];
+  const persons: Load[] = [];
   const theirs: Load[] = [];
   // The first round is not counted: code is compiled then.
   for (let round = -1; round < ROUNDS; round++) {
-    const own = await loadHttp(
-      `${daemon.url}/v1/rooms/bench`,
-      { authorization: `Bearer ${daemon.apiKey}` },
-      CONNECTIONS,
-      count,
-    );
+    const asked = (headers: Record<string, string>) =>
+      loadHttp(`${daemon.url}/v1/rooms/bench`, headers, CONNECTIONS, count);
+    const own = await asked({ authorization: `Bearer ${daemon.apiKey}` });
+    const session = await asked(person.headers);
     const other = await loadHttp(bare.url, {}, CONNECTIONS, count);
     if (round < 0) continue;
     ours.push(own);
+    persons.push(session);
     theirs.push(other);
   }
   const perSecond = (loads: readonly Load[]) =>
@@ -48,6 +51,11 @@ export async function benchRequests({ report, count = USUAL_COUNT, start }: Benc
   const each = (loads: readonly Load[]) => loads.flatMap(({ samplesMs }) => samplesMs);
   report.add("room_get_per_second", "1/s", perSecond(ours), "bare_per_second", { of: "p50", least: 15_000 });
   report.add("room_get_64_connections", "ms", each(ours), "bare_64_connections", { of: "p99", most: 10 });
+  report.add("session_per_second", "1/s", perSecond(persons), "room_get_per_second");
+  report.add("session_64_connections", "ms", each(persons), "room_get_64_connections");
+  // Each beside the one of its own round: what else the host does changes from one to the next.
+  const beside = perSecond(persons).map((rate, round) => rate / (perSecond(ours)[round] ?? rate));
+  report.add("session_beside_key", "×", beside, undefined, { of: "p50", least: 0.9 });
   report.add("bare_per_second", "1/s", perSecond(theirs));
   report.add("bare_64_connections", "ms", each(theirs));
 }

@@ -4,79 +4,10 @@
  * scripts. Prints one JSON object with what was seen; pictures of every page, wide and narrow, light and dark, go to PICTURES.
  */
 
-import axe from "axe-core";
-import { chromium } from "playwright-core";
+import { openBrowser, press, tabTo, type } from "./browser.mjs";
 
 const [executablePath, url, setupLink, pictures] = process.argv.slice(2);
-const QUIET = ["--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
-const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", ...QUIET] });
-const complaints = [];
-const violations = [];
-const strangers = [];
-const LOOKS = [
-  { name: "wide-light", viewport: { width: 1280, height: 900 }, colorScheme: "light" },
-  { name: "wide-dark", viewport: { width: 1280, height: 900 }, colorScheme: "dark" },
-  { name: "narrow-light", viewport: { width: 320, height: 800 }, colorScheme: "light" },
-  { name: "narrow-dark", viewport: { width: 320, height: 800 }, colorScheme: "dark" },
-];
-const overflows = [];
-
-async function open(options = {}) {
-  const context = await browser.newContext({ viewport: LOOKS[0].viewport, ...options });
-  await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: url });
-  const page = await context.newPage();
-  page.on("console", (message) => message.type() === "error" && complaints.push(`${page.url()}: ${message.text()}`));
-  page.on("pageerror", (error) => complaints.push(error.message));
-  page.on("request", (request) => {
-    if (!request.url().startsWith(url) && !request.url().startsWith("data:")) strangers.push(request.url());
-  });
-  return page;
-}
-
-/** The page in every look, and what axe finds in it. */
-async function look(page, name) {
-  for (const { name: look, viewport, colorScheme } of LOOKS) {
-    await page.setViewportSize(viewport);
-    await page.emulateMedia({ colorScheme });
-    await page.screenshot({ path: `${pictures}/${name}-${look}.png`, fullPage: true });
-    const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-    if (over > 0) overflows.push(`${name} ${look}: ${over}`);
-    if (look.startsWith("wide")) {
-      await page.evaluate(axe.source);
-      const found = await page.evaluate(() => globalThis.axe.run(document));
-      for (const { id, nodes } of found.violations)
-        violations.push(`${name} ${look}: ${id} ${nodes[0].html.slice(0, 120)}`);
-    }
-  }
-  await page.setViewportSize(LOOKS[0].viewport);
-  await page.emulateMedia({ colorScheme: "light" });
-}
-
-/** By the tab key, to what has this label or text; then it is typed or pressed. */
-async function tabTo(page, label) {
-  for (let presses = 0; presses < 60; presses++) {
-    const at = await page.evaluate(() => {
-      const here = document.activeElement;
-      return [here?.labels?.[0]?.textContent, here?.getAttribute("aria-label"), here?.textContent]
-        .filter(Boolean)
-        .map((text) => text.trim());
-    });
-    if (at.includes(label)) return;
-    await page.keyboard.press("Tab");
-  }
-  throw new Error(`no way by the tab key to ${label} on ${page.url()}`);
-}
-async function type(page, label, text) {
-  await tabTo(page, label);
-  await page.keyboard.press("Control+A");
-  await page.keyboard.type(text);
-}
-async function press(page, label) {
-  await tabTo(page, label);
-  const loaded = page.waitForNavigation({ timeout: 15_000 });
-  await page.keyboard.press("Enter");
-  await loaded;
-}
+const { open, look, noted, close } = await openBrowser(executablePath, url, pictures);
 
 const seen = {};
 try {
@@ -145,6 +76,6 @@ try {
   seen.refused = await nobody.getByRole("alert").textContent();
   await look(nobody, "signin-refused");
 } finally {
-  await browser.close();
+  await close();
 }
-console.log(JSON.stringify({ ...seen, complaints, violations, strangers, overflows }));
+console.log(JSON.stringify({ ...seen, ...noted }));

@@ -1,7 +1,7 @@
 /** Owns a browser without one: it keeps cookies, says of each request what a browser says, and reads pages' forms. */
 import type { Json, TestDaemon } from "./daemon.ts";
 
-const COOKIE = /^((?:__Host-)?roomd(?:-browser)?)=([^;]*)/;
+const COOKIE = /^((?:__Host-)?roomd(?:-browser|-asked|-visitor)?)=([^;]*)/;
 const SESSION = /^(?:__Host-)?roomd$/;
 
 export interface PageSeen {
@@ -73,6 +73,12 @@ export class Visitor {
   async send(path: string, form: Record<string, string>, headers: Record<string, string> = {}): Promise<PageSeen> {
     const type = { "content-type": "application/x-www-form-urlencoded" };
     return await seen(await this.fetch("POST", path, { ...type, ...headers }, new URLSearchParams(form).toString()));
+  }
+
+  /** Sends a form, and goes where its answer leads. */
+  async submit(path: string, form: Record<string, string>): Promise<PageSeen> {
+    const answer = await this.send(path, form);
+    return answer.to === null ? answer : await this.see(answer.to);
   }
 
   async api(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {

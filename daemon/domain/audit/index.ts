@@ -14,7 +14,7 @@ import { makeVerify } from "./verify.ts";
 export type { AuditEntry } from "./entry.ts";
 export { filesOf as headsFilesOf } from "./heads.ts";
 export { listService } from "./list.ts";
-export { appendAudit, appendAudits, countRecords, executionRecords, listAudit } from "./store.ts";
+export { appendAudit, appendAudits, countRecords, executionRecords, listAudit, recordsAbout } from "./store.ts";
 export { verifyAll } from "./verify-all.ts";
 
 export interface AuditOptions {

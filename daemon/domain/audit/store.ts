@@ -1,5 +1,21 @@
 /** Owns the audit's SQL: append, page through, walk in order. */
-import { and, asc, desc, eq, getTableColumns, gt, gte, inArray, lt, lte, min, type SQL, sql } from "drizzle-orm";
+import {
+  and,
+  asc,
+  desc,
+  eq,
+  getTableColumns,
+  gt,
+  gte,
+  inArray,
+  like,
+  lt,
+  lte,
+  min,
+  or,
+  type SQL,
+  sql,
+} from "drizzle-orm";
 import type { AuditRecord, Source } from "../../../shared/api/audit.ts";
 import { newId } from "../../../shared/ids.ts";
 import { faultPoint } from "../../core/fault-points.ts";
@@ -29,7 +45,8 @@ export function limitRecords(queries: Queries, perDay: number): void {
 }
 
 /** Adds records, each to its organization's chain, of which the end is read and written once. Within a transaction. */
-export function chainAudits(queries: Queries, entries: readonly AuditEntry[], daily?: DailyRecords): void {
+export function chainAudits(queries: Queries, given: readonly AuditEntry[], daily?: DailyRecords): void {
+  const entries = given.map(withoutName);
   const statements = statementsOf(queries);
   const heads = new Map<ChainKey, Head>();
   for (const entry of entries) {
@@ -47,6 +64,13 @@ export function chainAudits(queries: Queries, entries: readonly AuditEntry[], da
     noteGrown(queries, org_key, entry.room_uid);
   }
   for (const [org_key, { seq, hash }] of heads) statements.advance([org_key, seq, hash]);
+}
+
+/** People go by their ids: a record is hashed as it is, and outlasts whoever is forgotten. */
+function withoutName(entry: AuditEntry): AuditEntry {
+  return entry.actor.type === "user" && entry.actor.name !== ""
+    ? { ...entry, actor: { ...entry.actor, name: "" } }
+    : entry;
 }
 
 function rowOf(entry: AuditEntry, org_key: ChainKey, head: Head | undefined): Omit<AuditRow, "hash"> {
@@ -243,6 +267,12 @@ export function executionRecords(
       const record = toRecord(row);
       return { ...record, exec_id: String(record.details.exec_id) };
     });
+}
+
+/** All records of what somebody did, and of what was done about them, in every chain; it reads all there are. */
+export function recordsAbout(queries: Queries, userId: string): AuditRecord[] {
+  const isAbout = or(eq(audit.actor_id, userId), like(audit.details, `%"${userId}"%`));
+  return queries.select().from(audit).where(isAbout).orderBy(asc(audit.at)).all().map(toRecord);
 }
 
 /** The keys of all chains. */

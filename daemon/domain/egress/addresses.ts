@@ -51,6 +51,12 @@ export function readRange(text: string): Range | null {
   return { family: address.family, base: (address.value >> shift) << shift, prefix };
 }
 
+/** Several, separated by commas; `refuse` throws for a part that is none. */
+export function readRanges(text: string, refuse: (part: string) => never): Range[] {
+  const parts = text.split(",").map((part) => part.trim());
+  return parts.filter((part) => part !== "").map((part) => readRange(part) ?? refuse(part));
+}
+
 export function contains(range: Range, { family, value }: Pick<Address, "family" | "value">): boolean {
   if (range.family !== family) return false;
   const shift = BigInt(BITS[family] - range.prefix);

@@ -7,7 +7,7 @@ import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { GuestRequests } from "../../host/guest-link/handshake.ts";
 import { USAGE_WRITE_SECONDS } from "../orgs/index.ts";
-import { readRange } from "./addresses.ts";
+import { readRanges } from "./addresses.ts";
 import type { EgressDeps, EgressSandbox } from "./deps.ts";
 import { Guard } from "./guard.ts";
 import { makeIsHosts } from "./host-addresses.ts";
@@ -36,7 +36,7 @@ export interface Egress {
 /** Throws when the configured ranges are none. */
 export function makeEgress(deps: EgressDeps): Egress {
   const resolver = new HostResolver(deps.hostsFile);
-  const ground: Ground = { privateRanges: readRanges(deps.privateRanges), isHosts: makeIsHosts() };
+  const ground: Ground = { privateRanges: privateRangesOf(deps.privateRanges), isHosts: makeIsHosts() };
   const bytesPerSecond = deps.mibPerSecond === 0 ? Number.MAX_SAFE_INTEGER : deps.mibPerSecond * 1024 * 1024;
   const guards = new Map<string, Guard>();
   const tally = new Tally(deps);
@@ -108,14 +108,7 @@ function requestsTo(guard: Guard, log: Log): GuestRequests {
   };
 }
 
-function readRanges(text: string) {
-  return text
-    .split(",")
-    .map((part) => part.trim())
-    .filter((part) => part !== "")
-    .map((part) => {
-      const range = readRange(part);
-      if (!range) throw new Error(`egress.private_ranges: ${part} is neither an address nor a CIDR`);
-      return range;
-    });
-}
+const privateRangesOf = (text: string) =>
+  readRanges(text, (part) => {
+    throw new Error(`egress.private_ranges: ${part} is neither an address nor a CIDR`);
+  });

@@ -17,7 +17,7 @@ const AUTHORIZATION = /\b(authorization["']?\s*[:=]\s*["']?)(?!bearer\s|basic\s)
 const IN_URL = /(\w:\/\/[^\s:/@]+:)[^\s@/]+(?=@)/g;
 const AS_USER = /(\w:\/\/)[^\s:/@]{16,}(?=@)/g;
 /** Keys and tokens of this service, keys of others by their usual beginnings, and signed tokens. */
-const KEYS = /\b(?:key-|(?:ptk|sat|ttk)_|sk-|ghp_|github_pat_|xox[abp]-|AKIA)[\w-]{12,}/g;
+const KEYS = /\b(?:key-|o(?:ac|at|rt|dc)-|(?:ptk|sat|ttk)_|sk-|ghp_|github_pat_|xox[abp]-|AKIA)[\w-]{12,}/g;
 const SIGNED = /\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]+)?/g;
 /** `--token x`, of which the value is a word of its own; and `-u user:x`. */
 const OPTION = /^--?[\w-]+$/;

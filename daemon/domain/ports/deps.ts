@@ -35,7 +35,7 @@ export interface SandboxAccess {
 }
 
 export interface PortDeps {
-  /** Calls `cut` when none of a key and those that it was rotated into is good; what is returned lets go. */
+  /** Calls `cut` when what a key and those that it was rotated into have made is to end; what is returned lets go. */
   holdLine(firstKeyId: KeyId, cut: () => void): () => void;
   database: Database;
   log: Log;

@@ -41,10 +41,15 @@ export interface Rooms {
   operations: Bound[];
   /** Takes up what a daemon before this one left half done, and sets the deadlines of rooms and kept drives. */
   recover(): Promise<void>;
+  /** Ends all rooms of an organization, their drives with them, those too that were kept. Rejects where one could not be ended. */
+  endAll(orgId: OrgId): Promise<void>;
   /** Takes up again the ends of rooms that could not be brought to their end, and the erasing of drives. */
   reconcile(): Promise<void>;
   stop(): void;
 }
+
+/** Rooms of one organization that end side by side with it. */
+const ENDS_AT_ONCE = 4;
 
 /** How a room is found: made first, because the nouns below rooms need it. */
 export function makeRoomFinder(database: Database, paths: Paths) {
@@ -108,12 +113,12 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
     eraseDue();
   };
   const destroyer = makeDestroy(deps, finder.findRow, onEnded, { eraser, eraseKept });
+  const endAndRecord = async (row: RoomRow, keepDrive: boolean, reason: string) => {
+    const { agents } = await destroyer.end(row, keepDrive);
+    await database.commit((queries) => recordEnd(queries, row, reason, agents));
+  };
   const endUnasked = (row: RoomRow, reason: string) => {
-    const work = async () => {
-      const { agents } = await destroyer.end(row, true);
-      await database.commit((queries) => recordEnd(queries, row, reason, agents));
-    };
-    work().catch((error: unknown) =>
+    endAndRecord(row, true, reason).catch((error: unknown) =>
       log.error("room not destroyed", { room_uid: row.room_uid, error: describeError(error) }),
     );
   };
@@ -171,6 +176,14 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
         sweep(row);
       }
       eraseDue();
+    },
+    endAll: async (orgId) => {
+      const rows = orgRooms(database.queries, orgId).values();
+      const endSome = async () => {
+        for (const row of rows) await endAndRecord(row, false, "org_ended");
+      };
+      await Promise.all(Array.from({ length: ENDS_AT_ONCE }, endSome));
+      for (const row of keptRooms(database.queries, orgId)) await eraseKept(row);
     },
     reconcile: async () => {
       for (const row of liveRooms(database.queries)) {

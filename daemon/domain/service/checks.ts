@@ -35,6 +35,22 @@ export interface HostFindings {
   /** Why the SSH gateway is not opened; null when its library is as it has to be. */
   ssh: string | null;
   drive_quota: QuotaFindings;
+  web: WebFindings | null;
+}
+
+/** Where browsers find the pages for people; null where these are switched off. */
+export interface WebFindings {
+  /** As clients reach the service. */
+  url: string;
+  /** Whether passwords and cookies go there unread by others. */
+  is_trustworthy: boolean;
+  /** Whether the service itself speaks TLS, and can be reached from other hosts. */
+  has_tls: boolean;
+  is_local: boolean;
+  /** Whether proxies are trusted to say who asks. */
+  has_proxies: boolean;
+  /** Below it exposed ports have hosts; null without one. */
+  ports_domain: string | null;
 }
 
 /** Every check there is, in the order in which they are told; docs/troubleshooting.md has a line for each. */
@@ -48,22 +64,33 @@ export const CHECK_IDS = [
   "confinement",
   "runtime",
   "ssh",
+  "passkeys",
   "drive_quota",
   "templates",
   "sandboxes",
   "disk",
   "runtime_dir",
+  "web",
 ] as const;
 
 type CheckId = (typeof CHECK_IDS)[number];
 type Check = Required<HealthCheck> & { id: CheckId };
 
-/** `quarantined` are the agents of sandboxes that are put aside. */
+/** What people can sign in by besides passwords. */
+export interface PasskeyFindings {
+  /** The name at which passkeys are good; null where the service's URL has none. */
+  rp_id: string | null;
+  /** Passkeys that were made at other names. */
+  elsewhere: readonly { rp_id: string; passkeys: number }[];
+}
+
+/** `quarantined` are the agents of sandboxes that are put aside; `passkeys` null: the web is off. */
 export function runChecks(
   findings: HostFindings,
   templates: Templates,
   paths: Paths,
   quarantined: readonly string[],
+  passkeys: PasskeyFindings | null,
 ): Check[] {
   return [
     accelerationCheck(findings),
@@ -91,13 +118,60 @@ export function runChecks(
     findings.ssh === null
       ? ok("ssh", "The SSH gateway's library works as it is used.")
       : warn("ssh", findings.ssh, "Install a released build of roomd, or report it."),
+    passkeysCheck(passkeys),
     quotaCheck(findings),
     templateCheck(templates),
     sandboxesCheck(quarantined),
     diskCheck(paths),
     runtimeCheck(paths),
+    webCheck(findings),
   ];
 }
+
+/** What browsers cannot do where the service is, and what they do not keep apart. */
+function webCheck({ web }: HostFindings): Check {
+  if (!web) return ok("web", "The pages for people are off.");
+  const { protocol, hostname, pathname } = new URL(web.url);
+  const troubles: [message: string, remedy: string][] = [];
+  if (!web.is_trustworthy) {
+    troubles.push([
+      `Browsers find the pages at ${web.url}: over plain HTTP at a name no password is taken, and no passkey works.`,
+      "Set tls.mode, or http.base_url to the https:// address of a proxy that has TLS.",
+    ]);
+  }
+  if (pathname !== "/") {
+    troubles.push([
+      `http.base_url has the path ${pathname}, and pages and cookies are at the root.`,
+      "Give it no path.",
+    ]);
+  }
+  if (protocol === "https:" && !web.has_tls) {
+    if (!web.is_local) {
+      troubles.push([
+        "http.base_url is that of a proxy with TLS, and http.listen takes plain HTTP from every host.",
+        "Have http.listen on loopback, or give it TLS as well.",
+      ]);
+    }
+    if (!web.has_proxies) {
+      troubles.push([
+        "To limits and records all requests come from the proxy.",
+        "Set http.trusted_proxies to its address.",
+      ]);
+    }
+  }
+  const ports = web.ports_domain?.replace(/:\d+$/, "") ?? null;
+  if (ports !== null && siteOf(ports) === siteOf(hostname)) {
+    troubles.push([
+      `Exposed ports are below ${ports}, of one site with the pages at ${hostname}: they can make a browser forget who is signed in.`,
+      "Have ports.domain on a domain of its own.",
+    ]);
+  }
+  if (troubles.length === 0) return ok("web", `The pages for people are at ${web.url}.`);
+  return warn("web", troubles.map(([message]) => message).join(" "), troubles.map(([, remedy]) => remedy).join(" "));
+}
+
+/** What browsers take for one site, by the last two labels; an address is one by itself. */
+const siteOf = (name: string): string => (/^[\d.]+$|^\[/.test(name) ? name : name.split(".").slice(-2).join("."));
 
 function accelerationCheck({ acceleration, configured_acceleration }: HostFindings): Check {
   if (acceleration.acceleration === "kvm") return ok("acceleration", acceleration.reason);
@@ -181,6 +255,26 @@ function templateCheck(templates: Templates): Check {
     "templates",
     `${message} Built by an older roomd: ${outdated.join(", ")}. Their agents do not make the host prove who it is.`,
     `Build them again (\`roomd template build ${outdated[0]}\`), then replace the sandboxes that run.`,
+  );
+}
+
+function passkeysCheck(found: PasskeyFindings | null): Check {
+  if (found === null) return ok("passkeys", "The web is off: nobody signs in.");
+  const { rp_id, elsewhere } = found;
+  if (rp_id === null) {
+    return warn(
+      "passkeys",
+      "People can have no passkeys: browsers keep them for a name with TLS, and for localhost.",
+      "Set http.base_url to an https:// URL with a name, as clients reach it.",
+    );
+  }
+  const [first] = elsewhere;
+  if (first === undefined) return ok("passkeys", `Passkeys are good at ${rp_id}.`);
+  const count = elsewhere.reduce((sum, { passkeys }) => sum + passkeys, 0);
+  return warn(
+    "passkeys",
+    `${count === 1 ? "A passkey was" : `${count} passkeys were`} made at ${elsewhere.map((each) => each.rp_id).join(", ")} and cannot be used at ${rp_id}.`,
+    `Set http.base_url to that name again, or let people in by \`roomd user link\`.`,
   );
 }
 

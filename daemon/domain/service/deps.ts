@@ -10,7 +10,7 @@ import type { Egress } from "../egress/index.ts";
 import type { Meter, Plans, Prices } from "../orgs/index.ts";
 import type { Sandboxes } from "../sandboxes/index.ts";
 import type { Templates } from "../templates/registry.ts";
-import type { HostFindings } from "./checks.ts";
+import type { HostFindings, PasskeyFindings } from "./checks.ts";
 
 export interface Figures extends ReturnType<Sandboxes["figures"]> {
   rooms: number;
@@ -31,6 +31,8 @@ export interface ServiceDeps {
   findings(): HostFindings;
   /** Agents of sandboxes that are put aside. */
   quarantined(): string[];
+  /** Null: the web is off. */
+  passkeys(): PasskeyFindings | null;
   capacity: Sandboxes["capacity"];
   measure: Sandboxes["measure"];
   findRoom: FindRoom;

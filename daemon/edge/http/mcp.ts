@@ -6,9 +6,12 @@
  */
 import { isIP } from "node:net";
 import { hostname } from "node:os";
+import type { Problem } from "../../../shared/api/errors.ts";
+import { GRANT_SCOPES } from "../../../shared/api/grants.ts";
+import { TOOLS } from "../../../shared/api/tools.ts";
 import type { KeyId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
-import { firstKeyOf } from "../../core/operation.ts";
+import { type Caller, firstKeyOf } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
 import type { Road } from "../run.ts";
@@ -18,6 +21,8 @@ import { problemResponse, rateHeaders, setAll, usualHeaders } from "./reply.ts";
 import { isOwnOrigin } from "./websocket.ts";
 
 export const MCP_PATH = "/mcp";
+/** The same for clients with a key, which finds nobody to sign in with: some clients try that first, and forget their key. */
+export const MCP_KEY_PATH = "/mcp/key";
 const METHODS = ["POST", "DELETE"];
 const CALL = "tools/call";
 const NOT_COUNTED = { refusal: null, rate: null };
@@ -46,6 +51,8 @@ export interface McpDoor {
 
 interface McpDeps {
   mcp: McpDoor;
+  /** Of where people sign applications in; null where they cannot. */
+  challenge: ((lacks: readonly string[] | null) => string | null) | null;
   road: Road;
   host: string;
   log: Log;
@@ -69,8 +76,17 @@ export async function answerForMcp(deps: McpDeps, options: HttpOptions, asked: A
   } catch (error) {
     if (error instanceof ServiceError && error.code === "method_not_allowed") headers.Allow = METHODS.join(", ");
     const problem = toProblem(error, request_id, deps.log);
+    const challenge = challengeOf(deps, asked.url, problem);
+    if (challenge !== null) headers["WWW-Authenticate"] = challenge;
     return problemResponse(problem, headers, retryAfterOf(error, problem));
   }
+}
+
+/** How a client that was refused can be let in. */
+function challengeOf({ challenge }: McpDeps, { pathname }: URL, { status, code, details }: Problem): string | null {
+  if (pathname === MCP_KEY_PATH || challenge === null) return null;
+  if (status === 401) return challenge(null);
+  return code === "insufficient_scope" && Array.isArray(details.scopes) ? challenge(details.scopes) : null;
 }
 
 async function answer({ mcp, road }: McpDeps, options: HttpOptions, asked: Asked): Promise<Response> {
@@ -89,6 +105,7 @@ async function answer({ mcp, road }: McpDeps, options: HttpOptions, asked: Asked
   }
   if (request.method !== "POST") throw new ServiceError("method_not_allowed");
   const { message, bytes } = await readJsonMessage(request, MOST_MESSAGE_BYTES);
+  requireGranted(caller, message);
   // A tool's call is counted by what it asks for.
   const { refusal, rate } = message.method === CALL ? NOT_COUNTED : road.identify(credentials);
   if (refusal) throw refusal;
@@ -96,6 +113,18 @@ async function answer({ mcp, road }: McpDeps, options: HttpOptions, asked: Asked
   const response = await mcp.answer({ request, message, ...visit });
   setAll(response.headers, rateHeaders(rate));
   return response;
+}
+
+/** An application can ask its person for what it lacks, and does so if the whole request is refused. Throws insufficient_scope. */
+function requireGranted({ granted, scopes }: Caller, { method, params }: Record<string, unknown>): void {
+  if (!granted || method !== CALL) return;
+  const access = TOOLS.get(String(Object(params).name))?.operation.access;
+  const isGrantable = GRANT_SCOPES.some((scope) => scope === access);
+  if (!isGrantable || (scopes as readonly unknown[]).includes(access)) return;
+  throw new ServiceError("insufficient_scope", {
+    detail: `This needs the scope ${access}, which the application was not granted.`,
+    details: { required: access, scopes: [...scopes, access] },
+  });
 }
 
 /**

@@ -1,4 +1,5 @@
 /** Where and how the HTTP door listens. */
+import type { Range } from "../../domain/egress/addresses.ts";
 import type { Certificate } from "./certificate.ts";
 
 export interface HttpOptions {
@@ -7,4 +8,6 @@ export interface HttpOptions {
   /** How clients reach the service: browsers there may open WebSockets. */
   url: string;
   tls: Certificate | null;
+  /** Proxies that say who asks. */
+  trusted_proxies: readonly Range[];
 }

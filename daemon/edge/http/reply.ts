@@ -56,7 +56,7 @@ export function rateHeaders(rate: Rate | null): HeaderFields {
 
 export function problemResponse(problem: Problem, headers: HeaderFields, retryAfterSeconds: number | null): Response {
   headers["Content-Type"] = "application/problem+json";
-  if (problem.status === 401) headers["WWW-Authenticate"] = "Bearer";
+  if (problem.status === 401) headers["WWW-Authenticate"] ??= "Bearer";
   if (retryAfterSeconds !== null) headers["Retry-After"] = String(Math.ceil(retryAfterSeconds));
   if (problem.status === 416 && typeof problem.details.size_bytes === "number") {
     headers["Content-Range"] = `bytes */${problem.details.size_bytes}`;

@@ -13,10 +13,11 @@ import { retryAfterOf, toProblem } from "../problem.ts";
 import { matchPath, type PathPattern, parsePath, toRoute } from "../route.ts";
 import type { Road, RoadRequest } from "../run.ts";
 import { readJsonBody } from "./body.ts";
+import { makeClientAddress } from "./client-address.ts";
 import { DOCS_PATH, makeDocsAnswer } from "./docs.ts";
 import { takesLines } from "./events.ts";
 import { type IsFromHost, makeIsFromHost } from "./from-host.ts";
-import { answerForMcp, MCP_PATH, type McpDoor } from "./mcp.ts";
+import { answerForMcp, MCP_KEY_PATH, MCP_PATH, type McpDoor } from "./mcp.ts";
 import type { HttpOptions } from "./options.ts";
 import { answerForPort, portPlaceOf } from "./ports.ts";
 import { readQuery } from "./query.ts";
@@ -56,6 +57,7 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
   // Elysia looks for the path after 11 characters of the URL or after 7: beyond `http://a`, and within `https://`.
   const app = new Elysia({ normalize: false, handler: { standardHostname: options.tls !== null } });
   const peers: Peers = new WeakMap();
+  const clientAddress = makeClientAddress(options.trusted_proxies);
   const place = { url: options.url, isFromHost: makeIsFromHost(options.url) };
   const methodsOf = new Map<string, string[]>();
 
@@ -95,7 +97,7 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
       fetch: async (request, server) => {
         const url = URL.parse(request.url);
         if (!url || !HOST.test(request.headers.get("host") ?? "")) return hostless(deps, request);
-        const address = server.requestIP(request)?.address ?? null;
+        const address = clientAddress(server.requestIP(request)?.address ?? null, request.headers);
         const upgraded: Upgrade = (conversation, headers) => upgrade(server, request, conversation, headers);
         // Whoever waits for an answer, or reads a silent stream, is not idle.
         server.timeout(request, 0);
@@ -109,9 +111,9 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
         peers.set(request, { address, url, upgrade: upgraded });
         const asked = { request, url, ip: address, request_id: requestIdOf(request) };
         const { web } = deps;
-        const isMcp = url.pathname === MCP_PATH;
+        const isMcp = url.pathname === MCP_PATH || url.pathname === MCP_KEY_PATH;
         const response = isMcp
-          ? await answerForMcp(deps, options, asked)
+          ? await answerForMcp({ ...deps, challenge: web?.challenge ?? null }, options, asked)
           : web?.has(url.pathname)
             ? await answerForWeb(web, deps.host, asked)
             : await app.fetch(request);

@@ -6,7 +6,9 @@ import { isIP } from "node:net";
 import { type Config, ConfigError } from "../../core/config.ts";
 import { parseListen, WILDCARDS } from "../../core/listen.ts";
 import type { Paths } from "../../core/paths.ts";
+import type { Range } from "../../domain/egress/addresses.ts";
 import { type Certificate, readPair } from "./certificate.ts";
+import { trustedProxies } from "./client-address.ts";
 
 export interface ListenPlan {
   /** Address or name to listen on, IPv6 without brackets. */
@@ -17,6 +19,8 @@ export interface ListenPlan {
   url: string;
   /** Below it each exposed port has a host of its own, with a port where it is not 443; null without one. */
   ports_domain: string | null;
+  /** Proxies that say who asks. */
+  trusted_proxies: readonly Range[];
 }
 
 /** Throws ConfigError when http.listen cannot be read or would carry keys in the clear to other hosts. */
@@ -32,7 +36,8 @@ export function planListen(config: Config): ListenPlan {
   const host = WILDCARDS.has(hostname) ? "localhost" : isIP(hostname) === 6 ? `[${hostname}]` : hostname;
   const own = `${tls === "off" ? "http" : "https"}://${host}:${port}`;
   const url = baseUrl(config)?.href.replace(/\/+$/, "") ?? own;
-  return { hostname, port, tls, url, ports_domain: portsDomain(config) };
+  const trusted_proxies = trustedProxies(config["http.trusted_proxies"]);
+  return { hostname, port, tls, url, ports_domain: portsDomain(config), trusted_proxies };
 }
 
 /** The certificate to serve; null without TLS. Throws ConfigError that names the file and what is wrong with it. */
@@ -62,7 +67,8 @@ function tlsMode(config: Config): ListenPlan["tls"] {
   return "off";
 }
 
-function isLoopback(hostname: string): boolean {
+/** Whether only the host itself reaches it. */
+export function isLoopback(hostname: string): boolean {
   if (isIP(hostname) === 4) return hostname.startsWith("127.");
   return hostname === "localhost" || hostname === "::1";
 }

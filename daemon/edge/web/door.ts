@@ -7,25 +7,41 @@
 import type { Bound, Caller } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Users } from "../../domain/users/index.ts";
-import { networkOf } from "../login-limit.ts";
+import { networkOf } from "../address-limit.ts";
 import type { PageRequest } from "../page-request.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
+import { matchPath, parsePath } from "../route.ts";
 import { accountHandlers } from "./handlers/account.ts";
-import type { Cookies, Handler, HandlerDeps, Handlers, Outcome } from "./handlers/handler.ts";
+import { type ApplicationDeps, applicationHandlers, placeIn } from "./handlers/applications.ts";
+import { billingHandlers } from "./handlers/billing.ts";
+import { dataHandlers } from "./handlers/data.ts";
+import type { Cookies, Handler, Handlers, Outcome } from "./handlers/handler.ts";
 import { memberHandlers } from "./handlers/members.ts";
-import { INVITE, outsideHandlers } from "./handlers/outside.ts";
+import { endHandlers } from "./handlers/org-end.ts";
+import { outsideHandlers } from "./handlers/outside.ts";
+import { wayHandlers } from "./handlers/ways.ts";
 import { type Cookie, cookieIn, isFromOurPage, isTrustworthy, isVisit, pageHeaders, setCookie } from "./headers.ts";
 import { render, SCRIPT, STYLE } from "./layout.ts";
+import { Notices } from "./notices.ts";
+import { type EndpointDeps, makeEndpoints } from "./oauth/endpoints.ts";
+import { challengeOf, stepUpOf } from "./oauth/metadata.ts";
+import { makeOffers } from "./offers.ts";
 import { deadEnd, plainPage } from "./pages/outside.ts";
+import { PLACES } from "./places.ts";
 import { makeCall, type Visit } from "./visit.ts";
 
 const MOST_FORM_BYTES = 16 * 1024;
 const FORM = "application/x-www-form-urlencoded";
+/** Where somebody comes who was let in. */
+const INSIDE = "/account";
 const METHODS: readonly string[] = ["GET", "HEAD", "POST"];
 
-export interface WebDeps extends Omit<HandlerDeps, "users"> {
+export interface WebDeps extends Omit<ApplicationDeps, "users" | "oauth"> {
   operations: readonly Bound[];
-  users: Pick<Users, "recognise" | "signIn" | "redeem">;
+  users: Pick<Users, "recognise" | "signIn" | "redeem" | "passkeys" | "identities">;
+  oauth: ApplicationDeps["oauth"] & EndpointDeps["oauth"];
+  /** How applications make themselves known. */
+  clients: EndpointDeps["clients"];
 }
 
 export interface WebDoor {
@@ -33,6 +49,8 @@ export interface WebDoor {
   has(path: string): boolean;
   /** Never rejects. */
   answer(request: PageRequest): Promise<Response>;
+  /** What a client of MCP is told that has no good token, or one that lacks these scopes; null where nobody can sign in. */
+  challenge(lacks: readonly string[] | null): string | null;
   /**
    * Who is signed in, for a request of the API: null without a session's cookie. What is returned throws session_ended, and
    * foreign_request where no page of ours asks.
@@ -42,25 +60,55 @@ export interface WebDoor {
 
 export function makeWebDoor(deps: WebDeps): WebDoor {
   const { road, operations, users, log } = deps;
-  const handlers: Handlers = { ...outsideHandlers(deps), ...accountHandlers(deps), ...memberHandlers(deps) };
-  const headers = pageHeaders(STYLE, SCRIPT);
-  const place = () => new URL(deps.url());
-  const isSecure = () => place().protocol === "https:";
+  const handlers: Handlers = {
+    ...outsideHandlers(deps),
+    ...accountHandlers(deps),
+    ...wayHandlers(deps),
+    ...memberHandlers(deps),
+    ...dataHandlers(deps),
+    ...endHandlers(deps),
+    ...applicationHandlers(deps),
+    ...billingHandlers(deps),
+  };
+  const pages = pagesOf(handlers);
+  const notices = new Notices();
+  const endpoints = makeEndpoints(deps);
+  const headers = { here: pageHeaders(STYLE, SCRIPT), out: pageHeaders(STYLE, SCRIPT, true) };
+  // Nearly every request asks for it, and it changes once, when the port is known.
+  let known = placeOf(deps.url());
+  const place = () => {
+    const url = deps.url();
+    if (known.url !== url) known = placeOf(url);
+    return known;
+  };
 
-  const handlerOf = (path: string): Handler | undefined => handlers[INVITE.test(path) ? "/invite" : path];
+  const handlerOf = (path: string): Handler | undefined => pages.find((page) => page.is(path))?.handler;
 
-  const answerWith = (outcome: Outcome): Response => {
-    const shown = new Headers(headers);
+  const answerWith = (outcome: Outcome, visit?: Visit): Response => {
+    const leadsOut = "page" in outcome && outcome.page.leadsOut;
+    const shown = new Headers(leadsOut ? headers.out : headers.here);
     for (const [cookie, value] of Object.entries(outcome.cookies ?? ({} satisfies Cookies))) {
-      shown.append("Set-Cookie", setCookie(cookie as Cookie, value ?? null, isSecure()));
+      shown.append("Set-Cookie", setCookie(cookie as Cookie, value ?? null, place().isSecure));
     }
+    const visitor = visit?.offers.fresh ?? null;
+    if (visitor !== null) shown.append("Set-Cookie", setCookie("visitor", visitor, place().isSecure));
     if ("page" in outcome) {
       const { page, retry_after_seconds: wait = null } = outcome;
       if (wait !== null) shown.set("Retry-After", String(Math.ceil(wait)));
-      return new Response(render(page), { status: page.status ?? 200, headers: shown });
+      if (outcome.look_again_seconds !== undefined) shown.set("Refresh", String(outcome.look_again_seconds));
+      const said = visit?.isPost === false && page.who ? notices.take(visit.asked.session_id) : null;
+      return new Response(render(page, said), { status: page.status ?? 200, headers: shown });
     }
+    if (outcome.said) notices.put(visit?.asked.session_id ?? null, outcome.said);
     shown.set("Location", outcome.to);
     return new Response(null, { status: 303, headers: shown });
+  };
+
+  /** Who has signed in for an application goes on to it. */
+  const goingOn = (outcome: Outcome, { caller, request }: Visit): Outcome => {
+    if (caller || !("to" in outcome) || outcome.to !== INSIDE) return outcome;
+    const to = placeIn(cookieIn(request.headers, "asked", place().isSecure));
+    return to === null ? outcome : { ...outcome, to, cookies: { ...outcome.cookies, asked: null } };
   };
 
   /** Throws foreign_request, unsupported_media_type, body_too_large, invalid_body, method_not_allowed. */
@@ -83,6 +131,7 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
         return users.recognise(secret);
       };
       const caller = callerBy(recognise);
+      const visitor = isKnown ? cookieIn(request.headers, "visitor", place().isSecure) : null;
       return {
         request,
         asked: {
@@ -90,7 +139,8 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
           request_id,
           user_agent: request.headers.get("user-agent"),
           network: networkOf(ip ?? ""),
-          browser: cookieIn(request.headers, "browser", isSecure()),
+          browser: cookieIn(request.headers, "browser", place().isSecure),
+          visitor,
           session_id: caller?.session?.session_id ?? null,
         },
         caller,
@@ -98,17 +148,24 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
         form,
         field: (name) => form.get(name) ?? "",
         call: makeCall(road, operations, request, recognise),
+        offers: makeOffers(users.passkeys, request.url, caller, visitor),
         proved: visitWith,
       };
     };
-    return visitWith(isKnown ? cookieIn(request.headers, "session", isSecure()) : null);
+    return visitWith(isKnown ? cookieIn(request.headers, "session", place().isSecure) : null);
   };
 
   return {
-    has: (path) => handlerOf(path) !== undefined,
+    // Where tokens could be read on their way none are given, and nobody is told that they could be.
+    has: (path) => (place().isTrustworthy && endpoints.has(path)) || handlerOf(path) !== undefined,
+
+    challenge: (lacks) => {
+      if (!place().isTrustworthy) return null;
+      return lacks === null ? challengeOf(deps.url()) : stepUpOf(deps.url(), lacks);
+    },
 
     sessionOf: (asked) => {
-      const secret = cookieIn(asked, "session", isSecure());
+      const secret = cookieIn(asked, "session", place().isSecure);
       if (secret === null) return null;
       return () => {
         if (!isFromOurPage(asked, place().origin)) throw new ServiceError("foreign_request");
@@ -117,17 +174,43 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
     },
 
     answer: async (request) => {
+      const { pathname: path } = request.url;
+      if (endpoints.has(path)) return await endpoints.answer(request);
       try {
-        const handler = handlerOf(request.url.pathname);
+        const handler = handlerOf(path);
         if (!handler) throw new ServiceError("route_not_found");
-        if (!isTrustworthy(place())) return answerWith({ page: plainPage(place().host) });
-        return answerWith(await handler(await visitOf(request)));
+        if (!place().isTrustworthy) return answerWith({ page: plainPage(place().host) });
+        const visit = await visitOf(request);
+        return answerWith(goingOn(await handler(visit), visit), visit);
       } catch (error) {
         const problem = toProblem(error, request.request_id, log);
-        return answerWith({ page: deadEnd(problem.title, problem), retry_after_seconds: retryAfterOf(error, problem) });
+        const retry_after_seconds = retryAfterOf(error, problem);
+        return answerWith({ page: deadEnd(problem.title, problem), retry_after_seconds });
       }
     },
   };
+}
+
+interface ServedPage {
+  is(path: string): boolean;
+  handler: Handler;
+}
+
+/** Throws where the list of places and the handlers do not fit together: what is on no list is swept by no test. */
+function pagesOf(handlers: Handlers): ServedPage[] {
+  const [listed, handled] = [Object.keys(PLACES).sort().join(" "), Object.keys(handlers).sort().join(" ")];
+  if (listed !== handled) throw new Error(`edge/web/places.ts lists ${listed}; there are handlers for ${handled}`);
+  return Object.entries(handlers).map(([path, handler]) => {
+    const pattern = parsePath(path);
+    return { is: (asked) => asked.split("/").length === pattern.length && matchPath(pattern, asked) !== null, handler };
+  });
+}
+
+/** Where browsers find us, as far as it matters. */
+function placeOf(text: string) {
+  const url = new URL(text);
+  const { origin, host, protocol } = url;
+  return { url: text, origin, host, isSecure: protocol === "https:", isTrustworthy: isTrustworthy(url) };
 }
 
 function callerBy(recognise: () => Caller): Caller | null {

@@ -5,27 +5,38 @@
 import { createHash } from "node:crypto";
 
 /** Ports are given none that begins so, and may set none. */
-const COOKIES = { session: "roomd", browser: "roomd-browser" } as const;
+const COOKIES = { session: "roomd", browser: "roomd-browser", asked: "roomd-asked", visitor: "roomd-visitor" } as const;
 /** Beneath it no port's page of a name below ours can set or read it. */
 const SECURE = "__Host-";
 const DAY_SECONDS = 86_400;
-const LIFE_SECONDS = { session: 90 * DAY_SECONDS, browser: 400 * DAY_SECONDS } as const;
+const LIFE_SECONDS = {
+  session: 90 * DAY_SECONDS,
+  browser: 400 * DAY_SECONDS,
+  asked: 600,
+  visitor: DAY_SECONDS,
+} as const;
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
-/** What the browser keeps: the session, and that somebody has signed in by it before. */
+/**
+ * What the browser keeps: the session, that somebody has signed in by it before,
+ * what an application asked who signs in first, and which browser it is until somebody does.
+ */
 export type Cookie = keyof typeof COOKIES;
 
 const digestOf = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`;
 
-/** Of every page, with this style and script in it. */
-export function pageHeaders(style: string, script: string): Record<string, string> {
+/**
+ * Of every page, with this style and script in it. `leadsOut`: its form's answer sends the browser elsewhere, which browsers take for a
+ * part of what the form does.
+ */
+export function pageHeaders(style: string, script: string, leadsOut = false): Record<string, string> {
   const policy = [
     "default-src 'none'",
     `style-src ${digestOf(style)}`,
     `script-src ${digestOf(script)}`,
     "img-src 'self' data:",
     "base-uri 'none'",
-    "form-action 'self'",
+    ...(leadsOut ? [] : ["form-action 'self'"]),
     "frame-ancestors 'none'",
     "require-trusted-types-for 'script'",
   ];
@@ -45,12 +56,17 @@ const nameOf = (cookie: Cookie, isSecure: boolean) => `${isSecure ? SECURE : ""}
 
 /** A cookie's value; null without it, and where there are several of its name. */
 export function cookieIn(headers: Headers, cookie: Cookie, isSecure: boolean): string | null {
+  const sent = headers.get("cookie");
+  if (sent === null) return null;
   const own = `${nameOf(cookie, isSecure)}=`;
-  const found = (headers.get("cookie") ?? "")
-    .split(";")
-    .map((pair) => pair.trim())
-    .filter((pair) => pair.startsWith(own));
-  return found.length === 1 ? (found[0]?.slice(own.length) ?? null) : null;
+  let value: string | null = null;
+  for (const part of sent.split(";")) {
+    const pair = part.trim();
+    if (!pair.startsWith(own)) continue;
+    if (value !== null) return null;
+    value = pair.slice(own.length);
+  }
+  return value;
 }
 
 /** `value` null: the browser forgets it. */

@@ -19,13 +19,18 @@ export interface Page {
   who?: Shown | null;
   body: Markup;
   status?: number;
+  /** What comes of its form sends the browser elsewhere. */
+  leadsOut?: boolean;
 }
 
 const TABS: readonly (readonly [path: string, name: string])[] = [
   ["/account", "Profile"],
+  ["/account/ways", "Ways to sign in"],
   ["/account/keys", "API keys"],
+  ["/account/applications", "Applications"],
   ["/account/sessions", "Sessions"],
   ["/org/members", "Members"],
+  ["/billing", "Billing"],
 ];
 
 export function tabs(at: string): Markup {
@@ -35,7 +40,8 @@ export function tabs(at: string): Markup {
   return html`<div class="tabs" role="navigation" aria-label="Account">${links}</div>`;
 }
 
-export function render({ title, who = null, body }: Page): string {
+/** `said` is what was done by the form before, in a sentence. */
+export function render({ title, who = null, body }: Page, said: string | null = null): string {
   const rail = who
     ? html`<nav aria-label="roomd"><span class="brand">roomd</span><a href="/docs">API</a><div class="foot"><a href="/account" aria-current="page"><bdi>${who.name}</bdi> · <bdi>${who.org}</bdi></a><form method="post" action="/signout"><button class="link">Sign out</button></form></div></nav>`
     : "";
@@ -43,7 +49,7 @@ export function render({ title, who = null, body }: Page): string {
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title} · roomd</title><link rel="icon" href="data:,"><style>${new Markup(STYLE)}</style></head>
 <body class="${who ? "inside" : "outside"}"><a class="skip" href="#main">To the content</a>${rail}
-<main id="main">${body}</main><p class="said" role="status" aria-live="polite"></p><script>${new Markup(SCRIPT)}</script></body></html>`;
+<main id="main">${said === null ? "" : html`<p class="done" role="status">${said}</p>`}${body}</main><p class="said" role="status" aria-live="polite"></p><script>${new Markup(SCRIPT)}</script></body></html>`;
   return page.text;
 }
 
@@ -62,13 +68,15 @@ export interface FieldOptions {
   autocomplete?: string;
   hint?: string;
   isFirst?: boolean;
+  isOptional?: boolean;
 }
 
 export function field(name: string, label: string, options: FieldOptions = {}): Markup {
-  const { type = "text", value = "", autocomplete = "off", hint = "", isFirst = false } = options;
+  const { type = "text", value = "", autocomplete = "off", hint = "", isFirst = false, isOptional = false } = options;
   const described = hint ? html` aria-describedby="${name}-hint"` : "";
   const first = isFirst ? new Markup(" autofocus") : "";
-  return html`<p class="field"><label for="${name}">${label}</label><input id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}" required${described}${first}>${hint ? html`<small id="${name}-hint">${hint}</small>` : ""}</p>`;
+  const needed = isOptional ? "" : new Markup(" required");
+  return html`<p class="field"><label for="${name}">${label}</label><input id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}"${needed}${described}${first}>${hint ? html`<small id="${name}-hint">${hint}</small>` : ""}</p>`;
 }
 
 export function choice(
@@ -86,6 +94,11 @@ export function choice(
 
 export function hidden(fields: Iterable<readonly [string, string]>): Markup[] {
   return [...fields].map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`);
+}
+
+/** A button that opens what it would do, which works without script too: the second one does it. */
+export function sure(label: string, of: string, form: Markup): Markup {
+  return html`<details class="sure"><summary aria-label="${label} ${of}">${label}</summary>${form}</details>`;
 }
 
 /** A moment as people read it; the exact one is its title. */

@@ -5,6 +5,7 @@ import { type Bound, type Caller, NO_TRANSFER } from "../../core/operation.ts";
 import type { Asked } from "../../domain/users/index.ts";
 import type { PageRequest } from "../page-request.ts";
 import type { Road } from "../run.ts";
+import type { Offers } from "./offers.ts";
 
 export type Answer<Op extends Operation> =
   | { ok: true; body: OutputOf<Op>; replayed: boolean }
@@ -22,6 +23,8 @@ export interface Visit {
   /** A field of the form that was sent; "" without it. */
   field(name: string): string;
   form: ReadonlyMap<string, string>;
+  /** What browsers' passkeys can be asked for here. */
+  offers: Offers;
   /** The same visit by the secret that the session goes by from now on. */
   proved(secret: string): Visit;
   /** Asks an operation of the list for who is signed in. `once` is its Idempotency-Key. Never throws. */

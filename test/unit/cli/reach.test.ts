@@ -18,6 +18,7 @@ const LINES: readonly string[][] = [
   "limits",
   "whoami",
   "usage --group-by day --month 2026-01",
+  "credits --limit 1 --cursor c",
   "top --json --room r --interval 250ms",
   "room create r --label a=b --ttl 1h",
   "room list --state active --label a=b --limit 1 --cursor c",

@@ -17,7 +17,7 @@ test.each([
   ["[::1]:8443", "::1", 8443, "http://[::1]:8443"],
   ["127.9.9.9:1", "127.9.9.9", 1, "http://127.9.9.9:1"],
 ])("listens on %s without TLS", (listen, host, port, url) => {
-  const plan = { hostname: host, port, tls: "off", url, ports_domain: null };
+  const plan = { hostname: host, port, tls: "off", url, ports_domain: null, trusted_proxies: [] };
   expect(planListen(configOf({ ROOMD_HTTP_LISTEN: listen }))).toEqual(plan);
 });
 

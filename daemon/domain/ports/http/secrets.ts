@@ -3,7 +3,7 @@ import { PORT_TOKEN_COOKIE, PORT_TOKEN_QUERY } from "../../../../shared/api/port
 import type { Place } from "./place.ts";
 
 /** API keys, operator keys, and the tokens of ports, terminals and SSH. */
-const SECRET = /(?:\bkey-[0-9A-Za-z]{43}\b)|(?:\b(?:ptk|ttk|sat)_[\w-]{43})/;
+const SECRET = /(?:\bkey-[0-9A-Za-z]{43}\b)|(?:\bo(?:ac|at|rt|dc)-[\w-]{43})|(?:\b(?:ptk|ttk|sat)_[\w-]{43})/;
 /** Names of cookies that are the service's own, whatever an application would like. */
 const OWN_COOKIE = /^(?:__(?:host|secure)-)?roomd/i;
 

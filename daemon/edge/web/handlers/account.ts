@@ -1,4 +1,4 @@
-/** Owns what the pages of one's own account do: profile and password, API keys, sessions. */
+/** Owns what the pages of one's own account do: the profile, API keys, sessions. */
 import { accountUpdate, sessionEnd, sessionList } from "../../../../shared/api/account.ts";
 import { READ_SCOPES } from "../../../../shared/api/contract.ts";
 import { memberList } from "../../../../shared/api/members.ts";
@@ -6,31 +6,12 @@ import { type KeyRecord, keyCreate, keyList, keyRevoke, keyRotate } from "../../
 import { ServiceError } from "../../../core/service-error.ts";
 import { ENDS, keysPage, MAY, type NewKey, profilePage, sessionsPage, type Told } from "../pages/account.ts";
 import type { Answer, Visit } from "../visit.ts";
-import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome, refusalOf } from "./handler.ts";
+import { accountOf, after, type HandlerDeps, type Handlers, inside } from "./handler.ts";
 
 const PAGE = 1000;
 
 export function accountHandlers(deps: HandlerDeps): Handlers {
   const profile = async (visit: Visit, told: Told = {}) => profilePage(await accountOf(visit), told);
-
-  const setPassword = async (visit: Visit): Promise<Outcome> => {
-    const session_id = visit.caller?.session?.session_id;
-    if (session_id === undefined) throw new ServiceError("session_ended");
-    const page = (told: Told) => profile(visit, told);
-    try {
-      const secret = await deps.users.signIn.setPassword(session_id, visit.field("password"), visit.asked);
-      const outcome = await after(
-        visit.proved(secret),
-        { ok: true },
-        "Your password is set, and your other sessions have ended.",
-        (told) => profile(visit.proved(secret), told),
-      );
-      return { ...outcome, cookies: { session: secret } };
-    } catch (error) {
-      const { problem } = await refusalOf(deps, visit, error);
-      return await after(visit, { ok: false, problem }, null, page);
-    }
-  };
 
   const keys = async (visit: Visit, made: NewKey | null, told: Told = {}) => {
     const list = await visit.call(memberList, { org_id: "self" });
@@ -49,8 +30,6 @@ export function accountHandlers(deps: HandlerDeps): Handlers {
       if (!visit.isPost) return { page: await profile(visit) };
       const page = (told: Told) => profile(visit, told);
       switch (visit.field("do")) {
-        case "password":
-          return await setPassword(visit);
         case "org": {
           const changed = await visit.call(accountUpdate, { org_id: visit.field("org_id") });
           return await after(visit, changed, "You look at another organization now.", page);

@@ -15,7 +15,7 @@ import type { Visit } from "../visit.ts";
 
 export interface HandlerDeps {
   road: Road;
-  users: Pick<Users, "signIn" | "redeem">;
+  users: Pick<Users, "signIn" | "redeem" | "passkeys" | "identities">;
   orgName(orgId: OrgId): string;
   /** Where browsers find us, without a slash at its end. */
   url(): string;
@@ -26,20 +26,35 @@ export interface HandlerDeps {
 export type Cookies = Partial<Record<Cookie, string | null>>;
 
 /** What a page's handler comes to: a page, or where to go on. */
-export type Outcome = ({ page: Page; retry_after_seconds?: number | null } | { to: string }) & { cookies?: Cookies };
+export type Outcome = (Shown | Redirected) & { cookies?: Cookies };
+interface Shown {
+  page: Page;
+  retry_after_seconds?: number | null;
+  /** What goes on is looked at again by itself. */
+  look_again_seconds?: number;
+}
+interface Redirected {
+  to: string;
+  /** What was done, for the page that follows. */
+  said?: string | null;
+}
 export type Handler = (visit: Visit) => Promise<Outcome>;
 export type Handlers = Record<string, Handler>;
 
-/** Who is not signed in signs in first. A password that came along with the form proves who it is, before the form is looked at. */
+/** Who is not signed in signs in first. A password or passkey that came along with the form proves who it is, before the form is looked at. */
 export function inside(deps: HandlerDeps, handler: Handler): Handler {
   return async (visit) => {
     const session = visit.caller?.session;
     if (!session) return { to: "/signin" };
-    if (!visit.form.has("proof")) return await handler(visit);
+    const { form, field, asked } = visit;
+    const isByPasskey = form.has("proof_passkey");
+    if (!isByPasskey && !form.has("proof")) return await handler(visit);
     let secret: string;
     try {
       deps.road.requireAttempt(visit.request.ip);
-      secret = await deps.users.signIn.prove(session.session_id, visit.field("proof"), visit.asked);
+      secret = isByPasskey
+        ? await deps.users.passkeys.prove(session.session_id, field("proof_passkey"), asked)
+        : await deps.users.signIn.prove(session.session_id, field("proof"), asked);
     } catch (error) {
       const { problem, retry_after_seconds } = await refusalOf(deps, visit, error);
       return { page: await askProof(visit, problem), retry_after_seconds };
@@ -61,25 +76,31 @@ export async function accountOf(visit: Visit): Promise<AccountRecord> {
 }
 
 const askProof = async (visit: Visit, problem: Problem | null): Promise<Page> =>
-  proofPage(await accountOf(visit), visit.request.url.pathname, visit.form, problem);
+  proofPage(await accountOf(visit), visit.request.url.pathname, visit.form, problem, visit.offers.toProve());
 
-/** Shows the page with what came of its form; what wants a proof asks for that first. */
+/**
+ * What came of a form: the page is asked for anew, so that loading it again sends nothing twice; where it was refused it says why,
+ * and what wants a proof asks for that first.
+ */
 export async function after(
   visit: Visit,
   answer: { ok: true } | { ok: false; problem: Problem },
   done: string | null,
   page: (told: Told) => Promise<Page>,
 ): Promise<Outcome> {
-  if (answer.ok) return { page: await page({ done }) };
+  if (answer.ok) return { to: visit.request.url.pathname, said: done };
   const { problem } = answer;
   if (problem.code === "proof_required") return { page: await askProof(visit, null) };
   return { page: { ...(await page({ problem })), status: problem.status } };
 }
 
+/** What comes of guessing passwords, links and codes, also those of an issuer, which would be asked each time. */
+const GUESSED: readonly string[] = ["sign_in_failed", "link_not_found", "device_not_found", "upstream_failed"];
+
 /** Why somebody is not let in. What was wrong of them is counted by address, and on record, as a bad key is. */
 export async function refusalOf({ road, log }: HandlerDeps, { request }: Visit, error: unknown) {
   const { request_id, ip } = request;
-  const isBad = error instanceof ServiceError && (error.code === "sign_in_failed" || error.code === "link_not_found");
+  const isBad = error instanceof ServiceError && GUESSED.includes(error.code);
   let refusal = error;
   if (isBad) {
     const recognise = () => {

@@ -1,23 +1,35 @@
 /** Owns the pages by which somebody is let in, and the way out. */
 import { sessionEnd } from "../../../../shared/api/account.ts";
 import type { Problem } from "../../../../shared/api/errors.ts";
+import type { UserId } from "../../../../shared/ids.ts";
 import { ServiceError } from "../../../core/service-error.ts";
-import type { NewPerson, SignedIn } from "../../../domain/users/index.ts";
+import { type NewPerson, type NewWay, RETURN_PATH, type SignedIn } from "../../../domain/users/index.ts";
 import type { Page } from "../layout.ts";
-import { invitePage, linkPage, setupPage, signInPage } from "../pages/outside.ts";
+import { type Arrival, deadEnd, invitePage, linkPage, returnPage, setupPage, signInPage } from "../pages/outside.ts";
 import type { Visit } from "../visit.ts";
 import { type HandlerDeps, type Handlers, type Outcome, refusalOf } from "./handler.ts";
 
-export const INVITE = /^\/invite\/([\w-]{1,64})$/;
+const INVITE = /^\/invite\/([\w-]{1,64})$/;
 
-const personOf = ({ field }: Visit): NewPerson => ({
-  name: field("name"),
-  email: field("email"),
-  password: field("password"),
+const personOf = (visit: Visit): NewPerson => ({
+  name: visit.field("name"),
+  email: visit.field("email"),
+  way: wayOf(visit),
 });
 
+const wayOf = ({ field }: Visit): NewWay =>
+  field("passkey") === ""
+    ? { password: field("password") }
+    : { passkey: field("passkey"), user_id: field("user_id") as UserId };
+
 export function outsideHandlers(deps: HandlerDeps): Handlers {
-  const { signIn, redeem } = deps.users;
+  const { signIn, redeem, passkeys, identities } = deps.users;
+
+  /** A passkey for who comes in by a link. Throws link_not_found. */
+  const arrival = ({ offers }: Visit, token: string): Arrival => {
+    const person = redeem.comer(token);
+    return { user_id: person.user_id, offer: offers.toArrive(person) };
+  };
 
   /** Lets somebody in, or shows the page again with what was wrong. */
   const letIn = async (
@@ -40,9 +52,43 @@ export function outsideHandlers(deps: HandlerDeps): Handlers {
   return {
     "/signin": async (visit) => {
       const { form, field, asked } = visit;
-      if (!visit.isPost) return visit.caller ? { to: "/account" } : { page: signInPage(form) };
-      const attempt = () => signIn.byPassword(field("email"), field("password"), asked);
-      return await letIn(visit, attempt, (problem) => signInPage(form, problem));
+      const page = (problem: Problem | null) =>
+        signInPage(form, { offer: visit.offers.toSignIn(), elsewhere: identities.name }, problem);
+      if (!visit.isPost) return visit.caller ? { to: "/account" } : { page: page(null) };
+      if (field("do") === "elsewhere") {
+        try {
+          deps.road.requireAttempt(visit.request.ip);
+          return { to: await identities.leave(visit.offers.visitor()) };
+        } catch (error) {
+          const { problem, retry_after_seconds } = await refusalOf(deps, visit, error);
+          return { page: { ...page(problem), status: problem.status }, retry_after_seconds };
+        }
+      }
+      const attempt = () =>
+        field("do") === "passkey"
+          ? passkeys.signIn(field("passkey"), asked)
+          : signIn.byPassword(field("email"), field("password"), asked);
+      return await letIn(visit, attempt, page);
+    },
+
+    // What the issuer's page leads to shows a form, and only that does anything.
+    [RETURN_PATH]: async (visit) => {
+      const { caller, asked, request } = visit;
+      if (!visit.isPost) return { page: returnPage(request.url.searchParams) };
+      const answer = new URLSearchParams([...visit.form]);
+      const session_id = caller?.session?.session_id;
+      const page = (problem: Problem | null) =>
+        signInPage(new Map(), { offer: visit.offers.toSignIn(), elsewhere: identities.name }, problem);
+      if (session_id === undefined || !identities.isLink(answer, session_id)) {
+        return await letIn(visit, () => identities.signIn(answer, asked), page);
+      }
+      try {
+        await identities.link(answer, session_id, asked);
+        return { to: "/account/ways", said: "The account is linked." };
+      } catch (error) {
+        const { problem, retry_after_seconds } = await refusalOf(deps, visit, error);
+        return { page: deadEnd("Not linked", problem, "/account/ways"), retry_after_seconds };
+      }
     },
 
     "/signout": async (visit) => {
@@ -58,7 +104,8 @@ export function outsideHandlers(deps: HandlerDeps): Handlers {
       if (field("step") !== "done") {
         try {
           const { kind } = redeem.look(token, ["setup", "user"]);
-          return { page: setupPage(kind === "user" ? "user" : "setup", new Map([["token", token]])) };
+          const fields = new Map([["token", token]]);
+          return { page: setupPage(kind === "user" ? "user" : "setup", fields, arrival(visit, token)) };
         } catch (error) {
           return await letIn(
             visit,
@@ -70,12 +117,15 @@ export function outsideHandlers(deps: HandlerDeps): Handlers {
       const isNew = form.has("email");
       return await letIn(
         visit,
-        () => (isNew ? redeem.setup(token, personOf(visit), asked) : redeem.renew(token, field("password"), asked)),
-        (problem) => setupPage(isNew ? "setup" : "user", form, problem),
+        () => (isNew ? redeem.setup(token, personOf(visit), asked) : redeem.renew(token, wayOf(visit), asked)),
+        (problem) =>
+          problem.code === "link_not_found"
+            ? linkPage(new Map(), problem)
+            : setupPage(isNew ? "setup" : "user", form, arrival(visit, token), problem),
       );
     },
 
-    "/invite": async (visit) => {
+    "/invite/{token}": async (visit) => {
       const { form, field, asked, caller } = visit;
       const token = INVITE.exec(visit.request.url.pathname)?.[1] ?? "";
       const { org_id, role, email } = redeem.look(token, ["invitation"]);
@@ -86,14 +136,15 @@ export function outsideHandlers(deps: HandlerDeps): Handlers {
         signedInAs,
         isForOne: email !== null,
       };
-      if (!visit.isPost) return { page: invitePage(token, invited, form) };
+      const page = (problem: Problem | null) => invitePage(token, invited, form, arrival(visit, token), problem);
+      if (!visit.isPost) return { page: page(null) };
       const session = field("as") === "me" ? caller?.session : undefined;
       const attempt = async () => {
         if (!session) return await redeem.invitation(token, personOf(visit), asked);
         await redeem.asMyself(token, session.session_id, asked);
         return null;
       };
-      return await letIn(visit, attempt, (problem) => invitePage(token, invited, form, problem));
+      return await letIn(visit, attempt, page);
     },
   };
 }

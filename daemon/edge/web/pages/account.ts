@@ -1,9 +1,15 @@
-/** Owns the pages of one's own account: profile and password, API keys, sessions. */
-import { type AccountRecord, PASSWORD_LENGTH, type SessionRecord } from "../../../../shared/api/account.ts";
+/** Owns the pages of one's own account: the profile, API keys, sessions. */
+import type { AccountRecord, SessionRecord } from "../../../../shared/api/account.ts";
 import type { Problem } from "../../../../shared/api/errors.ts";
 import type { KeyRecord } from "../../../../shared/api/orgs.ts";
 import { html, type Markup } from "../../../core/markup.ts";
-import { choice, field, hidden, moment, type Page, type Shown, tabs, trouble } from "../layout.ts";
+import { choice, field, hidden, moment, type Page, type Shown, sure, tabs, trouble } from "../layout.ts";
+import type { Offer } from "../offers.ts";
+import { PLACES } from "../places.ts";
+import { passkeyButton } from "./passkey-button.ts";
+
+/** Fields of forms by which somebody proves to be the person. */
+const PROOFS: readonly string[] = ["proof", "proof_passkey"];
 
 export interface Told {
   problem?: Problem | null;
@@ -35,8 +41,7 @@ ${choice(
     who: whoOf(account),
     body: html`${heading("/account", told)}<dl class="facts"><dt>E-mail</dt><dd>${email}</dd><dt>Organization</dt><dd><bdi>${whoOf(account).org}</bdi> <span class="muted">as ${role}</span></dd><dt>Id</dt><dd class="mono">${account.user_id}</dd></dl>
 <form method="post" action="/account" class="narrow">${hidden([["do", "name"]])}${field("name", "Name", { value: name, autocomplete: "name" })}<button class="button main">Save</button></form>
-<h2>Password</h2><form method="post" action="/account" class="narrow">${hidden([["do", "password"]])}
-${field("password", "New password", { type: "password", autocomplete: "new-password", hint: `${PASSWORD_LENGTH.minLength} characters or more. All your other sessions end.` })}<button class="button">Set password</button></form>${change}`,
+${change}<h2>Your data</h2><p><a href="/account/data">See all that is kept, or delete this account</a></p>`,
   };
 }
 
@@ -75,7 +80,7 @@ export ROOMD_API_KEY=${made.key}</pre><button type="button" class="button main" 
     : "";
   const rows = keys.map(
     (key) =>
-      html`<tr><td data-label="Name"><bdi>${key.name}</bdi></td><td data-label="Key" class="mono">${key.key_prefix}…</td><td data-label="May">${mayOf(key)}</td><td data-label="Made by"><bdi>${names.get(key.created_by.id) ?? (key.created_by.type === "operator" ? "the operator" : key.created_by.id)}</bdi></td><td data-label="Last used">${moment(key.last_used_at)}</td><td data-label="Ends">${moment(key.expires_at, "–")}</td><td class="num">${act(key, "rotate", "Rotate", once)}${act(key, "revoke", "Revoke", once)}</td></tr>`,
+      html`<tr><td data-label="Name"><bdi>${key.name}</bdi></td><td data-label="Key" class="mono">${key.key_prefix}…</td><td data-label="May">${mayOf(key)}</td><td data-label="Made by"><bdi>${names.get(key.created_by.id) ?? (key.created_by.type === "operator" ? "the operator" : key.created_by.id)}</bdi></td><td data-label="Last used">${moment(key.last_used_at)}</td><td data-label="Ends">${moment(key.expires_at, "–")}</td><td class="num">${act(key, "rotate", "Rotate", once)}${sure("Revoke", key.name, act(key, "revoke", "Revoke for good", once))}</td></tr>`,
   );
   const none = html`<p class="muted">There is no key yet. Programs and clients come in by a key.</p>`;
   const table = html`<div class="scroll"><table><thead><tr><th>Name</th><th>Key</th><th>May</th><th>Made by</th><th>Last used</th><th>Ends</th><td></td></tr></thead><tbody>${rows}</tbody></table></div>`;
@@ -117,7 +122,11 @@ export function sessionsPage(account: AccountRecord, sessions: readonly SessionR
   const rows = sessions.map((session) => {
     const end = session.is_this
       ? html`<span class="muted">this one</span>`
-      : html`<form method="post" action="/account/sessions">${hidden([["session_id", session.session_id]])}<button class="link" aria-label="End the session of ${browserOf(session.user_agent)}">End</button></form>`;
+      : sure(
+          "End",
+          `the session of ${browserOf(session.user_agent)}`,
+          html`<form method="post" action="/account/sessions">${hidden([["session_id", session.session_id]])}<button class="link">Sign it out</button></form>`,
+        );
     return html`<tr><td data-label="Where">${browserOf(session.user_agent)}</td><td data-label="Address" class="mono">${session.ip ?? "–"}</td><td data-label="Since">${moment(session.created_at)}</td><td data-label="Seen">${moment(session.seen_at)}</td><td class="num">${end}</td></tr>`;
   });
   const others =
@@ -139,20 +148,31 @@ function browserOf(agent: string | null): string {
   return system ? `${said} on ${system}` : said;
 }
 
-/** What matters wants the password again; what was asked for goes along. */
+/** What matters wants the password or a passkey again; what was asked for goes along. */
 export function proofPage(
   account: AccountRecord,
   path: string,
   form: ReadonlyMap<string, string>,
   problem: Problem | null,
+  offer: Offer | null,
 ): Page {
-  const along = [...form].filter(([name]) => name !== "proof");
+  const along = [...form].filter(([name]) => !PROOFS.includes(name));
+  const password = account.has_password
+    ? html`<form method="post" action="${path}" class="narrow">${hidden(along)}${field("proof", "Password", { type: "password", autocomplete: "current-password", isFirst: true })}<button class="button main">Go on</button></form>`
+    : "";
+  const button = passkeyButton(offer, {
+    does: "use",
+    label: "Use a passkey",
+    as: "proof_passkey",
+    path: "/account",
+    isMain: !account.has_password,
+  });
   return {
     title: "Is it you?",
     status: 403,
+    leadsOut: PLACES[path]?.leadsOut ?? form.get("do") === "link",
     who: whoOf(account),
-    body: html`<h1>Is it you?</h1><p class="muted">Enter your password again. It is good for 10 minutes.</p>${trouble(problem)}<form method="post" action="${path}" class="narrow">${hidden(along)}
-${field("proof", "Password", { type: "password", autocomplete: "current-password", isFirst: true })}<button class="button main">Go on</button></form>`,
+    body: html`<h1>Is it you?</h1><p class="muted">Prove it once more. That is good for 10 minutes.</p>${trouble(problem)}${password}${offer ? html`<form method="post" action="${path}" class="narrow">${hidden(along)}${button}</form>` : ""}`,
   };
 }
 

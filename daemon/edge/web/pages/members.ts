@@ -2,7 +2,7 @@
 import type { AccountRecord } from "../../../../shared/api/account.ts";
 import { type InvitationRecord, type MemberRecord, ROLES } from "../../../../shared/api/members.ts";
 import { html } from "../../../core/markup.ts";
-import { choice, hidden, moment, type Page, tabs, trouble } from "../layout.ts";
+import { choice, hidden, moment, type Page, sure, tabs, trouble } from "../layout.ts";
 import { type Told, whoOf } from "./account.ts";
 
 const SAYS: Record<(typeof ROLES)[number], string> = {
@@ -40,21 +40,27 @@ export function membersPage(
       : member.role;
     const end =
       isSelf || mayChange
-        ? html`<form method="post" action="/org/members">${hidden([
-            ["do", "remove"],
-            ["user_id", member.user_id],
-          ])}<button class="link" aria-label="${isSelf ? "Leave" : "Remove"} ${member.name}">${isSelf ? "Leave" : "Remove"}</button></form>`
+        ? sure(
+            isSelf ? "Leave" : "Remove",
+            isSelf ? whoOf(account).org : member.name,
+            html`<form method="post" action="/org/members">${hidden([
+              ["do", "remove"],
+              ["user_id", member.user_id],
+            ])}<button class="link">${isSelf ? "Leave, with my keys" : "Remove, with their keys"}</button></form>`,
+          )
         : "";
-    return html`<tr><td data-label="Name"><bdi>${member.name}</bdi>${isSelf ? html` <span class="muted">you</span>` : ""}</td><td data-label="E-mail">${member.email}</td><td data-label="Role">${role}</td><td data-label="Since">${moment(member.created_at)}</td><td class="num">${end}</td></tr>`;
+    return html`<tr><td data-label="Name"><bdi>${member.name}</bdi>${isSelf ? html` <span class="muted">you</span>` : ""}</td><td data-label="E-mail"><bdi>${member.email}</bdi></td><td data-label="Role">${role}</td><td data-label="Since">${moment(member.created_at)}</td><td class="num">${end}</td></tr>`;
   });
   const open = (invitations ?? []).map(
     (each) =>
-      html`<tr><td data-label="For">${each.email ?? "whoever has the link"}</td><td data-label="Role">${each.role}</td><td data-label="Until">${moment(each.expires_at)}</td><td class="num"><form method="post" action="/org/members">${hidden(
-        [
+      html`<tr><td data-label="For"><bdi>${each.email ?? "whoever has the link"}</bdi></td><td data-label="Role">${each.role}</td><td data-label="Until">${moment(each.expires_at)}</td><td class="num">${sure(
+        "Withdraw",
+        `the invitation for ${each.email ?? "whoever has the link"}`,
+        html`<form method="post" action="/org/members">${hidden([
           ["do", "withdraw"],
           ["invitation_id", each.invitation_id],
-        ],
-      )}<button class="link">Withdraw</button></form></td></tr>`,
+        ])}<button class="link">Withdraw it</button></form>`,
+      )}</td></tr>`,
   );
   const shown = link
     ? html`<div class="prompt"><p><b>The link</b> <span class="muted">for one person and 72 hours; shown once, now</span></p><pre id="link">${link}</pre><button type="button" class="button main" data-copy="link" hidden>Copy link</button></div>`
@@ -72,9 +78,13 @@ export function membersPage(
       )}<button class="button main">Make a link</button></form>
 ${open.length ? html`<h2>Open invitations</h2><div class="scroll"><table><thead><tr><th>For</th><th>Role</th><th>Until</th><td></td></tr></thead><tbody>${open}</tbody></table></div>` : ""}`
     : "";
+  const end =
+    account.role === "owner"
+      ? html`<h2>End the organization</h2><p><a href="/org/end">End this organization</a> <span class="muted">with all its rooms</span></p>`
+      : "";
   return {
     title: "Members",
     who: whoOf(account),
-    body: html`<h1>Account</h1>${tabs("/org/members")}${trouble(problem)}${done === null ? "" : html`<p class="done" role="status">${done}</p>`}${shown}<h2>Members</h2><div class="scroll"><table><thead><tr><th>Name</th><th>E-mail</th><th>Role</th><th>Since</th><td></td></tr></thead><tbody>${rows}</tbody></table></div>${invite}`,
+    body: html`<h1>Account</h1>${tabs("/org/members")}${trouble(problem)}${done === null ? "" : html`<p class="done" role="status">${done}</p>`}${shown}<h2>Members</h2><div class="scroll"><table><thead><tr><th>Name</th><th>E-mail</th><th>Role</th><th>Since</th><td></td></tr></thead><tbody>${rows}</tbody></table></div>${invite}${end}`,
   };
 }

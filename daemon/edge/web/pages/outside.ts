@@ -1,22 +1,55 @@
 /** Owns the pages of who is not signed in: signing in, and the links that let somebody in once. */
 import { PASSWORD_LENGTH } from "../../../../shared/api/account.ts";
 import type { Problem } from "../../../../shared/api/errors.ts";
-import { html } from "../../../core/markup.ts";
+import type { UserId } from "../../../../shared/ids.ts";
+import { html, Markup } from "../../../core/markup.ts";
 import { field, hidden, type Page, trouble } from "../layout.ts";
+import type { Offer } from "../offers.ts";
+import { passkeyButton } from "./passkey-button.ts";
 
 const BRAND = html`<p class="brand">roomd</p>`;
 const LONG_ENOUGH = `${PASSWORD_LENGTH.minLength} characters or more.`;
 
 export type Form = ReadonlyMap<string, string>;
 
-export function signInPage(form: Form, problem: Problem | null = null): Page {
+/** Who comes back from an account elsewhere: the browser's script sends it on at once. */
+export function returnPage(answer: URLSearchParams): Page {
+  const along = ANSWERED.flatMap((name) => answer.getAll(name).map((value) => [name, value] as const));
   return {
+    title: "Signing in",
+    body: html`${BRAND}<h1>Signing in</h1><br><form method="post" action="/signin/return"${answer.has("state") ? new Markup(" data-go") : ""}>${hidden(along)}<button class="button main">Go on</button></form>`,
+  };
+}
+/** What an issuer adds to the address that it sends browsers back to. */
+const ANSWERED = ["code", "state", "iss", "error", "error_description"];
+
+/** How who comes in by a link can have a passkey. */
+export interface Arrival {
+  user_id: UserId;
+  offer: Offer | null;
+}
+
+const orPasskey = ({ user_id, offer }: Arrival, path: string): Markup | string =>
+  offer
+    ? html`${"options" in offer ? hidden([["user_id", user_id]]) : ""}${passkeyButton(offer, { does: "make", label: "Use a passkey instead", path })}`
+    : "";
+
+/** Ways in besides the password. */
+interface OtherWays {
+  offer: Offer | null;
+  /** What accounts elsewhere are called; null: there are none. */
+  elsewhere: string | null;
+}
+
+export function signInPage(form: Form, { offer, elsewhere }: OtherWays, problem: Problem | null = null): Page {
+  return {
+    leadsOut: elsewhere !== null,
     title: "Sign in",
     body: html`${BRAND}<h1>Sign in</h1><br>${trouble(problem)}<form method="post" action="/signin">
 ${field("email", "E-mail", { type: "email", autocomplete: "username", value: form.get("email"), isFirst: !form.get("email") })}
 ${field("password", "Password", { type: "password", autocomplete: "current-password", isFirst: form.has("email") })}
 <button class="button main">Sign in</button></form>
-<p class="muted">No way in? On the host, <code>roomd user link EMAIL</code> prints a new link.</p>`,
+${offer ? html`<form method="post" action="/signin">${hidden([["do", "passkey"]])}${passkeyButton(offer, { does: "use", label: "Sign in with a passkey" })}</form>` : ""}${elsewhere === null ? "" : html`<form method="post" action="/signin" class="passkey">${hidden([["do", "elsewhere"]])}<button class="button">Sign in with ${elsewhere}</button></form>`}<p class="muted">No way in? On the host, <code>roomd user link EMAIL</code> prints a new link.</p>`,
   };
 }
 
@@ -31,7 +64,7 @@ ${field("token", "What follows the # in your link", { value: form.get("token"), 
 }
 
 /** Who sets the service up, or comes back by a link. */
-export function setupPage(kind: "setup" | "user", form: Form, problem: Problem | null = null): Page {
+export function setupPage(kind: "setup" | "user", form: Form, arrival: Arrival, problem: Problem | null = null): Page {
   const isNew = kind === "setup";
   const title = isNew ? "Set up roomd" : "A new password";
   const told = isNew ? "You will be the owner of this service's first organization." : "All your other sessions end.";
@@ -43,7 +76,7 @@ ${hidden([
   ["step", "done"],
 ])}${isNew ? person(form) : ""}
 ${field("password", "Password", { type: "password", autocomplete: "new-password", hint: LONG_ENOUGH, isFirst: !isNew })}
-<button class="button main">${isNew ? "Set up" : "Set password"}</button></form>`,
+<button class="button main">${isNew ? "Set up" : "Set password"}</button>${orPasskey(arrival, `/setup#${form.get("token") ?? ""}`)}</form>`,
   };
 }
 
@@ -56,7 +89,13 @@ export interface Invited {
   isForOne: boolean;
 }
 
-export function invitePage(token: string, invited: Invited, form: Form, problem: Problem | null = null): Page {
+export function invitePage(
+  token: string,
+  invited: Invited,
+  form: Form,
+  arrival: Arrival,
+  problem: Problem | null = null,
+): Page {
   const { org, role, signedInAs, isForOne } = invited;
   const join = signedInAs
     ? html`<form method="post" action="/invite/${token}">${hidden([["as", "me"]])}<button class="button main">Join as <bdi>${signedInAs}</bdi></button></form><h2>Or as somebody else</h2>`
@@ -66,7 +105,7 @@ export function invitePage(token: string, invited: Invited, form: Form, problem:
     body: html`${BRAND}<h1>Join <bdi>${org}</bdi></h1><p class="muted">You are invited as ${/^[aeiou]/.test(role) ? "an" : "a"} ${role}. If you have an account here, enter its name, e-mail and password.${isForOne ? " The link is for one address." : ""}</p>${trouble(problem)}${join}<form method="post" action="/invite/${token}">
 ${person(form)}
 ${field("password", "Password", { type: "password", autocomplete: "new-password", hint: LONG_ENOUGH })}
-<button class="button main">Join</button></form>`,
+<button class="button main">Join</button>${orPasskey(arrival, `/invite/${token}`)}</form>`,
   };
 }
 
@@ -79,11 +118,11 @@ export function plainPage(host: string): Page {
   };
 }
 
-export function deadEnd(title: string, problem: Problem): Page {
+export function deadEnd(title: string, problem: Problem, back = "/signin"): Page {
   return {
     title,
     status: problem.status,
-    body: html`${BRAND}<h1>${title}</h1><br>${trouble(problem)}<p><a href="/signin">Sign in</a></p>`,
+    body: html`${BRAND}<h1>${title}</h1><br>${trouble(problem)}<p><a href="${back}">${back === "/signin" ? "Sign in" : "Back"}</a></p>`,
   };
 }
 

@@ -7,7 +7,7 @@ import { makeAlone } from "../../../../daemon/domain/orgs/alone.ts";
 import type { Directory } from "../../../../daemon/domain/orgs/directory.ts";
 import { newKey, rotationOf } from "../../../../daemon/domain/orgs/keys.ts";
 import { newSshKey } from "../../../../daemon/domain/orgs/ssh-keys.ts";
-import type { KeyRow, OrgRow, SshKeyRow } from "../../../../daemon/domain/orgs/table.ts";
+import type { KeyRow, NewOrgRow, SshKeyRow } from "../../../../daemon/domain/orgs/table.ts";
 import { newId, type OrgId } from "../../../../shared/ids.ts";
 
 const MAKER = { type: "operator", id: "host" };
@@ -17,11 +17,11 @@ const NONE = "org_none" as OrgId;
 let connection: Connection;
 let database: Database;
 let directory: Directory;
-let org: OrgRow;
+let org: NewOrgRow;
 let key: KeyRow;
 let sshKey: SshKeyRow;
 
-const orgOf = (name: string): OrgRow => ({ org_id: newId("org"), name, plan: "free", created_at: "2026-01-01" });
+const orgOf = (name: string): NewOrgRow => ({ org_id: newId("org"), name, plan: "free", created_at: "2026-01-01" });
 const keyOf = (org_id: OrgId | null) => newKey({ org_id, kind: "api", name: "k", maker: MAKER }).row;
 const sshKeyOf = (orgId: OrgId, name = "a") => ({ ...newSshKey(orgId, { public_key: PUBLIC_KEY }, MAKER), name });
 const rotate = (old: KeyRow) => rotationOf(old, 60, MAKER);

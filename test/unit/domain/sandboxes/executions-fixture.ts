@@ -119,6 +119,7 @@ export class ExecutionsFixture {
         return () => {};
       },
       requireSpace: () => {},
+      requireProof: () => {},
       auditReads: true,
       rates: { keys: NO_LIMIT, guests: NO_LIMIT },
       requests: new RequestCounts(),

@@ -111,7 +111,7 @@ export async function makeSandbox(
 
 /** The organization org_1, and its room rom_1. */
 export function insertRoom(connection: Connection): void {
-  connection.execute(`INSERT INTO orgs VALUES ('org_1', 'o', 'free', '${MOMENT}')`);
+  connection.execute(`INSERT INTO orgs (org_id, name, plan, created_at) VALUES ('org_1', 'o', 'free', '${MOMENT}')`);
   connection.execute(`INSERT INTO rooms (room_uid, room_id, org_id, host_id, state, status_reason, status_message,
     last_transition_at, labels, drive_limit_bytes, created_at, updated_at, created_by_type, created_by_id)
     VALUES ('rom_1', 'r', 'org_1', 'h', 'active', '', '', '${MOMENT}', '{}', 0, '${MOMENT}', '${MOMENT}', 'key', 'k')`);

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { makePaths } from "../../../../daemon/core/paths.ts";
-import { type HostFindings, runChecks } from "../../../../daemon/domain/service/checks.ts";
+import { type HostFindings, type PasskeyFindings, runChecks } from "../../../../daemon/domain/service/checks.ts";
 import type { Templates } from "../../../../daemon/domain/templates/registry.ts";
 import { GENERATION, OLDEST_GENERATION } from "../../../../shared/agent-protocol/messages.ts";
 
@@ -23,7 +23,28 @@ const FINDINGS: HostFindings = {
   runtime: [],
   ssh: null,
   drive_quota: { kind: "measured", reason: "" },
+  web: null,
 } as HostFindings;
+
+function passkeys(found: PasskeyFindings | null) {
+  const paths = makePaths({ data_dir: home, runtime_dir: home });
+  const checks = runChecks(FINDINGS, { list: () => [] } as unknown as Templates, paths, [], found);
+  return checks.find(({ id }) => id === "passkeys");
+}
+
+test("passkeys that were made at another name are told of, and a service without a name", () => {
+  expect(passkeys(null)?.status).toBe("ok");
+  expect(passkeys({ rp_id: "rooms.example.org", elsewhere: [] })?.status).toBe("ok");
+  expect(passkeys({ rp_id: null, elsewhere: [] })).toMatchObject({
+    status: "warn",
+    remedy: expect.stringContaining("base_url"),
+  });
+  const moved = passkeys({ rp_id: "new.example.org", elsewhere: [{ rp_id: "old.example.org", passkeys: 3 }] });
+  expect([moved?.status, moved?.message]).toEqual([
+    "warn",
+    "3 passkeys were made at old.example.org and cannot be used at new.example.org.",
+  ]);
+});
 
 function check(
   id: string,
@@ -36,7 +57,7 @@ function check(
       manifest: { generation },
     }));
   const paths = makePaths({ data_dir: home, runtime_dir: home });
-  const checks = runChecks({ ...FINDINGS, ...findings }, { list } as unknown as Templates, paths, []);
+  const checks = runChecks({ ...FINDINGS, ...findings }, { list } as unknown as Templates, paths, [], null);
   return checks.find((each) => each.id === id);
 }
 
@@ -82,5 +103,35 @@ test("drives that no kernel keeps to their quota are a warning", () => {
     status: "warn",
     message: expect.stringContaining("Why. Root in a guest can fill the disk"),
     remedy: expect.stringContaining("prjquota"),
+  });
+});
+
+test("what browsers cannot do where the pages are is said, with what to do", () => {
+  const web = {
+    url: "https://rooms.example.org",
+    is_trustworthy: true,
+    has_tls: true,
+    is_local: false,
+    has_proxies: false,
+    ports_domain: null as string | null,
+  };
+  const told = (more: Partial<typeof web>) => check("web", { web: { ...web, ...more } });
+  expect(check("web", { web: null })).toMatchObject({ status: "ok", remedy: null });
+  expect(told({})).toMatchObject({ status: "ok", message: expect.stringContaining(web.url), remedy: null });
+  expect(told({ url: "http://rooms.example.org", is_trustworthy: false, has_tls: false })).toMatchObject({
+    status: "warn",
+    message: expect.stringContaining("no password is taken, and no passkey works"),
+    remedy: expect.stringContaining("tls.mode"),
+  });
+  expect(told({ url: "https://example.org/rooms" })?.message).toContain("the path /rooms");
+  expect(told({ has_tls: false })?.message).toMatch(/plain HTTP from every host.*come from the proxy/);
+  expect(told({ has_tls: false, is_local: true, has_proxies: true })).toMatchObject({ status: "ok" });
+  expect(told({ ports_domain: "ports.example.org:8443" })).toMatchObject({
+    status: "warn",
+    message: expect.stringContaining("of one site with the pages"),
+  });
+  expect(told({ ports_domain: "ports.example.net" })).toMatchObject({ status: "ok" });
+  expect(told({ url: "http://127.0.0.1:8080", has_tls: false, ports_domain: "p.roomd.localhost" })).toMatchObject({
+    status: "ok",
   });
 });

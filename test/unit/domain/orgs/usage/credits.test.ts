@@ -1,10 +1,13 @@
 /** Credits: what goes on is paid for, and what becomes of an organization that has none left, also over a restart. */
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import { makeLog } from "../../../../../daemon/core/log.ts";
 import type { ServiceError } from "../../../../../daemon/core/service-error.ts";
 import { listAudit } from "../../../../../daemon/domain/audit/index.ts";
 import { Credits, grantCredits } from "../../../../../daemon/domain/orgs/usage/credits.ts";
-import { FREE, microOf } from "../../../../../daemon/domain/orgs/usage/prices.ts";
+import { addUsed, getCredits } from "../../../../../daemon/domain/orgs/usage/credits-store.ts";
+import { enterSpent, listEntries } from "../../../../../daemon/domain/orgs/usage/ledger.ts";
+import { FREE, MICRO, microOf } from "../../../../../daemon/domain/orgs/usage/prices.ts";
 import { until } from "../../../../harness/guests.ts";
 import { MeterFixture, ORG, placeOf } from "./meter-fixture.ts";
 
@@ -141,4 +144,35 @@ test("a restart prolongs no grace, and ends nothing before it", async () => {
   const { at } = account.exhaustions[0] ?? { at: "" };
   expect((account.ended[0] ?? 0) - Date.parse(at)).toBeGreaterThanOrEqual(2000);
   expect(account.exhaustions).toHaveLength(1);
+});
+
+test("the ledger adds up to what was granted less what was used, whatever is done twice, and a day's use is one entry", async () => {
+  const step = fc.oneof(
+    fc.record({ grant: fc.integer({ min: 1, max: 1000 }), effect: fc.constantFrom("a", "b", "c", "d") }),
+    fc.record({ withdraw: fc.constant(true), effect: fc.constantFrom("w", "x") }),
+    fc.record({ use: fc.integer({ min: 1, max: 5_000_000 }) }),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.constantFrom(null, 100), fc.array(step, { maxLength: 12 }), async (plan, steps) => {
+      const account = new Account({ plan });
+      const { database } = account;
+      for (const each of steps) {
+        await database.commit((queries) => {
+          if ("use" in each) {
+            addUsed(queries, ORG, each.use);
+            enterSpent(queries, ORG, each.use);
+          } else
+            grantCredits(queries, ORG, plan, "grant" in each ? each.grant : null, { reason: "r", effect: each.effect });
+        });
+      }
+      const entries = listEntries(database.queries, ORG, null, 100);
+      const { granted, used_micro } = getCredits(database.queries, ORG);
+      const sum = entries.reduce((total, { amount_micro }) => total + amount_micro, 0);
+      expect(sum).toBe((granted ?? 0) * MICRO - used_micro);
+      expect(new Set(entries.map(({ effect }) => effect)).size).toBe(entries.length);
+      expect(entries.filter(({ kind }) => kind === "spend").length).toBe(used_micro > 0 ? 1 : 0);
+      account.credits.stop();
+    }),
+    { numRuns: 40 },
+  );
 });

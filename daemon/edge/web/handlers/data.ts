@@ -1,0 +1,25 @@
+/** Owns what the page of one's own data does: shows all that is kept, and deletes the account. */
+import { accountDelete, accountExport } from "../../../../shared/api/account.ts";
+import type { Told } from "../pages/account.ts";
+import { dataPage } from "../pages/data.ts";
+import type { Visit } from "../visit.ts";
+import { accountOf, after, type HandlerDeps, type Handlers, inside } from "./handler.ts";
+
+export function dataHandlers(deps: HandlerDeps): Handlers {
+  const data = async (visit: Visit, kept: string | null, told: Told = {}) =>
+    dataPage(await accountOf(visit), kept, told);
+
+  return {
+    "/account/data": inside(deps, async (visit) => {
+      if (!visit.isPost) return { page: await data(visit, null) };
+      const page = (told: Told) => data(visit, null, told);
+      if (visit.field("do") === "forget") {
+        const gone = await visit.call(accountDelete, { email: visit.field("email").trim() });
+        return gone.ok ? { to: "/signin", cookies: { session: null } } : await after(visit, gone, null, page);
+      }
+      const shown = await visit.call(accountExport);
+      if (!shown.ok) return await after(visit, shown, null, page);
+      return { page: await data(visit, JSON.stringify(shown.body, null, 2)) };
+    }),
+  };
+}

@@ -1,0 +1,29 @@
+/** Owns what the page of an organization's end does. */
+import { orgDelete } from "../../../../shared/api/org-end.ts";
+import { roomList } from "../../../../shared/api/rooms.ts";
+import type { Told } from "../pages/account.ts";
+import { endPage } from "../pages/org-end.ts";
+import type { Visit } from "../visit.ts";
+import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome } from "./handler.ts";
+
+const LOOK_AGAIN_SECONDS = 2;
+const MOST_ROOMS = 1000;
+
+export function endHandlers(deps: HandlerDeps): Handlers {
+  const end = async (visit: Visit, told: Told = {}) => {
+    const rooms = await visit.call(roomList, { limit: MOST_ROOMS });
+    return endPage(await accountOf(visit), rooms.ok ? rooms.body.items.length : 0, told);
+  };
+  const shown = async (visit: Visit): Promise<Outcome> => {
+    const { page, isEnding } = await end(visit);
+    return isEnding ? { page, look_again_seconds: LOOK_AGAIN_SECONDS } : { page };
+  };
+
+  return {
+    "/org/end": inside(deps, async (visit) => {
+      if (!visit.isPost) return await shown(visit);
+      const ended = await visit.call(orgDelete, { org_id: "self", org_name: visit.field("org_name") });
+      return await after(visit, ended, null, async (told) => (await end(visit, told)).page);
+    }),
+  };
+}

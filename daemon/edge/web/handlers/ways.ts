@@ -1,0 +1,74 @@
+/** Owns what the page of ways to sign in does: passkeys, the password, and accounts elsewhere. */
+import { identityBegin, identityList, identityRemove } from "../../../../shared/api/identities.ts";
+import { passkeyAdd, passkeyList, passkeyOptions, passkeyRemove } from "../../../../shared/api/passkeys.ts";
+import { ServiceError } from "../../../core/service-error.ts";
+import { readAnswer } from "../../../domain/users/index.ts";
+import type { Offer } from "../offers.ts";
+import type { Told } from "../pages/account.ts";
+import { waysPage } from "../pages/ways.ts";
+import type { Visit } from "../visit.ts";
+import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome, refusalOf } from "./handler.ts";
+
+export function wayHandlers(deps: HandlerDeps): Handlers {
+  const ways = async (visit: Visit, told: Told = {}, offer: Offer | null = null) => {
+    const list = await visit.call(passkeyList);
+    const linked = await visit.call(identityList);
+    const shown = {
+      passkeys: list.ok ? list.body.items : [],
+      offer,
+      identities: linked.ok ? linked.body.items : [],
+      elsewhere: deps.users.identities.name,
+    };
+    return waysPage(await accountOf(visit), shown, told);
+  };
+
+  const setPassword = async (visit: Visit): Promise<Outcome> => {
+    const session_id = visit.caller?.session?.session_id;
+    if (session_id === undefined) throw new ServiceError("session_ended");
+    try {
+      const secret = await deps.users.signIn.setPassword(session_id, visit.field("password"), visit.asked);
+      const done = "Your password is set, and your other sessions have ended.";
+      const outcome = await after(visit.proved(secret), { ok: true }, done, (told) => ways(visit, told));
+      return { ...outcome, cookies: { session: secret } };
+    } catch (error) {
+      const { problem } = await refusalOf(deps, visit, error);
+      return await after(visit, { ok: false, problem }, null, (told) => ways(visit, told));
+    }
+  };
+
+  return {
+    "/account/ways": inside(deps, async (visit) => {
+      if (!visit.isPost) return { page: await ways(visit) };
+      const { field } = visit;
+      const page = (told: Told) => ways(visit, told);
+      switch (field("do")) {
+        case "password":
+          return await setPassword(visit);
+        case "begin": {
+          const begun = await visit.call(passkeyOptions);
+          if (!begun.ok) return await after(visit, begun, null, page);
+          return { page: await ways(visit, {}, visit.offers.of(begun.body.options)) };
+        }
+        case "add": {
+          const response = readAnswer(field("passkey")) ?? {};
+          const added = await visit.call(passkeyAdd, { name: field("name").trim(), response });
+          return await after(visit, added, "The passkey is added.", page);
+        }
+        case "remove": {
+          const removed = await visit.call(passkeyRemove, { passkey_id: field("passkey_id") });
+          return await after(visit, removed, "The passkey is removed. Your browser may still show it.", page);
+        }
+        case "link": {
+          const begun = await visit.call(identityBegin);
+          return begun.ok ? { to: begun.body.url } : await after(visit, begun, null, page);
+        }
+        case "unlink": {
+          const removed = await visit.call(identityRemove, { identity_id: field("identity_id") });
+          return await after(visit, removed, "The account is not linked any more.", page);
+        }
+        default:
+          throw new ServiceError("invalid_body", { detail: "The form says nothing that this page does." });
+      }
+    }),
+  };
+}

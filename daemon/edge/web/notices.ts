@@ -1,0 +1,25 @@
+/** Owns what is said to somebody after a form, on the page that follows: once, to the session that has sent it. */
+import type { SessionId } from "../../../shared/ids.ts";
+
+/** Beyond, the oldest is not said. */
+const MOST = 1000;
+
+export class Notices {
+  readonly #said = new Map<SessionId, string>();
+
+  put(sessionId: SessionId | null, text: string): void {
+    if (sessionId === null) return;
+    this.#said.delete(sessionId);
+    this.#said.set(sessionId, text);
+    for (const oldest of this.#said.keys()) {
+      if (this.#said.size <= MOST) break;
+      this.#said.delete(oldest);
+    }
+  }
+
+  take(sessionId: SessionId | null): string | null {
+    const text = sessionId === null ? undefined : this.#said.get(sessionId);
+    if (sessionId !== null) this.#said.delete(sessionId);
+    return text ?? null;
+  }
+}

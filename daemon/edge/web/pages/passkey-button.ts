@@ -1,0 +1,24 @@
+/** Owns the button by which a page asks the browser for a passkey. */
+import { html, type Markup } from "../../../core/markup.ts";
+import type { Offer } from "../offers.ts";
+
+interface PasskeyButton {
+  /** Whether one is made, or used. */
+  does: "make" | "use";
+  label: string;
+  /** The form's field that gets what the browser answers. */
+  as?: string;
+  /** Where the page is at another name. */
+  path?: string;
+  isMain?: boolean;
+}
+
+/** Within a form. A browser that has passkeys shows the button; nothing where there can be none. */
+export function passkeyButton(offer: Offer | null, button: PasskeyButton): Markup | string {
+  const { does, label, as = "passkey", path = "/signin", isMain = false } = button;
+  if (!offer) return "";
+  if ("at" in offer) {
+    return html`<p class="muted passkey">Passkeys work at a name: <a href="${offer.at}${path}">${offer.at}</a></p>`;
+  }
+  return html`<div class="passkey"><input type="hidden" name="${as}"><button type="button" class="button${isMain ? " main" : ""}" data-passkey="${does}" data-as="${as}" data-options="${JSON.stringify(offer.options)}" hidden>${label}</button></div>`;
+}

@@ -1,0 +1,71 @@
+/** Owns the page of a person's ways to sign in. */
+import { type AccountRecord, PASSWORD_LENGTH } from "../../../../shared/api/account.ts";
+import type { IdentityRecord } from "../../../../shared/api/identities.ts";
+import type { PasskeyRecord } from "../../../../shared/api/passkeys.ts";
+import { html } from "../../../core/markup.ts";
+import { field, hidden, moment, type Page, sure, tabs, trouble } from "../layout.ts";
+import type { Offer } from "../offers.ts";
+import { type Told, whoOf } from "./account.ts";
+import { passkeyButton } from "./passkey-button.ts";
+
+const PATH = "/account/ways";
+
+export interface ShownWays {
+  passkeys: readonly PasskeyRecord[];
+  /** To make another; null: it was not asked for. */
+  offer: Offer | null;
+  identities: readonly IdentityRecord[];
+  /** What accounts elsewhere are called; null: none are asked. */
+  elsewhere: string | null;
+}
+
+export function waysPage(
+  account: AccountRecord,
+  { passkeys, offer, identities, elsewhere }: ShownWays,
+  told: Told = {},
+): Page {
+  const { problem = null } = told;
+  const rows = passkeys.map(
+    (each) =>
+      html`<tr><td data-label="Name"><bdi>${each.name}</bdi>${each.is_usable ? "" : html` <span class="muted">not good here: made at ${each.rp_id}</span>`}</td><td data-label="Kept">${each.is_synced ? "synced" : "on one device"}</td><td data-label="Made">${moment(each.created_at)}</td><td data-label="Last used">${moment(each.last_used_at)}</td><td class="num">${sure(
+        "Remove",
+        each.name,
+        html`<form method="post" action="${PATH}">${hidden([
+          ["do", "remove"],
+          ["passkey_id", each.passkey_id],
+        ])}<button class="link">Remove for good</button></form>`,
+      )}</td></tr>`,
+  );
+  const table = html`<div class="scroll"><table><thead><tr><th>Name</th><th>Kept</th><th>Made</th><th>Last used</th><td></td></tr></thead><tbody>${rows}</tbody></table></div>`;
+  const add = offer
+    ? html`<form method="post" action="${PATH}" class="narrow">${hidden([["do", "add"]])}${field("name", "Name of the new passkey", { value: "", hint: "So that you know it again, as “laptop”.", isFirst: true })}${passkeyButton(offer, { does: "make", label: "Make the passkey", path: PATH, isMain: true })}<noscript><p class="muted">Passkeys need script, which your browser does not run here.</p></noscript></form>`
+    : html`<form method="post" action="${PATH}">${hidden([["do", "begin"]])}<button class="button main">Add a passkey</button></form>`;
+  const linked = identities.map(
+    (each) =>
+      html`<tr><td data-label="Account"><bdi>${each.label}</bdi>${each.is_usable ? "" : html` <span class="muted">not asked any more</span>`}</td><td data-label="Linked">${moment(each.created_at)}</td><td data-label="Last used">${moment(each.last_used_at)}</td><td class="num">${sure(
+        "Unlink",
+        each.label,
+        html`<form method="post" action="${PATH}">${hidden([
+          ["do", "unlink"],
+          ["identity_id", each.identity_id],
+        ])}<button class="link">Unlink it</button></form>`,
+      )}</td></tr>`,
+  );
+  const accounts =
+    linked.length > 0
+      ? html`<div class="scroll"><table><thead><tr><th>Account</th><th>Linked</th><th>Last used</th><td></td></tr></thead><tbody>${linked}</tbody></table></div>`
+      : "";
+  const link =
+    elsewhere === null
+      ? ""
+      : html`<form method="post" action="${PATH}">${hidden([["do", "link"]])}<button class="button">Link an account of ${elsewhere}</button></form>`;
+  const others = accounts || link ? html`<h2>Accounts elsewhere</h2>${accounts}${link}` : "";
+  const password = account.has_password ? "New password" : "Password";
+  return {
+    title: "Ways to sign in",
+    leadsOut: elsewhere !== null,
+    who: whoOf(account),
+    body: html`<h1>Account</h1>${tabs(PATH)}${trouble(problem)}<h2>Passkeys</h2><p class="muted">You sign in by a finger, your face or your device’s code. Nobody can guess it, and no other site can ask for it.</p>${rows.length > 0 ? table : ""}${add}
+<h2>Password</h2>${account.has_password ? "" : html`<p class="muted">You have none.</p>`}<form method="post" action="${PATH}" class="narrow">${hidden([["do", "password"]])}${field("password", password, { type: "password", autocomplete: "new-password", hint: `${PASSWORD_LENGTH.minLength} characters or more. All your other sessions end.` })}<button class="button">Set password</button></form>${others}`,
+  };
+}

@@ -1,0 +1,129 @@
+/**
+ * Owns the list of the web's pages: each path once, with who sees it and what its forms send. The door serves what is on the list and
+ * nothing else. Tests read off it what every page and form must refuse: a form that is on no list, and a page without a handler, fail there.
+ */
+import type { Role } from "../../../shared/api/members.ts";
+
+/** What a form asks for, by its field `do`; the one that has none is "". */
+interface FormPlace {
+  /** Fields that could be sent, as examples. */
+  fields: Record<string, string>;
+  /** It wants a proof of the person that is not old. */
+  wantsProof?: true;
+  /** The least role of who may send it; any if absent. */
+  role?: Role;
+}
+
+interface Place {
+  /** Who is not signed in is sent to sign in, or sees it too. */
+  who: "person" | "anyone";
+  /** It is seen; else it only takes forms. */
+  isSeen: boolean;
+  /** What comes of its forms sends the browser elsewhere. */
+  leadsOut?: true;
+  forms: Record<string, FormPlace>;
+}
+
+const PERSON = { name: "Ada", email: "ada@example.org", password: "a long enough secret" };
+
+export const PLACES: Record<string, Place> = {
+  "/signin": {
+    who: "anyone",
+    isSeen: true,
+    forms: {
+      "": { fields: { email: PERSON.email, password: "none" } },
+      passkey: { fields: { passkey: "{}" } },
+      elsewhere: { fields: {} },
+    },
+  },
+  "/signin/return": { who: "anyone", isSeen: true, forms: { "": { fields: { code: "none", state: "none" } } } },
+  "/signout": { who: "anyone", isSeen: false, forms: { "": { fields: {} } } },
+  "/setup": { who: "anyone", isSeen: true, forms: { "": { fields: { token: "none", step: "done", ...PERSON } } } },
+  "/invite/{token}": { who: "anyone", isSeen: true, forms: { "": { fields: PERSON } } },
+  "/account": {
+    who: "person",
+    isSeen: true,
+    forms: {
+      name: { fields: { name: "Mallory" } },
+      org: { fields: { org_id: "org_none" } },
+    },
+  },
+  "/account/ways": {
+    who: "person",
+    isSeen: true,
+    forms: {
+      password: { fields: { password: "another long secret" }, wantsProof: true },
+      begin: { fields: {}, wantsProof: true },
+      add: { fields: { name: "laptop", passkey: "{}" }, wantsProof: true },
+      remove: { fields: { passkey_id: "pky_none" }, wantsProof: true },
+      link: { fields: {}, wantsProof: true },
+      unlink: { fields: { identity_id: "idn_none" }, wantsProof: true },
+    },
+  },
+  "/account/keys": {
+    who: "person",
+    isSeen: true,
+    forms: {
+      make: { fields: { name: "swept", may: "read", ends: "604800" }, wantsProof: true, role: "member" },
+      rotate: { fields: { key_id: "kid_none" }, wantsProof: true, role: "member" },
+      revoke: { fields: { key_id: "kid_none" }, role: "member" },
+    },
+  },
+  "/account/sessions": {
+    who: "person",
+    isSeen: true,
+    forms: { "": { fields: { session_id: "others" } } },
+  },
+  "/account/applications": {
+    who: "person",
+    isSeen: true,
+    forms: { "": { fields: { grant_id: "kid_none" } } },
+  },
+  // What is asked wrongly is told to anyone.
+  "/authorize": {
+    who: "anyone",
+    isSeen: true,
+    leadsOut: true,
+    forms: {
+      allow: { fields: { request: "client_id=none", gives: "all", rooms: "", lasts: "" } },
+      deny: { fields: { request: "client_id=none" } },
+    },
+  },
+  "/device": {
+    who: "person",
+    isSeen: true,
+    forms: {
+      "": { fields: { step: "look", user_code: "BCDF-GHJK" } },
+      allow: {
+        fields: { user_code: "BCDF-GHJK", gives: "all", rooms: "", lasts: "" },
+        wantsProof: true,
+        role: "member",
+      },
+      deny: { fields: { user_code: "BCDF-GHJK" }, wantsProof: true },
+    },
+  },
+  "/account/data": {
+    who: "person",
+    isSeen: true,
+    forms: {
+      export: { fields: {}, wantsProof: true },
+      forget: { fields: { email: "nobody@example.org" }, wantsProof: true },
+    },
+  },
+  "/org/members": {
+    who: "person",
+    isSeen: true,
+    forms: {
+      role: { fields: { user_id: "usr_none", role: "admin" }, wantsProof: true, role: "admin" },
+      remove: { fields: { user_id: "usr_none" }, wantsProof: true },
+      withdraw: { fields: { invitation_id: "lnk_none" }, role: "admin" },
+      invite: { fields: { email: "", role: "member" }, wantsProof: true, role: "admin" },
+    },
+  },
+  "/billing": { who: "person", isSeen: true, forms: {} },
+  "/org/end": {
+    who: "person",
+    isSeen: true,
+    forms: { "": { fields: { org_name: "none" }, wantsProof: true, role: "owner" } },
+  },
+};
