@@ -10,9 +10,13 @@ import { asUser } from "./isolation/argv.ts";
 import type { Identity } from "./isolation/ids.ts";
 import type { Acceleration } from "./machine/spec.ts";
 import { endProcess, runProgram, startProcess } from "./process.ts";
+import { useOfProcess } from "./use.ts";
 
 const KVM = "/dev/kvm";
-/** A kernel that boots says something new within this, on a slow nested host too; one that KVM does not run says nothing. */
+/**
+ * A kernel that boots says something new within this, or is at work at least, as on a nested host that is busy with its own start. One
+ * that KVM does not run does neither: QEMU has stopped it.
+ */
 const SILENT_MS = 5_000;
 /** It panics for want of a root disk well within this. */
 const DEADLINE_MS = 60_000;
@@ -99,14 +103,19 @@ async function bootProbe(options: ProbeOptions): Promise<Tried> {
     void endProcess(probe);
   };
   const deadline = setTimeout(giveUp, deadlineMs);
-  const silence = setTimeout(giveUp, silentMs);
+  let worked = 0;
+  const silence = setInterval(() => {
+    const before = worked;
+    worked = secondsOf(probe.pid);
+    if (worked <= before) giveUp();
+  }, silentMs);
   const watcher = watchOrNot(log, () => silence.refresh());
   // What cannot be heard is no silence.
-  if (!watcher) clearTimeout(silence);
+  if (!watcher) clearInterval(silence);
   await probe.exited;
   watcher?.close();
   clearTimeout(deadline);
-  clearTimeout(silence);
+  clearInterval(silence);
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   const printed = existsSync(log) ? readFileSync(log, "utf8") : "";
   if (printed.includes(PROBE_REACHED)) {
@@ -133,6 +142,15 @@ async function bootProbe(options: ProbeOptions): Promise<Tried> {
     closed: false,
     endedItself: !givenUp,
   };
+}
+
+/** Of the processor, by the process until now; 0 when it has ended. */
+function secondsOf(pid: number): number {
+  try {
+    return useOfProcess(pid).cpu_seconds;
+  } catch {
+    return 0;
+  }
 }
 
 /** Null where the host has no watch left to give. */
@@ -166,22 +184,6 @@ export interface HostFacts {
 
 export function hostFacts(): HostFacts {
   return { cores: cpus().length, memory_mib: Math.floor(totalmem() / 1024 / 1024) };
-}
-
-/** Memory that the host could give to guests now, in MiB. */
-export function availableMemoryMib(): number {
-  const match = /^MemAvailable:\s+(\d+) kB$/m.exec(readFileSync("/proc/meminfo", "utf8"));
-  return match ? Math.floor(Number(match[1]) / 1024) : 0;
-}
-
-/** Memory of the host that a process has now, in MiB; 0 when it has ended. */
-export function residentMemoryMib(pid: number): number {
-  try {
-    const match = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
-    return match ? Math.floor(Number(match[1]) / 1024) : 0;
-  } catch {
-    return 0;
-  }
 }
 
 /** Where setup puts the Rust virtiofsd, and where distributions do; the first that is there. */

@@ -1,7 +1,6 @@
 /** Owns what is used just now, as the kernel tells it: by a process, by this one, and of the host as a whole. */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { cpus, totalmem } from "node:os";
-import { availableMemoryMib } from "./probe.ts";
 
 /** USER_HZ, which is 100 on every Linux that runs KVM. */
 const TICKS_PER_SECOND = 100;
@@ -28,6 +27,22 @@ export function useOfHost() {
     memory_bytes: totalmem(),
     memory_available_bytes: availableMemoryMib() * MIB,
   };
+}
+
+/** Memory that the host could give to guests now, in MiB. */
+export function availableMemoryMib(): number {
+  const match = /^MemAvailable:\s+(\d+) kB$/m.exec(readFileSync("/proc/meminfo", "utf8"));
+  return match ? Math.floor(Number(match[1]) / 1024) : 0;
+}
+
+/** Memory of the host that a process has now, in MiB; 0 when it has ended. */
+export function residentMemoryMib(pid: number): number {
+  try {
+    const match = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"));
+    return match ? Math.floor(Number(match[1]) / 1024) : 0;
+  } catch {
+    return 0;
+  }
 }
 
 /** How many files and connections this process has open. */

@@ -2,7 +2,7 @@
 import { FairQueue } from "../../core/fair-queue.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
-import { availableMemoryMib } from "../../host/probe.ts";
+import { availableMemoryMib } from "../../host/use.ts";
 import { memoryPromised } from "./store.ts";
 
 /** What QEMU and virtiofsd need beside the guest's own memory. */

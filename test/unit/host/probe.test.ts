@@ -47,6 +47,11 @@ test("one that is slow and goes on is waited for until it has booted", async () 
   expect(await probe(slow, { silentMs: 800 })).toMatchObject({ acceleration: "kvm" });
 });
 
+test("one that is at work is waited for although it says nothing", async () => {
+  const busy = `n=0; while [ $n -lt 400000 ]; do n=$((n+1)); done; ${PANICS}`;
+  expect(await probe(busy, { silentMs: 100 })).toMatchObject({ acceleration: "kvm" });
+});
+
 test("one that talks without end is given up too", async () => {
   const talks = "while :; do echo again; sleep 0.05; done";
   expect(await probe(talks, { deadlineMs: 500 })).toMatchObject({ acceleration: "tcg" });
