@@ -25,6 +25,7 @@ export type ApplicationId = Branded<"application">;
 export type PasskeyId = Branded<"passkey">;
 export type CreditEntryId = Branded<"credit entry">;
 export type IdentityId = Branded<"identity">;
+export type MailId = Branded<"mail">;
 
 interface Generated {
   org: OrgId;
@@ -45,6 +46,7 @@ interface Generated {
   pky: PasskeyId;
   cre: CreditEntryId;
   idn: IdentityId;
+  mal: MailId;
 }
 
 const TIME_CHARACTERS = 10;

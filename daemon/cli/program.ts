@@ -32,6 +32,7 @@ import { serveCommand } from "./serve.ts";
 import { healthCommand, limitsCommand, whoamiCommand } from "./service.ts";
 import { setupCommand } from "./setup.ts";
 import { shellCommand } from "./shell.ts";
+import { signupCommand } from "./signup.ts";
 import { sshAccessCommand } from "./ssh-access.ts";
 import { templateCommand } from "./template.ts";
 import { terminalCommand } from "./terminal.ts";
@@ -85,6 +86,7 @@ export function makeProgram(setStatus: (status: number) => void): Command {
       orgCommand(),
       keyCommand(),
       userCommand(),
+      signupCommand(),
       backupCommand(),
       restoreCommand(setStatus),
       upgradeCommand(),

@@ -41,7 +41,7 @@ export function webUrl(config: Config): string {
 type Options = JsonOption & ConfigOption;
 
 /** A link is of no use where there are no pages. */
-async function sayWhetherOff(config: Config, { json }: JsonOption): Promise<void> {
+export async function sayWhetherOff(config: Config, { json }: JsonOption): Promise<void> {
   if (json || config["web.enabled"]) return;
   await say("The web is off: set web.enabled = true and restart the service, so that the link leads somewhere.");
 }

@@ -111,6 +111,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   agents.start();
   pool.refill();
   const stopEnding = orgs.users.keepEnding();
+  const stopMail = orgs.outbox.start();
   const upkeep = startUpkeep(base, { sandboxes, rooms, meter: orgs.meter, oauth });
   log.info("ready", { url: reached.url, acceleration: inspected.findings.acceleration.acceleration });
 
@@ -128,6 +129,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       sandboxes.endStreams();
       agents.stop();
       await doors.stop();
+      await stopMail();
       await orgs.orgs.stop();
       sandboxes.stop();
       await egress.stop();

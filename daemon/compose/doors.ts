@@ -63,6 +63,7 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
           perHour: config["oauth.registrations"],
           documents: config["oauth.documents"],
         },
+        lettersPerHour: config["signup.per_hour"],
         orgName: orgs.nameOf,
         url: () => reached.url,
         log,

@@ -11,7 +11,7 @@ import { listQuarantined } from "../domain/sandboxes/index.ts";
 import { runChecks } from "../domain/service/checks.ts";
 import { buildTemplate, removeTemplate } from "../domain/templates/build.ts";
 import { isOutdated } from "../domain/templates/registry.ts";
-import { findPasskeys, makeUserOperator } from "../domain/users/index.ts";
+import { findPasskeys, makeSignUpOperator, makeUserOperator } from "../domain/users/index.ts";
 import { planListen } from "../edge/http/tls.ts";
 import { requireBody } from "../edge/input.ts";
 import type { GuestHost } from "../host/guest/plan.ts";
@@ -36,6 +36,7 @@ export async function openOperator(options: ComposeOptions) {
   return {
     ...operator,
     ...makeUserOperator(database, directory, PERSONAL),
+    ...makeSignUpOperator({ database, mode: config["signup.mode"], hasMail: config["smtp.host"] !== "" }),
     templates: {
       build: async (
         templateId: string,

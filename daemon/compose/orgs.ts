@@ -1,9 +1,13 @@
 /** Owns organizations as they are put together: who is calling, what plans allow, what is used, and the credits for it. */
 import { GUEST_CIDS, type OrgId } from "../../shared/ids.ts";
+import type { Config } from "../core/config.ts";
+import { Outbox, planMail } from "../domain/mail/index.ts";
 import { Credits, Meter, makeAlone, makeOrgs, makeQuota, type Plans, pricesOf } from "../domain/orgs/index.ts";
 import { countRooms } from "../domain/rooms/index.ts";
 import { orgCids, orgSandboxes } from "../domain/sandboxes/index.ts";
-import { makeUsers, planUpstream, requireMaker, Upstream } from "../domain/users/index.ts";
+import { makeUsers, planSignUp, planUpstream, requireMaker, Upstream } from "../domain/users/index.ts";
+import { planListen } from "../edge/http/tls.ts";
+import { isTrustworthy } from "../edge/web/headers.ts";
 import type { Base } from "./base.ts";
 import { PERSONAL } from "./personal.ts";
 
@@ -54,6 +58,7 @@ export function composeOrgs({ config, log, database, finder }: Base, plans: Plan
     }),
   });
   const plan = planUpstream(config);
+  const mailPlan = planMail(config);
   const users = makeUsers({
     database,
     directory,
@@ -63,10 +68,26 @@ export function composeOrgs({ config, log, database, finder }: Base, plans: Plan
     holds: orgs.holds,
     personal: PERSONAL,
     upstream: plan && new Upstream(plan),
+    plans,
+    hasMail: mailPlan !== null,
+    signUpPlan: signUpPlanOf(config),
     rooms: {
       left: countRooms,
       endAll: later.endRooms,
     },
   });
-  return { orgs, users, directory, quota, meter, credits, prices, graceSeconds };
+  const outbox = new Outbox({
+    database,
+    log,
+    plan: mailPlan,
+    url: later.url,
+    relink: (within, linkId) => users.links.relink(within, linkId),
+  });
+  return { outbox, orgs, users, directory, quota, meter, credits, prices, graceSeconds };
+}
+
+/** Throws ConfigError. */
+export function signUpPlanOf(config: Config) {
+  const isSafe = isTrustworthy(new URL(planListen(config).url));
+  return planSignUp(config, { isTrustworthy: isSafe, hasMail: planMail(config) !== null });
 }

@@ -1,7 +1,13 @@
 /** Owns the list of all tables that say something of people: what an export shows and forgetting ends. */
 import type { PersonalTable } from "../db/personal.ts";
+import { mailPersonal } from "../domain/mail/index.ts";
 import { oauthPersonal } from "../domain/oauth/index.ts";
 import { orgsPersonal } from "../domain/orgs/index.ts";
 import { usersPersonal } from "../domain/users/index.ts";
 
-export const PERSONAL: readonly PersonalTable[] = [...usersPersonal, ...orgsPersonal, ...oauthPersonal];
+export const PERSONAL: readonly PersonalTable[] = [
+  ...usersPersonal,
+  ...orgsPersonal,
+  ...oauthPersonal,
+  ...mailPersonal,
+];

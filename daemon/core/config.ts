@@ -169,6 +169,41 @@ export const CONFIG_KEYS = {
       "What somebody becomes in oidc.org who signs in by it for the first time; none: only linked accounts are let in.",
   },
   "oidc.org": { kind: "string", default: "", about: "Id of the organization that they join." },
+  "signup.mode": {
+    kind: ["closed", "invite", "approval", "open"],
+    default: "closed",
+    about:
+      "Who may sign up, with an organization of their own: nobody; whom the operator invites; who asks and is let in by the operator; anybody whose address is verified by mail.",
+  },
+  "signup.domains": {
+    kind: "string",
+    default: "",
+    about: "Domains of the addresses that may sign up, separated by commas. Empty: all.",
+  },
+  "signup.per_day": integer(200, "Most letters in a day to people who sign up, all of them together; 0: any number."),
+  "signup.per_hour": integer(
+    10,
+    "How often in an hour one address may ask to sign up, or for a new way in; 0: any number.",
+  ),
+  "credits.signup": integer(500, "Credits of a new organization whose owner signs up, once for each address."),
+  "smtp.host": {
+    kind: "string",
+    default: "",
+    about: "Mail server that letters to people are handed to. Empty: none are sent, and links are shown to be copied.",
+  },
+  "smtp.port": integer(0, "Its port; 0: 587, 465 or 25, as smtp.tls is."),
+  "smtp.tls": {
+    kind: ["starttls", "implicit", "off"],
+    default: "starttls",
+    about: "How the conversation with it is encrypted; off for a server on this host only.",
+  },
+  "smtp.user": { kind: "string", default: "", about: "Name to sign in there with. Empty: nobody signs in." },
+  "smtp.password_file": { kind: "string", default: "", about: "File with the password." },
+  "smtp.from": {
+    kind: "string",
+    default: "",
+    about: 'Address that letters come from, as "roomd <roomd@example.org>".',
+  },
   data_dir: {
     kind: "string",
     default: "/var/lib/roomd",

@@ -35,6 +35,7 @@ import oauth from "./migrations/0032_oauth.sql" with { type: "text" };
 import passkeys from "./migrations/0033_passkeys.sql" with { type: "text" };
 import ledger from "./migrations/0034_ledger.sql" with { type: "text" };
 import identities from "./migrations/0035_identities.sql" with { type: "text" };
+import mail from "./migrations/0036_mail.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -73,6 +74,7 @@ export const MIGRATIONS: readonly string[] = [
   passkeys,
   ledger,
   identities,
+  mail,
 ];
 
 /** Brings the database up to date; `beforeChange` may throw when another process must not have it changed. Refuses one that a newer roomd has written. */

@@ -11,6 +11,7 @@ const account = fields({
   email: Type.String(),
   name: Type.String(),
   created_at: timestamp,
+  email_verified: Type.Boolean({ description: "Whether the person has shown that the address is theirs." }),
   has_password: Type.Boolean(),
   org_id: Type.String({ description: "The organization that this session looks at." }),
   role: oneOf(ROLES),

@@ -41,6 +41,11 @@ export const ERRORS = {
     title: "A session of the web only reads",
     hint: "Ask an agent for it, or use the API or the command line with an API key.",
   },
+  sign_up_closed: {
+    status: 403,
+    title: "Nobody can sign up here",
+    hint: "Whoever runs this service, or a member of an organization, can invite you.",
+  },
   proof_required: {
     status: 403,
     title: "It has to be proven that it is you",
@@ -109,6 +114,11 @@ export const ERRORS = {
   invalid_state: { status: 409, title: "Not possible in this state" },
   room_destroying: { status: 409, title: "The room is being destroyed" },
   exec_id_in_use: { status: 409, title: "The exec_id is already used by a different command" },
+  mail_off: {
+    status: 409,
+    title: "This service sends no mail",
+    hint: "Whoever runs it can make a link on the host: `roomd user link EMAIL`.",
+  },
   already_exists: { status: 409, title: "It already exists" },
   is_directory: { status: 409, title: "The path is a directory" },
   not_empty: { status: 409, title: "The directory is not empty", hint: "Pass recursive=true to delete what is in it." },

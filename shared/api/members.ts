@@ -117,7 +117,11 @@ export const invitationCreate = operation({
       }),
     ),
   }),
-  output: fields({ ...invitation.properties, url: Type.String({ description: "The link to hand over." }) }),
+  output: fields({
+    ...invitation.properties,
+    url: Type.String({ description: "The link to hand over." }),
+    is_mailed: Type.Boolean({ description: "Whether a letter with the link is on its way." }),
+  }),
   outcomes: { created: 201 },
   errors: ["org_not_found", "insufficient_scope", "quota_exceeded"],
   secretOutput: true,

@@ -12,7 +12,7 @@ const ROWS: readonly (readonly string[])[] = [
   ["daemon/core", "guest-agent"],
   ["daemon/db", "daemon/host"],
   ["daemon/domain/audit"],
-  ["daemon/domain/orgs"],
+  ["daemon/domain/orgs", "daemon/domain/mail"],
   ["daemon/domain/users", "daemon/domain/templates", "daemon/domain/agents"],
   [
     "daemon/domain/drive",

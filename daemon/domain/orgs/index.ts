@@ -27,7 +27,7 @@ export { type PlanCaps, type Plans, plansOf } from "./plans.ts";
 export { driveExceeded, driveWarning, makeQuota, type Quota } from "./quota.ts";
 export { getKey, getOrg, listEndingOrgs, listEveryOrg, listOrgs } from "./store.ts";
 export type { KeyRow } from "./table.ts";
-export { Credits } from "./usage/credits.ts";
+export { Credits, grantCredits } from "./usage/credits.ts";
 export { DriveLevels } from "./usage/drive-levels.ts";
 export { Meter, type Place, USAGE_WRITE_SECONDS } from "./usage/meter.ts";
 export { type Prices, pricesOf } from "./usage/prices.ts";

@@ -84,6 +84,8 @@ export const STORY: Record<string, readonly unknown[]> = {
   rooms_left: [3],
   members_removed: [4],
   has_password: [true],
+  email_verified: [true],
+  is_mailed: [false],
   proved_until: [EXPIRES],
   seen_at: [LOOKED],
   user_agent: ["Mozilla/5.0 (X11; Linux x86_64) Chrome/142.0"],

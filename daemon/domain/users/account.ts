@@ -108,7 +108,7 @@ export function requireUser(queries: Queries, userId: UserId) {
 
 function accountOf(queries: Queries, caller: Caller): AccountRecord {
   const { user_id, session_id } = whoIs({ caller });
-  const { email, name, created_at, password_hash } = requireUser(queries, user_id);
+  const { email, name, created_at, password_hash, verified_at } = requireUser(queries, user_id);
   const session = getSession(queries, session_id);
   if (!session) throw new ServiceError("session_ended");
   const until = provedUntil(session);
@@ -118,6 +118,7 @@ function accountOf(queries: Queries, caller: Caller): AccountRecord {
     email,
     name,
     created_at,
+    email_verified: verified_at !== null,
     has_password: password_hash !== null,
     org_id,
     role: getMembership(queries, org_id, user_id)?.role ?? "viewer",

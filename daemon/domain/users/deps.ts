@@ -3,8 +3,9 @@ import type { Holds } from "../../core/holds.ts";
 import type { Log } from "../../core/log.ts";
 import type { PersonalTable } from "../../db/personal.ts";
 import type { Database } from "../../db/transact.ts";
-import type { Directory } from "../orgs/index.ts";
+import type { Directory, Plans } from "../orgs/index.ts";
 import type { OrgEndDeps } from "./org-end.ts";
+import type { SignUpPlan } from "./sign-up.ts";
 import type { Upstream } from "./upstream.ts";
 
 export interface UserDeps {
@@ -19,6 +20,11 @@ export interface UserDeps {
   rooms: OrgEndDeps["rooms"];
   /** Whom to ask of accounts elsewhere; null: nobody. */
   upstream: Upstream | null;
+  /** What an organization's plan grants. */
+  plans: Plans;
+  signUpPlan: SignUpPlan;
+  /** Whether letters are sent. */
+  hasMail: boolean;
   /** All tables that say something of people. */
   personal: readonly PersonalTable[];
   /** Called when sessions or keys have ended, and it is on record. */

@@ -198,6 +198,8 @@ export class Identities {
       password_hash: null,
       created_at: now(),
       disabled_at: null,
+      // The issuer says that it is.
+      verified_at: now(),
     };
     requirePerson({ email, name: user.name });
     addUser(queries, user);

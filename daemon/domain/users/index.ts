@@ -6,10 +6,13 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { KeyRow } from "../orgs/index.ts";
 import { makeAccount } from "./account.ts";
+import { Addresses } from "./addresses.ts";
 import { Challenges } from "./challenges.ts";
 import type { UserDeps } from "./deps.ts";
 import { Identities } from "./identities.ts";
+import { LetterLinks } from "./links.ts";
 import { makeMembers } from "./members.ts";
+import { Newcomers } from "./newcomers.ts";
 import { keepEndingOrgs, makeOrgDelete } from "./org-end.ts";
 import { Passkeys } from "./passkeys.ts";
 import { Passwords } from "./passwords.ts";
@@ -18,16 +21,19 @@ import { Redeem } from "./redeem.ts";
 import { givenBy } from "./roles.ts";
 import { isCurrent, makeRecognise, type Recognise } from "./sessions.ts";
 import { SignIn } from "./sign-in.ts";
+import { SignUp } from "./sign-up.ts";
 import { changeSession, getMembership } from "./store.ts";
 
 export type { SignedIn } from "./begin.ts";
 export { RETURN_PATH } from "./identities.ts";
+export type { NewPerson, NewWay } from "./newcomers.ts";
 export { makeUserOperator } from "./operator.ts";
 export { findPasskeys } from "./passkeys.ts";
 export { usersPersonal } from "./personal.ts";
 export type { Asked } from "./record.ts";
-export type { NewPerson, NewWay } from "./redeem.ts";
 export { requireProof } from "./sessions.ts";
+export { planSignUp } from "./sign-up.ts";
+export { makeSignUpOperator } from "./sign-up-operator.ts";
 export { planUpstream, Upstream } from "./upstream.ts";
 export { readAnswer } from "./webauthn.ts";
 
@@ -37,6 +43,9 @@ export interface Users {
   recognise: Recognise;
   signIn: SignIn;
   redeem: Redeem;
+  signUp: SignUp;
+  addresses: Addresses;
+  links: LetterLinks;
   passkeys: Passkeys;
   identities: Identities;
   /** Brings organizations to the end that was asked for; what is returned stops that. */
@@ -55,6 +64,9 @@ export function makeUsers({
   rooms,
   personal,
   upstream,
+  plans,
+  signUpPlan,
+  hasMail,
 }: Omit<UserDeps, "onEnded">): Users {
   const { queries } = database;
   const passwords = new Passwords();
@@ -64,6 +76,8 @@ export function makeUsers({
   const passkeys = new Passkeys({ database, challenges, url, issuer });
   const rpId = () => passkeys.place?.rp_id ?? null;
   const identities = new Identities({ database, challenges, upstream, url, rpId });
+  const newcomers = new Newcomers(passwords, passkeys);
+  const links = new LetterLinks();
   const signIn = new SignIn(database, passwords, onEnded);
   const ends = { database, directory, log, rooms, onEnded };
   const writing = new Set<SessionId>();
@@ -80,14 +94,17 @@ export function makeUsers({
       ...makeAccount({ database, onEnded }),
       ...passkeys.operations(),
       ...identities.operations(),
-      ...makeMembers({ database, directory, url, onEnded }),
+      ...makeMembers({ database, directory, url, links, hasMail, onEnded }),
       makeOrgDelete(ends),
       ...makePersonal({ database, directory, personal, onEnded }),
     ],
     keepEnding: () => keepEndingOrgs(ends),
     recognise: makeRecognise(queries, planOf, seen),
     signIn,
-    redeem: new Redeem({ database, passwords, passkeys, signIn, onEnded }),
+    redeem: new Redeem({ database, newcomers, signIn, onEnded }),
+    signUp: new SignUp({ database, directory, plans, plan: signUpPlan, hasMail, newcomers }),
+    addresses: new Addresses(database, hasMail),
+    links,
     passkeys,
     identities,
     hold: (held, cut) => {

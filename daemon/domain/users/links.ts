@@ -1,14 +1,35 @@
-/** Owns links that let somebody in once: to set the service up, to come back without a password, and into an organization. */
+/**
+ * Owns links that are good once: to set the service up, to come back without a password, into an organization, and to show that an
+ * address is one's own.
+ */
 import { INVITATION_SECONDS } from "../../../shared/api/members.ts";
-import { newId } from "../../../shared/ids.ts";
+import { type LinkId, newId } from "../../../shared/ids.ts";
 import { after, now } from "../../core/clock.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { hashOf, makeSecret } from "./secrets.ts";
-import { insertLink, linkByHash } from "./store.ts";
+import { changeToken, goodLink, insertLink, linkByHash } from "./store.ts";
 import type { LinkRow } from "./table.ts";
 
-const SECONDS: Record<LinkRow["kind"], number> = { setup: 86_400, user: 86_400, invitation: INVITATION_SECONDS };
+/** Whose letters wait. */
+const MOST_SHOWN = 10_000;
+const DAY_SECONDS = 86_400;
+const SECONDS: Record<LinkRow["kind"], number> = {
+  setup: DAY_SECONDS,
+  user: DAY_SECONDS,
+  invitation: INVITATION_SECONDS,
+  request: DAY_SECONDS,
+  signup: 3 * DAY_SECONDS,
+  email: DAY_SECONDS,
+};
+/** The pages that they lead to. */
+const PAGES: Record<Exclude<LinkRow["kind"], "invitation">, string> = {
+  setup: "/setup",
+  user: "/setup",
+  request: "/signup",
+  signup: "/signup",
+  email: "/verify",
+};
 
 type NewLink = Pick<LinkRow, "kind"> &
   Partial<Pick<LinkRow, "user_id" | "org_id" | "role" | "email">> & { maker: { type: string; id: string } };
@@ -47,5 +68,28 @@ export function requireLink(queries: Queries, token: string, kinds: readonly Lin
 
 /** Where a link leads, below the service's URL. What lets in is behind the #, which no server's log has, but for an invitation's. */
 export function pathOf(kind: LinkRow["kind"], token: string): string {
-  return kind === "invitation" ? `/invite/${token}` : `/setup#${token}`;
+  return kind === "invitation" ? `/invite/${token}` : `${PAGES[kind]}#${token}`;
+}
+
+/** Links that letters bring. Each is made when its letter is, but for those that were shown as well, and not long ago. */
+export class LetterLinks {
+  readonly #shown = new Map<LinkId, string>();
+
+  /** The path is in somebody's hands already. Within a transaction. */
+  show(linkId: LinkId, path: string): void {
+    this.#shown.set(linkId, path);
+    for (const oldest of this.#shown.keys()) {
+      if (this.#shown.size <= MOST_SHOWN) break;
+      this.#shown.delete(oldest);
+    }
+  }
+
+  /** Within a transaction: the path for the letter; null where the link is no longer good. */
+  relink(queries: Queries, linkId: LinkId): string | null {
+    const shown = this.#shown.get(linkId);
+    if (shown !== undefined) return goodLink(queries, linkId, now()) ? shown : null;
+    const { secret, sha256 } = makeSecret();
+    const row = changeToken(queries, linkId, sha256, now());
+    return row ? pathOf(row.kind, secret) : null;
+  }
 }

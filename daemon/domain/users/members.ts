@@ -16,10 +16,11 @@ import { now } from "../../core/clock.ts";
 import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
+import { post } from "../mail/index.ts";
 import { getOrg } from "../orgs/index.ts";
 import { whoIs } from "./account.ts";
 import type { UserDeps } from "./deps.ts";
-import { addLink, pathOf } from "./links.ts";
+import { addLink, type LetterLinks, pathOf } from "./links.ts";
 import { givenBy, requireKeeper, requireOver } from "./roles.ts";
 import {
   countMembers,
@@ -35,9 +36,9 @@ import {
 } from "./store.ts";
 import type { LinkRow } from "./table.ts";
 
-type MemberDeps = Pick<UserDeps, "database" | "directory" | "url" | "onEnded">;
+type MemberDeps = Pick<UserDeps, "database" | "directory" | "url" | "hasMail" | "onEnded"> & { links: LetterLinks };
 
-export function makeMembers({ database, directory, url, onEnded }: MemberDeps): Bound[] {
+export function makeMembers({ database, directory, url, links, hasMail, onEnded }: MemberDeps): Bound[] {
   const { queries } = database;
   const find = ({ caller }: KeyCall, { org_id }: Record<string, string>): OrgId => {
     if (org_id !== "self" && org_id !== caller.org_id) throw new ServiceError("org_not_found");
@@ -122,11 +123,16 @@ export function makeMembers({ database, directory, url, onEnded }: MemberDeps): 
           if (countMembers(within, org_id) >= MAX_MEMBERS) {
             throw new ServiceError("quota_exceeded", { detail: `An organization may have ${MAX_MEMBERS} members.` });
           }
-          const maker = { type: "user", id: whoIs(call).user_id };
+          const { user_id } = whoIs(call);
+          const maker = { type: "user", id: user_id };
           const to = email?.toLowerCase() ?? null;
           const { token, row } = addLink(within, { kind: "invitation", org_id, role, email: to, maker });
-          const made = { ...invitationOf(row), url: url() + pathOf("invitation", token) };
-          call.audit.details = { invitation_id: row.link_id, role };
+          const path = pathOf("invitation", token);
+          const { link_id } = row;
+          const is_mailed = hasMail && to !== null && post(within, { kind: "invitation", to, user_id, link_id });
+          if (is_mailed) links.show(link_id, path);
+          const made = { ...invitationOf(row), url: url() + path, is_mailed };
+          call.audit.details = { invitation_id: link_id, role, is_mailed };
           call.work.keep("created", made);
           return made;
         });

@@ -77,7 +77,15 @@ export function makeUserOperator(database: Database, directory: Directory, perso
       return database.commit((queries) => {
         if (getOrg(queries, org_id)?.ending_at !== null) throw new ServiceError("org_not_found");
         const user_id = newId("usr");
-        const row: UserRow = { user_id, email, name, password_hash: null, created_at: now(), disabled_at: null };
+        const row: UserRow = {
+          user_id,
+          email,
+          name,
+          password_hash: null,
+          created_at: now(),
+          disabled_at: null,
+          verified_at: null,
+        };
         addUser(queries, row);
         insertMembership(queries, { org_id, user_id, role, created_at: row.created_at });
         record(queries, "user.created", org_id, { user_id });

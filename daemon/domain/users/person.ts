@@ -31,3 +31,10 @@ export function requirePerson({ email, name, password }: { email?: string; name?
   }
   if (errors.length > 0) throw new ServiceError("validation_failed", { errors });
 }
+
+/** Of a line that somebody writes. Throws validation_failed. */
+export function requireText(field: string, text: string, most: number, least = 1): void {
+  if (text.length >= least && text.length <= most && NAME.test(text)) return;
+  const message = `has ${least} to ${most} characters, and none that cannot be seen`;
+  throw new ServiceError("validation_failed", { errors: [{ field, code: "pattern", message }] });
+}

@@ -11,7 +11,17 @@ import { type Directory, getOrg } from "../orgs/index.ts";
 import { requireUser, whoIs } from "./account.ts";
 import type { UserDeps } from "./deps.ts";
 import { countOwners, deleteMembership, endSessions, membershipsOf } from "./store.ts";
-import { browsers, identities, links, memberships, passkeys, sessions, type UserRow, users } from "./table.ts";
+import {
+  browsers,
+  identities,
+  links,
+  memberships,
+  passkeys,
+  sessions,
+  signupRequests,
+  type UserRow,
+  users,
+} from "./table.ts";
 
 export const usersPersonal: readonly PersonalTable[] = [
   { table: users, ids: [users.user_id], secrets: ["password_hash"], end: "deleted" },
@@ -19,6 +29,7 @@ export const usersPersonal: readonly PersonalTable[] = [
   { table: sessions, ids: [sessions.user_id], secrets: ["secret_sha256"], end: "deleted" },
   { table: passkeys, ids: [passkeys.user_id], secrets: ["credential_id", "public_key"], end: "deleted" },
   { table: identities, ids: [identities.user_id], end: "deleted" },
+  { table: signupRequests, ids: [], addresses: [signupRequests.email], end: "deleted" },
   { table: browsers, ids: [browsers.user_id], secrets: ["secret_sha256"], end: "deleted" },
   {
     table: links,

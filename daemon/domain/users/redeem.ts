@@ -1,16 +1,15 @@
 /** Owns what comes of links: the first owner, a new password for who has lost it, a member who was invited. */
 import { MAX_MEMBERS } from "../../../shared/api/members.ts";
-import { newId, type OrgId, type SessionId, type UserId } from "../../../shared/ids.ts";
+import { newId, type OrgId, type SessionId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { listOrgs } from "../orgs/index.ts";
-import { addUser } from "./add-user.ts";
 import { begin, type SignedIn } from "./begin.ts";
 import { requireLink } from "./links.ts";
-import { addPasskey, type NewPasskey, type Passkeys } from "./passkeys.ts";
-import type { Passwords } from "./passwords.ts";
+import { addNew, type Newcomers, type NewPerson, type NewWay } from "./newcomers.ts";
+import { addPasskey } from "./passkeys.ts";
 import { addressOf, requirePerson } from "./person.ts";
 import { type Asked, record } from "./record.ts";
 import { requireSession } from "./sessions.ts";
@@ -20,6 +19,7 @@ import {
   changeUser,
   countMembers,
   dropBrowsers,
+  dropLinks,
   endSessions,
   getMembership,
   getUser,
@@ -31,25 +31,9 @@ import {
 } from "./store.ts";
 import type { LinkRow, UserRow } from "./table.ts";
 
-export interface NewPerson {
-  email: string;
-  name: string;
-  way: NewWay;
-}
-
-/** How somebody will come in: by a password, or by a passkey that the browser has made for this user. */
-export type NewWay = { password: string } | { passkey: string; user_id: UserId };
-
-/** What is kept of it. */
-interface KeptWay {
-  password_hash: string | null;
-  passkey: NewPasskey | null;
-}
-
 interface RedeemDeps {
   database: Database;
-  passwords: Passwords;
-  passkeys: Passkeys;
+  newcomers: Newcomers;
   signIn: SignIn;
   /** Called when sessions have ended or look elsewhere, and it is on record. */
   onEnded(): void;
@@ -69,15 +53,16 @@ export class Redeem {
 
   /** Who comes in by a link: somebody who is here, or will have this id. Throws link_not_found. */
   comer(token: string): Pick<UserRow, "user_id" | "email" | "name"> {
-    const { user_id } = this.look(token, ["setup", "user", "invitation"]);
+    const { user_id } = this.look(token, ["setup", "user", "invitation", "signup"]);
     const user = user_id === null ? undefined : getUser(this.#deps.database.queries, user_id);
     return user ?? { user_id: newId("usr"), email: "", name: "" };
   }
 
   /** The first owner comes in. Throws link_not_found, validation_failed, rate_limited. */
   async setup(token: string, person: NewPerson, asked: Asked): Promise<SignedIn> {
+    const { newcomers } = this.#deps;
     this.look(token, ["setup"]);
-    const made = await this.#newUser(person, asked);
+    const made = await newcomers.make(person, asked);
     return await this.#deps.database.commit((queries) => {
       const link = requireLink(queries, token, ["setup"]);
       const org = listOrgs(queries)[0];
@@ -85,7 +70,7 @@ export class Redeem {
       if (!org || listUsers(queries).length > 0 || !useLink(queries, link.link_id, now())) {
         throw new ServiceError("link_not_found");
       }
-      add(queries, made);
+      addNew(queries, made);
       const { user } = made;
       record(queries, "user.created", user, org.org_id, asked, { by: "setup" });
       join(queries, user, org.org_id, "owner", asked, {});
@@ -95,10 +80,10 @@ export class Redeem {
 
   /** A new password or passkey for who is here. All that was open ends. Throws link_not_found, validation_failed, rate_limited. */
   async renew(token: string, way: NewWay, asked: Asked): Promise<SignedIn> {
-    const { database, onEnded } = this.#deps;
+    const { database, newcomers, onEnded } = this.#deps;
     const { user_id } = this.look(token, ["user"]);
     if ("passkey" in way && way.user_id !== user_id) throw new ServiceError("link_not_found");
-    const { password_hash, passkey } = await this.#way(way, asked);
+    const { password_hash, passkey } = await newcomers.way(way, asked);
     const signedIn = await database.commit((queries) => {
       const link = requireLink(queries, token, ["user"]);
       const user = link.user_id === null ? undefined : getUser(queries, link.user_id);
@@ -106,6 +91,7 @@ export class Redeem {
       if (!user || user.disabled_at !== null || org === undefined || !useLink(queries, link.link_id, now())) {
         throw new ServiceError("link_not_found");
       }
+      dropLinks(queries, "user", user.user_id);
       if (passkey) addPasskey(queries, passkey, user.user_id);
       else changeUser(queries, user.user_id, { password_hash });
       dropBrowsers(queries, user.user_id);
@@ -123,7 +109,7 @@ export class Redeem {
    * whether an address is here. Throws link_not_found, validation_failed, sign_in_failed, already_exists, rate_limited.
    */
   async invitation(token: string, person: NewPerson, asked: Asked): Promise<SignedIn> {
-    const { database, signIn } = this.#deps;
+    const { database, newcomers, signIn } = this.#deps;
     const link = this.look(token, ["invitation"]);
     const email = addressOf(person.email);
     requirePerson({ name: person.name.trim(), email, ...("password" in person.way ? person.way : {}) });
@@ -136,12 +122,12 @@ export class Redeem {
     }
     const made = known
       ? { user: await signIn.verify(email, "password" in person.way ? person.way.password : "", asked), passkey: null }
-      : await this.#newUser(person, asked);
+      : await newcomers.make(person, asked);
     const { user } = made;
     return await database.commit((queries) => {
       const open = requireLink(queries, token, ["invitation"]);
       if (known) requireSame(queries, user);
-      else add(queries, made);
+      else addNew(queries, made);
       const orgId = take(queries, open, user, asked);
       if (!known) record(queries, "user.created", user, orgId, asked, { by: "invitation" });
       return begin(queries, user, orgId, asked, "invitation");
@@ -159,37 +145,6 @@ export class Redeem {
     });
     this.#deps.onEnded();
   }
-
-  async #newUser(person: NewPerson, asked: Asked): Promise<NewUser> {
-    const { way } = person;
-    const name = person.name.trim();
-    const email = addressOf(person.email);
-    requirePerson({ email, name, ...("password" in way ? { password: way.password } : {}) });
-    const { password_hash, passkey } = await this.#way(way, asked);
-    const user_id = "passkey" in way ? way.user_id : newId("usr");
-    return { user: { user_id, email, name, password_hash, created_at: now(), disabled_at: null }, passkey };
-  }
-
-  /** Throws validation_failed, rate_limited. */
-  async #way(way: NewWay, { network, visitor }: Asked): Promise<KeptWay> {
-    const { passwords, passkeys } = this.#deps;
-    if ("passkey" in way) {
-      return { password_hash: null, passkey: await passkeys.arrive(way.passkey, way.user_id, visitor) };
-    }
-    requirePerson({ password: way.password });
-    return { password_hash: await passwords.hash(way.password, network), passkey: null };
-  }
-}
-
-interface NewUser {
-  user: UserRow;
-  passkey: NewPasskey | null;
-}
-
-/** Within a transaction. Throws already_exists. */
-function add(queries: Queries, { user, passkey }: NewUser): void {
-  addUser(queries, user);
-  if (passkey) addPasskey(queries, passkey, user.user_id);
 }
 
 /** Throws validation_failed. */

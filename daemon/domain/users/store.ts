@@ -216,6 +216,23 @@ export function linkByHash(queries: Queries, token_sha256: string): LinkRow | un
   return queries.select().from(links).where(eq(links.token_sha256, token_sha256)).get();
 }
 
+/** Of one that is good; undefined where it is not. */
+export function changeToken(
+  queries: Queries,
+  linkId: LinkRow["link_id"],
+  token_sha256: string,
+  at: string,
+): LinkRow | undefined {
+  return queries.update(links).set({ token_sha256 }).where(isGood(linkId, at)).returning().get();
+}
+
+export function goodLink(queries: Queries, linkId: LinkRow["link_id"], at: string): LinkRow | undefined {
+  return queries.select().from(links).where(isGood(linkId, at)).get();
+}
+
+const isGood = (linkId: LinkRow["link_id"], at: string) =>
+  and(eq(links.link_id, linkId), isNull(links.used_at), gt(links.expires_at, at));
+
 /** Invitations that can be taken, the newest first. */
 export function listInvitations(queries: Queries, orgId: OrgId, at: string): LinkRow[] {
   const open = and(isNull(links.used_at), gt(links.expires_at, at));

@@ -11,6 +11,22 @@ export const users = sqliteTable("users", {
   password_hash: text(),
   created_at: text().notNull(),
   disabled_at: text(),
+  /** When the person has shown that the address is theirs. */
+  verified_at: text(),
+});
+
+/** Who would like to come in, and waits for the operator's yes. */
+export const signupRequests = sqliteTable("signup_requests", {
+  email: text().primaryKey(),
+  name: text().notNull(),
+  note: text().notNull(),
+  created_at: text().notNull(),
+});
+
+/** Addresses whose credits for signing up were given. */
+export const signupGrants = sqliteTable("signup_grants", {
+  address_sha256: text().primaryKey(),
+  granted_at: text().notNull(),
 });
 
 export const memberships = sqliteTable(
@@ -49,7 +65,7 @@ export const browsers = sqliteTable("browsers", {
 export const links = sqliteTable("links", {
   link_id: text().$type<LinkId>().primaryKey(),
   token_sha256: text().notNull(),
-  kind: text().$type<"setup" | "user" | "invitation">().notNull(),
+  kind: text().$type<"setup" | "user" | "invitation" | "request" | "signup" | "email">().notNull(),
   user_id: text().$type<UserId>(),
   org_id: text().$type<OrgId>(),
   role: text().$type<Role>(),
@@ -95,6 +111,7 @@ export const identities = sqliteTable("identities", {
 export type UserRow = typeof users.$inferSelect;
 export type MembershipRow = typeof memberships.$inferSelect;
 export type SessionRow = typeof sessions.$inferSelect;
+export type SignupRequestRow = typeof signupRequests.$inferSelect;
 export type LinkRow = typeof links.$inferSelect;
 export type IdentityRow = typeof identities.$inferSelect;
 export type PasskeyRow = typeof passkeys.$inferSelect;

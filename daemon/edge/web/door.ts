@@ -19,6 +19,7 @@ import type { Cookies, Handler, Handlers, Outcome } from "./handlers/handler.ts"
 import { memberHandlers } from "./handlers/members.ts";
 import { endHandlers } from "./handlers/org-end.ts";
 import { outsideHandlers } from "./handlers/outside.ts";
+import { signUpHandlers } from "./handlers/sign-up.ts";
 import { wayHandlers } from "./handlers/ways.ts";
 import { type Cookie, cookieIn, isFromOurPage, isTrustworthy, isVisit, pageHeaders, setCookie } from "./headers.ts";
 import { render, SCRIPT, STYLE } from "./layout.ts";
@@ -38,8 +39,10 @@ const METHODS: readonly string[] = ["GET", "HEAD", "POST"];
 
 export interface WebDeps extends Omit<ApplicationDeps, "users" | "oauth"> {
   operations: readonly Bound[];
-  users: Pick<Users, "recognise" | "signIn" | "redeem" | "passkeys" | "identities">;
+  users: Pick<Users, "recognise" | "signIn" | "signUp" | "addresses" | "redeem" | "passkeys" | "identities">;
   oauth: ApplicationDeps["oauth"] & EndpointDeps["oauth"];
+  /** How often in an hour one address may ask for letters; 0: any number. */
+  lettersPerHour: number;
   /** How applications make themselves known. */
   clients: EndpointDeps["clients"];
 }
@@ -62,6 +65,7 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
   const { road, operations, users, log } = deps;
   const handlers: Handlers = {
     ...outsideHandlers(deps),
+    ...signUpHandlers(deps),
     ...accountHandlers(deps),
     ...wayHandlers(deps),
     ...memberHandlers(deps),

@@ -38,6 +38,18 @@ export const PLACES: Record<string, Place> = {
   },
   "/signin/return": { who: "anyone", isSeen: true, forms: { "": { fields: { code: "none", state: "none" } } } },
   "/signout": { who: "anyone", isSeen: false, forms: { "": { fields: {} } } },
+  "/signup": {
+    who: "anyone",
+    isSeen: true,
+    forms: {
+      "": { fields: { email: "swept@example.org", name: "Ada", note: "" } },
+      look: { fields: { token: "none" } },
+      ask: { fields: { token: "none", name: "Ada", note: "" } },
+      done: { fields: { token: "none", org_name: "ours", name: PERSON.name, password: PERSON.password } },
+    },
+  },
+  "/recover": { who: "anyone", isSeen: true, forms: { "": { fields: { email: "swept@example.org" } } } },
+  "/verify": { who: "person", isSeen: true, forms: { "": { fields: { token: "none" } } } },
   "/setup": { who: "anyone", isSeen: true, forms: { "": { fields: { token: "none", step: "done", ...PERSON } } } },
   "/invite/{token}": { who: "anyone", isSeen: true, forms: { "": { fields: PERSON } } },
   "/account": {
@@ -46,6 +58,7 @@ export const PLACES: Record<string, Place> = {
     forms: {
       name: { fields: { name: "Mallory" } },
       org: { fields: { org_id: "org_none" } },
+      email: { fields: { email: "swept@example.org" }, wantsProof: true },
     },
   },
   "/account/ways": {

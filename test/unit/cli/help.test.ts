@@ -15,6 +15,7 @@ const COMMANDS = [
   ...["add", "list", "remove"].map((verb) => `org ssh-key ${verb}`),
   ...["create", "list", "rotate", "revoke"].map((verb) => `key ${verb}`),
   ...["create", "list", "link", "disable", "enable", "sign-out", "export", "forget"].map((verb) => `user ${verb}`),
+  ...["invite", "list", "approve", "refuse"].map((verb) => `signup ${verb}`),
   ...["create", "list", "revoke"].map((verb) => `ssh-access ${verb}`),
   ...["expose", "list", "unexpose"].map((verb) => `port ${verb}`),
   ...["build", "list", "get", "remove"].map((verb) => `template ${verb}`),

@@ -4,14 +4,16 @@ import { READ_SCOPES } from "../../../../shared/api/contract.ts";
 import { memberList } from "../../../../shared/api/members.ts";
 import { type KeyRecord, keyCreate, keyList, keyRevoke, keyRotate } from "../../../../shared/api/orgs.ts";
 import { ServiceError } from "../../../core/service-error.ts";
+import type { Page } from "../layout.ts";
 import { ENDS, keysPage, MAY, type NewKey, profilePage, sessionsPage, type Told } from "../pages/account.ts";
 import type { Answer, Visit } from "../visit.ts";
-import { accountOf, after, type HandlerDeps, type Handlers, inside } from "./handler.ts";
+import { accountOf, after, type HandlerDeps, type Handlers, inside, refusalOf } from "./handler.ts";
 
 const PAGE = 1000;
 
 export function accountHandlers(deps: HandlerDeps): Handlers {
-  const profile = async (visit: Visit, told: Told = {}) => profilePage(await accountOf(visit), told);
+  const profile = async (visit: Visit, told: Told = {}) =>
+    profilePage(await accountOf(visit), deps.users.addresses.isOn, told);
 
   const keys = async (visit: Visit, made: NewKey | null, told: Told = {}) => {
     const list = await visit.call(memberList, { org_id: "self" });
@@ -25,11 +27,31 @@ export function accountHandlers(deps: HandlerDeps): Handlers {
     return sessionsPage(await accountOf(visit), list.ok ? list.body.items : [], told);
   };
 
+  /** A letter goes to the address that somebody would like to use. */
+  const askAddress = async (visit: Visit, page: (told: Told) => Promise<Page>) => {
+    const session_id = visit.caller?.session?.session_id;
+    if (session_id === undefined) throw new ServiceError("session_ended");
+    try {
+      await deps.users.addresses.ask(session_id, visit.field("email"), visit.asked);
+      return await after(
+        visit,
+        { ok: true },
+        "A letter is on its way. The address changes when you open its link.",
+        page,
+      );
+    } catch (error) {
+      const { problem } = await refusalOf(deps, visit, error);
+      return await after(visit, { ok: false, problem }, null, page);
+    }
+  };
+
   return {
     "/account": inside(deps, async (visit) => {
       if (!visit.isPost) return { page: await profile(visit) };
       const page = (told: Told) => profile(visit, told);
       switch (visit.field("do")) {
+        case "email":
+          return await askAddress(visit, page);
         case "org": {
           const changed = await visit.call(accountUpdate, { org_id: visit.field("org_id") });
           return await after(visit, changed, "You look at another organization now.", page);

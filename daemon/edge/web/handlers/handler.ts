@@ -15,7 +15,7 @@ import type { Visit } from "../visit.ts";
 
 export interface HandlerDeps {
   road: Road;
-  users: Pick<Users, "signIn" | "redeem" | "passkeys" | "identities">;
+  users: Pick<Users, "signIn" | "signUp" | "addresses" | "redeem" | "passkeys" | "identities">;
   orgName(orgId: OrgId): string;
   /** Where browsers find us, without a slash at its end. */
   url(): string;

@@ -9,14 +9,14 @@ import {
   type Role,
 } from "../../../../shared/api/members.ts";
 import type { Told } from "../pages/account.ts";
-import { membersPage } from "../pages/members.ts";
+import { membersPage, type NewLink } from "../pages/members.ts";
 import type { Visit } from "../visit.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside } from "./handler.ts";
 
 const org_id = "self";
 
 export function memberHandlers(deps: HandlerDeps): Handlers {
-  const members = async (visit: Visit, link: string | null, told: Told = {}) => {
+  const members = async (visit: Visit, link: NewLink | null, told: Told = {}) => {
     const list = await visit.call(memberList, { org_id });
     const open = await visit.call(invitationList, { org_id });
     return membersPage(
@@ -58,7 +58,8 @@ export function memberHandlers(deps: HandlerDeps): Handlers {
           if (!made.ok) return await after(visit, made, null, page);
           // A page that is loaded again does not show it again.
           if (made.replayed) return { to: "/org/members" };
-          return { page: await members(visit, made.body.url) };
+          const { url, email: to, is_mailed } = made.body;
+          return { page: await members(visit, { url, mailedTo: is_mailed ? to : null }) };
         }
       }
     }),

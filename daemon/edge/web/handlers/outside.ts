@@ -17,43 +17,49 @@ const personOf = (visit: Visit): NewPerson => ({
   way: wayOf(visit),
 });
 
-const wayOf = ({ field }: Visit): NewWay =>
+export const wayOf = ({ field }: Visit): NewWay =>
   field("passkey") === ""
     ? { password: field("password") }
     : { passkey: field("passkey"), user_id: field("user_id") as UserId };
 
+/** A passkey for who comes in by a link. Throws link_not_found. */
+export function arrivalOf({ users }: HandlerDeps, { offers }: Visit, token: string): Arrival {
+  const person = users.redeem.comer(token);
+  return { user_id: person.user_id, offer: offers.toArrive(person) };
+}
+
+/** Lets somebody in, or shows the page again with what was wrong. */
+export async function letIn(
+  deps: HandlerDeps,
+  visit: Visit,
+  attempt: () => Promise<SignedIn | null>,
+  again: (problem: Problem) => Page,
+): Promise<Outcome> {
+  try {
+    deps.road.requireAttempt(visit.request.ip);
+    const signedIn = await attempt();
+    if (!signedIn) return { to: "/account" };
+    const { session, browser } = signedIn;
+    return { to: "/account", cookies: { session, ...(browser === null ? {} : { browser }) } };
+  } catch (error) {
+    const { problem, retry_after_seconds } = await refusalOf(deps, visit, error);
+    return { page: { ...again(problem), status: problem.status }, retry_after_seconds };
+  }
+}
+
 export function outsideHandlers(deps: HandlerDeps): Handlers {
-  const { signIn, redeem, passkeys, identities } = deps.users;
-
-  /** A passkey for who comes in by a link. Throws link_not_found. */
-  const arrival = ({ offers }: Visit, token: string): Arrival => {
-    const person = redeem.comer(token);
-    return { user_id: person.user_id, offer: offers.toArrive(person) };
-  };
-
-  /** Lets somebody in, or shows the page again with what was wrong. */
-  const letIn = async (
-    visit: Visit,
-    attempt: () => Promise<SignedIn | null>,
-    again: (problem: Problem) => Page,
-  ): Promise<Outcome> => {
-    try {
-      deps.road.requireAttempt(visit.request.ip);
-      const signedIn = await attempt();
-      if (!signedIn) return { to: "/account" };
-      const { session, browser } = signedIn;
-      return { to: "/account", cookies: { session, ...(browser === null ? {} : { browser }) } };
-    } catch (error) {
-      const { problem, retry_after_seconds } = await refusalOf(deps, visit, error);
-      return { page: { ...again(problem), status: problem.status }, retry_after_seconds };
-    }
-  };
+  const { signIn, redeem, passkeys, identities, signUp, addresses } = deps.users;
+  const otherWays = (visit: Visit) => ({
+    offer: visit.offers.toSignIn(),
+    elsewhere: identities.name,
+    mayRecover: addresses.isOn,
+    maySignUp: signUp.isForAll,
+  });
 
   return {
     "/signin": async (visit) => {
       const { form, field, asked } = visit;
-      const page = (problem: Problem | null) =>
-        signInPage(form, { offer: visit.offers.toSignIn(), elsewhere: identities.name }, problem);
+      const page = (problem: Problem | null) => signInPage(form, otherWays(visit), problem);
       if (!visit.isPost) return visit.caller ? { to: "/account" } : { page: page(null) };
       if (field("do") === "elsewhere") {
         try {
@@ -68,7 +74,7 @@ export function outsideHandlers(deps: HandlerDeps): Handlers {
         field("do") === "passkey"
           ? passkeys.signIn(field("passkey"), asked)
           : signIn.byPassword(field("email"), field("password"), asked);
-      return await letIn(visit, attempt, page);
+      return await letIn(deps, visit, attempt, page);
     },
 
     // What the issuer's page leads to shows a form, and only that does anything.
@@ -77,10 +83,9 @@ export function outsideHandlers(deps: HandlerDeps): Handlers {
       if (!visit.isPost) return { page: returnPage(request.url.searchParams) };
       const answer = new URLSearchParams([...visit.form]);
       const session_id = caller?.session?.session_id;
-      const page = (problem: Problem | null) =>
-        signInPage(new Map(), { offer: visit.offers.toSignIn(), elsewhere: identities.name }, problem);
+      const page = (problem: Problem | null) => signInPage(new Map(), otherWays(visit), problem);
       if (session_id === undefined || !identities.isLink(answer, session_id)) {
-        return await letIn(visit, () => identities.signIn(answer, asked), page);
+        return await letIn(deps, visit, () => identities.signIn(answer, asked), page);
       }
       try {
         await identities.link(answer, session_id, asked);
@@ -105,9 +110,10 @@ export function outsideHandlers(deps: HandlerDeps): Handlers {
         try {
           const { kind } = redeem.look(token, ["setup", "user"]);
           const fields = new Map([["token", token]]);
-          return { page: setupPage(kind === "user" ? "user" : "setup", fields, arrival(visit, token)) };
+          return { page: setupPage(kind === "user" ? "user" : "setup", fields, arrivalOf(deps, visit, token)) };
         } catch (error) {
           return await letIn(
+            deps,
             visit,
             () => Promise.reject(error),
             (problem) => linkPage(new Map(), problem),
@@ -116,12 +122,13 @@ export function outsideHandlers(deps: HandlerDeps): Handlers {
       }
       const isNew = form.has("email");
       return await letIn(
+        deps,
         visit,
         () => (isNew ? redeem.setup(token, personOf(visit), asked) : redeem.renew(token, wayOf(visit), asked)),
         (problem) =>
           problem.code === "link_not_found"
             ? linkPage(new Map(), problem)
-            : setupPage(isNew ? "setup" : "user", form, arrival(visit, token), problem),
+            : setupPage(isNew ? "setup" : "user", form, arrivalOf(deps, visit, token), problem),
       );
     },
 
@@ -136,7 +143,8 @@ export function outsideHandlers(deps: HandlerDeps): Handlers {
         signedInAs,
         isForOne: email !== null,
       };
-      const page = (problem: Problem | null) => invitePage(token, invited, form, arrival(visit, token), problem);
+      const page = (problem: Problem | null) =>
+        invitePage(token, invited, form, arrivalOf(deps, visit, token), problem);
       if (!visit.isPost) return { page: page(null) };
       const session = field("as") === "me" ? caller?.session : undefined;
       const attempt = async () => {
@@ -144,7 +152,7 @@ export function outsideHandlers(deps: HandlerDeps): Handlers {
         await redeem.asMyself(token, session.session_id, asked);
         return null;
       };
-      return await letIn(visit, attempt, page);
+      return await letIn(deps, visit, attempt, page);
     },
   };
 }

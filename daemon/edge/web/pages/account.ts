@@ -25,8 +25,8 @@ const whoOf = ({ name, org_id, organizations }: AccountRecord): Shown => ({
   org: organizations.find((each) => each.org_id === org_id)?.name ?? "",
 });
 
-export function profilePage(account: AccountRecord, told: Told = {}): Page {
-  const { email, name, role, organizations, org_id } = account;
+export function profilePage(account: AccountRecord, hasMail: boolean, told: Told = {}): Page {
+  const { email, email_verified, name, role, organizations, org_id } = account;
   const others = organizations.filter((each) => each.org_id !== org_id);
   const change = others.length
     ? html`<h2>Another organization</h2><form method="post" action="/account" class="row narrow">${hidden([["do", "org"]])}
@@ -36,12 +36,15 @@ ${choice(
   others.map((each) => [each.org_id, `${each.name} (${each.role})`]),
 )}<button class="button">Change</button></form>`
     : "";
+  const address = hasMail
+    ? html`<h2>E-mail</h2><form method="post" action="/account" class="narrow">${hidden([["do", "email"]])}${field("email", email_verified ? "Another address" : "Your address", { type: "email", value: email_verified ? "" : email, autocomplete: "email", hint: email_verified ? "A letter with a link goes to it." : "It is not verified yet: a letter with a link goes to it. Then a letter can bring you a new way in." })}<button class="button">Send the letter</button></form>`
+    : "";
   return {
     title: "Account",
     who: whoOf(account),
-    body: html`${heading("/account", told)}<dl class="facts"><dt>E-mail</dt><dd>${email}</dd><dt>Organization</dt><dd><bdi>${whoOf(account).org}</bdi> <span class="muted">as ${role}</span></dd><dt>Id</dt><dd class="mono">${account.user_id}</dd></dl>
+    body: html`${heading("/account", told)}<dl class="facts"><dt>E-mail</dt><dd>${email}${email_verified ? html` <span class="muted">verified</span>` : ""}</dd><dt>Organization</dt><dd><bdi>${whoOf(account).org}</bdi> <span class="muted">as ${role}</span></dd><dt>Id</dt><dd class="mono">${account.user_id}</dd></dl>
 <form method="post" action="/account" class="narrow">${hidden([["do", "name"]])}${field("name", "Name", { value: name, autocomplete: "name" })}<button class="button main">Save</button></form>
-${change}<h2>Your data</h2><p><a href="/account/data">See all that is kept, or delete this account</a></p>`,
+${address}${change}<h2>Your data</h2><p><a href="/account/data">See all that is kept, or delete this account</a></p>`,
   };
 }
 

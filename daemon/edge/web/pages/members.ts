@@ -12,12 +12,18 @@ const SAYS: Record<(typeof ROLES)[number], string> = {
   viewer: "viewer: reading",
 };
 
+export interface NewLink {
+  url: string;
+  /** Whom a letter brings it to; null: nobody. */
+  mailedTo: string | null;
+}
+
 interface ShownMembers {
   members: readonly MemberRecord[];
   /** Null: they are not for this person to see. */
   invitations: readonly InvitationRecord[] | null;
   /** Of an invitation that was just made: shown now, and never again. */
-  link: string | null;
+  link: NewLink | null;
   /** Names the next form, so that it is taken once. */
   once: string;
 }
@@ -63,7 +69,7 @@ export function membersPage(
       )}</td></tr>`,
   );
   const shown = link
-    ? html`<div class="prompt"><p><b>The link</b> <span class="muted">for one person and 72 hours; shown once, now</span></p><pre id="link">${link}</pre><button type="button" class="button main" data-copy="link" hidden>Copy link</button></div>`
+    ? html`<div class="prompt"><p><b>The link</b> <span class="muted">for one person and 72 hours; shown once, now</span></p><pre id="link">${link.url}</pre>${link.mailedTo === null ? "" : html`<p class="muted">A letter with it is on its way to <bdi>${link.mailedTo}</bdi>.</p>`}<button type="button" class="button main" data-copy="link" hidden>Copy link</button></div>`
     : "";
   const invite = isKeeper
     ? html`<h2>Invite somebody</h2><form method="post" action="/org/members" class="row">${hidden([

@@ -7,8 +7,8 @@ import { field, hidden, type Page, trouble } from "../layout.ts";
 import type { Offer } from "../offers.ts";
 import { passkeyButton } from "./passkey-button.ts";
 
-const BRAND = html`<p class="brand">roomd</p>`;
-const LONG_ENOUGH = `${PASSWORD_LENGTH.minLength} characters or more.`;
+export const BRAND = html`<p class="brand">roomd</p>`;
+export const LONG_ENOUGH = `${PASSWORD_LENGTH.minLength} characters or more.`;
 
 export type Form = ReadonlyMap<string, string>;
 
@@ -29,7 +29,7 @@ export interface Arrival {
   offer: Offer | null;
 }
 
-const orPasskey = ({ user_id, offer }: Arrival, path: string): Markup | string =>
+export const orPasskey = ({ user_id, offer }: Arrival, path: string): Markup | string =>
   offer
     ? html`${"options" in offer ? hidden([["user_id", user_id]]) : ""}${passkeyButton(offer, { does: "make", label: "Use a passkey instead", path })}`
     : "";
@@ -39,9 +39,17 @@ interface OtherWays {
   offer: Offer | null;
   /** What accounts elsewhere are called; null: there are none. */
   elsewhere: string | null;
+  /** Whether a letter brings a new way in. */
+  mayRecover: boolean;
+  /** Whether somebody may sign up without being invited. */
+  maySignUp: boolean;
 }
 
-export function signInPage(form: Form, { offer, elsewhere }: OtherWays, problem: Problem | null = null): Page {
+export function signInPage(form: Form, ways: OtherWays, problem: Problem | null = null): Page {
+  const { offer, elsewhere, mayRecover, maySignUp } = ways;
+  const lost = mayRecover
+    ? html`<a href="/recover">Lost your way in?</a>`
+    : html`No way in? On the host, <code>roomd user link EMAIL</code> prints a new link.`;
   return {
     leadsOut: elsewhere !== null,
     title: "Sign in",
@@ -49,7 +57,7 @@ export function signInPage(form: Form, { offer, elsewhere }: OtherWays, problem:
 ${field("email", "E-mail", { type: "email", autocomplete: "username", value: form.get("email"), isFirst: !form.get("email") })}
 ${field("password", "Password", { type: "password", autocomplete: "current-password", isFirst: form.has("email") })}
 <button class="button main">Sign in</button></form>
-${offer ? html`<form method="post" action="/signin">${hidden([["do", "passkey"]])}${passkeyButton(offer, { does: "use", label: "Sign in with a passkey" })}</form>` : ""}${elsewhere === null ? "" : html`<form method="post" action="/signin" class="passkey">${hidden([["do", "elsewhere"]])}<button class="button">Sign in with ${elsewhere}</button></form>`}<p class="muted">No way in? On the host, <code>roomd user link EMAIL</code> prints a new link.</p>`,
+${offer ? html`<form method="post" action="/signin">${hidden([["do", "passkey"]])}${passkeyButton(offer, { does: "use", label: "Sign in with a passkey" })}</form>` : ""}${elsewhere === null ? "" : html`<form method="post" action="/signin" class="passkey">${hidden([["do", "elsewhere"]])}<button class="button">Sign in with ${elsewhere}</button></form>`}<p class="muted">${lost}${maySignUp ? html` · <a href="/signup">Sign up</a>` : ""}</p>`,
   };
 }
 
@@ -60,6 +68,16 @@ export function linkPage(form: Form, problem: Problem | null = null): Page {
     body: html`${BRAND}<h1>Your link</h1><br>${trouble(problem)}<form method="post" action="/setup" data-token>
 ${field("token", "What follows the # in your link", { value: form.get("token"), isFirst: true })}
 <button class="button main">Go on</button></form>`,
+  };
+}
+
+/** Who is signed in comes by a letter's link. */
+export function verifyPage(form: Form): Page {
+  return {
+    title: "Your address",
+    body: html`${BRAND}<h1>Your address</h1><br><form method="post" action="/verify" data-token>
+${field("token", "What follows the # in your link", { value: form.get("token"), isFirst: true })}
+<button class="button main">Verify it</button></form>`,
   };
 }
 
@@ -129,4 +147,4 @@ export function deadEnd(title: string, problem: Problem, back = "/signin"): Page
 const person = (
   form: Form,
 ) => html`${field("name", "Your name", { autocomplete: "name", value: form.get("name"), isFirst: true })}
-${field("email", "E-mail", { type: "email", autocomplete: "username", value: form.get("email"), hint: "You sign in with it. No mail is sent." })}`;
+${field("email", "E-mail", { type: "email", autocomplete: "username", value: form.get("email"), hint: "You sign in with it." })}`;

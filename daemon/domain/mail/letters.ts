@@ -1,0 +1,58 @@
+/** Owns what is written to people, in plain text. Nothing that a stranger has chosen stands in it but the address that it goes to. */
+
+/** What a letter has to be filled in with. */
+export interface LetterFacts {
+  /** Where the web is, without a slash at its end. */
+  url: string;
+  /** The link that it brings; "" where it brings none. */
+  link: string;
+}
+
+export interface Letter {
+  subject: string;
+  text: string;
+}
+
+const IGNORE = "If you did not ask for this, ignore it: nothing has changed, and nothing will.";
+
+const LETTERS = {
+  signup: ({ url, link }: LetterFacts): Letter => ({
+    subject: "Finish signing up",
+    text: `You asked to sign up at ${url}.\n\nFinish here, within 24 hours:\n${link}\n\n${IGNORE}`,
+  }),
+  request: ({ url, link }: LetterFacts): Letter => ({
+    subject: "Confirm your address",
+    text: `You asked to sign up at ${url}.\n\nConfirm your address here, within 24 hours:\n${link}\n\nWhoever runs the service then looks at it. ${IGNORE}`,
+  }),
+  approved: ({ url, link }: LetterFacts): Letter => ({
+    subject: "You can sign up now",
+    text: `You are welcome at ${url}.\n\nSign up here, within 72 hours:\n${link}`,
+  }),
+  known: ({ url }: LetterFacts): Letter => ({
+    subject: "You have an account already",
+    text: `Somebody, perhaps you, asked to sign up with this address at ${url}. You have an account there: sign in at\n${url}/signin\n\nIf you have lost your way in:\n${url}/recover\n\n${IGNORE}`,
+  }),
+  recover: ({ url, link }: LetterFacts): Letter => ({
+    subject: "A new way in",
+    text: `You asked for a new way into your account at ${url}.\n\nIt is good once, within 24 hours:\n${link}\n\n${IGNORE}`,
+  }),
+  email: ({ url, link }: LetterFacts): Letter => ({
+    subject: "Confirm your address",
+    text: `Somebody who is signed in at ${url} would like to use this address there.\n\nIf that is you, confirm it here, within 24 hours:\n${link}\n\n${IGNORE}`,
+  }),
+  invitation: ({ url, link }: LetterFacts): Letter => ({
+    subject: "You are invited",
+    text: `A member of an organization at ${url} invites you to it.\n\nThis shows which one, and lets you in, within 72 hours:\n${link}\n\nIf you expect no invitation, ignore this.`,
+  }),
+  test: ({ url }: LetterFacts): Letter => ({
+    subject: "Mail works",
+    text: `This is the mail that the operator of ${url} sent to try it.`,
+  }),
+} as const;
+
+export type LetterKind = keyof typeof LETTERS;
+
+export function writeLetter(kind: LetterKind, facts: LetterFacts): Letter {
+  const { subject, text } = LETTERS[kind](facts);
+  return { subject: `${subject} · roomd`, text: `${text}\n` };
+}

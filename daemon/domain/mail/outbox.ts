@@ -1,0 +1,151 @@
+/**
+ * Owns the mail that is to be sent: a letter is promised with the change that it is about, in one commit, and is tried until the mail
+ * server has taken it, or a day is over. The link that it brings is made anew for each try, so that no copy of it is kept.
+ */
+import { and, count, eq, gt, isNotNull, isNull, lt, lte, ne } from "drizzle-orm";
+import { type LinkId, type MailId, newId, type UserId } from "../../../shared/ids.ts";
+import { after, at, now } from "../../core/clock.ts";
+import { repeat } from "../../core/repeat.ts";
+import { describeError, ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
+import type { OutboxDeps } from "./deps.ts";
+import { type LetterKind, writeLetter } from "./letters.ts";
+import type { MailPlan } from "./plan.ts";
+import { MailError, sendMail } from "./post.ts";
+import { type MailRow, mails } from "./table.ts";
+
+/** How soon what is due is seen, also what another process has promised. */
+const LOOK_MS = 1000;
+const AT_ONCE = 2;
+const DAY_SECONDS = 86_400;
+/** To one address in a day: nobody's letterbox is flooded by us. */
+const MOST_TO_ADDRESS = 5;
+/** That one person asks for in a day. */
+const MOST_OF_USER = 50;
+/** After so many seconds it is tried again, the last of them each time from there on. */
+const AGAIN_SECONDS = [5, 30, 120, 600, 1800, 7200];
+/** What is written for somebody who gets no letter, so that the work is the same. */
+const NOBODY = "mal_nobody" as MailId;
+
+export interface NewMail {
+  kind: LetterKind;
+  to: string;
+  /** Who asks for it; null: nobody who is signed in. */
+  user_id: UserId | null;
+  /** What it lets the reader do; null: nothing. */
+  link_id: LinkId | null;
+}
+
+/** Within a transaction. False: the address has had its letters of the day. Throws rate_limited where the person has. */
+export function post(queries: Queries, { kind, to, user_id, link_id }: NewMail): boolean {
+  const created_at = now();
+  if (user_id !== null && countSince(queries, eq(mails.user_id, user_id)) >= MOST_OF_USER) {
+    throw new ServiceError("rate_limited", {
+      detail: `At most ${MOST_OF_USER} letters a day are sent for one person.`,
+      retryAfterSeconds: 3600,
+    });
+  }
+  if (countSince(queries, and(eq(mails.to_address, to), ne(mails.mail_id, NOBODY))) >= MOST_TO_ADDRESS) {
+    postNothing(queries);
+    return false;
+  }
+  const row = { mail_id: newId("mal"), kind, to_address: to, user_id, link_id, created_at, attempts: 0 };
+  queries
+    .insert(mails)
+    .values({ ...row, next_at: created_at, outcome: null })
+    .run();
+  return true;
+}
+
+/** The work of posting, where nobody is to be told: how long it takes tells nothing. */
+export function postNothing(queries: Queries): void {
+  const row = { mail_id: NOBODY, kind: "test" as const, to_address: "", user_id: null, link_id: null };
+  const written = { created_at: now(), attempts: 0, next_at: null, outcome: "void" as const };
+  queries
+    .insert(mails)
+    .values({ ...row, ...written })
+    .onConflictDoUpdate({ target: mails.mail_id, set: { created_at: written.created_at } })
+    .run();
+}
+
+/** Of these kinds, within the last day. */
+export function countPosted(queries: Queries, kinds: readonly LetterKind[]): number {
+  return kinds.reduce(
+    (sum, kind) => sum + countSince(queries, and(eq(mails.kind, kind), ne(mails.mail_id, NOBODY))),
+    0,
+  );
+}
+
+function countSince(queries: Queries, which: Parameters<typeof and>[0]): number {
+  const recent = and(which, gt(mails.created_at, after(now(), -DAY_SECONDS)));
+  return queries.select({ posted: count() }).from(mails).where(recent).get()?.posted ?? 0;
+}
+
+export class Outbox {
+  readonly #deps: OutboxDeps;
+  readonly #underWay = new Map<MailId, Promise<void>>();
+
+  constructor(deps: OutboxDeps) {
+    this.#deps = deps;
+  }
+
+  /** Sends what is due, until what is returned is called, which resolves when nothing is under way any more. */
+  start(): () => Promise<void> {
+    const { log } = this.#deps;
+    const stop = repeat(LOOK_MS, async () => {
+      await this.#look().catch((error: unknown) => log.error("mail not looked at", { error: describeError(error) }));
+    });
+    return async () => {
+      stop();
+      await Promise.all(this.#underWay.values());
+    };
+  }
+
+  async #look(): Promise<void> {
+    const { database, plan } = this.#deps;
+    if (plan === null) return;
+    const { queries } = database;
+    const dayAgo = at(Date.now() - DAY_SECONDS * 1000);
+    const isOver = and(isNull(mails.next_at), lt(mails.created_at, dayAgo));
+    if (queries.select({ id: mails.mail_id }).from(mails).where(isOver).limit(1).get()) {
+      await database.commit((within) => within.delete(mails).where(isOver).run());
+    }
+    const isDue = and(isNotNull(mails.next_at), lte(mails.next_at, now()));
+    const due = queries.select().from(mails).where(isDue).orderBy(mails.next_at).limit(AT_ONCE).all();
+    for (const row of due) {
+      if (this.#underWay.has(row.mail_id) || this.#underWay.size >= AT_ONCE) continue;
+      const sending = this.#send(plan, row).finally(() => {
+        this.#underWay.delete(row.mail_id);
+        // The next one waits for nothing.
+        if (due.length >= AT_ONCE) void this.#look().catch(() => undefined);
+      });
+      this.#underWay.set(row.mail_id, sending);
+    }
+  }
+
+  /** Never rejects. */
+  async #send(plan: MailPlan, { mail_id, kind, to_address, link_id, attempts, created_at }: MailRow): Promise<void> {
+    const { database, log, url } = this.#deps;
+    const end = (outcome: NonNullable<MailRow["outcome"]>) => ({ next_at: null, outcome });
+    const change = (set: Partial<MailRow>) =>
+      database.commit((queries) => queries.update(mails).set(set).where(eq(mails.mail_id, mail_id)).run());
+    try {
+      const path = link_id === null ? "" : await database.commit((queries) => this.#deps.relink(queries, link_id));
+      if (path === null) return void (await change(end("void")));
+      await sendMail(plan, to_address, writeLetter(kind, { url: url(), link: path === "" ? "" : url() + path }));
+      await change({ ...end("sent"), attempts: attempts + 1 });
+      log.info("mail sent", { mail_id, kind });
+    } catch (error) {
+      const wait = AGAIN_SECONDS[Math.min(attempts, AGAIN_SECONDS.length - 1)] ?? 0;
+      const next_at = after(now(), wait);
+      const isOver = next_at > after(created_at, DAY_SECONDS);
+      const isRefused = error instanceof MailError && error.isFinal;
+      const told = { mail_id, kind, attempts: attempts + 1, error: describeError(error) };
+      log.warn(isRefused || isOver ? "mail given up" : "mail not sent, to be tried again", told);
+      const set = isRefused ? end("refused") : isOver ? end("expired") : { next_at };
+      await change({ ...set, attempts: attempts + 1 }).catch((failed: unknown) =>
+        log.error("mail's outcome not written", { mail_id, error: describeError(failed) }),
+      );
+    }
+  }
+}

@@ -1,0 +1,7 @@
+/** Owns what the table of mail says of people. */
+import type { PersonalTable } from "../../db/personal.ts";
+import { mails } from "./table.ts";
+
+export const mailPersonal: readonly PersonalTable[] = [
+  { table: mails, ids: [mails.user_id], addresses: [mails.to_address], end: "deleted" },
+];

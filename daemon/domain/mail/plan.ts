@@ -1,0 +1,42 @@
+/** Owns what the configuration says about sending mail. */
+import { readFileSync } from "node:fs";
+import { type Config, ConfigError } from "../../core/config.ts";
+import { describeError } from "../../core/service-error.ts";
+
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/;
+const ADDRESS = /^(?:[^<>@\r\n"]{0,100}<[^\s@<>"]{1,64}@[^\s@<>"]{1,189}>|[^\s@<>"]{1,64}@[^\s@<>"]{1,189})$/;
+
+export interface MailPlan {
+  host: string;
+  port: number;
+  tls: "starttls" | "implicit" | "off";
+  user: string;
+  password: string;
+  from: string;
+}
+
+/** Null where no mail is sent. Throws ConfigError. */
+export function planMail(config: Config): MailPlan | null {
+  const { "smtp.host": host, "smtp.tls": tls, "smtp.from": from, "smtp.password_file": file } = config;
+  if (host === "") return null;
+  if (tls === "off" && !LOOPBACK.test(host)) {
+    throw new ConfigError(
+      `smtp.tls = "off" is for a server on this host: mail has links that let people in, and ${host} is elsewhere`,
+    );
+  }
+  if (from === "") throw new ConfigError("smtp.from is missing: smtp.host needs the address that mail comes from");
+  if (!ADDRESS.test(from)) {
+    throw new ConfigError(`smtp.from = ${JSON.stringify(from)}: must be an address, as "roomd <roomd@example.org>"`);
+  }
+  const usual = { starttls: 587, implicit: 465, off: 25 }[tls];
+  const password = file === "" ? "" : secretIn(file);
+  return { host, port: config["smtp.port"] || usual, tls, user: config["smtp.user"], password, from };
+}
+
+function secretIn(file: string): string {
+  try {
+    return readFileSync(file, "utf8").trim();
+  } catch (error) {
+    throw new ConfigError(`smtp.password_file = ${JSON.stringify(file)}: ${describeError(error)}`);
+  }
+}

@@ -1,0 +1,20 @@
+/** Owns the table of mail as the queries see it. */
+import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+import type { LinkId, MailId, UserId } from "../../../shared/ids.ts";
+import type { LetterKind } from "./letters.ts";
+
+export const mails = sqliteTable("mails", {
+  mail_id: text().$type<MailId>().primaryKey(),
+  kind: text().$type<LetterKind>().notNull(),
+  to_address: text().notNull(),
+  /** Who asked for it; null: nobody who is signed in. */
+  user_id: text().$type<UserId>(),
+  link_id: text().$type<LinkId>(),
+  created_at: text().notNull(),
+  attempts: integer().notNull(),
+  /** When to try next; null: it is over. */
+  next_at: text(),
+  outcome: text().$type<"sent" | "refused" | "expired" | "void">(),
+});
+
+export type MailRow = typeof mails.$inferSelect;

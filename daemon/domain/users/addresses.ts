@@ -1,0 +1,85 @@
+/**
+ * Owns what is done by letters for who is here: a new way in for who has lost the old one, and another address, or the same, shown to be
+ * the person's own. A way in is mailed to an address only that its person has shown to be theirs.
+ */
+import type { SessionId } from "../../../shared/ids.ts";
+import { now } from "../../core/clock.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { type Database, violatesUnique } from "../../db/transact.ts";
+import { post, postNothing } from "../mail/index.ts";
+import { addLink, requireLink } from "./links.ts";
+import { addressOf, requirePerson } from "./person.ts";
+import { type Asked, record } from "./record.ts";
+import { provedUntil, requireSession } from "./sessions.ts";
+import { changeUser, dropLinks, membershipsOf, useLink, userByEmail } from "./store.ts";
+
+export class Addresses {
+  readonly #database: Database;
+  /** Whether letters are sent. */
+  readonly isOn: boolean;
+
+  constructor(database: Database, isOn: boolean) {
+    this.#database = database;
+    this.isOn = isOn;
+  }
+
+  /** Somebody wants a new way in. Nothing tells whether the address is here. Throws validation_failed, mail_off. */
+  async recover(given: string, asked: Asked): Promise<void> {
+    this.#requireMail();
+    const email = addressOf(given);
+    requirePerson({ email });
+    await this.#database.commit((queries) => {
+      const user = userByEmail(queries, email);
+      const org = user && membershipsOf(queries, user.user_id)[0]?.org_id;
+      if (!user || org === undefined || user.disabled_at !== null || user.verified_at === null) {
+        return postNothing(queries);
+      }
+      const maker = { type: "user", id: user.user_id };
+      const { row } = addLink(queries, { kind: "user", user_id: user.user_id, maker });
+      if (!post(queries, { kind: "recover", to: email, user_id: null, link_id: row.link_id })) {
+        return void useLink(queries, row.link_id, now());
+      }
+      record(queries, "auth.recovery_asked", user, org, asked, { user_id: user.user_id });
+    });
+  }
+
+  /** Who is signed in wants to use this address. Throws proof_required, validation_failed, mail_off, rate_limited, session_ended. */
+  async ask(sessionId: SessionId, given: string, asked: Asked): Promise<void> {
+    this.#requireMail();
+    const email = addressOf(given);
+    requirePerson({ email });
+    await this.#database.commit((queries) => {
+      const session = requireSession(queries, sessionId);
+      if (provedUntil(session) <= now()) throw new ServiceError("proof_required");
+      const { user_id, org_id } = session;
+      dropLinks(queries, "email", user_id);
+      const { row } = addLink(queries, { kind: "email", user_id, email, maker: { type: "user", id: user_id } });
+      post(queries, { kind: "email", to: email, user_id, link_id: row.link_id });
+      record(queries, "user.address_asked", session, org_id, asked, { user_id });
+    });
+  }
+
+  /** By the letter's link, of who is signed in. Throws link_not_found, already_exists, session_ended. */
+  async confirm(sessionId: SessionId, token: string, asked: Asked): Promise<void> {
+    await this.#database.commit((queries) => {
+      const session = requireSession(queries, sessionId);
+      const { link_id, user_id, email } = requireLink(queries, token, ["email"]);
+      if (user_id !== session.user_id || email === null || !useLink(queries, link_id, now())) {
+        throw new ServiceError("link_not_found");
+      }
+      try {
+        changeUser(queries, user_id, { email, verified_at: now() });
+      } catch (error) {
+        if (!violatesUnique(error, "users.email")) throw error;
+        throw new ServiceError("already_exists", { detail: `Somebody with the address ${email} is here already.` });
+      }
+      // Ways in that went to the address before.
+      dropLinks(queries, "user", user_id);
+      record(queries, "user.address_verified", session, session.org_id, asked, { user_id });
+    });
+  }
+
+  #requireMail(): void {
+    if (!this.isOn) throw new ServiceError("mail_off");
+  }
+}

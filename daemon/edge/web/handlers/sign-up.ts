@@ -1,0 +1,133 @@
+/** Owns the pages of who signs up, who has lost the way in, and who shows that an address is theirs: what letters are for. */
+import { ServiceError } from "../../../core/service-error.ts";
+import type { SignedIn } from "../../../domain/users/index.ts";
+import { AddressLimit } from "../../address-limit.ts";
+import type { Page } from "../layout.ts";
+import { deadEnd, verifyPage } from "../pages/outside.ts";
+import { askedPage, notePage, recoverPage, signUpClosedPage, signUpPage, welcomePage } from "../pages/sign-up.ts";
+import type { Visit } from "../visit.ts";
+import { type HandlerDeps, type Handlers, inside, type Outcome, refusalOf } from "./handler.ts";
+import { arrivalOf, letIn, wayOf } from "./outside.ts";
+
+export interface SignUpHandlerDeps extends HandlerDeps {
+  lettersPerHour: number;
+}
+
+/** Whether somebody is new here or not, this is what the browser is told. */
+const LETTER = "If the address is right, a letter is on its way. It has a link that is good once.";
+const FILED = "Whoever runs this service looks at it, and writes to you.";
+
+export function signUpHandlers(deps: SignUpHandlerDeps): Handlers {
+  const { signUp, addresses } = deps.users;
+  const { lettersPerHour } = deps;
+  const limit = lettersPerHour === 0 ? null : new AddressLimit(lettersPerHour, lettersPerHour);
+
+  /** Throws rate_limited. */
+  const requireLetter = ({ request }: Visit) => {
+    if (limit === null || limit.take(request.ip ?? "")) return;
+    throw new ServiceError("rate_limited", {
+      detail: "Too many letters were asked for from your address.",
+      hint: "Try again in an hour.",
+      retryAfterSeconds: 3600,
+    });
+  };
+
+  /** What comes of it is a page; where it is refused, the page again with why. */
+  const shown = async (
+    visit: Visit,
+    done: () => Promise<Page>,
+    again: Parameters<typeof letIn>[3],
+  ): Promise<Outcome> => {
+    try {
+      return { page: await done() };
+    } catch (error) {
+      const { problem, retry_after_seconds } = await refusalOf(deps, visit, error);
+      return { page: { ...again(problem), status: problem.status }, retry_after_seconds };
+    }
+  };
+
+  return {
+    "/signup": async (visit) => {
+      const { form, field, asked } = visit;
+      const token = field("token").trim();
+      const start = (problem: Parameters<Parameters<typeof letIn>[3]>[0] | null) =>
+        signUp.mode === "closed"
+          ? signUpClosedPage()
+          : signUpPage(form, { isForAll: signUp.isForAll, sendsLetters: signUp.sendsLetters }, problem);
+      if (!visit.isPost) return { page: start(null) };
+      const note = { name: field("name"), note: field("note") };
+      switch (field("do")) {
+        case "look":
+          return await shown(
+            visit,
+            async () => {
+              deps.road.requireAttempt(visit.request.ip);
+              const { kind, email } = signUp.look(token);
+              const fields = new Map([["token", token]]);
+              if (kind === "request") return notePage(fields, email);
+              return welcomePage(fields, email, arrivalOf(deps, visit, token));
+            },
+            start,
+          );
+        case "ask":
+          return await shown(
+            visit,
+            async () => {
+              deps.road.requireAttempt(visit.request.ip);
+              await signUp.request(token, note);
+              return askedPage("Thank you", FILED);
+            },
+            (problem) => (problem.code === "link_not_found" ? start(problem) : notePage(form, null, problem)),
+          );
+        case "done": {
+          const attempt = (): Promise<SignedIn> =>
+            signUp.finish(token, { name: field("name"), way: wayOf(visit) }, field("org_name"), asked);
+          return await letIn(deps, visit, attempt, (problem) =>
+            problem.code === "link_not_found"
+              ? start(problem)
+              : welcomePage(form, signUp.look(token).email, arrivalOf(deps, visit, token), problem),
+          );
+        }
+        default:
+          return await shown(
+            visit,
+            async () => {
+              requireLetter(visit);
+              await signUp.ask(field("email"), note, asked);
+              return signUp.sendsLetters ? askedPage("Look at your mail", LETTER) : askedPage("Thank you", FILED);
+            },
+            start,
+          );
+      }
+    },
+
+    "/recover": async (visit) => {
+      const page = (problem: Parameters<Parameters<typeof letIn>[3]>[0] | null) =>
+        recoverPage(visit.form, addresses.isOn, problem);
+      if (!visit.isPost) return { page: page(null) };
+      return await shown(
+        visit,
+        async () => {
+          requireLetter(visit);
+          await addresses.recover(visit.field("email"), visit.asked);
+          return askedPage("Look at your mail", `${LETTER} It goes to addresses only that somebody here has verified.`);
+        },
+        page,
+      );
+    },
+
+    "/verify": inside(deps, async (visit) => {
+      if (!visit.isPost) return { page: verifyPage(visit.form) };
+      const session_id = visit.caller?.session?.session_id;
+      if (session_id === undefined) throw new ServiceError("session_ended");
+      try {
+        deps.road.requireAttempt(visit.request.ip);
+        await addresses.confirm(session_id, visit.field("token").trim(), visit.asked);
+        return { to: "/account", said: "Your address is verified." };
+      } catch (error) {
+        const { problem, retry_after_seconds } = await refusalOf(deps, visit, error);
+        return { page: deadEnd("Not verified", problem, "/account"), retry_after_seconds };
+      }
+    }),
+  };
+}

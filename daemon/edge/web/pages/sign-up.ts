@@ -1,0 +1,89 @@
+/** Owns the pages of signing up, and of asking for a new way in. */
+import type { Problem } from "../../../../shared/api/errors.ts";
+import { html, type Markup } from "../../../core/markup.ts";
+import { field, hidden, type Page, trouble } from "../layout.ts";
+import { type Arrival, BRAND, type Form, LONG_ENOUGH, orPasskey } from "./outside.ts";
+
+interface Open {
+  /** Else only by a link. */
+  isForAll: boolean;
+  /** Else whoever runs the service reads a note at once. */
+  sendsLetters: boolean;
+}
+
+const note = (form: Form): Markup =>
+  html`${field("name", "Your name", { autocomplete: "name", value: form.get("name") })}${field("note", "What you would use it for", { value: form.get("note"), hint: "A sentence for whoever runs this service.", isOptional: true })}`;
+
+/** A token behind the # is sent by the browser's script at once. */
+const byLink = (isFirst: boolean): Markup =>
+  html`<form method="post" action="/signup" data-token>${hidden([["do", "look"]])}
+${field("token", "What follows the # in your link", { isFirst })}<button class="button${isFirst ? " main" : ""}">Go on</button></form>`;
+
+export function signUpPage(form: Form, { isForAll, sendsLetters }: Open, problem: Problem | null = null): Page {
+  const ask = html`<form method="post" action="/signup">
+${field("email", "E-mail", { type: "email", autocomplete: "email", value: form.get("email"), isFirst: true, hint: sendsLetters ? "A letter brings a link to it." : "" })}${sendsLetters ? "" : note(form)}
+<button class="button main">Sign up</button></form><h2>You have a link?</h2>`;
+  return {
+    title: "Sign up",
+    body: html`${BRAND}<h1>Sign up</h1><p class="muted">${isForAll ? "You get an organization of your own, with rooms for your agents." : "By the link that you were given."}</p>${trouble(problem)}${isForAll ? ask : ""}${byLink(!isForAll)}<p class="muted">You have an account? <a href="/signin">Sign in</a></p>`,
+  };
+}
+
+export function signUpClosedPage(): Page {
+  return {
+    title: "Sign up",
+    body: html`${BRAND}<h1>Sign up</h1><p>Nobody can sign up here. Whoever runs this service, or a member of an organization, can invite you.</p><p class="muted">You have an account? <a href="/signin">Sign in</a></p>`,
+  };
+}
+
+/** What was asked for is under way. */
+export function askedPage(title: string, told: string): Page {
+  return {
+    title,
+    body: html`${BRAND}<h1>${title}</h1><p role="status">${told}</p><p><a href="/signin">Sign in</a></p>`,
+  };
+}
+
+/** Whose address is verified tells whoever runs the service who it is. */
+export function notePage(form: Form, email: string | null, problem: Problem | null = null): Page {
+  const told =
+    email === null
+      ? ""
+      : html`<p class="muted"><bdi>${email}</bdi> is yours. Tell whoever runs this service who you are.</p>`;
+  return {
+    title: "Sign up",
+    body: html`${BRAND}<h1>Sign up</h1>${told}${trouble(problem)}<form method="post" action="/signup">${hidden([
+      ["do", "ask"],
+      ["token", form.get("token") ?? ""],
+    ])}${note(form)}<button class="button main">Ask to be let in</button></form>`,
+  };
+}
+
+/** Who may come in says how the organization is called, and how they sign in from then on. */
+export function welcomePage(form: Form, email: string, arrival: Arrival, problem: Problem | null = null): Page {
+  const token = form.get("token") ?? "";
+  return {
+    title: "Sign up",
+    body: html`${BRAND}<h1>Sign up</h1><p class="muted">As <bdi>${email}</bdi>, with which you sign in.</p>${trouble(problem)}<form method="post" action="/signup">${hidden(
+      [
+        ["do", "done"],
+        ["token", token],
+        ["email", email],
+      ],
+    )}
+${field("org_name", "Name of your organization", { value: form.get("org_name"), hint: "A team, or you: its members see it.", isFirst: true })}
+${field("name", "Your name", { autocomplete: "name", value: form.get("name") })}
+${field("password", "Password", { type: "password", autocomplete: "new-password", hint: LONG_ENOUGH })}
+<button class="button main">Sign up</button>${orPasskey(arrival, `/signup#${token}`)}</form>`,
+  };
+}
+
+export function recoverPage(form: Form, isOn: boolean, problem: Problem | null = null): Page {
+  const how = isOn
+    ? html`<form method="post" action="/recover">${field("email", "E-mail", { type: "email", autocomplete: "username", value: form.get("email"), isFirst: true, hint: "One that you have verified here." })}<button class="button main">Send me a link</button></form>`
+    : html`<p>This service sends no mail. Whoever runs it prints a link on the host: <code>roomd user link EMAIL</code>.</p>`;
+  return {
+    title: "A new way in",
+    body: html`${BRAND}<h1>A new way in</h1><br>${trouble(problem)}${how}<p><a href="/signin">Sign in</a></p>`,
+  };
+}
