@@ -14,6 +14,7 @@ import { planListen } from "../edge/http/tls.ts";
 import { planSsh } from "../edge/ssh/plan.ts";
 import { composeAgents } from "./agents.ts";
 import { type ComposeOptions, openBase } from "./base.ts";
+import { composeBilling } from "./billing.ts";
 import { openDoors } from "./doors.ts";
 import { composeDrives } from "./drives.ts";
 import { composeOAuth } from "./oauth.ts";
@@ -49,7 +50,10 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const orgs = composeOrgs(base, plans, {
     endSandboxes: (orgId) => sandboxes.endRunning(orgId, "credits_exhausted"),
     driveUsed: (orgId) => drives.drive.measureOrg(orgId),
-    endRooms: (orgId) => rooms.endAll(orgId),
+    endRooms: async (orgId) => {
+      await rooms.endAll(orgId);
+      await billing.endOrg(orgId);
+    },
     url: () => reached.url,
   });
   const drives = composeDrives(base, orgs, { shares: () => sandboxes.shares() });
@@ -67,6 +71,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const audit = composeAudit(base, orgs, agents.bells);
   const requests = new RequestCounts();
   const oauth = composeOAuth(base, orgs, () => reached.url);
+  const billing = composeBilling(base, orgs, plans, () => reached.url);
   const service = composeService(base, {
     url: () => reached.url,
     ...orgs,
@@ -84,6 +89,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     service,
     orgs.orgs,
     orgs.users,
+    billing,
     oauth,
     rooms,
     sandboxes,
@@ -103,7 +109,19 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   await rooms.recover();
   const doors = await openDoors(
     base,
-    { operations: bound, orgs: orgs.orgs, users: orgs.users, oauth, ports, ssh, listen, sshPlan, rates, requests },
+    {
+      operations: bound,
+      orgs: orgs.orgs,
+      users: orgs.users,
+      oauth,
+      billing,
+      ports,
+      ssh,
+      listen,
+      sshPlan,
+      rates,
+      requests,
+    },
     reached,
   );
   answering.resolve();
@@ -112,6 +130,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   pool.refill();
   const stopEnding = orgs.users.keepEnding();
   const stopMail = orgs.outbox.start();
+  const stopBilling = billing.start();
   const upkeep = startUpkeep(base, { sandboxes, rooms, meter: orgs.meter, oauth });
   log.info("ready", { url: reached.url, acceleration: inspected.findings.acceleration.acceleration });
 
@@ -129,6 +148,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       sandboxes.endStreams();
       agents.stop();
       await doors.stop();
+      await stopBilling();
       await stopMail();
       await orgs.orgs.stop();
       sandboxes.stop();

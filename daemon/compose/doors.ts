@@ -2,6 +2,7 @@
 import type { Bound } from "../core/operation.ts";
 import type { Paths } from "../core/paths.ts";
 import type { RequestCounts } from "../core/request-counts.ts";
+import type { Billing } from "../domain/billing/index.ts";
 import type { OAuth } from "../domain/oauth/index.ts";
 import type { Orgs } from "../domain/orgs/index.ts";
 import type { Ports } from "../domain/ports/index.ts";
@@ -31,6 +32,7 @@ interface Parts {
   orgs: Orgs;
   users: Users;
   oauth: OAuth;
+  billing: Billing;
   ports: Ports;
   ssh: Ssh;
   listen: ReturnType<typeof planListen>;
@@ -58,6 +60,7 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
         operations,
         users: parts.users,
         oauth: parts.oauth,
+        billing: parts.billing,
         clients: {
           registration: config["oauth.registration"],
           perHour: config["oauth.registrations"],

@@ -1,5 +1,6 @@
 /** Owns the list of all tables that say something of people: what an export shows and forgetting ends. */
 import type { PersonalTable } from "../db/personal.ts";
+import { billingPersonal } from "../domain/billing/index.ts";
 import { mailPersonal } from "../domain/mail/index.ts";
 import { oauthPersonal } from "../domain/oauth/index.ts";
 import { orgsPersonal } from "../domain/orgs/index.ts";
@@ -10,4 +11,5 @@ export const PERSONAL: readonly PersonalTable[] = [
   ...orgsPersonal,
   ...oauthPersonal,
   ...mailPersonal,
+  ...billingPersonal,
 ];

@@ -334,6 +334,24 @@ export const CONFIG_KEYS = {
     default: "15m",
     about: "How long an organization's sandboxes keep running when its credits are used up.",
   },
+  "billing.provider": {
+    kind: ["none", "stripe"],
+    default: "none",
+    about: "Where plan starter is bought; none: plans and credits come from the operator.",
+  },
+  "billing.monthly_credits": integer(0, "Credits for each month of plan starter that was paid."),
+  "billing.stripe.secret_key_file": { kind: "string", default: "", about: "File with Stripe's secret key." },
+  "billing.stripe.webhook_secret_file": {
+    kind: "string",
+    default: "",
+    about: "File with the secret that Stripe signs its events with, which it sends to /billing/events.",
+  },
+  "billing.stripe.price": { kind: "string", default: "", about: "Id of the price of plan starter, as price_…." },
+  "billing.stripe.api_url": {
+    kind: "string",
+    default: "https://api.stripe.com",
+    about: "Where Stripe's API is.",
+  },
   "pool.size": {
     kind: "integer",
     default: 2,

@@ -2,7 +2,7 @@
  * Owns what a table says of people: which of its columns name one, what of it never leaves, and what becomes of it when the person is
  * forgotten. Each noun says so of its own tables; a house test finds those that do not.
  */
-import { eq, getTableColumns, getTableName, or, type SQL } from "drizzle-orm";
+import { eq, getTableColumns, getTableName, or, type SQL, sql } from "drizzle-orm";
 import type { SQLiteColumn, SQLiteTable } from "drizzle-orm/sqlite-core";
 import type { Queries } from "./client.ts";
 
@@ -21,6 +21,8 @@ export interface PersonalTable {
 export interface Person {
   user_id: string;
   email: string;
+  /** When the address was shown to be the person's own; null: what is another's may go by it. */
+  verified_at: string | null;
 }
 
 export const nameOf = ({ table }: PersonalTable): string => getTableName(table);
@@ -38,6 +40,7 @@ export function forgetRows(queries: Queries, personal: PersonalTable, person: Pe
   if (personal.end === "deleted") queries.delete(personal.table).where(isAbout(personal, person)).run();
 }
 
-function isAbout({ ids, addresses = [] }: PersonalTable, { user_id, email }: Person): SQL | undefined {
-  return or(...ids.map((column) => eq(column, user_id)), ...addresses.map((column) => eq(column, email)));
+function isAbout({ ids, addresses = [] }: PersonalTable, { user_id, email, verified_at }: Person): SQL | undefined {
+  const byAddress = verified_at === null ? [] : addresses.map((column) => eq(column, email));
+  return ids.length + byAddress.length === 0 ? sql`0` : or(...ids.map((column) => eq(column, user_id)), ...byAddress);
 }

@@ -79,6 +79,7 @@ export const ERRORS = {
   },
   passkey_not_found: { status: 404, title: "No such passkey" },
   identity_not_found: { status: 404, title: "No such account" },
+  checkout_not_found: { status: 404, title: "No such checkout" },
   link_not_found: {
     status: 404,
     title: "The link is not valid",
@@ -114,6 +115,11 @@ export const ERRORS = {
   invalid_state: { status: 409, title: "Not possible in this state" },
   room_destroying: { status: 409, title: "The room is being destroyed" },
   exec_id_in_use: { status: 409, title: "The exec_id is already used by a different command" },
+  billing_off: {
+    status: 409,
+    title: "Nothing is sold here",
+    hint: "Plans and credits come from whoever runs this service.",
+  },
   mail_off: {
     status: 409,
     title: "This service sends no mail",
@@ -176,6 +182,12 @@ export const ERRORS = {
     status: 500,
     title: "A bug in roomd",
     hint: "Please report it. The daemon's log has the request_id.",
+  },
+  billing_failed: {
+    status: 502,
+    title: "The payment service could not be asked",
+    retryable: true,
+    retryAfterSeconds: 5,
   },
   upstream_failed: { status: 502, title: "The account elsewhere could not be asked" },
   guest_unreachable: { status: 502, title: "The guest does not answer", retryable: true },

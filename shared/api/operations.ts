@@ -2,6 +2,7 @@
 import * as account from "./account.ts";
 import * as audit from "./audit.ts";
 import * as barriers from "./barriers.ts";
+import * as billing from "./billing.ts";
 import type { Operation } from "./contract.ts";
 import * as credits from "./credits.ts";
 import * as drive from "./drive.ts";
@@ -36,6 +37,11 @@ export const operations = {
   key_list: orgs.keyList,
   key_rotate: orgs.keyRotate,
   key_revoke: orgs.keyRevoke,
+  billing_get: billing.billingGet,
+  billing_checkout: billing.billingCheckout,
+  billing_portal: billing.billingPortal,
+  billing_success: billing.billingSuccess,
+  billing_key: billing.billingKey,
   account_get: account.accountGet,
   account_update: account.accountUpdate,
   account_export: account.accountExport,

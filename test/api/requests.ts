@@ -27,6 +27,7 @@ const VALUES: Record<string, (names: Names) => string> = {
   identity_id: () => "idn_none",
   user_id: () => "usr_none",
   invitation_id: () => "lnk_none",
+  checkout_id: () => "cs_none",
   template_id: () => "default",
   exec_id: () => "build-1",
   agent_id: () => "planner",

@@ -185,7 +185,7 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     const began = performance.now();
     const create = `curl -sS -m 300 -o /dev/null -w '%{http_code}\\n' -H "authorization: Bearer $ROOMD_API_KEY" -H 'content-type: application/json'`;
     const answers = await host.ok(
-      `${WITH_KEY} for i in $(seq ${MANY}); do ${create} -d '{"template_id":"default","agent_id":"m'$i'","memory_mib":256}' "http://127.0.0.1:8080/v1/rooms/demo/sandboxes/from-template?wait=none" & done; wait`,
+      `${WITH_KEY} for i in $(seq ${MANY}); do ${create} -d '{"template_id":"default","agent_id":"m'$i'","guest_cid":'$((9200+i))',"memory_mib":256}' "http://127.0.0.1:8080/v1/rooms/demo/sandboxes/from-template?wait=none" & done; wait`,
     );
     expect(answers.split("\n")).toEqual(Array.from({ length: MANY }, () => "202"));
     const states = async () =>

@@ -24,7 +24,7 @@ const ROWS: readonly (readonly string[])[] = [
     "daemon/domain/terminals",
   ],
   ["daemon/domain/sandboxes"],
-  ["daemon/domain/rooms", "daemon/domain/service", "daemon/domain/ssh", "daemon/domain/oauth"],
+  ["daemon/domain/rooms", "daemon/domain/service", "daemon/domain/ssh", "daemon/domain/oauth", "daemon/domain/billing"],
   ["daemon/edge"],
   ["daemon/compose"],
   ["daemon/cli"],

@@ -5,6 +5,7 @@
 import { lookup } from "node:dns/promises";
 import { request } from "node:https";
 import type { LookupFunction } from "node:net";
+import type { Log } from "../../core/log.ts";
 import { kindOf, readAddress } from "../egress/addresses.ts";
 import { type Client, readMetadata } from "./metadata.ts";
 import { Refusal } from "./refusal.ts";
@@ -26,11 +27,13 @@ interface Known {
 export class Documents {
   /** Those that are taken; empty: all of public addresses. */
   readonly #hosts: readonly string[];
+  readonly #log: Pick<Log, "info">;
   readonly #known = new Map<string, Known>();
   readonly #fetching = new Map<string, Promise<Client>>();
 
-  constructor(hosts: readonly string[]) {
+  constructor(hosts: readonly string[], log: Pick<Log, "info">) {
     this.#hosts = hosts;
+    this.#log = log;
   }
 
   /** Throws invalid_client. */
@@ -58,8 +61,10 @@ export class Documents {
       this.#remember(clientId, { client, untilMs: Date.now() + freshMs });
       return client;
     } catch (error) {
-      const refusal =
-        error instanceof Refusal ? error : refused(`The application's document cannot be read: ${String(error)}`);
+      const refusal = error instanceof Refusal ? error : refused("The application's document cannot be read.");
+      // Why is not for strangers: it tells of names and ports that only we can reach.
+      if (refusal !== error)
+        this.#log.info("an application's document was not read", { client_id: clientId, error: String(error) });
       this.#remember(clientId, { client: refusal, untilMs: Date.now() + FRESH_MS.failed });
       throw refusal;
     }

@@ -6,7 +6,9 @@ import type { UserId } from "../../../shared/ids.ts";
 import { after, now } from "../../core/clock.ts";
 import { type Bound, bind, type Caller, type KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
 import { getKey, grantBy, isGood, type KeyRow, newKey } from "../orgs/index.ts";
+import { requireSession } from "../users/index.ts";
 import { backTo, readAsking } from "./asking.ts";
 import type { Clients } from "./clients.ts";
 import type { OAuthDeps } from "./deps.ts";
@@ -48,6 +50,7 @@ export function makeGranting({ database, directory, orgs, url, clients }: Deps):
         const row = keyOf(call.caller, client, narrowed(call.caller, asking.scopes, narrowing));
         const code = makeSecret("oac-");
         const body = await directory.addKey(row, (within) => {
+          requireStillIn(within, call.caller);
           insertGrant(within, {
             key_id: row.key_id,
             user_id: userOf(call.caller),
@@ -86,6 +89,7 @@ export function makeGranting({ database, directory, orgs, url, clients }: Deps):
         const row = keyOf(call.caller, client, narrowed(call.caller, device.scopes, narrowing));
         let isFirst = false;
         await directory.addKey(row, (within) => {
+          requireStillIn(within, call.caller);
           isFirst = decideDevice(within, typed, allow, row.key_id);
           if (!isFirst) return;
           insertGrant(within, {
@@ -133,6 +137,12 @@ export function makeGranting({ database, directory, orgs, url, clients }: Deps):
 
 /** The road lets none in but people who are signed in. */
 const userOf = ({ key_id }: Caller): UserId => key_id as string as UserId;
+
+/** Who was let out while an application's document was read lets nothing in. Throws session_ended. */
+function requireStillIn(queries: Queries, { session }: Caller): void {
+  if (!session) throw new ServiceError("session_ended");
+  requireSession(queries, session.session_id);
+}
 
 /** A person reads it as any other refusal. */
 function told(error: unknown): never {

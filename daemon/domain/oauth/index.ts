@@ -71,7 +71,7 @@ const BEARER = /^Bearer +(oat-\S+) *$/i;
 
 export function makeOAuth({ database, directory, orgs, log, url, documents }: OAuthDeps): OAuth {
   const { queries } = database;
-  const clients = new Clients(database, documents && new Documents(documents));
+  const clients = new Clients(database, documents && new Documents(documents, log));
   const devices = new Devices(database, clients, url);
   const lookup = prepareTokenLookup(queries);
 

@@ -90,6 +90,12 @@ export function markRotated(queries: Queries, token_sha256: string, rotated_at: 
   queries.update(tokens).set({ rotated_at, salt }).where(eq(tokens.token_sha256, token_sha256)).run();
 }
 
+/** Refresh tokens of a grant that were used since a moment. */
+export function countRotated(queries: Queries, keyId: KeyId, since: string): number {
+  const where = and(eq(tokens.key_id, keyId), eq(tokens.kind, "refresh"), gt(tokens.rotated_at, since));
+  return queries.select({ rotated: count() }).from(tokens).where(where).get()?.rotated ?? 0;
+}
+
 /** Of a kind, all but the newest so many. */
 export function dropOldTokens(queries: Queries, keyId: KeyId, kind: TokenRow["kind"], keep: number): void {
   const own = and(eq(tokens.key_id, keyId), eq(tokens.kind, kind));

@@ -8,7 +8,16 @@ import type { Queries } from "../../db/client.ts";
 import { getKey, isGood } from "../orgs/index.ts";
 import { Refusal } from "./refusal.ts";
 import { answersChallenge, hashOf, makeSalt, makeSecret, sha256, successorOf } from "./secrets.ts";
-import { dropOldTokens, getGrant, getToken, grantByCode, insertToken, markRotated, useCode } from "./store.ts";
+import {
+  countRotated,
+  dropOldTokens,
+  getGrant,
+  getToken,
+  grantByCode,
+  insertToken,
+  markRotated,
+  useCode,
+} from "./store.ts";
 import type { GrantRow } from "./table.ts";
 
 export const ACCESS_SECONDS = 3600;
@@ -16,9 +25,10 @@ const REFRESH_SECONDS = 60 * 86_400;
 export const CODE_SECONDS = 60;
 /** In which an answer may get lost and be asked for again. */
 const GRACE_SECONDS = 60;
-/** Of one grant, however often it refreshes; beyond, the oldest are forgotten. */
+/** Of one grant; beyond, the oldest are forgotten. Refresh tokens are kept until their end: one that comes again tells of a thief. */
 const MOST_ACCESS = 20;
-const MOST_REFRESH = 100;
+/** How often one grant refreshes in an hour: an access token is good for one. */
+const MOST_ROTATIONS = 60;
 
 export interface Issued {
   key_id: KeyId;
@@ -73,6 +83,12 @@ export function tokensForRefresh(queries: Queries, { client_id, token }: { clien
   if (!grant || row.kind !== "refresh" || grant.client_id !== client_id) throw bad("The refresh token is not valid.");
   if (row.rotated_at === null) {
     if (row.expires_at <= now()) throw bad("The refresh token's time is up.");
+    if (countRotated(queries, grant.key_id, after(now(), -3600)) >= MOST_ROTATIONS) {
+      throw new Refusal(
+        "invalid_request",
+        "The application refreshes too often. Use the access token, and try again in an hour.",
+      );
+    }
     const salt = makeSalt();
     markRotated(queries, row.token_sha256, now(), salt);
     return issue(queries, grant, successorOf("oat-", token, salt), successorOf("ort-", token, salt));
@@ -101,7 +117,6 @@ function issue(queries: Queries, { key_id }: GrantRow, access_token: string, ref
   make("access", access_token, ACCESS_SECONDS);
   make("refresh", refresh_token, REFRESH_SECONDS);
   dropOldTokens(queries, key_id, "access", MOST_ACCESS);
-  dropOldTokens(queries, key_id, "refresh", MOST_REFRESH);
   return { key_id, access_token, refresh_token, expires_in: ACCESS_SECONDS, scope };
 }
 

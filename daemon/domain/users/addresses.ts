@@ -10,7 +10,7 @@ import { post, postNothing } from "../mail/index.ts";
 import { addLink, requireLink } from "./links.ts";
 import { addressOf, requirePerson } from "./person.ts";
 import { type Asked, record } from "./record.ts";
-import { provedUntil, requireSession } from "./sessions.ts";
+import { requireProved, requireSession } from "./sessions.ts";
 import { changeUser, dropLinks, membershipsOf, useLink, userByEmail } from "./store.ts";
 
 export class Addresses {
@@ -45,12 +45,12 @@ export class Addresses {
 
   /** Who is signed in wants to use this address. Throws proof_required, validation_failed, mail_off, rate_limited, session_ended. */
   async ask(sessionId: SessionId, given: string, asked: Asked): Promise<void> {
+    requireProved(this.#database.queries, sessionId);
     this.#requireMail();
     const email = addressOf(given);
     requirePerson({ email });
     await this.#database.commit((queries) => {
-      const session = requireSession(queries, sessionId);
-      if (provedUntil(session) <= now()) throw new ServiceError("proof_required");
+      const session = requireProved(queries, sessionId);
       const { user_id, org_id } = session;
       dropLinks(queries, "email", user_id);
       const { row } = addLink(queries, { kind: "email", user_id, email, maker: { type: "user", id: user_id } });

@@ -31,7 +31,7 @@ export function requireKeeper(queries: Queries, { org_id, key_id }: Pick<Caller,
 export function requireOwner(queries: Queries, { org_id, key_id }: Pick<Caller, "org_id" | "key_id">): void {
   if (getMembership(queries, org_id, key_id as string as UserId)?.role === "owner") return;
   throw new ServiceError("insufficient_scope", {
-    detail: "Only an owner ends an organization.",
+    detail: "Only an owner may do this.",
     details: { required: "owner" },
   });
 }

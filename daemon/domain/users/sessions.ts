@@ -70,9 +70,10 @@ export function expiryOf({ created_at, seen_at }: Pick<SessionRow, "created_at" 
 
 export const provedUntil = ({ proved_at }: Pick<SessionRow, "proved_at">): string => after(proved_at, PROOF_SECONDS);
 
-/** As it is in this transaction, which may have ended the session. Throws proof_required. */
+/** As it is in this transaction, which may have ended the session. Throws proof_required, session_ended for who was shut out meanwhile. */
 export function requireProof(queries: Queries, sessionId: SessionId): void {
   const row = getSession(queries, sessionId);
+  if (row && row.disabled_at !== null) throw new ServiceError("session_ended");
   if (!row || provedUntil(row) <= now()) throw new ServiceError("proof_required");
 }
 
@@ -146,4 +147,11 @@ function factsOf(row: SessionOf, planOf: (orgId: OrgId) => string): Facts {
 export function isCurrent(queries: Queries, { session_id, looks_at, role }: HeldSession): boolean {
   const row = getSession(queries, session_id);
   return row !== undefined && row.org_id === looks_at && row.role === role && isGood(row);
+}
+
+/** Within a transaction, or before one. Throws session_ended, proof_required. */
+export function requireProved(queries: Queries, sessionId: SessionId) {
+  const session = requireSession(queries, sessionId);
+  if (provedUntil(session) <= now()) throw new ServiceError("proof_required");
+  return session;
 }

@@ -9,7 +9,7 @@ import { begin, browserOf, type SignedIn } from "./begin.ts";
 import type { Passwords } from "./passwords.ts";
 import { addressOf, requirePerson } from "./person.ts";
 import { type Asked, record } from "./record.ts";
-import { provedUntil, renewSession, requireSession } from "./sessions.ts";
+import { renewSession, requireProved, requireSession } from "./sessions.ts";
 import { changeUser, dropLinks, endSessions, getUser, membershipsOf, userByEmail } from "./store.ts";
 import type { UserRow } from "./table.ts";
 
@@ -110,10 +110,4 @@ export function requireSame(queries: Queries, { user_id, password_hash }: UserRo
   if (!user || user.disabled_at !== null || user.password_hash !== password_hash) {
     throw new ServiceError("sign_in_failed");
   }
-}
-
-function requireProved(queries: Queries, sessionId: SessionId) {
-  const session = requireSession(queries, sessionId);
-  if (provedUntil(session) <= now()) throw new ServiceError("proof_required");
-  return session;
 }

@@ -233,14 +233,18 @@ interface Welcomed {
   at: string;
 }
 
-/** Within a transaction: the credits of an address that had none before. */
+/** Within a transaction: the credits of an address that had none before; others have none. */
 function welcome(queries: Queries, { email, org_id, credits, planCredits, at }: Welcomed): void {
   const address_sha256 = addressHash(email);
-  if (credits === 0 || !addGrant(queries, { address_sha256, granted_at: at })) return;
-  const why = { reason: "signing up", effect: `signup:${address_sha256.slice(0, 32)}` };
-  const { granted, remaining } = grantCredits(queries, org_id, planCredits, credits, why);
+  if (credits === 0) return;
+  // Without any entry there would be no limit.
+  const isFirst = addGrant(queries, { address_sha256, granted_at: at });
+  const more = isFirst ? credits : 0;
+  const reason = isFirst ? "signing up" : "signing up with an address that had its credits before";
+  const why = { reason, effect: `signup:${address_sha256.slice(0, 32)}` };
+  const { granted, remaining } = grantCredits(queries, org_id, planCredits, more, why);
   const actor = { ...MAKER, name: "signup" };
-  const details = { more: credits, granted, remaining, reason: why.reason };
+  const details = { more, granted, remaining, reason: why.reason };
   appendAudit(queries, { event: "org.credits_granted", outcome: "success", at, org_id, actor, source: "web", details });
 }
 

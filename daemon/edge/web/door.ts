@@ -11,6 +11,7 @@ import { networkOf } from "../address-limit.ts";
 import type { PageRequest } from "../page-request.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
 import { matchPath, parsePath } from "../route.ts";
+import { makeNotices, NOTICE_PATH, type NoticeDeps } from "./billing-notices.ts";
 import { accountHandlers } from "./handlers/account.ts";
 import { type ApplicationDeps, applicationHandlers, placeIn } from "./handlers/applications.ts";
 import { billingHandlers } from "./handlers/billing.ts";
@@ -41,6 +42,7 @@ export interface WebDeps extends Omit<ApplicationDeps, "users" | "oauth"> {
   operations: readonly Bound[];
   users: Pick<Users, "recognise" | "signIn" | "signUp" | "addresses" | "redeem" | "passkeys" | "identities">;
   oauth: ApplicationDeps["oauth"] & EndpointDeps["oauth"];
+  billing: NoticeDeps["billing"];
   /** How often in an hour one address may ask for letters; 0: any number. */
   lettersPerHour: number;
   /** How applications make themselves known. */
@@ -77,6 +79,7 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
   const pages = pagesOf(handlers);
   const notices = new Notices();
   const endpoints = makeEndpoints(deps);
+  const takeNotice = makeNotices(deps);
   const headers = { here: pageHeaders(STYLE, SCRIPT), out: pageHeaders(STYLE, SCRIPT, true) };
   // Nearly every request asks for it, and it changes once, when the port is known.
   let known = placeOf(deps.url());
@@ -161,7 +164,10 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
 
   return {
     // Where tokens could be read on their way none are given, and nobody is told that they could be.
-    has: (path) => (place().isTrustworthy && endpoints.has(path)) || handlerOf(path) !== undefined,
+    has: (path) =>
+      (place().isTrustworthy && endpoints.has(path)) ||
+      (deps.billing.isOn && path === NOTICE_PATH) ||
+      handlerOf(path) !== undefined,
 
     challenge: (lacks) => {
       if (!place().isTrustworthy) return null;
@@ -179,6 +185,7 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
 
     answer: async (request) => {
       const { pathname: path } = request.url;
+      if (path === NOTICE_PATH && deps.billing.isOn) return await takeNotice(request);
       if (endpoints.has(path)) return await endpoints.answer(request);
       try {
         const handler = handlerOf(path);

@@ -133,7 +133,20 @@ export const PLACES: Record<string, Place> = {
       invite: { fields: { email: "", role: "member" }, wantsProof: true, role: "admin" },
     },
   },
-  "/billing": { who: "person", isSeen: true, forms: {} },
+  "/billing": {
+    who: "person",
+    isSeen: true,
+    leadsOut: true,
+    forms: {
+      buy: { fields: {}, wantsProof: true, role: "owner" },
+      portal: { fields: {}, wantsProof: true, role: "owner" },
+    },
+  },
+  "/billing/success": {
+    who: "person",
+    isSeen: true,
+    forms: { "": { fields: { session_id: "none" }, wantsProof: true, role: "owner" } },
+  },
   "/org/end": {
     who: "person",
     isSeen: true,

@@ -25,6 +25,8 @@ export const DEVICE = "/device";
 
 /** More than any request has, and as much as a browser keeps for somebody who signs in first. */
 const MOST_REQUEST_CHARACTERS = 2800;
+/** With the place that the consent page has named. */
+const MOST_NAMED_CHARACTERS = 4096;
 
 export interface ApplicationDeps extends HandlerDeps {
   oauth: Pick<OAuth, "read" | "devices">;
@@ -53,7 +55,10 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
   const consent = async (visit: Visit, request: string, problem: Problem | null): Promise<Outcome> => {
     const { client, redirect_uri, scopes } = await oauth.read(new URLSearchParams(request));
     const place = backAt(placeOf(redirect_uri), isLoopback(redirect_uri));
-    const along = [["request", request]] as const;
+    // The place that is shown is the one that is granted, also where the application's document says another by then.
+    const named = new URLSearchParams(request);
+    named.set("redirect_uri", redirect_uri);
+    const along = [["request", named.toString()]] as const;
     const shown = { name: client.name, scopes, place, action: AUTHORIZE, along, problem };
     return { page: consentPage(await accountOf(visit), shown) };
   };
@@ -78,7 +83,7 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
   return {
     [AUTHORIZE]: async (visit) => {
       const request = visit.isPost ? visit.field("request") : visit.request.url.search.slice(1);
-      if (request.length > MOST_REQUEST_CHARACTERS) {
+      if (request.length > (visit.isPost ? MOST_NAMED_CHARACTERS : MOST_REQUEST_CHARACTERS)) {
         return refuse(visit, new Refusal("invalid_request", "The application asks with more than is taken."));
       }
       try {

@@ -1,21 +1,74 @@
-/** Owns what the page of plan, credits and usage shows. */
+/** Owns what the pages of plan, credits and usage do: what there is, the way to pay, and the key that comes of it. */
+import {
+  billingCheckout,
+  billingGet,
+  billingKey,
+  billingPortal,
+  billingSuccess,
+} from "../../../../shared/api/billing.ts";
 import { creditList } from "../../../../shared/api/credits.ts";
+import type { Problem } from "../../../../shared/api/errors.ts";
 import { usage } from "../../../../shared/api/usage.ts";
 import { ServiceError } from "../../../core/service-error.ts";
-import { billingPage } from "../pages/billing.ts";
-import { accountOf, type HandlerDeps, type Handlers, inside } from "./handler.ts";
+import type { NewKey, Told } from "../pages/account.ts";
+import { billingPage, successPage } from "../pages/billing.ts";
+import { deadEnd } from "../pages/outside.ts";
+import type { Visit } from "../visit.ts";
+import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome } from "./handler.ts";
 
 const SHOWN = 50;
+const org_id = "self";
+/** A payment is confirmed within seconds. */
+const LOOK_AGAIN_SECONDS = 3;
 
 export function billingHandlers(deps: HandlerDeps): Handlers {
+  const billing = async (visit: Visit, told: Told = {}) =>
+    billingPage(
+      await accountOf(visit),
+      {
+        usage: bodyOf(await visit.call(usage, { org_id })),
+        credits: bodyOf(await visit.call(creditList, { org_id, limit: SHOWN })),
+        bought: bodyOf(await visit.call(billingGet, { org_id })),
+      },
+      told,
+    );
+
+  const success = async (visit: Visit, checkout_id: string, made: NewKey | null, told: Told = {}): Promise<Outcome> => {
+    const seen = await visit.call(billingSuccess, { org_id, checkout_id });
+    if (!seen.ok) return { page: deadEnd("No such payment", seen.problem, "/billing") };
+    const page = successPage(await accountOf(visit), { ...seen.body, made }, told);
+    return seen.body.is_paid ? { page } : { page, look_again_seconds: LOOK_AGAIN_SECONDS };
+  };
+
   return {
     "/billing": inside(deps, async (visit) => {
-      if (visit.isPost) throw new ServiceError("method_not_allowed");
-      const used = await visit.call(usage, { org_id: "self" });
-      const credits = await visit.call(creditList, { org_id: "self", limit: SHOWN });
-      if (!used.ok) throw new ServiceError(used.problem.code, { detail: used.problem.detail });
-      if (!credits.ok) throw new ServiceError(credits.problem.code, { detail: credits.problem.detail });
-      return { page: billingPage(await accountOf(visit), { usage: used.body, credits: credits.body }) };
+      if (!visit.isPost) return { page: await billing(visit) };
+      const leads =
+        visit.field("do") === "buy"
+          ? await visit.call(billingCheckout, { org_id })
+          : await visit.call(billingPortal, { org_id });
+      if (leads.ok) return { to: leads.body.url };
+      return await after(visit, leads, null, (told) => billing(visit, told));
+    }),
+
+    "/billing/success": inside(deps, async (visit) => {
+      if (!visit.isPost) return await success(visit, visit.request.url.searchParams.get("session_id") || "none", null);
+      const checkout_id = visit.field("session_id");
+      const taken = await visit.call(billingKey, { org_id, checkout_id });
+      if (taken.ok) {
+        const { key, name } = taken.body;
+        return await success(visit, checkout_id, { url: deps.url(), key, name });
+      }
+      return await after(visit, taken, null, async (told) => {
+        const outcome = await success(visit, checkout_id, null, told);
+        return "page" in outcome ? outcome.page : deadEnd("No such payment", taken.problem, "/billing");
+      });
     }),
   };
+}
+
+/** Throws as the operation is refused. */
+function bodyOf<T>(answer: { ok: true; body: T } | { ok: false; problem: Problem }): T {
+  if (answer.ok) return answer.body;
+  throw new ServiceError(answer.problem.code, { detail: answer.problem.detail });
 }

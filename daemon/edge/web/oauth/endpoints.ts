@@ -137,10 +137,14 @@ export function makeEndpoints({ oauth, road, url, clients, log }: EndpointDeps):
     return json(status, body, {});
   };
 
-  /** Who guesses is counted, and on record, as a bad key is. */
+  /**
+   * Who guesses is counted, and on record, as a bad key is; but not a page of another site, which would hold up whoever looks at it. What
+   * is guessed here has 256 bits.
+   */
   const refused = async (request: PageRequest, refusal: Refusal): Promise<Response> => {
     const { error, description } = refusal;
-    if (error === "invalid_grant" || error === "invalid_client") {
+    const isPage = (request.headers.get("sec-fetch-site") ?? "none") !== "none";
+    if (!isPage && (error === "invalid_grant" || error === "invalid_client")) {
       const { ip, request_id } = request;
       const recognise = () => {
         throw new ServiceError("invalid_api_key", { detail: description });

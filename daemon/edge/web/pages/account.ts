@@ -55,6 +55,10 @@ export interface NewKey {
   name: string;
 }
 
+export const keyShown = ({ url, key, name }: NewKey): Markup =>
+  html`<div class="prompt"><p><b>Your new key</b> <bdi>${name}</bdi> <span class="muted">shown once, now</span></p><pre id="exports">export ROOMD_URL=${url}
+export ROOMD_API_KEY=${key}</pre><button type="button" class="button main" data-copy="exports" hidden>Copy both lines</button></div>`;
+
 export const ENDS: readonly (readonly [string, string])[] = [
   ["", "Never"],
   ["604800", "In 7 days"],
@@ -77,10 +81,7 @@ interface ShownKeys {
 }
 
 export function keysPage(account: AccountRecord, { keys, names, made, once }: ShownKeys, told: Told = {}): Page {
-  const shown = made
-    ? html`<div class="prompt"><p><b>Your new key</b> <bdi>${made.name}</bdi> <span class="muted">shown once, now</span></p><pre id="exports">export ROOMD_URL=${made.url}
-export ROOMD_API_KEY=${made.key}</pre><button type="button" class="button main" data-copy="exports" hidden>Copy both lines</button></div>`
-    : "";
+  const shown = made ? keyShown(made) : "";
   const rows = keys.map(
     (key) =>
       html`<tr><td data-label="Name"><bdi>${key.name}</bdi></td><td data-label="Key" class="mono">${key.key_prefix}…</td><td data-label="May">${mayOf(key)}</td><td data-label="Made by"><bdi>${names.get(key.created_by.id) ?? (key.created_by.type === "operator" ? "the operator" : key.created_by.id)}</bdi></td><td data-label="Last used">${moment(key.last_used_at)}</td><td data-label="Ends">${moment(key.expires_at, "–")}</td><td class="num">${act(key, "rotate", "Rotate", once)}${sure("Revoke", key.name, act(key, "revoke", "Revoke for good", once))}</td></tr>`,

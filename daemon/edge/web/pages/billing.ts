@@ -1,11 +1,12 @@
-/** Owns the page of what an organization has and uses: plan, credits with their ledger, and usage in short. */
+/** Owns the pages of what an organization has, has bought and uses: plan, credits with their ledger, usage in short, and what came of paying. */
 import type { AccountRecord } from "../../../../shared/api/account.ts";
+import type { BillingRecord } from "../../../../shared/api/billing.ts";
 import type { OutputOf } from "../../../../shared/api/contract.ts";
 import type { creditList, LedgerEntry } from "../../../../shared/api/credits.ts";
 import type { UsageReport } from "../../../../shared/api/usage.ts";
-import { html } from "../../../core/markup.ts";
-import { moment, type Page, tabs } from "../layout.ts";
-import { whoOf } from "./account.ts";
+import { html, type Markup } from "../../../core/markup.ts";
+import { hidden, moment, type Page, tabs, trouble } from "../layout.ts";
+import { keyShown, type NewKey, type Told, whoOf } from "./account.ts";
 
 const KINDS: Record<LedgerEntry["kind"], string> = { grant: "granted", withdrawal: "taken back", spend: "used" };
 const HOUR = 3600;
@@ -13,9 +14,64 @@ const HOUR = 3600;
 export interface Billing {
   usage: UsageReport;
   credits: OutputOf<typeof creditList>;
+  bought: BillingRecord;
 }
 
-export function billingPage(account: AccountRecord, { usage, credits }: Billing): Page {
+/** What the plan is by, and what an owner can do about it. */
+function planOf({ role }: AccountRecord, bought: BillingRecord): Markup | string {
+  const { provider, status, can_buy, cancels_at_end, plan_until, period_end } = bought;
+  if (provider === "none") return "";
+  const told = {
+    none: "",
+    pending: "The payment is not complete.",
+    active: cancels_at_end ? "It was cancelled." : "",
+    past_due: "The last payment has failed: see to it at the payment service, so that the plan goes on.",
+    ended: "The subscription has ended. What runs goes on; nothing is added beyond plan free.",
+  }[status];
+  const until = plan_until === null ? "" : html` The plan is there until ${moment(plan_until)}.`;
+  const paid =
+    status === "active" && !cancels_at_end ? html`<p class="muted">Paid until ${moment(period_end)}.</p>` : "";
+  const say = told || until ? html`<p class="${status === "past_due" ? "trouble" : "muted"}">${told}${until}</p>` : "";
+  if (role !== "owner") return html`${say}${paid}<p class="muted">An owner can change the plan.</p>`;
+  const buy = can_buy ? sendTo("buy", "Upgrade to Starter", true) : "";
+  const portal = status === "none" ? "" : sendTo("portal", "Cards and invoices", false);
+  return html`${say}${paid}${buy}${portal}`;
+}
+
+const sendTo = (what: string, label: string, isMain: boolean): Markup =>
+  html`<form method="post" action="/billing">${hidden([["do", what]])}<button class="button${isMain ? " main" : ""}">${label}</button></form>`;
+
+export interface Success {
+  checkout_id: string;
+  is_paid: boolean;
+  plan: string;
+  /** Of the key that it has given. */
+  key_prefix: string | null;
+  /** The key, which was just made. */
+  made: NewKey | null;
+}
+
+/** Who comes back from paying. */
+export function successPage(account: AccountRecord, seen: Success, { problem = null }: Told = {}): Page {
+  const { checkout_id, is_paid, plan, key_prefix, made } = seen;
+  const take = html`<form method="post" action="/billing/success">${hidden([["session_id", checkout_id]])}<button class="button main">Show me my API key</button></form><p class="muted">It is shown once.</p>`;
+  const taken = html`<p>The key of this payment is <code>${key_prefix ?? ""}…</code>. It was shown once. <a href="/account/keys">Other keys</a></p>`;
+  const key = made ? keyShown(made) : key_prefix === null ? (account.role === "owner" ? take : "") : taken;
+  const body = is_paid
+    ? html`<h1>Thank you</h1>${trouble(problem)}<p>The plan of <bdi>${whoOf(account).org}</bdi> is <b>${plan}</b>.</p>${key}`
+    : html`<h1>Still being confirmed</h1>${trouble(problem)}<p role="status">The payment service has not said yet that it is paid. This page looks again by itself.</p>`;
+  return {
+    title: is_paid ? "Thank you" : "Still being confirmed",
+    who: whoOf(account),
+    body: html`${body}<p><a href="/billing">Billing</a></p>`,
+  };
+}
+
+export function billingPage(
+  account: AccountRecord,
+  { usage, credits, bought }: Billing,
+  { problem = null }: Told = {},
+): Page {
   const { granted, used, remaining, items, next_cursor } = credits;
   const balance =
     granted === null
@@ -36,9 +92,10 @@ export function billingPage(account: AccountRecord, { usage, credits }: Billing)
   const warnings = usage.warnings.map((warning) => html`<p class="trouble">${warning}</p>`);
   return {
     title: "Billing",
+    leadsOut: bought.provider !== "none",
     who: whoOf(account),
-    body: html`<h1>Account</h1>${tabs("/billing")}${warnings}
-<h2>Plan</h2><dl class="facts"><dt>Plan</dt><dd>${usage.plan}</dd><dt>Rooms</dt><dd>${rooms.active} of ${rooms.hard_cap}</dd><dt>Sandboxes</dt><dd>${sandboxes.active} of ${sandboxes.hard_cap}</dd></dl>
+    body: html`<h1>Account</h1>${tabs("/billing")}${trouble(problem)}${warnings}
+<h2>Plan</h2><dl class="facts"><dt>Plan</dt><dd>${usage.plan}</dd><dt>Rooms</dt><dd>${rooms.active} of ${rooms.hard_cap}</dd><dt>Sandboxes</dt><dd>${sandboxes.active} of ${sandboxes.hard_cap}</dd></dl>${planOf(account, bought)}
 <h2>Credits</h2>${balance}<p class="muted">Credits come from whoever runs this service: <code>roomd org credits ${usage.org_id} --grant 500</code> on the host.</p>
 <h2>This month</h2><dl class="facts"><dt>Sandboxes</dt><dd>${hours(totals.sandbox_seconds)}</dd><dt>Processors</dt><dd>${hours(totals.vcpu_seconds)}</dd><dt>Commands</dt><dd>${totals.exec_count}</dd><dt>Messages</dt><dd>${totals.messages}</dd><dt>Sent out</dt><dd>${(totals.egress_bytes / 1e6).toFixed(1)} MB</dd></dl>
 <h2>Granted and used</h2>${ledger}${more}`,

@@ -1,0 +1,19 @@
+import type { OrgId } from "../../../shared/ids.ts";
+import type { Log } from "../../core/log.ts";
+import type { Caller } from "../../core/operation.ts";
+import type { Queries } from "../../db/client.ts";
+import type { Database } from "../../db/transact.ts";
+import type { Directory, Plans } from "../orgs/index.ts";
+
+export interface BillingDeps {
+  database: Database;
+  directory: Directory;
+  log: Log;
+  plans: Plans;
+  /** Where the web is, without a slash at its end. */
+  url(): string;
+  /** Throws org_not_found. */
+  findOrg(caller: Caller, orgId: string): OrgId;
+  /** Who may buy, as it is in this transaction. Throws insufficient_scope. */
+  requireOwner(queries: Queries, caller: Caller): void;
+}

@@ -1,0 +1,204 @@
+/** Owns billing: plans that are bought through a payment service, where the operator has one; else they come from the operator. */
+import {
+  type BillingRecord,
+  billingCheckout,
+  billingGet,
+  billingKey,
+  billingPortal,
+  billingSuccess,
+} from "../../../shared/api/billing.ts";
+import type { OrgId, UserId } from "../../../shared/ids.ts";
+import { now } from "../../core/clock.ts";
+import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import { getKey, getOrg, newKey } from "../orgs/index.ts";
+import type { BillingDeps } from "./deps.ts";
+import type { BillingPlan } from "./plan.ts";
+import type { Provider } from "./provider.ts";
+import { entitledUntil, Settling } from "./settle.ts";
+import { addCheckout, addEvent, getCheckout, getCustomer, takeKey } from "./store.ts";
+import { makeStripe } from "./stripe.ts";
+import type { CheckoutRow } from "./table.ts";
+
+export { billingPersonal } from "./personal.ts";
+export { type BillingPlan, planBilling } from "./plan.ts";
+
+/** Begun and not paid, of one organization. */
+const MOST_CHECKOUTS = 20;
+const KEY_NAME = "from billing";
+const SUCCESS = "/billing/success?session_id={checkout_id}";
+
+export interface Billing {
+  operations: Bound[];
+  isOn: boolean;
+  /** Keeps that something has changed, as the payment service says. False: it was not the service. */
+  notice(body: string, signature: string): Promise<boolean>;
+  /** What an organization has bought ends with it. Throws billing_failed. */
+  endOrg(orgId: OrgId): Promise<void>;
+  /** Sees to what has changed; what is returned ends that. */
+  start(): () => Promise<void>;
+}
+
+/** `plan` null: nothing is sold. */
+export function makeBilling(deps: BillingDeps, plan: BillingPlan | null): Billing {
+  const { database, directory, url } = deps;
+  const { queries } = database;
+  const provider = plan && makeStripe(plan);
+  const settling = provider && new Settling(deps, provider, plan.monthly_credits);
+  const requireProvider = (): Provider => {
+    if (!provider) throw new ServiceError("billing_off");
+    return provider;
+  };
+  const find = ({ caller }: KeyCall, { org_id = "" }: Record<string, string>): OrgId => deps.findOrg(caller, org_id);
+  const findOwned = (call: KeyCall, params: Record<string, string>): OrgId => {
+    const orgId = find(call, params);
+    deps.requireOwner(queries, call.caller);
+    requireProvider();
+    return orgId;
+  };
+  const findCheckout = (orgId: OrgId, { checkout_id = "" }: Record<string, string>): CheckoutRow => {
+    const row = getCheckout(queries, checkout_id);
+    if (row?.org_id !== orgId) throw new ServiceError("checkout_not_found");
+    return row;
+  };
+  /** Of what is paid the organization is a customer from then on. */
+  const isPaid = async ({ org_id, checkout_id }: CheckoutRow): Promise<boolean> => {
+    const checkout = await requireProvider().getCheckout(checkout_id);
+    if (!checkout?.is_paid || checkout.org_id !== org_id) return false;
+    await settling?.arrive(checkout_id);
+    return true;
+  };
+  const recordOf = (orgId: OrgId): BillingRecord => {
+    const row = getCustomer(queries, orgId);
+    const until = row ? entitledUntil(row) : null;
+    const isLive = row?.status === "active" || row?.status === "past_due";
+    const ends = row?.status === "active" && row.cancels_at_end ? row.period_end : until;
+    return {
+      provider: provider ? "stripe" : "none",
+      plan: getOrg(queries, orgId)?.plan ?? "free",
+      status: row?.status ?? "none",
+      period_end: row?.period_end ?? null,
+      cancels_at_end: row?.cancels_at_end ?? false,
+      plan_until: row?.gave_plan && (row.status !== "active" || row.cancels_at_end) ? ends : null,
+      can_buy: provider !== null && !isLive,
+    };
+  };
+
+  return {
+    isOn: provider !== null,
+
+    operations: [
+      bind(billingGet, { find, run: (_call, _input, orgId) => ({ outcome: "ok", body: recordOf(orgId) }) }),
+
+      bind(billingCheckout, {
+        find: findOwned,
+        run: async (call, _input, org_id) => {
+          const { can_buy } = recordOf(org_id);
+          if (!can_buy) {
+            throw new ServiceError("invalid_state", {
+              detail: "The organization has a subscription.",
+              hint: "Cards, invoices and its end are seen to at the payment service.",
+            });
+          }
+          const customer_id = getCustomer(queries, org_id)?.customer_id ?? null;
+          const made = await requireProvider().checkout({
+            org_id,
+            customer_id,
+            success_url: url() + SUCCESS,
+            back_url: `${url()}/billing`,
+            once: `${org_id} ${plan?.price} ${now().slice(0, 10)} ${customer_id ?? ""}`,
+          });
+          const { checkout_id, url: leadsTo } = made;
+          if (leadsTo === null) throw new ServiceError("invalid_state", { detail: "This checkout is over already." });
+          const user_id = call.caller.key_id as string as UserId;
+          const body = await database.commit((within) => {
+            deps.requireOwner(within, call.caller);
+            const row = { checkout_id, org_id, user_id, created_at: now(), key_id: null };
+            addCheckout(within, row, MOST_CHECKOUTS);
+            call.audit.details = { checkout_id };
+            call.work.keep("created", { checkout_id, url: leadsTo });
+            return { checkout_id, url: leadsTo };
+          });
+          return { outcome: "created", body };
+        },
+      }),
+
+      bind(billingPortal, {
+        find: findOwned,
+        run: async (_call, _input, orgId) => {
+          const customer = getCustomer(queries, orgId);
+          if (!customer)
+            throw new ServiceError("invalid_state", { detail: "The organization has bought nothing yet." });
+          const leadsTo = await requireProvider().portal(customer.customer_id, `${url()}/billing`);
+          return { outcome: "created", body: { url: leadsTo } };
+        },
+      }),
+
+      bind(billingSuccess, {
+        find: (call, params) => {
+          const orgId = find(call, params);
+          requireProvider();
+          return findCheckout(orgId, params);
+        },
+        run: async (_call, _input, row) => {
+          const is_paid = await isPaid(row);
+          const { checkout_id, org_id, key_id } = row;
+          const key_prefix = key_id === null ? null : (getKey(queries, key_id)?.key_prefix ?? null);
+          const { plan } = recordOf(org_id);
+          return { outcome: "ok", body: { checkout_id, is_paid, plan, key_prefix } };
+        },
+      }),
+
+      bind(billingKey, {
+        find: (call, params) => findCheckout(findOwned(call, params), params),
+        run: async (call, _input, row) => {
+          const { checkout_id, org_id } = row;
+          if (!(await isPaid(row))) {
+            throw new ServiceError("invalid_state", {
+              detail: "The payment is not confirmed yet.",
+              hint: "Try again soon.",
+            });
+          }
+          const maker = { type: "user", id: call.caller.key_id as string };
+          const made = newKey({ org_id, kind: "api", name: KEY_NAME, maker });
+          const { key_id, name } = made.row;
+          const { key_id: taken = null } = getCheckout(queries, checkout_id) ?? {};
+          if (taken !== null) throw alreadyTaken(getKey(queries, taken)?.key_prefix);
+          const body = await directory.addKey(made.row, (within) => {
+            call.audit.details = { checkout_id, key_id };
+            if (!takeKey(within, checkout_id, key_id)) throw alreadyTaken(undefined);
+            const answer = { key_id, name, key: made.key };
+            call.work.keep("created", answer);
+            return answer;
+          });
+          return { outcome: "created", body };
+        },
+      }),
+    ],
+
+    notice: async (body, signature) => {
+      const event = await requireProvider().readEvent(body, signature);
+      if (!event) return false;
+      const isNew = await database.commit((within) =>
+        addEvent(within, { ...event, received_at: now(), done_at: null }),
+      );
+      if (isNew) settling?.wake();
+      return true;
+    },
+
+    endOrg: async (orgId) => {
+      const row = getCustomer(queries, orgId);
+      if (!provider || !row) return;
+      const subscription = await provider.subscription(row.customer_id);
+      if (subscription && subscription.status !== "ended") await provider.cancel(subscription.subscription_id);
+    },
+
+    start: () => settling?.start() ?? (async () => undefined),
+  };
+}
+
+const alreadyTaken = (prefix: string | undefined) =>
+  new ServiceError("invalid_state", {
+    detail: `This checkout has given its key${prefix ? `, ${prefix}…` : ""}.`,
+    hint: "Make another on the page of API keys.",
+  });

@@ -1,0 +1,49 @@
+/** Owns what the configuration says about a payment service. */
+import { readFileSync } from "node:fs";
+import { type Config, ConfigError } from "../../core/config.ts";
+import { describeError } from "../../core/service-error.ts";
+
+const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
+
+export interface BillingPlan {
+  secret_key: string;
+  webhook_secret: string;
+  price: string;
+  api_url: URL;
+  /** Granted for each period that was paid. */
+  monthly_credits: number;
+}
+
+/** Null where nothing is sold. Throws ConfigError. */
+export function planBilling(config: Config): BillingPlan | null {
+  if (config["billing.provider"] === "none") return null;
+  if (!config["web.enabled"]) throw new ConfigError('billing.provider = "stripe" needs web.enabled = true');
+  const text = config["billing.stripe.api_url"];
+  const api_url = URL.parse(text);
+  const isSafe = api_url?.protocol === "https:" || (api_url?.protocol === "http:" && LOOPBACK.test(api_url.hostname));
+  if (!api_url || !isSafe) {
+    throw new ConfigError(`billing.stripe.api_url = ${JSON.stringify(text)}: must be an https:// URL`);
+  }
+  const price = config["billing.stripe.price"];
+  if (price === "") throw new ConfigError("billing.stripe.price is missing: billing.provider needs it");
+  return {
+    secret_key: secretIn(config, "billing.stripe.secret_key_file"),
+    webhook_secret: secretIn(config, "billing.stripe.webhook_secret_file"),
+    price,
+    api_url,
+    monthly_credits: config["billing.monthly_credits"],
+  };
+}
+
+function secretIn(
+  config: Config,
+  key: "billing.stripe.secret_key_file" | "billing.stripe.webhook_secret_file",
+): string {
+  const file = config[key];
+  if (file === "") throw new ConfigError(`${key} is missing: billing.provider needs it`);
+  try {
+    return readFileSync(file, "utf8").trim();
+  } catch (error) {
+    throw new ConfigError(`${key} = ${JSON.stringify(file)}: ${describeError(error)}`);
+  }
+}

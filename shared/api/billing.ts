@@ -1,0 +1,121 @@
+/** Owns the interface of buying a plan: what there is, the way to pay, and the key that comes of it. */
+import { type Static, Type } from "@sinclair/typebox";
+import { fields, NONE, nullable, oneOf, operation, timestamp } from "./contract.ts";
+import { orgPath } from "./orgs.ts";
+import { PLANS } from "./plans.ts";
+
+const checkoutPath = fields({ ...orgPath.properties, checkout_id: Type.String({ maxLength: 255 }) });
+const leadsTo = Type.String({ description: "Where the browser goes on, at the payment service." });
+
+const billing = fields({
+  provider: oneOf(["none", "stripe"], { description: "none: plans and credits come from the operator." }),
+  plan: oneOf(PLANS),
+  status: oneOf(["none", "active", "past_due", "ended", "pending"]),
+  period_end: nullable(timestamp),
+  cancels_at_end: Type.Boolean({ description: "Whether it ends with its period." }),
+  plan_until: nullable(
+    Type.String({ format: "date-time", description: "When the plan ends as things are; null: no end is known." }),
+  ),
+  can_buy: Type.Boolean(),
+});
+export type BillingRecord = Static<typeof billing>;
+
+export const billingGet = operation({
+  name: "billing_get",
+  extension: "billing",
+  method: "GET",
+  path: "/v1/orgs/{org_id}/billing",
+  summary: "Show what the organization has bought",
+  access: "account",
+  params: orgPath,
+  query: NONE,
+  body: null,
+  output: billing,
+  outcomes: { ok: 200 },
+  errors: ["org_not_found"],
+  audit: "billing.read",
+});
+
+export const billingCheckout = operation({
+  name: "billing_checkout",
+  extension: "billing",
+  method: "POST",
+  path: "/v1/orgs/{org_id}/billing/checkouts",
+  summary: "Begin to buy plan starter",
+  description: "By an owner. The browser then goes on to the payment service, and comes back to /billing/success.",
+  access: "account",
+  wantsProof: true,
+  params: orgPath,
+  query: NONE,
+  body: null,
+  output: fields({ checkout_id: Type.String(), url: leadsTo }),
+  outcomes: { created: 201 },
+  errors: ["org_not_found", "insufficient_scope", "billing_off", "billing_failed", "invalid_state"],
+  audit: "billing.checkout_begun",
+});
+
+export const billingPortal = operation({
+  name: "billing_portal",
+  extension: "billing",
+  method: "POST",
+  path: "/v1/orgs/{org_id}/billing/portal",
+  summary: "Go to cards, invoices and the end of a subscription",
+  description: "By an owner of an organization that has paid before.",
+  access: "account",
+  wantsProof: true,
+  params: orgPath,
+  query: NONE,
+  body: null,
+  output: fields({ url: leadsTo }),
+  outcomes: { created: 201 },
+  errors: ["org_not_found", "insufficient_scope", "billing_off", "billing_failed", "invalid_state"],
+  audit: "billing.portal_opened",
+});
+
+export const billingSuccess = operation({
+  name: "billing_success",
+  extension: "billing",
+  method: "GET",
+  path: "/v1/orgs/{org_id}/billing/checkouts/{checkout_id}",
+  summary: "Show what came of a checkout",
+  access: "account",
+  params: checkoutPath,
+  query: NONE,
+  body: null,
+  output: fields({
+    checkout_id: Type.String(),
+    is_paid: Type.Boolean({ description: "false: it is not confirmed yet." }),
+    plan: oneOf(PLANS),
+    key_prefix: nullable(Type.String({ description: "Of the key that it has given; null: none yet." })),
+  }),
+  outcomes: { ok: 200 },
+  errors: ["org_not_found", "checkout_not_found", "billing_off", "billing_failed"],
+  audit: "billing.read",
+});
+
+export const billingKey = operation({
+  name: "billing_key",
+  extension: "billing",
+  method: "POST",
+  path: "/v1/orgs/{org_id}/billing/checkouts/{checkout_id}/key",
+  summary: "Take the key that comes with a checkout",
+  description: "One for each checkout, shown once. Others are made on the page of API keys.",
+  access: "account",
+  wantsProof: true,
+  params: checkoutPath,
+  query: NONE,
+  body: null,
+  output: fields({ key_id: Type.String(), name: Type.String(), key: Type.String() }),
+  outcomes: { created: 201 },
+  errors: [
+    "org_not_found",
+    "insufficient_scope",
+    "checkout_not_found",
+    "billing_off",
+    "billing_failed",
+    "invalid_state",
+    "quota_exceeded",
+  ],
+  secretOutput: true,
+  audit: "billing.key_taken",
+});
