@@ -349,8 +349,8 @@ export const CONFIG_KEYS = {
   "billing.stripe.price": { kind: "string", default: "", about: "Id of the price of plan starter, as price_…." },
   "billing.stripe.api_url": {
     kind: "string",
-    default: "https://api.stripe.com",
-    about: "Where Stripe's API is.",
+    default: "",
+    about: "Where Stripe's API is. Empty: where it is for everybody.",
   },
   "pool.size": {
     kind: "integer",

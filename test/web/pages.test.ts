@@ -14,12 +14,21 @@ const CHROMIUM = "/usr/bin/chromium";
 const hasBrowser = existsSync(CHROMIUM);
 if (!hasBrowser) console.log(`the web's pages in a browser: left out, because there is no ${CHROMIUM}`);
 
+/** So that pages have all that they can offer. Nobody is written to. */
+const OFFERS = {
+  ROOMD_SIGNUP_MODE: "open",
+  ROOMD_SMTP_HOST: "localhost",
+  ROOMD_SMTP_PORT: "9",
+  ROOMD_SMTP_TLS: "off",
+  ROOMD_SMTP_FROM: "roomd@example.org",
+};
+
 let all: Json;
 const seen = (): Json[] => all.seen;
 
 beforeAll(async () => {
   if (!hasBrowser) return;
-  await using daemon = await TestDaemon.start();
+  await using daemon = await TestDaemon.start({ env: OFFERS });
   const people = await People.first(daemon);
   const { owner } = people;
   const viewer = await people.member("viewer", { email: "a-rather-long-address.of-somebody@department.example.org" });

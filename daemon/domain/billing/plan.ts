@@ -9,7 +9,8 @@ export interface BillingPlan {
   secret_key: string;
   webhook_secret: string;
   price: string;
-  api_url: URL;
+  /** Null: the usual one. */
+  api_url: URL | null;
   /** Granted for each period that was paid. */
   monthly_credits: number;
 }
@@ -19,9 +20,9 @@ export function planBilling(config: Config): BillingPlan | null {
   if (config["billing.provider"] === "none") return null;
   if (!config["web.enabled"]) throw new ConfigError('billing.provider = "stripe" needs web.enabled = true');
   const text = config["billing.stripe.api_url"];
-  const api_url = URL.parse(text);
+  const api_url = text === "" ? null : URL.parse(text);
   const isSafe = api_url?.protocol === "https:" || (api_url?.protocol === "http:" && LOOPBACK.test(api_url.hostname));
-  if (!api_url || !isSafe) {
+  if (text !== "" && !isSafe) {
     throw new ConfigError(`billing.stripe.api_url = ${JSON.stringify(text)}: must be an https:// URL`);
   }
   const price = config["billing.stripe.price"];

@@ -15,11 +15,8 @@ const PERIODS = 24;
 const CHECKOUT = "checkout.session";
 
 export function makeStripe({ secret_key, webhook_secret, price, api_url }: BillingPlan): Provider {
-  const { protocol, hostname, port } = api_url;
   const stripe = new Stripe(secret_key, {
-    host: hostname,
-    port: port || (protocol === "https:" ? "443" : "80"),
-    protocol: protocol === "https:" ? "https" : "http",
+    ...(api_url && placeOf(api_url)),
     httpClient: Stripe.createFetchHttpClient(),
     maxNetworkRetries: TRIES_AGAIN,
     timeout: TIMEOUT_MS,
@@ -101,6 +98,11 @@ export function makeStripe({ secret_key, webhook_secret, price, api_url }: Billi
     },
   };
 }
+
+const placeOf = ({ protocol, hostname, port }: URL) =>
+  protocol === "https:"
+    ? { host: hostname, port: port || "443", protocol: "https" as const }
+    : { host: hostname, port: port || "80", protocol: "http" as const };
 
 /** Throws billing_failed. What the service says may name what is secret, so that its kind is told alone. */
 async function told<T>(work: () => Promise<T>): Promise<T> {

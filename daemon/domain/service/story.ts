@@ -90,6 +90,8 @@ export const STORY: Record<string, readonly unknown[]> = {
   provider: ["stripe"],
   cancels_at_end: [false],
   can_buy: [false],
+  plan_until: [null],
+  period_end: [EXPIRES],
   is_paid: [true],
   proved_until: [EXPIRES],
   seen_at: [LOOKED],
