@@ -30,6 +30,10 @@ async function busy(email = EMAIL) {
   const elsewhere = new Visitor(daemon);
   await elsewhere.send("/signin", { email, password: PASSWORD });
   await visitor.send("/signin", { email, password: "not the password" });
+  people.sql(
+    (database) =>
+      void database.prepare("UPDATE users SET verified_at = ? WHERE email = ?").run(new Date().toISOString(), email),
+  );
   // One more, which nobody takes.
   await invite(people.owner, "viewer", { email });
   return { visitor, application, elsewhere, key_id, key, invited, user_id: await idOf(visitor) };
@@ -71,6 +75,17 @@ test("is shown whole to the person and the operator, without what lets in", asyn
   expect((await visitor.api("GET", "/v1/account/export")).body.code).toBe("proof_required");
   const page = await visitor.send("/account/data", { do: "export", proof: PASSWORD });
   expect(page.text).toContain("&#34;shown@example.org&#34;");
+});
+
+test("who only claims an address sees and ends nothing that others have sent to it", async () => {
+  const email = "claimed@example.org";
+  await people.prove(people.owner);
+  const claimer = await people.member("viewer", { email });
+  const foreign = await people.foreign();
+  const link = await invite(foreign, "viewer", { email });
+  expect((await claimer.api("GET", "/v1/account/export")).body.kept.links).toEqual([]);
+  expect((await claimer.send("/account/data", { do: "forget", email })).to).toBe("/signin");
+  expect((await new Visitor(daemon).see(link)).status).toBe(200);
 });
 
 test.each(["by the operator", "by the person"])("is gone %s, and so is all that it opened", async (how) => {

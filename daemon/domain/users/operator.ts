@@ -41,6 +41,9 @@ export interface LinkTo {
   expires_at: string;
 }
 
+/** The operator knows whose address it is. */
+const asVerified = (user: UserRow): UserRow => ({ ...user, verified_at: user.verified_at ?? user.created_at });
+
 export function makeUserOperator(database: Database, directory: Directory, personal: readonly PersonalTable[]) {
   const record = (queries: Queries, event: string, org_id: OrgId | null, details: Record<string, unknown>) =>
     appendAudit(queries, { event, outcome: "success", at: now(), org_id, actor: OPERATOR, source: "cli", details });
@@ -141,12 +144,15 @@ export function makeUserOperator(database: Database, directory: Directory, perso
     /** All that is kept of a person, and what is on record of them. Throws member_not_found. */
     exportUser: (email: string) => {
       const user = requireUser(database.queries, email);
-      return { ...keptOf(database.queries, personal, user), records: recordsAbout(database.queries, user.user_id) };
+      return {
+        ...keptOf(database.queries, personal, asVerified(user)),
+        records: recordsAbout(database.queries, user.user_id),
+      };
     },
 
     /** Of what is kept afterwards nothing names the person. Throws member_not_found, last_owner. */
     forgetUser: (email: string) =>
-      forget(directory, personal, requireUser(database.queries, email), (queries, forgotten) => {
+      forget(directory, personal, asVerified(requireUser(database.queries, email)), (queries, forgotten) => {
         record(queries, "user.forgotten", null, { ...forgotten });
         return forgotten;
       }),

@@ -35,6 +35,7 @@ export function billingHandlers(deps: HandlerDeps): Handlers {
 
   const success = async (visit: Visit, checkout_id: string, made: NewKey | null, told: Told = {}): Promise<Outcome> => {
     const seen = await visit.call(billingSuccess, { org_id, checkout_id });
+    if (!seen.ok && seen.problem.code === "billing_off") return { to: "/billing" };
     if (!seen.ok) return { page: deadEnd("No such payment", seen.problem, "/billing") };
     const page = successPage(await accountOf(visit), { ...seen.body, made }, told);
     return seen.body.is_paid ? { page } : { page, look_again_seconds: LOOK_AGAIN_SECONDS };
