@@ -286,7 +286,24 @@ describe("codes", () => {
   });
 });
 
+test("the place that the consent page shows goes along with the yes, also where the application named none", async () => {
+  const { query } = await asking({ redirect_uri: null });
+  const { text } = await ada.see(`/authorize?${query}`);
+  const request = /name="request" value="([^"]*)"/.exec(text)?.[1]?.replaceAll("&amp;", "&").replaceAll("&#38;", "&");
+  expect(new URLSearchParams(request).get("redirect_uri")).toBe(REDIRECT);
+});
+
 describe("refreshing", () => {
+  test("so often that nobody could tell a thief by what was used before is refused, and what was stays known", async () => {
+    const { tokens, ...asked } = await signedIn();
+    let newest: string = tokens.refresh_token;
+    for (let n = 0; n < 60; n++) newest = (await refresh(asked, newest)).body.refresh_token;
+    expect(await refresh(asked, newest)).toMatchObject({ status: 400, body: { error: "invalid_request" } });
+    age("oauth_tokens", "rotated_at", 4000);
+    expect((await refresh(asked, tokens.refresh_token)).body.error).toBe("invalid_grant");
+    expect((await refresh(asked, newest)).body.error).toBe("invalid_grant");
+  });
+
   test("gives a successor, the same for a minute, and ends the grant after that", async () => {
     const { tokens, ...asked } = await signedIn();
     const first = await refresh(asked, tokens.refresh_token);

@@ -20,6 +20,9 @@ import { decideDevice, dropGrant, grantsOf, insertGrant, openDevice } from "./st
 import type { GrantRow } from "./table.ts";
 import { CODE_SECONDS } from "./tokens.ts";
 
+/** Of one person. */
+const MOST_GRANTS = 100;
+
 interface Narrowing {
   scopes?: readonly Scope[] | undefined;
   room_ids?: readonly string[] | undefined;
@@ -38,6 +41,15 @@ export function makeGranting({ database, directory, orgs, url, clients }: Deps):
       return key && isGood(key) ? [{ grant, key: orgs.withUse(key) }] : [];
     });
 
+  /** Else one member could have all the keys that the organization may. Throws quota_exceeded. */
+  const requireFew = (call: KeyCall) => {
+    if (list(call).length < MOST_GRANTS) return;
+    throw new ServiceError("quota_exceeded", {
+      detail: `At most ${MOST_GRANTS} applications are let in by one person.`,
+      hint: "Sign some of them out, on the page of applications.",
+    });
+  };
+
   return [
     bind(grantList, {
       run: (call) => ({ outcome: "ok", body: { items: list(call).map(toRecord) } }),
@@ -47,6 +59,7 @@ export function makeGranting({ database, directory, orgs, url, clients }: Deps):
       run: async (call, { request, ...narrowing }) => {
         const asking = await readAsking(new URLSearchParams(request), clients, url()).catch(told);
         const { client, redirect_uri, audience, code_challenge } = asking;
+        requireFew(call);
         const row = keyOf(call.caller, client, narrowed(call.caller, asking.scopes, narrowing));
         const code = makeSecret("oac-");
         const body = await directory.addKey(row, (within) => {
@@ -86,6 +99,7 @@ export function makeGranting({ database, directory, orgs, url, clients }: Deps):
           });
           return { outcome: "ok", body: decided };
         }
+        requireFew(call);
         const row = keyOf(call.caller, client, narrowed(call.caller, device.scopes, narrowing));
         let isFirst = false;
         await directory.addKey(row, (within) => {

@@ -116,6 +116,8 @@ export class Redeem {
     requireInvited(link, email);
     const known = userByEmail(database.queries, email);
     if (known && "passkey" in person.way) {
+      // Only who has made one is told, which costs as much as for an address that nobody has.
+      await newcomers.way(person.way, asked);
       throw new ServiceError("sign_in_failed", {
         detail: "Who has an account here signs in first, and opens the link again.",
       });

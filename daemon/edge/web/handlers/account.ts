@@ -3,6 +3,7 @@ import { accountUpdate, sessionEnd, sessionList } from "../../../../shared/api/a
 import { READ_SCOPES } from "../../../../shared/api/contract.ts";
 import { memberList } from "../../../../shared/api/members.ts";
 import { type KeyRecord, keyCreate, keyList, keyRevoke, keyRotate } from "../../../../shared/api/orgs.ts";
+import { usage } from "../../../../shared/api/usage.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { Page } from "../layout.ts";
 import { ENDS, keysPage, MAY, type NewKey, profilePage, sessionsPage, type Told } from "../pages/account.ts";
@@ -12,8 +13,11 @@ import { accountOf, after, type HandlerDeps, type Handlers, inside, refusalOf } 
 const PAGE = 1000;
 
 export function accountHandlers(deps: HandlerDeps): Handlers {
-  const profile = async (visit: Visit, told: Told = {}) =>
-    profilePage(await accountOf(visit), deps.users.addresses.isOn, told);
+  const profile = async (visit: Visit, told: Told = {}) => {
+    const used = await visit.call(usage, { org_id: "self" });
+    const shown = { hasMail: deps.users.addresses.isOn, usage: used.ok ? used.body : null };
+    return profilePage(await accountOf(visit), shown, told);
+  };
 
   const keys = async (visit: Visit, made: NewKey | null, told: Told = {}) => {
     const list = await visit.call(memberList, { org_id: "self" });

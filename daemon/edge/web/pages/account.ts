@@ -2,6 +2,7 @@
 import type { AccountRecord, SessionRecord } from "../../../../shared/api/account.ts";
 import type { Problem } from "../../../../shared/api/errors.ts";
 import type { KeyRecord } from "../../../../shared/api/orgs.ts";
+import type { UsageReport } from "../../../../shared/api/usage.ts";
 import { html, type Markup } from "../../../core/markup.ts";
 import { choice, field, hidden, moment, type Page, type Shown, sure, tabs, trouble } from "../layout.ts";
 import type { Offer } from "../offers.ts";
@@ -25,7 +26,22 @@ const whoOf = ({ name, org_id, organizations }: AccountRecord): Shown => ({
   org: organizations.find((each) => each.org_id === org_id)?.name ?? "",
 });
 
-export function profilePage(account: AccountRecord, hasMail: boolean, told: Told = {}): Page {
+interface ShownProfile {
+  /** Whether letters are sent. */
+  hasMail: boolean;
+  /** Null: it is not for this person to see. */
+  usage: UsageReport | null;
+}
+
+/** What the organization has and has used, in short. */
+function inShort({ plan, sandboxes, totals, credits }: UsageReport): Markup {
+  const left =
+    credits.remaining === null ? "no limit" : credits.remaining.toLocaleString("en", { maximumFractionDigits: 3 });
+  const hours = (totals.sandbox_seconds / 3600).toFixed(1);
+  return html`<h2>Usage</h2><dl class="facts"><dt>Plan</dt><dd>${plan}</dd><dt>Credits left</dt><dd>${left}</dd><dt>Sandboxes now</dt><dd>${sandboxes.active}</dd><dt>This month</dt><dd>${hours} h of sandboxes</dd></dl><p><a href="/billing">Credits and usage</a></p>`;
+}
+
+export function profilePage(account: AccountRecord, { hasMail, usage }: ShownProfile, told: Told = {}): Page {
   const { email, email_verified, name, role, organizations, org_id } = account;
   const others = organizations.filter((each) => each.org_id !== org_id);
   const change = others.length
@@ -44,7 +60,7 @@ ${choice(
     who: whoOf(account),
     body: html`${heading("/account", told)}<dl class="facts"><dt>E-mail</dt><dd>${email}${email_verified ? html` <span class="muted">verified</span>` : ""}</dd><dt>Organization</dt><dd><bdi>${whoOf(account).org}</bdi> <span class="muted">as ${role}</span></dd><dt>Id</dt><dd class="mono">${account.user_id}</dd></dl>
 <form method="post" action="/account" class="narrow">${hidden([["do", "name"]])}${field("name", "Name", { value: name, autocomplete: "name" })}<button class="button main">Save</button></form>
-${address}${change}<h2>Your data</h2><p><a href="/account/data">See all that is kept, or delete this account</a></p>`,
+${usage ? inShort(usage) : ""}${address}${change}<h2>Your data</h2><p><a href="/account/data">See all that is kept, or delete this account</a></p>`,
   };
 }
 
