@@ -14,7 +14,8 @@ const TEMPLATE_SOURCES = [
   "daemon/domain/templates",
   "daemon/host/machine",
 ];
-const BUILD_MS = 600_000;
+/** Emulated, and with packages to be fetched first where the roomd that builds has another recipe. */
+const BUILD_MS = 1_500_000;
 const NO_QUESTIONS = "DEBIAN_FRONTEND=noninteractive";
 
 export const INSTALL = `${NO_QUESTIONS} apt-get install -q -y -o Dpkg::Use-Pty=0`;

@@ -103,10 +103,10 @@ export class VirtualHost {
       timeout: deadlineMs,
     });
     const [out, err] = await Promise.all([ssh.stdout.text(), ssh.stderr.text(), ssh.exited]);
-    const said = { status: ssh.exitCode, text: out + err };
-    this.#said.push(
-      `$ ${command}  # ${((performance.now() - begun) / 1000).toFixed(1)} s\n${said.text}${said.status === 0 ? "" : `(ended with ${said.status})\n`}`,
-    );
+    const tookMs = performance.now() - begun;
+    const end = tookMs < deadlineMs ? `(ended with ${ssh.exitCode})` : `(was ended after its ${deadlineMs / 1000} s)`;
+    const said = { status: ssh.exitCode, text: ssh.exitCode === 0 ? out + err : `${out}${err}${end}\n` };
+    this.#said.push(`$ ${command}  # ${(tookMs / 1000).toFixed(1)} s\n${said.text}`);
     return said;
   }
 

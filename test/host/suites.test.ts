@@ -42,7 +42,7 @@ describe.each(SUITES)("on %s", (suite) => {
     host = await VirtualHost.boot(VirtualHost.image(suite), { "roomd.deb": buildPackage() });
     const { ok, run } = { ok: host.ok.bind(host), run: host.run.bind(host) };
     await ok("apt-get update -q", 300_000);
-    const said = await ok(`${INSTALL} /payload/roomd.deb`, 900_000);
+    const said = await ok(`${INSTALL} /payload/roomd.deb`, 1_800_000);
     expect(said).toContain("roomd is installed. These are next");
     console.log(`${suite}:\n${(await run("roomd doctor")).text}`);
     await ok("roomd init --json >/root/init.json && systemctl enable --now roomd");
@@ -61,5 +61,5 @@ describe.each(SUITES)("on %s", (suite) => {
     await ok(PURGE);
     expect(await ok(`pgrep -l 'roomd|qemu|virtiofsd' || true; ls -A ${DATA} 2>/dev/null || true`)).toBe("");
     expect(await ok("systemctl list-unit-files --no-legend 'roomd*' || true")).toBe("");
-  });
+  }, 3_600_000);
 });

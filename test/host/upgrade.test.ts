@@ -67,7 +67,7 @@ describe.skipIf(LEFT_OUT !== null)("an upgrade from before the package", () => {
         `${KEY} roomd exec demo c${i} --background --timeout 1h -- sh -c 'n=0; while :; do n=$((n+1)); echo $n >/root/.count && mv /root/.count /root/count; sleep 1; done'`,
       );
     }
-  }, 1_800_000);
+  }, 3_600_000);
 
   afterEach(async ({ task }) => {
     if (task.result?.state === "fail") console.log(await storyOf(host));
