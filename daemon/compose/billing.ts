@@ -1,16 +1,17 @@
 /** Owns billing as it is put together. */
-import { makeBilling, planBilling } from "../domain/billing/index.ts";
+import { type BillingPlan, makeBilling } from "../domain/billing/index.ts";
 import type { Plans } from "../domain/orgs/index.ts";
 import { requireOwner } from "../domain/users/index.ts";
 import type { Base } from "./base.ts";
 import type { Orgs } from "./orgs.ts";
 
 export function composeBilling(
-  { config, log, database }: Base,
+  { log, database }: Base,
   { orgs, directory }: Orgs,
   plans: Plans,
+  plan: BillingPlan | null,
   url: () => string,
 ) {
   const deps = { database, directory, log, plans, url, findOrg: orgs.find, requireOwner };
-  return makeBilling(deps, planBilling(config));
+  return makeBilling(deps, plan);
 }

@@ -8,6 +8,7 @@ import { countLog } from "../core/log.ts";
 import { watchLoopDelay } from "../core/loop-delay.ts";
 import type { Bound } from "../core/operation.ts";
 import { RequestCounts } from "../core/request-counts.ts";
+import { planBilling } from "../domain/billing/index.ts";
 import { listOrgs, plansOf } from "../domain/orgs/index.ts";
 import { makeTemplateList } from "../domain/templates/list.ts";
 import { planListen } from "../edge/http/tls.ts";
@@ -42,6 +43,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const sshPlan = planSsh(config);
   const plans = plansOf(config);
   const rates = ratesOf(config);
+  const billingPlan = planBilling(config);
 
   const base = await openBase({ ...options, log });
   const loop = watchLoopDelay();
@@ -71,7 +73,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const audit = composeAudit(base, orgs, agents.bells);
   const requests = new RequestCounts();
   const oauth = composeOAuth(base, orgs, () => reached.url);
-  const billing = composeBilling(base, orgs, plans, () => reached.url);
+  const billing = composeBilling(base, orgs, plans, billingPlan, () => reached.url);
   const service = composeService(base, {
     url: () => reached.url,
     ...orgs,
@@ -144,11 +146,11 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       quotaWatch.stop();
       terminals.stop();
       ports.stop();
+      await stopBilling();
       await doors.stopSsh();
       sandboxes.endStreams();
       agents.stop();
       await doors.stop();
-      await stopBilling();
       await stopMail();
       await orgs.orgs.stop();
       sandboxes.stop();

@@ -11,6 +11,13 @@ import { People } from "../harness/people.ts";
 import type { Visitor } from "../harness/visitor.ts";
 
 const ORG = "/v1/orgs/self/billing";
+const daysAgo = (days: number) => Math.floor(Date.now() / 1000) - days * 86_400;
+
+/** What happens next to a subscription, to its notices, or to the daemon. */
+interface Moment {
+  what: string;
+  which: number;
+}
 
 let service: PaymentService;
 let daemon: TestDaemon;
@@ -46,6 +53,16 @@ const settled = async () =>
   await until("all notices are seen to", () =>
     people.sql((database) => database.prepare("SELECT 1 FROM billing_events WHERE done_at IS NULL").get() === null),
   );
+/** Something has changed of it, as the service tells. */
+const tell = async (subscription: string) => {
+  const { id, customer } = service.subscription(subscription);
+  const about = { id, object: "subscription", customer };
+  expect((await send(await service.notice("customer.subscription.updated", about))).status).toBe(200);
+};
+const told = async (subscription: string) => {
+  await tell(subscription);
+  await settled();
+};
 const billingOf = async (owner: Visitor): Promise<Json> => (await owner.api("GET", ORG)).body;
 
 /** Begins to buy, as the page does. */
@@ -117,13 +134,72 @@ describe("an owner", () => {
     }
   });
 
-  test("who ends the organization ends its subscription", async () => {
-    const owner = await people.foreign("ending");
+  test("pays once: two tries are one checkout, and after it there is another only when it is over", async () => {
+    const owner = await people.foreign();
+    await people.prove(owner);
+    const both = await Promise.all([1, 2].map(() => owner.api("POST", `${ORG}/checkouts`)));
+    const [first] = both.map(({ body }) => body.checkout_id);
+    expect(both.map(({ body }) => body.checkout_id)).toEqual([first, first]);
+    expect(await buy(owner)).toBe(first);
+    const { subscription } = service.pay(first, daysAgo(40));
+    // Nobody has told of it yet.
+    expect((await owner.api("POST", `${ORG}/checkouts`)).status).toBe(409);
+    expect(await billingOf(owner)).toMatchObject({ plan: "starter" });
+    service.change(subscription, { status: "canceled" });
+    await told(subscription);
+    expect(await billingOf(owner)).toMatchObject({ plan: "free", status: "ended", can_buy: true });
+    const second = await buy(owner);
+    expect(second).not.toBe(first);
+    const { customer } = service.pay(second);
+    expect(customer).toBe(service.subscription(subscription).customer);
+    await owner.see(`/billing/success?session_id=${second}`);
+    expect(await billingOf(owner)).toMatchObject({ plan: "starter", status: "active" });
+  });
+});
+
+describe("what is paid for an organization that ends", () => {
+  const ended = async (orgId: string) =>
+    await until(
+      "it has ended",
+      () =>
+        people.sql((database) => database.prepare("SELECT ended_at FROM orgs WHERE org_id = ?").get(orgId) as Json)
+          .ended_at,
+    );
+  const begin = async (name: string) => {
+    const owner = await people.foreign(name);
     const checkout = await buy(owner);
-    const { subscription } = service.pay(checkout);
+    const { org_id } = (await owner.api("GET", "/v1/account")).body;
+    const end = async () => {
+      await owner.send("/org/end", { org_name: name });
+      await ended(org_id);
+    };
+    return { owner, checkout, end };
+  };
+  const statusOf = (subscription: string) => service.subscription(subscription).status;
+
+  test("is cancelled, all of it", async () => {
+    const { owner, checkout, end } = await begin("ending");
+    const { subscription, customer } = service.pay(checkout);
     await owner.see(`/billing/success?session_id=${checkout}`);
-    await owner.send("/org/end", { org_name: "ending" });
-    await until("it is cancelled", () => service.subscription(subscription).status === "canceled");
+    const other = service.addSubscription(customer);
+    await end();
+    expect([subscription, other].map(statusOf)).toEqual(["canceled", "canceled"]);
+  });
+
+  test("is cancelled where nobody had told of it yet", async () => {
+    const { checkout, end } = await begin("paid then ended");
+    const { subscription } = service.pay(checkout);
+    await end();
+    expect(statusOf(subscription)).toBe("canceled");
+  });
+
+  test("cannot be paid afterwards, and is cancelled where it is", async () => {
+    const { checkout, end } = await begin("ended then paid");
+    await end();
+    expect(() => service.pay(checkout)).toThrow("no open checkout");
+    const late = service.addSubscription(service.checkout(checkout).customer);
+    await told(late);
+    expect(statusOf(late)).toBe("canceled");
   });
 });
 
@@ -140,71 +216,171 @@ describe("a notice", () => {
     for (const notice of refused) expect((await send(notice)).status).toBe(400);
     expect([(await send(good)).status, (await send(good)).status]).toEqual([200, 200]);
     await settled();
-    expect(people.sql((database) => database.prepare("SELECT * FROM billing_events").all())).toHaveLength(1);
+    const { id } = JSON.parse(good.body);
+    const kept = people.sql((database) => database.prepare("SELECT 1 FROM billing_events WHERE event_id = ?").all(id));
+    expect(kept).toHaveLength(1);
     expect((await fetch(`${daemon.url}/billing/events`)).status).toBe(405);
   });
 
-  test("may come in any order, again and late, and the service be killed: the plan and the ledger are the same", async () => {
-    const life = async (order: readonly number[], killAt: number) => {
+  test("may come in any order, again, late and between, and the service be killed: the plan and the ledger are the same", async () => {
+    const life = async (plan: readonly Moment[]) => {
       const owner = await people.foreign();
       const checkout = await buy(owner);
-      const { subscription, customer } = service.pay(checkout);
+      const { subscription, customer } = service.pay(checkout, daysAgo(120));
       const about = { id: subscription, object: "subscription", customer };
-      const completed = await service.notice("checkout.session.completed", service.checkout(checkout));
-      const [created, updated, renewed, failed, recovered, deleted] = await Promise.all(
-        ["created", "updated", "updated", "updated", "updated", "deleted"].map((what) =>
-          service.notice(`customer.subscription.${what}`, about),
-        ),
-      );
-      service.renew(subscription);
-      service.change(subscription, { status: "past_due" });
-      service.renew(subscription);
-      const [item] = service.subscription(subscription).items.data;
-      item.current_period_end = Math.floor(Date.now() / 1000) - 60;
-      service.change(subscription, { status: "canceled" });
-      const all = [completed, created, updated, renewed, failed, recovered, deleted] as Notice[];
-      for (const [n, which] of order.entries()) {
-        const answer = send(all[which % all.length] as Notice).catch(() => undefined);
-        if (n === killAt) await daemon.restart("SIGKILL");
-        await answer;
+      const notices = [await service.notice("checkout.session.completed", service.checkout(checkout))];
+      const steps = [
+        () => service.renew(subscription),
+        () => service.fail(subscription),
+        () => service.recover(subscription),
+        () => service.prorate(subscription, Math.floor(Date.now() / 1000)),
+        () => service.change(subscription, { status: "canceled" }),
+      ];
+      const step = async () => {
+        steps.shift()?.();
+        notices.push(await service.notice("customer.subscription.updated", about));
+      };
+      for (const { what, which } of plan) {
+        if (what === "step" && steps.length > 0) await step();
+        else if (what === "notice") await send(notices[which % notices.length] as Notice);
+        else if (what === "kill") {
+          // It has the notice, and is killed while it asks what has changed.
+          const asked = service.asked.length;
+          service.isSilent = true;
+          await send(await service.notice("customer.subscription.updated", about));
+          await until("it asks", () => service.asked.length > asked);
+          await daemon.end("SIGKILL");
+          service.isSilent = false;
+          await daemon.serve();
+        }
       }
+      while (steps.length > 0) await step();
       // The service sends what was not answered again.
-      await send(completed);
-      await send(deleted as Notice);
+      for (const notice of notices.toReversed()) await send(notice);
       await settled();
-      const { plan, status } = await billingOf(owner);
+      const { plan: bought, status } = await billingOf(owner);
       const { items } = (await owner.api("GET", "/v1/orgs/self/credits")).body;
-      return { plan, status, amounts: items.map(({ amount }: Json) => amount) };
+      return { plan: bought, status, amounts: items.map(({ amount }: Json) => amount) };
     };
-    const orders = fc.array(fc.nat(6), { minLength: 3, maxLength: 9 });
+    const moment = fc.record({
+      what: fc.constantFrom("step", "step", "notice", "notice", "kill"),
+      which: fc.nat(6),
+    });
     await fc.assert(
-      fc.asyncProperty(orders, fc.nat(20), async (order, killAt) => {
-        expect(await life(order, killAt)).toEqual({ plan: "free", status: "ended", amounts: [1000, 1000, 1000] });
+      fc.asyncProperty(fc.array(moment, { minLength: 4, maxLength: 10 }), async (plan) => {
+        expect(await life(plan)).toEqual({ plan: "free", status: "ended", amounts: [1000, 1000, 1000] });
       }),
-      { numRuns: 6 },
+      {
+        numRuns: 8,
+        examples: [
+          [
+            [
+              { what: "kill", which: 0 },
+              { what: "step", which: 0 },
+              { what: "kill", which: 0 },
+            ],
+          ],
+        ],
+      },
     );
-  }, 120_000);
+  }, 180_000);
+});
 
-  test("of a payment that failed leaves the plan for a week", async () => {
+describe("a subscription", () => {
+  const bought = async (days = 0) => {
     const owner = await people.foreign();
     const checkout = await buy(owner);
-    const { subscription, customer } = service.pay(checkout);
+    const paid = service.pay(checkout, daysAgo(days));
     await owner.see(`/billing/success?session_id=${checkout}`);
-    service.change(subscription, { status: "past_due" });
-    const about = { id: subscription, object: "subscription", customer };
-    await send(await service.notice("customer.subscription.updated", about));
-    await settled();
-    expect(await billingOf(owner)).toMatchObject({ plan: "starter", status: "past_due" });
-    expect((await owner.see("/billing")).text).toContain("The last payment has failed");
+    const { org_id } = (await owner.api("GET", "/v1/account")).body;
+    return { owner, org_id, ...paid };
+  };
+  const pastDueSince = (customer: string, since: string) =>
     people.sql((database) =>
-      database
-        .prepare("UPDATE billing_customers SET past_due_since = '2026-01-01T00:00:00.000Z' WHERE customer_id = ?")
-        .run(customer),
+      database.prepare("UPDATE billing_customers SET past_due_since = ? WHERE customer_id = ?").run(since, customer),
     );
-    await send(await service.notice("customer.subscription.updated", about));
-    await settled();
-    expect(await billingOf(owner)).toMatchObject({ plan: "free", status: "past_due" });
+
+  test.each(["canceled", "unpaid"])(
+    "whose payment failed leaves the plan for a week, and no longer when it is %s then",
+    async (end) => {
+      const { owner, subscription, customer } = await bought(40);
+      service.fail(subscription);
+      await told(subscription);
+      expect(await billingOf(owner)).toMatchObject({ plan: "starter", status: "past_due" });
+      expect((await owner.see("/billing")).text).toContain("The last payment has failed");
+      pastDueSince(customer, "2026-01-01T00:00:00.000Z");
+      await told(subscription);
+      expect(await billingOf(owner)).toMatchObject({ plan: "free", status: "past_due" });
+      service.change(subscription, { status: end });
+      await told(subscription);
+      expect(await billingOf(owner)).toMatchObject({ plan: "free", status: "ended" });
+    },
+  );
+
+  test("that is cancelled leaves the plan until what was paid is over", async () => {
+    for (const [days, plan] of [
+      [0, "starter"],
+      [40, "free"],
+    ] as const) {
+      const { owner, subscription } = await bought(days);
+      service.change(subscription, { status: "canceled" });
+      await told(subscription);
+      expect(await billingOf(owner)).toMatchObject({ plan, status: "ended", can_buy: true });
+    }
   });
+
+  test("whose first payment never came gives nothing", async () => {
+    const { owner, subscription, customer } = await bought(40);
+    service.change(subscription, { status: "canceled" });
+    const other = service.addSubscription(customer);
+    for (const status of ["incomplete", "incomplete_expired"]) {
+      service.change(other, { status });
+      await told(other);
+      expect(await billingOf(owner)).toMatchObject({ plan: "free" });
+    }
+  });
+
+  test("that is changed within its month brings no more credits", async () => {
+    const { owner, subscription } = await bought();
+    for (const n of [100, 200, 300]) service.prorate(subscription, Math.floor(Date.now() / 1000) + n);
+    await told(subscription);
+    expect((await owner.api("GET", "/v1/orgs/self/credits")).body.granted).toBe(1000);
+  });
+
+  test("takes no plan away, when it ends, that the operator has given meanwhile", async () => {
+    const { owner, subscription, org_id } = await bought(40);
+    const set = await daemon.cli(["org", "set-plan", "--org", org_id, "--plan", "starter"]);
+    expect(set).toMatchObject({ status: 0 });
+    service.change(subscription, { status: "canceled" });
+    await told(subscription);
+    expect(await billingOf(owner)).toMatchObject({ plan: "starter", status: "ended", plan_until: null });
+  });
+});
+
+test("a payment service that says nothing keeps the daemon from no stop", async () => {
+  const owner = await people.foreign();
+  const checkout = await buy(owner);
+  const { subscription } = service.pay(checkout);
+  const asked = service.asked.length;
+  service.isSilent = true;
+  await tell(subscription);
+  await until("it asks", () => service.asked.length > asked);
+  const begun = performance.now();
+  await daemon.end("SIGTERM");
+  const tookMs = performance.now() - begun;
+  service.isSilent = false;
+  await daemon.serve();
+  await settled();
+  expect(await billingOf(owner)).toMatchObject({ plan: "starter" });
+  // Asked once it waits 20 s.
+  expect(tookMs).toBeLessThan(15_000);
+}, 60_000);
+
+test("an empty file of a secret is no secret", async () => {
+  const empty = join(secrets, "empty");
+  writeFileSync(empty, "\n");
+  const said = await daemon.cli(["serve"], undefined, { ROOMD_BILLING_STRIPE_WEBHOOK_SECRET_FILE: empty });
+  expect(said).toMatchObject({ status: 2, stderr: expect.stringContaining("the file is empty") });
 });
 
 test("without a payment service nothing is sold, and no notice is taken", async () => {

@@ -11,14 +11,14 @@ import type { OrgId, UserId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import { getKey, getOrg, newKey } from "../orgs/index.ts";
+import { getKey, getOrg, newKey, type OrgRow } from "../orgs/index.ts";
 import type { BillingDeps } from "./deps.ts";
 import type { BillingPlan } from "./plan.ts";
-import type { Provider } from "./provider.ts";
+import type { Checkout, Provider } from "./provider.ts";
 import { entitledUntil, Settling } from "./settle.ts";
-import { addCheckout, addEvent, getCheckout, getCustomer, takeKey } from "./store.ts";
+import { addCheckout, addCustomer, addEvent, getCheckout, getCustomer, lastCheckout, takeKey } from "./store.ts";
 import { makeStripe } from "./stripe.ts";
-import type { CheckoutRow } from "./table.ts";
+import type { CheckoutRow, CustomerRow } from "./table.ts";
 
 export { billingPersonal } from "./personal.ts";
 export { type BillingPlan, planBilling } from "./plan.ts";
@@ -61,26 +61,57 @@ export function makeBilling(deps: BillingDeps, plan: BillingPlan | null): Billin
     if (row?.org_id !== orgId) throw new ServiceError("checkout_not_found");
     return row;
   };
-  /** Of what is paid the organization is a customer from then on. */
+  /** What is paid is settled. */
   const isPaid = async ({ org_id, checkout_id }: CheckoutRow): Promise<boolean> => {
     const checkout = await requireProvider().getCheckout(checkout_id);
-    if (!checkout?.is_paid || checkout.org_id !== org_id) return false;
-    await settling?.arrive(checkout_id);
+    if (!checkout?.is_paid || checkout.org_id !== org_id || checkout.customer_id === null) return false;
+    await settling?.settle(org_id, checkout.customer_id);
     return true;
+  };
+  /** Made before it pays, so that all that is ever paid for an organization is one customer's. */
+  const customerOf = async (org_id: OrgId): Promise<string> => {
+    const row = getCustomer(queries, org_id);
+    if (row) return row.customer_id;
+    const customer_id = await requireProvider().newCustomer(org_id);
+    return (await database.commit((within) => addCustomer(within, unpaid(org_id, customer_id)))).customer_id;
+  };
+  const requireCanBuy = (org_id: OrgId): void => {
+    if (recordOf(org_id).can_buy) return;
+    throw new ServiceError("invalid_state", {
+      detail: "The organization has a subscription.",
+      hint: "Cards, invoices and its end are seen to at the payment service.",
+    });
+  };
+  /** The one that was begun last, where it can be paid still; else a new one. Two at once get the same. */
+  const checkoutFor = async (org_id: OrgId): Promise<Checkout> => {
+    const last = lastCheckout(queries, org_id);
+    const seen = last ? await requireProvider().getCheckout(last.checkout_id) : null;
+    if (seen && seen.url !== null) return seen;
+    const customer_id = await customerOf(org_id);
+    if (seen) await settling?.settle(org_id, customer_id);
+    requireCanBuy(org_id);
+    return await requireProvider().checkout({
+      org_id,
+      customer_id,
+      success_url: url() + SUCCESS,
+      back_url: `${url()}/billing`,
+      once: `${org_id} ${plan?.price} after ${last?.checkout_id ?? "none"}`,
+    });
   };
   const recordOf = (orgId: OrgId): BillingRecord => {
     const row = getCustomer(queries, orgId);
+    const org = getOrg(queries, orgId);
     const until = row ? entitledUntil(row) : null;
-    const isLive = row?.status === "active" || row?.status === "past_due";
+    const isOver = row === undefined || row.status === "none" || row.status === "ended";
     const ends = row?.status === "active" && row.cancels_at_end ? row.period_end : until;
     return {
       provider: provider ? "stripe" : "none",
-      plan: getOrg(queries, orgId)?.plan ?? "free",
+      plan: org?.plan ?? "free",
       status: row?.status ?? "none",
       period_end: row?.period_end ?? null,
       cancels_at_end: row?.cancels_at_end ?? false,
-      plan_until: row?.gave_plan && (row.status !== "active" || row.cancels_at_end) ? ends : null,
-      can_buy: provider !== null && !isLive,
+      plan_until: row && givesPlan(org) && (row.status !== "active" || row.cancels_at_end) ? ends : null,
+      can_buy: provider !== null && isOver,
     };
   };
 
@@ -93,22 +124,8 @@ export function makeBilling(deps: BillingDeps, plan: BillingPlan | null): Billin
       bind(billingCheckout, {
         find: findOwned,
         run: async (call, _input, org_id) => {
-          const { can_buy } = recordOf(org_id);
-          if (!can_buy) {
-            throw new ServiceError("invalid_state", {
-              detail: "The organization has a subscription.",
-              hint: "Cards, invoices and its end are seen to at the payment service.",
-            });
-          }
-          const customer_id = getCustomer(queries, org_id)?.customer_id ?? null;
-          const made = await requireProvider().checkout({
-            org_id,
-            customer_id,
-            success_url: url() + SUCCESS,
-            back_url: `${url()}/billing`,
-            once: `${org_id} ${plan?.price} ${now().slice(0, 10)} ${customer_id ?? ""}`,
-          });
-          const { checkout_id, url: leadsTo } = made;
+          requireCanBuy(org_id);
+          const { checkout_id, url: leadsTo } = await checkoutFor(org_id);
           if (leadsTo === null) throw new ServiceError("invalid_state", { detail: "This checkout is over already." });
           const user_id = call.caller.key_id as string as UserId;
           const body = await database.commit((within) => {
@@ -127,7 +144,7 @@ export function makeBilling(deps: BillingDeps, plan: BillingPlan | null): Billin
         find: findOwned,
         run: async (_call, _input, orgId) => {
           const customer = getCustomer(queries, orgId);
-          if (!customer)
+          if (!customer || customer.status === "none")
             throw new ServiceError("invalid_state", { detail: "The organization has bought nothing yet." });
           const leadsTo = await requireProvider().portal(customer.customer_id, `${url()}/billing`);
           return { outcome: "created", body: { url: leadsTo } };
@@ -162,11 +179,12 @@ export function makeBilling(deps: BillingDeps, plan: BillingPlan | null): Billin
           const maker = { type: "user", id: call.caller.key_id as string };
           const made = newKey({ org_id, kind: "api", name: KEY_NAME, maker });
           const { key_id, name } = made.row;
-          const { key_id: taken = null } = getCheckout(queries, checkout_id) ?? {};
-          if (taken !== null) throw alreadyTaken(getKey(queries, taken)?.key_prefix);
           const body = await directory.addKey(made.row, (within) => {
             call.audit.details = { checkout_id, key_id };
-            if (!takeKey(within, checkout_id, key_id)) throw alreadyTaken(undefined);
+            if (!takeKey(within, checkout_id, key_id)) {
+              const taken = getCheckout(within, checkout_id)?.key_id ?? null;
+              throw alreadyTaken(taken === null ? undefined : getKey(within, taken)?.key_prefix);
+            }
             const answer = { key_id, name, key: made.key };
             call.work.keep("created", answer);
             return answer;
@@ -188,14 +206,32 @@ export function makeBilling(deps: BillingDeps, plan: BillingPlan | null): Billin
 
     endOrg: async (orgId) => {
       const row = getCustomer(queries, orgId);
-      if (!provider || !row) return;
-      const subscription = await provider.subscription(row.customer_id);
-      if (subscription && subscription.status !== "ended") await provider.cancel(subscription.subscription_id);
+      if (!row) return;
+      if (settling) await settling.endAll(orgId, row.customer_id);
+      else if (row.status !== "none" && row.status !== "ended") {
+        const { customer_id, subscription_id } = row;
+        const note = "an organization ends whose subscription nobody cancels, because billing.provider is none";
+        deps.log.warn(note, { org_id: orgId, customer_id, subscription_id });
+      }
     },
 
     start: () => settling?.start() ?? (async () => undefined),
   };
 }
+
+const givesPlan = (org: OrgRow | undefined) => org?.plan_by === "billing" && org.plan !== "free";
+
+const unpaid = (org_id: OrgId, customer_id: string): CustomerRow => ({
+  org_id,
+  customer_id,
+  subscription_id: null,
+  status: "none",
+  period_end: null,
+  cancels_at_end: false,
+  past_due_since: null,
+  asked_at: now(),
+  paid_until: null,
+});
 
 const alreadyTaken = (prefix: string | undefined) =>
   new ServiceError("invalid_state", {

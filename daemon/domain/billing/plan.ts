@@ -42,9 +42,12 @@ function secretIn(
 ): string {
   const file = config[key];
   if (file === "") throw new ConfigError(`${key} is missing: billing.provider needs it`);
+  let secret: string;
   try {
-    return readFileSync(file, "utf8").trim();
+    secret = readFileSync(file, "utf8").trim();
   } catch (error) {
     throw new ConfigError(`${key} = ${JSON.stringify(file)}: ${describeError(error)}`);
   }
+  if (secret === "") throw new ConfigError(`${key} = ${JSON.stringify(file)}: the file is empty`);
+  return secret;
 }

@@ -3,16 +3,22 @@
  * what is true is asked for, and amounts are its own business.
  */
 
+/** Its ends, RFC 3339. */
+export interface Period {
+  from: string;
+  to: string;
+}
+
 /** As it is there now. */
 export interface Subscription {
   subscription_id: string;
-  /** ended: it gives nothing after its period. pending: it was never paid. */
+  /** ended: it gives what was paid, and no more. pending: its first payment is not complete. */
   status: "active" | "past_due" | "ended" | "pending";
   /** RFC 3339. */
   period_end: string;
   cancels_at_end: boolean;
-  /** When each period began that was paid, the newest first. */
-  paid_periods: readonly string[];
+  /** Those that were paid, the newest first. */
+  paid: readonly Period[];
 }
 
 /** Somebody's way through paying. */
@@ -30,13 +36,11 @@ export interface Checkout {
 export interface ProviderEvent {
   event_id: string;
   customer_id: string | null;
-  checkout_id: string | null;
 }
 
 export interface NewCheckout {
   org_id: string;
-  /** Null: it has paid nothing yet. */
-  customer_id: string | null;
+  customer_id: string;
   /** The page for who has paid; {checkout_id} stands for the checkout. */
   success_url: string;
   back_url: string;
@@ -44,16 +48,22 @@ export interface NewCheckout {
   once: string;
 }
 
-/** Each throws billing_failed where the service cannot be asked. */
+/** Each throws billing_failed where the service cannot be asked, or `stop` was called meanwhile. */
 export interface Provider {
+  /** Who pays for an organization; the same one when it is asked for again soon. */
+  newCustomer(orgId: string): Promise<string>;
   checkout(asked: NewCheckout): Promise<Checkout>;
   /** Null: there is none. */
   getCheckout(checkoutId: string): Promise<Checkout | null>;
+  /** Nobody pays by it from now on; one that is over stays as it is. */
+  endCheckout(checkoutId: string): Promise<void>;
   /** Where cards and invoices are seen to. */
   portal(customerId: string, backUrl: string): Promise<string>;
-  /** The one that matters; null: there is none. */
-  subscription(customerId: string): Promise<Subscription | null>;
+  /** All that there ever were, the one that matters first. */
+  subscriptions(customerId: string): Promise<Subscription[]>;
   cancel(subscriptionId: string): Promise<void>;
   /** Null: it was not signed by the service, or too long ago. */
   readEvent(body: string, signature: string): Promise<ProviderEvent | null>;
+  /** Ends what it is asked now, and asks nothing more. */
+  stop(): void;
 }

@@ -4,9 +4,10 @@
  *
  *   active            plan starter
  *   past due          starter for 7 days more, then free
- *   ended             starter until its period is over, then free
+ *   ended             starter until the last period is over that was paid, then free
  *
- * A plan that the operator has given is left alone. Nothing that runs is ended by a plan that is less.
+ * A plan that the operator has given is left alone. Nothing that runs is ended by a plan that is less. Of an organization that has ended,
+ * or is ending, all subscriptions are cancelled, also those that are paid meanwhile.
  */
 import type { OrgId } from "../../../shared/ids.ts";
 import { after, at, now } from "../../core/clock.ts";
@@ -15,20 +16,20 @@ import { repeat } from "../../core/repeat.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { appendAudit } from "../audit/index.ts";
-import { getOrg, grantCredits } from "../orgs/index.ts";
+import { getOrg, grantCredits, type OrgRow, type PlanChange } from "../orgs/index.ts";
 import type { BillingDeps } from "./deps.ts";
 import type { Provider, Subscription } from "./provider.ts";
 import {
   customerById,
   dropEvents,
-  endEvent,
-  getCheckout,
+  endEvents,
   getCustomer,
+  lastCheckout,
   listCustomers,
   openEvents,
   putCustomer,
 } from "./store.ts";
-import type { BillingEventRow, CustomerRow } from "./table.ts";
+import type { CustomerRow } from "./table.ts";
 
 const BOUGHT = "starter";
 const FREE = "free";
@@ -65,15 +66,18 @@ export class Settling {
     const stop = repeat(REPAIR_MS, async () => {
       const { database } = this.#deps;
       await database.commit((queries) => dropEvents(queries, at(Date.now() - EVENT_KEPT_MS))).catch(() => undefined);
-      for (const { org_id } of listCustomers(database.queries)) await this.#lookAt(org_id);
+      for (const { org_id } of listCustomers(database.queries)) {
+        if (!this.#stopped && !hasLongEnded(getOrg(database.queries, org_id))) await this.#lookAt(org_id);
+      }
     });
     return async () => {
       this.#stopped = true;
       stop();
       clearTimeout(this.#again);
-      this.#deadlines.clear();
+      this.#provider.stop();
       await this.#looking;
       await Promise.allSettled(this.#busy.values());
+      this.#deadlines.clear();
     };
   }
 
@@ -83,12 +87,10 @@ export class Settling {
   }
 
   /** Asks, and writes what is so now. Throws billing_failed. */
-  async settle(orgId: OrgId, customerId: string, event: BillingEventRow | null = null): Promise<void> {
+  async settle(orgId: OrgId, customerId: string, eventIds: readonly string[] = []): Promise<void> {
     const before = this.#busy.get(orgId) ?? Promise.resolve();
-    const work = before.then(
-      () => this.#settle(orgId, customerId, event),
-      () => this.#settle(orgId, customerId, event),
-    );
+    const settle = () => this.#settle(orgId, customerId, eventIds);
+    const work = before.then(settle, settle);
     this.#busy.set(orgId, work);
     try {
       await work;
@@ -97,15 +99,13 @@ export class Settling {
     }
   }
 
-  /** A checkout of ours that is paid makes its organization a customer. Throws billing_failed. */
-  async arrive(checkoutId: string, event: BillingEventRow | null = null): Promise<void> {
-    const { queries } = this.#deps.database;
-    const kept = getCheckout(queries, checkoutId);
-    const checkout = kept ? await this.#provider.getCheckout(checkoutId) : null;
-    if (!kept || !checkout || checkout.org_id !== kept.org_id || !checkout.is_paid || checkout.customer_id === null) {
-      return await this.#end(event);
+  /** Nobody pays for the organization from now on. Throws billing_failed. */
+  async endAll(orgId: OrgId, customerId: string): Promise<void> {
+    const last = lastCheckout(this.#deps.database.queries, orgId);
+    if (last) await this.#provider.endCheckout(last.checkout_id);
+    for (const { subscription_id, status } of await this.#provider.subscriptions(customerId)) {
+      if (status !== "ended") await this.#provider.cancel(subscription_id);
     }
-    await this.settle(kept.org_id, checkout.customer_id, event);
   }
 
   /** Never rejects. */
@@ -113,27 +113,27 @@ export class Settling {
     const { database, log } = this.#deps;
     clearTimeout(this.#again);
     let failed = false;
-    for (const event of openEvents(database.queries, EVENTS_AT_ONCE)) {
+    // What a burst of notices is about is asked for once.
+    const events = Map.groupBy(openEvents(database.queries, EVENTS_AT_ONCE), ({ customer_id }) => customer_id);
+    for (const [customerId, about] of events) {
       if (this.#stopped) return;
+      const eventIds = about.map(({ event_id }) => event_id);
       try {
-        const customer = event.customer_id === null ? undefined : customerById(database.queries, event.customer_id);
-        if (customer) await this.settle(customer.org_id, customer.customer_id, event);
-        else if (event.checkout_id !== null) await this.arrive(event.checkout_id, event);
-        // Whose it is says the notice of the checkout, which comes too.
-        else await this.#end(event);
+        const customer = customerId === null ? undefined : customerById(database.queries, customerId);
+        if (customer) await this.settle(customer.org_id, customer.customer_id, eventIds);
+        // It pays for no organization of ours.
+        else await database.commit((queries) => endEvents(queries, eventIds, now()));
       } catch (error) {
         failed = true;
-        log.warn("billing not seen to, to be tried again", { event_id: event.event_id, error: describeError(error) });
+        if (!this.#stopped) {
+          log.warn("billing not seen to, to be tried again", { events: eventIds, error: describeError(error) });
+        }
       }
     }
     const left = !failed && openEvents(database.queries, 1).length > 0;
     if (this.#stopped || (!failed && !left)) return;
     this.#again = setTimeout(() => this.wake(), left ? 0 : AGAIN_MS);
     this.#again.unref();
-  }
-
-  async #end(event: BillingEventRow | null): Promise<void> {
-    if (event) await this.#deps.database.commit((queries) => endEvent(queries, event.event_id, now()));
   }
 
   /** Never rejects. */
@@ -143,68 +143,58 @@ export class Settling {
       const customer = getCustomer(database.queries, orgId);
       if (customer) await this.settle(orgId, customer.customer_id);
     } catch (error) {
+      if (this.#stopped) return;
       log.warn("billing not looked at, to be tried again", { org_id: orgId, error: describeError(error) });
       this.#deadlines.set(orgId, after(now(), AGAIN_MS / 1000));
     }
   }
 
-  async #settle(orgId: OrgId, customerId: string, event: BillingEventRow | null): Promise<void> {
-    const { database } = this.#deps;
-    const subscription = await this.#provider.subscription(customerId);
+  async #settle(orgId: OrgId, customerId: string, eventIds: readonly string[]): Promise<void> {
+    const { database, directory } = this.#deps;
     const org = getOrg(database.queries, orgId);
-    if (!org || org.ending_at !== null) return await this.#end(event);
-    const row = rowOf(getCustomer(database.queries, orgId), orgId, customerId, subscription);
+    if (!org || org.ending_at !== null) {
+      await this.endAll(orgId, customerId);
+      return await database.commit((queries) => endEvents(queries, eventIds, now()));
+    }
+    const subscriptions = await this.#provider.subscriptions(customerId);
+    const row = rowOf(getCustomer(database.queries, orgId), orgId, customerId, subscriptions);
     const until = entitledUntil(row);
     const isEntitled = until !== null && until > now();
-    const write = (queries: Queries, gave_plan: boolean) => {
-      putCustomer(queries, { ...row, gave_plan });
-      if (subscription) this.#grant(queries, orgId, subscription);
-      if (event) endEvent(queries, event.event_id, now());
+    const decide = ({ plan, plan_by }: OrgRow): PlanChange | null => {
+      if (isEntitled) return plan === BOUGHT ? null : { plan: BOUGHT, plan_by: "billing" };
+      return plan === BOUGHT && plan_by === "billing" ? { plan: FREE, plan_by: "billing" } : null;
     };
-    if (isEntitled && org.plan !== BOUGHT) await this.#setPlan(orgId, BOUGHT, (queries) => write(queries, true));
-    else if (!isEntitled && row.gave_plan && org.plan === BOUGHT) {
-      await this.#setPlan(orgId, FREE, (queries) => write(queries, false));
-    } else await database.commit((queries) => write(queries, row.gave_plan && isEntitled));
-    this.#deadlines.set(orgId, isEntitled ? lookAgainAt(row, until) : null);
-  }
-
-  async #setPlan(orgId: OrgId, plan: typeof BOUGHT | typeof FREE, write: (queries: Queries) => void): Promise<void> {
-    await this.#deps.directory.setPlan(orgId, plan, (queries, before) => {
-      const details = { plan, before: before.plan };
-      appendAudit(queries, {
-        event: "billing.plan_set",
-        outcome: "success",
-        at: now(),
-        org_id: orgId,
-        actor: ACTOR,
-        source: "reconciler",
-        details,
-      });
-      write(queries);
+    await directory.setPlan(orgId, decide, (queries, { before, change }) => {
+      putCustomer(queries, row);
+      if (change) record(queries, orgId, "billing.plan_set", { plan: change.plan, before: before.plan });
+      for (const each of subscriptions) this.#grant(queries, orgId, each);
+      endEvents(queries, eventIds, now());
     });
+    if (!this.#stopped) this.#deadlines.set(orgId, isEntitled ? lookAgainAt(row, until) : null);
   }
 
   /** Within a transaction: what each paid period brings, once. */
-  #grant(queries: Queries, orgId: OrgId, { subscription_id, paid_periods }: Subscription): void {
+  #grant(queries: Queries, orgId: OrgId, { subscription_id, paid }: Subscription): void {
     const credits = this.#monthlyCredits;
     if (credits === 0) return;
     const plan = this.#deps.plans[BOUGHT].credits;
-    for (const period of [...paid_periods].reverse()) {
-      const why = { reason: `plan ${BOUGHT}, from ${period.slice(0, 10)}`, effect: `sub:${subscription_id}:${period}` };
+    for (const { from } of paid.toReversed()) {
+      const why = { reason: `plan ${BOUGHT}, from ${from.slice(0, 10)}`, effect: `sub:${subscription_id}:${from}` };
       const { isNew, granted, remaining } = grantCredits(queries, orgId, plan, credits, why);
       if (!isNew) continue;
-      const details = { more: credits, granted, remaining, reason: why.reason };
-      appendAudit(queries, {
-        event: "org.credits_granted",
-        outcome: "success",
-        at: now(),
-        org_id: orgId,
-        actor: ACTOR,
-        source: "reconciler",
-        details,
-      });
+      record(queries, orgId, "org.credits_granted", { more: credits, granted, remaining, reason: why.reason });
     }
   }
+}
+
+function record(queries: Queries, org_id: OrgId, event: string, details: Record<string, unknown>): void {
+  const what = { event, outcome: "success", source: "reconciler", details } as const;
+  appendAudit(queries, { ...what, at: now(), org_id, actor: ACTOR });
+}
+
+/** So long that nothing of it is under way at the service any more. */
+function hasLongEnded(org: OrgRow | undefined): boolean {
+  return org?.ended_at != null && after(org.ended_at, EVENT_KEPT_MS / 1000) < now();
 }
 
 /** What is known of it from now on. */
@@ -212,28 +202,35 @@ function rowOf(
   before: CustomerRow | undefined,
   org_id: OrgId,
   customer_id: string,
-  subscription: Subscription | null,
+  subscriptions: readonly Subscription[],
 ): CustomerRow {
   const asked_at = now();
-  const isPastDue = subscription?.status === "past_due";
+  const [first] = subscriptions;
+  const isPastDue = first?.status === "past_due";
+  const ends = subscriptions.flatMap(({ paid }) => paid.map(({ to }) => to));
   return {
     org_id,
     customer_id,
-    subscription_id: subscription?.subscription_id ?? null,
-    status: subscription?.status ?? "none",
-    period_end: subscription?.period_end ?? null,
-    cancels_at_end: subscription?.cancels_at_end ?? false,
+    subscription_id: first?.subscription_id ?? null,
+    status: first?.status ?? "none",
+    period_end: first?.period_end ?? null,
+    cancels_at_end: first?.cancels_at_end ?? false,
     past_due_since: isPastDue ? (before?.past_due_since ?? asked_at) : null,
-    gave_plan: before?.gave_plan ?? false,
     asked_at,
+    paid_until: ends.sort().at(-1) ?? null,
   };
 }
 
 /** Until when it gives the plan, as far as is known; null: it gives none. */
-export function entitledUntil({ status, period_end, past_due_since }: CustomerRow): string | null {
+export function entitledUntil({ status, past_due_since, paid_until }: CustomerRow): string | null {
   if (status === "active") return after(now(), REPAIR_MS / 1000);
-  if (status === "past_due") return past_due_since && after(past_due_since, PAST_DUE_SECONDS);
-  return status === "ended" ? period_end : null;
+  const grace = status === "past_due" && past_due_since ? after(past_due_since, PAST_DUE_SECONDS) : null;
+  return (
+    [grace, paid_until]
+      .filter((moment) => moment !== null)
+      .sort()
+      .at(-1) ?? null
+  );
 }
 
 /** Of what is active the end of its period, when it goes on or ends; a minute later, so that the service has decided. */

@@ -1,5 +1,5 @@
 /** Owns the SQL of what was bought. */
-import { and, asc, desc, eq, isNotNull, isNull, lt } from "drizzle-orm";
+import { and, asc, desc, eq, inArray, isNotNull, isNull, lt } from "drizzle-orm";
 import type { KeyId, OrgId } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
 import {
@@ -23,6 +23,12 @@ export function listCustomers(queries: Queries): CustomerRow[] {
   return queries.select().from(billingCustomers).all();
 }
 
+/** The organization's: the one that it had before, or this one. */
+export function addCustomer(queries: Queries, row: CustomerRow): CustomerRow {
+  queries.insert(billingCustomers).values(row).onConflictDoNothing().run();
+  return getCustomer(queries, row.org_id) ?? row;
+}
+
 export function putCustomer(queries: Queries, row: CustomerRow): void {
   queries.insert(billingCustomers).values(row).onConflictDoUpdate({ target: billingCustomers.org_id, set: row }).run();
 }
@@ -38,8 +44,12 @@ export function openEvents(queries: Queries, most: number): BillingEventRow[] {
   return queries.select().from(billingEvents).where(open).orderBy(asc(billingEvents.received_at)).limit(most).all();
 }
 
-export function endEvent(queries: Queries, eventId: string, at: string): void {
-  queries.update(billingEvents).set({ done_at: at }).where(eq(billingEvents.event_id, eventId)).run();
+export function endEvents(queries: Queries, eventIds: readonly string[], at: string): void {
+  queries
+    .update(billingEvents)
+    .set({ done_at: at })
+    .where(inArray(billingEvents.event_id, [...eventIds]))
+    .run();
 }
 
 /** Those that were seen to before a moment: they come again no more. */
@@ -58,6 +68,12 @@ export function addCheckout(queries: Queries, row: CheckoutRow, keep: number): v
   for (const { checkout_id } of all.slice(keep)) {
     queries.delete(billingCheckouts).where(eq(billingCheckouts.checkout_id, checkout_id)).run();
   }
+}
+
+/** The one that was begun last. */
+export function lastCheckout(queries: Queries, orgId: OrgId): CheckoutRow | undefined {
+  const own = eq(billingCheckouts.org_id, orgId);
+  return queries.select().from(billingCheckouts).where(own).orderBy(desc(billingCheckouts.created_at)).get();
 }
 
 export function getCheckout(queries: Queries, checkoutId: string): CheckoutRow | undefined {

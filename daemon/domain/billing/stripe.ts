@@ -3,34 +3,51 @@ import Stripe from "stripe";
 import { at } from "../../core/clock.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
 import type { BillingPlan } from "./plan.ts";
-import type { Checkout, Provider, Subscription } from "./provider.ts";
+import type { Checkout, Period, Provider, Subscription } from "./provider.ts";
 
 const TIMEOUT_MS = 20_000;
 const TRIES_AGAIN = 2;
 /** Its events are signed with their moment. */
 const SIGNED_WITHIN_SECONDS = 300;
-/** Periods of a subscription that are looked at: more than a missed notice could hide. */
-const PERIODS = 24;
-/** What the answer to an event may say of what it is about. */
-const CHECKOUT = "checkout.session";
+/** Subscriptions and paid invoices of a customer that are looked at: more than missed notices could hide. */
+const MOST = 100;
+/** Invoices that are for a period, and not for a change within one. */
+const FOR_A_PERIOD: ReadonlySet<string | null> = new Set(["subscription_create", "subscription_cycle"]);
 
 export function makeStripe({ secret_key, webhook_secret, price, api_url }: BillingPlan): Provider {
+  const stopped = new AbortController();
+  const ask = (url: string | URL | Request, { signal, ...request }: RequestInit = {}) =>
+    fetch(url, { ...request, signal: AbortSignal.any([stopped.signal, ...(signal ? [signal] : [])]) });
+  const client = Stripe.createFetchHttpClient(Object.assign(ask, { preconnect: fetch.preconnect }));
   const stripe = new Stripe(secret_key, {
     ...(api_url && placeOf(api_url)),
-    httpClient: Stripe.createFetchHttpClient(),
+    httpClient: client,
     maxNetworkRetries: TRIES_AGAIN,
     timeout: TIMEOUT_MS,
     telemetry: false,
   });
   const signatures = Stripe.createSubtleCryptoProvider();
 
-  const paidPeriods = async (subscription: string): Promise<string[]> => {
-    const { data } = await stripe.invoices.list({ subscription, status: "paid", limit: PERIODS });
-    const begun = data.flatMap(({ lines }) => lines.data.map(({ period }) => period.start));
-    return [...new Set(begun)].sort((a, b) => b - a).map((seconds) => at(seconds * 1000));
+  /** Of each subscription. */
+  const paidPeriods = async (customer: string): Promise<Map<string, Period[]>> => {
+    const { data } = await stripe.invoices.list({ customer, status: "paid", limit: MOST });
+    const periods = new Map<string, Period[]>();
+    for (const invoice of data) {
+      const subscription = idOf(invoice.parent?.subscription_details?.subscription);
+      const period = FOR_A_PERIOD.has(invoice.billing_reason) ? periodOf(invoice) : null;
+      if (subscription && period) periods.set(subscription, [...(periods.get(subscription) ?? []), period]);
+    }
+    for (const each of periods.values()) each.sort((a, b) => Date.parse(b.from) - Date.parse(a.from));
+    return periods;
   };
 
   return {
+    newCustomer: (org_id) =>
+      told(async () => {
+        const once = { idempotencyKey: `customer of ${org_id}` };
+        return (await stripe.customers.create({ metadata: { org_id } }, once)).id;
+      }),
+
     checkout: ({ org_id, customer_id, success_url, back_url, once }) =>
       told(async () => {
         const session = await stripe.checkout.sessions.create(
@@ -40,7 +57,7 @@ export function makeStripe({ secret_key, webhook_secret, price, api_url }: Billi
             client_reference_id: org_id,
             success_url: success_url.replace("{checkout_id}", "{CHECKOUT_SESSION_ID}"),
             cancel_url: back_url,
-            ...(customer_id === null ? {} : { customer: customer_id }),
+            customer: customer_id,
           },
           { idempotencyKey: once },
         );
@@ -48,34 +65,27 @@ export function makeStripe({ secret_key, webhook_secret, price, api_url }: Billi
       }),
 
     getCheckout: (checkoutId) =>
-      told(async () => {
-        try {
-          return toCheckout(await stripe.checkout.sessions.retrieve(checkoutId));
-        } catch (error) {
-          if (error instanceof Stripe.errors.StripeError && error.statusCode === 404) return null;
-          throw error;
-        }
-      }),
+      told(() => unless(NOT_THERE, async () => toCheckout(await stripe.checkout.sessions.retrieve(checkoutId)), null)),
+
+    endCheckout: (checkoutId) =>
+      told(() =>
+        unless([...NOT_THERE, OVER], async () => void (await stripe.checkout.sessions.expire(checkoutId)), undefined),
+      ),
 
     portal: (customer, return_url) =>
       told(async () => (await stripe.billingPortal.sessions.create({ customer, return_url })).url),
 
-    subscription: (customer) =>
+    subscriptions: (customer) =>
       told(async () => {
-        const { data } = await stripe.subscriptions.list({ customer, status: "all", limit: 100 });
-        const [first] = data.map(toSubscription).sort((a, b) => rank(a) - rank(b));
-        return first ? { ...first, paid_periods: await paidPeriods(first.subscription_id) } : null;
+        const list = async () => (await stripe.subscriptions.list({ customer, status: "all", limit: MOST })).data;
+        const data = await unless(NOT_THERE, list, []);
+        if (data.length === 0) return [];
+        const paid = await paidPeriods(customer);
+        return data.map((each) => toSubscription(each, paid.get(each.id) ?? [])).sort((a, b) => rank(a) - rank(b));
       }),
 
     cancel: (subscriptionId) =>
-      told(async () => {
-        try {
-          await stripe.subscriptions.cancel(subscriptionId);
-        } catch (error) {
-          // It is gone already.
-          if (!(error instanceof Stripe.errors.StripeError && error.statusCode === 404)) throw error;
-        }
-      }),
+      told(() => unless(NOT_THERE, async () => void (await stripe.subscriptions.cancel(subscriptionId)), undefined)),
 
     readEvent: async (body, signature) => {
       try {
@@ -90,13 +100,28 @@ export function makeStripe({ secret_key, webhook_secret, price, api_url }: Billi
         return {
           event_id: event.id,
           customer_id: idOf(about.customer) ?? (about.object === "customer" ? idOf(about.id) : null),
-          checkout_id: about.object === CHECKOUT ? idOf(about.id) : null,
         };
       } catch {
         return null;
       }
     },
+
+    stop: () => stopped.abort(),
   };
+}
+
+const NOT_THERE = [404];
+const OVER = 400;
+
+/** `instead` where the service answers with one of these. */
+async function unless<T>(statuses: readonly number[], work: () => Promise<T>, instead: T): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const status = error instanceof Stripe.errors.StripeError ? error.statusCode : undefined;
+    if (status === undefined || !statuses.includes(status)) throw error;
+    return instead;
+  }
 }
 
 const placeOf = ({ protocol, hostname, port }: URL) =>
@@ -142,7 +167,14 @@ const STATUS: Record<string, Subscription["status"]> = {
   incomplete: "pending",
 };
 
-function toSubscription(each: Stripe.Subscription): Omit<Subscription, "paid_periods"> {
+/** What a subscription's invoice is for: lines for changes within an earlier one aside. */
+function periodOf({ lines }: Stripe.Invoice): Period | null {
+  const own = lines.data.filter(({ parent }) => parent?.subscription_item_details?.proration === false);
+  const [newest] = own.map(({ period }) => period).sort((a, b) => b.start - a.start);
+  return newest ? { from: at(newest.start * 1000), to: at(newest.end * 1000) } : null;
+}
+
+function toSubscription(each: Stripe.Subscription, paid: readonly Period[]): Subscription {
   // Each item has a period; ours is one item.
   const ends = each.items.data.map(({ current_period_end }) => current_period_end);
   return {
@@ -150,11 +182,12 @@ function toSubscription(each: Stripe.Subscription): Omit<Subscription, "paid_per
     status: STATUS[each.status] ?? "ended",
     period_end: at(Math.max(0, ...ends) * 1000),
     cancels_at_end: each.cancel_at_period_end,
+    paid,
   };
 }
 
 /** Of several the one that gives most; of the others the one that lasts longest. */
-function rank({ status, period_end }: Omit<Subscription, "paid_periods">): number {
+function rank({ status, period_end }: Subscription): number {
   const order = { active: 0, past_due: 1, ended: 2, pending: 3 }[status];
   return order * 1e15 - Date.parse(period_end);
 }

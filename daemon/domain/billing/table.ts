@@ -12,15 +12,14 @@ export const billingCustomers = sqliteTable("billing_customers", {
   period_end: text(),
   cancels_at_end: integer({ mode: "boolean" }).notNull(),
   past_due_since: text(),
-  /** Whether the plan that the organization has is this subscription's. */
-  gave_plan: integer({ mode: "boolean" }).notNull(),
   asked_at: text().notNull(),
+  /** When the last period ends that was paid. */
+  paid_until: text(),
 });
 
 export const billingEvents = sqliteTable("billing_events", {
   event_id: text().primaryKey(),
   customer_id: text(),
-  checkout_id: text(),
   received_at: text().notNull(),
   done_at: text(),
 });

@@ -48,11 +48,12 @@ export function makeAlone(database: Database, requireMaker: RequireMaker = () =>
         return within(queries, org);
       }),
 
-    setPlan: (orgId, plan, within) =>
+    setPlan: (orgId, decide, within) =>
       database.commit((queries) => {
         const before = requireOrg(queries, orgId);
-        changeOrg(queries, orgId, { plan });
-        return within(queries, before);
+        const change = decide(before);
+        if (change) changeOrg(queries, orgId, change);
+        return within(queries, { before, change });
       }),
 
     endOrg: (orgId, require, within) =>

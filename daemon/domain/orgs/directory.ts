@@ -7,7 +7,6 @@
  * Reading is no part of it: rows are read where they are, in this host's tables, and nobody waits for that.
  */
 import type { Scope } from "../../../shared/api/contract.ts";
-import type { Plan } from "../../../shared/api/plans.ts";
 import type { KeyId, OrgId, UserId } from "../../../shared/ids.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Rotation } from "./keys.ts";
@@ -27,12 +26,19 @@ export interface NewOrgRows {
   isFirst?: boolean;
 }
 
+export type PlanChange = Pick<OrgRow, "plan" | "plan_by">;
+
+export interface PlanSet {
+  before: OrgRow;
+  change: PlanChange | null;
+}
+
 /** Each resolves with what `within` returns once the change is on disk. Other rejections: disk_full. */
 export interface Directory {
   /** Throws already_exists. */
   addOrg<T>(made: NewOrgRows, within: Within<NewOrgRow, T>): Promise<T>;
-  /** `within` gets the organization as it was before. Throws org_not_found. */
-  setPlan<T>(orgId: OrgId, plan: Plan, within: Within<OrgRow, T>): Promise<T>;
+  /** `decide` says what the plan becomes, null: it stays. Throws org_not_found. */
+  setPlan<T>(orgId: OrgId, decide: (org: OrgRow) => PlanChange | null, within: Within<PlanSet, T>): Promise<T>;
   /** Its end begins: from here on its keys are no good, and nothing is added to it. Throws org_not_found; rejects as `require` throws. */
   endOrg<T>(orgId: OrgId, require: (queries: Queries) => void, within: Within<EndingOrg, T>): Promise<T>;
   /** Its end has come: nobody finds it any more, and its name is free. */

@@ -18,7 +18,7 @@ import { makeCreditList } from "./usage/credit-list.ts";
 import { makeUsage } from "./usage/usage.ts";
 
 export { makeAlone } from "./alone.ts";
-export type { Directory } from "./directory.ts";
+export type { Directory, PlanChange } from "./directory.ts";
 export { grantBy } from "./grant.ts";
 export { isGood, newKey } from "./keys.ts";
 export { makeOperator } from "./operator.ts";
@@ -26,7 +26,7 @@ export { orgsPersonal } from "./personal.ts";
 export { type PlanCaps, type Plans, plansOf } from "./plans.ts";
 export { driveExceeded, driveWarning, makeQuota, type Quota } from "./quota.ts";
 export { getKey, getOrg, listEndingOrgs, listEveryOrg, listOrgs } from "./store.ts";
-export type { KeyRow } from "./table.ts";
+export type { KeyRow, OrgRow } from "./table.ts";
 export { Credits, grantCredits } from "./usage/credits.ts";
 export { DriveLevels } from "./usage/drive-levels.ts";
 export { Meter, type Place, USAGE_WRITE_SECONDS } from "./usage/meter.ts";

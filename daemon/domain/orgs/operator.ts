@@ -60,10 +60,14 @@ export function makeOperator(
     },
 
     setPlan: (orgId: OrgId, plan: Plan) =>
-      directory.setPlan(orgId, plan, (queries, before) => {
-        record(queries, "org.plan_set", orgId, { plan, before: before.plan });
-        return { ...before, plan };
-      }),
+      directory.setPlan(
+        orgId,
+        () => ({ plan, plan_by: "operator" }),
+        (queries, { before, change }) => {
+          record(queries, "org.plan_set", orgId, { plan, before: before.plan });
+          return { ...before, ...change };
+        },
+      ),
 
     /** Grants more credits beside those of the plan, or takes back all that were (null); what is used is as of the daemon's last writing. */
     grantCredits: (orgId: OrgId, more: number | null, why?: Why) =>

@@ -13,6 +13,8 @@ export const orgs = sqliteTable("orgs", {
   ending_at: text(),
   /** When all that it had was gone. */
   ended_at: text(),
+  /** Who has given the plan. */
+  plan_by: text().$type<"operator" | "billing">().notNull().default("operator"),
 });
 
 export const apiKeys = sqliteTable("api_keys", {
@@ -54,5 +56,5 @@ export const sshKeys = sqliteTable("ssh_keys", {
 
 export type SshKeyRow = typeof sshKeys.$inferSelect;
 export type OrgRow = typeof orgs.$inferSelect;
-export type NewOrgRow = Omit<OrgRow, "ending_at" | "ended_at">;
+export type NewOrgRow = Omit<OrgRow, "plan_by" | "ending_at" | "ended_at">;
 export type KeyRow = typeof apiKeys.$inferSelect;

@@ -41,13 +41,15 @@ afterEach(() => database.close());
 
 const rows = () => ["orgs", "api_keys", "ssh_keys"].map((table) => database.queries.all(`SELECT * FROM ${table}`));
 
+const toStarter = () => ({ plan: "starter", plan_by: "operator" }) as const;
+
 /** Every change that there is, on what is there before each test. */
 const CHANGES: Record<string, (within: () => unknown) => Promise<unknown>> = {
   addOrg: (within) => {
     const made = orgOf("second");
     return directory.addOrg({ org: made, keys: [keyOf(made.org_id), keyOf(null)] }, within);
   },
-  setPlan: (within) => directory.setPlan(org.org_id, "starter", within),
+  setPlan: (within) => directory.setPlan(org.org_id, toStarter, within),
   addKey: (within) => directory.addKey(keyOf(org.org_id), within),
   rotateKey: (within) => directory.rotateKey(key.key_id, rotate, within),
   revokeKey: (within) => directory.revokeKey(key.key_id, within),
@@ -75,7 +77,7 @@ describe.each(Object.entries(CHANGES))("%s", (_, change) => {
 const REFUSED: [string, string, () => Promise<unknown>][] = [
   ["a name that is taken", "already_exists", () => directory.addOrg({ org: orgOf("first"), keys: [] }, () => {})],
   ["a second first", "already_exists", () => directory.addOrg({ org: orgOf("b"), keys: [], isFirst: true }, () => {})],
-  ["a plan of none", "org_not_found", () => directory.setPlan(NONE, "starter", () => {})],
+  ["a plan of none", "org_not_found", () => directory.setPlan(NONE, toStarter, () => {})],
   ["a key of none", "org_not_found", () => directory.addKey(keyOf(NONE), () => {})],
   ["an SSH key of none", "org_not_found", () => directory.addSshKey(sshKeyOf(NONE), () => {})],
   ["the same SSH key", "already_exists", () => directory.addSshKey(sshKeyOf(org.org_id, "b"), () => {})],
