@@ -18,8 +18,10 @@ const KVM = "/dev/kvm";
  * that KVM does not run does neither: QEMU has stopped it.
  */
 const SILENT_MS = 5_000;
-/** It panics for want of a root disk well within this. */
-const DEADLINE_MS = 60_000;
+/** At work, and nothing came of it. */
+const STALLED_MS = 60_000;
+/** It panics for want of a root disk within this: a second where the host is real, half a minute and more where it is emulated itself. */
+const DEADLINE_MS = 300_000;
 /** How often one that ended by itself is tried once more. */
 const TRIES_AGAIN = 2;
 /** To say its version takes milliseconds, on a host that has just booted more. */
@@ -55,6 +57,7 @@ export interface ProbeOptions {
   user: Identity | null;
   device?: string;
   silentMs?: number;
+  stalledMs?: number;
   deadlineMs?: number;
 }
 
@@ -88,7 +91,8 @@ interface Tried extends ProbeResult {
 }
 
 async function bootProbe(options: ProbeOptions): Promise<Tried> {
-  const { qemu, kernel, scratch, user, silentMs = SILENT_MS, deadlineMs = DEADLINE_MS } = options;
+  const { qemu, kernel, scratch, user, silentMs = SILENT_MS } = options;
+  const { stalledMs = STALLED_MS, deadlineMs = DEADLINE_MS } = options;
   const log = join(scratch, "probe.log");
   rmSync(log, { force: true });
   const hardware = ["-accel", "kvm", "-machine", "q35", "-cpu", "host", "-m", "256", "-nodefaults", "-no-user-config"];
@@ -109,12 +113,17 @@ async function bootProbe(options: ProbeOptions): Promise<Tried> {
     worked = secondsOf(probe.pid);
     if (worked <= before) giveUp();
   }, silentMs);
-  const watcher = watchOrNot(log, () => silence.refresh());
+  const stall = setTimeout(giveUp, stalledMs);
+  const watcher = watchOrNot(log, () => {
+    silence.refresh();
+    stall.refresh();
+  });
   // What cannot be heard is no silence.
   if (!watcher) clearInterval(silence);
   await probe.exited;
   watcher?.close();
   clearTimeout(deadline);
+  clearTimeout(stall);
   clearInterval(silence);
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   const printed = existsSync(log) ? readFileSync(log, "utf8") : "";

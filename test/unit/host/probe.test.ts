@@ -52,6 +52,10 @@ test("one that is at work is waited for although it says nothing", async () => {
   expect(await probe(busy, { silentMs: 100 })).toMatchObject({ acceleration: "kvm" });
 });
 
+test("one that is at work and never says anything is given up in the end", async () => {
+  expect(await probe("while :; do :; done", { silentMs: 100, stalledMs: 500 })).toMatchObject({ acceleration: "tcg" });
+});
+
 test("one that talks without end is given up too", async () => {
   const talks = "while :; do echo again; sleep 0.05; done";
   expect(await probe(talks, { deadlineMs: 500 })).toMatchObject({ acceleration: "tcg" });
