@@ -77,8 +77,6 @@ interface Made {
 function exportLines({ url, api_key, ca_cert, setup }: Made): string[] {
   const note = `The certificate is the service's own: clients also need a copy of ${ca_cert}, named by ROOMD_CA_CERT.`;
   const people =
-    setup === undefined
-      ? []
-      : [`setup: ${setup}`, "By this link the first person comes in, once, within 24 hours.", ""];
+    setup === null ? [] : [`setup: ${setup}`, "By this link the first person comes in, once, within 24 hours.", ""];
   return [...(ca_cert === null ? [] : [note]), ...people, `export ROOMD_URL=${url}`, `export ROOMD_API_KEY=${api_key}`];
 }

@@ -60,6 +60,7 @@ export function composeSandboxes(base: Base, parts: Parts) {
     credits,
     limits: inspected.limits,
     memoryOvercommitPercent: config["limits.memory_overcommit"],
+    startLimitMs: config["limits.sandbox_start"] * 1000,
     egressDefault: config["egress.default"],
     egress,
     roomCalls: (sandbox) => {

@@ -169,6 +169,13 @@ export const CONFIG_KEYS = {
       "What somebody becomes in oidc.org who signs in by it for the first time; none: only linked accounts are let in.",
   },
   "oidc.org": { kind: "string", default: "", about: "Id of the organization that they join." },
+  "oidc.group_roles": {
+    kind: "string",
+    default: "",
+    about:
+      "What groups there make of somebody in oidc.org, as GROUP=ROLE separated by commas; the most counts, and is looked at each time they sign in by it. Who is in none gets oidc.role, and is not let in where that is none.",
+  },
+  "oidc.groups_claim": { kind: "string", default: "groups", about: "What the issuer calls somebody's groups." },
   "signup.mode": {
     kind: ["closed", "invite", "approval", "open"],
     default: "closed",
@@ -259,6 +266,12 @@ export const CONFIG_KEYS = {
     kind: "integer",
     default: 0,
     about: "Sandboxes being started at once; 0: the host's cores.",
+  },
+  "limits.sandbox_start": {
+    kind: "duration",
+    default: "2m",
+    about:
+      "A sandbox that is not ready after this time has failed; more for a host that is very slow, as an emulated one.",
   },
   "limits.memory_overcommit": {
     kind: "integer",

@@ -38,6 +38,7 @@ import identities from "./migrations/0035_identities.sql" with { type: "text" };
 import mail from "./migrations/0036_mail.sql" with { type: "text" };
 import billing from "./migrations/0037_billing.sql" with { type: "text" };
 import planBy from "./migrations/0038_plan_by.sql" with { type: "text" };
+import departed from "./migrations/0039_departed.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -79,6 +80,7 @@ export const MIGRATIONS: readonly string[] = [
   mail,
   billing,
   planBy,
+  departed,
 ];
 
 /** Brings the database up to date; `beforeChange` may throw when another process must not have it changed. Refuses one that a newer roomd has written. */

@@ -1,11 +1,9 @@
 /** Owns how often an address may do something: so many times at once, and so many an hour. */
-import { readAddress } from "../domain/egress/addresses.ts";
+import { networkOf } from "../domain/egress/addresses.ts";
 import { Allowance } from "../host/guest-link/pace.ts";
 
 /** Beyond, the address that came longest ago is forgotten. */
 const MOST_ADDRESSES = 10_000;
-/** One who has an IPv6 address usually has all of its network of 2^64. */
-const HOST_BITS = 64n;
 
 export class AddressLimit {
   readonly #perHour: number;
@@ -35,10 +33,4 @@ export class AddressLimit {
     }
     return allowance.take();
   }
-}
-
-/** What one client has of addresses: an IPv4 address, or a network of IPv6. */
-export function networkOf(ip: string): string {
-  const address = readAddress(ip);
-  return address?.family === 6 ? `${address.value >> HOST_BITS}::` : (address?.text ?? ip);
 }

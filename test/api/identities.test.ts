@@ -207,3 +207,76 @@ test("who sends codes of chance again and again is held up, before the issuer is
   }
   expect([...codes].sort()).toEqual([429, 502]);
 });
+
+test("from here on, any number of tries", async () => {
+  Object.assign(daemon.env, { ROOMD_LIMITS_FAILED_LOGINS: "0" });
+  await daemon.restart();
+  expect((await signIn()).page.status).toBe(303);
+});
+
+test("who was removed, or has unlinked the account, is made no member again by signing in", async () => {
+  for (const unlinks of [false, true]) {
+    provider.person = { ...provider.person, sub: `departed ${unlinks}`, email: `departed-${unlinks}@example.org` };
+    const { visitor } = await signIn();
+    const user_id = await idOf(visitor);
+    if (unlinks) {
+      // Another way in, so that this one is not the last.
+      people.sql((database) => database.prepare("UPDATE users SET password_hash = 'x' WHERE user_id = ?").run(user_id));
+      const { items } = (await visitor.api("GET", "/v1/account/identities")).body;
+      expect((await visitor.api("DELETE", `/v1/account/identities/${items[0].identity_id}`)).status).toBe(200);
+    }
+    await people.prove(people.owner);
+    expect((await people.owner.api("DELETE", `/v1/orgs/self/members/${user_id}`)).status).toBe(200);
+    // As if the person had been forgotten.
+    people.sql((database) => {
+      database.prepare("DELETE FROM identities WHERE user_id = ?").run(user_id);
+      database.prepare("DELETE FROM users WHERE user_id = ?").run(user_id);
+    });
+    expect((await signIn()).page.status).toBe(401);
+  }
+});
+
+test("an address that somebody only says to have keeps its person from nothing", async () => {
+  const { organizations } = (await people.owner.api("GET", "/v1/account")).body;
+  const elsewhere = await people.foreign("elsewhere");
+  const { email, org_id } = (await elsewhere.api("GET", "/v1/account")).body;
+  expect(org_id).not.toBe(organizations[0].org_id);
+  provider.person = { ...provider.person, email };
+  const { visitor, page } = await signIn();
+  expect([page.status, page.to]).toEqual([303, "/account"]);
+  expect((await visitor.api("GET", "/v1/account")).body).toMatchObject({ email, email_verified: true, role: "member" });
+  expect((await elsewhere.api("GET", "/v1/account")).body.email).toMatch(/@no-address\.invalid$/);
+});
+
+test("groups there say the role here, each time anew, with all that follows from less", async () => {
+  daemon.env.ROOMD_OIDC_GROUP_ROLES = "platform = admin, engineers=member, guests=viewer";
+  daemon.env.ROOMD_OIDC_ROLE = "none";
+  await daemon.restart();
+  const roleOf = async (visitor: Visitor) => (await visitor.api("GET", "/v1/account")).body.role;
+  provider.person = { ...provider.person, groups: ["all", "engineers", "platform"] };
+  const { visitor } = await signIn();
+  expect(await roleOf(visitor)).toBe("admin");
+  const made = await visitor.api("POST", "/v1/orgs/self/keys", { name: "mine", scopes: ["keys:write"] });
+  expect(made.status).toBe(201);
+
+  provider.person = { ...provider.person, groups: "engineers" };
+  const again = await signIn();
+  expect(await roleOf(again.visitor)).toBe("member");
+  expect((await daemon.api("GET", "/v1/me", undefined, { key: made.body.key })).status).toBe(401);
+
+  provider.person = { ...provider.person, groups: ["all"] };
+  expect((await signIn()).page.text).toContain("None of your groups is let in here");
+  provider.person = { ...provider.person, sub: "nobody", email: "nobody@example.org" };
+  expect((await signIn()).page.status).toBe(401);
+
+  // An owner is made here alone.
+  await people.prove(people.owner);
+  const user_id = await idOf(again.visitor);
+  expect((await people.owner.api("PATCH", `/v1/orgs/self/members/${user_id}`, { role: "owner" })).status).toBe(200);
+  provider.person = {
+    sub: provider.person.sub === "nobody" ? `s${count}` : provider.person.sub,
+    email_verified: true,
+    groups: ["guests"],
+  };
+  expect(await roleOf((await signIn()).visitor)).toBe("owner");
+});

@@ -184,9 +184,70 @@ describe("who is here", () => {
     expect((await person.api("GET", "/v1/account")).body.email).toBe("old@example.org");
     await person.send("/verify", { token });
     expect((await person.api("GET", "/v1/account")).body.email).toBe("new@example.org");
-    await person.send("/account", { do: "email", email: "owner@example.org" });
-    const taken = linkIn(await mail.letterTo("owner@example.org", /Confirm/));
+    const { visitor } = await signUp("has-shown@example.org", "shown");
+    await person.send("/account", { do: "email", email: "has-shown@example.org" });
+    const taken = linkIn(await mail.letterTo("has-shown@example.org", /Confirm/));
     expect((await person.send("/verify", { token: taken.token })).status).toBe(409);
+    // The address that is left is told, where its person had shown it.
+    await people.prove(visitor);
+    await visitor.send("/account", { do: "email", email: "moved@example.org" });
+    await visitor.send("/verify", { token: linkIn(await mail.letterTo("moved@example.org", /Confirm/)).token });
+    expect((await mail.letterTo("has-shown@example.org", /changed/)).text).toContain("has another address");
+  });
+
+  test("keeps no address from its person by only saying that it is theirs", async () => {
+    const squatter = await people.member("member", { email: "eve@example.org" });
+    const { look, answer, visitor } = await signUp("eve@example.org", "eve's");
+    expect(saidBy(look)).toContain("has not shown it");
+    expect(answer.status).toBe(303);
+    expect((await visitor.api("GET", "/v1/account")).body).toMatchObject({
+      email: "eve@example.org",
+      email_verified: true,
+      organizations: [{ name: "eve's" }],
+    });
+    const { email, email_verified } = (await squatter.api("GET", "/v1/account")).body;
+    expect([email, email_verified]).toEqual([expect.stringMatching(/^usr_.*@no-address\.invalid$/), false]);
+    // Once it is shown, nobody takes it.
+    const before = mail.letters.length;
+    await ask("eve@example.org");
+    expect((await mail.letterTo("eve@example.org", /account already/, before)).text).toContain("sign in");
+  });
+
+  test("may sign up again where their only organization has ended", async () => {
+    const { visitor } = await signUp("gone@example.org", "gone");
+    await people.prove(visitor);
+    const { org_id } = (await visitor.api("GET", "/v1/account")).body;
+    await visitor.send("/org/end", { org_name: "gone" });
+    const ended = `SELECT 1 FROM orgs WHERE org_id = '${org_id}' AND ended_at IS NOT NULL`;
+    await until("it has ended", () => rows(ended).length > 0);
+    const { answer } = await signUp("gone@example.org", "back");
+    expect([answer.status, answer.to]).toEqual([303, "/account"]);
+  });
+
+  test("comes back by a letter alone, and whoever made other ways in does not", async () => {
+    const { visitor } = await signUp("lost@example.org", "lost");
+    await people.prove(visitor);
+    const { user_id } = (await visitor.api("GET", "/v1/account")).body;
+    people.sql((database) =>
+      database
+        .prepare(
+          "INSERT INTO identities (identity_id, user_id, issuer, subject, label, created_at) VALUES ('idn_1', ?, 'https://issuer', 's', 's', '2026-01-01T00:00:00.000Z')",
+        )
+        .run(user_id),
+    );
+    for (const only of [false, true]) {
+      const before = mail.letters.length;
+      await new Visitor(daemon).send("/recover", { email: "lost@example.org" });
+      const { token } = linkIn(await mail.letterTo("lost@example.org", /new way in/, before));
+      const back = await new Visitor(daemon).send("/setup", {
+        token,
+        step: "done",
+        password: `${PASSWORD} again`,
+        ...(only ? { only: "yes" } : {}),
+      });
+      expect(back.to).toBe("/account");
+      expect(rows(`SELECT 1 FROM identities WHERE user_id = '${user_id}'`)).toHaveLength(only ? 0 : 1);
+    }
   });
 
   test("is invited by a letter with the link that is shown", async () => {

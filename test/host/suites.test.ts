@@ -38,28 +38,32 @@ describe.each(SUITES)("on %s", (suite) => {
 
   afterAll(() => host?.end());
 
-  test.skipIf(why !== null)("it is installed with what the archive has, serves, is upgraded and purged", async () => {
-    host = await VirtualHost.boot(VirtualHost.image(suite), { "roomd.deb": buildPackage() });
-    const { ok, run } = { ok: host.ok.bind(host), run: host.run.bind(host) };
-    await ok("apt-get update -q", 300_000);
-    const said = await ok(`${INSTALL} /payload/roomd.deb`, 1_800_000);
-    expect(said).toContain("roomd is installed. These are next");
-    console.log(`${suite}:\n${(await run("roomd doctor")).text}`);
-    await ok("roomd init --json >/root/init.json && systemctl enable --now roomd");
-    const answers = async () => (await run("roomd health")).text.includes("topology");
-    await until("it answers", answers, SLOW_MS);
-    const started = await ok("systemctl show -p ExecMainStartTimestampMonotonic --value roomd");
+  test.skipIf(why !== null)(
+    "it is installed with what the archive has, serves, is upgraded and purged",
+    async () => {
+      host = await VirtualHost.boot(VirtualHost.image(suite), { "roomd.deb": buildPackage() });
+      const { ok, run } = { ok: host.ok.bind(host), run: host.run.bind(host) };
+      await ok("apt-get update -q", 300_000);
+      const said = await ok(`${INSTALL} /payload/roomd.deb`, 1_800_000);
+      expect(said).toContain("roomd is installed. These are next");
+      console.log(`${suite}:\n${(await run("roomd doctor")).text}`);
+      await ok("roomd init --json >/root/init.json && systemctl enable --now roomd");
+      const answers = async () => (await run("roomd health")).text.includes("topology");
+      await until("it answers", answers, SLOW_MS);
+      const started = await ok("systemctl show -p ExecMainStartTimestampMonotonic --value roomd");
 
-    await ok(
-      "dpkg-deb -R /payload/roomd.deb /root/next && sed -i 's/^Version: .*/Version: 98/' /root/next/DEBIAN/control && dpkg-deb -Zzstd -z1 -b /root/next /root/next.deb && rm -r /root/next",
-    );
-    await ok(`${INSTALL} /root/next.deb`, 600_000);
-    await until("it answers", answers, SLOW_MS);
-    expect(await ok("systemctl show -p ExecMainStartTimestampMonotonic --value roomd")).not.toBe(started);
-    expect((await run("ls -d /usr/lib/roomd/previous")).status).not.toBe(0);
+      await ok(
+        "dpkg-deb -R /payload/roomd.deb /root/next && sed -i 's/^Version: .*/Version: 98/' /root/next/DEBIAN/control && dpkg-deb -Zzstd -z1 -b /root/next /root/next.deb && rm -r /root/next",
+      );
+      await ok(`${INSTALL} /root/next.deb`, 600_000);
+      await until("it answers", answers, SLOW_MS);
+      expect(await ok("systemctl show -p ExecMainStartTimestampMonotonic --value roomd")).not.toBe(started);
+      expect((await run("ls -d /usr/lib/roomd/previous")).status).not.toBe(0);
 
-    await ok(PURGE);
-    expect(await ok(`pgrep -l 'roomd|qemu|virtiofsd' || true; ls -A ${DATA} 2>/dev/null || true`)).toBe("");
-    expect(await ok("systemctl list-unit-files --no-legend 'roomd*' || true")).toBe("");
-  }, 3_600_000);
+      await ok(PURGE);
+      expect(await ok(`pgrep -l 'roomd|qemu|virtiofsd' || true; ls -A ${DATA} 2>/dev/null || true`)).toBe("");
+      expect(await ok("systemctl list-unit-files --no-legend 'roomd*' || true")).toBe("");
+    },
+    3_600_000,
+  );
 });

@@ -37,6 +37,15 @@ export function readAddress(text: string): Address | null {
   return { family: 6, value, text: new URL(`http://[${text}]`).hostname.slice(1, -1) };
 }
 
+/** One who has an IPv6 address may have all of a network of 2^80: what is given to one site (RFC 6177). */
+const SITE_BITS = 80n;
+
+/** What one client has of addresses: an IPv4 address, or a network of IPv6. */
+export function networkOf(ip: string): string {
+  const address = readAddress(ip);
+  return address?.family === 6 ? `${address.value >> SITE_BITS}::` : (address?.text ?? ip);
+}
+
 /** `10.0.0.0/8`, or an address alone, which is a range of one. Null for what is none. */
 export function readRange(text: string): Range | null {
   const [base = "", length, ...more] = text.split("/");

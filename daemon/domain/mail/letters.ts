@@ -40,6 +40,10 @@ const LETTERS = {
     subject: "Confirm your address",
     text: `Somebody who is signed in at ${url} would like to use this address there.\n\nIf that is you, confirm it here, within 24 hours:\n${link}\n\n${IGNORE}`,
   }),
+  moved: ({ url }: LetterFacts): Letter => ({
+    subject: "Your address was changed",
+    text: `Your account at ${url} has another address from now on, and this one gets no more of its letters.\n\nIf that was not you, tell whoever runs the service at once.`,
+  }),
   invitation: ({ url, link }: LetterFacts): Letter => ({
     subject: "You are invited",
     text: `A member of an organization at ${url} invites you to it.\n\nThis shows which one, and lets you in, within 72 hours:\n${link}\n\nIf you expect no invitation, ignore this.`,

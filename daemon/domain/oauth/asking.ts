@@ -3,6 +3,7 @@
 import type { Scope } from "../../../shared/api/contract.ts";
 import { GRANT_SCOPES } from "../../../shared/api/grants.ts";
 import type { Clients } from "./clients.ts";
+import type { Asker } from "./documents.ts";
 import type { Client } from "./metadata.ts";
 import { isLoopback, isNamed } from "./redirects.ts";
 import { type OAuthError, Refusal } from "./refusal.ts";
@@ -35,10 +36,10 @@ export class SentBack extends Refusal {
 const CHALLENGE = /^[\w-]{43}$/;
 const MOST_STATE = 2048;
 
-/** Throws Refusal, which only people are told, and SentBack once it is known where the application is. */
-export async function readAsking(query: URLSearchParams, clients: Clients, url: string): Promise<Asking> {
+/** Throws Refusal, which only people are told, SentBack once it is known where the application is, and rate_limited. */
+export async function readAsking(query: URLSearchParams, clients: Clients, url: string, asker: Asker): Promise<Asking> {
   const one = (name: string) => only(query, name);
-  const client = await clients.find(one("client_id") ?? "");
+  const client = await clients.find(one("client_id") ?? "", asker);
   const { redirect_uris: named } = client;
   const redirect_uri = one("redirect_uri") ?? (named.length === 1 ? named[0] : undefined);
   if (redirect_uri === undefined) throw new Refusal("invalid_request", "The application does not say where it is.");

@@ -5,7 +5,7 @@
 import { newId } from "../../../shared/ids.ts";
 import { after, now } from "../../core/clock.ts";
 import type { Database } from "../../db/transact.ts";
-import type { Documents } from "./documents.ts";
+import type { Asker, Documents } from "./documents.ts";
 import { type Client, readMetadata } from "./metadata.ts";
 import { Refusal } from "./refusal.ts";
 import { countClients, dropUnusedClients, getClient, insertClient } from "./store.ts";
@@ -36,10 +36,10 @@ export class Clients {
     this.#documents = documents;
   }
 
-  /** Throws invalid_client. */
-  async find(clientId: string): Promise<Client> {
+  /** Throws invalid_client, rate_limited. */
+  async find(clientId: string, asker: Asker): Promise<Client> {
     if (clientId === COMMAND_LINE.client_id) return COMMAND_LINE;
-    if (this.#documents && clientId.startsWith("https://")) return await this.#documents.read(clientId);
+    if (this.#documents && clientId.startsWith("https://")) return await this.#documents.read(clientId, asker);
     const row = getClient(this.#database.queries, clientId);
     if (!row) throw new Refusal("invalid_client", "The application is not known here. It has to register again.");
     return row;

@@ -3,8 +3,10 @@ import type { Scope } from "../../../shared/api/contract.ts";
 import { after, now } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
+import { networkOf } from "../egress/addresses.ts";
 import { readAudience, readScopes } from "./asking.ts";
 import type { Clients } from "./clients.ts";
+import type { Asker } from "./documents.ts";
 import { Refusal } from "./refusal.ts";
 import { hashOf, makeSecret, makeUserCode, readUserCode, sha256, shownUserCode } from "./secrets.ts";
 import {
@@ -15,12 +17,13 @@ import {
   getGrant,
   insertDevice,
   openDevice,
+  undecidedDevices,
 } from "./store.ts";
 import { firstTokens, type Issued } from "./tokens.ts";
 
 export const DEVICE_SECONDS = 600;
 export const POLL_SECONDS = 5;
-/** That nobody has decided on, of all. */
+/** Of all. */
 const MOST_DEVICES = 1000;
 
 /** What a person is shown who has typed a code. */
@@ -30,6 +33,15 @@ export interface ShownDevice {
   /** From where it asks. */
   ip: string | null;
   created_at: string;
+}
+
+/** Makes room for one: of the network that has most of those that nobody has decided on, the oldest goes. */
+function dropCrowding(queries: Queries): void {
+  const byNetwork = Map.groupBy(undecidedDevices(queries), ({ ip }) => networkOf(ip ?? ""));
+  const [most] = [...byNetwork.values()].sort((a, b) => b.length - a.length);
+  const [oldest] = most ?? [];
+  if (!oldest) throw new Refusal("invalid_request", "Too many applications wait for their tokens. Try again later.");
+  dropDevice(queries, oldest.device_sha256);
 }
 
 export class Devices {
@@ -51,8 +63,9 @@ export class Devices {
     scope: string | undefined;
     resource: string | undefined;
     ip: string | null;
+    asker: Asker;
   }) {
-    const { client_id } = await this.#clients.find(asked.client_id);
+    const { client_id } = await this.#clients.find(asked.client_id, asked.asker);
     const scopes = [...readScopes(asked.scope)];
     const audience = readAudience(asked.resource, this.#url());
     const device_code = makeSecret("odc-");
@@ -60,9 +73,7 @@ export class Devices {
     const created_at = now();
     await this.#database.commit((queries) => {
       dropExpiredDevices(queries, created_at);
-      if (countDevices(queries) >= MOST_DEVICES) {
-        throw new Refusal("invalid_request", "Too many applications wait for a code to be typed. Try again later.");
-      }
+      if (countDevices(queries) >= MOST_DEVICES) dropCrowding(queries);
       insertDevice(queries, {
         device_sha256: sha256(device_code),
         user_code,
@@ -80,10 +91,10 @@ export class Devices {
   }
 
   /** What waits for a code; null: nothing. */
-  async look(typed: string): Promise<ShownDevice | null> {
+  async look(typed: string, asker: Asker): Promise<ShownDevice | null> {
     const device = openDevice(this.#database.queries, readUserCode(typed), now());
     if (!device) return null;
-    const { name: client_name } = await this.#clients.find(device.client_id);
+    const { name: client_name } = await this.#clients.find(device.client_id, asker);
     return { client_name, scopes: device.scopes, ip: device.ip, created_at: device.created_at };
   }
 

@@ -6,6 +6,8 @@ import { lookup } from "node:dns/promises";
 import { request } from "node:https";
 import type { LookupFunction } from "node:net";
 import type { Log } from "../../core/log.ts";
+import { Places } from "../../core/places.ts";
+import { ServiceError } from "../../core/service-error.ts";
 import { kindOf, readAddress } from "../egress/addresses.ts";
 import { type Client, readMetadata } from "./metadata.ts";
 import { Refusal } from "./refusal.ts";
@@ -14,13 +16,20 @@ const FETCH_MS = 5000;
 const MOST_BYTES = 64 * 1024;
 const MOST_URL_CHARACTERS = 1024;
 /** How long a document is taken as it was, whatever its server says. */
-const FRESH_MS = { least: 60_000, most: 24 * 3_600_000, failed: 60_000 };
+const FRESH_MS = { least: 60_000, most: 24 * 3_600_000, failed: 60_000, stale: 24 * 3_600_000 };
 const MOST_KNOWN = 1000;
-/** At once, of all that are asked for. */
-const MOST_FETCHES = 8;
+/** At once: of all, of those that one asks for, and of one host. */
+const MOST_FETCHES = { all: 16, asker: 2, host: 2 };
 
-interface Known {
-  client: Client | Refusal;
+/** Who wants to know of an application. */
+export interface Asker {
+  name: string;
+  /** Called where a document has to be fetched. Throws where the asker has had too many fetched. */
+  requireFetch(): void;
+}
+
+interface Known<T> {
+  what: T;
   untilMs: number;
 }
 
@@ -28,58 +37,96 @@ export class Documents {
   /** Those that are taken; empty: all of public addresses. */
   readonly #hosts: readonly string[];
   readonly #log: Pick<Log, "info">;
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Remembered<Client>();
+  /** Apart from the others, so that bad ones push out no good one. */
+  readonly #refused = new Remembered<Refusal>();
   readonly #fetching = new Map<string, Promise<Client>>();
+  readonly #askers = new Places(MOST_FETCHES.asker, tooMany);
+  readonly #hostsAsked = new Places(MOST_FETCHES.host, tooMany);
 
   constructor(hosts: readonly string[], log: Pick<Log, "info">) {
     this.#hosts = hosts;
     this.#log = log;
   }
 
-  /** Throws invalid_client. */
-  async read(clientId: string): Promise<Client> {
+  /** Throws invalid_client, rate_limited. */
+  async read(clientId: string, asker: Asker): Promise<Client> {
     const url = requireUrl(clientId);
-    const isNamed = this.#hosts.includes(url.hostname);
-    if (this.#hosts.length > 0 && !isNamed) throw refused(`Applications of ${url.hostname} are not taken here.`);
+    const isListed = this.#hosts.includes(url.hostname);
+    if (this.#hosts.length > 0 && !isListed) throw refused(`Applications of ${url.hostname} are not taken here.`);
+    if (url.port !== "" && !isListed) throw refused("The application's URL must have no port.");
     const known = this.#known.get(clientId);
-    if (known && known.untilMs > Date.now()) {
-      if (known.client instanceof Refusal) throw known.client;
-      return known.client;
-    }
+    if (known && known.untilMs > Date.now()) return known.what;
+    const bad = this.#refused.get(clientId);
+    if (bad && bad.untilMs > Date.now()) throw bad.what;
     const under = this.#fetching.get(clientId);
     if (under) return await under;
-    if (this.#fetching.size >= MOST_FETCHES) throw refused("Too many applications are being looked up. Try again.");
-    const fetching = this.#fetch(clientId, url, isNamed).finally(() => this.#fetching.delete(clientId));
-    this.#fetching.set(clientId, fetching);
-    return await fetching;
+    try {
+      return await this.#begin(clientId, url, isListed, asker);
+    } catch (error) {
+      // What it was lately is better than nothing.
+      if (error instanceof ServiceError && known && known.untilMs + FRESH_MS.stale > Date.now()) return known.what;
+      throw error;
+    }
+  }
+
+  /** Throws invalid_client, and rate_limited where there is no place for one more. */
+  async #begin(clientId: string, url: URL, mayBePrivate: boolean, asker: Asker): Promise<Client> {
+    if (this.#fetching.size >= MOST_FETCHES.all) throw tooMany();
+    const giveBack = [this.#askers.take(asker.name)];
+    try {
+      giveBack.push(this.#hostsAsked.take(url.hostname));
+      asker.requireFetch();
+      const fetching = this.#fetch(clientId, url, mayBePrivate).finally(() => this.#fetching.delete(clientId));
+      this.#fetching.set(clientId, fetching);
+      return await fetching;
+    } finally {
+      for (const each of giveBack) each();
+    }
   }
 
   async #fetch(clientId: string, url: URL, mayBePrivate: boolean): Promise<Client> {
     try {
       const { body, freshMs } = await fetchDocument(url, mayBePrivate);
       const client = clientOf(clientId, body);
-      this.#remember(clientId, { client, untilMs: Date.now() + freshMs });
+      this.#known.put(clientId, { what: client, untilMs: Date.now() + freshMs });
       return client;
     } catch (error) {
       const refusal = error instanceof Refusal ? error : refused("The application's document cannot be read.");
       // Why is not for strangers: it tells of names and ports that only we can reach.
       if (refusal !== error)
         this.#log.info("an application's document was not read", { client_id: clientId, error: String(error) });
-      this.#remember(clientId, { client: refusal, untilMs: Date.now() + FRESH_MS.failed });
+      this.#known.drop(clientId);
+      this.#refused.put(clientId, { what: refusal, untilMs: Date.now() + FRESH_MS.failed });
       throw refusal;
-    }
-  }
-
-  #remember(clientId: string, known: Known): void {
-    this.#known.delete(clientId);
-    this.#known.set(clientId, known);
-    for (const oldest of this.#known.keys()) {
-      if (this.#known.size <= MOST_KNOWN) break;
-      this.#known.delete(oldest);
     }
   }
 }
 
+/** The newest so many. */
+class Remembered<T> {
+  readonly #all = new Map<string, Known<T>>();
+
+  get(clientId: string): Known<T> | undefined {
+    return this.#all.get(clientId);
+  }
+
+  put(clientId: string, known: Known<T>): void {
+    this.#all.delete(clientId);
+    this.#all.set(clientId, known);
+    for (const oldest of this.#all.keys()) {
+      if (this.#all.size <= MOST_KNOWN) break;
+      this.#all.delete(oldest);
+    }
+  }
+
+  drop(clientId: string): void {
+    this.#all.delete(clientId);
+  }
+}
+
+const tooMany = () =>
+  new ServiceError("rate_limited", { detail: "Too many applications are being looked up.", retryAfterSeconds: 5 });
 const refused = (what: string) => new Refusal("invalid_client", what);
 
 function requireUrl(clientId: string): URL {

@@ -12,6 +12,7 @@ import { requireSession } from "../users/index.ts";
 import { backTo, readAsking } from "./asking.ts";
 import type { Clients } from "./clients.ts";
 import type { OAuthDeps } from "./deps.ts";
+import type { Asker } from "./documents.ts";
 import type { Client } from "./metadata.ts";
 import { placeOf } from "./redirects.ts";
 import { Refusal } from "./refusal.ts";
@@ -57,7 +58,7 @@ export function makeGranting({ database, directory, orgs, url, clients }: Deps):
 
     bind(grantCreate, {
       run: async (call, { request, ...narrowing }) => {
-        const asking = await readAsking(new URLSearchParams(request), clients, url()).catch(told);
+        const asking = await readAsking(new URLSearchParams(request), clients, url(), askerOf(call)).catch(told);
         const { client, redirect_uri, audience, code_challenge } = asking;
         requireFew(call);
         const row = keyOf(call.caller, client, narrowed(call.caller, asking.scopes, narrowing));
@@ -89,7 +90,7 @@ export function makeGranting({ database, directory, orgs, url, clients }: Deps):
         const typed = readUserCode(user_code);
         const device = openDevice(queries, typed, now());
         if (!device) throw new ServiceError("device_not_found");
-        const client = await clients.find(device.client_id).catch(told);
+        const client = await clients.find(device.client_id, askerOf(call)).catch(told);
         const decided = { client_name: client.name, allowed: allow };
         if (!allow) {
           await database.commit((within) => {
@@ -163,6 +164,9 @@ function told(error: unknown): never {
   if (!(error instanceof Refusal)) throw error;
   throw new ServiceError("invalid_body", { detail: error.description, details: { error: error.error } });
 }
+
+/** Who is known, and has shown it lately, has as many looked up as the rate of calls lets through. */
+const askerOf = ({ caller }: KeyCall): Asker => ({ name: userOf(caller), requireFetch: () => {} });
 
 /** What is granted of what was asked for: no more than the person's role has, and than the person chose. Throws scope_escalation. */
 function narrowed(caller: Caller, asked: readonly Scope[], { scopes, room_ids, expires_in_seconds }: Narrowing) {

@@ -14,7 +14,7 @@ import { type Asking, readAsking } from "./asking.ts";
 import { Clients, type Registration, unusedBefore } from "./clients.ts";
 import type { OAuthDeps } from "./deps.ts";
 import { Devices } from "./devices.ts";
-import { Documents } from "./documents.ts";
+import { type Asker, Documents } from "./documents.ts";
 import { makeGranting } from "./granting.ts";
 import { hashOf } from "./secrets.ts";
 import {
@@ -33,6 +33,7 @@ import { type Issued, Reused, tokensForCode, tokensForRefresh } from "./tokens.t
 
 export { type Asking, only, SentBack } from "./asking.ts";
 export { DEVICE_SECONDS, POLL_SECONDS } from "./devices.ts";
+export type { Asker } from "./documents.ts";
 export { oauthPersonal } from "./personal.ts";
 export { isLoopback, placeOf } from "./redirects.ts";
 export { Refusal } from "./refusal.ts";
@@ -50,8 +51,8 @@ export interface OAuth {
   isToken(authorization: string): boolean;
   /** Whom a token stands for. Throws invalid_api_key, api_key_expired. */
   authenticate(authorization: string, source: Source): Caller;
-  /** What an application asks for at /authorize. Throws Refusal, and SentBack once it is known where to. */
-  read(query: URLSearchParams): Promise<Asking>;
+  /** What an application asks for at /authorize. Throws Refusal, and SentBack once it is known where to, and rate_limited. */
+  read(query: URLSearchParams, asker: Asker): Promise<Asking>;
   /** Throws invalid_client_metadata, invalid_redirect_uri. */
   register(metadata: Record<string, unknown>): Promise<Registration>;
   devices: Pick<Devices, "begin" | "look">;
@@ -144,7 +145,7 @@ export function makeOAuth({ database, directory, orgs, log, url, documents }: OA
       return caller;
     },
 
-    read: (query) => readAsking(query, clients, url()),
+    read: (query, asker) => readAsking(query, clients, url(), asker),
     register: (metadata) => clients.register(metadata),
     devices,
 

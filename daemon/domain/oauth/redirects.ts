@@ -17,7 +17,18 @@ const NEVER: readonly string[] = [
   "ws:",
   "wss:",
   "ftp:",
+  // What a system opens or sends by itself.
+  "intent:",
+  "mailto:",
+  "tel:",
+  "sms:",
+  "shell:",
+  "ldap:",
+  "search-ms:",
+  "search:",
 ];
+/** The same, a family of them. */
+const NEVER_WITH = "ms-";
 const MOST_CHARACTERS = 2048;
 
 /** Where it leads, by what people judge it: a host, or the scheme of a program. */
@@ -42,7 +53,8 @@ export function requireRedirectUri(uri: unknown): string {
   if (!url) throw refuse("A redirect URI must be a whole URL.");
   if (url.hash !== "" || uri.includes("#")) throw refuse("A redirect URI has no #.");
   if (url.username !== "" || url.password !== "") throw refuse("A redirect URI names no user.");
-  if (NEVER.includes(url.protocol)) throw refuse(`A redirect URI cannot begin with ${url.protocol}`);
+  if (NEVER.includes(url.protocol) || url.protocol.startsWith(NEVER_WITH))
+    throw refuse(`A redirect URI cannot begin with ${url.protocol}`);
   if (url.protocol === "http:" && !LOOPBACK.includes(url.hostname)) {
     throw refuse("A redirect URI is https, or http to the loopback address.");
   }

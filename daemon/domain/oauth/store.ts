@@ -142,6 +142,11 @@ export function openDevice(queries: Queries, user_code: string, at: string): Dev
     .get();
 }
 
+/** Those that nobody has decided on, the oldest first. */
+export function undecidedDevices(queries: Queries): DeviceRow[] {
+  return queries.select().from(devices).where(isNull(devices.allowed)).orderBy(devices.created_at).all();
+}
+
 /** Whether nobody has decided before. */
 export function decideDevice(queries: Queries, user_code: string, allowed: boolean, key_id: KeyId | null): boolean {
   const where = and(eq(devices.user_code, user_code), isNull(devices.allowed));

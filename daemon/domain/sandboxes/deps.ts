@@ -34,6 +34,8 @@ export interface SandboxDeps {
   credits: Pick<Credits, "admit">;
   limits: { memory_mib: number; vcpus: number; concurrent_creates: number };
   memoryOvercommitPercent: number;
+  /** A sandbox that is not ready by then has failed. */
+  startLimitMs: number;
   egressDefault: "public" | "none";
   egress: Egress;
   meter: Meter;

@@ -34,9 +34,6 @@ type SupervisedRoom = Pick<RoomTarget, "room_id" | "drive_directory" | "drive_li
 
 const HAVE_GUESTS: readonly SandboxState[] = ["starting", "running", "pausing", "paused", "resuming"];
 
-/** A sandbox that is not ready by then has failed. */
-const START_LIMIT_MS = 120_000;
-
 export interface GuestShare {
   room_uid: RoomUid;
   /** Its virtiofsd as recorded; none while it is not there. */
@@ -166,7 +163,7 @@ export function makeSupervisors(deps: SandboxDeps, ends: { watch(sandboxId: stri
         start: (current, onStarted, signal) =>
           use(current.sandbox_id, async () => {
             // Also the time at the gate counts.
-            const limit = AbortSignal.any([signal, timeUp(START_LIMIT_MS)]);
+            const limit = AbortSignal.any([signal, timeUp(deps.startLimitMs)]);
             try {
               return await gate.through(
                 current.org_id,

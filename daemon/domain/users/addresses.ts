@@ -7,11 +7,12 @@ import { now } from "../../core/clock.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { type Database, violatesUnique } from "../../db/transact.ts";
 import { post, postNothing } from "../mail/index.ts";
+import { giveUp } from "./holders.ts";
 import { addLink, requireLink } from "./links.ts";
 import { addressOf, requirePerson } from "./person.ts";
 import { type Asked, record } from "./record.ts";
 import { requireProved, requireSession } from "./sessions.ts";
-import { changeUser, dropLinks, membershipsOf, useLink, userByEmail } from "./store.ts";
+import { changeUser, dropLinks, getUser, membershipsOf, useLink, userByEmail } from "./store.ts";
 
 export class Addresses {
   readonly #database: Database;
@@ -67,11 +68,16 @@ export class Addresses {
       if (user_id !== session.user_id || email === null || !useLink(queries, link_id, now())) {
         throw new ServiceError("link_not_found");
       }
+      const before = getUser(queries, user_id);
+      giveUp(queries, email, user_id);
       try {
         changeUser(queries, user_id, { email, verified_at: now() });
       } catch (error) {
         if (!violatesUnique(error, "users.email")) throw error;
         throw new ServiceError("already_exists", { detail: `Somebody with the address ${email} is here already.` });
+      }
+      if (before && before.verified_at !== null && before.email !== email) {
+        post(queries, { kind: "moved", to: before.email, user_id: null, link_id: null });
       }
       // Ways in that went to the address before.
       dropLinks(queries, "user", user_id);

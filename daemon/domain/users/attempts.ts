@@ -7,7 +7,7 @@ import { ServiceError } from "../../core/service-error.ts";
 
 const LONGEST_DELAY_MS = 60_000;
 const FORGOTTEN_MS = 3600_000;
-/** Beyond, whoever tried longest ago is forgotten. */
+/** Beyond, somebody is forgotten for each that is new. */
 const MOST_COUNTED = 20_000;
 
 /** One count: who is counted, and how many tries are free of any delay. */
@@ -41,10 +41,15 @@ export class Attempts {
       this.#tried.delete(name);
       this.#tried.set(name, { count, at: nowMs, until: nowMs + delayMs });
     }
-    for (const oldest of this.#tried.keys()) {
-      if (this.#tried.size <= MOST_COUNTED) break;
-      this.#tried.delete(oldest);
+    if (this.#tried.size > MOST_COUNTED) this.#forgetOne(nowMs);
+  }
+
+  /** Whoever tried longest ago of those that need not wait, so that made-up names push out no delay that runs. */
+  #forgetOne(nowMs: number): void {
+    for (const [name, { until }] of this.#tried) {
+      if (until <= nowMs) return void this.#tried.delete(name);
     }
+    for (const oldest of this.#tried.keys()) return void this.#tried.delete(oldest);
   }
 
   /** It was the right one. */

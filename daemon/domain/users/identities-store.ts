@@ -26,3 +26,7 @@ export function changeIdentity(queries: Queries, identityId: IdentityId, change:
 export function deleteIdentity(queries: Queries, identityId: IdentityId): void {
   queries.delete(identities).where(eq(identities.identity_id, identityId)).run();
 }
+
+export function dropIdentities(queries: Queries, userId: UserId): void {
+  queries.delete(identities).where(eq(identities.user_id, userId)).run();
+}

@@ -4,17 +4,20 @@
  */
 import { type IdentityRecord, identityBegin, identityList, identityRemove } from "../../../shared/api/identities.ts";
 import { MAX_MEMBERS } from "../../../shared/api/members.ts";
-import { newId, type OrgId, type SessionId, type UserId } from "../../../shared/ids.ts";
+import { type IdentityId, newId, type OrgId, type SessionId, type UserId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
-import { getOrg } from "../orgs/index.ts";
+import { type Directory, getOrg } from "../orgs/index.ts";
 import { whoIs } from "./account.ts";
 import { addUser } from "./add-user.ts";
 import { begin, type SignedIn } from "./begin.ts";
 import type { Challenges, Given } from "./challenges.ts";
+import { hasDeparted, noteDeparted } from "./departed.ts";
+import { follow, type GivenRole, roleOf } from "./groups.ts";
+import { giveUp, holderOf } from "./holders.ts";
 import {
   changeIdentity,
   deleteIdentity,
@@ -25,7 +28,7 @@ import {
 import { requirePerson } from "./person.ts";
 import { type Asked, record } from "./record.ts";
 import { requireProof, requireSession } from "./sessions.ts";
-import { countMembers, getUser, insertMembership, membershipsOf, userByEmail } from "./store.ts";
+import { countMembers, getMembership, getUser, insertMembership, membershipsOf, userByEmail } from "./store.ts";
 import type { IdentityRow, UserRow } from "./table.ts";
 import type { Departure, Upstream, Vouched } from "./upstream.ts";
 import { requireWayLeft, sameIssuer } from "./ways.ts";
@@ -39,6 +42,9 @@ const linkOf = (sessionId: SessionId): Given => ({ purpose: "link elsewhere", to
 
 interface IdentityDeps {
   database: Database;
+  directory: Directory;
+  /** Called when sessions and keys have ended, and it is on record. */
+  onEnded(): void;
   challenges: Challenges;
   /** Null where it is not configured. */
   upstream: Upstream | null;
@@ -68,9 +74,11 @@ export class Identities {
   async signIn(answer: URLSearchParams, asked: Asked): Promise<SignedIn> {
     const { database } = this.#deps;
     const vouched = await this.#arrive(answer, asked.visitor === null ? null : signInOf(asked.visitor));
+    const role = this.#roleOf(vouched);
+    await this.#follow(vouched, role);
     return await database.commit((queries) => {
       const there = identityBySubject(queries, vouched.issuer, vouched.subject);
-      const user = there ? getUser(queries, there.user_id) : this.#welcome(queries, vouched, asked);
+      const user = there ? getUser(queries, there.user_id) : this.#welcome(queries, vouched, role, asked);
       if (!user || user.disabled_at !== null)
         throw new ServiceError("sign_in_failed", { detail: "You are not let in here." });
       const org = membershipsOf(queries, user.user_id)[0]?.org_id;
@@ -130,6 +138,7 @@ export class Identities {
         run: async (call, _input, identity_id) => {
           const { user_id } = whoIs(call);
           const body = await database.commit((within) => {
+            noteUnlinked(within, user_id, identity_id);
             deleteIdentity(within, identity_id);
             requireWayLeft(within, user_id, { rp_id: rpId(), issuer });
             call.audit.details = { identity_id };
@@ -155,8 +164,10 @@ export class Identities {
   async #arrive(answer: URLSearchParams, given: Given | null): Promise<Vouched> {
     const { upstream, challenges } = this.#deps;
     const state = answer.get("state") ?? "";
-    if (!upstream || !given || !challenges.isOpen(state, given) || !challenges.answer(state)) throw tooLate();
+    if (!upstream || !given || !challenges.isOpen(state, given)) throw tooLate();
     const vouched = await upstream.arrive(answer, this.#departure(state));
+    // Only what was answered rightly is remembered: the issuer takes its code once.
+    if (!challenges.answer(state)) throw tooLate();
     const domain = vouched.email?.split("@").at(-1) ?? "";
     const { domains } = upstream.plan;
     if (domains.length > 0 && !domains.includes(domain)) {
@@ -177,17 +188,40 @@ export class Identities {
     };
   }
 
+  /** What the configuration makes of the account in oidc.org; null: nothing. */
+  #roleOf({ groups }: Vouched): GivenRole | null {
+    const welcome = this.#deps.upstream?.plan.welcome;
+    return welcome ? (roleOf(welcome.groups, groups) ?? welcome.role) : null;
+  }
+
+  /** Who is a member is put where the groups say, where groups say anything. Throws sign_in_failed. */
+  async #follow({ issuer, subject }: Vouched, role: GivenRole | null): Promise<void> {
+    const { database, directory, upstream, onEnded } = this.#deps;
+    const welcome = upstream?.plan.welcome;
+    const there = identityBySubject(database.queries, issuer, subject);
+    if (!welcome || welcome.groups.size === 0 || !there) return;
+    const org_id = welcome.org_id as OrgId;
+    const { user_id } = there;
+    const before = getMembership(database.queries, org_id, user_id)?.role;
+    if (before === undefined || before === "owner") return;
+    if (role === null) throw new ServiceError("sign_in_failed", { detail: "None of your groups is let in here." });
+    await follow(database.queries, directory, { org_id, user_id, role });
+    onEnded();
+  }
+
   /** Somebody who is not known: made a member where the configuration says so. Throws sign_in_failed, already_exists, quota_exceeded. */
-  #welcome(queries: Queries, vouched: Vouched, asked: Asked): UserRow {
+  #welcome(queries: Queries, vouched: Vouched, role: GivenRole | null, asked: Asked): UserRow {
     const welcome = this.#deps.upstream?.plan.welcome ?? null;
     const { email } = vouched;
     const org = welcome && getOrg(queries, welcome.org_id as OrgId);
-    if (!welcome || !org || org.ending_at !== null || email === null || userByEmail(queries, email)) {
+    const isNew = email !== null && org?.ending_at === null && !isHeld(queries, email, org.org_id);
+    if (!welcome || role === null || !isNew || hasDeparted(queries, org.org_id, vouched)) {
       throw new ServiceError("sign_in_failed", {
         detail: "Nobody here has linked this account.",
         hint: "Sign in by another way, then link it on the page of ways to sign in.",
       });
     }
+    giveUp(queries, email, null);
     if (countMembers(queries, org.org_id) >= MAX_MEMBERS) {
       throw new ServiceError("quota_exceeded", { detail: `An organization may have ${MAX_MEMBERS} members.` });
     }
@@ -205,11 +239,27 @@ export class Identities {
     addUser(queries, user);
     addIdentity(queries, vouched, user.user_id);
     const { user_id } = user;
-    insertMembership(queries, { org_id: org.org_id, user_id, role: welcome.role, created_at: now() });
+    insertMembership(queries, { org_id: org.org_id, user_id, role, created_at: now() });
     record(queries, "user.created", user, org.org_id, asked, { by: "identity" });
-    record(queries, "member.added", user, org.org_id, asked, { user_id, role: welcome.role });
+    record(queries, "member.added", user, org.org_id, asked, { user_id, role });
     return user;
   }
+}
+
+/** Whether somebody has the address who may be the same person: has shown it, or is a member there already. */
+function isHeld(queries: Queries, email: string, orgId: OrgId): boolean {
+  const user = userByEmail(queries, email);
+  return (
+    user !== undefined &&
+    (holderOf(queries, email) !== undefined || getMembership(queries, orgId, user.user_id) !== undefined)
+  );
+}
+
+/** Else who was a member could unlink the account, be removed, and come back by it. */
+function noteUnlinked(queries: Queries, userId: UserId, identityId: IdentityId): void {
+  const row = listIdentities(queries, userId).find(({ identity_id }) => identity_id === identityId);
+  if (!row) return;
+  for (const { org_id } of membershipsOf(queries, userId)) noteDeparted(queries, org_id, userId, row);
 }
 
 const tooLate = () =>

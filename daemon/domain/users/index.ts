@@ -76,7 +76,7 @@ export function makeUsers({
   const issuer = upstream?.plan.issuer ?? null;
   const passkeys = new Passkeys({ database, challenges, url, issuer });
   const rpId = () => passkeys.place?.rp_id ?? null;
-  const identities = new Identities({ database, challenges, upstream, url, rpId });
+  const identities = new Identities({ database, directory, onEnded, challenges, upstream, url, rpId });
   const newcomers = new Newcomers(passwords, passkeys);
   const links = new LetterLinks();
   const signIn = new SignIn(database, passwords, onEnded);
@@ -102,7 +102,7 @@ export function makeUsers({
     keepEnding: () => keepEndingOrgs(ends),
     recognise: makeRecognise(queries, planOf, seen),
     signIn,
-    redeem: new Redeem({ database, newcomers, signIn, onEnded }),
+    redeem: new Redeem({ database, directory, newcomers, signIn, onEnded }),
     signUp: new SignUp({ database, directory, plans, plan: signUpPlan, hasMail, newcomers }),
     addresses: new Addresses(database, hasMail),
     links,

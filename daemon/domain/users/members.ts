@@ -19,6 +19,7 @@ import type { Queries } from "../../db/client.ts";
 import { post } from "../mail/index.ts";
 import { getOrg } from "../orgs/index.ts";
 import { whoIs } from "./account.ts";
+import { noteDeparted } from "./departed.ts";
 import type { UserDeps } from "./deps.ts";
 import { addLink, type LetterLinks, pathOf } from "./links.ts";
 import { givenBy, requireKeeper, requireOver } from "./roles.ts";
@@ -98,6 +99,7 @@ export function makeMembers({ database, directory, url, links, hasMail, onEnded 
           (within, { keys, sshKeys }) => {
             deleteMembership(within, org_id, user_id);
             dropInvitationsBy(within, org_id, user_id);
+            noteDeparted(within, org_id, user_id);
             const sessions_ended = endSessions(within, user_id, now(), { orgId: org_id });
             const removed = { user_id, keys_revoked: keys.length, sessions_ended };
             call.audit.details = { ...removed, ...endedBy(keys, sshKeys) };

@@ -4,7 +4,7 @@ import { now } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
 import { addUser } from "./add-user.ts";
 import { addPasskey, type NewPasskey, type Passkeys } from "./passkeys.ts";
-import type { Passwords } from "./passwords.ts";
+import { type Passwords, stranger } from "./passwords.ts";
 import { addressOf, requirePerson } from "./person.ts";
 import type { Asked } from "./record.ts";
 import type { UserRow } from "./table.ts";
@@ -56,7 +56,7 @@ export class Newcomers {
       return { password_hash: null, passkey: await this.#passkeys.arrive(way.passkey, way.user_id, visitor) };
     }
     requirePerson({ password: way.password });
-    return { password_hash: await this.#passwords.hash(way.password, network), passkey: null };
+    return { password_hash: await this.#passwords.hash(way.password, stranger(network)), passkey: null };
   }
 }
 

@@ -26,6 +26,10 @@ export function deletePasskey(queries: Queries, passkeyId: PasskeyId): void {
   queries.delete(passkeys).where(eq(passkeys.passkey_id, passkeyId)).run();
 }
 
+export function dropPasskeys(queries: Queries, userId: UserId): void {
+  queries.delete(passkeys).where(eq(passkeys.user_id, userId)).run();
+}
+
 /** By the names that they are good at. */
 export function countPasskeys(queries: Queries): { rp_id: string; passkeys: number }[] {
   return queries

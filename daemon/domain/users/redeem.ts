@@ -5,11 +5,13 @@ import { now } from "../../core/clock.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
-import { listOrgs } from "../orgs/index.ts";
+import { type Directory, listOrgs } from "../orgs/index.ts";
 import { begin, type SignedIn } from "./begin.ts";
+import { dropIdentities } from "./identities-store.ts";
 import { requireLink } from "./links.ts";
 import { addNew, type Newcomers, type NewPerson, type NewWay } from "./newcomers.ts";
 import { addPasskey } from "./passkeys.ts";
+import { dropPasskeys } from "./passkeys-store.ts";
 import { addressOf, requirePerson } from "./person.ts";
 import { type Asked, record } from "./record.ts";
 import { requireSession } from "./sessions.ts";
@@ -33,6 +35,7 @@ import type { LinkRow, UserRow } from "./table.ts";
 
 interface RedeemDeps {
   database: Database;
+  directory: Directory;
   newcomers: Newcomers;
   signIn: SignIn;
   /** Called when sessions have ended or look elsewhere, and it is on record. */
@@ -78,12 +81,16 @@ export class Redeem {
     });
   }
 
-  /** A new password or passkey for who is here. All that was open ends. Throws link_not_found, validation_failed, rate_limited. */
-  async renew(token: string, way: NewWay, asked: Asked): Promise<SignedIn> {
-    const { database, newcomers, onEnded } = this.#deps;
+  /**
+   * A new password or passkey for who is here. All that was open ends; `isOnly`: and so do other ways in, and applications, so that whoever
+   * has made some of them without leave is out. Throws link_not_found, validation_failed, rate_limited.
+   */
+  async renew(token: string, way: NewWay, isOnly: boolean, asked: Asked): Promise<SignedIn> {
+    const { database, directory, newcomers, onEnded } = this.#deps;
     const { user_id } = this.look(token, ["user"]);
     if ("passkey" in way && way.user_id !== user_id) throw new ServiceError("link_not_found");
     const { password_hash, passkey } = await newcomers.way(way, asked);
+    if (isOnly && user_id !== null) await directory.endGrantsOf(user_id, () => {});
     const signedIn = await database.commit((queries) => {
       const link = requireLink(queries, token, ["user"]);
       const user = link.user_id === null ? undefined : getUser(queries, link.user_id);
@@ -92,12 +99,17 @@ export class Redeem {
         throw new ServiceError("link_not_found");
       }
       dropLinks(queries, "user", user.user_id);
+      if (isOnly) {
+        dropPasskeys(queries, user.user_id);
+        dropIdentities(queries, user.user_id);
+        changeUser(queries, user.user_id, { password_hash: null });
+      }
       if (passkey) addPasskey(queries, passkey, user.user_id);
       else changeUser(queries, user.user_id, { password_hash });
       dropBrowsers(queries, user.user_id);
       const sessions_ended = endSessions(queries, user.user_id, now());
       const event = passkey ? "auth.passkey_added" : "auth.password_set";
-      record(queries, event, user, org, asked, { by: "link", sessions_ended });
+      record(queries, event, user, org, asked, { by: "link", sessions_ended, is_only: isOnly });
       return begin(queries, user, org, asked, "link");
     });
     onEnded();

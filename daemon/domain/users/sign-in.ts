@@ -6,11 +6,12 @@ import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { Attempts, type Count } from "./attempts.ts";
 import { begin, browserOf, type SignedIn } from "./begin.ts";
-import type { Passwords } from "./passwords.ts";
+import { type Asker, type Passwords, stranger } from "./passwords.ts";
 import { addressOf, requirePerson } from "./person.ts";
 import { type Asked, record } from "./record.ts";
+import { hashOf } from "./secrets.ts";
 import { renewSession, requireProved, requireSession } from "./sessions.ts";
-import { changeUser, dropLinks, endSessions, getUser, membershipsOf, userByEmail } from "./store.ts";
+import { changeUser, dropLinks, endSessions, getUser, isBrowserOf, membershipsOf, userByEmail } from "./store.ts";
 import type { UserRow } from "./table.ts";
 
 /** Tries without a delay: of a browser or a session that is known, of a network at one name, and of all strangers at one name. */
@@ -51,24 +52,27 @@ export class SignIn {
     const name = address.slice(0, MOST_CHARACTERS);
     const user = userByEmail(queries, name);
     const known = user ? browserOf(queries, user.user_id, asked) : null;
-    const strangers = [
+    if (known !== null) return await this.#compare(byName(`browser ${known}`), user, password);
+    const counts = [
       { name: `${asked.network} at ${name}`, free: FREE.network },
       { name: `strangers at ${name}`, free: FREE.strangers },
     ];
-    return await this.#compare(
-      known === null ? strangers : [{ name: `browser ${known}`, free: FREE.known }],
-      user,
-      password,
-      asked,
-    );
+    return await this.#compare({ counts, asker: stranger(asked.network) }, user, password);
+  }
+
+  /** Whether who has this address, or null: anybody, has signed in by the browser: what others try does not hold them up. */
+  isKnown(email: string | null, { browser }: Asked): boolean {
+    const { queries } = this.#database;
+    const user = email === null ? null : userByEmail(queries, addressOf(email).slice(0, MOST_CHARACTERS));
+    const sha256 = browser === null ? null : hashOf(browser);
+    return user !== undefined && sha256 !== null && isBrowserOf(queries, user?.user_id ?? null, sha256);
   }
 
   /** By the password; the session goes by the secret that is returned from then on. Throws sign_in_failed, rate_limited, session_ended. */
   async prove(sessionId: SessionId, password: string, asked: Asked): Promise<string> {
     const { queries } = this.#database;
     const user = getUser(queries, requireSession(queries, sessionId).user_id);
-    const counts = [{ name: `session ${sessionId}`, free: FREE.known }];
-    const right = await this.#compare(counts, user, password, asked);
+    const right = await this.#compare(byName(`session ${sessionId}`), user, password);
     return await this.#database.commit((within) => {
       requireSame(within, right);
       const { org_id } = requireSession(within, sessionId);
@@ -81,7 +85,7 @@ export class SignIn {
   async setPassword(sessionId: SessionId, password: string, asked: Asked): Promise<string> {
     requireProved(this.#database.queries, sessionId);
     requirePerson({ password });
-    const password_hash = await this.#passwords.hash(password, asked.network);
+    const password_hash = await this.#passwords.hash(password, byName(`session ${sessionId}`).asker);
     const secret = await this.#database.commit((within) => {
       const { user_id, name, org_id } = requireProved(within, sessionId);
       changeUser(within, user_id, { password_hash });
@@ -94,15 +98,25 @@ export class SignIn {
     return secret;
   }
 
-  async #compare(counts: Count[], user: UserRow | undefined, password: string, { network }: Asked): Promise<UserRow> {
-    this.#attempts.begin(counts);
+  async #compare({ counts, asker }: Trying, user: UserRow | undefined, password: string): Promise<UserRow> {
     const hash = user?.disabled_at === null ? user.password_hash : null;
-    const right = await this.#passwords.isRight(password, hash, network);
+    const right = await this.#passwords.isRight(password, hash, asker, () => this.#attempts.begin(counts));
     if (!right || !user) throw new ServiceError("sign_in_failed");
     this.#attempts.succeeded(counts);
     return user;
   }
 }
+
+interface Trying {
+  counts: Count[];
+  asker: Asker;
+}
+
+/** Of who is known: a count and a line of their own. */
+const byName = (name: string): Trying => ({
+  counts: [{ name, free: FREE.known }],
+  asker: { line: "known", name },
+});
 
 /** A password that was set, or a user who was disabled, while it was compared counts. Throws sign_in_failed. */
 export function requireSame(queries: Queries, { user_id, password_hash }: UserRow): void {

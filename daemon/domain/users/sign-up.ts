@@ -20,6 +20,7 @@ import { appendAudit } from "../audit/index.ts";
 import { countPosted, post, postNothing } from "../mail/index.ts";
 import { type Directory, grantCredits, type Plans } from "../orgs/index.ts";
 import { begin, type SignedIn } from "./begin.ts";
+import { giveUp, holderOf } from "./holders.ts";
 import { addLink, requireLink } from "./links.ts";
 import { addNew, type Newcomers, type NewPerson } from "./newcomers.ts";
 import { addressOf, requirePerson, requireText } from "./person.ts";
@@ -109,7 +110,7 @@ export class SignUp {
     if (!hasMail) requireNote(note);
     await database.commit((queries) => {
       this.#requireRoom(queries);
-      const isHere = userByEmail(queries, email) !== undefined;
+      const isHere = holderOf(queries, email) !== undefined;
       const event = { event: "auth.signup_asked", outcome: "success" as const, at: now(), org_id: null };
       appendAudit(queries, {
         ...event,
@@ -127,13 +128,13 @@ export class SignUp {
     });
   }
 
-  /** What a link is for: to come in, or to ask the operator. Throws link_not_found. */
-  look(token: string): { kind: "signup" | "request"; email: string } {
+  /** What a link is for: to come in, or to ask the operator; and whether somebody here says that the address is theirs. Throws link_not_found. */
+  look(token: string): { kind: "signup" | "request"; email: string; isClaimed: boolean } {
     const { kind, email } = requireLink(this.#deps.database.queries, token, ["signup", "request"]);
     if ((kind !== "signup" && kind !== "request") || email === null || this.mode === "closed") {
       throw new ServiceError("link_not_found");
     }
-    return { kind, email };
+    return { kind, email, isClaimed: userByEmail(this.#deps.database.queries, email) !== undefined };
   }
 
   /** Whose address is shown to be theirs asks the operator. Throws link_not_found, validation_failed, rate_limited. */
@@ -167,6 +168,7 @@ export class SignUp {
     return await directory.addOrg({ org, keys: [] }, (queries) => {
       const { link_id } = requireLink(queries, token, ["signup"]);
       if (!useLink(queries, link_id, created_at)) throw new ServiceError("link_not_found");
+      giveUp(queries, email, null);
       addNew(queries, { ...made, user });
       dropRequest(queries, email);
       const { org_id } = org;

@@ -184,9 +184,10 @@ export function getSession(queries: Queries, sessionId: SessionId): SessionOf | 
   return joined(selectSession(queries).where(eq(sessions.session_id, sessionId)).get());
 }
 
-/** Whether the user has signed in by this browser. */
-export function isBrowserOf(queries: Queries, userId: UserId, secret_sha256: string): boolean {
-  const where = and(eq(browsers.secret_sha256, secret_sha256), eq(browsers.user_id, userId));
+/** Whether the user, or null: anybody, has signed in by this browser. */
+export function isBrowserOf(queries: Queries, userId: UserId | null, secret_sha256: string): boolean {
+  const own = userId === null ? undefined : eq(browsers.user_id, userId);
+  const where = and(eq(browsers.secret_sha256, secret_sha256), own);
   return queries.select().from(browsers).where(where).get() !== undefined;
 }
 

@@ -108,6 +108,17 @@ export const identities = sqliteTable("identities", {
   last_used_at: text(),
 });
 
+/** Accounts elsewhere that nobody is made a member by any more. */
+export const departed = sqliteTable(
+  "departed_subjects",
+  {
+    subject_sha256: text().notNull(),
+    org_id: text().$type<OrgId>().notNull(),
+    departed_at: text().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.subject_sha256, table.org_id] })],
+);
+
 export type UserRow = typeof users.$inferSelect;
 export type MembershipRow = typeof memberships.$inferSelect;
 export type SessionRow = typeof sessions.$inferSelect;

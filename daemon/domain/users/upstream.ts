@@ -7,6 +7,7 @@ import * as oauth from "oauth4webapi";
 import type { Config } from "../../core/config.ts";
 import { ConfigError } from "../../core/config.ts";
 import { describeError, ServiceError } from "../../core/service-error.ts";
+import { type GivenRole, type GroupRoles, readGroupRoles } from "./groups.ts";
 
 const TIMEOUT_MS = 10_000;
 const MOST_BYTES = 256 * 1024;
@@ -18,7 +19,9 @@ const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 /** Who may be made a member by signing in; null: nobody is. */
 interface Welcome {
   org_id: string;
-  role: "admin" | "member" | "viewer";
+  /** Of who is in no group that gives another; null: they are not let in. */
+  role: GivenRole | null;
+  groups: GroupRoles;
 }
 
 export interface UpstreamPlan {
@@ -31,6 +34,7 @@ export interface UpstreamPlan {
   /** Those whose addresses may come in; none: all. */
   domains: readonly string[];
   welcome: Welcome | null;
+  groupsClaim: string;
 }
 
 /** Null where it is not configured. Throws ConfigError. */
@@ -43,7 +47,11 @@ export function planUpstream(config: Config): UpstreamPlan | null {
   }
   const { "oidc.client_id": client_id, "oidc.client_secret_file": file, "oidc.role": role } = config;
   if (client_id === "") throw new ConfigError("oidc.client_id is missing: oidc.issuer needs it");
-  if (role !== "none" && config["oidc.org"] === "") throw new ConfigError("oidc.org is missing: oidc.role needs it");
+  const groups = readGroupRoles(config["oidc.group_roles"]);
+  const isWelcome = role !== "none" || groups.size > 0;
+  if (isWelcome && config["oidc.org"] === "") {
+    throw new ConfigError("oidc.org is missing: oidc.role and oidc.group_roles need it");
+  }
   return {
     issuer,
     client_id,
@@ -55,7 +63,8 @@ export function planUpstream(config: Config): UpstreamPlan | null {
       .split(",")
       .map((each) => each.trim())
       .filter(Boolean),
-    welcome: role === "none" ? null : { org_id: config["oidc.org"], role },
+    welcome: isWelcome ? { org_id: config["oidc.org"], role: role === "none" ? null : role, groups } : null,
+    groupsClaim: config["oidc.groups_claim"],
   };
 }
 
@@ -74,6 +83,7 @@ export interface Vouched {
   /** Only where the issuer says that it is verified. */
   email: string | null;
   name: string;
+  groups: readonly string[];
 }
 
 /** What only the browser that was sent away can know the answer to. */
@@ -144,6 +154,7 @@ export class Upstream {
         subject: sub,
         email: isVerified ? email.trim().toLowerCase() : null,
         name: typeof name === "string" ? name.trim().slice(0, 128) : "",
+        groups: textsIn(claims[this.plan.groupsClaim]),
       };
     });
   }
@@ -186,6 +197,12 @@ export class Upstream {
       throw failed("what it answered could not be believed", error);
     }
   }
+}
+
+/** Some issuers name one group as a text. */
+function textsIn(claim: unknown): string[] {
+  const all: unknown[] = Array.isArray(claim) ? claim : [claim];
+  return all.filter((each) => typeof each === "string");
 }
 
 function clientAuth({ token_endpoint_auth_methods_supported: methods }: oauth.AuthorizationServer, secret: string) {

@@ -6,8 +6,8 @@
  */
 import type { Bound, Caller } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import { networkOf } from "../../domain/egress/addresses.ts";
 import type { Users } from "../../domain/users/index.ts";
-import { networkOf } from "../address-limit.ts";
 import type { PageRequest } from "../page-request.ts";
 import { retryAfterOf, toProblem } from "../problem.ts";
 import { matchPath, parsePath } from "../route.ts";
@@ -26,6 +26,7 @@ import { type Cookie, cookieIn, isFromOurPage, isTrustworthy, isVisit, pageHeade
 import { render, SCRIPT, STYLE } from "./layout.ts";
 import { Notices } from "./notices.ts";
 import { type EndpointDeps, makeEndpoints } from "./oauth/endpoints.ts";
+import { Lookups } from "./oauth/lookups.ts";
 import { challengeOf, stepUpOf } from "./oauth/metadata.ts";
 import { makeOffers } from "./offers.ts";
 import { deadEnd, plainPage } from "./pages/outside.ts";
@@ -38,7 +39,7 @@ const FORM = "application/x-www-form-urlencoded";
 const INSIDE = "/account";
 const METHODS: readonly string[] = ["GET", "HEAD", "POST"];
 
-export interface WebDeps extends Omit<ApplicationDeps, "users" | "oauth"> {
+export interface WebDeps extends Omit<ApplicationDeps, "users" | "oauth" | "lookups"> {
   operations: readonly Bound[];
   users: Pick<Users, "recognise" | "signIn" | "signUp" | "addresses" | "redeem" | "passkeys" | "identities">;
   oauth: ApplicationDeps["oauth"] & EndpointDeps["oauth"];
@@ -65,6 +66,7 @@ export interface WebDoor {
 
 export function makeWebDoor(deps: WebDeps): WebDoor {
   const { road, operations, users, log } = deps;
+  const lookups = new Lookups();
   const handlers: Handlers = {
     ...outsideHandlers(deps),
     ...signUpHandlers(deps),
@@ -73,12 +75,12 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
     ...memberHandlers(deps),
     ...dataHandlers(deps),
     ...endHandlers(deps),
-    ...applicationHandlers(deps),
+    ...applicationHandlers({ ...deps, lookups }),
     ...billingHandlers(deps),
   };
   const pages = pagesOf(handlers);
   const notices = new Notices();
-  const endpoints = makeEndpoints(deps);
+  const endpoints = makeEndpoints({ ...deps, lookups });
   const takeNotice = makeNotices(deps);
   const headers = { here: pageHeaders(STYLE, SCRIPT), out: pageHeaders(STYLE, SCRIPT, true) };
   // Nearly every request asks for it, and it changes once, when the port is known.

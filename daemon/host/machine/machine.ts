@@ -29,7 +29,7 @@ const AUTOGROUPS = "/proc/sys/kernel/sched_autogroup_enabled";
 const START_DEADLINE_MS = 20_000;
 /** A monitor that has its client greets nobody else: then the spare one is asked. */
 const GREETING_DEADLINE_MS = 3_000;
-const MIGRATION_DEADLINE_MS = 120_000;
+const MIGRATION_DEADLINE_MS = 600_000;
 const LISTEN_DEADLINE_MS = 5_000;
 /** The guest's kernel lets go of a device when it gets to it: 44 ms as a rule. */
 const UNPLUG_DEADLINE_MS = 10_000;

@@ -5,6 +5,7 @@ import { deviceDecide, grantCreate, grantEnd, grantList } from "../../../../shar
 import { ServiceError } from "../../../core/service-error.ts";
 import { isLoopback, type OAuth, placeOf, Refusal, SentBack } from "../../../domain/oauth/index.ts";
 import { toProblem } from "../../problem.ts";
+import type { Lookups } from "../oauth/lookups.ts";
 import type { Told } from "../pages/account.ts";
 import {
   applicationsPage,
@@ -30,10 +31,13 @@ const MOST_NAMED_CHARACTERS = 4096;
 
 export interface ApplicationDeps extends HandlerDeps {
   oauth: Pick<OAuth, "read" | "devices">;
+  lookups: Lookups;
 }
 
 export function applicationHandlers(deps: ApplicationDeps): Handlers {
-  const { oauth, log } = deps;
+  const { oauth, log, lookups } = deps;
+  const read = (visit: Visit, request: string) =>
+    oauth.read(new URLSearchParams(request), lookups.of(visit.request.ip));
 
   const applications = async (visit: Visit, told: Told = {}) => {
     const list = await visit.call(grantList);
@@ -53,7 +57,7 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
   };
 
   const consent = async (visit: Visit, request: string, problem: Problem | null): Promise<Outcome> => {
-    const { client, redirect_uri, scopes } = await oauth.read(new URLSearchParams(request));
+    const { client, redirect_uri, scopes } = await read(visit, request);
     const place = backAt(placeOf(redirect_uri), isLoopback(redirect_uri));
     // The place that is shown is the one that is granted, also where the application's document says another by then.
     const named = new URLSearchParams(request);
@@ -67,7 +71,7 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
     const code = visit.field("user_code") || (visit.request.url.searchParams.get("user_code") ?? "").slice(0, 16);
     const account = await accountOf(visit);
     if (!visit.isPost) return { page: codePage(account, code) };
-    const found = await oauth.devices.look(code);
+    const found = await oauth.devices.look(code, lookups.of(visit.request.ip));
     if (!found) {
       // Whoever guesses codes is held up as one who guesses passwords.
       const refusal = await refusalOf(deps, visit, new ServiceError("device_not_found"));
@@ -88,7 +92,7 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
       }
       try {
         // What is wrong of it is told before anybody signs in for it.
-        const asking = await oauth.read(new URLSearchParams(request));
+        const asking = await read(visit, request);
         const decide = inside(deps, async (asked) => {
           if (!asked.isPost) return await consent(asked, request, null);
           if (asked.field("do") === "deny") return { to: asking.refused };

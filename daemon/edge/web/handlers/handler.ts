@@ -51,7 +51,7 @@ export function inside(deps: HandlerDeps, handler: Handler): Handler {
     if (!isByPasskey && !form.has("proof")) return await handler(visit);
     let secret: string;
     try {
-      deps.road.requireAttempt(visit.request.ip);
+      // The session has a count of its own.
       secret = isByPasskey
         ? await deps.users.passkeys.prove(session.session_id, field("proof_passkey"), asked)
         : await deps.users.signIn.prove(session.session_id, field("proof"), asked);

@@ -28,15 +28,16 @@ export function arrivalOf({ users }: HandlerDeps, { offers }: Visit, token: stri
   return { user_id: person.user_id, offer: offers.toArrive(person) };
 }
 
-/** Lets somebody in, or shows the page again with what was wrong. */
+/** Lets somebody in, or shows the page again with what was wrong. `isKnown`: others at the same address do not hold them up. */
 export async function letIn(
   deps: HandlerDeps,
   visit: Visit,
   attempt: () => Promise<SignedIn | null>,
   again: (problem: Problem) => Page,
+  isKnown = false,
 ): Promise<Outcome> {
   try {
-    deps.road.requireAttempt(visit.request.ip);
+    if (!isKnown) deps.road.requireAttempt(visit.request.ip);
     const signedIn = await attempt();
     if (!signedIn) return { to: "/account" };
     const { session, browser } = signedIn;
@@ -70,11 +71,12 @@ export function outsideHandlers(deps: HandlerDeps): Handlers {
           return { page: { ...page(problem), status: problem.status }, retry_after_seconds };
         }
       }
+      const isByPasskey = field("do") === "passkey";
       const attempt = () =>
-        field("do") === "passkey"
+        isByPasskey
           ? passkeys.signIn(field("passkey"), asked)
           : signIn.byPassword(field("email"), field("password"), asked);
-      return await letIn(deps, visit, attempt, page);
+      return await letIn(deps, visit, attempt, page, signIn.isKnown(isByPasskey ? null : field("email"), asked));
     },
 
     // What the issuer's page leads to shows a form, and only that does anything.
@@ -124,7 +126,10 @@ export function outsideHandlers(deps: HandlerDeps): Handlers {
       return await letIn(
         deps,
         visit,
-        () => (isNew ? redeem.setup(token, personOf(visit), asked) : redeem.renew(token, wayOf(visit), asked)),
+        () =>
+          isNew
+            ? redeem.setup(token, personOf(visit), asked)
+            : redeem.renew(token, wayOf(visit), form.has("only"), asked),
         (problem) =>
           problem.code === "link_not_found"
             ? linkPage(new Map(), problem)

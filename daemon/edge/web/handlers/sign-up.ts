@@ -62,10 +62,10 @@ export function signUpHandlers(deps: SignUpHandlerDeps): Handlers {
             visit,
             async () => {
               deps.road.requireAttempt(visit.request.ip);
-              const { kind, email } = signUp.look(token);
+              const { kind, email, isClaimed } = signUp.look(token);
               const fields = new Map([["token", token]]);
               if (kind === "request") return notePage(fields, email);
-              return welcomePage(fields, email, arrivalOf(deps, visit, token));
+              return welcomePage(fields, { email, isClaimed }, arrivalOf(deps, visit, token));
             },
             start,
           );
@@ -85,7 +85,7 @@ export function signUpHandlers(deps: SignUpHandlerDeps): Handlers {
           return await letIn(deps, visit, attempt, (problem) =>
             problem.code === "link_not_found"
               ? start(problem)
-              : welcomePage(form, signUp.look(token).email, arrivalOf(deps, visit, token), problem),
+              : welcomePage(form, signUp.look(token), arrivalOf(deps, visit, token), problem),
           );
         }
         default:

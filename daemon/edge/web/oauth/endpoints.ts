@@ -6,6 +6,7 @@ import { AddressLimit } from "../../address-limit.ts";
 import type { PageRequest } from "../../page-request.ts";
 import { retryAfterOf, toProblem } from "../../problem.ts";
 import type { Road } from "../../run.ts";
+import type { Lookups } from "./lookups.ts";
 import {
   AUTHORIZATION_SERVER,
   DEVICE_GRANT,
@@ -22,6 +23,7 @@ const DEVICES_PER_HOUR = 60;
 export interface EndpointDeps {
   oauth: Pick<OAuth, "register" | "devices" | "tokens" | "revoke">;
   road: Pick<Road, "identify" | "failuresWritten">;
+  lookups: Lookups;
   url(): string;
   /** How applications make themselves known; `perHour`: how many register from one address, 0 any number. */
   clients: { registration: boolean; perHour: number; documents: boolean };
@@ -40,7 +42,7 @@ interface Endpoint {
   run(request: PageRequest): Promise<{ status?: number; body: object | null }>;
 }
 
-export function makeEndpoints({ oauth, road, url, clients, log }: EndpointDeps): Endpoints {
+export function makeEndpoints({ oauth, road, lookups, url, clients, log }: EndpointDeps): Endpoints {
   const { perHour } = clients;
   const registrations = new AddressLimit(perHour, perHour);
   const devices = new AddressLimit(DEVICES_PER_HOUR, DEVICES_PER_HOUR);
@@ -96,7 +98,9 @@ export function makeEndpoints({ oauth, road, url, clients, log }: EndpointDeps):
         const form = await readForm(request);
         const [client_id, scope, resource] = [required(form, "client_id"), only(form, "scope"), only(form, "resource")];
         if (!devices.take(request.ip ?? "")) throw tooOften(DEVICES_PER_HOUR);
-        const { device_code, user_code } = await oauth.devices.begin({ client_id, scope, resource, ip: request.ip });
+        const { ip } = request;
+        const asked = { client_id, scope, resource, ip, asker: lookups.of(ip) };
+        const { device_code, user_code } = await oauth.devices.begin(asked);
         const verification_uri = `${url()}/device`;
         return {
           body: {

@@ -86,6 +86,9 @@ export function setupPage(kind: "setup" | "user", form: Form, arrival: Arrival, 
   const isNew = kind === "setup";
   const title = isNew ? "Set up roomd" : "A new password";
   const told = isNew ? "You will be the owner of this service's first organization." : "All your other sessions end.";
+  const only = isNew
+    ? ""
+    : html`<label class="choice"><input type="checkbox" name="only" value="yes"${form.has("token") && form.has("step") && !form.has("only") ? "" : html` checked`}> Sign out my applications too, and remove my other passwords, passkeys and linked accounts. Leave it on if somebody else may have been in.</label>`;
   return {
     title,
     body: html`${BRAND}<h1>${title}</h1><p class="muted">${told}</p>${trouble(problem)}<form method="post" action="/setup">
@@ -93,7 +96,7 @@ ${hidden([
   ["token", form.get("token") ?? ""],
   ["step", "done"],
 ])}${isNew ? person(form) : ""}
-${field("password", "Password", { type: "password", autocomplete: "new-password", hint: LONG_ENOUGH, isFirst: !isNew })}
+${field("password", "Password", { type: "password", autocomplete: "new-password", hint: LONG_ENOUGH, isFirst: !isNew })}${only}
 <button class="button main">${isNew ? "Set up" : "Set password"}</button>${orPasskey(arrival, `/setup#${form.get("token") ?? ""}`)}</form>`,
   };
 }

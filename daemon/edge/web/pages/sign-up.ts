@@ -60,11 +60,20 @@ export function notePage(form: Form, email: string | null, problem: Problem | nu
 }
 
 /** Who may come in says how the organization is called, and how they sign in from then on. */
-export function welcomePage(form: Form, email: string, arrival: Arrival, problem: Problem | null = null): Page {
+/** `isClaimed`: somebody here has the address without having shown that it is theirs. */
+export function welcomePage(
+  form: Form,
+  { email, isClaimed }: { email: string; isClaimed: boolean },
+  arrival: Arrival,
+  problem: Problem | null = null,
+): Page {
+  const claimed = isClaimed
+    ? html`<p class="trouble">An account here says that this address is its own, and has not shown it. If it is yours, <a href="/signin">sign in</a> there instead: once you sign up, it loses the address.</p>`
+    : "";
   const token = form.get("token") ?? "";
   return {
     title: "Sign up",
-    body: html`${BRAND}<h1>Sign up</h1><p class="muted">As <bdi>${email}</bdi>, with which you sign in.</p>${trouble(problem)}<form method="post" action="/signup">${hidden(
+    body: html`${BRAND}<h1>Sign up</h1><p class="muted">As <bdi>${email}</bdi>, with which you sign in.</p>${claimed}${trouble(problem)}<form method="post" action="/signup">${hidden(
       [
         ["do", "done"],
         ["token", token],

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { ServiceError } from "../../../../daemon/core/service-error.ts";
 import { Attempts } from "../../../../daemon/domain/users/attempts.ts";
-import { Passwords } from "../../../../daemon/domain/users/passwords.ts";
+import { Passwords, stranger } from "../../../../daemon/domain/users/passwords.ts";
 
 const of = (name: string, free = 3) => [{ name, free }];
 
@@ -48,11 +48,31 @@ test("the right one, and an hour, make up for the wrong ones", () => {
   expect(wait(attempts, "b", 0)).toBe(0);
 });
 
+test("who is known has a line of their own, which strangers cannot fill, and only a try that has a place is counted", async () => {
+  const passwords = new Passwords();
+  let counted = 0;
+  const tries = Array.from({ length: 100 }, (_, network) =>
+    passwords.isRight("a password", null, stranger(`${network}`), () => counted++).catch((error: unknown) => error),
+  );
+  const known = passwords.isRight("a password", null, { line: "known", name: "browser" }, () => {});
+  expect(await Promise.race([known, Promise.all(tries).then(() => "strangers first")])).toBe(false);
+  const told = await Promise.all(tries);
+  expect(told.filter((each) => each instanceof ServiceError)).toHaveLength(100 - counted);
+  expect(counted).toBe(66);
+});
+
+test("made-up names push out no delay that runs", () => {
+  const attempts = new Attempts();
+  for (let each = 0; each < 6; each++) wait(attempts, "ada", 0);
+  for (let each = 0; each < 25_000; each++) wait(attempts, `name ${each}`, 0);
+  expect(wait(attempts, "ada", 0)).toBeGreaterThan(0);
+});
+
 test("one network has few places at the hashing of passwords, and takes none of the others'", async () => {
   const passwords = new Passwords();
   const of = (network: string, count: number) =>
     Array.from({ length: count }, () =>
-      passwords.isRight("a password", null, network).catch((error: unknown) => error),
+      passwords.isRight("a password", null, stranger(network), () => {}).catch((error: unknown) => error),
     );
   const flood = Promise.all(of("one", 20));
   const others = Promise.all(of("two", 2));
@@ -60,5 +80,7 @@ test("one network has few places at the hashing of passwords, and takes none of 
   const told = await flood;
   expect(told.filter((each) => each === false)).toHaveLength(3);
   expect(told.filter((each) => each instanceof ServiceError && each.code === "rate_limited")).toHaveLength(17);
-  expect(await passwords.isRight("a password", await passwords.hash("a password", "one"), "one")).toBe(true);
+  const one = stranger("one");
+  const hash = await passwords.hash("a password", one);
+  expect(await passwords.isRight("a password", hash, one, () => {})).toBe(true);
 });

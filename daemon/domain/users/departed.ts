@@ -1,0 +1,34 @@
+/**
+ * Owns who is not made a member again by signing in with an account elsewhere: who was removed, or has unlinked it. Of the account its
+ * hash is kept. An invitation lets them in as anybody else.
+ */
+import { createHash } from "node:crypto";
+import { and, eq } from "drizzle-orm";
+import type { OrgId, UserId } from "../../../shared/ids.ts";
+import { now } from "../../core/clock.ts";
+import type { Queries } from "../../db/client.ts";
+import { listIdentities } from "./identities-store.ts";
+import { departed } from "./table.ts";
+
+interface Subject {
+  issuer: string;
+  subject: string;
+}
+
+const hashOf = ({ issuer, subject }: Subject): string =>
+  createHash("sha256")
+    .update(JSON.stringify([issuer, subject]))
+    .digest("hex");
+
+/** Within a transaction: of all that the person has linked, or of one. */
+export function noteDeparted(queries: Queries, orgId: OrgId, userId: UserId, which?: Subject): void {
+  for (const each of which ? [which] : listIdentities(queries, userId)) {
+    const row = { subject_sha256: hashOf(each), org_id: orgId, departed_at: now() };
+    queries.insert(departed).values(row).onConflictDoNothing().run();
+  }
+}
+
+export function hasDeparted(queries: Queries, orgId: OrgId, subject: Subject): boolean {
+  const where = and(eq(departed.subject_sha256, hashOf(subject)), eq(departed.org_id, orgId));
+  return queries.select().from(departed).where(where).get() !== undefined;
+}

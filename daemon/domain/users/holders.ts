@@ -1,0 +1,33 @@
+/**
+ * Owns whose an address is: who has shown it to be theirs. Who only says so, or belongs nowhere any more, gives it up to whoever shows it,
+ * so that nobody keeps another person's address from them.
+ */
+import type { UserId } from "../../../shared/ids.ts";
+import { now } from "../../core/clock.ts";
+import type { Queries } from "../../db/client.ts";
+import { appendAudit } from "../audit/index.ts";
+import { changeUser, dropLinks, membershipsOf, userByEmail } from "./store.ts";
+import type { UserRow } from "./table.ts";
+
+const ACTOR = { type: "system", id: "users", name: "users" };
+
+/** Who has this address, and has shown it. */
+export function holderOf(queries: Queries, email: string): UserRow | undefined {
+  const user = userByEmail(queries, email);
+  const isTheirs = user && user.verified_at !== null && membershipsOf(queries, user.user_id).length > 0;
+  return isTheirs ? user : undefined;
+}
+
+/** Within a transaction, for who has just shown the address: whoever else has it without that has none from now on. */
+export function giveUp(queries: Queries, email: string, to: UserId | null): void {
+  const user = userByEmail(queries, email);
+  if (!user || user.user_id === to || holderOf(queries, email)) return;
+  const { user_id } = user;
+  changeUser(queries, user_id, { email: `${user_id}@no-address.invalid`, verified_at: null });
+  dropLinks(queries, "email", user_id);
+  dropLinks(queries, "user", user_id);
+  for (const { org_id } of membershipsOf(queries, user_id)) {
+    const what = { event: "user.address_lost", outcome: "success", source: "reconciler" } as const;
+    appendAudit(queries, { ...what, at: now(), org_id, actor: ACTOR, details: { user_id } });
+  }
+}
