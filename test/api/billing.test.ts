@@ -99,7 +99,8 @@ describe("an owner", () => {
     const both = await Promise.all([1, 2].map(() => owner.api("POST", `${ORG}/checkouts/${checkout}/key`)));
     expect(both.map(({ status }) => status).sort()).toEqual([201, 409]);
     const { key } = both.find(({ status }) => status === 201)?.body ?? {};
-    expect((await daemon.api("GET", "/v1/me", undefined, { key })).status).toBe(200);
+    const me = await daemon.api("GET", "/v1/me", undefined, { authorization: `Bearer ${key}` });
+    expect([me.status, me.body.org_id]).toEqual([200, (await owner.api("GET", "/v1/account")).body.org_id]);
     const again = await owner.see(back);
     expect(again.text).toContain(key.slice(0, 9));
     expect(again.text).not.toContain(key);
