@@ -47,6 +47,8 @@ export interface Road {
   recognise(request: Credentials): Caller;
   /** Before a password is compared. Throws rate_limited where the address has failed too often. */
   requireAttempt(ip: string | null): void;
+  /** The turns of those who have shown no key and no session, for a door that asks nothing of the road. */
+  turns: Pick<Turns, "enterUnknown" | "refused">;
   /** Settles once what was recorded of bad credentials so far is on disk: before they are answered. Never rejects. */
   failuresWritten(): Promise<unknown>;
   /** Records what was only counted so far. */
@@ -138,6 +140,7 @@ export function makeRoad(deps: RoadDeps): Road {
     },
     recognise: (request) => callers.identify(request),
     requireAttempt: (ip) => callers.requireAttempt(ip),
+    turns,
     failuresWritten: () => callers.failuresWritten,
     stop: () => {
       callers.settle();

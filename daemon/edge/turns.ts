@@ -11,6 +11,8 @@ const MOST_IN_A_TURN = 8;
 const REFUSED = 2;
 
 const REFUSED_MS = 100;
+/** No organization is called so. */
+const UNKNOWN = "";
 
 interface Waiting {
   price: number;
@@ -31,6 +33,19 @@ export class Turns {
   enter(orgId: string, isWithinRate: boolean): Promise<void> | null {
     if (isWithinRate) return this.#take(orgId, 1);
     return Bun.sleep(this.#refusedMs).then(() => this.#take(orgId, REFUSED) ?? undefined);
+  }
+
+  /**
+   * The same for what somebody asks who has shown no key and no session: all of them together take turns with the organizations, and each
+   * is counted as a whole turn, for a page is about that much work.
+   */
+  enterUnknown(): Promise<void> | null {
+    return this.#take(UNKNOWN, MOST_IN_A_TURN);
+  }
+
+  /** Before a refusal is sent to one of these: who asks again at once has waited. */
+  async refused(): Promise<void> {
+    await Bun.sleep(this.#refusedMs);
   }
 
   #take(orgId: string, price: number): Promise<void> | null {

@@ -108,6 +108,7 @@ export class SignUp {
     requirePerson({ email });
     this.#requireDomain(email);
     if (!hasMail) requireNote(note);
+    this.#requireRoom(database.queries);
     await database.commit((queries) => {
       this.#requireRoom(queries);
       const isHere = holderOf(queries, email) !== undefined;

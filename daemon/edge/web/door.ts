@@ -188,17 +188,27 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
     answer: async (request) => {
       const { pathname: path } = request.url;
       if (path === NOTICE_PATH && deps.billing.isOn) return await takeNotice(request);
-      if (endpoints.has(path)) return await endpoints.answer(request);
+      if (endpoints.has(path)) {
+        await road.turns.enterUnknown();
+        return await endpoints.answer(request);
+      }
+      let isUnknown = true;
+      const answered = async (response: Response) => {
+        if (isUnknown && response.status === 429) await road.turns.refused();
+        return response;
+      };
       try {
         const handler = handlerOf(path);
         if (!handler) throw new ServiceError("route_not_found");
         if (!place().isTrustworthy) return answerWith({ page: plainPage(place().host) });
         const visit = await visitOf(request);
-        return answerWith(goingOn(await handler(visit), visit), visit);
+        isUnknown = visit.caller === null;
+        if (isUnknown) await road.turns.enterUnknown();
+        return await answered(answerWith(goingOn(await handler(visit), visit), visit));
       } catch (error) {
         const problem = toProblem(error, request.request_id, log);
         const retry_after_seconds = retryAfterOf(error, problem);
-        return answerWith({ page: deadEnd(problem.title, problem), retry_after_seconds });
+        return await answered(answerWith({ page: deadEnd(problem.title, problem), retry_after_seconds }));
       }
     },
   };
