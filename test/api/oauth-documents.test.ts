@@ -1,0 +1,178 @@
+/** Applications that are known by a document at a URL of theirs: one that is fetched over TLS and let in, and all that is refused instead. */
+import { createHash, randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { freePort } from "../harness/free-port.ts";
+import { until } from "../harness/guests.ts";
+import { issue } from "../harness/issued-certificate.ts";
+import { Visitor } from "../harness/visitor.ts";
+
+const REDIRECT = "http://127.0.0.1:33418/callback";
+const JSON_TYPE = { "content-type": "application/json" };
+const home = mkdtempSync(join(tmpdir(), "roomd-documents-"));
+
+/** What stands at each path, and how often it was asked for. */
+class Place {
+  readonly #server: ReturnType<typeof Bun.serve>;
+  readonly #answers = new Map<string, () => Response | Promise<Response>>();
+  readonly asked: string[] = [];
+
+  constructor(port: number, tls: { cert: string; key: string }) {
+    this.#server = Bun.serve({
+      port,
+      hostname: "127.0.0.1",
+      tls,
+      fetch: (request) => {
+        const { pathname } = new URL(request.url);
+        this.asked.push(pathname);
+        return this.#answers.get(pathname)?.() ?? new Response("no", { status: 404 });
+      },
+    });
+  }
+
+  url(path: string): string {
+    return `https://localhost:${this.#server.port}${path}`;
+  }
+
+  /** A document at a path, changed as a test wants it. Returns its URL. */
+  put(path: string, change: Json = {}, headers: Record<string, string> = JSON_TYPE): string {
+    const client_id = this.url(path);
+    const document = { client_id, client_name: "By document", redirect_uris: [REDIRECT], ...change };
+    this.#answers.set(path, () => new Response(JSON.stringify(document), { headers }));
+    return client_id;
+  }
+
+  answer(path: string, answer: () => Response | Promise<Response>): string {
+    this.#answers.set(path, answer);
+    return this.url(path);
+  }
+
+  stop(): Promise<void> {
+    return this.#server.stop(true);
+  }
+}
+
+let place: Place;
+let untrusted: Place;
+let daemon: TestDaemon;
+let ada: Visitor;
+beforeAll(async () => {
+  const [issued, other] = [await issue(["localhost"]), await issue(["localhost"])];
+  writeFileSync(join(home, "ca.pem"), issued.authority);
+  place = new Place(await freePort(), issued);
+  untrusted = new Place(await freePort(), other);
+  daemon = await TestDaemon.start({
+    env: { ROOMD_OAUTH_DOCUMENT_HOSTS: "localhost", NODE_EXTRA_CA_CERTS: join(home, "ca.pem") },
+  });
+  ada = await Visitor.owner(daemon);
+});
+afterAll(async () => {
+  await daemon.stop();
+  await place.stop();
+  await untrusted.stop();
+  rmSync(home, { recursive: true });
+});
+
+function asking(client_id: string) {
+  const verifier = randomBytes(32).toString("base64url");
+  const query = new URLSearchParams({
+    response_type: "code",
+    client_id,
+    redirect_uri: REDIRECT,
+    code_challenge: createHash("sha256").update(verifier).digest("base64url"),
+    code_challenge_method: "S256",
+    state: "xyz",
+  });
+  return { client_id, verifier, query };
+}
+const consent = async (client_id: string, who = ada) => await who.see(`/authorize?${asking(client_id).query}`);
+
+describe("a document", () => {
+  test("shows the application, lets it in, and is fetched once for a while", async () => {
+    const asked = asking(place.put("/good.json"));
+    const page = await ada.see(`/authorize?${asked.query}`);
+    expect([page.status, page.text]).toEqual([200, expect.stringContaining("By document")]);
+    const form = { request: asked.query.toString(), gives: "all", rooms: "", lasts: "", do: "allow" };
+    const { to } = await ada.send("/authorize", form);
+    const code = new URL(to ?? "").searchParams.get("code") ?? "";
+    const body = new URLSearchParams({
+      grant_type: "authorization_code",
+      client_id: asked.client_id,
+      code,
+      code_verifier: asked.verifier,
+      redirect_uri: REDIRECT,
+    });
+    const tokens = (await (await fetch(`${daemon.url}/token`, { method: "POST", body })).json()) as Json;
+    expect(tokens.access_token).toMatch(/^oat-/);
+    const grants = (await ada.api("GET", "/v1/account/grants")).body.items;
+    expect(grants).toEqual([expect.objectContaining({ client_name: "By document" })]);
+    expect(place.asked.filter((path) => path === "/good.json")).toHaveLength(1);
+  });
+
+  test.each<[string, (path: string) => string, RegExp]>([
+    ["that names another", (path) => place.put(path, { client_id: "https://localhost/x" }), /names another client_id/],
+    ["that is not there", (path) => place.url(path), /answered with 404/],
+    ["that is a page", (path) => place.put(path, {}, { "content-type": "text/html" }), /not application\/json/],
+    [
+      "that leads elsewhere",
+      (path) => place.answer(path, () => Response.redirect(place.url("/good.json"))),
+      /answered with 302/,
+    ],
+    [
+      "that is no object",
+      (path) => place.answer(path, () => new Response("[]", { headers: JSON_TYPE })),
+      /must be an object/,
+    ],
+    ["that is too long", (path) => place.put(path, { more: "x".repeat(70_000) }), /over 65536 bytes/],
+    ["of a server that nobody vouches for", (path) => untrusted.put(path), /cannot be read/],
+    ["that names no place", (path) => place.put(path, { redirect_uris: [] }), /redirect/],
+    [
+      "that names a place where a system opens things",
+      (path) => place.put(path, { redirect_uris: ["ms-settings:x"] }),
+      /cannot begin with ms-settings:/,
+    ],
+  ])("%s is refused", async (name, put, why) => {
+    const page = await consent(put(`/${name.replaceAll(" ", "-")}.json`));
+    expect(page.text).toMatch(why);
+    expect(page.text).not.toContain('value="allow"');
+  });
+
+  test.each([
+    ["of a host that is not listed", "https://example.com/client.json", /are not taken here/],
+    ["without a path", "https://localhost/", /have a path/],
+    ["with a user", "https://me@localhost/x.json", /must be whole/],
+    ["over plain HTTP", "http://localhost/x.json", /not known here/],
+  ])("%s is not asked for", async (_, client_id, why) => {
+    expect((await consent(client_id)).text).toMatch(why);
+  });
+});
+
+describe("looking up", () => {
+  test("one that keeps us waiting holds up nobody else, nor a third of the same asker", async () => {
+    const held = Promise.withResolvers<void>();
+    const slow = [1, 2].map((n) =>
+      place.answer(`/slow-${n}.json`, () => held.promise.then(() => new Response("no", { status: 500 }))),
+    );
+    const waiting = slow.map((client_id) => consent(client_id));
+    await until("both are asked for", () => place.asked.filter((path) => path.startsWith("/slow-")).length === 2);
+    const third = await consent(place.put("/third.json"));
+    expect([third.status, third.text]).toEqual([429, expect.stringContaining("Too many applications")]);
+    // What is known needs no looking up.
+    expect((await consent(place.url("/good.json"))).text).toContain("By document");
+    held.resolve();
+    for (const page of await Promise.all(waiting)) expect(page.text).toContain("answered with 500");
+    expect((await consent(place.url("/third.json"))).text).toContain("By document");
+  });
+
+  test("so many for one address in an hour, also for who is nobody", async () => {
+    const before = place.asked.length;
+    const statuses: number[] = [];
+    for (let n = 0; n < 70; n++)
+      statuses.push((await consent(place.url(`/none-${n}.json`), new Visitor(daemon))).status);
+    expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(0);
+    expect(place.asked.length - before).toBeLessThanOrEqual(60);
+  });
+});
