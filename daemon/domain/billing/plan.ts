@@ -1,7 +1,6 @@
 /** Owns what the configuration says about a payment service. */
-import { readFileSync } from "node:fs";
 import { type Config, ConfigError } from "../../core/config.ts";
-import { describeError } from "../../core/service-error.ts";
+import { secretIn } from "../../core/secret-file.ts";
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
@@ -28,26 +27,16 @@ export function planBilling(config: Config): BillingPlan | null {
   const price = config["billing.stripe.price"];
   if (price === "") throw new ConfigError("billing.stripe.price is missing: billing.provider needs it");
   return {
-    secret_key: secretIn(config, "billing.stripe.secret_key_file"),
-    webhook_secret: secretIn(config, "billing.stripe.webhook_secret_file"),
+    secret_key: need(config, "billing.stripe.secret_key_file"),
+    webhook_secret: need(config, "billing.stripe.webhook_secret_file"),
     price,
     api_url,
     monthly_credits: config["billing.monthly_credits"],
   };
 }
 
-function secretIn(
-  config: Config,
-  key: "billing.stripe.secret_key_file" | "billing.stripe.webhook_secret_file",
-): string {
-  const file = config[key];
-  if (file === "") throw new ConfigError(`${key} is missing: billing.provider needs it`);
-  let secret: string;
-  try {
-    secret = readFileSync(file, "utf8").trim();
-  } catch (error) {
-    throw new ConfigError(`${key} = ${JSON.stringify(file)}: ${describeError(error)}`);
-  }
-  if (secret === "") throw new ConfigError(`${key} = ${JSON.stringify(file)}: the file is empty`);
+function need(config: Config, key: Parameters<typeof secretIn>[1]): string {
+  const secret = secretIn(config, key);
+  if (secret === null) throw new ConfigError(`${key} is missing: billing.provider needs it`);
   return secret;
 }

@@ -1,7 +1,6 @@
 /** Owns what the configuration says about sending mail. */
-import { readFileSync } from "node:fs";
 import { type Config, ConfigError } from "../../core/config.ts";
-import { describeError } from "../../core/service-error.ts";
+import { secretIn } from "../../core/secret-file.ts";
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|::1)$/;
 const ADDRESS = /^(?:[^<>@\r\n"]{0,100}<[^\s@<>"]{1,64}@[^\s@<>"]{1,189}>|[^\s@<>"]{1,64}@[^\s@<>"]{1,189})$/;
@@ -17,7 +16,7 @@ export interface MailPlan {
 
 /** Null where no mail is sent. Throws ConfigError. */
 export function planMail(config: Config): MailPlan | null {
-  const { "smtp.host": host, "smtp.tls": tls, "smtp.from": from, "smtp.password_file": file } = config;
+  const { "smtp.host": host, "smtp.tls": tls, "smtp.from": from } = config;
   if (host === "") return null;
   if (tls === "off" && !LOOPBACK.test(host)) {
     throw new ConfigError(
@@ -29,14 +28,6 @@ export function planMail(config: Config): MailPlan | null {
     throw new ConfigError(`smtp.from = ${JSON.stringify(from)}: must be an address, as "roomd <roomd@example.org>"`);
   }
   const usual = { starttls: 587, implicit: 465, off: 25 }[tls];
-  const password = file === "" ? "" : secretIn(file);
+  const password = secretIn(config, "smtp.password_file") ?? "";
   return { host, port: config["smtp.port"] || usual, tls, user: config["smtp.user"], password, from };
-}
-
-function secretIn(file: string): string {
-  try {
-    return readFileSync(file, "utf8").trim();
-  } catch (error) {
-    throw new ConfigError(`smtp.password_file = ${JSON.stringify(file)}: ${describeError(error)}`);
-  }
 }

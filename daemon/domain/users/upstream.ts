@@ -2,11 +2,11 @@
  * Owns the conversation with the issuer of people's accounts elsewhere, by OpenID Connect: where the browser is sent, and who it is that
  * comes back. What the issuer sends is bounded in time and size, and believed only with its signature, for this client and this browser.
  */
-import { readFileSync } from "node:fs";
 import * as oauth from "oauth4webapi";
 import type { Config } from "../../core/config.ts";
 import { ConfigError } from "../../core/config.ts";
-import { describeError, ServiceError } from "../../core/service-error.ts";
+import { secretIn } from "../../core/secret-file.ts";
+import { ServiceError } from "../../core/service-error.ts";
 import { type GivenRole, type GroupRoles, readGroupRoles } from "./groups.ts";
 
 const TIMEOUT_MS = 10_000;
@@ -45,7 +45,7 @@ export function planUpstream(config: Config): UpstreamPlan | null {
   if (!issuer || (issuer.protocol !== "https:" && !(issuer.protocol === "http:" && LOOPBACK.test(issuer.hostname)))) {
     throw new ConfigError(`oidc.issuer = ${JSON.stringify(text)}: must be an https:// URL`);
   }
-  const { "oidc.client_id": client_id, "oidc.client_secret_file": file, "oidc.role": role } = config;
+  const { "oidc.client_id": client_id, "oidc.role": role } = config;
   if (client_id === "") throw new ConfigError("oidc.client_id is missing: oidc.issuer needs it");
   const groups = readGroupRoles(config["oidc.group_roles"]);
   const isWelcome = role !== "none" || groups.size > 0;
@@ -55,7 +55,7 @@ export function planUpstream(config: Config): UpstreamPlan | null {
   return {
     issuer,
     client_id,
-    client_secret: file === "" ? "" : secretIn(file),
+    client_secret: secretIn(config, "oidc.client_secret_file") ?? "",
     name: config["oidc.name"],
     scopes: config["oidc.scopes"],
     domains: config["oidc.domains"]
@@ -66,14 +66,6 @@ export function planUpstream(config: Config): UpstreamPlan | null {
     welcome: isWelcome ? { org_id: config["oidc.org"], role: role === "none" ? null : role, groups } : null,
     groupsClaim: config["oidc.groups_claim"],
   };
-}
-
-function secretIn(file: string): string {
-  try {
-    return readFileSync(file, "utf8").trim();
-  } catch (error) {
-    throw new ConfigError(`oidc.client_secret_file = ${JSON.stringify(file)}: ${describeError(error)}`);
-  }
 }
 
 /** Whom the issuer vouches for. */

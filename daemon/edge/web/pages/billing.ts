@@ -89,15 +89,19 @@ export function billingPage(
       ? ""
       : html`<p class="muted">Older entries are in the API: <code>/v1/orgs/self/credits</code>.</p>`;
   const { totals, rooms, sandboxes } = usage;
+  const grantedBy =
+    bought.provider === "none"
+      ? html`<p class="muted">Credits come from whoever runs this service: <code>roomd org credits ${usage.org_id} --grant 500</code> on the host.</p>`
+      : "";
   const warnings = usage.warnings.map((warning) => html`<p class="trouble">${warning}</p>`);
   return {
     title: "Billing",
     leadsOut: bought.provider !== "none",
     who: whoOf(account),
     body: html`<h1>Account</h1>${tabs("/billing")}${trouble(problem)}${warnings}
-<h2>Plan</h2><dl class="facts"><dt>Plan</dt><dd>${usage.plan}</dd><dt>Rooms</dt><dd>${rooms.active} of ${rooms.hard_cap}</dd><dt>Sandboxes</dt><dd>${sandboxes.active} of ${sandboxes.hard_cap}</dd></dl>${planOf(account, bought)}
-<h2>Credits</h2>${balance}<p class="muted">Credits come from whoever runs this service: <code>roomd org credits ${usage.org_id} --grant 500</code> on the host.</p>
-<h2>This month</h2><dl class="facts"><dt>Sandboxes</dt><dd>${hours(totals.sandbox_seconds)}</dd><dt>Processors</dt><dd>${hours(totals.vcpu_seconds)}</dd><dt>Commands</dt><dd>${totals.exec_count}</dd><dt>Messages</dt><dd>${totals.messages}</dd><dt>Sent out</dt><dd>${(totals.egress_bytes / 1e6).toFixed(1)} MB</dd></dl>
+<h2>Plan</h2><dl class="facts"><dt>Plan</dt><dd>${usage.plan}</dd><dt>Rooms</dt><dd>${shown(rooms.active)} of ${shown(rooms.hard_cap)}</dd><dt>Sandboxes</dt><dd>${shown(sandboxes.active)} of ${shown(sandboxes.hard_cap)}</dd></dl>${planOf(account, bought)}
+<h2>Credits</h2>${balance}${grantedBy}
+<h2>This month</h2><dl class="facts"><dt>Sandboxes</dt><dd>${hours(totals.sandbox_seconds)}</dd><dt>Processors</dt><dd>${hours(totals.vcpu_seconds)}</dd><dt>Commands</dt><dd>${shown(totals.exec_count)}</dd><dt>Messages</dt><dd>${shown(totals.messages)}</dd><dt>Sent out</dt><dd>${(totals.egress_bytes / 1e6).toFixed(1)} MB</dd></dl>
 <h2>Granted and used</h2>${ledger}${more}`,
   };
 }
