@@ -17,6 +17,8 @@ export interface CallOptions {
 
 export interface McpClient {
   listTools(): Promise<Json>;
+  listPrompts(): Promise<Json>;
+  prompt(name: string, given?: Record<string, string>): Promise<Json>;
   instructions(): string | undefined;
   /** The structured content, which the client has held against the tool's output schema. */
   call(name: string, args?: Record<string, unknown>, options?: CallOptions): Promise<Json>;
@@ -55,6 +57,8 @@ export async function connectMcp(daemon: TestDaemon, options: ClientOptions = {}
 
 interface AnyClient {
   listTools(): Promise<Json>;
+  listPrompts(): Promise<Json>;
+  getPrompt(params: { name: string; arguments: Record<string, string> }): Promise<Json>;
   getInstructions(): string | undefined;
   close(): Promise<void>;
 }
@@ -65,6 +69,8 @@ function wrap(client: AnyClient, send: Call): McpClient {
   const result: McpClient["result"] = (name, args = {}, options = {}) => send({ name, arguments: args }, options);
   return {
     listTools: () => client.listTools(),
+    listPrompts: () => client.listPrompts(),
+    prompt: (name, given = {}) => client.getPrompt({ name, arguments: given }),
     instructions: () => client.getInstructions(),
     result,
     call: async (...asked) => (await result(...asked)).structuredContent,

@@ -1,5 +1,5 @@
 /**
- * Owns what an MCP client meets: the list of tools, and a call from its arguments to its result. A server is made for each
+ * Owns what an MCP client meets: the lists of tools and prompts, and a call from its arguments to its result. A server is made for each
  * request, by the SDK's way of serving both generations of the protocol; what it shows is made once.
  */
 import {
@@ -19,6 +19,7 @@ import { structured, toolResult } from "./answer.ts";
 import { type Arguments, type CallDeps, ToolCall, type Visit } from "./call.ts";
 import { preflight } from "./preflight.ts";
 import { reportProgress } from "./progress.ts";
+import { getPrompt, LISTED_PROMPTS } from "./prompts.ts";
 import type { Session } from "./sessions.ts";
 import { carryOut } from "./tools/index.ts";
 
@@ -44,9 +45,15 @@ export function makeServer(deps: CallDeps, client: Client, track: (call: Promise
   const cache = { ttlMs: LIST_TTL_MS, cacheScope: "public" as const };
   const server = new Server(
     { name: "roomd", title: "roomd", version: VERSION },
-    { capabilities: { tools: {} }, instructions: INSTRUCTIONS, cacheHints: { "tools/list": cache } },
+    {
+      capabilities: { tools: {}, prompts: {} },
+      instructions: INSTRUCTIONS,
+      cacheHints: { "tools/list": cache, "prompts/list": cache },
+    },
   );
   server.setRequestHandler("tools/list", () => ({ tools: LISTED }));
+  server.setRequestHandler("prompts/list", () => ({ prompts: LISTED_PROMPTS }));
+  server.setRequestHandler("prompts/get", getPrompt);
   server.setRequestHandler("tools/call", (request, context) => {
     const called = callTool(deps, client, request, context);
     track(called);

@@ -1,0 +1,52 @@
+/** Owns what a prompt is: a text for a model that has roomd's tools, with places for the names that it is about. */
+
+/** ask: what is so. diagnose: look, and change nothing. debug: find and mend. plan: before anything is made. */
+export const KINDS = ["ask", "diagnose", "debug", "plan"] as const;
+export type Kind = (typeof KINDS)[number];
+
+/** What a prompt may be filled in with, and how it reads where nothing is given. */
+export const FILLINGS = {
+  room: {
+    about: "Id of the room.",
+    unknown: "the room that I mean (`room_list` shows them; ask me where it is not clear)",
+  },
+  agent: {
+    about: "Id of the agent.",
+    unknown: "the agent that I mean (`room_get` shows them; ask me where it is not clear)",
+  },
+  goal: { about: "What is to come of it, in a sentence.", unknown: "the goal that I tell you next" },
+  agents: { about: "How many agents.", unknown: "as many as the goal needs and the quota allows" },
+} as const;
+export type Filling = keyof typeof FILLINGS;
+
+export interface Prompt {
+  /** As in a slash command, and in a file's name. */
+  name: string;
+  kind: Kind;
+  title: string;
+  /** What comes of it, in a sentence. */
+  about: string;
+  takes: readonly Filling[];
+  /** With `{room}` and the like where names stand, and tools in backquotes. */
+  text: string;
+}
+
+const PLACE = /\{(room|agent|goal|agents)\}/g;
+
+/** The text with the names that are given, each bounded and on one line: they are names, and say nothing to a model. */
+export function fill({ text }: Prompt, given: Partial<Record<Filling, string>>): string {
+  return text.replaceAll(PLACE, (_, name: Filling) => {
+    const value = given[name]
+      ?.replaceAll(/[\s`]+/g, " ")
+      .trim()
+      .slice(0, 200);
+    if (!value) return FILLINGS[name].unknown;
+    return name === "goal" || name === "agents" ? value : `\`${value}\``;
+  });
+}
+
+/** The tools that it names, in the order in which it does first. */
+export function toolsOf({ text }: Prompt, tools: ReadonlySet<string>): string[] {
+  const named = [...text.matchAll(/`([a-z_]+)`/g)].flatMap(([, name = ""]) => (tools.has(name) ? [name] : []));
+  return [...new Set(named)];
+}
