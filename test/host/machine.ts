@@ -13,8 +13,8 @@ const HERE = import.meta.dirname;
 const PAYLOAD_BYTES = 6 * 1024 ** 3;
 const DATA_BYTES = 16 * 1024 ** 3;
 /** Emulated, and maybe beside other work. */
-const BOOT_MS = 240_000;
-const COMMAND_MS = 300_000;
+const BOOT_MS = 480_000;
+const COMMAND_MS = 900_000;
 
 function copySparse(from: string, to: string): void {
   execFileSync("cp", ["--sparse=always", "--reflink=auto", from, to]);
