@@ -25,6 +25,7 @@ import { messageCommand } from "./message.ts";
 import { orgCommand } from "./org.ts";
 import { showError, write } from "./output.ts";
 import { portCommand } from "./port.ts";
+import { promptCommand, skillsCommand } from "./prompt.ts";
 import { restoreCommand } from "./restore.ts";
 import { roomCommand } from "./room.ts";
 import { sandboxCommand } from "./sandbox.ts";
@@ -115,6 +116,8 @@ export function makeProgram(setStatus: (status: number) => void): Command {
       agentCommand(),
       barrierCommand(),
       mcpCommand(),
+      promptCommand(),
+      skillsCommand(),
     ],
     "Audit, usage and limits:": [
       auditCommand(setStatus),

@@ -43,6 +43,8 @@ const COMMANDS = [
   "usage",
   "top",
   "completion",
+  ...["list", "show"].map((verb) => `prompt ${verb}`),
+  ...["install", "remove"].map((verb) => `skills ${verb}`),
 ];
 
 interface Place {

@@ -1,0 +1,58 @@
+/** Prompts and skills on the command line: what is printed, and where the skill is put, replaced and taken away. */
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { PROMPTS } from "../../../shared/prompts/catalogue.ts";
+import { FILLINGS, KINDS } from "../../../shared/prompts/prompt.ts";
+import { run } from "./cli-fixture.ts";
+
+let home: string;
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "roomd-skills-"));
+});
+afterEach(() => rmSync(home, { recursive: true }));
+
+test("the catalogue has each kind, names that fit a command, and places for the names that it takes", () => {
+  expect(PROMPTS.length).toBeGreaterThanOrEqual(20);
+  expect(new Set(PROMPTS.map(({ name }) => name)).size).toBe(PROMPTS.length);
+  for (const kind of KINDS) expect(PROMPTS.some((each) => each.kind === kind)).toBe(true);
+  for (const { name, takes, text } of PROMPTS) {
+    expect(name).toMatch(/^[a-z]+(?:-[a-z]+)*$/);
+    const places = Object.keys(FILLINGS).filter((each) => text.includes(`{${each}}`));
+    expect([name, places.sort()]).toEqual([name, [...takes].sort()]);
+  }
+});
+
+test("a prompt is printed with the names that are given", async () => {
+  const shown = await run(["prompt", "show", "why-does-it-wait", "--room", "build-42", "--agent", "worker"]);
+  expect(shown).toMatchObject({ status: 0, stdout: expect.stringContaining("agent `worker` in room `build-42`") });
+  expect(await run(["prompt", "show", "none"])).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining("prompt list"),
+  });
+  const listed = JSON.parse((await run(["prompt", "list", "--kind", "plan", "--json"])).stdout);
+  expect(listed.items.every(({ kind }: { kind: string }) => kind === "plan")).toBe(true);
+});
+
+test("the skill is put, replaced and taken away, and nothing else is", async () => {
+  const skill = join(home, "roomd");
+  expect((await run(["skills", "install", "--dir", home])).status).toBe(0);
+  expect(readFileSync(join(skill, "SKILL.md"), "utf8")).toMatch(/^---\nname: roomd\ndescription: .+\n---\n/);
+  expect(readdirSync(join(skill, "tasks"))).toHaveLength(PROMPTS.length);
+  writeFileSync(join(skill, "tasks", "older.md"), "");
+  expect((await run(["skills", "install", "--dir", home])).status).toBe(0);
+  expect(existsSync(join(skill, "tasks", "older.md"))).toBe(false);
+  expect((await run(["skills", "remove", "--dir", home])).status).toBe(0);
+  expect(readdirSync(home)).toEqual([]);
+
+  mkdirSync(skill);
+  writeFileSync(join(skill, "mine"), "");
+  for (const verb of ["install", "remove"]) {
+    expect(await run(["skills", verb, "--dir", home])).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining("no skill"),
+    });
+  }
+  expect(readdirSync(skill)).toEqual(["mine"]);
+});
