@@ -8,14 +8,14 @@ export type Kind = (typeof KINDS)[number];
 export const FILLINGS = {
   room: {
     about: "Id of the room.",
-    unknown: "the room that I mean (`room_list` shows them; ask me where it is not clear)",
+    unknown: "(ask me which; `room_list` shows them)",
   },
   agent: {
     about: "Id of the agent.",
-    unknown: "the agent that I mean (`room_get` shows them; ask me where it is not clear)",
+    unknown: "(ask me which; `room_get` shows them)",
   },
   goal: { about: "What is to come of it, in a sentence.", unknown: "the goal that I tell you next" },
-  agents: { about: "How many agents.", unknown: "as many as the goal needs and the quota allows" },
+  agents: { about: "How many agents.", unknown: "several" },
 } as const;
 export type Filling = keyof typeof FILLINGS;
 

@@ -20,6 +20,7 @@ import type { Cookies, Handler, Handlers, Outcome } from "./handlers/handler.ts"
 import { memberHandlers } from "./handlers/members.ts";
 import { endHandlers } from "./handlers/org-end.ts";
 import { outsideHandlers } from "./handlers/outside.ts";
+import { promptHandlers } from "./handlers/prompts.ts";
 import { signUpHandlers } from "./handlers/sign-up.ts";
 import { wayHandlers } from "./handlers/ways.ts";
 import { type Cookie, cookieIn, isFromOurPage, isTrustworthy, isVisit, pageHeaders, setCookie } from "./headers.ts";
@@ -77,6 +78,7 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
     ...endHandlers(deps),
     ...applicationHandlers({ ...deps, lookups }),
     ...billingHandlers(deps),
+    ...promptHandlers(deps),
   };
   const pages = pagesOf(handlers);
   const notices = new Notices();

@@ -34,16 +34,21 @@ const TABS: readonly (readonly [path: string, name: string])[] = [
 ];
 
 export function tabs(at: string): Markup {
-  const links = TABS.map(
-    ([path, name]) => html`<a href="${path}"${path === at ? new Markup(' aria-current="page"') : ""}>${name}</a>`,
-  );
+  const links = TABS.map(([path, name]) => html`<a href="${path}"${current(path, at)}>${name}</a>`);
   return html`<div class="tabs" role="navigation" aria-label="Account">${links}</div>`;
 }
 
+const RAIL: readonly (readonly [path: string, name: string])[] = [
+  ["/prompts", "Prompts"],
+  ["/docs", "API"],
+];
+
+const current = (path: string, at: string) => (path === at ? new Markup(' aria-current="page"') : "");
+
 /** `said` is what was done by the form before, in a sentence. */
-export function render({ title, who = null, body }: Page, said: string | null = null): string {
+export function render({ title, at = "/account", who = null, body }: Page, said: string | null = null): string {
   const rail = who
-    ? html`<nav aria-label="roomd"><span class="brand">roomd</span><a href="/docs">API</a><div class="foot"><a href="/account" aria-current="page"><bdi>${who.name}</bdi> · <bdi>${who.org}</bdi></a><form method="post" action="/signout"><button class="link">Sign out</button></form></div></nav>`
+    ? html`<nav aria-label="roomd"><span class="brand">roomd</span>${RAIL.map(([path, name]) => html`<a href="${path}"${current(path, at)}>${name}</a>`)}<div class="foot"><a href="/account"${current("/account", at)}><bdi>${who.name}</bdi> · <bdi>${who.org}</bdi></a><form method="post" action="/signout"><button class="link">Sign out</button></form></div></nav>`
     : "";
   const page = html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">

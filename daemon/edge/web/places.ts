@@ -133,6 +133,7 @@ export const PLACES: Record<string, Place> = {
       invite: { fields: { email: "", role: "member" }, wantsProof: true, role: "admin" },
     },
   },
+  "/prompts": { who: "person", isSeen: true, forms: {} },
   "/billing": {
     who: "person",
     isSeen: true,

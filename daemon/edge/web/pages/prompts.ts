@@ -1,0 +1,49 @@
+/** Owns the page of prompts: how a client is connected, and what to ask it, filled in with names. Nothing is done here: all is to be copied. */
+import type { AccountRecord } from "../../../../shared/api/account.ts";
+import { PROMPTS } from "../../../../shared/prompts/catalogue.ts";
+import { clientWays } from "../../../../shared/prompts/clients.ts";
+import { FILLINGS, type Filling, fill, KINDS } from "../../../../shared/prompts/prompt.ts";
+import { html, type Markup } from "../../../core/markup.ts";
+import { field, type Page } from "../layout.ts";
+import { whoOf } from "./account.ts";
+
+export type Given = Partial<Record<Filling, string>>;
+
+const HEADINGS = {
+  ask: "Ask what is so",
+  diagnose: "Find out why; nothing is changed",
+  debug: "Find and mend",
+  plan: "Plan, and set up",
+} as const;
+const LABELS: Record<Filling, string> = { room: "Room", agent: "Agent", goal: "Goal", agents: "How many agents" };
+
+function toCopy(id: string, text: string): Markup {
+  return html`<pre id="${id}">${text}</pre><p><button class="button" type="button" data-copy="${id}" hidden>Copy</button></p>`;
+}
+
+export function promptsPage(account: AccountRecord, url: string, given: Given): Page {
+  const clients = clientWays(url).map(({ client, into, text, opens }, n) => {
+    const open = opens ? html` · <a href="${opens}">open it there</a>` : "";
+    return html`<details class="copied"><summary class="line">${client} <span class="muted">into ${into}</span></summary>${toCopy(`client-${n}`, text)}<p class="muted">It opens a page of this service, where you let it in${open}.</p></details>`;
+  });
+  const sections = KINDS.map((kind) => {
+    const own = PROMPTS.filter((each) => each.kind === kind);
+    const each = own.map(
+      (prompt) =>
+        html`<details class="copied"><summary class="line">${prompt.title} <span class="muted">${prompt.about}</span></summary>${toCopy(prompt.name, fill(prompt, given))}</details>`,
+    );
+    return html`<h2>${HEADINGS[kind]}</h2>${each}`;
+  });
+  const fields = (Object.keys(FILLINGS) as Filling[]).map((name) =>
+    field(name, LABELS[name], { value: given[name], isOptional: true }),
+  );
+  return {
+    title: "Prompts",
+    at: "/prompts",
+    who: whoOf(account),
+    body: html`<h1>Prompts</h1><p>Texts for a model that has roomd's tools. Copy one, or have them where you type: as commands of MCP, or by <code>roomd skills install</code>.</p>
+<h2>Connect a client</h2>${clients}<p class="muted">With a key instead: <code>${url}/mcp/key</code>, and the key as Bearer token. <a href="/account/keys">API keys</a></p>
+<form method="get" action="/prompts" class="row">${fields}<button class="button">Fill in</button></form>
+${sections}`,
+  };
+}
