@@ -66,7 +66,7 @@ export const CONFIG_KEYS = {
   },
   "web.enabled": {
     kind: "boolean",
-    default: false,
+    default: true,
     about: "Whether there are pages for people: signing in, accounts, keys and members. /docs is there in any case.",
   },
   "oauth.registration": {

@@ -150,6 +150,8 @@ describe("the page", () => {
     for (const visitor of [new Visitor(daemon), owner, viewer]) {
       const { text } = await visitor.see(pathOf(place));
       for (const [tag, attributes = "", inner = ""] of text.matchAll(/<form([^>]*)>(.*?)<\/form>/gs)) {
+        // A form that asks for a page, with what it is to show in its address, sends nothing.
+        if (tag.includes(`method="get" action="${pathOf(place)}"`)) continue;
         expect(tag).toContain('method="post"');
         const action = /action="([^"]*)"/.exec(attributes)?.[1] ?? "";
         const target = places.find((each) => pathOf(each.place) === action);
