@@ -158,6 +158,16 @@ describe("an owner", () => {
   });
 });
 
+test("goes on where the payment service has another account, as for tests and for real", async () => {
+  const owner = await people.foreign();
+  await buy(owner);
+  service.becomeAnother();
+  const checkout = await buy(owner);
+  service.pay(checkout);
+  await owner.see(`/billing/success?session_id=${checkout}`);
+  expect(await billingOf(owner)).toMatchObject({ plan: "starter", status: "active" });
+});
+
 describe("what is paid for an organization that ends", () => {
   const ended = async (orgId: string) =>
     await until(

@@ -236,12 +236,16 @@ test("who was removed, or has unlinked the account, is made no member again by s
   }
 });
 
-test("an address that somebody only says to have keeps its person from nothing", async () => {
+test("an address that somebody only says to have keeps its person from nothing, where strangers can sign up", async () => {
   const { organizations } = (await people.owner.api("GET", "/v1/account")).body;
   const elsewhere = await people.foreign("elsewhere");
   const { email, org_id } = (await elsewhere.api("GET", "/v1/account")).body;
   expect(org_id).not.toBe(organizations[0].org_id);
   provider.person = { ...provider.person, email };
+  // Where they cannot, whoever has it was let in by somebody, and keeps it.
+  expect((await signIn()).page.status).toBe(401);
+  daemon.env.ROOMD_SIGNUP_MODE = "approval";
+  await daemon.restart();
   const { visitor, page } = await signIn();
   expect([page.status, page.to]).toEqual([303, "/account"]);
   expect((await visitor.api("GET", "/v1/account")).body).toMatchObject({ email, email_verified: true, role: "member" });

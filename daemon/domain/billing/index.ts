@@ -16,7 +16,16 @@ import type { BillingDeps } from "./deps.ts";
 import type { BillingPlan } from "./plan.ts";
 import type { Checkout, Provider } from "./provider.ts";
 import { entitledUntil, Settling } from "./settle.ts";
-import { addCheckout, addCustomer, addEvent, getCheckout, getCustomer, lastCheckout, takeKey } from "./store.ts";
+import {
+  addCheckout,
+  addCustomer,
+  addEvent,
+  getCheckout,
+  getCustomer,
+  lastCheckout,
+  putCustomer,
+  takeKey,
+} from "./store.ts";
 import { makeStripe } from "./stripe.ts";
 import type { CheckoutRow, CustomerRow } from "./table.ts";
 
@@ -90,13 +99,22 @@ export function makeBilling(deps: BillingDeps, plan: BillingPlan | null): Billin
     const customer_id = await customerOf(org_id);
     if (seen) await settling?.settle(org_id, customer_id);
     requireCanBuy(org_id);
-    return await requireProvider().checkout({
-      org_id,
-      customer_id,
-      success_url: url() + SUCCESS,
-      back_url: `${url()}/billing`,
-      once: `${org_id} ${plan?.price} after ${last?.checkout_id ?? "none"}`,
-    });
+    const ask = (customer: string) =>
+      requireProvider().checkout({
+        org_id,
+        customer_id: customer,
+        success_url: url() + SUCCESS,
+        back_url: `${url()}/billing`,
+        once: `${org_id} ${plan?.price} by ${customer} after ${last?.checkout_id ?? "none"}`,
+      });
+    const made = await ask(customer_id);
+    if (made) return made;
+    // The service has another account than it had when the customer was made there.
+    const another = await requireProvider().newCustomer(org_id);
+    await database.commit((within) => putCustomer(within, unpaid(org_id, another)));
+    const second = await ask(another);
+    if (!second) throw new ServiceError("billing_failed", { detail: "The payment service does not know who pays." });
+    return second;
   };
   const recordOf = (orgId: OrgId): BillingRecord => {
     const row = getCustomer(queries, orgId);

@@ -52,7 +52,8 @@ export interface NewCheckout {
 export interface Provider {
   /** Who pays for an organization; the same one when it is asked for again soon. */
   newCustomer(orgId: string): Promise<string>;
-  checkout(asked: NewCheckout): Promise<Checkout>;
+  /** Null: the customer is not there, as after a change of the service's account. */
+  checkout(asked: NewCheckout): Promise<Checkout | null>;
   /** Null: there is none. */
   getCheckout(checkoutId: string): Promise<Checkout | null>;
   /** Nobody pays by it from now on; one that is over stays as it is. */

@@ -50,18 +50,20 @@ export function makeStripe({ secret_key, webhook_secret, price, api_url }: Billi
 
     checkout: ({ org_id, customer_id, success_url, back_url, once }) =>
       told(async () => {
-        const session = await stripe.checkout.sessions.create(
-          {
-            mode: "subscription",
-            line_items: [{ price, quantity: 1 }],
-            client_reference_id: org_id,
-            success_url: success_url.replace("{checkout_id}", "{CHECKOUT_SESSION_ID}"),
-            cancel_url: back_url,
-            customer: customer_id,
-          },
-          { idempotencyKey: once },
+        const session = await unlessCustomerGone(() =>
+          stripe.checkout.sessions.create(
+            {
+              mode: "subscription",
+              line_items: [{ price, quantity: 1 }],
+              client_reference_id: org_id,
+              success_url: success_url.replace("{checkout_id}", "{CHECKOUT_SESSION_ID}"),
+              cancel_url: back_url,
+              customer: customer_id,
+            },
+            { idempotencyKey: once },
+          ),
         );
-        return toCheckout(session);
+        return session && toCheckout(session);
       }),
 
     getCheckout: (checkoutId) =>
@@ -108,6 +110,16 @@ export function makeStripe({ secret_key, webhook_secret, price, api_url }: Billi
 
     stop: () => stopped.abort(),
   };
+}
+
+async function unlessCustomerGone<T>(work: () => Promise<T>): Promise<T | null> {
+  try {
+    return await work();
+  } catch (error) {
+    const isGone = error instanceof Stripe.errors.StripeError && error.code === "resource_missing";
+    if (!isGone || error.param !== "customer") throw error;
+    return null;
+  }
 }
 
 const NOT_THERE = [404];

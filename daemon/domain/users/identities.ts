@@ -51,6 +51,8 @@ interface IdentityDeps {
   url(): string;
   /** The name at which passkeys are good. */
   rpId(): string | null;
+  /** Whether strangers can have accounts here: then an address may be claimed by somebody whose it is not. */
+  isOpen: boolean;
 }
 
 export class Identities {
@@ -214,7 +216,8 @@ export class Identities {
     const welcome = this.#deps.upstream?.plan.welcome ?? null;
     const { email } = vouched;
     const org = welcome && getOrg(queries, welcome.org_id as OrgId);
-    const isNew = email !== null && org?.ending_at === null && !isHeld(queries, email, org.org_id);
+    const { isOpen } = this.#deps;
+    const isNew = email !== null && org?.ending_at === null && !isHeld(queries, email, org.org_id, isOpen);
     if (!welcome || role === null || !isNew || hasDeparted(queries, org.org_id, vouched)) {
       throw new ServiceError("sign_in_failed", {
         detail: "Nobody here has linked this account.",
@@ -246,13 +249,15 @@ export class Identities {
   }
 }
 
-/** Whether somebody has the address who may be the same person: has shown it, or is a member there already. */
-function isHeld(queries: Queries, email: string, orgId: OrgId): boolean {
+/**
+ * Whether somebody has the address who may be the same person: has shown it, or is a member there already, or came in as the operator or a
+ * member let them, where strangers cannot come by themselves.
+ */
+function isHeld(queries: Queries, email: string, orgId: OrgId, isOpen: boolean): boolean {
   const user = userByEmail(queries, email);
-  return (
-    user !== undefined &&
-    (holderOf(queries, email) !== undefined || getMembership(queries, orgId, user.user_id) !== undefined)
-  );
+  if (user === undefined) return false;
+  const orgs = membershipsOf(queries, user.user_id).map(({ org_id }) => org_id);
+  return orgs.length > 0 && (!isOpen || orgs.includes(orgId) || holderOf(queries, email) !== undefined);
 }
 
 /** Else who was a member could unlink the account, be removed, and come back by it. */

@@ -76,7 +76,8 @@ export function makeUsers({
   const issuer = upstream?.plan.issuer ?? null;
   const passkeys = new Passkeys({ database, challenges, url, issuer });
   const rpId = () => passkeys.place?.rp_id ?? null;
-  const identities = new Identities({ database, directory, onEnded, challenges, upstream, url, rpId });
+  const isOpen = signUpPlan.mode === "open" || signUpPlan.mode === "approval";
+  const identities = new Identities({ isOpen, database, directory, onEnded, challenges, upstream, url, rpId });
   const newcomers = new Newcomers(passwords, passkeys);
   const links = new LetterLinks();
   const signIn = new SignIn(database, passwords, onEnded);
