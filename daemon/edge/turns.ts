@@ -12,7 +12,7 @@ const REFUSED = 2;
 
 const REFUSED_MS = 100;
 /** No organization is called so. */
-const UNKNOWN = "";
+const UNKNOWN = "unknown ";
 
 interface Waiting {
   price: number;
@@ -36,11 +36,11 @@ export class Turns {
   }
 
   /**
-   * The same for what somebody asks who has shown no key and no session: all of them together take turns with the organizations, and each
+   * The same for what somebody asks who has shown no key and no session: pages together, and programs that want tokens, take turns with the organizations, and each
    * is counted as a whole turn, for a page is about that much work.
    */
-  enterUnknown(): Promise<void> | null {
-    return this.#take(UNKNOWN, MOST_IN_A_TURN);
+  enterUnknown(who: "page" | "program"): Promise<void> | null {
+    return this.#take(`${UNKNOWN}${who}`, MOST_IN_A_TURN);
   }
 
   /** Before a refusal is sent to one of these: who asks again at once has waited. */

@@ -324,7 +324,7 @@ describe("a subscription", () => {
       expect(await billingOf(owner)).toMatchObject({ plan: "free", status: "past_due" });
       service.change(subscription, { status: end });
       await told(subscription);
-      expect(await billingOf(owner)).toMatchObject({ plan: "free", status: "ended" });
+      expect(await billingOf(owner)).toMatchObject({ plan: "free", can_buy: end !== "unpaid" });
     },
   );
 

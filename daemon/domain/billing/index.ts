@@ -109,7 +109,12 @@ export function makeBilling(deps: BillingDeps, plan: BillingPlan | null): Billin
       });
     const made = await ask(customer_id);
     if (made) return made;
-    // The service has another account than it had when the customer was made there.
+    // The service has another account than it had when the customer was made there. What was bought by the old one stays known.
+    if (getCustomer(queries, org_id)?.subscription_id) {
+      throw new ServiceError("billing_failed", {
+        detail: "The payment service does not know who has bought before: is it the same account?",
+      });
+    }
     const another = await requireProvider().newCustomer(org_id);
     await database.commit((within) => putCustomer(within, unpaid(org_id, another)));
     const second = await ask(another);

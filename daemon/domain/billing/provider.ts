@@ -12,7 +12,7 @@ export interface Period {
 /** As it is there now. */
 export interface Subscription {
   subscription_id: string;
-  /** ended: it gives what was paid, and no more. pending: its first payment is not complete. */
+  /** ended: it gives what was paid, and no more. pending: the same, and it begins, or goes on, once it is paid. */
   status: "active" | "past_due" | "ended" | "pending";
   /** RFC 3339. */
   period_end: string;

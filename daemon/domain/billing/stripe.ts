@@ -130,8 +130,9 @@ async function unless<T>(statuses: readonly number[], work: () => Promise<T>, in
   try {
     return await work();
   } catch (error) {
-    const status = error instanceof Stripe.errors.StripeError ? error.statusCode : undefined;
-    if (status === undefined || !statuses.includes(status)) throw error;
+    if (!(error instanceof Stripe.errors.StripeError)) throw error;
+    const isMissing = error.code === "resource_missing" && statuses.includes(404);
+    if (!isMissing && !statuses.includes(error.statusCode ?? 0)) throw error;
     return instead;
   }
 }
@@ -177,6 +178,9 @@ const STATUS: Record<string, Subscription["status"]> = {
   trialing: "active",
   past_due: "past_due",
   incomplete: "pending",
+  // These go on once they are paid or resumed.
+  unpaid: "pending",
+  paused: "pending",
 };
 
 /** What a subscription's invoice is for: lines for changes within an earlier one aside. */

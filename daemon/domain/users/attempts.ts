@@ -41,7 +41,7 @@ export class Attempts {
       this.#tried.delete(name);
       this.#tried.set(name, { count, at: nowMs, until: nowMs + delayMs });
     }
-    if (this.#tried.size > MOST_COUNTED) this.#forgetOne(nowMs);
+    while (this.#tried.size > MOST_COUNTED) this.#forgetOne(nowMs);
   }
 
   /** Whoever tried longest ago of those that need not wait, so that made-up names push out no delay that runs. */

@@ -20,6 +20,9 @@ const hashOf = ({ issuer, subject }: Subject): string =>
     .update(JSON.stringify([issuer, subject]))
     .digest("hex");
 
+/** Who came in without an account elsewhere is known by the address. */
+export const byAddress = (email: string): Subject => ({ issuer: "mailto", subject: email });
+
 /** Within a transaction: of all that the person has linked, or of one. */
 export function noteDeparted(queries: Queries, orgId: OrgId, userId: UserId, which?: Subject): void {
   for (const each of which ? [which] : listIdentities(queries, userId)) {

@@ -6,6 +6,8 @@ import type { UserId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
 import { appendAudit } from "../audit/index.ts";
+import { dropIdentities } from "./identities-store.ts";
+import { dropPasskeys } from "./passkeys-store.ts";
 import { changeUser, dropLinks, membershipsOf, userByEmail } from "./store.ts";
 import type { UserRow } from "./table.ts";
 
@@ -26,6 +28,11 @@ export function giveUp(queries: Queries, email: string, to: UserId | null): void
   changeUser(queries, user_id, { email: `${user_id}@no-address.invalid`, verified_at: null });
   dropLinks(queries, "email", user_id);
   dropLinks(queries, "user", user_id);
+  if (membershipsOf(queries, user_id).length === 0) {
+    // It is the same person, who comes back by other ways.
+    dropIdentities(queries, user_id);
+    dropPasskeys(queries, user_id);
+  }
   for (const { org_id } of membershipsOf(queries, user_id)) {
     const what = { event: "user.address_lost", outcome: "success", source: "reconciler" } as const;
     appendAudit(queries, { ...what, at: now(), org_id, actor: ACTOR, details: { user_id } });

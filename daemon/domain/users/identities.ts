@@ -15,7 +15,7 @@ import { whoIs } from "./account.ts";
 import { addUser } from "./add-user.ts";
 import { begin, type SignedIn } from "./begin.ts";
 import type { Challenges, Given } from "./challenges.ts";
-import { hasDeparted, noteDeparted } from "./departed.ts";
+import { byAddress, hasDeparted, noteDeparted } from "./departed.ts";
 import { follow, type GivenRole, roleOf } from "./groups.ts";
 import { giveUp, holderOf } from "./holders.ts";
 import {
@@ -193,15 +193,16 @@ export class Identities {
   /** What the configuration makes of the account in oidc.org; null: nothing. */
   #roleOf({ groups }: Vouched): GivenRole | null {
     const welcome = this.#deps.upstream?.plan.welcome;
-    return welcome ? (roleOf(welcome.groups, groups) ?? welcome.role) : null;
+    return welcome ? (roleOf(welcome.groups, groups ?? []) ?? welcome.role) : null;
   }
 
   /** Who is a member is put where the groups say, where groups say anything. Throws sign_in_failed. */
-  async #follow({ issuer, subject }: Vouched, role: GivenRole | null): Promise<void> {
+  async #follow({ issuer, subject, groups }: Vouched, role: GivenRole | null): Promise<void> {
     const { database, directory, upstream, onEnded } = this.#deps;
     const welcome = upstream?.plan.welcome;
     const there = identityBySubject(database.queries, issuer, subject);
-    if (!welcome || welcome.groups.size === 0 || !there) return;
+    // Where the issuer says nothing of groups, nobody is moved.
+    if (!welcome || welcome.groups.size === 0 || groups === null || !there) return;
     const org_id = welcome.org_id as OrgId;
     const { user_id } = there;
     const before = getMembership(database.queries, org_id, user_id)?.role;
@@ -218,7 +219,13 @@ export class Identities {
     const org = welcome && getOrg(queries, welcome.org_id as OrgId);
     const { isOpen } = this.#deps;
     const isNew = email !== null && org?.ending_at === null && !isHeld(queries, email, org.org_id, isOpen);
-    if (!welcome || role === null || !isNew || hasDeparted(queries, org.org_id, vouched)) {
+    if (
+      !welcome ||
+      role === null ||
+      !isNew ||
+      hasDeparted(queries, org.org_id, vouched) ||
+      hasDeparted(queries, org.org_id, byAddress(email))
+    ) {
       throw new ServiceError("sign_in_failed", {
         detail: "Nobody here has linked this account.",
         hint: "Sign in by another way, then link it on the page of ways to sign in.",

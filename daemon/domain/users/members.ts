@@ -19,7 +19,7 @@ import type { Queries } from "../../db/client.ts";
 import { post } from "../mail/index.ts";
 import { getOrg } from "../orgs/index.ts";
 import { whoIs } from "./account.ts";
-import { noteDeparted } from "./departed.ts";
+import { byAddress, noteDeparted } from "./departed.ts";
 import type { UserDeps } from "./deps.ts";
 import { addLink, type LetterLinks, pathOf } from "./links.ts";
 import { givenBy, requireKeeper, requireOver } from "./roles.ts";
@@ -30,6 +30,7 @@ import {
   dropInvitationsBy,
   endSessions,
   getMembership,
+  getUser,
   listInvitations,
   listMembers,
   setRole,
@@ -100,6 +101,7 @@ export function makeMembers({ database, directory, url, links, hasMail, onEnded 
             deleteMembership(within, org_id, user_id);
             dropInvitationsBy(within, org_id, user_id);
             noteDeparted(within, org_id, user_id);
+            noteDeparted(within, org_id, user_id, byAddress(getUser(within, user_id)?.email ?? ""));
             const sessions_ended = endSessions(within, user_id, now(), { orgId: org_id });
             const removed = { user_id, keys_revoked: keys.length, sessions_ended };
             call.audit.details = { ...removed, ...endedBy(keys, sshKeys) };

@@ -1,7 +1,7 @@
 /**
  * Owns passwords: how they are kept, and how many are worked on at once. Argon2id takes much memory and an eighth of a second, so few
  * are worked on at a time and the others wait, few of each network: who asks beyond that is told to come again. Who is known, by a
- * session or a browser that was used before, waits in a line of their own, which strangers cannot fill, and comes first.
+ * session or a browser that was used before, waits in a line of their own, which strangers cannot fill; the two take turns.
  */
 import { Places } from "../../core/places.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -11,7 +11,7 @@ const MOST_WAITING = { known: 64, strangers: 64 } as const;
 const MOST_OF_ONE = 3;
 const OPTIONS = { algorithm: "argon2id", memoryCost: 65_536, timeCost: 2 } as const;
 
-/** Who wants to have a password worked on: a network, or the browser or session of somebody who is known. */
+/** Who wants to have a password worked on: a network, or a person who is known. */
 export interface Asker {
   line: keyof typeof MOST_WAITING;
   name: string;
@@ -21,6 +21,8 @@ export const stranger = (network: string): Asker => ({ line: "strangers", name: 
 
 export class Passwords {
   #working = 0;
+  /** The lines take turns. */
+  #isTurnOfKnown = true;
   readonly #waiting = { known: [] as (() => void)[], strangers: [] as (() => void)[] };
   /** Of each, those that work or wait. */
   readonly #places = new Places(MOST_OF_ONE, tooMany);
@@ -55,7 +57,11 @@ export class Passwords {
       try {
         return await work();
       } finally {
-        const next = this.#waiting.known.shift() ?? this.#waiting.strangers.shift();
+        const [first, second] = this.#isTurnOfKnown
+          ? (["known", "strangers"] as const)
+          : (["strangers", "known"] as const);
+        const next = this.#waiting[first].shift() ?? this.#waiting[second].shift();
+        this.#isTurnOfKnown = !this.#isTurnOfKnown;
         if (next) next();
         else this.#working--;
       }

@@ -7,6 +7,7 @@ import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { type Directory, listOrgs } from "../orgs/index.ts";
 import { begin, type SignedIn } from "./begin.ts";
+import { noteDeparted } from "./departed.ts";
 import { dropIdentities } from "./identities-store.ts";
 import { requireLink } from "./links.ts";
 import { addNew, type Newcomers, type NewPerson, type NewWay } from "./newcomers.ts";
@@ -100,6 +101,7 @@ export class Redeem {
       }
       dropLinks(queries, "user", user.user_id);
       if (isOnly) {
+        for (const { org_id } of membershipsOf(queries, user.user_id)) noteDeparted(queries, org_id, user.user_id);
         dropPasskeys(queries, user.user_id);
         dropIdentities(queries, user.user_id);
         changeUser(queries, user.user_id, { password_hash: null });

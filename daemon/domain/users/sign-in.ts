@@ -52,7 +52,7 @@ export class SignIn {
     const name = address.slice(0, MOST_CHARACTERS);
     const user = userByEmail(queries, name);
     const known = user ? browserOf(queries, user.user_id, asked) : null;
-    if (known !== null) return await this.#compare(byName(`browser ${known}`), user, password);
+    if (known !== null) return await this.#compare(ofKnown(`browser ${known}`, user), user, password);
     const counts = [
       { name: `${asked.network} at ${name}`, free: FREE.network },
       { name: `strangers at ${name}`, free: FREE.strangers },
@@ -72,7 +72,7 @@ export class SignIn {
   async prove(sessionId: SessionId, password: string, asked: Asked): Promise<string> {
     const { queries } = this.#database;
     const user = getUser(queries, requireSession(queries, sessionId).user_id);
-    const right = await this.#compare(byName(`session ${sessionId}`), user, password);
+    const right = await this.#compare(ofKnown(`session ${sessionId}`, user), user, password);
     return await this.#database.commit((within) => {
       requireSame(within, right);
       const { org_id } = requireSession(within, sessionId);
@@ -83,9 +83,9 @@ export class SignIn {
 
   /** All other sessions end, and this one goes by the secret that is returned. Throws validation_failed, proof_required, session_ended. */
   async setPassword(sessionId: SessionId, password: string, asked: Asked): Promise<string> {
-    requireProved(this.#database.queries, sessionId);
+    const { user_id } = requireProved(this.#database.queries, sessionId);
     requirePerson({ password });
-    const password_hash = await this.#passwords.hash(password, byName(`session ${sessionId}`).asker);
+    const password_hash = await this.#passwords.hash(password, { line: "known", name: user_id });
     const secret = await this.#database.commit((within) => {
       const { user_id, name, org_id } = requireProved(within, sessionId);
       changeUser(within, user_id, { password_hash });
@@ -112,10 +112,10 @@ interface Trying {
   asker: Asker;
 }
 
-/** Of who is known: a count and a line of their own. */
-const byName = (name: string): Trying => ({
+/** Of who is known: a count of the browser's or session's own, and the places of one person, however many of these there are. */
+const ofKnown = (name: string, user: UserRow | undefined): Trying => ({
   counts: [{ name, free: FREE.known }],
-  asker: { line: "known", name },
+  asker: { line: "known", name: user?.user_id ?? name },
 });
 
 /** A password that was set, or a user who was disabled, while it was compared counts. Throws sign_in_failed. */

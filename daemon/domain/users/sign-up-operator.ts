@@ -5,11 +5,11 @@ import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { appendAudit } from "../audit/index.ts";
 import { type LetterKind, post } from "../mail/index.ts";
+import { holderOf } from "./holders.ts";
 import { addLink, pathOf } from "./links.ts";
 import { addressOf, requirePerson } from "./person.ts";
 import type { SignUpPlan } from "./sign-up.ts";
 import { dropRequest, getRequest, listRequests } from "./sign-up-store.ts";
-import { userByEmail } from "./store.ts";
 
 const MAKER = { type: "operator", id: "host" };
 const OPERATOR = { ...MAKER, name: "operator" };
@@ -47,7 +47,7 @@ export function makeSignUpOperator({ database, mode, hasMail }: SignUpOperatorDe
     });
   };
   const letIn = (queries: Queries, email: string, isMailed: boolean): SignUpLink => {
-    if (userByEmail(queries, email)) {
+    if (holderOf(queries, email)) {
       throw new ServiceError("already_exists", { detail: `Somebody with the address ${email} is here already.` });
     }
     const { token, row } = addLink(queries, { kind: "signup", email, maker: MAKER });

@@ -75,7 +75,8 @@ export interface Vouched {
   /** Only where the issuer says that it is verified. */
   email: string | null;
   name: string;
-  groups: readonly string[];
+  /** Null where the issuer names none at all. */
+  groups: readonly string[] | null;
 }
 
 /** What only the browser that was sent away can know the answer to. */
@@ -192,7 +193,8 @@ export class Upstream {
 }
 
 /** Some issuers name one group as a text. */
-function textsIn(claim: unknown): string[] {
+function textsIn(claim: unknown): string[] | null {
+  if (claim === undefined) return null;
   const all: unknown[] = Array.isArray(claim) ? claim : [claim];
   return all.filter((each) => typeof each === "string");
 }

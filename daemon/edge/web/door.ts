@@ -191,7 +191,7 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
       const { pathname: path } = request.url;
       if (path === NOTICE_PATH && deps.billing.isOn) return await takeNotice(request);
       if (endpoints.has(path)) {
-        await road.turns.enterUnknown();
+        await road.turns.enterUnknown("program");
         return await endpoints.answer(request);
       }
       let isUnknown = true;
@@ -205,7 +205,7 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
         if (!place().isTrustworthy) return answerWith({ page: plainPage(place().host) });
         const visit = await visitOf(request);
         isUnknown = visit.caller === null;
-        if (isUnknown) await road.turns.enterUnknown();
+        if (isUnknown) await road.turns.enterUnknown("page");
         return await answered(answerWith(goingOn(await handler(visit), visit), visit));
       } catch (error) {
         const problem = toProblem(error, request.request_id, log);
