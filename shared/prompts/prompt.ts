@@ -33,7 +33,7 @@ export interface Prompt {
 
 const PLACE = /\{(room|agent|goal|agents)\}/g;
 
-/** The text with the names that are given, each bounded and on one line: they are names, and say nothing to a model. */
+/** The text with what is given, each bounded and on one line. */
 export function fill({ text }: Prompt, given: Partial<Record<Filling, string>>): string {
   return text.replaceAll(PLACE, (_, name: Filling) => {
     const value = given[name]

@@ -29,6 +29,14 @@ test("shows what is no name as text, short and on one line", async () => {
   expect(text).not.toContain("x".repeat(250));
 });
 
+test("is filled in by nobody else's link", async () => {
+  const { text } = await owner.see("/prompts?room=build-42", {
+    "sec-fetch-site": "cross-site",
+    "sec-fetch-mode": "navigate",
+  });
+  expect(text).not.toContain("build-42");
+});
+
 test("says how each client is told, without any key", async () => {
   const text = await pageOf({});
   for (const { client } of clientWays(daemon.url)) expect(text).toContain(client);

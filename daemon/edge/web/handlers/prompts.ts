@@ -7,7 +7,9 @@ export function promptHandlers(deps: HandlerDeps): Handlers {
   return {
     "/prompts": inside(deps, async (visit) => {
       const { searchParams } = visit.request.url;
-      const names = Object.keys(FILLINGS) as Filling[];
+      // A link on another site fills in nothing: what is copied from here is read by models.
+      const isForeign = visit.request.headers.get("sec-fetch-site") === "cross-site";
+      const names = isForeign ? [] : (Object.keys(FILLINGS) as Filling[]);
       const given: Given = Object.fromEntries(names.map((name) => [name, searchParams.get(name)?.slice(0, 200) ?? ""]));
       return { page: promptsPage(await accountOf(visit), deps.url(), given) };
     }),
