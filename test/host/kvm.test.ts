@@ -22,7 +22,7 @@ type Json = any;
 
 const roomd = async (command: string) => await host.ok(`${WITH_KEY} roomd ${command}`);
 const sh = async (agent: string, command: string) =>
-  await roomd(`exec demo ${agent} --timeout 2m -- sh -c '${command}'`);
+  await roomd(`exec demo ${agent} --timeout 10m -- sh -c '${command}'`);
 const record = async (agent: string): Promise<Json> => JSON.parse(await roomd(`sandbox get demo ${agent} --json`));
 const ready = async () => (await host.run("roomd health")).status === 0;
 const scopeOf = async (agent: string) => `/sys/fs/cgroup/roomd.slice/roomd-${(await record(agent)).sandbox_id}.scope`;
@@ -182,6 +182,9 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
 
   test("twenty are made at once, each with its own drive's view and name", async () => {
     for (const agent of ["a2", "a4"]) await roomd(`sandbox destroy demo ${agent}`);
+    // More than plan free allows.
+    const { org_id } = JSON.parse(await roomd("whoami --json"));
+    await host.ok(`roomd org set-plan --org ${org_id} --plan starter`);
     const began = performance.now();
     const create = `curl -sS -m 300 -o /dev/null -w '%{http_code}\\n' -H "authorization: Bearer $ROOMD_API_KEY" -H 'content-type: application/json'`;
     const answers = await host.ok(
