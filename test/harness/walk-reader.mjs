@@ -55,7 +55,9 @@ async function listen() {
     server.on("request", (request, response) => {
       const { searchParams } = new URL(request.url, "http://127.0.0.1");
       if (searchParams.has("code")) resolve(searchParams);
-      response.end("You can close this page.");
+      // With an icon of its own, so that the browser asks for none when nobody listens any more.
+      response.setHeader("content-type", "text/html");
+      response.end('<!doctype html><title>In</title><link rel="icon" href="data:,">You can close this page.');
     });
   });
   return { server, answer, redirectUrl: `http://127.0.0.1:${server.address().port}/callback` };
