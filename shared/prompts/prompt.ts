@@ -7,15 +7,15 @@ export type Kind = (typeof KINDS)[number];
 /** What a prompt may be filled in with, and how it reads where nothing is given. */
 export const FILLINGS = {
   room: {
-    about: "Id of the room.",
+    about: "id of the room",
     unknown: "(ask me which; `room_list` shows them)",
   },
   agent: {
-    about: "Id of the agent.",
+    about: "id of the agent",
     unknown: "(ask me which; `room_get` shows them)",
   },
-  goal: { about: "What is to come of it, in a sentence.", unknown: "the goal that I tell you next" },
-  agents: { about: "How many agents.", unknown: "several" },
+  goal: { about: "what is to come of it, in a sentence", unknown: "the goal that I tell you next" },
+  agents: { about: "how many agents", unknown: "several" },
 } as const;
 export type Filling = keyof typeof FILLINGS;
 

@@ -20,6 +20,12 @@ export function holderOf(queries: Queries, email: string): UserRow | undefined {
   return isTheirs ? user : undefined;
 }
 
+/** Whether somebody here says that the address is theirs, and has not shown it. */
+export function isClaimed(queries: Queries, email: string): boolean {
+  const user = userByEmail(queries, email);
+  return user !== undefined && user.verified_at === null && membershipsOf(queries, user.user_id).length > 0;
+}
+
 /** Within a transaction, for who has just shown the address: whoever else has it without that has none from now on. */
 export function giveUp(queries: Queries, email: string, to: UserId | null): void {
   const user = userByEmail(queries, email);

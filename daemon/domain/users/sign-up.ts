@@ -20,13 +20,13 @@ import { appendAudit } from "../audit/index.ts";
 import { countPosted, post, postNothing } from "../mail/index.ts";
 import { type Directory, grantCredits, type Plans } from "../orgs/index.ts";
 import { begin, type SignedIn } from "./begin.ts";
-import { giveUp, holderOf } from "./holders.ts";
+import { giveUp, holderOf, isClaimed } from "./holders.ts";
 import { addLink, requireLink } from "./links.ts";
 import { addNew, type Newcomers, type NewPerson } from "./newcomers.ts";
 import { addressOf, requirePerson, requireText } from "./person.ts";
 import { type Asked, record } from "./record.ts";
 import { addGrant, addRequest, countRequests, dropRequest, getRequest } from "./sign-up-store.ts";
-import { insertMembership, useLink, userByEmail } from "./store.ts";
+import { insertMembership, useLink } from "./store.ts";
 
 const PLAN = "free";
 const MOST_REQUESTS = 1000;
@@ -135,7 +135,7 @@ export class SignUp {
     if ((kind !== "signup" && kind !== "request") || email === null || this.mode === "closed") {
       throw new ServiceError("link_not_found");
     }
-    return { kind, email, isClaimed: userByEmail(this.#deps.database.queries, email) !== undefined };
+    return { kind, email, isClaimed: isClaimed(this.#deps.database.queries, email) };
   }
 
   /** Whose address is shown to be theirs asks the operator. Throws link_not_found, validation_failed, rate_limited. */
