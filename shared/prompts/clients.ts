@@ -1,38 +1,78 @@
-/** Owns how each usual client of MCP is told of this service: a line for a shell, or what to put into a file. */
+/** Owns how each usual client of MCP is told of this service, by both ways: it signs in by the browser, or has a key. */
+
+/** What goes into a shell or a file. */
+interface Told {
+  into: string;
+  text: string;
+}
 
 export interface ClientWay {
   client: string;
-  /** Where it goes. */
-  into: string;
-  text: string;
-  /** A link that opens the client and says the same; it carries no key. */
+  signsIn: Told;
+  /** The key is in the environment, or asked for: no text here has one. */
+  hasKey: Told;
+  /** A link that opens the client and says the first. */
   opens?: string;
 }
 
-const NAME = "roomd";
+/** What the client calls it; another word than the command, so that none is taken for the other. */
+const NAME = "rooms";
+const KEY = "ROOMD_API_KEY";
+const SHELL = "a shell";
 
-/** `url`: the service's, without a slash at its end. All of these sign in by the browser. */
+/** `url`: the service's, without a slash at its end. */
 export function clientWays(url: string): ClientWay[] {
   const mcp = `${url}/mcp`;
-  const inFile = (server: object, key = "mcpServers") => JSON.stringify({ [key]: { [NAME]: server } }, null, 2);
+  const byKey = `${url}/mcp/key`;
+  const json = (value: object) => JSON.stringify(value, null, 2);
+  const bearer = (key: string) => ({ headers: { Authorization: `Bearer ${key}` } });
+  const inFile = (server: object) => json({ mcpServers: { [NAME]: server } });
   const vsCode = JSON.stringify({ name: NAME, type: "http", url: mcp });
   const cursor = Buffer.from(JSON.stringify({ url: mcp })).toString("base64");
   return [
-    { client: "Claude Code", into: "a shell; then /mcp", text: `claude mcp add --transport http ${NAME} ${mcp}` },
-    { client: "Codex", into: "a shell", text: `codex mcp add ${NAME} --url ${mcp} && codex mcp login ${NAME}` },
+    {
+      client: "Claude Code",
+      signsIn: { into: `${SHELL}; then /mcp`, text: `claude mcp add --transport http ${NAME} ${mcp}` },
+      hasKey: {
+        into: SHELL,
+        text: `claude mcp add --transport http ${NAME} ${byKey} --header "Authorization: Bearer $${KEY}"`,
+      },
+    },
+    {
+      client: "Codex",
+      signsIn: { into: SHELL, text: `codex mcp add ${NAME} --url ${mcp} && codex mcp login ${NAME}` },
+      hasKey: { into: SHELL, text: `codex mcp add ${NAME} --url ${byKey} --bearer-token-env-var ${KEY}` },
+    },
     {
       client: "VS Code",
-      into: "a shell",
-      text: `code --add-mcp '${vsCode}'`,
+      signsIn: { into: SHELL, text: `code --add-mcp '${vsCode}'` },
+      hasKey: {
+        into: "mcp.json",
+        text: json({
+          servers: { [NAME]: { type: "http", url: byKey, ...bearer(`\${input:key}`) } },
+          inputs: [{ type: "promptString", id: "key", description: "roomd API key", password: true }],
+        }),
+      },
       opens: `vscode:mcp/install?${encodeURIComponent(vsCode)}`,
     },
     {
       client: "Cursor",
-      into: "mcp.json",
-      text: inFile({ url: mcp }),
+      signsIn: { into: "mcp.json", text: inFile({ url: mcp }) },
+      hasKey: { into: "mcp.json", text: inFile({ url: byKey, ...bearer(`\${env:${KEY}}`) }) },
       opens: `cursor://anysphere.cursor-deeplink/mcp/install?name=${NAME}&config=${encodeURIComponent(cursor)}`,
     },
-    { client: "Gemini CLI", into: "settings.json", text: inFile({ httpUrl: mcp }) },
-    { client: "opencode", into: "opencode.json", text: inFile({ type: "remote", url: mcp }, "mcp") },
+    {
+      client: "Gemini CLI",
+      signsIn: { into: "settings.json", text: inFile({ httpUrl: mcp }) },
+      hasKey: { into: "settings.json", text: inFile({ httpUrl: byKey, ...bearer(`$${KEY}`) }) },
+    },
+    {
+      client: "opencode",
+      signsIn: { into: "opencode.json", text: json({ mcp: { [NAME]: { type: "remote", url: mcp } } }) },
+      hasKey: {
+        into: "opencode.json",
+        text: json({ mcp: { [NAME]: { type: "remote", url: byKey, ...bearer(`{env:${KEY}}`) } } }),
+      },
+    },
   ];
 }

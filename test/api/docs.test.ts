@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ERRORS } from "../../shared/api/errors.ts";
 import { REQUEST_HEADERS, RESPONSE_HEADERS, requestHeadersOf } from "../../shared/api/headers.ts";
+import { clientWays } from "../../shared/prompts/clients.ts";
 import { type Answer, TestDaemon } from "../harness/daemon.ts";
 import { bare } from "./calls.ts";
 import { OPERATIONS } from "./requests.ts";
@@ -107,3 +108,12 @@ test("it is there to be read", async () => {
 });
 
 const escaped = (text: string) => text.replaceAll("'", "&#39;");
+
+test("it says how each client of MCP is told, by both ways", () => {
+  for (const { client, signsIn, hasKey } of clientWays("")) {
+    expect(html).toContain(`<summary>${client}</summary>`);
+    for (const { into } of [signsIn, hasKey]) expect(html).toContain(`into ${into}:`);
+  }
+  expect(html).toContain("--bearer-token-env-var ROOMD_API_KEY");
+  expect(html).not.toContain(daemon.apiKey);
+});

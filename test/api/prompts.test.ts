@@ -42,5 +42,6 @@ test("says how each client is told, without any key", async () => {
   for (const { client } of clientWays(daemon.url)) expect(text).toContain(client);
   expect(text).not.toContain(daemon.apiKey);
   expect(text).toContain("vscode:mcp/install?");
+  expect(text).toContain("/mcp/key");
   expect((await new Visitor(daemon).see("/prompts")).to).toBe("/signin");
 });

@@ -9,6 +9,7 @@ import { CHECK_IDS } from "../../daemon/domain/service/checks.ts";
 import { type Operation, SCOPES, type Scope } from "../../shared/api/contract.ts";
 import { operations } from "../../shared/api/operations.ts";
 import { TOOLS } from "../../shared/api/tools.ts";
+import { clientWays } from "../../shared/prompts/clients.ts";
 import { blocksOf, PAGES, pageAt } from "../harness/documents.ts";
 import { unknownIn } from "./command-lines.ts";
 import { codeOf, filesOf, read } from "./sources.ts";
@@ -163,4 +164,17 @@ test("docs/mcp.md's key for models has the scopes that the tools use, and no oth
   const used = [...[...TOOLS.values()].map(({ operation }) => operation), ...asked].map(({ access }) => access);
   const scopes = SCOPES.filter((scope: Scope) => used.includes(scope));
   expect(given.sort()).toEqual([...scopes].sort());
+});
+
+describe.each(["README.md", "docs/mcp.md"])("%s", (document) => {
+  test("says how each client of MCP is told, by both ways, as the pages do", () => {
+    const bare = (text: string) => text.replaceAll(/\s/g, "");
+    const text = bare(read(document).text);
+    const told = clientWays("http://127.0.0.1:8080").flatMap(({ client, signsIn, hasKey }) => [
+      client,
+      signsIn.text,
+      hasKey.text,
+    ]);
+    expect(told.filter((each) => !text.includes(bare(each)))).toEqual([]);
+  });
 });

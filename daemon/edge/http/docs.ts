@@ -4,11 +4,11 @@ import { type HeaderFields, usualHeaders } from "./reply.ts";
 
 export const DOCS_PATH = "/docs";
 
-/** Answers to a request of this id; `host` is the name of this one. */
-export function makeDocsAnswer(host: string): (requestId: string) => Response {
+/** Answers to a request of this id; `host` is the name of this one, `url` where clients find it. */
+export function makeDocsAnswer(host: string, url: string): (requestId: string) => Response {
   let page: DocsPage | undefined;
   return (requestId) => {
-    page ??= docsPage();
+    page ??= docsPage(url);
     const headers: HeaderFields = {
       ...usualHeaders(requestId, host),
       "Content-Type": "text/html; charset=utf-8",

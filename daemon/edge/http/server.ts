@@ -70,7 +70,7 @@ export function makeHttpServer(deps: HttpDeps, options: HttpOptions): Listener {
     methodsOf.set(toRoute(pattern), [...(methodsOf.get(toRoute(pattern)) ?? []), ...methods]);
   }
   const docsMethods = ["GET", "HEAD"];
-  const docs = makeDocsAnswer(deps.host);
+  const docs = makeDocsAnswer(deps.host, options.url);
   for (const each of docsMethods) app.route(each, DOCS_PATH, ({ request }) => docs(requestIdOf(request)));
   methodsOf.set(DOCS_PATH, docsMethods);
   for (const [route, methods] of methodsOf) {

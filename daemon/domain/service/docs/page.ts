@@ -4,6 +4,7 @@
  * policy says.
  */
 import { createHash } from "node:crypto";
+import { clientWays } from "../../../../shared/prompts/clients.ts";
 import { VERSION } from "../../../../shared/version.ts";
 import { html, Markup } from "../../../core/markup.ts";
 import { openapiDocument } from "../openapi.ts";
@@ -19,10 +20,10 @@ export interface DocsPage {
   policy: string;
 }
 
-/** The page of this daemon. */
-export function docsPage(): DocsPage {
+/** The page of this daemon; `url` is where clients find it, without a slash at its end. */
+export function docsPage(url: string): DocsPage {
   return {
-    html: renderDocs(openapiDocument(VERSION) as unknown as OpenapiDocument),
+    html: renderDocs(openapiDocument(VERSION) as unknown as OpenapiDocument, url),
     policy: [
       "default-src 'none'",
       `style-src '${digestOf(STYLE)}'`,
@@ -37,7 +38,7 @@ export function docsPage(): DocsPage {
 
 const digestOf = (text: string) => `sha256-${createHash("sha256").update(text).digest("base64")}`;
 
-export function renderDocs({ info, paths, components }: OpenapiDocument): string {
+export function renderDocs({ info, paths, components }: OpenapiDocument, url: string): string {
   const areas = new Map<string, Placed[]>();
   for (const [path, methods] of Object.entries(paths)) {
     for (const [method, operation] of Object.entries(methods)) {
@@ -86,8 +87,14 @@ the room's <em>drive</em>, which is <code>/mnt/drive</code> in each, and send ea
 there is a GET there is a HEAD. An <a href="#header-Idempotency-Key">Idempotency-Key</a> makes a POST safe to retry. Errors
 are <code>${PROBLEM_TYPE}</code>; <a href="#errors">their codes</a> and <a href="#headers">all headers</a> are at the end. Ignore fields
 of an answer that you do not know: more may be added at any time.</p>
-<p>Models use the same by MCP: Streamable HTTP at <code>/mcp</code> with the same header, or <code>roomd mcp</code> on standard input and
-output.</p>
+<h2>Clients of MCP</h2>
+<p>Models use the same by MCP: Streamable HTTP at <code>/mcp</code>, where a client signs in by the browser or comes with the same header; at
+<code>/mcp/key</code> with the header alone; or <code>roomd mcp</code> on standard input and output.</p>
+${clientWays(url).map(
+  ({ client, signsIn, hasKey }) => html`<details><summary>${client}</summary>
+<p>Signs in, into ${signsIn.into}:</p><pre>${signsIn.text}</pre><p>With a key, into ${hasKey.into}:</p><pre>${hasKey.text}</pre></details>
+`,
+)}
 ${[...areas].map(
   ([area, list]) => html`<h2 id="area-${area}">${area}</h2>
 ${list.map(sectionOf)}`,

@@ -22,9 +22,11 @@ function toCopy(id: string, text: string): Markup {
 }
 
 export function promptsPage(account: AccountRecord, url: string, given: Given): Page {
-  const clients = clientWays(url).map(({ client, into, text, opens }, n) => {
-    const open = opens ? html` · <a href="${opens}">open it there</a>` : "";
-    return html`<details class="copied"><summary class="line">${client} <span class="muted">into ${into}</span></summary>${toCopy(`client-${n}`, text)}<p class="muted">It opens a page of this service, where you let it in${open}.</p></details>`;
+  const clients = clientWays(url).map(({ client, signsIn, hasKey, opens }, n) => {
+    const open = opens ? html` Or <a href="${opens}">open it there</a>.` : "";
+    return html`<details class="copied"><summary class="line">${client}</summary>
+<p>Signs in: into ${signsIn.into}. It opens a page of this service, where you let it in.${open}</p>${toCopy(`client-${n}`, signsIn.text)}
+<p>With an <a href="/account/keys">API key</a>: into ${hasKey.into}.</p>${toCopy(`client-${n}-key`, hasKey.text)}</details>`;
   });
   const sections = KINDS.map((kind) => {
     const own = PROMPTS.filter((each) => each.kind === kind);
@@ -42,7 +44,7 @@ export function promptsPage(account: AccountRecord, url: string, given: Given): 
     at: "/prompts",
     who: whoOf(account),
     body: html`<h1>Prompts</h1><p>Texts for a model that has roomd's tools. Copy one, or have them where you type: as commands of MCP, or by <code>roomd skills install</code>.</p>
-<h2>Connect a client</h2>${clients}<p class="muted">With a key instead: <code>${url}/mcp/key</code>, and the key as Bearer token. <a href="/account/keys">API keys</a></p>
+<h2>Connect a client</h2>${clients}<h2>What to ask</h2>
 <form method="get" action="/prompts" class="row">${fields}<button class="button">Fill in</button></form>
 ${sections}`,
   };

@@ -14,35 +14,38 @@ test("whatever stands in the document is text", () => {
   const content = { "application/json": { schema, example: { [EVIL]: EVIL } } };
   const problem = { schema: {}, examples: { [EVIL]: {} } };
   const header = { description: EVIL, schema: { type: EVIL }, example: EVIL };
-  const html = renderDocs({
-    info: { title: EVIL, version: EVIL, description: EVIL },
-    paths: {
-      [`/v1/${EVIL}/{name}`]: {
-        [EVIL]: {
-          operationId: EVIL,
-          summary: EVIL,
-          description: EVIL,
-          tags: [EVIL],
-          "x-scope": EVIL,
-          parameters: [
-            { name: "name", in: "path", required: true, description: EVIL, schema: { type: EVIL }, example: EVIL },
-            { name: EVIL, in: "query", required: false, schema: { format: EVIL } },
-            { $ref: `#/components/parameters/${EVIL}` },
-          ],
-          requestBody: { required: true, content },
-          responses: {
-            200: { description: EVIL, headers: { [EVIL]: { $ref: `#/components/headers/${EVIL}` } }, content },
-            404: { description: EVIL, headers: {}, content: { "application/problem+json": problem } },
+  const html = renderDocs(
+    {
+      info: { title: EVIL, version: EVIL, description: EVIL },
+      paths: {
+        [`/v1/${EVIL}/{name}`]: {
+          [EVIL]: {
+            operationId: EVIL,
+            summary: EVIL,
+            description: EVIL,
+            tags: [EVIL],
+            "x-scope": EVIL,
+            parameters: [
+              { name: "name", in: "path", required: true, description: EVIL, schema: { type: EVIL }, example: EVIL },
+              { name: EVIL, in: "query", required: false, schema: { format: EVIL } },
+              { $ref: `#/components/parameters/${EVIL}` },
+            ],
+            requestBody: { required: true, content },
+            responses: {
+              200: { description: EVIL, headers: { [EVIL]: { $ref: `#/components/headers/${EVIL}` } }, content },
+              404: { description: EVIL, headers: {}, content: { "application/problem+json": problem } },
+            },
           },
         },
       },
+      components: {
+        parameters: { [EVIL]: header },
+        headers: { [EVIL]: header },
+        examples: { [EVIL]: { summary: EVIL, value: { status: 404, retryable: false, hint: EVIL } } },
+      },
     },
-    components: {
-      parameters: { [EVIL]: header },
-      headers: { [EVIL]: header },
-      examples: { [EVIL]: { summary: EVIL, value: { status: 404, retryable: false, hint: EVIL } } },
-    },
-  });
+    EVIL,
+  );
   expect(html.split("&#60;script&#62;").length).toBeGreaterThan(20);
   // The page's own.
   expect(html.toLowerCase().split("<script").length).toBe(2);
@@ -57,21 +60,24 @@ test("whatever stands in the document is text", () => {
 });
 
 test("a quote in an example does not end the argument of the shell", () => {
-  const html = renderDocs({
-    info: { title: "t", version: "1", description: "d" },
-    paths: {
-      "/v1/x": {
-        post: {
-          operationId: "x",
-          summary: "s",
-          tags: ["t"],
-          parameters: [],
-          requestBody: { required: true, content: { "application/json": { schema: {}, example: { a: "it's" } } } },
-          responses: {},
+  const html = renderDocs(
+    {
+      info: { title: "t", version: "1", description: "d" },
+      paths: {
+        "/v1/x": {
+          post: {
+            operationId: "x",
+            summary: "s",
+            tags: ["t"],
+            parameters: [],
+            requestBody: { required: true, content: { "application/json": { schema: {}, example: { a: "it's" } } } },
+            responses: {},
+          },
         },
       },
+      components: { parameters: {}, headers: {}, examples: {} },
     },
-    components: { parameters: {}, headers: {}, examples: {} },
-  });
+    EVIL,
+  );
   expect(html).toContain(`-d &#39;{&#34;a&#34;:&#34;it&#39;\\&#39;&#39;s&#34;}&#39;`);
 });
