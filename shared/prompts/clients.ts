@@ -32,7 +32,7 @@ export function clientWays(url: string): ClientWay[] {
   return [
     {
       client: "Claude Code",
-      signsIn: { into: `${SHELL}; then /mcp`, text: `claude mcp add --transport http ${NAME} ${mcp}` },
+      signsIn: { into: `${SHELL}, then /mcp into the client`, text: `claude mcp add --transport http ${NAME} ${mcp}` },
       hasKey: {
         into: SHELL,
         text: `claude mcp add --transport http ${NAME} ${byKey} --header "Authorization: Bearer $${KEY}"`,

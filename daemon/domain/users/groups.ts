@@ -2,6 +2,7 @@
  * Owns what an account's groups at the issuer make its person in oidc.org: looked at whenever somebody signs in by it, so that who is moved
  * there is moved here. Owners are made here alone, and stay it.
  */
+import type { Role } from "../../../shared/api/members.ts";
 import type { OrgId, UserId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import { ConfigError } from "../../core/config.ts";
@@ -9,8 +10,8 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import { appendAudit } from "../audit/index.ts";
 import type { Directory } from "../orgs/index.ts";
-import { givenBy } from "./roles.ts";
-import { dropInvitationsBy, getMembership, setRole } from "./store.ts";
+import { changeRole } from "./role-change.ts";
+import { getMembership } from "./store.ts";
 
 /** What may be had by a group; the first is the most. */
 const ROLES = ["admin", "member", "viewer"] as const;
@@ -44,23 +45,17 @@ export function roleOf(roles: GroupRoles, groups: readonly string[]): GivenRole 
   return ROLES.find((role) => given.includes(role)) ?? null;
 }
 
-/** Puts a member into the role that is given, with all that follows from less; of others nothing changes. */
+/** Puts a member who has another role into the one that is given, with all that follows from less. Throws sign_in_failed. */
 export async function follow(
-  queries: Queries,
   directory: Directory,
-  { org_id, user_id, role }: { org_id: OrgId; user_id: UserId; role: GivenRole },
+  { org_id, user_id, before, role }: { org_id: OrgId; user_id: UserId; before: Role; role: GivenRole },
 ): Promise<void> {
-  const before = getMembership(queries, org_id, user_id)?.role;
-  if (before === undefined || before === "owner" || before === role) return;
   const require = (within: Queries) => {
     if (getMembership(within, org_id, user_id)?.role === before) return;
     throw new ServiceError("sign_in_failed", { detail: "Your role has just changed. Try again." });
   };
-  await directory.revokeKeysOf(org_id, user_id, { require, gives: givenBy(role) }, (within, { keys }) => {
-    dropInvitationsBy(within, org_id, user_id);
-    setRole(within, org_id, user_id, role);
+  await changeRole(directory, { org_id, user_id, role, require, before: () => before }, (within, details) => {
     const actor = { type: "system", id: "oidc", name: "oidc" };
-    const details = { user_id, role, before, keys_revoked: keys.length };
     const what = { event: "member.role_set", outcome: "success", source: "web", details } as const;
     appendAudit(within, { ...what, at: now(), org_id, actor });
   });

@@ -206,9 +206,9 @@ export class Identities {
     const org_id = welcome.org_id as OrgId;
     const { user_id } = there;
     const before = getMembership(database.queries, org_id, user_id)?.role;
-    if (before === undefined || before === "owner") return;
+    if (before === undefined || before === "owner" || before === role) return;
     if (role === null) throw new ServiceError("sign_in_failed", { detail: "None of your groups is let in here." });
-    await follow(database.queries, directory, { org_id, user_id, role });
+    await follow(directory, { org_id, user_id, before, role });
     onEnded();
   }
 

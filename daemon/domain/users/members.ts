@@ -22,7 +22,8 @@ import { whoIs } from "./account.ts";
 import { byAddress, noteDeparted } from "./departed.ts";
 import type { UserDeps } from "./deps.ts";
 import { addLink, type LetterLinks, pathOf } from "./links.ts";
-import { givenBy, requireKeeper, requireOver } from "./roles.ts";
+import { changeRole, endedBy } from "./role-change.ts";
+import { requireKeeper, requireOver } from "./roles.ts";
 import {
   countMembers,
   countOwners,
@@ -33,7 +34,6 @@ import {
   getUser,
   listInvitations,
   listMembers,
-  setRole,
   useLink,
 } from "./store.ts";
 import type { LinkRow } from "./table.ts";
@@ -68,13 +68,10 @@ export function makeMembers({ database, directory, url, links, hasMail, onEnded 
           if (role !== "owner") requireOtherOwner(within, org_id, user_id, before);
         };
         call.work.whenSettled(onEnded);
-        const ending = { require, gives: givenBy(role) };
-        const body = await directory.revokeKeysOf(org_id, user_id, ending, (within, { keys, sshKeys }) => {
-          // Who may give less has invited nobody to more.
-          if (before !== role) dropInvitationsBy(within, org_id, user_id);
-          setRole(within, org_id, user_id, role);
+        const change = { org_id, user_id, role, require, before: () => before };
+        const body = await changeRole(directory, change, (within, details) => {
           const changed = toRecord(requireMember(within, org_id, user_id));
-          call.audit.details = { user_id, role, before, ...endedBy(keys, sshKeys) };
+          call.audit.details = details;
           call.work.keep("ok", changed);
           return changed;
         });
@@ -177,12 +174,6 @@ export function makeMembers({ database, directory, url, links, hasMail, onEnded 
     }),
   ];
 }
-
-/** What a record tells of what ended with a membership or a role. */
-const endedBy = (keys: readonly { key_id: string }[], sshKeys: readonly { ssh_key_id: string }[]) => ({
-  ...(keys.length === 0 ? {} : { key_ids: keys.map(({ key_id }) => key_id) }),
-  ...(sshKeys.length === 0 ? {} : { ssh_key_ids: sshKeys.map(({ ssh_key_id }) => ssh_key_id) }),
-});
 
 /** Throws last_owner. */
 function requireOtherOwner(queries: Queries, orgId: OrgId, userId: UserId, role: MemberRecord["role"]): void {

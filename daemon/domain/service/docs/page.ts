@@ -92,7 +92,7 @@ of an answer that you do not know: more may be added at any time.</p>
 <code>/mcp/key</code> with the header alone; or <code>roomd mcp</code> on standard input and output.</p>
 ${clientWays(url).map(
   ({ client, signsIn, hasKey }) => html`<details><summary>${client}</summary>
-<p>Signs in, into ${signsIn.into}:</p><pre>${signsIn.text}</pre><p>With a key, into ${hasKey.into}:</p><pre>${hasKey.text}</pre></details>
+<p>To sign in, into ${signsIn.into}:</p><pre>${signsIn.text}</pre><p>With a key, into ${hasKey.into}:</p><pre>${hasKey.text}</pre></details>
 `,
 )}
 ${[...areas].map(

@@ -88,7 +88,7 @@ export function setupPage(kind: "setup" | "user", form: Form, arrival: Arrival, 
   const told = isNew ? "You will be the owner of this service's first organization." : "All your other sessions end.";
   const only = isNew
     ? ""
-    : html`<label class="choice"><input type="checkbox" name="only" value="yes"${form.has("token") && form.has("step") && !form.has("only") ? "" : html` checked`}> Sign out my applications too, and remove my other passwords, passkeys and linked accounts. Leave it on if somebody else may have been in.</label>`;
+    : html`<label class="choice"><input type="checkbox" name="only" value="yes"${form.has("token") && form.has("step") && !form.has("only") ? "" : html` checked`}> Sign out my applications too, and remove the passkeys and linked accounts that I have now. Leave it on if somebody else may have been in.</label>`;
   return {
     title,
     body: html`${BRAND}<h1>${title}</h1><p class="muted">${told}</p>${trouble(problem)}<form method="post" action="/setup">

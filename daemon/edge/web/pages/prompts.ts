@@ -25,8 +25,8 @@ export function promptsPage(account: AccountRecord, url: string, given: Given): 
   const clients = clientWays(url).map(({ client, signsIn, hasKey, opens }, n) => {
     const open = opens ? html` Or <a href="${opens}">open it there</a>.` : "";
     return html`<details class="copied"><summary class="line">${client}</summary>
-<p>Signs in: into ${signsIn.into}. It opens a page of this service, where you let it in.${open}</p>${toCopy(`client-${n}`, signsIn.text)}
-<p>With an <a href="/account/keys">API key</a>: into ${hasKey.into}.</p>${toCopy(`client-${n}-key`, hasKey.text)}</details>`;
+<p>To sign in, put this into ${signsIn.into}. It opens a page of this service, where you let it in.${open}</p>${toCopy(`client-${n}`, signsIn.text)}
+<p>With an <a href="/account/keys">API key</a>, put this into ${hasKey.into}.</p>${toCopy(`client-${n}-key`, hasKey.text)}</details>`;
   });
   const sections = KINDS.map((kind) => {
     const own = PROMPTS.filter((each) => each.kind === kind);
