@@ -20,6 +20,8 @@ const AT_ONCE = 2;
 const DAY_SECONDS = 86_400;
 /** To one address in a day: nobody's letterbox is flooded by us. */
 const MOST_TO_ADDRESS = 5;
+/** A warning that letters of before must not push out; each comes of an address that was verified by a letter, of which there are few. */
+const ALWAYS: readonly LetterKind[] = ["moved"];
 /** That one person asks for in a day. */
 const MOST_OF_USER = 50;
 /** After so many seconds it is tried again, the last of them each time from there on. */
@@ -45,7 +47,8 @@ export function post(queries: Queries, { kind, to, user_id, link_id }: NewMail):
       retryAfterSeconds: 3600,
     });
   }
-  if (countSince(queries, and(eq(mails.to_address, to), ne(mails.mail_id, NOBODY))) >= MOST_TO_ADDRESS) {
+  const toAddress = countSince(queries, and(eq(mails.to_address, to), ne(mails.mail_id, NOBODY)));
+  if (toAddress >= MOST_TO_ADDRESS && !ALWAYS.includes(kind)) {
     postNothing(queries);
     return false;
   }
