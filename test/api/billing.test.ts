@@ -351,6 +351,17 @@ describe("a subscription", () => {
     }
   });
 
+  test("that waits for its money keeps another from being bought, also where there was one before", async () => {
+    const { owner, subscription, customer } = await bought(40);
+    service.change(subscription, { status: "canceled" });
+    await told(subscription);
+    expect(await billingOf(owner)).toMatchObject({ status: "ended", can_buy: true });
+    const other = service.addSubscription(customer);
+    service.change(other, { status: "unpaid" });
+    await told(other);
+    expect(await billingOf(owner)).toMatchObject({ plan: "free", status: "pending", can_buy: false });
+  });
+
   test("that is changed within its month brings no more credits", async () => {
     const { owner, subscription } = await bought();
     for (const n of [100, 200, 300]) service.prorate(subscription, Math.floor(Date.now() / 1000) + n);

@@ -6,8 +6,8 @@
  *   past due          starter for 7 days more, then free
  *   ended             starter until the last period is over that was paid, then free
  *
- * A plan that the operator has given stays when what was paid is over. Nothing that runs is ended by a plan that is less. Of an organization that has ended,
- * or is ending, all subscriptions are cancelled, also those that are paid meanwhile.
+ * A plan that the operator has given stays when what was paid is over. Nothing that runs is ended by a plan that is less. Of an
+ * organization that has ended, or is ending, all subscriptions are cancelled, also those that are paid meanwhile.
  */
 import type { OrgId } from "../../../shared/ids.ts";
 import { after, at, now } from "../../core/clock.ts";

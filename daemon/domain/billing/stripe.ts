@@ -202,8 +202,8 @@ function toSubscription(each: Stripe.Subscription, paid: readonly Period[]): Sub
   };
 }
 
-/** Of several the one that gives most; of the others the one that lasts longest. */
+/** Of several the one that gives most, or can again; of the others the one that lasts longest. */
 function rank({ status, period_end }: Subscription): number {
-  const order = { active: 0, past_due: 1, ended: 2, pending: 3 }[status];
+  const order = { active: 0, past_due: 1, pending: 2, ended: 3 }[status];
   return order * 1e15 - Date.parse(period_end);
 }
