@@ -40,3 +40,8 @@ declare module "*.browser.js" {
   const text: string;
   export default text;
 }
+/** The hub's files, as packaging/build packs them. */
+declare module "*/hub.pack" {
+  const text: string;
+  export default text;
+}

@@ -1,6 +1,6 @@
 /** Options that the commands on the audit share: whose audit, and which records. */
 import type { Command } from "commander";
-import { OUTCOMES } from "../../shared/api/audit.ts";
+import { OUTCOMES, SOURCES } from "../../shared/api/audit.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { choice } from "./command.ts";
 
@@ -15,6 +15,9 @@ export interface FilterOptions extends WhoseOptions {
   agent?: string;
   room?: string;
   outcome?: (typeof OUTCOMES)[number];
+  source?: (typeof SOURCES)[number];
+  actor?: string;
+  request?: string;
 }
 
 export function withWhose(command: Command): Command {
@@ -28,11 +31,14 @@ export function withFilters(command: Command): Command {
     .option("--event <beginning>", "only events whose name begins with this, such as sandbox.")
     .option("--room <room>", "with --org: only rooms of this name, destroyed ones too")
     .option("--agent <agent>", "only this agent")
-    .addOption(choice("--outcome <outcome>", "only with this outcome", OUTCOMES));
+    .addOption(choice("--outcome <outcome>", "only with this outcome", OUTCOMES))
+    .addOption(choice("--source <source>", "only what came in by this door", SOURCES))
+    .option("--actor <id>", "only what this key, person or sandbox did")
+    .option("--request <id>", "only what belongs to this request");
 }
 
 /** The room, or undefined for the organization, and the queries as the service takes them. Throws CliError. */
-export function asked<T extends FilterOptions>(room: string | undefined, { org, agent, room: named, ...query }: T) {
+export function asked<T extends FilterOptions>(room: string | undefined, { org, agent, actor, request, room: named, ...query }: T) {
   if (room === undefined && org !== true && named === undefined)
     throw new CliError("Name a room, or give --org.", EXIT.usage);
   if (room !== undefined && org === true) {
@@ -41,6 +47,6 @@ export function asked<T extends FilterOptions>(room: string | undefined, { org, 
   if (room !== undefined && named !== undefined) {
     throw new CliError("Name the room once: --room filters the records of the whole organization.", EXIT.usage);
   }
-  const ofRoom = { agent_id: agent, ...query };
+  const ofRoom = { agent_id: agent, actor_id: actor, request_id: request, ...query };
   return { room_id: room, ofRoom, ofOrg: { ...ofRoom, room_id: named } };
 }

@@ -49,6 +49,12 @@ const filters = {
     Type.String({ maxLength: 128, description: "Only what this agent did, or what was done to it." }),
   ),
   outcome: Type.Optional(oneOf(OUTCOMES, { description: "Only what had this outcome." })),
+  source: Type.Optional(oneOf(SOURCES, { description: "Only what came in by this door." })),
+  actor_id: Type.Optional(
+    Type.String({ maxLength: 128, description: "Only what this key, person or sandbox did, by actor.id." }),
+  ),
+  request_id: Type.Optional(Type.String({ maxLength: 128, description: "Only what belongs to this request." })),
+  audit_id: Type.Optional(Type.String({ maxLength: 128, description: "Only this record." })),
 };
 
 /** Also rooms that are gone: their name is all that is left of them. */

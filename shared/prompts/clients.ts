@@ -28,7 +28,7 @@ export function clientWays(url: string): ClientWay[] {
   const bearer = (key: string) => ({ headers: { Authorization: `Bearer ${key}` } });
   const inFile = (server: object) => json({ mcpServers: { [NAME]: server } });
   const vsCode = JSON.stringify({ name: NAME, type: "http", url: mcp });
-  const cursor = Buffer.from(JSON.stringify({ url: mcp })).toString("base64");
+  const cursor = btoa(JSON.stringify({ url: mcp }));
   return [
     {
       client: "Claude Code",

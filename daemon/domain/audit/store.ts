@@ -180,6 +180,10 @@ export interface AuditFilter {
   event?: string | undefined;
   agent_id?: string | undefined;
   outcome?: AuditRecord["outcome"] | undefined;
+  source?: string | undefined;
+  actor_id?: string | undefined;
+  request_id?: string | undefined;
+  audit_id?: string | undefined;
   order: "asc" | "desc";
   /** Exclusive: the seq of the last record of the page before. */
   after?: number | undefined;
@@ -220,6 +224,10 @@ export function matching(filter: Omit<AuditFilter, "limit">): SQL | undefined {
       : and(gte(audit.event, filter.event), lt(audit.event, `${filter.event}${LAST_CHARACTER}`)),
     filter.agent_id === undefined ? undefined : eq(audit.agent_id, filter.agent_id),
     filter.outcome === undefined ? undefined : eq(audit.outcome, filter.outcome),
+    filter.source === undefined ? undefined : eq(audit.source, filter.source),
+    filter.actor_id === undefined ? undefined : eq(audit.actor_id, filter.actor_id),
+    filter.request_id === undefined ? undefined : eq(audit.request_id, filter.request_id),
+    filter.audit_id === undefined ? undefined : eq(audit.audit_id, filter.audit_id),
     filter.after === undefined ? undefined : isAfter(audit.seq, filter.after),
     filter.last === undefined ? undefined : isUpTo(audit.seq, filter.last),
   );

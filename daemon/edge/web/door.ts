@@ -17,13 +17,24 @@ import { type ApplicationDeps, applicationHandlers, placeIn } from "./handlers/a
 import { billingHandlers } from "./handlers/billing.ts";
 import { dataHandlers } from "./handlers/data.ts";
 import type { Cookies, Handler, Handlers, Outcome } from "./handlers/handler.ts";
+import { hubHandlers } from "./handlers/hub.ts";
 import { memberHandlers } from "./handlers/members.ts";
 import { endHandlers } from "./handlers/org-end.ts";
 import { outsideHandlers } from "./handlers/outside.ts";
 import { promptHandlers } from "./handlers/prompts.ts";
 import { signUpHandlers } from "./handlers/sign-up.ts";
 import { wayHandlers } from "./handlers/ways.ts";
-import { type Cookie, cookieIn, isFromOurPage, isTrustworthy, isVisit, pageHeaders, setCookie } from "./headers.ts";
+import {
+  type Cookie,
+  cookieIn,
+  hubHeaders,
+  isFromOurPage,
+  isTrustworthy,
+  isVisit,
+  pageHeaders,
+  setCookie,
+} from "./headers.ts";
+import { answerHubFile, isHubFile } from "./hub-files.ts";
 import { render, SCRIPT, STYLE } from "./layout.ts";
 import { Notices } from "./notices.ts";
 import { type EndpointDeps, makeEndpoints } from "./oauth/endpoints.ts";
@@ -79,6 +90,7 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
     ...applicationHandlers({ ...deps, lookups }),
     ...billingHandlers(deps),
     ...promptHandlers(deps),
+    ...hubHandlers(deps),
   };
   const pages = pagesOf(handlers);
   const notices = new Notices();
@@ -96,8 +108,8 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
   const handlerOf = (path: string): Handler | undefined => pages.find((page) => page.is(path))?.handler;
 
   const answerWith = (outcome: Outcome, visit?: Visit): Response => {
-    const leadsOut = "page" in outcome && outcome.page.leadsOut;
-    const shown = new Headers(leadsOut ? headers.out : headers.here);
+    const { hub, leadsOut } = "page" in outcome ? outcome.page : {};
+    const shown = new Headers(hub ? hubHeaders(hub.nonce) : leadsOut ? headers.out : headers.here);
     for (const [cookie, value] of Object.entries(outcome.cookies ?? ({} satisfies Cookies))) {
       shown.append("Set-Cookie", setCookie(cookie as Cookie, value ?? null, place().isSecure));
     }
@@ -171,6 +183,7 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
     has: (path) =>
       (place().isTrustworthy && endpoints.has(path)) ||
       (deps.billing.isOn && path === NOTICE_PATH) ||
+      isHubFile(path) ||
       handlerOf(path) !== undefined,
 
     challenge: (lacks) => {
@@ -190,6 +203,7 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
     answer: async (request) => {
       const { pathname: path } = request.url;
       if (path === NOTICE_PATH && deps.billing.isOn) return await takeNotice(request);
+      if (isHubFile(path)) return answerHubFile(path, request.headers);
       if (endpoints.has(path)) {
         await road.turns.enterUnknown("program");
         return await endpoints.answer(request);

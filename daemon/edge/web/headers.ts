@@ -30,19 +30,36 @@ const digestOf = (text: string) => `'sha256-${createHash("sha256").update(text).
  * part of what the form does.
  */
 export function pageHeaders(style: string, script: string, leadsOut = false): Record<string, string> {
-  const policy = [
-    "default-src 'none'",
+  return headersBy([
     `style-src ${digestOf(style)}`,
     `script-src ${digestOf(script)}`,
     "img-src 'self' data:",
-    "base-uri 'none'",
     ...(leadsOut ? [] : ["form-action 'self'"]),
+  ]);
+}
+
+/** Of the page that the hub runs in. `nonce`: what a style must carry that its programs add. */
+export function hubHeaders(nonce: string): Record<string, string> {
+  return headersBy([
+    `style-src 'self' 'nonce-${nonce}'`,
+    "script-src 'self'",
+    "connect-src 'self'",
+    "img-src 'self' data: blob:",
+    "form-action 'self'",
+  ]);
+}
+
+function headersBy(policy: readonly string[]): Record<string, string> {
+  const all = [
+    "default-src 'none'",
+    ...policy,
+    "base-uri 'none'",
     "frame-ancestors 'none'",
     "require-trusted-types-for 'script'",
   ];
   return {
     "Content-Type": "text/html; charset=utf-8",
-    "Content-Security-Policy": policy.join("; "),
+    "Content-Security-Policy": all.join("; "),
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",

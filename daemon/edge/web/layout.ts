@@ -1,6 +1,8 @@
 /** Owns what every page of the web has around it, and the few parts that pages are made of. */
 import type { Problem } from "../../../shared/api/errors.ts";
+import type { Boot } from "../../../shared/hub/boot.ts";
 import { html, Markup } from "../../core/markup.ts";
+import { HUB_PROGRAM, HUB_STYLE } from "./hub-files.ts";
 import SCRIPT from "./page.browser.js" with { type: "text" };
 import STYLE from "./style.css" with { type: "text" };
 
@@ -21,6 +23,8 @@ export interface Page {
   status?: number;
   /** What comes of its form sends the browser elsewhere. */
   leadsOut?: boolean;
+  /** It runs the hub: what that is told, and what styles that come later must carry. */
+  hub?: { boot: Boot; nonce: string };
 }
 
 const TABS: readonly (readonly [path: string, name: string])[] = [
@@ -39,6 +43,10 @@ export function tabs(at: string): Markup {
 }
 
 const RAIL: readonly (readonly [path: string, name: string])[] = [
+  ["/", "Home"],
+  ["/rooms", "Rooms"],
+  ["/audit", "Audit"],
+  ["/usage", "Usage"],
   ["/prompts", "Prompts"],
   ["/docs", "API"],
 ];
@@ -46,17 +54,24 @@ const RAIL: readonly (readonly [path: string, name: string])[] = [
 const current = (path: string, at: string) => (path === at ? new Markup(' aria-current="page"') : "");
 
 /** `said` is what was done by the form before, in a sentence. */
-export function render({ title, at = "/account", who = null, body }: Page, said: string | null = null): string {
+export function render({ title, at = "/account", who = null, body, hub }: Page, said: string | null = null): string {
   const rail = who
     ? html`<nav aria-label="roomd"><span class="brand">roomd</span>${RAIL.map(([path, name]) => html`<a href="${path}"${current(path, at)}>${name}</a>`)}<div class="foot"><a href="/account"${current("/account", at)}><bdi>${who.name}</bdi> · <bdi>${who.org}</bdi></a><form method="post" action="/signout"><button class="link">Sign out</button></form></div></nav>`
     : "";
+  const style = hub ? html`<link rel="stylesheet" href="${HUB_STYLE}">` : html`<style>${new Markup(STYLE)}</style>`;
+  const script = hub
+    ? html`<script type="application/json" id="boot">${new Markup(inScript(hub.boot))}</script><script type="module" src="${HUB_PROGRAM}"></script>`
+    : html`<script>${new Markup(SCRIPT)}</script>`;
   const page = html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title} · roomd</title><link rel="icon" href="data:,"><style>${new Markup(STYLE)}</style></head>
+<title>${title} · roomd</title><link rel="icon" href="data:,">${style}</head>
 <body class="${who ? "inside" : "outside"}"><a class="skip" href="#main">To the content</a>${rail}
-<main id="main">${said === null ? "" : html`<p class="done" role="status">${said}</p>`}${body}</main><p class="said" role="status" aria-live="polite"></p><script>${new Markup(SCRIPT)}</script></body></html>`;
+<main id="main" tabindex="-1">${said === null ? "" : html`<p class="done" role="status">${said}</p>`}${body}</main><p class="said" role="status" aria-live="polite"></p>${script}</body></html>`;
   return page.text;
 }
+
+/** JSON that no text in it can end the script's element of. */
+const inScript = (value: object) => JSON.stringify(value).replaceAll("<", "\\u003c");
 
 /** What was wrong, with what to do next. */
 export function trouble(problem: Problem | null): Markup | string {

@@ -24,6 +24,9 @@ interface Place {
   forms: Record<string, FormPlace>;
 }
 
+/** A page of the hub, which only reads. */
+const SEEN: Place = { who: "person", isSeen: true, forms: {} };
+
 const PERSON = { name: "Ada", email: "ada@example.org", password: "a long enough secret" };
 
 export const PLACES: Record<string, Place> = {
@@ -133,7 +136,15 @@ export const PLACES: Record<string, Place> = {
       invite: { fields: { email: "", role: "member" }, wantsProof: true, role: "admin" },
     },
   },
-  "/prompts": { who: "person", isSeen: true, forms: {} },
+  "/": SEEN,
+  "/rooms": SEEN,
+  "/rooms/{room_id}": SEEN,
+  "/rooms/{room_id}/{tab}": SEEN,
+  "/rooms/{room_id}/agents/{agent_id}": SEEN,
+  "/rooms/{room_id}/agents/{agent_id}/{tab}": SEEN,
+  "/audit": SEEN,
+  "/usage": SEEN,
+  "/prompts": SEEN,
   "/billing": {
     who: "person",
     isSeen: true,

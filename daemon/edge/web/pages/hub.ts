@@ -1,0 +1,26 @@
+/** Owns the page that the hub runs in. */
+import type { AccountRecord } from "../../../../shared/api/account.ts";
+import type { Boot } from "../../../../shared/hub/boot.ts";
+import { VERSION } from "../../../../shared/version.ts";
+import { html } from "../../../core/markup.ts";
+import type { Page } from "../layout.ts";
+import { whoOf } from "./account.ts";
+
+export function hubPage(account: AccountRecord, path: string, url: string, nonce: string): Page {
+  const who = whoOf(account);
+  const boot: Boot = {
+    url,
+    version: VERSION,
+    user: { name: account.name, email: account.email, role: account.role },
+    org: { org_id: account.org_id, name: who.org },
+    style_nonce: nonce,
+  };
+  return {
+    title: "Home",
+    at: path,
+    who,
+    hub: { boot, nonce },
+    body: html`<noscript><div class="empty"><p><b>This page shows what goes on as it happens, and needs script for that.</b></p>
+<p>Your <a href="/account">account</a> and the <a href="/prompts">prompts</a> need none. In a shell, <code>roomd top</code> and <code>roomd audit</code> show the same.</p></div></noscript>`,
+  };
+}

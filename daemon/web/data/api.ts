@@ -1,0 +1,79 @@
+/** Owns asking the API from a page: reading only, as the person whose session the browser has. */
+import { signal } from "@preact/signals";
+import type { Operation, OutputOf } from "../../../shared/api/contract.ts";
+import type { Problem } from "../../../shared/api/errors.ts";
+
+export type Query = Record<string, string | number | boolean | null | undefined>;
+
+/** Why nothing more is answered: nobody is signed in any more. Null while somebody is. */
+export const signedOut = signal<Problem | null>(null);
+
+/** The most that a page waits for before it says that it was told to wait. */
+const LONGEST_WAIT_SECONDS = 5;
+
+export class Refused extends Error {
+  readonly problem: Problem;
+
+  constructor(problem: Problem) {
+    super(problem.detail);
+    this.problem = problem;
+  }
+}
+
+const UNREACHABLE = {
+  status: 0,
+  code: "unreachable",
+  title: "The service does not answer",
+  detail: "The service does not answer.",
+  hint: "It may be restarting. This page goes on by itself as soon as it is back.",
+  errors: [],
+} as unknown as Problem;
+
+export function pathOf(path: string, query: Query = {}): string {
+  const sent = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== null && value !== undefined && value !== "") sent.set(name, String(value));
+  }
+  const text = sent.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+/** The part of a path that a name is. */
+export const part = (name: string) => encodeURIComponent(name);
+
+/** Throws Refused. */
+export async function get<Op extends Operation>(
+  path: string,
+  query?: Query,
+  signal?: AbortSignal,
+): Promise<OutputOf<Op>> {
+  const response = await ask(pathOf(path, query), { Accept: "application/json" }, signal);
+  return (await response.json()) as OutputOf<Op>;
+}
+
+/** Throws Refused, and what `signal` was ended with. Told to wait for a short while, it waits, once. */
+export async function ask(path: string, headers: Record<string, string>, signal?: AbortSignal): Promise<Response> {
+  const first = await once(path, headers, signal);
+  if (first.ok) return first;
+  const wait = Number(first.headers.get("retry-after") ?? Number.NaN);
+  if (first.status !== 429 || !(wait <= LONGEST_WAIT_SECONDS)) throw await refusalOf(first);
+  await new Promise((resolve) => setTimeout(resolve, wait * 1000));
+  const second = await once(path, headers, signal);
+  if (second.ok) return second;
+  throw await refusalOf(second);
+}
+
+async function once(path: string, headers: Record<string, string>, signal?: AbortSignal): Promise<Response> {
+  try {
+    return await fetch(path, { headers, credentials: "same-origin", ...(signal ? { signal } : {}) });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new Refused(UNREACHABLE);
+  }
+}
+
+async function refusalOf(response: Response): Promise<Refused> {
+  const problem = ((await response.json().catch(() => null)) as Problem | null) ?? UNREACHABLE;
+  if (response.status === 401) signedOut.value = problem;
+  return new Refused(problem);
+}

@@ -1,0 +1,137 @@
+/** Owns the way to a first sandbox. Nothing is clicked on it: people copy, their agents do, and each step ticks itself. */
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import type { AuditRecord } from "../../../shared/api/audit.ts";
+import { PROMPTS } from "../../../shared/prompts/catalogue.ts";
+import { clientWays } from "../../../shared/prompts/clients.ts";
+import { fill } from "../../../shared/prompts/prompt.ts";
+import { Choices, Copy, Prompt } from "../parts/parts.tsx";
+import { Clock, Foreign } from "../parts/text.tsx";
+import { boot } from "../shell/boot.ts";
+
+export interface Steps {
+  /** What was recorded when it happened; null: it has not. */
+  key: AuditRecord | null;
+  connected: AuditRecord | null;
+  called: AuditRecord | null;
+}
+
+const promptOf = (name: string) => {
+  const prompt = PROMPTS.find((each) => each.name === name);
+  return prompt ? { ...prompt, text: fill(prompt, {}) } : null;
+};
+
+export function FirstSteps({ steps: { key, connected, called } }: { steps: Steps }) {
+  const done = [true, key !== null, connected !== null, called !== null, false];
+  const now = done.indexOf(false);
+  const look = promptOf("is-it-healthy");
+  const smoke = promptOf("smoke-test");
+  const step = (n: number) => ({ isDone: done[n] === true, isNow: n === now });
+  return (
+    <>
+      <p class="muted lead">
+        Nothing is clicked here: you copy, your agent does. Each line ticks itself when it has happened.
+      </p>
+      <ol class="steps">
+        <Step {...step(0)} name="Account">
+          <span class="muted">
+            <Foreign text={boot.user.email} />, {boot.user.role} of <Foreign text={boot.org.name} />
+          </span>
+        </Step>
+        <Step {...step(1)} name="API key" at={key?.at}>
+          {key ? (
+            <span class="muted">
+              <Foreign text={String(key.details.name ?? key.actor.name)} />
+            </span>
+          ) : (
+            <span class="muted">
+              Make one at <a href="/account/keys">Account, API keys</a>: it is shown once, with the two lines to copy. A
+              client that signs in needs none.
+            </span>
+          )}
+        </Step>
+        <Step {...step(2)} name="Connect your client" at={connected?.at}>
+          {connected ? (
+            <span class="muted">
+              <Foreign text={String(connected.details.client ?? connected.actor.name)} /> by {connected.source}
+            </span>
+          ) : (
+            <Clients />
+          )}
+        </Step>
+        <Step {...step(3)} name="First call" at={called?.at}>
+          {called ? (
+            <span class="muted">{called.event}</span>
+          ) : look ? (
+            <Prompt text={look.text} about="reads only">
+              “{look.title}” {look.about}
+            </Prompt>
+          ) : null}
+        </Step>
+        <Step {...step(4)} name="First sandbox">
+          {smoke ? (
+            <Prompt text={smoke.text} about="creates a room and a sandbox, and destroys both">
+              “{smoke.title}” {smoke.about}
+            </Prompt>
+          ) : null}
+        </Step>
+      </ol>
+      <p class="muted">
+        More to ask is at <a href="/prompts">Prompts</a>.
+      </p>
+    </>
+  );
+}
+
+function Step({
+  name,
+  isDone,
+  isNow,
+  at,
+  children,
+}: {
+  name: string;
+  isDone: boolean;
+  isNow: boolean;
+  at?: string | undefined;
+  children: ComponentChildren;
+}) {
+  return (
+    <li class={isDone ? "is-done" : isNow ? "is-now" : undefined} aria-current={isNow ? "step" : undefined}>
+      <span class="tick" role="img" aria-label={isDone ? "done" : isNow ? "now" : "to come"} />
+      <div>
+        <b>{name}</b> {children}
+      </div>
+      {at ? <Clock at={at} /> : null}
+    </li>
+  );
+}
+
+/** One client's line at a time, by which it signs in. */
+function Clients() {
+  const ways = clientWays(boot.url);
+  const at = useSignal(ways[0]?.client ?? "");
+  const way = ways.find(({ client }) => client === at.value);
+  return (
+    <div>
+      <Choices
+        label="Client"
+        of={ways.map(({ client }) => [client, client] as const)}
+        at={at.value}
+        choose={(client) => {
+          at.value = client;
+        }}
+      />
+      {way ? (
+        <div class="ask">
+          <pre>{way.signsIn.text}</pre>
+          <Copy text={way.signsIn.text} main />
+          <small>
+            Into {way.signsIn.into}. It opens a page of this service, where you let it in. With a key instead: see{" "}
+            <a href="/prompts">Prompts</a>.
+          </small>
+        </div>
+      ) : null}
+    </div>
+  );
+}

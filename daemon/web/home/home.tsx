@@ -1,0 +1,61 @@
+/** Owns the home page: the way to a first sandbox, whose steps tick themselves, and after it what goes on in the organization. */
+import type { AuditRecord, orgAuditList } from "../../../shared/api/audit.ts";
+import type { roomList } from "../../../shared/api/rooms.ts";
+import { get } from "../data/api.ts";
+import { useLoaded } from "../data/resource.ts";
+import { Head, Loading, Trouble } from "../parts/parts.tsx";
+import { Live } from "../shell/live-state.tsx";
+import { useTitle } from "../shell/title.ts";
+import { FirstSteps, type Steps } from "./first-steps.tsx";
+import { Overview } from "./overview.tsx";
+
+/** The first record of some kind that there is. */
+async function first(query: Record<string, string>, signal: AbortSignal): Promise<AuditRecord | null> {
+  const asked = { ...query, order: "asc", limit: 1 };
+  const { items } = await get<typeof orgAuditList>("/v1/orgs/self/audit", asked, signal);
+  return items[0] ?? null;
+}
+
+/** Null once a sandbox has run, or there are rooms: then there is more to see than how to begin. */
+async function stepsOf(signal: AbortSignal): Promise<Steps | null> {
+  const [rooms, sandbox] = await Promise.all([
+    get<typeof roomList>("/v1/rooms", { limit: 1 }, signal),
+    first({ event: "sandbox.created", outcome: "success" }, signal),
+  ]);
+  if (sandbox || rooms.items.some(({ sandbox_count }) => sandbox_count > 0)) return null;
+  const [key, grant, connected, mcp, rest] = await Promise.all([
+    first({ event: "key.created", outcome: "success" }, signal),
+    first({ event: "oauth.granted", outcome: "success" }, signal),
+    first({ event: "mcp.connected" }, signal),
+    first({ source: "mcp" }, signal),
+    first({ source: "rest", outcome: "success" }, signal),
+  ]);
+  return { key: key ?? grant, connected: connected ?? mcp ?? rest, called: mcp ?? rest };
+}
+
+const MOVES_ON = /^(?:key\.|oauth\.|mcp\.|sandbox\.)/;
+
+export default function Home() {
+  useTitle("Home");
+  const steps = useLoaded(
+    "steps",
+    stepsOf,
+    ({ event, source }) => MOVES_ON.test(event) || source === "mcp" || source === "rest",
+  );
+  const isBegun = steps.data === null;
+  return (
+    <>
+      <Head title={isBegun || steps.data === undefined ? "Home" : "Five steps to a running agent"}>
+        <Live />
+      </Head>
+      {steps.problem ? <Trouble problem={steps.problem} again={steps.again} /> : null}
+      {steps.data ? (
+        <FirstSteps steps={steps.data} />
+      ) : isBegun ? (
+        <Overview />
+      ) : steps.problem ? null : (
+        <Loading rows={5} />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,203 @@
+/** Owns the few parts that pages are made of: states, what is being loaded, what is not there, what went wrong, and what is to be copied. */
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
+import type { Problem } from "../../../shared/api/errors.ts";
+import type { Loaded } from "../data/resource.ts";
+import { say } from "../shell/said.ts";
+import { visible } from "./text.tsx";
+
+export type Look = "ok" | "wait" | "bad" | "quiet" | "live" | "busy";
+
+/** A shape, a word and a colour: never the colour alone. */
+export function State({ look, children }: { look: Look; children: ComponentChildren }) {
+  return <span class={`state ${look}`}>{children}</span>;
+}
+
+const SANDBOX_LOOKS: Record<string, Look> = {
+  running: "ok",
+  standby: "wait",
+  creating: "busy",
+  resuming: "busy",
+  failed: "bad",
+};
+export const lookOf = (state: string): Look => SANDBOX_LOOKS[state] ?? "quiet";
+
+export function Head({ title, children }: { title: ComponentChildren; children?: ComponentChildren }) {
+  return (
+    <header class="page">
+      <h1>{title}</h1>
+      {children}
+    </header>
+  );
+}
+
+export function Facts({ facts }: { facts: readonly (readonly [name: string, value: ComponentChildren])[] }) {
+  return (
+    <dl class="numbers">
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+export function Tabs({
+  tabs,
+  at,
+  label,
+}: {
+  tabs: readonly (readonly [path: string, name: string])[];
+  at: string;
+  label: string;
+}) {
+  return (
+    <nav class="tabs" aria-label={label}>
+      {tabs.map(([path, name]) => (
+        <a key={path} href={path} aria-current={path === at ? "page" : undefined}>
+          {name}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+/** What went wrong, and what to do next. */
+export function Trouble({ problem, again }: { problem: Problem; again?: (() => void) | undefined }) {
+  const { detail, title, hint, code, request_id } = problem as Problem & { request_id?: string };
+  return (
+    <div class="trouble" role="alert">
+      <p>
+        {visible(detail || title)} {hint ? <span class="muted">{visible(hint)}</span> : null}
+      </p>
+      <p class="muted">
+        <code>{code}</code>
+        {request_id ? (
+          <>
+            {" "}
+            · <code>{request_id}</code>
+          </>
+        ) : null}
+        {again ? (
+          <>
+            {" "}
+            ·{" "}
+            <button type="button" class="link" onClick={again}>
+              Ask again
+            </button>
+          </>
+        ) : null}
+      </p>
+    </div>
+  );
+}
+
+/** The place of what is on its way: it is there from the first moment, and seen only where it takes long. */
+export function Loading({ rows = 3 }: { rows?: number }) {
+  return (
+    <div class="loading" role="status" aria-label="Loading">
+      {Array.from({ length: rows }, (_, n) => (
+        <i key={n} />
+      ))}
+    </div>
+  );
+}
+
+/** What is loaded, or its place, or why it is not there. */
+export function Shown<T>({
+  of: { data, problem, again },
+  rows,
+  children,
+}: {
+  of: Loaded<T>;
+  rows?: number;
+  children: (data: T) => ComponentChildren;
+}) {
+  return (
+    <>
+      {problem ? <Trouble problem={problem} again={again} /> : null}
+      {data !== undefined ? children(data) : problem ? null : <Loading {...(rows ? { rows } : {})} />}
+    </>
+  );
+}
+
+/** Nothing is there: why, and what makes something be there. */
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <p>
+        <b>{title}</b>
+      </p>
+      {children}
+    </div>
+  );
+}
+
+export function Copy({ text, label = "Copy", main = false }: { text: string; label?: string; main?: boolean }) {
+  const isDone = useSignal(false);
+  useEffect(() => {
+    isDone.value = false;
+  }, [text]);
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      isDone.value = true;
+      say("Copied.");
+    } catch {
+      say("The browser did not let this page copy: mark the text and copy it.");
+    }
+  };
+  return (
+    <button type="button" class={main ? "button main" : "button"} onClick={copy}>
+      {isDone.value ? "Copied" : label}
+    </button>
+  );
+}
+
+/** What people copy instead of clicking: words for a model. */
+export function Prompt({ text, about, children }: { text: string; about?: string; children?: ComponentChildren }) {
+  return (
+    <div class="ask">
+      <p>{children ?? visible(text)}</p>
+      <Copy text={text} />
+      {about ? <small>{about}</small> : null}
+    </div>
+  );
+}
+
+/** A command line to copy. */
+export function Line({ text }: { text: string }) {
+  return (
+    <div class="ask">
+      <code>{visible(text)}</code>
+      <Copy text={text} />
+    </div>
+  );
+}
+
+/** One of a few, chosen by a button each. */
+export function Choices<T extends string>({
+  label,
+  of,
+  at,
+  choose,
+}: {
+  label: string;
+  of: readonly (readonly [value: T, name: string])[];
+  at: T;
+  choose: (value: T) => void;
+}) {
+  return (
+    <fieldset class="choices">
+      <legend class="skip">{label}</legend>
+      {of.map(([value, name]) => (
+        <button key={value} type="button" aria-pressed={value === at} onClick={() => choose(value)}>
+          {name}
+        </button>
+      ))}
+    </fieldset>
+  );
+}

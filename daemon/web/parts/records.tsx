@@ -1,0 +1,82 @@
+/** Owns how records of the audit are shown: when, who, what, how it ended. */
+import type { AuditRecord } from "../../../shared/api/audit.ts";
+import { State } from "./parts.tsx";
+import { Clock, Foreign, spanText } from "./text.tsx";
+
+const MOST_DETAILS = 4;
+
+/** What a record's details say, in a line. */
+function About({ record: { details } }: { record: AuditRecord }) {
+  const shown = Object.entries(details).filter(([, value]) => value !== null && typeof value !== "object");
+  return (
+    <>
+      {shown.slice(0, MOST_DETAILS).map(([name, value]) => (
+        <span key={name} class="detail">
+          <span class="muted">{name}</span> <Foreign text={String(value)} most={80} mono />
+        </span>
+      ))}
+    </>
+  );
+}
+
+export function Outcome({ record: { outcome, error_code, status } }: { record: AuditRecord }) {
+  if (outcome === "success") return <State look="ok">ok</State>;
+  return <State look="bad">{error_code ?? `${outcome} ${status ?? ""}`}</State>;
+}
+
+/** Who did it, as short as it is clear. */
+export function Who({ record: { agent_id, actor, source } }: { record: AuditRecord }) {
+  const name = actor.name || actor.type;
+  return agent_id !== null && source === "vsock" ? <Foreign text={agent_id} /> : <Foreign text={name} />;
+}
+
+export function RecordTable({ records, showsRoom = false }: { records: readonly AuditRecord[]; showsRoom?: boolean }) {
+  return (
+    <div class="scroll">
+      <table>
+        <thead>
+          <tr>
+            <th>When</th>
+            <th>Who</th>
+            {showsRoom ? <th>Room</th> : null}
+            <th>What</th>
+            <th>Outcome</th>
+            <th class="num">Took</th>
+          </tr>
+        </thead>
+        <tbody>
+          {records.map((record) => (
+            <tr key={record.seq} data-row tabIndex={-1}>
+              <td data-label="When">
+                <a href={`/audit?audit_id=${encodeURIComponent(record.audit_id)}`}>
+                  <Clock at={record.at} />
+                </a>
+              </td>
+              <td data-label="Who">
+                <Who record={record} />
+              </td>
+              {showsRoom ? (
+                <td data-label="Room">
+                  {record.room_id === null ? null : (
+                    <a href={`/rooms/${encodeURIComponent(record.room_id)}`}>
+                      <Foreign text={record.room_id} />
+                    </a>
+                  )}
+                </td>
+              ) : null}
+              <td data-label="What">
+                <code>{record.event}</code> <About record={record} />
+              </td>
+              <td data-label="Outcome">
+                <Outcome record={record} />
+              </td>
+              <td data-label="Took" class="num">
+                {record.duration_ms === null ? "–" : spanText(record.duration_ms)}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,115 @@
+/**
+ * Owns how things are written: moments, spans of time, sizes, and what comes from guests, which is text whatever it is.
+ * Control characters are shown as signs, and what would turn the direction of text around stays within its place.
+ */
+import { computed, signal } from "@preact/signals";
+
+/** Now, to ten seconds, while the tab is seen. */
+const tick = signal(Date.now());
+setInterval(() => {
+  if (!document.hidden) tick.value = Date.now();
+}, 10_000);
+export const nowMs = computed(() => tick.value);
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** `4 min`, `3 h 20 min`, `41.3 s`, `12 ms`. */
+export function spanText(ms: number): string {
+  if (!Number.isFinite(ms) || ms < 0) return "–";
+  if (ms < SECOND) return `${ms < 10 ? Number(ms.toFixed(1)) : Math.round(ms)} ms`;
+  if (ms < MINUTE) return `${ms < 10 * SECOND ? (ms / SECOND).toFixed(1) : Math.round(ms / SECOND)} s`;
+  if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min`;
+  if (ms < DAY) {
+    const minutes = Math.floor((ms % HOUR) / MINUTE);
+    return `${Math.floor(ms / HOUR)} h${minutes ? ` ${minutes} min` : ""}`;
+  }
+  return `${Math.floor(ms / DAY)} d`;
+}
+
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
+
+/** `64 MiB`. */
+export function sizeText(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1024 && unit < UNITS.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return `${unit === 0 || value >= 100 ? Math.round(value) : Number(value.toFixed(1))} ${UNITS[unit]}`;
+}
+
+export const countText = (count: number) => count.toLocaleString("en");
+
+const utc = signal(localStorage.getItem("utc") === "yes");
+export const isUtc = computed(() => utc.value);
+
+export function showUtc(is: boolean): void {
+  localStorage.setItem("utc", is ? "yes" : "no");
+  utc.value = is;
+}
+
+/** `12:15:58`, of another day with the day before it. */
+export function clockText(at: string | number): string {
+  const moment = new Date(at);
+  const zone = utc.value ? { timeZone: "UTC" } : {};
+  const time = moment.toLocaleTimeString("en-GB", { hour12: false, ...zone });
+  const day = (each: Date) => each.toLocaleDateString("en-CA", zone);
+  return day(moment) === day(new Date(nowMs.value)) ? time : `${day(moment)} ${time}`;
+}
+
+const exact = (at: string) => (utc.value ? at.replace("T", " ").replace("Z", " UTC") : `${new Date(at).toString()}`);
+
+/** A moment, as long ago as it is; the exact one is its title. */
+export function Ago({ at, none = "never" }: { at: string | null; none?: string }) {
+  if (at === null) return <span class="muted">{none}</span>;
+  const ms = nowMs.value - Date.parse(at);
+  return (
+    <time dateTime={at} title={exact(at)}>
+      {ms < 10 * SECOND ? "now" : ms < MINUTE ? "less than a minute ago" : `${spanText(ms)} ago`}
+    </time>
+  );
+}
+
+/** How long something goes on by now. */
+export function Since({ at }: { at: string }) {
+  return (
+    <time dateTime={at} title={exact(at)}>
+      {spanText(Math.max(0, nowMs.value - Date.parse(at)))}
+    </time>
+  );
+}
+
+export function Clock({ at }: { at: string }) {
+  return (
+    <time class="mono" dateTime={at} title={exact(at)}>
+      {clockText(at)}
+    </time>
+  );
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+
+/** What nobody would see, or would not see as it is, as signs. */
+export function visible(text: string): string {
+  return text.replaceAll(CONTROL, (each) => {
+    const code = each.charCodeAt(0);
+    if (code < 0x20) return String.fromCharCode(0x2400 + code);
+    if (code === 0x7f) return "\u2421";
+    return `\u27e8U+${code.toString(16).toUpperCase().padStart(4, "0")}\u27e9`;
+  });
+}
+
+/** A name or other text that is not ours, on one line, cut where it is too long. */
+export function Foreign({ text, most = 200, mono = false }: { text: string; most?: number; mono?: boolean }) {
+  const shown = visible(text.length > most ? `${text.slice(0, most)}…` : text).replaceAll("\n", "␊");
+  return (
+    <bdi class={mono ? "mono" : undefined} title={text.length > most ? visible(text.slice(0, 2000)) : undefined}>
+      {shown}
+    </bdi>
+  );
+}

@@ -1,0 +1,141 @@
+/** Owns a room's first page: who is in it and what each does, and what happened last. */
+import type { AuditRecord, auditList } from "../../../shared/api/audit.ts";
+import type { agentList } from "../../../shared/api/fabric.ts";
+import type { sandboxList } from "../../../shared/api/sandboxes.ts";
+import type { topGet } from "../../../shared/api/top.ts";
+import { PROMPTS } from "../../../shared/prompts/catalogue.ts";
+import { fill } from "../../../shared/prompts/prompt.ts";
+import { get, part } from "../data/api.ts";
+import { useLoaded } from "../data/resource.ts";
+import { Empty, Facts, Line, lookOf, Prompt, Shown, State } from "../parts/parts.tsx";
+import { RecordTable } from "../parts/records.tsx";
+import { Ago, countText, Foreign, sizeText } from "../parts/text.tsx";
+import type { TabProps } from "./tab.ts";
+
+const FEW = 12;
+const PAGE = 1000;
+
+export default function Overview({ room }: TabProps) {
+  const { room_id: roomId } = room;
+  const path = `/v1/rooms/${part(roomId)}`;
+  const isLive = room.state === "active";
+  const agents = useLoaded(
+    `agents ${room.room_uid} ${isLive}`,
+    async (signal) => {
+      if (!isLive) return { agents: [], sandboxes: [], top: [] };
+      const [agents, sandboxes, top] = await Promise.all([
+        get<typeof agentList>(`${path}/agents`, { limit: PAGE }, signal),
+        get<typeof sandboxList>(`${path}/sandboxes`, { limit: PAGE }, signal),
+        get<typeof topGet>("/v1/top", { room_id: roomId }, signal),
+      ]);
+      return { agents: agents.items, sandboxes: sandboxes.items, top: top.items };
+    },
+    ({ event }) => /^(?:sandbox|message|barrier|exec)\./.test(event),
+  );
+  const last = useLoaded(
+    `last ${room.room_uid}`,
+    (signal) => get<typeof auditList>(`${path}/audit`, { limit: 200 }, signal),
+    (record) => !isReading(record),
+  );
+  return (
+    <>
+      <Shown of={agents}>
+        {({ agents: present, sandboxes, top }) => (
+          <>
+            <Facts
+              facts={[
+                ["Agents", countText(present.length)],
+                ["Waiting", countText(present.filter(({ waiting_on }) => waiting_on.length > 0).length)],
+                ["Sandboxes", countText(sandboxes.length)],
+                ["Drive", sizeText(room.drive.used_bytes)],
+              ]}
+            />
+            <h2>Agents</h2>
+            {present.length === 0 ? (
+              <Empty title="Nobody is in this room.">
+                <p>An agent comes with its sandbox, or with the first message that it sends:</p>
+                <Line text={`roomd sandbox create ${roomId} worker`} />
+              </Empty>
+            ) : (
+              <div class="scroll">
+                <table>
+                  <thead>
+                    <tr>
+                      <th>Agent</th>
+                      <th>State</th>
+                      <th>Waits for</th>
+                      <th class="num">Inbox</th>
+                      <th class="num">Memory</th>
+                      <th>Last seen</th>
+                    </tr>
+                  </thead>
+                  <tbody>
+                    {present.map(({ agent_id, sandbox_state, waiting_on, inbox_depth, last_seen_at }) => {
+                      const used = top.find((each) => each.agent_id === agent_id);
+                      return (
+                        <tr key={agent_id}>
+                          <td data-label="Agent">
+                            <span class="name">
+                              <Foreign text={agent_id} />
+                            </span>
+                          </td>
+                          <td data-label="State">
+                            {sandbox_state === null ? (
+                              <State look="quiet">outside</State>
+                            ) : (
+                              <State look={lookOf(sandbox_state)}>{sandbox_state}</State>
+                            )}
+                          </td>
+                          <td data-label="Waits for">
+                            {waiting_on.length === 0 ? (
+                              <span class="muted">–</span>
+                            ) : (
+                              waiting_on.map(({ type, id }) => (
+                                <State key={`${type} ${id}`} look="wait">
+                                  {type} {id === null ? null : <Foreign text={id} most={40} />}
+                                </State>
+                              ))
+                            )}
+                          </td>
+                          <td data-label="Inbox" class="num">
+                            {inbox_depth}
+                          </td>
+                          <td data-label="Memory" class="num">
+                            {used
+                              ? `${sizeText(used.memory.resident_bytes ?? 0)} of ${used.memory.memory_mib} MiB`
+                              : "–"}
+                          </td>
+                          <td data-label="Last seen">
+                            <Ago at={last_seen_at} none="not yet" />
+                          </td>
+                        </tr>
+                      );
+                    })}
+                  </tbody>
+                </table>
+              </div>
+            )}
+          </>
+        )}
+      </Shown>
+      <h2>
+        Last happened <a href={`/audit?room=${part(roomId)}`}>all</a>
+      </h2>
+      <Shown of={last}>
+        {({ items }) => {
+          const shown = items.filter((each) => !isReading(each)).slice(0, FEW);
+          return shown.length > 0 ? <RecordTable records={shown} /> : <Empty title="Nothing has happened yet." />;
+        }}
+      </Shown>
+      <h2>Ask your agent</h2>
+      {PROMPTS.filter(({ name }) => name === "summarise-room" || name === "find-deadlock").map((prompt) => (
+        <Prompt key={prompt.name} text={fill(prompt, { room: roomId })} about={`${prompt.kind} · reads only`}>
+          “{prompt.title}” {prompt.about}
+        </Prompt>
+      ))}
+    </>
+  );
+}
+
+const READING = /(?:\.read|\.listed|_listed|_read|\.summarized|\.verified|\.followed|\.measured)$/;
+const isReading = ({ event, source }: AuditRecord) => source === "web" || READING.test(event);

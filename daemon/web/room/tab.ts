@@ -1,0 +1,6 @@
+/** Owns what a page of a room is given. */
+import type { RoomRecord } from "../../../shared/api/rooms.ts";
+
+export interface TabProps {
+  room: RoomRecord;
+}

@@ -1,0 +1,112 @@
+/** Owns the page of rooms: those that are active, and those that have ended and are still known; filters are in the address. */
+import { useSignal } from "@preact/signals";
+import type { ROOM_STATES, RoomRecord, roomList } from "../../../shared/api/rooms.ts";
+import { get } from "../data/api.ts";
+import { useLoaded } from "../data/resource.ts";
+import { Choices, Empty, Head, Line, Shown } from "../parts/parts.tsx";
+import { Live } from "../shell/live-state.tsx";
+import { place, setQuery } from "../shell/router.ts";
+import { useTitle } from "../shell/title.ts";
+import { RoomTable } from "./table.tsx";
+
+const PAGE = 100;
+const STATES = ["active", "destroying", "destroyed"] as const satisfies typeof ROOM_STATES;
+
+export default function Rooms() {
+  useTitle("Rooms");
+  const { query } = place.value;
+  const state = STATES.find((each) => each === query.get("state")) ?? "active";
+  const label = query.get("label") ?? "";
+  const most = useSignal(PAGE);
+  const search = useSignal("");
+  const rooms = useLoaded(
+    `${state} ${label} ${most.value}`,
+    (signal) => loadRooms({ state, label, most: most.value }, signal),
+    ({ event }) => /^(?:room|sandbox)\./.test(event),
+  );
+  return (
+    <>
+      <Head title="Rooms">
+        <Live />
+      </Head>
+      <search class="filters">
+        <Choices
+          label="State"
+          of={STATES.map((each) => [each, each] as const)}
+          at={state}
+          choose={(each) => setQuery({ state: each === "active" ? null : each })}
+        />
+        <input
+          data-search
+          type="search"
+          aria-label="Search by name or label"
+          placeholder="name or label"
+          value={search.value}
+          onInput={({ currentTarget }) => {
+            search.value = currentTarget.value;
+          }}
+        />
+      </search>
+      <Shown of={rooms} rows={6}>
+        {({ items, isAll }) => {
+          const found = items.filter((room) => matches(room, search.value));
+          if (items.length === 0) return <NoRooms state={state} />;
+          if (found.length === 0) return <Empty title={`No ${state} room is called so.`} />;
+          return (
+            <>
+              <RoomTable rooms={found} />
+              {isAll ? null : (
+                <p>
+                  <button
+                    type="button"
+                    class="button"
+                    onClick={() => {
+                      most.value += PAGE;
+                    }}
+                  >
+                    Show more
+                  </button>
+                </p>
+              )}
+            </>
+          );
+        }}
+      </Shown>
+    </>
+  );
+}
+
+async function loadRooms({ state, label, most }: { state: string; label: string; most: number }, signal: AbortSignal) {
+  const items: RoomRecord[] = [];
+  let cursor: string | null = null;
+  do {
+    const page: Awaited<ReturnType<typeof get<typeof roomList>>> = await get<typeof roomList>(
+      "/v1/rooms",
+      { state, label, limit: PAGE, cursor },
+      signal,
+    );
+    items.push(...page.items);
+    cursor = page.next_cursor;
+  } while (cursor !== null && items.length < most);
+  return { items, isAll: cursor === null };
+}
+
+function matches({ room_id, labels }: RoomRecord, text: string): boolean {
+  const wanted = text.trim().toLowerCase();
+  return [room_id, ...Object.entries(labels).map(([name, value]) => `${name}=${value}`)].some((each) =>
+    each.toLowerCase().includes(wanted),
+  );
+}
+
+function NoRooms({ state }: { state: string }) {
+  if (state !== "active") return <Empty title={`No room is ${state}.`} />;
+  return (
+    <Empty title="No room is active.">
+      <p>A room is made by your agent, or by a line:</p>
+      <Line text="roomd room create build-42" />
+      <p>
+        <a href="/prompts">Prompts</a> has what to ask for.
+      </p>
+    </Empty>
+  );
+}

@@ -1,0 +1,114 @@
+/** Owns what is around every page: which page a path is, the title, what is said of the stream, and the keys. */
+import { useSignal } from "@preact/signals";
+import { Component, type ComponentChildren, type FunctionComponent } from "preact";
+import { useEffect } from "preact/hooks";
+import { signedOut } from "../data/api.ts";
+import { follow } from "../data/live.ts";
+import { Empty, Loading } from "../parts/parts.tsx";
+import { KeyList } from "./keys.tsx";
+import type { PageProps } from "./page.ts";
+import { PAGES } from "./pages.ts";
+import { place } from "./router.ts";
+
+export function App() {
+  const { path } = place.value;
+  const found = PAGES.map((page) => ({ page, params: page.match(path) })).find(({ params }) => params !== null);
+  const room = found?.params?.room_id ?? null;
+  useEffect(() => follow(room), [room]);
+  useEffect(() => showWhere(path), [path]);
+  return (
+    <>
+      {signedOut.value ? <SignedOut /> : null}
+      {found?.params ? (
+        <Guard key={path}>
+          <Lazy load={found.page.load} params={found.params} />
+        </Guard>
+      ) : (
+        <Empty title="There is no such page." />
+      )}
+      <KeyList />
+    </>
+  );
+}
+
+/** A page's program comes when it is first opened. */
+function Lazy({ load, params }: { load: (typeof PAGES)[number]["load"]; params: Record<string, string> }) {
+  const page = useSignal<{ load: unknown; Page: FunctionComponent<PageProps> } | null>(null);
+  const failed = useSignal(false);
+  useEffect(() => {
+    let isOver = false;
+    failed.value = false;
+    load().then(
+      ({ default: Page }) => {
+        if (!isOver) page.value = { load, Page };
+      },
+      () => {
+        if (!isOver) failed.value = true;
+      },
+    );
+    return () => {
+      isOver = true;
+    };
+  }, [load]);
+  if (failed.value) {
+    return (
+      <Empty title="This page's program could not be loaded.">
+        <p>
+          The service was restarted with another version, or does not answer.{" "}
+          <a href={place.value.path} data-load>
+            Load the page anew
+          </a>
+          .
+        </p>
+      </Empty>
+    );
+  }
+  const { value } = page;
+  return value?.load === load ? <value.Page params={params} /> : <Loading rows={5} />;
+}
+
+/** A page that breaks takes nothing else along. */
+class Guard extends Component<{ children: ComponentChildren }, { error: Error | null }> {
+  override state = { error: null };
+
+  override componentDidCatch(error: Error): void {
+    console.error(error);
+    this.setState({ error });
+  }
+
+  override render() {
+    return this.state.error ? (
+      <Empty title="This page has a fault.">
+        <p>
+          <a href={place.value.path} data-load>
+            Load it anew
+          </a>
+          . What is told in the browser's console helps who mends it.
+        </p>
+      </Empty>
+    ) : (
+      this.props.children
+    );
+  }
+}
+
+function SignedOut() {
+  const problem = signedOut.value;
+  return problem ? (
+    <div class="trouble" role="alert">
+      <p>
+        You are signed out: what is shown is as it was. <a href="/signin">Sign in</a> to go on.
+      </p>
+    </div>
+  ) : null;
+}
+
+/** The rail is the daemon's; where one is, is told to it. */
+function showWhere(path: string): void {
+  for (const link of document.querySelectorAll<HTMLAnchorElement>("body > nav a")) {
+    const own = link.pathname;
+    const isHere = own === path || (own !== "/" && path.startsWith(`${own}/`));
+    if (isHere) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+}

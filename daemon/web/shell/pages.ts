@@ -1,0 +1,19 @@
+/** Owns the list of the hub's pages: each path once, with the program that shows it. */
+import type { FunctionComponent } from "preact";
+import type { PageProps } from "./page.ts";
+import { addPath } from "./router.ts";
+
+type Program = Promise<{ default: FunctionComponent<PageProps> }>;
+
+const page = (path: string, load: () => Program) => ({ match: addPath(path), load });
+
+const home = () => import("../home/home.tsx");
+const rooms = () => import("../rooms/rooms.tsx");
+const room = () => import("../room/room.tsx");
+
+export const PAGES = [
+  page("/", home),
+  page("/rooms", rooms),
+  page("/rooms/:room_id", room),
+  page("/rooms/:room_id/:tab", room),
+];

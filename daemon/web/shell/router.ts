@@ -1,0 +1,79 @@
+/**
+ * Owns where one is in the hub: the address as a signal, and going from page to page without loading anew what is there.
+ * Which paths the hub has, the daemon says too (edge/web/places.ts); all others are loaded.
+ */
+import { signal } from "@preact/signals";
+
+export interface Place {
+  path: string;
+  query: URLSearchParams;
+}
+
+const here = (): Place => ({ path: location.pathname, query: new URLSearchParams(location.search) });
+
+export const place = signal<Place>(here());
+
+const patterns: RegExp[] = [];
+
+/** Says which paths are pages of the hub: `/rooms/:room_id`. */
+export function addPath(path: string): (asked: string) => Record<string, string> | null {
+  const names = [...path.matchAll(/:(\w+)/g)].map(([, name = ""]) => name);
+  const pattern = new RegExp(`^${path.replaceAll(/:\w+/g, "([^/]+)")}$`);
+  patterns.push(pattern);
+  return (asked) => {
+    const found = pattern.exec(asked);
+    return found ? Object.fromEntries(names.map((name, n) => [name, decode(found[n + 1] ?? "")])) : null;
+  };
+}
+
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+const isOurs = (path: string) => patterns.some((pattern) => pattern.test(path));
+
+export function go(to: string, { replaces = false } = {}): void {
+  const url = new URL(to, location.href);
+  if (url.origin !== location.origin || !isOurs(url.pathname)) {
+    location.assign(url);
+    return;
+  }
+  const isSame = url.pathname === location.pathname;
+  history[replaces ? "replaceState" : "pushState"](null, "", url);
+  place.value = here();
+  if (isSame) return;
+  scrollTo(0, 0);
+  // Who reads by ear is told of the new page, and the next tab goes on from its beginning.
+  document.getElementById("main")?.focus({ preventScroll: true });
+}
+
+/** Changes what the address says after its `?`; what is empty is left out. */
+export function setQuery(changes: Record<string, string | null>): void {
+  const query = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value) query.set(name, value);
+    else query.delete(name);
+  }
+  const text = query.toString();
+  go(location.pathname + (text ? `?${text}` : ""), { replaces: true });
+}
+
+export function listenToLinks(): void {
+  addEventListener("popstate", () => {
+    place.value = here();
+  });
+  document.addEventListener("click", (event) => {
+    if (event.defaultPrevented || event.button !== 0) return;
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    const link = (event.target as Element | null)?.closest?.("a");
+    if (!link || link.target || link.hasAttribute("download") || link.origin !== location.origin) return;
+    if (link.pathname === location.pathname && link.hash) return;
+    if (!isOurs(link.pathname) || link.dataset.load !== undefined) return;
+    event.preventDefault();
+    go(link.href);
+  });
+}

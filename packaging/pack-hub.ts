@@ -1,0 +1,16 @@
+/**
+ * Packs the hub's files, as bun has built them, into the one file that the daemon embeds: a line of JSON that has for each name its
+ * brotli form in base64. The names have hashes of what is in them.
+ */
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { brotliCompressSync, constants } from "node:zlib";
+
+const [from = "", to = ""] = process.argv.slice(2);
+const packed: Record<string, string> = {};
+for (const name of readdirSync(from).sort()) {
+  const bytes = readFileSync(join(from, name));
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.byteLength };
+  packed[name] = brotliCompressSync(bytes, { params }).toString("base64");
+}
+writeFileSync(to, JSON.stringify(packed));

@@ -1,0 +1,12 @@
+/** Owns what the daemon tells the hub's application with its page. */
+import type { Role } from "../api/members.ts";
+
+export interface Boot {
+  /** Where browsers find us, without a slash at its end. */
+  url: string;
+  version: string;
+  user: { name: string; email: string; role: Role };
+  org: { org_id: string; name: string };
+  /** What a style of this page that comes later must carry. */
+  style_nonce: string;
+}
