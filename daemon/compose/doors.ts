@@ -2,6 +2,7 @@
 import type { Bound } from "../core/operation.ts";
 import type { Paths } from "../core/paths.ts";
 import type { RequestCounts } from "../core/request-counts.ts";
+import { appendAudit } from "../domain/audit/index.ts";
 import type { Billing } from "../domain/billing/index.ts";
 import type { OAuth } from "../domain/oauth/index.ts";
 import type { Orgs } from "../domain/orgs/index.ts";
@@ -53,7 +54,15 @@ export async function openDoors(base: Base, parts: Parts, reached: Reached) {
     planOf: orgs.planOf,
     log,
   });
-  const mcp = makeMcpDoor({ bound: new Map(operations.map((each) => [each.operation.name, each])), road, log });
+  const mcp = makeMcpDoor({
+    bound: new Map(operations.map((each) => [each.operation.name, each])),
+    road,
+    log,
+    record: (entry) => {
+      const written = base.database.commit((queries) => appendAudit(queries, entry), false);
+      written.catch((error: unknown) => log.error("audit not written", { error: String(error) }));
+    },
+  });
   const web = config["web.enabled"]
     ? makeWebDoor({
         road,

@@ -39,7 +39,8 @@ export class Callers {
     const { access, openToHost } = operation;
     const { token, authorization, params, recognise } = request;
     if (access === "open") return this.#anyone(request);
-    if (openToHost && authorization === null && request.isFromHost) return null;
+    // A person who is signed in asks as that person, wherever the browser runs.
+    if (openToHost && authorization === null && !request.recognise && request.isFromHost) return null;
     if (recognise) return this.identify(request, recognise);
     return admit && token !== null && authorization === null
       ? this.identify(request, () => admit(token, params))

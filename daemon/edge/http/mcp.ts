@@ -35,7 +35,7 @@ export interface McpMessage {
   message: Record<string, unknown>;
   /** Of the message. */
   bytes: number;
-  key_id: KeyId;
+  caller: Caller;
   /** Who the key is, also after it was rotated. */
   first_key_id: KeyId;
   authorization: string | null;
@@ -46,7 +46,7 @@ export interface McpMessage {
 export interface McpDoor {
   answer(asked: McpMessage): Promise<Response>;
   /** Forgets what it remembers of a client. */
-  forget(asked: Pick<McpMessage, "request" | "key_id">): void;
+  forget(asked: { request: Request; key_id: KeyId }): void;
 }
 
 interface McpDeps {
@@ -109,7 +109,7 @@ async function answer({ mcp, road }: McpDeps, options: HttpOptions, asked: Asked
   // A tool's call is counted by what it asks for.
   const { refusal, rate } = message.method === CALL ? NOT_COUNTED : road.identify(credentials);
   if (refusal) throw refusal;
-  const visit = { bytes, key_id, first_key_id: firstKeyOf(caller), authorization, ip, request_id };
+  const visit = { bytes, caller, first_key_id: firstKeyOf(caller), authorization, ip, request_id };
   const response = await mcp.answer({ request, message, ...visit });
   setAll(response.headers, rateHeaders(rate));
   return response;

@@ -11,16 +11,19 @@ import {
 } from "@modelcontextprotocol/server";
 import type { KeyId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
+import type { Caller } from "../../core/operation.ts";
 import { within } from "../../core/published.ts";
 import { describeError } from "../../core/service-error.ts";
+import type { AuditEntry } from "../../domain/audit/index.ts";
 import type { CallDeps, Visit } from "./call.ts";
+import { Connected } from "./connected.ts";
 import { type Client, makeServer } from "./server.ts";
 import { Sessions } from "./sessions.ts";
 
 interface Asked extends Visit {
   request: Request;
   message: Record<string, unknown>;
-  key_id: KeyId;
+  caller: Caller;
 }
 
 const SESSION_HEADER = "mcp-session-id";
@@ -28,8 +31,15 @@ const SESSION_HEADER = "mcp-session-id";
 const DISCOVER = "server/discover";
 const SESSION_NAME = /^[\x21-\x7e]{1,128}$/;
 
-export function makeMcpDoor(deps: CallDeps & { log: Log }) {
+interface McpDoorDeps extends CallDeps {
+  log: Log;
+  /** Writes it, soon. Never throws. */
+  record(entry: AuditEntry): void;
+}
+
+export function makeMcpDoor(deps: McpDoorDeps) {
   const sessions = new Sessions();
+  const connected = new Connected(deps.record);
   const clients = new WeakMap<Request, Client>();
   const calls = new Set<Promise<unknown>>();
   const track = (call: Promise<unknown>) => {
@@ -46,7 +56,10 @@ export function makeMcpDoor(deps: CallDeps & { log: Log }) {
   );
 
   return {
-    answer: async ({ request, message, key_id, ...visit }: Asked): Promise<Response> => {
+    answer: async ({ request, message, caller, ...visit }: Asked): Promise<Response> => {
+      const { key_id } = caller;
+      const { ip, request_id } = visit;
+      connected.hear(caller, message, { ip, request_id });
       const isOpening = isInitializeRequest(message);
       const opened = isOpening ? randomUUID() : null;
       const session = sessions.of(key_id, opened ?? sessionOf(request, message));
@@ -59,7 +72,7 @@ export function makeMcpDoor(deps: CallDeps & { log: Log }) {
       if (opened !== null && response.ok) response.headers.set(SESSION_HEADER, opened);
       return response;
     },
-    forget: ({ request, key_id }: Pick<Asked, "request" | "key_id">) => sessions.end(key_id, sessionOf(request, {})),
+    forget: ({ request, key_id }: { request: Request; key_id: KeyId }) => sessions.end(key_id, sessionOf(request, {})),
     /** Ends what is under way, when its answers are told or `graceMs` is over. */
     stop: async (graceMs: number) => {
       await within(Promise.all(calls), graceMs, "the answers of tools").catch(() => {});

@@ -16,7 +16,7 @@ import { accountHandlers } from "./handlers/account.ts";
 import { type ApplicationDeps, applicationHandlers, placeIn } from "./handlers/applications.ts";
 import { billingHandlers } from "./handlers/billing.ts";
 import { dataHandlers } from "./handlers/data.ts";
-import type { Cookies, Handler, Handlers, Outcome } from "./handlers/handler.ts";
+import { type Cookies, type Handler, type Handlers, INSIDE, type Outcome } from "./handlers/handler.ts";
 import { hubHandlers } from "./handlers/hub.ts";
 import { memberHandlers } from "./handlers/members.ts";
 import { endHandlers } from "./handlers/org-end.ts";
@@ -47,8 +47,6 @@ import { makeCall, type Visit } from "./visit.ts";
 
 const MOST_FORM_BYTES = 16 * 1024;
 const FORM = "application/x-www-form-urlencoded";
-/** Where somebody comes who was let in. */
-const INSIDE = "/account";
 const METHODS: readonly string[] = ["GET", "HEAD", "POST"];
 
 export interface WebDeps extends Omit<ApplicationDeps, "users" | "oauth" | "lookups"> {

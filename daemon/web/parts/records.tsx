@@ -7,7 +7,9 @@ const MOST_DETAILS = 4;
 
 /** What a record's details say, in a line. */
 function About({ record: { details } }: { record: AuditRecord }) {
-  const shown = Object.entries(details).filter(([, value]) => value !== null && typeof value !== "object");
+  const shown = Object.entries(details).filter(
+    ([name, value]) => value !== null && value !== false && typeof value !== "object" && !name.endsWith("sha256"),
+  );
   return (
     <>
       {shown.slice(0, MOST_DETAILS).map(([name, value]) => (
@@ -24,10 +26,9 @@ export function Outcome({ record: { outcome, error_code, status } }: { record: A
   return <State look="bad">{error_code ?? `${outcome} ${status ?? ""}`}</State>;
 }
 
-/** Who did it, as short as it is clear. */
-export function Who({ record: { agent_id, actor, source } }: { record: AuditRecord }) {
-  const name = actor.name || actor.type;
-  return agent_id !== null && source === "vsock" ? <Foreign text={agent_id} /> : <Foreign text={name} />;
+/** The agent where there is one, else the key or person. */
+export function Who({ record: { agent_id, actor } }: { record: AuditRecord }) {
+  return <Foreign text={agent_id ?? (actor.name || (actor.type === "user" ? "a person" : actor.type))} most={60} />;
 }
 
 export function RecordTable({ records, showsRoom = false }: { records: readonly AuditRecord[]; showsRoom?: boolean }) {
@@ -47,7 +48,7 @@ export function RecordTable({ records, showsRoom = false }: { records: readonly 
         <tbody>
           {records.map((record) => (
             <tr key={record.seq} data-row tabIndex={-1}>
-              <td data-label="When">
+              <td data-label="When" class="tight">
                 <a href={`/audit?audit_id=${encodeURIComponent(record.audit_id)}`}>
                   <Clock at={record.at} />
                 </a>
@@ -67,10 +68,10 @@ export function RecordTable({ records, showsRoom = false }: { records: readonly 
               <td data-label="What">
                 <code>{record.event}</code> <About record={record} />
               </td>
-              <td data-label="Outcome">
+              <td data-label="Outcome" class="tight">
                 <Outcome record={record} />
               </td>
-              <td data-label="Took" class="num">
+              <td data-label="Took" class="num tight">
                 {record.duration_ms === null ? "–" : spanText(record.duration_ms)}
               </td>
             </tr>

@@ -13,6 +13,9 @@ import { proofPage, type Told } from "../pages/account.ts";
 import { deadEnd } from "../pages/outside.ts";
 import type { Visit } from "../visit.ts";
 
+/** Where somebody comes who was let in. */
+export const INSIDE = "/";
+
 export interface HandlerDeps {
   road: Road;
   users: Pick<Users, "signIn" | "signUp" | "addresses" | "redeem" | "passkeys" | "identities">;

@@ -7,7 +7,7 @@ import { type NewPerson, type NewWay, RETURN_PATH, type SignedIn } from "../../.
 import type { Page } from "../layout.ts";
 import { type Arrival, deadEnd, invitePage, linkPage, returnPage, setupPage, signInPage } from "../pages/outside.ts";
 import type { Visit } from "../visit.ts";
-import { type HandlerDeps, type Handlers, type Outcome, refusalOf } from "./handler.ts";
+import { type HandlerDeps, type Handlers, INSIDE, type Outcome, refusalOf } from "./handler.ts";
 
 const INVITE = /^\/invite\/([\w-]{1,64})$/;
 
@@ -39,9 +39,9 @@ export async function letIn(
   try {
     if (!isKnown) deps.road.requireAttempt(visit.request.ip);
     const signedIn = await attempt();
-    if (!signedIn) return { to: "/account" };
+    if (!signedIn) return { to: INSIDE };
     const { session, browser } = signedIn;
-    return { to: "/account", cookies: { session, ...(browser === null ? {} : { browser }) } };
+    return { to: INSIDE, cookies: { session, ...(browser === null ? {} : { browser }) } };
   } catch (error) {
     const { problem, retry_after_seconds } = await refusalOf(deps, visit, error);
     return { page: { ...again(problem), status: problem.status }, retry_after_seconds };
@@ -61,7 +61,7 @@ export function outsideHandlers(deps: HandlerDeps): Handlers {
     "/signin": async (visit) => {
       const { form, field, asked } = visit;
       const page = (problem: Problem | null) => signInPage(form, otherWays(visit), problem);
-      if (!visit.isPost) return visit.caller ? { to: "/account" } : { page: page(null) };
+      if (!visit.isPost) return visit.caller ? { to: INSIDE } : { page: page(null) };
       if (field("do") === "elsewhere") {
         try {
           deps.road.requireAttempt(visit.request.ip);

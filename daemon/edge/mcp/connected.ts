@@ -1,0 +1,56 @@
+/**
+ * Owns the record that a client of MCP has connected: once for each key and client while the service runs. What a client calls itself
+ * is its own word.
+ */
+import { CLIENT_INFO_META_KEY, isInitializeRequest } from "@modelcontextprotocol/server";
+import type { KeyId } from "../../../shared/ids.ts";
+import { now } from "../../core/clock.ts";
+import type { Caller } from "../../core/operation.ts";
+import type { AuditEntry } from "../../domain/audit/index.ts";
+
+const MOST_KEYS = 4096;
+/** Of one key; those beyond it are not told. */
+const MOST_CLIENTS = 16;
+const MOST_NAME = 64;
+
+export class Connected {
+  readonly #record: (entry: AuditEntry) => void;
+  /** Those that were heard of last come last. */
+  readonly #known = new Map<KeyId, Set<string>>();
+
+  constructor(record: (entry: AuditEntry) => void) {
+    this.#record = record;
+  }
+
+  hear(caller: Caller, message: Record<string, unknown>, place: { ip: string | null; request_id: string }): void {
+    const client = clientOf(message);
+    if (client === null) return;
+    const { key_id } = caller;
+    const known = this.#known.get(key_id) ?? new Set();
+    if (known.has(client) || known.size === MOST_CLIENTS) return;
+    this.#known.delete(key_id);
+    this.#known.set(key_id, known.add(client));
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > MOST_KEYS && oldest !== undefined) this.#known.delete(oldest);
+    this.#record({
+      event: "mcp.connected",
+      outcome: "success",
+      at: now(),
+      org_id: caller.org_id || null,
+      actor: { type: caller.kind ?? "key", id: key_id, name: caller.name },
+      source: "mcp",
+      ...place,
+      details: { client },
+    });
+  }
+}
+
+/** Name and version, as a client says them first, or with every message. */
+function clientOf(message: Record<string, unknown>): string | null {
+  const params = Object(message.params);
+  const { name, version } = Object(
+    isInitializeRequest(message) ? params.clientInfo : Object(params._meta)[CLIENT_INFO_META_KEY],
+  );
+  if (typeof name !== "string" || name === "") return null;
+  return `${name.slice(0, MOST_NAME)} ${typeof version === "string" ? version.slice(0, MOST_NAME) : ""}`.trim();
+}
