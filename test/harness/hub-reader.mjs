@@ -1,0 +1,181 @@
+/**
+ * The hub in a real browser: `node hub-reader.mjs CHROMIUM URL PICTURES TOLD`, where TOLD is JSON: cookies of who is signed in, a key, the
+ * pages' paths by name, and the calls that make what they show. What happens in the service meanwhile is done by its API with the key, as
+ * an agent would; what only its operator can do is asked for by a line, and has been done when a line comes back. Prints as its last line one JSON
+ * object with what was seen.
+ */
+import { createInterface } from "node:readline";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { openBrowser } from "./browser.mjs";
+
+const [executablePath, url, pictures, told] = process.argv.slice(2);
+const { cookies, key, paths, calls } = JSON.parse(told);
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+const operator = async (does) => {
+  console.log(does);
+  await lines.next();
+};
+const { open, look, noted, close } = await openBrowser(executablePath, url, pictures);
+const seen = { asked: [], pressed: 0, dialogs: [], late: [] };
+
+const api = async (method, path, body) => {
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  const response = await fetch(url + path, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) });
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+  return await response.json();
+};
+
+const page = await open({ reducedMotion: "reduce" });
+await page.context().addCookies(cookies.map(([name, value]) => ({ name, value, url })));
+page.on("request", (request) => {
+  const { pathname } = new URL(request.url());
+  if (request.method() !== "GET") seen.asked.push(`${request.method()} ${pathname}`);
+});
+page.on("dialog", (dialog) => {
+  seen.dialogs.push(dialog.message());
+  void dialog.dismiss();
+});
+const isLive = () => page.locator(".state.live").waitFor({ timeout: 10_000 });
+
+// A person who has just signed up: each step ticks by itself when it has happened.
+await page.goto(`${url}/`);
+await isLive();
+const steps = () => page.locator(".steps > li.is-done b").allTextContents();
+seen.steps = [await steps()];
+await page.screenshot({ path: `${pictures}/hub-first-steps.png` });
+const client = new Client({ name: "walker", version: "1" });
+await client.connect(
+  new StreamableHTTPClientTransport(new URL(`${url}/mcp`), {
+    requestInit: { headers: { authorization: `Bearer ${key}` } },
+  }),
+);
+const ticked = (n) => page.waitForFunction((n) => document.querySelectorAll(".steps > li.is-done").length >= n, n);
+await ticked(3);
+seen.steps.push(await steps());
+await client.callTool({ name: "health", arguments: {} });
+await client.callTool({ name: "usage", arguments: {} });
+await ticked(4);
+seen.steps.push(await steps());
+await client.close();
+
+await api("POST", "/v1/rooms", { room_id: "seen" });
+for (const [method, path, body] of calls) await api(method, path, body);
+
+for (const [name, path] of Object.entries(paths)) {
+  await page.goto(url + path);
+  await page.waitForFunction(
+    () => document.querySelector("main h1") && !document.querySelector("main .loading"),
+    null,
+    {
+      timeout: 10_000,
+    },
+  );
+  await look(page, `hub-${name}`);
+  // Every control that is no link, as somebody would who tries them all.
+  const controls = page.locator("main button, main select, main summary, main input[type=checkbox], .theme");
+  for (let n = 0; n < Math.min(await controls.count(), 60); n++) {
+    const control = controls.nth(n);
+    if (!(await control.isVisible()) || !(await control.isEnabled())) continue;
+    await control.click({ timeout: 2000, noWaitAfter: true }).catch(() => {});
+    seen.pressed++;
+    await page.keyboard.press("Escape");
+  }
+}
+
+// By keyboard alone.
+await page.goto(`${url}/`);
+await isLive();
+await page.keyboard.press("g");
+await page.keyboard.press("r");
+await page.waitForURL(`${url}/rooms`);
+await page.locator("[data-row]").first().waitFor();
+await page.keyboard.press("/");
+await page.keyboard.type("seen");
+await page.keyboard.press("Escape");
+await page.keyboard.press("j");
+await page.keyboard.press("Enter");
+await page.waitForURL(`${url}/rooms/seen`);
+await page.keyboard.press("?");
+seen.keys = await page.locator("dialog[open] kbd").count();
+await page.keyboard.press("Escape");
+seen.focus_after_going = await page.evaluate(() => document.activeElement?.id ?? "");
+
+// What happens is seen as it happens.
+await page.goto(`${url}/rooms`);
+await isLive();
+const madeAt = performance.now();
+await api("POST", "/v1/rooms", { room_id: "just-made" });
+await page.getByText("just-made").waitFor();
+seen.room_seen_ms = performance.now() - madeAt;
+
+// A tab that nobody sees has no stream, and is up to date as soon as it is seen.
+const streams = () =>
+  page.evaluate(() => performance.getEntriesByType("resource").filter(({ name }) => /\/events/.test(name)).length);
+const session = await page.context().newCDPSession(page);
+const hide = (isHidden) =>
+  page.evaluate((isHidden) => {
+    Object.defineProperty(document, "hidden", { configurable: true, get: () => isHidden });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, isHidden);
+await hide(true);
+await page.getByText("paused while hidden").waitFor();
+const before = await streams();
+await api("POST", "/v1/rooms", { room_id: "unseen" });
+seen.seen_while_hidden = await page.getByText("unseen", { exact: true }).count();
+seen.streams_while_hidden = (await streams()) - before;
+await hide(false);
+await page.getByText("unseen", { exact: true }).waitFor();
+
+// An idle tab: what it takes of the processor in five seconds, and what it asks.
+await session.send("Performance.enable");
+const metrics = async () => {
+  const { metrics } = await session.send("Performance.getMetrics");
+  return metrics.find(({ name }) => name === "TaskDuration").value;
+};
+const quiet = [];
+page.on("request", (request) => quiet.push(request.url()));
+const taskBefore = await metrics();
+await new Promise((resolve) => setTimeout(resolve, 5000));
+seen.idle_busy = (await metrics()) - taskBefore;
+seen.idle_asked = quiet.length;
+
+// The service is restarted: the page says that it is cut off, goes on by itself, and has missed nothing.
+await operator("stop");
+await page.getByText("reconnecting").waitFor({ timeout: 10_000 });
+await operator("start");
+await api("POST", "/v1/rooms", { room_id: "meanwhile" });
+await page.getByText("meanwhile", { exact: true }).waitFor({ timeout: 30_000 });
+await isLive();
+
+// First paint, beside a page that has nothing in it.
+const paints = { hub: [], bare: [] };
+for (let n = 0; n < 20; n++) {
+  for (const [name, path] of [
+    ["hub", "/rooms"],
+    ["bare", "/docs"],
+  ]) {
+    await page.goto(url + path, { waitUntil: "load" });
+    const paint = await page.evaluate(
+      () =>
+        new Promise((resolve) => {
+          const found = () => performance.getEntriesByName("first-contentful-paint")[0]?.startTime;
+          const look = () => (found() === undefined ? requestAnimationFrame(look) : resolve(found()));
+          look();
+        }),
+    );
+    paints[name].push(paint);
+  }
+}
+const median = (values) => values.sort((one, other) => one - other)[Math.floor(values.length / 2)];
+seen.paint_ms = { hub: median(paints.hub), bare: median(paints.bare) };
+
+// The session ends elsewhere: what is shown stays, and says so.
+await page.goto(`${url}/rooms`);
+await isLive();
+await operator("sign out");
+await page.getByText("You are signed out").waitFor({ timeout: 10_000 });
+seen.shown_after = await page.getByText("just-made").count();
+
+await close();
+process.stdin.destroy();
+console.log(JSON.stringify({ ...seen, ...noted }));

@@ -1,0 +1,94 @@
+/** The hub in a real browser: every page in every look, what its controls ask, what is seen as it happens, and what hostile text does. */
+import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
+import { beforeAll, expect, test } from "vitest";
+import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { freePort } from "../harness/free-port.ts";
+import { HOSTILE, hostileCalls } from "../harness/hostile-room.ts";
+import { realNode } from "../harness/real-terminal.ts";
+import { Visitor } from "../harness/visitor.ts";
+
+const READER = join(import.meta.dirname, "../harness/hub-reader.mjs");
+const CHROMIUM = "/usr/bin/chromium";
+const hasBrowser = existsSync(CHROMIUM);
+if (!hasBrowser) console.log(`the hub in a browser: left out, because there is no ${CHROMIUM}`);
+
+/** Each page, by what its pictures are called. */
+const PATHS = {
+  home: "/",
+  rooms: "/rooms",
+  ended: "/rooms?state=destroyed",
+  room: `/rooms/${HOSTILE.room}`,
+  "room-none": "/rooms/never-was",
+};
+
+let seen: Json;
+beforeAll(async () => {
+  if (!hasBrowser) return;
+  // It is restarted at the same address.
+  await using daemon = await TestDaemon.start({ env: { ROOMD_HTTP_LISTEN: `127.0.0.1:${await freePort()}` } });
+  const owner = await Visitor.owner(daemon);
+  const pictures = process.env.ROOMD_TEST_PICTURES ?? mkdtempSync(join(tmpdir(), "roomd-pictures-"));
+  mkdirSync(pictures, { recursive: true });
+  const told = { cookies: [...owner.cookies], key: daemon.apiKey, paths: PATHS, calls: hostileCalls() };
+  const argv = [realNode(), READER, CHROMIUM, daemon.url, pictures, JSON.stringify(told)];
+  const reader = Bun.spawn(argv, { stdin: "pipe", stdout: "pipe", stderr: "pipe" });
+  const does: Record<string, () => Promise<unknown>> = {
+    stop: () => daemon.end("SIGKILL"),
+    start: () => daemon.serve(),
+    "sign out": () => owner.copy().send("/signout", {}),
+  };
+  const printed: string[] = [];
+  for await (const line of createInterface({ input: Readable.fromWeb(reader.stdout as never) })) {
+    printed.push(line);
+    if (!does[line]) continue;
+    await does[line]();
+    reader.stdin.write("\n");
+    reader.stdin.flush();
+  }
+  expect([await reader.exited, await reader.stderr.text()]).toEqual([0, ""]);
+  seen = JSON.parse(printed.at(-1) ?? "");
+  const { paint_ms: paint, room_seen_ms: room, idle_busy: idle } = seen;
+  console.log(
+    `first paint of the hub: ${paint.hub} ms, of the API's page ${paint.bare}; a new room is seen after ${Math.round(room)} ms; an idle tab takes ${Math.round(idle * 1000)} ms of 5 s`,
+  );
+}, 300_000);
+
+const inBrowser = test.skipIf(!hasBrowser);
+
+inBrowser("the steps to a first sandbox tick themselves as they happen", () => {
+  const [at, connected, called] = seen.steps;
+  expect(at).toEqual(["Account", "API key"]);
+  expect(connected).toContain("Connect your client");
+  expect(called).toContain("First call");
+});
+
+inBrowser("every control of every page, pressed, asks nothing that is not reading", () => {
+  expect(seen.pressed).toBeGreaterThan(10);
+  expect(seen.asked).toEqual([]);
+});
+
+inBrowser("it is gone through by keyboard alone", () => {
+  expect(seen.keys).toBeGreaterThan(8);
+});
+
+inBrowser("what happens is seen as it happens, by a tab that is seen, and by one that was cut off afterwards", () => {
+  expect(seen.room_seen_ms).toBeLessThan(5000);
+  expect([seen.seen_while_hidden, seen.streams_while_hidden]).toEqual([0, 0]);
+});
+
+inBrowser("an idle tab asks nothing, and whose session has ended is told so beside what was there", () => {
+  expect(seen.idle_asked).toBe(0);
+  expect(seen.shown_after).toBe(1);
+});
+
+inBrowser("hostile text runs nothing, and neither axe nor the policy has a complaint in any look", () => {
+  expect(seen.dialogs).toEqual([]);
+  expect([seen.violations, seen.overflows, seen.strangers]).toEqual([[], [], []]);
+  // What the service answers to a room that never was, and that it does not answer, is on the console as a failed load.
+  const expected = /status of 40[14]|ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_EMPTY_RESPONSE/;
+  expect(seen.complaints.filter((each: string) => !expected.test(each))).toEqual([]);
+});
