@@ -72,7 +72,9 @@ for (const [name, path] of Object.entries(paths)) {
   );
   await look(page, `hub-${name}`);
   // Every control that is no link, as somebody would who tries them all.
-  const controls = page.locator("main button, main select, main summary, main input[type=checkbox], .theme");
+  const controls = page.locator(
+    "main button, main select, main summary, main input[type=checkbox], .choice-of-browser",
+  );
   for (let n = 0; n < Math.min(await controls.count(), 60); n++) {
     const control = controls.nth(n);
     if (!(await control.isVisible()) || !(await control.isEnabled())) continue;

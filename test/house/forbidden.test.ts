@@ -5,7 +5,7 @@ import { codeOf, filesOf, linesThatMatch, read, type Source } from "./sources.ts
 const CODE_FOLDERS = ["shared", "daemon", "guest-agent", "test"];
 const code = codeOf(...CODE_FOLDERS);
 const tests = code.filter(({ path }) => path.startsWith("test/"));
-const TEXT = /(\.(ts|md|toml|json|sql|service|yml|yaml|html|css|conf)|\/[^./]+)$/;
+const TEXT = /(\.(tsx?|md|toml|json|sql|service|yml|yaml|html|css|conf)|\/[^./]+)$/;
 /** Everything a person writes here; the lock file is npm's. */
 const written = filesOf(...CODE_FOLDERS, "docs", "packaging", ".ci")
   .concat("README.md", "package.json", "vitest.config.ts")

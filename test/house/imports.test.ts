@@ -8,8 +8,9 @@ import { codeOf, type Source } from "./sources.ts";
 
 /** From the bottom up; folders on one row are strangers to each other. */
 const ROWS: readonly (readonly string[])[] = [
-  ["shared", "packaging"],
-  ["daemon/core", "guest-agent"],
+  // What is built of the hub is embedded as a file.
+  ["shared", "packaging", "dist"],
+  ["daemon/core", "guest-agent", "daemon/web"],
   ["daemon/db", "daemon/host"],
   ["daemon/domain/audit"],
   ["daemon/domain/orgs", "daemon/domain/mail"],

@@ -30,7 +30,7 @@ export function filesOf(...under: string[]): string[] {
 /** The TypeScript beneath the given folders. */
 export function codeOf(...folders: string[]): Source[] {
   return filesOf(...folders)
-    .filter((path) => path.endsWith(".ts"))
+    .filter((path) => /\.tsx?$/.test(path))
     .map(read);
 }
 
