@@ -11,6 +11,8 @@ import { LEFT_OUT } from "./virtual-host.ts";
 /** What is outside: an address that nobody has, in a network namespace. */
 const OUTSIDE = "192.52.193.2";
 const SLOW_MS = 120_000;
+/** A cold boot under KVM that is emulated itself, as an emulated host's limit for it is. */
+const COLD_MS = 900_000;
 const MANY = 20;
 
 if (LEFT_OUT !== null) console.log(`KVM on a virtual host: left out, because ${LEFT_OUT}`);
@@ -26,6 +28,13 @@ const sh = async (agent: string, command: string) =>
 const record = async (agent: string): Promise<Json> => JSON.parse(await roomd(`sandbox get demo ${agent} --json`));
 const ready = async () => (await host.run("roomd health")).status === 0;
 const scopeOf = async (agent: string) => `/sys/fs/cgroup/roomd.slice/roomd-${(await record(agent)).sandbox_id}.scope`;
+
+/** Whether it runs; throws what it failed of. */
+async function isUp(agent: string): Promise<boolean> {
+  const { state, status } = await record(agent);
+  if (state === "failed") throw new Error(status.message);
+  return state === "running";
+}
 
 /** What the file has in the end, where a guest goes on writing to it. */
 async function counts(agent: string): Promise<boolean> {
@@ -168,7 +177,8 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     const said = await host.ok(
       `${WITH_KEY} script -qec "roomd shell demo a2 -- sh -c 'tty; stty size'" /dev/null </dev/null`,
     );
-    expect(said).toMatch(/\/dev\/pts\/\d+\r?\n\D*\d+ \d+/);
+    // What `script` sends at the end of its own input is echoed between the two, sooner or later.
+    expect(said).toMatch(/\/dev\/pts\/\d+\D+\d+ \d+/);
   });
 
   test("is backed up while it runs, and restored where nothing is", async () => {
@@ -186,11 +196,12 @@ describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
     const { org_id } = JSON.parse(await roomd("whoami --json"));
     await host.ok(`roomd org set-plan --org ${org_id} --plan starter`);
     const began = performance.now();
-    const create = `curl -sS -m 300 -o /dev/null -w '%{http_code}\\n' -H "authorization: Bearer $ROOMD_API_KEY" -H 'content-type: application/json'`;
+    const create = `curl -sS -m 300 -w '\\n' -H "authorization: Bearer $ROOMD_API_KEY" -H 'content-type: application/json'`;
     const answers = await host.ok(
       `${WITH_KEY} for i in $(seq ${MANY}); do ${create} -d '{"template_id":"default","agent_id":"m'$i'","guest_cid":'$((9200+i))',"memory_mib":256}' "http://127.0.0.1:8080/v1/rooms/demo/sandboxes/from-template?wait=none" & done; wait`,
     );
-    expect(answers.split("\n")).toEqual(Array.from({ length: MANY }, () => "202"));
+    const refused = answers.split("\n").filter((answer) => JSON.parse(answer).state === undefined);
+    expect([refused, answers.split("\n").length]).toEqual([[], MANY]);
     const states = async () =>
       JSON.parse(await roomd("sandbox list demo --json")).items.map(({ state }: Json) => state);
     await until(
@@ -247,7 +258,7 @@ describe.skipIf(LEFT_OUT !== null)("on another host", () => {
         await roomd("room create demo");
         for (const vcpus of [2, 4]) {
           console.log(await roomd(`sandbox create demo v${vcpus} --vcpus ${vcpus} --memory 512`));
-          await until("it runs", async () => (await record(`v${vcpus}`)).state === "running", SLOW_MS);
+          await until("it runs", async () => isUp(`v${vcpus}`), COLD_MS);
           expect(await sh(`v${vcpus}`, "nproc")).toBe(String(vcpus));
         }
         return;
@@ -269,7 +280,7 @@ describe.skipIf(LEFT_OUT !== null)("on another host", () => {
       await host.ok("printf 'pool.size = 0\nacceleration = \"kvm\"\n' >/etc/roomd/config.toml; roomd setup --no-demo");
       await roomd("room create demo && true");
       await roomd("sandbox create demo cold --memory 512");
-      await until("it runs", async () => (await record("cold")).state === "running", 2 * SLOW_MS);
+      await until("it runs", () => isUp("cold"), COLD_MS);
       const said = await host.run("journalctl -u roomd -o cat; roomd doctor");
       expect(said.text).toMatch(/it was saved on another processor \(.*\), this host has .*Another Processor/);
     } catch (error) {

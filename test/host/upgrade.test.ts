@@ -50,7 +50,7 @@ if (LEFT_OUT !== null) console.log(`an upgrade on a virtual host: left out, beca
 let host: VirtualHost;
 
 describe.skipIf(LEFT_OUT !== null)("an upgrade from before the package", () => {
-  beforeAll(async () => {
+  const prepare = async () => {
     host = await bootHost({ before: BEFORE });
     await host.ok(
       "cp /payload/before/roomd.service /etc/systemd/system/ && ln -sfT /usr/local/lib/roomd/roomd /usr/local/bin/roomd && mkdir -p /etc/roomd && printf 'pool.size = 0\\n' >/etc/roomd/config.toml",
@@ -73,6 +73,15 @@ describe.skipIf(LEFT_OUT !== null)("an upgrade from before the package", () => {
       await host.ok(
         `${KEY} roomd exec demo c${i} --background --timeout 1h -- sh -c 'n=0; while :; do n=$((n+1)); echo $n >/root/.count && mv /root/.count /root/count; sleep 3; done'`,
       );
+    }
+  };
+
+  beforeAll(async () => {
+    try {
+      await prepare();
+    } catch (error) {
+      console.log(await storyOf(host));
+      throw error;
     }
   }, 3_600_000);
 

@@ -141,6 +141,8 @@ export function makeSupervisors(deps: SandboxDeps, ends: { watch(sandboxId: stri
     memory_mib: row.memory_mib,
     vcpu_count: row.vcpu_count,
     image,
+    // Before the start as a whole is given up, so that it is told which part of it took too long.
+    agent_deadline_ms: deps.startLimitMs * AGENT_SHARE,
   });
 
   const imageFor = async (row: SandboxRow): Promise<GuestImage> => {
@@ -293,6 +295,9 @@ async function endWarm(warm: WarmMachine, paths: SandboxPaths): Promise<void> {
 }
 
 /** Aborts with a reason that a person understands. */
+/** Of the time that a start may take; the rest is for what comes before the agent can connect. */
+const AGENT_SHARE = 5 / 6;
+
 function timeUp(ms: number): AbortSignal {
   const controller = new AbortController();
   const reason = new DeadlineError(`it was not ready within ${ms / 1000} s`);

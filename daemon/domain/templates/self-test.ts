@@ -45,6 +45,9 @@ export async function selfTest(host: GuestHost, paths: Paths, image: GuestImage)
   }
 }
 
+/** On a host that emulates it takes most of a minute. */
+const AGENT_DEADLINE_MS = 100_000;
+
 function* trialCids(): Iterable<number> {
   for (let tries = 0; tries < CID_TRIES; tries++) yield randomInt(CID_MIN, CID_MAX);
 }
@@ -67,6 +70,7 @@ async function inspectClone(host: GuestHost, paths: Paths, image: GuestImage) {
       drive_limit_bytes: 0,
       identity: { hostname, machine_id: randomBytes(16).toString("hex"), env: {} },
       requests: NOTHING_TO_ASK,
+      agent_deadline_ms: AGENT_DEADLINE_MS,
     },
     null,
     () => {},

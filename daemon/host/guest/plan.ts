@@ -50,7 +50,10 @@ export interface GuestPlan extends Pick<LaunchPlan, "sandbox_id" | "paths"> {
 }
 
 /** A guest that is to be started. */
-export interface StartPlan extends GuestPlan, LaunchPlan {}
+export interface StartPlan extends GuestPlan, LaunchPlan {
+  /** How long its agent may take to connect. */
+  agent_deadline_ms: number;
+}
 
 /** What guests start on. */
 export interface GuestHost {

@@ -15,9 +15,6 @@ import { plugDrive, plugVsock } from "./plug.ts";
 import type { LaunchMode, Recorded, RecordFile } from "./record.ts";
 import { serveDrive } from "./serve-drive.ts";
 
-/** Under TCG on a busy host a cold boot takes most of it. */
-const AGENT_DEADLINE_MS = 100_000;
-
 interface MachineParts {
   host: GuestHost;
   /** All that a later daemon needs; what is beside it are sockets and children of this one. */
@@ -175,16 +172,16 @@ const resume: Step<GuestParts> = {
   undo: async () => {},
 };
 
-const agent: Step<GuestParts> = {
+const agent: Step<StartParts> = {
   name: "agent",
-  run: async ({ connection, machine, share, endpoint, signal, record }) => {
+  run: async ({ plan, connection, machine, share, endpoint, signal, record }) => {
     const died = [machine?.process, share, endpoint?.process].map((process) =>
       process?.exited?.then((how) => {
         throw new Error(`${process.name} has ended: ${how}`);
       }),
     );
     for (const end of died) end?.catch(() => {});
-    await Promise.race([connection.link(AGENT_DEADLINE_MS, signal), ...died.filter((end) => end !== undefined)]);
+    await Promise.race([connection.link(plan.agent_deadline_ms, signal), ...died.filter((end) => end !== undefined)]);
     await record.advance("linked", { known: connection.acquaintance });
   },
   undo: async () => {},
