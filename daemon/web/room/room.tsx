@@ -17,6 +17,7 @@ type Program = Promise<{ default: FunctionComponent<TabProps> }>;
 /** The first is what a room's own path shows. */
 const TABS: readonly { path: string; name: string; load(): Program }[] = [
   { path: "", name: "Overview", load: () => import("./overview.tsx") },
+  { path: "timeline", name: "Timeline", load: () => import("./timeline/timeline.tsx") },
 ];
 
 const roomPath = (roomId: string, tab = "") => `/rooms/${part(roomId)}${tab ? `/${tab}` : ""}`;

@@ -1,0 +1,122 @@
+/** Owns how one goes about in a timeline: how much of it is seen, whether it goes along with now, and what of it. All of it is in the address. */
+import type { Signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { Choices } from "../../parts/parts.tsx";
+import { setQuery } from "../../shell/router.ts";
+import { lookAt, SPANS, type View, zoom } from "./view.ts";
+
+const TYPES = [
+  "command",
+  "wait",
+  "standby",
+  "message",
+  "barrier",
+  "refusal",
+  "sandbox",
+  "terminal",
+  "drive",
+  "port",
+  "room",
+];
+
+interface ControlsProps {
+  view: View;
+  agents: readonly string[];
+  came: Signal<number>;
+  now: number;
+}
+
+export function Controls({ view, agents, came, now }: ControlsProps) {
+  const isPaused = view.at !== null;
+  const before = useRef(0);
+  if (!isPaused) before.current = came.value;
+  const fresh = came.value - before.current;
+  useEffect(() => {
+    const press = (event: KeyboardEvent) => {
+      if (/^(?:INPUT|SELECT|TEXTAREA)$/.test((event.target as Element).tagName) || event.ctrlKey || event.metaKey)
+        return;
+      if (event.key === "+" || event.key === "=") zoom(-1);
+      else if (event.key === "-") zoom(1);
+      else return;
+      event.preventDefault();
+    };
+    addEventListener("keydown", press);
+    return () => removeEventListener("keydown", press);
+  }, []);
+  return (
+    <search class="filters" aria-label="Timeline">
+      <Choices
+        label="How much is seen"
+        of={SPANS.map(([name, label]) => [name, label] as const)}
+        at={view.span}
+        choose={(span) => setQuery({ span })}
+      />
+      <button type="button" class="button" onClick={() => lookAt(isPaused ? null : now)}>
+        {isPaused ? (fresh > 0 ? `Go on: ${fresh} new` : "Go on") : "Pause"}
+      </button>
+      <label>
+        at{" "}
+        <input
+          type="datetime-local"
+          step={1}
+          aria-label="Jump to a time"
+          value={localOf(view.at ?? now)}
+          onChange={({ currentTarget: { value } }) => {
+            const moment = new Date(value).getTime();
+            if (!Number.isNaN(moment)) lookAt(moment);
+          }}
+        />
+      </label>
+      <Select label="Agent" all="all agents" of={agents} at={view.agent} choose={(agent) => setQuery({ agent })} />
+      <Select label="Kind" all="everything" of={TYPES} at={view.type} choose={(type) => setQuery({ type })} />
+      <label>
+        <input
+          type="checkbox"
+          checked={view.isFolded}
+          onChange={({ currentTarget }) => setQuery({ idle: currentTarget.checked ? null : "shown" })}
+        />{" "}
+        fold idle time
+      </label>
+      <Choices
+        label="Shown as"
+        of={[
+          ["lanes", "lanes"],
+          ["list", "list"],
+        ]}
+        at={view.isList ? "list" : "lanes"}
+        choose={(as) => setQuery({ as: as === "list" ? as : null })}
+      />
+    </search>
+  );
+}
+
+function Select({
+  label,
+  all,
+  of,
+  at,
+  choose,
+}: {
+  label: string;
+  all: string;
+  of: readonly string[];
+  at: string;
+  choose(value: string): void;
+}) {
+  return (
+    <select aria-label={label} value={at} onChange={({ currentTarget }) => choose(currentTarget.value)}>
+      <option value="">{all}</option>
+      {of.map((each) => (
+        <option key={each} value={each}>
+          {each}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** As the field has it: local, without a zone. */
+function localOf(moment: number): string {
+  const at = new Date(moment);
+  return new Date(moment - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+}

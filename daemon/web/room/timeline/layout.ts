@@ -1,0 +1,137 @@
+/**
+ * Owns where things are in a lane: what is in the window, in rows where it overlaps, and as one with a count where it could not be told apart.
+ * Pure; what it takes depends on what is in the window, and what it gives on how wide that is.
+ */
+import type { Scale } from "./scale.ts";
+
+/** What lies on a lane; `to` is `from` for a mark. */
+export interface Lying {
+  from: number;
+  to: number;
+  /** Only what looks the same can be one. */
+  look: string;
+}
+
+export interface Placed<T> {
+  /** Pixels from the window's left edge. */
+  left: number;
+  width: number;
+  row: number;
+  /** The first of them. */
+  item: T;
+  /** How many it stands for. */
+  count: number;
+}
+
+export interface Window {
+  /** As places on the axis. */
+  from: number;
+  to: number;
+  /** Pixels. */
+  width: number;
+}
+
+const MOST_ROWS = 3;
+/** What is narrower is drawn so wide. */
+const LEAST_WIDTH = 3;
+/** Marks that are nearer to each other are one. */
+const MARK_WIDTH = 10;
+
+/**
+ * The items of one lane, in the order of `from`. What does not fit into the rows is counted with what lies there last. Spans too short
+ * to be seen for themselves are joined with those beside them.
+ */
+export function layLane<T extends Lying>(items: readonly T[], scale: Scale, window: Window): Placed<T>[] {
+  const perPixel = (window.to - window.from) / window.width;
+  const pixel = (moment: number) => (scale.place(moment) - window.from) / perPixel;
+  const placed: Placed<T>[] = [];
+  /** What lies last in each row, spans and marks. */
+  const last: (Placed<T> | undefined)[] = [];
+  let lastMark: Placed<T> | undefined;
+  for (const item of items) {
+    const left = pixel(item.from);
+    const right = pixel(item.to);
+    if (right < -MARK_WIDTH || left > window.width) continue;
+    if (item.to === item.from) {
+      if (lastMark && left - lastMark.left < MARK_WIDTH && lastMark.item.look === item.look) {
+        lastMark.count++;
+        continue;
+      }
+      lastMark = { left, width: 0, row: 0, item, count: 1 };
+      placed.push(lastMark);
+      continue;
+    }
+    const width = Math.max(LEAST_WIDTH, right - left);
+    const same = last.find(
+      (each) => each && each.item.look === item.look && isShort(each, left) && width <= LEAST_WIDTH * 2,
+    );
+    if (same) {
+      same.count++;
+      same.width = Math.max(same.width, left + width - same.left);
+      continue;
+    }
+    let row = last.findIndex((each) => !each || each.left + each.width <= left);
+    if (row === -1 && last.length < MOST_ROWS) row = last.length;
+    if (row === -1) {
+      const under = last[MOST_ROWS - 1] as Placed<T>;
+      under.count++;
+      under.width = Math.max(under.width, left + width - under.left);
+      continue;
+    }
+    const fresh = { left, width, row, item, count: 1 };
+    last[row] = fresh;
+    placed.push(fresh);
+  }
+  return placed;
+}
+
+/** Whether what lies there is, or stands for, spans that are hardly seen, and ends here. */
+function isShort({ left, width, count }: Placed<Lying>, at: number): boolean {
+  return at - (left + width) < 1 && (width <= LEAST_WIDTH * 2 || count > 1);
+}
+
+/** The first of the items, in the order of `from`, that may reach a moment: `reach[n]` is the latest end of those up to n. */
+export function firstReaching(reach: readonly number[], moment: number): number {
+  let [low, high] = [0, reach.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((reach[middle] as number) < moment) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** How much goes on, in so many parts of a time: what the strip above the lanes draws. From 0 to 1. */
+export function densityOf(items: readonly Lying[], from: number, to: number, parts: number): number[] {
+  const counts = new Array<number>(parts).fill(0);
+  const size = (to - from) / parts;
+  for (const item of items) {
+    if (item.to < from || item.from > to) continue;
+    const first = Math.max(0, Math.floor((item.from - from) / size));
+    const last = Math.min(parts - 1, Math.floor((item.to - from) / size));
+    for (let n = first; n <= last; n++) counts[n] = (counts[n] ?? 0) + 1;
+  }
+  const most = Math.max(1, ...counts);
+  return counts.map((count) => Math.sqrt(count / most));
+}
+
+const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200, 86_400, 604_800];
+
+/** Moments at which the axis says the time: round ones, so far apart that they can be read. */
+export function ticksOf(scale: Scale, window: Window, leastPixels: number): { moment: number; left: number }[] {
+  const perPixel = (window.to - window.from) / window.width;
+  const step = 1000 * (STEPS.find((seconds) => (seconds * 1000) / perPixel >= leastPixels) ?? 604_800);
+  const [first, last] = [scale.moment(window.from), scale.moment(window.to)];
+  const ticks: { moment: number; left: number }[] = [];
+  // Folded, the same time takes less room than elsewhere: what would stand too near is left out.
+  const begin = Math.ceil(first / step) * step;
+  const most = Math.ceil(window.width / leastPixels) + 1;
+  for (let moment = begin, looked = 0; moment <= last && looked < 5000 && ticks.length < most; looked++) {
+    const left = (scale.place(moment) - window.from) / perPixel;
+    const before = ticks.at(-1);
+    const fold = scale.folds.find(({ from, to }) => from <= moment && moment < to);
+    if (!fold && (!before || left - before.left >= leastPixels)) ticks.push({ moment, left });
+    moment = fold ? Math.max(moment + step, Math.ceil(fold.to / step) * step) : moment + step;
+  }
+  return ticks;
+}

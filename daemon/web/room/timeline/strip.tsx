@@ -1,0 +1,72 @@
+/** Owns the strip above the lanes: how much went on over all that is known, and where in it the window is. */
+import { useRef } from "preact/hooks";
+import { clockText } from "../../parts/text.tsx";
+import { densityOf, type Lying } from "./layout.ts";
+import type { Scale } from "./scale.ts";
+
+const PARTS = 200;
+const HEIGHT = 26;
+
+interface StripProps {
+  items: readonly Lying[];
+  scale: Scale;
+  /** Places on the axis: of all that is known, and of the window. */
+  whole: { from: number; to: number };
+  window: { from: number; to: number };
+  /** The place that is to be the window's right edge; null: now. */
+  move(to: number | null): void;
+}
+
+export function Strip({ items, scale, whole, window, move }: StripProps) {
+  const strip = useRef<HTMLDivElement>(null);
+  const length = Math.max(1, whole.to - whole.from);
+  const placed = items.map(({ from, to, look }) => ({ from: scale.place(from), to: scale.place(to), look }));
+  const heights = densityOf(placed, whole.from, whole.to, PARTS);
+  const line = heights.map(
+    (height, n) =>
+      `L${n} ${(HEIGHT - height * (HEIGHT - 4)).toFixed(1)} L${n + 1} ${(HEIGHT - height * (HEIGHT - 4)).toFixed(1)}`,
+  );
+  const [left, right] = [window.from, window.to].map((at) =>
+    Math.min(100, Math.max(0, ((at - whole.from) / length) * 100)),
+  ) as [number, number];
+  const size = window.to - window.from;
+  const to = (place: number) => move(place >= whole.to ? null : Math.max(whole.from + size, place));
+  const drag = (event: PointerEvent) => {
+    const box = strip.current?.getBoundingClientRect();
+    if (!box || (event.type === "pointermove" && event.buttons !== 1)) return;
+    const middle = whole.from + ((event.clientX - box.left) / box.width) * length;
+    to(middle + size / 2);
+  };
+  const step = (event: KeyboardEvent) => {
+    const by = {
+      ArrowLeft: -size / 4,
+      ArrowRight: size / 4,
+      Home: Number.NEGATIVE_INFINITY,
+      End: Number.POSITIVE_INFINITY,
+    }[event.key];
+    if (by === undefined) return;
+    event.preventDefault();
+    to(window.to + by);
+  };
+  return (
+    <div
+      ref={strip}
+      class="strip"
+      role="slider"
+      tabIndex={0}
+      aria-label="What is seen of the timeline"
+      aria-valuemin={0}
+      aria-valuemax={100}
+      aria-valuenow={Math.round(right)}
+      aria-valuetext={`up to ${clockText(scale.moment(window.to))}`}
+      onPointerDown={drag}
+      onPointerMove={drag}
+      onKeyDown={step}
+    >
+      <svg viewBox={`0 0 ${PARTS} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+        <path d={`M0 ${HEIGHT} ${line.join(" ")} L${PARTS} ${HEIGHT} Z`} />
+      </svg>
+      <i style={{ left: `${left}%`, width: `${Math.max(0.5, right - left)}%` }} />
+    </div>
+  );
+}

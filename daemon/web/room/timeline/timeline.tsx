@@ -1,0 +1,152 @@
+/** Owns a room's timeline: a lane for each agent, time to the right, now at the edge; or the same as a list. */
+import { useSignal } from "@preact/signals";
+import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { TimelineItem } from "../../../../shared/timeline/item.ts";
+import { part } from "../../data/api.ts";
+import { Empty, Line, Loading, Trouble } from "../../parts/parts.tsx";
+import { nowMs } from "../../parts/text.tsx";
+import type { TabProps } from "../tab.ts";
+import { Controls } from "./controls.tsx";
+import { useTimeline } from "./data.ts";
+import { Detail } from "./detail.tsx";
+import { chosenOf, lanesOf, layable } from "./items.ts";
+import { Lanes } from "./lanes.tsx";
+import type { Window } from "./layout.ts";
+import { List } from "./list.tsx";
+import { foldedScale, LEAST_GAP_MS, type Scale, STRAIGHT } from "./scale.ts";
+import { Strip } from "./strip.tsx";
+import { lookAt, type View, viewOf } from "./view.ts";
+
+/** At most so often the edge goes along with time. */
+const TICK_MS = 250;
+/** Of the window, so that what happens now is not at the very edge. */
+const AHEAD = 0.02;
+
+export default function Timeline({ room }: TabProps) {
+  const { room_id: roomId } = room;
+  const view = viewOf();
+  const data = useTimeline(room);
+  const version = data.version.value;
+  const chosen = useSignal<TimelineItem | null>(null);
+  const items = useMemo(() => chosenOf(data.items.all, view), [version, view.agent, view.type]);
+  const lanes = useMemo(() => lanesOf(items), [items]);
+  const { box, width } = useWidth(data.isLoaded.value && !view.isList);
+  const now = useNow(view, items, width);
+  const { scale, whole, window } = useMemo(
+    () => partOf(view, items, now, width),
+    [items, now, width, view.at, view.span, view.isFolded],
+  );
+  const oldest = items[0] ? scale.place(Date.parse(items[0].at)) : Number.POSITIVE_INFINITY;
+  const wantsOlder = data.hasOlder.value && window.from < oldest;
+  useEffect(() => {
+    if (wantsOlder) data.loadOlder();
+  }, [wantsOlder, version]);
+  const roomPath = `/rooms/${part(roomId)}`;
+  if (data.problem.value && !data.isLoaded.value) return <Trouble problem={data.problem.value} />;
+  if (!data.isLoaded.value) return <Loading rows={8} />;
+  const agents = [...new Set(data.items.all.flatMap(({ agent_id }) => agent_id ?? []))].sort();
+  const seen = view.isList ? items.filter(({ at }) => view.at === null || Date.parse(at) <= view.at) : items;
+  return (
+    <>
+      {data.problem.value ? <Trouble problem={data.problem.value} /> : null}
+      <Controls view={view} agents={agents} came={data.came} now={now} />
+      {data.items.all.length === 0 ? (
+        <Empty title="Nothing has happened in this room yet.">
+          <p>A sandbox, a command or a message is the beginning:</p>
+          <Line text={`roomd sandbox create ${roomId} worker`} />
+        </Empty>
+      ) : items.length === 0 ? (
+        <Empty title="Nothing of this kind is known." />
+      ) : view.isList ? (
+        <List items={seen} roomPath={roomPath} />
+      ) : (
+        <>
+          <div class="timeline" ref={box}>
+            <Strip
+              items={items.map(layable)}
+              scale={scale}
+              whole={whole}
+              window={window}
+              move={(to) => lookAt(to === null ? null : scale.moment(to))}
+            />
+            <Lanes
+              lanes={lanes}
+              scale={scale}
+              window={window}
+              roomPath={roomPath}
+              chosen={chosen.value}
+              choose={(item) => {
+                chosen.value = item;
+              }}
+            />
+          </div>
+          <Detail item={chosen.value} room={roomId} roomPath={roomPath} />
+        </>
+      )}
+    </>
+  );
+}
+
+/** What of all that is known one looks at. */
+function partOf(
+  view: View,
+  items: readonly TimelineItem[],
+  now: number,
+  width: number,
+): { scale: Scale; whole: { from: number; to: number }; window: Window } {
+  const scale = view.isFolded ? foldedScale(items.map(layable), now) : STRAIGHT;
+  const first = scale.place(Math.min(now, items[0] ? Date.parse(items[0].at) : now));
+  const edge = scale.place(view.at ?? now);
+  const ms = Number.isFinite(view.ms) ? view.ms : Math.max(1000, edge - first) * (1 + AHEAD);
+  const to = edge + (view.at === null ? ms * AHEAD : 0);
+  return {
+    scale,
+    whole: { from: Math.min(first, to - ms), to: scale.place(now) },
+    window: { from: to - ms, to, width },
+  };
+}
+
+/** The pixels that tracks have. */
+function useWidth(isThere: boolean) {
+  const box = useRef<HTMLDivElement>(null);
+  const width = useSignal(900);
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const observer = new ResizeObserver(() => {
+      const track = element.querySelector(".axis > div");
+      if (track && track.clientWidth > 0) width.value = track.clientWidth;
+    });
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [isThere]);
+  return { box, width: width.value };
+}
+
+/**
+ * Now, as often as it can be seen to have moved. Where nothing goes on any more and idle time is folded, the edge stays where it is, and so
+ * it does in a tab that nobody sees.
+ */
+function useNow(view: View, items: readonly TimelineItem[], width: number): number {
+  const now = useSignal(Date.now());
+  const newest = items.at(-1);
+  const isIdle = () => {
+    const ends = items.slice(-200).map((item) => layable(item).to);
+    return Date.now() - Math.max(0, ...ends) > LEAST_GAP_MS * 2;
+  };
+  useEffect(() => {
+    now.value = Date.now();
+    if (view.at !== null || isIdle()) return;
+    const perPixel = (Number.isFinite(view.ms) ? view.ms : 900_000) / width;
+    const timer = setInterval(
+      () => {
+        if (document.hidden) return;
+        now.value = Date.now();
+        if (isIdle()) clearInterval(timer);
+      },
+      Math.max(TICK_MS, perPixel),
+    );
+    return () => clearInterval(timer);
+  }, [view.at, view.span, newest, width]);
+  return Math.max(now.value, view.at === null && isIdle() ? nowMs.value : 0);
+}

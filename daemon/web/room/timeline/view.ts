@@ -1,0 +1,54 @@
+/** Owns which part of a timeline one looks at: how much of it, and whether its right edge is now. Kept in the address. */
+import { place, setQuery } from "../../shell/router.ts";
+
+const MINUTE = 60_000;
+
+export const SPANS: readonly (readonly [name: string, label: string, ms: number])[] = [
+  ["1m", "1 min", MINUTE],
+  ["5m", "5 min", 5 * MINUTE],
+  ["15m", "15 min", 15 * MINUTE],
+  ["1h", "1 h", 60 * MINUTE],
+  ["6h", "6 h", 360 * MINUTE],
+  ["1d", "1 day", 1440 * MINUTE],
+  ["all", "all", Number.POSITIVE_INFINITY],
+];
+const USUAL = "15m";
+
+export interface View {
+  span: string;
+  /** How much is seen. */
+  ms: number;
+  /** The moment at the right edge; null: now, and it goes along. */
+  at: number | null;
+  isFolded: boolean;
+  isList: boolean;
+  agent: string;
+  type: string;
+}
+
+/** As the address has it. */
+export function viewOf(): View {
+  const { query } = place.value;
+  const [span, , ms] = SPANS.find(([name]) => name === query.get("span")) ??
+    SPANS.find(([name]) => name === USUAL) ?? [USUAL, "", 15 * MINUTE];
+  const at = Date.parse(query.get("at") ?? "");
+  return {
+    span,
+    ms,
+    at: Number.isNaN(at) ? null : at,
+    isFolded: query.get("idle") !== "shown",
+    isList: query.get("as") === "list",
+    agent: query.get("agent") ?? "",
+    type: query.get("type") ?? "",
+  };
+}
+
+export function lookAt(moment: number | null): void {
+  setQuery({ at: moment === null ? null : new Date(moment).toISOString() });
+}
+
+export function zoom(by: 1 | -1): void {
+  const at = SPANS.findIndex(([name]) => name === viewOf().span);
+  const next = SPANS[Math.min(SPANS.length - 1, Math.max(0, at + by))];
+  if (next) setQuery({ span: next[0] });
+}
