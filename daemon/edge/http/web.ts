@@ -21,7 +21,10 @@ export async function answerForWeb(web: Web, host: string, { request, ...asked }
   const { method, headers, signal } = request;
   const body = (maxBytes: number) => readBody(request, maxBytes, { measured: true });
   const response = await web.answer({ method, headers, signal, body, ...asked });
+  // Nothing is kept but what says that it may be.
+  const kept = response.headers.get("cache-control");
   setAll(response.headers, usualHeaders(asked.request_id, host));
+  if (kept !== null) response.headers.set("cache-control", kept);
   if (method !== "HEAD") return response;
   await response.body?.cancel();
   return new Response(null, { status: response.status, headers: response.headers });

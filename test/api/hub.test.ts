@@ -1,0 +1,126 @@
+/** The hub as the daemon serves it: its page, its files, and what a session can do by them, which is nothing. */
+import { brotliDecompressSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { TestDaemon } from "../harness/daemon.ts";
+import { Visitor } from "../harness/visitor.ts";
+
+const HOSTILE_NAME = `</script><script>alert(1)</script>`;
+
+let daemon: TestDaemon;
+let owner: Visitor;
+beforeAll(async () => {
+  daemon = await TestDaemon.start();
+  owner = await Visitor.owner(daemon);
+}, 60_000);
+afterAll(() => daemon?.stop());
+
+const bootOf = (text: string) => /<script type="application\/json" id="boot">(.*?)<\/script>/s.exec(text)?.[1] ?? "";
+const programOf = (text: string) => /<script type="module" src="([^"]+)">/.exec(text)?.[1] ?? "";
+const styleOf = (text: string) => /<link rel="stylesheet" href="([^"]+)">/.exec(text)?.[1] ?? "";
+
+describe("a page of the hub", () => {
+  test("is the same for each of its paths, and its policy lets in nothing from elsewhere", async () => {
+    const nonces = new Set<string>();
+    for (const path of ["/", "/rooms", "/rooms/a", "/rooms/a/timeline", "/rooms/a/agents/b", "/audit", "/usage"]) {
+      const { status, headers, text } = await owner.see(path);
+      const policy = headers.get("content-security-policy") ?? "";
+      const nonce = /style-src 'self' 'nonce-([^']+)'/.exec(policy)?.[1] ?? "";
+      nonces.add(nonce);
+      expect([path, status, programOf(text)]).toEqual([path, 200, expect.stringMatching(/^\/ui\/main-\w+\.js$/)]);
+      expect(policy).toContain("default-src 'none'");
+      expect(policy).toContain("script-src 'self';");
+      expect(policy).toContain("require-trusted-types-for 'script'");
+      expect(headers.get("cache-control")).toMatch(/no-store/);
+      expect(JSON.parse(bootOf(text))).toMatchObject({ url: daemon.url, style_nonce: nonce, user: { role: "owner" } });
+    }
+    // One that is known would let in a style of another's.
+    expect(nonces.size).toBe(7);
+  });
+
+  test("is seen by who is signed in alone; what is none is not there", async () => {
+    for (const path of ["/", "/rooms/a", "/usage"]) {
+      expect(await new Visitor(daemon).see(path)).toMatchObject({ status: 303, to: "/signin" });
+    }
+    for (const path of ["/rooms/a/b/c/d/e", "/ui", "/rooms/a/agents"]) {
+      const { status } = await owner.see(path);
+      expect([path, status === 404 || path === "/rooms/a/agents"]).toEqual([path, true]);
+    }
+  });
+
+  test("shows a name that would end its script as the name that it is", async () => {
+    await owner.send("/account", { do: "name", name: HOSTILE_NAME });
+    const { text } = await owner.see("/rooms");
+    expect(text).not.toContain(HOSTILE_NAME);
+    expect(JSON.parse(bootOf(text)).user.name).toBe(HOSTILE_NAME);
+  });
+});
+
+describe("a file of the hub", () => {
+  test("is kept for good, and comes packed to who takes that", async () => {
+    const { text } = await owner.see("/");
+    for (const [path, type] of [
+      [programOf(text), "text/javascript; charset=utf-8"],
+      [styleOf(text), "text/css; charset=utf-8"],
+    ] as const) {
+      const plain = await fetch(daemon.url + path, { headers: { "accept-encoding": "gzip, br;q=0" } });
+      const packed = await fetch(daemon.url + path, { headers: { "accept-encoding": "gzip, br" }, decompress: false });
+      const wanted = { type, kept: "public, max-age=31536000, immutable", sniff: "nosniff", vary: "Accept-Encoding" };
+      for (const each of [plain, packed]) {
+        expect({
+          type: each.headers.get("content-type"),
+          kept: each.headers.get("cache-control"),
+          sniff: each.headers.get("x-content-type-options"),
+          vary: each.headers.get("vary"),
+        }).toEqual(wanted);
+      }
+      expect([plain.headers.get("content-encoding"), packed.headers.get("content-encoding")]).toEqual([null, "br"]);
+      const bytes = Buffer.from(await plain.arrayBuffer());
+      expect(brotliDecompressSync(await packed.arrayBuffer()).equals(bytes)).toBe(true);
+    }
+  });
+
+  test("of another version is not there, and is not kept either", async () => {
+    const answer = await fetch(`${daemon.url}/ui/main-00000000.js`);
+    expect([answer.status, answer.headers.get("cache-control")]).toEqual([404, "no-store"]);
+  });
+
+  test("is small: what every page loads has at most 30 kB", async () => {
+    const { text } = await owner.see("/");
+    let bytes = 0;
+    for (const path of [programOf(text), styleOf(text)]) {
+      const packed = await fetch(daemon.url + path, { headers: { "accept-encoding": "br" }, decompress: false });
+      bytes += (await packed.arrayBuffer()).byteLength;
+    }
+    console.log(`the hub's shell: ${bytes} bytes`);
+    expect(bytes).toBeLessThanOrEqual(30_000);
+  });
+});
+
+test("who is signed in asks for what is used just now as that person, though the browser runs on the host", async () => {
+  const own = await owner.fetch("GET", "/v1/top");
+  expect(await own.json()).toMatchObject({ items: [], host: null });
+  expect(await (await fetch(`${daemon.url}/v1/top`)).json()).toMatchObject({ host: { rooms: 0 } });
+});
+
+test("a client that connects is on record once, by what it calls itself", async () => {
+  const hello = (name: string) => ({
+    jsonrpc: "2.0",
+    id: 1,
+    method: "initialize",
+    params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name, version: "1.2" } },
+  });
+  const headers = {
+    authorization: `Bearer ${daemon.apiKey}`,
+    "content-type": "application/json",
+    accept: "application/json, text/event-stream",
+  };
+  for (const name of ["one", "one", "x".repeat(5000), ""]) {
+    const body = JSON.stringify(hello(name));
+    await (await fetch(`${daemon.url}/mcp`, { method: "POST", headers, body })).text();
+  }
+  const { items } = (await daemon.api("GET", "/v1/orgs/self/audit?event=mcp.connected&order=asc")).body;
+  expect(items.map(({ details }: { details: { client: string } }) => details.client)).toEqual([
+    "one 1.2",
+    `${"x".repeat(64)} 1.2`,
+  ]);
+});
