@@ -5,14 +5,8 @@
 import type { ExecState } from "../../../shared/agent-protocol/messages.ts";
 import type { Piece } from "../../../shared/agent-protocol/pieces.ts";
 import { faultPoint } from "../../core/fault-points.ts";
-import {
-  type Following,
-  feedInGuest,
-  followInGuest,
-  isLinkLost,
-  startFollowed,
-  startInGuest,
-} from "../../host/guest-link/exec.ts";
+import { isLinkLost } from "../../host/guest-link/answer.ts";
+import { type Following, feedInGuest, followInGuest, startFollowed, startInGuest } from "../../host/guest-link/exec.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
 import { asServiceError, type Started } from "./errors.ts";
 import { type Backstop, Tries } from "./patience.ts";

@@ -21,7 +21,7 @@ export function makeStream(deps: ExecutionDeps): Bound {
       const known = last_event_id !== null && LAST_EVENT_ID.test(last_event_id) ? Number(last_event_id) : undefined;
       const after = known ?? input.after ?? -1;
       const follow = input.follow ?? true;
-      const reach = reachOf(supervisors, row);
+      const reach = reachOf(supervisors, row.sandbox_id);
       const leave = bounds.readers.take(row.sandbox_id);
       const gone = new AbortController();
       const nobody = AbortSignal.any([call.signal, gone.signal]);
