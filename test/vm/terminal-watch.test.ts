@@ -153,7 +153,7 @@ withGuests("watching terminals", {}, (guests) => {
     client.type("printf 'a\\033]52;c;aGk=\\007\\033]0;title\\007\\033[c\\033[31mred'; echo; echo d\"on\"e\r");
     await terminal.shows("done");
     expect(terminal.text).toContain("a\x1b[31mred");
-    expect(terminal.text).not.toMatch(/\x1b\]52;c;aGk|\x1b\]0;title\x07|\x1b\[c/);
+    for (const harmful of ["\x1b]52;c;aGk", "\x1b]0;title\x07", "\x1b[c"]) expect(terminal.text).not.toContain(harmful);
     terminal.type("no use\r\x03");
     await terminal.shows(/status=0\r\n[\s\S]*==\r\n$/);
     const { text } = terminal;
