@@ -154,6 +154,8 @@ export interface ExecFollowRequest {
   after: number;
   /** Whether to wait for what is still to come, to the execution's end. */
   follow: boolean;
+  /** Nothing waits for this reader: one that is too slow is told history_gone. Absent is false, and older agents take it for that. */
+  aside?: boolean;
 }
 
 /** Ends with an ExecReport. */

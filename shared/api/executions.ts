@@ -298,7 +298,7 @@ export const executionStream = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/{exec_id}/stream",
   summary: "Stream an execution's output",
   description:
-    "Lines of JSON, or server-sent events when Accept asks for them: started (seq 0), stdout and stderr with their bytes in data_b64, ping every 15 s, and last exit or error. A stream without one of these two has not completed: ask again with after. Only after follow=false may it end without.",
+    "Lines of JSON, or server-sent events when Accept asks for them: started (seq 0), stdout and stderr with their bytes in data_b64, ping every 15 s, and last exit or error. A stream without one of these two has not completed: ask again with after. Only after follow=false may it end without. The command waits for a reader that is slow, unless another one is faster or the slow one is a session of the web, which is told history_gone when what it wants is no longer kept.",
   access: "exec",
   watched: true,
   params: executionPath,

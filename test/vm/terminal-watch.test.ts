@@ -100,6 +100,27 @@ withGuests("watching terminals", {}, (guests) => {
     await deaf.body?.cancel();
   });
 
+  test("a session that reads nothing of a command does not hold it, and ends with its person's", async () => {
+    const { daemon } = guests;
+    const viewer = await people.member("viewer");
+    const commands = "/v1/rooms/w/sandboxes/a/executions";
+    const line = "read -r; head -c 60000000 /dev/zero; echo done >&2";
+    await daemon.ok("POST", commands, { exec_id: "seen", command: line, timeout_ms: 100_000 });
+    const stream = await fetch(`${daemon.url}${commands}/seen/stream`, { headers: viewer.headers });
+    expect(stream.status).toBe(200);
+    await daemon.ok("POST", `${commands}/seen/stdin`, { data_b64: "Cg==" });
+    const isOver = async () => (await viewer.api("GET", `${commands}/seen`)).body.state === "exited";
+    await until("it has run to its end", isOver, 60_000);
+    await stream.body?.cancel();
+    const made = await open("read -r");
+    const watcher = await watch(made, undefined, viewer.headers);
+    await until("it watches", () => watcher.told.length > 0);
+    await viewer.copy().send("/signout", {});
+    await watcher.over;
+    expect(watcher.told.at(-1)).toMatchObject({ type: "error", code: "session_ended" });
+    await daemon.ok("DELETE", pathOf(made));
+  });
+
   test("who watches stays through pause and resume, and comes back by after when the service was restarted", async () => {
     const { daemon } = guests;
     const made = await open("stty -opost -echo; echo up; while read -r x; do echo got-$x; done");

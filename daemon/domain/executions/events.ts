@@ -15,6 +15,8 @@ export interface EventsOptions {
   after: number;
   /** Whether to wait for what is still to come. */
   follow: boolean;
+  /** The command never waits for who reads this. */
+  aside: boolean;
   /** Ends the stream, with an error when the reason is a ServiceError. */
   signal: AbortSignal;
 }
@@ -23,7 +25,7 @@ export interface EventsOptions {
 export async function* eventsOf(
   reach: Reach,
   first: Following,
-  { after, follow, signal }: EventsOptions,
+  { after, follow, aside, signal }: EventsOptions,
 ): AsyncGenerator<readonly StreamEvent[]> {
   const { execution } = first;
   try {
@@ -32,7 +34,7 @@ export async function* eventsOf(
       yield [{ id: 0, data: { seq: 0, type: "started", exec_id, started_at: at(started_at_ms) } }];
     }
     let state: ExecState | null = null;
-    const output = follow ? outputOf(reach, first, Math.max(after, 0), { signal }) : onceOf(first);
+    const output = follow ? outputOf(reach, first, Math.max(after, 0), { signal, aside }) : onceOf(first);
     for (;;) {
       const next = await output.next();
       if (next.done) {
