@@ -14,11 +14,13 @@ import { makeGet } from "./get.ts";
 import { Sessions } from "./sessions.ts";
 import { makeToken } from "./token.ts";
 import { Tokens } from "./tokens.ts";
-import { Typists } from "./typists.ts";
+import { placeOf, Typists } from "./typists.ts";
 import { makeWatch } from "./watch.ts";
 
 export interface Terminals {
   operations: Bound[];
+  /** Somebody types at a terminal who came by another way than its WebSocket; what is returned says that they have left, once. */
+  sit(sandboxId: string, terminalId: string, name: string): () => void;
   /** Sends every client away, who may come back to the next daemon. */
   stop(): void;
 }
@@ -37,6 +39,7 @@ export function makeTerminals(deps: TerminalDeps): Terminals {
       makeAttach(deps, tokens, sessions),
       makeWatch(deps, new Broadcasts(deps.sandboxes, typists), stopping.signal),
     ],
+    sit: (sandboxId, terminalId, name) => typists.enter(placeOf(sandboxId, terminalId), name),
     stop: () => {
       sessions.stop();
       stopping.abort(new ServiceError("shutting_down"));

@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import type { Caller, EventsReply, KeyCall, StreamEvent } from "../../../../daemon/core/operation.ts";
 import { NO_TRANSFER, trialCall } from "../../../../daemon/core/operation.ts";
+import { openScreen } from "../../../../daemon/domain/ssh/screen.ts";
 import type { SandboxAccess, TerminalDeps, TerminalTarget } from "../../../../daemon/domain/terminals/deps.ts";
 import { makeTerminals } from "../../../../daemon/domain/terminals/index.ts";
 import type { GuestLink } from "../../../../daemon/host/guest-link/handshake.ts";
@@ -9,6 +10,8 @@ import { closeTerminal, listTerminals } from "../../../../daemon/host/guest-link
 import { MAX_WATCHERS, MAX_WATCHERS_OF_ORG } from "../../../../shared/api/terminals.ts";
 import { until } from "../../../harness/guests.ts";
 import { watch as attach, TerminalFixture } from "../../guest-agent/terminal-fixture.ts";
+
+const SCREEN = { term: "xterm", rows: 24, cols: 80 };
 
 type Told = Record<string, unknown> & { type: string };
 
@@ -275,6 +278,22 @@ test("who types is told by name, when they come, are taken over and leave", asyn
   expect(typists()).toEqual([null, { name: "key of org_1", since }, { name: "key of org_2", since }, null]);
   expect(joining.told[0]?.typist).toEqual({ name: "key of org_1", since });
   await closeTerminal(service.link, id, true);
+});
+
+test("who types by SSH is told as well", async () => {
+  const service = new Service();
+  const seated = Promise.withResolvers<string>();
+  const screen = await openScreen(service.link, ["/bin/sh", "-c", "read -r x"], {}, SCREEN, (id) => {
+    seated.resolve(id);
+    return service.terminals.sit("sbx_a", id, "ada");
+  });
+  const id = await seated.promise;
+  const watcher = await service.watch(id);
+  await watcher.until(() => watcher.told.length > 0);
+  expect(watcher.told[0]?.typist).toMatchObject({ name: "ada" });
+  screen.hangUp();
+  await watcher.until(() => watcher.told.at(-1)?.type !== "watching");
+  expect(watcher.told.at(-1)).toEqual({ type: "typist", typist: null });
 });
 
 test("the last to leave ends the subscription, and places are given back", async () => {
