@@ -63,7 +63,8 @@ async function follow(name: WatchedName, screen: Screen, signal: AbortSignal): P
         if (typeof event.offset === "number") after = event.offset + lengthOf(event);
       }
     } catch (error) {
-      if (!mayComeBack(error)) throw error;
+      // What could not be watched at all is told at once.
+      if (after === undefined || !mayComeBack(error)) throw error;
     }
     if (signal.aborted) return null;
     quiet ??= { since: performance.now(), pauseMs: PAUSE_MS.first };

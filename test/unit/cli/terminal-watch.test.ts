@@ -72,6 +72,15 @@ test("an end that no waiting cures is said, and --json prints events as they are
   ).toEqual([watching(0), EXIT]);
 });
 
+test("what cannot be watched at all is said at once, also where trying again might help", async () => {
+  const detail = "The sandbox's template is too old for watching terminals.";
+  const refusal = problem({ status: 502, code: "guest_unreachable", detail, retryable: true });
+  await using service = await serving(LIST, refusal);
+  const { status, stderr } = await run(["terminal", "watch", "r", "w"], { env: service.env });
+  expect([status, stderr]).toEqual([1, expect.stringContaining(detail)]);
+  expect(service.seen.filter(({ path }) => path.includes("/watch"))).toHaveLength(1);
+});
+
 test("where nothing runs there is nothing to watch, and a token opens a shell", async () => {
   await using service = await serving([terminal("over", "ended", 5)]);
   const watched = await run(["terminal", "watch", "r", "w"], { env: service.env });
