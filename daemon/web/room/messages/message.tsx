@@ -1,0 +1,95 @@
+/** Owns one message as it is shown: who, to whom, what it says, and what became of it at each recipient. */
+import type { MessageRecord, messageGet } from "../../../../shared/api/fabric.ts";
+import { get, part } from "../../data/api.ts";
+import { useLoaded } from "../../data/resource.ts";
+import { Json } from "../../parts/json.tsx";
+import { type Look, Shown, State } from "../../parts/parts.tsx";
+import { Clock, Foreign, sizeText, visible } from "../../parts/text.tsx";
+import { dumpOf, whomOf } from "./threads.ts";
+
+const LOOKS: Record<string, Look> = {
+  queued: "wait",
+  delivered: "busy",
+  read: "ok",
+  acked: "ok",
+  undeliverable: "bad",
+  expired: "bad",
+};
+/** More of a text is not laid out at once. */
+const MOST_TEXT = 20_000;
+
+export function Message({ message, roomId, isOpened }: { message: MessageRecord; roomId: string; isOpened: boolean }) {
+  const { message_id, source, kind, created_at, size_bytes, headers, reply_to, expires_at } = message;
+  return (
+    <article class={isOpened ? "message opened" : "message"} id={`message-${message_id}`}>
+      <p>
+        <b>
+          <Foreign text={source} />
+        </b>{" "}
+        → <Foreign text={whomOf(message)} />{" "}
+        <span class="muted">
+          {kind}, {sizeText(size_bytes)}
+          {reply_to === null ? "" : ", reply to "}
+          {reply_to === null ? null : <Foreign text={reply_to} most={60} mono />}
+        </span>{" "}
+        <Clock at={created_at} />
+      </p>
+      <Payload message={message} />
+      {Object.keys(headers).length > 0 ? <Json name="headers" value={headers} /> : null}
+      <p class="muted">
+        <Foreign text={message_id} mono />
+        {expires_at === null ? null : (
+          <>
+            {" "}
+            · expires <Clock at={expires_at} />
+          </>
+        )}{" "}
+        · <a href={`/audit?room=${part(roomId)}&event=message.`}>its records</a>
+      </p>
+      <Receipts messageId={message_id} roomId={roomId} />
+    </article>
+  );
+}
+
+function Payload({ message: { payload, payload_b64, size_bytes } }: { message: MessageRecord }) {
+  if (payload_b64 !== null)
+    return (
+      <pre class="payload">
+        {dumpOf(payload_b64)}
+        {size_bytes > 1024 ? `\n… ${sizeText(size_bytes)} in all` : ""}
+      </pre>
+    );
+  if (typeof payload !== "string") return <Json name="payload" value={payload} isOpen />;
+  const rest = payload.length - MOST_TEXT;
+  return (
+    <pre class="payload">
+      {visible(payload.slice(0, MOST_TEXT))}
+      {rest > 0 ? `\n… ${rest} more characters` : ""}
+    </pre>
+  );
+}
+
+function Receipts({ messageId, roomId }: { messageId: string; roomId: string }) {
+  const found = useLoaded(
+    `message ${messageId}`,
+    (signal) => get<typeof messageGet>(`/v1/rooms/${part(roomId)}/messages/${part(messageId)}`, {}, signal),
+    ({ event }) => event.startsWith("message."),
+  );
+  return (
+    <Shown of={found} rows={1}>
+      {({ deliveries, recipient_count }) => (
+        <p class="receipts">
+          {deliveries.map(({ agent_id, state }) => (
+            <State key={agent_id} look={LOOKS[state] ?? "quiet"}>
+              <Foreign text={`${agent_id}: ${state}`} most={80} />
+            </State>
+          ))}
+          {recipient_count > deliveries.length ? (
+            <span class="muted">and {recipient_count - deliveries.length} more</span>
+          ) : null}
+          {recipient_count === 0 ? <span class="muted">It had no recipients.</span> : null}
+        </p>
+      )}
+    </Shown>
+  );
+}

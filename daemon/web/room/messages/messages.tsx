@@ -1,0 +1,173 @@
+/** Owns the page of a room's messages: like mail, the newest first, replies under what they reply to. */
+import { useMemo } from "preact/hooks";
+import type { MessageRecord } from "../../../../shared/api/fabric.ts";
+import { Choices, Empty, Line, Loading, State, Trouble } from "../../parts/parts.tsx";
+import { Clock, countText, Foreign, Since } from "../../parts/text.tsx";
+import { place, setQuery } from "../../shell/router.ts";
+import type { TabProps } from "../tab.ts";
+import { useMessages } from "./data.ts";
+import { Message } from "./message.tsx";
+import { lineOf, type Thread, threadsOf, whomOf } from "./threads.ts";
+
+const KINDS = ["", "event", "request", "response"] as const;
+/** More are not read in a list. */
+const MOST_THREADS = 300;
+
+export default function Messages({ room }: TabProps) {
+  const { room_id: roomId } = room;
+  const { all, isLoaded, hasOlder, problem, loadOlder } = useMessages(roomId);
+  const { query } = place.value;
+  const chosen = {
+    kind: query.get("kind") ?? "",
+    agent: query.get("agent") ?? "",
+    topic: query.get("topic") ?? "",
+    text: query.get("q") ?? "",
+  };
+  const opened = query.get("message");
+  const threads = useMemo(() => threadsOf(all.value), [all.value]);
+  const agents = useMemo(() => [...new Set(all.value.map(({ source }) => source))].sort(), [all.value]);
+  if (room.state !== "active" && problem.value) {
+    return (
+      <Empty title="This room has ended, and its messages with it.">
+        <p>
+          The <a href={`/audit?room=${encodeURIComponent(roomId)}&event=message.`}>audit</a> still has who sent what to
+          whom, and when.
+        </p>
+      </Empty>
+    );
+  }
+  if (!isLoaded.value) return <Loading rows={6} />;
+  const found = threads.filter(({ messages }) => messages.some((each) => matches(each, chosen)));
+  return (
+    <>
+      {problem.value ? <Trouble problem={problem.value} /> : null}
+      <search class="filters">
+        <Choices
+          label="Kind"
+          of={KINDS.map((kind) => [kind, kind || "all"] as const)}
+          at={KINDS.find((kind) => kind === chosen.kind) ?? ""}
+          choose={(kind) => setQuery({ kind })}
+        />
+        <select
+          aria-label="Agent"
+          value={chosen.agent}
+          onChange={({ currentTarget }) => setQuery({ agent: currentTarget.value })}
+        >
+          <option value="">all agents</option>
+          {agents.map((agent) => (
+            <option key={agent} value={agent}>
+              {agent}
+            </option>
+          ))}
+        </select>
+        <input
+          data-search
+          type="search"
+          aria-label="Search in messages"
+          placeholder="text, topic or id"
+          value={chosen.text}
+          onInput={({ currentTarget }) => setQuery({ q: currentTarget.value })}
+        />
+        <span class="muted">
+          {countText(all.value.length)} messages{hasOlder.value ? ", older ones are not shown" : ""}
+        </span>
+      </search>
+      {all.value.length === 0 ? (
+        <Empty title="Nobody has sent a message yet.">
+          <p>
+            Agents send by the tool <code>agent_send</code>, in a sandbox by <code>room send</code>, and you by:
+          </p>
+          <Line text={`roomd send ${roomId} --from you --to worker "hello"`} />
+        </Empty>
+      ) : found.length === 0 ? (
+        <Empty title="No message is like that." />
+      ) : (
+        <ul class="threads">
+          {found.slice(0, MOST_THREADS).map((thread) => (
+            <Row key={thread.first.message_id} thread={thread} opened={opened} roomId={roomId} />
+          ))}
+        </ul>
+      )}
+      {found.length > MOST_THREADS ? (
+        <p class="muted">
+          The newest {MOST_THREADS} of {countText(found.length)} are shown: search for others.
+        </p>
+      ) : null}
+      {hasOlder.value ? (
+        <p>
+          <button type="button" class="button" onClick={loadOlder}>
+            Show older
+          </button>
+        </p>
+      ) : null}
+    </>
+  );
+}
+
+function matches(
+  message: MessageRecord,
+  { kind, agent, topic, text }: { kind: string; agent: string; topic: string; text: string },
+): boolean {
+  const wanted = text.trim().toLowerCase();
+  return (
+    (!kind || message.kind === kind) &&
+    (!agent ||
+      message.source === agent ||
+      message.destination === agent ||
+      (message.destinations ?? []).includes(agent)) &&
+    (!topic || message.topic === topic) &&
+    (!wanted ||
+      [message.message_id, message.topic ?? "", lineOf(message)].some((each) => each.toLowerCase().includes(wanted)))
+  );
+}
+
+function Row({ thread, opened, roomId }: { thread: Thread; opened: string | null; roomId: string }) {
+  const { first, messages, isOpen } = thread;
+  const isShown = opened !== null && messages.some(({ message_id }) => message_id === opened);
+  const last = messages.at(-1) ?? first;
+  return (
+    <li class={isShown ? "shown" : undefined}>
+      <button
+        type="button"
+        class="thread"
+        data-row
+        aria-expanded={isShown}
+        onClick={() => setQuery({ message: isShown ? null : first.message_id })}
+      >
+        <span class="who">
+          <Foreign text={first.source} most={40} /> → <Foreign text={whomOf(first)} most={60} />
+        </span>
+        <span class="line">
+          <Foreign
+            text={lineOf(first)}
+            most={160}
+            mono={first.payload_b64 === null && typeof first.payload !== "string"}
+          />
+        </span>
+        <span class="facts-of">
+          {isOpen ? (
+            <State look="wait">
+              no reply for <Since at={first.created_at} />
+            </State>
+          ) : null}
+          {messages.length > 1 ? (
+            <span class="muted">
+              {messages.length - 1} {messages.length === 2 ? "reply" : "replies"}
+            </span>
+          ) : null}
+          <Clock at={last.created_at} />
+        </span>
+      </button>
+      {isShown
+        ? messages.map((message) => (
+            <Message
+              key={message.message_id}
+              message={message}
+              roomId={roomId}
+              isOpened={message.message_id === opened}
+            />
+          ))
+        : null}
+    </li>
+  );
+}
