@@ -54,27 +54,41 @@ export function auditFollowCommand(): Command {
     .action(async (room: string | undefined, { json, after, follow, ...whose }: FollowOptions) => {
       const { room_id } = asked(room, whose);
       if (room_id !== undefined) requireSeq(after);
-      const once = follow ? {} : { follow };
-      for (let last = after; ; ) {
-        try {
-          const response =
-            room_id === undefined
-              ? await send(audit.orgEvents, { org_id: "self", after: last, ...once })
-              : await send(audit.roomEvents, { room_id, after: last === undefined ? last : Number(last), ...once });
-          for await (const event of eventsOf(response)) {
-            if (event.type === "error") throw new CliError(endOf(event.code));
-            if (event.type === "ping") continue;
-            last = String(room_id === undefined ? event.cursor : event.seq);
-            await print(json ? JSON.stringify(event) : line(event as audit.AuditRecord));
-          }
-          if (room_id !== undefined || !follow) return;
-        } catch (error) {
-          // A service that is restarted comes back, and the last record says what was missed.
-          if (last === undefined || !mayComeBack(error)) throw error;
-        }
-        await Bun.sleep(PAUSE_MS);
+      for await (const event of followRecords({ room_id, after, follow })) {
+        await print(json ? JSON.stringify(event) : line(event));
       }
     });
+}
+
+/** Records as they come, of a room or of the organization; followed on from the last when the service was away. Throws CliError. */
+export async function* followRecords({ room_id, after, follow }: Followed): AsyncGenerator<audit.AuditRecord> {
+  const once = follow ? {} : { follow };
+  for (let last = after; ; ) {
+    try {
+      const response =
+        room_id === undefined
+          ? await send(audit.orgEvents, { org_id: "self", after: last, ...once })
+          : await send(audit.roomEvents, { room_id, after: last === undefined ? last : Number(last), ...once });
+      for await (const event of eventsOf(response)) {
+        if (event.type === "error") throw new CliError(endOf(event.code));
+        if (event.type === "ping") continue;
+        last = String(room_id === undefined ? event.cursor : event.seq);
+        yield event as audit.AuditRecord;
+      }
+      if (room_id !== undefined || !follow) return;
+    } catch (error) {
+      // A service that is restarted comes back, and the last record says what was missed.
+      if (last === undefined || !mayComeBack(error)) throw error;
+    }
+    await Bun.sleep(PAUSE_MS);
+  }
+}
+
+/** After which record, and whether to wait for more. */
+interface Followed {
+  room_id: string | undefined;
+  after: string | undefined;
+  follow: boolean;
 }
 
 interface FollowOptions extends JsonOption, WhoseOptions {

@@ -37,11 +37,13 @@ import { signupCommand } from "./signup.ts";
 import { sshAccessCommand } from "./ssh-access.ts";
 import { templateCommand } from "./template.ts";
 import { terminalCommand } from "./terminal.ts";
+import { timelineCommand } from "./timeline.ts";
 import { topCommand } from "./top.ts";
 import { uninstallCommand } from "./uninstall.ts";
 import { upgradeCommand } from "./upgrade.ts";
 import { usageCommand } from "./usage.ts";
 import { userCommand } from "./user.ts";
+import { waitsCommand } from "./waits.ts";
 
 const ABOUT = {
   summary: "Rooms of sandboxes for groups of AI agents, on your own Linux host.",
@@ -115,12 +117,14 @@ export function makeProgram(setStatus: (status: number) => void): Command {
       messageCommand(),
       agentCommand(),
       barrierCommand(),
+      waitsCommand(),
       mcpCommand(),
       promptCommand(),
       skillsCommand(),
     ],
     "Audit, usage and limits:": [
       auditCommand(setStatus),
+      timelineCommand(),
       usageCommand(),
       creditsCommand(),
       limitsCommand(),

@@ -29,6 +29,7 @@ export function composeAgents({ config, log, database, finder }: Base, { meter }
   const logUnbroken = (error: unknown) => log.error("barriers not broken", { error: describeError(error) });
   return {
     bells,
+    agents,
     operations: [...fabric.operations, ...barriers.operations],
     /** An agent's sandbox has a new state, or is new. */
     changed: (roomUid: RoomUid, agentId: string) => {

@@ -10,6 +10,7 @@ import type { Bound } from "../core/operation.ts";
 import { RequestCounts } from "../core/request-counts.ts";
 import { planBilling } from "../domain/billing/index.ts";
 import { listOrgs, plansOf } from "../domain/orgs/index.ts";
+import { makeOverview } from "../domain/overview/index.ts";
 import { makeTemplateList } from "../domain/templates/list.ts";
 import { planListen } from "../edge/http/tls.ts";
 import { planSsh } from "../edge/ssh/plan.ts";
@@ -71,6 +72,12 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const rooms = composeRooms(base, { ...orgs, ...drives, sandboxes, agents });
   const quotaWatch = drives.watch();
   const audit = composeAudit(base, orgs, agents.bells);
+  const overview = makeOverview({
+    queries: database.queries,
+    findRoom: base.finder.find,
+    agents: agents.agents,
+    sandboxes,
+  });
   const requests = new RequestCounts();
   const oauth = composeOAuth(base, orgs, () => reached.url);
   const billing = composeBilling(base, orgs, plans, billingPlan, () => reached.url);
@@ -102,6 +109,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     agents,
     { operations: makeTemplateList(base.templates) },
     audit,
+    overview,
   ].flatMap((part) => part.operations);
   requireAll(bound);
 

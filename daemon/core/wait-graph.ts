@@ -10,6 +10,8 @@ export interface AgentWait {
   agents: readonly string[];
   /** Whom they wait for, as it is now. */
   on(): readonly string[];
+  /** When it began. */
+  since: string;
   /** What presence shows of it. */
   shown: { type: "reply" | "barrier" | "inbox"; id: string | null };
 }
@@ -48,6 +50,12 @@ export class WaitGraph {
   /** What an agent waits for. */
   waitsOf(roomUid: string, agentId: string): AgentWait["shown"][] {
     return [...(this.#rooms.get(roomUid)?.get(agentId) ?? [])].map(({ shown }) => shown);
+  }
+
+  /** All waits of a room, each with everyone who waits. */
+  all(roomUid: string): AgentWait[] {
+    const waits = [...(this.#rooms.get(roomUid)?.values() ?? [])].flatMap((each) => [...each]);
+    return [...new Set(waits)];
   }
 
   /** From one of the wait's agents round to itself, or null. Each agent and each wait is looked at once. */

@@ -1,6 +1,7 @@
 /** Owns the interface of the audit. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, nullable, oneOf, operation, timestamp } from "./contract.ts";
+import { moment } from "./moment.ts";
 import { actor, roomPath } from "./rooms.ts";
 
 export const OUTCOMES = ["success", "denied", "error"] as const;
@@ -31,15 +32,6 @@ export const auditRecord = fields({
   hash: Type.String(),
 });
 export type AuditRecord = Static<typeof auditRecord>;
-
-const moment = (description: string) =>
-  Type.Optional(
-    Type.String({
-      pattern: "^(\\d{1,12}(\\.\\d+)?|\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?(Z|[+-]\\d\\d:\\d\\d))$",
-      maxLength: 40,
-      description,
-    }),
-  );
 
 const filters = {
   since: moment("RFC 3339 or unix seconds."),

@@ -14,6 +14,7 @@ import * as identities from "./identities.ts";
 import * as members from "./members.ts";
 import * as orgEnd from "./org-end.ts";
 import * as orgs from "./orgs.ts";
+import * as overview from "./overview.ts";
 import * as passkeys from "./passkeys.ts";
 import * as ports from "./ports.ts";
 import * as rooms from "./rooms.ts";
@@ -127,6 +128,8 @@ export const operations = {
   barrier_list: barriers.barrierList,
   barrier_get: barriers.barrierGet,
   barrier_cancel: barriers.barrierCancel,
+  room_waits: overview.roomWaits,
+  room_timeline: overview.roomTimeline,
   template_list: templates.templateList,
   template_get: templates.templateGet,
   audit_list: audit.auditList,

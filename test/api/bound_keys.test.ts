@@ -85,6 +85,7 @@ const TO_AN_AGENTS_KEY: Record<string, readonly string[]> = {
     ...anybodys,
     ...["room_create", "room_list", "room_get", "room_destroy", "agent_list", "message_get"],
     ...["barrier_list", "barrier_get", "barrier_cancel", "audit_list", "audit_summary", "audit_verify", "room_events"],
+    ...["room_waits", "room_timeline"],
     ...["fs_write", "fs_list", "fs_read", "fs_stat", "fs_mkdir", "fs_move", "fs_delete", "file_put", "file_get"],
   ],
   "is no operator": ["org_create"],

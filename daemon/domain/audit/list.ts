@@ -16,11 +16,13 @@ import type { AuditRow } from "./table.ts";
 
 /** Lines of an export that are in memory at once. */
 const LINES_AT_ONCE = 200;
+/** Names its cursors. */
+const LIST = "audit";
 
 export function makeList(deps: AuditDeps, readers: Readers): Bound[] {
   const list = async (call: KeyCall, query: Query, scan: Scan, ndjson: boolean) => {
-    if (!ndjson) return { outcome: "ok" as const, body: await pageOf(deps.database.queries, query, scan) };
-    const from = { ...scan, after: placeOf(query, scan).after };
+    if (!ndjson) return { outcome: "ok" as const, body: await pageOfAudit(deps.database.queries, LIST, query, scan) };
+    const from = { ...scan, after: placeOf(LIST, query, scan).after };
     return { outcome: "ok" as const, events: exported(deps, readers, call, from, query.limit) };
   };
   return [
@@ -42,11 +44,12 @@ export function makeList(deps: AuditDeps, readers: Readers): Bound[] {
 export async function listService(queries: Queries, query: Query) {
   const errors = momentRules(query);
   if (errors.length > 0) throw new ServiceError("validation_failed", { errors });
-  return await pageOf(queries, query, scanOf(query, null));
+  return await pageOfAudit(queries, LIST, query, scanOf(query, null));
 }
 
-async function pageOf(queries: Queries, query: Query, scan: Scan) {
-  const { kind, after } = placeOf(query, scan);
+/** A page of records; a cursor of one list, by its name, is none of another. Throws invalid_cursor. */
+export async function pageOfAudit(queries: Queries, list: string, query: Pick<Query, "cursor" | "limit">, scan: Scan) {
+  const { kind, after } = placeOf(list, query, scan);
   const limit = query.limit ?? DEFAULT_AUDIT_PAGE;
   const rows = await first(scanAudit(queries, { ...scan, after }, limit + 1), limit + 1);
   const page = toPage(kind, rows, limit, (row) => String(row.seq));
@@ -54,8 +57,8 @@ async function pageOf(queries: Queries, query: Query, scan: Scan) {
 }
 
 /** Throws invalid_cursor. */
-function placeOf({ cursor }: Query, { org_id, room_uid, order }: Scan) {
-  const kind = `audit ${chainKey(org_id)} ${room_uid ?? ""} ${order}`;
+function placeOf(list: string, { cursor }: Pick<Query, "cursor">, { org_id, room_uid, order }: Scan) {
+  const kind = `${list} ${chainKey(org_id)} ${room_uid ?? ""} ${order}`;
   const position = readCursor(kind, cursor);
   return { kind, after: position === null ? undefined : Number(position) };
 }

@@ -12,12 +12,14 @@ import {
   lt,
   lte,
   min,
+  ne,
   or,
   type SQL,
   sql,
 } from "drizzle-orm";
 import type { AuditRecord, Source } from "../../../shared/api/audit.ts";
 import { newId } from "../../../shared/ids.ts";
+import type { Selection } from "../../../shared/timeline/selection.ts";
 import { faultPoint } from "../../core/fault-points.ts";
 import { preparedBy, type Queries, rawStatement } from "../../db/client.ts";
 import { GENESIS, type Head, hashOf } from "./chain.ts";
@@ -184,6 +186,8 @@ export interface AuditFilter {
   actor_id?: string | undefined;
   request_id?: string | undefined;
   audit_id?: string | undefined;
+  /** Only what a timeline shows, by the events of its types. */
+  selection?: Selection | undefined;
   order: "asc" | "desc";
   /** Exclusive: the seq of the last record of the page before. */
   after?: number | undefined;
@@ -228,8 +232,26 @@ export function matching(filter: Omit<AuditFilter, "limit">): SQL | undefined {
     filter.actor_id === undefined ? undefined : eq(audit.actor_id, filter.actor_id),
     filter.request_id === undefined ? undefined : eq(audit.request_id, filter.request_id),
     filter.audit_id === undefined ? undefined : eq(audit.audit_id, filter.audit_id),
+    filter.selection === undefined ? undefined : selected(filter.selection),
     filter.after === undefined ? undefined : isAfter(audit.seq, filter.after),
     filter.last === undefined ? undefined : isUpTo(audit.seq, filter.last),
+  );
+}
+
+/** As `typeOf` of the timeline says it. */
+function selected({ done, waited, denied, waitedDenied }: Selection): SQL | undefined {
+  const hasWaited = sql`json_type(${audit.details}, '$.wait_ms') IN ('integer', 'real')`;
+  const hasNot = sql`NOT coalesce(${hasWaited}, 0)`;
+  const isDenied = eq(audit.outcome, "denied");
+  const isNot = ne(audit.outcome, "denied");
+  return and(
+    ne(audit.source, "web"),
+    or(
+      and(inArray(audit.event, done), isNot, hasNot),
+      and(inArray(audit.event, waited), isNot, hasWaited),
+      and(inArray(audit.event, denied), isDenied, hasNot),
+      and(inArray(audit.event, waitedDenied), isDenied, hasWaited),
+    ),
   );
 }
 

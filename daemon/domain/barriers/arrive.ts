@@ -40,6 +40,7 @@ export function makeArrive(deps: BarrierDeps): Bound {
       if (terms.arrivals.length === 1) call.audit.agent_id = String(terms.arrivals[0]);
       call.audit.details = { barrier_id, arrivals: terms.arrivals.slice(0, 16) };
       const timeoutMs = input.timeout_ms ?? DEFAULT_BARRIER_WAIT_MS;
+      if (timeoutMs > 0) call.audit.details.wait_ms = timeoutMs;
       const wait = timeoutMs === 0 ? null : waitOf(deps, room, barrier_id, terms);
       try {
         const kept = await database.commit((queries) => {
@@ -95,6 +96,7 @@ function waitOf({ database }: BarrierDeps, { room_uid }: RoomTarget, barrierId: 
   const wait: BarrierWait = {
     agents: terms.arrivals,
     generation: 0,
+    since: now(),
     on: () => {
       const row = findBarrier(database.queries, room_uid, barrierId, wait.generation);
       // Where some of the participants are enough, none of them is waited for in particular.

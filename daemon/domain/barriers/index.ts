@@ -10,6 +10,10 @@ import { barrierBell } from "./find.ts";
 import { makeGet } from "./get.ts";
 import { breakBarriers, forgetBarriers, isWaitedFor, waitedFor } from "./store.ts";
 
+export { missingOf } from "./state.ts";
+export { openBarriers } from "./store.ts";
+export type { BarrierRow } from "./table.ts";
+
 export function makeBarriers(deps: BarrierDeps) {
   const { bells, database } = deps;
   /** Breaks what waits for this agent by name. */

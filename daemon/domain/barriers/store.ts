@@ -84,6 +84,17 @@ export function listBarriers(queries: Queries, roomUid: RoomUid, after: string |
     .all();
 }
 
+/** The open generations of a room, the oldest first. */
+export function openBarriers(queries: Queries, roomUid: RoomUid, limit: number): BarrierRow[] {
+  return queries
+    .select()
+    .from(barriers)
+    .where(and(eq(barriers.room_uid, roomUid), sql`${barriers.state} = 'waiting'`))
+    .orderBy(asc(barriers.opened_at), asc(barriers.barrier_id))
+    .limit(limit)
+    .all();
+}
+
 export function countBarriers(queries: Queries, roomUid: RoomUid): number {
   const row = queries
     .select({ names: sql<number>`count(DISTINCT ${barriers.barrier_id})` })

@@ -5,6 +5,7 @@
 import { DEFAULT_PAGE, type InputOf } from "../../../shared/api/contract.ts";
 import { agentWait } from "../../../shared/api/fabric.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
+import { now } from "../../core/clock.ts";
 import { makeCursor, readCursor } from "../../core/cursor.ts";
 import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
@@ -86,6 +87,8 @@ async function readInbox(
   const { agents, bells, database } = deps;
   const { queries } = database;
   call.audit.agent_id = agent_id;
+  // By this the record of a wait is known from that of a look.
+  if (input.wait_ms) call.audit.details = { wait_ms: input.wait_ms };
   const passed = after !== null && takesAll(input) ? { room_uid, agent_id, seq: after } : null;
   if (passed && hasUnread(queries, passed)) {
     // Should it be lost, the same is marked the next time.
@@ -106,7 +109,7 @@ async function readInbox(
     if (!found) agents.requireAlive(room_uid, agent_id);
     return found;
   };
-  const wait: AgentWait = { agents: [agent_id], on: () => [], shown: { type: "inbox", id: null } };
+  const wait: AgentWait = { agents: [agent_id], on: () => [], since: now(), shown: { type: "inbox", id: null } };
   const deadlineMs = input.wait_ms ?? 0;
   try {
     if (deadlineMs > 0) agents.waits.enter(room_uid, wait);

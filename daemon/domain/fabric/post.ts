@@ -14,7 +14,7 @@ import { inboxBell, ROOM_BELL, replyBell } from "./bells.ts";
 import { bytesOf } from "./budget.ts";
 import type { FabricDeps } from "./deps.ts";
 import { type Draft, fingerprintOf } from "./draft.ts";
-import { findMessage, insertDelivery, insertMessage } from "./store.ts";
+import { findMessage, insertDelivery, insertMessage, noteReply } from "./store.ts";
 import type { MessageRow } from "./table.ts";
 
 export interface Posted {
@@ -137,6 +137,7 @@ function keep(queries: Queries, row: MessageRow): void {
   const expires_at_ms = row.expires_at === null ? null : Date.parse(row.expires_at);
   for (const agent_id of row.recipients) {
     const fresh = { state: "queued" as const, attempts: 0, due_at_ms: expires_at_ms, expires_at_ms };
-    insertDelivery(queries, { room_uid, agent_id, seq, ack_required, ...fresh });
+    insertDelivery(queries, { room_uid, agent_id, seq, ack_required, ...fresh, awaited: row.kind === "request" });
   }
+  if (row.kind === "response" && row.reply_to !== null) noteReply(queries, row, row.reply_to);
 }

@@ -30,7 +30,14 @@ export function makeReply(deps: FabricDeps): Bound {
       const { size_bytes, payload_sha256 } = draft;
       call.audit.agent_id = source;
       const note = ({ message_id, seq }: MessageRow) => {
-        call.audit.details = { reply_to: asked.message_id, message_id, seq, size_bytes, payload_sha256 };
+        call.audit.details = {
+          reply_to: asked.message_id,
+          destination: asked.source,
+          message_id,
+          seq,
+          size_bytes,
+          payload_sha256,
+        };
       };
       const { row, isNew } = await post(deps, room, draft, {
         caller: call.caller,

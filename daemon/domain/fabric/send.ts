@@ -34,12 +34,18 @@ export function makeSend(deps: FabricDeps): Bound {
       if (draft.reply_to !== null) requireMessage(deps, room, draft.reply_to);
       call.audit.agent_id = source;
       const { size_bytes, payload_sha256 } = draft;
-      call.audit.details = { kind, ...shownAddress(draft), size_bytes, payload_sha256 };
+      const waits = input.wait_reply ? { wait_ms: input.timeout_ms ?? DEFAULT_REPLY_WAIT_MS } : {};
+      call.audit.details = { kind, ...shownAddress(draft), size_bytes, payload_sha256, ...waits };
       const recipient = input.wait_reply ? (draft.destination ?? draft.destinations?.[0] ?? null) : null;
       const wait = recipient === null ? null : waitForReply(source, recipient);
       try {
         const note = ({ message_id, seq, recipients }: MessageRow) =>
-          Object.assign(call.audit.details, { message_id, seq, recipients: recipients.length });
+          Object.assign(call.audit.details, {
+            message_id,
+            seq,
+            recipients: recipients.length,
+            ...shownTo(draft, recipients),
+          });
         const { row, isNew } = await post(deps, room, draft, {
           caller: call.caller,
           signal: call.signal,
@@ -96,6 +102,11 @@ function addressRules(input: Partial<Input>): RuleBreak[] {
     return [{ field: "wait_reply", code: "one_recipient", message: "wait_reply is for a message to one agent." }];
   }
   return [];
+}
+
+/** Whom it went to, where the address does not say that. */
+function shownTo({ topic, destination }: Address, recipients: readonly string[]): Record<string, unknown> {
+  return topic !== null || destination === EVERYONE ? { to: recipients.slice(0, 16) } : {};
 }
 
 /** A long list is not for a record. */

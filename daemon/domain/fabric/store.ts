@@ -7,6 +7,9 @@ import { type DeliveryRow, deliveries, type MessageRow, messages } from "./table
 /** Said by words, not by parameters, so that the index of open deliveries is used. */
 export const OPEN: SQL = sql`${deliveries.state} IN ('queued', 'delivered')`;
 
+/** Likewise of the index of requests without a reply. */
+export const AWAITED: SQL = sql`${deliveries.awaited} = 1`;
+
 const room_uid = sql.placeholder("room_uid");
 const agent_id = sql.placeholder("agent_id");
 const seq = sql.placeholder("seq");
@@ -113,6 +116,27 @@ export function insertMessage(queries: Queries, row: MessageRow): void {
 
 export function insertDelivery(queries: Queries, row: DeliveryRow): void {
   statementsOf(queries).insertDelivery.run(row);
+}
+
+/**
+ * A request has a reply: its sender waits no more for who gave it, and of those who share a topic for none. A reply of somebody
+ * who was not asked changes nothing.
+ */
+export function noteReply(queries: Queries, { room_uid, source }: MessageRow, requestId: string): void {
+  const asked = findMessage(queries, room_uid, requestId);
+  if (asked?.kind !== "request" || !asked.recipients.includes(source)) return;
+  queries
+    .update(deliveries)
+    .set({ awaited: false })
+    .where(
+      and(
+        eq(deliveries.room_uid, room_uid),
+        eq(deliveries.seq, asked.seq),
+        AWAITED,
+        asked.topic === null ? eq(deliveries.agent_id, source) : undefined,
+      ),
+    )
+    .run();
 }
 
 /** How many messages are in an inbox. */

@@ -40,6 +40,8 @@ export const deliveries = sqliteTable(
     ack_required: integer({ mode: "boolean" }).notNull(),
     due_at_ms: integer(),
     expires_at_ms: integer(),
+    /** Whether the sender still waits for this recipient's reply. */
+    awaited: integer({ mode: "boolean" }).notNull(),
   },
   (table) => [primaryKey({ columns: [table.room_uid, table.agent_id, table.seq] })],
 );

@@ -1,5 +1,6 @@
 /** Waits for the reply to a message: until it comes, the deadline passes, or the recipient ends. */
 
+import { now } from "../../core/clock.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { AgentWait } from "../../core/wait-graph.ts";
 import { replyBell } from "./bells.ts";
@@ -8,7 +9,7 @@ import { ackDelivery, findReply } from "./store.ts";
 import type { MessageRow } from "./table.ts";
 
 export function waitForReply(source: string, recipient: string): AgentWait {
-  return { agents: [source], on: () => [recipient], shown: { type: "reply", id: null } };
+  return { agents: [source], on: () => [recipient], since: now(), shown: { type: "reply", id: null } };
 }
 
 /** The reply, which has then left the source's inbox. Throws reply_timeout, agent_unavailable, room_destroying. */

@@ -15,6 +15,7 @@ import { makeEgressCalls } from "./egress.ts";
 import { Ends } from "./executions/ends.ts";
 import { makeExecutions } from "./executions/index.ts";
 import { makeGet } from "./get.ts";
+import { type Going, goingIn } from "./going.ts";
 import { makeLogs } from "./logs.ts";
 import { makeMeasure } from "./measure.ts";
 import { makeMetrics } from "./metrics.ts";
@@ -31,6 +32,7 @@ import { makeUpdate } from "./update.ts";
 export const listQuarantined = (queries: Queries) => failedFor(queries, QUARANTINED);
 
 export { endedLongAgo, endedWithRooms, forgetSandbox, isKept } from "./ended.ts";
+export type { Going } from "./going.ts";
 export type { Measured } from "./measure.ts";
 export { orgCids, orgSandboxes } from "./store.ts";
 export type { GuestShare };
@@ -51,6 +53,8 @@ export interface Sandboxes {
   /** Ends an organization's sandboxes but those in standby, which nobody's call does. */
   endRunning(orgId: OrgId, cause: ExitCause): Promise<void>;
   countLive(roomUid: RoomUid): number;
+  /** What is going on in a room's sandboxes now, without asking their guests. */
+  going(roomUid: RoomUid): Going;
   /** What is left for further guests, and what those that are there have of the host's memory. */
   capacity(): { memory_mib_free: number; memory_mib_resident: number; guest_cids_used: number };
   /** What sandboxes use just now. */
@@ -104,6 +108,7 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
       await Promise.all(running.map(({ sandbox_id }) => supervisors.endUnasked(sandbox_id, cause)));
     },
     countLive: (roomUid) => countLive(queries, roomUid),
+    going: (roomUid) => goingIn(roomSandboxes(queries, roomUid), ends),
     capacity: () => {
       const growth = supervisors.growth();
       return {

@@ -412,6 +412,43 @@ const RESULTS = {
 };
 const REPLY = { message_id: "msg_01KG9Z2CF0Z7C2F5J8M3Q6T9VX", seq: 42, deliveries: [{ agent_id: "planner" }] };
 const BOTH = { arrived: ["planner", WORKER], missing: [] };
+const WAIT = {
+  agent_id: "planner",
+  type: "reply",
+  id: MESSAGE,
+  on: [WORKER],
+  since: SENT,
+  held: true,
+  about: "request",
+};
+const ARRIVED = {
+  agent_id: WORKER,
+  type: "barrier",
+  id: "merged",
+  on: ["planner"],
+  since: at("12:06:00.000"),
+  held: false,
+  about: "generation 1, 1 of 2 arrived",
+};
+const CYCLE = {
+  agents: ["planner", WORKER],
+  text: `planner waits for ${WORKER} (reply to ${MESSAGE}, 25 min), ${WORKER} waits for planner (barrier merged, 24 min).`,
+};
+const WAITS_TEXT = `2 waits of 2 agents. 1 circle of agents that wait for each other: ${CYCLE.text} None of them goes on before one of them replies or arrives. The longest is planner, 25 min: reply to ${MESSAGE}.`;
+const ITEM = {
+  seq: 41,
+  lane: "agent",
+  agent_id: "planner",
+  kind: "mark",
+  type: "message",
+  at: SENT,
+  until: null,
+  outcome: "success",
+  title: `request to ${WORKER}`,
+  to: [WORKER],
+  ref: { type: "message", id: MESSAGE },
+  exit_code: null,
+};
 const SSH_KEY = { name: "laptop", expires_at: null };
 
 /** What differs from that in an operation's answer, by its outcome; of outcomes of one status that of the first here is shown. */
@@ -529,5 +566,7 @@ export const ANSWERS: { [Name in keyof typeof operations]?: Record<string, objec
   },
   org_audit_summary: { ok: { text: SUMMARY.replace(`Room ${ROOM}`, "The organization") } },
   barrier_arrive: { released: { ...BOTH, state: "released" }, waiting: { waited_ms: 0, released_at: null } },
+  room_waits: { ok: { at: LOOKED, waits: [WAIT, ARRIVED], cycles: [CYCLE], truncated: false, text: WAITS_TEXT } },
+  room_timeline: { ok: { at: LOOKED, items: [ITEM], open: [], next_cursor: null } },
   barrier_cancel: { cancelled: { state: "cancelled", ended_at: LOOKED } },
 };

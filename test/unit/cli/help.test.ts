@@ -41,6 +41,8 @@ const COMMANDS = [
   "uninstall",
   "upgrade",
   "usage",
+  "waits",
+  "timeline",
   "top",
   "completion",
   ...["list", "show"].map((verb) => `prompt ${verb}`),

@@ -77,6 +77,8 @@ const LINES: readonly string[][] = [
   "barrier list r --limit 1 --cursor c",
   "barrier get r b",
   "barrier cancel r b",
+  "waits r",
+  "timeline r --since 1 --until 2 --agent a --type command,wait --order asc --limit 1 --cursor c",
   "template get t",
   "audit r --since 1 --until 2 --event e --agent a --outcome error --order asc --limit 1 --cursor c",
   "audit --room r --since 1 --until 2 --event e --agent a --outcome error --order asc --limit 1 --cursor c",
@@ -148,7 +150,18 @@ const NO_OPTION: Record<string, string> = {
 };
 
 const ANSWER = { items: [{ source: "w", message_id: "m", payload: "hi" }], next_cursor: null, text: "", ok: true };
-const MORE = { checks: [], sandboxes_destroyed: [], drive: {}, topics: [], replaces: {}, totals: {}, groups: [] };
+const MORE = {
+  checks: [],
+  sandboxes_destroyed: [],
+  drive: {},
+  topics: [],
+  replaces: {},
+  totals: {},
+  groups: [],
+  waits: [],
+  cycles: [],
+  open: [],
+};
 
 /** What is of a person's account is asked for by a session of the web, which the command line has not. */
 const named = (Object.entries(operations) as [Name, Operation][]).filter(([, { access }]) => access !== "account");

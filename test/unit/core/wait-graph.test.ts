@@ -3,9 +3,10 @@ import type { ServiceError } from "../../../daemon/core/service-error.ts";
 import { type AgentWait, WaitGraph } from "../../../daemon/core/wait-graph.ts";
 
 const ROOM = "rom_1";
+const SINCE = "2026-01-01T00:00:00.000Z";
 
 function waitOf(agent_id: string, ...on: string[]): AgentWait {
-  return { agents: [agent_id], on: () => on, shown: { type: "reply", id: null } };
+  return { agents: [agent_id], since: SINCE, on: () => on, shown: { type: "reply", id: null } };
 }
 
 function cycleOf(graph: WaitGraph, wait: AgentWait, room = ROOM): unknown {
@@ -47,7 +48,12 @@ describe("a wait", () => {
 
   test("of several together is one, which none of them is waited for in", () => {
     const graph = new WaitGraph();
-    const together: AgentWait = { agents: ["a", "b"], on: () => ["c"], shown: { type: "barrier", id: "x" } };
+    const together: AgentWait = {
+      agents: ["a", "b"],
+      since: SINCE,
+      on: () => ["c"],
+      shown: { type: "barrier", id: "x" },
+    };
     graph.enter(ROOM, together);
     expect(graph.waitsOf(ROOM, "b")).toEqual([{ type: "barrier", id: "x" }]);
     expect(cycleOf(graph, waitOf("c", "b"))).toEqual(["c", "b", "c"]);
@@ -68,8 +74,8 @@ describe("a wait", () => {
     const graph = new WaitGraph();
     // Two who wait at a barrier for the same third form no cycle; their lists may name each other later.
     let missing = ["c"];
-    graph.enter(ROOM, { agents: ["a"], on: () => missing, shown: { type: "barrier", id: "x" } });
-    graph.enter(ROOM, { agents: ["b"], on: () => missing, shown: { type: "barrier", id: "x" } });
+    graph.enter(ROOM, { agents: ["a"], since: SINCE, on: () => missing, shown: { type: "barrier", id: "x" } });
+    graph.enter(ROOM, { agents: ["b"], since: SINCE, on: () => missing, shown: { type: "barrier", id: "x" } });
     missing = ["a", "b"];
     expect(cycleOf(graph, waitOf("z", "a"))).toBeNull();
   });

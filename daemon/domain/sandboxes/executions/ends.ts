@@ -61,6 +61,13 @@ const REPEATED: Attendance = { isRepeated: true, foundMetered: () => {}, meters:
 
 const metered = (isMetered: boolean): Happening[] => (isMetered ? ["metered"] : []);
 
+/** A command that has not ended; without its words where nothing tells what it is. */
+export interface RunningCommand {
+  exec_id: string;
+  argv: readonly string[] | null;
+  since: string;
+}
+
 export class Ends {
   readonly #deps: SandboxDeps;
   readonly #supervisors: () => Supervisors;
@@ -82,6 +89,12 @@ export class Ends {
       this.#watched.delete(sandboxId);
       watched.known.forgetAll();
     });
+  }
+
+  /** What runs in a sandbox now, without asking its guest. */
+  running(sandboxId: string): RunningCommand[] {
+    const known = this.#watched.get(sandboxId)?.known.running() ?? [];
+    return known.map(([exec_id, { by, since }]) => ({ exec_id, argv: by?.argv ?? null, since }));
   }
 
   /** An execution runs on by itself; `isMetered` with the record of the call that began it. */
@@ -156,12 +169,15 @@ export class Ends {
     let running = 0;
     for (const execution of found) {
       const { exec_id } = execution;
-      const { by, isMetered } = before.begun.get(exec_id) ?? { by: null, isMetered: false };
+      const { by, isMetered, since } = before.begun.get(exec_id) ?? { by: null, isMetered: false, since: null };
       const known = watched.known.get(exec_id);
       // Whatever the guest says of one whose end is recorded: that is over.
       if (before.finished.has(exec_id)) this.#save(row, watched, execution);
       else if (execution.state === "running") {
-        if (running++ < MAX_LIVE_EXECUTIONS) this.begun(row, execution, by, isMetered);
+        if (running++ >= MAX_LIVE_EXECUTIONS) continue;
+        this.begun(row, execution, by, isMetered);
+        const started = watched.known.get(exec_id);
+        if (started && since !== null) started.since = since;
       } else if (known) known.happened(...metered(isMetered));
       else {
         watched.known.add(exec_id, by, "found_over", ...metered(isMetered));

@@ -1,4 +1,5 @@
 /** Owns which executions of one sandbox the host knows of, and what it knows: of all else that a guest tells nothing is kept. */
+import { now } from "../../../core/clock.ts";
 import type { AuditEntry } from "../../audit/index.ts";
 import { after, DUTIES, type Happening, type Stage } from "./stage.ts";
 
@@ -14,6 +15,8 @@ export interface Beginner extends Pick<AuditEntry, "actor" | "source" | "request
 export class Known {
   /** Who began it, and what; null when nothing tells that. */
   by: Beginner | null;
+  /** When it began, as far as the host knows. */
+  since = now();
   readonly ended = Promise.withResolvers<void>();
   #stage: Stage = "unknown";
 
@@ -40,6 +43,11 @@ export class KnownExecutions {
 
   get(execId: string): Known | undefined {
     return this.#all.get(execId);
+  }
+
+  /** Those that run, or may: a call waits for them, or they were left running. */
+  running(): [string, Known][] {
+    return [...this.#all].filter(([, { duties }]) => duties.waits || duties.runs);
   }
 
   /** Of one that is not known yet. */

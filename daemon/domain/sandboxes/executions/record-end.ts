@@ -59,7 +59,7 @@ export function wasMetered(queries: Queries, row: SandboxRow, execId: string, be
  * told of it. One look for all of them.
  */
 export function recordsOf(queries: Queries, row: SandboxRow, execIds: readonly string[]) {
-  const begun = new Map<string, { by: Beginner; isMetered: boolean }>();
+  const begun = new Map<string, { by: Beginner; isMetered: boolean; since: string }>();
   const finished = new Map<string, string>();
   for (const { event, exec_id, at, actor, details, ...record } of executionRecords(queries, row, execIds)) {
     if (event === EVENT) {
@@ -67,11 +67,12 @@ export function recordsOf(queries: Queries, row: SandboxRow, execIds: readonly s
     } else {
       const source = record.source as Source;
       const request_id = record.request_id ?? undefined;
-      const { by, isMetered = false } = begun.get(exec_id) ?? {};
+      const { by, isMetered = false, since = at } = begun.get(exec_id) ?? {};
       begun.set(exec_id, {
         by: by ?? { actor, source, request_id, ip: record.ip, argv: argvOf(details) },
         // A call that found it begun has metered nothing.
         isMetered: isMetered || details.existing !== true,
+        since,
       });
     }
   }

@@ -5,9 +5,9 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Problem } from "../../../../shared/api/errors.ts";
+import type { roomTimeline } from "../../../../shared/api/overview.ts";
 import type { RoomRecord } from "../../../../shared/api/rooms.ts";
-import type { roomTimeline } from "../../../../shared/api/timeline.ts";
-import { toItem } from "../../../../shared/timeline/item.ts";
+import { toItem } from "../../../../shared/timeline/to-item.ts";
 import { get, part, Refused } from "../../data/api.ts";
 import { listen, whenOpen } from "../../data/live.ts";
 import { Items, MOST_ITEMS } from "./items.ts";

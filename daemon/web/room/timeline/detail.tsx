@@ -1,7 +1,8 @@
 /** Owns what is shown of the item that somebody points at: what it is, how it ended, where more of it is, and what to ask about it. */
-import { isBad, type TimelineItem } from "../../../../shared/timeline/item.ts";
+import type { TimelineItem } from "../../../../shared/timeline/item.ts";
 import { Prompt, State } from "../../parts/parts.tsx";
 import { Clock, clockText, Foreign, spanText } from "../../parts/text.tsx";
+import { isBad } from "./items.ts";
 
 export function pathOf({ ref, agent_id, seq }: TimelineItem, roomPath: string): string {
   const agent = agent_id === null ? null : `${roomPath}/agents/${encodeURIComponent(agent_id)}`;
@@ -10,7 +11,7 @@ export function pathOf({ ref, agent_id, seq }: TimelineItem, roomPath: string): 
   if (ref?.type === "terminal" && agent) return `${agent}/terminal?terminal=${id}`;
   if (ref?.type === "message") return `${roomPath}/messages?message=${id}`;
   if (ref?.type === "barrier") return `${roomPath}/waits?barrier=${id}`;
-  if (ref?.type === "path") return `${roomPath}/drive?file=${id}`;
+  if (ref?.type === "file") return `${roomPath}/drive?file=${id}`;
   if (ref?.type === "port") return `${roomPath}/ports`;
   return `/audit?seq=${seq ?? ""}`;
 }

@@ -1,5 +1,6 @@
 /** Owns the items of a room's timeline that a page has: those that were asked for and those that came since, in order, so many at most. */
-import { isBad, joinPauses, type TimelineItem } from "../../../../shared/timeline/item.ts";
+import type { TimelineItem } from "../../../../shared/timeline/item.ts";
+import { pair } from "../../../../shared/timeline/pair.ts";
 import type { Lying } from "./layout.ts";
 
 /** Beyond it the oldest go; they can be asked for again. */
@@ -51,6 +52,10 @@ export class Items {
   }
 }
 
+/** Whether something went wrong, as far as a record says. */
+export const isBad = ({ outcome, type, exit_code }: TimelineItem): boolean =>
+  outcome !== "success" || type === "refusal" || (exit_code !== null && exit_code !== 0);
+
 export const looks = (item: TimelineItem): string =>
   `${item.type === "wait" || item.type === "standby" ? "wait" : item.type === "barrier" ? "barrier" : "plain"}${isBad(item) ? " bad" : ""}`;
 
@@ -69,7 +74,7 @@ export function layable(item: TimelineItem): LaidItem {
 }
 
 export function chosenOf(items: readonly TimelineItem[], { agent, type }: Chosen): TimelineItem[] {
-  const joined = joinPauses(items);
+  const joined = pair(items);
   return agent || type
     ? joined.filter((item) => (!agent || item.agent_id === agent) && (!type || item.type === type))
     : joined;

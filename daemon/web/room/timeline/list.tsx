@@ -1,8 +1,9 @@
 /** Owns the timeline as a list: the same for those who do not see it drawn, the newest first. */
-import { isBad, type TimelineItem } from "../../../../shared/timeline/item.ts";
+import type { TimelineItem } from "../../../../shared/timeline/item.ts";
 import { State } from "../../parts/parts.tsx";
 import { Clock, Foreign, spanText } from "../../parts/text.tsx";
 import { pathOf } from "./detail.tsx";
+import { isBad } from "./items.ts";
 
 /** More than one reads; older ones are on other pages of the window. */
 const MOST = 500;

@@ -57,7 +57,7 @@ async function full(
       insertMessage(queries, row);
       budget.take(queries, HOLDER, bytesOf(row));
       const { room_uid, seq } = row;
-      const rest = { state, attempts: 0, ack_required: false, due_at_ms: null, expires_at_ms: null };
+      const rest = { state, attempts: 0, ack_required: false, due_at_ms: null, expires_at_ms: null, awaited: false };
       for (const agent_id of row.recipients) insertDelivery(queries, { room_uid, agent_id, seq, ...rest });
     }
   });

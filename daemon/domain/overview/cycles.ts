@@ -1,0 +1,93 @@
+/**
+ * Owns finding who waits for each other in a circle. Pure. Agents who can all reach one another by waits are one group (Tarjan's
+ * strongly connected components); of each group one shortest ring is told, which is enough to see what must be answered first.
+ */
+
+/** Who waits for whom. An agent that is only waited for need not be named. */
+export type Edges = ReadonlyMap<string, ReadonlySet<string>>;
+
+/** One shortest ring of each group, each agent waiting for the next, the last for the first. By name, so that they are always alike. */
+export function ringsOf(edges: Edges): string[][] {
+  return groupsOf(edges)
+    .map((group) => shortestRing(edges, group))
+    .filter((ring) => ring.length > 0)
+    .sort(([a = ""], [b = ""]) => (a < b ? -1 : 1));
+}
+
+interface Seen {
+  index: number;
+  low: number;
+  isOpen: boolean;
+}
+
+/** By a stack of its own: a chain of waits may be long. */
+function groupsOf(edges: Edges): Set<string>[] {
+  const seen = new Map<string, Seen>();
+  const open: string[] = [];
+  const groups: Set<string>[] = [];
+  const visit = (agent: string) => {
+    const own: Seen = { index: seen.size, low: seen.size, isOpen: true };
+    seen.set(agent, own);
+    open.push(agent);
+    return { agent, own, next: (edges.get(agent) ?? []).values() };
+  };
+  for (const root of edges.keys()) {
+    if (seen.has(root)) continue;
+    const path = [visit(root)];
+    for (let at = path.at(-1); at; at = path.at(-1)) {
+      const { value, done } = at.next.next();
+      if (!done) {
+        const known = seen.get(value);
+        if (!known) path.push(visit(value));
+        else if (known.isOpen) at.own.low = Math.min(at.own.low, known.index);
+        continue;
+      }
+      path.pop();
+      const before = path.at(-1);
+      if (before) before.own.low = Math.min(before.own.low, at.own.low);
+      if (at.own.low !== at.own.index) continue;
+      const group = new Set(open.splice(open.lastIndexOf(at.agent)));
+      for (const agent of group) (seen.get(agent) as Seen).isOpen = false;
+      groups.push(group);
+    }
+  }
+  return groups;
+}
+
+/** Empty for one agent that does not wait for itself. */
+function shortestRing(edges: Edges, group: ReadonlySet<string>): string[] {
+  let best: string[] = [];
+  for (const start of [...group].sort()) {
+    const ring = ringFrom(edges, group, start, best.length === 0 ? group.size : best.length - 1);
+    if (ring) best = ring;
+    // None is shorter.
+    if (best.length === 1) break;
+  }
+  return best;
+}
+
+/** A shortest ring through `start` that has at most so many agents, or null. */
+function ringFrom(edges: Edges, group: ReadonlySet<string>, start: string, most: number): string[] | null {
+  const from = new Map<string, string>();
+  let reached = [start];
+  for (let length = 1; length <= most && reached.length > 0; length++) {
+    const next: string[] = [];
+    for (const agent of reached) {
+      const waitsFor = edges.get(agent) ?? new Set();
+      if (waitsFor.has(start)) return pathTo(agent, from);
+      for (const each of waitsFor) {
+        if (!group.has(each) || from.has(each)) continue;
+        from.set(each, agent);
+        next.push(each);
+      }
+    }
+    reached = next;
+  }
+  return null;
+}
+
+function pathTo(last: string, from: ReadonlyMap<string, string>): string[] {
+  const path: string[] = [];
+  for (let agent: string | undefined = last; agent !== undefined; agent = from.get(agent)) path.unshift(agent);
+  return path;
+}

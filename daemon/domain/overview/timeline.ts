@@ -1,0 +1,63 @@
+/** Owns room_timeline: pages of a room's audit as items, and what goes on now. */
+import { DEFAULT_TIMELINE_PAGE, roomTimeline } from "../../../shared/api/overview.ts";
+import type { RoomUid } from "../../../shared/ids.ts";
+import type { TimelineItem, TimelineType } from "../../../shared/timeline/item.ts";
+import { selectionOf } from "../../../shared/timeline/selection.ts";
+import { toItem } from "../../../shared/timeline/to-item.ts";
+import { STANDBY } from "../../../shared/timeline/words.ts";
+import { now } from "../../core/clock.ts";
+import { type Bound, bind } from "../../core/operation.ts";
+import { momentRules, pageOfAudit, scanOf } from "../audit/index.ts";
+import type { OverviewDeps } from "./deps.ts";
+import { findRoom } from "./find.ts";
+import { gather } from "./gather.ts";
+
+/** Waits and commands that are shown as going on. */
+const MOST_OPEN = 1000;
+
+export function makeTimeline(deps: OverviewDeps): Bound {
+  return bind(roomTimeline, {
+    find: (call, params) => findRoom(deps, call, params),
+    rules: momentRules,
+    run: async (call, input, { room_id, room_uid }) => {
+      const { types: asked, ...query } = input;
+      const types = asked?.split(",") as TimelineType[] | undefined;
+      const scan = { ...scanOf(query, call.caller.org_id, room_uid), selection: selectionOf(types) };
+      const page = await pageOfAudit(deps.queries, "timeline", { limit: DEFAULT_TIMELINE_PAGE, ...query }, scan);
+      const items = page.items.flatMap((record) => toItem(record) ?? []);
+      const isShown = ({ agent_id, type, at }: TimelineItem) =>
+        (input.agent_id === undefined || agent_id === input.agent_id) &&
+        (types === undefined || types.includes(type)) &&
+        (scan.until === undefined || at <= scan.until);
+      const open = input.cursor === undefined ? openItems(deps, room_uid).filter(isShown).slice(0, MOST_OPEN) : [];
+      return { outcome: "ok", body: { room_id, at: now(), items, open, next_cursor: page.next_cursor } };
+    },
+  });
+}
+
+/** What goes on now, the oldest first. */
+function openItems(deps: OverviewDeps, roomUid: RoomUid): TimelineItem[] {
+  const rest = { seq: null, lane: "agent", kind: "span", until: null, outcome: "success", exit_code: null } as const;
+  const waits = gather(deps, roomUid).waits.flatMap(
+    ({ agent_id, type, id, on, since, held, about }): TimelineItem[] => {
+      if (type === "command") {
+        const ref = id === null ? null : { type: "execution", id };
+        return [{ ...rest, agent_id, type, at: since, title: about, to: [], ref }];
+      }
+      if (!held) return [];
+      const ref = id === null ? null : { type: type === "reply" ? "message" : "barrier", id };
+      return [{ ...rest, agent_id, type: "wait", at: since, title: TITLES[type](id), to: on.slice(0, 16), ref }];
+    },
+  );
+  const standby = deps.sandboxes.going(roomUid).standby.map(({ agent_id, sandbox_id, since }): TimelineItem => {
+    const ref = { type: "sandbox", id: sandbox_id };
+    return { ...rest, agent_id, type: "standby", at: since, title: STANDBY.begun, to: [], ref };
+  });
+  return [...waits, ...standby].sort((a, b) => (a.at < b.at ? -1 : 1));
+}
+
+const TITLES = {
+  reply: () => "waits for a reply",
+  barrier: (id: string | null) => `waits at barrier ${id}`,
+  inbox: () => "waits for messages",
+} as const;

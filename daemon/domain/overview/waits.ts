@@ -1,0 +1,38 @@
+/** Owns room_waits: who waits for whom, and which of them wait for each other in a circle. */
+import { MOST_WAITED_FOR, MOST_WAITS, roomWaits } from "../../../shared/api/overview.ts";
+import { at } from "../../core/clock.ts";
+import { type Bound, bind } from "../../core/operation.ts";
+import { ringsOf } from "./cycles.ts";
+import type { OverviewDeps } from "./deps.ts";
+import { findRoom } from "./find.ts";
+import { type Gathered, gather } from "./gather.ts";
+import { ringText, summaryText } from "./words.ts";
+
+export function makeWaits(deps: OverviewDeps): Bound {
+  return bind(roomWaits, {
+    find: (call, params) => findRoom(deps, call, params),
+    run: (_call, _input, { room_id, room_uid }) => {
+      const nowMs = Date.now();
+      const gathered = gather(deps, room_uid);
+      const told = gathered.waits.slice(0, MOST_WAITS);
+      const truncated = gathered.truncated || gathered.waits.length > MOST_WAITS;
+      const waits = told.map(({ needsAll: _, on, ...rest }) => ({ ...rest, on: on.slice(0, MOST_WAITED_FOR) }));
+      const cycles = cyclesOf(told, nowMs);
+      const text = summaryText(waits, cycles, truncated, nowMs);
+      return { outcome: "ok", body: { room_id, at: at(nowMs), waits, cycles, truncated, text } };
+    },
+  });
+}
+
+/** Where one of several is enough, none of them holds up the agent. */
+function cyclesOf(waits: readonly Gathered[], nowMs: number) {
+  const edges = new Map<string, Set<string>>();
+  const needed = waits.filter(({ needsAll }) => needsAll);
+  for (const { agent_id, on } of needed) {
+    const known = edges.get(agent_id);
+    if (!known) edges.set(agent_id, new Set(on));
+    else for (const each of on) known.add(each);
+  }
+  const waitOf = (from: string, to: string) => needed.find(({ agent_id, on }) => agent_id === from && on.includes(to));
+  return ringsOf(edges).map((agents) => ({ agents, text: ringText(agents, waitOf, nowMs) }));
+}

@@ -1,0 +1,20 @@
+/** Owns what goes on in a room's sandboxes now, as the host knows it: commands that run, and sandboxes in standby. */
+import type { Ends, RunningCommand } from "./executions/ends.ts";
+import type { SandboxRow } from "./table.ts";
+
+export interface Going {
+  /** But those that were begun by SSH: only the guest knows of them. */
+  commands: (RunningCommand & { agent_id: string })[];
+  standby: { agent_id: string; sandbox_id: string; since: string }[];
+}
+
+export function goingIn(rows: readonly SandboxRow[], ends: Pick<Ends, "running">): Going {
+  return {
+    commands: rows.flatMap(({ sandbox_id, agent_id }) =>
+      ends.running(sandbox_id).map((command) => ({ ...command, agent_id })),
+    ),
+    standby: rows
+      .filter(({ state }) => state === "paused")
+      .map(({ agent_id, sandbox_id, last_transition_at }) => ({ agent_id, sandbox_id, since: last_transition_at })),
+  };
+}

@@ -1,0 +1,221 @@
+/** Who waits for whom, on a daemon without guests: every way to wait, together and in circles. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Answer, type Json, TestDaemon } from "../harness/daemon.ts";
+import { bare, bearer, makeOrg, until } from "./calls.ts";
+
+let daemon: TestDaemon;
+let count = 0;
+
+beforeAll(async () => {
+  daemon = await TestDaemon.start();
+});
+afterAll(() => daemon.stop());
+
+/** A room of its own, in which these agents have shown themselves. */
+async function roomOf(...agents: string[]) {
+  const id = `waits-${++count}`;
+  await daemon.room(id);
+  const path = `/v1/rooms/${id}`;
+  for (const agent of agents) await daemon.ok("GET", `${path}/messages?agent_id=${agent}`);
+  const waits = (): Promise<Json> => daemon.ok("GET", `${path}/waits`);
+  return {
+    id,
+    path,
+    waits,
+    /** Once there are so many. */
+    counted: (wanted: number): Promise<Json> => until(waits, (seen: Json) => seen.waits.length === wanted),
+    send: (body: object): Promise<Answer> => daemon.api("POST", `${path}/messages`, { payload: 1, ...body }),
+    ask: async (source: string, destination: string): Promise<string> =>
+      (await daemon.ok("POST", `${path}/messages`, { source, destination, kind: "request", payload: 1 })).message_id,
+    reply: (id: string, source: string): Promise<Json> =>
+      daemon.ok("POST", `${path}/messages/${id}/reply`, { source, payload: 1 }),
+    arrive: (agent_id: string, body: object): Promise<Answer> =>
+      daemon.api("POST", `${path}/barriers`, { barrier_id: "merged", agent_id, timeout_ms: 0, ...body }),
+  };
+}
+
+describe("what is waited for without a call", () => {
+  test("is a request, until it is answered", async () => {
+    const room = await roomOf("planner", "worker");
+    expect(await room.waits()).toMatchObject({ waits: [], cycles: [], truncated: false, text: "Nobody waits." });
+    const id = await room.ask("planner", "worker");
+    const asked = await daemon.ok("GET", `${room.path}/messages/${id}`);
+    expect(await room.waits()).toMatchObject({
+      room_id: room.id,
+      waits: [
+        {
+          agent_id: "planner",
+          type: "reply",
+          id,
+          on: ["worker"],
+          since: asked.created_at,
+          held: false,
+          about: "request",
+        },
+      ],
+      cycles: [],
+    });
+    await daemon.ok("POST", `${room.path}/messages/${id}/ack`, { agent_id: "worker" });
+    expect((await room.waits()).waits).toHaveLength(1);
+    await room.reply(id, "worker");
+    expect((await room.waits()).waits).toEqual([]);
+  });
+
+  test("is a reply of each of several, and the first of those who share a topic; of nobody once it has expired", async () => {
+    const room = await roomOf("a", "b", "c");
+    const { message_id } = (await room.send({ source: "a", destinations: ["b", "c"], kind: "request" })).body;
+    expect((await room.waits()).waits[0].on).toEqual(["b", "c"]);
+    // Who was not asked answers nothing, and neither does an event.
+    await room.send({ source: "x", destination: "a", kind: "response", reply_to: message_id });
+    await room.send({ source: "b", destination: "a", kind: "event", reply_to: message_id });
+    expect((await room.waits()).waits[0].on).toEqual(["b", "c"]);
+    await room.send({ source: "b", destination: "a", kind: "response", reply_to: message_id });
+    expect((await room.waits()).waits[0].on).toEqual(["c"]);
+    await room.reply(message_id, "c");
+    expect((await room.waits()).waits).toEqual([]);
+
+    for (const agent of ["b", "c"]) {
+      await daemon.ok("PUT", `${room.path}/agents/${agent}/subscriptions`, { topics: ["jobs"] });
+    }
+    const job = (await room.send({ source: "a", topic: "jobs", kind: "request" })).body;
+    expect((await room.waits()).waits).toMatchObject([{ on: ["b", "c"], about: "request to topic jobs" }]);
+    await room.reply(job.message_id, "c");
+    expect((await room.waits()).waits).toEqual([]);
+
+    await room.send({ source: "a", destination: "b", kind: "request", ttl_ms: 50 });
+    await room.counted(0);
+  });
+
+  test("is who has not come to a barrier: participants, or all agents of the room", async () => {
+    const room = await roomOf("a", "b", "c");
+    expect((await room.arrive("a", { participants: ["a", "b"] })).status).toBe(202);
+    const opened = (await daemon.ok("GET", `${room.path}/barriers/merged`)).opened_at;
+    expect((await room.waits()).waits).toEqual([
+      {
+        agent_id: "a",
+        type: "barrier",
+        id: "merged",
+        on: ["b"],
+        since: opened,
+        held: false,
+        about: "generation 1, 1 of 2 arrived",
+      },
+    ]);
+    await room.arrive("b", {});
+    expect((await room.waits()).waits).toEqual([]);
+    await room.arrive("b", { barrier_id: "any", parties: 2 });
+    expect((await room.waits()).waits).toMatchObject([{ agent_id: "b", on: ["a", "c"] }]);
+    await daemon.ok("DELETE", `${room.path}/barriers/any`);
+    expect((await room.waits()).waits).toEqual([]);
+  });
+});
+
+describe("a call that waits", () => {
+  test("is one wait with what is known without it, held, and as old as the older", async () => {
+    const room = await roomOf("a", "b", "c");
+    const reading = daemon.api("GET", `${room.path}/messages?agent_id=c&wait_ms=20000`);
+    expect((await room.counted(1)).waits).toMatchObject([
+      { agent_id: "c", type: "inbox", id: null, on: [], held: true, about: "messages" },
+    ]);
+    const asking = room.send({ source: "a", destination: "b", message_id: "q", wait_reply: true, timeout_ms: 20_000 });
+    const { waits } = await room.counted(2);
+    expect(waits[1]).toMatchObject({ agent_id: "a", type: "reply", id: "q", on: ["b"], held: true });
+    expect(waits[1].since <= (await daemon.ok("GET", `${room.path}/messages/q`)).created_at).toBe(true);
+    await room.arrive("b", { participants: ["b", "c"] });
+    const arriving = room.arrive("b", { timeout_ms: 20_000 });
+    const held = await until(room.waits, (seen: Json) => seen.waits.every((each: Json) => each.held));
+    expect(held.waits[2]).toMatchObject({ agent_id: "b", type: "barrier", id: "merged", on: ["c"] });
+    await room.send({ source: "b", destination: "c" });
+    await room.reply("q", "b");
+    await room.arrive("c", {});
+    expect((await Promise.all([reading, asking, arriving])).map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect((await room.waits()).waits).toEqual([]);
+  });
+
+  test("is no wait any more once it has timed out, but for the request that it has sent", async () => {
+    const room = await roomOf("a", "b");
+    const asked = await room.send({ source: "a", destination: "b", message_id: "q", wait_reply: true, timeout_ms: 50 });
+    expect(asked.body.code).toBe("reply_timeout");
+    expect((await room.waits()).waits).toMatchObject([{ agent_id: "a", id: "q", held: false }]);
+  });
+});
+
+describe("a cycle", () => {
+  test("is two agents that ask each other without waiting, and one sentence; a reply ends it", async () => {
+    const room = await roomOf("planner", "worker");
+    const ids = [await room.ask("planner", "worker"), await room.ask("worker", "planner")];
+    const { cycles, text } = await room.waits();
+    expect(cycles).toHaveLength(1);
+    expect(cycles[0].agents).toEqual(["planner", "worker"]);
+    expect(cycles[0].text).toMatch(
+      new RegExp(
+        `^planner waits for worker \\(reply to ${ids[0]}, \\d+ s\\), worker waits for planner \\(reply to ${ids[1]}, \\d+ s\\)\\.$`,
+      ),
+    );
+    expect(text).toContain(cycles[0].text);
+    await room.reply(String(ids[0]), "worker");
+    expect(await room.waits()).toMatchObject({ waits: [{ agent_id: "worker" }], cycles: [] });
+  });
+
+  test("is made of different waits", async () => {
+    const room = await roomOf("a", "b", "c");
+    await room.ask("a", "b");
+    await room.arrive("b", { participants: ["b", "c"] });
+    const asking = room.send({ source: "c", destination: "a", wait_reply: true, message_id: "q", timeout_ms: 20_000 });
+    const { cycles } = await until(room.waits, (seen: Json) => seen.cycles.length > 0);
+    expect(cycles.map(({ agents }: Json) => agents)).toEqual([["a", "b", "c"]]);
+    expect(cycles[0].text).toContain("b waits for c (barrier merged, ");
+    await room.reply("q", "a");
+    expect((await asking).status).toBe(200);
+    expect((await room.waits()).cycles).toEqual([]);
+  });
+
+  test("is none where one of several agents is enough", async () => {
+    const room = await roomOf("a", "b", "c");
+    await room.arrive("a", { parties: 2 });
+    await room.ask("b", "a");
+    expect(await room.waits()).toMatchObject({ waits: [{ on: ["b", "c"] }, { on: ["a"] }], cycles: [] });
+  });
+});
+
+test("at most a thousand waits are told, the oldest first, and that there are more", async () => {
+  const room = await roomOf("b", "c");
+  const ids: string[] = [];
+  for (let sent = 0; sent < 1002; sent += 2) {
+    ids.push(...(await Promise.all([room.ask("a", "b"), room.ask("a", "c")])));
+  }
+  const { waits, truncated, text } = await room.waits();
+  expect([waits.length, truncated]).toEqual([1000, true]);
+  expect(waits[0].since <= waits[999].since).toBe(true);
+  expect(waits.map(({ id }: Json) => id)).toEqual(expect.arrayContaining(ids.slice(0, 998)));
+  expect(text).toMatch(/^1000 waits of 1 agent\..* There are more waits than these\.$/);
+  await Promise.all(ids.slice(0, 2).map(async (id, at) => await room.reply(id, ["b", "c"][at] ?? "")));
+  expect(await room.waits()).toMatchObject({ truncated: false });
+});
+
+test("a room of another organization is not found, and neither is one that has ended", async () => {
+  const room = await roomOf("a", "b");
+  await room.ask("a", "b");
+  const { api_key } = await makeOrg(daemon, "others");
+  for (const path of ["waits", "timeline"]) {
+    const answer = await bare(daemon, "GET", `${room.path}/${path}`, bearer(api_key));
+    expect([answer.status, answer.body.code]).toEqual([404, "room_not_found"]);
+  }
+  await daemon.ok("DELETE", room.path);
+  const gone = await until(
+    () => daemon.api("GET", `${room.path}/waits`),
+    ({ status }) => status !== 200,
+  );
+  expect([gone.status, gone.body.code]).toEqual([404, "room_not_found"]);
+});
+
+test("the command prints circles first, then a line for each wait", async () => {
+  const room = await roomOf("planner", "worker");
+  await room.ask("planner", "worker");
+  await room.ask("worker", "planner");
+  const { status, stdout } = await daemon.cli(["waits", room.id]);
+  const [first = "", header = "", ...rows] = stdout.trimEnd().split("\n");
+  expect([status, rows.length]).toEqual([0, 2]);
+  expect(first).toMatch(/^planner waits for worker \(reply to msg_\w+, \d+ s\), worker waits for planner /);
+  expect(header).toMatch(/^AGENT +WAITS FOR +ID +ON +SINCE +NOW +ABOUT$/);
+});
