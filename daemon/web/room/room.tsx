@@ -18,6 +18,7 @@ type Program = Promise<{ default: FunctionComponent<TabProps> }>;
 const TABS: readonly { path: string; name: string; load(): Program }[] = [
   { path: "", name: "Overview", load: () => import("./overview.tsx") },
   { path: "timeline", name: "Timeline", load: () => import("./timeline/timeline.tsx") },
+  { path: "waits", name: "Waits", load: () => import("./waits/waits.tsx") },
   { path: "messages", name: "Messages", load: () => import("./messages/messages.tsx") },
 ];
 

@@ -4,7 +4,10 @@ import { Prompt, State } from "../../parts/parts.tsx";
 import { Clock, clockText, Foreign, spanText } from "../../parts/text.tsx";
 import { isBad } from "./items.ts";
 
-export function pathOf({ ref, agent_id, seq }: TimelineItem, roomPath: string): string {
+/** Around what has no page of its own. */
+const MOMENT_MS = 1000;
+
+export function pathOf({ ref, agent_id, at, until }: TimelineItem, roomPath: string): string {
   const agent = agent_id === null ? null : `${roomPath}/agents/${encodeURIComponent(agent_id)}`;
   const id = encodeURIComponent(ref?.id ?? "");
   if (ref?.type === "execution" && agent) return `${agent}/commands?exec=${id}`;
@@ -13,7 +16,9 @@ export function pathOf({ ref, agent_id, seq }: TimelineItem, roomPath: string): 
   if (ref?.type === "barrier") return `${roomPath}/waits?barrier=${id}`;
   if (ref?.type === "file") return `${roomPath}/drive?file=${id}`;
   if (ref?.type === "port") return `${roomPath}/ports`;
-  return `/audit?seq=${seq ?? ""}`;
+  const since = new Date(Date.parse(at) - MOMENT_MS).toISOString();
+  const to = new Date(Date.parse(until ?? at) + MOMENT_MS).toISOString();
+  return `/audit?room=${roomPath.split("/")[2] ?? ""}&since=${since}&until=${to}`;
 }
 
 /** In words for a model: what it is to look at. */

@@ -1,0 +1,59 @@
+/** Owns the picture of who waits for whom. The table beneath it says the same. */
+import { visible } from "../../parts/text.tsx";
+import { lineOf, NODE, type Picture } from "./graph.ts";
+
+/** What fits into a node. */
+const MOST_NAME = 16;
+
+export function Graph({ picture: { nodes, arrows, width, height }, roomPath }: { picture: Picture; roomPath: string }) {
+  return (
+    <div class="scroll graph">
+      <svg
+        width={width}
+        height={height}
+        viewBox={`0 0 ${width} ${height}`}
+        role="img"
+        aria-label="Who waits for whom: the table beneath says the same"
+      >
+        <defs>
+          {["plain", "ring"].map((look) => (
+            <marker
+              key={look}
+              id={`head-${look}`}
+              class={look}
+              viewBox="0 0 8 8"
+              refX="7"
+              refY="4"
+              markerWidth="8"
+              markerHeight="8"
+              orient="auto"
+            >
+              <path d="M0 0 L8 4 L0 8 Z" />
+            </marker>
+          ))}
+        </defs>
+        {arrows.map((arrow) => (
+          <path
+            key={`${arrow.from.name} ${arrow.to.name}`}
+            class={arrow.isInCycle ? "arrow ring" : "arrow plain"}
+            d={lineOf(arrow)}
+            marker-end={`url(#head-${arrow.isInCycle ? "ring" : "plain"})`}
+          />
+        ))}
+        {nodes.map(({ name, x, y, isInCycle }) => (
+          <a key={name} href={`${roomPath}/agents/${encodeURIComponent(name)}`} tabIndex={-1}>
+            <g
+              class={isInCycle ? "node ring" : "node"}
+              transform={`translate(${x - NODE.width / 2} ${y - NODE.height / 2})`}
+            >
+              <rect width={NODE.width} height={NODE.height} rx="5" />
+              <text x={NODE.width / 2} y={NODE.height / 2 + 4} text-anchor="middle">
+                {visible(name.length > MOST_NAME ? `${name.slice(0, MOST_NAME - 1)}…` : name)}
+              </text>
+            </g>
+          </a>
+        ))}
+      </svg>
+    </div>
+  );
+}

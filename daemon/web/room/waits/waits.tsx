@@ -1,0 +1,155 @@
+/** Owns the page of who waits for whom in a room: rings in a sentence each, a picture, and all waits as a table. */
+import type { auditList } from "../../../../shared/api/audit.ts";
+import type { roomWaits, Wait } from "../../../../shared/api/overview.ts";
+import { get, part } from "../../data/api.ts";
+import { useLoaded } from "../../data/resource.ts";
+import { Empty, Facts, Prompt, Shown, State } from "../../parts/parts.tsx";
+import { Clock, countText, Foreign, Since } from "../../parts/text.tsx";
+import { place } from "../../shell/router.ts";
+import type { TabProps } from "../tab.ts";
+import { pictureOf } from "./graph.ts";
+import { Graph } from "./picture.tsx";
+
+/** As far back as refused waits are told. */
+const REFUSED_MS = 3_600_000;
+const WORDS = { reply: "a reply", barrier: "a barrier", inbox: "messages", command: "a command" } as const;
+
+export default function Waits({ room }: TabProps) {
+  const { room_id: roomId } = room;
+  const path = `/v1/rooms/${part(roomId)}`;
+  const isActive = room.state === "active";
+  const found = useLoaded(
+    `waits ${room.room_uid}`,
+    async (signal) => (isActive ? await get<typeof roomWaits>(`${path}/waits`, {}, signal) : null),
+    ({ event }) => /^(?:message|barrier|exec|sandbox)\./.test(event),
+  );
+  const refused = useLoaded(
+    `refused ${room.room_uid}`,
+    async (signal) => {
+      const since = new Date(Date.now() - REFUSED_MS).toISOString();
+      const query = { outcome: "error", since, limit: 1000 };
+      const { items } = await get<typeof auditList>(
+        `/v1/rooms/${part(isActive ? roomId : room.room_uid)}/audit`,
+        query,
+        signal,
+      );
+      return items.filter(({ error_code }) => error_code === "deadlock_detected").slice(0, 20);
+    },
+    ({ error_code }) => error_code === "deadlock_detected",
+  );
+  const roomPath = `/rooms/${part(roomId)}`;
+  return (
+    <>
+      <Shown of={found} rows={6}>
+        {(answer) => {
+          if (answer === null) return <Empty title="This room has ended: nobody waits any more." />;
+          const { waits, cycles, truncated } = answer;
+          if (waits.length === 0)
+            return (
+              <Empty title="Nobody waits for anything.">
+                <p>Who waits for a reply, at a barrier, for messages or for a command stands here, and whom for.</p>
+              </Empty>
+            );
+          const picture = pictureOf(waits, cycles);
+          const agents = new Set(waits.map(({ agent_id }) => agent_id)).size;
+          return (
+            <>
+              <Facts
+                facts={[
+                  ["Waiting", countText(agents)],
+                  ["Waits", countText(waits.length)],
+                  ["Rings", countText(cycles.length)],
+                ]}
+              />
+              {cycles.map(({ agents: ring, text }) => (
+                <div key={ring.join(" ")} class="ring" role="alert">
+                  <p>
+                    <State look="bad">deadlock</State> <Foreign text={text} most={1000} />
+                  </p>
+                  <Prompt
+                    text={`In room \`${roomId}\` the agents ${ring.map((each) => `\`${each}\``).join(", ")} wait for each other: ${text} Read their last messages, say in one sentence which of them can go on with the least loss, and propose the message that lets it. Ask me before you send it.`}
+                    about="reads, then asks you"
+                  />
+                </div>
+              ))}
+              {picture ? <Graph picture={picture} roomPath={roomPath} /> : null}
+              <Table waits={waits} roomPath={roomPath} />
+              {truncated ? <p class="muted">These are the oldest; there are more.</p> : null}
+            </>
+          );
+        }}
+      </Shown>
+      <Shown of={refused} rows={1}>
+        {(records) =>
+          records.length === 0 ? null : (
+            <>
+              <h2>Refused in the last hour: these would never have ended</h2>
+              <ul class="plain">
+                {records.map(({ seq, at, agent_id, details, event }) => (
+                  <li key={seq}>
+                    <Clock at={at} />{" "}
+                    <b>
+                      <Foreign text={agent_id ?? "somebody"} />
+                    </b>{" "}
+                    {event === "barrier.arrived" ? "at barrier " : "asking "}
+                    <Foreign text={String(details.barrier_id ?? details.destination ?? "")} most={80} />
+                  </li>
+                ))}
+              </ul>
+            </>
+          )
+        }
+      </Shown>
+    </>
+  );
+}
+
+function linkOf({ agent_id, type, id }: Wait, roomPath: string): string {
+  if (type === "reply" && id !== null) return `${roomPath}/messages?message=${part(id)}`;
+  if (type === "command" && id !== null) return `${roomPath}/agents/${part(agent_id)}/commands?exec=${part(id)}`;
+  return `${roomPath}/agents/${part(agent_id)}`;
+}
+
+function Table({ waits, roomPath }: { waits: readonly Wait[]; roomPath: string }) {
+  const barrier = place.value.query.get("barrier");
+  return (
+    <div class="scroll">
+      <table>
+        <thead>
+          <tr>
+            <th>Who</th>
+            <th>Waits for</th>
+            <th>On whom</th>
+            <th>Since</th>
+            <th>A call waits now</th>
+          </tr>
+        </thead>
+        <tbody>
+          {waits.map((wait) => {
+            const { agent_id, type, id, on, since, held, about } = wait;
+            return (
+              <tr key={`${agent_id} ${type} ${id}`} class={type === "barrier" && id === barrier ? "marked" : undefined}>
+                <td data-label="Who">
+                  <a class="name" data-row href={linkOf(wait, roomPath)}>
+                    <Foreign text={agent_id} most={60} />
+                  </a>
+                </td>
+                <td data-label="Waits for">
+                  <State look="wait">{WORDS[type]}</State>{" "}
+                  <Foreign text={type === "barrier" ? (id ?? "") : about} most={120} mono={type === "command"} />
+                </td>
+                <td data-label="On whom">
+                  {on.length === 0 ? <span class="muted">–</span> : <Foreign text={on.join(", ")} most={160} />}
+                </td>
+                <td data-label="Since" class="tight">
+                  <Since at={since} />
+                </td>
+                <td data-label="A call waits now">{held ? "yes" : <span class="muted">no</span>}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}
