@@ -41,8 +41,8 @@ export function gather(deps: OverviewDeps, roomUid: RoomUid): { waits: Gathered[
 /** What a call waits for that is known by itself is one wait, as old as the older. */
 function together(known: Gathered | undefined, wait: Gathered): Gathered {
   if (!known) return wait;
-  const since = known.since < wait.since ? known.since : wait.since;
-  return { ...known, since, held: known.held || wait.held };
+  const older = known.since < wait.since ? known : wait;
+  return { ...known, since: older.since, held: known.held || wait.held };
 }
 
 /** Calls that are being answered. */
