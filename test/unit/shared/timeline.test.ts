@@ -30,7 +30,7 @@ const KNOWN = new Set([
   ...Object.values<Operation>(operations).flatMap(({ audit, path }) =>
     audit !== null && (path.includes("{room_id}") || IN_ROOMS.test(audit)) ? [audit] : [],
   ),
-  ...codeOf("daemon/domain", "daemon/edge", "daemon/compose").flatMap(({ text }) =>
+  ...codeOf("shared/api", "daemon/domain", "daemon/edge", "daemon/compose").flatMap(({ text }) =>
     [...text.matchAll(/(?:\bevent: |\baudit: |\bonEvent\(|\bPURGED = |\| )"([a-z]+\.[a-z_]+)"/g)]
       .map((match) => String(match[1]))
       .filter((event) => IN_ROOMS.test(event)),
