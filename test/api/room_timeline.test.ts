@@ -21,7 +21,8 @@ async function roomOf() {
     id,
     path,
     send: (body: object): Promise<Answer> => daemon.api("POST", `${path}/messages`, { payload: 1, ...body }),
-    arrive: (body: object): Promise<Answer> => daemon.api("POST", `${path}/barriers`, { barrier_id: "merged", ...body }),
+    arrive: (body: object): Promise<Answer> =>
+      daemon.api("POST", `${path}/barriers`, { barrier_id: "merged", ...body }),
     timeline: (query = ""): Promise<Json> => daemon.ok("GET", `${path}/timeline?${query}`),
   };
 }
@@ -46,7 +47,17 @@ test("shows what happened and leaves out what was read", async () => {
     (seen: Json) => seen.items.length === 9,
   );
   expect({ room_id, open }).toEqual({ room_id: room.id, open: [] });
-  expect(items.map(({ type, kind, title, to, lane, agent_id, outcome }: TimelineItem) => [type, kind, lane, agent_id, outcome, title, to])).toEqual([
+  expect(
+    items.map(({ type, kind, title, to, lane, agent_id, outcome }: TimelineItem) => [
+      type,
+      kind,
+      lane,
+      agent_id,
+      outcome,
+      title,
+      to,
+    ]),
+  ).toEqual([
     ["room", "mark", "room", null, "success", "room created", []],
     ["message", "mark", "agent", "planner", "success", "request to worker", ["worker"]],
     ["wait", "span", "agent", "planner", "error", "waited for a reply of worker: reply_timeout", ["worker"]],
@@ -58,7 +69,11 @@ test("shows what happened and leaves out what was read", async () => {
     ["drive", "mark", "room", null, "success", "wrote /a.txt (4 bytes)", []],
   ]);
   expect(items[1].ref).toEqual({ type: "message", id: sent.message_id });
-  for (const [at, least] of [[2, 100], [4, 80], [6, 60]] as const) {
+  for (const [at, least] of [
+    [2, 100],
+    [4, 80],
+    [6, 60],
+  ] as const) {
     const lasted = Date.parse(items[at].until) - Date.parse(items[at].at);
     expect([lasted >= least - 2, lasted < least + 5000]).toEqual([true, true]);
     // One after another, as they were called.
@@ -74,7 +89,14 @@ describe("what goes on", () => {
     const arriving = room.arrive({ agent_id: "planner", participants: ["planner", "worker"], timeout_ms: 20_000 });
     const { open } = await until(room.timeline, (seen: Json) => seen.open.length === 2);
     expect(open).toEqual([
-      expect.objectContaining({ agent_id: "worker", type: "wait", kind: "span", until: null, seq: null, title: "waits for messages" }),
+      expect.objectContaining({
+        agent_id: "worker",
+        type: "wait",
+        kind: "span",
+        until: null,
+        seq: null,
+        title: "waits for messages",
+      }),
       expect.objectContaining({
         agent_id: "planner",
         type: "wait",
@@ -136,7 +158,10 @@ describe("pages", () => {
     const response = await fetch(`${daemon.url}${room.path}/audit?order=asc`, {
       headers: { ...bearer(daemon.apiKey), accept: "application/x-ndjson" },
     });
-    const records = (await response.text()).trimEnd().split("\n").map((text) => JSON.parse(text));
+    const records = (await response.text())
+      .trimEnd()
+      .split("\n")
+      .map((text) => JSON.parse(text));
     expect(records.length).toBeGreaterThan(MESSAGES + 300);
     const items = records.flatMap((record) => toItem(record) ?? []);
     expect(await walk("order=asc&limit=1000")).toEqual(items);
@@ -161,7 +186,14 @@ test("filters by time, agent and type; what is wrong with a query is said", asyn
   const { items } = await room.timeline("order=asc");
   expect(titles(await room.timeline(`since=${items[2].at}`))).toContain("arrived at barrier merged");
   expect(titles(await room.timeline("until=2020-01-01T00:00:00Z"))).toEqual([]);
-  for (const query of ["types=nonsense", "types=wait,", "limit=0", "limit=1001", "since=2026-13-01T00:00:00Z", "order=up"]) {
+  for (const query of [
+    "types=nonsense",
+    "types=wait,",
+    "limit=0",
+    "limit=1001",
+    "since=2026-13-01T00:00:00Z",
+    "order=up",
+  ]) {
     const answer = await daemon.api("GET", `${room.path}/timeline?${query}`);
     expect([query, answer.status]).toEqual([query, 422]);
   }
@@ -184,7 +216,10 @@ test("of a room that has ended is not found, as its audit is not; a new room of 
   await room.send({ source: "a", topic: "x" });
   await daemon.ok("DELETE", room.path);
   const codes = await until(
-    async () => await Promise.all(["timeline", "audit"].map(async (list) => (await daemon.api("GET", `${room.path}/${list}`)).body.code)),
+    async () =>
+      await Promise.all(
+        ["timeline", "audit"].map(async (list) => (await daemon.api("GET", `${room.path}/${list}`)).body.code),
+      ),
     ([code]) => code !== undefined,
   );
   expect(codes).toEqual(["room_not_found", "room_not_found"]);
@@ -207,6 +242,14 @@ test("the command prints a line for each item, and with --follow what comes, unt
   await daemon.ok("DELETE", room.path);
   const followed = await following;
   expect(followed.status).toBe(0);
-  const lines = followed.stdout.trimEnd().split("\n").map((text) => JSON.parse(text));
-  expect(lines.map(({ title }) => title)).toEqual(["room created", "event to topic x", "event to topic y", "room destroyed"]);
+  const lines = followed.stdout
+    .trimEnd()
+    .split("\n")
+    .map((text) => JSON.parse(text));
+  expect(lines.map(({ title }) => title)).toEqual([
+    "room created",
+    "event to topic x",
+    "event to topic y",
+    "room destroyed",
+  ]);
 });

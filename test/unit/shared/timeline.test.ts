@@ -57,7 +57,11 @@ test("what only reads is left out, and nothing else that has an operation", () =
 
 describe("an item", () => {
   test.each<[string, object, Partial<TimelineItem>]>([
-    ["exec.started", { argv: ["make", "all"], exec_id: "b" }, { title: "started make all", kind: "mark", type: "command" }],
+    [
+      "exec.started",
+      { argv: ["make", "all"], exec_id: "b" },
+      { title: "started make all", kind: "mark", type: "command" },
+    ],
     ["exec.finished", { command: "a\nb", exec_id: "b", exit_code: 2 }, { title: "a b", kind: "span", exit_code: 2 }],
     ["exec.finished", { told_argv: ["x"], exec_id: "b" }, { title: "x", ref: { type: "execution", id: "b" } }],
     ["exec.finished", { exec_id: "b" }, { title: "command b", exit_code: null }],
@@ -80,7 +84,11 @@ describe("an item", () => {
     ["message.sent", { kind: "event", destination: "w" }, { title: "event to w", to: ["w"], type: "message" }],
     ["message.sent", { kind: "event", topic: "t", to: ["w", "x"] }, { title: "event to topic t", to: ["w", "x"] }],
     ["message.sent", { kind: "event", destination: "*", to: ["w"] }, { title: "event to everybody", to: ["w"] }],
-    ["message.sent", { destination: "w", wait_ms: 9 }, { title: "waited for a reply of w", type: "wait", kind: "span" }],
+    [
+      "message.sent",
+      { destination: "w", wait_ms: 9 },
+      { title: "waited for a reply of w", type: "wait", kind: "span" },
+    ],
     ["message.read", { wait_ms: 9 }, { title: "waited for messages", type: "wait", kind: "span" }],
     ["message.replied", { destination: "w", message_id: "m" }, { title: "replied to w", to: ["w"] }],
     ["message.acked", { message_id: "m" }, { title: "acknowledged m", ref: { type: "message", id: "m" } }],
@@ -113,7 +121,12 @@ describe("an item", () => {
     ["quota.soft_exceeded", { limit: "rooms" }, { title: "over the soft limit of rooms", lane: "room" }],
   ])("of %s %j", (event, details, expected) => {
     shown.add(event);
-    expect(toItem(recordOf(event, details))).toMatchObject({ seq: 7, agent_id: "planner", outcome: "success", ...expected });
+    expect(toItem(recordOf(event, details))).toMatchObject({
+      seq: 7,
+      agent_id: "planner",
+      outcome: "success",
+      ...expected,
+    });
   });
 
   test("of what was refused is a refusal, where it was", () => {
@@ -184,7 +197,14 @@ describe("a query", () => {
   const scope = { org_id: "org_1", room_uid: "rom_1", order: "asc", limit: 100_000 } as const;
 
   test("asks for just those records that become items of its types", async () => {
-    const details = [{}, { wait_ms: 5 }, { wait_ms: 0.5 }, { wait_ms: "5" }, { wait_ms: null }, { last: { wait_ms: 5 } }];
+    const details = [
+      {},
+      { wait_ms: 5 },
+      { wait_ms: 0.5 },
+      { wait_ms: "5" },
+      { wait_ms: null },
+      { last: { wait_ms: 5 } },
+    ];
     const all = [...Object.keys(EVENTS), ...LEFT_OUT, "org.created"].flatMap((event) =>
       OUTCOMES.flatMap((outcome) => details.map((each) => ({ event, outcome, details: each }))),
     );
@@ -220,9 +240,17 @@ describe("a query", () => {
 describe("standbys", () => {
   let seq = 0;
   const mark = (event: string, agent_id: string, at: number, details: object = {}) =>
-    toItem(recordOf(event, details, { seq: ++seq, agent_id, at: new Date(Date.parse(AT) + at * 1000).toISOString() })) as TimelineItem;
+    toItem(
+      recordOf(event, details, { seq: ++seq, agent_id, at: new Date(Date.parse(AT) + at * 1000).toISOString() }),
+    ) as TimelineItem;
   const shape = (items: TimelineItem[]) =>
-    items.map(({ agent_id, kind, title, at, until }) => [agent_id, kind, title, Date.parse(at) - Date.parse(AT), until === null ? null : Date.parse(until) - Date.parse(AT)]);
+    items.map(({ agent_id, kind, title, at, until }) => [
+      agent_id,
+      kind,
+      title,
+      Date.parse(at) - Date.parse(AT),
+      until === null ? null : Date.parse(until) - Date.parse(AT),
+    ]);
 
   test("are spans from standby to what ended them, in either order, and open without", () => {
     const items = [

@@ -26,7 +26,13 @@ function writeBefore(): void {
   for (const text of before) connection.execute(text);
   connection.execute(`PRAGMA user_version = ${before.length}`);
   let seq = 0;
-  const add = (id: string, kind: string, source: string, to: string[], more: { topic?: string; reply_to?: string } = {}) => {
+  const add = (
+    id: string,
+    kind: string,
+    source: string,
+    to: string[],
+    more: { topic?: string; reply_to?: string } = {},
+  ) => {
     seq++;
     const text = (value: string | undefined) => (value === undefined ? "NULL" : `'${value}'`);
     connection.execute(
@@ -65,7 +71,9 @@ test("neither requests nor barriers are looked for among all that there are", ()
   using watched = watchStatements(/^select/i);
   expect([openRequests(connection.queries, ROOM, 5), openBarriers(connection.queries, ROOM, 5)]).toEqual([[], []]);
   const plans = watched.runs.map(({ sql: text }) => {
-    const steps = connection.queries.all<{ detail: string }>(sql.raw(`EXPLAIN QUERY PLAN ${text.replaceAll("?", "1")}`));
+    const steps = connection.queries.all<{ detail: string }>(
+      sql.raw(`EXPLAIN QUERY PLAN ${text.replaceAll("?", "1")}`),
+    );
     return steps.map(({ detail }) => detail);
   });
   expect(plans).toEqual([

@@ -8,7 +8,8 @@ import { sayFollowing, stateOf } from "../executions/agent-fixture.ts";
 import { ExecutionsFixture } from "../sandboxes/executions-fixture.ts";
 
 const going = (fixture: ExecutionsFixture) => goingIn([fixture.row], fixture.ends);
-const items = (fixture: ExecutionsFixture) => fixture.records.flatMap((record) => toItem(record as unknown as AuditRecord) ?? []);
+const items = (fixture: ExecutionsFixture) =>
+  fixture.records.flatMap((record) => toItem(record as unknown as AuditRecord) ?? []);
 
 test("one that is waited for goes on until it is answered, and is a span from its beginning", async () => {
   using fixture = new ExecutionsFixture();
@@ -23,7 +24,9 @@ test("one that is waited for goes on until it is answered, and is a span from it
   const answered = fixture.walk("sandbox_exec", { command: "make --token=abc", exec_id: "build" });
   const end = await running.promise;
   expect(going(fixture)).toEqual({
-    commands: [{ agent_id: "a", exec_id: "build", argv: ["/bin/sh", "-c", "make --token=***"], since: expect.any(String) }],
+    commands: [
+      { agent_id: "a", exec_id: "build", argv: ["/bin/sh", "-c", "make --token=***"], since: expect.any(String) },
+    ],
     standby: [],
   });
   end();

@@ -55,7 +55,9 @@ function shortestBack(edges: Graph, start: string): number {
 const anyGraph = fc
   .array(fc.tuple(fc.nat(6), fc.nat(6)), { maxLength: 14 })
   .map((pairs) => Map.groupBy(pairs, ([from]) => `n${from}`))
-  .map((groups): Graph => new Map([...groups].map(([from, pairs]) => [from, new Set(pairs.map(([, to]) => `n${to}`))])));
+  .map(
+    (groups): Graph => new Map([...groups].map(([from, pairs]) => [from, new Set(pairs.map(([, to]) => `n${to}`))])),
+  );
 
 test("of any graph: each group that waits for itself has one ring, which is real and as short as any", () => {
   const holds = (edges: Graph) => {
