@@ -1,4 +1,5 @@
 /** What a timeline makes of the audit: every event has its place, and a query finds just what is shown. */
+import { sql } from "drizzle-orm";
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import { openConnection } from "../../../daemon/db/client.ts";
@@ -13,6 +14,7 @@ import { TIMELINE_TYPES, type TimelineItem } from "../../../shared/timeline/item
 import { pair } from "../../../shared/timeline/pair.ts";
 import { selectionOf } from "../../../shared/timeline/selection.ts";
 import { type Recorded, toItem, typeOf } from "../../../shared/timeline/to-item.ts";
+import { watchStatements } from "../../harness/watched-statements.ts";
 import { codeOf } from "../../house/sources.ts";
 
 const AT = "2026-01-31T12:05:00.000Z";
@@ -235,6 +237,26 @@ describe("a query", () => {
     );
     for (const type of TIMELINE_TYPES) holds([type]);
   });
+});
+
+test("a page of a room is looked for among the room's own records, in either order", () => {
+  const connection = openConnection(":memory:");
+  migrate(connection);
+  using watched = watchStatements(/^select/i);
+  for (const order of ["asc", "desc"] as const) {
+    const page = { org_id: "org_1", room_uid: "rom_1", order, limit: 10, after: 5, last: 9 };
+    listAudit(connection.queries, { ...page, selection: selectionOf() });
+  }
+  const plans = watched.runs.map(({ sql: text }) =>
+    connection.queries
+      .all<{ detail: string }>(sql.raw(`EXPLAIN QUERY PLAN ${text.replaceAll("?", "1")}`))
+      .map(({ detail }) => detail),
+  );
+  connection.close();
+  expect(plans).toHaveLength(2);
+  for (const plan of plans) {
+    expect(plan).toEqual(["SEARCH audit USING INDEX audit_by_room (room_uid=? AND seq>? AND seq<?)"]);
+  }
 });
 
 describe("standbys", () => {
