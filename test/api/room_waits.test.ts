@@ -193,6 +193,18 @@ test("at most a thousand waits are told, the oldest first, and that there are mo
   expect(await room.waits()).toMatchObject({ truncated: false });
 });
 
+test("of many at a barrier likewise, and each is shown some of those whom it waits for", async () => {
+  const room = await roomOf();
+  for (const barrier_id of ["first", "second"]) {
+    const arrivals = Array.from({ length: 600 }, (_, at) => `${barrier_id}-${at}`);
+    await daemon.ok("POST", `${room.path}/barriers`, { barrier_id, arrivals, parties: 1000, timeout_ms: 0 });
+  }
+  const { waits, truncated, cycles } = await room.waits();
+  expect([waits.length, truncated, cycles]).toEqual([1000, true, []]);
+  expect(waits.filter(({ id }: Json) => id === "first")).toHaveLength(600);
+  expect(new Set(waits.map(({ on }: Json) => on.length))).toEqual(new Set([100]));
+});
+
 test("a room of another organization is not found, and neither is one that has ended", async () => {
   const room = await roomOf("a", "b");
   await room.ask("a", "b");

@@ -217,8 +217,10 @@ export function chainRecords(queries: Queries, orgKey: ChainKey, after: number, 
 
 export function matching(filter: Omit<AuditFilter, "limit">): SQL | undefined {
   const [isAfter, isUpTo] = filter.order === "asc" ? [gt, lte] : [lt, gte];
+  // A room's records are found by the index of rooms: its organization may have any number of others between them.
+  const ofChain = filter.room_uid === undefined ? sql`${audit.org_key}` : sql`+${audit.org_key}`;
   return and(
-    eq(audit.org_key, chainKey(filter.org_id)),
+    sql`${ofChain} = ${chainKey(filter.org_id)}`,
     filter.room_uid === undefined ? undefined : eq(audit.room_uid, filter.room_uid),
     filter.room_id === undefined ? undefined : eq(audit.room_id, filter.room_id),
     filter.since === undefined ? undefined : gte(audit.at, filter.since),

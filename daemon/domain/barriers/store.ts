@@ -84,15 +84,13 @@ export function listBarriers(queries: Queries, roomUid: RoomUid, after: string |
     .all();
 }
 
-/** The open generations of a room, the oldest first. */
+/** The open generations of a room, the oldest first. By the index of those that are open: most of a room's are over. */
 export function openBarriers(queries: Queries, roomUid: RoomUid, limit: number): BarrierRow[] {
-  return queries
-    .select()
-    .from(barriers)
-    .where(and(eq(barriers.room_uid, roomUid), sql`${barriers.state} = 'waiting'`))
-    .orderBy(asc(barriers.opened_at), asc(barriers.barrier_id))
-    .limit(limit)
-    .all();
+  const open = queries.all<Pick<BarrierRow, "barrier_id" | "generation">>(
+    sql`SELECT barrier_id, generation FROM barriers INDEXED BY barriers_waiting
+        WHERE room_uid = ${roomUid} AND state = 'waiting' ORDER BY opened_at, barrier_id LIMIT ${limit}`,
+  );
+  return open.flatMap(({ barrier_id, generation }) => findBarrier(queries, roomUid, barrier_id, generation) ?? []);
 }
 
 export function countBarriers(queries: Queries, roomUid: RoomUid): number {

@@ -2,6 +2,7 @@
  * Owns gathering who waits for whom in a room now, by all the ways in which agents wait: calls that are being answered, requests
  * without a reply, open barriers, and commands. Agents wait in short calls, one after another: what they wait for goes on between.
  */
+import { MAX_PARTIES } from "../../../shared/api/barriers.ts";
 import { MOST_WAITS, type Wait } from "../../../shared/api/overview.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
 import { commandText, line } from "../../../shared/timeline/words.ts";
@@ -13,6 +14,8 @@ import type { OverviewDeps } from "./deps.ts";
 export interface Gathered extends Wait {
   /** Whether it is over only when each of those is done; else one of them is enough. */
   needsAll: boolean;
+  /** When the call began that waits for it at this moment. */
+  calledAt: string | null;
 }
 
 /** Recipients of requests that are looked at. */
@@ -23,38 +26,50 @@ const MOST_BARRIERS = 256;
 /** The oldest first, and whether some were not looked at. */
 export function gather(deps: OverviewDeps, roomUid: RoomUid): { waits: Gathered[]; truncated: boolean } {
   const requests = openRequests(deps.queries, roomUid, MOST_LOOKED_AT + 1);
+  const asked = replies(deps, roomUid, requests.slice(0, MOST_LOOKED_AT));
+  const { waits, truncated } = withCalls(deps, roomUid, asked);
+  return { waits, truncated: truncated || requests.length > MOST_LOOKED_AT };
+}
+
+/** What goes on now: commands, and what calls wait for. */
+export function going(deps: OverviewDeps, roomUid: RoomUid): Gathered[] {
+  return withCalls(deps, roomUid, []).waits.filter(({ type, held }) => held || type === "command");
+}
+
+/** With those who wait at barriers, commands, and calls that are being answered. What two of these tell of is one wait. */
+function withCalls(deps: OverviewDeps, roomUid: RoomUid, asked: readonly Gathered[]) {
   const barriers = openBarriers(deps.queries, roomUid, MOST_BARRIERS + 1);
-  const found = new Map<string, Gathered>();
-  for (const wait of [
-    ...replies(deps, roomUid, requests.slice(0, MOST_LOOKED_AT)),
-    ...arrivals(deps, roomUid, barriers.slice(0, MOST_BARRIERS)),
-    ...commands(deps, roomUid),
-    ...held(deps, roomUid),
-  ]) {
-    const key = JSON.stringify([wait.agent_id, wait.type, wait.id]);
-    found.set(key, together(found.get(key), wait));
+  const arrived = arrivals(deps, roomUid, barriers.slice(0, MOST_BARRIERS));
+  const found = new Map([...asked, ...arrived, ...commands(deps, roomUid)].map((wait) => [keyOf(wait), wait]));
+  for (const { shown, agents, on, since } of deps.agents.waits.all(roomUid)) {
+    for (const agent_id of agents) {
+      const key = keyOf({ agent_id, ...shown });
+      const known = found.get(key);
+      if (known)
+        found.set(key, { ...known, since: older(known.since, since), held: true, calledAt: known.calledAt ?? since });
+      // One at a barrier that is not known is being released, or beyond what is looked at.
+      else if (shown.type !== "barrier") {
+        const about = ABOUT[shown.type];
+        found.set(key, {
+          agent_id,
+          ...shown,
+          on: [...on()],
+          since,
+          held: true,
+          about,
+          needsAll: true,
+          calledAt: since,
+        });
+      }
+    }
   }
   const waits = [...found.values()].sort((a, b) => compare(a.since, b.since) || compare(a.agent_id, b.agent_id));
-  return { waits, truncated: requests.length > MOST_LOOKED_AT || barriers.length > MOST_BARRIERS };
+  return { waits, truncated: barriers.length > MOST_BARRIERS || arrived.length > MOST_WAITS };
 }
 
-/** What a call waits for that is known by itself is one wait, as old as the older. */
-function together(known: Gathered | undefined, wait: Gathered): Gathered {
-  if (!known) return wait;
-  const since = known.since < wait.since ? known.since : wait.since;
-  return { ...known, since, held: known.held || wait.held };
-}
-
-/** Calls that are being answered. */
-function held({ agents }: OverviewDeps, roomUid: RoomUid): Gathered[] {
-  return agents.waits.all(roomUid).flatMap((wait) => {
-    const { type, id } = wait.shown;
-    const rest = { type, id, on: [...wait.on()], since: wait.since, held: true, about: ABOUT[type], needsAll: true };
-    return wait.agents.map((agent_id) => ({ agent_id, ...rest }));
-  });
-}
-
-const ABOUT = { reply: "request", barrier: "barrier", inbox: "messages" } as const;
+const keyOf = ({ agent_id, type, id }: Pick<Gathered, "agent_id" | "type" | "id">): string =>
+  `${agent_id} ${type} ${id}`;
+const ABOUT = { reply: "request", inbox: "messages" } as const;
 
 /** Requests without a reply: neither who asked nor who is asked may be gone. */
 function replies({ agents }: OverviewDeps, roomUid: RoomUid, requests: readonly OpenRequest[]): Gathered[] {
@@ -69,7 +84,7 @@ function replies({ agents }: OverviewDeps, roomUid: RoomUid, requests: readonly 
       continue;
     }
     const about = topic === null ? "request" : `request to topic ${topic}`;
-    const rest = { since: created_at, held: false, about: line(about), needsAll: true };
+    const rest = { since: created_at, held: false, about: line(about), needsAll: true, calledAt: null };
     asked.set(message_id, { agent_id: source, type: "reply", id: message_id, on: [recipient], ...rest });
   }
   return [...asked.values()];
@@ -78,24 +93,50 @@ function replies({ agents }: OverviewDeps, roomUid: RoomUid, requests: readonly 
 /** Who has arrived waits for who is missing: participants, or where none are named all agents of the room. */
 function arrivals({ agents }: OverviewDeps, roomUid: RoomUid, barriers: readonly BarrierRow[]): Gathered[] {
   const isGone = remembered((agentId) => agents.isGone(roomUid, agentId));
-  let everyone: string[] | undefined;
-  return barriers.flatMap((row) => {
+  const everyone = barriers.some(({ participants }) => participants === null) ? agents.all(roomUid) : [];
+  const found: Gathered[] = [];
+  for (const row of barriers) {
     const { barrier_id, generation, parties, arrived, opened_at } = row;
-    everyone ??= row.participants ? undefined : agents.all(roomUid);
-    const on = row.participants ? missingOf(row) : (everyone ?? []).filter((each) => !arrived.includes(each));
+    const on = row.participants ? missingOf(row) : othersOf(everyone, arrived);
     const needsAll = on.length <= parties - arrived.length;
     const about = `generation ${generation}, ${arrived.length} of ${parties} arrived`;
-    const rest = { on, since: opened_at, held: false, about, needsAll };
-    return arrived
-      .filter((agentId) => !isGone(agentId))
-      .map((agent_id) => ({ agent_id, type: "barrier" as const, id: barrier_id, ...rest }));
-  });
+    const rest = {
+      type: "barrier",
+      id: barrier_id,
+      on,
+      since: opened_at,
+      held: false,
+      about,
+      needsAll,
+      calledAt: null,
+    } as const;
+    for (const agent_id of arrived) if (!isGone(agent_id)) found.push({ agent_id, ...rest });
+    // Those that follow are younger.
+    if (found.length > MOST_WAITS) break;
+  }
+  return found;
+}
+
+/** One more than can be missing at a barrier is enough to know that not all of them are needed. */
+function othersOf(everyone: readonly string[], arrived: readonly string[]): string[] {
+  const there = new Set(arrived);
+  return everyone.filter((agentId) => !there.has(agentId)).slice(0, MAX_PARTIES + 1);
 }
 
 function commands({ sandboxes }: OverviewDeps, roomUid: RoomUid): Gathered[] {
   return sandboxes.going(roomUid).commands.map(({ agent_id, exec_id, argv, since }) => {
     const about = line(argv === null ? "command" : commandText(argv));
-    return { agent_id, type: "command", id: exec_id, on: [], since, held: false, about, needsAll: true };
+    return {
+      agent_id,
+      type: "command",
+      id: exec_id,
+      on: [],
+      since,
+      held: false,
+      about,
+      needsAll: true,
+      calledAt: null,
+    };
   });
 }
 
@@ -108,4 +149,5 @@ function remembered(ask: (agentId: string) => boolean): (agentId: string) => boo
   };
 }
 
+const older = (a: string, b: string): string => (a < b ? a : b);
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -10,7 +10,7 @@ import { type Bound, bind } from "../../core/operation.ts";
 import { momentRules, pageOfAudit, scanOf } from "../audit/index.ts";
 import type { OverviewDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
-import { gather } from "./gather.ts";
+import { going } from "./gather.ts";
 
 /** Waits and commands that are shown as going on. */
 const MOST_OPEN = 1000;
@@ -38,17 +38,15 @@ export function makeTimeline(deps: OverviewDeps): Bound {
 /** What goes on now, the oldest first. */
 function openItems(deps: OverviewDeps, roomUid: RoomUid): TimelineItem[] {
   const rest = { seq: null, lane: "agent", kind: "span", until: null, outcome: "success", exit_code: null } as const;
-  const waits = gather(deps, roomUid).waits.flatMap(
-    ({ agent_id, type, id, on, since, held, about }): TimelineItem[] => {
-      if (type === "command") {
-        const ref = id === null ? null : { type: "execution", id };
-        return [{ ...rest, agent_id, type, at: since, title: about, to: [], ref }];
-      }
-      if (!held) return [];
-      const ref = id === null ? null : { type: type === "reply" ? "message" : "barrier", id };
-      return [{ ...rest, agent_id, type: "wait", at: since, title: TITLES[type](id), to: on.slice(0, 16), ref }];
-    },
-  );
+  const waits = going(deps, roomUid).flatMap(({ agent_id, type, id, on, since, calledAt, about }): TimelineItem[] => {
+    if (type === "command") {
+      const ref = id === null ? null : { type: "execution", id };
+      return [{ ...rest, agent_id, type, at: since, title: about, to: [], ref }];
+    }
+    const ref = id === null ? null : { type: type === "reply" ? "message" : "barrier", id };
+    const at = calledAt ?? since;
+    return [{ ...rest, agent_id, type: "wait", at, title: TITLES[type](id), to: on.slice(0, 16), ref }];
+  });
   const standby = deps.sandboxes.going(roomUid).standby.map(({ agent_id, sandbox_id, since }): TimelineItem => {
     const ref = { type: "sandbox", id: sandbox_id };
     return { ...rest, agent_id, type: "standby", at: since, title: STANDBY.begun, to: [], ref };

@@ -16,7 +16,10 @@ export function makeWaits(deps: OverviewDeps): Bound {
       const gathered = gather(deps, room_uid);
       const told = gathered.waits.slice(0, MOST_WAITS);
       const truncated = gathered.truncated || gathered.waits.length > MOST_WAITS;
-      const waits = told.map(({ needsAll: _, on, ...rest }) => ({ ...rest, on: on.slice(0, MOST_WAITED_FOR) }));
+      const waits = told.map(({ needsAll: _, calledAt: __, on, ...rest }) => ({
+        ...rest,
+        on: on.slice(0, MOST_WAITED_FOR),
+      }));
       const cycles = cyclesOf(told, nowMs);
       const text = summaryText(waits, cycles, truncated, nowMs);
       return { outcome: "ok", body: { room_id, at: at(nowMs), waits, cycles, truncated, text } };
@@ -33,6 +36,7 @@ function cyclesOf(waits: readonly Gathered[], nowMs: number) {
     if (!known) edges.set(agent_id, new Set(on));
     else for (const each of on) known.add(each);
   }
-  const waitOf = (from: string, to: string) => needed.find(({ agent_id, on }) => agent_id === from && on.includes(to));
+  const byAgent = Map.groupBy(needed, ({ agent_id }) => agent_id);
+  const waitOf = (from: string, to: string) => byAgent.get(from)?.find(({ on }) => on.includes(to));
   return ringsOf(edges).map((agents) => ({ agents, text: ringText(agents, waitOf, nowMs) }));
 }

@@ -6,7 +6,7 @@ import { MIGRATIONS, migrate } from "../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
 import { Budget, BYTES_OF_ROW, bytesOf } from "../../../../daemon/domain/fabric/budget.ts";
 import { insertMessage } from "../../../../daemon/domain/fabric/store.ts";
-import type { MessageRow } from "../../../../daemon/domain/fabric/table.ts";
+import { type MessageRow, messages } from "../../../../daemon/domain/fabric/table.ts";
 import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
 
 const HOLDER = { org_id: "org_1" as OrgId, room_uid: "rom_1" as RoomUid };
@@ -59,7 +59,7 @@ test("messages that an older roomd kept are counted when it is upgraded", async 
   );
   old.execute(`INSERT INTO rooms (${columns.map(({ name }) => name).join()}) VALUES (${values.join()})`);
   const rows = MESSAGES.map((more, at) => messageOf(at + 1, more));
-  for (const row of rows) insertMessage(old.queries, row);
+  for (const row of rows) old.queries.insert(messages).values(row).run();
   migrate(old);
   const sum = rows.reduce((all, row) => all + bytesOf(row), 0);
   expect(old.queries.all(sql`SELECT * FROM message_rooms`)).toEqual([{ ...HOLDER, bytes: sum, gone_seq: 0 }]);

@@ -1,0 +1,101 @@
+/** Rings of agents that wait for each other, against a search that tries every way. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { ringsOf } from "../../../../daemon/domain/overview/cycles.ts";
+import { ringText, summaryText } from "../../../../daemon/domain/overview/words.ts";
+
+type Graph = Map<string, Set<string>>;
+
+const graphOf = (edges: Record<string, string>): Graph =>
+  new Map(Object.entries(edges).map(([from, to]) => [from, new Set(to.split(""))]));
+
+describe("rings", () => {
+  test.each<[string, Record<string, string>, string[]]>([
+    ["nobody waits", {}, []],
+    ["a chain has none", { a: "b", b: "c" }, []],
+    ["who waits for himself is one", { a: "a" }, ["a"]],
+    ["two wait for each other", { a: "b", b: "a" }, ["ab"]],
+    ["the shortest of a group is told", { a: "b", b: "cd", c: "a", d: "b" }, ["bd"]],
+    ["each group has its own", { a: "b", b: "ac", c: "d", d: "c" }, ["ab", "cd"]],
+    ["who only waits for a ring is not in it", { x: "a", a: "b", b: "a" }, ["ab"]],
+  ])("%s", (_, edges, expected) => {
+    expect(ringsOf(graphOf(edges)).map((ring) => ring.join(""))).toEqual(expected);
+  });
+
+  test("a chain of ten thousand is no depth, and its ring is found", () => {
+    const edges: Graph = new Map();
+    for (let at = 0; at < 10_000; at++) edges.set(`a${at}`, new Set([`a${at + 1}`]));
+    expect(ringsOf(edges)).toEqual([]);
+    edges.set("a10000", new Set(["a9999"]));
+    expect(ringsOf(edges)).toEqual([["a10000", "a9999"]]);
+  });
+});
+
+/** Everyone who can be come to from an agent, in one step or more. */
+function reached(edges: Graph, from: string): Set<string> {
+  const seen = new Set<string>();
+  const open = [...(edges.get(from) ?? [])];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (seen.has(next)) continue;
+    seen.add(next);
+    open.push(...(edges.get(next) ?? []));
+  }
+  return seen;
+}
+
+/** The length of the shortest way from an agent back to itself, by trying every set of steps. */
+function shortestBack(edges: Graph, start: string): number {
+  let at = new Set([start]);
+  for (let length = 1; ; length++) {
+    at = new Set([...at].flatMap((each) => [...(edges.get(each) ?? [])]));
+    if (at.has(start)) return length;
+  }
+}
+
+const anyGraph = fc
+  .array(fc.tuple(fc.nat(6), fc.nat(6)), { maxLength: 14 })
+  .map((pairs) => Map.groupBy(pairs, ([from]) => `n${from}`))
+  .map(
+    (groups): Graph => new Map([...groups].map(([from, pairs]) => [from, new Set(pairs.map(([, to]) => `n${to}`))])),
+  );
+
+test("of any graph: each group that waits for itself has one ring, which is real and as short as any", () => {
+  const holds = (edges: Graph) => {
+    const inRings = [...edges.keys()].filter((name) => reached(edges, name).has(name)).sort();
+    const groupOf = (name: string) =>
+      inRings.filter((other) => reached(edges, name).has(other) && reached(edges, other).has(name));
+    const groups = new Set(inRings.map((name) => groupOf(name).join()));
+    const rings = ringsOf(edges);
+    expect(rings).toHaveLength(groups.size);
+    for (const group of groups) {
+      const members = group.split(",");
+      const [ring = [], ...more] = rings.filter((each) => each.every((name) => members.includes(name)));
+      expect(more).toEqual([]);
+      expect(ring).toHaveLength(Math.min(...members.map((name) => shortestBack(edges, name))));
+      expect(new Set(ring).size).toBe(ring.length);
+      for (const [at, name] of ring.entries()) {
+        expect(edges.get(name)?.has(String(ring[(at + 1) % ring.length]))).toBe(true);
+      }
+    }
+  };
+  fc.assert(fc.property(anyGraph, holds), { numRuns: 2000 });
+});
+
+test("a ring is told in one sentence, and all of it in one paragraph", () => {
+  const nowMs = Date.parse("2026-01-31T12:10:00.000Z");
+  const rest = { held: false, about: "" };
+  const waits = [
+    { agent_id: "planner", type: "reply", id: "msg_1", on: ["worker"], since: "2026-01-31T12:06:00.000Z", ...rest },
+    { agent_id: "worker", type: "barrier", id: "merged", on: ["planner"], since: "2026-01-31T12:07:59.000Z", ...rest },
+  ] as const;
+  const waitOf = (from: string) => waits.find(({ agent_id }) => agent_id === from);
+  const text = ringText(["planner", "worker"], waitOf, nowMs);
+  expect(text).toBe(
+    "planner waits for worker (reply to msg_1, 4 min), worker waits for planner (barrier merged, 2 min).",
+  );
+  const shown = waits.map((wait) => ({ ...wait, on: [...wait.on] }));
+  expect(summaryText(shown, [{ agents: ["planner", "worker"], text }], false, nowMs)).toBe(
+    `2 waits of 2 agents. 1 circle of agents that wait for each other: ${text} None of them goes on before one of them replies or arrives. The longest is planner, 4 min: reply to msg_1.`,
+  );
+  expect(summaryText([], [], false, nowMs)).toBe("Nobody waits.");
+});
