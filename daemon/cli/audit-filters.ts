@@ -38,7 +38,10 @@ export function withFilters(command: Command): Command {
 }
 
 /** The room, or undefined for the organization, and the queries as the service takes them. Throws CliError. */
-export function asked<T extends FilterOptions>(room: string | undefined, { org, agent, actor, request, room: named, ...query }: T) {
+export function asked<T extends FilterOptions>(
+  room: string | undefined,
+  { org, agent, actor, request, room: named, ...query }: T,
+) {
   if (room === undefined && org !== true && named === undefined)
     throw new CliError("Name a room, or give --org.", EXIT.usage);
   if (room !== undefined && org === true) {

@@ -83,6 +83,7 @@ export const operations = {
   sandbox_metrics: sandboxes.sandboxMetrics,
   egress_get: egress.egressGet,
   egress_set: egress.egressSet,
+  sandbox_network: egress.sandboxNetwork,
   sandbox_exec: executions.sandboxExec,
   terminal_create: terminals.terminalCreate,
   terminal_list: terminals.terminalList,

@@ -225,6 +225,13 @@ export const STORY: Record<string, readonly unknown[]> = {
   open_connections: [1],
   connections: [23],
   sent_bytes: [48_210],
+  since: [SANDBOX_MADE],
+  first_at: [RAN],
+  last_at: [SENT],
+  "egress.host": ["example.org"],
+  "egress.ip": ["192.0.2.7"],
+  "egress.port": [443],
+  "egress.reason": [null],
   received_bytes: [18_350_080],
 
   // Commands and terminals.

@@ -31,7 +31,7 @@ const COMMANDS = [
   "shell",
   "logs",
   "mcp",
-  ...["get", "set"].map((verb) => `egress ${verb}`),
+  ...["get", "set", "network"].map((verb) => `egress ${verb}`),
   ...["list", "get", "close", "token"].map((verb) => `terminal ${verb}`),
   ...["send", "wait", "health", "limits", "credits", "login", "logout", "whoami"],
   ...["list", "get", "reply", "ack"].map((verb) => `message ${verb}`),

@@ -35,6 +35,7 @@ const LINES: readonly string[][] = [
   "logs r w --source agent --after 1 --limit 1",
   "egress get r w",
   "egress set r w example.org --if-revision 1",
+  "egress network r w --json",
   "exec r w --json --no-stdin --cwd / --env A=b --user u --timeout 1s --max-output 9 --output-to /o --exec-id e -- true",
   "exec r w --background --cwd / --env A=b --user u --timeout 1s --max-output 9 --output-to /o --exec-id e -- true",
   "execution list r w --limit 1 --cursor c",
@@ -147,7 +148,16 @@ const NO_OPTION: Record<string, string> = {
 };
 
 const ANSWER = { items: [{ source: "w", message_id: "m", payload: "hi" }], next_cursor: null, text: "", ok: true };
-const MORE = { checks: [], sandboxes_destroyed: [], drive: {}, topics: [], replaces: {}, totals: {}, groups: [] };
+const MORE = {
+  checks: [],
+  sandboxes_destroyed: [],
+  drive: {},
+  topics: [],
+  replaces: {},
+  totals: {},
+  groups: [],
+  other: {},
+};
 
 /** What is of a person's account is asked for by a session of the web, which the command line has not. */
 const named = (Object.entries(operations) as [Name, Operation][]).filter(([, { access }]) => access !== "account");
