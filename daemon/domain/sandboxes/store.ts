@@ -43,6 +43,13 @@ export function findSandboxEver(
     .get();
 }
 
+/** An organization's, however it ended. */
+export function locateSandbox(queries: Queries, orgId: OrgId, sandboxId: string) {
+  const { sandbox_id, org_id, room_uid, agent_id } = sandboxes;
+  const isIt = and(eq(sandbox_id, sandboxId as SandboxRow["sandbox_id"]), eq(org_id, orgId));
+  return queries.select({ room_uid, agent_id }).from(sandboxes).where(isIt).get();
+}
+
 const lookupsOf = preparedBy(prepareLookups);
 
 /** Every call about a sandbox asks. */

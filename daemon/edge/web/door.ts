@@ -13,9 +13,11 @@ import { retryAfterOf, toProblem } from "../problem.ts";
 import { matchPath, parsePath } from "../route.ts";
 import { makeNotices, NOTICE_PATH, type NoticeDeps } from "./billing-notices.ts";
 import { accountHandlers } from "./handlers/account.ts";
-import { type ApplicationDeps, applicationHandlers, placeIn } from "./handlers/applications.ts";
+import { type ApplicationDeps, applicationHandlers } from "./handlers/applications.ts";
 import { billingHandlers } from "./handlers/billing.ts";
 import { dataHandlers } from "./handlers/data.ts";
+import { goHandlers } from "./handlers/go.ts";
+import { placeIn } from "./handlers/going-on.ts";
 import type { Cookies, Handler, Handlers, Outcome } from "./handlers/handler.ts";
 import { hubHandlers } from "./handlers/hub.ts";
 import { memberHandlers } from "./handlers/members.ts";
@@ -91,6 +93,7 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
     ...billingHandlers(deps),
     ...promptHandlers(deps),
     ...hubHandlers(deps),
+    ...goHandlers(deps),
   };
   const pages = pagesOf(handlers);
   const notices = new Notices();
@@ -127,7 +130,7 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
     return new Response(null, { status: 303, headers: shown });
   };
 
-  /** Who has signed in for an application goes on to it. */
+  /** Who has signed in for an application, or for a page by its id, goes on to it. */
   const goingOn = (outcome: Outcome, { caller, request }: Visit): Outcome => {
     if (caller || !("to" in outcome) || outcome.to !== INSIDE) return outcome;
     const to = placeIn(cookieIn(request.headers, "asked", place().isSecure));

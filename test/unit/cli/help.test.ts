@@ -33,7 +33,7 @@ const COMMANDS = [
   "mcp",
   ...["get", "set", "network"].map((verb) => `egress ${verb}`),
   ...["list", "get", "close", "token"].map((verb) => `terminal ${verb}`),
-  ...["send", "wait", "health", "limits", "credits", "login", "logout", "whoami"],
+  ...["send", "wait", "health", "limits", "credits", "login", "logout", "whoami", "open"],
   ...["list", "get", "reply", "ack"].map((verb) => `message ${verb}`),
   ...["list", "subscribe"].map((verb) => `agent ${verb}`),
   ...["arrive", "list", "get", "cancel"].map((verb) => `barrier ${verb}`),

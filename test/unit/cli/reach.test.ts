@@ -17,6 +17,7 @@ const LINES: readonly string[][] = [
   "health",
   "limits",
   "whoami",
+  "open build-42",
   "usage --group-by day --month 2026-01",
   "credits --limit 1 --cursor c",
   "top --json --room r --interval 250ms",
