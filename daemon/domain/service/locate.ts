@@ -8,7 +8,6 @@ import { type Placed, pathOf } from "../../../shared/places.ts";
 import { type Bound, bind, type Caller } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Wanted, Within } from "../audit/index.ts";
-import type { ServiceDeps } from "./deps.ts";
 
 type Found = Placed | null;
 type Finder = (caller: Caller, id: string) => Found | Promise<Found>;
@@ -49,7 +48,7 @@ export interface Lookups {
   } | null>;
 }
 
-export function makeLocate({ lookups }: Pick<ServiceDeps, "lookups">): Bound {
+export function makeLocate({ lookups }: { lookups: Lookups }): Bound {
   const find = findersOf(lookups);
   return bind(locate, {
     run: async (call, { id }) => {

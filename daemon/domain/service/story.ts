@@ -63,6 +63,10 @@ export const STORY: Record<string, readonly unknown[]> = {
   message_id: [MESSAGE],
   barrier_id: ["merged"],
   template_id: ["default"],
+  id: [ROOM],
+  "id.type": ["room"],
+  "id.agent_id": [null],
+  "id.path": [`/rooms/${ROOM}`],
   audit_id: ["evt_01KG9Z2CF0H8K2N5R7T3W6Y9BD"],
   request_id: [REQUEST_ID],
   user_id: ["usr_01KDYYYSM0N3H6K9Q2S5V8X1ZB"],
@@ -232,6 +236,8 @@ export const STORY: Record<string, readonly unknown[]> = {
   "egress.ip": ["192.0.2.7"],
   "egress.port": [443],
   "egress.reason": [null],
+  "other.allowed": [0],
+  "other.refused": [0],
   received_bytes: [18_350_080],
 
   // Commands and terminals.
