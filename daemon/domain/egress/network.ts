@@ -68,7 +68,7 @@ export class Network {
 
   /** The newest first. */
   shown(): Omit<SandboxNetwork, "sandbox_id" | "agent_id"> {
-    const all = [...this.#allowed.values(), ...this.#refused.values()].sort((a, b) => b.last_ms - a.last_ms);
+    const all = [...this.#allowed.values(), ...this.#refused.values()].reverse().sort((a, b) => b.last_ms - a.last_ms);
     return {
       since: this.#since,
       items: all.map(({ key: _, slot: __, first_ms, last_ms, ...rest }) => ({
