@@ -14,12 +14,12 @@ import { matchPath, parsePath } from "../route.ts";
 import { makeNotices, NOTICE_PATH, type NoticeDeps } from "./billing-notices.ts";
 import { accountHandlers } from "./handlers/account.ts";
 import { type ApplicationDeps, applicationHandlers } from "./handlers/applications.ts";
+import { placeIn } from "./handlers/asked-place.ts";
 import { billingHandlers } from "./handlers/billing.ts";
 import { dataHandlers } from "./handlers/data.ts";
-import { goHandlers } from "./handlers/go.ts";
-import { placeIn } from "./handlers/going-on.ts";
 import type { Cookies, Handler, Handlers, Outcome } from "./handlers/handler.ts";
 import { hubHandlers } from "./handlers/hub.ts";
+import { locateHandlers } from "./handlers/locate.ts";
 import { memberHandlers } from "./handlers/members.ts";
 import { endHandlers } from "./handlers/org-end.ts";
 import { outsideHandlers } from "./handlers/outside.ts";
@@ -93,7 +93,7 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
     ...billingHandlers(deps),
     ...promptHandlers(deps),
     ...hubHandlers(deps),
-    ...goHandlers(deps),
+    ...locateHandlers(deps),
   };
   const pages = pagesOf(handlers);
   const notices = new Notices();

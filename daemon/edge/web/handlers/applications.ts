@@ -19,7 +19,7 @@ import {
 } from "../pages/applications.ts";
 import { deadEnd } from "../pages/outside.ts";
 import type { Visit } from "../visit.ts";
-import { AUTHORIZE, DEVICE, goOnTo } from "./going-on.ts";
+import { AUTHORIZE, DEVICE, goOnTo } from "./asked-place.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome, refusalOf } from "./handler.ts";
 
 /** More than any request has, and as much as a browser keeps for somebody who signs in first. */

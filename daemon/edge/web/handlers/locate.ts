@@ -1,10 +1,10 @@
 /** Owns the way from an id to its page. */
 import { locate } from "../../../../shared/api/locate.ts";
 import { deadEnd } from "../pages/outside.ts";
-import { goOnTo } from "./going-on.ts";
+import { goOnTo } from "./asked-place.ts";
 import { type HandlerDeps, type Handlers, inside, type Outcome } from "./handler.ts";
 
-export function goHandlers(deps: HandlerDeps): Handlers {
+export function locateHandlers(deps: HandlerDeps): Handlers {
   return {
     "/go/{id}": async (visit) => {
       const { pathname } = visit.request.url;
