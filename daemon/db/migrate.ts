@@ -40,6 +40,7 @@ import billing from "./migrations/0037_billing.sql" with { type: "text" };
 import planBy from "./migrations/0038_plan_by.sql" with { type: "text" };
 import departed from "./migrations/0039_departed.sql" with { type: "text" };
 import awaited from "./migrations/0040_awaited.sql" with { type: "text" };
+import egressDestinations from "./migrations/0041_egress_destinations.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -83,6 +84,7 @@ export const MIGRATIONS: readonly string[] = [
   planBy,
   departed,
   awaited,
+  egressDestinations,
 ];
 
 /** Brings the database up to date; `beforeChange` may throw when another process must not have it changed. Refuses one that a newer roomd has written. */

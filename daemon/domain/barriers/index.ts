@@ -13,6 +13,7 @@ import { breakBarriers, forgetBarriers, isWaitedFor, waitedFor } from "./store.t
 export { missingOf } from "./state.ts";
 export { openBarriers } from "./store.ts";
 export type { BarrierRow } from "./table.ts";
+export { findBarrier } from "./store.ts";
 
 export function makeBarriers(deps: BarrierDeps) {
   const { bells, database } = deps;

@@ -43,6 +43,8 @@ const COMMANDS = [
   "usage",
   "waits",
   "timeline",
+  "open",
+  "egress network",
   "top",
   "completion",
   ...["list", "show"].map((verb) => `prompt ${verb}`),
