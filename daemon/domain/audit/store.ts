@@ -12,11 +12,13 @@ import {
   lt,
   lte,
   min,
+  not,
   or,
   type SQL,
   sql,
 } from "drizzle-orm";
 import type { AuditRecord, Source } from "../../../shared/api/audit.ts";
+import { READING_WORDS } from "../../../shared/audit-reads.ts";
 import { newId } from "../../../shared/ids.ts";
 import { faultPoint } from "../../core/fault-points.ts";
 import { preparedBy, type Queries, rawStatement } from "../../db/client.ts";
@@ -184,6 +186,8 @@ export interface AuditFilter {
   actor_id?: string | undefined;
   request_id?: string | undefined;
   audit_id?: string | undefined;
+  /** Without what is of nothing but looking. */
+  reads?: false | undefined;
   order: "asc" | "desc";
   /** Exclusive: the seq of the last record of the page before. */
   after?: number | undefined;
@@ -211,6 +215,10 @@ export function chainRecords(queries: Queries, orgKey: ChainKey, after: number, 
   return queries.select().from(audit).where(where).orderBy(asc(audit.seq)).limit(limit).all();
 }
 
+/** As isReading says it of a record. */
+const IS_READING = sql`(${or(...READING_WORDS.map((word) => sql`${audit.event} GLOB ${`*[._]${word}`}`))}
+  AND (${audit.outcome} = 'success' OR ${audit.source} = 'web'))`;
+
 export function matching(filter: Omit<AuditFilter, "limit">): SQL | undefined {
   const [isAfter, isUpTo] = filter.order === "asc" ? [gt, lte] : [lt, gte];
   return and(
@@ -228,6 +236,7 @@ export function matching(filter: Omit<AuditFilter, "limit">): SQL | undefined {
     filter.actor_id === undefined ? undefined : eq(audit.actor_id, filter.actor_id),
     filter.request_id === undefined ? undefined : eq(audit.request_id, filter.request_id),
     filter.audit_id === undefined ? undefined : eq(audit.audit_id, filter.audit_id),
+    filter.reads === undefined ? undefined : not(IS_READING),
     filter.after === undefined ? undefined : isAfter(audit.seq, filter.after),
     filter.last === undefined ? undefined : isUpTo(audit.seq, filter.last),
   );

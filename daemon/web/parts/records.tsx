@@ -6,7 +6,7 @@ import { Clock, Foreign, spanText } from "./text.tsx";
 const MOST_DETAILS = 4;
 
 /** What a record's details say, in a line. */
-function About({ record: { details } }: { record: AuditRecord }) {
+export function About({ record: { details } }: { record: AuditRecord }) {
   const shown = Object.entries(details).filter(
     ([name, value]) => value !== null && value !== false && typeof value !== "object" && !name.endsWith("sha256"),
   );

@@ -1,0 +1,42 @@
+/** Owns how JSON is shown that is not ours: what has parts is folded, and all of it is text. */
+import { countText, Foreign } from "./text.tsx";
+
+/** Deeper, or more at once, is shown as one line of text. */
+const DEEPEST = 8;
+const MOST_PARTS = 200;
+
+export function Json({
+  name,
+  value,
+  isOpen = false,
+  depth = 0,
+}: {
+  name: string;
+  value: unknown;
+  isOpen?: boolean;
+  depth?: number;
+}) {
+  const label = <Foreign text={name} most={100} mono />;
+  if (value === null || typeof value !== "object" || depth >= DEEPEST) {
+    return (
+      <div class="json">
+        <span class="muted">{label}</span> <Foreign text={JSON.stringify(value) ?? "–"} most={2000} mono />
+      </div>
+    );
+  }
+  const parts = Object.entries(value);
+  const kind = Array.isArray(value) ? "list" : "object";
+  return (
+    <details class="json" open={isOpen}>
+      <summary>
+        {label} <span class="muted">{`${kind} of ${countText(parts.length)}`}</span>
+      </summary>
+      {parts.slice(0, MOST_PARTS).map(([each, inner]) => (
+        <Json key={each} name={each} value={inner} depth={depth + 1} />
+      ))}
+      {parts.length > MOST_PARTS ? (
+        <p class="muted">… {countText(parts.length - MOST_PARTS)} more: copy it to see all.</p>
+      ) : null}
+    </details>
+  );
+}
