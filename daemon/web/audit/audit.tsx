@@ -69,9 +69,9 @@ export default function Audit() {
         </div>
         {opened ? <OpenRecord id={opened} known={shown.find(({ audit_id }) => audit_id === opened)} /> : null}
       </div>
-      <h2>Whether it is whole</h2>
+      <h2>Chain</h2>
       <Verify />
-      <h2>Take it along</h2>
+      <h2>Export</h2>
       <Export filters={filters} />
       <Ask
         names={
