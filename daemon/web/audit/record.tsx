@@ -33,11 +33,12 @@ export function OpenRecord({ id, known }: { id: string; known: AuditRecord | und
         if (event.key === "Escape") close();
       }}
     >
-      <p class="record-ways">
+      <header>
+        <h2>{known ? `Record ${known.seq}` : "Record"}</h2>
         <button type="button" class="button" onClick={close}>
           Close
         </button>
-      </p>
+      </header>
       {known ? (
         <All record={known} />
       ) : (
@@ -77,10 +78,11 @@ function All({ record }: { record: AuditRecord }) {
     );
   return (
     <>
-      <h2>
-        Record {seq}: <code>{event}</code>
-      </h2>
       <dl class="facts">
+        <dt>event</dt>
+        <dd>{text(event, asked("event", event), "all of these")}</dd>
+        <dt>seq</dt>
+        <dd>{seq}</dd>
         <dt>at</dt>
         <dd>
           <Clock at={at} />, <Ago at={at} />

@@ -1,9 +1,10 @@
 /** Owns the list of records: a line each, of which only those that are seen are in the page. */
 import { useSignal } from "@preact/signals";
+import { Component } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import { part } from "../data/api.ts";
-import { About, Outcome, Who } from "../parts/records.tsx";
+import { aboutText, Outcome, Who } from "../parts/records.tsx";
 import { Clock, countText, Foreign, spanText } from "../parts/text.tsx";
 import { Virtual } from "../parts/virtual.tsx";
 import { hrefWith } from "../shell/router.ts";
@@ -58,38 +59,53 @@ export function Rows({ records, opened }: { records: Records; opened: string | n
 
 export const rowId = (auditId: string) => `row-${auditId}`;
 
-function Row({ record, n, top, isOpen }: { record: AuditRecord; n: number; top: { top: string }; isOpen: boolean }) {
-  const { audit_id, at, room_id, event, duration_ms } = record;
-  return (
-    <tr class={isOpen ? "is-open" : undefined} style={top} aria-rowindex={n + 2}>
-      <td class="when">
-        <a
-          id={rowId(audit_id)}
-          data-row
-          class="whole"
-          href={hrefWith({ open: audit_id })}
-          aria-current={isOpen ? "true" : undefined}
-        >
-          <Clock at={at} />
-        </a>
-      </td>
-      <td class="who">
-        <Who record={record} />
-      </td>
-      <td class="room">
-        {room_id === null ? null : (
-          <a href={`/rooms/${part(room_id)}`}>
-            <Foreign text={room_id} most={60} />
+interface RowProps {
+  record: AuditRecord;
+  n: number;
+  top: { top: string };
+  isOpen: boolean;
+}
+
+/** Records do not change: a row is made anew only where it moves, or is opened. */
+class Row extends Component<RowProps> {
+  override shouldComponentUpdate({ record, n, isOpen }: RowProps): boolean {
+    const { props } = this;
+    return record !== props.record || n !== props.n || isOpen !== props.isOpen;
+  }
+
+  override render({ record, n, top, isOpen }: RowProps) {
+    const { audit_id, at, room_id, event, duration_ms } = record;
+    return (
+      <tr class={isOpen ? "is-open" : undefined} style={top} aria-rowindex={n + 2}>
+        <td class="when">
+          <a
+            id={rowId(audit_id)}
+            data-row
+            class="whole"
+            href={hrefWith({ open: audit_id })}
+            aria-current={isOpen ? "true" : undefined}
+          >
+            <Clock at={at} />
           </a>
-        )}
-      </td>
-      <td class="what">
-        <code>{event}</code> <About record={record} />
-      </td>
-      <td class="outcome">
-        <Outcome record={record} />
-      </td>
-      <td class="took num">{duration_ms === null ? "–" : spanText(duration_ms)}</td>
-    </tr>
-  );
+        </td>
+        <td class="who">
+          <Who record={record} />
+        </td>
+        <td class="room">
+          {room_id === null ? null : (
+            <a href={`/rooms/${part(room_id)}`}>
+              <Foreign text={room_id} most={60} />
+            </a>
+          )}
+        </td>
+        <td class="what">
+          <code>{event}</code> <Foreign text={aboutText(record)} />
+        </td>
+        <td class="outcome">
+          <Outcome record={record} />
+        </td>
+        <td class="took num">{duration_ms === null ? "–" : spanText(duration_ms)}</td>
+      </tr>
+    );
+  }
 }

@@ -38,9 +38,12 @@ export function Virtual<T>({
   const look = () => {
     const box = ref.current;
     if (!box) return;
-    const next = seenRows(box.scrollTop, box.clientHeight, rowPx, count);
-    const { from, to } = seen.peek();
-    if (next.from !== from || next.to !== to) seen.value = next;
+    const before = seen.peek();
+    const next = seenRows({ topPx: box.scrollTop, heightPx: box.clientHeight, rowPx, count }, before);
+    if (next.from !== before.from || next.to !== before.to) {
+      seen.value = next;
+      requestAnimationFrame(() => latest.current());
+    }
     onTop?.(box.scrollTop < rowPx);
     if (next.to >= count - NEAR_END_ROWS) onNearEnd?.();
   };
