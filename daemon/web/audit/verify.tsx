@@ -38,7 +38,7 @@ export function Verify() {
           {isAsking.value ? "Verifying" : "Verify"}
         </button>{" "}
         {value === null ? (
-          <span class="muted">The records form a chain of hashes: any change of them shows.</span>
+          <span class="muted">The records form a chain of hashes, in which every change shows.</span>
         ) : value.ok ? (
           <State look="ok">
             {value.to_seq === 0 ? "no records yet" : `chain verified up to record ${countText(value.to_seq)}`}

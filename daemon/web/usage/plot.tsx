@@ -8,6 +8,9 @@ const HEIGHT_PX = 130;
 const BAR_SHARE = 0.7;
 const BAR_MOST_PX = 40;
 const DAY_S = 86_400;
+/** A number of a day, and some room around it. */
+const LABEL_PX = 28;
+const STEPS_DAYS = [1, 2, 5];
 
 export interface PlotLine {
   values: readonly (number | null)[];
@@ -43,12 +46,12 @@ export function Plot({
       if (width > 0 && width !== plot.width) plot.setSize({ width, height: HEIGHT_PX });
     });
     widths.observe(box);
-    const draw = () => plot.redraw(false);
+    const draw = () => plot.redraw();
     // By the system, or chosen in the rail.
     const dark = matchMedia("(prefers-color-scheme: dark)");
     dark.addEventListener("change", draw);
     const chosen = new MutationObserver(draw);
-    chosen.observe(document.documentElement, { attributeFilter: ["style"] });
+    chosen.observe(document.documentElement, { attributeFilter: ["data-colours"] });
     return () => {
       widths.disconnect();
       chosen.disconnect();
@@ -94,6 +97,13 @@ function colourOf(box: HTMLElement, name: string): string {
   return color;
 }
 
+/** The days whose numbers have a place beneath the plot. */
+function labelledDays(days: ArrayLike<number>, widthPx: number): number[] {
+  const room = widthPx / Math.max(1, days.length);
+  const step = STEPS_DAYS.find((each) => each * room >= LABEL_PX) ?? 10;
+  return Array.from(days).filter((_, n) => n % step === 0);
+}
+
 function optionsOf(box: HTMLElement, lines: readonly PlotLine[], point: (index: number | null) => void): uPlot.Options {
   const colour = (name: string) => () => colourOf(box, name);
   const font = `11px ${getComputedStyle(box).fontFamily}`;
@@ -120,7 +130,7 @@ function optionsOf(box: HTMLElement, lines: readonly PlotLine[], point: (index: 
         ...axis,
         grid: { show: false },
         size: 24,
-        incrs: [1, 2, 5, 7, 10].map((days) => days * DAY_S),
+        splits: (plot) => labelledDays(plot.data[0], plot.width),
         values: (_, splits) => splits.map((at) => String(new Date(at * 1000).getUTCDate())),
       },
       { ...axis, size: 52, values: (_, splits) => splits.map(axisText) },
