@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { orgAuditList } from "../../../shared/api/audit.ts";
 import type { Problem } from "../../../shared/api/errors.ts";
 import { get, Refused } from "../data/api.ts";
-import { listen, whenOpen } from "../data/live.ts";
+import { listen, liveState, whenOpen } from "../data/live.ts";
 import { apiQuery, type Filters, fits } from "./filters.ts";
 import { type Kept, NONE, withHeard, withMissed, withOlder } from "./tail.ts";
 
@@ -34,6 +34,8 @@ export function useRecords(key: string, filters: Filters): Records {
     const over = new AbortController();
     const { signal } = over;
     let isAsking = false;
+    /** Some were missed while a page was on its way. */
+    let isFirstOld = false;
     isAtTop.current = true;
     const set = (changes: Partial<Known>) => {
       if (!signal.aborted) state.value = { ...state.peek(), ...changes };
@@ -51,6 +53,10 @@ export function useRecords(key: string, filters: Filters): Records {
         set({ problem: error.problem });
       } finally {
         isAsking = false;
+      }
+      if (isFirstOld && !signal.aborted) {
+        isFirstOld = false;
+        void first();
       }
     };
     const first = () =>
@@ -73,11 +79,19 @@ export function useRecords(key: string, filters: Filters): Records {
     /** What is heard before the first answer is there. */
     let heard: Parameters<Parameters<typeof listen>[0]>[0] & object = [];
     const stop = listen((records) => {
-      if (records === null) return void first();
+      if (records === null) {
+        if (isAsking) isFirstOld = true;
+        else void first();
+        return;
+      }
       const fitting = records.filter((record) => fits(filters, record));
       if (fitting.length === 0) return;
       if (state.peek().cursor === undefined) heard = [...heard, ...fitting];
       else set(withHeard(state.peek(), fitting, isAtTop.current));
+    });
+    // What did not answer may be back.
+    const stopLive = liveState.subscribe((is) => {
+      if (is === "live" && state.peek().key === key && state.peek().problem?.status === 0) void next();
     });
     state.value = { ...NONE, key, cursor: undefined, problem: null };
     more.current = () => void next();
@@ -85,6 +99,7 @@ export function useRecords(key: string, filters: Filters): Records {
     return () => {
       over.abort();
       stop();
+      stopLive();
     };
   }, [key]);
   const { value } = state;
