@@ -18,6 +18,8 @@ export interface FilterOptions extends WhoseOptions {
   source?: (typeof SOURCES)[number];
   actor?: string;
   request?: string;
+  record?: string;
+  reads?: boolean;
 }
 
 export function withWhose(command: Command): Command {
@@ -34,13 +36,15 @@ export function withFilters(command: Command): Command {
     .addOption(choice("--outcome <outcome>", "only with this outcome", OUTCOMES))
     .addOption(choice("--source <source>", "only what came in by this door", SOURCES))
     .option("--actor <id>", "only what this key, person or sandbox did")
-    .option("--request <id>", "only what belongs to this request");
+    .option("--request <id>", "only what belongs to this request")
+    .option("--record <id>", "only this record")
+    .option("--no-reads", "without calls that only read, unless they were refused or failed");
 }
 
 /** The room, or undefined for the organization, and the queries as the service takes them. Throws CliError. */
 export function asked<T extends FilterOptions>(
   room: string | undefined,
-  { org, agent, actor, request, room: named, ...query }: T,
+  { org, agent, actor, request, record, reads, room: named, ...query }: T,
 ) {
   if (room === undefined && org !== true && named === undefined)
     throw new CliError("Name a room, or give --org.", EXIT.usage);
@@ -50,6 +54,7 @@ export function asked<T extends FilterOptions>(
   if (room !== undefined && named !== undefined) {
     throw new CliError("Name the room once: --room filters the records of the whole organization.", EXIT.usage);
   }
-  const ofRoom = { agent_id: agent, actor_id: actor, request_id: request, ...query };
+  const ids = { agent_id: agent, actor_id: actor, request_id: request, audit_id: record };
+  const ofRoom = { ...ids, ...(reads === false ? { reads } : {}), ...query };
   return { room_id: room, ofRoom, ofOrg: { ...ofRoom, room_id: named } };
 }

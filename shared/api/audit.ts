@@ -47,6 +47,11 @@ const filters = {
   ),
   request_id: Type.Optional(Type.String({ maxLength: 128, description: "Only what belongs to this request." })),
   audit_id: Type.Optional(Type.String({ maxLength: 128, description: "Only this record." })),
+  reads: Type.Optional(
+    Type.Boolean({
+      description: "false: without calls that only read, unless they were refused or failed; true if absent.",
+    }),
+  ),
 };
 
 /** Also rooms that are gone: their name is all that is left of them. */

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Connection, openConnection } from "../../daemon/db/client.ts";
 import type { AuditRecord } from "../../shared/api/audit.ts";
 import type { Operation } from "../../shared/api/contract.ts";
+import { isReading } from "../../shared/audit-reads.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 import { bare, bearer, makeKey, run, until } from "./calls.ts";
 import { OPERATIONS, requestOf } from "./requests.ts";
@@ -249,6 +250,50 @@ describe("the list", () => {
     expect((await org("agent_id=nobody")).items).toEqual([]);
     const problem = await daemon.problem("GET", "/v1/orgs/self/audit?outcome=maybe&order=up&limit=1001");
     expect(problem.errors.map(({ field }) => field).sort()).toEqual(["limit", "order", "outcome"]);
+  });
+
+  test("is filtered by door, actor, request and record, and each of them by itself", async () => {
+    const { key_id, key } = await makeKey(daemon);
+    const asked = { ...bearer(key), "x-request-id": "filter-mine" };
+    await daemon.api("GET", "/v1/rooms/listed", undefined, asked);
+    await daemon.api("GET", "/v1/rooms/not-there", undefined, { ...bearer(key), "x-request-id": "filter-other" });
+    const [other, mine] = await recordsOf(["filter-mine", "filter-other"]);
+    const upTo = `limit=1000&until=${other?.at}`;
+    const all = (await org(upTo)).items;
+    const seqs = async (query: string) => (await org(`${query}&${upTo}`)).items.map(({ seq }) => seq);
+    const like = (fits: (record: AuditRecord) => boolean) => all.filter(fits).map(({ seq }) => seq);
+    expect(await seqs(`actor_id=${key_id}`)).toEqual([other?.seq, mine?.seq]);
+    expect(await seqs("request_id=filter-mine")).toEqual([mine?.seq]);
+    expect(await seqs(`audit_id=${mine?.audit_id}`)).toEqual([mine?.seq]);
+    expect(await seqs(`actor_id=${key_id}&outcome=error`)).toEqual([other?.seq]);
+    expect(await seqs(`actor_id=${key_id}&request_id=filter-none`)).toEqual([]);
+    for (const source of ["rest", "cli"]) {
+      const found = like((each) => each.source === source);
+      expect(found.length, source).toBeGreaterThan(0);
+      expect(await seqs(`source=${source}`)).toEqual(found);
+    }
+    expect((await org("source=ssh")).items).toEqual([]);
+    const summary = await daemon.ok("GET", `/v1/orgs/self/audit/summary?actor_id=${key_id}`);
+    expect(summary).toMatchObject({ total: 2, outcomes: { success: 1, denied: 0, error: 1 } });
+    const inRoom = await daemon.ok("GET", "/v1/rooms/listed/audit?request_id=filter-mine");
+    expect(inRoom.items.map(({ seq }: AuditRecord) => seq)).toEqual([mine?.seq]);
+    const problem = await daemon.problem("GET", `/v1/orgs/self/audit?source=door&actor_id=${"a".repeat(129)}`);
+    expect(problem.errors.map(({ field }) => field).sort()).toEqual(["actor_id", "source"]);
+  });
+
+  test("leaves out what is of nothing but looking, unless it was refused, where that is asked for", async () => {
+    const upTo = `order=asc&limit=1000&until=${(await org("limit=1")).items[0]?.at}`;
+    const all = (await org(upTo)).items;
+    const without = (await org(`${upTo}&reads=false`)).items;
+    expect(without).toEqual(all.filter((record) => !isReading(record)));
+    expect((await org(`${upTo}&reads=true`)).items).toEqual(all);
+    const events = without.map(({ event, outcome }) => `${event} ${outcome}`);
+    expect(events).toEqual(expect.arrayContaining(["room.created success", "room.read error"]));
+    expect(events).not.toContain("room.read success");
+    const printed = await run(daemon, "audit", "list", "--org", "--no-reads", "--record", without[0]?.audit_id ?? "");
+    expect(printed.items).toEqual([without[0]]);
+    const summary = await daemon.ok("GET", `/v1/orgs/self/audit/summary?reads=false&until=${all.at(-1)?.at}`);
+    expect(summary.total).toBe(without.length);
   });
 
   test("takes moments as RFC 3339 and as unix seconds, and none that there are not", async () => {
@@ -577,7 +622,7 @@ test("records go when their time is over, and the chain is whole without them", 
   const [first = ""] = (await short.api("GET", "/v1/orgs/self/events?after=0&follow=false")).body.split("\n");
   const verdict = await until(
     () => short.ok("GET", "/v1/orgs/self/audit/verify"),
-    ({ from_seq }) => from_seq > 1,
+    ({ from_seq }) => from_seq > JSON.parse(first).seq + 1,
   );
   expect(verdict).toMatchObject({ ok: true, broken_at: null });
   const { items } = await short.ok("GET", "/v1/orgs/self/audit?order=asc");

@@ -23,6 +23,7 @@ export function scanOf(query: Query, orgId: string | null, roomUid?: string): Sc
     actor_id,
     request_id,
     audit_id,
+    reads: query.reads === false ? false : undefined,
     order,
   };
 }

@@ -13,11 +13,13 @@ import {
   lte,
   min,
   ne,
+  not,
   or,
   type SQL,
   sql,
 } from "drizzle-orm";
 import type { AuditRecord, Source } from "../../../shared/api/audit.ts";
+import { READING_WORDS } from "../../../shared/audit-reads.ts";
 import { newId } from "../../../shared/ids.ts";
 import type { Selection } from "../../../shared/timeline/selection.ts";
 import { faultPoint } from "../../core/fault-points.ts";
@@ -188,6 +190,8 @@ export interface AuditFilter {
   audit_id?: string | undefined;
   /** Only what a timeline shows, by the events of its types. */
   selection?: Selection | undefined;
+  /** Without what is of nothing but looking. */
+  reads?: false | undefined;
   order: "asc" | "desc";
   /** Exclusive: the seq of the last record of the page before. */
   after?: number | undefined;
@@ -215,6 +219,10 @@ export function chainRecords(queries: Queries, orgKey: ChainKey, after: number, 
   return queries.select().from(audit).where(where).orderBy(asc(audit.seq)).limit(limit).all();
 }
 
+/** As isReading says it of a record. */
+const IS_READING = sql`(${or(...READING_WORDS.map((word) => sql`${audit.event} GLOB ${`*[._]${word}`}`))}
+  AND (${audit.outcome} = 'success' OR ${audit.source} = 'web'))`;
+
 export function matching(filter: Omit<AuditFilter, "limit">): SQL | undefined {
   const [isAfter, isUpTo] = filter.order === "asc" ? [gt, lte] : [lt, gte];
   // A room's records are found by the index of rooms: its organization may have any number of others between them.
@@ -235,6 +243,7 @@ export function matching(filter: Omit<AuditFilter, "limit">): SQL | undefined {
     filter.request_id === undefined ? undefined : eq(audit.request_id, filter.request_id),
     filter.audit_id === undefined ? undefined : eq(audit.audit_id, filter.audit_id),
     filter.selection === undefined ? undefined : selected(filter.selection),
+    filter.reads === undefined ? undefined : not(IS_READING),
     filter.after === undefined ? undefined : isAfter(audit.seq, filter.after),
     filter.last === undefined ? undefined : isUpTo(audit.seq, filter.last),
   );

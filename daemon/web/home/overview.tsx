@@ -3,11 +3,10 @@ import type { AuditRecord, orgAuditList } from "../../../shared/api/audit.ts";
 import type { roomList } from "../../../shared/api/rooms.ts";
 import type { topGet } from "../../../shared/api/top.ts";
 import type { usage } from "../../../shared/api/usage.ts";
-import { PROMPTS } from "../../../shared/prompts/catalogue.ts";
-import { fill } from "../../../shared/prompts/prompt.ts";
 import { get } from "../data/api.ts";
 import { useLoaded } from "../data/resource.ts";
-import { Empty, Facts, Prompt, Shown } from "../parts/parts.tsx";
+import { Ask } from "../parts/ask.tsx";
+import { Empty, Facts, Shown } from "../parts/parts.tsx";
 import { RecordTable } from "../parts/records.tsx";
 import { countText, sizeText } from "../parts/text.tsx";
 import { RoomTable } from "../rooms/table.tsx";
@@ -52,7 +51,6 @@ export function Overview() {
     },
     ({ outcome }) => outcome !== "success",
   );
-  const prompts = ["what-is-going-on", "what-is-left"].flatMap((name) => PROMPTS.filter((each) => each.name === name));
   return (
     <>
       <Shown of={now} rows={1}>
@@ -105,12 +103,7 @@ export function Overview() {
           )
         }
       </Shown>
-      <h2>Ask your agent</h2>
-      {prompts.map((prompt) => (
-        <Prompt key={prompt.name} text={fill(prompt, {})} about={`${prompt.kind} · reads only`}>
-          “{prompt.title}” {prompt.about}
-        </Prompt>
-      ))}
+      <Ask names={["what-is-going-on", "what-is-left"]} />
     </>
   );
 }

@@ -5,14 +5,24 @@ import { Clock, Foreign, spanText } from "./text.tsx";
 
 const MOST_DETAILS = 4;
 
+const toldOf = ({ details }: AuditRecord) =>
+  Object.entries(details)
+    .filter(
+      ([name, value]) => value !== null && value !== false && typeof value !== "object" && !name.endsWith("sha256"),
+    )
+    .slice(0, MOST_DETAILS);
+
+/** What a record's details say, in a few words. */
+export const aboutText = (record: AuditRecord): string =>
+  toldOf(record)
+    .map(([name, value]) => `${name} ${String(value).slice(0, 80)}`)
+    .join(" · ");
+
 /** What a record's details say, in a line. */
-function About({ record: { details } }: { record: AuditRecord }) {
-  const shown = Object.entries(details).filter(
-    ([name, value]) => value !== null && value !== false && typeof value !== "object" && !name.endsWith("sha256"),
-  );
+function About({ record }: { record: AuditRecord }) {
   return (
     <>
-      {shown.slice(0, MOST_DETAILS).map(([name, value]) => (
+      {toldOf(record).map(([name, value]) => (
         <span key={name} class="detail">
           <span class="muted">{name}</span> <Foreign text={String(value)} most={80} mono />
         </span>

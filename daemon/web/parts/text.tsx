@@ -52,13 +52,20 @@ export function showUtc(is: boolean): void {
   utc.value = is;
 }
 
+/** Made once: to make one takes longer than all that a row is. */
+const formatsOf = (zone: Intl.DateTimeFormatOptions) => ({
+  day: new Intl.DateTimeFormat("en-CA", { dateStyle: "short", ...zone }),
+  time: new Intl.DateTimeFormat("en-GB", { timeStyle: "medium", hour12: false, ...zone }),
+});
+const HERE = formatsOf({});
+const IN_UTC = formatsOf({ timeZone: "UTC" });
+
 /** `12:15:58`, of another day with the day before it. */
 export function clockText(at: string | number): string {
-  const moment = new Date(at);
-  const zone = utc.value ? { timeZone: "UTC" } : {};
-  const time = moment.toLocaleTimeString("en-GB", { hour12: false, ...zone });
-  const day = (each: Date) => each.toLocaleDateString("en-CA", zone);
-  return day(moment) === day(new Date(nowMs.value)) ? time : `${day(moment)} ${time}`;
+  const { day, time } = utc.value ? IN_UTC : HERE;
+  const date = day.format(new Date(at));
+  const clock = time.format(new Date(at));
+  return date === day.format(nowMs.value) ? clock : `${date} ${clock}`;
 }
 
 const exact = (at: string) => (utc.value ? at.replace("T", " ").replace("Z", " UTC") : `${new Date(at).toString()}`);

@@ -1,13 +1,13 @@
 /** Owns a room's first page: who is in it and what each does, and what happened last. */
-import type { AuditRecord, auditList } from "../../../shared/api/audit.ts";
+import type { auditList } from "../../../shared/api/audit.ts";
 import type { agentList } from "../../../shared/api/fabric.ts";
 import type { sandboxList } from "../../../shared/api/sandboxes.ts";
 import type { topGet } from "../../../shared/api/top.ts";
-import { PROMPTS } from "../../../shared/prompts/catalogue.ts";
-import { fill } from "../../../shared/prompts/prompt.ts";
+import { isReading } from "../../../shared/audit-reads.ts";
 import { get, part } from "../data/api.ts";
 import { useLoaded } from "../data/resource.ts";
-import { Empty, Facts, Line, lookOf, Prompt, Shown, State } from "../parts/parts.tsx";
+import { Ask } from "../parts/ask.tsx";
+import { Empty, Facts, Line, lookOf, Shown, State } from "../parts/parts.tsx";
 import { RecordTable } from "../parts/records.tsx";
 import { Ago, countText, Foreign, sizeText } from "../parts/text.tsx";
 import type { TabProps } from "./tab.ts";
@@ -34,7 +34,7 @@ export default function Overview({ room }: TabProps) {
   );
   const last = useLoaded(
     `last ${room.room_uid}`,
-    (signal) => get<typeof auditList>(`${path}/audit`, { limit: 200 }, signal),
+    (signal) => get<typeof auditList>(`${path}/audit`, { limit: FEW, reads: false }, signal),
     (record) => !isReading(record),
   );
   return (
@@ -122,20 +122,11 @@ export default function Overview({ room }: TabProps) {
         Last happened <a href={`/audit?room=${part(roomId)}`}>all</a>
       </h2>
       <Shown of={last}>
-        {({ items }) => {
-          const shown = items.filter((each) => !isReading(each)).slice(0, FEW);
-          return shown.length > 0 ? <RecordTable records={shown} /> : <Empty title="Nothing has happened yet." />;
-        }}
+        {({ items }) =>
+          items.length > 0 ? <RecordTable records={items} /> : <Empty title="Nothing has happened yet." />
+        }
       </Shown>
-      <h2>Ask your agent</h2>
-      {PROMPTS.filter(({ name }) => name === "summarise-room" || name === "find-deadlock").map((prompt) => (
-        <Prompt key={prompt.name} text={fill(prompt, { room: roomId })} about={`${prompt.kind} · reads only`}>
-          “{prompt.title}” {prompt.about}
-        </Prompt>
-      ))}
+      <Ask names={["summarise-room", "find-deadlock"]} given={{ room: roomId }} />
     </>
   );
 }
-
-const READING = /(?:\.read|\.listed|_listed|_read|\.summarized|\.verified|\.followed|\.measured)$/;
-const isReading = ({ event, source }: AuditRecord) => source === "web" || READING.test(event);

@@ -10,7 +10,7 @@ const kept = (): Colours => {
 };
 
 function show(colours: Colours): void {
-  document.documentElement.style.colorScheme = colours === "system" ? "" : colours;
+  document.documentElement.dataset.colours = colours;
 }
 
 export function startChoices(): void {

@@ -16,4 +16,6 @@ export const PAGES = [
   page("/rooms", rooms),
   page("/rooms/:room_id", room),
   page("/rooms/:room_id/:tab", room),
+  page("/audit", () => import("../audit/audit.tsx")),
+  page("/usage", () => import("../usage/usage.tsx")),
 ];

@@ -51,16 +51,18 @@ export function go(to: string, { replaces = false } = {}): void {
   document.getElementById("main")?.focus({ preventScroll: true });
 }
 
-/** Changes what the address says after its `?`; what is empty is left out. */
-export function setQuery(changes: Record<string, string | null>): void {
+/** Where one is, with what the address says after its `?` changed; what is empty is left out. */
+export function hrefWith(changes: Record<string, string | null>): string {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(changes)) {
     if (value) query.set(name, value);
     else query.delete(name);
   }
   const text = query.toString();
-  go(location.pathname + (text ? `?${text}` : ""), { replaces: true });
+  return location.pathname + (text ? `?${text}` : "");
 }
+
+export const setQuery = (changes: Record<string, string | null>): void => go(hrefWith(changes), { replaces: true });
 
 export function listenToLinks(): void {
   addEventListener("popstate", () => {

@@ -1,0 +1,109 @@
+/** Owns the page of the audit: what it says in a sentence, the records that fit the filters of the address, and one of them opened. */
+import type { orgAuditSummary } from "../../../shared/api/audit.ts";
+import { get } from "../data/api.ts";
+import { useLoaded } from "../data/resource.ts";
+import { Ask } from "../parts/ask.tsx";
+import { Empty, Head, Line, Loading, Shown, Trouble } from "../parts/parts.tsx";
+import { countText, visible } from "../parts/text.tsx";
+import { Live } from "../shell/live-state.tsx";
+import { hrefWith, place } from "../shell/router.ts";
+import { useTitle } from "../shell/title.ts";
+import { Chips } from "./chips.tsx";
+import { Export } from "./export.tsx";
+import { apiQuery, type Filters, filtersOf } from "./filters.ts";
+import { OpenRecord } from "./record.tsx";
+import { useRecords } from "./records.ts";
+import { Rows } from "./rows.tsx";
+import { MOST_RECORDS } from "./tail.ts";
+import { Verify } from "./verify.tsx";
+
+export default function Audit() {
+  useTitle("Audit");
+  const { query } = place.value;
+  const filters = filtersOf(query);
+  const opened = query.get("open");
+  const key = JSON.stringify(apiQuery(filters));
+  // Asked for once: it goes through all there is, and what comes is told by the list.
+  const summary = useLoaded(`summary ${key}`, (signal) =>
+    get<typeof orgAuditSummary>("/v1/orgs/self/audit/summary", apiQuery(filters), signal),
+  );
+  const records = useRecords(key, filters);
+  const { shown, cursor, problem, isCut } = records;
+  const { data } = summary;
+  return (
+    <>
+      <Head title="Audit">
+        <Live />
+      </Head>
+      <Shown of={summary} rows={1}>
+        {({ text }) => <p class="lead">{visible(text)}</p>}
+      </Shown>
+      <Chips
+        filters={filters}
+        known={{
+          event: data?.events.map(({ event }) => event) ?? [],
+          agent: data?.agents.map(({ agent_id }) => agent_id) ?? [],
+        }}
+      />
+      {problem ? <Trouble problem={problem} again={records.more} /> : null}
+      <div class={opened ? "audit has-open" : "audit"}>
+        <div>
+          {cursor === undefined ? (
+            problem ? null : (
+              <Loading rows={8} />
+            )
+          ) : shown.length === 0 ? (
+            <None filters={filters} />
+          ) : (
+            <>
+              <Rows key={key} records={records} opened={opened} />
+              <p class="muted">
+                {isCut
+                  ? `The newest ${countText(MOST_RECORDS)} are here: add filters, or take all of them as a file.`
+                  : cursor === null
+                    ? `All ${countText(shown.length)} are here.`
+                    : `${countText(shown.length)} are here; more come as you scroll.`}
+              </p>
+            </>
+          )}
+        </div>
+        {opened ? <OpenRecord id={opened} known={shown.find(({ audit_id }) => audit_id === opened)} /> : null}
+      </div>
+      <h2>Chain</h2>
+      <Verify />
+      <h2>Export</h2>
+      <Export filters={filters} />
+      <Ask
+        names={
+          filters.by.outcome === "denied"
+            ? ["why-was-it-refused", "who-did-that"]
+            : ["who-did-that", "what-left-the-house"]
+        }
+        given={{ room: filters.by.room, agent: filters.by.agent }}
+      />
+    </>
+  );
+}
+
+function None({ filters: { by, hasReads } }: { filters: Filters }) {
+  const isFiltered = Object.keys(by).length > 0;
+  return (
+    <Empty title={isFiltered ? "No record fits these filters." : "Nothing is on record yet."}>
+      {hasReads ? null : (
+        <p>
+          Calls that only read are hidden: <a href={hrefWith({ reads: "shown" })}>show them, too</a>.
+        </p>
+      )}
+      {isFiltered ? (
+        <p>
+          <a href="/audit">Take all filters away</a>
+        </p>
+      ) : (
+        <>
+          <p>Whatever is done leaves a record, such as:</p>
+          <Line text="roomd room create build-42" />
+        </>
+      )}
+    </Empty>
+  );
+}

@@ -1,0 +1,76 @@
+/** Owns taking the records that are filtered out of the page: as a file, or as a line for a shell. */
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { Problem } from "../../../shared/api/errors.ts";
+import { ask, pathOf, Refused } from "../data/api.ts";
+import { Line, Trouble } from "../parts/parts.tsx";
+import { sizeText } from "../parts/text.tsx";
+import { collect, MOST_BYTES } from "./collect.ts";
+import { apiQuery, commandLine, type Filters } from "./filters.ts";
+
+const LINES = "application/x-ndjson";
+
+export function Export({ filters }: { filters: Filters }) {
+  const said = useSignal("");
+  const problem = useSignal<Problem | null>(null);
+  const run = useRef<AbortController | null>(null);
+  const isRunning = useSignal(false);
+  useEffect(() => () => run.current?.abort(), []);
+  const take = async () => {
+    const over = new AbortController();
+    run.current = over;
+    isRunning.value = true;
+    problem.value = null;
+    said.value = "asking";
+    try {
+      const path = pathOf("/v1/orgs/self/audit", { ...apiQuery(filters), order: "asc" });
+      const { body } = await ask(path, { Accept: LINES }, over.signal);
+      const got = await collect(body, MOST_BYTES, (bytes) => {
+        said.value = sizeText(bytes);
+      });
+      if (over.signal.aborted) return;
+      said.value =
+        got.is === "whole"
+          ? `${sizeText(got.bytes)}, done`
+          : got.is === "broken"
+            ? "It broke off, and nothing was kept: try again."
+            : `More than ${sizeText(MOST_BYTES)}: add filters, or use the line for a shell.`;
+      if (got.is === "whole") keep(new Blob(got.parts, { type: LINES }));
+    } catch (error) {
+      if (over.signal.aborted) return;
+      if (!(error instanceof Refused)) throw error;
+      said.value = "";
+      problem.value = error.problem;
+    } finally {
+      isRunning.value = false;
+    }
+  };
+  return (
+    <div class="export">
+      <p>
+        <button type="button" class="button" disabled={isRunning.value} onClick={take}>
+          Download as JSONL
+        </button>{" "}
+        <span class="muted" role="status">
+          {said.value}
+        </span>
+      </p>
+      {problem.value ? <Trouble problem={problem.value} again={take} /> : null}
+      <details>
+        <summary>The same in a shell</summary>
+        <Line text={commandLine("audit", filters)} />
+        <Line text={commandLine("audit export", filters)} />
+      </details>
+    </div>
+  );
+}
+
+/** Gives the browser a file to keep. */
+function keep(blob: Blob): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = `audit-${new Date().toISOString().slice(0, 19).replaceAll(":", "")}.jsonl`;
+  link.click();
+  // The browser has taken it by then.
+  requestAnimationFrame(() => URL.revokeObjectURL(link.href));
+}

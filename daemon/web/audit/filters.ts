@@ -1,0 +1,105 @@
+/** Owns the filters of the audit's page: as the address has them, as the API and the command line take them, and whether a record fits. Pure. */
+import type { OUTCOMES as AllOutcomes, SOURCES as AllSources, AuditRecord } from "../../../shared/api/audit.ts";
+import { isReading } from "../../../shared/audit-reads.ts";
+
+/** By their names in the address, in the order in which they are shown. */
+export const FIELDS = [
+  "room",
+  "agent",
+  "event",
+  "outcome",
+  "source",
+  "actor_id",
+  "request_id",
+  "audit_id",
+  "since",
+  "until",
+] as const;
+export type Field = (typeof FIELDS)[number];
+
+export const OUTCOMES = ["success", "denied", "error"] as const satisfies typeof AllOutcomes;
+export const SOURCES = ["rest", "mcp", "vsock", "ssh", "web", "cli", "reconciler"] as const satisfies typeof AllSources;
+
+export interface Filters {
+  by: Partial<Record<Field, string>>;
+  /** Whether what is of nothing but looking is shown too. */
+  hasReads: boolean;
+}
+
+/** Longer ones are none that the service would take. */
+const LONGEST = 128;
+
+export function filtersOf(query: URLSearchParams): Filters {
+  const by: Filters["by"] = {};
+  for (const field of FIELDS) {
+    const value = query.get(field)?.trim().slice(0, LONGEST);
+    if (value && isOne(field, value)) by[field] = value;
+  }
+  // One record, or those of one request, are told whatever they are.
+  const isNamed = by.audit_id !== undefined || by.request_id !== undefined;
+  return { by, hasReads: isNamed || query.get("reads") === "shown" };
+}
+
+function isOne(field: Field, value: string): boolean {
+  if (field === "outcome") return OUTCOMES.some((each) => each === value);
+  if (field === "source") return SOURCES.some((each) => each === value);
+  return field === "since" || field === "until" ? !Number.isNaN(momentOf(value)) : true;
+}
+
+/** RFC 3339, or seconds of unix, as the API takes both. */
+export const momentOf = (text: string): number => (/^[\d.]+$/.test(text) ? Number(text) * 1000 : Date.parse(text));
+
+export function apiQuery({ by, hasReads }: Filters): Record<string, string | boolean> {
+  const { room, agent, ...rest } = by;
+  return {
+    ...(room === undefined ? {} : { room_id: room }),
+    ...(agent === undefined ? {} : { agent_id: agent }),
+    ...rest,
+    ...(hasReads ? {} : { reads: false }),
+  };
+}
+
+export function fits({ by, hasReads }: Filters, record: AuditRecord): boolean {
+  const is = (asked: string | undefined, value: string | null) => asked === undefined || asked === value;
+  const at = Date.parse(record.at);
+  return (
+    (hasReads || !isReading(record)) &&
+    is(by.room, record.room_id) &&
+    is(by.agent, record.agent_id) &&
+    (by.event === undefined || record.event.startsWith(by.event)) &&
+    is(by.outcome, record.outcome) &&
+    is(by.source, record.source) &&
+    is(by.actor_id, record.actor.id) &&
+    is(by.request_id, record.request_id) &&
+    is(by.audit_id, record.audit_id) &&
+    (by.since === undefined || at >= momentOf(by.since)) &&
+    (by.until === undefined || at <= momentOf(by.until))
+  );
+}
+
+const OPTIONS: Record<Field, string> = {
+  room: "--room",
+  agent: "--agent",
+  event: "--event",
+  outcome: "--outcome",
+  source: "--source",
+  actor_id: "--actor",
+  request_id: "--request",
+  audit_id: "--record",
+  since: "--since",
+  until: "--until",
+};
+
+/** The same in a shell. */
+export function commandLine(verb: "audit" | "audit export", { by, hasReads }: Filters): string {
+  const options = FIELDS.flatMap((field) => {
+    const value = by[field];
+    if (value === undefined) return [];
+    // What begins with a dash would be an option itself.
+    return [value.startsWith("-") ? `${OPTIONS[field]}=${quoted(value)}` : `${OPTIONS[field]} ${quoted(value)}`];
+  });
+  const all = ["roomd", verb, "--org", ...options, ...(hasReads ? [] : ["--no-reads"])].join(" ");
+  return verb === "audit" ? `${all} --json` : `${all} > audit.jsonl`;
+}
+
+const quoted = (value: string) => (/^[\w.:@%+,/-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`);

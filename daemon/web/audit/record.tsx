@@ -1,0 +1,139 @@
+/** Owns one record, opened: every field of it, and the ways to what belongs to it. */
+import { useEffect, useRef } from "preact/hooks";
+import type { AuditRecord, orgAuditList } from "../../../shared/api/audit.ts";
+import { get, part } from "../data/api.ts";
+import { useLoaded } from "../data/resource.ts";
+import { Json } from "../parts/json.tsx";
+import { Copy, Empty, Shown } from "../parts/parts.tsx";
+import { Outcome } from "../parts/records.tsx";
+import { Ago, Clock, Foreign, spanText } from "../parts/text.tsx";
+import { setQuery } from "../shell/router.ts";
+import { rowId } from "./rows.tsx";
+
+/** `known` is it where the list has it. */
+export function OpenRecord({ id, known }: { id: string; known: AuditRecord | undefined }) {
+  const place = useRef<HTMLElement>(null);
+  const found = useLoaded(`record ${id} ${known === undefined}`, async (signal) => {
+    if (known) return known;
+    const { items } = await get<typeof orgAuditList>("/v1/orgs/self/audit", { audit_id: id, limit: 1 }, signal);
+    return items[0] ?? null;
+  });
+  useEffect(() => place.current?.focus(), [id]);
+  const close = () => {
+    setQuery({ open: null });
+    document.getElementById(rowId(id))?.focus();
+  };
+  return (
+    <aside
+      ref={place}
+      class="record"
+      aria-label="The record that is open"
+      tabIndex={-1}
+      onKeyDown={(event) => {
+        if (event.key === "Escape") close();
+      }}
+    >
+      <header>
+        <h2>{known ? `Record ${known.seq}` : "Record"}</h2>
+        <button type="button" class="button" onClick={close}>
+          Close
+        </button>
+      </header>
+      {known ? (
+        <All record={known} />
+      ) : (
+        <Shown of={found}>
+          {(record) =>
+            record ? (
+              <All record={record} />
+            ) : (
+              <Empty title="There is no such record.">
+                <p>It is not this organization's, or its time is over: records are kept as long as the service says.</p>
+              </Empty>
+            )
+          }
+        </Shown>
+      )}
+    </aside>
+  );
+}
+
+const asked = (name: string, value: string) => `/audit?${name}=${part(value)}`;
+
+function All({ record }: { record: AuditRecord }) {
+  const { seq, event, at, actor, room_id, room_uid, agent_id, request_id, duration_ms, details } = record;
+  const text = (value: string | number | null, href?: string, way?: string) =>
+    value === null ? (
+      <span class="muted">–</span>
+    ) : (
+      <>
+        <Foreign text={String(value)} mono most={500} />
+        {href ? (
+          <>
+            {" "}
+            <a href={href}>{way}</a>
+          </>
+        ) : null}
+      </>
+    );
+  return (
+    <>
+      <dl class="facts">
+        <dt>event</dt>
+        <dd>{text(event, asked("event", event), "all of these")}</dd>
+        <dt>seq</dt>
+        <dd>{seq}</dd>
+        <dt>at</dt>
+        <dd>
+          <Clock at={at} />, <Ago at={at} />
+        </dd>
+        <dt>outcome</dt>
+        <dd>
+          <Outcome record={record} />
+        </dd>
+        <dt>status</dt>
+        <dd>{text(record.status)}</dd>
+        <dt>error_code</dt>
+        <dd>{text(record.error_code)}</dd>
+        <dt>duration</dt>
+        <dd>{duration_ms === null ? text(null) : spanText(duration_ms)}</dd>
+        <dt>actor</dt>
+        <dd>
+          {actor.type} {actor.name ? <Foreign text={actor.name} most={100} /> : null}{" "}
+          {text(actor.id, asked("actor_id", actor.id), "all it did")}
+        </dd>
+        <dt>source</dt>
+        <dd>{record.source}</dd>
+        <dt>ip</dt>
+        <dd>{text(record.ip)}</dd>
+        <dt>request_id</dt>
+        <dd>{request_id === null ? text(null) : text(request_id, asked("request_id", request_id), "its request")}</dd>
+        <dt>room_id</dt>
+        <dd>{room_id === null ? text(null) : text(room_id, `/rooms/${part(room_id)}`, "its room")}</dd>
+        <dt>room_uid</dt>
+        <dd>{text(room_uid)}</dd>
+        <dt>agent_id</dt>
+        <dd>{agent_id === null ? text(null) : text(agent_id, asked("agent", agent_id), "all of its records")}</dd>
+        <dt>sandbox_id</dt>
+        <dd>{text(record.sandbox_id)}</dd>
+        <dt>org_id</dt>
+        <dd>{text(record.org_id)}</dd>
+        <dt>audit_id</dt>
+        <dd>{text(record.audit_id, asked("audit_id", record.audit_id), "its own page")}</dd>
+        <dt>details</dt>
+        <dd>
+          {Object.keys(details).length > 0 ? (
+            <Json name="details" value={details} isOpen />
+          ) : (
+            <span class="muted">none</span>
+          )}
+        </dd>
+        <dt>hash</dt>
+        <dd>{text(record.hash)}</dd>
+        <dt>prev_hash</dt>
+        <dd>{text(record.prev_hash)}</dd>
+      </dl>
+      <Copy text={JSON.stringify(record, null, 2)} label="Copy as JSON" />
+    </>
+  );
+}

@@ -1,0 +1,116 @@
+/** Owns the records that the page has: pages of them as one scrolls, and what is heard meanwhile. */
+import { type Signal, useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { orgAuditList } from "../../../shared/api/audit.ts";
+import type { Problem } from "../../../shared/api/errors.ts";
+import { get, Refused } from "../data/api.ts";
+import { listen, liveState, whenOpen } from "../data/live.ts";
+import { apiQuery, type Filters, fits } from "./filters.ts";
+import { type Kept, NONE, withHeard, withMissed, withOlder } from "./tail.ts";
+
+const PAGE = 500;
+const PATH = "/v1/orgs/self/audit";
+
+interface Known extends Kept {
+  key: string;
+  /** Where the next page begins; undefined: nothing was answered yet; null: there is no more. */
+  cursor: string | null | undefined;
+  problem: Problem | null;
+}
+
+export interface Records extends Known {
+  /** Asks for the next page, unless it is on its way. */
+  more(): void;
+  /** Says whether one sees the newest. */
+  look(isTop: boolean): void;
+}
+
+/** `key` names the filters: others are another list. */
+export function useRecords(key: string, filters: Filters): Records {
+  const state: Signal<Known> = useSignal({ ...NONE, key, cursor: undefined, problem: null });
+  const isAtTop = useRef(true);
+  const more = useRef(() => {});
+  useEffect(() => {
+    const over = new AbortController();
+    const { signal } = over;
+    let isAsking = false;
+    /** Some were missed while a page was on its way. */
+    let isFirstOld = false;
+    isAtTop.current = true;
+    const set = (changes: Partial<Known>) => {
+      if (!signal.aborted) state.value = { ...state.peek(), ...changes };
+    };
+    const page = (cursor?: string | null) =>
+      get<typeof orgAuditList>(PATH, { ...apiQuery(filters), limit: PAGE, cursor }, signal);
+    const guarded = async (work: () => Promise<void>) => {
+      if (isAsking) return;
+      isAsking = true;
+      try {
+        await work();
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!(error instanceof Refused)) throw error;
+        set({ problem: error.problem });
+      } finally {
+        isAsking = false;
+      }
+      if (isFirstOld && !signal.aborted) {
+        isFirstOld = false;
+        void first();
+      }
+    };
+    const first = () =>
+      guarded(async () => {
+        const { items, next_cursor } = await page();
+        const missed = state.peek().cursor === undefined ? null : withMissed(state.peek(), items, isAtTop.current);
+        if (missed) set({ ...missed, problem: null });
+        else set({ ...withHeard({ ...NONE, shown: items }, heard, true), cursor: next_cursor, problem: null });
+        heard = [];
+      });
+    const next = () => {
+      const { cursor, isCut } = state.peek();
+      if (cursor === undefined) return first();
+      if (cursor === null || isCut) return;
+      return guarded(async () => {
+        const { items, next_cursor } = await page(cursor);
+        set({ ...withOlder(state.peek(), items), cursor: next_cursor, problem: null });
+      });
+    };
+    /** What is heard before the first answer is there. */
+    let heard: Parameters<Parameters<typeof listen>[0]>[0] & object = [];
+    const stop = listen((records) => {
+      if (records === null) {
+        if (isAsking) isFirstOld = true;
+        else void first();
+        return;
+      }
+      const fitting = records.filter((record) => fits(filters, record));
+      if (fitting.length === 0) return;
+      if (state.peek().cursor === undefined) heard = [...heard, ...fitting];
+      else set(withHeard(state.peek(), fitting, isAtTop.current));
+    });
+    // What did not answer may be back.
+    const stopLive = liveState.subscribe((is) => {
+      if (is === "live" && state.peek().key === key && state.peek().problem?.status === 0) void next();
+    });
+    state.value = { ...NONE, key, cursor: undefined, problem: null };
+    more.current = () => void next();
+    void whenOpen().then(() => (signal.aborted ? undefined : first()));
+    return () => {
+      over.abort();
+      stop();
+      stopLive();
+    };
+  }, [key]);
+  const { value } = state;
+  const known = value.key === key ? value : { ...NONE, key, cursor: undefined, problem: null };
+  return {
+    ...known,
+    more: () => more.current(),
+    look: (isTop) => {
+      isAtTop.current = isTop;
+      if (isTop && state.peek().fresh.length > 0)
+        state.value = { ...state.peek(), ...withHeard(state.peek(), [], true) };
+    },
+  };
+}

@@ -1,0 +1,111 @@
+/** Owns the list of records: a line each, of which only those that are seen are in the page. */
+import { useSignal } from "@preact/signals";
+import { Component } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import type { AuditRecord } from "../../../shared/api/audit.ts";
+import { part } from "../data/api.ts";
+import { aboutText, Outcome, Who } from "../parts/records.tsx";
+import { Clock, countText, Foreign, spanText } from "../parts/text.tsx";
+import { Virtual } from "../parts/virtual.tsx";
+import { hrefWith } from "../shell/router.ts";
+import type { Records } from "./records.ts";
+
+/** As audit.css has them. */
+const WIDE_PX = 32;
+const NARROW_PX = 54;
+const NARROW = matchMedia("(max-width: 720px)");
+
+export function Rows({ records, opened }: { records: Records; opened: string | null }) {
+  const place = useRef<HTMLElement>(null);
+  const isNarrow = useSignal(NARROW.matches);
+  useEffect(() => {
+    const change = () => {
+      isNarrow.value = NARROW.matches;
+    };
+    NARROW.addEventListener("change", change);
+    return () => NARROW.removeEventListener("change", change);
+  }, []);
+  const { shown, fresh } = records;
+  return (
+    <>
+      {fresh.length > 0 ? (
+        <p class="fresh">
+          <button type="button" class="button" onClick={() => place.current?.scrollTo({ top: 0 })}>
+            {countText(fresh.length)} new
+          </button>
+        </p>
+      ) : null}
+      <Virtual
+        place={place}
+        label="Records, the newest first"
+        rows={shown}
+        rowPx={isNarrow.value ? NARROW_PX : WIDE_PX}
+        onTop={records.look}
+        onNearEnd={records.more}
+        head={
+          <tr>
+            {["When", "Who", "Room", "What", "Outcome", "Took"].map((name) => (
+              <th key={name}>{name}</th>
+            ))}
+          </tr>
+        }
+        row={(record, n, top) => (
+          <Row key={record.seq} record={record} n={n} top={top} isOpen={record.audit_id === opened} />
+        )}
+      />
+    </>
+  );
+}
+
+export const rowId = (auditId: string) => `row-${auditId}`;
+
+interface RowProps {
+  record: AuditRecord;
+  n: number;
+  top: { top: string };
+  isOpen: boolean;
+}
+
+/** Records do not change: a row is made anew only where it moves, or is opened. */
+class Row extends Component<RowProps> {
+  override shouldComponentUpdate({ record, n, isOpen }: RowProps): boolean {
+    const { props } = this;
+    return record !== props.record || n !== props.n || isOpen !== props.isOpen;
+  }
+
+  override render({ record, n, top, isOpen }: RowProps) {
+    const { audit_id, at, room_id, event, duration_ms } = record;
+    return (
+      <tr class={isOpen ? "is-open" : undefined} style={top} aria-rowindex={n + 2}>
+        <td class="when">
+          <a
+            id={rowId(audit_id)}
+            data-row
+            class="whole"
+            href={hrefWith({ open: audit_id })}
+            aria-current={isOpen ? "true" : undefined}
+          >
+            <Clock at={at} />
+          </a>
+        </td>
+        <td class="who">
+          <Who record={record} />
+        </td>
+        <td class="room">
+          {room_id === null ? null : (
+            <a href={`/rooms/${part(room_id)}`}>
+              <Foreign text={room_id} most={60} />
+            </a>
+          )}
+        </td>
+        <td class="what">
+          <code>{event}</code> <Foreign text={aboutText(record)} />
+        </td>
+        <td class="outcome">
+          <Outcome record={record} />
+        </td>
+        <td class="took num">{duration_ms === null ? "–" : spanText(duration_ms)}</td>
+      </tr>
+    );
+  }
+}

@@ -1,0 +1,50 @@
+/** Owns how records that are heard join those that are shown: each once, the newest first. Pure. */
+import type { AuditRecord } from "../../../shared/api/audit.ts";
+
+/** More are not kept: by then it is filters that are wanted, or the export. */
+export const MOST_RECORDS = 50_000;
+
+export interface Kept {
+  /** The newest first. */
+  shown: readonly AuditRecord[];
+  /** Heard while one looked at older ones; the newest first. */
+  fresh: readonly AuditRecord[];
+  /** Whether older ones were let go of. */
+  isCut: boolean;
+}
+
+export const NONE: Kept = { shown: [], fresh: [], isCut: false };
+
+/** `heard` has the newest last. At the top they are shown at once, else they wait. */
+export function withHeard(kept: Kept, heard: readonly AuditRecord[], isAtTop: boolean): Kept {
+  const last = kept.fresh[0]?.seq ?? kept.shown[0]?.seq ?? 0;
+  const newer = heard.filter(({ seq }) => seq > last).reverse();
+  const fresh = [...newer, ...kept.fresh];
+  if (isAtTop) return cut({ ...kept, shown: fresh.length > 0 ? [...fresh, ...kept.shown] : kept.shown, fresh: [] });
+  return newer.length > 0 ? cut({ ...kept, fresh }) : kept;
+}
+
+/** A page that was asked for, which is older than all that is shown. */
+export function withOlder(kept: Kept, page: readonly AuditRecord[]): Kept {
+  const oldest = kept.shown.at(-1)?.seq ?? Number.POSITIVE_INFINITY;
+  return cut({ ...kept, shown: [...kept.shown, ...page.filter(({ seq }) => seq < oldest)] });
+}
+
+/**
+ * The first page, asked for anew since some were not heard. Where it does not reach what is shown, it takes its place, and
+ * null is answered: what follows it is to be asked for, too.
+ */
+export function withMissed(kept: Kept, page: readonly AuditRecord[], isAtTop: boolean): Kept | null {
+  const last = kept.fresh[0]?.seq ?? kept.shown[0]?.seq ?? 0;
+  const reaches = (page.at(-1)?.seq ?? 0) <= last;
+  return reaches ? withHeard(kept, page.toReversed(), isAtTop) : null;
+}
+
+function cut(kept: Kept): Kept {
+  if (kept.shown.length <= MOST_RECORDS && kept.fresh.length <= MOST_RECORDS) return kept;
+  return {
+    shown: kept.shown.slice(0, MOST_RECORDS),
+    fresh: kept.fresh.slice(0, MOST_RECORDS),
+    isCut: kept.isCut || kept.shown.length > MOST_RECORDS,
+  };
+}

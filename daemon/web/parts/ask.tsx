@@ -1,0 +1,38 @@
+/** Owns what one may ask an agent where one stands: prompts of the catalogue, filled in with the names of the page. */
+import { PROMPTS } from "../../../shared/prompts/catalogue.ts";
+import { fill, type Kind } from "../../../shared/prompts/prompt.ts";
+import { pathOf } from "../data/api.ts";
+import { Prompt } from "./parts.tsx";
+
+const DOES: Record<Kind, string> = {
+  ask: "reads only",
+  diagnose: "reads only",
+  debug: "may change things",
+  plan: "may make things",
+};
+
+interface Given {
+  room?: string | undefined;
+  agent?: string | undefined;
+}
+
+/** `names` are those of the catalogue, in this order. */
+export function Ask({ names, given = {} }: { names: readonly string[]; given?: Given }) {
+  const known = {
+    ...(given.room === undefined ? {} : { room: given.room }),
+    ...(given.agent === undefined ? {} : { agent: given.agent }),
+  };
+  const prompts = names.flatMap((name) => PROMPTS.filter((each) => each.name === name));
+  return (
+    <section aria-labelledby="ask-title">
+      <h2 id="ask-title">
+        Ask your agent <a href={pathOf("/prompts", known)}>all prompts</a>
+      </h2>
+      {prompts.map((prompt) => (
+        <Prompt key={prompt.name} text={fill(prompt, known)} about={`${prompt.kind} · ${DOES[prompt.kind]}`}>
+          “{prompt.title}” {prompt.about}
+        </Prompt>
+      ))}
+    </section>
+  );
+}

@@ -1,0 +1,73 @@
+/**
+ * Owns a list of any length of which only what is seen is in the page: rows of one height each, in a place of their own that scrolls.
+ * A row keeps its element for as long as it is near, so that what has the focus stays where it is.
+ */
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren, RefObject } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { seenRows } from "./seen-rows.ts";
+
+/** How far from its end more is asked for. */
+const NEAR_END_ROWS = 60;
+
+export function Virtual<T>({
+  rows,
+  rowPx,
+  label,
+  head,
+  row,
+  onTop,
+  onNearEnd,
+  place,
+}: {
+  rows: readonly T[];
+  /** The height of each, which the sheet gives it too. */
+  rowPx: number;
+  label: string;
+  head: ComponentChildren;
+  /** A `tr` with a key of its own, at this place. */
+  row: (each: T, index: number, place: { top: string }) => ComponentChildren;
+  onTop?: (isTop: boolean) => void;
+  onNearEnd?: () => void;
+  place?: RefObject<HTMLElement | null>;
+}) {
+  const own = useRef<HTMLElement>(null);
+  const ref = place ?? own;
+  const seen = useSignal({ from: 0, to: 0 });
+  const count = rows.length;
+  const look = () => {
+    const box = ref.current;
+    if (!box) return;
+    const before = seen.peek();
+    const next = seenRows({ topPx: box.scrollTop, heightPx: box.clientHeight, rowPx, count }, before);
+    if (next.from !== before.from || next.to !== before.to) {
+      seen.value = next;
+      requestAnimationFrame(() => latest.current());
+    }
+    onTop?.(box.scrollTop < rowPx);
+    if (next.to >= count - NEAR_END_ROWS) onNearEnd?.();
+  };
+  const latest = useRef(look);
+  latest.current = look;
+  useEffect(() => latest.current(), [count, rowPx]);
+  useEffect(() => {
+    const box = ref.current;
+    if (!box) return;
+    const sizes = new ResizeObserver(() => latest.current());
+    sizes.observe(box);
+    return () => sizes.disconnect();
+  }, []);
+  const { from } = seen.value;
+  const to = Math.min(seen.value.to, count);
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by the keyboard
+    <section ref={ref} class="virtual" aria-label={label} tabIndex={0} onScroll={() => latest.current()}>
+      <table aria-rowcount={count + 1}>
+        <thead>{head}</thead>
+        <tbody style={{ height: `${count * rowPx}px` }}>
+          {rows.slice(from, to).map((each, n) => row(each, from + n, { top: `${(from + n) * rowPx}px` }))}
+        </tbody>
+      </table>
+    </section>
+  );
+}

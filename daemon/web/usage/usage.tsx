@@ -1,0 +1,127 @@
+/** Owns the page of usage: a month of an organization, what its plan allows, what is left of its credits, and what used how much. */
+import type { GROUPINGS, Grouping, UsageReport, usage } from "../../../shared/api/usage.ts";
+import { get } from "../data/api.ts";
+import { useLoaded } from "../data/resource.ts";
+import { Ask } from "../parts/ask.tsx";
+import { Choices, Empty, Head, Line, Shown } from "../parts/parts.tsx";
+import { Clock, Foreign } from "../parts/text.tsx";
+import { Live } from "../shell/live-state.tsx";
+import { hrefWith, place, setQuery } from "../shell/router.ts";
+import { useTitle } from "../shell/title.ts";
+import { Caps } from "./caps.tsx";
+import { CreditsLeft } from "./credits.tsx";
+import { Daily } from "./daily.tsx";
+import { Groups } from "./groups.tsx";
+import { daysOf, isMonth, isNothing, monthBy, monthText } from "./numbers.ts";
+
+const GROUPS = ["room", "agent", "key", "day"] as const satisfies typeof GROUPINGS;
+
+/** What is used grows by itself; these make it grow otherwise. */
+const CHANGES = /^(?:room\.(?:created|destroyed)|sandbox\.(?:created|destroyed|standby|resume|updated)|credits\.)/;
+
+export default function Usage() {
+  useTitle("Usage");
+  const { query } = place.value;
+  const now = new Date().toISOString().slice(0, 7);
+  const asked = query.get("month");
+  const month = isMonth(asked) ? asked : now;
+  const by = GROUPS.find((each) => each === query.get("by")) ?? "room";
+  const load = (group_by: Grouping) => (signal: AbortSignal) =>
+    get<typeof usage>("/v1/orgs/self/usage", { month, group_by }, signal);
+  const touches = ({ event }: { event: string }) => month === now && CHANGES.test(event);
+  const days = useLoaded(`days ${month}`, load("day"), touches);
+  const groups = useLoaded(`groups ${month} ${by}`, load(by), touches);
+  return (
+    <>
+      <Head title="Usage">
+        <nav class="months" aria-label="Month">
+          <a
+            href={hrefWith({ month: monthBy(month, -1) })}
+            aria-label={`The month before, ${monthText(monthBy(month, -1))}`}
+          >
+            ←
+          </a>
+          <b>{monthText(month)}</b>
+          {month < now ? (
+            <a
+              href={hrefWith({ month: monthBy(month, 1) })}
+              aria-label={`The month after, ${monthText(monthBy(month, 1))}`}
+            >
+              →
+            </a>
+          ) : null}
+        </nav>
+        <Live />
+      </Head>
+      <Shown of={days} rows={6}>
+        {(report) => <Month report={report} month={month} isNow={month === now} again={days.again} />}
+      </Shown>
+      <h2>What used it</h2>
+      <Choices
+        label="By"
+        of={GROUPS.map((each) => [each, `by ${each}`] as const)}
+        at={by}
+        choose={(each) => setQuery({ by: each === "room" ? null : each })}
+      />
+      <Shown of={groups}>
+        {(report) =>
+          isNothing(report.totals) ? (
+            <Empty title={`Nothing was used in ${monthText(month)}.`} />
+          ) : (
+            <Groups key={`${month} ${by}`} by={by} report={report} />
+          )
+        }
+      </Shown>
+      <Ask names={["what-did-it-cost", "what-is-left"]} />
+    </>
+  );
+}
+
+function Month({
+  report,
+  month,
+  isNow,
+  again,
+}: {
+  report: UsageReport;
+  month: string;
+  isNow: boolean;
+  again: () => void;
+}) {
+  const { period, as_of, plan, warnings, groups = [], totals } = report;
+  const days = daysOf(period, as_of);
+  return (
+    <>
+      <p class="lead muted">
+        Plan <Foreign text={plan} />, as of <Clock at={as_of} />; days are those of UTC.{" "}
+        <button type="button" class="link" onClick={again}>
+          Ask again
+        </button>
+      </p>
+      {warnings.map((text) => (
+        <p key={text} class="warning">
+          {text}
+        </p>
+      ))}
+      {isNothing(totals) ? (
+        <Empty title={isNow ? "Nothing is used yet this month." : `Nothing was used in ${monthText(month)}.`}>
+          {isNow ? (
+            <>
+              <p>What runs is counted: a sandbox, a command in it, a message.</p>
+              <Line text="roomd sandbox create build-42 worker" />
+            </>
+          ) : null}
+        </Empty>
+      ) : (
+        <>
+          <h2>Day by day</h2>
+          <Daily days={days} groups={groups} />
+        </>
+      )}
+      <h2>Credits</h2>
+      <CreditsLeft days={days} all={daysOf(period, period.end_at)} asOf={as_of} isNow={isNow} />
+      <h2>What the plan allows, now</h2>
+      <Caps report={report} />
+    </>
+  );
+}

@@ -1,0 +1,25 @@
+/** What is of nothing but looking, by the name of its event, and every operation that looks or does more is named so. */
+import { expect, test } from "vitest";
+import type { Operation } from "../../../../shared/api/contract.ts";
+import { operations } from "../../../../shared/api/operations.ts";
+import { isReading, isReadingEvent } from "../../../../shared/audit-reads.ts";
+
+/** They give or take more than a look. */
+const MORE_THAN_READING = ["user.exported", "exec.terminal_attached"];
+
+test("what an operation records says whether it only reads", () => {
+  const audited = (Object.values(operations) as Operation[]).filter(({ audit }) => audit !== null);
+  const only = audited.filter(({ method }) => method === "GET").map(({ audit }) => String(audit));
+  const does = audited.filter(({ method }) => method !== "GET").map(({ audit }) => String(audit));
+  expect(only.filter((event) => !isReadingEvent(event) && !MORE_THAN_READING.includes(event))).toEqual([]);
+  expect(does.filter(isReadingEvent)).toEqual([]);
+});
+
+test("what was refused or failed is told, but not what a page of the web asked for", () => {
+  const record = { event: "room.read", outcome: "success", source: "rest" };
+  expect(isReading(record)).toBe(true);
+  expect(isReading({ ...record, outcome: "denied" })).toBe(false);
+  expect(isReading({ ...record, outcome: "error", source: "web" })).toBe(true);
+  expect(isReading({ ...record, event: "key.created", source: "web" })).toBe(false);
+  expect(isReading({ ...record, event: "room.spread" })).toBe(false);
+});

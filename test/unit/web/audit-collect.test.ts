@@ -1,0 +1,46 @@
+/** An export that is taken in by a page: whole, or not at all. */
+import { expect, test } from "vitest";
+import { collect } from "../../../daemon/web/audit/collect.ts";
+
+const streamOf = (texts: string[], fails = false) =>
+  new ReadableStream<Uint8Array<ArrayBuffer>>({
+    start(controller) {
+      for (const text of texts) controller.enqueue(new TextEncoder().encode(text));
+      if (fails) controller.error(new Error("gone"));
+      else controller.close();
+    },
+  });
+
+test("what comes in parts is one file, and how much is there is told", async () => {
+  const told: number[] = [];
+  const got = await collect(streamOf(['{"seq":1}\n{"s', 'eq":2}\n']), 100, (bytes) => told.push(bytes));
+  if (got.is !== "whole") throw new Error(got.is);
+  expect(await new Blob(got.parts).text()).toBe('{"seq":1}\n{"seq":2}\n');
+  expect([got.bytes, told]).toEqual([20, [13, 20]]);
+});
+
+test("nothing that fits is an empty file", async () => {
+  expect(await collect(streamOf([]), 100, () => {})).toEqual({ is: "whole", parts: [], bytes: 0 });
+  expect(await collect(null, 100, () => {})).toMatchObject({ is: "whole" });
+});
+
+test("what is longer than a page holds is let go of, and asked for no further", async () => {
+  let isCancelled = false;
+  const endless = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    pull: (controller) => controller.enqueue(new Uint8Array(40)),
+    cancel: () => {
+      isCancelled = true;
+    },
+  });
+  expect(await collect(endless, 100, () => {})).toEqual({ is: "too-long" });
+  expect(isCancelled).toBe(true);
+  expect(await collect(streamOf(["x".repeat(99), "\n"]), 100, () => {})).toMatchObject({ is: "whole" });
+});
+
+test.each([
+  ["its connection does", [] as string[], true],
+  ["the service says so", ['{"seq":1}\n', '{"type":"er', 'ror","code":"internal"}\n'], false],
+  ["a line has no end", ['{"seq":1}\n{"seq"'], false],
+])("one that broke off is none: %s", async (_, texts, fails) => {
+  expect(await collect(streamOf(texts, fails), 1000, () => {})).toEqual({ is: "broken" });
+});

@@ -1,0 +1,43 @@
+/** Records that are heard while others are shown: each once, in order, and none moves what somebody reads. */
+import { expect, test } from "vitest";
+import { type Kept, MOST_RECORDS, NONE, withHeard, withMissed, withOlder } from "../../../daemon/web/audit/tail.ts";
+import type { AuditRecord } from "../../../shared/api/audit.ts";
+
+const record = (seq: number) => ({ seq }) as AuditRecord;
+/** From the newest on. */
+const down = (from: number, count: number) => Array.from({ length: count }, (_, n) => record(from - n));
+const seqs = ({ shown, fresh }: Kept) => [shown.map(({ seq }) => seq), fresh.map(({ seq }) => seq)];
+const kept = (from: number, count: number): Kept => ({ ...NONE, shown: down(from, count) });
+
+test("at the top what is heard is shown at once, and once", () => {
+  const after = withHeard(kept(3, 3), [record(3), record(4), record(5)], true);
+  expect(seqs(after)).toEqual([[5, 4, 3, 2, 1], []]);
+  expect(seqs(withHeard(after, [record(4), record(5)], true))).toEqual([[5, 4, 3, 2, 1], []]);
+});
+
+test("elsewhere it waits, and comes when one is at the top again", () => {
+  const first = withHeard(kept(3, 3), [record(4)], false);
+  const second = withHeard(first, [record(4), record(5)], false);
+  expect(seqs(second)).toEqual([
+    [3, 2, 1],
+    [5, 4],
+  ]);
+  expect(withHeard(second, [], false)).toBe(second);
+  expect(seqs(withHeard(second, [], true))).toEqual([[5, 4, 3, 2, 1], []]);
+});
+
+test("older pages follow, without what is there", () => {
+  expect(seqs(withOlder(kept(9, 3), down(8, 4)))).toEqual([[9, 8, 7, 6, 5], []]);
+  expect(seqs(withOlder(NONE, down(2, 2)))).toEqual([[2, 1], []]);
+});
+
+test("what was missed joins where it reaches, and else is asked for anew", () => {
+  expect(withMissed(kept(3, 3), down(6, 4), false)).toEqual({ ...kept(3, 3), fresh: down(6, 3) });
+  expect(withMissed(kept(3, 3), down(600, 500), false)).toBeNull();
+});
+
+test("more than can be held are let go of from their end, and it is said", () => {
+  const full = withHeard(kept(MOST_RECORDS, MOST_RECORDS), [record(MOST_RECORDS + 1)], true);
+  expect([full.shown.length, full.isCut, full.shown[0]?.seq]).toEqual([MOST_RECORDS, true, MOST_RECORDS + 1]);
+  expect(withOlder(kept(10, 3), []).isCut).toBe(false);
+});

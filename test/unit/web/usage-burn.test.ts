@@ -1,0 +1,60 @@
+/** Credits as they go down: what was left, at which pace they go, and when they are gone. */
+import { expect, test } from "vitest";
+import { ahead, type Credits, endInWords, endsAt, leftAt, paceOf } from "../../../daemon/web/usage/burn.ts";
+import type { LedgerEntry } from "../../../shared/api/credits.ts";
+
+const NOW = "2026-11-24T12:00:00.000Z";
+const entry = (day: number, amount: number, kind: LedgerEntry["kind"] = "spend"): LedgerEntry => ({
+  entry_id: `${kind} ${day}`,
+  at: `2026-11-${String(day).padStart(2, "0")}T08:00:00.000Z`,
+  kind,
+  amount,
+  reason: "",
+});
+/** Ten a day for the last seven, half of today's; granted once. */
+const WEEK = [18, 19, 20, 21, 22, 23].map((day) => entry(day, -10));
+const CREDITS: Credits = {
+  granted: 200,
+  used: 65,
+  entries: [entry(24, -5), ...WEEK, entry(20, 100, "grant")],
+  isAll: true,
+};
+
+test("what was left at a day's end follows from what came after it", () => {
+  const left = leftAt(CREDITS, ["2026-11-17", "2026-11-19", "2026-11-20", "2026-11-23", "2026-11-24"], NOW);
+  expect(left).toEqual([100, 80, 170, 140, 135]);
+});
+
+test("what is spent, but in no entry yet, is today's", () => {
+  const known = { ...CREDITS, used: 75 };
+  expect(leftAt(known, ["2026-11-23", "2026-11-24"], NOW)).toEqual([140, 125]);
+  expect(paceOf(known, NOW)).toBeCloseTo(75 / 6.5);
+  // Where there are older entries that are not known, nothing can be said of it.
+  expect(paceOf({ ...known, isAll: false }, NOW)).toBeCloseTo(10);
+});
+
+test("the pace is that of the last seven days, without what was spent before them or granted", () => {
+  expect(paceOf(CREDITS, NOW)).toBeCloseTo(10);
+  expect(paceOf({ ...CREDITS, used: 1065, entries: [...CREDITS.entries, entry(17, -1000)] }, NOW)).toBeCloseTo(10);
+});
+
+test("it is said when they run out, or that they do not", () => {
+  expect(endInWords(CREDITS, NOW)).toBe(
+    "At the pace of the last 7 days, 10 credits a day, they run out on 8 Dec, in 13 days.",
+  );
+  expect(endInWords({ ...CREDITS, granted: 68 }, NOW)).toContain("run out on 24 Nov, in less than a day.");
+  expect(endInWords({ ...CREDITS, granted: 565 }, NOW)).toContain("run out on 13 Jan 2027, in 50 days.");
+  expect(endInWords({ ...CREDITS, granted: 65 }, NOW)).toContain("used up");
+  expect(endInWords({ ...CREDITS, granted: 1e6 }, NOW)).toContain("for more than ten years");
+  expect(endInWords({ ...CREDITS, granted: null }, NOW)).toContain("no limit");
+  expect(endInWords({ granted: 10, used: 0, entries: [], isAll: true }, NOW)).toContain("do not run out");
+});
+
+test("the line ahead begins at what is left now, and ends at nothing", () => {
+  const days = ["2026-11-23", "2026-11-24", "2026-11-25", "2026-12-30"];
+  const line = ahead(135, 10, NOW, days);
+  expect(line.slice(0, 2)).toEqual([null, 135]);
+  expect(line[2]).toBeCloseTo(120, 2);
+  expect(line[3]).toBe(0);
+  expect(endsAt(135, 0, NOW)).toBeNull();
+});
