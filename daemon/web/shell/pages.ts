@@ -10,10 +10,13 @@ const page = (path: string, load: () => Program) => ({ match: addPath(path), loa
 const home = () => import("../home/home.tsx");
 const rooms = () => import("../rooms/rooms.tsx");
 const room = () => import("../room/room.tsx");
+const agent = () => import("../agent/agent.tsx");
 
 export const PAGES = [
   page("/", home),
   page("/rooms", rooms),
   page("/rooms/:room_id", room),
   page("/rooms/:room_id/:tab", room),
+  page("/rooms/:room_id/agents/:agent_id", agent),
+  page("/rooms/:room_id/agents/:agent_id/:tab", agent),
 ];
