@@ -26,7 +26,10 @@ export class Output {
   #gone = 0;
   #characters = 0;
   #begun = 0;
-  left = { lines: 0, bytes: 0 };
+  /** What was let go. */
+  readonly left = { lines: 0, bytes: 0 };
+  /** What came before it was not kept by the sandbox. */
+  isCut = false;
 
   get length(): number {
     return this.#lines.length - this.#gone;
@@ -52,11 +55,6 @@ export class Output {
       const reader = this.#streams[stream];
       for (const { text } of reader.rest()) this.#add(stream, reader, text);
     }
-  }
-
-  /** Output that is missing, said by whom it would have come from. */
-  leaveOut(bytes: number): void {
-    this.left.bytes += bytes;
   }
 
   #add(stream: Stream, reader: Reader, text: string): void {
@@ -125,8 +123,8 @@ class Reader {
     for (let at = 0; at < text.length; ) {
       if (this.#state !== "text") {
         const character = text[at] ?? "";
-        // A line's end ends a string that nobody ended: else all that follows would be left out.
-        if (this.#state === "string" && character === "\n") this.#state = "text";
+        // A line's end ends what nobody ended: else all that follows would be left out.
+        if (character === "\n") this.#state = "text";
         else {
           this.#step(character);
           at++;
@@ -137,7 +135,7 @@ class Reader {
       if (this.#isReturned) {
         this.#isReturned = false;
         // Of `\r\n` it is a part; alone it would have the line written over, which would hide what was there.
-        if (text[at] !== "\n") yield { text: "", isEnd: true };
+        if (text[at] !== "\n" && this.open) yield { text: "", isEnd: true };
       }
       const end = nextOf(text, at);
       const character = text[end];
