@@ -44,6 +44,7 @@ export function makeRouter(executions: Executions, terminals: Terminals, drive: 
     listening: (stream, request) => listening(stream, request),
     terminal_open: (stream, request) => terminals.open(stream, request),
     terminal_attach: (stream, request) => terminals.attach(stream, request),
+    terminal_watch: (stream, request) => terminals.watch(stream, request),
     terminal_list: (stream) => terminals.list(stream),
     terminal_close: (stream, request) => terminals.close(stream, request),
   };

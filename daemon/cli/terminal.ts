@@ -1,19 +1,23 @@
 /** Owns `roomd terminal`: the terminals of a sandbox; `roomd shell` opens them and goes back to them. */
 import type { Command } from "commander";
-import { terminalClose, terminalGet, terminalList, terminalToken } from "../../shared/api/terminals.ts";
+import { terminalClose, terminalCreate, terminalGet, terminalList, terminalToken } from "../../shared/api/terminals.ts";
+import { CliError } from "./cli-error.ts";
 import { call } from "./client.ts";
 import { command, commandGroup } from "./command.ts";
-import { fieldLines, type JsonOption, show, table } from "./output.ts";
+import { findConnection } from "./connection.ts";
+import { fieldLines, type JsonOption, show, showValue, table } from "./output.ts";
+import { watchTerminal } from "./terminal-watch.ts";
 
 const EXAMPLE = "build-42 worker-1 ter_01JZ8Q4W5T6Y7V8X9ZABCDEFGH";
 
 export function terminalCommand(): Command {
   return commandGroup("terminal", {
     summary: "terminals of a sandbox, as `roomd shell` opens them",
-    examples: ["roomd terminal list build-42 worker-1", `roomd terminal close ${EXAMPLE}`],
+    examples: ["roomd terminal list build-42 worker-1", "roomd terminal watch build-42 worker-1"],
   })
     .addCommand(list())
     .addCommand(get())
+    .addCommand(watch())
     .addCommand(close())
     .addCommand(token());
 }
@@ -60,10 +64,48 @@ function close(): Command {
 }
 
 function token(): Command {
-  return command("token <room> <agent> <terminal>", {
-    summary: "make a short-lived token that opens this terminal in a browser, and nothing else",
-    examples: [`roomd terminal token ${EXAMPLE}`],
-  }).action(async (room_id: string, sandbox: string, terminal_id: string, options: JsonOption) => {
-    await show(await call(terminalToken, { room_id, sandbox, terminal_id }), options, fieldLines);
+  return command("token <room> <agent> [terminal]", {
+    summary: "make a short-lived token with which to type at a terminal in a browser",
+    notes: [
+      "The token opens this terminal and nothing else. Without TERMINAL it is the newest one that runs; where none runs, a",
+      "login shell is opened.",
+    ],
+    examples: ["roomd terminal token build-42 worker-1", `roomd terminal token ${EXAMPLE}`],
+  }).action(async (room_id: string, sandbox: string, given: string | undefined, options: JsonOption) => {
+    const terminal_id = given ?? (await newestRunning(room_id, sandbox));
+    const { value } =
+      terminal_id === null
+        ? await call(terminalCreate, { room_id, sandbox, rows: 24, cols: 80 })
+        : await call(terminalToken, { room_id, sandbox, terminal_id });
+    const { url } = await findConnection();
+    const place = ["rooms", room_id, "agents", sandbox, "terminal"].map(encodeURIComponent).join("/");
+    const page = `${url}/${place}?terminal=${encodeURIComponent(value.terminal_id)}`;
+    await showValue({ ...value, page }, options, fieldLines);
   });
+}
+
+function watch(): Command {
+  return command("watch <room> <agent> [terminal]", {
+    summary: "show what a terminal shows, without typing",
+    notes: [
+      "Without TERMINAL it is the newest one that runs. Whoever types there is not disturbed. It lasts until the terminal ends, or",
+      "until ctrl-c. What would do more than draw is left out: the clipboard, titles, links, and questions to your terminal.",
+      "With --json every event is a line.",
+    ],
+    examples: ["roomd terminal watch build-42 worker-1", `roomd terminal watch ${EXAMPLE}`],
+  }).action(async (room_id: string, sandbox: string, given: string | undefined, { json = false }: JsonOption) => {
+    const terminal_id = given ?? (await newestRunning(room_id, sandbox));
+    if (terminal_id === null) {
+      const hint = `\`roomd shell ${room_id} ${sandbox}\` opens one.`;
+      throw new CliError({ detail: `No terminal of ${sandbox} is running.`, errors: [], hint });
+    }
+    await watchTerminal({ room_id, sandbox, terminal_id }, json);
+  });
+}
+
+async function newestRunning(room_id: string, sandbox: string): Promise<string | null> {
+  const { items } = (await call(terminalList, { room_id, sandbox })).value;
+  const running = items.filter(({ state }) => state === "running");
+  const newest = running.sort((one, other) => one.created_at.localeCompare(other.created_at)).at(-1);
+  return newest?.terminal_id ?? null;
 }

@@ -105,7 +105,7 @@ export function composeSandboxes(base: Base, parts: Parts) {
     rate: parts.rates.ports,
     urls: () => ({ base_url: reached.url, domain: parts.portsDomain }),
   });
-  const ssh = makeSsh({ database, log, sandboxes: access, orgs, gateway: () => reached.gateway });
+  const ssh = makeSsh({ database, log, sandboxes: access, sit: terminals.sit, orgs, gateway: () => reached.gateway });
   return { sandboxes, pool, egress, terminals, ports, ssh };
 }
 

@@ -4,7 +4,7 @@ import { now } from "../core/clock.ts";
 import type { Caller, SessionFacts } from "../core/operation.ts";
 import { ServiceError } from "../core/service-error.ts";
 
-type Asked = Pick<Operation, "access" | "ofAccount" | "wantsProof">;
+type Asked = Pick<Operation, "access" | "ofAccount" | "watched" | "wantsProof">;
 
 /** Throws insufficient_scope, hub_is_read_only, proof_required. An organization's administrator has every scope. */
 export function requireScope(caller: Caller, operation: Asked): void {
@@ -38,12 +38,13 @@ export function requireScope(caller: Caller, operation: Asked): void {
 function requireOfSession(
   { scopes }: Caller,
   { role, gives, proved_until }: SessionFacts,
-  { access, ofAccount, wantsProof }: Asked,
+  { access, ofAccount, watched, wantsProof }: Asked,
 ): void {
   const reads: readonly string[] = scopes;
   if (ofAccount && gives.length === 0) {
     throw new ServiceError("insufficient_scope", { detail: `A ${role} has no keys.`, details: { required: access } });
   }
-  if (access !== "account" && !ofAccount && !reads.includes(access)) throw new ServiceError("hub_is_read_only");
+  const mayLook = watched || reads.includes(access);
+  if (access !== "account" && !ofAccount && !mayLook) throw new ServiceError("hub_is_read_only");
   if (wantsProof && proved_until <= now()) throw new ServiceError("proof_required");
 }

@@ -5,8 +5,8 @@
  *                        └── readers ───────┘
  *
  * The fastest reader sets the pace: once it has seen all there was, the command never gets further ahead of it than what is in
- * memory; before that, the command waits only before it would be overtaken. Slower ones are overtaken, and told. With no reader
- * the oldest output is overwritten. What never fills a block stays in memory and costs no file. When the disk takes nothing,
+ * memory; before that, the command waits only before it would be overtaken. Slower ones are overtaken, and told, and so are those
+ * who read aside, for whom nothing ever waits. With no other reader the oldest output is overwritten. What never fills a block stays in memory and costs no file. When the disk takes nothing,
  * output reaches those who read it all the same; only the past is not kept.
  */
 import { KEPT_OUTPUT_BYTES } from "../../shared/agent-protocol/kept.ts";
@@ -135,11 +135,11 @@ export class Journal {
     this.#moved();
   }
 
-  /** Reads from after this piece on; 0 reads from the first. Throws HistoryGone when it is not kept. */
-  async reader(after: number): Promise<Reader> {
+  /** Reads from after this piece on; 0 reads from the first. For who reads aside nothing waits. Throws HistoryGone when it is not kept. */
+  async reader(after: number, aside = false): Promise<Reader> {
     if (this.#forgotten || after + 1 < this.oldestSeq) throw new HistoryGone("that output is not kept any more");
     const block = this.#blocks.findLast(({ first_seq }) => first_seq <= after + 1) ?? this.#blocks[0];
-    const reader = new Reader(this, block.offset);
+    const reader = new Reader(this, block.offset, aside);
     this.#readers.add(reader);
     if (after + 1 === block.first_seq) return reader;
     try {
@@ -194,7 +194,9 @@ export class Journal {
 
   #fastest(): Reader | undefined {
     let fastest: Reader | undefined;
-    for (const reader of this.#readers) if (!fastest || reader.offset > fastest.offset) fastest = reader;
+    for (const reader of this.#readers) {
+      if (!reader.aside && (!fastest || reader.offset > fastest.offset)) fastest = reader;
+    }
     return fastest;
   }
 
@@ -281,13 +283,15 @@ export class Journal {
 
 /** One who reads the journal, from a piece on. */
 export class Reader {
+  readonly aside: boolean;
   readonly #journal: Journal;
   #offset: number;
   #buffer = Buffer.alloc(0);
   #follows = false;
   #closed = false;
 
-  constructor(journal: Journal, offset: number) {
+  constructor(journal: Journal, offset: number, aside: boolean) {
+    this.aside = aside;
     this.#journal = journal;
     this.#offset = offset;
   }

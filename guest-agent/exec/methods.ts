@@ -31,8 +31,9 @@ export function executionMethods(executions: Executions) {
       if (follow) return await send(stream, execution, { after: 0, follow, brief, existing });
       report(stream, execution, existing);
     },
-    exec_follow: async (stream, { exec_id, after, follow }) => {
-      const from = { after: wholeNumber("after", after), follow: follow === true, brief: false };
+    exec_follow: async (stream, { exec_id, after, follow, aside }) => {
+      const how = { follow: follow === true, brief: false, aside: aside === true };
+      const from = { after: wholeNumber("after", after), ...how };
       await send(stream, executions.get(exec_id), from);
     },
     exec_get: (stream, { exec_id }) => report(stream, executions.get(exec_id)),
@@ -87,13 +88,21 @@ export function executionMethods(executions: Executions) {
   >;
 }
 
+interface SendOptions {
+  after: number;
+  follow: boolean;
+  brief: boolean;
+  existing?: boolean;
+  aside?: boolean;
+}
+
 /** Sends output as fast as it is taken, and then the state. Who goes away is no reader any more. */
 async function send(
   stream: Stream,
   execution: Execution,
-  { after, follow, brief, existing }: { after: number; follow: boolean; brief: boolean; existing?: boolean },
+  { after, follow, brief, existing, aside }: SendOptions,
 ): Promise<void> {
-  const reader = await execution.journal.reader(after);
+  const reader = await execution.journal.reader(after, aside);
   const close = () => reader.close();
   stream.finished.then(close, close);
   try {
@@ -112,7 +121,7 @@ async function send(
     }
     if (stream.ended) return;
     report(stream, execution, existing);
-    if (follow) execution.wasTold = true;
+    if (follow && !aside) execution.wasTold = true;
   } finally {
     reader.close();
   }

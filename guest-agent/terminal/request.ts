@@ -3,6 +3,7 @@ import type {
   TerminalAttachRequest,
   TerminalOpenRequest,
   TerminalResize,
+  TerminalWatchRequest,
 } from "../../shared/agent-protocol/messages.ts";
 import { isArgument, isEnvironment } from "../exec/environment.ts";
 import { InvalidRequest } from "../exec/request.ts";
@@ -29,13 +30,22 @@ export function parseOpen(request: object): TerminalOpenRequest {
 
 /** Throws InvalidRequest. */
 export function parseAttach(request: object): TerminalAttachRequest {
-  const { since, takeover } = request as Partial<Record<keyof TerminalAttachRequest, unknown>>;
+  const { takeover } = request as Partial<Record<keyof TerminalAttachRequest, unknown>>;
+  if (typeof takeover !== "boolean") throw new InvalidRequest("takeover must be true or false");
+  return { method: "terminal_attach", terminal_id: parseId(request), since: sinceOf(request), takeover };
+}
+
+/** Throws InvalidRequest. */
+export function parseWatch(request: object): TerminalWatchRequest {
+  return { method: "terminal_watch", terminal_id: parseId(request), since: sinceOf(request) };
+}
+
+function sinceOf(request: object): number | null {
+  const { since } = request as { since?: unknown };
   if (since !== null && !(Number.isSafeInteger(since) && Number(since) >= 0)) {
     throw new InvalidRequest("since must be an offset or null");
   }
-  if (typeof takeover !== "boolean") throw new InvalidRequest("takeover must be true or false");
-  const offset = since === null ? null : Number(since);
-  return { method: "terminal_attach", terminal_id: parseId(request), since: offset, takeover };
+  return since === null ? null : Number(since);
 }
 
 /** Throws InvalidRequest. */

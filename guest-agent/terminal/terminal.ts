@@ -8,10 +8,11 @@
  * When a shell ends, what it has left in the background goes on, as after a login of any kind; only end() ends that too.
  *
  * Without anyone attached the command goes on and the history forgets its oldest bytes. With someone attached the master
- * is read only as fast as they take it, so that the command itself waits.
+ * is read only as fast as they take it, so that the command itself waits. Who watches is not attached: nothing waits for them.
  */
 import { writeSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { History } from "../../shared/agent-protocol/history.ts";
 import type { Stream } from "../../shared/agent-protocol/link.ts";
 import {
   Channel,
@@ -19,13 +20,16 @@ import {
   type TerminalAttached,
   type TerminalAttachRequest,
   type TerminalEnd,
+  type TerminalResized,
+  type TerminalSkipped,
   type TerminalState,
+  type TerminalWatching,
+  type TerminalWatchRequest,
 } from "../../shared/agent-protocol/messages.ts";
 import { signalGroup, signalName, signalOf } from "../exec/group.ts";
 import type { Refusal } from "../exec/program.ts";
 import * as libc from "../libc.ts";
 import { log } from "../log.ts";
-import { History } from "./history.ts";
 import { resizeOf } from "./request.ts";
 import { Session } from "./session.ts";
 import type { TerminalCommand, TerminalLine } from "./spawn.ts";
@@ -117,13 +121,11 @@ export class Terminal {
 
   /** Shows the terminal on a stream from an offset on, until its end or the stream's. */
   async attach(stream: Stream, { since, takeover }: TerminalAttachRequest): Promise<void> {
-    const { oldest, end } = this.#history;
-    if (since !== null && since > end) {
-      return stream.fail(StreamErrorCode.invalid_request, `since is ${since}, and the terminal is at ${end}`);
-    }
+    const at = this.#placeOf(stream, since);
+    if (at === null) return;
     if (this.#attached && !takeover) return stream.fail(StreamErrorCode.terminal_in_use, "somebody is attached");
     this.#attached?.stream.fail(StreamErrorCode.taken_over, "another client is attached now");
-    const own = { stream, at: Math.max(since ?? 0, oldest) };
+    const own = { stream, at };
     this.#attached = own;
     clearTimeout(this.#life);
     this.#wake();
@@ -133,6 +135,16 @@ export class Terminal {
     void this.#type(stream);
     stream.finished.catch(() => {}).finally(() => this.#detach(own));
     await this.#show(own);
+  }
+
+  /** Shows the terminal on a stream to who is not attached: whatever becomes of them, it goes on as it would. */
+  async watch(stream: Stream, { since }: TerminalWatchRequest): Promise<void> {
+    const at = this.#placeOf(stream, since);
+    if (at === null) return;
+    const watching: TerminalWatching = { type: "watching", offset: at, rows: this.#rows, cols: this.#cols };
+    stream.say(watching);
+    stream.finished.catch(() => {}).finally(() => this.#wake());
+    await this.#showBeside(stream, watching);
   }
 
   /** Hangs up on the terminal; resolves when it has ended. */
@@ -222,6 +234,43 @@ export class Terminal {
     }
   }
 
+  /** Of its size they are told the newest, however often it has changed meanwhile. */
+  async #showBeside(stream: Stream, { offset, rows, cols }: TerminalWatching): Promise<void> {
+    let at = offset;
+    let told = { rows, cols };
+    while (!stream.ended) {
+      const to = this.#history.placeOf(at);
+      if (to > at) {
+        const skipped: TerminalSkipped = { type: "skipped", offset: at, to };
+        stream.say(skipped);
+        at = to;
+      }
+      if (told.rows !== this.#rows || told.cols !== this.#cols) {
+        told = { rows: this.#rows, cols: this.#cols };
+        const resized: TerminalResized = { type: "resized", offset: at, ...told };
+        stream.say(resized);
+      }
+      const bytes = this.#history.read(at, PIECE_BYTES);
+      if (bytes.byteLength > 0) {
+        if (!(await stream.write(Channel.stdout, bytes))) return;
+        at += bytes.byteLength;
+      } else if (this.#end) {
+        stream.endChannel(Channel.stdout);
+        return stream.finish(this.#end);
+      } else {
+        await this.#moved.promise;
+      }
+    }
+  }
+
+  /** Where a stream begins, or null when it was refused. */
+  #placeOf(stream: Stream, since: number | null): number | null {
+    const { oldest, end } = this.#history;
+    if (since === null || since <= end) return Math.max(since ?? 0, oldest);
+    stream.fail(StreamErrorCode.invalid_request, `since is ${since}, and the terminal is at ${end}`);
+    return null;
+  }
+
   /** One after another: what somebody typed before they were cut off comes before what the next one types. */
   async #type(stream: Stream): Promise<void> {
     for await (const bytes of stream.read(Channel.stdin)) {
@@ -249,6 +298,7 @@ export class Terminal {
     if (size && libc.setWindowSize(this.#master, size.rows, size.cols)) {
       this.#rows = size.rows;
       this.#cols = size.cols;
+      this.#wake();
     }
     const signal = signalOf(event);
     const group = signal === null ? null : libc.foregroundGroup(this.#master);

@@ -7,7 +7,7 @@ import { DEFAULT_PATH, environmentOf } from "../exec/environment.ts";
 import { canLook, isDirectory } from "../exec/start-place.ts";
 import { findUser } from "../exec/user.ts";
 import type { Reaper } from "../reap.ts";
-import { parseAttach, parseId, parseOpen } from "./request.ts";
+import { parseAttach, parseId, parseOpen, parseWatch } from "./request.ts";
 import { spawnInTerminal } from "./spawn.ts";
 import { Terminal } from "./terminal.ts";
 
@@ -55,6 +55,14 @@ export class Terminals {
     const terminal = this.#all.get(wanted.terminal_id);
     if (!terminal) return notFound(stream, wanted.terminal_id);
     await terminal.attach(stream, wanted);
+  }
+
+  /** Shows a terminal on the stream to who cannot type. Throws InvalidRequest. */
+  async watch(stream: Stream, request: object): Promise<void> {
+    const wanted = parseWatch(request);
+    const terminal = this.#all.get(wanted.terminal_id);
+    if (!terminal) return notFound(stream, wanted.terminal_id);
+    await terminal.watch(stream, wanted);
   }
 
   /** Answers with TerminalList. */

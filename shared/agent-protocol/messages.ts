@@ -154,6 +154,8 @@ export interface ExecFollowRequest {
   after: number;
   /** Whether to wait for what is still to come, to the execution's end. */
   follow: boolean;
+  /** Nothing waits for this reader: one that is too slow is told history_gone. Absent is false, and older agents take it for that. */
+  aside?: boolean;
 }
 
 /** Ends with an ExecReport. */
@@ -309,6 +311,37 @@ export interface TerminalResize {
   rows: number;
   cols: number;
 }
+/**
+ * Shows a terminal to who is not attached and cannot type: TerminalWatching is said first, then its bytes come on channel stdout. Ends
+ * as an attach stream does. Nothing waits for it: who is behind by more than is kept is told TerminalSkipped. Not in every agent of
+ * this generation: others answer unknown_method.
+ */
+export interface TerminalWatchRequest {
+  method: "terminal_watch";
+  terminal_id: string;
+  /** Offset of the first byte wanted; null is all that is kept. */
+  since: number | null;
+}
+export interface TerminalWatching {
+  type: "watching";
+  /** Offset of the first byte that will be sent: `since`, or the oldest byte kept when that is later. */
+  offset: number;
+  rows: number;
+  cols: number;
+}
+/** Said within a watch stream once the bytes before `offset` were sent: those before `to` are not. */
+export interface TerminalSkipped {
+  type: "skipped";
+  offset: number;
+  to: number;
+}
+/** Said within a watch stream once the bytes before `offset` were sent: the terminal has another size. */
+export interface TerminalResized {
+  type: "resized";
+  offset: number;
+  rows: number;
+  cols: number;
+}
 export interface TerminalEnd {
   exit_code: number | null;
   /** Signal name when a signal ended the command. */
@@ -406,6 +439,7 @@ export type HostRequest =
   | DriveMountRequest
   | TerminalOpenRequest
   | TerminalAttachRequest
+  | TerminalWatchRequest
   | TerminalListRequest
   | TerminalCloseRequest
   | ConnectRequest

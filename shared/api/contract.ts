@@ -69,6 +69,8 @@ export interface Operation {
   audit: string | null;
   /** A person's session may call it too, as far as the person's role goes, though it is no reading. */
   ofAccount?: true;
+  /** It only looks: a person's session may ask it whatever its role, though keys need a scope that also acts. */
+  watched?: true;
   /** A session's person must have proven lately to be that person. */
   wantsProof?: true;
   /** The answer has a secret: what is kept of it for a second call can be read with the caller's own key alone. */

@@ -244,6 +244,7 @@ export const executionList = operation({
   summary: "List a sandbox's executions",
   description: "Running executions, and those that ended in the last 10 minutes, in the order of their start.",
   access: "exec",
+  watched: true,
   params: sandboxPath,
   query: fields(pageQuery),
   body: null,
@@ -260,6 +261,7 @@ export const executionGet = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/{exec_id}",
   summary: "Get an execution",
   access: "exec",
+  watched: true,
   params: executionPath,
   query: NONE,
   body: null,
@@ -296,8 +298,9 @@ export const executionStream = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/{exec_id}/stream",
   summary: "Stream an execution's output",
   description:
-    "Lines of JSON, or server-sent events when Accept asks for them: started (seq 0), stdout and stderr with their bytes in data_b64, ping every 15 s, and last exit or error. A stream without one of these two has not completed: ask again with after. Only after follow=false may it end without.",
+    "Lines of JSON, or server-sent events when Accept asks for them: started (seq 0), stdout and stderr with their bytes in data_b64, ping every 15 s, and last exit or error. A stream without one of these two has not completed: ask again with after. Only after follow=false may it end without. The command waits for a reader that is slow, unless another one is faster or the slow one is a session of the web, which is told history_gone when what it wants is no longer kept.",
   access: "exec",
+  watched: true,
   params: executionPath,
   query: fields({
     after: Type.Optional(

@@ -87,6 +87,7 @@ export const operations = {
   terminal_create: terminals.terminalCreate,
   terminal_list: terminals.terminalList,
   terminal_get: terminals.terminalGet,
+  terminal_watch: terminals.terminalWatch,
   terminal_close: terminals.terminalClose,
   terminal_token: terminals.terminalToken,
   terminal_attach: terminals.terminalAttach,

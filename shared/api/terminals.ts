@@ -141,6 +141,7 @@ export const terminalList = operation({
   summary: "List a sandbox's terminals",
   description: "Running terminals, and those that ended in the last 10 minutes.",
   access: "terminal",
+  watched: true,
   params: sandboxPath,
   query: NONE,
   body: null,
@@ -167,6 +168,7 @@ export const terminalGet = operation({
   path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/terminals/{terminal_id}",
   summary: "Get a terminal",
   access: "terminal",
+  watched: true,
   params: terminalPath,
   query: NONE,
   body: null,
@@ -250,4 +252,69 @@ export const terminalAttach = operation({
   outcomes: { attached: 101 },
   errors: [...KNOWN_ERRORS, "source_mismatch"],
   audit: "exec.terminal_attached",
+});
+
+/** Most who watch one terminal at once, and all terminals of an organization. */
+export const MAX_WATCHERS = 32;
+export const MAX_WATCHERS_OF_ORG = 200;
+
+const typist = nullable(
+  fields({
+    name: Type.String({ description: "Name of the key, or of the person, by which the client attached." }),
+    since: timestamp,
+  }),
+);
+const screen = { rows: Type.Integer(), cols: Type.Integer() };
+const offset = Type.Integer({ description: "Place of the first byte that follows, in all that was ever shown." });
+
+/** What a terminal's watchers are told, besides pings. */
+const watchEvent = Type.Union([
+  fields({
+    type: oneOf(["watching"]),
+    offset,
+    ...screen,
+    gap: Type.Integer({ description: "Bytes before it that are no longer kept." }),
+    typist,
+  }),
+  fields({
+    type: oneOf(["output"]),
+    offset: Type.Integer({ description: "Place of its first byte; `after` is this and its length." }),
+    data_b64: Type.String({ contentEncoding: "base64" }),
+  }),
+  fields({ type: oneOf(["resized"]), ...screen }),
+  fields({ type: oneOf(["typist"]), typist }),
+  fields({ type: oneOf(["lost"]), offset, gap: Type.Integer({ description: "Bytes that were left out." }) }),
+  fields({ type: oneOf(["exit"]), exit_code: nullable(Type.Integer()), signal: nullable(Type.String()) }),
+  fields({ type: oneOf(["error"]), code: Type.String(), detail: Type.String(), retryable: Type.Boolean() }),
+]);
+
+export const terminalWatch = operation({
+  name: "terminal_watch",
+  extension: "terminals",
+  method: "GET",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/terminals/{terminal_id}/watch",
+  summary: "Watch a terminal",
+  description: [
+    "Shows what the terminal shows, without typing: lines of JSON, or server-sent events when Accept asks for them. First watching, then output with its bytes in data_b64, resized, typist when a client attaches or leaves, ping every 15 s, and last exit or error. A stream without one of these two is not complete: ask again with after.",
+    `Up to ${MAX_WATCHERS} may watch a terminal, and ${MAX_WATCHERS_OF_ORG} all terminals of an organization. They disturb nobody: the command and the client that types never wait for them. Who reads too slowly is told with lost how many bytes were left out. A terminal that is only watched still ends after 10 minutes without a client, and a sandbox that is only watched is idle. While the sandbox is paused the stream stays open.`,
+  ].join("\n\n"),
+  access: "terminal",
+  watched: true,
+  params: terminalPath,
+  query: fields({
+    after: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: "How many bytes you have seen; all that is kept is sent if absent.",
+      }),
+    ),
+  }),
+  body: null,
+  headers: ["last_event_id"],
+  output: watchEvent,
+  outcomes: { ok: 200 },
+  bytesOutput: ["application/x-ndjson", "text/event-stream"],
+  errors: [...KNOWN_ERRORS, "too_many_executions"],
+  audit: "exec.terminal_watched",
 });

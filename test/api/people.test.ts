@@ -141,7 +141,8 @@ describe("a session", () => {
     expect((await ada.api("GET", "/v1/rooms")).body.items).toHaveLength(1);
     const own: readonly string[] = ["open", "key", "account", ...READ_SCOPES];
     const refused = Object.values(operations).filter(
-      ({ access, openToHost, ofAccount }: Operation) => !own.includes(access) && !openToHost && !ofAccount,
+      ({ access, openToHost, ofAccount, watched }: Operation) =>
+        !own.includes(access) && !openToHost && !ofAccount && !watched,
     );
     expect(refused.length).toBeGreaterThan(30);
     for (const { method, path } of refused) {
@@ -154,10 +155,19 @@ describe("a session", () => {
     }
     // What only reads by its scope must only read by its method.
     const reads: readonly string[] = READ_SCOPES;
-    const writers = Object.values(operations).filter(
-      ({ access, method }) => reads.includes(access) && method !== "GET",
+    const writers = Object.values<Operation>(operations).filter(
+      ({ access, watched, method }) => (watched || reads.includes(access)) && method !== "GET",
     );
     expect(writers.map(({ name }) => name)).toEqual([]);
+    // Whoever is attached types: that is no watching.
+    expect(Object.values<Operation>(operations).flatMap(({ name, watched }) => (watched ? [name] : []))).toEqual([
+      "terminal_list",
+      "terminal_get",
+      "terminal_watch",
+      "execution_list",
+      "execution_get",
+      "execution_stream",
+    ]);
   });
 
   test("is taken only from pages of ours", async () => {

@@ -3,6 +3,7 @@ import type { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SANDBOX_STATES } from "../../shared/api/sandboxes.ts";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
+import { People } from "../harness/people.ts";
 import { bare, bearer, makeKey } from "./calls.ts";
 import { withFailedSandbox } from "./failed-sandbox.ts";
 
@@ -54,6 +55,7 @@ describe.each(SANDBOX_STATES.filter((state) => state !== "destroyed" && state !=
     ["POST", "/terminals", { rows: 1, cols: 1 }],
     ["GET", "/terminals"],
     ["GET", "/terminals/ter_x"],
+    ["GET", "/terminals/ter_x/watch"],
     ["DELETE", "/terminals/ter_x"],
     ["POST", "/terminals/ter_x/token", {}],
   ])("refuses %s %s", async (method, path, body) => {
@@ -127,4 +129,85 @@ test("a page of the service's own may", async () => {
 test("it needs the scope terminal, and exec is not it", async () => {
   const { key } = await makeKey(daemon, { scopes: ["exec", "sandboxes:write"] });
   expect(await shaken(bearer(key))).toMatchObject({ status: 403, body: { details: { required: "terminal" } } });
+});
+
+describe("a session of the web", () => {
+  const commands = `${SANDBOX}/executions`;
+  const watched = [
+    commands,
+    `${commands}/e`,
+    `${commands}/e/stream`,
+    `${SANDBOX}/terminals`,
+    `${SANDBOX}/terminals/ter_none`,
+    `${SANDBOX}/terminals/ter_none/watch`,
+  ];
+  let people: People;
+  beforeAll(async () => {
+    people = await People.first(daemon);
+  });
+
+  test("looks at commands and terminals, whatever its role, as far as the guest can be asked", async () => {
+    setState("paused");
+    for (const role of ["viewer", "member", "admin"]) {
+      const visitor = await people.member(role);
+      for (const path of watched) {
+        expect([role, path, (await visitor.api("GET", path)).body.code]).toEqual([role, path, "invalid_state"]);
+      }
+    }
+    const stranger = await people.foreign();
+    for (const path of watched) expect((await stranger.api("GET", path)).body.code).toBe("room_not_found");
+  });
+
+  test("acts on none of them, and attaches to no terminal", async () => {
+    for (const [method, path] of [
+      ["POST", `${SANDBOX}/exec`],
+      ["POST", commands],
+      ["POST", `${commands}/e/stdin`],
+      ["POST", `${commands}/e/signal`],
+      ["DELETE", `${commands}/e`],
+      ["POST", `${SANDBOX}/terminals`],
+      ["POST", `${SANDBOX}/terminals/ter_none/token`],
+      ["DELETE", `${SANDBOX}/terminals/ter_none`],
+      ["GET", WS],
+    ] as const) {
+      const { status, body } = await people.owner.api(method, path, method === "POST" ? {} : undefined);
+      expect([method, path, status, body.code]).toEqual([method, path, 403, "hub_is_read_only"]);
+    }
+  });
+
+  test("is nothing where a token comes with its cookie: the token decides", async () => {
+    const page = { ...people.owner.headers, origin: daemon.url };
+    const token = { "sec-websocket-protocol": `roomd.terminal, roomd.token.ttk_${"A".repeat(43)}` };
+    expect((await shaken(page)).body.code).toBe("hub_is_read_only");
+    expect((await shaken({ ...page, ...token })).body.code).toBe("invalid_api_key");
+    const elsewhere = { ...page, ...token, origin: "https://elsewhere.example" };
+    expect((await shaken(elsewhere)).body.code).toBe("source_mismatch");
+  });
+
+  test("is asked for by pages of ours only", async () => {
+    for (const path of watched) {
+      const { body } = await people.owner.api("GET", path, undefined, { "sec-fetch-site": "cross-site" });
+      expect(body.code).toBe("foreign_request");
+    }
+  });
+});
+
+test("to watch with a key needs the scope terminal, and to look at commands exec", async () => {
+  const { key } = await makeKey(daemon, { scopes: ["rooms:read", "sandboxes:read"] });
+  for (const [path, required] of [
+    ["terminals/ter_none/watch", "terminal"],
+    ["terminals", "terminal"],
+    ["executions", "exec"],
+  ] as const) {
+    const answer = await daemon.api("GET", `${SANDBOX}/${path}`, undefined, bearer(key));
+    expect(answer).toMatchObject({ status: 403, body: { code: "insufficient_scope", details: { required } } });
+  }
+});
+
+test("what to watch from is an offset", async () => {
+  setState("running");
+  const watch = `${SANDBOX}/terminals/ter_none/watch`;
+  for (const after of ["-1", "x", "1.5", "9007199254740992"]) {
+    expect(await daemon.problem("GET", `${watch}?after=${after}`)).toMatchObject({ status: 422 });
+  }
 });

@@ -3,10 +3,9 @@
  */
 import { Channel, type ExecState } from "../../../shared/agent-protocol/messages.ts";
 import type { Piece } from "../../../shared/agent-protocol/pieces.ts";
-import { errorKind } from "../../../shared/api/errors.ts";
 import { at } from "../../core/clock.ts";
+import { errorEvent } from "../../core/error-event.ts";
 import type { StreamEvent } from "../../core/operation.ts";
-import { ServiceError } from "../../core/service-error.ts";
 import type { Following } from "../../host/guest-link/exec.ts";
 import { asServiceError } from "./errors.ts";
 import { outputOf, type Reach } from "./output.ts";
@@ -16,6 +15,8 @@ export interface EventsOptions {
   after: number;
   /** Whether to wait for what is still to come. */
   follow: boolean;
+  /** The command never waits for who reads this. */
+  aside: boolean;
   /** Ends the stream, with an error when the reason is a ServiceError. */
   signal: AbortSignal;
 }
@@ -24,7 +25,7 @@ export interface EventsOptions {
 export async function* eventsOf(
   reach: Reach,
   first: Following,
-  { after, follow, signal }: EventsOptions,
+  { after, follow, aside, signal }: EventsOptions,
 ): AsyncGenerator<readonly StreamEvent[]> {
   const { execution } = first;
   try {
@@ -33,7 +34,7 @@ export async function* eventsOf(
       yield [{ id: 0, data: { seq: 0, type: "started", exec_id, started_at: at(started_at_ms) } }];
     }
     let state: ExecState | null = null;
-    const output = follow ? outputOf(reach, first, Math.max(after, 0), { signal }) : onceOf(first);
+    const output = follow ? outputOf(reach, first, Math.max(after, 0), { signal, aside }) : onceOf(first);
     for (;;) {
       const next = await output.next();
       if (next.done) {
@@ -47,7 +48,7 @@ export async function* eventsOf(
     }
     if (state.state === "exited") yield [exitOf(state)];
   } catch (error) {
-    yield [errorOf(signal.aborted ? signal.reason : error)];
+    yield [errorEvent(signal.aborted ? signal.reason : error)];
   } finally {
     first.close();
   }
@@ -70,12 +71,4 @@ function exitOf(state: ExecState): StreamEvent {
   const ending = { exit_code, signal, timed_out, stdout_bytes, stderr_bytes, finished_at: at(finished) };
   const duration_ms = Math.max(0, Math.round(finished - started_at_ms));
   return { id: seq, data: { seq, type: "exit", ...ending, duration_ms } };
-}
-
-/** Inner text never leaves. */
-function errorOf(error: unknown): StreamEvent {
-  const known = error instanceof ServiceError ? error : new ServiceError("internal");
-  const { title, ...kind } = errorKind(known.code);
-  const detail = known.options.detail ?? `${title}.`;
-  return { id: null, data: { type: "error", code: known.code, detail, retryable: "retryable" in kind } };
 }

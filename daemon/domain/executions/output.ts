@@ -5,14 +5,8 @@
 import type { ExecState } from "../../../shared/agent-protocol/messages.ts";
 import type { Piece } from "../../../shared/agent-protocol/pieces.ts";
 import { faultPoint } from "../../core/fault-points.ts";
-import {
-  type Following,
-  feedInGuest,
-  followInGuest,
-  isLinkLost,
-  startFollowed,
-  startInGuest,
-} from "../../host/guest-link/exec.ts";
+import { isLinkLost } from "../../host/guest-link/answer.ts";
+import { type Following, feedInGuest, followInGuest, startFollowed, startInGuest } from "../../host/guest-link/exec.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
 import { asServiceError, type Started } from "./errors.ts";
 import { type Backstop, Tries } from "./patience.ts";
@@ -24,14 +18,22 @@ import type { CommandRequest } from "./request.ts";
  */
 export type Reach = (started: Started, over?: AbortSignal) => Promise<GuestLink>;
 
+interface From {
+  after: number;
+  follow: boolean;
+  over?: AbortSignal | undefined;
+  /** The command never waits for this reader. */
+  aside?: boolean;
+}
+
 /** Follows an execution from after a piece on. Throws ServiceError. */
 export async function followFrom(
   reach: Reach,
   exec_id: string,
-  { after, follow, over }: { after: number; follow: boolean; over?: AbortSignal | undefined },
+  { after, follow, over, aside = false }: From,
 ): Promise<Following> {
   try {
-    return await followInGuest(await reach(true, over), { exec_id, after, follow });
+    return await followInGuest(await reach(true, over), { exec_id, after, follow, aside });
   } catch (error) {
     throw asServiceError(error, { exec_id, started: true });
   }
@@ -84,12 +86,12 @@ export async function* outputOf(
   reach: Reach,
   first: Following,
   after: number,
-  { signal, backstop }: { signal?: AbortSignal; backstop?: Backstop } = {},
+  { signal, backstop, aside }: { signal?: AbortSignal; backstop?: Backstop; aside?: boolean } = {},
 ): AsyncGenerator<readonly Piece[], ExecState> {
   const { exec_id } = first.execution;
   const tries = new Tries(Number.POSITIVE_INFINITY);
   let known = after;
-  const again = () => followFrom(reach, exec_id, { after: known, follow: true, over: signal });
+  const again = () => followFrom(reach, exec_id, { after: known, follow: true, over: signal, aside: aside ?? false });
   for (let following = first; ; following = await again()) {
     const giveUp = () => following.close();
     signal?.addEventListener("abort", giveUp);

@@ -6,6 +6,7 @@ import type { GuestLink } from "../../host/guest-link/handshake.ts";
 import type { SandboxAccess } from "../terminals/deps.ts";
 import type { SandboxDeps } from "./deps.ts";
 import { heldInstead, requireDriveFor } from "./drive-held.ts";
+import { reachOf } from "./executions/reach.ts";
 import { findTarget, type SandboxTarget } from "./find.ts";
 import { linkOf, requireRunning } from "./reach.ts";
 import type { Supervisors } from "./supervisors.ts";
@@ -40,6 +41,16 @@ export function makeAccess(deps: SandboxDeps, supervisors: Supervisors): Sandbox
       supervisors.use(sandboxId, async () => await work(await runningLink(supervisors, sandboxId))),
     requireDriveFor: ({ room }, cwd) => requireDriveFor(deps, room, cwd === null ? {} : { cwd }),
     heldInstead: ({ room }, error) => heldInstead(deps, room, error),
+    reach: async (sandboxId, over) => {
+      try {
+        return await reachOf(supervisors, sandboxId)(true, over);
+      } catch (error) {
+        const state = supervisors.get(sandboxId)?.row.state ?? "destroyed";
+        if (!ENDED.includes(state)) throw error;
+        const details = { state, allowed_states: ["running"] };
+        throw new ServiceError("invalid_state", { detail: `The sandbox is ${state}.`, details });
+      }
+    },
     use: (sandboxId, work) => supervisors.use(sandboxId, work),
     stopped: (sandboxId, signal) => reached(sandboxId, (state) => state !== "running", signal),
     ended: (sandboxId, signal) => reached(sandboxId, (state) => ENDED.includes(state), signal),

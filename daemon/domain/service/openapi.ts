@@ -64,6 +64,7 @@ function describe(operation: Operation): Json {
     tags: [areaOf(operation)],
     ...(access === "open" ? { security: [] } : {}),
     ...(access === "open" || access === "key" ? {} : { "x-scope": access }),
+    ...(operation.watched ? { "x-watched": true } : {}),
     parameters: [
       ...parametersOf(operation.params, "path"),
       ...parametersOf(operation.query, "query", operation.example?.query),
@@ -274,10 +275,10 @@ function everywhere(operation: Operation): ErrorCode[] {
 }
 
 /** To a session of the web. */
-function ofSessions({ access, ofAccount, wantsProof }: Operation): ErrorCode[] {
+function ofSessions({ access, ofAccount, watched, wantsProof }: Operation): ErrorCode[] {
   if (access === "open") return [];
   const reads: readonly string[] = ["key", "account", ...READ_SCOPES];
-  const isRefused = !ofAccount && !reads.includes(access);
+  const isRefused = !ofAccount && !watched && !reads.includes(access);
   return [
     "session_ended",
     "foreign_request",

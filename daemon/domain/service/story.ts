@@ -257,6 +257,7 @@ export const STORY: Record<string, readonly unknown[]> = {
   rows: [24],
   cols: [80],
   end_reason: [null],
+  gap: [0],
   ws_path: [`/v1/rooms/${ROOM}/sandboxes/${WORKER}/terminals/${TERMINAL}/ws`],
   token: ["ptk_Zr8v…", null],
   "exec.token": ["ttk_Zr8v…"],

@@ -27,7 +27,7 @@ export function makeSsh(deps: SshDeps): Ssh {
     operations: makeAccessCalls(deps, sessions),
     byPassword: (password) => byPassword(deps, password),
     byPublicKey: (key) => byPublicKey(deps, key),
-    verbs: makeVerbs(deps.sandboxes),
+    verbs: makeVerbs(deps),
     sessions,
   };
 }

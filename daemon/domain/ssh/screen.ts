@@ -13,12 +13,13 @@ export interface Screen {
   cols: number;
 }
 
-/** `argv` null is the login shell. Rejects with StreamError when the agent refuses it. */
+/** `argv` null is the login shell; `sit` says that somebody types at it. Rejects with StreamError when the agent refuses it. */
 export async function openScreen(
   link: GuestLink,
   argv: string[] | null,
   env: Record<string, string>,
   screen: Screen,
+  sit: (terminalId: string) => () => void,
 ): Promise<LiveCommand> {
   const terminal_id = newId("ter");
   await openTerminal(link, { terminal_id, argv, cwd: null, env, user: null, ...screen });
@@ -27,6 +28,8 @@ export async function openScreen(
     forget();
     throw error;
   });
+  const leave = sit(terminal_id);
+  attached.ended.then(leave, leave);
   // One that has ended is kept for who may come back; nobody will.
   attached.ended.then(forget, () => {});
   return {

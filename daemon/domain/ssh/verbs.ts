@@ -11,8 +11,8 @@ import { type LiveCommand, startCommand } from "../../host/guest-link/command.ts
 import { connectInGuest, type GuestPort } from "../../host/guest-link/connect.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
 import { redact } from "../executions/redact.ts";
-import type { SandboxReach } from "../sandboxes/access.ts";
 import type { Credential } from "./credentials.ts";
+import type { SshDeps } from "./deps.ts";
 import { asServiceError } from "./errors.ts";
 import { commandOf, SFTP_SERVER, SHELL } from "./guest-commands.ts";
 import { openScreen } from "./screen.ts";
@@ -38,7 +38,7 @@ export interface Held {
   credential: Credential;
 }
 
-export function makeVerbs(sandboxes: SandboxReach): SshVerbs {
+export function makeVerbs({ sandboxes, sit }: Pick<SshDeps, "sandboxes" | "sit">): SshVerbs {
   const find = (call: KeyCall, params: Record<string, string>, only: string | null, credential: Credential) => {
     const target = sandboxes.find(call, params);
     if (only !== null && target.row.sandbox_id !== only) throw new ServiceError("sandbox_not_found");
@@ -60,6 +60,10 @@ export function makeVerbs(sandboxes: SandboxReach): SshVerbs {
     return opened;
   };
   const exec_id = () => newId("exe");
+  const sitAt =
+    ({ row }: Target, { credential }: Held) =>
+    (terminalId: string) =>
+      sit(row.sandbox_id, terminalId, credential.caller.name);
 
   return {
     opens: (credential, params) => {
@@ -87,7 +91,9 @@ export function makeVerbs(sandboxes: SandboxReach): SshVerbs {
           const argv = commandOf(command);
           take(
             await open(target, (link) =>
-              screen ? openScreen(link, argv, env, screen) : startCommand(link, { exec_id: exec_id(), argv, env }),
+              screen
+                ? openScreen(link, argv, env, screen, sitAt(target, session))
+                : startCommand(link, { exec_id: exec_id(), argv, env }),
             ),
           );
           return { outcome: "ok", body: {} };
@@ -101,7 +107,7 @@ export function makeVerbs(sandboxes: SandboxReach): SshVerbs {
           take(
             await open(target, (link) =>
               screen
-                ? openScreen(link, null, env, screen)
+                ? openScreen(link, null, env, screen, sitAt(target, session))
                 : startCommand(link, { exec_id: exec_id(), argv: SHELL, env }),
             ),
           );

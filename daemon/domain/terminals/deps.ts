@@ -25,6 +25,11 @@ export interface SandboxAccess {
   heldInstead(target: TerminalTarget, error: unknown): unknown;
   /** The sandbox is in use until `work` is done, and not idle. */
   use<T>(sandboxId: string, work: () => Promise<T>): Promise<T>;
+  /**
+   * The guest's link, for what does not count as use: waits while the sandbox is paused, and a little for a link that is coming
+   * back. Throws ServiceError: invalid_state once the sandbox has ended, guest_unreachable.
+   */
+  reach(sandboxId: string, over: AbortSignal): Promise<GuestLink>;
   /** Resolves with its state once the sandbox is not running any more; never when `signal` comes first. */
   stopped(sandboxId: string, signal: AbortSignal): Promise<string>;
 }

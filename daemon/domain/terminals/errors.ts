@@ -9,6 +9,7 @@ interface Asked {
   cwd?: string | undefined;
   user?: string | undefined;
   terminal_id?: string | undefined;
+  watches?: true;
 }
 
 export function asServiceError(error: unknown, { row }: TerminalTarget, asked: Asked): ServiceError {
@@ -32,14 +33,8 @@ export function asServiceError(error: unknown, { row }: TerminalTarget, asked: A
         details: { state: "attached", allowed_states: ["detached"] },
         hint: "Attach with takeover=1 to disconnect it.",
       });
-    case StreamErrorCode.invalid_request: {
-      const message = "since is beyond what the terminal has shown.";
-      return new ServiceError("validation_failed", {
-        detail: message,
-        errors: [{ field: "since", code: "out_of_range", message }],
-        cause: error,
-      });
-    }
+    case StreamErrorCode.invalid_request:
+      return beyond("since", error);
     case StreamErrorCode.drive_unavailable:
       return new ServiceError("guest_unreachable", {
         detail: "The drive is not responding in this sandbox. A terminal that does not use /mnt/drive still opens.",
@@ -47,12 +42,22 @@ export function asServiceError(error: unknown, { row }: TerminalTarget, asked: A
       });
     case StreamErrorCode.unknown_method:
       return new ServiceError("guest_unreachable", {
-        detail: "The sandbox's template is too old for terminals. Build it again, then create the sandbox again.",
+        detail: `The sandbox's template is too old for ${asked.watches ? "watching terminals" : "terminals"}. Build it again, then create the sandbox again.`,
         cause: error,
       });
     default:
       return error instanceof ServiceError ? error : new ServiceError("guest_unreachable", { cause: error });
   }
+}
+
+/** Of an offset that is to come. */
+export function beyond(field: "since" | "after", cause?: unknown): ServiceError {
+  const message = `${field} is beyond what the terminal has shown.`;
+  return new ServiceError("validation_failed", {
+    detail: message,
+    errors: [{ field, code: "out_of_range", message }],
+    cause,
+  });
 }
 
 export function terminalNotFound(agentId: string, terminalId: string): ServiceError {

@@ -1,10 +1,12 @@
 /**
  * Owns terminals: a command on a screen of its own in a sandbox, and the clients at it. The guest's agent keeps them, so
- * that they outlive the daemon; here are only tokens and who is attached.
+ * that they outlive the daemon; here are only tokens, who is attached and who watches.
  */
 
 import type { Bound } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
 import { makeAttach } from "./attach.ts";
+import { Broadcasts } from "./broadcasts.ts";
 import { makeClose } from "./close.ts";
 import { makeCreate } from "./create.ts";
 import type { TerminalDeps } from "./deps.ts";
@@ -12,16 +14,22 @@ import { makeGet } from "./get.ts";
 import { Sessions } from "./sessions.ts";
 import { makeToken } from "./token.ts";
 import { Tokens } from "./tokens.ts";
+import { placeOf, Typists } from "./typists.ts";
+import { makeWatch } from "./watch.ts";
 
 export interface Terminals {
   operations: Bound[];
+  /** Somebody types at a terminal who came by another way than its WebSocket; what is returned says that they have left, once. */
+  sit(sandboxId: string, terminalId: string, name: string): () => void;
   /** Sends every client away, who may come back to the next daemon. */
   stop(): void;
 }
 
 export function makeTerminals(deps: TerminalDeps): Terminals {
   const tokens = new Tokens();
-  const sessions = new Sessions(deps);
+  const typists = new Typists();
+  const sessions = new Sessions(deps, typists);
+  const stopping = new AbortController();
   return {
     operations: [
       makeCreate(deps, tokens),
@@ -29,7 +37,12 @@ export function makeTerminals(deps: TerminalDeps): Terminals {
       makeClose(deps),
       makeToken(deps, tokens),
       makeAttach(deps, tokens, sessions),
+      makeWatch(deps, new Broadcasts(deps.sandboxes, typists), stopping.signal),
     ],
-    stop: () => sessions.stop(),
+    sit: (sandboxId, terminalId, name) => typists.enter(placeOf(sandboxId, terminalId), name),
+    stop: () => {
+      sessions.stop();
+      stopping.abort(new ServiceError("shutting_down"));
+    },
   };
 }

@@ -5,13 +5,17 @@ import type { KeyCall } from "../../core/operation.ts";
 import { appendAudit } from "../audit/index.ts";
 import type { TerminalDeps } from "./deps.ts";
 import type { Session, SessionEnd } from "./session.ts";
+import { placeOf, type Typists } from "./typists.ts";
 
 export class Sessions {
   readonly #deps: TerminalDeps;
   readonly #all = new Set<Session>();
 
-  constructor(deps: TerminalDeps) {
+  readonly #typists: Typists;
+
+  constructor(deps: TerminalDeps, typists: Typists) {
     this.#deps = deps;
+    this.#typists = typists;
   }
 
   /** Watches over a session until it is over. */
@@ -19,6 +23,7 @@ export class Sessions {
     const { sandboxes, log, holdKey } = this.#deps;
     const over = new AbortController();
     this.#all.add(session);
+    const leave = this.#typists.enter(placeOf(sandboxId, terminalId), call.caller.name);
     const letGo = holdKey(call.caller.key_id, () => session.end("unauthorized", "the key is no longer valid"));
     void sandboxes
       .stopped(sandboxId, over.signal)
@@ -29,6 +34,7 @@ export class Sessions {
       .then(async (end) => {
         over.abort();
         letGo();
+        leave();
         this.#all.delete(session);
         await this.#record(call, terminalId, end, performance.now() - startedAt);
       });

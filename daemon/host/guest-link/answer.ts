@@ -1,4 +1,5 @@
 /** Owns asking a guest's agent one thing, with a deadline: after that nothing is left of the question. */
+import { StreamError } from "../../../shared/agent-protocol/link.ts";
 import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
 import { within } from "../../core/published.ts";
 import type { GuestLink } from "./handshake.ts";
@@ -16,4 +17,9 @@ export async function answerOf(
   } finally {
     stream.fail(StreamErrorCode.detached, "the host has stopped waiting");
   }
+}
+
+/** Whether it was the connection that failed, and not the request. */
+export function isLinkLost(error: unknown): boolean {
+  return error instanceof StreamError && error.code === StreamErrorCode.link_closed;
 }

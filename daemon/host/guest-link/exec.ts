@@ -115,11 +115,6 @@ export async function endedInGuest(link: GuestLink, settled: readonly string[]):
   return readList(await link.open(request).finished);
 }
 
-/** Whether it was the connection that failed, and not the request. */
-export function isLinkLost(error: unknown): boolean {
-  return error instanceof StreamError && error.code === StreamErrorCode.link_closed;
-}
-
 async function following(link: GuestLink, stream: Stream, after: number): Promise<Following> {
   const begun = Promise.withResolvers<ExecState>();
   stream.hear((event) => {

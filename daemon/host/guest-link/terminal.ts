@@ -12,7 +12,11 @@ import {
   type TerminalOpened,
   type TerminalOpenRequest,
   type TerminalResize,
+  type TerminalResized,
+  type TerminalSkipped,
   type TerminalState,
+  type TerminalWatching,
+  type TerminalWatchRequest,
 } from "../../../shared/agent-protocol/messages.ts";
 import { within } from "../../core/published.ts";
 import { answerOf } from "./answer.ts";
@@ -23,6 +27,10 @@ const ANSWER_MS = 10_000;
 const CLOSE_MS = 30_000;
 const MOST_LISTED = 64;
 const MOST_CHARACTERS = 1024;
+/** An agent that says more of what is still to come than this has lost its way. */
+const MOST_MARKS = 1024;
+/** More than any terminal shows; sums stay exact. */
+const MOST_OFFSET = 2 ** 50;
 
 /** Starts a command in a terminal of its own. Rejects with StreamError when the agent refuses it. */
 export async function openTerminal(
@@ -101,6 +109,96 @@ export async function attachTerminal(
     detach();
     throw error;
   }
+}
+
+/** What a watched terminal shows, in its order: the offset that it goes on from, its size, and its bytes. */
+export type Shown =
+  | { type: "from"; offset: number }
+  | { type: "size"; rows: number; cols: number }
+  | { type: "bytes"; bytes: Uint8Array };
+
+/** A terminal that is watched. Nobody in the guest waits for us, and we for nobody: what comes is shown at once. */
+export interface WatchedTerminal {
+  /** Resolves when the command has ended and all was shown; rejects with StreamError: link_closed. */
+  ended: Promise<TerminalEnd>;
+  /** Stops watching. Again is nothing. */
+  stop(): void;
+}
+
+/**
+ * Watches a terminal; first shown are where it begins and its size. Rejects with StreamError: terminal_not_found, invalid_request,
+ * unknown_method from an agent that is too old for it.
+ */
+export async function watchTerminal(
+  link: GuestLink,
+  { terminal_id, since }: Omit<TerminalWatchRequest, "method">,
+  show: (shown: Shown) => void,
+): Promise<WatchedTerminal> {
+  const request: TerminalWatchRequest = { method: "terminal_watch", terminal_id, since };
+  const stream = link.open(request);
+  const begun = Promise.withResolvers<void>();
+  const marks: (TerminalSkipped | TerminalResized)[] = [];
+  /** Offset of the byte that comes next; -1 before it has begun. */
+  let at = -1;
+  /** Shows what is due before that byte. */
+  const settle = () => {
+    for (let mark = marks[0]; mark && mark.offset <= at; mark = marks[0]) {
+      marks.shift();
+      if (mark.type === "resized") show({ type: "size", rows: mark.rows, cols: mark.cols });
+      else if (mark.to > at) {
+        at = mark.to;
+        show({ type: "from", offset: at });
+      }
+    }
+  };
+  stream.hear((event) => {
+    const mark = markOf(event);
+    if (mark?.type === "watching" && at < 0) {
+      at = mark.offset;
+      show({ type: "from", offset: at });
+      show({ type: "size", rows: mark.rows, cols: mark.cols });
+      begun.resolve();
+    } else if (mark && mark.type !== "watching" && at >= 0) {
+      marks.push(mark);
+      if (marks.length > MOST_MARKS)
+        stream.fail(StreamErrorCode.invalid_request, "too much is said of what never comes");
+      else settle();
+    }
+  });
+  const showAll = async (): Promise<TerminalEnd> => {
+    for await (const chunk of stream.read(Channel.stdout)) {
+      for (let rest = chunk; rest.byteLength > 0; ) {
+        const bytes = rest.subarray(0, (marks[0]?.offset ?? Number.POSITIVE_INFINITY) - at);
+        rest = rest.subarray(bytes.byteLength);
+        show({ type: "bytes", bytes });
+        at += bytes.byteLength;
+        settle();
+      }
+    }
+    return readEnd(await stream.finished);
+  };
+  const stop = () => stream.fail(StreamErrorCode.detached, "the host watches no more");
+  try {
+    const refused = stream.finished.then(() => Promise.reject(new Error("the terminal ended before it was shown")));
+    await within(Promise.race([begun.promise, refused]), ANSWER_MS, "watching");
+    const ended = showAll();
+    ended.catch(() => {});
+    return { ended, stop };
+  } catch (error) {
+    stop();
+    throw error;
+  }
+}
+
+type Mark = TerminalWatching | TerminalSkipped | TerminalResized;
+
+/** Null for what is none. */
+function markOf(event: unknown): Mark | null {
+  const { type, offset, to, rows, cols } = Object(event) as Partial<Record<string, unknown>>;
+  const at = Math.min(countOf(offset), MOST_OFFSET);
+  if (type === "skipped") return { type, offset: at, to: Math.min(countOf(to), MOST_OFFSET) };
+  if (type !== "watching" && type !== "resized") return null;
+  return { type, offset: at, rows: countOf(rows), cols: countOf(cols) };
 }
 
 /** The agent's refusal of a request, or null when it did not answer at all. */

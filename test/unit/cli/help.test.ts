@@ -32,7 +32,7 @@ const COMMANDS = [
   "logs",
   "mcp",
   ...["get", "set"].map((verb) => `egress ${verb}`),
-  ...["list", "get", "close", "token"].map((verb) => `terminal ${verb}`),
+  ...["list", "get", "watch", "close", "token"].map((verb) => `terminal ${verb}`),
   ...["send", "wait", "health", "limits", "credits", "login", "logout", "whoami"],
   ...["list", "get", "reply", "ack"].map((verb) => `message ${verb}`),
   ...["list", "subscribe"].map((verb) => `agent ${verb}`),

@@ -119,6 +119,7 @@ const NO_COMMAND: Partial<Record<Name, string>> = {
   openapi_get: "it is a document for programs, and /docs shows it to people",
   terminal_create: "`roomd shell` opens it, which needs a terminal: test/vm/shell.test.ts",
   terminal_attach: "`roomd shell` attaches by WebSocket: test/vm/shell.test.ts",
+  terminal_watch: "`roomd terminal watch` shows a terminal until its end: test/unit/cli/terminal-watch.test.ts",
   execution_stdin: "`roomd exec` passes on what is piped in: test/unit/cli/exec.test.ts",
 };
 

@@ -15,6 +15,7 @@ export class TerminalFixture {
     env: () => ({}),
     takeCgroup: () => null,
   });
+  readonly #unknown = new Set<string>();
   #made = 0;
 
   /** A connection to the same agent, as a daemon makes one. */
@@ -41,6 +42,11 @@ export class TerminalFixture {
     return { link: ends.host as unknown as GuestLink, drop: () => ends.host.close("dropped") };
   }
 
+  /** Answers as an agent that was built before there was this method. */
+  forget(method: string): void {
+    this.#unknown.add(method);
+  }
+
   /** Opens a terminal; returns its id. */
   async open(link: GuestLink, line: string | null, more: Partial<TerminalOpenRequest> = {}): Promise<string> {
     const terminal_id = `t${++this.#made}`;
@@ -59,9 +65,14 @@ export class TerminalFixture {
   }
 
   #serve(stream: Stream, request: { method: string }): void {
+    if (this.#unknown.has(request.method)) {
+      stream.fail("unknown_method", `no method ${request.method}`);
+      return;
+    }
     const methods: Record<string, (stream: Stream, request: object) => unknown> = {
       terminal_open: (...args) => this.#terminals.open(...args),
       terminal_attach: (...args) => this.#terminals.attach(...args),
+      terminal_watch: (...args) => this.#terminals.watch(...args),
       terminal_list: (given) => this.#terminals.list(given),
       terminal_close: (...args) => this.#terminals.close(...args),
     };

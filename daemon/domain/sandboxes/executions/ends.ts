@@ -209,7 +209,7 @@ export class Ends {
     const { exec_id } = execution;
     const room = this.#deps.currentRoom(row.room_uid);
     const save = () =>
-      saveOutput(reachOf(this.#supervisors(), row), exec_id, path, (streams) =>
+      saveOutput(reachOf(this.#supervisors(), row.sandbox_id), exec_id, path, (streams) =>
         this.#deps.saveOutput(room, path, streams),
       );
     saving

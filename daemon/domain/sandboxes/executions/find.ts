@@ -25,7 +25,7 @@ export async function ask<T>(
   const { row, exec_id } = target;
   try {
     return await supervisors.use(row.sandbox_id, async () =>
-      question(await reachOf(supervisors, row)("unknown"), exec_id),
+      question(await reachOf(supervisors, row.sandbox_id)("unknown"), exec_id),
     );
   } catch (error) {
     throw asServiceError(error, { exec_id, started: "unknown" });

@@ -4,12 +4,11 @@ import { ServiceError } from "../../../core/service-error.ts";
 import type { Reach } from "../../executions/output.ts";
 import { linkOf } from "../reach.ts";
 import type { Supervisors } from "../supervisors.ts";
-import type { SandboxRow } from "../table.ts";
 
 const STANDS_STILL: readonly SandboxState[] = ["pausing", "paused", "resuming"];
 const GOES_ON: readonly SandboxState[] = ["running", ...STANDS_STILL];
 
-export function reachOf(supervisors: Supervisors, { sandbox_id }: Pick<SandboxRow, "sandbox_id">): Reach {
+export function reachOf(supervisors: Supervisors, sandbox_id: string): Reach {
   return async (started, over) => {
     for (;;) {
       // A command stands still with its sandbox, and is not lost by that: so does whoever feeds or follows it.

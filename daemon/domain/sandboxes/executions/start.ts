@@ -32,7 +32,7 @@ export function makeStart(deps: ExecutionDeps): Bound {
       call.audit.details = known;
       const fed = bounds.stdin_bytes.take(row.sandbox_id, request.stdin?.byteLength ?? 0);
       const { execution, existing } = await supervisors.use(row.sandbox_id, () =>
-        begin(reachOf(supervisors, row), request).catch((error: unknown) => {
+        begin(reachOf(supervisors, row.sandbox_id), request).catch((error: unknown) => {
           fed();
           throw heldInstead(deps.sandboxes, room, error);
         }),
@@ -45,7 +45,7 @@ export function makeStart(deps: ExecutionDeps): Bound {
         call.work.whenSettled((recorded) => recorded || ends.unmetered(row, execution.exec_id));
       }
       // Again, too: the daemon to which it was sent first may have ended meanwhile. What has arrived is left out.
-      void feedAll(reachOf(supervisors, row), request, deps.stopping).finally(fed);
+      void feedAll(reachOf(supervisors, row.sandbox_id), request, deps.stopping).finally(fed);
       return { outcome: existing ? "existing" : "started", body: toExecutionRecord(execution) };
     },
   });

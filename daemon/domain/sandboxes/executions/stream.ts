@@ -21,13 +21,16 @@ export function makeStream(deps: ExecutionDeps): Bound {
       const known = last_event_id !== null && LAST_EVENT_ID.test(last_event_id) ? Number(last_event_id) : undefined;
       const after = known ?? input.after ?? -1;
       const follow = input.follow ?? true;
-      const reach = reachOf(supervisors, row);
-      const leave = bounds.readers.take(row.sandbox_id);
+      // A session only looks: what it looks at must not wait for it.
+      const aside = call.caller.session !== undefined;
+      const reach = reachOf(supervisors, row.sandbox_id);
+      // Nor do sessions take the places of those who act.
+      const leave = bounds.readers.take(aside ? `${row.sandbox_id} aside` : row.sandbox_id);
       const gone = new AbortController();
       const nobody = AbortSignal.any([call.signal, gone.signal]);
       const signal = AbortSignal.any([nobody, deps.stopping]);
       try {
-        const first = await followFrom(reach, exec_id, { after: Math.max(after, 0), follow, over: signal });
+        const first = await followFrom(reach, exec_id, { after: Math.max(after, 0), follow, aside, over: signal });
         const over = Promise.withResolvers<void>();
         // A sandbox whose output is read is in use.
         void supervisors.use(row.sandbox_id, () => over.promise);
@@ -39,7 +42,7 @@ export function makeStream(deps: ExecutionDeps): Bound {
         };
         if (nobody.aborted) giveUp();
         nobody.addEventListener("abort", giveUp, { once: true });
-        const events = untilEnd(eventsOf(reach, first, { after, follow, signal }), over.resolve);
+        const events = untilEnd(eventsOf(reach, first, { after, follow, aside, signal }), over.resolve);
         return { outcome: "ok", events: { events, cancel: () => gone.abort() } };
       } catch (error) {
         leave();

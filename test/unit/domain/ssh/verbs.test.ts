@@ -32,7 +32,7 @@ async function detailsOf(bound: Bound, input: object): Promise<unknown> {
 }
 
 test("every record of a session tells by what it was logged in, and what was opened", async () => {
-  const verbs = makeVerbs(sandboxes);
+  const verbs = makeVerbs({ sandboxes, sit: () => () => {} });
   const nothing = () => {};
   const env = {};
   const screen = { term: "xterm", rows: 24, cols: 80 };

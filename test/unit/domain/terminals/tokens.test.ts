@@ -5,6 +5,7 @@ import { makeAttach } from "../../../../daemon/domain/terminals/attach.ts";
 import type { SandboxAccess, TerminalDeps } from "../../../../daemon/domain/terminals/deps.ts";
 import { Sessions } from "../../../../daemon/domain/terminals/sessions.ts";
 import { MOST_OF_A_KEY, Tokens } from "../../../../daemon/domain/terminals/tokens.ts";
+import { Typists } from "../../../../daemon/domain/terminals/typists.ts";
 
 const callerOf = (key_id: string) => ({ key_id }) as Caller;
 
@@ -43,7 +44,7 @@ test("a token opens its terminal in its own sandbox, and in none that has the na
     return { room: {}, row: { sandbox_id: held } } as ReturnType<SandboxAccess["find"]>;
   };
   const deps = { sandboxes: { find }, isCurrentKey: (keyId: string) => keyId === "kid_1" } as unknown as TerminalDeps;
-  const { admit } = makeAttach(deps, tokens, new Sessions(deps));
+  const { admit } = makeAttach(deps, tokens, new Sessions(deps, new Typists()));
   const params = { room_id: "r", sandbox: "worker-1", terminal_id: "ter_1" };
   const refusal = expect.objectContaining({ code: "invalid_api_key" });
   expect(admit?.(token, params).key_id).toBe("kid_1");

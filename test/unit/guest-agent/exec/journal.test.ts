@@ -102,6 +102,42 @@ test("little output costs no file", async () => {
   expect(file.written).toBe(0);
 });
 
+describe("who reads aside", () => {
+  test("gets all of it while they are quick enough", async () => {
+    const all = readAll(await journal.reader(0, true), 0);
+    await write(40);
+    journal.close();
+    expect(await all).toEqual(range(1, 40));
+  });
+
+  test("holds nobody, is overtaken, and told", async () => {
+    const slow = await journal.reader(0, true);
+    await write(200);
+    await expect(slow.next(64 * KIB, true)).rejects.toThrow(HistoryGone);
+    const caughtUp = await journal.reader(200, true);
+    const next = caughtUp.next(64 * KIB, true);
+    expect(await isHeld(write(100, 201))).toBe(false);
+    await expect(next.then(() => readAll(caughtUp, 201))).rejects.toThrow(HistoryGone);
+  });
+
+  test("does not keep another reader from setting the pace, however far ahead", async () => {
+    const slow = await journal.reader(0);
+    const ahead = await journal.reader(0, true);
+    const writing = write(200);
+    await ahead.next(64 * KIB, true);
+    expect(await isHeld(writing)).toBe(true);
+    slow.close();
+    await writing;
+  });
+
+  test("is not waited for on a full disk", async () => {
+    file.full = true;
+    await journal.reader(0, true);
+    await write(100);
+    expect(journal.lastSeq).toBe(100);
+  });
+});
+
 describe("without a reader", () => {
   test("the oldest is overwritten and told of as gone", async () => {
     await write(200);

@@ -1,7 +1,7 @@
 /** A terminal's history: whatever is appended in whatever pieces, each offset has its byte until it is forgotten. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { History } from "../../../guest-agent/terminal/history.ts";
+import { History } from "../../shared/agent-protocol/history.ts";
 
 test("it is the tail of all that was appended", () => {
   const most = 100_000;

@@ -1,5 +1,6 @@
 /**
- * A terminal's recent output: its last bytes, each with the offset it had in all that was ever shown.
+ * A terminal's recent output: its last bytes, each with the offset it had in all that was ever shown. The agent keeps it, and the
+ * host a copy of it while somebody watches.
  *
  *   0 ········ oldest ████████████ end
  *     (gone)          (kept, a ring)
@@ -11,11 +12,15 @@ const FIRST_BYTES = 16 * 1024;
 
 export class History {
   readonly #most: number;
+  readonly #start: number;
   #ring: Uint8Array;
-  #end = 0;
+  #end: number;
 
-  constructor(mostBytes = HISTORY_BYTES) {
+  /** `start` is the offset of the first byte that will be appended. */
+  constructor(mostBytes = HISTORY_BYTES, start = 0) {
     this.#most = mostBytes;
+    this.#start = start;
+    this.#end = start;
     this.#ring = new Uint8Array(Math.min(FIRST_BYTES, mostBytes));
   }
 
@@ -26,7 +31,12 @@ export class History {
 
   /** Offset of the oldest byte that is kept. */
   get oldest(): number {
-    return Math.max(0, this.#end - this.#ring.byteLength);
+    return Math.max(this.#start, this.#end - this.#ring.byteLength);
+  }
+
+  /** Where a reader who is at an offset goes on: there, or halfway through what is kept, so as not to be outrun again at once. */
+  placeOf(offset: number): number {
+    return offset >= this.oldest ? offset : Math.max(this.oldest, this.#end - Math.floor(this.#most / 2));
   }
 
   append(bytes: Uint8Array): void {
@@ -34,7 +44,7 @@ export class History {
     this.#end += bytes.byteLength - kept.byteLength;
     this.#grow(kept.byteLength);
     const size = this.#ring.byteLength;
-    const at = this.#end % size;
+    const at = (this.#end - this.#start) % size;
     const first = kept.subarray(0, size - at);
     this.#ring.set(first, at);
     this.#ring.set(kept.subarray(first.byteLength), 0);
@@ -45,19 +55,20 @@ export class History {
   read(offset: number, most: number): Uint8Array {
     if (offset < this.oldest || offset > this.#end) throw new RangeError(`offset ${offset} is not kept`);
     const size = this.#ring.byteLength;
-    const at = offset % size;
+    const at = (offset - this.#start) % size;
     return this.#ring.slice(at, at + Math.min(most, this.#end - offset, size - at));
   }
 
   /** While nothing was lost yet the ring may grow; then it has its full size. */
   #grow(more: number): void {
-    const want = Math.min(this.#end + more, this.#most);
+    const filled = this.#end - this.#start;
+    const want = Math.min(filled + more, this.#most);
     if (want <= this.#ring.byteLength) return;
     let size = this.#ring.byteLength;
     while (size < want) size = Math.min(size * 2, this.#most);
     const grown = new Uint8Array(size);
     // Below its full size the ring has never wrapped: it grew before it did.
-    grown.set(this.#ring.subarray(0, Math.min(this.#end, this.#ring.byteLength)));
+    grown.set(this.#ring.subarray(0, Math.min(filled, this.#ring.byteLength)));
     this.#ring = grown;
   }
 }

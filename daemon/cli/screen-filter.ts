@@ -1,0 +1,121 @@
+/**
+ * Owns what of a sandbox's terminal reaches the one in which it is only watched: text, colours, and where they stand. Left out is
+ * whatever does something else there: the clipboard, titles, links, sounds, printing, the mouse and the keyboard, and every question
+ * that a terminal answers as if it were typed.
+ *
+ *   text ──ESC──▶ escape ─┬─ [ ──▶ csi ──its last character──▶ text
+ *                         ├─ ] P X ^ _ ──▶ string ──BEL, ESC──▶ text, escape
+ *                         └─ ( ) and the like ──▶ one character more ──▶ text
+ */
+
+type State = "text" | "escape" | "csi" | "string" | "charset" | "skipped";
+
+const ESC = "\x1b";
+const BEL = "\x07";
+/** What ends any sequence before its end. */
+const CUT = "\x18\x1a";
+const CONTROLS = "\b\t\n\v\f\r\x0e\x0f";
+const STRINGS = "]PX^_";
+/** Save and restore the cursor, index, next line, set a tab, reverse index. */
+const ESCAPES = "78DEHM";
+/** Line drawing, British, ASCII: they change how text looks. */
+const CHARSETS = "0AB";
+/** Cursor, erase, insert and delete, scroll, tabs, repeat, colours, scroll region. */
+const SEQUENCES = "@ABCDEFGHIJKLMPSTXZ`abdefgmrsu";
+/** Origin, wrap, cursor, alternate screen, updates at once. */
+const PRIVATE_MODES = ["6", "7", "25", "1049", "2026"];
+const INSERT_MODE = "4";
+const ERASE_SCROLLBACK = "3";
+const MOST_CHARACTERS = 64;
+/** Colours by their parts have the most digits; a count of more would keep the terminal busy. */
+const PARAMETERS = /^(\??)((?:\d{0,4}[;:])*\d{0,4})$/;
+
+/** Puts back what a program that is still drawing has changed; colours and cursor are LocalTerminal's. */
+export const AS_BEFORE = `${ESC}7${ESC}[r${ESC}[4l${ESC}[?6l${ESC}[?7h${ESC}[?2026l${ESC}(B\x0f${ESC}8`;
+
+/** Of one terminal's bytes, in whatever pieces they come. */
+export class ScreenFilter {
+  readonly #decoder = new TextDecoder();
+  #state: State = "text";
+  /** What has come of a sequence whose end is to come. */
+  #begun = "";
+
+  pass(bytes: Uint8Array): string {
+    let shown = "";
+    for (const character of this.#decoder.decode(bytes, { stream: true })) shown += this.#step(character);
+    return shown;
+  }
+
+  #step(character: string): string {
+    if (character === ESC) return this.#become("escape");
+    if (CUT.includes(character)) return this.#become("text");
+    switch (this.#state) {
+      case "text":
+        return isShown(character) ? character : "";
+      case "escape":
+        return this.#escape(character);
+      case "csi":
+        return this.#csi(character);
+      case "string":
+        return character === BEL ? this.#become("text") : "";
+      case "charset": {
+        const isKnown = CHARSETS.includes(character) && "()".includes(this.#begun);
+        return this.#become("text", isKnown ? ESC + this.#begun + character : "");
+      }
+      case "skipped":
+        return this.#become("text");
+    }
+  }
+
+  #escape(character: string): string {
+    if (character === "[") return this.#become("csi");
+    if (STRINGS.includes(character)) return this.#become("string");
+    if ("()*+".includes(character)) {
+      this.#become("charset");
+      this.#begun = character;
+      return "";
+    }
+    if (" #%-./".includes(character)) return this.#become("skipped");
+    // A full reset would forget what is scrolled away here, too.
+    if (character === "c") return this.#become("text", `${ESC}[0m${ESC}[r${ESC}[H${ESC}[2J`);
+    return this.#become("text", ESCAPES.includes(character) ? ESC + character : "");
+  }
+
+  #csi(character: string): string {
+    if (character < " ") return isShown(character) ? character : "";
+    if (character >= "@") return this.#become("text", sequence(this.#begun, character));
+    // So many are none that we know; more need not be kept to find that out.
+    if (this.#begun.length <= MOST_CHARACTERS) this.#begun += character;
+    return "";
+  }
+
+  #become(state: State, shown = ""): string {
+    this.#state = state;
+    this.#begun = "";
+    return shown;
+  }
+}
+
+function isShown(character: string): boolean {
+  const code = character.codePointAt(0) ?? 0;
+  return code < 0x20 ? CONTROLS.includes(character) : code < 0x7f || code > 0x9f;
+}
+
+/** What is left of a control sequence. */
+function sequence(parameters: string, last: string): string {
+  const [, mark = "", numbers = ""] = PARAMETERS.exec(parameters) ?? [undefined, "none"];
+  if (parameters.length > MOST_CHARACTERS || mark === "none") return "";
+  if (last === "h" || last === "l") {
+    const isKnown = (mode: string) => (mark === "?" ? PRIVATE_MODES.includes(mode) : mode === INSERT_MODE);
+    return numbers
+      .split(";")
+      .filter(isKnown)
+      .map((mode) => `${ESC}[${mark}${mode}${last}`)
+      .join("");
+  }
+  if (mark !== "" || !SEQUENCES.includes(last)) return "";
+  if (last === "J" && numbers === ERASE_SCROLLBACK) return "";
+  // With more numbers it has the mouse followed.
+  if (last === "T" && numbers.includes(";")) return "";
+  return `${ESC}[${numbers}${last}`;
+}

@@ -1,0 +1,127 @@
+/**
+ * Owns `roomd terminal watch`: what a terminal shows, on this one, with what is harmful left out. Where the connection breaks it goes
+ * on from the last byte that was shown.
+ */
+import { terminalWatch } from "../../shared/api/terminals.ts";
+import { plainJson } from "../core/text.ts";
+import { CliError } from "./cli-error.ts";
+import { send } from "./client.ts";
+import { eventsOf, mayComeBack } from "./exec-follow.ts";
+import { print, say, write } from "./output.ts";
+import { withoutProgress } from "./progress.ts";
+import { AS_BEFORE, ScreenFilter } from "./screen-filter.ts";
+import { LocalTerminal } from "./shell-local.ts";
+
+const CTRL_C = 3;
+/** How long to try again while nothing comes of it. */
+const AWAY_MS = 120_000;
+const PAUSE_MS = { first: 100, most: 2_000 } as const;
+
+export interface WatchedName {
+  room_id: string;
+  sandbox: string;
+  terminal_id: string;
+}
+
+type Told = Record<string, unknown>;
+
+/** Where it is shown. */
+interface Screen {
+  take(event: Told): Promise<void>;
+  /** Puts everything back. */
+  close(): Promise<void>;
+}
+
+/** Resolves when the terminal has ended, or whoever watches has left. */
+export async function watchTerminal(name: WatchedName, json: boolean): Promise<void> {
+  const left = new AbortController();
+  const screen = json ? asLines() : process.stdin.isTTY && process.stdout.isTTY ? onTerminal(left) : asText();
+  let end: Told | null = null;
+  try {
+    end = await withoutProgress(() => follow(name, screen, left.signal));
+  } finally {
+    await screen.close();
+  }
+  if (json) return;
+  const how = end?.signal ? `by ${end.signal}` : `with exit code ${end?.exit_code}`;
+  await say(end === null ? "roomd: left; the terminal goes on" : `roomd: the terminal has ended ${how}`);
+}
+
+/** The event of its end, or null when whoever watches has left. */
+async function follow(name: WatchedName, screen: Screen, signal: AbortSignal): Promise<Told | null> {
+  let after: number | undefined;
+  let quiet: { since: number; pauseMs: number } | null = null;
+  while (!signal.aborted) {
+    try {
+      const response = await send(terminalWatch, { ...name, after });
+      for await (const event of eventsOf(response, signal)) {
+        quiet = null;
+        if (event.type === "error" && event.retryable === true) break;
+        if (event.type === "error") throw new CliError(String(event.detail));
+        await screen.take(event);
+        if (event.type === "exit") return event;
+        if (typeof event.offset === "number") after = event.offset + lengthOf(event);
+      }
+    } catch (error) {
+      if (!mayComeBack(error)) throw error;
+    }
+    if (signal.aborted) return null;
+    quiet ??= { since: performance.now(), pauseMs: PAUSE_MS.first };
+    if (performance.now() - quiet.since > AWAY_MS) {
+      throw new CliError(`The service has been unreachable for ${AWAY_MS / 1000} s. The terminal goes on.`);
+    }
+    await Bun.sleep(quiet.pauseMs);
+    quiet.pauseMs = Math.min(quiet.pauseMs * 2, PAUSE_MS.most);
+  }
+  return null;
+}
+
+function bytesOf({ data_b64 }: Told): Uint8Array {
+  return typeof data_b64 === "string" ? Uint8Array.fromBase64(data_b64) : new Uint8Array(0);
+}
+
+function lengthOf(event: Told): number {
+  return bytesOf(event).byteLength;
+}
+
+/** Events as they come, for programs. */
+function asLines(): Screen {
+  return { take: (event) => print(plainJson(JSON.stringify(event))), close: async () => {} };
+}
+
+/** For a file or a pipe. */
+function asText(): Screen {
+  const filter = new ScreenFilter();
+  return { take: (event) => write(process.stdout, filter.pass(bytesOf(event))), close: async () => {} };
+}
+
+/** On the whole of this terminal: keys do nothing but leave. */
+function onTerminal(left: AbortController): Screen {
+  const local = new LocalTerminal();
+  const filter = new ScreenFilter();
+  let hasBegun = false;
+  local.open(
+    (typed) => typed.includes(CTRL_C) && left.abort(),
+    () => {},
+  );
+  return {
+    take: async (event) => {
+      const isBehind = event.type === "lost" || (event.type === "watching" && hasBegun && event.gap !== 0);
+      if (isBehind) local.note(`${event.gap} bytes were left out`);
+      hasBegun = true;
+      if (event.type !== "output") return;
+      local.show(
+        new TextEncoder().encode(filter.pass(bytesOf(event))),
+        () => {},
+        () => {},
+      );
+      await local.flush();
+    },
+    close: async () => {
+      await write(process.stdout, AS_BEFORE);
+      local.cutOff();
+      local.close();
+      await write(process.stdout, "\r\n");
+    },
+  };
+}

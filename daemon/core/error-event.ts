@@ -1,0 +1,12 @@
+/** Owns how a stream that has begun says what went wrong: as its last event. */
+import { errorKind } from "../../shared/api/errors.ts";
+import type { StreamEvent } from "./operation.ts";
+import { ServiceError } from "./service-error.ts";
+
+/** Inner text never leaves. */
+export function errorEvent(error: unknown): StreamEvent {
+  const known = error instanceof ServiceError ? error : new ServiceError("internal");
+  const { title, ...kind } = errorKind(known.code);
+  const detail = known.options.detail ?? `${title}.`;
+  return { id: null, data: { type: "error", code: known.code, detail, retryable: "retryable" in kind } };
+}

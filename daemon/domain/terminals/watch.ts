@@ -1,0 +1,53 @@
+/** Owns the call that watches a terminal: what it shows, to any number of people, who cannot type. */
+import { terminalWatch } from "../../../shared/api/terminals.ts";
+import { type Bound, bind } from "../../core/operation.ts";
+import type { Broadcasts } from "./broadcasts.ts";
+import type { TerminalDeps } from "./deps.ts";
+import { beyond } from "./errors.ts";
+import { requireTerminal } from "./get.ts";
+
+/** Who takes nothing for so long is cut off, so that others have the place. */
+const UNTAKEN_MS = 60_000;
+const LAST_EVENT_ID = /^\d{1,15}$/;
+
+/** `stopping` is aborted, with a ServiceError, when the daemon stops. */
+export function makeWatch({ sandboxes, log }: TerminalDeps, broadcasts: Broadcasts, stopping: AbortSignal): Bound {
+  return bind(terminalWatch, {
+    find: (call, params) => sandboxes.find(call, params),
+    run: async (call, { terminal_id, ...input }, target, { last_event_id }) => {
+      call.audit.details = { terminal_id };
+      // A client that reconnects asks by the URL it had, and says by the header how far it has come since.
+      const known = last_event_id !== null && LAST_EVENT_ID.test(last_event_id) ? Number(last_event_id) : undefined;
+      const after = known ?? input.after ?? 0;
+      const { broadcast, leave } = await broadcasts.join(call, target, terminal_id);
+      const gone = new AbortController();
+      const nobody = AbortSignal.any([call.signal, gone.signal]);
+      try {
+        // What was typed at may be ahead of what is here.
+        if (after > broadcast.end && after > (await requireTerminal(sandboxes, target, terminal_id)).offset) {
+          throw beyond("after");
+        }
+      } catch (error) {
+        leave();
+        throw error;
+      }
+      // A body that is never read has to end as well.
+      if (nobody.aborted) leave();
+      nobody.addEventListener("abort", leave, { once: true });
+      const cut = () => {
+        log.info("slow watcher of a terminal cut off", { terminal_id });
+        gone.abort();
+      };
+      const events = untilEnd(broadcast.watch(after, AbortSignal.any([nobody, stopping])), leave);
+      return { outcome: "ok", events: { events, cancel: () => gone.abort(), slow: { ms: UNTAKEN_MS, cut } } };
+    },
+  });
+}
+
+async function* untilEnd<T>(values: AsyncGenerator<T>, over: () => void): AsyncGenerator<T> {
+  try {
+    yield* values;
+  } finally {
+    over();
+  }
+}
