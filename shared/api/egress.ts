@@ -1,6 +1,6 @@
 /** Owns the interface of egress: where a sandbox may connect to, read and changed while it runs. */
-import { Type } from "@sinclair/typebox";
-import { fields, NONE, oneOf, operation } from "./contract.ts";
+import { type Static, Type } from "@sinclair/typebox";
+import { fields, NONE, nullable, oneOf, operation, timestamp } from "./contract.ts";
 import { egressEntryList, sandboxPath } from "./sandboxes.ts";
 
 const egress = fields({
@@ -61,4 +61,59 @@ export const egressSet = operation({
   ],
   audit: "egress.changed",
   example: { body: { allowlist: ["deb.debian.org:443", "*.example.org"] } },
+});
+
+/** Why a connection was not let. */
+export const DENIAL_REASONS = [
+  "not_listed",
+  "blocked_address",
+  "sni_mismatch",
+  "sni_missing",
+  "host_mismatch",
+  "bad_request",
+  "other",
+] as const;
+
+const network = fields({
+  sandbox_id: Type.String(),
+  agent_id: Type.String(),
+  since: timestamp,
+  items: Type.Array(
+    fields({
+      host: nullable(Type.String({ description: "The name that was asked for; null for an address." })),
+      ip: nullable(Type.String({ description: "The last address; null when it was refused before it was resolved." })),
+      port: nullable(Type.Integer({ description: "null when only the name's address was asked for." })),
+      allowed: Type.Boolean(),
+      reason: nullable(oneOf(DENIAL_REASONS, { description: "Why it was refused." })),
+      connections: Type.Integer({ description: "How often it connected, or tried to." }),
+      sent_bytes: Type.Integer(),
+      received_bytes: Type.Integer(),
+      first_at: timestamp,
+      last_at: timestamp,
+    }),
+    { description: "The newest first; at most 250 that were allowed, and 250 that were refused." },
+  ),
+  other: fields({
+    allowed: Type.Integer({ description: "Connections to places that made room for later ones." }),
+    refused: Type.Integer(),
+  }),
+});
+export type SandboxNetwork = Static<typeof network>;
+
+export const sandboxNetwork = operation({
+  name: "sandbox_network",
+  extension: "egress.network",
+  method: "GET",
+  path: "/v1/rooms/{room_id}/sandboxes/{sandbox}/network",
+  summary: "Show where a sandbox connected to, and where it was refused",
+  description:
+    "By name and port, the newest first. It is kept over a restart, and after the sandbox was destroyed as long as its record is.",
+  access: "sandboxes:read",
+  params: sandboxPath,
+  query: NONE,
+  body: null,
+  output: network,
+  outcomes: { ok: 200 },
+  errors: ["room_not_found", "sandbox_not_found"],
+  audit: "egress.network_read",
 });
