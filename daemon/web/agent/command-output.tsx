@@ -46,7 +46,7 @@ export function CommandOutput({ path, execId }: { path: string; execId: string }
           return event.type === "exit";
         },
         // What a command printed first is not kept for ever: it is read from the oldest piece that is.
-        async heal({ code }) {
+        async heal(code) {
           if (code !== "history_gone") return false;
           const { oldest_seq } = await get<typeof executionGet>(path, {}, left.signal);
           const isFurther = oldest_seq - 1 > (after ?? -1);

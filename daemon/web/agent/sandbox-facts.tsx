@@ -1,5 +1,5 @@
 /** Owns what a sandbox is, in words: its state and why, what it was made of, what it may, and when it ends. */
-import type { ComponentChildren } from "preact";
+import { type ComponentChildren, Fragment } from "preact";
 import type { SandboxRecord } from "../../../shared/api/sandboxes.ts";
 import { part } from "../data/api.ts";
 import { State } from "../parts/parts.tsx";
@@ -70,10 +70,10 @@ export function SandboxFacts({ sandbox }: { sandbox: SandboxRecord }) {
   return (
     <dl class="facts">
       {facts.map(([name, value]) => (
-        <>
+        <Fragment key={name}>
           <dt>{name}</dt>
           <dd>{value}</dd>
-        </>
+        </Fragment>
       ))}
     </dl>
   );

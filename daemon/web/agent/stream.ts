@@ -23,8 +23,8 @@ export interface Follower {
   path(): string;
   /** Returns true where nothing comes after it. */
   take(event: Told): boolean;
-  /** Whether a refusal was healed, so that it is asked again. */
-  heal?(problem: Problem): Promise<boolean>;
+  /** Whether what was refused, or an error of the stream, was healed, so that it is asked again. */
+  heal?(code: string): Promise<boolean>;
   became(state: Following): void;
 }
 
@@ -58,7 +58,7 @@ export async function follow(follower: Follower, left: AbortSignal): Promise<Ove
       if (left.aborted) return null;
       if (error instanceof Refused && error.problem.status !== 0) {
         const { problem } = error;
-        if (await follower.heal?.(problem).catch(() => false)) continue;
+        if (await follower.heal?.(problem.code).catch(() => false)) continue;
         if (!problem.retryable) {
           follower.became("over");
           return { why: "refused", problem };
@@ -98,7 +98,7 @@ async function readOnce(
         if (line === "") continue;
         const event = JSON.parse(line) as Told;
         if (event.type === "error") {
-          if (event.retryable === true) return null;
+          if (event.retryable === true || (await follower.heal?.(String(event.code)).catch(() => false))) return null;
           return { why: "error", detail: String(event.detail) };
         }
         if (event.type !== "ping" && follower.take(event)) return { why: "end" };
