@@ -65,6 +65,7 @@ export function CommandOutput({ path, execId }: { path: string; execId: string }
     return () => left.abort();
   }, [path]);
   const { current } = output;
+  const { value: shownVersion } = version;
   const [look, word] = WORDS[state.value];
   const { value: why } = over;
   return (
@@ -84,7 +85,7 @@ export function CommandOutput({ path, execId }: { path: string; execId: string }
         <p class="warning">Nothing more comes: {visible(why.detail)} What came before stays here.</p>
       ) : null}
       {current.length > 0 ? (
-        <Lines count={current.length} version={version.value} label={`Output of ${visible(execId)}`} follows>
+        <Lines count={current.length} version={shownVersion} label={`Output of ${visible(execId)}`} follows>
           {(index) => {
             const line = current.at(index);
             return line ? (

@@ -49,7 +49,10 @@ export function Opened({ execId, run, room, agentId, sandbox }: TabProps & { exe
         <Empty title="It was refused, and never ran." />
       ) : (
         <Empty title="Its output is no longer kept.">
-          <p>A sandbox keeps output for 10 minutes after a command's end. A command that is to leave more puts it on the drive:</p>
+          <p>
+            A sandbox keeps output for 10 minutes after a command's end. A command that is to leave more puts it on the
+            drive:
+          </p>
           <Line text={`roomd exec ${room.room_id} ${agentId} --output-to /out -- …`} />
         </Empty>
       )}

@@ -8,11 +8,11 @@ import { Clock } from "../parts/text.tsx";
 import { place } from "../shell/router.ts";
 import { Opened } from "./command.tsx";
 import { auditOf } from "./load.ts";
+import { loadOrProblem } from "./or-problem.ts";
+import { Prompts } from "./prompts.tsx";
 import { RunTable } from "./run-table.tsx";
 import { horizonOf, isOfCommands, mergeRuns, type Run } from "./runs.ts";
-import { Prompts } from "./prompts.tsx";
 import { agentPath, isThere, sandboxPath, type TabProps } from "./tab.ts";
-import { loadOrProblem } from "./or-problem.ts";
 
 const PAGE = 200;
 

@@ -46,8 +46,7 @@ function Log({ path, source }: { path: string; source: (typeof SOURCES)[number][
   const search = useSignal("");
   const version = useSignal(0);
   const over = useSignal(new AbortController());
-  const ask: AskLog = (after, limit) =>
-    get<typeof sandboxLogs>(path, { source, after, limit }, over.value.signal);
+  const ask: AskLog = (after, limit) => get<typeof sandboxLogs>(path, { source, after, limit }, over.value.signal);
   const load = async (read: (now: LogPart | null) => Promise<LogPart>) => {
     if (isBusy.value) return;
     isBusy.value = true;
@@ -70,8 +69,7 @@ function Log({ path, source }: { path: string; source: (typeof SOURCES)[number][
     return () => over.value.abort();
   }, []);
   const { value: now } = part;
-  const newer = () =>
-    load(async (known) => (known ? joined(known, await readAfter(ask, known)) : await readEnd(ask)));
+  const newer = () => load(async (known) => (known ? joined(known, await readAfter(ask, known)) : await readEnd(ask)));
   const older = () => load(async (known) => (known ? joined(await readBefore(ask, known), known) : await readEnd(ask)));
   const wanted = search.value.trim().toLowerCase();
   const found = now?.lines.filter(({ line }) => line.toLowerCase().includes(wanted)) ?? [];

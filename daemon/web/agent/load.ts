@@ -2,7 +2,7 @@
 import type { auditList, orgAuditList } from "../../../shared/api/audit.ts";
 import type { RoomRecord } from "../../../shared/api/rooms.ts";
 import type { SandboxRecord, sandboxGet, sandboxList } from "../../../shared/api/sandboxes.ts";
-import { get, type Query, part, Refused } from "../data/api.ts";
+import { get, part, type Query, Refused } from "../data/api.ts";
 import { loadRoom } from "../room/load.ts";
 
 const PAGE = 1000;

@@ -174,16 +174,19 @@ function Destinations({ items }: { items: readonly Destination[] }) {
 }
 
 function Allow({ items, given }: { items: readonly Destination[]; given: Parameters<typeof allowLine>[0] }) {
-  const lines = new Set(items.flatMap((each) => {
-    const entry = entryFor(each);
-    return (entry === null ? null : allowLine(given, entry)) ?? [];
-  }));
+  const lines = new Set(
+    items.flatMap((each) => {
+      const entry = entryFor(each);
+      return (entry === null ? null : allowLine(given, entry)) ?? [];
+    }),
+  );
   if (lines.size === 0) return null;
   return (
     <>
       <h2>To allow what was refused</h2>
       <p class="muted">
-        The names were chosen by what runs in the sandbox: allow only what you know. Each line sets the whole list, with one name more.
+        The names were chosen by what runs in the sandbox: allow only what you know. Each line sets the whole list, with
+        one name more.
       </p>
       {[...lines].slice(0, MOST_LINES).map((line) => (
         <Line key={line} text={line} />

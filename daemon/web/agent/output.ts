@@ -162,7 +162,13 @@ class Reader {
 }
 
 const stateAfter = (character: string): State =>
-  character === "[" ? "sequence" : "]PX^_".includes(character) ? "string" : "()*+ #%".includes(character) ? "charset" : "text";
+  character === "["
+    ? "sequence"
+    : "]PX^_".includes(character)
+      ? "string"
+      : "()*+ #%".includes(character)
+        ? "charset"
+        : "text";
 
 const NEXT = /[\n\r\x1b]/g;
 

@@ -91,7 +91,10 @@ function Now({ room, agentId, sandbox }: TabProps) {
       </h2>
       <Shown of={now}>
         {({ present, runs }) => {
-          const running = mergeRuns((runs.data ?? []).filter(({ state }) => state === "running"), []);
+          const running = mergeRuns(
+            (runs.data ?? []).filter(({ state }) => state === "running"),
+            [],
+          );
           return (
             <>
               <p class="now">
@@ -106,7 +109,8 @@ function Now({ room, agentId, sandbox }: TabProps) {
                 )}
                 {present ? (
                   <span class="muted">
-                    {countText(present.inbox_depth)} in its inbox · last seen <Ago at={present.last_seen_at} none="not yet" />
+                    {countText(present.inbox_depth)} in its inbox · last seen{" "}
+                    <Ago at={present.last_seen_at} none="not yet" />
                     {present.topics.length > 0 ? ` · listens to ${present.topics.length} topics` : ""}
                   </span>
                 ) : null}

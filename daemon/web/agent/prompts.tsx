@@ -12,7 +12,9 @@ export function Prompts({ names, room, agent }: { names: readonly string[]; room
         <Prompt
           key={prompt.name}
           text={fill(prompt, { room, agent })}
-          about={prompt.kind === "debug" ? `${prompt.kind} · asks before it changes anything` : `${prompt.kind} · reads only`}
+          about={
+            prompt.kind === "debug" ? `${prompt.kind} · asks before it changes anything` : `${prompt.kind} · reads only`
+          }
         >
           “{prompt.title}” {prompt.about}
         </Prompt>

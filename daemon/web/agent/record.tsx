@@ -21,7 +21,10 @@ export default function Record({ room, agentId, sandbox }: TabProps) {
         room.state === "active" ? endedOf(room.room_id, agentId, signal) : [],
         auditOf(room, agentId, { event: "sandbox.", limit: 1000 }, signal),
       ]);
-      return { ended: ended.filter((each) => each.sandbox_id !== sandbox?.sandbox_id), told: told.items.filter(isOfLife) };
+      return {
+        ended: ended.filter((each) => each.sandbox_id !== sandbox?.sandbox_id),
+        told: told.items.filter(isOfLife),
+      };
     },
     (record) => record.agent_id === agentId && isOfLife(record),
   );
@@ -88,7 +91,11 @@ function Earlier({ sandboxes }: { sandboxes: readonly SandboxRecord[] }) {
                   {end === null ? "–" : spanText(Date.parse(end) - Date.parse(created_at))}
                 </td>
                 <td data-label="Why">
-                  {exit ? <State look={exit.cause === "user_requested" ? "quiet" : "bad"}>{causeWords(exit.cause)}</State> : "–"}
+                  {exit ? (
+                    <State look={exit.cause === "user_requested" ? "quiet" : "bad"}>{causeWords(exit.cause)}</State>
+                  ) : (
+                    "–"
+                  )}
                 </td>
               </tr>
             );

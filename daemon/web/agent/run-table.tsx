@@ -24,7 +24,15 @@ export function Took({ run: { state, tookMs, startedAt } }: { run: Run }) {
 }
 
 /** `path`: of the page of commands. */
-export function RunTable({ runs, opened = null, path }: { runs: readonly Run[]; opened?: string | null; path: string }) {
+export function RunTable({
+  runs,
+  opened = null,
+  path,
+}: {
+  runs: readonly Run[];
+  opened?: string | null;
+  path: string;
+}) {
   return (
     <div class="scroll">
       <table class="runs">

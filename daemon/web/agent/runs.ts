@@ -24,7 +24,8 @@ export interface Run {
   errorCode: string | null;
 }
 
-export const isOfCommands = ({ event }: Pick<AuditRecord, "event">) => /^exec\.(?:started|finished|killed)$/.test(event);
+export const isOfCommands = ({ event }: Pick<AuditRecord, "event">) =>
+  /^exec\.(?:started|finished|killed)$/.test(event);
 
 /** The newest first. */
 export function mergeRuns(kept: readonly ExecutionRecord[], told: readonly AuditRecord[]): Run[] {
@@ -92,6 +93,8 @@ const numberOf = (value: unknown) => (typeof value === "number" ? value : null);
 export function horizonOf(pages: readonly { items: readonly AuditRecord[]; next_cursor: string | null }[]): number {
   return Math.max(
     Number.NEGATIVE_INFINITY,
-    ...pages.flatMap(({ items, next_cursor }) => (next_cursor === null ? [] : items.slice(-1).map(({ at }) => Date.parse(at)))),
+    ...pages.flatMap(({ items, next_cursor }) =>
+      next_cursor === null ? [] : items.slice(-1).map(({ at }) => Date.parse(at)),
+    ),
   );
 }

@@ -28,7 +28,10 @@ export function SandboxFacts({ sandbox }: { sandbox: SandboxRecord }) {
     facts.push([
       "Ended because",
       <>
-        {causeWords(exit.cause)} <span class="muted">at <Clock at={exit.at} /></span>
+        {causeWords(exit.cause)}{" "}
+        <span class="muted">
+          at <Clock at={exit.at} />
+        </span>
       </>,
     ]);
   }
@@ -36,10 +39,14 @@ export function SandboxFacts({ sandbox }: { sandbox: SandboxRecord }) {
     [
       "Template",
       <>
-        <Foreign text={template_id} /> {template_digest ? <code class="muted">{template_digest.slice(0, 19)}…</code> : null}
+        <Foreign text={template_id} />{" "}
+        {template_digest ? <code class="muted">{template_digest.slice(0, 19)}…</code> : null}
       </>,
     ],
-    ["Size", `${sandbox.memory_mib} MiB, ${sandbox.vcpu_count} ${sandbox.vcpu_count === 1 ? "processor" : "processors"}`],
+    [
+      "Size",
+      `${sandbox.memory_mib} MiB, ${sandbox.vcpu_count} ${sandbox.vcpu_count === 1 ? "processor" : "processors"}`,
+    ],
     [
       "Made",
       <>
@@ -61,7 +68,10 @@ export function SandboxFacts({ sandbox }: { sandbox: SandboxRecord }) {
         </>
       ),
     ],
-    ["Messages", sandbox.fabric_attached ? "it reaches its room" : "it does not reach its room (attach_fabric was false)"],
+    [
+      "Messages",
+      sandbox.fabric_attached ? "it reaches its room" : "it does not reach its room (attach_fabric was false)",
+    ],
     ["Ports", <Ports sandbox={sandbox} />],
     ["Environment", sandbox.env_keys.length === 0 ? "–" : <Names names={sandbox.env_keys} />],
     ["Labels", Object.keys(sandbox.labels).length === 0 ? "–" : <Labels labels={sandbox.labels} />],

@@ -21,8 +21,8 @@ export interface Told {
 export interface Follower {
   /** Where to ask, from the place that was reached. */
   path(): string;
-  /** Returns true where nothing comes after it. */
-  take(event: Told): boolean;
+  /** Returns true where nothing comes after it. The next one waits for a promise. */
+  take(event: Told): boolean | Promise<boolean>;
   /** Whether what was refused, or an error of the stream, was healed, so that it is asked again. */
   heal?(code: string): Promise<boolean>;
   became(state: Following): void;
@@ -101,7 +101,7 @@ async function readOnce(
           if (event.retryable === true || (await follower.heal?.(String(event.code)).catch(() => false))) return null;
           return { why: "error", detail: String(event.detail) };
         }
-        if (event.type !== "ping" && follower.take(event)) return { why: "end" };
+        if (event.type !== "ping" && (await follower.take(event))) return { why: "end" };
       }
     }
     return null;

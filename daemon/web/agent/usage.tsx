@@ -20,11 +20,11 @@ export default function Usage({ room, agentId, sandbox }: TabProps) {
     return { item: top.items.find(({ sandbox_id }) => sandbox_id === sandbox.sandbox_id), at: top.at, metrics };
   });
   const month = useLoaded(`used ${agentId}`, async (signal) => {
-    const { groups = [], period, as_of } = await get<typeof usage>(
-      "/v1/orgs/self/usage",
-      { group_by: "agent" },
-      signal,
-    );
+    const {
+      groups = [],
+      period,
+      as_of,
+    } = await get<typeof usage>("/v1/orgs/self/usage", { group_by: "agent" }, signal);
     return { totals: groups.find(({ id }) => id === agentId)?.totals ?? null, period, as_of };
   });
   return (
