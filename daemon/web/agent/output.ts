@@ -170,6 +170,7 @@ const stateAfter = (character: string): State =>
         ? "charset"
         : "text";
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: a sequence begins with it
 const NEXT = /[\n\r\x1b]/g;
 
 function nextOf(text: string, from: number): number {

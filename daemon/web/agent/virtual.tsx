@@ -54,6 +54,7 @@ export function Lines({
         role="log"
         aria-live="off"
         aria-label={label}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and is scrolled by keys
         tabIndex={0}
         onScroll={({ currentTarget }) => {
           top.value = currentTarget.scrollTop;

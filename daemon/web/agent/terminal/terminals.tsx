@@ -78,7 +78,7 @@ function TerminalTable({ items, at, path }: { items: readonly Terminal[]; at: st
           <tr>
             <th>Terminal</th>
             <th>State</th>
-            <th>Somebody types</th>
+            <th class="tight">Typed at</th>
             <th>User</th>
             <th>Opened</th>
           </tr>
@@ -98,8 +98,8 @@ function TerminalTable({ items, at, path }: { items: readonly Terminal[]; at: st
               <td data-label="State" class="tight">
                 <State look={state === "running" ? "ok" : "quiet"}>{end_reason ?? state}</State>
               </td>
-              <td data-label="Somebody types">{attached ? "yes" : "no"}</td>
-              <td data-label="User">
+              <td data-label="Typed at">{attached ? "yes" : "no"}</td>
+              <td data-label="User" class="tight">
                 <Foreign text={user} most={40} />
               </td>
               <td data-label="Opened" class="tight">

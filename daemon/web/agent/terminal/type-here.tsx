@@ -8,9 +8,9 @@ import { useEffect, useRef } from "preact/hooks";
 import { Line } from "../../parts/parts.tsx";
 import { visible } from "../../parts/text.tsx";
 import { say } from "../../shell/said.ts";
+import type { TerminalPlace } from "./place.ts";
 import type { Screen } from "./screen.ts";
 import { isTicket, type Typing, typeBy } from "./ticket.ts";
-import type { Place } from "./view.tsx";
 
 /** So often in a row, Esc leaves the terminal: one alone is typed. */
 const ESCAPES = 3;
@@ -24,11 +24,11 @@ export function TypeHere({
   box,
   became,
 }: {
-  place: Place;
+  place: TerminalPlace;
   screen: Screen;
   reached: () => number;
   typist: string | null;
-  box: RefObject<HTMLDivElement | null>;
+  box: RefObject<HTMLElement | null>;
   became: (isTyping: boolean) => void;
 }) {
   const ticket = useSignal("");
@@ -108,13 +108,19 @@ export function TypeHere({
       <summary>Type here</summary>
       <p>This page only looks. With a ticket of a key that may, you type at this terminal, and at no other:</p>
       <Line text={`roomd terminal token ${place.room} ${place.agent} ${place.terminal}`} />
-      <div class="row">
+      <form
+        class="row"
+        onSubmit={(event) => {
+          event.preventDefault();
+          begin(typist !== null && event.submitter?.dataset.takes !== undefined);
+        }}
+      >
         <div class="field">
           <label for="ticket">Its token</label>
           <input
             id="ticket"
             ref={field}
-            type="password"
+            type="text"
             autocomplete="off"
             spellcheck={false}
             value={ticket.value}
@@ -124,15 +130,15 @@ export function TypeHere({
           />
         </div>
         {typist === null ? (
-          <button type="button" class="button" onClick={() => begin(false)}>
+          <button type="submit" class="button">
             Type
           </button>
         ) : (
-          <button type="button" class="button bad" onClick={() => begin(true)}>
+          <button type="submit" class="button bad" data-takes>
             Take over from {visible(typist.slice(0, 60))}
           </button>
         )}
-      </div>
+      </form>
       {why.value ? <p class="warning">{visible(why.value)}</p> : null}
     </details>
   );

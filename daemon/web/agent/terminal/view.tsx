@@ -4,6 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { State, Trouble } from "../../parts/parts.tsx";
 import { Foreign, Since, sizeText, visible } from "../../parts/text.tsx";
 import type { Following } from "../stream.ts";
+import type { TerminalPlace } from "./place.ts";
 import type { Screen } from "./screen.ts";
 import { TypeHere } from "./type-here.tsx";
 import { UNSEEN, type Watched, watch } from "./watching.ts";
@@ -16,17 +17,9 @@ const WORDS: Record<Following, readonly [look: "busy" | "live" | "wait" | "quiet
   over: ["quiet", "ended"],
 };
 
-export interface Place {
-  room: string;
-  agent: string;
-  terminal: string;
-  /** In the API. */
-  path: string;
-}
-
 /** `reason`: of the terminal's end, as its record has it. */
-export function TerminalView({ place, reason }: { place: Place; reason: string | null }) {
-  const box = useRef<HTMLDivElement | null>(null);
+export function TerminalView({ place, reason }: { place: TerminalPlace; reason: string | null }) {
+  const box = useRef<HTMLElement | null>(null);
   const shown = useSignal<Watched>(UNSEEN);
   const screen = useSignal<Screen | null>(null);
   const isLost = useSignal(false);
@@ -57,7 +50,7 @@ export function TerminalView({ place, reason }: { place: Place; reason: string |
   const { state, typist, rows, cols, missed, exit, over } = shown.value;
   const [look, word] = WORDS[state];
   return (
-    <section aria-label={`Terminal ${place.terminal}`}>
+    <div>
       <p class="output-head">
         <State look={look}>{word}</State>
         {isTyping.value ? (
@@ -81,8 +74,14 @@ export function TerminalView({ place, reason }: { place: Place; reason: string |
       {over?.why === "error" ? (
         <p class="warning">Nothing more comes: {visible(over.detail)} What it showed stays here.</p>
       ) : null}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and is scrolled by keys */}
-      <div class="terminal" data-keys role="region" aria-label="What the terminal shows" tabIndex={0} ref={box} />
+      <section
+        class="screen-place"
+        data-keys
+        aria-label="What the terminal shows"
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and is scrolled by keys
+        tabIndex={0}
+        ref={box}
+      />
       {exit ? <p class="muted">{endWords(exit, reason)} What it showed stays here.</p> : null}
       {screen.value && !exit && over === null ? (
         <TypeHere
@@ -96,7 +95,7 @@ export function TerminalView({ place, reason }: { place: Place; reason: string |
           }}
         />
       ) : null}
-    </section>
+    </div>
   );
 }
 

@@ -43,7 +43,7 @@ export function watch(path: string, screen: Screen, shown: Signal<Watched>, left
     after = offset;
     change({ missed: shown.value.missed + gap });
   };
-  const fit = (event: Told) => {
+  const become = (event: Told) => {
     const { rows, cols } = event as unknown as Pick<Watched, "rows" | "cols">;
     screen.resize(rows, cols);
     change({ rows, cols });
@@ -51,12 +51,12 @@ export function watch(path: string, screen: Screen, shown: Signal<Watched>, left
   const take = async (event: Told): Promise<boolean> => {
     switch (event.type) {
       case "watching":
-        fit(event);
+        become(event);
         lose(Number(event.gap), Number(event.offset));
         change({ typist: event.typist as Typist | null });
         return false;
       case "resized":
-        fit(event);
+        become(event);
         return false;
       case "typist":
         change({ typist: event.typist as Typist | null });
