@@ -16,6 +16,9 @@ export function Opened({ execId, run, room, agentId, sandbox }: TabProps & { exe
       Close
     </button>
   );
+  // Output that was seen stays seen when the sandbox forgets it.
+  const kept = useRef<string | null>(null);
+  if (run?.isKept && isThere(sandbox)) kept.current = executionPath(sandboxPath(sandbox), execId);
   if (!run) {
     return (
       <Empty title="This command is not among those that are shown here.">
@@ -43,8 +46,8 @@ export function Opened({ execId, run, room, agentId, sandbox }: TabProps & { exe
         <pre>{visible(run.command.slice(0, 4000))}</pre>
         <Copy text={run.command} />
       </div>
-      {run.isKept && isThere(sandbox) ? (
-        <CommandOutput path={executionPath(sandboxPath(sandbox), run.id)} execId={run.id} />
+      {kept.current !== null ? (
+        <CommandOutput path={kept.current} execId={run.id} />
       ) : run.state === "refused" ? (
         <Empty title="It was refused, and never ran." />
       ) : (

@@ -1,5 +1,6 @@
 /** Owns the page of an agent's commands: those that run and those that ran, and the output of the one that is opened. */
 import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import type { executionList } from "../../../shared/api/executions.ts";
 import { get } from "../data/api.ts";
 import { useLoaded } from "../data/resource.ts";
@@ -15,19 +16,24 @@ import { horizonOf, isOfCommands, mergeRuns, type Run } from "./runs.ts";
 import { agentPath, isThere, sandboxPath, type TabProps } from "./tab.ts";
 
 const PAGE = 200;
+/** Of beginnings and of ends; what is older is in the audit. */
+const MOST = 1000;
 
 export default function Commands({ room, agentId, sandbox }: TabProps) {
   const opened = place.value.query.get("exec");
   const search = useSignal("");
-  const most = useSignal(PAGE);
+  const most = useRef(PAGE);
+  const now = useRef(sandbox);
+  now.current = sandbox;
   const runs = useLoaded(
-    `commands ${room.room_uid} ${agentId} ${sandbox?.sandbox_id} ${sandbox?.state} ${most.value}`,
+    `commands ${room.room_uid} ${agentId}`,
     async (signal) => {
-      const limit = Math.min(1000, most.value);
+      const limit = most.current;
+      const { current: sandbox } = now;
       const [kept, begun, ended] = await Promise.all([
         loadOrProblem(async () =>
           isThere(sandbox) && sandbox.state === "running"
-            ? (await get<typeof executionList>(`${sandboxPath(sandbox)}/executions`, { limit: 1000 }, signal)).items
+            ? (await get<typeof executionList>(`${sandboxPath(sandbox)}/executions`, { limit: MOST }, signal)).items
             : [],
         ),
         auditOf(room, agentId, { event: "exec.started", limit }, signal),
@@ -44,6 +50,8 @@ export default function Commands({ room, agentId, sandbox }: TabProps) {
     },
     (record) => isOfCommands(record) && record.agent_id === agentId,
   );
+  // The command that is opened stays, whatever becomes of the sandbox.
+  useEffect(() => runs.again(), [sandbox?.sandbox_id, sandbox?.state]);
   return (
     <Shown of={runs} rows={6}>
       {({ items, isAll, problem, at }) => {
@@ -85,13 +93,14 @@ export default function Commands({ room, agentId, sandbox }: TabProps) {
                 ) : (
                   <RunTable runs={found} opened={opened} path={agentPath(room.room_id, agentId, "commands")} />
                 )}
-                {isAll || most.value >= 1000 ? null : (
+                {isAll || most.current >= MOST ? null : (
                   <p>
                     <button
                       type="button"
                       class="button"
                       onClick={() => {
-                        most.value = Math.min(1000, most.value + PAGE * 2);
+                        most.current = Math.min(MOST, most.current + PAGE * 2);
+                        runs.again();
                       }}
                     >
                       Show older

@@ -1,5 +1,5 @@
 /** Owns the page of a sandbox's terminals: which there are, and the one that is watched. */
-import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import type { terminalList } from "../../../../shared/api/terminals.ts";
 import { get, part } from "../../data/api.ts";
 import { useLoaded } from "../../data/resource.ts";
@@ -7,6 +7,7 @@ import { Empty, Line, Shown, State } from "../../parts/parts.tsx";
 import { Ago, Foreign } from "../../parts/text.tsx";
 import { place } from "../../shell/router.ts";
 import { agentPath, isThere, sandboxPath, type TabProps } from "../tab.ts";
+import type { TerminalPlace } from "./place.ts";
 import { TerminalView } from "./view.tsx";
 
 type Terminal = Awaited<ReturnType<typeof get<typeof terminalList>>>["items"][number];
@@ -15,8 +16,8 @@ const CHANGES = /^exec\.terminal_(?:opened|closed|attached|detached|ended)$/;
 
 export default function Terminals({ room, agentId, sandbox }: TabProps) {
   const asked = place.value.query.get("terminal");
-  // What is watched stays, also when the sandbox has forgotten it.
-  const watched = useSignal<string | null>(asked);
+  // What is watched stays, also when the sandbox has forgotten it, or is no more.
+  const watched = useRef<TerminalPlace | null>(null);
   const terminals = useLoaded(
     `terminals ${sandbox?.sandbox_id} ${sandbox?.state}`,
     async (signal) =>
@@ -27,9 +28,13 @@ export default function Terminals({ room, agentId, sandbox }: TabProps) {
   );
   const items = [...(terminals.data ?? [])].sort((one, other) => other.created_at.localeCompare(one.created_at));
   const newest = items.find(({ state }) => state === "running") ?? items[0];
-  if (asked !== null) watched.value = asked;
-  else if (watched.value === null && newest) watched.value = newest.terminal_id;
-  const { value: at } = watched;
+  const wanted = asked ?? watched.current?.terminal ?? newest?.terminal_id ?? null;
+  if (wanted !== null && wanted !== watched.current?.terminal && isThere(sandbox)) {
+    const path = `${sandboxPath(sandbox)}/terminals/${part(wanted)}`;
+    watched.current = { room: room.room_id, agent: agentId, terminal: wanted, path };
+  }
+  const { current: shownPlace } = watched;
+  const at = shownPlace?.terminal ?? null;
   const shown = items.find(({ terminal_id }) => terminal_id === at);
   return (
     <>
@@ -42,18 +47,9 @@ export default function Terminals({ room, agentId, sandbox }: TabProps) {
           ) : null
         }
       </Shown>
-      {at !== null && isThere(sandbox) ? (
-        <TerminalView
-          key={at}
-          place={{
-            room: room.room_id,
-            agent: agentId,
-            terminal: at,
-            path: `${sandboxPath(sandbox)}/terminals/${part(at)}`,
-          }}
-          reason={shown?.end_reason ?? null}
-        />
-      ) : null}
+      {shownPlace === null ? null : (
+        <TerminalView key={shownPlace.path} place={shownPlace} reason={shown?.end_reason ?? null} />
+      )}
     </>
   );
 }
