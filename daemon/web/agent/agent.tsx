@@ -83,7 +83,7 @@ export default function Agent({ params: { room_id: roomId = "", agent_id: agentI
         tabs={TABS.map(({ path, name }) => [agentPath(roomId, agentId, path), name])}
       />
       {data && data.room.state !== "active" ? (
-        <p class="warning">
+        <p class="warning above">
           The room has ended, and its sandboxes with it. What the audit knows of this agent is still shown.
         </p>
       ) : null}

@@ -14,8 +14,10 @@ const WORDS: Record<Following, readonly [look: "busy" | "live" | "wait" | "quiet
   live: ["live", "followed as it comes"],
   reconnecting: ["wait", "reconnecting"],
   hidden: ["quiet", "paused while hidden"],
-  over: ["quiet", "complete"],
+  over: ["quiet", "no longer followed"],
 };
+
+const GONE: readonly string[] = ["sandbox_not_found", "room_not_found", "room_destroying"];
 
 /** `path`: of the execution, in the API. */
 export function CommandOutput({ path, execId }: { path: string; execId: string }) {
@@ -66,8 +68,8 @@ export function CommandOutput({ path, execId }: { path: string; execId: string }
   }, [path]);
   const { current } = output;
   const { value: shownVersion } = version;
-  const [look, word] = WORDS[state.value];
   const { value: why } = over;
+  const [look, word] = why?.why === "end" ? (["ok", "complete"] as const) : WORDS[state.value];
   return (
     <section aria-label={`Output of ${visible(execId)}`}>
       <p class="output-head">
@@ -80,9 +82,13 @@ export function CommandOutput({ path, execId }: { path: string; execId: string }
           {current.isCut ? " · what was printed first is no longer kept by the sandbox" : ""}
         </span>
       </p>
-      {why?.why === "refused" ? <Trouble problem={why.problem} /> : null}
+      {why?.why !== "refused" ? null : GONE.includes(why.problem.code) ? (
+        <p class="warning above">The sandbox has ended, and the command with it. What came before stays here.</p>
+      ) : (
+        <Trouble problem={why.problem} />
+      )}
       {why?.why === "error" ? (
-        <p class="warning">Nothing more comes: {visible(why.detail)} What came before stays here.</p>
+        <p class="warning above">Nothing more comes: {visible(why.detail)} What came before stays here.</p>
       ) : null}
       {current.length > 0 ? (
         <Lines count={current.length} version={shownVersion} label={`Output of ${visible(execId)}`} follows>

@@ -64,10 +64,7 @@ export default function Commands({ room, agentId, sandbox }: TabProps) {
               <Opened key={opened} execId={opened} run={run} room={room} agentId={agentId} sandbox={sandbox} />
             )}
             {items.length === 0 ? (
-              <Empty title="It has run no command yet.">
-                <p>A command is run by its agent, or by a line:</p>
-                <Line text={`roomd exec ${room.room_id} ${agentId} -- uname -a`} />
-              </Empty>
+              <NoCommand room={room.room_id} agent={agentId} isThere={isThere(sandbox)} />
             ) : (
               <>
                 <search class="filters">
@@ -109,7 +106,11 @@ export default function Commands({ room, agentId, sandbox }: TabProps) {
                 )}
               </>
             )}
-            <Prompts names={["run-it-again", "why-does-it-wait"]} room={room.room_id} agent={agentId} />
+            <Prompts
+              names={isThere(sandbox) ? ["run-it-again", "why-does-it-wait"] : ["summarise-room"]}
+              room={room.room_id}
+              agent={agentId}
+            />
           </>
         );
       }}
@@ -121,3 +122,13 @@ const matches = ({ command, id }: Run, text: string) => {
   const wanted = text.trim().toLowerCase();
   return command.toLowerCase().includes(wanted) || id.toLowerCase() === wanted;
 };
+
+function NoCommand({ room, agent, isThere: is }: { room: string; agent: string; isThere: boolean }) {
+  if (!is) return <Empty title="No command of it is on record." />;
+  return (
+    <Empty title="It has run no command yet.">
+      <p>A command is run by its agent, or by a line:</p>
+      <Line text={`roomd exec ${room} ${agent} -- uname -a`} />
+    </Empty>
+  );
+}

@@ -1,7 +1,7 @@
 /** Owns the page of a sandbox's network: where it connected to and where it was refused, beside the list of what it may. */
 import { useSignal } from "@preact/signals";
 import type { egressGet, sandboxNetwork } from "../../../shared/api/egress.ts";
-import { get } from "../data/api.ts";
+import { get, part } from "../data/api.ts";
 import { useLoaded } from "../data/resource.ts";
 import { Choices, Empty, Facts, Line, Shown, State } from "../parts/parts.tsx";
 import { Ago, Clock, countText, Foreign, sizeText } from "../parts/text.tsx";
@@ -35,7 +35,16 @@ export default function Network({ room, agentId, sandbox }: TabProps) {
     },
     ({ event, agent_id }) => agent_id === agentId && /^egress\.(?:denied|changed)$|^exec\.finished$/.test(event),
   );
-  if (!sandbox) return <Empty title="It has no sandbox, and so no network of ours." />;
+  if (!sandbox) {
+    return (
+      <Empty title="No sandbox of it is known, and so no network.">
+        <p>
+          What was refused is also{" "}
+          <a href={`/audit?room=${part(room.room_id)}&agent=${part(agentId)}&event=egress.`}>in the audit</a>.
+        </p>
+      </Empty>
+    );
+  }
   return (
     <Shown of={network} rows={6}>
       {(data) => {

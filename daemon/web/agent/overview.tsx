@@ -13,7 +13,7 @@ import { Prompts } from "./prompts.tsx";
 import { RunTable } from "./run-table.tsx";
 import { mergeRuns } from "./runs.ts";
 import { SandboxFacts } from "./sandbox-facts.tsx";
-import { agentPath, sandboxPath, type TabProps } from "./tab.ts";
+import { agentPath, isThere, sandboxPath, type TabProps } from "./tab.ts";
 
 const FEW = 12;
 const PAGE = 1000;
@@ -53,17 +53,7 @@ export default function Overview({ room, agentId, sandbox }: TabProps) {
           return shown.length > 0 ? <RecordTable records={shown} /> : <Empty title="Nothing of it is on record." />;
         }}
       </Shown>
-      <Prompts
-        names={[
-          ...(sandbox?.state === "failed" ? ["why-did-it-fail"] : []),
-          "why-does-it-wait",
-          "unblock",
-          "run-it-again",
-          "show-me-the-result",
-        ]}
-        room={room.room_id}
-        agent={agentId}
-      />
+      <Prompts names={promptsFor(sandbox)} room={room.room_id} agent={agentId} />
     </>
   );
 }
@@ -148,3 +138,9 @@ async function findPresent(roomId: string, agentId: string, signal: AbortSignal)
 
 const READING = /(?:\.read|\.listed|_listed|_read|\.summarized|\.verified|\.followed|\.measured|_watched)$/;
 const isReading = ({ event, source }: AuditRecord) => source === "web" || READING.test(event);
+
+function promptsFor(sandbox: TabProps["sandbox"]): string[] {
+  if (!isThere(sandbox)) return ["summarise-room"];
+  if (sandbox.state === "failed") return ["why-did-it-fail"];
+  return ["why-does-it-wait", "unblock", "run-it-again", "show-me-the-result"];
+}

@@ -5,6 +5,8 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
 /** As in agent.css. */
 export const LINE_PX = 18;
+/** Room for a scrollbar below a few lines. */
+const SCROLLBAR_PX = 18;
 /** Beyond what is seen, so that nothing is missing for a moment. */
 const AROUND = 20;
 
@@ -51,6 +53,7 @@ export function Lines({
       <div
         ref={box}
         class="lines"
+        style={{ height: `min(60vh, 560px, ${Math.min(count, 100) * LINE_PX + SCROLLBAR_PX}px)` }}
         role="log"
         aria-live="off"
         aria-label={label}

@@ -72,7 +72,7 @@ export function TerminalView({ place, reason }: { place: TerminalPlace; reason: 
       ) : null}
       {over?.why === "refused" ? <Trouble problem={over.problem} /> : null}
       {over?.why === "error" ? (
-        <p class="warning">Nothing more comes: {visible(over.detail)} What it showed stays here.</p>
+        <p class="warning above">Nothing more comes: {visible(over.detail)} What it showed stays here.</p>
       ) : null}
       <section
         class="screen-place"
