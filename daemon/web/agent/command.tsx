@@ -8,6 +8,9 @@ import { RunEnd, Took } from "./run-table.tsx";
 import type { Run } from "./runs.ts";
 import { isThere, sandboxPath, type TabProps } from "./tab.ts";
 
+/** What is longer is a program, and is copied rather than read here. */
+const MOST = 1500;
+
 export function Opened({ execId, run, room, agentId, sandbox }: TabProps & { execId: string; run: Run | undefined }) {
   const top = useRef<HTMLDivElement>(null);
   useEffect(() => top.current?.scrollIntoView({ block: "nearest" }), []);
@@ -43,7 +46,7 @@ export function Opened({ execId, run, room, agentId, sandbox }: TabProps & { exe
         <span class="push">{close}</span>
       </header>
       <div class="ask">
-        <pre>{visible(run.command.slice(0, 4000))}</pre>
+        <pre>{visible(run.command.length > MOST ? `${run.command.slice(0, MOST)}…` : run.command)}</pre>
         <Copy text={run.command} />
       </div>
       {kept.current !== null ? (
