@@ -1,9 +1,9 @@
-/** Owns `roomd egress`: where a sandbox may connect to, seen and changed while it runs. */
+/** Owns `roomd egress`: where a sandbox may connect to, seen and changed while it runs, and where it did. */
 import type { Command } from "commander";
-import { egressGet, egressSet } from "../../shared/api/egress.ts";
+import { egressGet, egressSet, type SandboxNetwork, sandboxNetwork } from "../../shared/api/egress.ts";
 import { call } from "./client.ts";
 import { command, commandGroup } from "./command.ts";
-import { fieldLines, type JsonOption, show } from "./output.ts";
+import { bytesText, counted, fieldLines, type JsonOption, paint, show, table } from "./output.ts";
 import { integer } from "./values.ts";
 
 export function egressCommand(): Command {
@@ -12,7 +12,8 @@ export function egressCommand(): Command {
     examples: ["roomd egress get build-42 worker-1", "roomd egress set build-42 worker-1 example.org:443"],
   })
     .addCommand(get())
-    .addCommand(set());
+    .addCommand(set())
+    .addCommand(network());
 }
 
 function get(): Command {
@@ -39,4 +40,29 @@ function set(): Command {
         await show(reply, options, fieldLines);
       },
     );
+}
+
+function network(): Command {
+  return command("network <room> <agent>", {
+    summary: "list where a sandbox connected to and where it was refused, the newest first",
+    examples: ["roomd egress network build-42 worker-1", "roomd egress network build-42 worker-1 --json"],
+  }).action(async (room_id: string, sandbox: string, options: JsonOption) => {
+    await show(await call(sandboxNetwork, { room_id, sandbox }), options, networkLines);
+  });
+}
+
+const HEADERS = ["HOST", "IP", "PORT", "ALLOWED", "CONNECTIONS", "SENT", "RECEIVED", "LAST"];
+
+function networkLines({ since, items, other }: SandboxNetwork): string[] {
+  const rows = items.map(({ host, ip, port, allowed, reason, connections, sent_bytes, received_bytes, last_at }) => [
+    ...[host, ip, port, allowed ? "yes" : `no: ${reason}`, connections],
+    ...[bytesText(sent_bytes), bytesText(received_bytes), last_at],
+  ]);
+  const more =
+    other.allowed + other.refused === 0
+      ? []
+      : [
+          `besides: ${counted(other.allowed, "connection")} allowed, ${other.refused} refused, to places not kept apart`,
+        ];
+  return [...table(HEADERS, rows), ...more, paint("dim", `since ${since}`)];
 }

@@ -22,6 +22,7 @@ import { loginCommand, logoutCommand } from "./login.ts";
 import { logsCommand } from "./logs.ts";
 import { mcpCommand } from "./mcp.ts";
 import { messageCommand } from "./message.ts";
+import { openCommand } from "./open.ts";
 import { orgCommand } from "./org.ts";
 import { showError, write } from "./output.ts";
 import { portCommand } from "./port.ts";
@@ -97,6 +98,7 @@ export function makeProgram(setStatus: (status: number) => void): Command {
       roomCommand(),
       sandboxCommand(),
       topCommand(),
+      openCommand(),
       egressCommand(),
       portCommand(),
       logsCommand(),

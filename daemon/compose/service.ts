@@ -17,6 +17,7 @@ import { MAX_REPLY_BYTES } from "../edge/idempotency.ts";
 import type { WarmPool } from "../host/guest/pool.ts";
 import type { Base, ComposeOptions } from "./base.ts";
 import type { Drives } from "./drives.ts";
+import { composeLookups } from "./lookups.ts";
 import type { Orgs } from "./orgs.ts";
 import type { AllRates } from "./rates.ts";
 
@@ -67,7 +68,8 @@ interface Told extends Pick<Orgs, "prices" | "graceSeconds" | "meter"> {
   loopDelays: Histogram;
 }
 
-export function composeService({ config, paths, database, disk, inspected, templates, finder }: Base, told: Told) {
+export function composeService(base: Base, told: Told) {
+  const { config, paths, database, disk, inspected, templates, finder } = base;
   const { sandboxes, drives, egress, pool } = told;
   const flushes = new Histogram(FLUSH_BOUNDS_SECONDS);
   database.onCommit((flushMs) => flushes.note(flushMs / 1000));
@@ -81,6 +83,7 @@ export function composeService({ config, paths, database, disk, inspected, templ
     measure: sandboxes.measure,
     findRoom: finder.find,
     roomUidOf: (orgId, roomId) => finder.lookup(orgId, roomId)?.room_uid,
+    lookups: composeLookups(base, sandboxes),
     figures: () => ({
       ...sandboxes.figures(),
       rooms: countAllRooms(database.queries),

@@ -39,6 +39,7 @@ import mail from "./migrations/0036_mail.sql" with { type: "text" };
 import billing from "./migrations/0037_billing.sql" with { type: "text" };
 import planBy from "./migrations/0038_plan_by.sql" with { type: "text" };
 import departed from "./migrations/0039_departed.sql" with { type: "text" };
+import egressDestinations from "./migrations/0040_egress_destinations.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -81,6 +82,7 @@ export const MIGRATIONS: readonly string[] = [
   billing,
   planBy,
   departed,
+  egressDestinations,
 ];
 
 /** Brings the database up to date; `beforeChange` may throw when another process must not have it changed. Refuses one that a newer roomd has written. */

@@ -1,4 +1,4 @@
-/** Owns starting the daemon itself where there is no service manager: in a session of its own, which outlives its starter. */
+/** Owns starting what outlives its starter, in a session of its own: the daemon itself where there is no service manager, and a browser. */
 import { closeSync, openSync } from "node:fs";
 
 /** Adds its output to `logFile`. Resolves `exited` when it ends while we are here. */
@@ -15,4 +15,13 @@ export function startInBackground(
   } finally {
     closeSync(log);
   }
+}
+
+/** Starts a program of who sits at this host, with their environment, and leaves it to itself; false: there is no such program. */
+export function startForUser(argv: readonly string[]): boolean {
+  const program = Bun.which(argv[0] ?? "");
+  if (program === null) return false;
+  const [, ...args] = argv;
+  Bun.spawn([program, ...args], { env: process.env, detached: true, stdio: ["ignore", "ignore", "ignore"] }).unref();
+  return true;
 }

@@ -85,6 +85,11 @@ export const ERRORS = {
     title: "The link is not valid",
     hint: "It was used, or its time is up. Ask whoever made it for a new one.",
   },
+  id_not_found: {
+    status: 404,
+    title: "Nothing has this id",
+    hint: "It may be gone, or not yours to read. `roomd room list` and the page /rooms show which rooms there are.",
+  },
   route_not_found: { status: 404, title: "No such route", hint: "GET /v1/openapi.json lists every route." },
   method_not_allowed: { status: 405, title: "The method is not allowed here" },
   body_too_large: { status: 413, title: "The body is too large" },

@@ -11,6 +11,7 @@ import * as executions from "./executions.ts";
 import * as fabric from "./fabric.ts";
 import * as grants from "./grants.ts";
 import * as identities from "./identities.ts";
+import * as locate from "./locate.ts";
 import * as members from "./members.ts";
 import * as orgEnd from "./org-end.ts";
 import * as orgs from "./orgs.ts";
@@ -30,6 +31,7 @@ export const operations = {
   metrics: service.metrics,
   config_get: service.configGet,
   me_get: service.meGet,
+  locate: locate.locate,
   openapi_get: service.openapiGet,
   org_create: orgs.orgCreate,
   org_delete: orgEnd.orgDelete,
@@ -83,6 +85,7 @@ export const operations = {
   sandbox_metrics: sandboxes.sandboxMetrics,
   egress_get: egress.egressGet,
   egress_set: egress.egressSet,
+  sandbox_network: egress.sandboxNetwork,
   sandbox_exec: executions.sandboxExec,
   terminal_create: terminals.terminalCreate,
   terminal_list: terminals.terminalList,

@@ -53,6 +53,8 @@ const ofOrg = [
   ...["org_audit_list", "org_audit_summary", "org_audit_verify", "org_events", "usage", "credit_list", "metrics"],
 ];
 const anybodys = ["health", "config_get", "me_get", "openapi_get", "template_list", "template_get"];
+/** It finds what they may read: locate.test.ts holds it to that. */
+const ofIds = ["locate"];
 /** They give and show what is bound at least as tightly; keys.test.ts holds them to it. */
 const ofKeys = ["key_create", "key_list", "key_rotate", "key_revoke"];
 
@@ -60,7 +62,7 @@ const ofKeys = ["key_create", "key_list", "key_rotate", "key_revoke"];
 const TO_A_ROOMS_KEY: Record<string, readonly string[]> = {
   "has no such room": names(inRooms),
   "is refused": [...ofOrg, "room_create"],
-  "has less of it": [...ofKeys, "room_list", "top_get"],
+  "has less of it": [...ofKeys, ...ofIds, "room_list", "top_get"],
   "has all of it": anybodys,
   "is no operator": ["org_create"],
 };
@@ -80,7 +82,7 @@ const TO_AN_AGENTS_KEY: Record<string, readonly string[]> = {
   "has no such sandbox": names(perSandbox),
   "is not that agent": actsAs,
   "is refused": ofOrg,
-  "has less of it": [...ofKeys, "sandbox_list", "top_get"],
+  "has less of it": [...ofKeys, ...ofIds, "sandbox_list", "top_get"],
   "has all of it": [
     ...anybodys,
     ...["room_create", "room_list", "room_get", "room_destroy", "agent_list", "message_get"],

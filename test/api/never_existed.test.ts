@@ -35,6 +35,7 @@ const NAMES: Record<string, Names> = {
   message_id: { foreign: "", never: "msg_00000000000000000000000000" },
   barrier_id: { foreign: "built", never: "drawn" },
   port: { foreign: "8000", never: "8001" },
+  id: { foreign: "", never: "sbx_00000000000000000000000000" },
 };
 
 /** Path parameters that name nothing which an organization has in the database. */
@@ -135,6 +136,7 @@ async function makeForeign(): Promise<void> {
   const secret = "/v1/rooms/secret";
   foreign("org_id", daemon.orgId);
   foreign("sandbox", await sandboxIn("secret", daemon.apiKey, 9100));
+  foreign("id", NAMES.sandbox?.foreign ?? "");
   const made = (path: string, body: Json) => daemon.ok("POST", path, body);
   foreign("key_id", (await made("/v1/orgs/self/keys", { name: "theirs" })).key_id);
   const public_key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f me";

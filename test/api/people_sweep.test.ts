@@ -48,7 +48,14 @@ beforeAll(async () => {
   const { key_id } = (await owner.api("POST", "/v1/orgs/self/keys", { name: "kept" })).body;
   const { invitation_id } = (await owner.api("POST", "/v1/orgs/self/invitations", { role: "viewer" })).body;
   const { session_id, user_id } = (await owner.api("GET", "/v1/account")).body;
-  ids = { key_id, invitation_id, session_id, user_id, token: (await invite(owner, "viewer")).split("/").at(-1) ?? "" };
+  ids = {
+    id: daemon.orgId,
+    key_id,
+    invitation_id,
+    session_id,
+    user_id,
+    token: (await invite(owner, "viewer")).split("/").at(-1) ?? "",
+  };
 });
 afterAll(() => daemon.stop());
 beforeEach(() => people.prove(owner));

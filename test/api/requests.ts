@@ -35,6 +35,7 @@ const VALUES: Record<string, (names: Names) => string> = {
   barrier_id: () => "no-barrier",
   port: () => "8000",
   path: () => "notes.txt",
+  id: () => "no-id",
 };
 
 export const OPERATIONS: readonly Operation[] = Object.values(operations);

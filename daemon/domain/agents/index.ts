@@ -15,6 +15,7 @@ import { countAgents, findAgent, forgetAgents, roomAgents, roomTopics, saveAgent
 import type { AgentRow } from "./table.ts";
 import { matchesTopic } from "./topics.ts";
 
+export { findAgent } from "./store.ts";
 export { matchesTopic } from "./topics.ts";
 
 const GONE: readonly string[] = ["failed", "destroying", "destroyed"];

@@ -14,6 +14,7 @@ import { makeVerify } from "./verify.ts";
 export type { AuditEntry } from "./entry.ts";
 export { filesOf as headsFilesOf } from "./heads.ts";
 export { listService } from "./list.ts";
+export { locateRecord, type Wanted, type Within } from "./locate.ts";
 export { appendAudit, appendAudits, countRecords, executionRecords, listAudit, recordsAbout } from "./store.ts";
 export { verifyAll } from "./verify-all.ts";
 

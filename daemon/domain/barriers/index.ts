@@ -10,6 +10,8 @@ import { barrierBell } from "./find.ts";
 import { makeGet } from "./get.ts";
 import { breakBarriers, forgetBarriers, isWaitedFor, waitedFor } from "./store.ts";
 
+export { findBarrier } from "./store.ts";
+
 export function makeBarriers(deps: BarrierDeps) {
   const { bells, database } = deps;
   /** Breaks what waits for this agent by name. */

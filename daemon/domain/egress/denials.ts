@@ -1,4 +1,5 @@
 /** Owns the records of refused connections: those that are alike become one record with their count, the first one soon. */
+import type { DENIAL_REASONS } from "../../../shared/api/egress.ts";
 
 /** Where a sandbox was not let, as the audit has it. */
 export interface Denial {
@@ -13,14 +14,7 @@ export interface Denial {
   presented?: string;
 }
 
-export type DenialReason =
-  | "not_listed"
-  | "blocked_address"
-  | "sni_mismatch"
-  | "sni_missing"
-  | "host_mismatch"
-  | "bad_request"
-  | "other";
+export type DenialReason = (typeof DENIAL_REASONS)[number];
 
 const FIRST_MS = 250;
 const NEXT_MS = 10_000;

@@ -12,6 +12,7 @@ export interface EgressSandbox {
   room_uid: RoomUid;
   room_id: string;
   agent_id: string;
+  created_at: string;
   /** Whose use of the outside it is. */
   place: Place;
 }

@@ -11,6 +11,7 @@ import { type Denial, Denials } from "./denials.ts";
 import { dial } from "./dial.ts";
 import { Inspector, NotThisName } from "./inspector.ts";
 import { canonicalName } from "./names.ts";
+import type { Where } from "./network.ts";
 import { type Ground, Policy, type Verdict } from "./policy.ts";
 import type { Traffic } from "./store.ts";
 
@@ -27,7 +28,11 @@ export interface GuardDeps {
   resolve(name: string): Promise<Address[]>;
   /** Of each direction. */
   bytesPerSecond: number;
-  count(traffic: Traffic): void;
+  /** A connection is open; what it carries is told to what is returned. */
+  opened(where: Where): (traffic: Traffic) => void;
+  /** Each refusal by itself. */
+  refused(denial: Denial): void;
+  /** Refusals that are alike, together. */
   record(denial: Denial & { count: number }): void;
 }
 
@@ -51,7 +56,7 @@ export class Guard {
   readonly #deps: GuardDeps;
   readonly #denials: Denials;
   readonly #live = new Set<Live>();
-  readonly #flow: Flow;
+  readonly #pace: Pick<Flow, "out" | "in">;
   readonly #connects = new Allowance(CONNECTS.perSecond, CONNECTS.atOnce);
   readonly #lookUps = new Allowance(LOOK_UPS.perSecond, LOOK_UPS.atOnce);
   #connecting = 0;
@@ -62,12 +67,7 @@ export class Guard {
     this.#policy = new Policy(allowlist, deps.ground);
     this.#denials = new Denials(deps.record);
     const pace = () => new Allowance(deps.bytesPerSecond, deps.bytesPerSecond);
-    this.#flow = {
-      out: pace(),
-      in: pace(),
-      sent: (sent_bytes) => deps.count({ sent_bytes, received_bytes: 0, connections: 0 }),
-      received: (received_bytes) => deps.count({ sent_bytes: 0, received_bytes, connections: 0 }),
-    };
+    this.#pace = { out: pace(), in: pace() };
   }
 
   get connections(): number {
@@ -87,7 +87,7 @@ export class Guard {
     const name = typeof request.name === "string" ? canonicalName(request.name) : null;
     if (name === null) return answer("none");
     if (this.#policy.isEmpty) {
-      this.#denials.add({ host: name, ip: null, port: null, reason: "not_listed" });
+      this.#deny({ host: name, ip: null, port: null, reason: "not_listed" });
       return answer("none");
     }
     // It is never looked up: the connection to it is what is refused, with its port and the reason.
@@ -146,13 +146,18 @@ export class Guard {
     // The list may have changed while it was dialled.
     if (!this.#stillAllows(live)) return close(NO_LONGER);
     this.#live.add(live);
-    this.#deps.count({ sent_bytes: 0, received_bytes: 0, connections: 1 });
+    const count = this.#deps.opened({ host: name, ip: address.text, port });
+    const flow: Flow = {
+      ...this.#pace,
+      sent: (sent_bytes) => count({ sent_bytes, received_bytes: 0, connections: 0 }),
+      received: (received_bytes) => count({ sent_bytes: 0, received_bytes, connections: 0 }),
+    };
     try {
-      await carry(stream, socket, bound === null ? null : new Inspector(bound), this.#flow);
+      await carry(stream, socket, bound === null ? null : new Inspector(bound), flow);
     } catch (error) {
       if (!(error instanceof NotThisName)) throw error;
       const { reason, presented, message } = error;
-      this.#denials.add({ host: name, ip: address.text, port, reason, ...(presented === null ? {} : { presented }) });
+      this.#deny({ host: name, ip: address.text, port, reason, ...(presented === null ? {} : { presented }) });
       close(`The connection to ${name}:${port} is refused: ${message}.`);
     } finally {
       this.#live.delete(live);
@@ -184,12 +189,17 @@ export class Guard {
     return this.#refuse(stream, "blocked_address", { host: name, ip: first.text, port });
   }
 
+  #deny(denial: Denial): void {
+    this.#denials.add(denial);
+    this.#deps.refused(denial);
+  }
+
   #refuse(
     stream: Stream,
     verdict: Exclude<Verdict, "allowed">,
     where: Pick<Denial, "host" | "ip"> & { port: number },
   ): null {
-    this.#denials.add({ ...where, reason: verdict });
+    this.#deny({ ...where, reason: verdict });
     const place = where.host ?? where.ip ?? "";
     const to = place.includes(":") ? `[${place}]:${where.port}` : `${place}:${where.port}`;
     // What a name leads to is not the guest's to know.

@@ -3,6 +3,7 @@
 import type { Stream } from "../../../shared/agent-protocol/link.ts";
 import type { GuestRequest } from "../../../shared/agent-protocol/messages.ts";
 import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
+import type { SandboxId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { GuestRequests } from "../../host/guest-link/handshake.ts";
@@ -11,6 +12,8 @@ import { readRanges } from "./addresses.ts";
 import type { EgressDeps, EgressSandbox } from "./deps.ts";
 import { Guard } from "./guard.ts";
 import { makeIsHosts } from "./host-addresses.ts";
+import type { Network } from "./network.ts";
+import { Networks } from "./networks.ts";
 import type { Ground } from "./policy.ts";
 import { HostResolver } from "./resolver.ts";
 import { type Traffic, trafficOf } from "./store.ts";
@@ -25,6 +28,8 @@ export interface Egress {
   /** Puts a list in force, for connections that are open too. */
   setAllowlist(sandboxId: string, allowlist: readonly string[]): void;
   trafficOf(sandboxId: string): Traffic & { open_connections: number };
+  /** Where it connected to and was refused, also when it is gone. */
+  networkOf(sandbox: Pick<EgressSandbox, "sandbox_id" | "created_at">): ReturnType<Network["shown"]>;
   /** Of all sandboxes together, since the daemon started. */
   figures(): Traffic & { open_connections: number; denied: number };
   /** Closes what a sandbox has open: it is gone. */
@@ -39,7 +44,8 @@ export function makeEgress(deps: EgressDeps): Egress {
   const ground: Ground = { privateRanges: privateRangesOf(deps.privateRanges), isHosts: makeIsHosts() };
   const bytesPerSecond = deps.mibPerSecond === 0 ? Number.MAX_SAFE_INTEGER : deps.mibPerSecond * 1024 * 1024;
   const guards = new Map<string, Guard>();
-  const tally = new Tally(deps);
+  const networks = new Networks(deps.database.queries);
+  const tally = new Tally(deps, networks);
   let all = NO_TRAFFIC;
   let denied = 0;
   const writing = setInterval(() => void tally.write(), USAGE_WRITE_SECONDS * 1000);
@@ -47,6 +53,7 @@ export function makeEgress(deps: EgressDeps): Egress {
   const drop = (sandboxId: string) => {
     guards.get(sandboxId)?.close();
     guards.delete(sandboxId);
+    networks.end(sandboxId as SandboxId);
   };
 
   return {
@@ -61,10 +68,17 @@ export function makeEgress(deps: EgressDeps): Egress {
           denied += denial.count;
           deps.onDenied(sandbox, denial);
         },
-        count: (traffic) => {
-          all = sumOf(all, traffic);
-          tally.count(sandbox_id, place, traffic);
+        opened: (where) => {
+          const told = networks.of(sandbox).opened(where);
+          const count = (traffic: Traffic) => {
+            all = sumOf(all, traffic);
+            tally.count(sandbox_id, place, traffic);
+            told(traffic);
+          };
+          count({ ...NO_TRAFFIC, connections: 1 });
+          return count;
         },
+        refused: (denial) => networks.of(sandbox).refused(denial),
       });
       guards.set(sandbox_id, guard);
       return requestsTo(guard, deps.log);
@@ -75,6 +89,7 @@ export function makeEgress(deps: EgressDeps): Egress {
       const traffic = sumOf(written, tally.of(sandboxId));
       return { ...traffic, open_connections: guards.get(sandboxId)?.connections ?? 0 };
     },
+    networkOf: ({ sandbox_id, created_at }) => networks.shown(sandbox_id, created_at),
     figures: () => ({
       ...all,
       open_connections: [...guards.values()].reduce((sum, { connections }) => sum + connections, 0),
@@ -84,7 +99,7 @@ export function makeEgress(deps: EgressDeps): Egress {
     stop: async () => {
       clearInterval(writing);
       for (const sandboxId of [...guards.keys()]) drop(sandboxId);
-      await tally.write();
+      await tally.write(Number.POSITIVE_INFINITY);
     },
   };
 }

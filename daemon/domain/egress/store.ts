@@ -1,8 +1,8 @@
-/** Owns the queries about what sandboxes sent and received. */
-import { eq, sql } from "drizzle-orm";
+/** Owns the queries about what sandboxes sent and received, and where to. */
+import { asc, eq, getTableColumns, sql } from "drizzle-orm";
 import type { SandboxId } from "../../../shared/ids.ts";
 import { preparedBy, type Queries } from "../../db/client.ts";
-import { egressUsage } from "./table.ts";
+import { egressDestinations, egressNetworks, egressUsage } from "./table.ts";
 
 export interface Traffic {
   sent_bytes: number;
@@ -22,7 +22,9 @@ export function addTraffic(queries: Queries, traffic: typeof egressUsage.$inferI
 
 /** Within a transaction: the sandbox is forgotten. */
 export function forgetTraffic(queries: Queries, sandboxId: SandboxId): void {
-  queries.delete(egressUsage).where(eq(egressUsage.sandbox_id, sandboxId)).run();
+  for (const table of [egressUsage, egressDestinations, egressNetworks]) {
+    queries.delete(table).where(eq(table.sandbox_id, sandboxId)).run();
+  }
 }
 
 /** Of hundreds of sandboxes within a second, where somebody watches. */
@@ -40,3 +42,38 @@ export function trafficOf(queries: Queries, sandboxId: string): Traffic {
   const { sent_bytes = 0, received_bytes = 0, connections = 0 } = row ?? {};
   return { sent_bytes, received_bytes, connections };
 }
+
+export type DestinationRow = typeof egressDestinations.$inferSelect;
+export type NetworkRow = typeof egressNetworks.$inferSelect;
+
+/** What has been written of where a sandbox connected to, the least recent first. */
+export function networkOf(queries: Queries, sandboxId: SandboxId) {
+  const ofIt = eq(egressDestinations.sandbox_id, sandboxId);
+  const { last_at, slot } = egressDestinations;
+  return {
+    network: queries.select().from(egressNetworks).where(eq(egressNetworks.sandbox_id, sandboxId)).get() ?? null,
+    destinations: queries.select().from(egressDestinations).where(ofIt).orderBy(asc(last_at), asc(slot)).all(),
+  };
+}
+
+/** Each row takes the place of the one before it in its slot. */
+export function saveNetwork(queries: Queries, network: NetworkRow, destinations: readonly DestinationRow[]): void {
+  const { sandbox_id: _, ...others } = network;
+  const target = egressNetworks.sandbox_id;
+  queries.insert(egressNetworks).values(network).onConflictDoUpdate({ target, set: others }).run();
+  const save = savingOf(queries);
+  for (const row of destinations) save.run(row);
+}
+
+/** Some thousand of them in a commit, where guests are hostile. */
+const savingOf = preparedBy((queries) => {
+  const { sandbox_id, allowed, slot } = egressDestinations;
+  const names = Object.keys(getTableColumns(egressDestinations)) as (keyof DestinationRow)[];
+  const values = Object.fromEntries(names.map((name) => [name, sql.placeholder(name)]));
+  const set = Object.fromEntries(names.map((name) => [name, sql.raw(`excluded.${name}`)]));
+  return queries
+    .insert(egressDestinations)
+    .values(values as unknown as DestinationRow)
+    .onConflictDoUpdate({ target: [sandbox_id, allowed, slot], set })
+    .prepare();
+});

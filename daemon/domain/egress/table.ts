@@ -1,6 +1,7 @@
-/** Owns the table of what sandboxes sent and received, as the queries see it. */
-import { integer, sqliteTable, text } from "drizzle-orm/sqlite-core";
+/** Owns the tables of what sandboxes sent and received, and where to, as the queries see them. */
+import { integer, primaryKey, sqliteTable, text } from "drizzle-orm/sqlite-core";
 import type { OrgId, RoomUid, SandboxId } from "../../../shared/ids.ts";
+import type { DenialReason } from "./denials.ts";
 
 export const egressUsage = sqliteTable("egress_usage", {
   sandbox_id: text().$type<SandboxId>().primaryKey(),
@@ -9,4 +10,32 @@ export const egressUsage = sqliteTable("egress_usage", {
   sent_bytes: integer().notNull(),
   received_bytes: integer().notNull(),
   connections: integer().notNull(),
+});
+
+/** A row for each place that is told apart. */
+export const egressDestinations = sqliteTable(
+  "egress_destinations",
+  {
+    sandbox_id: text().$type<SandboxId>().notNull(),
+    allowed: integer({ mode: "boolean" }).notNull(),
+    slot: integer().notNull(),
+    host: text(),
+    ip: text(),
+    port: integer(),
+    reason: text().$type<DenialReason>(),
+    connections: integer().notNull(),
+    sent_bytes: integer().notNull(),
+    received_bytes: integer().notNull(),
+    first_at: text().notNull(),
+    last_at: text().notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.sandbox_id, table.allowed, table.slot] })],
+);
+
+/** Connections that no place of its own is kept for. */
+export const egressNetworks = sqliteTable("egress_networks", {
+  sandbox_id: text().$type<SandboxId>().primaryKey(),
+  since: text().notNull(),
+  allowed: integer().notNull(),
+  refused: integer().notNull(),
 });

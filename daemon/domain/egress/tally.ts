@@ -1,9 +1,10 @@
-/** Owns what sandboxes have sent and received and is not written yet. */
+/** Owns what sandboxes have sent and received and is not written yet, and the commit that writes it with where it went. */
 import type { SandboxId } from "../../../shared/ids.ts";
 import { describeError } from "../../core/service-error.ts";
 import type { Place } from "../orgs/index.ts";
 import type { EgressDeps } from "./deps.ts";
-import { addTraffic, type Traffic } from "./store.ts";
+import { MOST_ROWS_WRITTEN, type Networks } from "./networks.ts";
+import { addTraffic, saveNetwork, type Traffic } from "./store.ts";
 
 export const NO_TRAFFIC: Traffic = { sent_bytes: 0, received_bytes: 0, connections: 0 };
 
@@ -11,10 +12,12 @@ export type TallyDeps = Pick<EgressDeps, "database" | "log" | "meter" | "isKept"
 
 export class Tally {
   readonly #deps: TallyDeps;
+  readonly #networks: Networks;
   #counted = new Map<SandboxId, { place: Place; traffic: Traffic }>();
 
-  constructor(deps: TallyDeps) {
+  constructor(deps: TallyDeps, networks: Networks) {
     this.#deps = deps;
+    this.#networks = networks;
   }
 
   count(sandboxId: SandboxId, place: Place, more: Traffic): void {
@@ -26,9 +29,10 @@ export class Tally {
   }
 
   /** Writes it; what could not be written is kept for the next time, and logged. */
-  async write(): Promise<void> {
+  async write(mostRows = MOST_ROWS_WRITTEN): Promise<void> {
     const waiting = this.#counted;
-    if (waiting.size === 0) return;
+    const taken = this.#networks.take(mostRows);
+    if (waiting.size === 0 && taken.length === 0) return this.#networks.written();
     this.#counted = new Map();
     const { database, log, meter, isKept } = this.#deps;
     try {
@@ -39,10 +43,15 @@ export class Tally {
           if (isKept(queries, sandbox_id)) addTraffic(queries, { sandbox_id, org_id, room_uid, ...traffic });
           meter.count(place, { egress_bytes: traffic.sent_bytes });
         }
+        for (const { network, destinations } of taken) {
+          if (isKept(queries, network.sandbox_id)) saveNetwork(queries, network, destinations);
+        }
       });
+      this.#networks.written();
     } catch (error) {
       log.error("egress traffic not written yet", { error: describeError(error) });
       for (const [sandboxId, { place, traffic }] of waiting) this.count(sandboxId, place, traffic);
+      for (const { of, destinations } of taken) of.giveBack(destinations);
     }
   }
 }

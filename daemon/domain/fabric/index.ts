@@ -17,6 +17,8 @@ import { Space } from "./space.ts";
 import { removeSome } from "./store.ts";
 import { makeSubscribe } from "./subscribe.ts";
 
+export { locateMessage } from "./store.ts";
+
 /** Some milliseconds' work where payloads are as large as they may be. */
 const REMOVED_AT_ONCE = 128;
 

@@ -1,8 +1,8 @@
 /** Owns the SQL of messages: what is written once per message, prepared. */
-import { and, eq, getTableColumns, max, type SQL, sql } from "drizzle-orm";
-import type { RoomUid } from "../../../shared/ids.ts";
+import { and, desc, eq, getTableColumns, inArray, max, type SQL, sql } from "drizzle-orm";
+import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import { preparedBy, type Queries } from "../../db/client.ts";
-import { type DeliveryRow, deliveries, type MessageRow, messages } from "./table.ts";
+import { type DeliveryRow, deliveries, type MessageRow, messageRooms, messages } from "./table.ts";
 
 /** Said by words, not by parameters, so that the index of open deliveries is used. */
 export const OPEN: SQL = sql`${deliveries.state} IN ('queued', 'delivered')`;
@@ -105,6 +105,25 @@ export function lastSeq(queries: Queries, roomUid: RoomUid): number {
 
 export function findMessage(queries: Queries, roomUid: RoomUid, messageId: string): MessageRow | undefined {
   return statementsOf(queries).byId.get({ room_uid: roomUid, message_id: messageId });
+}
+
+/** An organization's, in one of these rooms (null: of all), the newest room first. */
+export function locateMessage(queries: Queries, orgId: OrgId, roomUids: readonly RoomUid[] | null, messageId: string) {
+  const { room_uid, source, recipients, message_id } = messages;
+  return queries
+    .select({ room_uid, source, recipients })
+    .from(messageRooms)
+    .innerJoin(messages, eq(room_uid, messageRooms.room_uid))
+    .where(
+      and(
+        eq(messageRooms.org_id, orgId),
+        roomUids === null ? undefined : inArray(messageRooms.room_uid, [...roomUids]),
+        eq(message_id, messageId),
+      ),
+    )
+    .orderBy(desc(messageRooms.room_uid))
+    .limit(1)
+    .get();
 }
 
 export function insertMessage(queries: Queries, row: MessageRow): void {

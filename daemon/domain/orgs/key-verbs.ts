@@ -6,6 +6,7 @@ import { after, now } from "../../core/clock.ts";
 import { readCursor, toPage } from "../../core/cursor.ts";
 import { type Bound, bind, type Caller, type KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import type { Directory } from "./directory.ts";
 import { grantBy, isSeenBy, requireGivable } from "./grant.ts";
@@ -24,6 +25,14 @@ export interface KeyVerbDeps {
   onEnded(): void;
 }
 
+/** Who may not give keys that see to others sees their own, whoever has rotated them. */
+export function isKeySeen(queries: Queries, caller: Caller, row: KeyRow): boolean {
+  const { session } = caller;
+  if (!session || session.gives.includes("keys:write")) return isSeenBy(caller, row);
+  const first = row.first_key_id === null ? row : getKeyOf(queries, caller.org_id, row.first_key_id);
+  return first?.created_by_id === caller.key_id;
+}
+
 export function makeKeyVerbs({ database, directory, withUse, onEnded }: KeyVerbDeps): Bound[] {
   const shown = (row: KeyRow) => toRecord(withUse(row));
   /** Also for a key that is bound to rooms: it sees the keys within them. */
@@ -32,13 +41,7 @@ export function makeKeyVerbs({ database, directory, withUse, onEnded }: KeyVerbD
     if (org_id !== "self" && org_id !== caller.org_id) throw new ServiceError("org_not_found");
     return caller.org_id;
   };
-  /** Who may not give keys that see to others sees their own, whoever has rotated them. */
-  const isSeen = (caller: Caller, row: KeyRow): boolean => {
-    const { session } = caller;
-    if (!session || session.gives.includes("keys:write")) return isSeenBy(caller, row);
-    const first = row.first_key_id === null ? row : getKeyOf(database.queries, caller.org_id, row.first_key_id);
-    return first?.created_by_id === caller.key_id;
-  };
+  const isSeen = (caller: Caller, row: KeyRow) => isKeySeen(database.queries, caller, row);
   const findKey = (call: KeyCall, params: Record<string, string>): KeyRow => {
     const row = getKeyOf(database.queries, find(call, params), String(params.key_id));
     if (!row || row.kind === "oauth" || row.revoked_at !== null || !isSeen(call.caller, row)) {

@@ -15,7 +15,7 @@ import { listPorts } from "./store.ts";
 import { PortTokens } from "./tokens.ts";
 import { makeUnexpose } from "./unexpose.ts";
 
-export { deleteOfSandbox as forgetPorts } from "./store.ts";
+export { deleteOfSandbox as forgetPorts, locateLabel } from "./store.ts";
 
 export interface Ports {
   operations: Bound[];

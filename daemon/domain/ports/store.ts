@@ -1,5 +1,6 @@
 /** Owns the SQL of exposed ports. What has expired is as good as gone, also before its row is. */
 import { and, asc, eq, gt, isNull, or } from "drizzle-orm";
+import type { OrgId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
 import { type PortRow, ports } from "./table.ts";
@@ -28,6 +29,12 @@ export function findLabel(queries: Queries, label: string): PortRow | undefined 
     .from(ports)
     .where(and(eq(ports.label, label), isCurrent()))
     .get();
+}
+
+/** An organization's port, by its label. */
+export function locateLabel(queries: Queries, orgId: OrgId, label: string): PortRow | undefined {
+  const isIt = and(eq(ports.label, label), eq(ports.org_id, orgId), isCurrent());
+  return queries.select().from(ports).where(isIt).get();
 }
 
 /** All there are, those that have expired included. */

@@ -24,6 +24,7 @@ import {
   drivesDue,
   getRoom,
   keptRooms,
+  liveRoomOf,
   liveRooms,
   nextDriveDue,
   orgRooms,
@@ -58,10 +59,14 @@ export function makeRoomFinder(database: Database, paths: Paths) {
     if (!row) throw new ServiceError("room_not_found", { detail: `There is no room ${roomId}.` });
     return row;
   };
-  const findRow = (caller: Caller, roomId: string): RoomRow =>
-    found(mayEnter(caller, roomId) ? lookup(caller.org_id, roomId) : undefined, roomId);
-  const find: FindRoom = (caller, roomId) =>
-    toTarget(found(mayEnter(caller, roomId) ? lookup(caller.org_id, roomId) : undefined, roomId), paths);
+  const lookupUid = (caller: Caller, roomUid: string): RoomRow | undefined => {
+    const row = liveRoomOf(database.queries, caller.org_id, roomUid as RoomUid);
+    return row && mayEnter(caller, row.room_id) ? row : undefined;
+  };
+  const lookupSeen = (caller: Caller, roomId: string): RoomRow | undefined =>
+    mayEnter(caller, roomId) ? lookup(caller.org_id, roomId) : undefined;
+  const findRow = (caller: Caller, roomId: string): RoomRow => found(lookupSeen(caller, roomId), roomId);
+  const find: FindRoom = (caller, roomId) => toTarget(found(lookupSeen(caller, roomId), roomId), paths);
   const current = (roomUid: RoomUid): RoomTarget => {
     const row = getRoom(database.queries, roomUid);
     if (!row) throw new ServiceError("room_not_found");
@@ -70,7 +75,7 @@ export function makeRoomFinder(database: Database, paths: Paths) {
   const ofOrg = (orgId: OrgId): RoomTarget[] => orgRooms(database.queries, orgId).map((row) => toTarget(row, paths));
   const keptOf = (orgId: OrgId): RoomTarget[] => keptRooms(database.queries, orgId).map((row) => toTarget(row, paths));
   const nameOf = (roomUid: string): string | null => getRoom(database.queries, roomUid as RoomUid)?.room_id ?? null;
-  return { lookup, findRow, find, current, ofOrg, keptOf, nameOf };
+  return { lookup, lookupSeen, lookupUid, findRow, find, current, ofOrg, keptOf, nameOf };
 }
 
 /** Whose use of the service the drive of a room is; null when there is no such room any more. */

@@ -27,6 +27,12 @@ export function getRoom(queries: Queries, roomUid: RoomUid): RoomRow | undefined
   return queries.select().from(rooms).where(eq(rooms.room_uid, roomUid)).get();
 }
 
+/** An organization's room that is not destroyed, by its uid. */
+export function liveRoomOf(queries: Queries, orgId: OrgId, roomUid: RoomUid): RoomRow | undefined {
+  const isIt = and(eq(rooms.room_uid, roomUid), eq(rooms.org_id, orgId), ne(rooms.state, "destroyed"));
+  return queries.select().from(rooms).where(isIt).get();
+}
+
 /** What work in a room needs to know of it. */
 export type RoomPlace = Pick<
   RoomRow,

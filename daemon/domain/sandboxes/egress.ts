@@ -1,11 +1,11 @@
 /** Owns the calls on a sandbox's egress list. */
-import { egressGet, egressSet } from "../../../shared/api/egress.ts";
+import { egressGet, egressSet, sandboxNetwork } from "../../../shared/api/egress.ts";
 import { type Bound, bind } from "../../core/operation.ts";
 import { requireActive } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { SandboxDeps } from "./deps.ts";
 import { egressOf, egressRules, listOf } from "./egress-list.ts";
-import { findTarget } from "./find.ts";
+import { findTarget, findTargetEver } from "./find.ts";
 import { requireState } from "./state.ts";
 import type { Supervisors } from "./supervisors.ts";
 import type { SandboxRow } from "./table.ts";
@@ -24,6 +24,13 @@ export function makeEgressCalls(deps: SandboxDeps, supervisors: Supervisors): Bo
     bind(egressGet, {
       find: (call, params) => findTarget(deps, call, params),
       run: (_call, _input, { row }) => ({ outcome: "ok", body: toRecord(row) }),
+    }),
+    bind(sandboxNetwork, {
+      find: (call, params) => findTargetEver(deps, call, params),
+      run: (_call, _input, { row }) => {
+        const { sandbox_id, agent_id } = row;
+        return { outcome: "ok", body: { sandbox_id, agent_id, ...deps.egress.networkOf(row) } };
+      },
     }),
     bind(egressSet, {
       find: (call, params) => findTarget(deps, call, params),

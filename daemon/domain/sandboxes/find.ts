@@ -3,7 +3,7 @@ import type { KeyCall } from "../../core/operation.ts";
 import type { RoomTarget } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { SandboxDeps } from "./deps.ts";
-import { findSandbox } from "./store.ts";
+import { findSandbox, findSandboxEver } from "./store.ts";
 import type { SandboxRow } from "./table.ts";
 
 export interface SandboxTarget {
@@ -24,8 +24,22 @@ export function findRoomTarget(deps: SandboxDeps, call: KeyCall, params: Record<
  * room_not_found, sandbox_not_found.
  */
 export function findTarget(deps: SandboxDeps, call: KeyCall, params: Record<string, string>): SandboxTarget {
+  return findBy(findSandbox, deps, call, params);
+}
+
+/** The same, also of one that was destroyed, where there is none that was not. */
+export function findTargetEver(deps: SandboxDeps, call: KeyCall, params: Record<string, string>): SandboxTarget {
+  return findBy(findSandboxEver, deps, call, params);
+}
+
+function findBy(
+  find: typeof findSandbox,
+  deps: SandboxDeps,
+  call: KeyCall,
+  params: Record<string, string>,
+): SandboxTarget {
   const room = findRoomTarget(deps, call, params);
-  const row = findSandbox(deps.database.queries, room.room_uid, String(params.sandbox));
+  const row = find(deps.database.queries, room.room_uid, String(params.sandbox));
   const { agent_id } = call.caller;
   if (!row || (agent_id !== null && agent_id !== row.agent_id)) {
     throw new ServiceError("sandbox_not_found", { detail: `Room ${room.room_id} has no sandbox ${params.sandbox}.` });

@@ -32,7 +32,7 @@ export const listQuarantined = (queries: Queries) => failedFor(queries, QUARANTI
 
 export { endedLongAgo, endedWithRooms, forgetSandbox, isKept } from "./ended.ts";
 export type { Measured } from "./measure.ts";
-export { orgCids, orgSandboxes } from "./store.ts";
+export { locateSandbox, orgCids, orgSandboxes } from "./store.ts";
 export type { GuestShare };
 
 /** On its way to run, or running. */

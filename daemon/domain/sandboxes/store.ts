@@ -1,5 +1,5 @@
 /** Owns the SQL of sandboxes. */
-import { and, asc, count, eq, gt, inArray, ne, notInArray, or, sql } from "drizzle-orm";
+import { and, asc, count, desc, eq, gt, inArray, ne, notInArray, or, sql } from "drizzle-orm";
 import type { SandboxState } from "../../../shared/api/sandboxes.ts";
 import { GUEST_CID_MIN, GUEST_CIDS, type OrgId } from "../../../shared/ids.ts";
 import { preparedBy, type Queries } from "../../db/client.ts";
@@ -24,6 +24,30 @@ export function updateSandbox(
 export function findSandbox(queries: Queries, roomUid: SandboxRow["room_uid"], name: string): SandboxRow | undefined {
   const { byAgent, byId } = lookupsOf(queries);
   return (name.startsWith("sbx_") ? byId : byAgent).get({ room_uid: roomUid, name });
+}
+
+/** The same, and where there is none one that was destroyed, as long as its row is. */
+export function findSandboxEver(
+  queries: Queries,
+  roomUid: SandboxRow["room_uid"],
+  name: string,
+): SandboxRow | undefined {
+  const { room_uid, state, agent_id, sandbox_id } = sandboxes;
+  const column: typeof agent_id | typeof sandbox_id = name.startsWith("sbx_") ? sandbox_id : agent_id;
+  return queries
+    .select()
+    .from(sandboxes)
+    .where(and(eq(room_uid, roomUid), sql`${column} = ${name}`))
+    .orderBy(sql`${state} = 'destroyed'`, sql`${state} = 'failed'`, desc(sandbox_id))
+    .limit(1)
+    .get();
+}
+
+/** An organization's, however it ended. */
+export function locateSandbox(queries: Queries, orgId: OrgId, sandboxId: string) {
+  const { sandbox_id, org_id, room_uid, agent_id } = sandboxes;
+  const isIt = and(eq(sandbox_id, sandboxId as SandboxRow["sandbox_id"]), eq(org_id, orgId));
+  return queries.select({ room_uid, agent_id }).from(sandboxes).where(isIt).get();
 }
 
 const lookupsOf = preparedBy(prepareLookups);

@@ -11,6 +11,7 @@ import type { Meter, Plans, Prices } from "../orgs/index.ts";
 import type { Sandboxes } from "../sandboxes/index.ts";
 import type { Templates } from "../templates/registry.ts";
 import type { HostFindings, PasskeyFindings } from "./checks.ts";
+import type { Lookups } from "./locate.ts";
 
 export interface Figures extends ReturnType<Sandboxes["figures"]> {
   rooms: number;
@@ -38,6 +39,8 @@ export interface ServiceDeps {
   findRoom: FindRoom;
   /** Undefined where the organization has no such room. */
   roomUidOf(orgId: OrgId, roomId: string): RoomUid | undefined;
+  /** How each kind of thing is found by its id. */
+  lookups: Lookups;
   /** What there is on this host, of all organizations together; what is counted is so since the daemon started. */
   figures(): Figures;
   requests: Pick<RequestCounts, "all" | "problems">;

@@ -4,10 +4,15 @@ import type { Bound } from "../../core/operation.ts";
 import { makeConfig } from "./config.ts";
 import type { ServiceDeps } from "./deps.ts";
 import { makeHealth } from "./health.ts";
+import { makeLocate } from "./locate.ts";
 import { makeMetrics } from "./metrics.ts";
 import { makeOpenapi } from "./openapi.ts";
 import { makeTop } from "./top.ts";
 
+export type { Lookups } from "./locate.ts";
+
 export function makeService(deps: ServiceDeps): { operations: Bound[] } {
-  return { operations: [makeHealth(deps), makeMetrics(deps), makeTop(deps), makeConfig(deps), makeOpenapi()] };
+  return {
+    operations: [makeHealth(deps), makeMetrics(deps), makeTop(deps), makeConfig(deps), makeLocate(deps), makeOpenapi()],
+  };
 }

@@ -13,11 +13,13 @@ import { retryAfterOf, toProblem } from "../problem.ts";
 import { matchPath, parsePath } from "../route.ts";
 import { makeNotices, NOTICE_PATH, type NoticeDeps } from "./billing-notices.ts";
 import { accountHandlers } from "./handlers/account.ts";
-import { type ApplicationDeps, applicationHandlers, placeIn } from "./handlers/applications.ts";
+import { type ApplicationDeps, applicationHandlers } from "./handlers/applications.ts";
+import { placeIn } from "./handlers/asked-place.ts";
 import { billingHandlers } from "./handlers/billing.ts";
 import { dataHandlers } from "./handlers/data.ts";
 import { type Cookies, type Handler, type Handlers, INSIDE, type Outcome } from "./handlers/handler.ts";
 import { hubHandlers } from "./handlers/hub.ts";
+import { locateHandlers } from "./handlers/locate.ts";
 import { memberHandlers } from "./handlers/members.ts";
 import { endHandlers } from "./handlers/org-end.ts";
 import { outsideHandlers } from "./handlers/outside.ts";
@@ -89,6 +91,7 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
     ...billingHandlers(deps),
     ...promptHandlers(deps),
     ...hubHandlers(deps),
+    ...locateHandlers(deps),
   };
   const pages = pagesOf(handlers);
   const notices = new Notices();
@@ -125,7 +128,7 @@ export function makeWebDoor(deps: WebDeps): WebDoor {
     return new Response(null, { status: 303, headers: shown });
   };
 
-  /** Who has signed in for an application goes on to it. */
+  /** Who has signed in for an application, or for a page by its id, goes on to it. */
   const goingOn = (outcome: Outcome, { caller, request }: Visit): Outcome => {
     if (caller || !("to" in outcome) || outcome.to !== INSIDE) return outcome;
     const to = placeIn(cookieIn(request.headers, "asked", place().isSecure));

@@ -145,6 +145,7 @@ export const PLACES: Record<string, Place> = {
   "/audit": SEEN,
   "/usage": SEEN,
   "/prompts": SEEN,
+  "/go/{id}": SEEN,
   "/billing": {
     who: "person",
     isSeen: true,

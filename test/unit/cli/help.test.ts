@@ -41,6 +41,8 @@ const COMMANDS = [
   "uninstall",
   "upgrade",
   "usage",
+  "open",
+  "egress network",
   "top",
   "completion",
   ...["list", "show"].map((verb) => `prompt ${verb}`),

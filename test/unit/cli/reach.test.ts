@@ -17,6 +17,7 @@ const LINES: readonly string[][] = [
   "health",
   "limits",
   "whoami",
+  "open build-42",
   "usage --group-by day --month 2026-01",
   "credits --limit 1 --cursor c",
   "top --json --room r --interval 250ms",
@@ -35,6 +36,7 @@ const LINES: readonly string[][] = [
   "logs r w --source agent --after 1 --limit 1",
   "egress get r w",
   "egress set r w example.org --if-revision 1",
+  "egress network r w --json",
   "exec r w --json --no-stdin --cwd / --env A=b --user u --timeout 1s --max-output 9 --output-to /o --exec-id e -- true",
   "exec r w --background --cwd / --env A=b --user u --timeout 1s --max-output 9 --output-to /o --exec-id e -- true",
   "execution list r w --limit 1 --cursor c",
@@ -148,7 +150,16 @@ const NO_OPTION: Record<string, string> = {
 };
 
 const ANSWER = { items: [{ source: "w", message_id: "m", payload: "hi" }], next_cursor: null, text: "", ok: true };
-const MORE = { checks: [], sandboxes_destroyed: [], drive: {}, topics: [], replaces: {}, totals: {}, groups: [] };
+const MORE = {
+  checks: [],
+  sandboxes_destroyed: [],
+  drive: {},
+  topics: [],
+  replaces: {},
+  totals: {},
+  groups: [],
+  other: {},
+};
 
 /** What is of a person's account is asked for by a session of the web, which the command line has not. */
 const named = (Object.entries(operations) as [Name, Operation][]).filter(([, { access }]) => access !== "account");

@@ -49,11 +49,14 @@ test("sandboxes go with their rooms, with ports, passwords and traffic; what is 
   insert("ports", { label: "l", sandbox_id: rich, visibility: "private" });
   insert("ssh_accesses", { access_id: "a", sandbox_id: rich });
   insert("egress_usage", { sandbox_id: rich, org_id: "org_1" });
+  insert("egress_networks", { sandbox_id: rich });
+  for (const slot of [0, 1]) insert("egress_destinations", { sandbox_id: rich, slot });
   const held = sandbox("over", "held", "destroyed", 1);
   const stays = [held, sandbox("alive", "a"), sandbox("alive", "b", "failed"), sandbox("alive", "c", "running", 1)];
   await forgetEnded(database, BETWEEN);
   expect(names("sandboxes", "sandbox_id")).toEqual(stays);
-  for (const table of ["ports", "ssh_accesses", "egress_usage"]) expect(names(table, "sandbox_id")).toEqual([]);
+  const aboutIt = ["ports", "ssh_accesses", "egress_usage", "egress_networks", "egress_destinations"];
+  for (const table of aboutIt) expect(names(table, "sandbox_id")).toEqual([]);
 });
 
 test("rooms go once their audit has: not those that live, whose drive is kept, or that something is left of", async () => {

@@ -19,10 +19,8 @@ import {
 } from "../pages/applications.ts";
 import { deadEnd } from "../pages/outside.ts";
 import type { Visit } from "../visit.ts";
+import { AUTHORIZE, DEVICE, goOnTo } from "./asked-place.ts";
 import { accountOf, after, type HandlerDeps, type Handlers, inside, type Outcome, refusalOf } from "./handler.ts";
-
-export const AUTHORIZE = "/authorize";
-export const DEVICE = "/device";
 
 /** More than any request has, and as much as a browser keeps for somebody who signs in first. */
 const MOST_REQUEST_CHARACTERS = 2800;
@@ -103,7 +101,9 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
         });
         const outcome = await decide(visit);
         const goesOn = "to" in outcome && outcome.to === "/signin";
-        return goesOn ? { ...outcome, cookies: { ...outcome.cookies, asked: placeFor(AUTHORIZE, request) } } : outcome;
+        return goesOn
+          ? { ...outcome, cookies: { ...outcome.cookies, asked: goOnTo(`${AUTHORIZE}?${request}`) } }
+          : outcome;
       } catch (error) {
         return refuse(visit, error);
       }
@@ -123,7 +123,7 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
       })(visit);
       const goesOn = "to" in outcome && outcome.to === "/signin" && !visit.isPost;
       const query = visit.request.url.search.slice(1, MOST_REQUEST_CHARACTERS);
-      return goesOn ? { ...outcome, cookies: { ...outcome.cookies, asked: placeFor(DEVICE, query) } } : outcome;
+      return goesOn ? { ...outcome, cookies: { ...outcome.cookies, asked: goOnTo(`${DEVICE}?${query}`) } } : outcome;
     },
 
     "/account/applications": inside(deps, async (visit) => {
@@ -139,16 +139,6 @@ export function applicationHandlers(deps: ApplicationDeps): Handlers {
 const never = async (): Promise<never> => {
   throw new Error("a proof was asked for, and another page shown");
 };
-
-/** Where somebody goes on who has signed in first, as their browser keeps it. */
-const placeFor = (path: string, query: string): string => Buffer.from(`${path}?${query}`).toString("base64url");
-
-/** Null for what was not kept by us. */
-export function placeIn(cookie: string | null): string | null {
-  const place = cookie === null ? "" : Buffer.from(cookie, "base64url").toString();
-  const isOurs = [AUTHORIZE, DEVICE].some((path) => place.startsWith(`${path}?`));
-  return isOurs && /^[\x21-\x7e]+$/.test(place) ? place : null;
-}
 
 /** What the form offers, and nothing else. Throws validation_failed. */
 function narrowing({ field }: Visit) {

@@ -28,6 +28,7 @@ fd00::1         local.allowed.example
 /** A guard, and a guest that asks it. */
 function guarded(allowlist: string[], resolver: Pick<HostResolver, "resolve"> | null = null) {
   const records: (Denial & { count: number })[] = [];
+  const each: Denial[] = [];
   const file = join(directory, "hosts");
   writeFileSync(file, HOSTS);
   const hosts = new HostResolver(file);
@@ -38,7 +39,8 @@ function guarded(allowlist: string[], resolver: Pick<HostResolver, "resolve"> | 
     },
     resolve: (name) => (resolver ?? hosts).resolve(name, { org_id: "org", sandbox_id: "sandbox" }),
     bytesPerSecond: 1,
-    count: () => {},
+    opened: () => () => {},
+    refused: (denial) => each.push(denial),
     record: (denial) => records.push(denial),
   });
   const { guest } = joined({
@@ -62,7 +64,7 @@ function guarded(allowlist: string[], resolver: Pick<HostResolver, "resolve"> | 
     }
   };
   const resolve = (name: unknown) => ask({ method: "egress_resolve", name }).finished;
-  return { guard, ask, connect, resolve, records };
+  return { guard, ask, connect, resolve, records, each };
 }
 
 const LIST = ["allowed.example:443", "*.allowed.example", "1.2.3.4:443"];
@@ -102,8 +104,9 @@ describe("a connection is refused", () => {
       { host: "evil.example#.allowed.example", ip: null, port: 443 },
     ],
   ])("to %s:%i, which is not on the list", async (host, port, message, where) => {
-    const { connect, guard, records } = guarded(LIST);
+    const { connect, guard, records, each } = guarded(LIST);
     expect(await connect(host, port)).toEqual({ code: "egress_denied", message });
+    expect(each).toEqual([{ ...where, reason: "not_listed" }]);
     guard.close();
     expect(records).toEqual([{ ...where, reason: "not_listed", count: 1 }]);
   });

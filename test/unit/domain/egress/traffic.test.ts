@@ -4,6 +4,7 @@ import { makeLog } from "../../../../daemon/core/log.ts";
 import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
 import { migrate } from "../../../../daemon/db/migrate.ts";
 import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
+import { Networks } from "../../../../daemon/domain/egress/networks.ts";
 import { trafficOf } from "../../../../daemon/domain/egress/store.ts";
 import { Tally } from "../../../../daemon/domain/egress/tally.ts";
 import type { Place } from "../../../../daemon/domain/orgs/index.ts";
@@ -34,7 +35,7 @@ beforeEach(() => {
       metered += egress_bytes;
     },
   };
-  tally = new Tally({ database, log: makeLog("error", () => {}), meter, isKept });
+  tally = new Tally({ database, log: makeLog("error", () => {}), meter, isKept }, new Networks(database.queries));
 });
 afterEach(() => database.close());
 

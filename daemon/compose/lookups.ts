@@ -1,0 +1,48 @@
+/** Owns how each kind of thing is found by its id alone: each noun looks among its own, and what it finds is its caller's organization's. */
+import { NAME_PATTERN, type RoomUid } from "../../shared/ids.ts";
+import type { Caller } from "../core/operation.ts";
+import { findAgent } from "../domain/agents/index.ts";
+import { locateRecord } from "../domain/audit/index.ts";
+import { findBarrier } from "../domain/barriers/index.ts";
+import { locateMessage } from "../domain/fabric/index.ts";
+import { getKeyOf, isKeySeen } from "../domain/orgs/index.ts";
+import { locateLabel } from "../domain/ports/index.ts";
+import { locateSandbox, type Sandboxes } from "../domain/sandboxes/index.ts";
+import type { Lookups } from "../domain/service/index.ts";
+import type { Base } from "./base.ts";
+
+export function composeLookups(
+  { database, finder, templates }: Pick<Base, "database" | "finder" | "templates">,
+  sandboxes: Pick<Sandboxes, "agents">,
+): Lookups {
+  const { queries } = database;
+  const roomsOf = ({ org_id, room_ids }: Caller): RoomUid[] | null =>
+    room_ids?.flatMap((roomId) => finder.lookup(org_id, roomId)?.room_uid ?? []) ?? null;
+  return {
+    room: finder.lookupSeen,
+    roomOf: finder.lookupUid,
+    roomsOf,
+    sandbox: ({ org_id }, sandboxId) => locateSandbox(queries, org_id, sandboxId),
+    isAgent: (roomUid, agentId) =>
+      sandboxes.agents.agentOf(roomUid as RoomUid, agentId) !== null ||
+      findAgent(queries, roomUid as RoomUid, agentId) !== undefined,
+    isBarrier: (roomUid, barrierId) => findBarrier(queries, roomUid as RoomUid, barrierId) !== undefined,
+    message: (caller, messageId) => {
+      const found = locateMessage(queries, caller.org_id, roomsOf(caller), messageId);
+      return found && { room_uid: found.room_uid, parties: [found.source, ...found.recipients] };
+    },
+    port: ({ org_id }, label) => locateLabel(queries, org_id, label),
+    isKey: (caller, keyId) => {
+      const row = getKeyOf(queries, caller.org_id, keyId);
+      if (!row || row.kind === "oauth" || row.revoked_at !== null) return false;
+      const seesOthers = caller.session !== undefined || caller.scopes.some((each) => SEES_KEYS.includes(each));
+      return row.key_id === caller.key_id || (seesOthers && isKeySeen(queries, caller, row));
+    },
+    isTemplate: (templateId) => NAME.test(templateId) && templates.get(templateId) !== null,
+    record: (within, wanted) => locateRecord(queries, within, wanted),
+  };
+}
+
+/** A template is a directory of its name. */
+const NAME = new RegExp(NAME_PATTERN);
+const SEES_KEYS: readonly string[] = ["keys:write", "org:admin"];

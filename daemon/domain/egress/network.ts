@@ -1,0 +1,153 @@
+/**
+ * Owns where one sandbox connected to and where it was refused. Its guest may ask for any number of names: so many of each kind are
+ * told apart, of which the least recently used makes place for the next and is counted with the others.
+ */
+import type { SandboxNetwork } from "../../../shared/api/egress.ts";
+import type { SandboxId } from "../../../shared/ids.ts";
+import { at } from "../../core/clock.ts";
+import type { Denial } from "./denials.ts";
+import type { DestinationRow, NetworkRow, Traffic } from "./store.ts";
+
+/** Of each kind: whoever is refused much keeps nothing that was allowed from being seen. */
+export const MOST_DESTINATIONS = 250;
+
+/** Where a connection leads, or was to lead. */
+export type Where = Pick<Denial, "host" | "ip" | "port">;
+
+interface Destination extends Omit<DestinationRow, "sandbox_id" | "first_at" | "last_at"> {
+  key: string;
+  first_ms: number;
+  last_ms: number;
+}
+
+export class Network {
+  readonly #sandboxId: SandboxId;
+  readonly #since: string;
+  /** By what they are told apart by, the least recently used first. */
+  readonly #allowed = new Map<string, Destination>();
+  readonly #refused = new Map<string, Destination>();
+  readonly #others = { allowed: 0, refused: 0 };
+  /** What differs from what is written. */
+  readonly #changed = new Set<Destination>();
+  #othersChanged = false;
+
+  /** From what is written; `since` is for one of which nothing is. */
+  constructor(
+    sandboxId: SandboxId,
+    since: string,
+    { network, destinations }: { network: NetworkRow | null; destinations: readonly DestinationRow[] },
+  ) {
+    this.#sandboxId = sandboxId;
+    this.#since = network?.since ?? since;
+    this.#others = { allowed: network?.allowed ?? 0, refused: network?.refused ?? 0 };
+    for (const { sandbox_id: _, first_at, last_at, ...row } of destinations) {
+      const key = keyOf(row, row.reason);
+      this.#of(row.allowed).set(key, { ...row, key, first_ms: Date.parse(first_at), last_ms: Date.parse(last_at) });
+    }
+  }
+
+  get isChanged(): boolean {
+    return this.#othersChanged || this.#changed.size > 0;
+  }
+
+  /** A connection is open; what it carries is told to what is returned. */
+  opened(where: Where): (traffic: Traffic) => void {
+    const destination = this.#meet(where, null);
+    return ({ sent_bytes, received_bytes }) => {
+      // Who has made place for another is counted there no more.
+      if (this.#allowed.get(destination.key) !== destination) return;
+      destination.sent_bytes += sent_bytes;
+      destination.received_bytes += received_bytes;
+      this.#touch(destination);
+    };
+  }
+
+  refused(denial: Denial): void {
+    this.#meet(denial, denial.reason);
+  }
+
+  /** The newest first. */
+  shown(): Omit<SandboxNetwork, "sandbox_id" | "agent_id"> {
+    const all = [...this.#allowed.values(), ...this.#refused.values()].reverse().sort((a, b) => b.last_ms - a.last_ms);
+    return {
+      since: this.#since,
+      items: all.map(({ key: _, slot: __, first_ms, last_ms, ...rest }) => ({
+        ...rest,
+        first_at: at(first_ms),
+        last_at: at(last_ms),
+      })),
+      other: { ...this.#others },
+    };
+  }
+
+  /** What is to be written, at most so many places of it; it counts as written from now on. */
+  take(most: number): { network: NetworkRow; destinations: DestinationRow[] } {
+    const taken = [...this.#changed].slice(0, most);
+    for (const each of taken) this.#changed.delete(each);
+    this.#othersChanged = false;
+    return {
+      network: { sandbox_id: this.#sandboxId, since: this.#since, ...this.#others },
+      destinations: taken.map(({ key: _, first_ms, last_ms, ...rest }) => ({
+        ...rest,
+        sandbox_id: this.#sandboxId,
+        first_at: at(first_ms),
+        last_at: at(last_ms),
+      })),
+    };
+  }
+
+  /** What was taken could not be written. */
+  giveBack(destinations: readonly DestinationRow[]): void {
+    this.#othersChanged = true;
+    for (const row of destinations) {
+      const current = this.#of(row.allowed).get(keyOf(row, row.reason));
+      if (current) this.#changed.add(current);
+    }
+  }
+
+  #of(allowed: boolean): Map<string, Destination> {
+    return allowed ? this.#allowed : this.#refused;
+  }
+
+  #meet(where: Where, reason: Denial["reason"] | null): Destination {
+    const allowed = reason === null;
+    const { host, ip, port } = where;
+    const key = keyOf(where, reason);
+    const known = this.#of(allowed).get(key);
+    const destination: Destination = known ?? {
+      ...{ key, allowed, slot: this.#makePlace(allowed), host, ip, port, reason },
+      ...{ connections: 0, sent_bytes: 0, received_bytes: 0, first_ms: Date.now(), last_ms: 0 },
+    };
+    destination.connections++;
+    // A name's address may be another each time.
+    destination.ip = ip;
+    this.#touch(destination);
+    return destination;
+  }
+
+  #touch(destination: Destination): void {
+    const kind = this.#of(destination.allowed);
+    kind.delete(destination.key);
+    kind.set(destination.key, destination);
+    destination.last_ms = Date.now();
+    this.#changed.add(destination);
+  }
+
+  /** A free slot: that of the least recently used, where all are taken. */
+  #makePlace(allowed: boolean): number {
+    const kind = this.#of(allowed);
+    if (kind.size < MOST_DESTINATIONS) return kind.size;
+    const [oldest] = kind.values();
+    if (!oldest) return 0;
+    kind.delete(oldest.key);
+    this.#changed.delete(oldest);
+    this.#others[allowed ? "allowed" : "refused"] += oldest.connections;
+    this.#othersChanged = true;
+    return oldest.slot;
+  }
+}
+
+/** A name is one place, whatever its address is at the time. */
+function keyOf({ host, ip, port }: Where, reason: Denial["reason"] | null): string {
+  return JSON.stringify([host ?? ip, port, reason]);
+}

@@ -1,0 +1,160 @@
+/**
+ * Owns the call that says what an id is. What the caller may not read is as unknown to it as what never was: every look-up names its
+ * organization, and what it is bound to.
+ */
+import type { OutputOf, Scope } from "../../../shared/api/contract.ts";
+import { locate } from "../../../shared/api/locate.ts";
+import { type Placed, pathOf } from "../../../shared/places.ts";
+import { type Bound, bind, type Caller } from "../../core/operation.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { Wanted, Within } from "../audit/index.ts";
+
+type Found = Placed | null;
+type Finder = (caller: Caller, id: string) => Found | Promise<Found>;
+
+/** What is in a room, by the sandbox or agent that it belongs to. */
+export interface InRoom {
+  room_uid: string;
+  agent_id: string;
+}
+
+interface Room {
+  room_id: string;
+  room_uid: string;
+}
+
+/** How each kind of thing is found; undefined and null: there is none that this organization, or this caller, has. */
+export interface Lookups {
+  /** By its name, as far as the caller sees it. */
+  room(caller: Caller, roomId: string): Room | undefined;
+  roomOf(caller: Caller, roomUid: string): Room | undefined;
+  /** The rooms that the caller is bound to; null: to none. */
+  roomsOf(caller: Caller): string[] | null;
+  sandbox(caller: Caller, sandboxId: string): InRoom | undefined;
+  isAgent(roomUid: string, agentId: string): boolean;
+  isBarrier(roomUid: string, barrierId: string): boolean;
+  /** `parties` are the agents that see it. */
+  message(caller: Caller, messageId: string): { room_uid: string; parties: readonly string[] } | undefined;
+  port(caller: Caller, label: string): InRoom | undefined;
+  isKey(caller: Caller, keyId: string): boolean;
+  isTemplate(templateId: string): boolean;
+  record(
+    within: Within,
+    wanted: Wanted,
+  ): Promise<{
+    room_id: string | null;
+    room_uid: string | null;
+    agent_id: string | null;
+  } | null>;
+}
+
+export function makeLocate({ lookups }: { lookups: Lookups }): Bound {
+  const find = findersOf(lookups);
+  return bind(locate, {
+    run: async (call, { id }) => {
+      const found = await find(call.caller, id);
+      if (!found) {
+        throw new ServiceError("id_not_found", { detail: `Nothing that this key may read has the id ${id}.` });
+      }
+      const { type, room_id, agent_id } = found;
+      Object.assign(call.audit, room_id === null ? {} : { room_id }, agent_id === null ? {} : { agent_id });
+      call.audit.details = { id, type };
+      return { outcome: "ok", body: { ...found, path: pathOf(found) } satisfies OutputOf<typeof locate> };
+    },
+  });
+}
+
+function findersOf(lookups: Lookups): Finder {
+  const inRoom = (caller: Caller, type: Placed["type"], id: string, it: InRoom | undefined): Found => {
+    const room = it && lookups.roomOf(caller, it.room_uid);
+    if (!it || !room || !isOwn(caller, it.agent_id)) return null;
+    return { type, id, room_id: room.room_id, agent_id: it.agent_id };
+  };
+  const recorded = async (caller: Caller, type: Placed["type"], id: string, wanted: Wanted): Promise<Found> => {
+    const { org_id, agent_id } = caller;
+    const record = await lookups.record({ org_id, agent_id, room_uids: lookups.roomsOf(caller) }, wanted);
+    if (!record) return null;
+    if (type === "audit" || type === "request") {
+      return { type, id, room_id: record.room_id, agent_id: record.agent_id };
+    }
+    const { room_uid, agent_id: agent } = record;
+    return room_uid === null || agent === null ? null : inRoom(caller, type, id, { room_uid, agent_id: agent });
+  };
+
+  const room: Finder = (caller, id) => {
+    const row = needs(caller, "rooms:read") ? (lookups.room(caller, id) ?? lookups.roomOf(caller, id)) : undefined;
+    return row ? { type: "room", id: row.room_id, room_id: row.room_id, agent_id: null } : null;
+  };
+  const sandbox: Finder = (caller, id) =>
+    needs(caller, "sandboxes:read") ? inRoom(caller, "sandbox", id, lookups.sandbox(caller, id)) : null;
+  const port: Finder = (caller, id) =>
+    needs(caller, "sandboxes:read") ? inRoom(caller, "port", id, lookups.port(caller, id)) : null;
+  const message: Finder = (caller, id) => {
+    const it = needs(caller, "fabric:read") ? lookups.message(caller, id) : undefined;
+    const place = it && lookups.roomOf(caller, it.room_uid);
+    const isSeen = caller.agent_id === null || it?.parties.includes(caller.agent_id);
+    return place && isSeen ? { type: "message", id, room_id: place.room_id, agent_id: null } : null;
+  };
+  const execution: Finder = (caller, id) =>
+    needs(caller, "audit:read") ? recorded(caller, "execution", id, { exec_id: id }) : null;
+  const terminal: Finder = (caller, id) =>
+    needs(caller, "audit:read") ? recorded(caller, "terminal", id, { terminal_id: id }) : null;
+  const record: Finder = (caller, id) =>
+    needs(caller, "audit:read") ? recorded(caller, "audit", id, { audit_id: id }) : null;
+  const request: Finder = (caller, id) =>
+    needs(caller, "audit:read") ? recorded(caller, "request", id, { request_id: id }) : null;
+  const key: Finder = (caller, id) =>
+    lookups.isKey(caller, id) ? { type: "key", id, room_id: null, agent_id: null } : null;
+  const org: Finder = ({ org_id }, id) => (id === org_id ? { type: "org", id, room_id: null, agent_id: null } : null);
+  const template: Finder = (caller, id) =>
+    needs(caller, "sandboxes:read") && lookups.isTemplate(id)
+      ? { type: "template", id, room_id: null, agent_id: null }
+      : null;
+  const named: Finder = (caller, id) => {
+    const [roomId = "", name = ""] = splitOnce(id);
+    const place = needs(caller, "rooms:read") ? lookups.room(caller, roomId) : undefined;
+    if (!place) return null;
+    const { room_id, room_uid } = place;
+    if (needs(caller, "sandboxes:read") && isOwn(caller, name) && lookups.isAgent(room_uid, name)) {
+      return { type: "agent", id: name, room_id, agent_id: name };
+    }
+    return needs(caller, "fabric:read") && lookups.isBarrier(room_uid, name)
+      ? { type: "barrier", id: name, room_id, agent_id: null }
+      : null;
+  };
+
+  const byPrefix: Record<string, Finder> = {
+    rom: room,
+    sbx: sandbox,
+    exe: execution,
+    ter: terminal,
+    msg: message,
+    evt: record,
+    req: request,
+    kid: key,
+    org,
+  };
+  // Callers name rooms, messages and executions themselves, also by what looks like another kind's id.
+  const byName: readonly Finder[] = [room, message, port, template, execution];
+  return async (caller, id) => {
+    if (id.includes("/")) return await named(caller, id);
+    const prefix = /^([a-z]{3})_/.exec(id)?.[1] ?? "";
+    const known = Object.hasOwn(byPrefix, prefix) ? byPrefix[prefix] : undefined;
+    for (const finder of new Set([...(known ? [known] : []), ...byName])) {
+      const found = await finder(caller, id);
+      if (found) return found;
+    }
+    return null;
+  };
+}
+
+/** An organization's administrator has every scope. */
+const needs = ({ scopes }: Caller, scope: Scope): boolean => scopes.includes(scope) || scopes.includes("org:admin");
+
+/** Who is bound to an agent sees no other's. */
+const isOwn = ({ agent_id }: Caller, agentId: string): boolean => agent_id === null || agent_id === agentId;
+
+function splitOnce(id: string): [string, string] {
+  const at = id.indexOf("/");
+  return [id.slice(0, at), id.slice(at + 1)];
+}

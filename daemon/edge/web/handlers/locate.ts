@@ -1,0 +1,21 @@
+/** Owns the way from an id to its page. */
+import { locate } from "../../../../shared/api/locate.ts";
+import { deadEnd } from "../pages/outside.ts";
+import { goOnTo } from "./asked-place.ts";
+import { type HandlerDeps, type Handlers, inside, type Outcome } from "./handler.ts";
+
+export function locateHandlers(deps: HandlerDeps): Handlers {
+  return {
+    "/go/{id}": async (visit) => {
+      const { pathname } = visit.request.url;
+      const outcome = await inside(deps, async (asked): Promise<Outcome> => {
+        const answer = await asked.call(locate, { id: decodeURIComponent(pathname.slice("/go/".length)) });
+        if (answer.ok) return { to: answer.body.path };
+        const { problem } = answer;
+        return { page: deadEnd(problem.title, problem, "/rooms") };
+      })(visit);
+      const signsInFirst = "to" in outcome && outcome.to === "/signin" && !visit.isPost;
+      return signsInFirst ? { ...outcome, cookies: { ...outcome.cookies, asked: goOnTo(pathname) } } : outcome;
+    },
+  };
+}

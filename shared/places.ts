@@ -1,0 +1,72 @@
+/** Owns where the page of a thing is: the table from what it is to its path, for the daemon and for the web's application. */
+
+export const PLACE_TYPES = [
+  "room",
+  "sandbox",
+  "agent",
+  "execution",
+  "message",
+  "barrier",
+  "terminal",
+  "port",
+  "audit",
+  "request",
+  "key",
+  "org",
+  "template",
+] as const;
+export type PlaceType = (typeof PLACE_TYPES)[number];
+
+/** A thing, by its id, with where it is. */
+export interface Placed {
+  type: PlaceType;
+  id: string;
+  room_id: string | null;
+  agent_id: string | null;
+}
+
+const part = encodeURIComponent;
+
+/** Of what is in no room any more the list of rooms is what is left to see. */
+const ofRoom = ({ room_id }: Placed, tab = ""): string =>
+  room_id === null ? "/rooms" : `/rooms/${part(room_id)}${tab}`;
+
+const ofAgent = (placed: Placed, tab = ""): string =>
+  placed.room_id === null || placed.agent_id === null
+    ? ofRoom(placed)
+    : ofRoom(placed, `/agents/${part(placed.agent_id)}${tab}`);
+
+const PATHS: Record<PlaceType, (placed: Placed) => string> = {
+  room: (placed) => ofRoom(placed),
+  sandbox: (placed) => ofAgent(placed),
+  agent: (placed) => ofAgent(placed),
+  execution: (placed) => ofAgent(placed, `/commands?exec=${part(placed.id)}`),
+  message: (placed) => ofRoom(placed, `/messages?message=${part(placed.id)}`),
+  barrier: (placed) => ofRoom(placed, `/waits?barrier=${part(placed.id)}`),
+  terminal: (placed) => ofAgent(placed, `/terminal?terminal=${part(placed.id)}`),
+  port: (placed) => ofRoom(placed, `/ports?label=${part(placed.id)}`),
+  audit: ({ id }) => `/audit?audit_id=${part(id)}`,
+  request: ({ id }) => `/audit?request_id=${part(id)}`,
+  key: () => "/account/keys",
+  org: () => "/account",
+  template: () => "/prompts",
+};
+
+/** Where the page of a thing is, from the web's root on. */
+export function pathOf(placed: Placed): string {
+  return PATHS[placed.type](placed);
+}
+
+/** What an id alone says of its kind, where the page needs to know no more. */
+const SURE: readonly (readonly [prefix: string, type: PlaceType])[] = [
+  ["evt_", "audit"],
+  ["req_", "request"],
+  ["kid_", "key"],
+  ["org_", "org"],
+];
+
+/** The path of what can be told by its id alone; null where the service has to be asked. */
+export function pathOfSure(id: string): string | null {
+  const type = SURE.find(([prefix]) => id.startsWith(prefix))?.[1];
+  return type === undefined ? null : pathOf({ type, id, room_id: null, agent_id: null });
+}

@@ -1,0 +1,93 @@
+/** Where a sandbox connected to, as clients read it: of one that runs no more, over a restart, and who may. What guests do is in test/unit/domain/egress. */
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { untilState } from "../harness/guests.ts";
+import { bearer, makeKey, makeOrg, run } from "./calls.ts";
+import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
+
+let daemon: TestDaemon;
+let sandbox: Json;
+const PLACE = "/v1/rooms/r/sandboxes";
+const MANY = 250;
+
+/** What a guest would have left: so many of each kind, each a second later than the one before. */
+function leave(): void {
+  const rows = new Database(join(daemon.dataDir, "roomd.db"));
+  rows.run("PRAGMA busy_timeout = 5000");
+  const insert = rows.prepare(
+    "INSERT INTO egress_destinations VALUES (?, ?, ?, ?, ?, 443, ?, 3, 5, 7, '2026-01-31T12:00:00.000Z', ?)",
+  );
+  rows.transaction(() => {
+    for (let slot = 0; slot < MANY; slot++) {
+      const at = new Date(Date.parse("2026-01-31T13:00:00.000Z") + slot * 1000).toISOString();
+      insert.run(sandbox.sandbox_id, 1, slot, `allowed-${slot}.example`, "192.0.2.7", null, at);
+      insert.run(sandbox.sandbox_id, 0, slot, `refused-${slot}.example`, null, "not_listed", at);
+    }
+    rows.run("INSERT INTO egress_networks VALUES (?, '2026-01-31T12:00:00.000Z', 1, 2)", [sandbox.sandbox_id]);
+  })();
+  rows.close();
+}
+
+beforeAll(async () => {
+  daemon = await TestDaemon.start({
+    env: { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_HOST_QEMU: "/bin/false" },
+  });
+  describeTemplate(daemon);
+  await daemon.room("r");
+  // It fails, for want of a QEMU, and leaves its row.
+  const body = { agent_id: "worker", guest_cid: 9100, memory_mib: DESCRIBED_MIN_MIB };
+  await daemon.api("POST", `${PLACE}/from-template`, body);
+  sandbox = await untilState(daemon, "r", "worker", "failed");
+});
+afterAll(() => daemon.stop());
+
+test("of one that connected nowhere there is nothing, since it was made", async () => {
+  expect(await daemon.ok("GET", `${PLACE}/worker/network`)).toEqual({
+    ...{ sandbox_id: sandbox.sandbox_id, agent_id: "worker", since: sandbox.created_at },
+    ...{ items: [], other: { allowed: 0, refused: 0 } },
+  });
+});
+
+test("all of it is told, the newest first, over a kill and after the sandbox's end, by both its names", async () => {
+  leave();
+  const seen = await daemon.ok("GET", `${PLACE}/worker/network`);
+  expect(seen.items).toHaveLength(2 * MANY);
+  expect(seen).toMatchObject({ since: "2026-01-31T12:00:00.000Z", other: { allowed: 1, refused: 2 } });
+  const moments: string[] = seen.items.map((each: Json) => each.last_at);
+  expect(moments).toEqual(moments.toSorted().reverse());
+  expect(seen.items.find((each: Json) => each.host === "refused-7.example")).toEqual({
+    ...{ host: "refused-7.example", ip: null, port: 443, allowed: false, reason: "not_listed" },
+    ...{ connections: 3, sent_bytes: 5, received_bytes: 7 },
+    ...{ first_at: "2026-01-31T12:00:00.000Z", last_at: "2026-01-31T13:00:07.000Z" },
+  });
+  await daemon.restart("SIGKILL");
+  expect(await daemon.ok("GET", `${PLACE}/worker/network`)).toEqual(seen);
+  await daemon.ok("DELETE", `${PLACE}/worker`);
+  await untilState(daemon, "r", "worker", "destroyed");
+  for (const name of ["worker", sandbox.sandbox_id]) {
+    expect(await daemon.ok("GET", `${PLACE}/${name}/network`)).toEqual(seen);
+  }
+});
+
+test("the command line shows the same", async () => {
+  const shown = await run(daemon, "egress", "network", "r", "worker");
+  expect(shown.items).toHaveLength(2 * MANY);
+  const { stdout } = await daemon.cli(["egress", "network", "r", "worker"]);
+  expect(stdout).toMatch(/allowed-249\.example +192\.0\.2\.7 +443 +yes +3 +5 B +7 B/);
+  expect(stdout).toMatch(/refused-249\.example +- +443 +no: not_listed/);
+  expect(stdout).toContain("1 connection allowed, 2 refused");
+});
+
+test("who may not see the sandbox sees none of it, and what was read is on record", async () => {
+  const ask = async (headers: Record<string, string>) =>
+    (await daemon.api("GET", `${PLACE}/worker/network`, undefined, headers)).status;
+  expect(await ask(bearer((await makeOrg(daemon, "other")).api_key))).toBe(404);
+  expect(await ask(bearer((await makeKey(daemon, { rooms: ["elsewhere"] })).key))).toBe(404);
+  expect(await ask(bearer((await makeKey(daemon, { agent: "somebody" })).key))).toBe(404);
+  expect(await ask(bearer((await makeKey(daemon, { scopes: ["rooms:read"] })).key))).toBe(403);
+  expect(await ask({ ...bearer(daemon.apiKey), "x-request-id": "req_read" })).toBe(200);
+  const { items } = await daemon.ok("GET", "/v1/orgs/self/audit?request_id=req_read");
+  expect(items).toMatchObject([{ event: "egress.network_read", agent_id: "worker", sandbox_id: sandbox.sandbox_id }]);
+});
