@@ -1,8 +1,8 @@
 /** Owns how what a sandbox is, and how a command ended, is said in words. */
 import type { ExitCause, SandboxRecord, SandboxState, StartMode } from "../../../shared/api/sandboxes.ts";
-import type { Look } from "../parts/parts.tsx";
 
-const LOOKS: Record<SandboxState, Look> = {
+/** As `State` has them. */
+const LOOKS = {
   creating: "busy",
   starting: "busy",
   running: "ok",
@@ -12,8 +12,8 @@ const LOOKS: Record<SandboxState, Look> = {
   failed: "bad",
   destroying: "busy",
   destroyed: "quiet",
-};
-export const lookOfSandbox = (state: SandboxState): Look => LOOKS[state];
+} as const satisfies Record<SandboxState, string>;
+export const lookOfSandbox = (state: SandboxState) => LOOKS[state];
 
 export const stateWord = (state: SandboxState): string => (state === "paused" ? "standby" : state);
 
