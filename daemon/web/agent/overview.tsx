@@ -4,9 +4,9 @@ import type { executionList } from "../../../shared/api/executions.ts";
 import type { agentList } from "../../../shared/api/fabric.ts";
 import { get, part } from "../data/api.ts";
 import { useLoaded } from "../data/resource.ts";
-import { Empty, Line, Shown, State, Trouble } from "../parts/parts.tsx";
+import { Empty, Line, Shown, Trouble } from "../parts/parts.tsx";
 import { RecordTable } from "../parts/records.tsx";
-import { Ago, countText, Foreign } from "../parts/text.tsx";
+import { Ago, countText } from "../parts/text.tsx";
 import { auditOf } from "./load.ts";
 import { loadOrProblem } from "./or-problem.ts";
 import { Prompts } from "./prompts.tsx";
@@ -14,6 +14,7 @@ import { RunTable } from "./run-table.tsx";
 import { mergeRuns } from "./runs.ts";
 import { SandboxFacts } from "./sandbox-facts.tsx";
 import { agentPath, isThere, sandboxPath, type TabProps } from "./tab.ts";
+import { loadWaits, WaitsOf } from "./waits.tsx";
 
 const FEW = 12;
 const PAGE = 1000;
@@ -62,15 +63,16 @@ function Now({ room, agentId, sandbox }: TabProps) {
   const now = useLoaded(
     `now of ${room.room_uid} ${agentId} ${sandbox?.sandbox_id} ${sandbox?.state}`,
     async (signal) => {
-      const [present, runs] = await Promise.all([
+      const [present, waits, runs] = await Promise.all([
         findPresent(room.room_id, agentId, signal),
+        loadWaits(room.room_id, signal),
         loadOrProblem(async () =>
           sandbox?.state === "running"
             ? (await get<typeof executionList>(`${sandboxPath(sandbox)}/executions`, { limit: PAGE }, signal)).items
             : [],
         ),
       ]);
-      return { present, runs };
+      return { present, waits, runs };
     },
     (record) => /^(?:message\.(?:sent|read|acked)|barrier\.|exec\.(?:started|finished|killed))/.test(record.event),
   );
@@ -80,31 +82,21 @@ function Now({ room, agentId, sandbox }: TabProps) {
         Now <a href={agentPath(room.room_id, agentId, "commands")}>all commands</a>
       </h2>
       <Shown of={now}>
-        {({ present, runs }) => {
+        {({ present, waits, runs }) => {
           const running = mergeRuns(
             (runs.data ?? []).filter(({ state }) => state === "running"),
             [],
           );
           return (
             <>
-              <p class="now">
-                {!present || present.waiting_on.length === 0 ? (
-                  <State look="quiet">waits in no call</State>
-                ) : (
-                  present.waiting_on.map(({ type, id }) => (
-                    <State key={`${type} ${id}`} look="wait">
-                      waits for {WAITS[type]} {id === null ? null : <Foreign text={id} most={60} mono />}
-                    </State>
-                  ))
-                )}
-                {present ? (
-                  <span class="muted">
-                    {countText(present.inbox_depth)} in its inbox · last seen{" "}
-                    <Ago at={present.last_seen_at} none="not yet" />
-                    {present.topics.length > 0 ? ` · listens to ${present.topics.length} topics` : ""}
-                  </span>
-                ) : null}
-              </p>
+              <WaitsOf waits={waits} room={room.room_id} agent={agentId} />
+              {present ? (
+                <p class="muted">
+                  {countText(present.inbox_depth)} in its inbox · last seen{" "}
+                  <Ago at={present.last_seen_at} none="not yet" />
+                  {present.topics.length > 0 ? ` · listens to ${present.topics.length} topics` : ""}
+                </p>
+              ) : null}
               {runs.problem ? <Trouble problem={runs.problem} /> : null}
               {running.length > 0 ? (
                 <RunTable runs={running} path={agentPath(room.room_id, agentId, "commands")} />
@@ -118,8 +110,6 @@ function Now({ room, agentId, sandbox }: TabProps) {
     </>
   );
 }
-
-const WAITS = { reply: "a reply to", barrier: "the barrier", inbox: "its next message" } as const;
 
 async function findPresent(roomId: string, agentId: string, signal: AbortSignal) {
   let cursor: string | null = null;

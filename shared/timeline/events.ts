@@ -1,0 +1,161 @@
+/**
+ * Owns which events of the audit a timeline shows, and in what words. Every event of a room is here or in LEFT_OUT, once; a test
+ * holds both against the list of operations.
+ */
+import type { Lane, TimelineType } from "./item.ts";
+import { commandText, DESTROYED, STANDBY } from "./words.ts";
+
+/** Details of a record: whatever an event has, and not to be relied on. */
+export type Facts = Readonly<Record<string, unknown>>;
+
+interface Told {
+  /** Null: shown only where the call waited. */
+  type: TimelineType | null;
+  /** The agent's if absent. */
+  lane?: Lane;
+  /** Whether it lasted, or was over in a moment. */
+  span?: true;
+  say(facts: Facts): string;
+  /** What to say of one that waited: its details have `wait_ms`. It is a wait then. */
+  waits?(facts: Facts): string;
+  ref?(facts: Facts): { type: string; id: string } | null;
+}
+
+const text = (value: unknown, otherwise = ""): string =>
+  typeof value === "string" || typeof value === "number" ? String(value) : otherwise;
+const words = (value: unknown): string[] => (Array.isArray(value) ? value.map((each) => text(each)) : []);
+const named = (type: string, field: string) => (facts: Facts) => {
+  const id = text(facts[field]);
+  return id === "" ? null : { type, id };
+};
+
+const command = ({ argv, told_argv, command: script, exec_id }: Facts): string =>
+  text(script) || commandText(words(argv ?? told_argv)) || `command ${text(exec_id)}`;
+const receivers = ({ destination, destinations, topic }: Facts): string => {
+  if (topic !== undefined) return `topic ${text(topic)}`;
+  return destination === "*" ? "everybody" : text(destination) || words(destinations).join(", ");
+};
+const bytes = ({ size_bytes }: Facts): string => (typeof size_bytes === "number" ? ` (${size_bytes} bytes)` : "");
+const port = (verb: string) => ({
+  type: "port" as const,
+  lane: "ports" as const,
+  say: (facts: Facts) => `${verb} port ${text(facts.port)}`,
+  ref: named("port", "port"),
+});
+const ofCommand = (say: Told["say"]) => ({ type: "command" as const, say, ref: named("execution", "exec_id") });
+const ofTerminal = (say: Told["say"]) => ({ type: "terminal" as const, say, ref: named("terminal", "terminal_id") });
+const ofMessage = (say: Told["say"]) => ({ type: "message" as const, say, ref: named("message", "message_id") });
+const ofBarrier = (say: Told["say"]) => ({ type: "barrier" as const, say, ref: named("barrier", "barrier_id") });
+const ofDrive = (verb: string): Told => ({
+  type: "drive",
+  say: (facts) => `${verb} ${text(facts.path)}${bytes(facts)}`,
+  ref: named("file", "path"),
+});
+const ofSandbox = (sentence: string): Told => ({ type: "sandbox", say: () => sentence });
+const ofDriveSpace = (sentence: string): Told => ({ type: "drive", lane: "room", say: () => sentence });
+const because = (sentence: string): Told => ({
+  type: "sandbox",
+  say: ({ reason, message }) => [sentence, text(message) || text(reason)].filter(Boolean).join(": "),
+});
+
+export const EVENTS: Readonly<Record<string, Told>> = {
+  "exec.started": ofCommand((facts) => `started ${command(facts)}`),
+  "exec.finished": { ...ofCommand(command), span: true },
+  "exec.signal": ofCommand(({ signal, exec_id }) => `sent ${text(signal)} to ${text(exec_id)}`),
+  "exec.killed": ofCommand(({ exec_id }) => `ended ${text(exec_id)}`),
+  "exec.stdin": ofCommand(({ exec_id }) => `wrote to standard input of ${text(exec_id)}`),
+
+  "exec.terminal_opened": ofTerminal(() => "opened a terminal"),
+  "exec.terminal_attached": ofTerminal(() => "attached to a terminal"),
+  "exec.terminal_detached": { ...ofTerminal(() => "at a terminal"), span: true },
+  "exec.terminal_closed": ofTerminal(() => "closed a terminal"),
+  "exec.terminal_token_made": ofTerminal(() => "made a ticket for a terminal"),
+  "ssh.access_created": { type: "terminal", say: () => "gave access by SSH" },
+  "ssh.access_deleted": { type: "terminal", say: () => "withdrew access by SSH" },
+  "ssh.login": { type: "terminal", say: () => "logged in by SSH" },
+  "ssh.shell": { type: "terminal", say: () => "opened a shell by SSH" },
+  "ssh.exec": { type: "terminal", say: ({ command: script }) => `by SSH: ${text(script)}` },
+  "ssh.sftp": { type: "terminal", say: () => "began to copy files by SSH" },
+  "ssh.forward": {
+    type: "terminal",
+    say: ({ host, port: number }) => `forwards ${text(host)}:${text(number)} by SSH`,
+  },
+  "ssh.session_closed": { type: "terminal", span: true, say: () => "SSH session" },
+
+  "message.sent": {
+    ...ofMessage((facts) => `${text(facts.kind, "message")} to ${receivers(facts)}`),
+    waits: (facts) => `waited for a reply of ${receivers(facts)}`,
+  },
+  "message.read": {
+    type: null,
+    say: () => "read messages",
+    waits: () => "waited for messages",
+  },
+  "message.replied": ofMessage(({ destination }) => `replied to ${text(destination) || "a request"}`),
+  "message.acked": ofMessage(({ message_id }) => `acknowledged ${text(message_id)}`),
+  "message.subscribed": ofMessage(({ topics }) => `subscribed to ${text(topics, "some")} topics`),
+
+  "barrier.arrived": {
+    ...ofBarrier(({ barrier_id }) => `arrived at barrier ${text(barrier_id)}`),
+    waits: ({ barrier_id }) => `waited at barrier ${text(barrier_id)}`,
+  },
+  "barrier.cancelled": ofBarrier(({ barrier_id }) => `cancelled barrier ${text(barrier_id)}`),
+
+  "egress.denied": {
+    type: "refusal",
+    lane: "egress",
+    say: ({ host, ip, port: number, reason }) =>
+      `no connection to ${text(host) || text(ip) || "somewhere"}${number ? `:${text(number)}` : ""} (${text(reason)})`,
+  },
+  "egress.changed": {
+    type: "sandbox",
+    lane: "egress",
+    say: ({ after }) => `may now connect to ${words(after).slice(0, 8).join(", ") || "what its rules say"}`,
+  },
+
+  "sandbox.created": ofSandbox("sandbox created"),
+  "sandbox.updated": ofSandbox("sandbox changed"),
+  "sandbox.destroyed": because(DESTROYED.sandbox),
+  "sandbox.failed": because(DESTROYED.failed),
+  "sandbox.drive_degraded": because("the drive does not answer in the sandbox"),
+  "sandbox.drive_restored": ofSandbox("the drive answers in the sandbox again"),
+  "sandbox.standby": { type: "standby", say: () => STANDBY.begun },
+  "sandbox.resume": { type: "standby", say: () => STANDBY.over },
+
+  "drive.written": ofDrive("wrote"),
+  "drive.deleted": ofDrive("deleted"),
+  "drive.directory_made": ofDrive("made directory"),
+  "drive.moved": {
+    type: "drive",
+    say: ({ path, to }) => `moved ${text(path)} to ${text(to)}`,
+    ref: named("file", "to"),
+  },
+  "quota.drive_open": ofDriveSpace("the drive has space again"),
+  "quota.drive_stopped": ofDriveSpace("the drive is full: guests that write are stopped"),
+  "quota.drive_held": ofDriveSpace("the drive is over its limit: guests cannot use it"),
+
+  "port.exposed": port("exposed"),
+  "port.unexposed": port("closed"),
+  "port.closed": port("closed"),
+  "port.expired": port("expired:"),
+  "port.refused": { ...port("no valid token for"), type: "refusal" },
+
+  "room.created": { type: "room", lane: "room", say: () => "room created" },
+  "room.destroyed": { type: "room", lane: "room", say: () => DESTROYED.room },
+  "quota.soft_exceeded": {
+    type: "room",
+    lane: "room",
+    say: ({ limit }) => `over the soft limit of ${text(limit)}`,
+  },
+};
+
+/** Records of a room that are no event of it: reading, and the service's own book-keeping. */
+export const LEFT_OUT: readonly string[] = [
+  ...["room.read", "room.listed", "room.waits_read", "room.timeline_read"],
+  ...["sandbox.read", "sandbox.listed", "sandbox.logs_read", "sandbox.measured", "sandbox.swept"],
+  ...["exec.read", "exec.terminal_read", "exec.terminal_listed", "ssh.access_listed", "port.listed"],
+  ...["message.agents_listed", "barrier.read", "barrier.listed", "egress.read"],
+  ...["drive.read", "drive.listed", "drive.stat_read"],
+  ...["audit.listed", "audit.summarized", "audit.verified", "audit.followed", "audit.purged"],
+  ...["usage.read", "usage.capped", "quota.rate_limited", "quota.credits_exhausted"],
+];

@@ -1,0 +1,38 @@
+/** Owns what an item of a room's timeline is. */
+import type { AuditRecord } from "../api/audit.ts";
+
+export const LANES = ["agent", "room", "egress", "ports"] as const;
+export type Lane = (typeof LANES)[number];
+
+export const TIMELINE_TYPES = [
+  "command",
+  "wait",
+  "standby",
+  "message",
+  "barrier",
+  "refusal",
+  "sandbox",
+  "terminal",
+  "drive",
+  "port",
+  "room",
+] as const;
+export type TimelineType = (typeof TIMELINE_TYPES)[number];
+
+export interface TimelineItem {
+  /** Of its record; null for what goes on. */
+  seq: number | null;
+  lane: Lane;
+  agent_id: string | null;
+  kind: "span" | "mark";
+  type: TimelineType;
+  at: string;
+  /** The end of a span; null for a mark, and for what goes on. */
+  until: string | null;
+  outcome: AuditRecord["outcome"];
+  /** One line, at most 200 characters. */
+  title: string;
+  to: string[];
+  ref: { type: string; id: string } | null;
+  exit_code: number | null;
+}

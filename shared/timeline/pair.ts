@@ -1,0 +1,44 @@
+/** Owns joining what has two marks to one span: a standby, and what ended it. Pure. */
+import type { TimelineItem } from "./item.ts";
+import { DESTROYED, STANDBY } from "./words.ts";
+
+/**
+ * The items, in the order in which they are given, with each standby as a span. One that is not over, as far as these items go, is a
+ * span without an end; a resume whose standby is not among them stays a mark.
+ */
+export function pair(items: readonly TimelineItem[]): TimelineItem[] {
+  const inTime = items.map((item, index) => ({ item, index })).sort((a, b) => orderOf(a.item) - orderOf(b.item));
+  const spans = new Map<number, TimelineItem>();
+  const gone = new Set<number>();
+  /** By agent: where its standby is. */
+  const open = new Map<string, number>();
+  const end = (agentId: string, at: string) => {
+    const begun = open.get(agentId);
+    if (begun === undefined) return false;
+    spans.set(begun, { ...(spans.get(begun) as TimelineItem), until: at });
+    return open.delete(agentId);
+  };
+  for (const { item, index } of inTime) {
+    const { agent_id, at } = item;
+    if (item.outcome !== "success") continue;
+    if (isOf(item, "room", DESTROYED.room)) for (const each of [...open.keys()]) end(each, at);
+    if (agent_id === null) continue;
+    if (isOf(item, "standby", STANDBY.over)) {
+      if (end(agent_id, at)) gone.add(index);
+    } else if (isOf(item, "sandbox", DESTROYED.sandbox) || isOf(item, "sandbox", DESTROYED.failed)) end(agent_id, at);
+    else if (item.type !== "standby") continue;
+    // What goes on now is told by the mark of its beginning, where that is among them.
+    else if (item.seq === null && open.has(agent_id)) gone.add(index);
+    else {
+      open.set(agent_id, index);
+      spans.set(index, { ...item, kind: "span" });
+    }
+  }
+  return items.flatMap((item, index) => (gone.has(index) ? [] : [spans.get(index) ?? item]));
+}
+
+const isOf = (item: TimelineItem, type: TimelineItem["type"], words: string) =>
+  item.type === type && item.title.startsWith(words);
+
+/** What goes on has no number, and comes last. */
+const orderOf = ({ seq }: TimelineItem): number => seq ?? Number.MAX_SAFE_INTEGER;

@@ -1,0 +1,74 @@
+/**
+ * Owns what a room's timeline shows: one item for an audit record, or none. Pure, and without imports of code: the service makes
+ * pages of it, and who follows the stream of events makes the same items.
+ */
+import type { AuditRecord } from "../api/audit.ts";
+import { EVENTS, type Facts } from "./events.ts";
+import type { TimelineItem, TimelineType } from "./item.ts";
+import { line } from "./words.ts";
+
+/** What of a record matters here. */
+export type Recorded = Pick<
+  AuditRecord,
+  "seq" | "event" | "outcome" | "at" | "agent_id" | "source" | "status" | "error_code" | "duration_ms"
+> & { details: Facts };
+
+const MOST_TO = 16;
+
+/** Null for what only reads, for what a person did on the pages of the web, and for what is no event of a room. */
+export function toItem(record: Recorded): TimelineItem | null {
+  const type = typeOf(record);
+  const told = EVENTS[record.event];
+  if (type === null || !told) return null;
+  const { seq, agent_id, outcome, error_code } = record;
+  const { facts, count } = factsOf(record.details);
+  const isWait = type === "wait";
+  const isSpan = isWait || told.span === true;
+  const lane = told.lane ?? "agent";
+  const said = (isWait ? told.waits : undefined)?.(facts) ?? told.say(facts);
+  const times = count > 1 ? `, ${count} times` : "";
+  const refused = error_code === null ? "" : `: ${error_code}`;
+  const name = told.ref?.(facts) ?? null;
+  return {
+    seq,
+    lane: lane === "agent" && agent_id === null ? "room" : lane,
+    agent_id,
+    kind: isSpan ? "span" : "mark",
+    type,
+    ...(isSpan ? spanOf(record) : { at: record.at, until: null }),
+    outcome,
+    title: line(`${said}${times}${refused}`),
+    to: toOf(facts),
+    ref: name,
+    exit_code: typeof facts.exit_code === "number" ? facts.exit_code : null,
+  };
+}
+
+/** The type of a record's item; null for one that has none. `selection.ts` says the same for a query. */
+export function typeOf({ event, outcome, source, details }: Recorded): TimelineType | null {
+  const told = Object.hasOwn(EVENTS, event) ? EVENTS[event] : undefined;
+  if (!told || source === "web") return null;
+  const waited = typeof details.wait_ms === "number";
+  const type = !waited ? told.type : told.waits ? "wait" : null;
+  return type !== null && outcome === "denied" ? "refusal" : type;
+}
+
+/** The record of a call says when the call began; one that nothing but time has made says when the thing was over. */
+function spanOf({ at, duration_ms, status }: Recorded): { at: string; until: string } {
+  const ms = Date.parse(at);
+  const duration = Math.round(duration_ms ?? 0);
+  const begin = status === null ? ms - duration : ms;
+  return { at: new Date(begin).toISOString(), until: new Date(begin + duration).toISOString() };
+}
+
+/** Of records that were counted together: the last, and their number. */
+function factsOf(details: Facts): { facts: Facts; count: number } {
+  const count = typeof details.count === "number" ? details.count : 1;
+  const isCounted = typeof details.last === "object" && details.last !== null && "first_at" in details;
+  return { facts: isCounted ? (details.last as Facts) : details, count };
+}
+
+function toOf({ to, destination, destinations }: Facts): string[] {
+  const named = [to, destinations].find(Array.isArray) ?? (typeof destination === "string" ? [destination] : []);
+  return named.filter((each): each is string => typeof each === "string" && each !== "*").slice(0, MOST_TO);
+}
