@@ -30,6 +30,8 @@ export interface Follower {
 
 /** The daemon says something every 15 s. */
 const SILENCE_MS = 40_000;
+/** After so much work in a row the page is let draw, and heed its keys. */
+const BREATH_MS = 12;
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 10_000;
 
@@ -94,6 +96,7 @@ async function readOnce(
       heard();
       const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
       rest = lines.pop() ?? "";
+      let since = performance.now();
       for (const line of lines) {
         if (line === "") continue;
         const event = JSON.parse(line) as Told;
@@ -102,6 +105,9 @@ async function readOnce(
           return { why: "error", detail: String(event.detail) };
         }
         if (event.type !== "ping" && (await follower.take(event))) return { why: "end" };
+        if (performance.now() - since < BREATH_MS) continue;
+        await new Promise((resolve) => setTimeout(resolve));
+        since = performance.now();
       }
     }
     return null;
