@@ -63,7 +63,7 @@ export function RecordTable({ records, showsRoom = false }: { records: readonly 
                   <Clock at={record.at} />
                 </a>
               </td>
-              <td data-label="Who">
+              <td data-label="Who" class="who">
                 <Who record={record} />
               </td>
               {showsRoom ? (

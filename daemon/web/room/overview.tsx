@@ -75,9 +75,9 @@ export default function Overview({ room }: TabProps) {
                       return (
                         <tr key={agent_id}>
                           <td data-label="Agent">
-                            <span class="name">
+                            <a class="name" data-row href={`/rooms/${part(roomId)}/agents/${part(agent_id)}`}>
                               <Foreign text={agent_id} />
-                            </span>
+                            </a>
                           </td>
                           <td data-label="State">
                             {sandbox_state === null ? (

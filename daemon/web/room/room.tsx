@@ -1,8 +1,7 @@
 /** Owns what all pages of a room have: its name and state, five numbers, and the tabs. Each tab is a file beside this one. */
 import type { FunctionComponent } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { RoomRecord, roomGet, roomList } from "../../../shared/api/rooms.ts";
-import { get, part, Refused } from "../data/api.ts";
+import { part } from "../data/api.ts";
 import { useLoaded } from "../data/resource.ts";
 import { Empty, Head, Loading, Tabs, Trouble } from "../parts/parts.tsx";
 import { Foreign, Since } from "../parts/text.tsx";
@@ -10,6 +9,7 @@ import { Labels, RoomState } from "../rooms/table.tsx";
 import { Live } from "../shell/live-state.tsx";
 import type { PageProps } from "../shell/page.ts";
 import { useTitle } from "../shell/title.ts";
+import { loadRoom } from "./load.ts";
 import type { TabProps } from "./tab.ts";
 
 type Program = Promise<{ default: FunctionComponent<TabProps> }>;
@@ -76,28 +76,6 @@ export default function Room({ params: { room_id: roomId = "", tab = "" } }: Pag
       )}
     </>
   );
-}
-
-/** By its name where it lives, else as the newest of those that ended and are still known. */
-async function loadRoom(roomId: string, signal: AbortSignal): Promise<RoomRecord> {
-  try {
-    return await get<typeof roomGet>(`/v1/rooms/${part(roomId)}`, {}, signal);
-  } catch (error) {
-    if (!(error instanceof Refused) || error.problem.code !== "room_not_found") throw error;
-    for (let cursor: string | null = null, pages = 0; pages < 10; pages++) {
-      const page: Awaited<ReturnType<typeof get<typeof roomList>>> = await get<typeof roomList>(
-        "/v1/rooms",
-        { state: "destroyed", limit: 1000, cursor },
-        signal,
-      );
-      const found = page.items.filter((each) => each.room_id === roomId || each.room_uid === roomId);
-      const newest = found.sort((one, other) => other.created_at.localeCompare(one.created_at))[0];
-      if (newest) return newest;
-      cursor = page.next_cursor;
-      if (cursor === null) break;
-    }
-    throw error;
-  }
 }
 
 function Gone({ roomId }: { roomId: string }) {

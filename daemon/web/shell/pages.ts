@@ -10,6 +10,7 @@ const page = (path: string, load: () => Program) => ({ match: addPath(path), loa
 const home = () => import("../home/home.tsx");
 const rooms = () => import("../rooms/rooms.tsx");
 const room = () => import("../room/room.tsx");
+const agent = () => import("../agent/agent.tsx");
 
 export const PAGES = [
   page("/", home),
@@ -18,4 +19,6 @@ export const PAGES = [
   page("/rooms/:room_id/:tab", room),
   page("/audit", () => import("../audit/audit.tsx")),
   page("/usage", () => import("../usage/usage.tsx")),
+  page("/rooms/:room_id/agents/:agent_id", agent),
+  page("/rooms/:room_id/agents/:agent_id/:tab", agent),
 ];

@@ -1,0 +1,127 @@
+/** Owns what all pages of an agent have: its name, its sandbox in a line, and the tabs. Each tab is a file beside this one. */
+import type { FunctionComponent } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { part } from "../data/api.ts";
+import { useLoaded } from "../data/resource.ts";
+import { Empty, Head, Loading, State, Tabs, Trouble } from "../parts/parts.tsx";
+import { Foreign, Since } from "../parts/text.tsx";
+import { Live } from "../shell/live-state.tsx";
+import type { PageProps } from "../shell/page.ts";
+import { useTitle } from "../shell/title.ts";
+import { loadAgent } from "./load.ts";
+import { agentPath, type TabProps } from "./tab.ts";
+import { lookOfSandbox, stateWord } from "./words.ts";
+
+type Program = Promise<{ default: FunctionComponent<TabProps> }>;
+
+/** The first is what an agent's own path shows. */
+const TABS: readonly { path: string; name: string; load(): Program }[] = [
+  { path: "", name: "Overview", load: () => import("./overview.tsx") },
+  { path: "commands", name: "Commands", load: () => import("./commands.tsx") },
+  { path: "terminal", name: "Terminal", load: () => import("./terminal/terminals.tsx") },
+  { path: "network", name: "Network", load: () => import("./network.tsx") },
+  { path: "usage", name: "Usage", load: () => import("./usage.tsx") },
+  { path: "console", name: "Console", load: () => import("./console.tsx") },
+  { path: "record", name: "Record", load: () => import("./record.tsx") },
+];
+
+const CHANGES = /^(?:room\.|sandbox\.(?!read|listed|logs_read|measured)|egress\.changed|port\.(?:un)?exposed)/;
+
+export default function Agent({ params: { room_id: roomId = "", agent_id: agentId = "", tab = "" } }: PageProps) {
+  useTitle(`${agentId} in ${roomId}${tab ? ` · ${tab}` : ""}`);
+  const agent = useLoaded(
+    `agent ${roomId} ${agentId}`,
+    (signal) => loadAgent(roomId, agentId, signal),
+    ({ event, agent_id }) => CHANGES.test(event) && (agent_id === null || agent_id === agentId),
+  );
+  const chosen = TABS.find(({ path }) => path === tab);
+  const [Shown, show] = useState<FunctionComponent<TabProps> | null>(null);
+  const [isLost, lose] = useState(false);
+  useEffect(() => {
+    let isOver = false;
+    show(null);
+    lose(false);
+    chosen?.load().then(
+      ({ default: Tab }) => {
+        if (!isOver) show(() => Tab);
+      },
+      () => {
+        if (!isOver) lose(true);
+      },
+    );
+    return () => {
+      isOver = true;
+    };
+  }, [chosen]);
+  const { data, problem } = agent;
+  return (
+    <>
+      <Head title={<Foreign text={agentId} />}>
+        <span class="muted">
+          in{" "}
+          <a href={`/rooms/${part(roomId)}`}>
+            <Foreign text={roomId} />
+          </a>
+        </span>
+        {data ? <InALine {...data} /> : null}
+        <Live />
+      </Head>
+      {problem?.code === "room_not_found" ? (
+        <Empty title="There is no room of this name.">
+          <p>
+            Its record is kept for as long as the audit is:{" "}
+            <a href={`/audit?room=${part(roomId)}&agent=${part(agentId)}`}>look there</a>, or go to{" "}
+            <a href="/rooms">Rooms</a>.
+          </p>
+        </Empty>
+      ) : problem ? (
+        <Trouble problem={problem} again={agent.again} />
+      ) : null}
+      <Tabs
+        label="Agent"
+        at={agentPath(roomId, agentId, tab)}
+        tabs={TABS.map(({ path, name }) => [agentPath(roomId, agentId, path), name])}
+      />
+      {data && data.room.state !== "active" ? (
+        <p class="warning above">
+          The room has ended, and its sandboxes with it. What the audit knows of this agent is still shown.
+        </p>
+      ) : null}
+      {!chosen ? (
+        <Empty title="An agent has no such page." />
+      ) : isLost ? (
+        <Empty title="This page's program could not be loaded.">
+          <p>
+            <a href={agentPath(roomId, agentId, tab)} data-load>
+              Load the page anew
+            </a>
+            .
+          </p>
+        </Empty>
+      ) : data && Shown ? (
+        <Shown room={data.room} agentId={agentId} sandbox={data.sandbox} />
+      ) : problem ? null : (
+        <Loading rows={6} />
+      )}
+    </>
+  );
+}
+
+function InALine({ room, sandbox }: Pick<TabProps, "room" | "sandbox">) {
+  if (!sandbox) return <State look="quiet">{room.state === "active" ? "no sandbox" : "room ended"}</State>;
+  const { state, ready_at, stopped_at, memory_mib, vcpu_count, template_id } = sandbox;
+  return (
+    <>
+      <State look={lookOfSandbox(state)}>{stateWord(state)}</State>
+      <span class="muted">
+        {memory_mib} MiB · {vcpu_count} {vcpu_count === 1 ? "processor" : "processors"} · <Foreign text={template_id} />
+        {ready_at !== null && stopped_at === null && state !== "destroyed" ? (
+          <>
+            {" "}
+            · up <Since at={ready_at} />
+          </>
+        ) : null}
+      </span>
+    </>
+  );
+}

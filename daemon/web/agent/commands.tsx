@@ -1,0 +1,134 @@
+/** Owns the page of an agent's commands: those that run and those that ran, and the output of the one that is opened. */
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { executionList } from "../../../shared/api/executions.ts";
+import { get } from "../data/api.ts";
+import { useLoaded } from "../data/resource.ts";
+import { Empty, Line, Shown, Trouble } from "../parts/parts.tsx";
+import { Clock } from "../parts/text.tsx";
+import { place } from "../shell/router.ts";
+import { Opened } from "./command.tsx";
+import { auditOf } from "./load.ts";
+import { loadOrProblem } from "./or-problem.ts";
+import { Prompts } from "./prompts.tsx";
+import { RunTable } from "./run-table.tsx";
+import { horizonOf, isOfCommands, mergeRuns, type Run } from "./runs.ts";
+import { agentPath, isThere, sandboxPath, type TabProps } from "./tab.ts";
+
+const PAGE = 200;
+/** Of beginnings and of ends; what is older is in the audit. */
+const MOST = 1000;
+
+export default function Commands({ room, agentId, sandbox }: TabProps) {
+  const opened = place.value.query.get("exec");
+  const search = useSignal("");
+  const most = useRef(PAGE);
+  const now = useRef(sandbox);
+  now.current = sandbox;
+  const runs = useLoaded(
+    `commands ${room.room_uid} ${agentId}`,
+    async (signal) => {
+      const limit = most.current;
+      const { current: sandbox } = now;
+      const [kept, begun, ended] = await Promise.all([
+        loadOrProblem(async () =>
+          isThere(sandbox) && sandbox.state === "running"
+            ? (await get<typeof executionList>(`${sandboxPath(sandbox)}/executions`, { limit: MOST }, signal)).items
+            : [],
+        ),
+        auditOf(room, agentId, { event: "exec.started", limit }, signal),
+        auditOf(room, agentId, { event: "exec.finished", limit }, signal),
+      ]);
+      const from = horizonOf([begun, ended]);
+      const all = mergeRuns(kept.data ?? [], [...begun.items, ...ended.items]);
+      return {
+        items: all.filter(({ isKept, startedAt }) => isKept || Date.parse(startedAt) >= from),
+        isAll: begun.next_cursor === null && ended.next_cursor === null,
+        problem: kept.problem,
+        at: new Date().toISOString(),
+      };
+    },
+    (record) => isOfCommands(record) && record.agent_id === agentId,
+  );
+  // The command that is opened stays, whatever becomes of the sandbox.
+  useEffect(() => runs.again(), [sandbox?.sandbox_id, sandbox?.state]);
+  return (
+    <Shown of={runs} rows={6}>
+      {({ items, isAll, problem, at }) => {
+        const run = items.find(({ id }) => id === opened);
+        const found = items.filter((each) => matches(each, search.value));
+        return (
+          <>
+            {problem ? <Trouble problem={problem} again={runs.again} /> : null}
+            {opened === null ? null : (
+              <Opened key={opened} execId={opened} run={run} room={room} agentId={agentId} sandbox={sandbox} />
+            )}
+            {items.length === 0 ? (
+              <NoCommand room={room.room_id} agent={agentId} isThere={isThere(sandbox)} />
+            ) : (
+              <>
+                <search class="filters">
+                  <input
+                    data-search
+                    type="search"
+                    aria-label="Search in commands"
+                    placeholder="part of a command"
+                    value={search.value}
+                    onInput={({ currentTarget }) => {
+                      search.value = currentTarget.value;
+                    }}
+                  />
+                  <span class="muted">
+                    as of <Clock at={at} />: a command that somebody waits for is told of when it ends.{" "}
+                    <button type="button" class="link" onClick={runs.again}>
+                      Ask again
+                    </button>
+                  </span>
+                </search>
+                {found.length === 0 ? (
+                  <Empty title="No command has that in it." />
+                ) : (
+                  <RunTable runs={found} opened={opened} path={agentPath(room.room_id, agentId, "commands")} />
+                )}
+                {isAll || most.current >= MOST ? null : (
+                  <p>
+                    <button
+                      type="button"
+                      class="button"
+                      onClick={() => {
+                        most.current = Math.min(MOST, most.current + PAGE * 2);
+                        runs.again();
+                      }}
+                    >
+                      Show older
+                    </button>
+                  </p>
+                )}
+              </>
+            )}
+            <Prompts
+              names={isThere(sandbox) ? ["run-it-again", "why-does-it-wait"] : ["summarise-room"]}
+              room={room.room_id}
+              agent={agentId}
+            />
+          </>
+        );
+      }}
+    </Shown>
+  );
+}
+
+const matches = ({ command, id }: Run, text: string) => {
+  const wanted = text.trim().toLowerCase();
+  return command.toLowerCase().includes(wanted) || id.toLowerCase() === wanted;
+};
+
+function NoCommand({ room, agent, isThere: is }: { room: string; agent: string; isThere: boolean }) {
+  if (!is) return <Empty title="No command of it is on record." />;
+  return (
+    <Empty title="It has run no command yet.">
+      <p>A command is run by its agent, or by a line:</p>
+      <Line text={`roomd exec ${room} ${agent} -- uname -a`} />
+    </Empty>
+  );
+}

@@ -1,0 +1,81 @@
+/**
+ * Owns reading a log backwards that the service reads only forwards, by byte offsets: its end is found by halving, and older parts are
+ * those before the first one that is there.
+ */
+
+export interface LogLine {
+  offset: number;
+  line: string;
+}
+
+/** What is asked of the service: whole lines from an offset on. What was dropped before it is skipped. */
+export type AskLog = (after: number, limit: number) => Promise<{ items: LogLine[]; next_after: number }>;
+
+export interface LogPart {
+  /** Byte offset of the first line, and of what follows the last. */
+  from: number;
+  to: number;
+  lines: LogLine[];
+  /** Whether nothing that is kept is before it. */
+  isFirst: boolean;
+}
+
+/** Most lines of an answer. */
+const LIMIT = 1000;
+const PART_BYTES = 64 * 1024;
+/** More than a log ever keeps: two segments of a MiB each and what was written at once. */
+const FIRST_STEP = 64 * 1024;
+/** Lines of one character are many in a part. */
+const MOST_ANSWERS = 40;
+
+/** The newest part. */
+export async function readEnd(ask: AskLog): Promise<LogPart> {
+  const first = await ask(0, LIMIT);
+  const begin = first.items[0]?.offset ?? 0;
+  if (first.items.length < LIMIT) return { from: begin, to: first.next_after, lines: first.items, isFirst: true };
+  const end = await findEnd(ask, first.next_after);
+  return await readPart(ask, begin, Math.max(begin, end - PART_BYTES), Number.POSITIVE_INFINITY);
+}
+
+/** The part before one. */
+export async function readBefore(ask: AskLog, part: Pick<LogPart, "from">): Promise<LogPart> {
+  const begin = (await ask(0, 1)).items[0]?.offset ?? part.from;
+  return await readPart(ask, begin, Math.max(begin, part.from - PART_BYTES), part.from);
+}
+
+/** What came after a part. */
+export async function readAfter(ask: AskLog, { to }: Pick<LogPart, "to">): Promise<LogPart> {
+  return { ...(await readPart(ask, to, to, Number.POSITIVE_INFINITY)), from: to };
+}
+
+/** Somewhere in the last part of the log: beyond `known`, at which it goes on. */
+async function findEnd(ask: AskLog, known: number): Promise<number> {
+  const isBefore = async (offset: number) => (await ask(offset, 1)).items.length > 0;
+  let low = known;
+  let step = FIRST_STEP;
+  while (await isBefore(low + step)) {
+    low += step;
+    step *= 2;
+  }
+  let high = low + step;
+  while (high - low > PART_BYTES / 4) {
+    const middle = Math.floor((low + high) / 2);
+    if (await isBefore(middle)) low = middle;
+    else high = middle;
+  }
+  return high;
+}
+
+async function readPart(ask: AskLog, begin: number, from: number, until: number): Promise<LogPart> {
+  const lines: LogLine[] = [];
+  let next = from;
+  for (let answers = 0; answers < MOST_ANSWERS && next < until; answers++) {
+    const answer = await ask(next, LIMIT);
+    lines.push(...answer.items.filter(({ offset }) => offset < until));
+    next = answer.next_after;
+    if (answer.items.length < LIMIT) break;
+  }
+  // Who begins in the middle of a line has the rest of it first.
+  const whole = from > begin && lines.length > 1 ? lines.slice(1) : lines;
+  return { from: whole[0]?.offset ?? from, to: Math.min(next, until), lines: whole, isFirst: from <= begin };
+}

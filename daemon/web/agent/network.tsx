@@ -1,0 +1,205 @@
+/** Owns the page of a sandbox's network: where it connected to and where it was refused, beside the list of what it may. */
+import { useSignal } from "@preact/signals";
+import type { egressGet, sandboxNetwork } from "../../../shared/api/egress.ts";
+import { get, part } from "../data/api.ts";
+import { useLoaded } from "../data/resource.ts";
+import { Choices, Empty, Facts, Line, Shown, State } from "../parts/parts.tsx";
+import { Ago, Clock, countText, Foreign, sizeText } from "../parts/text.tsx";
+import { place, setQuery } from "../shell/router.ts";
+import { allowLine, type Destination, entryFor, placeText, reasonWords } from "./places.ts";
+import { Prompts } from "./prompts.tsx";
+import { isThere, sandboxPath, type TabProps } from "./tab.ts";
+import { egressWords } from "./words.ts";
+
+const SHOWN = [
+  ["all", "all"],
+  ["refused", "refused"],
+  ["allowed", "allowed"],
+] as const;
+/** So many lines to copy are enough at once. */
+const MOST_LINES = 5;
+
+export default function Network({ room, agentId, sandbox }: TabProps) {
+  const chosen = SHOWN.find(([each]) => each === place.value.query.get("show"))?.[0] ?? "all";
+  const search = useSignal("");
+  const network = useLoaded(
+    `network ${sandbox?.sandbox_id}`,
+    async (signal) => {
+      if (!sandbox) return null;
+      const path = sandboxPath(sandbox);
+      const [seen, egress] = await Promise.all([
+        get<typeof sandboxNetwork>(`${path}/network`, {}, signal),
+        isThere(sandbox) ? get<typeof egressGet>(`${path}/egress`, {}, signal) : null,
+      ]);
+      return { seen, egress };
+    },
+    ({ event, agent_id }) => agent_id === agentId && /^egress\.(?:denied|changed)$|^exec\.finished$/.test(event),
+  );
+  if (!sandbox) {
+    return (
+      <Empty title="No sandbox of it is known, and so no network.">
+        <p>
+          What was refused is also{" "}
+          <a href={`/audit?room=${part(room.room_id)}&agent=${part(agentId)}&event=egress.`}>in the audit</a>.
+        </p>
+      </Empty>
+    );
+  }
+  return (
+    <Shown of={network} rows={6}>
+      {(data) => {
+        if (!data) return null;
+        const { seen, egress } = data;
+        const items = seen.items.filter(
+          (each) => (chosen === "all" || each.allowed === (chosen === "allowed")) && matches(each, search.value),
+        );
+        return (
+          <>
+            {egress ? (
+              <Facts
+                facts={[
+                  ["Open now", countText(egress.open_connections)],
+                  ["Connections", countText(egress.connections)],
+                  ["Sent", sizeText(egress.sent_bytes)],
+                  ["Received", sizeText(egress.received_bytes)],
+                ]}
+              />
+            ) : null}
+            <h2>May connect</h2>
+            <p>
+              {egressWords(egress ?? sandbox.egress)}{" "}
+              {(egress ?? sandbox.egress).allowlist.map((entry) => (
+                <span key={entry} class="label">
+                  <Foreign text={entry} most={100} mono />
+                </span>
+              ))}{" "}
+              <span class="muted">revision {(egress ?? sandbox.egress).revision}</span>
+            </p>
+            <h2>Connected, or tried to</h2>
+            {seen.items.length === 0 ? (
+              <Empty title="It has not connected to anything yet, and was refused nothing." />
+            ) : (
+              <>
+                <search class="filters">
+                  <Choices
+                    label="Which"
+                    of={SHOWN}
+                    at={chosen}
+                    choose={(each) => setQuery({ show: each === "all" ? null : each })}
+                  />
+                  <input
+                    data-search
+                    type="search"
+                    aria-label="Search by name or address"
+                    placeholder="name or address"
+                    value={search.value}
+                    onInput={({ currentTarget }) => {
+                      search.value = currentTarget.value;
+                    }}
+                  />
+                  <button type="button" class="link" onClick={network.again}>
+                    Ask again
+                  </button>
+                </search>
+                {items.length === 0 ? <Empty title="None is so." /> : <Destinations items={items} />}
+                <p class="muted">
+                  Since <Clock at={seen.since} />
+                  {seen.other.allowed + seen.other.refused > 0
+                    ? `. Besides ${countText(seen.other.allowed)} connections and ${countText(seen.other.refused)} refusals of places that made room for later ones`
+                    : ""}
+                  .
+                </p>
+              </>
+            )}
+            {isThere(sandbox) && egress ? (
+              <Allow
+                items={seen.items}
+                given={{ room: room.room_id, agent: agentId, list: egress.allowlist, revision: egress.revision }}
+              />
+            ) : null}
+            <Prompts names={["mend-the-network", "what-left-the-house"]} room={room.room_id} agent={agentId} />
+          </>
+        );
+      }}
+    </Shown>
+  );
+}
+
+const matches = ({ host, ip }: Destination, text: string) => {
+  const wanted = text.trim().toLowerCase();
+  return [host, ip].some((each) => each?.toLowerCase().includes(wanted));
+};
+
+function Destinations({ items }: { items: readonly Destination[] }) {
+  return (
+    <div class="scroll">
+      <table>
+        <thead>
+          <tr>
+            <th>Where</th>
+            <th class="num">Port</th>
+            <th>Let</th>
+            <th class="num">Connections</th>
+            <th class="num">Sent</th>
+            <th class="num">Received</th>
+            <th>First</th>
+            <th>Last</th>
+          </tr>
+        </thead>
+        <tbody>
+          {items.map((each) => (
+            <tr key={`${each.allowed} ${placeText(each)} ${each.port} ${each.reason}`} data-row tabIndex={-1}>
+              <td data-label="Where">
+                <Foreign text={placeText(each)} most={120} mono />{" "}
+                {each.host !== null && each.ip !== null ? <span class="muted mono">{each.ip}</span> : null}
+              </td>
+              <td data-label="Port" class="num">
+                {each.port ?? "–"}
+              </td>
+              <td data-label="Let">
+                <State look={each.allowed ? "ok" : "bad"}>{each.allowed ? "allowed" : reasonWords(each.reason)}</State>
+              </td>
+              <td data-label="Connections" class="num">
+                {countText(each.connections)}
+              </td>
+              <td data-label="Sent" class="num tight">
+                {each.allowed ? sizeText(each.sent_bytes) : "–"}
+              </td>
+              <td data-label="Received" class="num tight">
+                {each.allowed ? sizeText(each.received_bytes) : "–"}
+              </td>
+              <td data-label="First" class="tight">
+                <Clock at={each.first_at} />
+              </td>
+              <td data-label="Last" class="tight">
+                <Ago at={each.last_at} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Allow({ items, given }: { items: readonly Destination[]; given: Parameters<typeof allowLine>[0] }) {
+  const lines = new Set(
+    items.flatMap((each) => {
+      const entry = entryFor(each);
+      return (entry === null ? null : allowLine(given, entry)) ?? [];
+    }),
+  );
+  if (lines.size === 0) return null;
+  return (
+    <>
+      <h2>To allow what was refused</h2>
+      <p class="muted">
+        The names were chosen by what runs in the sandbox: allow only what you know. Each line sets the whole list, with
+        one name more.
+      </p>
+      {[...lines].slice(0, MOST_LINES).map((line) => (
+        <Line key={line} text={line} />
+      ))}
+    </>
+  );
+}

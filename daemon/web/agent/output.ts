@@ -1,0 +1,179 @@
+/**
+ * Owns the text of a command's output: bytes of two streams in pieces, as lines. Sequences that a terminal would obey are left out, and
+ * what is older than the newest 5 MB or 50,000 lines is.
+ */
+
+export type Stream = "stdout" | "stderr";
+
+export interface Line {
+  /** Its place among all lines that there ever were, from 0. */
+  n: number;
+  stream: Stream;
+  text: string;
+}
+
+export const MOST_LINES = 50_000;
+export const MOST_CHARACTERS = 5_000_000;
+/** A longer line goes on in the next. */
+export const LONGEST_LINE = 4000;
+/** What was let go is taken out of the list in such portions: each costs a copy of what stays. */
+const PORTION = 5000;
+
+export class Output {
+  readonly #streams = { stdout: new Reader(), stderr: new Reader() };
+  #lines: Line[] = [];
+  /** How many at the list's beginning were let go. */
+  #gone = 0;
+  #characters = 0;
+  #begun = 0;
+  /** What was let go. */
+  readonly left = { lines: 0, bytes: 0 };
+  /** What came before it was not kept by the sandbox. */
+  isCut = false;
+
+  get length(): number {
+    return this.#lines.length - this.#gone;
+  }
+
+  /** By its place in what is kept. */
+  at(index: number): Line | undefined {
+    return this.#lines[this.#gone + index];
+  }
+
+  push(stream: Stream, bytes: Uint8Array): void {
+    const reader = this.#streams[stream];
+    for (const { text, isEnd } of reader.read(bytes)) {
+      this.#add(stream, reader, text);
+      if (isEnd) reader.open = null;
+    }
+    this.#letGo();
+  }
+
+  /** What was cut in the middle of a character is shown as such. */
+  end(): void {
+    for (const stream of ["stdout", "stderr"] as const) {
+      const reader = this.#streams[stream];
+      for (const { text } of reader.rest()) this.#add(stream, reader, text);
+    }
+  }
+
+  #add(stream: Stream, reader: Reader, text: string): void {
+    let rest = text;
+    do {
+      reader.open ??= this.#begin(stream);
+      const taken = rest.slice(0, LONGEST_LINE - reader.open.text.length);
+      reader.open.text += taken;
+      this.#characters += taken.length;
+      rest = rest.slice(taken.length);
+      if (rest !== "") reader.open = null;
+    } while (rest !== "");
+  }
+
+  #begin(stream: Stream): Line {
+    const line: Line = { n: this.#begun++, stream, text: "" };
+    this.#lines.push(line);
+    return line;
+  }
+
+  #letGo(): void {
+    while (this.length > MOST_LINES || this.#characters > MOST_CHARACTERS) {
+      const line = this.#lines[this.#gone];
+      if (!line) break;
+      this.#gone++;
+      this.#characters -= line.text.length;
+      this.left.lines++;
+      this.left.bytes += line.text.length + 1;
+      // What still comes of it begins a line of its own.
+      for (const reader of Object.values(this.#streams)) if (reader.open === line) reader.open = null;
+    }
+    if (this.#gone < PORTION) return;
+    this.#lines = this.#lines.slice(this.#gone);
+    this.#gone = 0;
+  }
+}
+
+type State = "text" | "escape" | "sequence" | "string" | "charset";
+
+/**
+ * One stream's bytes as pieces of lines.
+ *
+ *   text ──ESC──▶ escape ─┬─ [ ──▶ sequence ──its last character──▶ text
+ *                         ├─ ] P X ^ _ ──▶ string ──BEL, ESC──▶ text, escape
+ *                         └─ ( ) and the like ──▶ charset ──one character──▶ text
+ */
+class Reader {
+  /** The line that goes on. */
+  open: Line | null = null;
+  readonly #decoder = new TextDecoder();
+  #state: State = "text";
+  /** A carriage return came, and what follows it is not known yet. */
+  #isReturned = false;
+
+  *read(bytes: Uint8Array): Generator<{ text: string; isEnd: boolean }> {
+    yield* this.#pieces(this.#decoder.decode(bytes, { stream: true }));
+  }
+
+  *rest(): Generator<{ text: string; isEnd: boolean }> {
+    yield* this.#pieces(this.#decoder.decode());
+  }
+
+  /** Characters are looked at one by one only from an ESC to its sequence's end. */
+  *#pieces(text: string): Generator<{ text: string; isEnd: boolean }> {
+    let from = 0;
+    for (let at = 0; at < text.length; ) {
+      if (this.#state !== "text") {
+        const character = text[at] ?? "";
+        // A line's end ends what nobody ended: else all that follows would be left out.
+        if (character === "\n") this.#state = "text";
+        else {
+          this.#step(character);
+          at++;
+        }
+        from = at;
+        continue;
+      }
+      if (this.#isReturned) {
+        this.#isReturned = false;
+        // Of `\r\n` it is a part; alone it would have the line written over, which would hide what was there.
+        if (text[at] !== "\n" && this.open) yield { text: "", isEnd: true };
+      }
+      const end = nextOf(text, at);
+      const character = text[end];
+      if (character === undefined) {
+        yield { text: text.slice(from), isEnd: false };
+        return;
+      }
+      const isEnd = character === "\n";
+      if (end > from || isEnd) yield { text: text.slice(from, end), isEnd };
+      if (character === "\x1b") this.#state = "escape";
+      if (character === "\r") this.#isReturned = true;
+      at = end + 1;
+      from = at;
+    }
+  }
+
+  #step(character: string): void {
+    if (character === "\x1b") this.#state = "escape";
+    else if (this.#state === "escape") this.#state = stateAfter(character);
+    else if (this.#state === "charset") this.#state = "text";
+    else if (this.#state === "string") this.#state = character === "\x07" ? "text" : "string";
+    else if (character >= "@" || character < " ") this.#state = "text";
+  }
+}
+
+const stateAfter = (character: string): State =>
+  character === "["
+    ? "sequence"
+    : "]PX^_".includes(character)
+      ? "string"
+      : "()*+ #%".includes(character)
+        ? "charset"
+        : "text";
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: a sequence begins with it
+const NEXT = /[\n\r\x1b]/g;
+
+function nextOf(text: string, from: number): number {
+  NEXT.lastIndex = from;
+  return NEXT.exec(text)?.index ?? text.length;
+}

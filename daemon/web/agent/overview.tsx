@@ -1,0 +1,136 @@
+/** Owns an agent's first page: what its sandbox is, what it does now, and what happened last. */
+import type { AuditRecord } from "../../../shared/api/audit.ts";
+import type { executionList } from "../../../shared/api/executions.ts";
+import type { agentList } from "../../../shared/api/fabric.ts";
+import { get, part } from "../data/api.ts";
+import { useLoaded } from "../data/resource.ts";
+import { Empty, Line, Shown, Trouble } from "../parts/parts.tsx";
+import { RecordTable } from "../parts/records.tsx";
+import { Ago, countText } from "../parts/text.tsx";
+import { auditOf } from "./load.ts";
+import { loadOrProblem } from "./or-problem.ts";
+import { Prompts } from "./prompts.tsx";
+import { RunTable } from "./run-table.tsx";
+import { mergeRuns } from "./runs.ts";
+import { SandboxFacts } from "./sandbox-facts.tsx";
+import { agentPath, isThere, sandboxPath, type TabProps } from "./tab.ts";
+import { loadWaits, WaitsOf } from "./waits.tsx";
+
+const FEW = 12;
+const PAGE = 1000;
+const MOST_PAGES = 5;
+
+export default function Overview({ room, agentId, sandbox }: TabProps) {
+  const last = useLoaded(
+    `last of ${room.room_uid} ${agentId}`,
+    (signal) => auditOf(room, agentId, { limit: 200 }, signal),
+    (record) => record.agent_id === agentId && !isReading(record),
+  );
+  return (
+    <>
+      {room.state === "active" ? <Now room={room} agentId={agentId} sandbox={sandbox} /> : null}
+      {sandbox ? (
+        <>
+          <h2>
+            Sandbox <a href={agentPath(room.room_id, agentId, "record")}>its record</a>
+          </h2>
+          <SandboxFacts sandbox={sandbox} />
+        </>
+      ) : room.state === "active" ? (
+        <>
+          <h2>Sandbox</h2>
+          <Empty title="It has no sandbox in this room.">
+            <p>An agent outside sends messages and uses the drive by the API. To give it a sandbox:</p>
+            <Line text={`roomd sandbox create ${room.room_id} ${agentId}`} />
+          </Empty>
+        </>
+      ) : null}
+      <h2>
+        Last happened <a href={`/audit?room=${part(room.room_id)}&agent=${part(agentId)}`}>all</a>
+      </h2>
+      <Shown of={last}>
+        {({ items }) => {
+          const shown = items.filter((each) => !isReading(each)).slice(0, FEW);
+          return shown.length > 0 ? <RecordTable records={shown} /> : <Empty title="Nothing of it is on record." />;
+        }}
+      </Shown>
+      <Prompts names={promptsFor(sandbox)} room={room.room_id} agent={agentId} />
+    </>
+  );
+}
+
+function Now({ room, agentId, sandbox }: TabProps) {
+  const now = useLoaded(
+    `now of ${room.room_uid} ${agentId} ${sandbox?.sandbox_id} ${sandbox?.state}`,
+    async (signal) => {
+      const [present, waits, runs] = await Promise.all([
+        findPresent(room.room_id, agentId, signal),
+        loadWaits(room.room_id, signal),
+        loadOrProblem(async () =>
+          sandbox?.state === "running"
+            ? (await get<typeof executionList>(`${sandboxPath(sandbox)}/executions`, { limit: PAGE }, signal)).items
+            : [],
+        ),
+      ]);
+      return { present, waits, runs };
+    },
+    (record) => /^(?:message\.(?:sent|read|acked)|barrier\.|exec\.(?:started|finished|killed))/.test(record.event),
+  );
+  return (
+    <>
+      <h2>
+        Now <a href={agentPath(room.room_id, agentId, "commands")}>all commands</a>
+      </h2>
+      <Shown of={now}>
+        {({ present, waits, runs }) => {
+          const running = mergeRuns(
+            (runs.data ?? []).filter(({ state }) => state === "running"),
+            [],
+          );
+          return (
+            <>
+              <WaitsOf waits={waits} room={room.room_id} agent={agentId} />
+              {present ? (
+                <p class="muted">
+                  {countText(present.inbox_depth)} in its inbox · last seen{" "}
+                  <Ago at={present.last_seen_at} none="not yet" />
+                  {present.topics.length > 0 ? ` · listens to ${present.topics.length} topics` : ""}
+                </p>
+              ) : null}
+              {runs.problem ? <Trouble problem={runs.problem} /> : null}
+              {running.length > 0 ? (
+                <RunTable runs={running} path={agentPath(room.room_id, agentId, "commands")} />
+              ) : runs.problem ? null : (
+                <p class="muted">No command runs.</p>
+              )}
+            </>
+          );
+        }}
+      </Shown>
+    </>
+  );
+}
+
+async function findPresent(roomId: string, agentId: string, signal: AbortSignal) {
+  let cursor: string | null = null;
+  for (let pages = 0; pages < MOST_PAGES; pages++) {
+    const page: Awaited<ReturnType<typeof get<typeof agentList>>> = await get<typeof agentList>(
+      `/v1/rooms/${part(roomId)}/agents`,
+      { limit: PAGE, cursor },
+      signal,
+    );
+    const found = page.items.find(({ agent_id }) => agent_id === agentId);
+    cursor = page.next_cursor;
+    if (found || cursor === null) return found ?? null;
+  }
+  return null;
+}
+
+const READING = /(?:\.read|\.listed|_listed|_read|\.summarized|\.verified|\.followed|\.measured|_watched)$/;
+const isReading = ({ event, source }: AuditRecord) => source === "web" || READING.test(event);
+
+function promptsFor(sandbox: TabProps["sandbox"]): string[] {
+  if (!isThere(sandbox)) return ["summarise-room"];
+  if (sandbox.state === "failed") return ["why-did-it-fail"];
+  return ["why-does-it-wait", "unblock", "run-it-again", "show-me-the-result"];
+}

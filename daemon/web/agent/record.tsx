@@ -1,0 +1,107 @@
+/** Owns the page of a sandbox's record as the API has it, and of the agent's sandboxes before it. */
+import type { AuditRecord } from "../../../shared/api/audit.ts";
+import type { SandboxRecord } from "../../../shared/api/sandboxes.ts";
+import { useLoaded } from "../data/resource.ts";
+import { Copy, Empty, Line, Shown, State } from "../parts/parts.tsx";
+import { RecordTable } from "../parts/records.tsx";
+import { Clock, Foreign, spanText } from "../parts/text.tsx";
+import { Json } from "./json.tsx";
+import { auditOf, endedOf } from "./load.ts";
+import type { TabProps } from "./tab.ts";
+import { causeWords } from "./words.ts";
+
+const isOfLife = ({ event, source }: AuditRecord) =>
+  source !== "web" && /^sandbox\.(?!read$|listed$|logs_read$|measured$)/.test(event);
+
+export default function Record({ room, agentId, sandbox }: TabProps) {
+  const earlier = useLoaded(
+    `earlier ${room.room_uid} ${agentId} ${sandbox?.sandbox_id}`,
+    async (signal) => {
+      const [ended, told] = await Promise.all([
+        room.state === "active" ? endedOf(room.room_id, agentId, signal) : [],
+        auditOf(room, agentId, { event: "sandbox.", limit: 1000 }, signal),
+      ]);
+      return {
+        ended: ended.filter((each) => each.sandbox_id !== sandbox?.sandbox_id),
+        told: told.items.filter(isOfLife),
+      };
+    },
+    (record) => record.agent_id === agentId && isOfLife(record),
+  );
+  const text = JSON.stringify(sandbox, null, 2);
+  return (
+    <>
+      {sandbox ? (
+        <>
+          <p class="output-head">
+            <Copy text={text} label="Copy as JSON" />
+            <span class="muted">
+              <Foreign text={sandbox.sandbox_id} mono />
+            </span>
+          </p>
+          <Json value={sandbox} />
+        </>
+      ) : (
+        <Empty title="No record of a sandbox is kept." />
+      )}
+      <h2>Earlier sandboxes of this agent</h2>
+      <Shown of={earlier}>
+        {({ ended, told }) => (
+          <>
+            {ended.length === 0 ? <p class="muted">None is known.</p> : <Earlier sandboxes={ended} />}
+            <h2>Its life on record</h2>
+            {told.length === 0 ? <Empty title="Nothing of a sandbox is on record." /> : <RecordTable records={told} />}
+          </>
+        )}
+      </Shown>
+      <h2>In a shell</h2>
+      <Line text={`roomd sandbox get ${room.room_id} ${agentId} --json`} />
+    </>
+  );
+}
+
+function Earlier({ sandboxes }: { sandboxes: readonly SandboxRecord[] }) {
+  return (
+    <div class="scroll">
+      <table>
+        <thead>
+          <tr>
+            <th>Sandbox</th>
+            <th>Made</th>
+            <th>Ended</th>
+            <th class="num">Lived</th>
+            <th>Why</th>
+          </tr>
+        </thead>
+        <tbody>
+          {sandboxes.map(({ sandbox_id, created_at, exit, stopped_at }) => {
+            const end = exit?.at ?? stopped_at;
+            return (
+              <tr key={sandbox_id} data-row tabIndex={-1}>
+                <td data-label="Sandbox">
+                  <Foreign text={sandbox_id} mono />
+                </td>
+                <td data-label="Made" class="tight">
+                  <Clock at={created_at} />
+                </td>
+                <td data-label="Ended" class="tight">
+                  {end === null ? "–" : <Clock at={end} />}
+                </td>
+                <td data-label="Lived" class="num tight">
+                  {end === null ? "–" : spanText(Date.parse(end) - Date.parse(created_at))}
+                </td>
+                <td data-label="Why">
+                  {exit ? (
+                    <State look={exit.cause === "user_requested" ? "quiet" : "bad"}>{causeWords(exit.cause)}</State>
+                  ) : (
+                    "–"
+                  )}
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,78 @@
+/** Owns the table of an agent's commands. */
+import { type Look, State } from "../parts/parts.tsx";
+import { Clock, Foreign, Since, sizeText, spanText } from "../parts/text.tsx";
+import type { Run } from "./runs.ts";
+
+/** How it goes, or how it ended. */
+export function RunEnd({ run }: { run: Run }) {
+  const [look, word] = endOf(run);
+  return <State look={look}>{word}</State>;
+}
+
+function endOf({ state, exitCode, signal, hasTimedOut, errorCode }: Run): readonly [Look, string] {
+  if (state === "running") return ["busy", "runs"];
+  if (state === "refused") return ["bad", errorCode ?? "refused"];
+  if (state === "unknown") return ["quiet", errorCode ?? "end not recorded"];
+  if (hasTimedOut) return ["bad", "timed out"];
+  if (signal !== null) return ["bad", signal];
+  return exitCode === 0 ? ["ok", "exit 0"] : ["bad", `exit ${exitCode ?? "?"}`];
+}
+
+export function Took({ run: { state, tookMs, startedAt } }: { run: Run }) {
+  if (state === "running") return <Since at={startedAt} />;
+  return <>{tookMs === null ? "–" : spanText(tookMs)}</>;
+}
+
+/** `path`: of the page of commands. */
+export function RunTable({
+  runs,
+  opened = null,
+  path,
+}: {
+  runs: readonly Run[];
+  opened?: string | null;
+  path: string;
+}) {
+  return (
+    <div class="scroll">
+      <table class="runs">
+        <thead>
+          <tr>
+            <th>Began</th>
+            <th>Command</th>
+            <th>End</th>
+            <th class="num">Took</th>
+            <th class="num">Output</th>
+          </tr>
+        </thead>
+        <tbody>
+          {runs.map((run) => (
+            <tr key={run.id} class={run.id === opened ? "opened" : undefined}>
+              <td data-label="Began" class="tight">
+                <Clock at={run.startedAt} />
+              </td>
+              <td data-label="Command">
+                <a
+                  data-row
+                  href={`${path}?exec=${encodeURIComponent(run.id)}`}
+                  aria-current={run.id === opened ? "true" : undefined}
+                >
+                  <Foreign text={run.command || run.id} most={160} mono />
+                </a>
+              </td>
+              <td data-label="End" class="tight">
+                <RunEnd run={run} />
+              </td>
+              <td data-label="Took" class="num tight">
+                <Took run={run} />
+              </td>
+              <td data-label="Output" class="num tight">
+                {run.outBytes === null ? "–" : sizeText(run.outBytes + (run.errBytes ?? 0))}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

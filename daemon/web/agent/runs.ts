@@ -1,0 +1,100 @@
+/**
+ * Owns the list of an agent's commands: those that run and those that the sandbox keeps, and those that only the audit knows of. A
+ * command is known by its exec_id; a call that was refused has none, and is a row of its own.
+ */
+import type { AuditRecord } from "../../../shared/api/audit.ts";
+import type { ExecutionRecord } from "../../../shared/api/executions.ts";
+import { commandText } from "./words.ts";
+
+export interface Run {
+  /** Its exec_id; of a refused call its audit_id. */
+  id: string;
+  command: string;
+  /** refused: it never ran. unknown: it began, and no end was recorded. */
+  state: "running" | "ended" | "refused" | "unknown";
+  /** Whether the sandbox still has its output. */
+  isKept: boolean;
+  startedAt: string;
+  tookMs: number | null;
+  exitCode: number | null;
+  signal: string | null;
+  hasTimedOut: boolean;
+  outBytes: number | null;
+  errBytes: number | null;
+  errorCode: string | null;
+}
+
+export const isOfCommands = ({ event }: Pick<AuditRecord, "event">) =>
+  /^exec\.(?:started|finished|killed)$/.test(event);
+
+/** The newest first. */
+export function mergeRuns(kept: readonly ExecutionRecord[], told: readonly AuditRecord[]): Run[] {
+  const runs = new Map<string, Run>();
+  // The record of an end knows more than that of a beginning, and the sandbox itself more than both.
+  const ends = told.filter(({ event }) => event === "exec.finished");
+  const beginnings = told.filter(({ event }) => event === "exec.started");
+  for (const record of [...beginnings, ...ends]) {
+    const run = runOf(record);
+    const before = runs.get(run.id);
+    runs.set(run.id, before ? { ...run, command: run.command || before.command, startedAt: before.startedAt } : run);
+  }
+  for (const execution of kept) runs.set(execution.exec_id, ofSandbox(execution));
+  return [...runs.values()].sort((one, other) => Date.parse(other.startedAt) - Date.parse(one.startedAt));
+}
+
+function ofSandbox(execution: ExecutionRecord): Run {
+  return {
+    id: execution.exec_id,
+    command: commandText(execution.argv),
+    state: execution.state === "running" ? "running" : "ended",
+    isKept: true,
+    startedAt: execution.started_at,
+    tookMs: execution.duration_ms,
+    exitCode: execution.exit_code,
+    signal: execution.signal,
+    hasTimedOut: execution.timed_out,
+    outBytes: execution.stdout_bytes,
+    errBytes: execution.stderr_bytes,
+    errorCode: null,
+  };
+}
+
+function runOf({ event, audit_id, at, status, outcome, error_code, duration_ms, details }: AuditRecord): Run {
+  const id = textOf(details.exec_id);
+  const hasEnded = event === "exec.finished" && outcome === "success";
+  // A call's record has the moment at which the call began; one without a call is written at the command's end.
+  const startMs = Date.parse(at) - (status === null && event === "exec.finished" ? (duration_ms ?? 0) : 0);
+  return {
+    id: id ?? audit_id,
+    command: commandOf(details),
+    state: hasEnded ? "ended" : outcome === "success" || id !== null ? "unknown" : "refused",
+    isKept: false,
+    startedAt: new Date(startMs).toISOString(),
+    tookMs: hasEnded ? duration_ms : null,
+    exitCode: numberOf(details.exit_code),
+    signal: textOf(details.signal),
+    hasTimedOut: details.timed_out === true,
+    outBytes: numberOf(details.stdout_bytes),
+    errBytes: numberOf(details.stderr_bytes),
+    errorCode: error_code,
+  };
+}
+
+function commandOf({ command, argv, told_argv }: AuditRecord["details"]): string {
+  if (typeof command === "string") return command;
+  const words = argv ?? told_argv;
+  return Array.isArray(words) ? commandText(words.map(String)) : "";
+}
+
+const textOf = (value: unknown) => (typeof value === "string" ? value : null);
+const numberOf = (value: unknown) => (typeof value === "number" ? value : null);
+
+/** What is older than this may be incomplete: of one of the two lists there is more. */
+export function horizonOf(pages: readonly { items: readonly AuditRecord[]; next_cursor: string | null }[]): number {
+  return Math.max(
+    Number.NEGATIVE_INFINITY,
+    ...pages.flatMap(({ items, next_cursor }) =>
+      next_cursor === null ? [] : items.slice(-1).map(({ at }) => Date.parse(at)),
+    ),
+  );
+}

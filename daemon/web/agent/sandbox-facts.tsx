@@ -1,0 +1,148 @@
+/** Owns what a sandbox is, in words: its state and why, what it was made of, what it may, and when it ends. */
+import { type ComponentChildren, Fragment } from "preact";
+import type { SandboxRecord } from "../../../shared/api/sandboxes.ts";
+import { part } from "../data/api.ts";
+import { State } from "../parts/parts.tsx";
+import { Ago, Clock, Foreign, spanText, visible } from "../parts/text.tsx";
+import { Labels } from "../rooms/table.tsx";
+import { causeWords, egressWords, lookOfSandbox, stagesOf, startWords, stateWord } from "./words.ts";
+
+/** The rest of its stages takes no time that one would notice. */
+const MOST_STAGES = 6;
+
+export function SandboxFacts({ sandbox }: { sandbox: SandboxRecord }) {
+  const { state, status, exit, template_id, template_digest, start_mode, create_wall_ms, boot } = sandbox;
+  const facts: [name: string, value: ComponentChildren][] = [
+    [
+      "State",
+      <>
+        <State look={lookOfSandbox(state)}>{stateWord(state)}</State>
+        {visible(status.message)}{" "}
+        <span class="muted">
+          since <Clock at={status.last_transition_at} /> · <code>{status.reason}</code>
+        </span>
+      </>,
+    ],
+  ];
+  if (exit) {
+    facts.push([
+      "Ended because",
+      <>
+        {causeWords(exit.cause)}{" "}
+        <span class="muted">
+          at <Clock at={exit.at} />
+        </span>
+      </>,
+    ]);
+  }
+  facts.push(
+    [
+      "Template",
+      <>
+        <Foreign text={template_id} />{" "}
+        {template_digest ? <code class="muted">{template_digest.slice(0, 19)}…</code> : null}
+      </>,
+    ],
+    [
+      "Size",
+      `${sandbox.memory_mib} MiB, ${sandbox.vcpu_count} ${sandbox.vcpu_count === 1 ? "processor" : "processors"}`,
+    ],
+    [
+      "Made",
+      <>
+        <Ago at={sandbox.created_at} /> by <By {...sandbox.created_by} />, from {startWords(start_mode)}
+      </>,
+    ],
+    ["Took to make", <Made ms={create_wall_ms} boot={boot} />],
+    ["Connects", <Egress egress={sandbox.egress} />],
+    [
+      "Drive",
+      sandbox.drive.state === "ok" ? (
+        <>
+          at <code>{sandbox.drive_mount}</code>
+        </>
+      ) : (
+        <>
+          <State look="bad">degraded</State>
+          {visible(sandbox.drive.message ?? "")}
+        </>
+      ),
+    ],
+    [
+      "Messages",
+      sandbox.fabric_attached ? "it reaches its room" : "it does not reach its room (attach_fabric was false)",
+    ],
+    ["Ports", <Ports sandbox={sandbox} />],
+    ["Environment", sandbox.env_keys.length === 0 ? "–" : <Names names={sandbox.env_keys} />],
+    ["Labels", Object.keys(sandbox.labels).length === 0 ? "–" : <Labels labels={sandbox.labels} />],
+    ["Ends by itself", sandbox.expires_at === null ? "no" : <Clock at={sandbox.expires_at} />],
+  );
+  return (
+    <dl class="facts">
+      {facts.map(([name, value]) => (
+        <Fragment key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </Fragment>
+      ))}
+    </dl>
+  );
+}
+
+function Made({ ms, boot }: { ms: number | null; boot: Record<string, number> }) {
+  if (ms === null) return <>not yet</>;
+  const stages = stagesOf(boot).slice(0, MOST_STAGES);
+  return (
+    <>
+      {spanText(ms)}
+      {stages.length > 0 ? (
+        <span class="muted"> · {stages.map(({ name, ms: each }) => `${name} ${spanText(each)}`).join(" · ")}</span>
+      ) : null}
+    </>
+  );
+}
+
+function Egress({ egress }: Pick<SandboxRecord, "egress">) {
+  return (
+    <>
+      {egressWords(egress)} {egress.allowlist.length > 0 ? <Names names={egress.allowlist} /> : null}
+    </>
+  );
+}
+
+function Names({ names }: { names: readonly string[] }) {
+  return (
+    <>
+      {names.map((name) => (
+        <span key={name} class="label">
+          <Foreign text={name} most={100} mono />
+        </span>
+      ))}
+    </>
+  );
+}
+
+function By({ type, id }: SandboxRecord["created_by"]) {
+  return (
+    <>
+      {type}{" "}
+      <a href={`/audit?actor_id=${part(id)}`}>
+        <Foreign text={id} mono />
+      </a>
+    </>
+  );
+}
+
+function Ports({ sandbox: { ports, room_id } }: { sandbox: SandboxRecord }) {
+  if (ports.length === 0) return <>none exposed</>;
+  return (
+    <>
+      {ports.map(({ port, visibility }) => (
+        <span key={port} class="label">
+          {port} {visibility}
+        </span>
+      ))}{" "}
+      <a href={`/rooms/${part(room_id)}/ports`}>all of the room</a>
+    </>
+  );
+}

@@ -1,0 +1,148 @@
+/**
+ * Owns following what a command or a terminal shows: lines of JSON, asked for again from where they broke, and not while the tab is
+ * hidden.
+ *
+ *   connecting ──▶ live ◀──▶ reconnecting        any ──▶ hidden (the tab) ──▶ connecting
+ *                    └──▶ over
+ */
+import type { Problem } from "../../../shared/api/errors.ts";
+import { ask, Refused } from "../data/api.ts";
+
+export type Following = "connecting" | "live" | "reconnecting" | "hidden" | "over";
+
+/** Why nothing more comes. */
+export type Over = { why: "end" } | { why: "refused"; problem: Problem } | { why: "error"; detail: string };
+
+export interface Told {
+  type: string;
+  [field: string]: unknown;
+}
+
+export interface Follower {
+  /** Where to ask, from the place that was reached. */
+  path(): string;
+  /** Returns true where nothing comes after it. The next one waits for a promise. */
+  take(event: Told): boolean | Promise<boolean>;
+  /** Whether what was refused, or an error of the stream, was healed, so that it is asked again. */
+  heal?(code: string): Promise<boolean>;
+  became(state: Following): void;
+}
+
+/** The daemon says something every 15 s. */
+const SILENCE_MS = 40_000;
+/** After so much work in a row the page is let draw, and heed its keys. */
+const BREATH_MS = 12;
+const FIRST_RETRY_MS = 500;
+const LONGEST_RETRY_MS = 10_000;
+
+/** Resolves when nothing more comes, with null when it was left. */
+export async function follow(follower: Follower, left: AbortSignal): Promise<Over | null> {
+  let retryMs = FIRST_RETRY_MS;
+  while (!left.aborted) {
+    if (document.hidden) {
+      follower.became("hidden");
+      await untilSeen(left);
+      continue;
+    }
+    follower.became(retryMs === FIRST_RETRY_MS ? "connecting" : "reconnecting");
+    const broken = new AbortController();
+    const onHidden = () => broken.abort();
+    document.addEventListener("visibilitychange", onHidden);
+    try {
+      const over = await readOnce(follower, AbortSignal.any([left, broken.signal]), broken, () => {
+        retryMs = FIRST_RETRY_MS;
+      });
+      if (over) {
+        follower.became("over");
+        return over;
+      }
+    } catch (error) {
+      if (left.aborted) return null;
+      if (error instanceof Refused && error.problem.status !== 0) {
+        const { problem } = error;
+        if (await follower.heal?.(problem.code).catch(() => false)) continue;
+        if (!problem.retryable) {
+          follower.became("over");
+          return { why: "refused", problem };
+        }
+      }
+    } finally {
+      document.removeEventListener("visibilitychange", onHidden);
+    }
+    if (left.aborted || document.hidden) continue;
+    follower.became("reconnecting");
+    await later(retryMs * (0.75 + Math.random() / 2), left);
+    retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS);
+  }
+  return null;
+}
+
+/** Null: it broke before its end. */
+async function readOnce(
+  follower: Follower,
+  signal: AbortSignal,
+  broken: AbortController,
+  heard: () => void,
+): Promise<Over | null> {
+  let timer = setTimeout(() => broken.abort(), SILENCE_MS);
+  try {
+    const response = await ask(follower.path(), { Accept: "application/x-ndjson" }, signal);
+    follower.became("live");
+    const decoder = new TextDecoder();
+    let rest = "";
+    for await (const bytes of response.body ?? []) {
+      clearTimeout(timer);
+      timer = setTimeout(() => broken.abort(), SILENCE_MS);
+      heard();
+      const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
+      rest = lines.pop() ?? "";
+      let since = performance.now();
+      for (const line of lines) {
+        if (line === "") continue;
+        const event = JSON.parse(line) as Told;
+        if (event.type === "error") {
+          if (event.retryable === true || (await follower.heal?.(String(event.code)).catch(() => false))) return null;
+          return { why: "error", detail: String(event.detail) };
+        }
+        if (event.type !== "ping" && (await follower.take(event))) return { why: "end" };
+        if (performance.now() - since < BREATH_MS) continue;
+        await new Promise((resolve) => setTimeout(resolve));
+        since = performance.now();
+      }
+    }
+    return null;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+export function bytesOf(base64: unknown): Uint8Array<ArrayBuffer> {
+  return typeof base64 === "string" ? Uint8Array.from(atob(base64), (each) => each.charCodeAt(0)) : new Uint8Array(0);
+}
+
+function untilSeen(left: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      document.removeEventListener("visibilitychange", done);
+      left.removeEventListener("abort", done);
+      resolve();
+    };
+    document.addEventListener("visibilitychange", done);
+    left.addEventListener("abort", done);
+  });
+}
+
+/** A moment, or until the network is back. */
+function later(ms: number, left: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      removeEventListener("online", done);
+      left.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    addEventListener("online", done);
+    left.addEventListener("abort", done);
+  });
+}

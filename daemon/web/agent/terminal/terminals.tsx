@@ -1,0 +1,110 @@
+/** Owns the page of a sandbox's terminals: which there are, and the one that is watched. */
+import { useRef } from "preact/hooks";
+import type { terminalList } from "../../../../shared/api/terminals.ts";
+import { get, part } from "../../data/api.ts";
+import { useLoaded } from "../../data/resource.ts";
+import { Empty, Line, Shown, State } from "../../parts/parts.tsx";
+import { Ago, Foreign } from "../../parts/text.tsx";
+import { place } from "../../shell/router.ts";
+import { agentPath, isThere, sandboxPath, type TabProps } from "../tab.ts";
+import type { TerminalPlace } from "./place.ts";
+import { TerminalView } from "./view.tsx";
+
+type Terminal = Awaited<ReturnType<typeof get<typeof terminalList>>>["items"][number];
+
+const CHANGES = /^exec\.terminal_(?:opened|closed|attached|detached|ended)$/;
+
+export default function Terminals({ room, agentId, sandbox }: TabProps) {
+  const asked = place.value.query.get("terminal");
+  // What is watched stays, also when the sandbox has forgotten it, or is no more.
+  const watched = useRef<TerminalPlace | null>(null);
+  const terminals = useLoaded(
+    `terminals ${sandbox?.sandbox_id} ${sandbox?.state}`,
+    async (signal) =>
+      sandbox?.state === "running"
+        ? (await get<typeof terminalList>(`${sandboxPath(sandbox)}/terminals`, {}, signal)).items
+        : [],
+    ({ event, agent_id }) => agent_id === agentId && CHANGES.test(event),
+  );
+  const items = [...(terminals.data ?? [])].sort((one, other) => other.created_at.localeCompare(one.created_at));
+  const newest = items.find(({ state }) => state === "running") ?? items[0];
+  const wanted = asked ?? watched.current?.terminal ?? newest?.terminal_id ?? null;
+  if (wanted !== null && wanted !== watched.current?.terminal && isThere(sandbox)) {
+    const path = `${sandboxPath(sandbox)}/terminals/${part(wanted)}`;
+    watched.current = { room: room.room_id, agent: agentId, terminal: wanted, path };
+  }
+  const { current: shownPlace } = watched;
+  const at = shownPlace?.terminal ?? null;
+  const shown = items.find(({ terminal_id }) => terminal_id === at);
+  return (
+    <>
+      <Shown of={terminals} rows={2}>
+        {() =>
+          items.length > 0 ? (
+            <TerminalTable items={items} at={at} path={agentPath(room.room_id, agentId, "terminal")} />
+          ) : at === null ? (
+            <NoTerminal room={room.room_id} agent={agentId} isRunning={sandbox?.state === "running"} />
+          ) : null
+        }
+      </Shown>
+      {shownPlace === null ? null : (
+        <TerminalView key={shownPlace.path} place={shownPlace} reason={shown?.end_reason ?? null} />
+      )}
+    </>
+  );
+}
+
+function NoTerminal({ room, agent, isRunning }: { room: string; agent: string; isRunning: boolean }) {
+  if (!isRunning) return <Empty title="Its sandbox is not running, and so has no terminal to watch." />;
+  return (
+    <Empty title="No terminal is open in this sandbox.">
+      <p>A terminal that somebody opens is seen here. To open one:</p>
+      <Line text={`roomd shell ${room} ${agent}`} />
+      <p>Or one to type at on this page, with a ticket:</p>
+      <Line text={`roomd terminal token ${room} ${agent}`} />
+    </Empty>
+  );
+}
+
+function TerminalTable({ items, at, path }: { items: readonly Terminal[]; at: string | null; path: string }) {
+  return (
+    <div class="scroll">
+      <table>
+        <thead>
+          <tr>
+            <th>Terminal</th>
+            <th>State</th>
+            <th class="tight">Typed at</th>
+            <th>User</th>
+            <th>Opened</th>
+          </tr>
+        </thead>
+        <tbody>
+          {items.map(({ terminal_id, command, state, attached, user, created_at, end_reason }) => (
+            <tr key={terminal_id} class={terminal_id === at ? "opened" : undefined}>
+              <td data-label="Terminal">
+                <a
+                  data-row
+                  href={`${path}?terminal=${part(terminal_id)}`}
+                  aria-current={terminal_id === at ? "true" : undefined}
+                >
+                  <Foreign text={command} most={100} mono />
+                </a>
+              </td>
+              <td data-label="State" class="tight">
+                <State look={state === "running" ? "ok" : "quiet"}>{end_reason ?? state}</State>
+              </td>
+              <td data-label="Typed at">{attached ? "yes" : "no"}</td>
+              <td data-label="User" class="tight">
+                <Foreign text={user} most={40} />
+              </td>
+              <td data-label="Opened" class="tight">
+                <Ago at={created_at} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

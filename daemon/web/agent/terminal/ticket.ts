@@ -1,0 +1,73 @@
+/**
+ * Owns typing at a terminal by a ticket: the WebSocket that it opens. The ticket is kept nowhere but here.
+ *
+ *   opening ──▶ open ──▶ closed, for a reason
+ */
+import type {
+  TERMINAL_CLOSE,
+  TERMINAL_PROTOCOL,
+  TerminalClose,
+  TOKEN_PROTOCOL_PREFIX,
+} from "../../../../shared/api/terminals.ts";
+import { pathOf } from "../../data/api.ts";
+
+const PROTOCOL = "roomd.terminal" satisfies typeof TERMINAL_PROTOCOL;
+const PREFIX = "roomd.token." satisfies typeof TOKEN_PROTOCOL_PREFIX;
+/** What a subprotocol may be made of, and so a ticket. */
+const TICKET = /^[\w-]{8,256}$/;
+
+export const isTicket = (text: string) => TICKET.test(text);
+
+type Code = (typeof TERMINAL_CLOSE)[TerminalClose];
+const WHY: Record<Code, string> = {
+  1001: "The service is stopping: it is watched again as soon as it is back.",
+  4000: "The service did not understand what was sent.",
+  4001: "Somebody else took over.",
+  4002: "The key that made the ticket was revoked or has expired.",
+  4003: "The sandbox is no longer running.",
+  4004: "The guest's connection was lost.",
+  4005: "More was typed than the guest took.",
+};
+
+export interface Typing {
+  send(bytes: Uint8Array<ArrayBuffer>): void;
+  /** The terminal itself gets another size, for all who see it. */
+  resize(size: { rows: number; cols: number }): void;
+  leave(): void;
+}
+
+/** `path` of the terminal in the API; `over` is told why it is, once: null where it was left. */
+export function typeBy(
+  { path, ticket, since, takesOver }: { path: string; ticket: string; since: number; takesOver: boolean },
+  { opened, over }: { opened(): void; over(why: string | null): void },
+): Typing {
+  const asked = new URL(pathOf(`${path}/ws`, { since, takeover: takesOver || null }), location.href);
+  asked.protocol = location.protocol === "https:" ? "wss:" : "ws:";
+  const socket = new WebSocket(asked, [PROTOCOL, PREFIX + ticket]);
+  let isOpen = false;
+  let isLeft = false;
+  socket.addEventListener("open", () => {
+    isOpen = true;
+    opened();
+  });
+  socket.addEventListener("close", ({ code }) => {
+    if (isLeft) over(null);
+    else if (!isOpen) over(NOT_LET);
+    else over(code === 1000 ? "The terminal has ended." : (WHY[code as Code] ?? "The connection was lost."));
+  });
+  const send = (what: string | Uint8Array<ArrayBuffer>) => {
+    if (socket.readyState === WebSocket.OPEN) socket.send(what);
+  };
+  return {
+    send,
+    resize: ({ rows, cols }) => send(JSON.stringify({ type: "resize", rows, cols })),
+    leave: () => {
+      isLeft = true;
+      socket.close();
+    },
+  };
+}
+
+/** A browser is not told why a WebSocket was refused. */
+const NOT_LET =
+  "The service did not let this ticket type here. It is of another terminal, has expired, or somebody else types: then take over.";

@@ -1,0 +1,132 @@
+/** Owns the page of what an agent uses: now, and in this month. */
+import type { sandboxMetrics } from "../../../shared/api/sandboxes.ts";
+import type { topGet } from "../../../shared/api/top.ts";
+import type { UsageTotals, usage } from "../../../shared/api/usage.ts";
+import { get } from "../data/api.ts";
+import { useLoaded } from "../data/resource.ts";
+import { Empty, Facts, Shown, Trouble } from "../parts/parts.tsx";
+import { Clock, countText, sizeText, spanText } from "../parts/text.tsx";
+import { loadOrProblem } from "./or-problem.ts";
+import { Prompts } from "./prompts.tsx";
+import { isThere, sandboxPath, type TabProps } from "./tab.ts";
+
+export default function Usage({ room, agentId, sandbox }: TabProps) {
+  const now = useLoaded(`used now ${sandbox?.sandbox_id} ${sandbox?.state}`, async (signal) => {
+    if (!isThere(sandbox)) return null;
+    const [top, metrics] = await Promise.all([
+      get<typeof topGet>("/v1/top", { room_id: room.room_id }, signal),
+      loadOrProblem(() => get<typeof sandboxMetrics>(`${sandboxPath(sandbox)}/metrics`, {}, signal)),
+    ]);
+    return { item: top.items.find(({ sandbox_id }) => sandbox_id === sandbox.sandbox_id), at: top.at, metrics };
+  });
+  const month = useLoaded(`used ${agentId}`, async (signal) => {
+    const {
+      groups = [],
+      period,
+      as_of,
+    } = await get<typeof usage>("/v1/orgs/self/usage", { group_by: "agent" }, signal);
+    return { totals: groups.find(({ id }) => id === agentId)?.totals ?? null, period, as_of };
+  });
+  return (
+    <>
+      <h2>Now</h2>
+      <Shown of={now} rows={2}>
+        {(data) => {
+          if (!data?.item) return <Empty title="No sandbox of it uses anything now." />;
+          const { item, metrics, at } = data;
+          const upMs = item.ready_at === null ? null : Date.parse(at) - Date.parse(item.ready_at);
+          const used = item.cpu.used_seconds;
+          return (
+            <>
+              <Facts
+                facts={[
+                  ["Processor since start", used === null ? "–" : spanText(used * 1000)],
+                  [
+                    "of its time",
+                    used === null || !upMs ? "–" : `${((used * 100_000) / upMs / item.cpu.vcpu_count).toFixed(1)} %`,
+                  ],
+                  [
+                    "Memory on the host",
+                    `${sizeText(item.memory.resident_bytes ?? 0)} of ${item.memory.memory_mib} MiB`,
+                  ],
+                  ["Disk", sizeText(item.disk.used_bytes)],
+                  ["Sent", sizeText(item.egress.sent_bytes)],
+                  ["Received", sizeText(item.egress.received_bytes)],
+                  ["Open connections", countText(item.egress.open_connections)],
+                  ["Its clock is off by", skewText(metrics.data?.clock_skew_ms ?? null)],
+                ]}
+              />
+              {metrics.problem ? <Trouble problem={metrics.problem} /> : null}
+              <p class="muted">
+                As of <Clock at={at} />.{" "}
+                <button type="button" class="link" onClick={now.again}>
+                  Ask again
+                </button>
+              </p>
+            </>
+          );
+        }}
+      </Shown>
+      <h2>
+        This month <a href="/usage?by=agent">all agents</a>
+      </h2>
+      <Shown of={month} rows={4}>
+        {({ totals, period, as_of }) =>
+          totals === null ? (
+            <Empty title="Nothing was used this month." />
+          ) : (
+            <>
+              <Month totals={totals} />
+              <p class="muted">
+                From <Clock at={period.start_at} /> to <Clock at={as_of} />, of all agents that are called so in the
+                organization's rooms.
+              </p>
+            </>
+          )
+        }
+      </Shown>
+      <Prompts names={["compare-agents", "what-did-it-cost"]} room={room.room_id} agent={agentId} />
+    </>
+  );
+}
+
+const skewText = (ms: number | null) => (ms === null ? "–" : `${Math.round(ms)} ms`);
+
+const hours = (seconds: number) => `${(seconds / 3600).toFixed(2)} h`;
+
+function Month({ totals }: { totals: UsageTotals }) {
+  const rows = [
+    ["Sandbox time", hours(totals.sandbox_seconds), "running; standby is not counted"],
+    ["Processor time given", hours(totals.vcpu_seconds), "the same for each processor"],
+    ["Memory given", `${(totals.memory_mib_seconds / 1024 / 3600).toFixed(2)} GiB h`, "the same for each GiB"],
+    ["Commands", countText(totals.exec_count), "run by calls"],
+    ["Messages", countText(totals.messages), "that were accepted"],
+    ["Sent out", sizeText(totals.egress_bytes), "to the outside"],
+  ] as const;
+  return (
+    <div class="scroll">
+      <table class="used">
+        <thead>
+          <tr>
+            <th>What</th>
+            <th class="num">Used</th>
+            <th>Counted</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(([what, used, counted]) => (
+            <tr key={what}>
+              <td data-label="What">{what}</td>
+              <td data-label="Used" class="num tight">
+                {used}
+              </td>
+              <td data-label="Counted" class="muted">
+                {counted}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

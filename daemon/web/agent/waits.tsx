@@ -1,0 +1,100 @@
+/** Owns what is said of an agent's waits: what it waits for, and who waits for it. */
+import type { roomWaits, Wait } from "../../../shared/api/overview.ts";
+import { get, part } from "../data/api.ts";
+import { State } from "../parts/parts.tsx";
+import { Foreign, Since, visible } from "../parts/text.tsx";
+import { agentPath } from "./tab.ts";
+
+export type Waits = Awaited<ReturnType<typeof loadWaits>>;
+
+export const loadWaits = (roomId: string, signal: AbortSignal) =>
+  get<typeof roomWaits>(`/v1/rooms/${part(roomId)}/waits`, {}, signal);
+
+const FOR = { reply: "a reply", barrier: "the barrier", inbox: "its next message", command: "a command" } as const;
+/** So many are named in a line. */
+const MOST_NAMED = 5;
+
+export function WaitsOf({ waits, room, agent }: { waits: Waits; room: string; agent: string }) {
+  const own = waits.waits.filter(({ agent_id, type }) => agent_id === agent && type !== "command");
+  const others = waits.waits.filter(({ agent_id, on }) => agent_id !== agent && on.includes(agent));
+  const cycles = waits.cycles.filter(({ agents }) => agents.includes(agent));
+  return (
+    <>
+      {cycles.map(({ text }) => (
+        <p key={text} class="trouble">
+          They wait for each other: {visible(text)}
+        </p>
+      ))}
+      {own.length + others.length === 0 ? (
+        <p class="now">
+          <State look="quiet">waits for nobody</State>
+          <State look="quiet">nobody waits for it</State>
+        </p>
+      ) : (
+        <ul class="waits">
+          {own.map((wait) => (
+            <li key={`${wait.type} ${wait.id} ${wait.since}`}>
+              <State look="wait">waits</State>
+              <What wait={wait} room={room} />{" "}
+              {wait.on.length > 0 ? (
+                <>
+                  from <Agents of={wait.on} room={room} />
+                </>
+              ) : null}
+              <span class="muted">
+                {" "}
+                for <Since at={wait.since} />
+                {wait.held ? ", in a call" : ""}
+              </span>
+            </li>
+          ))}
+          {others.map((wait) => (
+            <li key={`${wait.agent_id} ${wait.type} ${wait.id}`}>
+              <State look="wait">waited for</State>
+              <Agents of={[wait.agent_id]} room={room} /> waits for it: <What wait={wait} room={room} />
+              <span class="muted">
+                {" "}
+                for <Since at={wait.since} />
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+}
+
+function What({ wait: { type, id, about }, room }: { wait: Wait; room: string }) {
+  const to = type === "barrier" ? `waits?barrier=${part(id ?? "")}` : `messages?message=${part(id ?? "")}`;
+  return (
+    <>
+      {FOR[type]}{" "}
+      {id === null ? null : (
+        <a href={`/rooms/${part(room)}/${to}`}>
+          <Foreign text={id} most={60} mono />
+        </a>
+      )}{" "}
+      {about ? (
+        <span class="muted">
+          (<Foreign text={about} most={80} />)
+        </span>
+      ) : null}
+    </>
+  );
+}
+
+function Agents({ of, room }: { of: readonly string[]; room: string }) {
+  return (
+    <>
+      {of.slice(0, MOST_NAMED).map((agent, n) => (
+        <span key={agent}>
+          {n > 0 ? ", " : ""}
+          <a href={agentPath(room, agent)}>
+            <Foreign text={agent} most={60} />
+          </a>
+        </span>
+      ))}
+      {of.length > MOST_NAMED ? ` and ${of.length - MOST_NAMED} more` : ""}
+    </>
+  );
+}

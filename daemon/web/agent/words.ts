@@ -1,0 +1,74 @@
+/** Owns how what a sandbox is, and how a command ended, is said in words. */
+import type { ExitCause, SandboxRecord, SandboxState, StartMode } from "../../../shared/api/sandboxes.ts";
+
+/** As `State` has them. */
+const LOOKS = {
+  creating: "busy",
+  starting: "busy",
+  running: "ok",
+  pausing: "busy",
+  paused: "wait",
+  resuming: "busy",
+  failed: "bad",
+  destroying: "busy",
+  destroyed: "quiet",
+} as const satisfies Record<SandboxState, string>;
+export const lookOfSandbox = (state: SandboxState) => LOOKS[state];
+
+export const stateWord = (state: SandboxState): string => (state === "paused" ? "standby" : state);
+
+const STARTS: Record<StartMode, string> = {
+  pool: "a machine of the pool, started before it was asked for",
+  snapshot: "its template's snapshot",
+  cold: "a cold boot",
+};
+export const startWords = (mode: StartMode | null): string => (mode === null ? "not started yet" : STARTS[mode]);
+
+const CAUSES: Record<ExitCause, string> = {
+  user_requested: "somebody ended it",
+  expired: "its time was over",
+  idle: "nobody used it for its idle timeout",
+  oom: "its memory ran out",
+  guest_panic: "its kernel panicked",
+  vmm_crash: "its virtual machine crashed",
+  host_restart: "its host was restarted",
+  credits_exhausted: "the organization's credits ran out",
+};
+export const causeWords = (cause: ExitCause): string => CAUSES[cause];
+
+const MODES = {
+  none: "nowhere: it has no network, or its list is empty",
+  allowlist: "only to what is on its list",
+  public: "to every public address",
+} as const satisfies Record<SandboxRecord["egress"]["mode"], string>;
+export const egressWords = ({ mode }: SandboxRecord["egress"]): string => MODES[mode];
+
+/** The stages of its start, the longest first: `agent_hello_ms` is a part of `agent_ms`, and called "agent: hello". */
+export function stagesOf(boot: Record<string, number>): { name: string; ms: number }[] {
+  const names = Object.keys(boot);
+  const isWhole = (name: string) => names.includes(`${name}_ms`);
+  return Object.entries(boot)
+    .map(([field, ms]) => {
+      const [first = "", ...rest] = field.replace(/_ms$/, "").split("_");
+      const name = rest.length > 0 && isWhole(first) ? `${first}: ${rest.join(" ")}` : [first, ...rest].join(" ");
+      return { name, ms };
+    })
+    .sort((one, other) => other.ms - one.ms);
+}
+
+const PLAIN = /^[\w@%+=:,./-]+$/;
+
+/** A word as a shell takes it; null where it cannot be shown on one line as it is. */
+export function shellWord(word: string): string | null {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+  if (/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/.test(word)) return null;
+  if (PLAIN.test(word)) return word;
+  return `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** A command as one types it: what a shell runs is the shell's own words. */
+export function commandText(argv: readonly string[]): string {
+  const [shell = "", flag, line] = argv;
+  if (/(?:^|\/)(?:ba)?sh$/.test(shell) && flag === "-c" && line !== undefined && argv.length === 3) return line;
+  return argv.map((word) => shellWord(word) ?? JSON.stringify(word)).join(" ");
+}

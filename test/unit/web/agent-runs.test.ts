@@ -1,0 +1,122 @@
+/** How an agent's commands are put together from what its sandbox keeps and what the audit has. */
+import { describe, expect, test } from "vitest";
+import { horizonOf, mergeRuns } from "../../../daemon/web/agent/runs.ts";
+import type { AuditRecord } from "../../../shared/api/audit.ts";
+import type { ExecutionRecord } from "../../../shared/api/executions.ts";
+
+const AT = "2026-11-24T04:00:00.000Z";
+const later = (seconds: number) => new Date(Date.parse(AT) + seconds * 1000).toISOString();
+
+const told = (event: string, at: string, details: Record<string, unknown>, more: Partial<AuditRecord> = {}) =>
+  ({
+    audit_id: `evt_${event}_${at}`,
+    event,
+    at,
+    outcome: "success",
+    status: 200,
+    error_code: null,
+    duration_ms: 2000,
+    details,
+    ...more,
+  }) as AuditRecord;
+
+const kept = (exec_id: string, started_at: string, more: Partial<ExecutionRecord> = {}) =>
+  ({
+    exec_id,
+    state: "running",
+    argv: ["/bin/sh", "-c", "make -j2"],
+    started_at,
+    duration_ms: null,
+    exit_code: null,
+    signal: null,
+    timed_out: false,
+    stdout_bytes: 5,
+    stderr_bytes: 0,
+    ...more,
+  }) as ExecutionRecord;
+
+describe("mergeRuns", () => {
+  test("a command is one row, whoever tells of it, and the sandbox knows best", () => {
+    const runs = mergeRuns(
+      [kept("b", later(10))],
+      [
+        told("exec.started", later(10), { exec_id: "b", command: "make" }),
+        told("exec.finished", later(5), {
+          exec_id: "a",
+          command: "ls",
+          exit_code: 1,
+          stdout_bytes: 7,
+          stderr_bytes: 2,
+        }),
+      ],
+    );
+    expect(runs.map(({ id, command, state, isKept, exitCode }) => [id, command, state, isKept, exitCode])).toEqual([
+      ["b", "make -j2", "running", true, null],
+      ["a", "ls", "ended", false, 1],
+    ]);
+  });
+
+  test("a call's record has its beginning; a record that no call made has the command's end", () => {
+    const end = { exec_id: "x", argv: ["ls", "-l"], exit_code: 0 };
+    const [byCall] = mergeRuns([], [told("exec.finished", later(10), end)]);
+    const [byNobody] = mergeRuns([], [told("exec.finished", later(10), end, { status: null })]);
+    expect([byCall?.startedAt, byNobody?.startedAt]).toEqual([later(10), later(8)]);
+    expect(byNobody?.command).toBe("ls -l");
+  });
+
+  test("the end of a command that was left running is the same row as its beginning", () => {
+    const runs = mergeRuns(
+      [],
+      [
+        told(
+          "exec.finished",
+          later(60),
+          { exec_id: "x", told_argv: [], signal: "SIGTERM", timed_out: true },
+          { status: null, duration_ms: 50_000 },
+        ),
+        told("exec.started", later(9), { exec_id: "x", command: "sleep 99" }),
+      ],
+    );
+    expect(runs).toMatchObject([
+      {
+        id: "x",
+        command: "sleep 99",
+        state: "ended",
+        startedAt: later(9),
+        tookMs: 50_000,
+        signal: "SIGTERM",
+        hasTimedOut: true,
+      },
+    ]);
+  });
+
+  test("what never ran, and what never was told to end", () => {
+    const runs = mergeRuns(
+      [],
+      [
+        told(
+          "exec.finished",
+          later(2),
+          { command: "ls" },
+          { outcome: "denied", error_code: "invalid_state", status: 409 },
+        ),
+        told("exec.started", later(1), { exec_id: "gone", command: "top" }),
+      ],
+    );
+    expect(runs.map(({ state, errorCode }) => [state, errorCode])).toEqual([
+      ["refused", "invalid_state"],
+      ["unknown", null],
+    ]);
+  });
+});
+
+test("where one of the two lists has more, what is older than its last is not shown", () => {
+  const items = [told("exec.started", later(9), {}), told("exec.started", later(3), {})];
+  expect(horizonOf([{ items, next_cursor: null }])).toBe(Number.NEGATIVE_INFINITY);
+  expect(
+    horizonOf([
+      { items, next_cursor: "c" },
+      { items: [], next_cursor: null },
+    ]),
+  ).toBe(Date.parse(later(3)));
+});
