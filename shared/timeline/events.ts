@@ -153,7 +153,14 @@ export const EVENTS: Readonly<Record<string, Told>> = {
 export const LEFT_OUT: readonly string[] = [
   ...["room.read", "room.listed", "room.waits_read", "room.timeline_read"],
   ...["sandbox.read", "sandbox.listed", "sandbox.logs_read", "sandbox.measured", "sandbox.swept"],
-  ...["exec.read", "exec.terminal_read", "exec.terminal_listed", "exec.terminal_watched", "ssh.access_listed", "port.listed"],
+  ...[
+    "exec.read",
+    "exec.terminal_read",
+    "exec.terminal_listed",
+    "exec.terminal_watched",
+    "ssh.access_listed",
+    "port.listed",
+  ],
   ...["message.agents_listed", "barrier.read", "barrier.listed", "egress.read", "egress.network_read"],
   ...["drive.read", "drive.listed", "drive.stat_read"],
   ...["audit.listed", "audit.summarized", "audit.verified", "audit.followed", "audit.purged"],

@@ -14,8 +14,8 @@ import { makeVerify } from "./verify.ts";
 export type { AuditEntry } from "./entry.ts";
 export { filesOf as headsFilesOf } from "./heads.ts";
 export { listService, pageOfAudit } from "./list.ts";
-export { momentRules, scanOf } from "./query.ts";
 export { locateRecord, type Wanted, type Within } from "./locate.ts";
+export { momentRules, scanOf } from "./query.ts";
 export { appendAudit, appendAudits, countRecords, executionRecords, listAudit, recordsAbout } from "./store.ts";
 export { verifyAll } from "./verify-all.ts";
 

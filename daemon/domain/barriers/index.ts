@@ -11,9 +11,8 @@ import { makeGet } from "./get.ts";
 import { breakBarriers, forgetBarriers, isWaitedFor, waitedFor } from "./store.ts";
 
 export { missingOf } from "./state.ts";
-export { openBarriers } from "./store.ts";
+export { findBarrier, openBarriers } from "./store.ts";
 export type { BarrierRow } from "./table.ts";
-export { findBarrier } from "./store.ts";
 
 export function makeBarriers(deps: BarrierDeps) {
   const { bells, database } = deps;
