@@ -174,6 +174,7 @@ seen.paint_ms = { hub: median(paints.hub), bare: median(paints.bare) };
 // The session ends elsewhere: what is shown stays, and says so.
 await page.goto(`${url}/rooms`);
 await isLive();
+await page.getByText("just-made", { exact: true }).waitFor();
 await operator("sign out");
 await page.getByText("You are signed out").waitFor({ timeout: 10_000 });
 seen.shown_after = await page.getByText("just-made").count();

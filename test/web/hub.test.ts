@@ -23,6 +23,14 @@ const PATHS = {
   ended: "/rooms?state=destroyed",
   room: `/rooms/${HOSTILE.room}`,
   "room-none": "/rooms/never-was",
+  timeline: `/rooms/${HOSTILE.room}/timeline?span=all`,
+  "timeline-list": `/rooms/${HOSTILE.room}/timeline?as=list`,
+  waits: `/rooms/${HOSTILE.room}/waits`,
+  messages: `/rooms/${HOSTILE.room}/messages`,
+  agent: `/rooms/${HOSTILE.room}/agents/worker`,
+  commands: `/rooms/${HOSTILE.room}/agents/worker/commands`,
+  audit: "/audit",
+  usage: "/usage",
 };
 
 let seen: Json;

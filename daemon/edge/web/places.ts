@@ -19,13 +19,15 @@ interface Place {
   who: "person" | "anyone";
   /** It is seen; else it only takes forms. */
   isSeen: boolean;
+  /** It is the hub's, which is nothing without script. */
+  isHub?: true;
   /** What comes of its forms sends the browser elsewhere. */
   leadsOut?: true;
   forms: Record<string, FormPlace>;
 }
 
 /** A page of the hub, which only reads. */
-const SEEN: Place = { who: "person", isSeen: true, forms: {} };
+const HUB: Place = { who: "person", isSeen: true, isHub: true, forms: {} };
 
 const PERSON = { name: "Ada", email: "ada@example.org", password: "a long enough secret" };
 
@@ -136,16 +138,16 @@ export const PLACES: Record<string, Place> = {
       invite: { fields: { email: "", role: "member" }, wantsProof: true, role: "admin" },
     },
   },
-  "/": SEEN,
-  "/rooms": SEEN,
-  "/rooms/{room_id}": SEEN,
-  "/rooms/{room_id}/{tab}": SEEN,
-  "/rooms/{room_id}/agents/{agent_id}": SEEN,
-  "/rooms/{room_id}/agents/{agent_id}/{tab}": SEEN,
-  "/audit": SEEN,
-  "/usage": SEEN,
-  "/prompts": SEEN,
-  "/go/{id}": SEEN,
+  "/": HUB,
+  "/rooms": HUB,
+  "/rooms/{room_id}": HUB,
+  "/rooms/{room_id}/{tab}": HUB,
+  "/rooms/{room_id}/agents/{agent_id}": HUB,
+  "/rooms/{room_id}/agents/{agent_id}/{tab}": HUB,
+  "/audit": HUB,
+  "/usage": HUB,
+  "/prompts": { who: "person", isSeen: true, forms: {} },
+  "/go/{id}": { who: "person", isSeen: true, forms: {} },
   "/billing": {
     who: "person",
     isSeen: true,
