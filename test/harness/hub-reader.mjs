@@ -41,6 +41,8 @@ const isLive = () => page.locator(".state.live").waitFor({ timeout: 10_000 });
 await page.goto(`${url}/`);
 await isLive();
 const steps = () => page.locator(".steps > li.is-done b").allTextContents();
+const ticked = (n) => page.waitForFunction((n) => document.querySelectorAll(".steps > li.is-done").length >= n, n);
+await ticked(2);
 seen.steps = [await steps()];
 await page.screenshot({ path: `${pictures}/hub-first-steps.png` });
 const client = new Client({ name: "walker", version: "1" });
@@ -49,7 +51,6 @@ await client.connect(
     requestInit: { headers: { authorization: `Bearer ${key}` } },
   }),
 );
-const ticked = (n) => page.waitForFunction((n) => document.querySelectorAll(".steps > li.is-done").length >= n, n);
 await ticked(3);
 seen.steps.push(await steps());
 await client.callTool({ name: "health", arguments: {} });
