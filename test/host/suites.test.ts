@@ -61,7 +61,9 @@ describe.each(SUITES)("on %s", (suite) => {
       expect((await run("ls -d /usr/lib/roomd/previous")).status).not.toBe(0);
 
       await ok(PURGE);
-      expect(await ok(`for name in roomd qemu virtiofsd; do pgrep -l $name; done; ls -A ${DATA} 2>/dev/null || true`)).toBe("");
+      expect(
+        await ok(`for name in roomd qemu virtiofsd; do pgrep -l $name; done; ls -A ${DATA} 2>/dev/null || true`),
+      ).toBe("");
       expect(await ok("systemctl list-unit-files --no-legend 'roomd*' || true")).toBe("");
     },
     3_600_000,
