@@ -99,6 +99,7 @@ await page.keyboard.press("j");
 await page.keyboard.press("Enter");
 await page.waitForURL(`${url}/rooms/seen`);
 await page.keyboard.press("?");
+await page.locator("dialog[open] kbd").first().waitFor();
 seen.keys = await page.locator("dialog[open] kbd").count();
 await page.keyboard.press("Escape");
 seen.focus_after_going = await page.evaluate(() => document.activeElement?.id ?? "");

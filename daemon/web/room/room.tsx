@@ -20,6 +20,8 @@ const TABS: readonly { path: string; name: string; load(): Program }[] = [
   { path: "timeline", name: "Timeline", load: () => import("./timeline/timeline.tsx") },
   { path: "waits", name: "Waits", load: () => import("./waits/waits.tsx") },
   { path: "messages", name: "Messages", load: () => import("./messages/messages.tsx") },
+  { path: "drive", name: "Drive", load: () => import("./drive/drive.tsx") },
+  { path: "ports", name: "Ports", load: () => import("./ports/ports.tsx") },
 ];
 
 const roomPath = (roomId: string, tab = "") => `/rooms/${part(roomId)}${tab ? `/${tab}` : ""}`;

@@ -1,0 +1,125 @@
+/** Owns the page of a room's drive: one directory at a time, and what a file has in it as far as that can be shown safely. */
+import type { DriveEntry, fsList } from "../../../../shared/api/drive.ts";
+import { get, part } from "../../data/api.ts";
+import { useLoaded } from "../../data/resource.ts";
+import { Empty, Line, Shown } from "../../parts/parts.tsx";
+import { Ago, Foreign, sizeText } from "../../parts/text.tsx";
+import { place } from "../../shell/router.ts";
+import type { TabProps } from "../tab.ts";
+import { Preview } from "./preview.tsx";
+
+/** More are not read in a list. */
+const MOST = 1000;
+
+const KINDS = { directory: "directory", symlink: "link", other: "special", file: "" } as const;
+const parentOf = (path: string) => path.slice(0, Math.max(1, path.lastIndexOf("/")));
+
+export default function Drive({ room }: TabProps) {
+  const { room_id: roomId, drive } = room;
+  const { query } = place.value;
+  const file = query.get("file");
+  const path = query.get("path") || (file ? parentOf(file) : "/");
+  const isActive = room.state === "active";
+  const found = useLoaded(
+    `drive ${room.room_uid} ${path}`,
+    async (signal) =>
+      isActive ? await get<typeof fsList>(`/v1/rooms/${part(roomId)}/drive/list`, { path, limit: MOST }, signal) : null,
+    ({ event }) => event.startsWith("drive.") || event === "exec.finished",
+  );
+  const here = `/rooms/${part(roomId)}/drive`;
+  const to = (entry: Pick<DriveEntry, "path" | "type">) =>
+    entry.type === "directory"
+      ? `${here}?path=${part(entry.path)}`
+      : `${here}?path=${part(path)}&file=${part(entry.path)}`;
+  if (!isActive) {
+    return (
+      <Empty title="This room has ended. Its drive is kept for a while.">
+        <Line text={`roomd room list --state destroyed`} />
+      </Empty>
+    );
+  }
+  return (
+    <>
+      <p class="crumbs">
+        <Crumbs path={path} here={here} />
+        <span class="muted">
+          {sizeText(drive.used_bytes)} of {sizeText(drive.limit_bytes)} are used{" "}
+          <meter min={0} max={drive.limit_bytes} value={drive.used_bytes} aria-label="Used of the drive" /> ·{" "}
+          <button type="button" class="link" onClick={found.again}>
+            Ask again
+          </button>
+        </span>
+      </p>
+      <Shown of={found} rows={6}>
+        {(answer) =>
+          !answer || answer.items.length === 0 ? (
+            <Empty title="Nothing is in this directory.">
+              <p>
+                In a sandbox it is at <code>/mnt/drive</code>; from here a file comes by:
+              </p>
+              <Line text={`roomd drive put ${roomId} notes.txt /notes.txt`} />
+            </Empty>
+          ) : (
+            <>
+              <div class="scroll">
+                <table>
+                  <thead>
+                    <tr>
+                      <th>Name</th>
+                      <th class="num">Size</th>
+                      <th>Changed</th>
+                      <th>Kind</th>
+                    </tr>
+                  </thead>
+                  <tbody>
+                    {answer.items.map((entry) => (
+                      <tr key={entry.path} class={entry.path === file ? "marked" : undefined}>
+                        <td data-label="Name">
+                          <a class={entry.type === "directory" ? "name" : undefined} data-row href={to(entry)}>
+                            <Foreign text={entry.name} most={160} />
+                            {entry.type === "directory" ? "/" : ""}
+                          </a>
+                        </td>
+                        <td data-label="Size" class="num tight">
+                          {entry.type === "file" ? sizeText(entry.size_bytes) : "–"}
+                        </td>
+                        <td data-label="Changed">
+                          <Ago at={entry.modified_at} />
+                        </td>
+                        <td data-label="Kind">
+                          {KINDS[entry.type]}{" "}
+                          {entry.target === undefined ? null : <Foreign text={`to ${entry.target}`} most={100} mono />}
+                        </td>
+                      </tr>
+                    ))}
+                  </tbody>
+                </table>
+              </div>
+              {answer.next_cursor === null ? null : (
+                <p class="muted">The first {MOST} are shown: `roomd drive ls` shows all.</p>
+              )}
+            </>
+          )
+        }
+      </Shown>
+      {file ? <Preview key={file} roomId={roomId} path={file} /> : null}
+    </>
+  );
+}
+
+function Crumbs({ path, here }: { path: string; here: string }) {
+  const names = path.split("/").filter(Boolean);
+  return (
+    <nav class="way" aria-label="Directory">
+      <a href={here}>drive</a>
+      {names.map((name, n) => (
+        <span key={`${n} ${name}`}>
+          {" / "}
+          <a href={`${here}?path=${part(`/${names.slice(0, n + 1).join("/")}`)}`}>
+            <Foreign text={name} most={60} />
+          </a>
+        </span>
+      ))}
+    </nav>
+  );
+}

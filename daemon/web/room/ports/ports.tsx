@@ -1,0 +1,91 @@
+/** Owns the page of a room's exposed ports. Tokens are never on it: the line that shows one is. */
+import type { sandboxList } from "../../../../shared/api/sandboxes.ts";
+import { get, part } from "../../data/api.ts";
+import { useLoaded } from "../../data/resource.ts";
+import { Empty, Line, Shown, State } from "../../parts/parts.tsx";
+import { Ago, Clock, Foreign } from "../../parts/text.tsx";
+import type { TabProps } from "../tab.ts";
+
+const PAGE = 1000;
+
+export default function Ports({ room }: TabProps) {
+  const { room_id: roomId } = room;
+  const isActive = room.state === "active";
+  const found = useLoaded(
+    `ports ${room.room_uid}`,
+    async (signal) => {
+      if (!isActive) return [];
+      const { items } = await get<typeof sandboxList>(`/v1/rooms/${part(roomId)}/sandboxes`, { limit: PAGE }, signal);
+      return items.flatMap(({ agent_id, ports }) => ports.map((port) => ({ agent_id, ...port })));
+    },
+    ({ event }) => /^(?:port|sandbox)\./.test(event),
+  );
+  if (!isActive) return <Empty title="This room has ended, and its ports with it." />;
+  return (
+    <Shown of={found}>
+      {(ports) =>
+        ports.length === 0 ? (
+          <Empty title="No port is exposed.">
+            <p>A server in a sandbox is reached by a URL once its port is exposed:</p>
+            <Line text={`roomd port expose ${roomId} worker 8000`} />
+          </Empty>
+        ) : (
+          <>
+            <div class="scroll">
+              <table>
+                <thead>
+                  <tr>
+                    <th>Port</th>
+                    <th>Agent</th>
+                    <th>Who may</th>
+                    <th>Where</th>
+                    <th>Since</th>
+                    <th>Ends</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {ports.map(({ agent_id, port, visibility, url, created_at, expires_at }) => (
+                    <tr key={`${agent_id} ${port}`}>
+                      <td data-label="Port" class="num">
+                        {port}
+                      </td>
+                      <td data-label="Agent">
+                        <a class="name" data-row href={`/rooms/${part(roomId)}/agents/${part(agent_id)}`}>
+                          <Foreign text={agent_id} most={60} />
+                        </a>
+                      </td>
+                      <td data-label="Who may">
+                        {visibility === "public" ? (
+                          <State look="busy">everybody</State>
+                        ) : (
+                          <State look="quiet">who has its token</State>
+                        )}
+                      </td>
+                      <td data-label="Where">
+                        {visibility === "public" ? (
+                          <a href={url} target="_blank" rel="noopener noreferrer">
+                            <Foreign text={url} most={120} mono />
+                          </a>
+                        ) : (
+                          <Foreign text={url} most={120} mono />
+                        )}
+                      </td>
+                      <td data-label="Since">
+                        <Ago at={created_at} />
+                      </td>
+                      <td data-label="Ends">
+                        {expires_at === null ? <span class="muted">with its sandbox</span> : <Clock at={expires_at} />}
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+            <p class="muted">A token is shown to who has a key, with whether a server listens:</p>
+            <Line text={`roomd port list ${roomId} ${ports[0]?.agent_id ?? "worker"}`} />
+          </>
+        )
+      }
+    </Shown>
+  );
+}
