@@ -1,16 +1,18 @@
 /** Owns what all pages of an agent have: its name, its sandbox in a line, and the tabs. Each tab is a file beside this one. */
+
 import type { FunctionComponent } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { part } from "../data/api.ts";
+import { agentPath, roomPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
 import { Empty, Head, Loading, State, Tabs, Trouble } from "../parts/parts.tsx";
+import { SandboxState } from "../parts/sandbox-state.tsx";
 import { Foreign, Since } from "../parts/text.tsx";
 import { Live } from "../shell/live-state.tsx";
 import type { PageProps } from "../shell/page.ts";
 import { useTitle } from "../shell/title.ts";
 import { loadAgent } from "./load.ts";
-import { agentPath, type TabProps } from "./tab.ts";
-import { lookOfSandbox, stateWord } from "./words.ts";
+import type { TabProps } from "./tab.ts";
 
 type Program = Promise<{ default: FunctionComponent<TabProps> }>;
 
@@ -59,7 +61,7 @@ export default function Agent({ params: { room_id: roomId = "", agent_id: agentI
       <Head title={<Foreign text={agentId} />}>
         <span class="muted">
           in{" "}
-          <a href={`/rooms/${part(roomId)}`}>
+          <a href={roomPath(roomId)}>
             <Foreign text={roomId} />
           </a>
         </span>
@@ -112,7 +114,7 @@ function InALine({ room, sandbox }: Pick<TabProps, "room" | "sandbox">) {
   const { state, ready_at, stopped_at, memory_mib, vcpu_count, template_id } = sandbox;
   return (
     <>
-      <State look={lookOfSandbox(state)}>{stateWord(state)}</State>
+      <SandboxState state={state} />
       <span class="muted">
         {memory_mib} MiB · {vcpu_count} {vcpu_count === 1 ? "processor" : "processors"} · <Foreign text={template_id} />
         {ready_at !== null && stopped_at === null && state !== "destroyed" ? (

@@ -3,11 +3,11 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { executionGet } from "../../../shared/api/executions.ts";
 import { get, part, pathOf } from "../data/api.ts";
+import { bytesOf, type Following, follow, type Over, type Told } from "../data/follow.ts";
+import { Lines } from "../parts/lines.tsx";
 import { State, Trouble } from "../parts/parts.tsx";
 import { countText, sizeText, visible } from "../parts/text.tsx";
 import { MOST_LINES, Output, type Stream } from "./output.ts";
-import { bytesOf, type Following, follow, type Over, type Told } from "./stream.ts";
-import { Lines } from "./virtual.tsx";
 
 const WORDS: Record<Following, readonly [look: "busy" | "live" | "wait" | "quiet", word: string]> = {
   connecting: ["busy", "connecting"],

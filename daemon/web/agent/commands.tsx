@@ -1,19 +1,21 @@
 /** Owns the page of an agent's commands: those that run and those that ran, and the output of the one that is opened. */
+
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { executionList } from "../../../shared/api/executions.ts";
 import { get } from "../data/api.ts";
+import { agentPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
+import { Ask } from "../parts/ask.tsx";
 import { Empty, Line, Shown, Trouble } from "../parts/parts.tsx";
 import { Clock } from "../parts/text.tsx";
 import { place } from "../shell/router.ts";
 import { Opened } from "./command.tsx";
 import { auditOf } from "./load.ts";
 import { loadOrProblem } from "./or-problem.ts";
-import { Prompts } from "./prompts.tsx";
 import { RunTable } from "./run-table.tsx";
 import { horizonOf, isOfCommands, mergeRuns, type Run } from "./runs.ts";
-import { agentPath, isThere, sandboxPath, type TabProps } from "./tab.ts";
+import { isThere, sandboxPath, type TabProps } from "./tab.ts";
 
 const PAGE = 200;
 /** Of beginnings and of ends; what is older is in the audit. */
@@ -106,10 +108,9 @@ export default function Commands({ room, agentId, sandbox }: TabProps) {
                 )}
               </>
             )}
-            <Prompts
+            <Ask
               names={isThere(sandbox) ? ["run-it-again", "why-does-it-wait"] : ["summarise-room"]}
-              room={room.room_id}
-              agent={agentId}
+              given={{ room: room.room_id, agent: agentId }}
             />
           </>
         );

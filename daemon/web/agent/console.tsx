@@ -4,13 +4,13 @@ import { useEffect } from "preact/hooks";
 import type { Problem } from "../../../shared/api/errors.ts";
 import type { sandboxLogs } from "../../../shared/api/sandboxes.ts";
 import { get, Refused } from "../data/api.ts";
+import { Ask } from "../parts/ask.tsx";
+import { Lines } from "../parts/lines.tsx";
 import { Choices, Empty, Line, Loading, Trouble } from "../parts/parts.tsx";
 import { countText, visible } from "../parts/text.tsx";
 import { place, setQuery } from "../shell/router.ts";
 import { type AskLog, type LogPart, readAfter, readBefore, readEnd } from "./console-pages.ts";
-import { Prompts } from "./prompts.tsx";
 import { isThere, sandboxPath, type TabProps } from "./tab.ts";
-import { Lines } from "./virtual.tsx";
 
 const SOURCES = [
   ["console", "all"],
@@ -34,7 +34,7 @@ export default function Console({ room, agentId, sandbox }: TabProps) {
       <Log key={`${sandbox.sandbox_id} ${source}`} path={`${sandboxPath(sandbox)}/logs`} source={source} />
       <h2>In a shell</h2>
       <Line text={line} />
-      <Prompts names={["why-did-it-fail"]} room={room.room_id} agent={agentId} />
+      <Ask names={["why-did-it-fail"]} given={{ room: room.room_id, agent: agentId }} />
     </>
   );
 }

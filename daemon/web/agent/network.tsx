@@ -3,11 +3,11 @@ import { useSignal } from "@preact/signals";
 import type { egressGet, sandboxNetwork } from "../../../shared/api/egress.ts";
 import { get, part } from "../data/api.ts";
 import { useLoaded } from "../data/resource.ts";
+import { Ask } from "../parts/ask.tsx";
 import { Choices, Empty, Facts, Line, Shown, State } from "../parts/parts.tsx";
 import { Ago, Clock, countText, Foreign, sizeText } from "../parts/text.tsx";
 import { place, setQuery } from "../shell/router.ts";
 import { allowLine, type Destination, entryFor, placeText, reasonWords } from "./places.ts";
-import { Prompts } from "./prompts.tsx";
 import { isThere, sandboxPath, type TabProps } from "./tab.ts";
 import { egressWords } from "./words.ts";
 
@@ -117,7 +117,7 @@ export default function Network({ room, agentId, sandbox }: TabProps) {
                 given={{ room: room.room_id, agent: agentId, list: egress.allowlist, revision: egress.revision }}
               />
             ) : null}
-            <Prompts names={["mend-the-network", "what-left-the-house"]} room={room.room_id} agent={agentId} />
+            <Ask names={["mend-the-network", "what-left-the-house"]} given={{ room: room.room_id, agent: agentId }} />
           </>
         );
       }}

@@ -1,19 +1,21 @@
 /** Owns an agent's first page: what its sandbox is, what it does now, and what happened last. */
-import type { AuditRecord } from "../../../shared/api/audit.ts";
+
 import type { executionList } from "../../../shared/api/executions.ts";
 import type { agentList } from "../../../shared/api/fabric.ts";
+import { isReading } from "../../../shared/audit-reads.ts";
 import { get, part } from "../data/api.ts";
+import { agentPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
+import { Ask } from "../parts/ask.tsx";
 import { Empty, Line, Shown, Trouble } from "../parts/parts.tsx";
 import { RecordTable } from "../parts/records.tsx";
 import { Ago, countText } from "../parts/text.tsx";
 import { auditOf } from "./load.ts";
 import { loadOrProblem } from "./or-problem.ts";
-import { Prompts } from "./prompts.tsx";
 import { RunTable } from "./run-table.tsx";
 import { mergeRuns } from "./runs.ts";
 import { SandboxFacts } from "./sandbox-facts.tsx";
-import { agentPath, isThere, sandboxPath, type TabProps } from "./tab.ts";
+import { isThere, sandboxPath, type TabProps } from "./tab.ts";
 import { loadWaits, WaitsOf } from "./waits.tsx";
 
 const FEW = 12;
@@ -54,7 +56,7 @@ export default function Overview({ room, agentId, sandbox }: TabProps) {
           return shown.length > 0 ? <RecordTable records={shown} /> : <Empty title="Nothing of it is on record." />;
         }}
       </Shown>
-      <Prompts names={promptsFor(sandbox)} room={room.room_id} agent={agentId} />
+      <Ask names={promptsFor(sandbox)} given={{ room: room.room_id, agent: agentId }} />
     </>
   );
 }
@@ -125,9 +127,6 @@ async function findPresent(roomId: string, agentId: string, signal: AbortSignal)
   }
   return null;
 }
-
-const READING = /(?:\.read|\.listed|_listed|_read|\.summarized|\.verified|\.followed|\.measured|_watched)$/;
-const isReading = ({ event, source }: AuditRecord) => source === "web" || READING.test(event);
 
 function promptsFor(sandbox: TabProps["sandbox"]): string[] {
   if (!isThere(sandbox)) return ["summarise-room"];

@@ -2,10 +2,10 @@
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import type { SandboxRecord } from "../../../shared/api/sandboxes.ts";
 import { useLoaded } from "../data/resource.ts";
+import { Json } from "../parts/json.tsx";
 import { Copy, Empty, Line, Shown, State } from "../parts/parts.tsx";
 import { RecordTable } from "../parts/records.tsx";
 import { Clock, Foreign, spanText } from "../parts/text.tsx";
-import { Json } from "./json.tsx";
 import { auditOf, endedOf } from "./load.ts";
 import type { TabProps } from "./tab.ts";
 import { causeWords } from "./words.ts";
@@ -39,7 +39,7 @@ export default function Record({ room, agentId, sandbox }: TabProps) {
               <Foreign text={sandbox.sandbox_id} mono />
             </span>
           </p>
-          <Json value={sandbox} />
+          <Json name="sandbox" value={sandbox} isOpen />
         </>
       ) : (
         <Empty title="No record of a sandbox is kept." />

@@ -1,11 +1,14 @@
 /** Owns what a sandbox is, in words: its state and why, what it was made of, what it may, and when it ends. */
+
 import { type ComponentChildren, Fragment } from "preact";
 import type { SandboxRecord } from "../../../shared/api/sandboxes.ts";
 import { part } from "../data/api.ts";
+import { roomPath } from "../data/paths.ts";
 import { State } from "../parts/parts.tsx";
+import { SandboxState } from "../parts/sandbox-state.tsx";
 import { Ago, Clock, Foreign, spanText, visible } from "../parts/text.tsx";
 import { Labels } from "../rooms/table.tsx";
-import { causeWords, egressWords, lookOfSandbox, stagesOf, startWords, stateWord } from "./words.ts";
+import { causeWords, egressWords, stagesOf, startWords } from "./words.ts";
 
 /** The rest of its stages takes no time that one would notice. */
 const MOST_STAGES = 6;
@@ -16,7 +19,7 @@ export function SandboxFacts({ sandbox }: { sandbox: SandboxRecord }) {
     [
       "State",
       <>
-        <State look={lookOfSandbox(state)}>{stateWord(state)}</State>
+        <SandboxState state={state} />
         {visible(status.message)}{" "}
         <span class="muted">
           since <Clock at={status.last_transition_at} /> · <code>{status.reason}</code>
@@ -142,7 +145,7 @@ function Ports({ sandbox: { ports, room_id } }: { sandbox: SandboxRecord }) {
           {port} {visibility}
         </span>
       ))}{" "}
-      <a href={`/rooms/${part(room_id)}/ports`}>all of the room</a>
+      <a href={roomPath(room_id, "ports")}>all of the room</a>
     </>
   );
 }

@@ -10,9 +10,6 @@ export interface TabProps {
   sandbox: SandboxRecord | null;
 }
 
-export const agentPath = (roomId: string, agentId: string, tab = "") =>
-  `/rooms/${part(roomId)}/agents/${part(agentId)}${tab ? `/${tab}` : ""}`;
-
 /** Of the API. By its id it is this one, also when the agent has got another. */
 export const sandboxPath = ({ room_id, sandbox_id }: SandboxRecord) =>
   `/v1/rooms/${part(room_id)}/sandboxes/${part(sandbox_id)}`;

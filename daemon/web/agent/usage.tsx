@@ -4,10 +4,10 @@ import type { topGet } from "../../../shared/api/top.ts";
 import type { UsageTotals, usage } from "../../../shared/api/usage.ts";
 import { get } from "../data/api.ts";
 import { useLoaded } from "../data/resource.ts";
+import { Ask } from "../parts/ask.tsx";
 import { Empty, Facts, Shown, Trouble } from "../parts/parts.tsx";
 import { Clock, countText, sizeText, spanText } from "../parts/text.tsx";
 import { loadOrProblem } from "./or-problem.ts";
-import { Prompts } from "./prompts.tsx";
 import { isThere, sandboxPath, type TabProps } from "./tab.ts";
 
 export default function Usage({ room, agentId, sandbox }: TabProps) {
@@ -85,7 +85,7 @@ export default function Usage({ room, agentId, sandbox }: TabProps) {
           )
         }
       </Shown>
-      <Prompts names={["compare-agents", "what-did-it-cost"]} room={room.room_id} agent={agentId} />
+      <Ask names={["compare-agents", "what-did-it-cost"]} given={{ room: room.room_id, agent: agentId }} />
     </>
   );
 }

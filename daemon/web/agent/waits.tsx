@@ -1,16 +1,17 @@
 /** Owns what is said of an agent's waits: what it waits for, and who waits for it. */
+
 import type { roomWaits, Wait } from "../../../shared/api/overview.ts";
 import { get, part } from "../data/api.ts";
+import { agentPath, roomPath } from "../data/paths.ts";
 import { State } from "../parts/parts.tsx";
 import { Foreign, Since, visible } from "../parts/text.tsx";
-import { agentPath } from "./tab.ts";
+import { WAIT_WORDS } from "../parts/waits.ts";
 
 export type Waits = Awaited<ReturnType<typeof loadWaits>>;
 
 export const loadWaits = (roomId: string, signal: AbortSignal) =>
   get<typeof roomWaits>(`/v1/rooms/${part(roomId)}/waits`, {}, signal);
 
-const FOR = { reply: "a reply", barrier: "the barrier", inbox: "its next message", command: "a command" } as const;
 /** So many are named in a line. */
 const MOST_NAMED = 5;
 
@@ -68,9 +69,9 @@ function What({ wait: { type, id, about }, room }: { wait: Wait; room: string })
   const to = type === "barrier" ? `waits?barrier=${part(id ?? "")}` : `messages?message=${part(id ?? "")}`;
   return (
     <>
-      {FOR[type]}{" "}
+      {WAIT_WORDS[type]}{" "}
       {id === null ? null : (
-        <a href={`/rooms/${part(room)}/${to}`}>
+        <a href={roomPath(room, to)}>
           <Foreign text={id} most={60} mono />
         </a>
       )}{" "}

@@ -1,21 +1,5 @@
 /** Owns how what a sandbox is, and how a command ended, is said in words. */
-import type { ExitCause, SandboxRecord, SandboxState, StartMode } from "../../../shared/api/sandboxes.ts";
-
-/** As `State` has them. */
-const LOOKS = {
-  creating: "busy",
-  starting: "busy",
-  running: "ok",
-  pausing: "busy",
-  paused: "wait",
-  resuming: "busy",
-  failed: "bad",
-  destroying: "busy",
-  destroyed: "quiet",
-} as const satisfies Record<SandboxState, string>;
-export const lookOfSandbox = (state: SandboxState) => LOOKS[state];
-
-export const stateWord = (state: SandboxState): string => (state === "paused" ? "standby" : state);
+import type { ExitCause, SandboxRecord, StartMode } from "../../../shared/api/sandboxes.ts";
 
 const STARTS: Record<StartMode, string> = {
   pool: "a machine of the pool, started before it was asked for",

@@ -1,7 +1,9 @@
 /** Owns one record, opened: every field of it, and the ways to what belongs to it. */
+
 import { useEffect, useRef } from "preact/hooks";
 import type { AuditRecord, orgAuditList } from "../../../shared/api/audit.ts";
 import { get, part } from "../data/api.ts";
+import { roomPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
 import { Json } from "../parts/json.tsx";
 import { Copy, Empty, Shown } from "../parts/parts.tsx";
@@ -109,7 +111,7 @@ function All({ record }: { record: AuditRecord }) {
         <dt>request_id</dt>
         <dd>{request_id === null ? text(null) : text(request_id, asked("request_id", request_id), "its request")}</dd>
         <dt>room_id</dt>
-        <dd>{room_id === null ? text(null) : text(room_id, `/rooms/${part(room_id)}`, "its room")}</dd>
+        <dd>{room_id === null ? text(null) : text(room_id, roomPath(room_id), "its room")}</dd>
         <dt>room_uid</dt>
         <dd>{text(room_uid)}</dd>
         <dt>agent_id</dt>

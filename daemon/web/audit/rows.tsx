@@ -1,9 +1,10 @@
 /** Owns the list of records: a line each, of which only those that are seen are in the page. */
+
 import { useSignal } from "@preact/signals";
 import { Component } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { AuditRecord } from "../../../shared/api/audit.ts";
-import { part } from "../data/api.ts";
+import { roomPath } from "../data/paths.ts";
 import { aboutText, Outcome, Who } from "../parts/records.tsx";
 import { Clock, countText, Foreign, spanText } from "../parts/text.tsx";
 import { Virtual } from "../parts/virtual.tsx";
@@ -93,7 +94,7 @@ class Row extends Component<RowProps> {
         </td>
         <td class="room">
           {room_id === null ? null : (
-            <a href={`/rooms/${part(room_id)}`}>
+            <a href={roomPath(room_id)}>
               <Foreign text={room_id} most={60} />
             </a>
           )}

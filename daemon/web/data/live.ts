@@ -1,34 +1,31 @@
 /**
  * Owns the one stream of events that a tab has: the records of a room, or of the organization, as they come. It is open while the tab
- * is seen, and goes on after the last event that was heard.
- *
- *   off ──▶ connecting ──▶ live ◀──▶ reconnecting        any ──▶ hidden (the tab) ──▶ connecting
- *                            └──▶ over (the room has ended), signed-out
+ * is seen, and goes on after the last event that was heard. How it is kept open is in follow.ts.
  */
 import { signal } from "@preact/signals";
 import type { AuditRecord } from "../../../shared/api/audit.ts";
-import { ask, pathOf, Refused, signedOut } from "./api.ts";
+import { part, pathOf, signedOut } from "./api.ts";
+import { type Following, follow as followStream, later } from "./follow.ts";
 
-export type LiveState = "off" | "connecting" | "live" | "reconnecting" | "hidden" | "over" | "signed-out";
+/** `off`: nothing is followed yet. `signed-out`: nobody is signed in any more. */
+export type LiveState = Following | "off" | "signed-out";
 
 export const liveState = signal<LiveState>("off");
 /** When something was last heard, pings too. */
 export const heardAt = signal(Date.now());
 
-/** The daemon says something every 15 s. */
-const SILENCE_MS = 40_000;
-const FIRST_RETRY_MS = 500;
-const LONGEST_RETRY_MS = 15_000;
-
 /** What is heard: records, the newest last; null: some were missed, so that all must be asked for anew. */
 export type Listener = (records: readonly AuditRecord[] | null) => void;
+
+/** After an error of the stream that says nothing of whether it will be better. */
+const AGAIN_MS = 2000;
 
 const listeners = new Set<Listener>();
 /** What comes between two frames is told at once. */
 let waiting: AuditRecord[] = [];
 let isScheduled = false;
 
-let followed: { path: string; after: string | null; room: boolean } | null = null;
+let followed: string | null = null;
 let run: AbortController | null = null;
 let opened = Promise.withResolvers<void>();
 
@@ -45,110 +42,54 @@ export function whenOpen(): Promise<unknown> {
 
 /** Follows a room, or the organization where it is null. */
 export function follow(roomId: string | null): void {
-  const path = roomId === null ? "/v1/orgs/self/events" : `/v1/rooms/${encodeURIComponent(roomId)}/events`;
-  if (followed?.path === path) return;
-  followed = { path, after: null, room: roomId !== null };
-  restart();
-}
-
-function restart(): void {
+  const path = roomId === null ? "/v1/orgs/self/events" : `/v1/rooms/${part(roomId)}/events`;
+  if (followed === path) return;
+  followed = path;
   run?.abort();
-  run = null;
-  opened = Promise.withResolvers();
-  if (!followed) return;
-  if (document.hidden) {
-    liveState.value = "hidden";
-    opened.resolve();
-    return;
-  }
   run = new AbortController();
-  void keepFollowing(followed, run.signal);
+  opened = Promise.withResolvers();
+  void keepFollowing(path, roomId !== null, run.signal);
 }
 
-document.addEventListener("visibilitychange", restart);
-// A laptop that wakes up has a connection that nobody else knows of.
-addEventListener("online", restart);
-
-async function keepFollowing(what: NonNullable<typeof followed>, signal: AbortSignal): Promise<void> {
-  let retryMs = FIRST_RETRY_MS;
-  liveState.value = "connecting";
-  while (!signal.aborted) {
-    try {
-      const end = await readOnce(what, signal, () => {
-        retryMs = FIRST_RETRY_MS;
-      });
-      if (end === "over") {
-        liveState.value = "over";
-        return;
-      }
-    } catch (error) {
-      if (signal.aborted) return;
-      const code = error instanceof Refused ? error.problem.code : null;
-      if (signedOut.value) {
-        liveState.value = "signed-out";
-        opened.resolve();
-        return;
-      }
-      if (code === "room_not_found") {
-        liveState.value = "over";
-        opened.resolve();
-        return;
-      }
-      if (code === "history_gone" || code === "invalid_cursor") {
-        what.after = null;
-        tell(null);
-        continue;
-      }
-    }
-    if (signal.aborted) return;
-    liveState.value = "reconnecting";
-    opened.resolve();
-    await later(retryMs * (0.75 + Math.random() / 2), signal);
-    retryMs = Math.min(retryMs * 2, LONGEST_RETRY_MS);
-  }
-}
-
-/** Until it breaks. Where nothing was heard before, what happened meanwhile is not known. */
-async function readOnce(
-  what: NonNullable<typeof followed>,
-  signal: AbortSignal,
-  heard: () => void,
-): Promise<"over" | "broken"> {
-  const silence = new AbortController();
-  let timer = setTimeout(() => silence.abort(), SILENCE_MS);
-  const isAgain = liveState.value === "reconnecting";
-  try {
-    const either = AbortSignal.any([signal, silence.signal]);
-    const response = await ask(pathOf(what.path, { after: what.after }), { Accept: "application/x-ndjson" }, either);
-    liveState.value = "live";
-    heardAt.value = Date.now();
-    opened.resolve();
-    if (isAgain && what.after === null) tell(null);
-    let rest = "";
-    const decoder = new TextDecoder();
-    for await (const bytes of response.body ?? []) {
-      clearTimeout(timer);
-      timer = setTimeout(() => silence.abort(), SILENCE_MS);
+async function keepFollowing(path: string, isOfRoom: boolean, left: AbortSignal): Promise<void> {
+  let after: string | null = null;
+  /** Whether the stream was open before: what came between, where nothing was heard, is not known. */
+  let wasOpen = false;
+  const follower: Parameters<typeof followStream>[0] = {
+    path: () => pathOf(path, { after }),
+    take: (event) => {
+      const record = event as unknown as AuditRecord & { cursor: string };
+      after = isOfRoom ? String(record.seq) : record.cursor;
+      waiting.push(record);
+      schedule();
+      return isOfRoom && record.event === "room.destroyed" && record.outcome === "success";
+    },
+    heal: async (code) => {
+      if (code !== "history_gone" && code !== "invalid_cursor") return false;
+      after = null;
+      tell(null);
+      return true;
+    },
+    heard: () => {
       heardAt.value = Date.now();
-      heard();
-      const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
-      rest = lines.pop() ?? "";
-      for (const line of lines) {
-        const event = JSON.parse(line);
-        if (event.type === "error") return "broken";
-        if (event.type !== undefined) continue;
-        what.after = what.room ? String(event.seq) : event.cursor;
-        waiting.push(event);
-        if (what.room && event.event === "room.destroyed" && event.outcome === "success") {
-          schedule();
-          return "over";
-        }
+    },
+    became: (state) => {
+      if (left.aborted) return;
+      if (state === "live") {
+        heardAt.value = Date.now();
+        if (wasOpen && after === null) tell(null);
+        wasOpen = true;
       }
-      if (waiting.length > 0) schedule();
-    }
-    return "broken";
-  } finally {
-    clearTimeout(timer);
+      liveState.value = state;
+      if (state !== "connecting") opened.resolve();
+    },
+  };
+  while (!left.aborted) {
+    const over = await followStream(follower, left);
+    if (left.aborted || !over) return;
+    if (signedOut.value) liveState.value = "signed-out";
+    if (signedOut.value || over.why !== "error") return;
+    await later(AGAIN_MS, left);
   }
 }
 
@@ -165,14 +106,4 @@ function schedule(): void {
 
 function tell(records: readonly AuditRecord[] | null): void {
   for (const listener of listeners) listener(records);
-}
-
-function later(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener("abort", () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
 }

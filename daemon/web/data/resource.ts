@@ -7,7 +7,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import type { Problem } from "../../../shared/api/errors.ts";
 import { Refused } from "./api.ts";
-import { listen, whenOpen } from "./live.ts";
+import { listen, liveState, whenOpen } from "./live.ts";
 
 export interface Loaded<T> {
   /** Undefined until the first answer. */
@@ -55,8 +55,6 @@ export function useLoaded<T>(
         if (over.signal.aborted) return;
         if (!(error instanceof Refused)) throw error;
         state.value = { key, data: state.value.key === key ? state.value.data : undefined, problem: error.problem };
-        // The service itself may come back without any event that says so.
-        if (error.problem.status === 0) isOld = true;
       } finally {
         isAsking = false;
       }
@@ -72,10 +70,15 @@ export function useLoaded<T>(
     const stop = listen((records) => {
       if (records === null || (touches && records.some((each) => !isOfPage(each) && touches(each)))) soon();
     });
+    // Where the service did not answer, it does again once it is heard of again.
+    const stopWatching = liveState.subscribe((live) => {
+      if (live === "live" && state.peek().problem?.status === 0) soon();
+    });
     return () => {
       over.abort();
       clearTimeout(timer);
       stop();
+      stopWatching();
     };
   }, [key]);
   const { value } = state;

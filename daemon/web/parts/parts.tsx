@@ -14,15 +14,6 @@ export function State({ look, children }: { look: Look; children: ComponentChild
   return <span class={`state ${look}`}>{children}</span>;
 }
 
-const SANDBOX_LOOKS: Record<string, Look> = {
-  running: "ok",
-  standby: "wait",
-  creating: "busy",
-  resuming: "busy",
-  failed: "bad",
-};
-export const lookOf = (state: string): Look => SANDBOX_LOOKS[state] ?? "quiet";
-
 export function Head({ title, children }: { title: ComponentChildren; children?: ComponentChildren }) {
   return (
     <header class="page">

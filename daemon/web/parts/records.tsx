@@ -1,5 +1,7 @@
 /** Owns how records of the audit are shown: when, who, what, how it ended. */
+
 import type { AuditRecord } from "../../../shared/api/audit.ts";
+import { roomPath } from "../data/paths.ts";
 import { State } from "./parts.tsx";
 import { Clock, Foreign, spanText } from "./text.tsx";
 
@@ -69,7 +71,7 @@ export function RecordTable({ records, showsRoom = false }: { records: readonly 
               {showsRoom ? (
                 <td data-label="Room">
                   {record.room_id === null ? null : (
-                    <a href={`/rooms/${encodeURIComponent(record.room_id)}`}>
+                    <a href={roomPath(record.room_id)}>
                       <Foreign text={record.room_id} />
                     </a>
                   )}

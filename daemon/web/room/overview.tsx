@@ -1,14 +1,17 @@
 /** Owns a room's first page: who is in it and what each does, and what happened last. */
+
 import type { auditList } from "../../../shared/api/audit.ts";
 import type { agentList } from "../../../shared/api/fabric.ts";
 import type { sandboxList } from "../../../shared/api/sandboxes.ts";
 import type { topGet } from "../../../shared/api/top.ts";
 import { isReading } from "../../../shared/audit-reads.ts";
 import { get, part } from "../data/api.ts";
+import { agentPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
 import { Ask } from "../parts/ask.tsx";
-import { Empty, Facts, Line, lookOf, Shown, State } from "../parts/parts.tsx";
+import { Empty, Facts, Line, Shown, State } from "../parts/parts.tsx";
 import { RecordTable } from "../parts/records.tsx";
+import { SandboxState } from "../parts/sandbox-state.tsx";
 import { Ago, countText, Foreign, sizeText } from "../parts/text.tsx";
 import type { TabProps } from "./tab.ts";
 
@@ -75,16 +78,12 @@ export default function Overview({ room }: TabProps) {
                       return (
                         <tr key={agent_id}>
                           <td data-label="Agent">
-                            <a class="name" data-row href={`/rooms/${part(roomId)}/agents/${part(agent_id)}`}>
+                            <a class="name" data-row href={agentPath(roomId, agent_id)}>
                               <Foreign text={agent_id} />
                             </a>
                           </td>
                           <td data-label="State">
-                            {sandbox_state === null ? (
-                              <State look="quiet">outside</State>
-                            ) : (
-                              <State look={lookOf(sandbox_state)}>{sandbox_state}</State>
-                            )}
+                            <SandboxState state={sandbox_state} />
                           </td>
                           <td data-label="Waits for">
                             {waiting_on.length === 0 ? (

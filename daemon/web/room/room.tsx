@@ -1,7 +1,9 @@
 /** Owns what all pages of a room have: its name and state, five numbers, and the tabs. Each tab is a file beside this one. */
+
 import type { FunctionComponent } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { part } from "../data/api.ts";
+import { roomPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
 import { Empty, Head, Loading, Tabs, Trouble } from "../parts/parts.tsx";
 import { Foreign, Since } from "../parts/text.tsx";
@@ -23,8 +25,6 @@ const TABS: readonly { path: string; name: string; load(): Program }[] = [
   { path: "drive", name: "Drive", load: () => import("./drive/drive.tsx") },
   { path: "ports", name: "Ports", load: () => import("./ports/ports.tsx") },
 ];
-
-const roomPath = (roomId: string, tab = "") => `/rooms/${part(roomId)}${tab ? `/${tab}` : ""}`;
 
 export default function Room({ params: { room_id: roomId = "", tab = "" } }: PageProps) {
   useTitle(`${roomId}${tab ? ` · ${tab}` : ""}`);

@@ -1,5 +1,7 @@
 /** Owns the table of rooms. */
+
 import type { RoomRecord } from "../../../shared/api/rooms.ts";
+import { roomPath } from "../data/paths.ts";
 import { State } from "../parts/parts.tsx";
 import { Ago, Foreign, sizeText } from "../parts/text.tsx";
 
@@ -39,7 +41,7 @@ export function RoomTable({ rooms }: { rooms: readonly RoomRecord[] }) {
           {rooms.map((room) => (
             <tr key={room.room_uid}>
               <td data-label="Room">
-                <a class="name" data-row href={`/rooms/${encodeURIComponent(room.room_id)}`}>
+                <a class="name" data-row href={roomPath(room.room_id)}>
                   <Foreign text={room.room_id} />
                 </a>
               </td>

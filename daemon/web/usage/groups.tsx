@@ -1,7 +1,9 @@
 /** Owns what used how much: by room, agent, key or day, the most first. */
+
 import { useSignal } from "@preact/signals";
 import type { Grouping, UsageGroup, UsageReport, UsageTotals } from "../../../shared/api/usage.ts";
 import { part } from "../data/api.ts";
+import { roomPath } from "../data/paths.ts";
 import { countText, Foreign } from "../parts/text.tsx";
 import { Bar } from "./bar.tsx";
 import { dayText, MEASURES, numberText } from "./numbers.ts";
@@ -86,7 +88,7 @@ function Name({ by, group: { id, name } }: { by: Grouping; group: UsageGroup }) 
     by === "room"
       ? name === null
         ? null
-        : `/rooms/${part(name)}`
+        : roomPath(name)
       : by === "agent"
         ? `/audit?agent=${part(id)}`
         : `/audit?actor_id=${part(id)}`;

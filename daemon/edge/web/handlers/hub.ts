@@ -1,23 +1,13 @@
 /** Owns the pages of the hub as the daemon serves them: the same for each path, and what is in it is fetched by the hub itself. */
 import { randomBytes } from "node:crypto";
 import { hubPage } from "../pages/hub.ts";
+import { PLACES } from "../places.ts";
 import { accountOf, type Handler, type HandlerDeps, type Handlers, inside } from "./handler.ts";
-
-const HUB_PATHS = [
-  "/",
-  "/rooms",
-  "/rooms/{room_id}",
-  "/rooms/{room_id}/{tab}",
-  "/rooms/{room_id}/agents/{agent_id}",
-  "/rooms/{room_id}/agents/{agent_id}/{tab}",
-  "/audit",
-  "/usage",
-];
 
 export function hubHandlers(deps: HandlerDeps): Handlers {
   const page: Handler = inside(deps, async (visit) => {
     const nonce = randomBytes(16).toString("base64");
     return { page: hubPage(await accountOf(visit), visit.request.url.pathname, deps.url(), nonce) };
   });
-  return Object.fromEntries(HUB_PATHS.map((path) => [path, page]));
+  return Object.fromEntries(Object.entries(PLACES).flatMap(([path, { isHub }]) => (isHub ? [[path, page]] : [])));
 }

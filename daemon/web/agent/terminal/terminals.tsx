@@ -1,12 +1,14 @@
 /** Owns the page of a sandbox's terminals: which there are, and the one that is watched. */
+
 import { useRef } from "preact/hooks";
 import type { terminalList } from "../../../../shared/api/terminals.ts";
 import { get, part } from "../../data/api.ts";
+import { agentPath } from "../../data/paths.ts";
 import { useLoaded } from "../../data/resource.ts";
 import { Empty, Line, Shown, State } from "../../parts/parts.tsx";
 import { Ago, Foreign } from "../../parts/text.tsx";
 import { place } from "../../shell/router.ts";
-import { agentPath, isThere, sandboxPath, type TabProps } from "../tab.ts";
+import { isThere, sandboxPath, type TabProps } from "../tab.ts";
 import type { TerminalPlace } from "./place.ts";
 import { TerminalView } from "./view.tsx";
 

@@ -1,9 +1,9 @@
 /** Owns one terminal as it is seen: its screen, who types, and why nothing more comes. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import type { Following } from "../../data/follow.ts";
 import { State, Trouble } from "../../parts/parts.tsx";
 import { Foreign, Since, sizeText, visible } from "../../parts/text.tsx";
-import type { Following } from "../stream.ts";
 import type { TerminalPlace } from "./place.ts";
 import type { Screen } from "./screen.ts";
 import { TypeHere } from "./type-here.tsx";

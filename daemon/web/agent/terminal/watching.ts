@@ -1,7 +1,7 @@
 /** Owns what is known of a terminal that is watched: the stream that draws it, who types, and why it ended. */
 import type { Signal } from "@preact/signals";
 import { pathOf } from "../../data/api.ts";
-import { bytesOf, type Following, follow, type Over, type Told } from "../stream.ts";
+import { bytesOf, type Following, follow, type Over, type Told } from "../../data/follow.ts";
 import type { Screen } from "./screen.ts";
 
 export interface Typist {

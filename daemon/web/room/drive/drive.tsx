@@ -1,6 +1,8 @@
 /** Owns the page of a room's drive: one directory at a time, and what a file has in it as far as that can be shown safely. */
+
 import type { DriveEntry, fsList } from "../../../../shared/api/drive.ts";
 import { get, part } from "../../data/api.ts";
+import { roomPath } from "../../data/paths.ts";
 import { useLoaded } from "../../data/resource.ts";
 import { Empty, Line, Shown } from "../../parts/parts.tsx";
 import { Ago, Foreign, sizeText } from "../../parts/text.tsx";
@@ -26,7 +28,7 @@ export default function Drive({ room }: TabProps) {
       isActive ? await get<typeof fsList>(`/v1/rooms/${part(roomId)}/drive/list`, { path, limit: MOST }, signal) : null,
     ({ event }) => event.startsWith("drive.") || event === "exec.finished",
   );
-  const here = `/rooms/${part(roomId)}/drive`;
+  const here = roomPath(roomId, "drive");
   const to = (entry: Pick<DriveEntry, "path" | "type">) =>
     entry.type === "directory"
       ? `${here}?path=${part(entry.path)}`

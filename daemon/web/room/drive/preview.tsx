@@ -2,6 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { fsRead } from "../../../../shared/api/drive.ts";
 import { get, part } from "../../data/api.ts";
+import { bytesOf } from "../../data/follow.ts";
 import { useLoaded } from "../../data/resource.ts";
 import { Shown } from "../../parts/parts.tsx";
 import { Foreign, sizeText, visible } from "../../parts/text.tsx";
@@ -10,8 +11,6 @@ import { kindOf } from "./kind.ts";
 
 const MOST_TEXT = 64 * 1024;
 const MOST_PICTURE = 4 * 1024 * 1024;
-
-const bytesOf = (base64: string) => Uint8Array.from(atob(base64), (each) => each.charCodeAt(0));
 
 export function Preview({ roomId, path }: { roomId: string; path: string }) {
   const drive = `/v1/rooms/${part(roomId)}/drive`;

@@ -1,6 +1,8 @@
 /** Owns the page of a room's exposed ports. Tokens are never on it: the line that shows one is. */
+
 import type { sandboxList } from "../../../../shared/api/sandboxes.ts";
 import { get, part } from "../../data/api.ts";
+import { agentPath } from "../../data/paths.ts";
 import { useLoaded } from "../../data/resource.ts";
 import { Empty, Line, Shown, State } from "../../parts/parts.tsx";
 import { Ago, Clock, Foreign } from "../../parts/text.tsx";
@@ -50,7 +52,7 @@ export default function Ports({ room }: TabProps) {
                         {port}
                       </td>
                       <td data-label="Agent">
-                        <a class="name" data-row href={`/rooms/${part(roomId)}/agents/${part(agent_id)}`}>
+                        <a class="name" data-row href={agentPath(roomId, agent_id)}>
                           <Foreign text={agent_id} most={60} />
                         </a>
                       </td>

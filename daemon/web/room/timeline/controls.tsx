@@ -1,23 +1,10 @@
 /** Owns how one goes about in a timeline: how much of it is seen, whether it goes along with now, and what of it. All of it is in the address. */
 import type { Signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { TIMELINE_TYPES } from "../../../../shared/timeline/item.ts";
 import { Choices } from "../../parts/parts.tsx";
 import { setQuery } from "../../shell/router.ts";
 import { lookAt, SPANS, type View, zoom } from "./view.ts";
-
-const TYPES = [
-  "command",
-  "wait",
-  "standby",
-  "message",
-  "barrier",
-  "refusal",
-  "sandbox",
-  "terminal",
-  "drive",
-  "port",
-  "room",
-];
 
 interface ControlsProps {
   view: View;
@@ -68,7 +55,7 @@ export function Controls({ view, agents, came, now }: ControlsProps) {
         />
       </label>
       <Select label="Agent" all="all agents" of={agents} at={view.agent} choose={(agent) => setQuery({ agent })} />
-      <Select label="Kind" all="everything" of={TYPES} at={view.type} choose={(type) => setQuery({ type })} />
+      <Select label="Kind" all="everything" of={TIMELINE_TYPES} at={view.type} choose={(type) => setQuery({ type })} />
       <label>
         <input
           type="checkbox"

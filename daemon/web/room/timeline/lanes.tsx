@@ -1,5 +1,7 @@
 /** Owns how lanes are drawn: what is in the window, and nothing else. */
+
 import type { TimelineItem } from "../../../../shared/timeline/item.ts";
+import { agentPath } from "../../data/paths.ts";
 import { clockText, Foreign, spanText, visible } from "../../parts/text.tsx";
 import type { LaidItem, LaneItems } from "./items.ts";
 import { firstReaching, layLane, type Placed, ticksOf, type Window } from "./layout.ts";
@@ -14,23 +16,23 @@ export interface Drawn {
   lanes: readonly LaneItems[];
   scale: Scale;
   window: Window;
-  roomPath: string;
+  room: string;
   chosen: TimelineItem | null;
   choose(item: TimelineItem): void;
 }
 
-export function Lanes({ lanes, scale, window, roomPath, chosen, choose }: Drawn) {
+export function Lanes({ lanes, scale, window, room, chosen, choose }: Drawn) {
   return (
     <>
       {lanes.map((lane) => (
-        <Lane key={`${lane.isAgent} ${lane.name}`} {...{ lane, scale, window, roomPath, chosen, choose }} />
+        <Lane key={`${lane.isAgent} ${lane.name}`} {...{ lane, scale, window, room, chosen, choose }} />
       ))}
       <Axis scale={scale} window={window} />
     </>
   );
 }
 
-function Lane({ lane, scale, window, roomPath, chosen, choose }: Omit<Drawn, "lanes"> & { lane: LaneItems }) {
+function Lane({ lane, scale, window, room, chosen, choose }: Omit<Drawn, "lanes"> & { lane: LaneItems }) {
   const from = scale.moment(window.from);
   const placed = layLane(lane.items.slice(firstReaching(lane.reach, from)), scale, window);
   const rows = 1 + Math.max(0, ...placed.map(({ row }) => row));
@@ -38,7 +40,7 @@ function Lane({ lane, scale, window, roomPath, chosen, choose }: Omit<Drawn, "la
     <div class="lane">
       <b>
         {lane.isAgent ? (
-          <a href={`${roomPath}/agents/${encodeURIComponent(lane.name)}`}>
+          <a href={agentPath(room, lane.name)}>
             <Foreign text={lane.name} most={40} />
           </a>
         ) : (

@@ -8,7 +8,7 @@ import { isBad } from "./items.ts";
 /** More than one reads; older ones are on other pages of the window. */
 const MOST = 500;
 
-export function List({ items, roomPath }: { items: readonly TimelineItem[]; roomPath: string }) {
+export function List({ items, room }: { items: readonly TimelineItem[]; room: string }) {
   const shown = items.slice(-MOST).reverse();
   return (
     <>
@@ -28,7 +28,7 @@ export function List({ items, roomPath }: { items: readonly TimelineItem[]; room
             {shown.map((item) => (
               <tr key={item.seq ?? `${item.type} ${item.at}`}>
                 <td data-label="When" class="tight">
-                  <a data-row href={pathOf(item, roomPath)}>
+                  <a data-row href={pathOf(item, room)}>
                     <Clock at={item.at} />
                   </a>
                 </td>

@@ -2,7 +2,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { TimelineItem } from "../../../../shared/timeline/item.ts";
-import { part } from "../../data/api.ts";
 import { Empty, Line, Loading, Trouble } from "../../parts/parts.tsx";
 import { nowMs } from "../../parts/text.tsx";
 import type { TabProps } from "../tab.ts";
@@ -41,7 +40,6 @@ export default function Timeline({ room }: TabProps) {
   useEffect(() => {
     if (wantsOlder) data.loadOlder();
   }, [wantsOlder, version]);
-  const roomPath = `/rooms/${part(roomId)}`;
   if (data.problem.value && !data.isLoaded.value) return <Trouble problem={data.problem.value} />;
   if (!data.isLoaded.value) return <Loading rows={8} />;
   const agents = [...new Set(data.items.all.flatMap(({ agent_id }) => agent_id ?? []))].sort();
@@ -58,7 +56,7 @@ export default function Timeline({ room }: TabProps) {
       ) : items.length === 0 ? (
         <Empty title="Nothing of this kind is known." />
       ) : view.isList ? (
-        <List items={seen} roomPath={roomPath} />
+        <List items={seen} room={roomId} />
       ) : (
         <>
           <div class="timeline" ref={box}>
@@ -73,14 +71,14 @@ export default function Timeline({ room }: TabProps) {
               lanes={lanes}
               scale={scale}
               window={window}
-              roomPath={roomPath}
+              room={roomId}
               chosen={chosen.value}
               choose={(item) => {
                 chosen.value = item;
               }}
             />
           </div>
-          <Detail item={chosen.value} room={roomId} roomPath={roomPath} />
+          <Detail item={chosen.value} room={roomId} />
         </>
       )}
     </>

@@ -1,11 +1,12 @@
 /** Owns the picture of who waits for whom. The table beneath it says the same. */
+import { agentPath } from "../../data/paths.ts";
 import { visible } from "../../parts/text.tsx";
 import { lineOf, NODE, type Picture } from "./graph.ts";
 
 /** What fits into a node. */
 const MOST_NAME = 16;
 
-export function Graph({ picture: { nodes, arrows, width, height }, roomPath }: { picture: Picture; roomPath: string }) {
+export function Graph({ picture: { nodes, arrows, width, height }, room }: { picture: Picture; room: string }) {
   return (
     <div class="scroll graph">
       <svg
@@ -41,7 +42,7 @@ export function Graph({ picture: { nodes, arrows, width, height }, roomPath }: {
           />
         ))}
         {nodes.map(({ name, x, y, isInCycle }) => (
-          <a key={name} href={`${roomPath}/agents/${encodeURIComponent(name)}`} tabIndex={-1}>
+          <a key={name} href={agentPath(room, name)} tabIndex={-1}>
             <g
               class={isInCycle ? "node ring" : "node"}
               transform={`translate(${x - NODE.width / 2} ${y - NODE.height / 2})`}

@@ -1,12 +1,12 @@
 /**
- * Owns following what a command or a terminal shows: lines of JSON, asked for again from where they broke, and not while the tab is
- * hidden.
+ * Owns following a stream of the API, as of events, a command's output or a terminal: lines of JSON, asked for again from where they
+ * broke, and not while the tab is hidden.
  *
  *   connecting ──▶ live ◀──▶ reconnecting        any ──▶ hidden (the tab) ──▶ connecting
  *                    └──▶ over
  */
 import type { Problem } from "../../../shared/api/errors.ts";
-import { ask, Refused } from "../data/api.ts";
+import { ask, Refused } from "./api.ts";
 
 export type Following = "connecting" | "live" | "reconnecting" | "hidden" | "over";
 
@@ -26,6 +26,8 @@ export interface Follower {
   /** Whether what was refused, or an error of the stream, was healed, so that it is asked again. */
   heal?(code: string): Promise<boolean>;
   became(state: Following): void;
+  /** Something came, a ping at least. */
+  heard?(): void;
 }
 
 /** The daemon says something every 15 s. */
@@ -94,6 +96,7 @@ async function readOnce(
       clearTimeout(timer);
       timer = setTimeout(() => broken.abort(), SILENCE_MS);
       heard();
+      follower.heard?.();
       const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
       rest = lines.pop() ?? "";
       let since = performance.now();
@@ -133,7 +136,7 @@ function untilSeen(left: AbortSignal): Promise<void> {
 }
 
 /** A moment, or until the network is back. */
-function later(ms: number, left: AbortSignal): Promise<void> {
+export function later(ms: number, left: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       clearTimeout(timer);
