@@ -2,6 +2,7 @@
  * Owns the scripts of `roomd completion`, one for each shell. All do the same: find the command by the words before the
  * cursor, then offer the values of the option just before it, the command's options, the commands below it, or files.
  */
+import { quoted } from "../../shared/shell.ts";
 
 export const SHELLS = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof SHELLS)[number];
@@ -25,11 +26,6 @@ export interface CompletedCommand {
 
 export function scriptFor(shell: Shell, commands: readonly CompletedCommand[]): string {
   return { bash, zsh, fish }[shell](commands);
-}
-
-/** One word of a shell, whatever is in it. All three read single quotes alike, save what ends them. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 const namesOf = (commands: readonly CompletedCommand[]) => commands.map(({ words }) => words).filter(Boolean);

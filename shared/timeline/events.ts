@@ -2,8 +2,10 @@
  * Owns which events of the audit a timeline shows, and in what words. Every event of a room is here or in LEFT_OUT, once; a test
  * holds both against the list of operations.
  */
+
+import { commandText } from "../shell.ts";
 import type { Lane, TimelineType } from "./item.ts";
-import { commandText, DESTROYED, STANDBY } from "./words.ts";
+import { DESTROYED, STANDBY } from "./words.ts";
 
 /** Details of a record: whatever an event has, and not to be relied on. */
 export type Facts = Readonly<Record<string, unknown>>;

@@ -19,10 +19,3 @@ export function line(text: string): string {
   // Half of a character of two parts is none.
   return `${flat.slice(0, MOST_CHARACTERS - 1).replace(/[\ud800-\udbff]$/, "")}…`;
 }
-
-/** A command as one would type it. */
-export function commandText(argv: readonly string[]): string {
-  const [shell, flag, script] = argv;
-  if (argv.length === 3 && shell === "/bin/sh" && flag === "-c") return String(script);
-  return argv.join(" ");
-}

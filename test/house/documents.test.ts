@@ -178,3 +178,19 @@ describe.each(["README.md", "docs/mcp.md"])("%s", (document) => {
     expect(told.filter((each) => !text.includes(bare(each)))).toEqual([]);
   });
 });
+
+test("lines that the hub's pages offer to copy are commands that there are", () => {
+  const sources = codeOf("daemon/web").filter(({ path }) => path.endsWith(".tsx"));
+  const lines = sources.flatMap(({ text }) =>
+    [...text.matchAll(/<Line[^>]*? words=\{\[(.*?)\]\}/gs)].map(([, words = ""]) => {
+      // What is no text of ours is some name.
+      const each = words
+        .replaceAll(/\.\.\.\w+\(\[(.*?)\].*?\)/g, "$1")
+        .split(/,(?=(?:[^"]*"[^"]*")*[^"]*$)/)
+        .map((word) => /^\s*"(.*)"\s*$/s.exec(word)?.[1] ?? "NAME");
+      return `roomd ${each.join(" ")}`;
+    }),
+  );
+  expect(lines.length).toBeGreaterThan(12);
+  expect(lines.flatMap(unknownIn)).toEqual([]);
+});

@@ -5,7 +5,8 @@
 import { MAX_PARTIES } from "../../../shared/api/barriers.ts";
 import { MOST_WAITS, type Wait } from "../../../shared/api/overview.ts";
 import type { RoomUid } from "../../../shared/ids.ts";
-import { commandText, line } from "../../../shared/timeline/words.ts";
+import { commandText } from "../../../shared/shell.ts";
+import { line } from "../../../shared/timeline/words.ts";
 import { type BarrierRow, missingOf, openBarriers } from "../barriers/index.ts";
 import { type OpenRequest, openRequests } from "../fabric/index.ts";
 import type { OverviewDeps } from "./deps.ts";

@@ -1,7 +1,7 @@
 /** Notices that a running guest has ended, is paused because the disk is full, or has an agent that is silent for too long. */
 import type { ExitCause } from "../../../shared/api/sandboxes.ts";
+import { regainGuest } from "../../host/guest/standby.ts";
 import type { Guest } from "../../host/guest/start.ts";
-import { correctClock } from "../../host/guest-link/clock.ts";
 
 /** A guest whose agent is silent for so long is of no use. */
 export const AGENT_LOST_MS = 30_000;
@@ -54,7 +54,7 @@ export function watchGuest(
       hear.stalled(true);
       await stalled.until((stands) => !stands, Number.POSITIVE_INFINITY, over);
       guest.connection.release();
-      reconnect(guest, over).catch(() => hear.silent());
+      regainGuest(guest, over).catch(() => hear.silent());
       hear.stalled(false);
     }
   };
@@ -68,19 +68,4 @@ export function watchGuest(
   watchHealth().catch(() => {});
   watchStall().catch(() => {});
   watchLink().catch(() => {});
-}
-
-/** After a guest stood still: its connection as before, or a new one, and its clock right. Throws when it does not answer. */
-async function reconnect(guest: Guest, signal: AbortSignal): Promise<void> {
-  await guest.ensureVsock(signal);
-  const link = await guest.connection.link(AGENT_LOST_MS, signal);
-  try {
-    await correctClock(link);
-  } catch {
-    // What was on its way when it stopped has cost it its vsock device.
-    link.close("the guest does not answer after standby");
-    await link.closed;
-    await guest.ensureVsock(signal);
-    await correctClock(await guest.connection.link(AGENT_LOST_MS, signal));
-  }
 }

@@ -3,7 +3,8 @@ import type { ClockRequest, ClockResult } from "../../../shared/agent-protocol/m
 import { answerOf } from "./answer.ts";
 import type { GuestLink } from "./handshake.ts";
 
-const DEADLINE_MS = 5_000;
+/** An agent in the midst of a flood of output answers behind it. */
+const DEADLINE_MS = 10_000;
 /** The first answer comes late and says little; the second is exact to its own way there and back. */
 const MOST_CORRECTIONS = 3;
 const GOOD_ENOUGH_MS = 2;

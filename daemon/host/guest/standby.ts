@@ -33,9 +33,22 @@ export async function pauseGuest({ connection, changeRun }: Guest): Promise<void
 
 /** Lets the guest go on, its clock right. Throws when it does not answer. */
 export async function resumeGuest(guest: Guest, signal: AbortSignal): Promise<void> {
-  const { connection } = guest;
   await guest.changeRun((machine) => machine.resume());
-  connection.release();
-  await guest.ensureVsock(signal);
-  await correctClock(await connection.link(AGENT_DEADLINE_MS, signal));
+  guest.connection.release();
+  await regainGuest(guest, signal);
+}
+
+/** After a guest stood still: its connection as before, or a new one, and its clock right. Throws when it does not answer. */
+export async function regainGuest({ connection, ensureVsock }: Guest, signal: AbortSignal): Promise<void> {
+  await ensureVsock(signal);
+  const link = await connection.link(AGENT_DEADLINE_MS, signal);
+  try {
+    await correctClock(link);
+  } catch {
+    // What was on its way when it stopped may have cost it its vsock device. A new connection comes with its clock set.
+    link.close("the guest does not answer after standby");
+    await link.closed;
+    await ensureVsock(signal);
+    await connection.link(AGENT_DEADLINE_MS, signal);
+  }
 }

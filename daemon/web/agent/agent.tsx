@@ -2,6 +2,7 @@
 
 import type { FunctionComponent } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { AGENT_PATTERN } from "../../../shared/ids.ts";
 import { part } from "../data/api.ts";
 import { agentPath, roomPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
@@ -27,6 +28,7 @@ const TABS: readonly { path: string; name: string; load(): Program }[] = [
   { path: "record", name: "Record", load: () => import("./record.tsx") },
 ];
 
+const NAME = new RegExp(AGENT_PATTERN);
 const CHANGES = /^(?:room\.|sandbox\.(?!read|listed|logs_read|measured)|egress\.changed|port\.(?:un)?exposed)/;
 
 export default function Agent({ params: { room_id: roomId = "", agent_id: agentId = "", tab = "" } }: PageProps) {
@@ -56,6 +58,8 @@ export default function Agent({ params: { room_id: roomId = "", agent_id: agentI
     };
   }, [chosen]);
   const { data, problem } = agent;
+  // An address may have anything in it, and lines to copy are made of its names.
+  if (!NAME.test(agentId)) return <Empty title="No agent can have this name." />;
   return (
     <>
       <Head title={<Foreign text={agentId} />}>

@@ -59,7 +59,7 @@ export function Opened({ execId, run, room, agentId, sandbox }: TabProps & { exe
             A sandbox keeps output for 10 minutes after a command's end. A command that is to leave more puts it on the
             drive:
           </p>
-          <Line text={`roomd exec ${room.room_id} ${agentId} --output-to /out -- …`} />
+          <Line words={["exec", room.room_id, agentId, "--output-to", "/out", "--", "…"]} />
         </Empty>
       )}
     </div>

@@ -129,7 +129,7 @@ function NoCommand({ room, agent, isThere: is }: { room: string; agent: string; 
   return (
     <Empty title="It has run no command yet.">
       <p>A command is run by its agent, or by a line:</p>
-      <Line text={`roomd exec ${room} ${agent} -- uname -a`} />
+      <Line words={["exec", room, agent, "--", "uname", "-a"]} />
     </Empty>
   );
 }

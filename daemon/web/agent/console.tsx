@@ -28,12 +28,11 @@ export default function Console({ room, agentId, sandbox }: TabProps) {
       </Empty>
     );
   }
-  const line = `roomd logs ${room.room_id} ${agentId}`;
   return (
     <>
       <Log key={`${sandbox.sandbox_id} ${source}`} path={`${sandboxPath(sandbox)}/logs`} source={source} />
       <h2>In a shell</h2>
-      <Line text={line} />
+      <Line words={["logs", room.room_id, agentId]} />
       <Ask names={["why-did-it-fail"]} given={{ room: room.room_id, agent: agentId }} />
     </>
   );

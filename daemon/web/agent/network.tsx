@@ -7,7 +7,7 @@ import { Ask } from "../parts/ask.tsx";
 import { Choices, Empty, Facts, Line, Shown, State } from "../parts/parts.tsx";
 import { Ago, Clock, countText, Foreign, sizeText } from "../parts/text.tsx";
 import { place, setQuery } from "../shell/router.ts";
-import { allowLine, type Destination, entryFor, placeText, reasonWords } from "./places.ts";
+import { allowWords, type Destination, entryFor, placeText, reasonWords } from "./places.ts";
 import { isThere, sandboxPath, type TabProps } from "./tab.ts";
 import { egressWords } from "./words.ts";
 
@@ -182,14 +182,9 @@ function Destinations({ items }: { items: readonly Destination[] }) {
   );
 }
 
-function Allow({ items, given }: { items: readonly Destination[]; given: Parameters<typeof allowLine>[0] }) {
-  const lines = new Set(
-    items.flatMap((each) => {
-      const entry = entryFor(each);
-      return (entry === null ? null : allowLine(given, entry)) ?? [];
-    }),
-  );
-  if (lines.size === 0) return null;
+function Allow({ items, given }: { items: readonly Destination[]; given: Parameters<typeof allowWords>[0] }) {
+  const entries = new Set(items.flatMap((each) => entryFor(each) ?? []));
+  if (entries.size === 0) return null;
   return (
     <>
       <h2>To allow what was refused</h2>
@@ -197,8 +192,8 @@ function Allow({ items, given }: { items: readonly Destination[]; given: Paramet
         The names were chosen by what runs in the sandbox: allow only what you know. Each line sets the whole list, with
         one name more.
       </p>
-      {[...lines].slice(0, MOST_LINES).map((line) => (
-        <Line key={line} text={line} />
+      {[...entries].slice(0, MOST_LINES).map((entry) => (
+        <Line key={entry} words={allowWords(given, entry)} />
       ))}
     </>
   );

@@ -43,7 +43,7 @@ export default function Overview({ room, agentId, sandbox }: TabProps) {
           <h2>Sandbox</h2>
           <Empty title="It has no sandbox in this room.">
             <p>An agent outside sends messages and uses the drive by the API. To give it a sandbox:</p>
-            <Line text={`roomd sandbox create ${room.room_id} ${agentId}`} />
+            <Line words={["sandbox", "create", room.room_id, agentId]} />
           </Empty>
         </>
       ) : null}

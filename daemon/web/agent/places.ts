@@ -1,6 +1,5 @@
 /** Owns which entry of an egress list would let a sandbox connect to what it was refused, and the line that puts it there. */
 import type { SandboxNetwork } from "../../../shared/api/egress.ts";
-import { shellWord } from "./words.ts";
 
 export type Destination = SandboxNetwork["items"][number];
 
@@ -19,14 +18,12 @@ export function entryFor({ host, ip, port, allowed, reason }: Destination): stri
   return IPV6.test(ip) ? (end ? `[${ip}]${end}` : ip) : null;
 }
 
-/** The whole list is set: it has what is allowed now as well, and is refused where somebody else has changed it meanwhile. */
-export function allowLine(
+/** The words of a line that sets the whole list: what is allowed now as well; refused where somebody else has changed it meanwhile. */
+export function allowWords(
   { room, agent, list, revision }: { room: string; agent: string; list: readonly string[]; revision: number },
   entry: string,
-): string | null {
-  const words = [room, agent, ...new Set([...list, entry])].map(shellWord);
-  if (words.includes(null)) return null;
-  return `roomd egress set ${words.join(" ")} --if-revision ${revision}`;
+): string[] {
+  return ["egress", "set", room, agent, ...new Set([...list, entry]), "--if-revision", String(revision)];
 }
 
 const REASONS: Record<NonNullable<Destination["reason"]>, string> = {

@@ -55,7 +55,7 @@ export default function Record({ room, agentId, sandbox }: TabProps) {
         )}
       </Shown>
       <h2>In a shell</h2>
-      <Line text={`roomd sandbox get ${room.room_id} ${agentId} --json`} />
+      <Line words={["sandbox", "get", room.room_id, agentId, "--json"]} />
     </>
   );
 }

@@ -4,7 +4,7 @@
  */
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import type { ExecutionRecord } from "../../../shared/api/executions.ts";
-import { commandText } from "./words.ts";
+import { commandText } from "../../../shared/shell.ts";
 
 export interface Run {
   /** Its exec_id; of a refused call its audit_id. */

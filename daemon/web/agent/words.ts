@@ -39,20 +39,3 @@ export function stagesOf(boot: Record<string, number>): { name: string; ms: numb
     })
     .sort((one, other) => other.ms - one.ms);
 }
-
-const PLAIN = /^[\w@%+=:,./-]+$/;
-
-/** A word as a shell takes it; null where it cannot be shown on one line as it is. */
-export function shellWord(word: string): string | null {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
-  if (/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/.test(word)) return null;
-  if (PLAIN.test(word)) return word;
-  return `'${word.replaceAll("'", "'\\''")}'`;
-}
-
-/** A command as one types it: what a shell runs is the shell's own words. */
-export function commandText(argv: readonly string[]): string {
-  const [shell = "", flag, line] = argv;
-  if (/(?:^|\/)(?:ba)?sh$/.test(shell) && flag === "-c" && line !== undefined && argv.length === 3) return line;
-  return argv.map((word) => shellWord(word) ?? JSON.stringify(word)).join(" ");
-}

@@ -101,7 +101,7 @@ function None({ filters: { by, hasReads } }: { filters: Filters }) {
       ) : (
         <>
           <p>Whatever is done leaves a record, such as:</p>
-          <Line text="roomd room create build-42" />
+          <Line words={["room", "create", "build-42"]} />
         </>
       )}
     </Empty>

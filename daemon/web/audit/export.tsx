@@ -6,7 +6,7 @@ import { ask, pathOf, Refused } from "../data/api.ts";
 import { Line, Trouble } from "../parts/parts.tsx";
 import { sizeText } from "../parts/text.tsx";
 import { collect, MOST_BYTES } from "./collect.ts";
-import { apiQuery, commandLine, type Filters } from "./filters.ts";
+import { apiQuery, commandWords, type Filters } from "./filters.ts";
 
 const LINES = "application/x-ndjson";
 
@@ -58,8 +58,8 @@ export function Export({ filters }: { filters: Filters }) {
       {problem.value ? <Trouble problem={problem.value} again={take} /> : null}
       <details>
         <summary>The same in a shell</summary>
-        <Line text={commandLine("audit", filters)} />
-        <Line text={commandLine("audit export", filters)} />
+        <Line words={[...commandWords(["audit"], filters), "--json"]} />
+        <Line words={commandWords(["audit", "export"], filters)} into="audit.jsonl" />
       </details>
     </div>
   );

@@ -90,16 +90,13 @@ const OPTIONS: Record<Field, string> = {
   until: "--until",
 };
 
-/** The same in a shell. */
-export function commandLine(verb: "audit" | "audit export", { by, hasReads }: Filters): string {
+/** The words of a line that asks for the same. */
+export function commandWords(verb: readonly string[], { by, hasReads }: Filters): string[] {
   const options = FIELDS.flatMap((field) => {
     const value = by[field];
     if (value === undefined) return [];
     // What begins with a dash would be an option itself.
-    return [value.startsWith("-") ? `${OPTIONS[field]}=${quoted(value)}` : `${OPTIONS[field]} ${quoted(value)}`];
+    return value.startsWith("-") ? [`${OPTIONS[field]}=${value}`] : [OPTIONS[field], value];
   });
-  const all = ["roomd", verb, "--org", ...options, ...(hasReads ? [] : ["--no-reads"])].join(" ");
-  return verb === "audit" ? `${all} --json` : `${all} > audit.jsonl`;
+  return [...verb, "--org", ...options, ...(hasReads ? [] : ["--no-reads"])];
 }
-
-const quoted = (value: string) => (/^[\w.:@%+,/-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`);

@@ -63,7 +63,7 @@ export function Verify() {
             it. What comes before it is whole. Keep a copy of the service's data as it is, and compare it on the host
             with heads of the chain that were kept elsewhere:
           </p>
-          <Line text="roomd audit verify --host --heads audit-heads.ndjson" />
+          <Line words={["audit", "verify", "--host", "--heads", "audit-heads.ndjson"]} />
         </div>
       ) : null}
     </div>

@@ -1,8 +1,10 @@
 /** Owns the few parts that pages are made of: states, what is being loaded, what is not there, what went wrong, and what is to be copied. */
+
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import type { Problem } from "../../../shared/api/errors.ts";
+import { shellLine } from "../../../shared/shell.ts";
 import type { Loaded } from "../data/resource.ts";
 import { say } from "../shell/said.ts";
 import { visible } from "./text.tsx";
@@ -159,11 +161,14 @@ export function Prompt({ text, about, children }: { text: string; about?: string
   );
 }
 
-/** A command line to copy. */
-export function Line({ text }: { text: string }) {
+/** A command line of `roomd` to copy; none where a word of it would not be seen as it is. `into`: the file that its output goes to. */
+export function Line({ words, into }: { words: readonly string[]; into?: string }) {
+  const line = shellLine(["roomd", ...words]);
+  if (line === null) return null;
+  const text = into ? `${line} > ${into}` : line;
   return (
     <div class="ask">
-      <code>{visible(text)}</code>
+      <code>{text}</code>
       <Copy text={text} />
     </div>
   );

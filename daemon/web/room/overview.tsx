@@ -57,7 +57,7 @@ export default function Overview({ room }: TabProps) {
             {present.length === 0 ? (
               <Empty title="Nobody is in this room.">
                 <p>An agent comes with its sandbox, or with the first message that it sends:</p>
-                <Line text={`roomd sandbox create ${roomId} worker`} />
+                <Line words={["sandbox", "create", roomId, "worker"]} />
               </Empty>
             ) : (
               <div class="scroll">

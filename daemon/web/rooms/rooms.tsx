@@ -103,7 +103,7 @@ function NoRooms({ state }: { state: string }) {
   return (
     <Empty title="No room is active.">
       <p>A room is made by your agent, or by a line:</p>
-      <Line text="roomd room create build-42" />
+      <Line words={["room", "create", "build-42"]} />
       <p>
         <a href="/prompts">Prompts</a> has what to ask for.
       </p>

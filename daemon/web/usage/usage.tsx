@@ -108,7 +108,7 @@ function Month({
           {isNow ? (
             <>
               <p>What runs is counted: a sandbox, a command in it, a message.</p>
-              <Line text="roomd sandbox create build-42 worker" />
+              <Line words={["sandbox", "create", "build-42", "worker"]} />
             </>
           ) : null}
         </Empty>

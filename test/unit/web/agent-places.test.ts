@@ -1,7 +1,8 @@
 /** Which line would let a sandbox connect; the names in it come from the guest. */
 import { describe, expect, test } from "vitest";
-import { allowLine, type Destination, entryFor } from "../../../daemon/web/agent/places.ts";
-import { commandText, shellWord, stagesOf } from "../../../daemon/web/agent/words.ts";
+import { allowWords, type Destination, entryFor } from "../../../daemon/web/agent/places.ts";
+import { stagesOf } from "../../../daemon/web/agent/words.ts";
+import { commandText, shellLine, shellWord } from "../../../shared/shell.ts";
 
 const refused = (some: Partial<Destination>) =>
   ({ host: null, ip: null, port: 443, allowed: false, reason: "not_listed", ...some }) as Destination;
@@ -28,7 +29,7 @@ describe("entryFor", () => {
 
 test("the line has the whole list, quoted, and the revision that it was made for", () => {
   const given = { room: "build-42", agent: "worker", list: ["*.example.org", "example.org"], revision: 3 };
-  expect(allowLine(given, "pypi.example.net:443")).toBe(
+  expect(shellLine(["roomd", ...allowWords(given, "pypi.example.net:443")])).toBe(
     "roomd egress set build-42 worker '*.example.org' example.org pypi.example.net:443 --if-revision 3",
   );
 });
@@ -38,7 +39,7 @@ test("words of a shell are the words they were", () => {
     const { stdout } = Bun.spawnSync(["/bin/sh", "-c", `printf %s ${shellWord(word)}`]);
     expect(stdout.toString()).toBe(word);
   }
-  expect(shellWord("a\nb")).toBeNull();
+  expect(shellLine(["a\nb"])).toBeNull();
 });
 
 test("a command is shown as it was typed", () => {

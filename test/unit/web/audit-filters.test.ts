@@ -1,8 +1,9 @@
 /** The audit's filters: read from an address that anybody may have written, sent to the API, and held against records. */
 import { expect, test } from "vitest";
-import { apiQuery, commandLine, filtersOf, fits } from "../../../daemon/web/audit/filters.ts";
+import { apiQuery, commandWords, filtersOf, fits } from "../../../daemon/web/audit/filters.ts";
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import { orgAuditList } from "../../../shared/api/audit.ts";
+import { shellLine } from "../../../shared/shell.ts";
 
 const of = (query: string) => filtersOf(new URLSearchParams(query));
 const RECORD = {
@@ -71,11 +72,17 @@ test("a record of nothing but looking is heard where such are shown", () => {
   expect(fits(of(""), { ...read, outcome: "denied" })).toBe(true);
 });
 
+/** As the page shows it. */
+const lineOf = (verb: "audit" | "audit export", filters: ReturnType<typeof of>) => {
+  const line = shellLine(["roomd", ...commandWords(verb.split(" "), filters)]);
+  return verb === "audit" ? `${line} --json` : `${line} > audit.jsonl`;
+};
+
 test("the line for a shell has the same filters, and nothing of it is run by the shell", () => {
-  expect(commandLine("audit", of("room=build-42&event=exec.&since=2026-11-24T10:00:00Z"))).toBe(
+  expect(lineOf("audit", of("room=build-42&event=exec.&since=2026-11-24T10:00:00Z"))).toBe(
     "roomd audit --org --room build-42 --event exec. --since 2026-11-24T10:00:00Z --no-reads --json",
   );
-  expect(commandLine("audit export", of("agent=$(id)'x&actor_id=--host&reads=shown"))).toBe(
+  expect(lineOf("audit export", of("agent=$(id)'x&actor_id=--host&reads=shown"))).toBe(
     "roomd audit export --org --agent '$(id)'\\''x' --actor=--host > audit.jsonl",
   );
 });

@@ -1,4 +1,5 @@
 /** An operation on the page of /docs. */
+import { quoted } from "../../../../shared/shell.ts";
 import { html, type Markup } from "../../../core/markup.ts";
 import { type Answer, JSON_TYPE, type Placed, PROBLEM_TYPE, type Schema, type Shown } from "./document.ts";
 import { rowOf, rowsOf, tableOf } from "./fields.ts";
@@ -55,10 +56,6 @@ function curlOf({ method, path, parameters, security, requestBody }: Placed): st
     ...(body === undefined ? [] : ["-H 'Content-Type: application/json'", `-d ${quoted(JSON.stringify(body))}`]),
     ...(requestBody && !requestBody.content[JSON_TYPE] ? ["--data-binary @notes.txt"] : []),
   ].join(" \\\n  ");
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 /** `told` has the fields that answers before it had, with their status. */

@@ -61,9 +61,9 @@ function NoTerminal({ room, agent, isRunning }: { room: string; agent: string; i
   return (
     <Empty title="No terminal is open in this sandbox.">
       <p>A terminal that somebody opens is seen here. To open one:</p>
-      <Line text={`roomd shell ${room} ${agent}`} />
+      <Line words={["shell", room, agent]} />
       <p>Or one to type at on this page, with a ticket:</p>
-      <Line text={`roomd terminal token ${room} ${agent}`} />
+      <Line words={["terminal", "token", room, agent]} />
     </Empty>
   );
 }

@@ -107,7 +107,7 @@ export function TypeHere({
     >
       <summary>Type here</summary>
       <p>This page only looks. With a ticket of a key that may, you type at this terminal, and at no other:</p>
-      <Line text={`roomd terminal token ${place.room} ${place.agent} ${place.terminal}`} />
+      <Line words={["terminal", "token", place.room, place.agent, place.terminal]} />
       <form
         class="row"
         onSubmit={(event) => {

@@ -36,7 +36,7 @@ export default function Drive({ room }: TabProps) {
   if (!isActive) {
     return (
       <Empty title="This room has ended. Its drive is kept for a while.">
-        <Line text={`roomd room list --state destroyed`} />
+        <Line words={["room", "list", "--state", "destroyed"]} />
       </Empty>
     );
   }
@@ -59,7 +59,7 @@ export default function Drive({ room }: TabProps) {
               <p>
                 In a sandbox it is at <code>/mnt/drive</code>; from here a file comes by:
               </p>
-              <Line text={`roomd drive put ${roomId} notes.txt /notes.txt`} />
+              <Line words={["drive", "put", "notes.txt", `${roomId}:/notes.txt`]} />
             </Empty>
           ) : (
             <>

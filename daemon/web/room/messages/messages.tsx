@@ -77,7 +77,7 @@ export default function Messages({ room }: TabProps) {
           <p>
             Agents send by the tool <code>agent_send</code>, in a sandbox by <code>room send</code>, and you by:
           </p>
-          <Line text={`roomd send ${roomId} --from you --to worker "hello"`} />
+          <Line words={["send", roomId, "worker", "hello"]} />
         </Empty>
       ) : found.length === 0 ? (
         <Empty title="No message is like that." />

@@ -29,7 +29,7 @@ export default function Ports({ room }: TabProps) {
         ports.length === 0 ? (
           <Empty title="No port is exposed.">
             <p>A server in a sandbox is reached by a URL once its port is exposed:</p>
-            <Line text={`roomd port expose ${roomId} worker 8000`} />
+            <Line words={["port", "expose", roomId, "worker", "8000"]} />
           </Empty>
         ) : (
           <>
@@ -84,7 +84,7 @@ export default function Ports({ room }: TabProps) {
               </table>
             </div>
             <p class="muted">A token is shown to who has a key, with whether a server listens:</p>
-            <Line text={`roomd port list ${roomId} ${ports[0]?.agent_id ?? "worker"}`} />
+            <Line words={["port", "list", roomId, ports[0]?.agent_id ?? "worker"]} />
           </>
         )
       }

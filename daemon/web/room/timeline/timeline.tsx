@@ -51,7 +51,7 @@ export default function Timeline({ room }: TabProps) {
       {data.items.all.length === 0 ? (
         <Empty title="Nothing has happened in this room yet.">
           <p>A sandbox, a command or a message is the beginning:</p>
-          <Line text={`roomd sandbox create ${roomId} worker`} />
+          <Line words={["sandbox", "create", roomId, "worker"]} />
         </Empty>
       ) : items.length === 0 ? (
         <Empty title="Nothing of this kind is known." />
