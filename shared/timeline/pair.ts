@@ -6,8 +6,11 @@ import { DESTROYED, STANDBY } from "./words.ts";
  * The items, in the order in which they are given, with each standby as a span. One that is not over, as far as these items go, is a
  * span without an end; a resume whose standby is not among them stays a mark.
  */
-export function pair(items: readonly TimelineItem[]): TimelineItem[] {
-  const inTime = items.map((item, index) => ({ item, index })).sort((a, b) => orderOf(a.item) - orderOf(b.item));
+export function pair(items: readonly TimelineItem[]): readonly TimelineItem[] {
+  const inTime = items
+    .flatMap((item, index) => (isOfSpans(item) ? [{ item, index }] : []))
+    .sort((a, b) => orderOf(a.item) - orderOf(b.item));
+  if (inTime.length === 0) return items;
   const spans = new Map<number, TimelineItem>();
   const gone = new Set<number>();
   /** By agent: where its standby is. */
@@ -36,6 +39,9 @@ export function pair(items: readonly TimelineItem[]): TimelineItem[] {
   }
   return items.flatMap((item, index) => (gone.has(index) ? [] : [spans.get(index) ?? item]));
 }
+
+/** Of a room's items these are few. */
+const isOfSpans = ({ type }: TimelineItem) => type === "standby" || type === "sandbox" || type === "room";
 
 const isOf = (item: TimelineItem, type: TimelineItem["type"], words: string) =>
   item.type === type && item.title.startsWith(words);

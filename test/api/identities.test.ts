@@ -67,7 +67,7 @@ async function signIn(visitor = new Visitor(daemon)) {
 
 test("who is new becomes what the configuration says, and is the same person the next time", async () => {
   const { visitor, page } = await signIn();
-  expect([page.status, page.to]).toEqual([303, "/account"]);
+  expect([page.status, page.to]).toEqual([303, "/"]);
   const account = (await visitor.api("GET", "/v1/account")).body;
   expect(account).toMatchObject({ email: provider.person.email, name: "Eve", role: "member", has_password: false });
   // Another address there is still the same person here.
@@ -129,7 +129,7 @@ test.each<[string, Fault]>([
   expect([page.status, visitor.session]).toEqual([502, ""]);
   expect(page.text).not.toContain(provider.issuer);
   provider.fault = {};
-  expect((await signIn()).page.to).toBe("/account");
+  expect((await signIn()).page.to).toBe("/");
 });
 
 test("who goes back there is told so, in words", async () => {
@@ -140,7 +140,7 @@ test("who goes back there is told so, in words", async () => {
 
 test("what comes back is good once, and in the browser that left", async () => {
   const { address, visitor, page } = await signIn();
-  expect(page.to).toBe("/account");
+  expect(page.to).toBe("/");
   const form = Object.fromEntries(new URL(address).searchParams);
   await visitor.send("/signout", {});
   expect((await visitor.send("/signin/return", form)).status).toBe(401);
@@ -186,7 +186,7 @@ test("the page that is come back to changes nothing by itself, and no record has
   const { pathname, search, searchParams } = new URL(await away(visitor));
   for (let i = 0; i < 3; i++) await visitor.see(pathname + search, NAVIGATED);
   expect(visitor.session).toBe("");
-  expect((await visitor.send(pathname, Object.fromEntries(searchParams))).to).toBe("/account");
+  expect((await visitor.send(pathname, Object.fromEntries(searchParams))).to).toBe("/");
   const { items } = await daemon.ok("GET", "/v1/orgs/self/audit?limit=1000");
   expect(JSON.stringify(items)).not.toContain(searchParams.get("code") ?? "none");
   expect(items.map(({ event }: Json) => event)).toEqual(
@@ -247,7 +247,7 @@ test("an address that somebody only says to have keeps its person from nothing, 
   daemon.env.ROOMD_SIGNUP_MODE = "approval";
   await daemon.restart();
   const { visitor, page } = await signIn();
-  expect([page.status, page.to]).toEqual([303, "/account"]);
+  expect([page.status, page.to]).toEqual([303, "/"]);
   expect((await visitor.api("GET", "/v1/account")).body).toMatchObject({ email, email_verified: true, role: "member" });
   expect((await elsewhere.api("GET", "/v1/account")).body.email).toMatch(/@no-address\.invalid$/);
 });

@@ -61,7 +61,7 @@ describe("open sign-up", () => {
     expect(path).toBe("/signup");
     const { visitor, look, answer } = await finish(token, "ada's");
     expect(saidBy(look)).toContain("ada@example.org");
-    expect([answer.status, answer.to]).toEqual([303, "/account"]);
+    expect([answer.status, answer.to]).toEqual([303, "/"]);
     const account = (await visitor.api("GET", "/v1/account")).body;
     expect(account).toMatchObject({ email: "ada@example.org", email_verified: true, role: "owner" });
     expect(account.organizations).toMatchObject([{ name: "ada's", role: "owner" }]);
@@ -222,7 +222,7 @@ describe("who is here", () => {
     const ended = `SELECT 1 FROM orgs WHERE org_id = '${org_id}' AND ended_at IS NOT NULL`;
     await until("it has ended", () => rows(ended).length > 0);
     const { answer } = await signUp("gone@example.org", "back");
-    expect([answer.status, answer.to]).toEqual([303, "/account"]);
+    expect([answer.status, answer.to]).toEqual([303, "/"]);
   });
 
   test("comes back by a letter alone, and whoever made other ways in does not", async () => {
@@ -246,7 +246,7 @@ describe("who is here", () => {
         password: `${PASSWORD} again`,
         ...(only ? { only: "yes" } : {}),
       });
-      expect(back.to).toBe("/account");
+      expect(back.to).toBe("/");
       expect(rows(`SELECT 1 FROM identities WHERE user_id = '${user_id}'`)).toHaveLength(only ? 0 : 1);
     }
   });
@@ -266,7 +266,7 @@ describe("who is here", () => {
       email: "carol@example.org",
       password: PASSWORD,
     });
-    expect(answer.to).toBe("/account");
+    expect(answer.to).toBe("/");
     const open = await people.owner.api("POST", "/v1/orgs/self/invitations", { role: "viewer" });
     expect(open.body.is_mailed).toBe(false);
   });
@@ -289,7 +289,7 @@ describe("another mode", () => {
       is_mailed: true,
     });
     const yes = linkIn(await mail.letterTo("dan@example.org", /can sign up now/));
-    expect((await finish(yes.token, "dan's", other)).answer.to).toBe("/account");
+    expect((await finish(yes.token, "dan's", other)).answer.to).toBe("/");
     expect(JSON.parse((await other.cli(["signup", "list", "--json"])).stdout).items).toEqual([]);
   });
 
@@ -299,7 +299,7 @@ describe("another mode", () => {
     const asked = await visitor.send("/signup", { email: "eve@example.org", name: "Eve", note: "" });
     expect(saidBy(asked)).not.toContain("letter");
     const { url } = JSON.parse((await other.cli(["signup", "approve", "eve@example.org", "--json"])).stdout);
-    expect((await finish(new URL(url).hash.slice(1), "eve's", other)).answer.to).toBe("/account");
+    expect((await finish(new URL(url).hash.slice(1), "eve's", other)).answer.to).toBe("/");
     await visitor.send("/signup", { email: "mallory@example.org", name: "M", note: "please" });
     expect((await other.cli(["signup", "refuse", "mallory@example.org"])).status).toBe(0);
     expect((await other.cli(["signup", "approve", "mallory@example.org"])).status).not.toBe(0);
@@ -311,7 +311,7 @@ describe("another mode", () => {
     expect((await ask("fay@example.org", other)).status).toBe(403);
     const { url } = JSON.parse((await other.cli(["signup", "invite", "fay@example.org", "--json"])).stdout);
     const token = new URL(url).hash.slice(1);
-    expect((await finish(token, "fay's", other)).answer.to).toBe("/account");
+    expect((await finish(token, "fay's", other)).answer.to).toBe("/");
 
     await using closed = await TestDaemon.start();
     expect((await new Visitor(closed).see("/signup")).text).toContain("Nobody can sign up here");
@@ -347,7 +347,7 @@ describe("the mail server", () => {
     const late = await MailServer.start({ port });
     try {
       await until("it comes", () => late.letters.length > 0, 60_000);
-      expect((await finish(linkIn(late.letters[0] as never).token, "late", other)).answer.to).toBe("/account");
+      expect((await finish(linkIn(late.letters[0] as never).token, "late", other)).answer.to).toBe("/");
     } finally {
       await late.stop();
     }

@@ -53,7 +53,7 @@ test("a person has a passkey, and signs in by it without a name", async () => {
     expect.objectContaining({ name: "test", rp_id: "localhost", is_usable: true, last_used_at: null }),
   ]);
   const { visitor, page } = await signIn(key);
-  expect([page.status, page.to]).toEqual([303, "/account"]);
+  expect([page.status, page.to]).toEqual([303, "/"]);
   expect(await idOf(visitor)).toBe(await idOf(member));
   const [listed] = (await member.api("GET", "/v1/account/passkeys")).body.items;
   expect(Date.parse(listed.last_used_at)).toBeGreaterThan(Date.now() - 60_000);
@@ -62,7 +62,7 @@ test("a person has a passkey, and signs in by it without a name", async () => {
 test("what a browser answers is good once, in the browser that was asked, for what was asked", async () => {
   const { key } = await add(await people.member("member"));
   const { visitor, answer, page } = await signIn(key);
-  expect(page.to).toBe("/account");
+  expect(page.to).toBe("/");
   const again = visitor.copy();
   expect((await signInWith(again, answer)).status).toBe(401);
   // Asked in one browser, answered in another.
@@ -72,7 +72,7 @@ test("what a browser answers is good once, in the browser that was asked, for wh
   await other.see("/signin", host);
   expect((await signInWith(other, key.use(options))).status).toBe(401);
   expect((await signInWith(new Visitor(daemon), key.use(options))).status).toBe(401);
-  expect((await signInWith(asked, key.use(options))).to).toBe("/account");
+  expect((await signInWith(asked, key.use(options))).to).toBe("/");
 });
 
 test.each<[string, Otherwise]>([
@@ -87,7 +87,7 @@ test.each<[string, Otherwise]>([
   const { key } = await add(await people.member("member"));
   const { page, visitor } = await signIn(key, otherwise);
   expect([page.status, visitor.session]).toEqual([401, ""]);
-  expect((await signIn(key)).page.to).toBe("/account");
+  expect((await signIn(key)).page.to).toBe("/");
 });
 
 test("a signature that was changed, and one of another passkey, are refused", async () => {
@@ -115,18 +115,18 @@ test("a signature that was changed, and one of another passkey, are refused", as
   ]) {
     expect((await visitor.send("/signin", { do: "passkey", passkey: garbage })).status).toBe(401);
   }
-  expect((await signInWith(visitor, answer)).to).toBe("/account");
+  expect((await signInWith(visitor, answer)).to).toBe("/");
 });
 
 test("a count that goes back is a copy's, and stays out", async () => {
   const { key } = await add(await people.member("member"));
   key.counter = 5;
-  expect((await signIn(key)).page.to).toBe("/account");
+  expect((await signIn(key)).page.to).toBe("/");
   expect((await signIn(key)).page.status).toBe(401);
   key.counter = 4;
   expect((await signIn(key)).page.status).toBe(401);
   key.counter = 6;
-  expect((await signIn(key)).page.to).toBe("/account");
+  expect((await signIn(key)).page.to).toBe("/");
 });
 
 test("a passkey that is made is good once, for the session that asked, and is nobody else's", async () => {
@@ -175,12 +175,12 @@ test("who was invited comes in with a passkey alone, which stays as the last way
   const passkey = JSON.stringify(key.make(optionsIn(page)));
   const thief = await visitor.send(path, { ...person, user_id: await idOf(people.owner), passkey });
   expect(thief.status).toBe(422);
-  expect((await visitor.send(path, { ...person, passkey })).to).toBe("/account");
+  expect((await visitor.send(path, { ...person, passkey })).to).toBe("/");
   expect((await visitor.api("GET", "/v1/account")).body).toMatchObject({ user_id, has_password: false });
   const [{ passkey_id }] = (await visitor.api("GET", "/v1/account/passkeys")).body.items;
   const refused = await visitor.api("DELETE", `/v1/account/passkeys/${passkey_id}`);
   expect([refused.status, refused.body.code]).toEqual([409, "last_way_in"]);
-  expect((await signIn(key)).page.to).toBe("/account");
+  expect((await signIn(key)).page.to).toBe("/");
   await visitor.send("/account/ways", { do: "password", password: "a password at last" });
   expect((await visitor.api("DELETE", `/v1/account/passkeys/${passkey_id}`)).status).toBe(200);
 });
@@ -229,7 +229,7 @@ test("a flood of challenges takes nothing from who was asked before, and an owne
   for (let round = 0; round < 20; round++) {
     await Promise.all(Array.from({ length: 50 }, () => flood.see("/signin", host)));
   }
-  expect((await signInWith(visitor, key.use(options))).to).toBe("/account");
+  expect((await signInWith(visitor, key.use(options))).to).toBe("/");
 });
 
 test("at an address the page says where passkeys work, and the record has no part of any", async () => {

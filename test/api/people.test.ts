@@ -52,7 +52,7 @@ describe("the first owner", () => {
     for (const field of ["password", "email"]) expect(short.text).toContain(`<b>${field}</b>`);
     expect(short.text).not.toContain('short"');
     const done = await ada.send("/setup", { token, step: "done", ...ADA });
-    expect(done).toMatchObject({ status: 303, to: "/account" });
+    expect(done).toMatchObject({ status: 303, to: "/" });
     expect(ada.session).toMatch(/^[\w-]{43}$/);
     expect(done.headers.get("set-cookie")).toMatch(/; Path=\/; HttpOnly; SameSite=Lax/);
     const again = await new Visitor(daemon).send("/setup", { token, step: "done", ...BOB });
@@ -101,9 +101,9 @@ describe("signing in", () => {
     expect(said(wrong.text)).toBe(said(nobody.text));
     expect(await visitor.send("/signin", { email: "ADA@example.ORG ", password: PASSWORD })).toMatchObject({
       status: 303,
-      to: "/account",
+      to: "/",
     });
-    expect(await visitor.see("/signin")).toMatchObject({ status: 303, to: "/account" });
+    expect(await visitor.see("/signin")).toMatchObject({ status: 303, to: "/" });
     expect(await visitor.send("/signout", {})).toMatchObject({ status: 303, to: "/signin" });
     expect(visitor.session).toBe("");
   });
@@ -262,7 +262,7 @@ describe("members", () => {
     expect(await bob.see(path)).toMatchObject({ status: 200, text: expect.stringContaining("Join default") });
     const foreign = await bob.send(path, { ...BOB, email: "eve@example.org" });
     expect([foreign.status, foreign.text]).toEqual([422, expect.stringContaining("is not the one that was invited")]);
-    expect(await bob.send(path, BOB)).toMatchObject({ status: 303, to: "/account" });
+    expect(await bob.send(path, BOB)).toMatchObject({ status: 303, to: "/" });
     expect((await bob.api("GET", "/v1/account")).body).toMatchObject({ role: "member", name: "Bob" });
     expect((await new Visitor(daemon).see(path)).status).toBe(404);
     expect((await ada.see("/org/members")).text).toContain("bob@example.org");
@@ -323,7 +323,7 @@ describe("members", () => {
     const { body } = await invite({ role: "viewer" });
     const wrong = await new Visitor(daemon).send(new URL(body.url).pathname, { ...BOB, password: "not bob's secret" });
     expect(wrong.status).toBe(401);
-    expect(await bob.send(new URL(body.url).pathname, BOB)).toMatchObject({ status: 303, to: "/account" });
+    expect(await bob.send(new URL(body.url).pathname, BOB)).toMatchObject({ status: 303, to: "/" });
     expect((await bob.api("GET", "/v1/account")).body).toMatchObject({ role: "viewer" });
   });
 });
@@ -339,7 +339,7 @@ describe("a person of two organizations", () => {
     const path = new URL(body.url).pathname;
     const visit = { "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" };
     expect((await ada.see(path, visit)).text).toContain("Join as <bdi>Ada");
-    expect(await ada.send(path, { as: "me" })).toMatchObject({ status: 303, to: "/account" });
+    expect(await ada.send(path, { as: "me" })).toMatchObject({ status: 303, to: "/" });
     const account = (await ada.api("GET", "/v1/account")).body;
     expect(account).toMatchObject({ org_id: second.org_id, role: "viewer" });
     expect((await ada.api("GET", "/v1/rooms")).body).toMatchObject({ org_id: second.org_id, items: [] });
@@ -398,7 +398,7 @@ describe("the operator", () => {
     const page = await visitor.send("/setup", { token: tokenOf(url) });
     expect(page.text).toContain("A new password");
     const form = { ...formWith(page.text, "step", "done"), password: "a third long secret" };
-    expect(await visitor.send("/setup", form)).toMatchObject({ status: 303, to: "/account" });
+    expect(await visitor.send("/setup", form)).toMatchObject({ status: 303, to: "/" });
     expect((await bob.api("GET", "/v1/account")).body.code).toBe("session_ended");
     expect((await bob.send("/signin", BOB)).status).toBe(401);
   });

@@ -3,33 +3,23 @@
  * one that calls its room in a loop, one that looks up names that nobody answers for, and a key used by 64 connections. Each is
  * held against the same calls on a quiet host, measured in turns with it; `…_p99_ratio` is the one's p99 over the other's.
  */
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { CONFIG_KEYS, variableOf } from "../../daemon/core/config.ts";
 import { GUEST_CID_MIN } from "../../shared/ids.ts";
 import type { TestDaemon } from "../harness/daemon.ts";
 import { processesOf, until } from "../harness/guests.ts";
+import { asking, noSamples, otherOrganization, PROBES, probe, USUAL_RATES } from "./other-organization.ts";
 import type { Bench } from "./report.ts";
-import { timed } from "./sampling.ts";
 import { summarize } from "./stats.ts";
 
 const USUAL_COUNT = 1200;
 const ROUNDS = 3;
-/** Calls begin so long after one another, answered or not: a pause of the daemon is felt by all that fall into it. */
-const EVERY_MS = 5;
-/** One call in so many commits something, and another reads a file. */
-const RARE = 8;
 const GREEDY = readFileSync(join(import.meta.dirname, "../fixtures/greedy.py"), "utf8");
 const ROOM = "greedy";
 const AGENT = "greedy";
 const GUEST_MS = 600_000;
 const GUEST_START_MS = 120_000;
-const PROBES = ["me", "commit", "file"] as const;
 
-type Samples = Record<(typeof PROBES)[number], number[]>;
-type Call = (method: string, path: string, body?: object) => Promise<void>;
 /** Begins to take all it can; what is returned ends that, and says how often it was done. */
 type Greed = (daemon: TestDaemon, sandboxId: string) => Promise<() => Promise<number>>;
 
@@ -71,51 +61,6 @@ export async function benchFairness({ report, count = USUAL_COUNT, start }: Benc
   }
 }
 
-/** As an operator has them: those of the tests are wider. */
-const USUAL_RATES = Object.fromEntries(
-  Object.entries(CONFIG_KEYS).flatMap(([name, { default: value }]) =>
-    /requests_(per_second|at_once)$/.test(name) ? [[variableOf(name), String(value)]] : [],
-  ),
-);
-
-const noSamples = (): Samples => ({ me: [], commit: [], file: [] });
-
-async function otherOrganization(daemon: TestDaemon): Promise<Call> {
-  const { stdout } = await daemon.cli(["org", "create", "--name", "Other", "--json"]);
-  const { api_key } = JSON.parse(stdout) as { api_key: string };
-  const call: Call = async (method, path, body) => {
-    const response = await fetch(daemon.url + path, {
-      method,
-      headers: { authorization: `Bearer ${api_key}`, "content-type": "application/json" },
-      ...(body ? { body: JSON.stringify(body) } : {}),
-    });
-    await response.arrayBuffer();
-    if (!response.ok) throw new Error(`${method} ${path}: ${response.status}`);
-  };
-  await call("POST", "/v1/rooms", { room_id: "other" });
-  await call("POST", "/v1/rooms/other/drive/write", { path: "/f", content: "f" });
-  return call;
-}
-
-/** Calls at a steady pace, whether or not those before are answered. */
-async function probe(call: Call, count: number, into: Samples): Promise<void> {
-  const under: Promise<void>[] = [];
-  const take = async (kind: keyof Samples, work: () => Promise<void>) => void into[kind].push(await timed(work));
-  const startedAt = performance.now();
-  for (let taken = 0; taken < count; taken++) {
-    await Bun.sleep(Math.max(0, startedAt + taken * EVERY_MS - performance.now()));
-    under.push(take("me", () => call("GET", "/v1/me")));
-    if (taken % RARE === 0) {
-      const message = { source: "ann", topic: "none", payload: { n: taken } };
-      under.push(take("commit", () => call("POST", "/v1/rooms/other/messages", message)));
-    }
-    if (taken % RARE === RARE / 2) {
-      under.push(take("file", () => call("GET", "/v1/rooms/other/drive/files/f")));
-    }
-  }
-  await Promise.all(under);
-}
-
 async function flushing(daemon: TestDaemon) {
   const taken = daemon.exec(ROOM, AGENT, { command: "python3 /mnt/drive/greedy.py", timeout_ms: GUEST_MS });
   await until(
@@ -146,23 +91,4 @@ async function saying(kind: "calls" | "names", daemon: TestDaemon, sandboxId: st
   const socket = join(directory, "vsock", name);
   const proof = secret ? "secret" : "none";
   return await asking("greedy-guest.ts", socket, String(GUEST_CID_MIN), nonce, proof, kind, ROOM);
-}
-
-async function asking(program: string, ...args: string[]) {
-  const child = spawn(process.execPath, [join(import.meta.dirname, program), ...args], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  let told = "";
-  child.stdout.on("data", (chunk) => {
-    told += chunk;
-  });
-  const closed = once(child, "close");
-  await until(`${program} asks`, () => told !== "" || child.exitCode !== null);
-  return async () => {
-    child.kill();
-    await closed;
-    const made = /^asking\n(\d+)\n$/.exec(told)?.[1];
-    if (made === undefined) throw new Error(`${program} has said ${JSON.stringify(told)}`);
-    return Number(made);
-  };
 }

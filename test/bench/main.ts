@@ -20,6 +20,7 @@ import { type Bench, Report } from "./report.ts";
 import { benchRequests } from "./requests.ts";
 import { benchSsh } from "./ssh.ts";
 import { tableOf } from "./table.ts";
+import { benchWatchers } from "./watchers.ts";
 
 const BENCHMARKS = new Map<string, { about: string; run(bench: Bench): Promise<void> }>([
   ["create", { about: "a sandbox to its first command done, against a cold boot of its template", run: benchCreate }],
@@ -38,6 +39,13 @@ const BENCHMARKS = new Map<string, { about: string; run(bench: Bench): Promise<v
     {
       about: "calls of one organization beside another that takes all it can, against a quiet host",
       run: benchFairness,
+    },
+  ],
+  [
+    "watchers",
+    {
+      about: "calls of one organization while 20 watch a busy room of another, against a quiet host",
+      run: benchWatchers,
     },
   ],
   ["mcp", { about: "a tool's call against the same call over REST", run: benchMcp }],

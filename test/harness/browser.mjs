@@ -72,12 +72,13 @@ export async function keepPasskeys(page, transport = "internal") {
   return { cdp, authenticatorId };
 }
 
-/** By the tab key, to what has this label or text; then it is typed or pressed. */
+/** By the tab key, to what has this label or text, or leads to this path; then it is typed or pressed. */
 export async function tabTo(page, label) {
   for (let presses = 0; presses < 60; presses++) {
     const at = await page.evaluate(() => {
       const here = document.activeElement;
-      return [here?.labels?.[0]?.textContent, here?.getAttribute("aria-label"), here?.textContent]
+      const [label, name, path] = [here?.labels?.[0], here?.getAttribute("aria-label"), here?.getAttribute("href")];
+      return [label?.textContent, name, path, here?.textContent]
         .filter(Boolean)
         .map((text) => text.trim());
     });

@@ -30,6 +30,7 @@ try {
   await type(ada, "E-mail", "ada@example.org");
   await press(ada, "Use a passkey instead");
   seen.ada = ada.url();
+  await press(ada, "/account");
   await press(ada, "Members");
   await press(ada, "Make a link");
   const link = await ada.locator("#link").textContent();
@@ -41,6 +42,7 @@ try {
   await type(bob, "E-mail", "bob@example.org");
   await press(bob, "Use a passkey instead");
   seen.bob = bob.url();
+  await press(bob, "/account");
   await press(bob, "API keys");
   await type(bob, "Name", "bob's");
   await press(bob, "Make key");
@@ -50,6 +52,7 @@ try {
   await look(bob, "signin");
   await press(bob, "Sign in with a passkey");
   seen.again = bob.url();
+  await press(bob, "/account");
 
   process.stdout.write("stale\n");
   await lines.next();

@@ -20,7 +20,8 @@ try {
   await type(ada, "E-mail", "ada@example.org");
   await type(ada, "Password", "seven green umbrellas");
   await press(ada, "Set up");
-  seen.account = ada.url();
+  seen.inside = ada.url();
+  await press(ada, "/account");
   await look(ada, "account");
 
   await press(ada, "API keys");

@@ -133,6 +133,7 @@ try {
   await type(owner, "E-mail", "ada@example.org");
   await type(owner, "Password", "seven green umbrellas");
   await press(owner, "Set up");
+  await press(owner, "/account");
   await press(owner, "Members");
   await press(owner, "Make a link");
   const link = await owner.locator("#link").textContent();
@@ -145,6 +146,7 @@ try {
   await press(person, "Use a passkey instead");
   seen.person = person.url();
 
+  await press(person, "/account");
   await press(person, "API keys");
   await type(person, "Name", "walker's");
   await press(person, "Make key");

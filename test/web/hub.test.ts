@@ -89,6 +89,8 @@ inBrowser("it is gone through by keyboard alone", () => {
 inBrowser("what happens is seen as it happens, by a tab that is seen, and by one that was cut off afterwards", () => {
   expect(seen.room_seen_ms).toBeGreaterThan(0);
   expect([seen.seen_while_hidden, seen.streams_while_hidden]).toEqual([0, 0]);
+  // A laptop that slept shows what it had, says how old that is, and goes on by itself.
+  expect(seen.shown_asleep).toBe(1);
 });
 
 inBrowser("an idle tab asks nothing, and whose session has ended is told so beside what was there", () => {
@@ -100,6 +102,6 @@ inBrowser("hostile text runs nothing, and neither axe nor the policy has a compl
   expect(seen.dialogs).toEqual([]);
   expect([seen.violations, seen.overflows, seen.strangers]).toEqual([[], [], []]);
   // What the service answers to a room that never was, and that it does not answer, is on the console as a failed load.
-  const expected = /status of 40[14]|ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_EMPTY_RESPONSE/;
+  const expected = /status of 40[14]|ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_EMPTY_RESPONSE|ERR_INTERNET_DISCONNECTED/;
   expect(seen.complaints.filter((each: string) => !expected.test(each))).toEqual([]);
 });

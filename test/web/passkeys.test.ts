@@ -47,12 +47,12 @@ beforeAll(async () => {
 const inBrowser = test.skipIf(!hasBrowser);
 
 inBrowser("the first owner and who is invited come in by a passkey, without any password", () => {
-  expect([seen.ada, seen.bob]).toEqual([`${url}/account`, `${url}/account`]);
+  expect([seen.ada, seen.bob]).toEqual([`${url}/`, `${url}/`]);
   expect(me).toMatchObject({ name: "bob's" });
 });
 
 inBrowser("signing in asks for no name, and a proof is given by the passkey", () => {
-  expect(seen.again).toBe(`${url}/account`);
+  expect(seen.again).toBe(`${url}/`);
   expect(seen.added).toContain("The passkey is added.");
   expect(seen.stick).toEqual([["localhost", true]]);
 });

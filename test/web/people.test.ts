@@ -38,7 +38,7 @@ beforeAll(async () => {
 const inBrowser = test.skipIf(!hasBrowser);
 
 inBrowser("the first owner comes in by keyboard alone, and the link's token is gone from the address", () => {
-  expect([seen.address, seen.account]).toEqual([`${url}/setup`, `${url}/account`]);
+  expect([seen.address, seen.inside]).toEqual([`${url}/setup`, `${url}/`]);
 });
 
 inBrowser("a key is shown once, with the two lines to copy, and works", () => {
@@ -49,7 +49,7 @@ inBrowser("a key is shown once, with the two lines to copy, and works", () => {
 });
 
 inBrowser("all of it works without script", () => {
-  expect([seen.bob, seen.signed_out, seen.outside]).toEqual([`${url}/account`, `${url}/signin`, `${url}/signin`]);
+  expect([seen.bob, seen.signed_out, seen.outside]).toEqual([`${url}/`, `${url}/signin`, `${url}/signin`]);
   expect(seen.without_script).toBe(0);
 });
 

@@ -35,7 +35,7 @@ beforeAll(async () => {
 const inBrowser = test.skipIf(!hasBrowser);
 
 inBrowser("the second person comes in by the invitation and a passkey, and the key is shown once", () => {
-  expect(new URL(seen.person).pathname).toBe("/account");
+  expect(new URL(seen.person).pathname).toBe("/");
   expect(seen.key_shown_again).toBe(false);
 });
 

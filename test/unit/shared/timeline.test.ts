@@ -265,7 +265,7 @@ describe("standbys", () => {
     toItem(
       recordOf(event, details, { seq: ++seq, agent_id, at: new Date(Date.parse(AT) + at * 1000).toISOString() }),
     ) as TimelineItem;
-  const shape = (items: TimelineItem[]) =>
+  const shape = (items: readonly TimelineItem[]) =>
     items.map(({ agent_id, kind, title, at, until }) => [
       agent_id,
       kind,

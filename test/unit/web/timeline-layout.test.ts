@@ -113,7 +113,7 @@ test("the strip and the axis have as many parts as they are asked for, and no mo
     { from: 0, to: 1000, look: "a" },
     ...Array.from({ length: 9 }, () => ({ from: 5000, to: 5000, look: "a" })),
   ];
-  const density = densityOf(items, 0, 10_000, 10);
+  const density = densityOf(items, STRAIGHT, 0, 10_000, 10);
   expect(density.map((each) => Math.round(each * 10))).toEqual([3, 3, 0, 0, 0, 10, 0, 0, 0, 0]);
   const ticks = ticksOf(STRAIGHT, { from: 0, to: 900_000, width: 900 }, 90);
   expect(ticks.map(({ moment }) => moment / 1000)).toEqual([0, 120, 240, 360, 480, 600, 720, 840]);

@@ -14,7 +14,7 @@ import { deadEnd } from "../pages/outside.ts";
 import type { Visit } from "../visit.ts";
 
 /** Where somebody comes who was let in. */
-export const INSIDE = "/account";
+export const INSIDE = "/";
 
 export interface HandlerDeps {
   road: Road;

@@ -1,14 +1,17 @@
 /** Owns the page of a room's drive: one directory at a time, and what a file has in it as far as that can be shown safely. */
 
+import type { AuditRecord, auditList } from "../../../../shared/api/audit.ts";
 import type { DriveEntry, fsList } from "../../../../shared/api/drive.ts";
 import { get, part } from "../../data/api.ts";
 import { roomPath } from "../../data/paths.ts";
 import { useLoaded } from "../../data/resource.ts";
 import { Empty, Line, Shown } from "../../parts/parts.tsx";
+import { Who } from "../../parts/records.tsx";
 import { Ago, Foreign, sizeText } from "../../parts/text.tsx";
 import { place } from "../../shell/router.ts";
 import type { TabProps } from "../tab.ts";
 import { Preview } from "./preview.tsx";
+import { writerOf, writesByPath } from "./writer.ts";
 
 /** More are not read in a list. */
 const MOST = 1000;
@@ -24,8 +27,15 @@ export default function Drive({ room }: TabProps) {
   const isActive = room.state === "active";
   const found = useLoaded(
     `drive ${room.room_uid} ${path}`,
-    async (signal) =>
-      isActive ? await get<typeof fsList>(`/v1/rooms/${part(roomId)}/drive/list`, { path, limit: MOST }, signal) : null,
+    async (signal) => {
+      if (!isActive) return null;
+      const of = `/v1/rooms/${part(roomId)}`;
+      const [listed, writes] = await Promise.all([
+        get<typeof fsList>(`${of}/drive/list`, { path, limit: MOST }, signal),
+        get<typeof auditList>(`${of}/audit`, { event: "drive.written", limit: MOST }, signal),
+      ]);
+      return { ...listed, writes, byPath: writesByPath(writes.items) };
+    },
     ({ event }) => event.startsWith("drive.") || event === "exec.finished",
   );
   const here = roomPath(roomId, "drive");
@@ -70,6 +80,7 @@ export default function Drive({ room }: TabProps) {
                       <th>Name</th>
                       <th class="num">Size</th>
                       <th>Changed</th>
+                      <th>By</th>
                       <th>Kind</th>
                     </tr>
                   </thead>
@@ -87,6 +98,9 @@ export default function Drive({ room }: TabProps) {
                         </td>
                         <td data-label="Changed">
                           <Ago at={entry.modified_at} />
+                        </td>
+                        <td data-label="By">
+                          <Writer of={writerOf(entry, answer.byPath, answer.writes)} />
                         </td>
                         <td data-label="Kind">
                           {KINDS[entry.type]}{" "}
@@ -106,6 +120,17 @@ export default function Drive({ room }: TabProps) {
       </Shown>
       {file ? <Preview key={file} roomId={roomId} path={file} /> : null}
     </>
+  );
+}
+
+/** A link to the record where there is one. */
+function Writer({ of }: { of: AuditRecord | "sandbox" | null }) {
+  if (of === null) return <span class="muted">–</span>;
+  if (of === "sandbox") return <span class="muted">a sandbox</span>;
+  return (
+    <a href={`/audit?audit_id=${part(of.audit_id)}`}>
+      <Who record={of} />
+    </a>
   );
 }
 

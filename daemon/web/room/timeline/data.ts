@@ -74,9 +74,9 @@ export function useTimeline({ room_id, room_uid, state }: RoomRecord): TimelineD
       heard = [];
       // What went on and is now on record is drawn as that.
       const ended = new Set(more.flatMap(({ ref }) => (ref ? [`${ref.type} ${ref.id}`] : [])));
-      items.replaceOpen(
-        items.all.filter(({ seq, ref }) => seq === null && !(ref && ended.has(`${ref.type} ${ref.id}`))),
-      );
+      const { open } = items;
+      const left = open.filter(({ ref }) => !(ref && ended.has(`${ref.type} ${ref.id}`)));
+      if (left.length < open.length) items.replaceOpen(left);
       came.value += items.add(more);
       version.value++;
     };

@@ -38,11 +38,16 @@ export class Items {
     const fresh = more.filter(({ seq }) => seq === null || !this.#known.has(seq));
     if (fresh.length === 0) return 0;
     for (const { seq } of fresh) if (seq !== null) this.#known.add(seq);
-    const all = [...this.all, ...fresh].sort(({ at: one }, { at: other }) => (one < other ? -1 : one > other ? 1 : 0));
+    const all = merged(this.all, fresh.sort(byTime));
     for (const { seq } of all.splice(0, Math.max(0, all.length - MOST_ITEMS)))
       if (seq !== null) this.#known.delete(seq);
     this.all = all;
     return fresh.length;
+  }
+
+  /** Those that have no record yet. */
+  get open(): readonly TimelineItem[] {
+    return this.all.filter(({ seq }) => seq === null);
   }
 
   /** Puts others in the place of those that have no record yet. */
@@ -50,6 +55,18 @@ export class Items {
     this.all = this.all.filter(({ seq }) => seq !== null);
     this.add(open);
   }
+}
+
+const byTime = ({ at: one }: TimelineItem, { at: other }: TimelineItem) => (one < other ? -1 : one > other ? 1 : 0);
+
+/** Two lists in the order of time as one: what comes is newer than nearly all that is there, or older than all of it. */
+function merged(there: readonly TimelineItem[], fresh: readonly TimelineItem[]): TimelineItem[] {
+  const [first, last] = [fresh[0] as TimelineItem, fresh.at(-1) as TimelineItem];
+  const [oldest] = there;
+  if (oldest && last.at < oldest.at) return fresh.concat(there);
+  let from = there.length;
+  while (from > 0 && (there[from - 1] as TimelineItem).at > first.at) from--;
+  return there.slice(0, from).concat([...there.slice(from), ...fresh].sort(byTime));
 }
 
 /** Whether something went wrong, as far as a record says. */
@@ -73,29 +90,31 @@ export function layable(item: TimelineItem): LaidItem {
   return laid;
 }
 
-export function chosenOf(items: readonly TimelineItem[], { agent, type }: Chosen): TimelineItem[] {
+export function chosenOf(items: readonly TimelineItem[], { agent, type }: Chosen): readonly TimelineItem[] {
   const joined = pair(items);
   return agent || type
     ? joined.filter((item) => (!agent || item.agent_id === agent) && (!type || item.type === type))
     : joined;
 }
 
-export function lanesOf(items: readonly TimelineItem[]): LaneItems[] {
-  const lanes = new Map<string, LaneItems>();
-  for (const item of items) {
-    const isAgent = item.lane === "agent" && item.agent_id !== null;
-    const key = isAgent ? `agent ${item.agent_id}` : item.lane;
-    let lane = lanes.get(key);
+/** The lanes of what is laid, in the order in which they are shown. */
+export function lanesOf(all: readonly LaidItem[]): LaneItems[] {
+  const agents = new Map<string, LaneItems>();
+  const others = new Map<string, LaneItems>();
+  for (const laid of all) {
+    const { lane: of, agent_id } = laid.item;
+    const isAgent = of === "agent" && agent_id !== null;
+    const [among, key] = isAgent ? [agents, agent_id] : [others, of === "agent" ? "room" : of];
+    let lane = among.get(key);
     if (!lane) {
-      const name = isAgent ? (item.agent_id ?? "") : LANE_NAMES[item.lane === "agent" ? "room" : item.lane];
-      lane = { name, isAgent, items: [], reach: [] };
-      lanes.set(key, lane);
+      lane = { name: isAgent ? key : LANE_NAMES[key as keyof typeof LANE_NAMES], isAgent, items: [], reach: [] };
+      among.set(key, lane);
     }
-    const laid = layable(item);
     lane.items.push(laid);
     lane.reach.push(Math.max(lane.reach.at(-1) ?? Number.NEGATIVE_INFINITY, laid.to));
   }
-  const others = OTHER_LANES.flatMap((name) => lanes.get(name) ?? []);
-  const agents = [...lanes.values()].filter(({ isAgent }) => isAgent);
-  return [...agents.sort((one, other) => one.name.localeCompare(other.name)), ...others];
+  return [
+    ...[...agents.values()].sort((one, other) => one.name.localeCompare(other.name)),
+    ...OTHER_LANES.flatMap((name) => others.get(name) ?? []),
+  ];
 }

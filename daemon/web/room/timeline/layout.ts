@@ -50,8 +50,9 @@ export function layLane<T extends Lying>(items: readonly T[], scale: Scale, wind
   let lastMark: Placed<T> | undefined;
   for (const item of items) {
     const left = pixel(item.from);
-    const right = pixel(item.to);
-    if (right < -MARK_WIDTH || left > window.width) continue;
+    if (left > window.width) break;
+    const right = item.to === item.from ? left : pixel(item.to);
+    if (right < -MARK_WIDTH) continue;
     if (item.to === item.from) {
       if (lastMark && left - lastMark.left < MARK_WIDTH && lastMark.item.look === item.look) {
         lastMark.count++;
@@ -101,14 +102,16 @@ export function firstReaching(reach: readonly number[], moment: number): number 
   return low;
 }
 
-/** How much goes on, in so many parts of a time: what the strip above the lanes draws. From 0 to 1. */
-export function densityOf(items: readonly Lying[], from: number, to: number, parts: number): number[] {
+/** How much goes on, in so many parts of what lies between two places: what the strip above the lanes draws. From 0 to 1. */
+export function densityOf(items: readonly Lying[], scale: Scale, from: number, to: number, parts: number): number[] {
   const counts = new Array<number>(parts).fill(0);
   const size = (to - from) / parts;
   for (const item of items) {
-    if (item.to < from || item.from > to) continue;
-    const first = Math.max(0, Math.floor((item.from - from) / size));
-    const last = Math.min(parts - 1, Math.floor((item.to - from) / size));
+    const begins = scale.place(item.from);
+    const ends = item.to === item.from ? begins : scale.place(item.to);
+    if (ends < from || begins > to) continue;
+    const first = Math.max(0, Math.floor((begins - from) / size));
+    const last = Math.min(parts - 1, Math.floor((ends - from) / size));
     for (let n = first; n <= last; n++) counts[n] = (counts[n] ?? 0) + 1;
   }
   const most = Math.max(1, ...counts);

@@ -20,8 +20,7 @@ interface StripProps {
 export function Strip({ items, scale, whole, window, move }: StripProps) {
   const strip = useRef<HTMLDivElement>(null);
   const length = Math.max(1, whole.to - whole.from);
-  const placed = items.map(({ from, to, look }) => ({ from: scale.place(from), to: scale.place(to), look }));
-  const heights = densityOf(placed, whole.from, whole.to, PARTS);
+  const heights = densityOf(items, scale, whole.from, whole.to, PARTS);
   const line = heights.map(
     (height, n) =>
       `L${n} ${(HEIGHT - height * (HEIGHT - 4)).toFixed(1)} L${n + 1} ${(HEIGHT - height * (HEIGHT - 4)).toFixed(1)}`,

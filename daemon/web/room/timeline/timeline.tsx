@@ -8,7 +8,7 @@ import type { TabProps } from "../tab.ts";
 import { Controls } from "./controls.tsx";
 import { useTimeline } from "./data.ts";
 import { Detail } from "./detail.tsx";
-import { chosenOf, lanesOf, layable } from "./items.ts";
+import { chosenOf, type LaidItem, lanesOf, layable } from "./items.ts";
 import { Lanes } from "./lanes.tsx";
 import type { Window } from "./layout.ts";
 import { List } from "./list.tsx";
@@ -28,21 +28,25 @@ export default function Timeline({ room }: TabProps) {
   const version = data.version.value;
   const chosen = useSignal<TimelineItem | null>(null);
   const items = useMemo(() => chosenOf(data.items.all, view), [version, view.agent, view.type]);
-  const lanes = useMemo(() => lanesOf(items), [items]);
+  const agents = useMemo(
+    () => [...new Set(data.items.all.flatMap(({ agent_id }) => agent_id ?? []))].sort(),
+    [version],
+  );
+  const laid = useMemo(() => items.map(layable), [items]);
+  const lanes = useMemo(() => lanesOf(laid), [laid]);
   const { box, width } = useWidth(data.isLoaded.value && !view.isList);
   const now = useNow(view, items, width);
   const { scale, whole, window } = useMemo(
-    () => partOf(view, items, now, width),
-    [items, now, width, view.at, view.span, view.isFolded],
+    () => partOf(view, laid, now, width),
+    [laid, now, width, view.at, view.span, view.isFolded],
   );
-  const oldest = items[0] ? scale.place(Date.parse(items[0].at)) : Number.POSITIVE_INFINITY;
+  const oldest = laid[0] ? scale.place(laid[0].from) : Number.POSITIVE_INFINITY;
   const wantsOlder = data.hasOlder.value && window.from < oldest;
   useEffect(() => {
     if (wantsOlder) data.loadOlder();
   }, [wantsOlder, version]);
   if (data.problem.value && !data.isLoaded.value) return <Trouble problem={data.problem.value} />;
   if (!data.isLoaded.value) return <Loading rows={8} />;
-  const agents = [...new Set(data.items.all.flatMap(({ agent_id }) => agent_id ?? []))].sort();
   const seen = view.isList ? items.filter(({ at }) => view.at === null || Date.parse(at) <= view.at) : items;
   return (
     <>
@@ -59,9 +63,14 @@ export default function Timeline({ room }: TabProps) {
         <List items={seen} room={roomId} />
       ) : (
         <>
-          <div class="timeline" ref={box}>
+          <div
+            class="timeline"
+            ref={box}
+            data-items={data.items.all.length}
+            data-newest={data.items.all.at(-1)?.seq ?? 0}
+          >
             <Strip
-              items={items.map(layable)}
+              items={laid}
               scale={scale}
               whole={whole}
               window={window}
@@ -88,12 +97,12 @@ export default function Timeline({ room }: TabProps) {
 /** What of all that is known one looks at. */
 function partOf(
   view: View,
-  items: readonly TimelineItem[],
+  laid: readonly LaidItem[],
   now: number,
   width: number,
 ): { scale: Scale; whole: { from: number; to: number }; window: Window } {
-  const scale = view.isFolded ? foldedScale(items.map(layable), now) : STRAIGHT;
-  const first = scale.place(Math.min(now, items[0] ? Date.parse(items[0].at) : now));
+  const scale = view.isFolded ? foldedScale(laid, now) : STRAIGHT;
+  const first = scale.place(Math.min(now, laid[0]?.from ?? now));
   const edge = scale.place(view.at ?? now);
   const ms = Number.isFinite(view.ms) ? view.ms : Math.max(1000, edge - first) * (1 + AHEAD);
   const to = edge + (view.at === null ? ms * AHEAD : 0);

@@ -1,0 +1,83 @@
+/** Owns what one organization feels while another is busy: its calls at a steady pace, and the programs that are busy meanwhile. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { CONFIG_KEYS, variableOf } from "../../daemon/core/config.ts";
+import type { TestDaemon } from "../harness/daemon.ts";
+import { until } from "../harness/guests.ts";
+import { timed } from "./sampling.ts";
+
+/** Calls begin so long after one another, answered or not: a pause of the daemon is felt by all that fall into it. */
+const EVERY_MS = 5;
+/** One call in so many commits something, and another reads a file. */
+const RARE = 8;
+
+export const PROBES = ["me", "commit", "file"] as const;
+
+type Samples = Record<(typeof PROBES)[number], number[]>;
+export type Call = (method: string, path: string, body?: object) => Promise<void>;
+
+/** As an operator has them: those of the tests are wider. */
+export const USUAL_RATES = Object.fromEntries(
+  Object.entries(CONFIG_KEYS).flatMap(([name, { default: value }]) =>
+    /requests_(per_second|at_once)$/.test(name) ? [[variableOf(name), String(value)]] : [],
+  ),
+);
+
+export const noSamples = (): Samples => ({ me: [], commit: [], file: [] });
+
+export async function otherOrganization(daemon: TestDaemon): Promise<Call> {
+  const { stdout } = await daemon.cli(["org", "create", "--name", "Other", "--json"]);
+  const { api_key } = JSON.parse(stdout) as { api_key: string };
+  const call: Call = async (method, path, body) => {
+    const response = await fetch(daemon.url + path, {
+      method,
+      headers: { authorization: `Bearer ${api_key}`, "content-type": "application/json" },
+      ...(body ? { body: JSON.stringify(body) } : {}),
+    });
+    await response.arrayBuffer();
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status}`);
+  };
+  await call("POST", "/v1/rooms", { room_id: "other" });
+  await call("POST", "/v1/rooms/other/drive/write", { path: "/f", content: "f" });
+  return call;
+}
+
+/** Makes so many calls at a steady pace, whether or not those before are answered. */
+export async function probe(call: Call, count: number, into: Samples): Promise<void> {
+  const under: Promise<void>[] = [];
+  const take = async (kind: keyof Samples, work: () => Promise<void>) => void into[kind].push(await timed(work));
+  const startedAt = performance.now();
+  for (let taken = 0; taken < count; taken++) {
+    await Bun.sleep(Math.max(0, startedAt + taken * EVERY_MS - performance.now()));
+    under.push(take("me", () => call("GET", "/v1/me")));
+    if (taken % RARE === 0) {
+      const message = { source: "ann", topic: "none", payload: { n: taken } };
+      under.push(take("commit", () => call("POST", "/v1/rooms/other/messages", message)));
+    }
+    if (taken % RARE === RARE / 2) {
+      under.push(take("file", () => call("GET", "/v1/rooms/other/drive/files/f")));
+    }
+  }
+  await Promise.all(under);
+}
+
+/** Starts a program of this directory that says "asking" once it is busy. What is returned ends it, and says how much it has done. */
+export async function asking(program: string, ...args: string[]) {
+  const child = spawn(process.execPath, [join(import.meta.dirname, program), ...args], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let told = "";
+  child.stdout.on("data", (chunk) => {
+    told += chunk;
+  });
+  const closed = once(child, "close");
+  await until(`${program} asks`, () => told !== "" || child.exitCode !== null);
+  return async () => {
+    child.kill();
+    await closed;
+    const made = /^asking\n(\d+)\n$/.exec(told)?.[1];
+    if (made === undefined) throw new Error(`${program} has said ${JSON.stringify(told)}`);
+    return Number(made);
+  };
+}

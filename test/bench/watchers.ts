@@ -1,0 +1,53 @@
+/**
+ * Owns the benchmark of what others feel of a room that many watch: 1,000 messages a second in it, with nobody who watches and with
+ * 20 who follow its events, held against the same calls on a quiet host, measured in turns with it.
+ */
+import { asking, noSamples, otherOrganization, PROBES, probe } from "./other-organization.ts";
+import type { Bench } from "./report.ts";
+import { summarize } from "./stats.ts";
+
+const USUAL_COUNT = 3000;
+const ROUNDS = 3;
+const WATCHERS = 20;
+const PER_SECOND = 1000;
+const ROOM = "/v1/rooms/watched";
+
+export async function benchWatchers({ report, count = USUAL_COUNT, start }: Bench): Promise<void> {
+  const daemon = await start({ guests: false });
+  await daemon.room("watched");
+  const call = await otherOrganization(daemon);
+  const each = Math.ceil(count / ROUNDS);
+  const [quiet, busy, watched] = [noSamples(), noSamples(), noSamples()];
+  const sent: number[] = [];
+  const told: number[] = [];
+  const source = () => asking("event-source.ts", String(PER_SECOND), `${daemon.url}${ROOM}/messages`, daemon.apiKey);
+  await probe(call, each, noSamples());
+  for (let round = 0; round < ROUNDS; round++) {
+    await probe(call, each, quiet);
+    const endBusy = await source();
+    await probe(call, each, busy);
+    await endBusy();
+    const endWatchers = await asking(
+      "event-watchers.ts",
+      String(WATCHERS),
+      `${daemon.url}${ROOM}/events`,
+      daemon.apiKey,
+    );
+    const startedAt = performance.now();
+    const endSource = await source();
+    await probe(call, each, watched);
+    const made = await endSource();
+    const seconds = (performance.now() - startedAt) / 1000;
+    sent.push(made / seconds);
+    told.push((await endWatchers()) / seconds);
+  }
+  for (const kind of PROBES) {
+    report.add(`watched_${kind}`, "ms", watched[kind], `busy_${kind}`);
+    report.add(`busy_${kind}`, "ms", busy[kind], `quiet_${kind}`);
+    report.add(`quiet_${kind}`, "ms", quiet[kind]);
+    const ratio = summarize(watched[kind]).p99 / summarize(quiet[kind]).p99;
+    report.add(`watched_${kind}_p99_ratio`, "×", [ratio], undefined, { of: "p50", most: 2 });
+  }
+  report.add("sent_per_second", "1/s", sent, undefined, { of: "p50", least: PER_SECOND * 0.95 });
+  report.add("told_per_second", "1/s", told, undefined, { of: "p50", least: WATCHERS * PER_SECOND * 0.9 });
+}

@@ -1,0 +1,107 @@
+/**
+ * The worked example followed in the hub: `node example-reader.mjs CHROMIUM URL PICTURES TOLD`, where TOLD is JSON: cookies of who is signed
+ * in, and the name that is refused. What happens in the service is asked for by a line, and has been done when a line comes back; what is
+ * begun goes on meanwhile. Prints as its last line one JSON object with what was seen.
+ */
+import { createInterface } from "node:readline";
+import { openBrowser } from "./browser.mjs";
+
+const [executablePath, url, pictures, told] = process.argv.slice(2);
+const { cookies, refused } = JSON.parse(told);
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+const happens = async (what) => {
+  console.log(what);
+  await lines.next();
+};
+const { open, look, noted, close } = await openBrowser(executablePath, url, pictures);
+const seen = {};
+const SLOW = { timeout: 120_000 };
+const ROOM = `${url}/rooms/team`;
+
+const page = await open({ reducedMotion: "reduce" });
+await page.context().addCookies(cookies.map(([name, value]) => ({ name, value, url })));
+let taken = 0;
+const picture = async (name) => {
+  taken++;
+  await page.screenshot({ path: `${pictures}/example-${taken}-${name}.png` });
+};
+/** Goes there within the page, as by a link: nothing is loaded anew. */
+const go = async (path) => {
+  await page.evaluate((path) => {
+    const link = document.createElement("a");
+    link.href = path;
+    document.querySelector("main").append(link);
+    link.click();
+    link.remove();
+  }, path);
+};
+const text = (shown) => page.locator("main").getByText(shown).first();
+
+// From before there is a room.
+await page.goto(`${url}/rooms`);
+await page.locator(".state.live").waitFor(SLOW);
+await happens("begin the example");
+await page.getByText("team", { exact: true }).first().waitFor(SLOW);
+await picture("a-room-comes");
+await go(`${ROOM}/timeline?span=5m`);
+await page.locator(".lane").filter({ hasText: "reviewer" }).first().waitFor(SLOW);
+await picture("agents-come");
+await page.locator(".mark[aria-label*=' to worker']").first().waitFor(SLOW);
+await picture("the-first-message");
+await go(`${ROOM}/waits`);
+await text("worker").waitFor(SLOW);
+await picture("who-waits");
+await go(`${ROOM}/messages`);
+await text("approved").waitFor(SLOW);
+await picture("approved");
+await happens("end the example");
+await go(`${ROOM}/timeline?span=all`);
+await page.locator("[aria-label*='barrier merged']").first().waitFor(SLOW);
+await look(page, "example-timeline");
+await picture("merged");
+await go(`${ROOM}/agents/planner/commands`);
+await page.locator("tbody [data-row]").last().click();
+await text("sums its arguments").waitFor(SLOW);
+seen.merged = await page.locator("main").textContent();
+await picture("what-was-merged");
+await go(`${ROOM}/drive`);
+await text("project").waitFor(SLOW);
+await picture("the-drive");
+
+// Who wait for each other, and do not say so to anybody.
+await go(`${ROOM}/waits`);
+await text("Nobody waits for anything").waitFor(SLOW);
+const ring = page.locator(".ring[role=alert]");
+const deadlock = happens("deadlock");
+await ring.waitFor(SLOW);
+const deadlockAt = await page.evaluate(() => Date.now());
+seen.deadlock = await ring.textContent();
+await deadlock;
+await look(page, "example-deadlock");
+const { items } = await page.evaluate(
+  async () => await (await fetch("/v1/rooms/team/audit?event=message.&limit=1", { credentials: "same-origin" })).json(),
+);
+seen.deadlock_ms = deadlockAt - Date.parse(items[0].at);
+
+// A name that is not on the list.
+await go(`${ROOM}/agents/reviewer/network`);
+await page.locator("main h2").first().waitFor(SLOW);
+const refusal = happens("refuse");
+await text(refused).waitFor(SLOW);
+const refusedAt = await page.evaluate(() => Date.now());
+await refusal;
+const denied = await page.evaluate(
+  async () =>
+    await (
+      await fetch("/v1/rooms/team/audit?event=egress.denied&order=asc&limit=1", { credentials: "same-origin" })
+    ).json(),
+);
+seen.refusal_ms = refusedAt - Date.parse(denied.items[0].at);
+await look(page, "example-refused");
+await page.goto(`${ROOM}/timeline?span=5m`);
+await page.locator("[aria-label*='no connection to']").first().waitFor(SLOW);
+await picture("refused-on-the-timeline");
+
+await close();
+process.stdin.destroy();
+console.log(JSON.stringify({ ...seen, ...noted }));

@@ -1,0 +1,59 @@
+/** A timeline's items as they come: in any order, each once, so many at most. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { Items, lanesOf, layable, MOST_ITEMS } from "../../../daemon/web/room/timeline/items.ts";
+import type { TimelineItem } from "../../../shared/timeline/item.ts";
+
+const itemOf = (seq: number | null, ms: number): TimelineItem => ({
+  seq,
+  lane: "agent",
+  agent_id: `agent-${ms % 3}`,
+  kind: "mark",
+  type: "message",
+  at: new Date(ms).toISOString(),
+  until: null,
+  outcome: "success",
+  title: "event to worker",
+  to: [],
+  ref: null,
+  exit_code: null,
+});
+
+test("are in the order of time, each once, however they come", () => {
+  const piece = fc.array(fc.tuple(fc.nat(60), fc.nat(1000)), { maxLength: 20 });
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 8 }), (pieces) => {
+      const items = new Items();
+      const times = new Map<number, number>();
+      for (const each of pieces) {
+        const fresh = new Map(each.filter(([seq]) => !times.has(seq)));
+        for (const [seq, ms] of fresh) times.set(seq, ms);
+        const more = each.map(([seq]) => itemOf(seq, times.get(seq) ?? 0));
+        expect(items.add([...new Map(more.map((item) => [item.seq, item])).values()])).toBe(fresh.size);
+      }
+      const found = items.all.map(({ at }) => Date.parse(at));
+      expect(found).toEqual([...times.values()].sort((one, other) => one - other));
+      const laid = lanesOf(items.all.map(layable));
+      expect(laid.flatMap((lane) => lane.items)).toHaveLength(times.size);
+      for (const { items: own, reach } of laid) expect(reach).toEqual(own.map(({ to }) => to));
+    }),
+  );
+});
+
+test("what goes on is replaced by what is on record", () => {
+  const items = new Items();
+  items.add([itemOf(1, 1), itemOf(null, 5), itemOf(2, 9)]);
+  expect(items.open.map(({ at }) => Date.parse(at))).toEqual([5]);
+  items.replaceOpen([]);
+  expect(items.all.map(({ seq }) => seq)).toEqual([1, 2]);
+});
+
+test("beyond the most the oldest go, and can come again", () => {
+  const items = new Items();
+  const many = Array.from({ length: MOST_ITEMS + 10 }, (_, n) => itemOf(n + 1, n));
+  items.add(many.slice(0, MOST_ITEMS));
+  items.add(many.slice(MOST_ITEMS));
+  expect([items.all.length, items.all[0]?.seq, items.all.at(-1)?.seq]).toEqual([MOST_ITEMS, 11, MOST_ITEMS + 10]);
+  expect(items.add([itemOf(3, 2)])).toBe(1);
+  expect(items.all.length).toBe(MOST_ITEMS);
+});
