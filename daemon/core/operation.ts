@@ -132,6 +132,8 @@ export interface StreamEvent {
   /** What Last-Event-ID names it by; null for what is not a place in the stream. */
   id: number | string | null;
   data: object;
+  /** The data as JSON, where it is told to many. */
+  json?: string;
   /** One more field of `data`, which is told in base64. */
   data_b64?: Uint8Array;
 }

@@ -13,9 +13,11 @@ import type { AuditDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
 import type { Readers } from "./readers.ts";
 import { chainHead, chainStart, type Grown, listAudit } from "./store.ts";
+import { AT_ONCE, type Source, type Tail, Tails } from "./tails.ts";
 import { orgCursor, roomCursor, type TimelineCursor } from "./timeline-cursor.ts";
 
-const AT_ONCE = 100;
+/** What comes within this time of what was told is told together. */
+const TOGETHER_MS = 20;
 /** Rung when the organization's chain has grown; that of a room, by its uid, when it was about the room. */
 const CHAIN_BELL = "chain";
 const bellGroup = (chain: ChainKey) => `audit ${chain}`;
@@ -23,10 +25,10 @@ const bellGroup = (chain: ChainKey) => `audit ${chain}`;
 interface Timeline {
   org_id: string;
   room_uid: string | undefined;
-  cursor: TimelineCursor;
   after: number;
   /** Whether to wait for what is still to come. */
   follow: boolean;
+  tail: Tail;
   /** Ends it: by the error, if there is one, else because nobody reads any more. */
   signal: AbortSignal;
 }
@@ -40,6 +42,7 @@ export function ringReaders(bells: Bells, chains: Grown): void {
 
 export function makeEvents(deps: AuditDeps, readers: Readers): Bound[] {
   const { queries } = deps.database;
+  const tails = new Tails();
   const reply = (
     call: KeyCall,
     input: { after?: string | number | undefined; follow?: boolean | undefined },
@@ -58,7 +61,13 @@ export function makeEvents(deps: AuditDeps, readers: Readers): Bound[] {
     const cancel = () => gone.abort();
     const signal = AbortSignal.any([call.signal, gone.signal]);
     readers.add(call.caller, signal);
-    const timeline = { org_id, room_uid, cursor, after, follow: input.follow ?? true, signal };
+    const source: Source = {
+      head: () => chainHead(queries, chain)?.seq ?? 0,
+      read: (range) => listAudit(queries, { org_id, room_uid, order: "asc", ...range }),
+      eventOf: cursor.eventOf,
+    };
+    const tail = tails.join(`${chain} ${room_uid ?? ""}`, source, signal);
+    const timeline = { org_id, room_uid, after, follow: input.follow ?? true, tail, signal };
     const cut = () => {
       deps.log.info("events reader cut off", { org_id, room_uid, key_id: call.caller.key_id });
       cancel();
@@ -97,24 +106,21 @@ function requireKept(queries: Queries, chain: ChainKey, after: number | undefine
 /** Ends with the reader, its key and its room, and with the daemon; never throws. */
 async function* follow(deps: AuditDeps, timeline: Timeline, over: () => void): AsyncGenerator<readonly StreamEvent[]> {
   const { bells } = deps;
-  const { queries } = deps.database;
-  const { org_id, room_uid, cursor, signal, follow: waits } = timeline;
+  const { org_id, room_uid, tail, signal, follow: waits } = timeline;
   let { after } = timeline;
-  const look = () => {
-    const rows = listAudit(queries, { org_id, room_uid, order: "asc", after, limit: AT_ONCE });
-    return rows.length === 0 ? null : rows;
-  };
   const wait = { key: room_uid ?? CHAIN_BELL, deadlineMs: waits ? Number.POSITIVE_INFINITY : 0, signal };
   try {
     while (!signal.aborted) {
-      const rows = await bells.wait(bellGroup(chainKey(org_id)), wait, look);
-      if (signal.aborted || (!rows && !waits)) break;
-      if (!rows) continue;
-      after = rows.at(-1)?.seq ?? after;
-      yield rows.map(cursor.eventOf);
-      const isOver = ({ event, outcome }: { event: string; outcome: string }) =>
-        event === "room.destroyed" && outcome === "success";
-      if (room_uid !== undefined && rows.some(isOver)) return;
+      const told = await bells.wait(bellGroup(chainKey(org_id)), wait, () => tail.after(after));
+      if (signal.aborted || (!told && !waits)) break;
+      if (!told) continue;
+      const toldAt = performance.now();
+      after = told.last;
+      yield told.events;
+      if (room_uid !== undefined && told.hasEnd) return;
+      // Who reads what was long ago is not held up.
+      const isEarly = told.events.length < AT_ONCE && performance.now() - toldAt < TOGETHER_MS;
+      if (waits && isEarly) await Bun.sleep(TOGETHER_MS - (performance.now() - toldAt));
     }
     if (signal.reason instanceof ServiceError) throw signal.reason;
   } catch (error) {

@@ -24,10 +24,22 @@ export function eventsResponse(reply: EventsReply, accept: string | null, header
 
 type Write = (events: readonly StreamEvent[]) => Uint8Array;
 
-const toLines: Write = (events) => joined(events.map((event) => around(event, "", "\n")));
+const toLines = once((events) => joined(events.map((event) => around(event, "", "\n"))));
 
-const toSse: Write = (events) =>
-  joined(events.map((event) => around(event, `${event.id === null ? "" : `id: ${event.id}\n`}data: `, "\n\n")));
+const toSse = once((events) =>
+  joined(events.map((event) => around(event, `${event.id === null ? "" : `id: ${event.id}\n`}data: `, "\n\n"))),
+);
+
+/** What is told to many is written once for all of them. */
+function once(write: Write): Write {
+  const written = new WeakMap<readonly StreamEvent[], Uint8Array>();
+  return (events) => {
+    if (events[0]?.json === undefined) return write(events);
+    const bytes = written.get(events) ?? write(events);
+    written.set(events, bytes);
+    return bytes;
+  };
+}
 
 /** What stands before and after an event's bytes. */
 interface Parts {
@@ -37,8 +49,11 @@ interface Parts {
 }
 
 /** Output is most of what is ever sent, and base64 needs no escapes: it is put in as it is. */
-function around({ data, data_b64: bytes }: StreamEvent, before: string, after: string): Parts {
-  const json = JSON.stringify(data);
+function around(
+  { data, json = JSON.stringify(data), data_b64: bytes }: StreamEvent,
+  before: string,
+  after: string,
+): Parts {
   if (!bytes) return { before: `${before}${json}`, bytes, after };
   return { before: `${before}${json.slice(0, -1)},"data_b64":"`, bytes, after: `"}${after}` };
 }

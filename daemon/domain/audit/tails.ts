@@ -1,0 +1,143 @@
+/**
+ * Owns what those who follow the same timeline share: its newest records, read and made into text once for all of them. Who is further
+ * behind reads by themselves up to where it begins.
+ */
+import type { StreamEvent } from "../../core/operation.ts";
+import type { AuditRow } from "./table.ts";
+
+/** Told at once at most. */
+export const AT_ONCE = 100;
+/** Of a timeline; what is older is read again by who has not had it. */
+const MOST_EVENTS = 200;
+const MOST_CHARACTERS = 256 * 1024;
+
+interface Told {
+  seq: number;
+  event: StreamEvent;
+  /** It is the end of its room. */
+  isEnd: boolean;
+}
+
+/** What a reader is told at once. */
+export interface Slice {
+  /** The same list for all who are at the same place. */
+  events: readonly StreamEvent[];
+  /** The seq of the last of them. */
+  last: number;
+  /** The end of a room is among them. */
+  hasEnd: boolean;
+}
+
+/** What a timeline is read by. */
+export interface Source {
+  /** The seq of the newest record of its chain. */
+  head(): number;
+  /** The records after one of them and, where it is given, up to another; in their order. */
+  read(range: { after: number; last?: number; limit: number }): AuditRow[];
+  eventOf(row: AuditRow): StreamEvent;
+}
+
+export class Tails {
+  readonly #all = new Map<string, { tail: Tail; users: number }>();
+
+  /** The timeline's, until the signal is given. */
+  join(key: string, source: Source, signal: AbortSignal): Tail {
+    const shared = this.#all.get(key) ?? { tail: new Tail(source), users: 0 };
+    this.#all.set(key, shared);
+    shared.users++;
+    const leave = () => {
+      shared.users--;
+      if (shared.users === 0) this.#all.delete(key);
+    };
+    if (signal.aborted) leave();
+    else signal.addEventListener("abort", leave, { once: true });
+    return shared.tail;
+  }
+}
+
+export class Tail {
+  readonly #source: Source;
+  /** All records after `#from` and up to `#last`, in their order. */
+  #events: Told[] = [];
+  #from: number;
+  #last: number;
+  #characters = 0;
+  /** By the event that a reader knows. */
+  #slices = new Map<number, Slice>();
+
+  constructor(source: Source) {
+    this.#source = source;
+    this.#from = source.head();
+    this.#last = this.#from;
+  }
+
+  /** What comes after the event that a reader knows, some of it at least; null when there is nothing. */
+  after(seq: number): Slice | null {
+    if (seq < this.#from) {
+      const rows = this.#source.read({ after: seq, last: this.#from, limit: AT_ONCE });
+      if (rows.length > 0) return sliceOf(rows.map((row) => this.#told(row)));
+    }
+    if (seq >= this.#last) this.#grow(seq);
+    const known = this.#slices.get(seq);
+    if (known) return known;
+    let first = this.#events.length;
+    while (first > 0 && (this.#events[first - 1] as Told).seq > seq) first--;
+    const found = this.#events.slice(first, first + AT_ONCE);
+    this.#cut();
+    if (found.length === 0) return null;
+    const slice = sliceOf(found);
+    this.#slices.set(seq, slice);
+    return slice;
+  }
+
+  /** Until it reaches what a reader knows, and some of what comes after. */
+  #grow(seq: number): void {
+    const head = this.#source.head();
+    if (Math.min(seq, head) - this.#last > MOST_EVENTS) {
+      // Nobody has read for a while.
+      this.#events = [];
+      this.#characters = 0;
+      this.#from = Math.min(seq, head);
+      this.#last = this.#from;
+    }
+    for (let rows = AT_ONCE; rows === AT_ONCE && this.#last <= seq; ) {
+      const more = this.#source.read({ after: this.#last, limit: AT_ONCE });
+      rows = more.length;
+      for (const row of more) this.#add(this.#told(row));
+    }
+  }
+
+  #add(told: Told): void {
+    this.#slices.clear();
+    this.#events.push(told);
+    this.#last = told.seq;
+    this.#characters += told.event.json?.length ?? 0;
+  }
+
+  #cut(): void {
+    let cut = 0;
+    while (
+      this.#events.length - cut > MOST_EVENTS ||
+      (this.#characters > MOST_CHARACTERS && cut < this.#events.length)
+    ) {
+      const { seq, event } = this.#events[cut++] as Told;
+      this.#from = seq;
+      this.#characters -= event.json?.length ?? 0;
+    }
+    this.#events.splice(0, cut);
+  }
+
+  #told(row: AuditRow): Told {
+    const event = this.#source.eventOf(row);
+    return {
+      seq: row.seq,
+      event: { ...event, json: JSON.stringify(event.data) },
+      isEnd: row.event === "room.destroyed" && row.outcome === "success",
+    };
+  }
+}
+
+function sliceOf(told: readonly Told[]): Slice {
+  const [last] = told.slice(-1) as [Told];
+  return { events: told.map(({ event }) => event), last: last.seq, hasEnd: told.some(({ isEnd }) => isEnd) };
+}
