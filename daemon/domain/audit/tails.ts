@@ -77,7 +77,7 @@ export class Tail {
       const rows = this.#source.read({ after: seq, last: this.#from, limit: AT_ONCE });
       if (rows.length > 0) return sliceOf(rows.map((row) => this.#told(row)));
     }
-    if (seq >= this.#last) this.#grow(seq);
+    if ((this.#events.at(-1)?.seq ?? 0) <= seq) this.#grow(Math.max(seq, this.#last));
     const known = this.#slices.get(seq);
     if (known) return known;
     let first = this.#events.length;

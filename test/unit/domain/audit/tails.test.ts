@@ -35,8 +35,10 @@ const step = fc.oneof(
 
 test("every reader has each record once, in order, wherever it begins and however seldom it reads", () => {
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
+    fc.property(fc.nat(500), fc.array(step, { maxLength: 30 }), (before, steps) => {
       const { source, grow, all } = chainOf();
+      grow(before, true);
+      grow(before, false);
       const tails = new Tails();
       const readers: { from: number; at: number; seen: number[] }[] = [];
       const over = new AbortController();
