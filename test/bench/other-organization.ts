@@ -64,7 +64,8 @@ export async function probe(call: Call, count: number, into: Samples): Promise<v
 
 /** Starts a program of this directory that says "asking" once it is busy. What is returned ends it, and says how much it has done. */
 export async function asking(program: string, ...args: string[]) {
-  const child = spawn(process.execPath, [join(import.meta.dirname, program), ...args], {
+  // It stands for programs of other hosts: it gives way to what is measured.
+  const child = spawn("nice", ["-n", "19", process.execPath, join(import.meta.dirname, program), ...args], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   let told = "";

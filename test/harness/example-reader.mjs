@@ -11,11 +11,11 @@ const { cookies, refused } = JSON.parse(told);
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 const happens = async (what) => {
   console.log(what);
-  await lines.next();
+  return JSON.parse((await lines.next()).value);
 };
 const { open, look, noted, close } = await openBrowser(executablePath, url, pictures);
 const seen = {};
-const SLOW = { timeout: 120_000 };
+const SLOW = { timeout: 60_000 };
 const ROOM = `${url}/rooms/team`;
 
 const page = await open({ reducedMotion: "reduce" });
@@ -101,6 +101,42 @@ await look(page, "example-refused");
 await page.goto(`${ROOM}/timeline?span=5m`);
 await page.locator("[aria-label*='no connection to']").first().waitFor(SLOW);
 await picture("refused-on-the-timeline");
+
+// A terminal: watched, watched again from its beginning, over the service's end, and typed at with a ticket.
+await go(`${ROOM}/agents/worker/terminal`);
+await text("No terminal is open").waitFor(SLOW);
+await page.evaluate(() => navigator.clipboard.writeText("untouched"));
+const sent = [];
+page.on("websocket", (socket) => socket.on("framesent", ({ payload }) => sent.push(String(payload))));
+await happens("open a terminal");
+const drawn = (what) =>
+  page.waitForFunction((what) => document.querySelector(".xterm-rows")?.textContent.includes(what), what, SLOW);
+await drawn("seen link here");
+await picture("a-terminal");
+seen.terminal = {
+  title: await page.title(),
+  clipboard: await page.evaluate(() => navigator.clipboard.readText()),
+  answered: sent.length,
+};
+await page.reload();
+await drawn("seen link here");
+await happens("stop the service");
+await page.getByText("reconnecting").first().waitFor(SLOW);
+await happens("start the service");
+await text("watched as it comes").waitFor(SLOW);
+seen.terminal.again = await page.locator(".xterm-rows").textContent();
+const ticket = await happens("make a ticket");
+await page.getByText("Type here").click();
+await page.getByLabel("Its token").fill(ticket);
+await page.getByRole("button", { name: "Type", exact: true }).click();
+await text("you type").waitFor(SLOW);
+await page.keyboard.type("echo typed-$((6 * 7))\n");
+await drawn("typed-42").catch(async (error) => {
+  await picture("not-typed");
+  throw error;
+});
+seen.terminal.typed = await page.locator(".output-head").textContent();
+await look(page, "example-terminal");
 
 await close();
 process.stdin.destroy();

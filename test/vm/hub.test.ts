@@ -1,6 +1,6 @@
 /**
  * The worked example of docs/agents.md followed in the hub, with real guests and a real browser, from the first message to the merge;
- * then agents that wait for each other, and a name that is refused.
+ * then agents that wait for each other, a name that is refused, and a terminal whose program wishes for more than to be looked at.
  */
 import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,14 +10,19 @@ import { Readable } from "node:stream";
 import { expect, test } from "vitest";
 import { BINARY, type Json, type TestDaemon } from "../harness/daemon.ts";
 import { blocksOf, PAGES } from "../harness/documents.ts";
-import { testAlone } from "../harness/guests.ts";
+import { freePort } from "../harness/free-port.ts";
+import { testAlone, until } from "../harness/guests.ts";
 import { realNode } from "../harness/real-terminal.ts";
+import { TerminalClient } from "../harness/terminal-client.ts";
 import { Visitor } from "../harness/visitor.ts";
 
 const READER = join(import.meta.dirname, "../harness/example-reader.mjs");
 const CHROMIUM = "/usr/bin/chromium";
 const REFUSED = "left.example";
 const DEADLINE_MS = 300_000;
+const TERMINALS = "/v1/rooms/team/sandboxes/worker/terminals";
+/** A title, the clipboard, a link, and a question whose answer would be typed. */
+const WISHES = String.raw`printf 'seen \033]0;stolen\007\033]52;c;c3RvbGVu\007\033]8;;https://stolen.example\007link\033]8;;\007 \033[6nhere\n'`;
 
 const page = PAGES.find(({ path }) => path === "docs/agents.md");
 const [example = ""] = page ? blocksOf(page, "sh test").map(({ text }) => text) : [];
@@ -28,7 +33,9 @@ test("there is an example, and a browser to follow it in", () => {
 });
 
 if (existsSync(CHROMIUM)) {
-  testAlone("three agents are followed from the first message to the merge", {}, follow, DEADLINE_MS);
+  // It is restarted at the same address.
+  const env = { ROOMD_HTTP_LISTEN: `127.0.0.1:${await freePort()}` };
+  testAlone("three agents are followed from the first message to the merge", { env }, follow, DEADLINE_MS);
 }
 
 async function follow(daemon: TestDaemon): Promise<void> {
@@ -38,9 +45,11 @@ async function follow(daemon: TestDaemon): Promise<void> {
   const told = JSON.stringify({ cookies: [...owner.cookies], refused: REFUSED });
   const argv = [realNode(), READER, CHROMIUM, daemon.url, pictures, told];
   const reader = Bun.spawn(argv, { stdin: "pipe", stdout: "pipe", stderr: "pipe" });
-  const complaints = reader.stderr.text();
+  const errors = reader.stderr.text();
   let running: Promise<[number, string]> | null = null;
   const inRoom = (agent: string, line: string) => daemon.exec("team", agent, { command: line, timeout_ms: 60_000 });
+  let terminal: Json;
+  /** What they give back is told to the reader. */
   const does: Record<string, () => Promise<unknown>> = {
     "begin the example": async () => {
       running = asDocumented(daemon);
@@ -53,18 +62,34 @@ async function follow(daemon: TestDaemon): Promise<void> {
     },
     refuse: async () => {
       await daemon.ok("PUT", "/v1/rooms/team/sandboxes/reviewer/egress", { allowlist: ["kept.example"] });
-      await inRoom("reviewer", `getent hosts ${REFUSED}`);
+      await inRoom("reviewer", `curl -sS -m 5 http://${REFUSED}/`);
+    },
+    "open a terminal": async () => {
+      terminal = await daemon.ok("POST", TERMINALS, { rows: 24, cols: 80 });
+      const client = await TerminalClient.attach(daemon, terminal.ws_path);
+      await client.shows("# ");
+      client.type(`${WISHES}\r`);
+      await client.shows("here\r\n");
+      client.drop();
+    },
+    "make a ticket": async () => (await daemon.ok("POST", `${TERMINALS}/${terminal.terminal_id}/token`, {})).token,
+    "stop the service": () => daemon.end("SIGKILL"),
+    "start the service": async () => {
+      await daemon.serve();
+      await until("the sandbox is back", async () => {
+        return (await daemon.api("GET", `${TERMINALS}/${terminal.terminal_id}`)).status === 200;
+      });
     },
   };
   const printed: string[] = [];
   for await (const line of createInterface({ input: Readable.fromWeb(reader.stdout as never) })) {
     printed.push(line);
     if (!does[line]) continue;
-    await does[line]();
-    reader.stdin.write("\n");
+    const told = await does[line]();
+    reader.stdin.write(`${JSON.stringify(typeof told === "string" ? told : null)}\n`);
     reader.stdin.flush();
   }
-  expect([await reader.exited, await complaints]).toEqual([0, ""]);
+  expect([await reader.exited, await errors]).toEqual([0, ""]);
   const seen: Json = JSON.parse(printed.at(-1) ?? "");
   console.log(
     `a refused name is seen ${seen.refusal_ms} ms after it is on record; a deadlock ${seen.deadlock_ms} ms after its last message; pictures: ${pictures}`,
@@ -73,7 +98,19 @@ async function follow(daemon: TestDaemon): Promise<void> {
   // An egress refusal is seen within a second: a promise of the hub, whatever the machine.
   expect(seen.refusal_ms).toBeLessThan(1000);
   expect(seen.merged).toContain("worker: add: sums its arguments");
-  expect([seen.complaints, seen.strangers, seen.overflows, seen.violations]).toEqual([[], [], [], []]);
+  // A terminal that is watched draws, and does nothing else.
+  expect([seen.terminal.title, seen.terminal.clipboard, seen.terminal.answered]).toEqual([
+    "worker in team · terminal · roomd",
+    "untouched",
+    0,
+  ]);
+  expect(seen.terminal.again).toContain("seen link here");
+  expect(seen.terminal.typed).toContain("you type");
+  // That the service was gone for a while is on the console as failed loads.
+  const complaints = seen.complaints.filter(
+    (each: string) => !/ERR_(?:INCOMPLETE_CHUNKED|CONNECTION|EMPTY)/.test(each),
+  );
+  expect([complaints, seen.strangers, seen.overflows, seen.violations]).toEqual([[], [], [], []]);
 }
 
 /** Its exit code, and what it complained of. */

@@ -1,4 +1,4 @@
-/** Owns the records of refused connections: those that are alike become one record with their count, the first one soon. */
+/** Owns the records of refused connections: those that are alike become one record with their count, the first of a kind soon. */
 import type { DENIAL_REASONS } from "../../../shared/api/egress.ts";
 
 /** Where a sandbox was not let, as the audit has it. */
@@ -17,41 +17,76 @@ export interface Denial {
 export type DenialReason = (typeof DENIAL_REASONS)[number];
 
 const FIRST_MS = 250;
+/** The next one that is like one that is on record. */
 const NEXT_MS = 10_000;
-/** Of one sandbox in one time; what is beyond is counted without its names. */
+/** Of one sandbox in that time; what is beyond is counted without its names. */
 const MOST_KINDS = 32;
+const OTHER: Denial = { host: null, ip: null, port: null, reason: "other" };
+
+interface Counted {
+  denial: Denial & { count: number };
+  dueAt: number;
+}
 
 export class Denials {
   readonly #record: (details: Denial & { count: number }) => void;
-  readonly #counts = new Map<string, Denial & { count: number }>();
+  /** What is counted, by its kind. */
+  readonly #counts = new Map<string, Counted>();
+  /** When each kind was recorded last, within the time in which that holds back the next. */
+  readonly #recorded = new Map<string, number>();
   #timer: Timer | undefined;
-  #flushedAt = Number.NEGATIVE_INFINITY;
+  #timerAt = Number.POSITIVE_INFINITY;
 
   constructor(record: (details: Denial & { count: number }) => void) {
     this.#record = record;
   }
 
   add(denial: Denial): void {
+    const now = performance.now();
+    this.#forget(now);
     const key = JSON.stringify(denial);
-    const isOneMore = !this.#counts.has(key) && this.#counts.size >= MOST_KINDS;
-    const kind: Denial = isOneMore ? { host: null, ip: null, port: null, reason: "other" } : denial;
-    const kindKey = isOneMore ? "" : key;
-    const known = this.#counts.get(kindKey);
-    if (known) known.count++;
-    else this.#counts.set(kindKey, { ...kind, count: 1 });
-    this.#timer ??= setTimeout(() => this.flush(), this.#waitMs());
+    const isKnown = this.#counts.has(key) || this.#recorded.has(key);
+    const isOneMore = !isKnown && new Set([...this.#counts.keys(), ...this.#recorded.keys()]).size >= MOST_KINDS;
+    const kind = isOneMore ? "" : key;
+    const counted = this.#counts.get(kind);
+    if (counted) {
+      counted.denial.count++;
+      return;
+    }
+    const before = this.#recorded.get(kind);
+    const dueAt = before === undefined ? now + FIRST_MS : before + NEXT_MS;
+    this.#counts.set(kind, { denial: { ...(isOneMore ? OTHER : denial), count: 1 }, dueAt });
+    this.#wake(dueAt);
   }
 
-  /** Writes what is counted. */
+  /** Writes all that is counted. */
   flush(): void {
+    this.#write(Number.POSITIVE_INFINITY);
+  }
+
+  #write(upTo: number): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#flushedAt = performance.now();
-    for (const counted of this.#counts.values()) this.#record(counted);
-    this.#counts.clear();
+    this.#timerAt = Number.POSITIVE_INFINITY;
+    for (const [kind, { denial, dueAt }] of [...this.#counts]) {
+      if (dueAt > upTo) {
+        this.#wake(dueAt);
+        continue;
+      }
+      this.#counts.delete(kind);
+      this.#recorded.set(kind, performance.now());
+      this.#record(denial);
+    }
   }
 
-  #waitMs(): number {
-    return performance.now() - this.#flushedAt > NEXT_MS ? FIRST_MS : NEXT_MS;
+  #wake(at: number): void {
+    if (at >= this.#timerAt) return;
+    clearTimeout(this.#timer);
+    this.#timerAt = at;
+    this.#timer = setTimeout(() => this.#write(Math.max(at, performance.now())), Math.max(0, at - performance.now()));
+  }
+
+  #forget(now: number): void {
+    for (const [kind, at] of this.#recorded) if (now - at > NEXT_MS) this.#recorded.delete(kind);
   }
 }

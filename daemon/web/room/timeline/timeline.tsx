@@ -18,7 +18,7 @@ import { lookAt, type View, viewOf } from "./view.ts";
 
 /** At most so often the edge goes along with time. */
 const TICK_MS = 250;
-/** Of the window, so that what happens now is not at the very edge. */
+/** Of the window, so that neither what happens now nor what happened first is at the very edge. */
 const AHEAD = 0.02;
 
 export default function Timeline({ room }: TabProps) {
@@ -104,7 +104,7 @@ function partOf(
   const scale = view.isFolded ? foldedScale(laid, now) : STRAIGHT;
   const first = scale.place(Math.min(now, laid[0]?.from ?? now));
   const edge = scale.place(view.at ?? now);
-  const ms = Number.isFinite(view.ms) ? view.ms : Math.max(1000, edge - first) * (1 + AHEAD);
+  const ms = Number.isFinite(view.ms) ? view.ms : (Math.max(1000, edge - first) * (1 + AHEAD)) / (1 - AHEAD);
   const to = edge + (view.at === null ? ms * AHEAD : 0);
   return {
     scale,

@@ -13,7 +13,7 @@ export function Graph({ picture: { nodes, arrows, width, height }, room }: { pic
         width={width}
         height={height}
         viewBox={`0 0 ${width} ${height}`}
-        role="img"
+        role="group"
         aria-label="Who waits for whom: the table beneath says the same"
       >
         <defs>
