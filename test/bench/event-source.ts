@@ -3,7 +3,7 @@ import { writeSync } from "node:fs";
 import { connect } from "node:net";
 
 const LANES = 32;
-const TICK_MS = 10;
+const TICK_MS = 1;
 
 const [, , perSecond = "", url = "", key = ""] = process.argv;
 const { hostname, port, pathname, host } = new URL(url);

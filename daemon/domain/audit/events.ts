@@ -119,8 +119,9 @@ async function* follow(deps: AuditDeps, timeline: Timeline, over: () => void): A
       yield told.events;
       if (room_uid !== undefined && told.hasEnd) return;
       // Who reads what was long ago is not held up.
-      const isEarly = told.events.length < AT_ONCE && performance.now() - toldAt < TOGETHER_MS;
-      if (waits && isEarly) await Bun.sleep(TOGETHER_MS - (performance.now() - toldAt));
+      const isNew = told.events.length < AT_ONCE && performance.now() - toldAt < TOGETHER_MS;
+      // Not all readers at the same moment: others would wait for all of them.
+      if (waits && isNew) await Bun.sleep(TOGETHER_MS * (0.5 + Math.random()));
     }
     if (signal.reason instanceof ServiceError) throw signal.reason;
   } catch (error) {

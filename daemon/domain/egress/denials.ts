@@ -16,7 +16,7 @@ export interface Denial {
 
 export type DenialReason = (typeof DENIAL_REASONS)[number];
 
-const FIRST_MS = 250;
+const FIRST_MS = 100;
 /** The next one that is like one that is on record. */
 const NEXT_MS = 10_000;
 /** Of one sandbox in that time; what is beyond is counted without its names. */

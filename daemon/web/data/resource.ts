@@ -18,7 +18,7 @@ export interface Loaded<T> {
 }
 
 /** At most so often, however many events touch it. */
-const EVERY_MS = 1000;
+const EVERY_MS = 500;
 
 /** What only reads, and what a page has asked, touches nothing. */
 export const isOfPage = ({ source }: AuditRecord) => source === "web";
