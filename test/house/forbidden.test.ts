@@ -79,3 +79,18 @@ describe("the repository names no host to fetch from", () => {
     expect(filesOf(".").filter((path) => path.endsWith(".npmrc"))).toEqual([]);
   });
 });
+
+test("no selector stands in two of the hub's sheets: all of them hold on every page", () => {
+  const sheets = new Map<string, string[]>();
+  for (const { path, text } of filesOf("daemon/web")
+    .filter((each) => each.endsWith(".css"))
+    .map(read)) {
+    const rules = text.replace(/\/\*[\s\S]*?\*\//g, "").matchAll(/([^{};]+)\{/g);
+    const selectors = new Set([...rules].flatMap(([, list = ""]) => list.split(",").map((each) => each.trim())));
+    for (const each of selectors) {
+      if (!each.startsWith("@")) sheets.set(each, [...(sheets.get(each) ?? []), path]);
+    }
+  }
+  expect(sheets.size).toBeGreaterThan(100);
+  expect([...sheets].filter(([, paths]) => paths.length > 1)).toEqual([]);
+});

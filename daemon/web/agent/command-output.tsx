@@ -75,7 +75,7 @@ export function CommandOutput({ path, execId }: { path: string; execId: string }
       <p class="output-head">
         <State look={look}>{word}</State>
         <span class="muted">
-          {countText(current.length)} lines · <span class="mark">!</span> is standard error
+          {countText(current.length)} lines · <span class="error-sign">!</span> is standard error
           {current.left.lines > 0
             ? ` · ${countText(current.left.lines)} older lines (${sizeText(current.left.bytes)}) are left out: this page keeps the newest ${countText(MOST_LINES)}, or 5 MB`
             : ""}

@@ -83,9 +83,11 @@ export function Ago({ at, none = "never" }: { at: string | null; none?: string }
 
 /** How long something goes on by now. */
 export function Since({ at }: { at: string }) {
+  // What began after the last tick goes on since then, too.
+  const ms = Math.max(nowMs.value, Date.now()) - Date.parse(at);
   return (
     <time dateTime={at} title={exact(at)}>
-      {spanText(Math.max(0, nowMs.value - Date.parse(at)))}
+      {ms < SECOND ? "a moment" : spanText(ms)}
     </time>
   );
 }
