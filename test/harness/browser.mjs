@@ -78,9 +78,7 @@ export async function tabTo(page, label) {
     const at = await page.evaluate(() => {
       const here = document.activeElement;
       const [label, name, path] = [here?.labels?.[0], here?.getAttribute("aria-label"), here?.getAttribute("href")];
-      return [label?.textContent, name, path, here?.textContent]
-        .filter(Boolean)
-        .map((text) => text.trim());
+      return [label?.textContent, name, path, here?.textContent].filter(Boolean).map((text) => text.trim());
     });
     if (at.includes(label)) return;
     await page.keyboard.press("Tab");

@@ -102,6 +102,7 @@ inBrowser("hostile text runs nothing, and neither axe nor the policy has a compl
   expect(seen.dialogs).toEqual([]);
   expect([seen.violations, seen.overflows, seen.strangers]).toEqual([[], [], []]);
   // What the service answers to a room that never was, and that it does not answer, is on the console as a failed load.
-  const expected = /status of 40[14]|ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_EMPTY_RESPONSE|ERR_INTERNET_DISCONNECTED/;
+  const expected =
+    /status of 40[14]|ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED_ENCODING|ERR_EMPTY_RESPONSE|ERR_INTERNET_DISCONNECTED/;
   expect(seen.complaints.filter((each: string) => !expected.test(each))).toEqual([]);
 });

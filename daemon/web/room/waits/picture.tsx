@@ -1,4 +1,4 @@
-/** Owns the picture of who waits for whom. The table beneath it says the same. */
+/** Owns the picture of who waits for whom, for those who see: the table beneath it says the same. */
 import { agentPath } from "../../data/paths.ts";
 import { visible } from "../../parts/text.tsx";
 import { lineOf, NODE, type Picture } from "./graph.ts";
@@ -9,13 +9,7 @@ const MOST_NAME = 16;
 export function Graph({ picture: { nodes, arrows, width, height }, room }: { picture: Picture; room: string }) {
   return (
     <div class="scroll graph">
-      <svg
-        width={width}
-        height={height}
-        viewBox={`0 0 ${width} ${height}`}
-        role="group"
-        aria-label="Who waits for whom: the table beneath says the same"
-      >
+      <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} aria-hidden="true">
         <defs>
           {["plain", "ring"].map((look) => (
             <marker
