@@ -1,8 +1,9 @@
 /** Owns `roomd sandbox create`: with the template's memory and a free guest_cid when none is given. */
+import { randomInt } from "node:crypto";
 import type { Command } from "commander";
 import * as sandboxes from "../../shared/api/sandboxes.ts";
 import { templateGet } from "../../shared/api/templates.ts";
-import { GUEST_CID_MIN } from "../../shared/ids.ts";
+import { GUEST_CID_MAX, GUEST_CID_MIN } from "../../shared/ids.ts";
 import { CliError } from "./cli-error.ts";
 import { call } from "./client.ts";
 import { choice, command, timeout } from "./command.ts";
@@ -64,7 +65,8 @@ export function sandboxCreateCommand(): Command {
 /** Creates it as the options say, and waits as they say. Throws CliError. */
 export async function createSandbox(room_id: string, agent_id: string, options: CreateOptions) {
   const memory_mib = options.memory ?? (await templateMemory(options.template ?? "default"));
-  let guest_cid = options.cid ?? GUEST_CID_MIN;
+  // Any: the lowest ones are nearly always taken, and each refusal is on record.
+  let guest_cid = options.cid ?? randomInt(GUEST_CID_MIN, GUEST_CID_MAX + 1);
   for (let attempt = 1; ; attempt++) {
     try {
       return await call(sandboxes.sandboxCreate, {
