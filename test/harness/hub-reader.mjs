@@ -159,21 +159,22 @@ await page.getByText("meanwhile", { exact: true }).waitFor({ timeout: 30_000 });
 await isLive();
 
 // A laptop that sleeps for an hour: its clock jumps, its connection is cut, and the service is another one when it wakes.
-const sleeper = await page.context().newPage();
+const sleeper = await open({ reducedMotion: "reduce" });
+await sleeper.context().addCookies(await page.context().cookies());
 await sleeper.clock.install();
 await sleeper.goto(`${url}/rooms`);
 await sleeper.locator(".state.live").waitFor({ timeout: 10_000 });
-await page.context().setOffline(true);
+await sleeper.context().setOffline(true);
 await operator("stop");
 await operator("start");
 await api("POST", "/v1/rooms", { room_id: "while-asleep" });
 await sleeper.clock.fastForward("01:00:00");
 await sleeper.getByText(/reconnecting, 1 h.* behind/).waitFor({ timeout: 10_000 });
 seen.shown_asleep = await sleeper.getByText("just-made", { exact: true }).count();
-await page.context().setOffline(false);
+await sleeper.context().setOffline(false);
 await sleeper.getByText("while-asleep", { exact: true }).waitFor({ timeout: 30_000 });
 await sleeper.locator(".state.live").waitFor({ timeout: 10_000 });
-await sleeper.close();
+await sleeper.context().close();
 await isLive();
 
 // First paint, beside a page that has nothing in it.
