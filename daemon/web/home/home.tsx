@@ -9,11 +9,16 @@ import { useTitle } from "../shell/title.ts";
 import { FirstSteps, type Steps } from "./first-steps.tsx";
 import { Overview } from "./overview.tsx";
 
+/** That clients have shown themselves is on record once for each: so many are looked over. */
+const MOST_CLIENTS = 100;
+
 /** The first record of some kind that there is. */
 async function first(query: Record<string, string>, signal: AbortSignal): Promise<AuditRecord | null> {
-  const asked = { ...query, order: "asc", limit: 1 };
-  const { items } = await get<typeof orgAuditList>("/v1/orgs/self/audit", asked, signal);
-  return items[0] ?? null;
+  return (await firstOf(query, 1, signal))[0] ?? null;
+}
+
+async function firstOf(query: Record<string, string>, limit: number, signal: AbortSignal): Promise<AuditRecord[]> {
+  return (await get<typeof orgAuditList>("/v1/orgs/self/audit", { ...query, order: "asc", limit }, signal)).items;
 }
 
 /** Null once a sandbox has run, or there are rooms: then there is more to see than how to begin. */
@@ -27,10 +32,11 @@ async function stepsOf(signal: AbortSignal): Promise<Steps | null> {
     first({ event: "key.created", outcome: "success" }, signal),
     first({ event: "oauth.granted", outcome: "success" }, signal),
     first({ event: "mcp.connected" }, signal),
-    first({ source: "mcp" }, signal),
+    firstOf({ source: "mcp" }, MOST_CLIENTS, signal),
     first({ source: "rest", outcome: "success" }, signal),
   ]);
-  return { key: key ?? grant, connected: connected ?? mcp ?? rest, called: mcp ?? rest };
+  const called = mcp.find(({ event }) => event !== "mcp.connected") ?? rest;
+  return { key: key ?? grant, connected: connected ?? called, called };
 }
 
 const MOVES_ON = /^(?:key\.|oauth\.|mcp\.|sandbox\.)/;

@@ -4,6 +4,8 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { dayAt, dayText, numberText } from "./numbers.ts";
 
+/** What is nearly nothing looks like that. */
+const LEAST_SCALE = 0.01;
 const HEIGHT_PX = 130;
 const BAR_SHARE = 0.7;
 const BAR_MOST_PX = 40;
@@ -123,7 +125,7 @@ function optionsOf(box: HTMLElement, lines: readonly PlotLine[], point: (index: 
     scales: {
       // Half a day on either side, so that the first and the last bar are whole.
       x: { range: (_, first, last) => [first - DAY_S / 2, last + DAY_S / 2] },
-      y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] },
+      y: { range: (_, __, most) => [0, most > 0 ? Math.max(most * 1.08, LEAST_SCALE) : 1] },
     },
     axes: [
       {

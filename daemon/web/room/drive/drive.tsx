@@ -16,7 +16,7 @@ import { writerOf, writesByPath } from "./writer.ts";
 /** More are not read in a list. */
 const MOST = 1000;
 
-const KINDS = { directory: "directory", symlink: "link", other: "special", file: "" } as const;
+const KINDS = { directory: "directory", symlink: "link", other: "special", file: "file" } as const;
 const parentOf = (path: string) => path.slice(0, Math.max(1, path.lastIndexOf("/")));
 
 export default function Drive({ room }: TabProps) {
