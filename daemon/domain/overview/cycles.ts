@@ -1,15 +1,20 @@
 /**
  * Owns finding who waits for each other in a circle. Pure. Agents who can all reach one another by waits are one group (Tarjan's
- * strongly connected components); of each group one shortest ring is told, which is enough to see what must be answered first.
+ * strongly connected components); of each group one short ring is told, which is enough to see what must be answered first. Agents
+ * can wait so that the shortest takes long to find: then the shortest that was found is told.
  */
 
 /** Who waits for whom. An agent that is only waited for need not be named. */
 export type Edges = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** One shortest ring of each group, each agent waiting for the next, the last for the first. By name, so that they are always alike. */
+/** So many waits are looked at to find shorter rings, in all: some ten milliseconds. */
+const MOST_LOOKS = 200_000;
+
+/** One short ring of each group, each agent waiting for the next, the last for the first. By name, so that they are always alike. */
 export function ringsOf(edges: Edges): string[][] {
+  const looks = { left: MOST_LOOKS };
   return groupsOf(edges)
-    .map((group) => shortestRing(edges, group))
+    .map((group) => shortRing(edges, group, looks))
     .filter((ring) => ring.length > 0)
     .sort(([a = ""], [b = ""]) => (a < b ? -1 : 1));
 }
@@ -55,19 +60,27 @@ function groupsOf(edges: Edges): Set<string>[] {
 }
 
 /** Empty for one agent that does not wait for itself. */
-function shortestRing(edges: Edges, group: ReadonlySet<string>): string[] {
+function shortRing(edges: Edges, group: ReadonlySet<string>, looks: { left: number }): string[] {
   let best: string[] = [];
   for (const start of [...group].sort()) {
-    const ring = ringFrom(edges, group, start, best.length === 0 ? group.size : best.length - 1);
+    // The first one finds a ring, whatever that takes.
+    const isFirst = best.length === 0;
+    const ring = ringFrom(edges, group, start, isFirst ? group.size : best.length - 1, isFirst ? null : looks);
     if (ring) best = ring;
     // None is shorter.
-    if (best.length === 1) break;
+    if (best.length === 1 || looks.left <= 0) break;
   }
   return best;
 }
 
-/** A shortest ring through `start` that has at most so many agents, or null. */
-function ringFrom(edges: Edges, group: ReadonlySet<string>, start: string, most: number): string[] | null {
+/** A shortest ring through `start` that has at most so many agents; null where there is none, or it takes too many looks. */
+function ringFrom(
+  edges: Edges,
+  group: ReadonlySet<string>,
+  start: string,
+  most: number,
+  looks: { left: number } | null,
+): string[] | null {
   const from = new Map<string, string>();
   let reached = [start];
   for (let length = 1; length <= most && reached.length > 0; length++) {
@@ -75,6 +88,8 @@ function ringFrom(edges: Edges, group: ReadonlySet<string>, start: string, most:
     for (const agent of reached) {
       const waitsFor = edges.get(agent) ?? new Set();
       if (waitsFor.has(start)) return pathTo(agent, from);
+      if (looks) looks.left -= waitsFor.size;
+      if (looks && looks.left <= 0) return null;
       for (const each of waitsFor) {
         if (!group.has(each) || from.has(each)) continue;
         from.set(each, agent);

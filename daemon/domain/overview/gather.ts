@@ -121,7 +121,12 @@ function arrivals({ agents }: OverviewDeps, roomUid: RoomUid, barriers: readonly
 /** One more than can be missing at a barrier is enough to know that not all of them are needed. */
 function othersOf(everyone: readonly string[], arrived: readonly string[]): string[] {
   const there = new Set(arrived);
-  return everyone.filter((agentId) => !there.has(agentId)).slice(0, MAX_PARTIES + 1);
+  const others: string[] = [];
+  for (const agentId of everyone) {
+    if (others.length > MAX_PARTIES) break;
+    if (!there.has(agentId)) others.push(agentId);
+  }
+  return others;
 }
 
 function commands({ sandboxes }: OverviewDeps, roomUid: RoomUid): Gathered[] {

@@ -15,28 +15,35 @@ export function makeWaits(deps: OverviewDeps): Bound {
       const nowMs = Date.now();
       const gathered = gather(deps, room_uid);
       const told = gathered.waits.slice(0, MOST_WAITS);
-      const truncated = gathered.truncated || gathered.waits.length > MOST_WAITS;
       const waits = told.map(({ needsAll: _, calledAt: __, on, ...rest }) => ({
         ...rest,
         on: on.slice(0, MOST_WAITED_FOR),
       }));
-      const cycles = cyclesOf(told, nowMs);
+      const { cycles, isPart } = cyclesOf(told, nowMs);
+      const truncated = gathered.truncated || gathered.waits.length > MOST_WAITS || isPart;
       const text = summaryText(waits, cycles, truncated, nowMs);
       return { outcome: "ok", body: { room_id, at: at(nowMs), waits, cycles, truncated, text } };
     },
   });
 }
 
-/** Where one of several is enough, none of them holds up the agent. */
+/** Agents who are waited for, in all, that circles are looked for among: thousands can be at a barrier, and thousands missing. */
+const MOST_EDGES = 100_000;
+
+/** Where one of several is enough, none of them holds up the agent. `isPart`: they are not looked for among all. */
 function cyclesOf(waits: readonly Gathered[], nowMs: number) {
   const edges = new Map<string, Set<string>>();
   const needed = waits.filter(({ needsAll }) => needsAll);
+  let left = MOST_EDGES;
   for (const { agent_id, on } of needed) {
+    left -= on.length;
+    if (left < 0) break;
     const known = edges.get(agent_id);
     if (!known) edges.set(agent_id, new Set(on));
     else for (const each of on) known.add(each);
   }
   const byAgent = Map.groupBy(needed, ({ agent_id }) => agent_id);
   const waitOf = (from: string, to: string) => byAgent.get(from)?.find(({ on }) => on.includes(to));
-  return ringsOf(edges).map((agents) => ({ agents, text: ringText(agents, waitOf, nowMs) }));
+  const cycles = ringsOf(edges).map((agents) => ({ agents, text: ringText(agents, waitOf, nowMs) }));
+  return { cycles, isPart: left < 0 };
 }

@@ -31,6 +31,34 @@ describe("rings", () => {
   });
 });
 
+/** Counts how often somebody who is waited for is looked at. */
+class Counted extends Set<string> {
+  static looks = 0;
+  override *[Symbol.iterator]() {
+    for (const each of super.values()) {
+      Counted.looks++;
+      yield each;
+    }
+    return undefined;
+  }
+  override values() {
+    return this[Symbol.iterator]();
+  }
+}
+
+test("a thousand who wait in ten barriers, so that every ring is long, take few looks", () => {
+  const [layers, agents] = [10, 100];
+  const edges = new Map<string, Set<string>>();
+  for (let layer = 0; layer < layers; layer++) {
+    const next = Array.from({ length: agents }, (_, n) => `${(layer + 1) % layers}-${n}`);
+    for (let n = 0; n < agents; n++) edges.set(`${layer}-${n}`, new Counted(next));
+  }
+  Counted.looks = 0;
+  expect(ringsOf(edges).map((ring) => ring.length)).toEqual([layers]);
+  expect(Counted.looks).toBeGreaterThan(layers * agents * agents);
+  expect(Counted.looks).toBeLessThan(1_000_000);
+});
+
 /** Everyone who can be come to from an agent, in one step or more. */
 function reached(edges: Graph, from: string): Set<string> {
   const seen = new Set<string>();
