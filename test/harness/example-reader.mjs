@@ -129,7 +129,7 @@ const ticket = await happens("make a ticket");
 await page.getByText("Type here").click();
 await page.getByLabel("Its token").fill(ticket);
 await page.getByRole("button", { name: "Type", exact: true }).click();
-await text("you type").waitFor(SLOW);
+await page.locator(".output-head").getByText("you type").waitFor(SLOW);
 await page.keyboard.type("echo typed-$((6 * 7))\n");
 await drawn("typed-42").catch(async (error) => {
   await picture("not-typed");
