@@ -1,8 +1,7 @@
 /** Owns words as a shell takes them: in lines that people copy, in completion scripts, and in how a command is shown. */
 
 const PLAIN = /^[\w@%+=:,./-]+$/;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
-const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/;
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u2800\u3164\uffa0]|\u034f/u;
 
 export const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 

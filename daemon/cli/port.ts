@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { type PortRecord, portList, sandboxExposePort, sandboxUnexposePort } from "../../shared/api/ports.ts";
 import { call } from "./client.ts";
 import { command, commandGroup } from "./command.ts";
-import { type JsonOption, show, table } from "./output.ts";
+import { bytesText, type JsonOption, show, table } from "./output.ts";
 import { integer, seconds } from "./values.ts";
 
 export function portCommand(): Command {
@@ -65,11 +65,14 @@ function list(): Command {
     const reply = await call(portList, { room_id, sandbox });
     await show(reply, options, ({ items }) =>
       table(
-        ["PORT", "VISIBILITY", "LISTENING", "URL", "TOKEN", "EXPIRES"],
+        ["PORT", "VISIBILITY", "LISTENING", "CALLS", "SENT", "RECEIVED", "URL", "TOKEN", "EXPIRES"],
         items.map((each) => [
           each.port,
           each.visibility,
           each.listening ? "yes" : "no",
+          each.traffic.connections,
+          bytesText(each.traffic.sent_bytes),
+          bytesText(each.traffic.received_bytes),
           each.url,
           each.token,
           each.expires_at,

@@ -7,7 +7,7 @@ import { plainJson } from "../core/text.ts";
 import { CliError } from "./cli-error.ts";
 import { send } from "./client.ts";
 import { eventsOf, mayComeBack } from "./exec-follow.ts";
-import { print, say, write } from "./output.ts";
+import { print, printable, say, write } from "./output.ts";
 import { withoutProgress } from "./progress.ts";
 import { AS_BEFORE, ScreenFilter } from "./screen-filter.ts";
 import { LocalTerminal } from "./shell-local.ts";
@@ -43,7 +43,7 @@ export async function watchTerminal(name: WatchedName, json: boolean): Promise<v
     await screen.close();
   }
   if (json) return;
-  const how = end?.signal ? `by ${end.signal}` : `with exit code ${end?.exit_code}`;
+  const how = end?.signal ? `by ${printable(String(end.signal))}` : `with exit code ${end?.exit_code}`;
   await say(end === null ? "roomd: left; the terminal goes on" : `roomd: the terminal has ended ${how}`);
 }
 

@@ -13,6 +13,17 @@ export const portNumber = Type.Integer({
   examples: [8000],
 });
 
+const count = (description: string) => Type.Integer({ minimum: 0, description });
+
+const traffic = fields({
+  connections: count("Connections to the server: a call by HTTP is one."),
+  open_connections: count("Of these, those that are open."),
+  sent_bytes: count("What the server sent."),
+  received_bytes: count("What it was sent."),
+  since: timestamp,
+});
+export type PortTraffic = Static<typeof traffic>;
+
 export const shownPort = fields({
   port: portNumber,
   visibility: oneOf(VISIBILITIES),
@@ -20,5 +31,6 @@ export const shownPort = fields({
   path_url: Type.String({ description: "Always works; what browsers may do with its pages is restricted." }),
   created_at: timestamp,
   expires_at: nullable(timestamp),
+  traffic,
 });
 export type ShownPort = Static<typeof shownPort>;

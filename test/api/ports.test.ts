@@ -112,6 +112,7 @@ describe("expose", () => {
       listening: false,
       created_at: expect.any(String),
       expires_at: new Date(Date.parse(body.created_at) + 60_000).toISOString(),
+      traffic: { connections: 0, open_connections: 0, sent_bytes: 0, received_bytes: 0, since: body.created_at },
     });
     const other = (await daemon.api("POST", PORTS, { port: 8001, label: "web", visibility: "public" })).body;
     expect(other).toMatchObject({ visibility: "public", token: null, expires_at: null });

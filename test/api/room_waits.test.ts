@@ -1,7 +1,9 @@
 /** Who waits for whom, on a daemon without guests: every way to wait, together and in circles. */
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Answer, type Json, TestDaemon } from "../harness/daemon.ts";
-import { bare, bearer, makeOrg, until } from "./calls.ts";
+import { bare, bearer, makeKey, makeOrg, until } from "./calls.ts";
 
 let daemon: TestDaemon;
 let count = 0;
@@ -203,6 +205,37 @@ test("of many at a barrier likewise, and each is shown some of those whom it wai
   expect([waits.length, truncated, cycles]).toEqual([1000, true, []]);
   expect(waits.filter(({ id }: Json) => id === "first")).toHaveLength(600);
   expect(new Set(waits.map(({ on }: Json) => on.length))).toEqual(new Set([100]));
+});
+
+test("a key of one agent sees what that agent waits for, and who waits for it", async () => {
+  const room = await roomOf("a", "b", "c");
+  await room.ask("a", "b");
+  const between = await room.ask("b", "c");
+  await room.ask("c", "a");
+  const { key } = await makeKey(daemon, { rooms: [room.id], agent: "a", scopes: ["fabric:read"] });
+  const { status, body } = await bare(daemon, "GET", `${room.path}/waits`, bearer(key));
+  expect([status, body.waits.map(({ agent_id, on }: Json) => [agent_id, ...on])]).toEqual([
+    200,
+    [
+      ["a", "b"],
+      ["c", "a"],
+    ],
+  ]);
+  expect(body.cycles).toEqual([]);
+  expect(JSON.stringify(body)).not.toContain(between);
+});
+
+test("requests that have expired are forgotten, however many they are", async () => {
+  const room = await roomOf("a", "b");
+  for (let sent = 0; sent < 50; sent++) await room.send({ source: "a", destination: "b", kind: "request", ttl_ms: 1 });
+  await room.counted(0);
+  // Nothing of them is looked at again.
+  using database = new Database(join(daemon.dataDir, "roomd.db"), { readonly: true });
+  const kept = database.query("SELECT count(*) AS n FROM deliveries WHERE awaited = 1 AND expires_at_ms > 0");
+  await until(
+    () => kept.get() as Json,
+    ({ n }) => n === 0,
+  );
 });
 
 test("a room of another organization is not found, and neither is one that has ended", async () => {

@@ -66,6 +66,26 @@ withGuests("ports", {}, (guests) => {
       expect(Object.fromEntries(own.headers)).toMatchObject({ authorization: "Bearer the-applications-own" });
     });
 
+    test("is counted, with what went each way", async () => {
+      const { daemon } = guests;
+      const counted = async () => {
+        const { ports } = await daemon.ok("GET", `/v1/rooms/${SANDBOX}`);
+        return ports.find((each: { port: number }) => each.port === 8000).traffic;
+      };
+      const before = await counted();
+      const sent = randomBytes(100_000).toString("hex");
+      await (await port.fetch("counted", { method: "POST", body: sent })).text();
+      const after = await until("the call is over", async () => {
+        const now = await counted();
+        return now.open_connections === 0 && now;
+      });
+      expect(after.connections).toBe(before.connections + 1);
+      expect(after.received_bytes - before.received_bytes).toBeGreaterThan(sent.length);
+      expect(after.received_bytes - before.received_bytes).toBeLessThan(sent.length + 10_000);
+      expect(after.sent_bytes).toBeGreaterThan(before.sent_bytes);
+      expect(after.since).toBe(port.record.created_at);
+    });
+
     test("gets the answer, with its places and cookies as the client knows them", async () => {
       const answer = await port.fetch("cookies");
       const prefix = new URL(port.url).pathname.slice(0, -1);

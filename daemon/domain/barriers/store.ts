@@ -84,13 +84,29 @@ export function listBarriers(queries: Queries, roomUid: RoomUid, after: string |
     .all();
 }
 
-/** The open generations of a room, the oldest first. By the index of those that are open: most of a room's are over. */
-export function openBarriers(queries: Queries, roomUid: RoomUid, limit: number): BarrierRow[] {
-  const open = queries.all<Pick<BarrierRow, "barrier_id" | "generation">>(
-    sql`SELECT barrier_id, generation FROM barriers INDEXED BY barriers_waiting
-        WHERE room_uid = ${roomUid} AND state = 'waiting' ORDER BY opened_at, barrier_id LIMIT ${limit}`,
+/**
+ * The open generations of a room, the oldest first: so many at most, and those whose names take so many bytes together. By the index of
+ * those that are open: most of a room's are over. `hasMore`: these are not all.
+ */
+export function openBarriers(
+  queries: Queries,
+  roomUid: RoomUid,
+  most: { barriers: number; nameBytes: number },
+): { open: BarrierRow[]; hasMore: boolean } {
+  const found = queries.all<Pick<BarrierRow, "barrier_id" | "generation"> & { bytes: number }>(
+    sql`SELECT barrier_id, generation, coalesce(octet_length(participants), 0) + octet_length(arrived) AS bytes
+        FROM barriers INDEXED BY barriers_waiting
+        WHERE room_uid = ${roomUid} AND state = 'waiting' ORDER BY opened_at, barrier_id LIMIT ${most.barriers + 1}`,
   );
-  return open.flatMap(({ barrier_id, generation }) => findBarrier(queries, roomUid, barrier_id, generation) ?? []);
+  let left = most.nameBytes;
+  const read = found.slice(0, most.barriers).filter(({ bytes }) => {
+    left -= bytes;
+    return left >= 0;
+  });
+  const open = read.flatMap(
+    ({ barrier_id, generation }) => findBarrier(queries, roomUid, barrier_id, generation) ?? [],
+  );
+  return { open, hasMore: read.length < found.length };
 }
 
 export function countBarriers(queries: Queries, roomUid: RoomUid): number {

@@ -78,7 +78,10 @@ export function makeEgress(deps: EgressDeps): Egress {
           count({ ...NO_TRAFFIC, connections: 1 });
           return count;
         },
-        refused: (denial) => networks.of(sandbox).refused(denial),
+        refused: (denial) => {
+          // What is looked up may be answered when the guest is gone.
+          if (guards.get(sandbox_id) === guard) networks.of(sandbox).refused(denial);
+        },
       });
       guards.set(sandbox_id, guard);
       return requestsTo(guard, deps.log);

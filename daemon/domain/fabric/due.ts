@@ -10,7 +10,7 @@ import { describeError } from "../../core/service-error.ts";
 import type { Queries } from "../../db/client.ts";
 import type { Database } from "../../db/transact.ts";
 import { inboxBell } from "./bells.ts";
-import { dueDeliveries, nextDue, setDelivery } from "./store.ts";
+import { type DeliveryChange, dueDeliveries, nextDue, setDelivery } from "./store.ts";
 import type { DeliveryRow } from "./table.ts";
 
 const MOST_AT_ONCE = 1000;
@@ -70,8 +70,8 @@ function settleDue(queries: Queries, nowMs: number): { room_uid: RoomUid; agent_
   return due;
 }
 
-function nextOf({ attempts, expires_at_ms }: DeliveryRow, nowMs: number): Pick<DeliveryRow, "state" | "due_at_ms"> {
-  if (expires_at_ms !== null && expires_at_ms <= nowMs) return { state: "expired", due_at_ms: null };
+function nextOf({ attempts, expires_at_ms }: DeliveryRow, nowMs: number): DeliveryChange {
+  if (expires_at_ms !== null && expires_at_ms <= nowMs) return { state: "expired", due_at_ms: null, awaited: false };
   if (attempts > REDELIVERIES) return { state: "undeliverable", due_at_ms: null };
   return { state: "queued", due_at_ms: expires_at_ms };
 }

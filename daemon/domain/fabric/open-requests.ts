@@ -14,21 +14,26 @@ export interface OpenRequest {
   created_at: string;
 }
 
-/** The oldest first; not what has expired. Its index has only what is open. */
+/** What has expired after it was read is in the index, too: so many are looked at for one that is open. */
+const LOOKS_FOR_ONE = 4;
+
+/** The oldest first; not what has expired. Its index has what nobody has replied to. */
 export function openRequests(queries: Queries, roomUid: RoomUid, limit: number): OpenRequest[] {
   const { message_id, source, topic, created_at } = messages;
-  return queries
-    .select({ message_id, source, recipient: deliveries.agent_id, topic, created_at })
+  const { seq, agent_id, expires_at_ms } = deliveries;
+  const looked = queries
+    .select({ seq, agent_id, expires_at_ms })
     .from(deliveries)
-    .innerJoin(messages, and(eq(messages.room_uid, deliveries.room_uid), eq(messages.seq, deliveries.seq)))
-    .where(
-      and(
-        eq(deliveries.room_uid, roomUid),
-        AWAITED,
-        sql`(${deliveries.expires_at_ms} IS NULL OR ${deliveries.expires_at_ms} > ${Date.now()})`,
-      ),
-    )
-    .orderBy(asc(deliveries.seq), asc(deliveries.agent_id))
+    .where(and(eq(deliveries.room_uid, roomUid), AWAITED))
+    .orderBy(asc(seq), asc(agent_id))
+    .limit(limit * LOOKS_FOR_ONE)
+    .as("looked");
+  return queries
+    .select({ message_id, source, recipient: looked.agent_id, topic, created_at })
+    .from(looked)
+    .innerJoin(messages, and(eq(messages.room_uid, roomUid), eq(messages.seq, looked.seq)))
+    .where(sql`(${looked.expires_at_ms} IS NULL OR ${looked.expires_at_ms} > ${Date.now()})`)
+    .orderBy(asc(looked.seq), asc(looked.agent_id))
     .limit(limit)
     .all();
 }

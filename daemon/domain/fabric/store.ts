@@ -216,7 +216,10 @@ export function nextDue(queries: Queries): number | null {
   return first?.due ?? null;
 }
 
-export function setDelivery(queries: Queries, place: Place, change: Pick<DeliveryRow, "state" | "due_at_ms">): void {
+/** What becomes of a delivery; one that nobody can reply to any more is not awaited. */
+export type DeliveryChange = Pick<DeliveryRow, "state" | "due_at_ms"> & { awaited?: false };
+
+export function setDelivery(queries: Queries, place: Place, change: DeliveryChange): void {
   queries
     .update(deliveries)
     .set(change)

@@ -23,6 +23,8 @@ export interface Gathered extends Wait {
 const MOST_LOOKED_AT = 4 * MOST_WAITS;
 /** Each may have a thousand agents. */
 const MOST_BARRIERS = 256;
+/** Names of agents at the barriers that are looked at, in all: some milliseconds to read. */
+const MOST_NAME_BYTES = 1024 * 1024;
 
 /** The oldest first, and whether some were not looked at. */
 export function gather(deps: OverviewDeps, roomUid: RoomUid): { waits: Gathered[]; truncated: boolean } {
@@ -39,8 +41,8 @@ export function going(deps: OverviewDeps, roomUid: RoomUid): Gathered[] {
 
 /** With those who wait at barriers, commands, and calls that are being answered. What two of these tell of is one wait. */
 function withCalls(deps: OverviewDeps, roomUid: RoomUid, asked: readonly Gathered[]) {
-  const barriers = openBarriers(deps.queries, roomUid, MOST_BARRIERS + 1);
-  const arrived = arrivals(deps, roomUid, barriers.slice(0, MOST_BARRIERS));
+  const barriers = openBarriers(deps.queries, roomUid, { barriers: MOST_BARRIERS, nameBytes: MOST_NAME_BYTES });
+  const arrived = arrivals(deps, roomUid, barriers.open);
   const found = new Map([...asked, ...arrived, ...commands(deps, roomUid)].map((wait) => [keyOf(wait), wait]));
   for (const { shown, agents, on, since } of deps.agents.waits.all(roomUid)) {
     for (const agent_id of agents) {
@@ -65,7 +67,7 @@ function withCalls(deps: OverviewDeps, roomUid: RoomUid, asked: readonly Gathere
     }
   }
   const waits = [...found.values()].sort((a, b) => compare(a.since, b.since) || compare(a.agent_id, b.agent_id));
-  return { waits, truncated: barriers.length > MOST_BARRIERS || arrived.length > MOST_WAITS };
+  return { waits, truncated: barriers.hasMore || arrived.length > MOST_WAITS };
 }
 
 const keyOf = ({ agent_id, type, id }: Pick<Gathered, "agent_id" | "type" | "id">): string =>

@@ -1,7 +1,7 @@
 /** Owns room_waits: who waits for whom, and which of them wait for each other in a circle. */
 import { MOST_WAITED_FOR, MOST_WAITS, roomWaits } from "../../../shared/api/overview.ts";
 import { at } from "../../core/clock.ts";
-import { type Bound, bind } from "../../core/operation.ts";
+import { type Bound, bind, type Caller } from "../../core/operation.ts";
 import { ringsOf } from "./cycles.ts";
 import type { OverviewDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
@@ -11,10 +11,10 @@ import { ringText, summaryText } from "./words.ts";
 export function makeWaits(deps: OverviewDeps): Bound {
   return bind(roomWaits, {
     find: (call, params) => findRoom(deps, call, params),
-    run: (_call, _input, { room_id, room_uid }) => {
+    run: ({ caller }, _input, { room_id, room_uid }) => {
       const nowMs = Date.now();
       const gathered = gather(deps, room_uid);
-      const told = gathered.waits.slice(0, MOST_WAITS);
+      const told = gathered.waits.filter((wait) => maySee(caller, wait)).slice(0, MOST_WAITS);
       const waits = told.map(({ needsAll: _, calledAt: __, on, ...rest }) => ({
         ...rest,
         on: on.slice(0, MOST_WAITED_FOR),
@@ -25,6 +25,12 @@ export function makeWaits(deps: OverviewDeps): Bound {
       return { outcome: "ok", body: { room_id, at: at(nowMs), waits, cycles, truncated, text } };
     },
   });
+}
+
+/** An agent sees what it waits for and who waits for it; commands see who may run them, or read what was run. */
+function maySee({ agent_id, scopes, session }: Caller, { agent_id: waits, on, type }: Gathered): boolean {
+  if (agent_id !== null) return waits === agent_id || on.includes(agent_id);
+  return type !== "command" || session !== undefined || scopes.includes("exec") || scopes.includes("audit:read");
 }
 
 /** Agents who are waited for, in all, that circles are looked for among: thousands can be at a barrier, and thousands missing. */

@@ -13,6 +13,7 @@ import { refusalOf } from "../../host/guest-link/terminal.ts";
 import type { RequestRate, SandboxAccess } from "./deps.ts";
 import type { Pay } from "./http/byte-reader.ts";
 import type { PortRow } from "./table.ts";
+import type { Traffic } from "./traffic.ts";
 import type { Hold } from "./websocket/frames.ts";
 
 /** Lines, chunks and messages of a sandbox's servers that are read in a second: a tenth or two of it, were they all of one byte. */
@@ -52,11 +53,13 @@ interface Group {
 export class Connections {
   readonly #sandboxes: SandboxAccess;
   readonly #rate: RequestRate;
+  readonly #traffic: Traffic;
   readonly #groups = new Map<string, Group>();
 
-  constructor(sandboxes: SandboxAccess, rate: RequestRate) {
+  constructor(sandboxes: SandboxAccess, rate: RequestRate, traffic: Traffic) {
     this.#sandboxes = sandboxes;
     this.#rate = rate;
+    this.#traffic = traffic;
   }
 
   /** `first` is what the server is sent at once. Throws rate_limited, insufficient_capacity, port_not_listening, guest_unreachable. */
@@ -66,7 +69,8 @@ export class Connections {
     const live = this.#enter(group, label);
     let opened: GuestPort;
     try {
-      opened = await this.#sandboxes.withGuest(sandbox_id, (link) => connectInGuest(link, port, first));
+      const made = await this.#sandboxes.withGuest(sandbox_id, (link) => connectInGuest(link, port, first));
+      opened = this.#traffic.counted(label, made, first.byteLength);
     } catch (error) {
       leave(group, live);
       throw asServiceError(error);

@@ -17,7 +17,7 @@ import { newLabel } from "./tokens.ts";
 const ALLOWED: readonly SandboxState[] = ["creating", "starting", "running", "pausing", "paused", "resuming"];
 
 export function makeExpose(parts: PortParts): Bound {
-  const { database, sandboxes, exposures, tokens, urls } = parts;
+  const { database, sandboxes, exposures } = parts;
   return bind(sandboxExposePort, {
     find: (call, params) => sandboxes.find(call, params),
     run: async (call, { port, visibility = "private", label, expires_in_seconds }, target) => {
@@ -50,7 +50,7 @@ export function makeExpose(parts: PortParts): Bound {
       exposures.keep(row);
       call.audit.details = { port, visibility: row.visibility, expires_at: row.expires_at };
       const listening = await listeningPorts(sandboxes, sandbox.sandbox_id, [port]);
-      const body = toPortRecord(row, urls(), tokens, listening.has(port));
+      const body = toPortRecord(parts, row, listening.has(port));
       return { outcome: row === wanted ? "created" : "exists", body };
     },
   });

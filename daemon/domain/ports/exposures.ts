@@ -12,19 +12,22 @@ import type { Connections } from "./connections.ts";
 import type { PortDeps } from "./deps.ts";
 import { allPorts, deleteLabel, deleteOfSandbox, listPorts } from "./store.ts";
 import type { PortRow } from "./table.ts";
+import type { Traffic } from "./traffic.ts";
 
 export class Exposures {
   readonly #deps: PortDeps;
   readonly #connections: Connections;
+  readonly #traffic: Traffic;
   readonly #expiries = new Deadlines((label) => void this.#expire(label));
   /** By label, what lets go of the key that it ends with. */
   readonly #keys = new Map<string, () => void>();
   /** The sandboxes whose end is waited for. */
   readonly #watched = new Map<string, AbortController>();
 
-  constructor(deps: PortDeps, connections: Connections) {
+  constructor(deps: PortDeps, connections: Connections, traffic: Traffic) {
     this.#deps = deps;
     this.#connections = connections;
+    this.#traffic = traffic;
   }
 
   recover(): void {
@@ -51,6 +54,7 @@ export class Exposures {
     this.#expiries.set(label, null);
     this.#letGo(label);
     this.#connections.cut(label, why);
+    this.#traffic.forget(label);
     if (listPorts(this.#deps.database.queries, sandbox_id).length > 0) return;
     this.#watched.get(sandbox_id)?.abort();
     this.#watched.delete(sandbox_id);

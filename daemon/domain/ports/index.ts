@@ -13,6 +13,7 @@ import { toShownPort } from "./record.ts";
 import { Refusals } from "./refusals.ts";
 import { listPorts } from "./store.ts";
 import { PortTokens } from "./tokens.ts";
+import { Traffic } from "./traffic.ts";
 import { makeUnexpose } from "./unexpose.ts";
 
 export { deleteOfSandbox as forgetPorts, locateLabel } from "./store.ts";
@@ -30,14 +31,16 @@ export interface Ports {
 
 export function makePorts(deps: PortDeps): Ports {
   const tokens = new PortTokens(deps.keyFile);
-  const connections = new Connections(deps.sandboxes, deps.rate);
-  const exposures = new Exposures(deps, connections);
+  const traffic = new Traffic();
+  const connections = new Connections(deps.sandboxes, deps.rate, traffic);
+  const exposures = new Exposures(deps, connections, traffic);
   const refusals = new Refusals(deps);
-  const parts: PortParts = { ...deps, tokens, connections, exposures, refusals };
+  const parts: PortParts = { ...deps, tokens, traffic, connections, exposures, refusals };
   return {
     operations: [makeExpose(parts), makeList(parts), makeUnexpose(parts)],
     gate: makeGate(parts),
-    shown: (sandboxId) => listPorts(deps.database.queries, sandboxId).map((row) => toShownPort(row, deps.urls())),
+    shown: (sandboxId) =>
+      listPorts(deps.database.queries, sandboxId).map((row) => toShownPort(row, deps.urls(), traffic.of(row))),
     recover: () => exposures.recover(),
     stop: () => {
       exposures.stop();

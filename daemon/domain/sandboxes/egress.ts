@@ -27,9 +27,15 @@ export function makeEgressCalls(deps: SandboxDeps, supervisors: Supervisors): Bo
     }),
     bind(sandboxNetwork, {
       find: (call, params) => findTargetEver(deps, call, params),
-      run: (_call, _input, { row }) => {
+      run: ({ caller }, _input, { row }) => {
         const { sandbox_id, agent_id } = row;
-        return { outcome: "ok", body: { sandbox_id, agent_id, ...deps.egress.networkOf(row) } };
+        const network = deps.egress.networkOf(row);
+        // What a name leads to is not the guest's to know.
+        const items =
+          caller.agent_id === null
+            ? network.items
+            : network.items.map((item) => (item.host === null ? item : { ...item, ip: null }));
+        return { outcome: "ok", body: { sandbox_id, agent_id, ...network, items } };
       },
     }),
     bind(egressSet, {

@@ -18,6 +18,7 @@ import {
   type TerminalWatching,
   type TerminalWatchRequest,
 } from "../../../shared/agent-protocol/messages.ts";
+import { MOST_ROWS_OR_COLS } from "../../../shared/api/terminals.ts";
 import { within } from "../../core/published.ts";
 import { answerOf } from "./answer.ts";
 import type { GuestLink } from "./handshake.ts";
@@ -26,6 +27,7 @@ const ANSWER_MS = 10_000;
 /** HUP, five seconds, KILL, and what a busy guest takes for them. */
 const CLOSE_MS = 30_000;
 const MOST_LISTED = 64;
+const SIGNAL = /^[A-Z][A-Z0-9+-]{0,15}$/;
 const MOST_CHARACTERS = 1024;
 /** An agent that says more of what is still to come than this has lost its way. */
 const MOST_MARKS = 1024;
@@ -93,8 +95,8 @@ export async function attachTerminal(
     const { offset, rows, cols } = await within(Promise.race([said.promise, refused]), ANSWER_MS, "attaching");
     return {
       offset: countOf(offset),
-      rows: countOf(rows),
-      cols: countOf(cols),
+      rows: sizeOf(rows),
+      cols: sizeOf(cols),
       output: stream.read(Channel.stdout),
       write: async (bytes) => void (await stream.write(Channel.stdin, bytes)),
       resize: (toRows, toCols) => {
@@ -198,7 +200,7 @@ function markOf(event: unknown): Mark | null {
   const at = Math.min(countOf(offset), MOST_OFFSET);
   if (type === "skipped") return { type, offset: at, to: Math.min(countOf(to), MOST_OFFSET) };
   if (type !== "watching" && type !== "resized") return null;
-  return { type, offset: at, rows: countOf(rows), cols: countOf(cols) };
+  return { type, offset: at, rows: sizeOf(rows), cols: sizeOf(cols) };
 }
 
 /** The agent's refusal of a request, or null when it did not answer at all. */
@@ -213,8 +215,8 @@ function readState(value: unknown): TerminalState {
     terminal_id: textOf(state.terminal_id),
     command: textOf(state.command),
     user: textOf(state.user),
-    rows: countOf(state.rows),
-    cols: countOf(state.cols),
+    rows: sizeOf(state.rows),
+    cols: sizeOf(state.cols),
     started_at_ms: momentOf(state.started_at_ms),
     attached: state.attached === true,
     offset: countOf(state.offset),
@@ -226,7 +228,7 @@ function readEnd(value: unknown): TerminalEnd {
   const end = Object(value) as Partial<Record<keyof TerminalEnd, unknown>>;
   return {
     exit_code: Number.isSafeInteger(end.exit_code) ? (end.exit_code as number) : null,
-    signal: typeof end.signal === "string" ? end.signal.slice(0, 16) : null,
+    signal: typeof end.signal === "string" && SIGNAL.test(end.signal) ? end.signal : null,
     ended_at_ms: momentOf(end.ended_at_ms),
     reason: end.reason === "detached" || end.reason === "closed" ? end.reason : "exited",
   };
@@ -238,6 +240,11 @@ function textOf(value: unknown): string {
 
 function countOf(value: unknown): number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
+}
+
+/** Rows or columns that somebody can have asked for. */
+function sizeOf(value: unknown): number {
+  return Math.min(Math.max(countOf(value), 1), MOST_ROWS_OR_COLS);
 }
 
 /** What a date can hold; else now. */

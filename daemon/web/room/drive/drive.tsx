@@ -27,16 +27,19 @@ export default function Drive({ room }: TabProps) {
   const isActive = room.state === "active";
   const found = useLoaded(
     `drive ${room.room_uid} ${path}`,
+    async (signal) =>
+      isActive ? await get<typeof fsList>(`/v1/rooms/${part(roomId)}/drive/list`, { path, limit: MOST }, signal) : null,
+    ({ event }) => event.startsWith("drive.") || event === "exec.finished",
+  );
+  const written = useLoaded(
+    `writes ${room.room_uid}`,
     async (signal) => {
       if (!isActive) return null;
-      const of = `/v1/rooms/${part(roomId)}`;
-      const [listed, writes] = await Promise.all([
-        get<typeof fsList>(`${of}/drive/list`, { path, limit: MOST }, signal),
-        get<typeof auditList>(`${of}/audit`, { event: "drive.written", limit: MOST }, signal),
-      ]);
-      return { ...listed, writes, byPath: writesByPath(writes.items) };
+      const query = { event: "drive.written", limit: MOST };
+      const writes = await get<typeof auditList>(`/v1/rooms/${part(roomId)}/audit`, query, signal);
+      return { writes, byPath: writesByPath(writes.items) };
     },
-    ({ event }) => event.startsWith("drive.") || event === "exec.finished",
+    ({ event }) => event === "drive.written",
   );
   const here = roomPath(roomId, "drive");
   const to = (entry: Pick<DriveEntry, "path" | "type">) =>
@@ -100,7 +103,9 @@ export default function Drive({ room }: TabProps) {
                           <Ago at={entry.modified_at} />
                         </td>
                         <td data-label="By">
-                          <Writer of={writerOf(entry, answer.byPath, answer.writes)} />
+                          <Writer
+                            of={written.data ? writerOf(entry, written.data.byPath, written.data.writes) : null}
+                          />
                         </td>
                         <td data-label="Kind">
                           {KINDS[entry.type]}{" "}

@@ -26,13 +26,17 @@ export function Preview({ roomId, path }: { roomId: string; path: string }) {
     ({ event, details }) => event.startsWith("drive.") && details.path === path,
   );
   const download = `${drive}/files${path.split("/").map(part).join("/")}`;
+  // An address may say anything: one that leads up leads elsewhere.
+  const isPlain = !path.split("/").some((name) => name === "." || name === "..");
   return (
     <section aria-label="File">
       <h2>
         <Foreign text={path} most={200} mono />
-        <a href={download} download>
-          download
-        </a>
+        {isPlain ? (
+          <a href={download} download>
+            download
+          </a>
+        ) : null}
       </h2>
       <Shown of={found} rows={4}>
         {({ kind, file }) => {

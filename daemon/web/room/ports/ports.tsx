@@ -5,7 +5,7 @@ import { get, part } from "../../data/api.ts";
 import { agentPath } from "../../data/paths.ts";
 import { useLoaded } from "../../data/resource.ts";
 import { Empty, Line, Shown, State } from "../../parts/parts.tsx";
-import { Ago, Clock, Foreign } from "../../parts/text.tsx";
+import { Ago, Clock, countText, Foreign, sizeText } from "../../parts/text.tsx";
 import type { TabProps } from "../tab.ts";
 
 const PAGE = 1000;
@@ -41,12 +41,15 @@ export default function Ports({ room }: TabProps) {
                     <th>Agent</th>
                     <th>Who may</th>
                     <th>Where</th>
+                    <th class="num">Calls</th>
+                    <th class="num">Sent</th>
+                    <th class="num">Received</th>
                     <th>Since</th>
                     <th>Ends</th>
                   </tr>
                 </thead>
                 <tbody>
-                  {ports.map(({ agent_id, port, visibility, url, created_at, expires_at }) => (
+                  {ports.map(({ agent_id, port, visibility, url, created_at, expires_at, traffic }) => (
                     <tr key={`${agent_id} ${port}`}>
                       <td data-label="Port" class="num">
                         {port}
@@ -72,6 +75,16 @@ export default function Ports({ room }: TabProps) {
                           <Foreign text={url} most={120} mono />
                         )}
                       </td>
+                      <td data-label="Calls" class="num">
+                        {countText(traffic.connections)}
+                        {traffic.open_connections > 0 ? `, ${countText(traffic.open_connections)} open` : ""}
+                      </td>
+                      <td data-label="Sent" class="num">
+                        {sizeText(traffic.sent_bytes)}
+                      </td>
+                      <td data-label="Received" class="num">
+                        {sizeText(traffic.received_bytes)}
+                      </td>
                       <td data-label="Since">
                         <Ago at={created_at} />
                       </td>
@@ -83,6 +96,12 @@ export default function Ports({ room }: TabProps) {
                 </tbody>
               </table>
             </div>
+            <p class="muted">
+              What went through is counted from the service's start on, or from the port's exposure.{" "}
+              <button type="button" class="link" onClick={found.again}>
+                Ask again
+              </button>
+            </p>
             <p class="muted">A token is shown to who has a key, with whether a server listens:</p>
             <Line words={["port", "list", roomId, ports[0]?.agent_id ?? "worker"]} />
           </>

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { Connections } from "../../../../daemon/domain/ports/connections.ts";
 import type { SandboxAccess } from "../../../../daemon/domain/ports/deps.ts";
 import type { PortRow } from "../../../../daemon/domain/ports/table.ts";
+import { Traffic } from "../../../../daemon/domain/ports/traffic.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
 
 /** Sandboxes whose guests never answer, and never stop. */
@@ -33,7 +34,7 @@ async function refusedOf(connections: Connections, count: number, port: PortRow)
 }
 
 test("so many to a port, to a sandbox, and to all of an organization, of which none takes another's", async () => {
-  const connections = new Connections(SILENT, { perSecond: 0, burst: 0 });
+  const connections = new Connections(SILENT, { perSecond: 0, burst: 0 }, new Traffic());
   expect(await refusedOf(connections, 65, row(1, 8000))).toBe(1);
   expect(await refusedOf(connections, 65, row(1, 8001))).toBe(1);
   expect(await refusedOf(connections, 1, row(1, 8002))).toBe(1);
@@ -47,7 +48,7 @@ test("so many to a port, to a sandbox, and to all of an organization, of which n
 
 test("so many requests a second to the ports of a sandbox, and to those of another as many", async () => {
   const gone = { ...SILENT, withGuest: () => Promise.reject(new Error("gone")) } as unknown as SandboxAccess;
-  const connections = new Connections(gone, { perSecond: 10, burst: 20 });
+  const connections = new Connections(gone, { perSecond: 10, burst: 20 }, new Traffic());
   const codesOf = async (sandbox: number) => {
     const asked = Array.from({ length: 30 }, (_, n) => connections.open(row(sandbox, 8000 + n), new Uint8Array(0)));
     const settled = await Promise.allSettled(asked);

@@ -10,6 +10,7 @@ import type { PortDeps } from "../../../../daemon/domain/ports/deps.ts";
 import { Exposures } from "../../../../daemon/domain/ports/exposures.ts";
 import { allPorts, insertPort } from "../../../../daemon/domain/ports/store.ts";
 import type { PortRow } from "../../../../daemon/domain/ports/table.ts";
+import { Traffic } from "../../../../daemon/domain/ports/traffic.ts";
 import { until } from "../../../harness/guests.ts";
 
 let connection: Connection;
@@ -40,7 +41,7 @@ function newExposures(): Exposures {
       return () => ends.delete(end);
     },
   } as unknown as PortDeps;
-  return new Exposures(deps, { cut: (label: string) => void cut.push(label) } as unknown as Connections);
+  return new Exposures(deps, { cut: (label: string) => void cut.push(label) } as unknown as Connections, new Traffic());
 }
 
 function expose(exposures: Exposures, port: number, ends_with: string | null): Promise<void> {
