@@ -39,7 +39,7 @@ export function composeLookups(
       return row.key_id === caller.key_id || (seesOthers && isKeySeen(queries, caller, row));
     },
     isTemplate: (templateId) => NAME.test(templateId) && templates.get(templateId) !== null,
-    record: (within, wanted) => locateRecord(queries, within, wanted),
+    record: (within, wanted, left) => locateRecord(queries, within, wanted, left),
   };
 }
 

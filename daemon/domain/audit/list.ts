@@ -21,7 +21,8 @@ const LIST = "audit";
 
 export function makeList(deps: AuditDeps, readers: Readers): Bound[] {
   const list = async (call: KeyCall, query: Query, scan: Scan, ndjson: boolean) => {
-    if (!ndjson) return { outcome: "ok" as const, body: await pageOfAudit(deps.database.queries, LIST, query, scan) };
+    if (!ndjson)
+      return { outcome: "ok" as const, body: await pageOfAudit(deps.database.queries, LIST, query, scan, call.signal) };
     const from = { ...scan, after: placeOf(LIST, query, scan).after };
     return { outcome: "ok" as const, events: exported(deps, readers, call, from, query.limit) };
   };
@@ -41,17 +42,23 @@ export function makeList(deps: AuditDeps, readers: Readers): Bound[] {
 }
 
 /** A page of what belongs to no organization: logins that failed, what operators did. Throws validation_failed, invalid_cursor. */
-export async function listService(queries: Queries, query: Query) {
+export async function listService(queries: Queries, query: Query, left = new AbortController().signal) {
   const errors = momentRules(query);
   if (errors.length > 0) throw new ServiceError("validation_failed", { errors });
-  return await pageOfAudit(queries, LIST, query, scanOf(query, null));
+  return await pageOfAudit(queries, LIST, query, scanOf(query, null), left);
 }
 
 /** A page of records; a cursor of one list, by its name, is none of another. Throws invalid_cursor. */
-export async function pageOfAudit(queries: Queries, list: string, query: Pick<Query, "cursor" | "limit">, scan: Scan) {
+export async function pageOfAudit(
+  queries: Queries,
+  list: string,
+  query: Pick<Query, "cursor" | "limit">,
+  scan: Scan,
+  left: AbortSignal,
+) {
   const { kind, after } = placeOf(list, query, scan);
   const limit = query.limit ?? DEFAULT_AUDIT_PAGE;
-  const rows = await first(scanAudit(queries, { ...scan, after }, limit + 1), limit + 1);
+  const rows = await first(scanAudit(queries, { ...scan, after }, limit + 1, left), limit + 1);
   const page = toPage(kind, rows, limit, (row) => String(row.seq));
   return { items: page.rows.map(toRecord), next_cursor: page.next_cursor };
 }
@@ -100,7 +107,7 @@ async function* lines(
 ): AsyncGenerator<readonly StreamEvent[]> {
   let left = limit;
   try {
-    for await (const rows of scanAudit(database.queries, scan, Math.min(limit, LINES_AT_ONCE))) {
+    for await (const rows of scanAudit(database.queries, scan, Math.min(limit, LINES_AT_ONCE), signal)) {
       if (signal.aborted) return;
       yield rows.slice(0, left).map((row) => ({ id: row.seq, data: toRecord(row) }));
       left -= rows.length;

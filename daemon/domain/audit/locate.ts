@@ -19,8 +19,13 @@ export interface Within {
 /** By one of these. */
 export type Wanted = { audit_id: string } | { request_id: string } | { exec_id: string } | { terminal_id: string };
 
-/** One piece of the chain in each turn of the event loop. */
-export async function locateRecord(queries: Queries, within: Within, wanted: Wanted): Promise<AuditRecord | null> {
+/** One piece of the chain in each turn of the event loop, until who asks has `left`. */
+export async function locateRecord(
+  queries: Queries,
+  within: Within,
+  wanted: Wanted,
+  left: AbortSignal,
+): Promise<AuditRecord | null> {
   const { org_id, room_uids, agent_id } = within;
   const [[name, id]] = Object.entries(wanted) as [[string, string]];
   const isNamed = name === "audit_id" || name === "request_id";
@@ -32,7 +37,7 @@ export async function locateRecord(queries: Queries, within: Within, wanted: Wan
     sql`json_extract(${audit.details}, ${`$.${name}`}) = ${id}`,
   );
   let looked = 0;
-  for await (const { after, last } of stretches(queries, { org_id, order: "desc" })) {
+  for await (const { after, last } of stretches(queries, { org_id, order: "desc" }, left)) {
     const found = queries
       .select()
       .from(audit)

@@ -15,10 +15,15 @@ export const walks = new LongWork();
 export type Scan = Omit<AuditFilter, "limit" | "last">;
 type Stretch = Pick<AuditFilter, "after" | "last">;
 
-/** Parts of what there is of the chain, or of the room's share of it, one after another; the last has no `last`. */
-export async function* stretches(queries: Queries, { org_id, room_uid, order, after }: Scan): AsyncGenerator<Stretch> {
+/** Parts of what there is of the chain, or of the room's share of it, one after another, until `left`; the last has no `last`. */
+export async function* stretches(
+  queries: Queries,
+  { org_id, room_uid, order, after }: Scan,
+  left: AbortSignal,
+): AsyncGenerator<Stretch> {
   for (let from = after; ; ) {
     await walks.turn(chainKey(org_id));
+    if (left.aborted) return;
     const end = queries
       .select({ seq: audit.seq })
       .from(audit)
@@ -33,10 +38,15 @@ export async function* stretches(queries: Queries, { org_id, room_uid, order, af
   }
 }
 
-/** What matches, in order, so many at a time. */
-export async function* scanAudit(queries: Queries, scan: Scan, atOnce: number): AsyncGenerator<AuditRow[]> {
+/** What matches, in order, so many at a time, until `left`: who has gone is looked for no more. */
+export async function* scanAudit(
+  queries: Queries,
+  scan: Scan,
+  atOnce: number,
+  left: AbortSignal,
+): AsyncGenerator<AuditRow[]> {
   for await (const { after, last } of isSelective(scan)
-    ? stretches(queries, scan)
+    ? stretches(queries, scan, left)
     : [{ after: scan.after, last: undefined }]) {
     for (let from = after; ; ) {
       const rows = listAudit(queries, { ...scan, after: from, last, limit: atOnce });

@@ -27,25 +27,25 @@ export function makeSummary(deps: AuditDeps): Bound[] {
       rules: momentRules,
       run: async (call, input, { room_id, room_uid }) => {
         const scan = scanOf(input, call.caller.org_id, room_uid);
-        return { outcome: "ok", body: await summarize(queries, scan, `Room ${room_id}`) };
+        return { outcome: "ok", body: await summarize(queries, scan, `Room ${room_id}`, call.signal) };
       },
     }),
     bind(orgAuditSummary, {
       find: (call, params) => deps.findOrg(call.caller, String(params.org_id)),
       rules: momentRules,
-      run: async (_call, input: Query, orgId) => {
+      run: async (call, input: Query, orgId) => {
         const about = input.room_id === undefined ? "The organization" : `Room ${input.room_id}`;
-        return { outcome: "ok", body: await summarize(queries, scanOf(input, orgId), about) };
+        return { outcome: "ok", body: await summarize(queries, scanOf(input, orgId), about, call.signal) };
       },
     }),
   ];
 }
 
-async function summarize(queries: Queries, scan: Scan, about: string): Promise<Summary> {
+async function summarize(queries: Queries, scan: Scan, about: string, left: AbortSignal): Promise<Summary> {
   const outcomes = { success: 0, denied: 0, error: 0 };
   const [events, agents, errors] = [new Counts(), new Counts(), new Counts()];
   let [total, from_at, to_at]: [number, string | null, string | null] = [0, null, null];
-  for await (const stretch of stretches(queries, scan)) {
+  for await (const stretch of stretches(queries, scan, left)) {
     const { event, outcome, agent_id, error_code } = audit;
     const groups = queries
       .select({ event, outcome, agent_id, error_code, n: count(), from: min(audit.at), to: max(audit.at) })

@@ -23,7 +23,13 @@ export function makeTimeline(deps: OverviewDeps): Bound {
       const { types: asked, ...query } = input;
       const types = asked?.split(",") as TimelineType[] | undefined;
       const scan = { ...scanOf(query, call.caller.org_id, room_uid), selection: selectionOf(types) };
-      const page = await pageOfAudit(deps.queries, "timeline", { limit: DEFAULT_TIMELINE_PAGE, ...query }, scan);
+      const page = await pageOfAudit(
+        deps.queries,
+        "timeline",
+        { limit: DEFAULT_TIMELINE_PAGE, ...query },
+        scan,
+        call.signal,
+      );
       const items = page.items.flatMap((record) => toItem(record) ?? []);
       const isShown = ({ agent_id, type, at }: TimelineItem) =>
         (input.agent_id === undefined || agent_id === input.agent_id) &&

@@ -10,7 +10,8 @@ import { ServiceError } from "../../core/service-error.ts";
 import type { Wanted, Within } from "../audit/index.ts";
 
 type Found = Placed | null;
-type Finder = (caller: Caller, id: string) => Found | Promise<Found>;
+/** Who asks may leave before it is found. */
+type Finder = (caller: Caller, id: string, left: AbortSignal) => Found | Promise<Found>;
 
 /** What is in a room, by the sandbox or agent that it belongs to. */
 export interface InRoom {
@@ -41,6 +42,7 @@ export interface Lookups {
   record(
     within: Within,
     wanted: Wanted,
+    left: AbortSignal,
   ): Promise<{
     room_id: string | null;
     room_uid: string | null;
@@ -48,13 +50,18 @@ export interface Lookups {
   } | null>;
 }
 
+/** What is told back: a link may say anything. */
+const PLAIN = /^[\x21-\x7e]{1,128}$/;
+
 export function makeLocate({ lookups }: { lookups: Lookups }): Bound {
   const find = findersOf(lookups);
   return bind(locate, {
     run: async (call, { id }) => {
-      const found = await find(call.caller, id);
+      const found = await find(call.caller, id, call.signal);
       if (!found) {
-        throw new ServiceError("id_not_found", { detail: `Nothing that this key may read has the id ${id}.` });
+        throw new ServiceError("id_not_found", {
+          detail: PLAIN.test(id) ? `Nothing that this key may read has the id ${id}.` : "This is no id of anything.",
+        });
       }
       const { type, room_id, agent_id } = found;
       Object.assign(call.audit, room_id === null ? {} : { room_id }, agent_id === null ? {} : { agent_id });
@@ -70,9 +77,15 @@ function findersOf(lookups: Lookups): Finder {
     if (!it || !room || !isOwn(caller, it.agent_id)) return null;
     return { type, id, room_id: room.room_id, agent_id: it.agent_id };
   };
-  const recorded = async (caller: Caller, type: Placed["type"], id: string, wanted: Wanted): Promise<Found> => {
+  const recorded = async (
+    caller: Caller,
+    type: Placed["type"],
+    id: string,
+    wanted: Wanted,
+    left: AbortSignal,
+  ): Promise<Found> => {
     const { org_id, agent_id } = caller;
-    const record = await lookups.record({ org_id, agent_id, room_uids: lookups.roomsOf(caller) }, wanted);
+    const record = await lookups.record({ org_id, agent_id, room_uids: lookups.roomsOf(caller) }, wanted, left);
     if (!record) return null;
     if (type === "audit" || type === "request") {
       return { type, id, room_id: record.room_id, agent_id: record.agent_id };
@@ -95,14 +108,14 @@ function findersOf(lookups: Lookups): Finder {
     const isSeen = caller.agent_id === null || it?.parties.includes(caller.agent_id);
     return place && isSeen ? { type: "message", id, room_id: place.room_id, agent_id: null } : null;
   };
-  const execution: Finder = (caller, id) =>
-    needs(caller, "audit:read") ? recorded(caller, "execution", id, { exec_id: id }) : null;
-  const terminal: Finder = (caller, id) =>
-    needs(caller, "audit:read") ? recorded(caller, "terminal", id, { terminal_id: id }) : null;
-  const record: Finder = (caller, id) =>
-    needs(caller, "audit:read") ? recorded(caller, "audit", id, { audit_id: id }) : null;
-  const request: Finder = (caller, id) =>
-    needs(caller, "audit:read") ? recorded(caller, "request", id, { request_id: id }) : null;
+  const execution: Finder = (caller, id, left) =>
+    needs(caller, "audit:read") ? recorded(caller, "execution", id, { exec_id: id }, left) : null;
+  const terminal: Finder = (caller, id, left) =>
+    needs(caller, "audit:read") ? recorded(caller, "terminal", id, { terminal_id: id }, left) : null;
+  const record: Finder = (caller, id, left) =>
+    needs(caller, "audit:read") ? recorded(caller, "audit", id, { audit_id: id }, left) : null;
+  const request: Finder = (caller, id, left) =>
+    needs(caller, "audit:read") ? recorded(caller, "request", id, { request_id: id }, left) : null;
   const key: Finder = (caller, id) =>
     lookups.isKey(caller, id) ? { type: "key", id, room_id: null, agent_id: null } : null;
   const org: Finder = ({ org_id }, id) => (id === org_id ? { type: "org", id, room_id: null, agent_id: null } : null);
@@ -136,12 +149,12 @@ function findersOf(lookups: Lookups): Finder {
   };
   // Callers name rooms, messages and executions themselves, also by what looks like another kind's id.
   const byName: readonly Finder[] = [room, message, port, template, execution];
-  return async (caller, id) => {
-    if (id.includes("/")) return await named(caller, id);
+  return async (caller, id, left) => {
+    if (id.includes("/")) return await named(caller, id, left);
     const prefix = /^([a-z]{3})_/.exec(id)?.[1] ?? "";
     const known = Object.hasOwn(byPrefix, prefix) ? byPrefix[prefix] : undefined;
     for (const finder of new Set([...(known ? [known] : []), ...byName])) {
-      const found = await finder(caller, id);
+      const found = await finder(caller, id, left);
       if (found) return found;
     }
     return null;

@@ -12,6 +12,7 @@ const PAGE = 200;
 const MOST_AT_ONCE = 1000;
 /** Beyond it the oldest go from the page. */
 const MOST_MESSAGES = 20_000;
+const MOST_BYTES = 32 * 1024 * 1024;
 const EVERY_MS = 1000;
 
 export interface Messages {
@@ -41,7 +42,12 @@ export function useMessages(roomId: string): Messages {
       const known = new Set(all.value.map(({ seq }) => seq));
       const fresh = more.filter(({ seq }) => !known.has(seq));
       const sorted = [...all.value, ...fresh].sort((one, other) => one.seq - other.seq);
-      all.value = sorted.slice(-MOST_MESSAGES);
+      let bytes = 0;
+      const tooMany = sorted.findLastIndex(({ size_bytes }, index) => {
+        bytes += size_bytes;
+        return bytes > MOST_BYTES || sorted.length - index > MOST_MESSAGES;
+      });
+      all.value = sorted.slice(tooMany + 1);
     };
     const read = (after: number, limit: number) =>
       get<typeof agentWait>(`${path}/messages`, { after, limit }, over.signal);

@@ -28,7 +28,8 @@ test("many who look for what is rare are answered as one is, and hold up others 
   const rare = { org_id: ORG, room_id: "room-9", outcome: "error", order: "desc" } as const;
   const find = async () => {
     const seqs: number[] = [];
-    for await (const rows of scanAudit(counted, rare, 1000)) seqs.push(...rows.map(({ seq }) => seq));
+    for await (const rows of scanAudit(counted, rare, 1000, new AbortController().signal))
+      seqs.push(...rows.map(({ seq }) => seq));
     return seqs;
   };
   let isOver = false;
@@ -46,4 +47,20 @@ test("many who look for what is rare are answered as one is, and hold up others 
   for (const seqs of await found) expect(seqs).toEqual(expected);
   // A piece asks where it ends, and for what is in it; two may fall between two looks.
   expect(Math.max(...inTurns)).toBeLessThanOrEqual(4);
+});
+
+test("who has left is looked for no more", async () => {
+  const { queries } = connection;
+  const left = new AbortController();
+  const seen: number[] = [];
+  const all = { org_id: ORG, outcome: "success", order: "asc" } as const;
+  for await (const rows of scanAudit(queries, all, RECORDS, left.signal)) {
+    seen.push(rows.length);
+    left.abort();
+  }
+  // What is rare is looked for in pieces of the chain, of which this has two.
+  expect(seen).toHaveLength(1);
+  const whole: number[] = [];
+  for await (const rows of scanAudit(queries, all, RECORDS, new AbortController().signal)) whole.push(rows.length);
+  expect(whole).toHaveLength(2);
 });
