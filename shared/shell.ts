@@ -1,7 +1,7 @@
 /** Owns words as a shell takes them: in lines that people copy, in completion scripts, and in how a command is shown. */
 
 const PLAIN = /^[\w@%+=:,./-]+$/;
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u2800\u3164\uffa0]|\u034f/u;
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{DI}\u2800]/u;
 
 export const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 

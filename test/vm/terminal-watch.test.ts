@@ -195,6 +195,26 @@ withGuests("watching terminals", {}, (guests) => {
     typist.type("exit\r");
     await typist.closed;
   });
+
+  test("a session that looks again and again keeps no sandbox from being idle", async () => {
+    const { daemon } = guests;
+    const viewer = await people.member("viewer");
+    await daemon.sandbox("w", "looked-at", guests.cid(), { idle_timeout_seconds: 3 });
+    const path = "/v1/rooms/w/sandboxes/looked-at";
+    let looks = 0;
+    const ended = await until(
+      "the sandbox has ended",
+      async () => {
+        for (const what of ["terminals", "executions"]) await viewer.api("GET", `${path}/${what}`);
+        looks++;
+        const { items } = await daemon.ok("GET", "/v1/rooms/w/sandboxes?state=destroyed");
+        return items.find((item: Json) => item.agent_id === "looked-at");
+      },
+      30_000,
+    );
+    expect(looks).toBeGreaterThan(2);
+    expect(ended.exit.cause).toBe("idle");
+  });
 });
 
 /** Reads the lines of a watch as they come. */

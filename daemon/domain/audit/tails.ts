@@ -10,6 +10,8 @@ export const AT_ONCE = 100;
 /** Of a timeline; what is older is read again by who has not had it. */
 const MOST_EVENTS = 200;
 const MOST_CHARACTERS = 256 * 1024;
+/** Places at which readers who keep up are at once. */
+const MOST_SLICES = 8;
 
 interface Told {
   seq: number;
@@ -62,8 +64,8 @@ export class Tail {
   #from: number;
   #last: number;
   #characters = 0;
-  /** By the event that a reader knows. */
-  #slices = new Map<number, Slice>();
+  /** By the first event that is told; the one that was made last is the last. */
+  readonly #slices = new Map<number, Slice>();
 
   constructor(source: Source) {
     this.#source = source;
@@ -78,15 +80,24 @@ export class Tail {
       if (rows.length > 0) return sliceOf(rows.map((row) => this.#told(row)));
     }
     if ((this.#events.at(-1)?.seq ?? 0) <= seq) this.#grow(Math.max(seq, this.#last));
-    const known = this.#slices.get(seq);
-    if (known) return known;
     let first = this.#events.length;
     while (first > 0 && (this.#events[first - 1] as Told).seq > seq) first--;
-    const found = this.#events.slice(first, first + AT_ONCE);
+    const found = this.#sliceAt(first);
     this.#cut();
-    if (found.length === 0) return null;
-    const slice = sliceOf(found);
-    this.#slices.set(seq, slice);
+    return found;
+  }
+
+  #sliceAt(first: number): Slice | null {
+    const place = this.#events[first]?.seq;
+    if (place === undefined) return null;
+    const known = this.#slices.get(place);
+    if (known) return known;
+    const slice = sliceOf(this.#events.slice(first, first + AT_ONCE));
+    this.#slices.set(place, slice);
+    for (const oldest of this.#slices.keys()) {
+      if (this.#slices.size <= MOST_SLICES) break;
+      this.#slices.delete(oldest);
+    }
     return slice;
   }
 
@@ -96,6 +107,7 @@ export class Tail {
     if (Math.min(seq, head) - this.#last > MOST_EVENTS) {
       // Nobody has read for a while.
       this.#events = [];
+      this.#slices.clear();
       this.#characters = 0;
       this.#from = Math.min(seq, head);
       this.#last = this.#from;

@@ -69,7 +69,8 @@ export function makeEgress(deps: EgressDeps): Egress {
           deps.onDenied(sandbox, denial);
         },
         opened: (where) => {
-          const told = networks.of(sandbox).opened(where);
+          // What is dialled, or looked up, may be answered when the guest is gone.
+          const told = guards.get(sandbox_id) === guard ? networks.of(sandbox).opened(where) : () => {};
           const count = (traffic: Traffic) => {
             all = sumOf(all, traffic);
             tally.count(sandbox_id, place, traffic);
@@ -79,7 +80,6 @@ export function makeEgress(deps: EgressDeps): Egress {
           return count;
         },
         refused: (denial) => {
-          // What is looked up may be answered when the guest is gone.
           if (guards.get(sandbox_id) === guard) networks.of(sandbox).refused(denial);
         },
       });

@@ -2,16 +2,21 @@
 import { MOST_WAITED_FOR, MOST_WAITS, roomWaits } from "../../../shared/api/overview.ts";
 import { at } from "../../core/clock.ts";
 import { type Bound, bind, type Caller } from "../../core/operation.ts";
+import { LongWork } from "../../core/turn.ts";
 import { ringsOf } from "./cycles.ts";
 import type { OverviewDeps } from "./deps.ts";
 import { findRoom } from "./find.ts";
 import { type Gathered, gather } from "./gather.ts";
 import { ringText, summaryText } from "./words.ts";
 
+/** It can be much that is looked at: the event loop is one, and organizations take turns. */
+const looks = new LongWork();
+
 export function makeWaits(deps: OverviewDeps): Bound {
   return bind(roomWaits, {
     find: (call, params) => findRoom(deps, call, params),
-    run: ({ caller }, _input, { room_id, room_uid }) => {
+    run: async ({ caller }, _input, { room_id, room_uid }) => {
+      await looks.turn(caller.org_id);
       const nowMs = Date.now();
       const gathered = gather(deps, room_uid);
       const told = gathered.waits.filter((wait) => maySee(caller, wait)).slice(0, MOST_WAITS);
@@ -40,13 +45,15 @@ const MOST_EDGES = 100_000;
 function cyclesOf(waits: readonly Gathered[], nowMs: number) {
   const edges = new Map<string, Set<string>>();
   const needed = waits.filter(({ needsAll }) => needsAll);
+  // Who waits for nothing is in no circle.
+  const waiting = new Set(needed.map(({ agent_id }) => agent_id));
   let left = MOST_EDGES;
   for (const { agent_id, on } of needed) {
     left -= on.length;
     if (left < 0) break;
-    const known = edges.get(agent_id);
-    if (!known) edges.set(agent_id, new Set(on));
-    else for (const each of on) known.add(each);
+    const known = edges.get(agent_id) ?? new Set();
+    edges.set(agent_id, known);
+    for (const each of on) if (waiting.has(each)) known.add(each);
   }
   const byAgent = Map.groupBy(needed, ({ agent_id }) => agent_id);
   const waitOf = (from: string, to: string) => byAgent.get(from)?.find(({ on }) => on.includes(to));

@@ -8,7 +8,7 @@ import type { SandboxDeps } from "./deps.ts";
 import { heldInstead, requireDriveFor } from "./drive-held.ts";
 import { reachOf } from "./executions/reach.ts";
 import { findTarget, type SandboxTarget } from "./find.ts";
-import { linkOf, requireRunning } from "./reach.ts";
+import { inUse, linkOf, requireRunning } from "./reach.ts";
 import type { Supervisors } from "./supervisors.ts";
 
 const ENDED: readonly SandboxState[] = ["failed", "destroying", "destroyed"];
@@ -35,7 +35,7 @@ export function makeAccess(deps: SandboxDeps, supervisors: Supervisors): Sandbox
     withLink: async (target, work) => {
       requireRunning(target);
       const { sandbox_id } = target.row;
-      return await supervisors.use(sandbox_id, async () => await work(await linkOf(supervisors, sandbox_id)));
+      return await inUse(supervisors, target, async () => await work(await linkOf(supervisors, sandbox_id)));
     },
     withGuest: (sandboxId, work) =>
       supervisors.use(sandboxId, async () => await work(await runningLink(supervisors, sandboxId))),

@@ -9,6 +9,8 @@ import type { SandboxRow } from "./table.ts";
 export interface SandboxTarget {
   room: RoomTarget;
   row: SandboxRow;
+  /** By a session, which only looks: what is looked at is not in use. */
+  isLookedAt: boolean;
 }
 
 /** Throws room_not_found. */
@@ -46,5 +48,5 @@ function findBy(
   }
   call.audit.agent_id = row.agent_id;
   call.audit.sandbox_id = row.sandbox_id;
-  return { room, row };
+  return { room, row, isLookedAt: call.caller.session !== undefined };
 }

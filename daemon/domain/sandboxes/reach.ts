@@ -30,3 +30,12 @@ export async function linkOf(
     throw cause instanceof ServiceError ? cause : new ServiceError("guest_unreachable", { ...about, cause });
   });
 }
+
+/** Does something while the sandbox is in use, so that it is not idle; who only looks uses nothing. */
+export async function inUse<T>(
+  supervisors: Supervisors,
+  { row, isLookedAt }: Pick<TerminalTarget, "row" | "isLookedAt">,
+  work: () => Promise<T>,
+): Promise<T> {
+  return isLookedAt ? await work() : await supervisors.use(row.sandbox_id, work);
+}

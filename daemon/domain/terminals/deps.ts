@@ -11,13 +11,15 @@ import type { GuestLink } from "../../host/guest-link/handshake.ts";
 export interface TerminalTarget {
   room: RoomTarget;
   row: { sandbox_id: string; agent_id: string; state: SandboxState; status_reason: string; status_message: string };
+  /** By a session, which only looks. */
+  isLookedAt: boolean;
 }
 
 /** What terminals need of sandboxes. */
 export interface SandboxAccess {
   /** Throws room_not_found, sandbox_not_found. */
   find(call: KeyCall, params: Record<string, string>): TerminalTarget;
-  /** The running guest's link, to be used until `work` is done. Throws invalid_state, room_destroying, disk_full, guest_unreachable. */
+  /** The running guest's link, to be used until `work` is done; who only looks keeps no sandbox from being idle. Throws invalid_state, room_destroying, disk_full, guest_unreachable. */
   withLink<T>(target: TerminalTarget, work: (link: GuestLink) => Promise<T>): Promise<T>;
   /** Before what begins at a path of the guest, or in the user's home. Throws drive_full while the drive there is held. */
   requireDriveFor(target: TerminalTarget, cwd: string | null): void;

@@ -46,6 +46,7 @@ export function follow(roomId: string | null): void {
   if (followed === path) return;
   followed = path;
   run?.abort();
+  waiting = [];
   run = new AbortController();
   opened = Promise.withResolvers();
   void keepFollowing(path, roomId !== null, run.signal);
@@ -58,6 +59,8 @@ async function keepFollowing(path: string, isOfRoom: boolean, left: AbortSignal)
   const follower: Parameters<typeof followStream>[0] = {
     path: () => pathOf(path, { after }),
     take: (event) => {
+      // Of what is followed no more.
+      if (left.aborted) return true;
       const record = event as unknown as AuditRecord & { cursor: string };
       after = isOfRoom ? String(record.seq) : record.cursor;
       waiting.push(record);

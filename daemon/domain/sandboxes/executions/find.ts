@@ -2,7 +2,7 @@ import type { KeyCall } from "../../../core/operation.ts";
 import type { GuestLink } from "../../../host/guest-link/handshake.ts";
 import { asServiceError } from "../../executions/errors.ts";
 import { findTarget, type SandboxTarget } from "../find.ts";
-import { requireRunning } from "../reach.ts";
+import { inUse, requireRunning } from "../reach.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import { reachOf } from "./reach.ts";
 
@@ -24,7 +24,7 @@ export async function ask<T>(
   requireRunning(target);
   const { row, exec_id } = target;
   try {
-    return await supervisors.use(row.sandbox_id, async () =>
+    return await inUse(supervisors, target, async () =>
       question(await reachOf(supervisors, row.sandbox_id)("unknown"), exec_id),
     );
   } catch (error) {

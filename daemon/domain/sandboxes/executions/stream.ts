@@ -3,7 +3,7 @@ import { executionStream } from "../../../../shared/api/executions.ts";
 import { type Bound, bind } from "../../../core/operation.ts";
 import { eventsOf } from "../../executions/events.ts";
 import { followFrom } from "../../executions/output.ts";
-import { requireRunning } from "../reach.ts";
+import { inUse, requireRunning } from "../reach.ts";
 import type { ExecutionDeps } from "./deps.ts";
 import { findExecution } from "./find.ts";
 import { reachOf } from "./reach.ts";
@@ -33,7 +33,7 @@ export function makeStream(deps: ExecutionDeps): Bound {
         const first = await followFrom(reach, exec_id, { after: Math.max(after, 0), follow, aside, over: signal });
         const over = Promise.withResolvers<void>();
         // A sandbox whose output is read is in use.
-        void supervisors.use(row.sandbox_id, () => over.promise);
+        void inUse(supervisors, target, () => over.promise);
         over.promise.then(leave);
         // A body that is never read has to end as well.
         const giveUp = () => {

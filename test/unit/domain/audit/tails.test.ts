@@ -76,6 +76,18 @@ test("many who keep up cost one reading", () => {
   expect(tail.after(20)).toBe(null);
 });
 
+test("wherever one asks from, what is told is kept once", () => {
+  const { source, grow } = chainOf();
+  const tail = new Tails().join("room", source, new AbortController().signal);
+  grow(1, true);
+  grow(1000, false);
+  grow(1, true);
+  expect(tail.after(0)?.events).toHaveLength(2);
+  const told = tail.after(1);
+  expect(told?.events.map(({ id }) => id)).toEqual([1002]);
+  for (let seq = 2; seq <= 1001; seq++) expect(tail.after(seq)).toBe(told);
+});
+
 test("is let go of with the last who follows it", () => {
   const tails = new Tails();
   const { source } = chainOf();
