@@ -83,11 +83,12 @@ export function bytesText(bytes: number): string {
   return `${step === 0 || amount >= 100 ? Math.round(amount) : amount.toFixed(1)} ${units[step]}`;
 }
 
-/** Control characters written out: names and logs come from guests and must not steer the reader's terminal. */
+/** Control characters, and what turns text around, written out: names and logs come from guests and must not steer the reader's terminal. */
 export function printable(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it is about
-  return text.replace(/[\u0000-\u0008\u000a-\u001f\u007f-\u009f]/g, (c) => {
-    return `\\x${c.charCodeAt(0).toString(16).padStart(2, "0")}`;
+  return text.replace(/[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, (c) => {
+    const code = c.charCodeAt(0);
+    return code > 0xff ? `\\u{${code.toString(16)}}` : `\\x${code.toString(16).padStart(2, "0")}`;
   });
 }
 

@@ -230,11 +230,11 @@ test("sends every option of a sandbox, and distinguishes none from absent", asyn
 });
 
 test("names from a guest do not reach the terminal as commands", async () => {
-  const name = "/evil\u001b]52;c;aGk=\u0007\nfake";
+  const name = "/evil\u001b]52;c;aGk=\u0007\nfake\u202etxt";
   const item = { path: name, name, type: "file", size_bytes: 1, mode: "0644", modified_at: "t" };
   await using service = await standIn(() => Response.json({ path: "/", items: [item], next_cursor: null }));
   const { stdout } = await run(["drive", "ls", "a"], service);
-  expect(stdout).toContain("/evil\\x1b]52;c;aGk=\\x07\\x0afake\n");
+  expect(stdout).toContain("/evil\\x1b]52;c;aGk=\\x07\\x0afake\\u{202e}txt\n");
   expect(JSON.parse((await run(["drive", "ls", "a", "--json"], service)).stdout).items[0].path).toBe(name);
 });
 
