@@ -1,12 +1,11 @@
 /** Owns the picture of who waits for whom, for those who see: the table beneath it says the same. */
-import { agentPath } from "../../data/paths.ts";
 import { visible } from "../../parts/text.tsx";
 import { lineOf, NODE, type Picture } from "./graph.ts";
 
 /** What fits into a node. */
 const MOST_NAME = 16;
 
-export function Graph({ picture: { nodes, arrows, width, height }, room }: { picture: Picture; room: string }) {
+export function Graph({ picture: { nodes, arrows, width, height } }: { picture: Picture }) {
   return (
     <div class="scroll graph">
       <svg width={width} height={height} viewBox={`0 0 ${width} ${height}`} aria-hidden="true">
@@ -36,17 +35,16 @@ export function Graph({ picture: { nodes, arrows, width, height }, room }: { pic
           />
         ))}
         {nodes.map(({ name, x, y, isInCycle }) => (
-          <a key={name} href={agentPath(room, name)} tabIndex={-1}>
-            <g
-              class={isInCycle ? "node ring" : "node"}
-              transform={`translate(${x - NODE.width / 2} ${y - NODE.height / 2})`}
-            >
-              <rect width={NODE.width} height={NODE.height} rx="5" />
-              <text x={NODE.width / 2} y={NODE.height / 2 + 4} text-anchor="middle">
-                {visible(name.length > MOST_NAME ? `${name.slice(0, MOST_NAME - 1)}…` : name)}
-              </text>
-            </g>
-          </a>
+          <g
+            key={name}
+            class={isInCycle ? "node ring" : "node"}
+            transform={`translate(${x - NODE.width / 2} ${y - NODE.height / 2})`}
+          >
+            <rect width={NODE.width} height={NODE.height} rx="5" />
+            <text x={NODE.width / 2} y={NODE.height / 2 + 4} text-anchor="middle">
+              {visible(name.length > MOST_NAME ? `${name.slice(0, MOST_NAME - 1)}…` : name)}
+            </text>
+          </g>
         ))}
       </svg>
     </div>

@@ -73,7 +73,7 @@ export default function Waits({ room }: TabProps) {
                   />
                 </div>
               ))}
-              {picture ? <Graph picture={picture} room={roomId} /> : null}
+              {picture ? <Graph picture={picture} /> : null}
               <Table waits={waits} room={roomId} />
               {truncated ? <p class="muted">These are the oldest; there are more.</p> : null}
             </>
