@@ -19,13 +19,14 @@ export function makeWaits(deps: OverviewDeps): Bound {
       await looks.turn(caller.org_id);
       const nowMs = Date.now();
       const gathered = gather(deps, room_uid);
-      const told = gathered.waits.filter((wait) => maySee(caller, wait)).slice(0, MOST_WAITS);
+      const seen = gathered.waits.filter((wait) => maySee(caller, wait));
+      const told = seen.slice(0, MOST_WAITS);
       const waits = told.map(({ needsAll: _, calledAt: __, on, ...rest }) => ({
         ...rest,
         on: on.slice(0, MOST_WAITED_FOR),
       }));
       const { cycles, isPart } = cyclesOf(told, nowMs);
-      const truncated = gathered.truncated || gathered.waits.length > MOST_WAITS || isPart;
+      const truncated = gathered.truncated || seen.length > MOST_WAITS || isPart;
       const text = summaryText(waits, cycles, truncated, nowMs);
       return { outcome: "ok", body: { room_id, at: at(nowMs), waits, cycles, truncated, text } };
     },

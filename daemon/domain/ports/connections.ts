@@ -70,7 +70,8 @@ export class Connections {
     let opened: GuestPort;
     try {
       const made = await this.#sandboxes.withGuest(sandbox_id, (link) => connectInGuest(link, port, first));
-      opened = this.#traffic.counted(label, made, first.byteLength);
+      // Of a port that is not exposed any more nothing is counted: nobody would forget it.
+      opened = live.why === null ? this.#traffic.counted(label, made, first.byteLength) : made;
     } catch (error) {
       leave(group, live);
       throw asServiceError(error);
