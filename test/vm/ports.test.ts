@@ -74,7 +74,8 @@ withGuests("ports", {}, (guests) => {
       };
       const before = await counted();
       const sent = randomBytes(100_000).toString("hex");
-      await (await port.fetch("counted", { method: "POST", body: sent })).text();
+      // A server that answers and closes before it has read everything resets the connection, and its answer may be lost.
+      expect(await port.json("sink", { method: "POST", body: sent })).toMatchObject({ bytes: sent.length });
       const after = await until("the call is over", async () => {
         const now = await counted();
         return now.open_connections === 0 && now;
