@@ -60,7 +60,7 @@ export const egressSet = operation({
     "precondition_failed",
   ],
   audit: "egress.changed",
-  example: { body: { allowlist: ["deb.debian.org:443", "*.example.org"] } },
+  example: { body: { allowlist: ["packages.example.com:443", "*.example.org"] } },
 });
 
 /** Why a connection was not let. */

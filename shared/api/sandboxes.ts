@@ -213,7 +213,7 @@ export const sandboxCreate = operation({
       guest_cid: 9100,
       memory_mib: 512,
       env: { LANG: "C.UTF-8" },
-      egress_allowlist: ["deb.debian.org:443"],
+      egress_allowlist: ["packages.example.com:443"],
       labels: { team: "search" },
     },
   },

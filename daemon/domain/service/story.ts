@@ -223,7 +223,7 @@ export const STORY: Record<string, readonly unknown[]> = {
   next_after: [49, 41],
   "message.next_after": [41],
   mode: ["0644", "allowlist"],
-  allowlist: [["deb.debian.org:443", "*.example.org"]],
+  allowlist: [["packages.example.com:443", "*.example.org"]],
   revision: [2],
   guest_net: [true],
   open_connections: [1],
@@ -413,7 +413,7 @@ const NEW_KEY = {
   last_used_at: null,
 };
 /** As it was made, with one entry. */
-const FIRST_EGRESS = { allowlist: ["deb.debian.org:443"], revision: 1 };
+const FIRST_EGRESS = { allowlist: ["packages.example.com:443"], revision: 1 };
 const DONE = { finished_at: at("12:01:41.903"), duration_ms: 41_903, stdin_open: false };
 const RESULTS = {
   path: "/results",
