@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { DocumentHost, JSON_TYPE } from "../fixtures/document-host.ts";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 import { freePort } from "../harness/free-port.ts";
 import { until } from "../harness/guests.ts";
@@ -11,59 +12,21 @@ import { issue } from "../harness/issued-certificate.ts";
 import { Visitor } from "../harness/visitor.ts";
 
 const REDIRECT = "http://127.0.0.1:33418/callback";
-const JSON_TYPE = { "content-type": "application/json" };
 const home = mkdtempSync(join(tmpdir(), "roomd-documents-"));
 
-/** What stands at each path, and how often it was asked for. */
-class Place {
-  readonly #server: ReturnType<typeof Bun.serve>;
-  readonly #answers = new Map<string, () => Response | Promise<Response>>();
-  readonly asked: string[] = [];
+/** A document at a path, changed as a test wants it. Returns its URL. */
+const put = (path: string, change: Json = {}, headers = JSON_TYPE, host = place) =>
+  host.put(path, { client_name: "By document", redirect_uris: [REDIRECT], ...change }, headers);
 
-  constructor(port: number, tls: { cert: string; key: string }) {
-    this.#server = Bun.serve({
-      port,
-      hostname: "127.0.0.1",
-      tls,
-      fetch: (request) => {
-        const { pathname } = new URL(request.url);
-        this.asked.push(pathname);
-        return this.#answers.get(pathname)?.() ?? new Response("no", { status: 404 });
-      },
-    });
-  }
-
-  url(path: string): string {
-    return `https://localhost:${this.#server.port}${path}`;
-  }
-
-  /** A document at a path, changed as a test wants it. Returns its URL. */
-  put(path: string, change: Json = {}, headers: Record<string, string> = JSON_TYPE): string {
-    const client_id = this.url(path);
-    const document = { client_id, client_name: "By document", redirect_uris: [REDIRECT], ...change };
-    this.#answers.set(path, () => new Response(JSON.stringify(document), { headers }));
-    return client_id;
-  }
-
-  answer(path: string, answer: () => Response | Promise<Response>): string {
-    this.#answers.set(path, answer);
-    return this.url(path);
-  }
-
-  stop(): Promise<void> {
-    return this.#server.stop(true);
-  }
-}
-
-let place: Place;
-let untrusted: Place;
+let place: DocumentHost;
+let untrusted: DocumentHost;
 let daemon: TestDaemon;
 let ada: Visitor;
 beforeAll(async () => {
   const [issued, other] = [await issue(["localhost"]), await issue(["localhost"])];
   writeFileSync(join(home, "ca.pem"), issued.authority);
-  place = new Place(await freePort(), issued);
-  untrusted = new Place(await freePort(), other);
+  place = new DocumentHost(await freePort(), issued);
+  untrusted = new DocumentHost(await freePort(), other);
   daemon = await TestDaemon.start({
     env: { ROOMD_OAUTH_DOCUMENT_HOSTS: "localhost", NODE_EXTRA_CA_CERTS: join(home, "ca.pem") },
   });
@@ -92,7 +55,7 @@ const consent = async (client_id: string, who = ada) => await who.see(`/authoriz
 
 describe("a document", () => {
   test("shows the application, lets it in, and is fetched once for a while", async () => {
-    const asked = asking(place.put("/good.json"));
+    const asked = asking(put("/good.json"));
     const page = await ada.see(`/authorize?${asked.query}`);
     expect([page.status, page.text]).toEqual([200, expect.stringContaining("By document")]);
     const form = { request: asked.query.toString(), gives: "all", rooms: "", lasts: "", do: "allow" };
@@ -113,9 +76,9 @@ describe("a document", () => {
   });
 
   test.each<[string, (path: string) => string, RegExp]>([
-    ["that names another", (path) => place.put(path, { client_id: "https://localhost/x" }), /names another client_id/],
+    ["that names another", (path) => put(path, { client_id: "https://localhost/x" }), /names another client_id/],
     ["that is not there", (path) => place.url(path), /answered with 404/],
-    ["that is a page", (path) => place.put(path, {}, { "content-type": "text/html" }), /not application\/json/],
+    ["that is a page", (path) => put(path, {}, { "content-type": "text/html" }), /not application\/json/],
     [
       "that leads elsewhere",
       (path) => place.answer(path, () => Response.redirect(place.url("/good.json"))),
@@ -126,16 +89,16 @@ describe("a document", () => {
       (path) => place.answer(path, () => new Response("[]", { headers: JSON_TYPE })),
       /must be an object/,
     ],
-    ["that is too long", (path) => place.put(path, { more: "x".repeat(70_000) }), /over 65536 bytes/],
-    ["of a server that nobody vouches for", (path) => untrusted.put(path), /cannot be read/],
-    ["that names no place", (path) => place.put(path, { redirect_uris: [] }), /redirect/],
+    ["that is too long", (path) => put(path, { more: "x".repeat(70_000) }), /over 65536 bytes/],
+    ["of a server that nobody vouches for", (path) => put(path, {}, JSON_TYPE, untrusted), /cannot be read/],
+    ["that names no place", (path) => put(path, { redirect_uris: [] }), /redirect/],
     [
       "that names a place where a system opens things",
-      (path) => place.put(path, { redirect_uris: ["ms-settings:x"] }),
+      (path) => put(path, { redirect_uris: ["ms-settings:x"] }),
       /cannot begin with ms-settings:/,
     ],
-  ])("%s is refused", async (name, put, why) => {
-    const page = await consent(put(`/${name.replaceAll(" ", "-")}.json`));
+  ])("%s is refused", async (name, stand, why) => {
+    const page = await consent(stand(`/${name.replaceAll(" ", "-")}.json`));
     expect(page.text).toMatch(why);
     expect(page.text).not.toContain('value="allow"');
   });
@@ -158,7 +121,7 @@ describe("looking up", () => {
     );
     const waiting = slow.map((client_id) => consent(client_id));
     await until("both are asked for", () => place.asked.filter((path) => path.startsWith("/slow-")).length === 2);
-    const third = await consent(place.put("/third.json"));
+    const third = await consent(put("/third.json"));
     expect([third.status, third.text]).toEqual([429, expect.stringContaining("Too many applications")]);
     // What is known needs no looking up.
     expect((await consent(place.url("/good.json"))).text).toContain("By document");

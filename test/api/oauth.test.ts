@@ -257,7 +257,11 @@ describe("codes", () => {
       expect([change, status, body.error]).toEqual([change, 400, "invalid_grant"]);
     }
     const taken = await exchange(asked, code);
-    expect([taken.status, taken.headers.get("cache-control")]).toEqual([200, "no-store"]);
+    expect(["content-type", "cache-control"].map((name) => taken.headers.get(name))).toEqual([
+      "application/json",
+      "no-store",
+    ]);
+    expect(taken.status).toBe(200);
     expect(taken.body).toMatchObject({ token_type: "Bearer", expires_in: 3600, scope: GRANT_SCOPES.join(" ") });
     expect(taken.body).not.toHaveProperty("key_id");
     const token = `Bearer ${taken.body.access_token}`;
@@ -434,29 +438,6 @@ describe("what is asked for wrongly", () => {
     });
     expect(registered).toMatchObject({ status: 201, client_name: "two lines", token_endpoint_auth_method: "none" });
     expect(registered).not.toHaveProperty("client_secret");
-  });
-});
-
-describe("where clients are sent back to", () => {
-  // As these clients ask: the port of a loopback address is whichever was free.
-  const CLIENTS: [name: string, named: string[], asked: string][] = [
-    ["Claude Code", ["http://localhost/callback", "http://127.0.0.1/callback"], "http://localhost:53682/callback"],
-    ["Claude connectors", ["https://claude.ai/api/mcp/auth_callback"], "https://claude.ai/api/mcp/auth_callback"],
-    ["Cursor", ["cursor://anysphere.cursor-mcp/oauth/callback"], "cursor://anysphere.cursor-mcp/oauth/callback"],
-    ["Cursor, newer", ["http://localhost:8787/callback"], "http://localhost:8787/callback"],
-    ["VS Code", ["http://127.0.0.1:33418/", "https://vscode.dev/redirect"], "http://127.0.0.1:41923/"],
-    ["Codex", ["http://127.0.0.1:1455/auth/callback"], "http://127.0.0.1:1457/auth/callback"],
-    ["Gemini CLI", ["http://localhost:7777/oauth/callback"], "http://localhost:7777/oauth/callback"],
-    ["opencode", ["http://127.0.0.1:19876/mcp/oauth/callback"], "http://127.0.0.1:19877/mcp/oauth/callback"],
-    ["Copilot CLI", ["http://127.0.0.1:33418/"], "http://127.0.0.1:50001/"],
-  ];
-  test.each(CLIENTS)("%s", async (name, redirect_uris, redirect_uri) => {
-    const { client_id } = await register({ client_name: name, redirect_uris });
-    const { query, verifier } = await asking({ client_id, redirect_uri });
-    const { to } = await decide(ada, { client_id, query, verifier });
-    expect(to?.startsWith(redirect_uri)).toBe(true);
-    const code = String(new URL(to ?? "").searchParams.get("code"));
-    expect((await exchange({ client_id, query, verifier }, code, { redirect_uri })).status).toBe(200);
   });
 });
 
