@@ -4,13 +4,12 @@
  * with as many rows. A new path parameter fails the first test until it has its row.
  */
 import { Database } from "bun:sqlite";
-import { readFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Operation } from "../../shared/api/contract.ts";
-import { type Answer, type Json, TestDaemon } from "../harness/daemon.ts";
+import { startTelling, statementsOf } from "../harness/asked-statements.ts";
+import type { Answer, Json, TestDaemon } from "../harness/daemon.ts";
 import { callTool } from "../harness/mcp-client.ts";
-import { type RunStatement, STATEMENTS_VARIABLE } from "../harness/statements.ts";
 import { rowOf, TOOL_LIST } from "../harness/tool-calls.ts";
 import { bare, bearer, makeOrg, until } from "./calls.ts";
 import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
@@ -62,7 +61,7 @@ interface Seen {
 let daemon: TestDaemon;
 let other: string;
 /** By request: the statements that it ran. */
-const run = new Map<string, string[]>();
+let run = new Map<string, string[]>();
 /** The name that never was is asked for before the foreign one and after it: what a timer does meanwhile is in one of the three. */
 const ASKED = ["before", "foreign", "after"] as const;
 type Asked = (typeof ASKED)[number];
@@ -156,18 +155,12 @@ async function makeForeign(): Promise<void> {
 }
 
 beforeAll(async () => {
-  daemon = await TestDaemon.start({
-    program: [process.execPath, "--preload", resolve("test/harness/statements.ts"), resolve("daemon/main.ts")],
-    env: {
-      ROOMD_ACCELERATION: "tcg",
-      ROOMD_POOL_SIZE: "0",
-      ROOMD_HOST_QEMU: "/bin/false",
-      // Their records are written some together, by whichever request comes then.
-      ROOMD_AUDIT_READS: "false",
-    },
-    prepare: (made) => {
-      made.env[STATEMENTS_VARIABLE] = join(made.home, "statements");
-    },
+  daemon = await startTelling({
+    ROOMD_ACCELERATION: "tcg",
+    ROOMD_POOL_SIZE: "0",
+    ROOMD_HOST_QEMU: "/bin/false",
+    // Their records are written some together, by whichever request comes then.
+    ROOMD_AUDIT_READS: "false",
   });
   describeTemplate(daemon);
   await makeForeign();
@@ -187,13 +180,7 @@ beforeAll(async () => {
     for (const path of paths)
       await bare(daemon, "GET", path, { ...bearer(other), "x-request-id": `${control}:${path}` });
   }
-  for (const line of readFileSync(daemon.env[STATEMENTS_VARIABLE] ?? "", "utf8")
-    .trimEnd()
-    .split("\n")) {
-    const { request_id, sql, rows } = JSON.parse(line) as RunStatement;
-    // Whether another process has written is asked for once in each turn of the event loop, whoever's it is.
-    if (sql !== "PRAGMA data_version") run.set(request_id, [...(run.get(request_id) ?? []), `${rows} × ${sql}`]);
-  }
+  run = statementsOf(daemon);
   for (const [index, { title, name }] of all.entries()) {
     const seenOf = (asked: Asked): Seen => {
       const id = idOf(asked, index);

@@ -47,9 +47,8 @@ export function post(queries: Queries, { kind, to, user_id, link_id }: NewMail):
       retryAfterSeconds: 3600,
     });
   }
-  const toAddress = countSince(queries, and(eq(mails.to_address, to), ne(mails.mail_id, NOBODY)));
-  if (toAddress >= MOST_TO_ADDRESS && !ALWAYS.includes(kind)) {
-    postNothing(queries);
+  if (!hasRoomFor(queries, to) && !ALWAYS.includes(kind)) {
+    insertNothing(queries);
     return false;
   }
   const row = { mail_id: newId("mal"), kind, to_address: to, user_id, link_id, created_at, attempts: 0 };
@@ -60,8 +59,18 @@ export function post(queries: Queries, { kind, to, user_id, link_id }: NewMail):
   return true;
 }
 
-/** The work of posting, where nobody is to be told: how long it takes tells nothing. */
-export function postNothing(queries: Queries): void {
+/** Whether the address may have one more letter today. */
+export function hasRoomFor(queries: Queries, to: string): boolean {
+  return countSince(queries, and(eq(mails.to_address, to), ne(mails.mail_id, NOBODY))) < MOST_TO_ADDRESS;
+}
+
+/** The work of posting to an address, where nobody is to be told: how long it takes tells nothing. */
+export function postNothing(queries: Queries, to: string): void {
+  hasRoomFor(queries, to);
+  insertNothing(queries);
+}
+
+function insertNothing(queries: Queries): void {
   const row = { mail_id: NOBODY, kind: "test" as const, to_address: "", user_id: null, link_id: null };
   const written = { created_at: now(), attempts: 0, next_at: null, outcome: "void" as const };
   queries

@@ -4,23 +4,29 @@
  */
 import type { SessionId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
-import { ServiceError } from "../../core/service-error.ts";
+import type { Log } from "../../core/log.ts";
+import { describeError, ServiceError } from "../../core/service-error.ts";
 import { type Database, violatesUnique } from "../../db/transact.ts";
-import { post, postNothing } from "../mail/index.ts";
-import { giveUp } from "./holders.ts";
+import { hasRoomFor, post, postNothing } from "../mail/index.ts";
+import { found, giveUp } from "./holders.ts";
 import { addLink, requireLink } from "./links.ts";
 import { addressOf, requirePerson } from "./person.ts";
 import { type Asked, record } from "./record.ts";
 import { requireProved, requireSession } from "./sessions.ts";
-import { changeUser, dropLinks, getUser, membershipsOf, useLink, userByEmail } from "./store.ts";
+import { changeUser, dropLinks, getUser, useLink } from "./store.ts";
+
+/** How long the record of who has asked for a way in may wait. */
+const RECORD_MS = 100;
 
 export class Addresses {
   readonly #database: Database;
+  readonly #log: Pick<Log, "error">;
   /** Whether letters are sent. */
   readonly isOn: boolean;
 
-  constructor(database: Database, isOn: boolean) {
+  constructor(database: Database, log: Pick<Log, "error">, isOn: boolean) {
     this.#database = database;
+    this.#log = log;
     this.isOn = isOn;
   }
 
@@ -29,19 +35,26 @@ export class Addresses {
     this.#requireMail();
     const email = addressOf(given);
     requirePerson({ email });
-    await this.#database.commit((queries) => {
-      const user = userByEmail(queries, email);
-      const org = user && membershipsOf(queries, user.user_id)[0]?.org_id;
-      if (!user || org === undefined || user.disabled_at !== null || user.verified_at === null) {
-        return postNothing(queries);
-      }
-      const maker = { type: "user", id: user.user_id };
-      const { row } = addLink(queries, { kind: "user", user_id: user.user_id, maker });
-      if (!post(queries, { kind: "recover", to: email, user_id: null, link_id: row.link_id })) {
-        return void useLink(queries, row.link_id, now());
-      }
-      record(queries, "auth.recovery_asked", user, org, asked, { user_id: user.user_id });
+    const told = await this.#database.commit((queries) => {
+      const { user, orgs } = found(queries, email);
+      const [org] = orgs;
+      const isOpen = user !== undefined && user.disabled_at === null && user.verified_at !== null;
+      const to = hasRoomFor(queries, email) && isOpen && org !== undefined ? { user, org } : null;
+      const user_id = to?.user.user_id ?? null;
+      const maker = { type: "user", id: user_id ?? "" };
+      const { row } = addLink(queries, { kind: "user", user_id, maker, isVoid: to === null });
+      if (to) post(queries, { kind: "recover", to: email, user_id: null, link_id: row.link_id });
+      else postNothing(queries, email);
+      return to;
     });
+    if (!told) return;
+    // After the answer, which takes no longer than one to an address that nobody has.
+    const { user, org } = told;
+    this.#database
+      .commitWithin(RECORD_MS, (queries) =>
+        record(queries, "auth.recovery_asked", user, org, asked, { user_id: user.user_id }),
+      )
+      .catch((error: unknown) => this.#log.error("audit not written", { error: describeError(error) }));
   }
 
   /** Who is signed in wants to use this address. Throws proof_required, validation_failed, mail_off, rate_limited, session_ended. */

@@ -2,7 +2,7 @@
  * Owns whose an address is: who has shown it to be theirs. Who only says so, or belongs nowhere any more, gives it up to whoever shows it,
  * so that nobody keeps another person's address from them.
  */
-import type { UserId } from "../../../shared/ids.ts";
+import type { OrgId, UserId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
 import { appendAudit } from "../audit/index.ts";
@@ -11,13 +11,20 @@ import { dropPasskeys } from "./passkeys-store.ts";
 import { changeUser, dropLinks, membershipsOf, userByEmail } from "./store.ts";
 import type { UserRow } from "./table.ts";
 
+/** Belongs nowhere. */
+const NOBODY = "usr_nobody" as UserId;
 const ACTOR = { type: "system", id: "users", name: "users" };
 
 /** Who has this address, and has shown it. */
 export function holderOf(queries: Queries, email: string): UserRow | undefined {
+  const { user, orgs } = found(queries, email);
+  return user && user.verified_at !== null && orgs.length > 0 ? user : undefined;
+}
+
+/** Who has this address, and where they belong: as much work for one that nobody has. */
+export function found(queries: Queries, email: string): { user: UserRow | undefined; orgs: readonly OrgId[] } {
   const user = userByEmail(queries, email);
-  const isTheirs = user && user.verified_at !== null && membershipsOf(queries, user.user_id).length > 0;
-  return isTheirs ? user : undefined;
+  return { user, orgs: membershipsOf(queries, user?.user_id ?? NOBODY).map(({ org_id }) => org_id) };
 }
 
 /** Whether somebody here says that the address is theirs, and has not shown it. */

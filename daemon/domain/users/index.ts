@@ -105,7 +105,7 @@ export function makeUsers({
     signIn,
     redeem: new Redeem({ database, directory, newcomers, signIn, onEnded }),
     signUp: new SignUp({ database, directory, plans, plan: signUpPlan, hasMail, newcomers }),
-    addresses: new Addresses(database, hasMail),
+    addresses: new Addresses(database, log, hasMail),
     links,
     passkeys,
     identities,

@@ -32,10 +32,17 @@ const PAGES: Record<Exclude<LinkRow["kind"], "invitation">, string> = {
 };
 
 type NewLink = Pick<LinkRow, "kind"> &
-  Partial<Pick<LinkRow, "user_id" | "org_id" | "role" | "email">> & { maker: { type: string; id: string } };
+  Partial<Pick<LinkRow, "user_id" | "org_id" | "role" | "email">> & {
+    maker: { type: string; id: string };
+    /** One that is good for nothing, and goes with the next: the work of making one, where nobody is to have any. */
+    isVoid?: boolean;
+  };
 
 /** `token` is the only copy there will ever be. */
-export function addLink(queries: Queries, { kind, maker, ...about }: NewLink): { token: string; row: LinkRow } {
+export function addLink(
+  queries: Queries,
+  { kind, maker, isVoid = false, ...about }: NewLink,
+): { token: string; row: LinkRow } {
   const { secret, sha256 } = makeSecret();
   const created_at = now();
   const row: LinkRow = {
@@ -50,7 +57,7 @@ export function addLink(queries: Queries, { kind, maker, ...about }: NewLink): {
     created_by_id: maker.id,
     created_at,
     expires_at: after(created_at, SECONDS[kind]),
-    used_at: null,
+    used_at: isVoid ? created_at : null,
   };
   insertLink(queries, row);
   return { token: secret, row };

@@ -121,11 +121,11 @@ export class SignUp {
         ip,
         details: {},
       });
-      if (!hasMail) return isHere ? postNothing(queries) : fileRequest(queries, email, note);
-      if (isHere) return void post(queries, { kind: "known", to: email, user_id: null, link_id: null });
+      if (!hasMail) return fileRequest(queries, email, note, isHere);
       const kind = this.mode === "open" ? "signup" : "request";
-      const { row } = addLink(queries, { kind, email, maker: MAKER });
-      post(queries, { kind, to: email, user_id: null, link_id: row.link_id });
+      const { row } = addLink(queries, { kind, email: isHere ? null : email, maker: MAKER, isVoid: isHere });
+      const link_id = isHere ? null : row.link_id;
+      post(queries, { kind: isHere ? "known" : kind, to: email, user_id: null, link_id });
     });
   }
 
@@ -215,8 +215,8 @@ function requireNote({ name, note }: SignUpNote): void {
   requireText("note", note.trim(), MOST_NOTE, 0);
 }
 
-/** Within a transaction; the newest of an address counts. Throws rate_limited. */
-function fileRequest(queries: Queries, email: string, { name, note }: SignUpNote): void {
+/** Within a transaction; the newest of an address counts. Of who is here none is kept, and nothing tells that. Throws rate_limited. */
+function fileRequest(queries: Queries, email: string, { name, note }: SignUpNote, isHere = false): void {
   if (countRequests(queries) >= MOST_REQUESTS && !getRequest(queries, email)) {
     throw new ServiceError("rate_limited", {
       detail: "Too many wait for an answer.",
@@ -224,7 +224,8 @@ function fileRequest(queries: Queries, email: string, { name, note }: SignUpNote
       retryAfterSeconds: 3600,
     });
   }
-  addRequest(queries, { email, name: name.trim(), note: note.trim(), created_at: now() });
+  if (isHere) postNothing(queries, email);
+  else addRequest(queries, { email, name: name.trim(), note: note.trim(), created_at: now() });
 }
 
 interface Welcomed {

@@ -1,0 +1,175 @@
+/**
+ * Whether an address is here is told to nobody who is outside: what a page says, and what the service asks of its database before it
+ * answers, is the same for one that somebody has and one that nobody has.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { MailServer } from "../fixtures/mail-server.ts";
+import { startTelling, statementsOf } from "../harness/asked-statements.ts";
+import type { TestDaemon } from "../harness/daemon.ts";
+import { invite, PASSWORD, People } from "../harness/people.ts";
+import { type PageSeen, Visitor } from "../harness/visitor.ts";
+
+/** Who is here: that have shown their address, that have not, that are shut out, and that had their letters of the day. */
+const HERE = ["verified", "claimed", "disabled", "has-had-letters"] as const;
+const NOBODY = "nobody";
+const addressOf = (who: string) => `${who}@example.org`;
+
+interface Asked {
+  status: number;
+  headers: Record<string, string>;
+  text: string;
+  work: readonly string[];
+}
+
+/** How long each took to be answered, in milliseconds. */
+type Times = Map<string, number>;
+
+/** What a statement does, to which table: a row that is written in place of another is one that is written. */
+const shapeOf = (statement: string): string =>
+  statement
+    .replace(/^\d+ × /, "")
+    .replace(/^insert into "(\w+)".*$/s, "insert $1")
+    .replace(/^(?:select|delete).* from "(\w+)".*$/s, (all, table: string) => `${all.split(" ")[0]} ${table}`);
+
+class Place {
+  readonly daemon: TestDaemon;
+  readonly people: People;
+  #count = 0;
+
+  private constructor(daemon: TestDaemon, people: People) {
+    this.daemon = daemon;
+    this.people = people;
+  }
+
+  static async start(env: Record<string, string>): Promise<Place> {
+    const daemon = await startTelling({ ROOMD_SIGNUP_PER_HOUR: "0", ...env });
+    const place = new Place(daemon, await People.first(daemon));
+    for (const who of HERE) await place.people.member("member", { email: addressOf(who) });
+    place.people.sql((database) => {
+      const verify = "UPDATE users SET verified_at = created_at WHERE email <> ?";
+      database.prepare(verify).run(addressOf("claimed"));
+    });
+    await daemon.cli(["user", "disable", addressOf("disabled")]);
+    return place;
+  }
+
+  /** Asks of each address, the first time for nothing: what it answers, without the address and what each answer has of its own. */
+  async ask(path: string, form: (email: string) => Record<string, string>, who: readonly string[]) {
+    const ids = new Map<string, string>();
+    const pages = new Map<string, PageSeen>();
+    const times: Times = new Map();
+    for (const each of ["first-of-all", ...who]) {
+      const id = `asked-${++this.#count}`;
+      ids.set(each, id);
+      const visitor = new Visitor(this.daemon);
+      const began = performance.now();
+      pages.set(each, await visitor.send(path, form(addressOf(each)), { "x-request-id": id }));
+      times.set(each, performance.now() - began);
+      // Whatever is written after the answer is written before this.
+      await this.daemon.ok("POST", "/v1/orgs/self/keys", { name: id });
+    }
+    const statements = statementsOf(this.daemon);
+    const askedOf = (each: string): Asked => {
+      const { status, headers, text } = pages.get(each) as PageSeen;
+      const id = ids.get(each) ?? "";
+      const kept = [...headers].filter(([name]) => !/^(date|x-request-id|set-cookie|content-length)$/.test(name));
+      const told = text.replaceAll(addressOf(each), "ADDRESS").replaceAll(id, "REQUEST");
+      const plain = told.replaceAll(/data-options="[^"]*"/g, "OPTIONS").replaceAll(/usr_\w+/g, "USER");
+      return { status, headers: Object.fromEntries(kept), text: plain, work: (statements.get(id) ?? []).map(shapeOf) };
+    };
+    return { asked: new Map(who.map((each) => [each, askedOf(each)])), times };
+  }
+}
+
+let mail: MailServer;
+let open: Place;
+beforeAll(async () => {
+  mail = await MailServer.start();
+  open = await Place.start({ ...mail.env, ROOMD_SIGNUP_MODE: "open" });
+  for (let n = 0; n < 6; n++) await new Visitor(open.daemon).send("/recover", { email: addressOf("has-had-letters") });
+}, 90_000);
+afterAll(async () => {
+  await open.daemon.stop();
+  await mail.stop();
+});
+
+function expectAlike(asked: Map<string, Asked>): Asked {
+  const nobody = asked.get(NOBODY) as Asked;
+  expect(nobody.work.length).toBeGreaterThan(0);
+  for (const [who, each] of asked) expect({ who, ...each }).toEqual({ who, ...nobody });
+  return nobody;
+}
+
+describe("of whom is here nothing is told", { timeout: 90_000 }, () => {
+  test("by the page for who has lost the way in", async () => {
+    const { status, text, work } = expectAlike(
+      (await open.ask("/recover", (email) => ({ email }), [...HERE, NOBODY])).asked,
+    );
+    expect([status, text]).toEqual([200, expect.stringContaining("If the address is right")]);
+    expect(work).toEqual(expect.arrayContaining(["insert links", "insert mails", "COMMIT"]));
+  });
+
+  test("by the page for who signs up", async () => {
+    const who = ["verified", "claimed", "disabled", NOBODY];
+    const { status, text, work } = expectAlike((await open.ask("/signup", (email) => ({ email }), who)).asked);
+    expect([status, text]).toEqual([200, expect.stringContaining("If the address is right")]);
+    expect(work).toEqual(expect.arrayContaining(["insert links", "insert mails", "insert audit", "COMMIT"]));
+  });
+
+  test("by the page for who signs up, where the operator looks at each and no letters are sent", async () => {
+    const place = await Place.start({ ROOMD_SIGNUP_MODE: "approval" });
+    try {
+      const form = (email: string) => ({ email, name: "Somebody", note: "please" });
+      const { asked } = await place.ask("/signup", form, ["verified", "claimed", "disabled", NOBODY]);
+      // Who is here is not shown to the operator: something else is written, of which nothing comes.
+      for (const each of asked.values()) {
+        const alike = each.work.map((step) => step.replace(/^insert (?:mails|signup_requests)$/, "insert one"));
+        each.work = alike.filter((step) => step !== "select mails");
+      }
+      const { status, text, work } = expectAlike(asked);
+      expect([status, text]).toEqual([200, expect.stringContaining("looks at it")]);
+      expect(work).toContain("insert one");
+    } finally {
+      await place.daemon.stop();
+    }
+  });
+
+  test("by the page for who signs in, which compares a password with each", async () => {
+    const form = (email: string) => ({ email, password: "not the password" });
+    const { asked, times } = await open.ask("/signin", form, [...HERE, NOBODY]);
+    const { status, text } = expectAlike(asked);
+    expect([status, text]).toEqual([401, expect.stringContaining('role="alert"')]);
+    // Comparing takes nearly all of it; whatever else the host does only adds to it.
+    const least = Math.min(...HERE.map((who) => times.get(who) ?? 0));
+    for (const who of [NOBODY, ...HERE]) expect(times.get(who)).toBeGreaterThan(least / 2);
+    expect(least).toBeGreaterThan(20);
+  });
+
+  test("by an invitation, whose page asks everybody for the same", async () => {
+    await open.people.prove(open.people.owner);
+    const path = await invite(open.people.owner, "viewer");
+    const form = (email: string) => ({ name: "", email, password: PASSWORD });
+    const { asked } = await open.ask(path, form, [...HERE, NOBODY]);
+    const { status } = expectAlike(asked);
+    expect(status).toBe(422);
+  });
+});
+
+describe("of a link nothing is told but that it is good", () => {
+  test.each(["/signup", "/setup", "/verify"])("by %s", async (path) => {
+    const person = await open.people.member("member");
+    const form = { "/signup": { do: "look" }, "/setup": { step: "look" }, "/verify": {} }[path] ?? {};
+    const tokens = ["A".repeat(43), "nonsense", ""];
+    // Of another kind, and another's.
+    await open.people.prove(open.people.owner);
+    tokens.push((await invite(open.people.owner, "viewer")).split("/").at(-1) ?? "");
+    const said = new Set<string>();
+    for (const token of tokens) {
+      const visitor = path === "/verify" ? person : new Visitor(open.daemon);
+      const { status, text } = await visitor.send(path, { ...form, token });
+      const main = /<main[^>]*>(.*?)<\/main>/s.exec(text)?.[1] ?? "";
+      said.add(`${status} ${main.replaceAll(/value="[^"]*"/g, "VALUE").replaceAll(/req_\w+/g, "REQUEST")}`);
+    }
+    expect([...said]).toEqual([expect.stringMatching(/^404 /)]);
+  });
+});
