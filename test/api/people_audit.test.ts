@@ -88,7 +88,7 @@ beforeAll(async () => {
   people = await People.first(daemon);
   owner = browser(people.owner);
   secret("an address", "owner@example.org");
-});
+}, 120_000);
 afterAll(async () => {
   await daemon.stop();
   await Promise.all([mail.stop(), provider.stop(), service.stop()]);
