@@ -93,10 +93,10 @@ test.skipIf(leftOut !== null)(
         })),
       );
     }
-    console.log(
-      `others, idle: ${told(idle)}; beside /health: ${told(beside)}; under attack: ${told(attacked)}`,
-      { asked, followed },
-    );
+    console.log(`others, idle: ${told(idle)}; beside /health: ${told(beside)}; under attack: ${told(attacked)}`, {
+      asked,
+      followed,
+    });
     expect(percentile(attacked, 0.99)).toBeLessThan(2 * percentile(beside, 0.99));
 
     const rows = people.sql((database) =>
