@@ -3,8 +3,8 @@ import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync 
 import * as libc from "./libc.ts";
 
 const PLACE = "/run/roomd-zeros";
-/** What the kernel keeps free anyway, and what this needs itself. */
-const LEFT_KIB = 24 * 1024;
+/** What the kernel keeps free anyway, and what this and others need meanwhile. */
+const LEFT_KIB = 32 * 1024;
 const ZEROS = new Uint8Array(1024 * 1024);
 
 /** Drops what is cached and can be read again, then fills what is free with zeros and frees it. */
@@ -16,7 +16,8 @@ export function zeroFreeMemory(): void {
   try {
     const file = openSync(`${PLACE}/zeros`, "w");
     try {
-      while (freeKib() > LEFT_KIB) writeSync(file, ZEROS);
+      // Counted out beforehand: the kernel takes memory from programs to keep some free, and it would never be enough.
+      for (let left = (freeKib() - LEFT_KIB) * 1024; left > 0; left -= ZEROS.byteLength) writeSync(file, ZEROS);
     } finally {
       closeSync(file);
     }

@@ -213,7 +213,7 @@ async function readyLine(machine: Machine, deadlineMs: number): Promise<void> {
   const ready = Promise.withResolvers<void>();
   let printed = "";
   machine.onConsole((bytes) => {
-    printed = (printed + new TextDecoder().decode(bytes)).slice(-8192);
+    printed = (printed + new TextDecoder().decode(bytes).replaceAll("\r", "")).slice(-8192);
     if (printed.includes(TEMPLATE_READY_LINE)) ready.resolve();
     const said = printed.split(TEMPLATE_FAILED_LINE).at(1);
     if (said?.includes("\n\n")) ready.reject(failedStart(said));
@@ -230,7 +230,7 @@ async function readyLine(machine: Machine, deadlineMs: number): Promise<void> {
 
 /** `said` begins with what the agent says of it, a line, and what the programs said before. */
 function failedStart(said: string): ServiceError {
-  const [why = "", ...lines] = said.replaceAll("\r", "").split("\n\n", 1).join("").trim().split("\n");
+  const [why = "", ...lines] = said.split("\n\n", 1).join("").trim().split("\n");
   return new ServiceError("build_failed", {
     detail: `The template was not saved: ${why}.`,
     details: { step: "start", last_lines: lines },
