@@ -1,11 +1,11 @@
 /**
  * The guest agent: process 1 of a sandbox. Owns the order of its life; each part is in the file of its name.
  *
- *   boot ─▶ warm up ─▶ (template: the host saves the guest here) ─▶ dial the host, serve, dial again
+ *   boot ─▶ warm up ─▶ (template: start what the recipe wants; the host saves the guest here) ─▶ dial the host, serve, dial again
  *                                                                     └─ told to on the console: warm up once more
  */
 import { readFileSync } from "node:fs";
-import { TEMPLATE_FLAG, TEMPLATE_READY_LINE } from "../shared/agent-protocol/messages.ts";
+import { TEMPLATE_FAILED_LINE, TEMPLATE_FLAG, TEMPLATE_READY_LINE } from "../shared/agent-protocol/messages.ts";
 import { boot } from "./boot.ts";
 import { Drive } from "./drive/drive.ts";
 import { Egress } from "./egress/egress.ts";
@@ -23,8 +23,10 @@ import { Rehearsal } from "./rehearsal.ts";
 import { ROOM_COMMAND, runRoom } from "./room/room.ts";
 import { makeRouter } from "./router.ts";
 import { Setup } from "./setup.ts";
+import { Start, StartFailed } from "./start.ts";
 import { Terminals } from "./terminal/terminals.ts";
 import { touchUp, warmUp } from "./warm-up.ts";
+import { zeroFreeMemory } from "./zero-memory.ts";
 
 /** A template is warmed once for all its clones; a guest that boots for itself is in a hurry. */
 const WARM_UP_ROUNDS = { template: 50, alone: 1 } as const;
@@ -49,7 +51,8 @@ const egress = new Egress(reaper, line);
 const made = egress.make();
 const gateway = new Gateway(line);
 gateway.listen();
-const setup = new Setup(drive, egress, gateway);
+const start = new Start(reaper);
+const setup = new Setup(drive, egress, gateway, start);
 const env = () => setup.env;
 const takeCgroup = Cgroup.take;
 const executions = new Executions({ reaper, drive, env, takeCgroup, makeJournal: () => new Journal() });
@@ -60,6 +63,13 @@ const forgetAll = () => {
   executions.forgetAll();
   terminals.forgetAll();
 };
+const attempt = (what: string, step: () => void) => {
+  try {
+    step();
+  } catch (error) {
+    log(what, error);
+  }
+};
 const cast = { router, line };
 const warm = async (rounds: number, network: boolean) => {
   await warmUp(cast, rounds, network).catch((error) => log("warm-up", error));
@@ -69,8 +79,17 @@ if (isTemplate) await warm(WARM_UP_ROUNDS.template, await made);
 else await warm(WARM_UP_ROUNDS.alone, false);
 const rehearsal = new Rehearsal(() => touchUp(cast).finally(forgetAll));
 if (isTemplate) {
-  rehearsal.listen();
-  syncRoot();
-  announce(TEMPLATE_READY_LINE);
+  await start.bringUp().then(
+    () => {
+      if (start.isWanted) attempt("zeros", zeroFreeMemory);
+      rehearsal.listen();
+      syncRoot();
+      announce(TEMPLATE_READY_LINE);
+    },
+    (error) => {
+      const lines = error instanceof StartFailed ? error.lastLines : [];
+      announce([`${TEMPLATE_FAILED_LINE}${error.message}`, ...lines.filter((line) => line !== ""), ""].join("\n"));
+    },
+  );
 }
 await keepLinked({ trust: new HostTrust(), setup, router, line }, rehearsal);

@@ -13,6 +13,7 @@ import type { Gateway } from "./gateway/gateway.ts";
 import { ROOM_ADDRESS, ROOM_NAME } from "./gateway/place.ts";
 import * as libc from "./libc.ts";
 import { randomHex } from "./random.ts";
+import type { Start } from "./start.ts";
 
 const NONCE_BYTES = 16;
 const MIN_ENTROPY_BYTES = 64;
@@ -21,15 +22,22 @@ export class Setup {
   readonly #drive: Drive;
   readonly #egress: Pick<Egress, "forbid">;
   readonly #gateway: Pick<Gateway, "forbid">;
+  readonly #start: Pick<Start, "bringUp">;
   #turn: Promise<unknown> = Promise.resolve();
   #nonce = "";
   #env: Record<string, string> = {};
   #done = false;
 
-  constructor(drive: Drive, egress: Pick<Egress, "forbid">, gateway: Pick<Gateway, "forbid">) {
+  constructor(
+    drive: Drive,
+    egress: Pick<Egress, "forbid">,
+    gateway: Pick<Gateway, "forbid">,
+    start: Pick<Start, "bringUp">,
+  ) {
     this.#drive = drive;
     this.#egress = egress;
     this.#gateway = gateway;
+    this.#start = start;
   }
 
   get done(): boolean {
@@ -68,6 +76,7 @@ export class Setup {
         const { drive } = welcome;
         if (drive) await stage("mount", () => this.#drive.mount(drive));
         if (welcome.egress !== true) await stage("egress", () => this.#egress.forbid());
+        await stage("start", () => this.#start.bringUp());
         this.#env = welcome.env;
         this.#done = true;
       }

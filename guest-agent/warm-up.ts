@@ -77,7 +77,13 @@ async function rehearse({ router, line }: Cast, commands: (host: Link) => Promis
     },
     onClosed: ready.reject,
   });
-  const setup = new Setup(new Drive({ spare: () => {} }), { forbid: async () => {} }, { forbid: () => {} });
+  const nothing = async () => {};
+  const setup = new Setup(
+    new Drive({ spare: () => {} }),
+    { forbid: nothing },
+    { forbid: () => {} },
+    { bringUp: nothing },
+  );
   const served = serve(guestEnd, HOST_PORT, { trust: new HostTrust(), setup, router, line });
   await ready.promise;
   await commands(host);

@@ -12,6 +12,7 @@ import { configCommand } from "./config.ts";
 import { creditsCommand } from "./credits.ts";
 import { doctorCommand } from "./doctor.ts";
 import { driveCommand } from "./drive.ts";
+import { browserCommand } from "./browser.ts";
 import { egressCommand } from "./egress.ts";
 import { execCommand } from "./exec.ts";
 import { executionCommand } from "./execution.ts";
@@ -103,6 +104,7 @@ export function makeProgram(setStatus: (status: number) => void): Command {
       openCommand(),
       egressCommand(),
       portCommand(),
+      browserCommand(),
       logsCommand(),
       driveCommand(),
     ],

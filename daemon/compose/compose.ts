@@ -141,7 +141,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   const stopEnding = orgs.users.keepEnding();
   const stopMail = orgs.outbox.start();
   const stopBilling = billing.start();
-  const upkeep = startUpkeep(base, { sandboxes, rooms, meter: orgs.meter, oauth });
+  const upkeep = startUpkeep(base, { sandboxes, rooms, meter: orgs.meter, oauth, pool });
   log.info("ready", { url: reached.url, acceleration: inspected.findings.acceleration.acceleration });
 
   return {

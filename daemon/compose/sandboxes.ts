@@ -5,13 +5,14 @@ import type { RoomUid } from "../../shared/ids.ts";
 import { makeEgress } from "../domain/egress/index.ts";
 import type { Meter } from "../domain/orgs/index.ts";
 import { makePorts } from "../domain/ports/index.ts";
-import { isKept, makeSandboxes } from "../domain/sandboxes/index.ts";
+import { DEFAULT_TEMPLATE, isKept, makeSandboxes } from "../domain/sandboxes/index.ts";
 import type { Gateway } from "../domain/ssh/deps.ts";
 import { makeSsh } from "../domain/ssh/index.ts";
+import { RecentUse } from "../domain/templates/recent-use.ts";
 import { usableSnapshot } from "../domain/templates/registry.ts";
 import { makeTerminals } from "../domain/terminals/index.ts";
 import type { makeGuestDoor } from "../edge/guest/door.ts";
-import { WarmPool } from "../host/guest/pool.ts";
+import { type Wanted, WarmPool } from "../host/guest/pool.ts";
 import type { Base } from "./base.ts";
 import type { Drives } from "./drives.ts";
 import type { Orgs } from "./orgs.ts";
@@ -36,12 +37,12 @@ interface Parts extends Pick<Orgs, "orgs" | "quota" | "credits" | "meter">, Pick
 export function composeSandboxes(base: Base, parts: Parts) {
   const { config, log, paths, database, inspected, templates, finder, record } = base;
   const { orgs, quota, credits, meter, drive, reached } = parts;
+  const used = new RecentUse();
   const pool = new WarmPool({
-    size: config["pool.size"],
     paths,
     log,
     host: () => inspected.guestHost(),
-    nextImage: () => usableSnapshot(templates, "default"),
+    wanted: () => worthLaunching(base, used),
   });
   const egress = composeEgress(base, meter);
   const unasked = { actor: systemActor("supervisor"), source: "reconciler" } as const;
@@ -53,6 +54,7 @@ export function composeSandboxes(base: Base, parts: Parts) {
     meter,
     paths,
     templates,
+    templateUsed: (templateId) => used.note(templateId),
     host: () => inspected.guestHost(),
     findRoom: finder.find,
     currentRoom: finder.current,
@@ -107,6 +109,19 @@ export function composeSandboxes(base: Base, parts: Parts) {
   });
   const ssh = makeSsh({ database, log, sandboxes: access, sit: terminals.sit, orgs, gateway: () => reached.gateway });
   return { sandboxes, pool, egress, terminals, ports, ssh };
+}
+
+/** Machines of `default` always; of every other template that was used lately one, since it may be large. */
+async function worthLaunching({ config, templates }: Base, used: RecentUse): Promise<Wanted[]> {
+  const size = config["pool.size"];
+  if (size === 0) return [];
+  const others = used.list().filter((templateId) => templateId !== DEFAULT_TEMPLATE);
+  const wanted: Wanted[] = [];
+  for (const templateId of [DEFAULT_TEMPLATE, ...others]) {
+    const image = await usableSnapshot(templates, templateId);
+    if (image) wanted.push({ image, size: templateId === DEFAULT_TEMPLATE ? size : 1 });
+  }
+  return wanted;
 }
 
 function composeEgress({ config, log, database, record }: Base, meter: Meter) {

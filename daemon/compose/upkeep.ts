@@ -8,6 +8,7 @@ import type { Meter } from "../domain/orgs/index.ts";
 import type { Rooms } from "../domain/rooms/index.ts";
 import type { Sandboxes } from "../domain/sandboxes/index.ts";
 import { sweepDeadTrials } from "../domain/templates/trials.ts";
+import type { WarmPool } from "../host/guest/pool.ts";
 import type { Base } from "./base.ts";
 import { forgetEnded } from "./forget-ended.ts";
 
@@ -24,11 +25,12 @@ interface Parts {
   rooms: Rooms;
   meter: Meter;
   oauth: OAuth;
+  pool: Pick<WarmPool, "refill">;
 }
 
 export function startUpkeep(
   { config, paths, log, disk, database, inspected }: Base,
-  { sandboxes, rooms, meter, oauth }: Parts,
+  { sandboxes, rooms, meter, oauth, pool }: Parts,
 ) {
   const logged = (message: string) => (error: unknown) => log.error(message, { error: describeError(error) });
   sweepDeadTrials(paths).catch((error: unknown) =>
@@ -43,6 +45,8 @@ export function startUpkeep(
   const stopReconciling = repeat(config["reconcile.interval"] * 1000, async () => {
     await inspected.lookAgain().catch(logged("host not looked at again"));
     for (const noun of [sandboxes, rooms]) await noun.reconcile().catch(logged("not reconciled"));
+    // What was used lately is another set after a while.
+    pool.refill();
     await meter.checkpoint().catch(logged("usage not written"));
   });
   const stopShrinking = repeat(config["reconcile.interval"] * 1000, () =>

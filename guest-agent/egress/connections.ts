@@ -10,11 +10,11 @@ import type { HostLine } from "../host-line.ts";
 import * as libc from "../libc.ts";
 import { log } from "../log.ts";
 import type { Names } from "./names.ts";
-import { INTERCEPT_PORT } from "./network.ts";
+import { INTERCEPT_PORT, OWN_ADDRESS } from "./places.ts";
 import { explain } from "./refusal.ts";
 
-/** As nftables redirects the two families. */
-const LOOPBACKS = ["127.0.0.1", "::1"] as const;
+/** As nftables redirects the two families, and what containers send. */
+const PLACES = ["127.0.0.1", "::1", OWN_ADDRESS] as const;
 const BACKLOG = 1024;
 const MOST_WAITING_BYTES = 128 * 1024;
 
@@ -28,7 +28,7 @@ export class Connections {
   }
 
   async listen(): Promise<void> {
-    for (const host of LOOPBACKS) {
+    for (const host of PLACES) {
       const server = createServer({ allowHalfOpen: true }, (socket) => this.#take(socket));
       server.on("error", (error) => log("egress", error));
       await new Promise<void>((done) => server.listen({ host, port: INTERCEPT_PORT, backlog: BACKLOG }, done));

@@ -36,8 +36,9 @@ export class Egress {
 
   async #make(): Promise<void> {
     const names = new Names();
+    // It brings the address that containers reach.
+    await makeNetwork(this.#reaper);
     await new Resolver(this.#line, names).listen();
     await new Connections(this.#line, names).listen();
-    await makeNetwork(this.#reaper);
   }
 }

@@ -6,14 +6,11 @@ import { writeFileSync } from "node:fs";
 import { GATEWAY_PORT, ROOM_ADDRESS, ROOM_PORT } from "../gateway/place.ts";
 import * as libc from "../libc.ts";
 import type { Reaper } from "../reap.ts";
-import { RESOLVER } from "./resolver.ts";
+import { INTERCEPT_PORT, OWN_ADDRESS, RESOLVER } from "./places.ts";
 
 const INTERFACE = "egress0";
-/** 192.0.0.2 is the address of a host behind a translator (RFC 7335); the other is of a range of its own (RFC 4193). */
-const ADDRESSES = ["192.0.0.2/32", "fd72:6f6f:6d64::2/128"] as const;
-
-/** Where the agent takes redirected connections. */
-export const INTERCEPT_PORT = 65_001;
+/** The second is of a range of its own (RFC 4193). */
+const ADDRESSES = [`${OWN_ADDRESS}/32`, "fd72:6f6f:6d64::2/128"] as const;
 
 const RULES = `
 table inet roomd {
@@ -31,6 +28,18 @@ table inet roomd {
     ip daddr 127.0.0.0/8 return
     ip6 daddr ::1 return
     reject with icmpx type port-unreachable
+  }
+  # Containers have interfaces of their own. By where a packet would leave: what goes from one to another passes here too. Before Docker's.
+  chain arrive {
+    type nat hook prerouting priority -110; policy accept;
+    fib daddr oifname != "${INTERFACE}" return
+    udp dport 53 dnat ip to ${OWN_ADDRESS}:${RESOLVER.port}
+    meta nfproto ipv4 tcp dport 53 dnat ip to ${OWN_ADDRESS}:${RESOLVER.port}
+    meta nfproto ipv4 meta l4proto tcp dnat ip to ${OWN_ADDRESS}:${INTERCEPT_PORT}
+  }
+  chain pass {
+    type filter hook forward priority 0; policy accept;
+    oifname "${INTERFACE}" reject with icmpx type port-unreachable
   }
 }
 `;

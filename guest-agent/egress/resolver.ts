@@ -9,8 +9,8 @@ import type { HostLine } from "../host-line.ts";
 import { log } from "../log.ts";
 import { type Question, RecordType, ResponseCode, readQuestion, writeAnswer } from "./dns-message.ts";
 import type { Names } from "./names.ts";
+import { OWN_ADDRESS, RESOLVER } from "./places.ts";
 
-export const RESOLVER = { address: "127.0.0.53", port: 53 } as const;
 /** A resolver that takes longer is asked again by its clients anyway. */
 const HOST_ANSWER_MS = 10_000;
 const MOST_ASKED_AT_ONCE = 64;
@@ -32,17 +32,21 @@ export class Resolver {
     this.#names = names;
   }
 
-  /** Listens on UDP and TCP. */
+  /** Listens on UDP and TCP, for the guest's programs and for containers. */
   async listen(): Promise<void> {
+    for (const address of [RESOLVER.address, OWN_ADDRESS]) await this.#listen(address);
+  }
+
+  async #listen(address: string): Promise<void> {
     const udp = createSocket("udp4");
     udp.on("message", (query, from) => {
       void this.#reply(query).then((reply) => reply && udp.send(reply, from.port, from.address));
     });
     udp.on("error", (error) => log("resolver", error));
-    await new Promise<void>((done) => udp.bind(RESOLVER.port, RESOLVER.address, done));
+    await new Promise<void>((done) => udp.bind(RESOLVER.port, address, done));
     const tcp = createServer((client) => this.#serve(client));
     tcp.on("error", (error) => log("resolver", error));
-    await new Promise<void>((done) => tcp.listen(RESOLVER.port, RESOLVER.address, done));
+    await new Promise<void>((done) => tcp.listen(RESOLVER.port, address, done));
   }
 
   async #reply(query: Uint8Array): Promise<Uint8Array | null> {

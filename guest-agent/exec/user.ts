@@ -9,7 +9,7 @@ export interface User {
   shell: string;
 }
 
-const ROOT: User = { name: "root", uid: 0, gid: 0, home: "/root", shell: "/bin/bash" };
+export const ROOT: User = { name: "root", uid: 0, gid: 0, home: "/root", shell: "/bin/bash" };
 
 /** By name or numeric id; null is root, who exists whatever the file says, and alone where it cannot be read. */
 export function findUser(wanted: string | null, passwd = "/etc/passwd"): User | null {

@@ -4,7 +4,7 @@ import { connect as dial, type Socket } from "node:net";
 import type { Stream } from "../../shared/agent-protocol/link.ts";
 import { Channel, type ConnectOpened, StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
 import { drained } from "../drained.ts";
-import { INTERCEPT_PORT } from "../egress/network.ts";
+import { INTERCEPT_PORT } from "../egress/places.ts";
 import { InvalidRequest } from "../exec/request.ts";
 import { GATEWAY_PORT } from "../gateway/place.ts";
 

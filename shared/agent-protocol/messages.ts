@@ -26,6 +26,9 @@ export const OPEN_HOST_PORT = 1024;
 /** The line on the serial console that says that a template guest is at rest and may be saved. */
 export const TEMPLATE_READY_LINE = "roomd-agent: template ready";
 
+/** On the serial console where a template guest cannot be saved: why, on the same line, then the last lines that its programs printed, and an empty line. */
+export const TEMPLATE_FAILED_LINE = "roomd-agent: template failed: ";
+
 /** Typed on the serial console of a clone that has no sandbox yet: it is to rehearse being set up. */
 export const REHEARSE_LINE = "rehearse";
 

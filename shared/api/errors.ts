@@ -167,6 +167,7 @@ export const ERRORS = {
   timeout_out_of_range: { status: 422, title: "timeout_ms is out of range" },
   port_out_of_range: { status: 422, title: "port is out of range" },
   invalid_path: { status: 422, title: "The path is not valid" },
+  build_failed: { status: 422, title: "The template could not be built" },
   idempotency_key_reused: {
     status: 422,
     title: "The Idempotency-Key was used with a different body",

@@ -3,6 +3,7 @@ import * as account from "./account.ts";
 import * as audit from "./audit.ts";
 import * as barriers from "./barriers.ts";
 import * as billing from "./billing.ts";
+import * as browser from "./browser.ts";
 import type { Operation } from "./contract.ts";
 import * as credits from "./credits.ts";
 import * as drive from "./drive.ts";
@@ -104,6 +105,7 @@ export const operations = {
   sandbox_expose_port: ports.sandboxExposePort,
   sandbox_unexpose_port: ports.sandboxUnexposePort,
   port_list: ports.portList,
+  browser_get: browser.browserGet,
   execution_start: executions.executionStart,
   execution_list: executions.executionList,
   execution_get: executions.executionGet,

@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import { referencePage } from "../../daemon/cli/reference.ts";
 import { CONFIG_KEYS, exampleConfig, loadConfig } from "../../daemon/core/config.ts";
 import { CHECK_IDS } from "../../daemon/domain/service/checks.ts";
+import { readRecipe } from "../../daemon/domain/templates/recipe.ts";
 import { type Operation, SCOPES, type Scope } from "../../shared/api/contract.ts";
 import { operations } from "../../shared/api/operations.ts";
 import { TOOLS } from "../../shared/api/tools.ts";
@@ -17,7 +18,7 @@ import { codeOf, filesOf, read } from "./sources.ts";
 const DOCUMENTS = [...PAGES.map(({ path }) => path), "daemon/README.md"];
 const README_LINES = 250;
 /** What a block of a page can be: each kind is tested, `text` is shown only. */
-const KINDS = ["sh test", "sh operations", "sh", "toml", "json", "text"];
+const KINDS = ["sh test", "sh operations", "sh", "toml", "toml recipe", "json", "text"];
 const SOURCE_FILE = /\.(ts|sql|toml|sh|service|md)$/;
 
 /** What a document names as a file or folder: its links, and the words of its code that look like one. */
@@ -87,6 +88,10 @@ describe.each(PAGES)("$path", (page) => {
     expect(page.blocks.map(({ kind }) => kind).filter((kind) => !KINDS.includes(kind))).toEqual([]);
     for (const { text } of blocksOf(page, "json")) expect(() => JSON.parse(text)).not.toThrow();
     for (const { text } of blocksOf(page, "toml")) expect(Object.keys(originsOf(text))).not.toEqual([]);
+    for (const { text } of blocksOf(page, "toml recipe")) {
+      const name = /^template_id = "(.*)"$/m.exec(text)?.[1] ?? "";
+      expect(readRecipe(name, text).template_id).toBe(name);
+    }
     for (const { kind, text } of page.blocks.filter(({ kind }) => kind.startsWith("sh"))) {
       expect([kind, spawnSync("bash", ["-n"], { input: text, encoding: "utf8" }).stderr]).toEqual([kind, ""]);
     }

@@ -1,8 +1,10 @@
 /** Owns the call that exposes a port. */
+
+import type { InputOf } from "../../../shared/api/contract.ts";
 import { MAX_PORTS, sandboxExposePort } from "../../../shared/api/ports.ts";
 import type { SandboxState } from "../../../shared/api/sandboxes.ts";
 import { after, now } from "../../core/clock.ts";
-import { type Bound, bind } from "../../core/operation.ts";
+import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
 import { requireActive } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { termBy } from "../orgs/grant.ts";
@@ -17,43 +19,59 @@ import { newLabel } from "./tokens.ts";
 const ALLOWED: readonly SandboxState[] = ["creating", "starting", "running", "pausing", "paused", "resuming"];
 
 export function makeExpose(parts: PortParts): Bound {
-  const { database, sandboxes, exposures } = parts;
   return bind(sandboxExposePort, {
-    find: (call, params) => sandboxes.find(call, params),
-    run: async (call, { port, visibility = "private", label, expires_in_seconds }, target) => {
-      requireExposable(target);
-      const { row: sandbox, room } = target;
-      call.audit.details = { port, visibility };
-      const created_at = now();
-      const term = termBy(call.caller);
-      const asked = expires_in_seconds === undefined ? null : after(created_at, expires_in_seconds);
-      const wanted: PortRow = {
-        label: newLabel(label ?? null),
-        sandbox_id: sandbox.sandbox_id,
-        port,
-        visibility,
-        wish: label ?? null,
-        org_id: sandbox.org_id,
-        room_uid: room.room_uid,
-        agent_id: sandbox.agent_id,
-        created_at,
-        expires_at: sooner(asked, term.expires_at),
-        ends_with: term.ends_with,
-      };
-      const row = await database.commit((queries) => {
-        const known = findPort(queries, sandbox.sandbox_id, port);
-        if (known) return requireSame(known, visibility, label);
-        if (listPorts(queries, sandbox.sandbox_id).length >= MAX_PORTS) throw tooManyPorts();
-        insertPort(queries, wanted);
-        return wanted;
-      });
-      exposures.keep(row);
-      call.audit.details = { port, visibility: row.visibility, expires_at: row.expires_at };
-      const listening = await listeningPorts(sandboxes, sandbox.sandbox_id, [port]);
-      const body = toPortRecord(parts, row, listening.has(port));
-      return { outcome: row === wanted ? "created" : "exists", body };
+    find: (call, params) => parts.sandboxes.find(call, params),
+    run: async (call, input, target) => {
+      call.audit.details = { port: input.port, visibility: input.visibility ?? "private" };
+      const { row, isNew } = await expose(parts, call.caller, target, input);
+      call.audit.details = { port: row.port, visibility: row.visibility, expires_at: row.expires_at };
+      const listening = await listeningPorts(parts.sandboxes, row.sandbox_id, [row.port]);
+      return { outcome: isNew ? "created" : "exists", body: toPortRecord(parts, row, listening.has(row.port)) };
     },
   });
+}
+
+type Exposed = { row: PortRow; isNew: boolean };
+
+/** The port's row, which may have been there. Throws room_destroying, invalid_state, already_exists, too_many_ports. */
+export async function expose(
+  { database, exposures }: PortParts,
+  caller: KeyCall["caller"],
+  target: PortTarget,
+  {
+    port,
+    visibility = "private",
+    label,
+    expires_in_seconds,
+  }: Omit<InputOf<typeof sandboxExposePort>, "room_id" | "sandbox">,
+): Promise<Exposed> {
+  requireExposable(target);
+  const { row: sandbox, room } = target;
+  const created_at = now();
+  const term = termBy(caller);
+  const asked = expires_in_seconds === undefined ? null : after(created_at, expires_in_seconds);
+  const wanted: PortRow = {
+    label: newLabel(label ?? null),
+    sandbox_id: sandbox.sandbox_id,
+    port,
+    visibility,
+    wish: label ?? null,
+    org_id: sandbox.org_id,
+    room_uid: room.room_uid,
+    agent_id: sandbox.agent_id,
+    created_at,
+    expires_at: sooner(asked, term.expires_at),
+    ends_with: term.ends_with,
+  };
+  const row = await database.commit((queries) => {
+    const known = findPort(queries, sandbox.sandbox_id, port);
+    if (known) return requireSame(known, visibility, label);
+    if (listPorts(queries, sandbox.sandbox_id).length >= MAX_PORTS) throw tooManyPorts();
+    insertPort(queries, wanted);
+    return wanted;
+  });
+  exposures.keep(row);
+  return { row, isNew: row === wanted };
 }
 
 /** Of two ends; null is none. */

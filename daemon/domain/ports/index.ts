@@ -2,6 +2,7 @@
 
 import type { ShownPort } from "../../../shared/api/shown-port.ts";
 import type { Bound } from "../../core/operation.ts";
+import { makeBrowser } from "./browser.ts";
 import { Connections } from "./connections.ts";
 import type { PortDeps } from "./deps.ts";
 import { makeExpose } from "./expose.ts";
@@ -37,7 +38,7 @@ export function makePorts(deps: PortDeps): Ports {
   const refusals = new Refusals(deps);
   const parts: PortParts = { ...deps, tokens, traffic, connections, exposures, refusals };
   return {
-    operations: [makeExpose(parts), makeList(parts), makeUnexpose(parts)],
+    operations: [makeExpose(parts), makeList(parts), makeUnexpose(parts), makeBrowser(parts)],
     gate: makeGate(parts),
     shown: (sandboxId) =>
       listPorts(deps.database.queries, sandboxId).map((row) => toShownPort(row, deps.urls(), traffic.of(row))),

@@ -26,7 +26,8 @@ import type { Supervisor } from "./supervisor.ts";
 import type { Supervisors } from "./supervisors.ts";
 import type { SandboxRow } from "./table.ts";
 
-const DEFAULT_TEMPLATE = "default";
+/** What a sandbox starts from where nobody names a template. */
+export const DEFAULT_TEMPLATE = "default";
 const DEFAULT_WAIT_MS = 60_000;
 /** A launch takes a tenth of it. */
 const LAUNCH_MS = 2_000;
@@ -175,6 +176,7 @@ function mostMemory({ limits }: SandboxDeps, template: Template | null): number 
 /** A machine that waits, for a sandbox of one processor: those that wait have no more. */
 function takeWarm(deps: SandboxDeps, input: Input, template: Template): WarmMachine | null {
   if ((input.vcpu_count ?? 1) > 1) return null;
+  deps.templateUsed(template.record.template_id);
   return deps.pool.take(imageOf(template.directory, template.manifest, true));
 }
 

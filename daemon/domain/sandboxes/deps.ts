@@ -25,6 +25,8 @@ export interface SandboxDeps {
   host(): GuestHost;
   /** Machines that wait for the next sandboxes. */
   pool: WarmPool;
+  /** A sandbox is made of it: the next one is likely to be too. */
+  templateUsed(templateId: string): void;
   findRoom: FindRoom;
   /** The room as it is now, within a transaction. */
   currentRoom(roomUid: RoomUid): RoomTarget;

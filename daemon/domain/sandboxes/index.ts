@@ -31,6 +31,7 @@ import { makeUpdate } from "./update.ts";
 /** Agents of sandboxes that are put aside. */
 export const listQuarantined = (queries: Queries) => failedFor(queries, QUARANTINED);
 
+export { DEFAULT_TEMPLATE } from "./create.ts";
 export { endedLongAgo, endedWithRooms, forgetSandbox, isKept } from "./ended.ts";
 export type { Going } from "./going.ts";
 export type { Measured } from "./measure.ts";

@@ -8,7 +8,12 @@
 import { existsSync } from "node:fs";
 import { mkdir, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
-import { GENERATION, TEMPLATE_FLAG, TEMPLATE_READY_LINE } from "../../../shared/agent-protocol/messages.ts";
+import {
+  GENERATION,
+  TEMPLATE_FAILED_LINE,
+  TEMPLATE_FLAG,
+  TEMPLATE_READY_LINE,
+} from "../../../shared/agent-protocol/messages.ts";
 import type { TemplateRecord } from "../../../shared/api/templates.ts";
 import { newId } from "../../../shared/ids.ts";
 import { VERSION } from "../../../shared/version.ts";
@@ -22,24 +27,22 @@ import { makeGuestDirectories, ownFile, readableTemplate } from "../../host/isol
 import { type Machine, startMachine } from "../../host/machine/machine.ts";
 import {
   type Acceleration,
-  BASE_MEMORY_MIB,
   cpuModelFor,
   DRIVE_PORTS,
   type Hardware,
   kernelAppend,
+  MEMORY_GRAIN_MIB,
   machineTypeFor,
 } from "../../host/machine/spec.ts";
 import { runWithProgress } from "../../host/process.ts";
 import { processorOf } from "../../host/processor.ts";
 import { digestOf, FILE_NAMES, type FileRole, factsOf, imageOf, MANIFEST_FORMAT, type Manifest } from "./manifest.ts";
-import { type Recipe, readRecipe, unpackBuilder } from "./recipe.ts";
+import { type Recipe, readRecipe, readyTimeoutSeconds, unpackBuilder } from "./recipe.ts";
 import { CURRENT, MANIFEST_FILE } from "./registry.ts";
 import { selfTest } from "./self-test.ts";
 import { whileBuilding } from "./trials.ts";
 
 const BOOT_DEADLINE_MS = 180_000;
-/** Memory is plugged in steps of the guest's own blocks. */
-const PLUG_GRAIN_MIB = 128;
 
 export interface BuildDeps {
   paths: Paths;
@@ -93,7 +96,7 @@ async function buildVersion(
     await buildImage(deps, recipe, directory, options.onProgress);
     readableTemplate(directory);
     const acceleration = await deps.probe(join(directory, FILE_NAMES.kernel));
-    const hardware = hardwareFor(deps, acceleration);
+    const hardware = hardwareFor(deps, acceleration, recipe);
     options.onProgress(`booting the template under ${acceleration} and saving it`);
     const virtualSize = await convertRoot(
       deps.programs.qemu_img,
@@ -101,7 +104,7 @@ async function buildVersion(
       join(directory, FILE_NAMES.root),
     );
     await rm(join(directory, "root.ext4"));
-    await snapshot(deps, directory, hardware, virtualSize);
+    await snapshot(deps, recipe, directory, hardware, virtualSize);
     await makeOverlays(deps, directory, virtualSize);
     const manifest = await writeManifest(deps, recipe, directory, hardware);
     readableTemplate(directory);
@@ -124,16 +127,32 @@ async function buildImage(deps: BuildDeps, recipe: Recipe, directory: string, on
   const argv = [builder, "--out", directory, "--agent", deps.programs.agent, "--suite", recipe.suite];
   argv.push("--packages", recipe.packages.join(" "), "--disk-mib", String(recipe.disk_mib), "--cache", cache);
   if (deps.mirror !== "") argv.push("--mirror", deps.mirror);
+  const timeout = `${readyTimeoutSeconds(recipe)}\n`;
+  for (const [name, text] of [
+    ["start", recipe.start],
+    ["ready", recipe.ready],
+    ["ready-timeout", recipe.start && timeout],
+  ] as const) {
+    if (text === undefined) continue;
+    const path = join(scratch, name);
+    await writeFile(path, text);
+    argv.push("--own", path);
+  }
   await runWithProgress(argv, onProgress);
   await rm(scratch, { recursive: true });
 }
 
-function hardwareFor({ limits, qemuVersion }: BuildDeps, acceleration: Acceleration): Hardware {
+function hardwareFor(
+  { limits, qemuVersion }: BuildDeps,
+  acceleration: Acceleration,
+  { min_memory_mib }: Recipe,
+): Hardware {
+  const most = Math.max(0, limits.memory_mib - min_memory_mib);
   return {
     machine_type: machineTypeFor(qemuVersion),
     cpu_model: cpuModelFor(acceleration),
-    base_memory_mib: BASE_MEMORY_MIB,
-    max_plugged_mib: Math.ceil(Math.max(0, limits.memory_mib - BASE_MEMORY_MIB) / PLUG_GRAIN_MIB) * PLUG_GRAIN_MIB,
+    base_memory_mib: min_memory_mib,
+    max_plugged_mib: Math.ceil(most / MEMORY_GRAIN_MIB) * MEMORY_GRAIN_MIB,
     acceleration,
     drive_ports: DRIVE_PORTS,
     returns_memory: true,
@@ -141,7 +160,13 @@ function hardwareFor({ limits, qemuVersion }: BuildDeps, acceleration: Accelerat
 }
 
 /** Boots the image once, without vsock and drive, and saves it when its agent is at rest. */
-async function snapshot(deps: BuildDeps, directory: string, hardware: Hardware, virtualSize: number): Promise<void> {
+async function snapshot(
+  deps: BuildDeps,
+  recipe: Recipe,
+  directory: string,
+  hardware: Hardware,
+  virtualSize: number,
+): Promise<void> {
   const disk = join(directory, FILE_NAMES.disk);
   await makeOverlay(deps.programs.qemu_img, disk, FILE_NAMES.root, virtualSize);
   const memory = join(directory, FILE_NAMES.memory);
@@ -173,7 +198,7 @@ async function snapshot(deps: BuildDeps, directory: string, hardware: Hardware, 
       { vmm_log: own.vmm_log, console_log: own.console_log },
       { onProcess: async () => {}, enter: null },
     );
-    await readyLine(machine);
+    await readyLine(machine, BOOT_DEADLINE_MS + (recipe.start ? readyTimeoutSeconds(recipe) * 1000 : 0));
     await machine.save(memory);
   } finally {
     await machine?.end();
@@ -183,20 +208,34 @@ async function snapshot(deps: BuildDeps, directory: string, hardware: Hardware, 
   }
 }
 
-async function readyLine(machine: Machine): Promise<void> {
+/** Resolves when the guest is at rest. Throws build_failed with what its recipe's own programs said, where one of them failed. */
+async function readyLine(machine: Machine, deadlineMs: number): Promise<void> {
   const ready = Promise.withResolvers<void>();
   let printed = "";
   machine.onConsole((bytes) => {
-    printed = (printed + new TextDecoder().decode(bytes)).slice(-8192);
+    printed = (printed + new TextDecoder().decode(bytes).replaceAll("\r", "")).slice(-8192);
     if (printed.includes(TEMPLATE_READY_LINE)) ready.resolve();
+    const said = printed.split(TEMPLATE_FAILED_LINE).at(1);
+    if (said?.includes("\n\n")) ready.reject(failedStart(said));
   });
   machine.process.exited.then((how) => ready.reject(new Error(`QEMU has ended: ${how}`)));
   await machine.resume();
   try {
-    await within(ready.promise, BOOT_DEADLINE_MS, "the template's boot");
+    await within(ready.promise, deadlineMs, "the template's boot");
   } catch (error) {
+    if (error instanceof ServiceError) throw error;
     throw new Error(`the template did not come up; its console ends with:\n${printed.slice(-2000)}`, { cause: error });
   }
+}
+
+/** `said` begins with what the agent says of it, a line, and what the programs said before. */
+function failedStart(said: string): ServiceError {
+  const [why = "", ...lines] = said.split("\n\n", 1).join("").trim().split("\n");
+  return new ServiceError("build_failed", {
+    detail: `The template was not saved: ${why}.`,
+    details: { step: "start", last_lines: lines },
+    hint: "Look at the last lines of the recipe's start and ready, in details.last_lines.",
+  });
 }
 
 async function makeOverlays(deps: BuildDeps, directory: string, virtualSize: number): Promise<void> {

@@ -1,17 +1,25 @@
-/** Owns recipes: what a template's root image is made of. The one of `default` is embedded, as is what builds images. */
+/** Owns recipes: what a template is made of, and what runs in it once it is saved. The shipped ones are embedded, as is what builds images. */
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import { parse } from "smol-toml";
 import debianMirror from "../../../packaging/debian-mirror" with { type: "text" };
+import browserRecipe from "../../../packaging/guest-image/browser.toml" with { type: "text" };
 import builder from "../../../packaging/guest-image/build" with { type: "text" };
 import defaultRecipe from "../../../packaging/guest-image/default.toml" with { type: "text" };
+import desktopRecipe from "../../../packaging/guest-image/desktop.toml" with { type: "text" };
+import dockerRecipe from "../../../packaging/guest-image/docker.toml" with { type: "text" };
 import initramfsInit from "../../../packaging/guest-image/initramfs-init" with { type: "text" };
 import { fields } from "../../../shared/api/contract.ts";
 import { TEMPLATE_PATTERN } from "../../../shared/api/templates.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import { BASE_MEMORY_MIB } from "../../host/machine/spec.ts";
+import { BASE_MEMORY_MIB, MEMORY_GRAIN_MIB } from "../../host/machine/spec.ts";
+
+const MOST_SCRIPT_BYTES = 65_536;
+/** Where a recipe does not say it. On a host without KVM a desktop takes most of a minute. */
+const READY_TIMEOUT_SECONDS = 300;
+const script = Type.String({ minLength: 1, maxLength: MOST_SCRIPT_BYTES });
 
 const recipe = fields({
   template_id: Type.String({ pattern: TEMPLATE_PATTERN }),
@@ -19,13 +27,28 @@ const recipe = fields({
   suite: Type.String({ pattern: "^[a-z]{1,32}$" }),
   packages: Type.Array(Type.String({ pattern: "^[a-z0-9][a-z0-9+.-]{0,127}$" }), { maxItems: 512 }),
   tools: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 128 }),
-  min_memory_mib: Type.Integer({ minimum: BASE_MEMORY_MIB }),
+  /** What the template is saved with; more is plugged. Kernels count memory in blocks of this size. */
+  min_memory_mib: Type.Integer({ minimum: BASE_MEMORY_MIB, multipleOf: MEMORY_GRAIN_MIB }),
   default_memory_mib: Type.Integer({ minimum: BASE_MEMORY_MIB }),
   disk_mib: Type.Integer({ minimum: 1024, maximum: 1_048_576 }),
+  /** A shell script that root runs before the template is saved; what it leaves running is running in every sandbox. */
+  start: Type.Optional(script),
+  /** A shell script that ends with 0 once what `start` began can be used. It is asked each second. */
+  ready: Type.Optional(script),
+  ready_timeout_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 3600 })),
 });
 export type Recipe = typeof recipe.static;
 
-const EMBEDDED: Record<string, string> = { default: defaultRecipe };
+/** The recipes that come with roomd, by template. */
+export const EMBEDDED: Readonly<Record<string, string>> = {
+  default: defaultRecipe,
+  docker: dockerRecipe,
+  browser: browserRecipe,
+  desktop: desktopRecipe,
+};
+
+/** How long `start` and `ready` may take together. */
+export const readyTimeoutSeconds = (recipe: Recipe): number => recipe.ready_timeout_seconds ?? READY_TIMEOUT_SECONDS;
 
 /** The recipe in `text`, or the embedded one of that name. Throws with every field that is wrong. */
 export function readRecipe(templateId: string, text: string | undefined): Recipe {

@@ -19,13 +19,18 @@ const REHEARSAL_DEADLINE_MS = 10_000;
 /** Without KVM a rehearsal takes a core for a second; more at once would stand in the way of whoever creates. */
 const FILL_AT_ONCE = 2;
 
-export interface PoolDeps {
+/** So many machines of one snapshot are to wait. */
+export interface Wanted {
+  image: GuestImage;
   size: number;
+}
+
+export interface PoolDeps {
   paths: Paths;
   log: Log;
   host(): GuestHost;
-  /** What the next sandbox is most likely to start from; null when nothing is worth launching ahead. */
-  nextImage(): Promise<GuestImage | null>;
+  /** What the next sandboxes are likely to start from, the likeliest first. Machines of anything else go. */
+  wanted(): Promise<Wanted[]>;
 }
 
 /** A machine that waits, or will soon. */
@@ -44,6 +49,8 @@ export class WarmPool {
   readonly #ready = new WeakSet<WarmMachine>();
   readonly #lanes = new Set<Promise<void>>();
   #closed = false;
+  /** How many there should be, as it was last asked. */
+  #size = 0;
 
   constructor(deps: PoolDeps) {
     this.#deps = deps;
@@ -54,14 +61,14 @@ export class WarmPool {
    * there is none. Whoever takes one starts or ends it, and then asks for a refill.
    */
   take(image: Pick<GuestImage, "snapshot_memory">): WarmMachine | null {
-    const taken = this.#members.find((member) => member.image.snapshot_memory === image.snapshot_memory);
+    const taken = this.#members.find((member) => isOf(member, image));
     if (taken) this.#remove(taken);
     return taken ?? null;
   }
 
   /** How many machines there should be, and how many wait. */
   figures(): { size: number; ready: number } {
-    return { size: this.#deps.size, ready: this.#members.filter((member) => this.#ready.has(member)).length };
+    return { size: this.#size, ready: this.#members.filter((member) => this.#ready.has(member)).length };
   }
 
   /** Whether a machine of the pool has this sandbox_id. */
@@ -95,13 +102,14 @@ export class WarmPool {
 
   async #fill(): Promise<void> {
     while (true) {
-      const image = await this.#deps.nextImage();
-      if (!image) return;
-      const stale = this.#members.filter((member) => member.image.snapshot_memory !== image.snapshot_memory);
+      const wanted = await this.#deps.wanted();
+      this.#size = wanted.reduce((sum, { size }) => sum + size, 0);
+      const stale = this.#members.filter((member) => !wanted.some(({ image }) => isOf(member, image)));
       for (const member of stale) this.#remove(member);
       await Promise.all(stale.map((member) => this.#discard(member)));
-      if (this.#closed || this.#members.length >= this.#deps.size) return;
-      await this.#add(image);
+      const missing = wanted.find(({ image, size }) => this.#members.filter((each) => isOf(each, image)).length < size);
+      if (this.#closed || !missing) return;
+      await this.#add(missing.image);
     }
   }
 
@@ -156,6 +164,10 @@ export class WarmPool {
     await machine?.end();
     if (machine) await rm(machine.parts.plan.paths.directory, { recursive: true, force: true });
   }
+}
+
+function isOf(member: WarmMachine, image: Pick<GuestImage, "snapshot_memory">): boolean {
+  return member.image.snapshot_memory === image.snapshot_memory;
 }
 
 /** Lets the guest go through being set up once, and pauses it: what that runs is then translated. */

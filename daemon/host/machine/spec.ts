@@ -56,7 +56,10 @@ export function cpuModelFor(acceleration: Acceleration): string {
 export function machineTypeFor(qemuVersion: string | null): string {
   return Number.parseInt(qemuVersion ?? "", 10) >= 10 ? "pc-q35-10.0" : "pc-q35-8.2";
 }
+/** The least that a template is saved with. */
 export const BASE_MEMORY_MIB = 256;
+/** What a template is saved with, and what may be plugged, are multiples of the guest's own blocks. */
+export const MEMORY_GRAIN_MIB = 128;
 /** virtio-mem plugs in blocks of this size. */
 export const MEMORY_BLOCK_MIB = 2;
 

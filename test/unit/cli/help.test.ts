@@ -10,6 +10,7 @@ const COMMANDS = [
   "init",
   "config",
   "backup",
+  "browser",
   "restore",
   ...["create", "list", "set-plan", "delete", "credits"].map((verb) => `org ${verb}`),
   ...["add", "list", "remove"].map((verb) => `org ssh-key ${verb}`),

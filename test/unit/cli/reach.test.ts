@@ -54,6 +54,7 @@ const LINES: readonly string[][] = [
   "port expose r w 80 --public --label l --expires-in 1h",
   "port list r w",
   "port unexpose r w 80",
+  "browser r w",
   "drive ls r:/ --recursive --limit 1 --cursor c",
   "drive stat r:/a",
   "drive mkdir r:/a --mode 0755",

@@ -1,0 +1,109 @@
+/**
+ * Owns what a recipe wants running in every sandbox: its script `start` runs once, then its script `ready` is asked until it ends with 0.
+ *
+ * In a template that is before it is saved, so that clones find it running. A guest that boots by itself does it before its first command.
+ * Neither has a connection to the host yet, so there is no network to ask.
+ */
+import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { environmentOf } from "./exec/environment.ts";
+import { ROOT } from "./exec/user.ts";
+import type { Reaper } from "./reap.ts";
+
+/** As packaging/guest-image/build lays them down. */
+const PLACE = "/usr/lib/roomd";
+const LOG = "/var/log/roomd-start.log";
+const ASK_AGAIN_MS = 1000;
+/** What is told of a failure; the host keeps a console's last 8 KiB. */
+const TOLD_LINES = 20;
+const TOLD_LINE_CHARS = 200;
+
+/** Why it is not up, in a sentence without its full stop, and what its programs printed last. */
+export class StartFailed extends Error {
+  readonly lastLines: string[];
+
+  constructor(why: string, lastLines: string[]) {
+    super(why);
+    this.lastLines = lastLines;
+  }
+}
+
+export class Start {
+  readonly #reaper: Pick<Reaper, "spare">;
+  readonly #place: string;
+  readonly #log: string;
+  #up: Promise<void> | null = null;
+
+  constructor(reaper: Pick<Reaper, "spare">, place = PLACE, log = LOG) {
+    this.#reaper = reaper;
+    this.#place = place;
+    this.#log = log;
+  }
+
+  /** Whether the recipe wants anything. */
+  get isWanted(): boolean {
+    return existsSync(this.#script("start"));
+  }
+
+  /** Resolves once all of it is up, however often it is asked. Rejects with StartFailed. */
+  bringUp(): Promise<void> {
+    this.#up ??= this.isWanted ? this.#bringUp() : Promise.resolve();
+    return this.#up;
+  }
+
+  async #bringUp(): Promise<void> {
+    const deadline = performance.now() + Number(readFileSync(this.#script("ready-timeout"), "utf8")) * 1000;
+    await this.#require("start", deadline);
+    if (!existsSync(this.#script("ready"))) return;
+    while (!(await this.#run("ready", deadline))) {
+      if (performance.now() > deadline) throw this.#failed("ready did not end with 0 in time");
+      await sleep(ASK_AGAIN_MS);
+    }
+  }
+
+  async #require(script: string, deadline: number): Promise<void> {
+    const code = await this.#exitCode(script, deadline);
+    if (code === null) throw this.#failed(`${script} did not end in time`);
+    if (code !== 0) throw this.#failed(`${script} ended with ${code}`);
+  }
+
+  async #run(script: string, deadline: number): Promise<boolean> {
+    return (await this.#exitCode(script, deadline)) === 0;
+  }
+
+  /** Null where its time was up. What it has begun in the background goes on. */
+  async #exitCode(script: string, deadline: number): Promise<number | null> {
+    const out = openSync(this.#log, "a", 0o640);
+    try {
+      const child = Bun.spawn(["/bin/sh", this.#script(script)], {
+        cwd: "/",
+        env: environmentOf(ROOT),
+        detached: true,
+        stdio: ["ignore", out, out],
+      });
+      this.#reaper.spare(child);
+      const late = new AbortController();
+      const inTime = await Promise.race([
+        child.exited,
+        sleep(Math.max(0, deadline - performance.now()), null, { signal: late.signal }).catch(() => null),
+      ]);
+      late.abort();
+      if (inTime === null) child.kill("SIGKILL");
+      return inTime;
+    } finally {
+      closeSync(out);
+    }
+  }
+
+  #failed(why: string): StartFailed {
+    const lines = existsSync(this.#log) ? readFileSync(this.#log, "utf8").trimEnd().split("\n") : [];
+    return new StartFailed(
+      why,
+      lines.slice(-TOLD_LINES).map((line) => line.slice(0, TOLD_LINE_CHARS)),
+    );
+  }
+
+  #script(name: string): string {
+    return `${this.#place}/${name}`;
+  }
+}

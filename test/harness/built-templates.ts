@@ -1,0 +1,58 @@
+/** Owns templates that tests build beside the shared one: of a recipe in a daemon's own directory, or one that comes with roomd, kept. */
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { BINARY, SHARED_TEMPLATES, type TestDaemon } from "./daemon.ts";
+
+const SHARED_DATA = dirname(SHARED_TEMPLATES);
+const SHARED_CACHE = join(SHARED_DATA, "template-cache");
+/** Those that come with roomd, beside the data that only has `default`. */
+const KEPT_DATA = join(dirname(SHARED_DATA), "more");
+
+export interface Built {
+  status: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** Gives a daemon templates of its own, among them the shared `default`; what was fetched for that is not fetched again. */
+export function ownTemplates({ dataDir }: TestDaemon): string {
+  const own = join(dataDir, "templates");
+  rmSync(own);
+  mkdirSync(own, { mode: 0o711 });
+  symlinkSync(join(SHARED_TEMPLATES, "default"), join(own, "default"));
+  symlinkSync(SHARED_CACHE, join(dataDir, "template-cache"));
+  return own;
+}
+
+/** Builds a recipe for a daemon that has templates of its own. */
+export async function buildRecipe(daemon: TestDaemon, name: string, recipe: string): Promise<Built> {
+  const file = join(daemon.home, `${name}.toml`);
+  writeFileSync(file, recipe);
+  return await daemon.cli(["template", "build", name, "--recipe", file, "--json"]);
+}
+
+/** Makes one that comes with roomd, unless a run before has, and gives it to a daemon that has templates of its own. */
+export async function shippedTemplate(daemon: TestDaemon, name: string): Promise<void> {
+  mkdirSync(KEPT_DATA, { recursive: true, mode: 0o711 });
+  const env = { ...daemon.env, ROOMD_DATA_DIR: KEPT_DATA, ROOMD_RUNTIME_DIR: join(daemon.home, "build") };
+  const key = await keyOf();
+  const stamp = Bun.file(join(KEPT_DATA, `${name}.key`));
+  if (!(await stamp.exists()) || (await stamp.text()) !== key) {
+    const build = Bun.spawn([BINARY, "template", "build", name, "--verbose"], {
+      env,
+      stdout: "ignore",
+      stderr: "pipe",
+    });
+    const [said, status] = await Promise.all([build.stderr.text(), build.exited]);
+    if (status !== 0) throw new Error(`template ${name} was not built:\n${said.slice(-4000)}`);
+    await stamp.write(key);
+  }
+  symlinkSync(join(KEPT_DATA, "templates", name), join(daemon.dataDir, "templates", name));
+}
+
+/** Agent and recipes are in the binaries. */
+async function keyOf(): Promise<string> {
+  const hash = new Bun.CryptoHasher("sha256");
+  for (const file of [BINARY, `${BINARY}-agent`]) hash.update(await Bun.file(file).bytes());
+  return hash.digest("hex");
+}

@@ -1,0 +1,44 @@
+/** Recipes: those that come with roomd are valid, and what is wrong with another is told by its fields. */
+import { describe, expect, test } from "vitest";
+import { EMBEDDED, readRecipe } from "../../../../daemon/domain/templates/recipe.ts";
+
+const MINE = `
+template_id = "mine"
+description = "mine"
+suite = "trixie"
+packages = ["nftables"]
+tools = []
+min_memory_mib = 512
+default_memory_mib = 1024
+disk_mib = 4096
+`;
+
+describe.each(Object.keys(EMBEDDED))("the recipe of %s", (name) => {
+  test("is valid, and has what the agent needs", () => {
+    const recipe = readRecipe(name, undefined);
+    expect(recipe.packages).toEqual(expect.arrayContaining(["iproute2", "kmod", "nftables", "openssh-sftp-server"]));
+    expect(recipe.packages).toEqual([...recipe.packages].sort());
+    expect(recipe.default_memory_mib).toBeGreaterThanOrEqual(recipe.min_memory_mib);
+  });
+});
+
+test("a recipe may say what is started in it, and when that is ready", () => {
+  const recipe = readRecipe("mine", `${MINE}\nstart = "true"\nready = "true"\nready_timeout_seconds = 9\n`);
+  expect(recipe).toMatchObject({ start: "true", ready: "true", ready_timeout_seconds: 9 });
+});
+
+test.each([
+  ["min_memory_mib = 500", /min_memory_mib/],
+  ["ready_timeout_seconds = 0", /ready_timeout_seconds/],
+  ['start = ""', /start/],
+  [`start = "${"x".repeat(65_537)}"`, /start/],
+  ["surprise = 1", /surprise/],
+])("%.40s is refused by name", (line, said) => {
+  const [key = ""] = line.split(" ");
+  const text = MINE.split("\n").filter((each) => !each.startsWith(`${key} `));
+  expect(() => readRecipe("mine", `${text.join("\n")}\n${line}\n`)).toThrow(said);
+});
+
+test("one for another template is refused", () => {
+  expect(() => readRecipe("yours", MINE)).toThrow(/for mine, not for yours/);
+});

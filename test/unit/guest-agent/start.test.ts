@@ -1,0 +1,73 @@
+/** What a recipe wants running: begun once, asked until it is up, and told of where it does not come up. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { Start, StartFailed } from "../../../guest-agent/start.ts";
+
+let place: string;
+beforeEach(() => {
+  place = mkdtempSync(join(tmpdir(), "roomd-start-"));
+});
+afterEach(() => rmSync(place, { recursive: true }));
+
+const reaper = { spare: () => {} };
+
+function make(scripts: { start?: string; ready?: string; seconds?: number }): Start {
+  const { start, ready, seconds = 30 } = scripts;
+  if (start !== undefined) writeFileSync(join(place, "start"), start);
+  if (ready !== undefined) writeFileSync(join(place, "ready"), ready);
+  writeFileSync(join(place, "ready-timeout"), `${seconds}\n`);
+  return new Start(reaper, place, join(place, "log"));
+}
+
+const failureOf = async (start: Start): Promise<StartFailed> => {
+  const failure = await start.bringUp().catch((error: unknown) => error);
+  if (!(failure instanceof StartFailed)) throw new Error(`it did not fail: ${failure}`);
+  return failure;
+};
+
+test("nothing is run where nothing is wanted", async () => {
+  const start = make({ ready: "touch $PWD/asked; exit 1" });
+  expect(start.isWanted).toBe(false);
+  await start.bringUp();
+});
+
+test("it is begun once, however often it is asked for", async () => {
+  const start = make({ start: `echo begun >>${place}/begun` });
+  await Promise.all([start.bringUp(), start.bringUp()]);
+  await start.bringUp();
+  expect(readFileSync(join(place, "begun"), "utf8")).toBe("begun\n");
+});
+
+test("it is up once ready ends with 0, and what goes on in the background is not waited for", async () => {
+  const start = make({
+    start: `(sleep 1.5; touch ${place}/is-up; sleep 60) & echo $! >${place}/pid`,
+    ready: `echo asked >>${place}/asked; test -e ${place}/is-up`,
+  });
+  const begun = performance.now();
+  await start.bringUp();
+  expect(performance.now() - begun).toBeLessThan(20_000);
+  expect(readFileSync(join(place, "asked"), "utf8").split("\n").length).toBeGreaterThan(1);
+  process.kill(Number(readFileSync(join(place, "pid"), "utf8")));
+});
+
+test("a start that fails is told by its code, with what it said last", async () => {
+  const failure = await failureOf(make({ start: "for n in $(seq 50); do echo line $n; done; echo no >&2; exit 7" }));
+  expect(failure.message).toBe("start ended with 7");
+  expect(failure.lastLines.at(-1)).toBe("no");
+  expect(failure.lastLines).toHaveLength(20);
+});
+
+test("a start that does not end is ended, and one that is never ready is given up", async () => {
+  const hangs = await failureOf(make({ start: "echo hangs; exec sleep 600", seconds: 1 }));
+  expect([hangs.message, hangs.lastLines]).toEqual(["start did not end in time", ["hangs"]]);
+  const never = await failureOf(make({ start: "true", ready: "echo not yet; exit 1", seconds: 1 }));
+  expect(never.message).toBe("ready did not end with 0 in time");
+  expect(never.lastLines.at(-1)).toBe("not yet");
+});
+
+test("lines that are told are bounded", async () => {
+  const { lastLines } = await failureOf(make({ start: "head -c 100000 /dev/zero | tr '\\\\0' x; exit 1" }));
+  expect(Math.max(...lastLines.map((line) => line.length))).toBe(200);
+});

@@ -1,0 +1,145 @@
+/**
+ * The template `docker`: containers run, build and talk to each other, and reach outside what the sandbox's list allows and nothing else.
+ * Building it takes minutes, so it runs where ROOMD_TEST_LONG is 1.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ownTemplates, shippedTemplate } from "../harness/built-templates.ts";
+import { ExposedPort } from "../harness/exposed-port.ts";
+import { LONG, untilState, withGuests } from "../harness/guests.ts";
+import { Outside } from "../harness/outside.ts";
+
+const NAMES = ["allowed.example", "other.example"];
+const BUILD_MS = 1_200_000;
+/** Emulated, and each of its processes is new. */
+const EXEC_MS = 170_000;
+
+let outside: Outside;
+const prepare = async (daemon: Parameters<typeof ownTemplates>[0]) => {
+  ownTemplates(daemon);
+  outside = await Outside.start(NAMES);
+  daemon.env.ROOMD_EGRESS_HOSTS_FILE = outside.hostsFile;
+};
+
+/** An image of the sandbox's own busybox, which needs no registry. */
+const IMAGE = `
+set -eu
+mkdir -p /root/image/bin && cp /root/busybox /root/image/bin/busybox
+for name in sh wget cat id nslookup httpd sleep echo; do ln -sf busybox /root/image/bin/$name; done
+tar -c -C /root/image . | docker import - bb`;
+
+const COMPOSE = `
+services:
+  web:
+    image: bb
+    command: ["/bin/sh", "-c", "echo from web >/index.html; exec httpd -f -p 80"]
+    ports: ["8000:80"]
+  client:
+    image: bb
+    depends_on: [web]
+    command: ["/bin/sh", "-c", "n=0; until wget -qO- http://web/; do n=$$((n+1)); [ $$n -lt 30 ] || exit 1; sleep 1; done"]
+`;
+
+if (!LONG) console.log("docker: left out, because it takes minutes: ROOMD_TEST_LONG=1 runs it");
+
+describe.skipIf(!LONG)("where there is time", () => {
+  withGuests("docker", { prepare }, (guests) => {
+    const sh = async (command: string) => {
+      const result = await guests.daemon.exec("d", "host", { command, timeout_ms: EXEC_MS, max_output_bytes: 65_536 });
+      if (result.exit_code !== 0)
+        throw new Error(`${command}: ${result.exit_code}\n${result.stdout}\n${result.stderr}`);
+      return String(result.stdout).trimEnd();
+    };
+    const inContainer = async (command: string) =>
+      await guests.daemon.exec("d", "host", {
+        argv: ["docker", "run", "--rm", "bb", "sh", "-c", command],
+        timeout_ms: EXEC_MS,
+      });
+
+    beforeAll(async () => {
+      const { daemon } = guests;
+      await shippedTemplate(daemon, "docker");
+      outside.setHosts({ "allowed.example": outside.v4, "other.example": outside.v4 });
+      await daemon.room("d");
+      const egress_allowlist = ["allowed.example"];
+      const record = await daemon.sandbox("d", "host", guests.cid(), {
+        template_id: "docker",
+        memory_mib: 1024,
+        egress_allowlist,
+      });
+      expect(record.start_mode).toBe("snapshot");
+      console.log(`a sandbox with Docker up, created in ${record.create_wall_ms} ms`);
+      const busybox = Buffer.from(await Bun.file("/bin/busybox").bytes()).toString("base64");
+      await daemon.ok("POST", "/v1/rooms/d/drive/write", { path: "/busybox", content_b64: busybox });
+      await sh("install -m 755 /mnt/drive/busybox /root/busybox");
+      await sh(IMAGE);
+    }, BUILD_MS);
+
+    afterAll(() => outside?.[Symbol.asyncDispose]());
+
+    test(
+      "a container runs, also as another user and within limits",
+      async () => {
+        expect((await inContainer("id -u")).stdout).toBe("0\n");
+        expect(
+          await sh(
+            "docker run --rm --user 65534 -m 64m --cpus .5 --pids-limit 50 bb sh -c 'id -u; cat /sys/fs/cgroup/memory.max'",
+          ),
+        ).toBe("65534\n67108864");
+      },
+      EXEC_MS * 2,
+    );
+
+    test(
+      "a container reaches by name what the list has, and nothing else",
+      async () => {
+        expect(await inContainer("wget -qO- http://allowed.example/")).toMatchObject({
+          exit_code: 0,
+          stdout: "here\n",
+        });
+        expect((await inContainer("wget -T 20 -qO- http://other.example/")).exit_code).not.toBe(0);
+        expect((await inContainer(`wget -T 20 -qO- http://${outside.v4}/`)).exit_code).not.toBe(0);
+        // Whoever asks another resolver is answered by the same one.
+        expect((await inContainer("nslookup allowed.example 198.51.100.53")).stdout).toContain("Address");
+        const { items } = await guests.daemon.ok("GET", "/v1/rooms/d/audit?event=egress.denied");
+        expect(items.map(({ details }: { details: { host: string } }) => details.host)).toContain("other.example");
+      },
+      EXEC_MS * 4,
+    );
+
+    test(
+      "containers of a composition reach each other, and a published port is exposed",
+      async () => {
+        await sh(
+          `mkdir -p /root/app && cat >/root/app/compose.yaml <<'END'\n${COMPOSE}\nEND\ncd /root/app && docker compose up -d --quiet-pull 2>&1`,
+        );
+        expect(
+          await sh("cd /root/app && docker compose wait client >/dev/null; docker compose logs --no-log-prefix client"),
+        ).toContain("from web");
+        const port = await ExposedPort.expose(guests.daemon, "d/sandboxes/host", { port: 8000 });
+        expect(await (await port.fetch("")).text()).toBe("from web\n");
+      },
+      EXEC_MS * 3,
+    );
+
+    test(
+      "an image is built, whose steps reach what the list has",
+      async () => {
+        const file = 'FROM bb\nRUN wget -qO /got http://allowed.example/\nCMD ["cat", "/got"]';
+        await sh(`mkdir -p /root/b && printf '%s' '${file}' >/root/b/Dockerfile && docker build -q -t built /root/b`);
+        expect(await sh("docker run --rm built")).toBe("here");
+      },
+      EXEC_MS * 2,
+    );
+
+    test(
+      "what runs goes on over standby",
+      async () => {
+        await guests.daemon.ok("POST", "/v1/rooms/d/sandboxes/host/standby", {});
+        await guests.daemon.ok("POST", "/v1/rooms/d/sandboxes/host/resume", {});
+        await untilState(guests.daemon, "d", "host", "running");
+        expect(await sh("curl -sS http://127.0.0.1:8000/")).toBe("from web");
+      },
+      EXEC_MS,
+    );
+  });
+});

@@ -1,0 +1,79 @@
+/** Templates of recipes: what they start is running in every sandbox, and one that does not come up is told with what it said. */
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { expect } from "vitest";
+import { EMBEDDED } from "../../daemon/domain/templates/recipe.ts";
+import { buildRecipe, ownTemplates } from "../harness/built-templates.ts";
+import { testAlone } from "../harness/guests.ts";
+
+const BUILD_MS = 400_000;
+
+/** Of the packages of `default`, so that nothing is fetched. */
+function recipe(name: string, more: string): string {
+  return (EMBEDDED.default ?? "")
+    .replace('template_id = "default"', `template_id = "${name}"`)
+    .replace("min_memory_mib = 256", "min_memory_mib = 384")
+    .concat(`\n${more}\n`);
+}
+
+const COUNTING = `
+start = """
+echo begun >>/root/begun
+(n=0; while :; do n=$((n + 1)); echo $n >/root/count; sleep 0.1; done) &
+echo $! >/run/counter
+"""
+ready = "test -s /root/count && test $(cat /root/count) -gt 5"
+ready_timeout_seconds = 60
+`;
+
+testAlone(
+  "what a recipe starts is running in each sandbox, and is begun where one boots",
+  { prepare: async (daemon) => void ownTemplates(daemon) },
+  async (daemon) => {
+    const built = await buildRecipe(daemon, "counting", recipe("counting", COUNTING));
+    expect([built.status, built.stderr]).toEqual([0, expect.any(String)]);
+    expect(JSON.parse(built.stdout)).toMatchObject({ template_id: "counting", min_memory_mib: 384 });
+
+    await daemon.room("r");
+    const create = (agent_id: string, guest_cid: number, more: object) =>
+      daemon.api("POST", "/v1/rooms/r/sandboxes/from-template", {
+        ...{ agent_id, guest_cid, template_id: "counting", memory_mib: 512 },
+        ...more,
+      });
+    expect((await create("small", 9100, { memory_mib: 256 })).body.code).toBe("memory_below_template_minimum");
+
+    const restored = await create("restored", 9100, {});
+    expect([restored.status, restored.body.start_mode]).toEqual([201, "snapshot"]);
+    const look = "kill -0 $(cat /run/counter) && cat /root/begun && awk '/^MemTotal/ { print $2 }' /proc/meminfo";
+    const [begun, kib] = (await daemon.sh("r", "restored", look)).split("\n");
+    expect(begun).toBe("begun");
+    expect(Number(kib)).toBeGreaterThan(400 * 1024);
+    const moves = "before=$(cat /root/count); sleep 1; test $(cat /root/count) -gt $before && echo moves";
+    expect(await daemon.sh("r", "restored", moves)).toBe("moves");
+
+    const booted = await create("booted", 9101, { vcpu_count: 2 });
+    expect([booted.status, booted.body.start_mode]).toEqual([201, "cold"]);
+    expect(booted.body.boot.agent_start_ms).toBeGreaterThan(0);
+    expect(await daemon.sh("r", "booted", `${look} && ${moves}`)).toMatch(/^begun\n\d+\nmoves$/);
+    await daemon.ok("DELETE", "/v1/rooms/r?drive=delete");
+    expect(daemon.leftovers()).toEqual([]);
+  },
+  BUILD_MS,
+);
+
+testAlone(
+  "a template whose start fails is not built, and says what it printed last",
+  { prepare: async (daemon) => void ownTemplates(daemon) },
+  async (daemon) => {
+    const built = await buildRecipe(daemon, "broken", recipe("broken", 'start = "echo no such luck >&2; exit 3"'));
+    expect(built.status).not.toBe(0);
+    expect(JSON.parse(built.stderr || built.stdout)).toMatchObject({
+      code: "build_failed",
+      detail: "The template was not saved: start ended with 3.",
+      details: { step: "start", last_lines: ["no such luck"] },
+    });
+    expect(readdirSync(join(daemon.dataDir, "templates", "broken"))).toEqual([]);
+    expect(daemon.leftovers()).toEqual([]);
+  },
+  BUILD_MS,
+);
