@@ -7,7 +7,15 @@
 const NAMED: ReadonlyMap<string, number> = new Map(
   Object.entries({
     ...{ backspace: 0xff08, tab: 0xff09, linefeed: 0xff0a, clear: 0xff0b, return: 0xff0d, enter: 0xff0d },
-    ...{ pause: 0xff13, scroll_lock: 0xff14, sys_req: 0xff15, escape: 0xff1b, esc: 0xff1b, delete: 0xffff, del: 0xffff },
+    ...{
+      pause: 0xff13,
+      scroll_lock: 0xff14,
+      sys_req: 0xff15,
+      escape: 0xff1b,
+      esc: 0xff1b,
+      delete: 0xffff,
+      del: 0xffff,
+    },
     ...{ home: 0xff50, left: 0xff51, up: 0xff52, right: 0xff53, down: 0xff54 },
     ...{ arrowleft: 0xff51, arrowup: 0xff52, arrowright: 0xff53, arrowdown: 0xff54 },
     ...{ prior: 0xff55, page_up: 0xff55, pageup: 0xff55, pgup: 0xff55 },
@@ -61,7 +69,8 @@ export function keysOfText(text: string): { keys: number[] } | { bad: string } {
   const keys: number[] = [];
   for (const character of text.replaceAll("\r\n", "\n")) {
     const key = keysymOf(character);
-    if (key === null) return { bad: `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}` };
+    if (key === null)
+      return { bad: `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}` };
     keys.push(key);
   }
   return { keys };

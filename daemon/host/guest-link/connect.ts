@@ -1,5 +1,10 @@
 /** Owns connections into a guest, over its link: to ports of its loopback, and to its screen. The host's half of guest-agent/ports and screen. */
-import { Channel, type ConnectRequest, type ScreenConnectRequest, StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
+import {
+  Channel,
+  type ConnectRequest,
+  type ScreenConnectRequest,
+  StreamErrorCode,
+} from "../../../shared/agent-protocol/messages.ts";
 import { within } from "../../core/published.ts";
 import type { GuestLink } from "./handshake.ts";
 

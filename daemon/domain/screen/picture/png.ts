@@ -34,8 +34,8 @@ async function filtered(width: number, height: number, rgb: Uint8Array): Promise
 
 function filterRow(filtered: Uint8Array, rgb: Uint8Array, from: number, length: number): void {
   filtered[0] = FILTER_UP;
-  if (from === 0) return filtered.set(rgb.subarray(0, length), 1);
-  for (let at = 0; at < length; at++) {
+  if (from === 0) filtered.set(rgb.subarray(0, length), 1);
+  for (let at = from === 0 ? length : 0; at < length; at++) {
     filtered[at + 1] = (rgb[from + at] as number) - (rgb[from + at - length] as number);
   }
 }

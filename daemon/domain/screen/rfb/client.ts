@@ -178,7 +178,10 @@ export class RfbClient {
     this.#send(updateRequest(false, wholeOf(this.frame)));
   }
 
-  /** One pixel comes, changed or not, and with it all that has changed. It is another each time: late answers are not taken for it. */
+  /**
+   * One pixel comes, changed or not, and with it all that has changed. It is another each time, so that a late answer is not taken
+   * for this one; an update that was on its way and draws it is, and the picture then that of a moment before.
+   */
   #askForAnswer(): void {
     this.#decoder.awaited = (this.#decoder.awaited + 1) % Math.min(this.frame.width, AWAITED_PIXELS);
     this.#isAsked = true;

@@ -35,5 +35,8 @@ async function readText(reader: ByteReader): Promise<string> {
   const length = await reader.u32();
   if (length > MOST_TEXT_BYTES) throw new RfbError(`a text of ${length} bytes is longer than ${MOST_TEXT_BYTES}`);
   const text = await reader.bytes(length);
-  return text.toString("latin1").replace(/[^ -~]/g, "?").slice(0, 200);
+  return text
+    .toString("latin1")
+    .replace(/[^ -~]/g, "?")
+    .slice(0, 200);
 }
