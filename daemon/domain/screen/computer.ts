@@ -28,7 +28,8 @@ export function makeComputer({ sandboxes }: ScreenDeps, connections: Connections
         requireOnScreen(input, scale);
         await perform(client, input, scale, signal);
         const shows = showsPicture(input);
-        if (shows) await client.still(signal);
+        // Answered is what the screen has taken.
+        await (shows ? client.still(signal) : client.current(signal));
         const { region } = input;
         const part = region && input.action === "zoom" ? () => scale.region(region) : wholeOf;
         const picture = shows ? await takePicture(target, () => client.frame, part, input.width) : null;

@@ -1,21 +1,17 @@
 /**
  * Owns the connections to screens: one for each sandbox, opened when a call needs it, closed when none did for a minute, when the
- * sandbox ends or pauses, and when the daemon stops. What all their frames may take in memory is bounded; for a new one those that
- * nobody uses have to go, the longest unused first.
+ * sandbox ends or pauses, and when the daemon stops. Where memory for frames is short, those that nobody uses have to go, the longest
+ * unused first.
  */
-import { Places } from "../../core/places.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { connectToScreen } from "../../host/guest-link/connect.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
 import type { SandboxAccess, ScreenTarget } from "./deps.ts";
 import { asServiceError } from "./errors.ts";
+import { FrameMemory } from "./frame-memory.ts";
 import { RfbClient } from "./rfb/client.ts";
 
-export const UNUSED_MS = 60_000;
-/** Of a screen of 1280x800 there are 128 in this; the largest that may be is an eighth of it. */
-const MOST_FRAME_BYTES = 512 * 1024 * 1024;
-const MOST_ORG_FRAME_BYTES = MOST_FRAME_BYTES / 2;
-
+const UNUSED_MS = 60_000;
 /** Actions that may wait for their turn at one screen. */
 const MOST_WAITING = 16;
 
@@ -35,8 +31,7 @@ export class Connections {
   readonly #sandboxes: SandboxAccess;
   readonly #unusedMs: number;
   readonly #entries = new Map<string, Entry>();
-  readonly #frames = new Places(MOST_FRAME_BYTES, full);
-  readonly #framesOfOrg = new Places(MOST_ORG_FRAME_BYTES, full);
+  readonly #memory = new FrameMemory(() => this.#endUnused());
 
   constructor(sandboxes: SandboxAccess, unusedMs = UNUSED_MS) {
     this.#sandboxes = sandboxes;
@@ -95,7 +90,7 @@ export class Connections {
     const connect = async () => {
       const port = await connectToScreen(link);
       port.ended.catch(() => {});
-      const opened = await RfbClient.open(port, (bytes) => this.#hold(org_id, bytes));
+      const opened = await RfbClient.open(port, (bytes) => this.#memory.hold(org_id, bytes));
       entry.opened = opened;
       return opened;
     };
@@ -131,38 +126,11 @@ export class Connections {
     );
   }
 
-  /** Memory for a frame. Throws insufficient_capacity. */
-  #hold(orgId: string, bytes: number): () => void {
-    const take = () => {
-      const ofOrg = this.#framesOfOrg.take(orgId, bytes);
-      try {
-        const all = this.#frames.take("all", bytes);
-        return () => {
-          ofOrg();
-          all();
-        };
-      } catch (error) {
-        ofOrg();
-        throw error;
-      }
-    };
-    const unused = [...this.#entries]
-      .filter(([, { users }]) => users === 0)
-      .sort(([, a], [, b]) => b.usedAt - a.usedAt);
-    for (;;) {
-      try {
-        return take();
-      } catch (error) {
-        const next = unused.pop();
-        if (!next) throw error;
-        this.#end(...next, new Error("others need the memory"));
-      }
-    }
+  /** Ends the connection that nobody has used for longest; false where all are in use. */
+  #endUnused(): boolean {
+    const unused = [...this.#entries].filter(([, { opened, users }]) => opened !== null && users === 0);
+    const [longest] = unused.sort(([, one], [, other]) => one.usedAt - other.usedAt);
+    if (longest) this.#end(...longest, new Error("others need the memory"));
+    return longest !== undefined;
   }
-}
-
-function full(): ServiceError {
-  return new ServiceError("insufficient_capacity", {
-    detail: "The open screens take all the memory that they may have.",
-  });
 }

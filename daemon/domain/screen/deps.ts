@@ -32,4 +32,6 @@ export interface SandboxAccess {
 
 export interface ScreenDeps {
   sandboxes: SandboxAccess;
+  /** How long a connection that nobody uses is kept; a minute if absent. */
+  unusedMs?: number;
 }

@@ -49,6 +49,7 @@ const NAMED: ReadonlyMap<string, number> = new Map(
 const UNICODE = 0x01000000;
 const TAB = 0xff09;
 const RETURN = 0xff0d;
+const SHIFT = 0xffe1;
 export const MOST_CHORDS = 64;
 export const MOST_CHORD_KEYS = 8;
 
@@ -62,18 +63,26 @@ export function keysymOf(character: string): number | null {
 }
 
 /** Keys that are pressed together, in the order in which they go down. */
-type Chord = readonly number[];
+export type Chord = readonly number[];
 
-/** What text types, key by key. A line's end is one key, however it is written. */
-export function keysOfText(text: string): { keys: number[] } | { bad: string } {
-  const keys: number[] = [];
+/** A capital is typed with shift, as a person does: Xvnc would put on Caps Lock for it, and leave it on. */
+function chordOf(character: string): Chord | null {
+  const key = keysymOf(character);
+  if (key === null) return null;
+  return character.toLowerCase() === character ? [key] : [SHIFT, key];
+}
+
+/** What text types, character by character. A line's end is one key, however it is written. */
+export function chordsOfText(text: string): { chords: Chord[] } | { bad: string } {
+  const chords: Chord[] = [];
   for (const character of text.replaceAll("\r\n", "\n")) {
-    const key = keysymOf(character);
-    if (key === null)
+    const chord = chordOf(character);
+    if (chord === null) {
       return { bad: `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}` };
-    keys.push(key);
+    }
+    chords.push(chord);
   }
-  return { keys };
+  return { chords };
 }
 
 /** `ctrl+shift+t`, or several of these after one another with spaces between. */
@@ -84,9 +93,9 @@ export function chordsOf(text: string): { chords: Chord[] } | { bad: string } {
   for (const word of words) {
     const chord: number[] = [];
     for (const name of namesIn(word)) {
-      const key = keyNamed(name);
-      if (key === null) return { bad: name };
-      chord.push(key);
+      const keys = keysNamed(name);
+      if (keys === null) return { bad: name };
+      chord.push(...keys.filter((key) => !chord.includes(key)));
     }
     if (chord.length > MOST_CHORD_KEYS) return { bad: word };
     chords.push(chord);
@@ -100,7 +109,9 @@ function namesIn(word: string): string[] {
   return word.endsWith("++") ? [...word.slice(0, -2).split("+"), "+"] : word.split("+");
 }
 
-function keyNamed(name: string): number | null {
+function keysNamed(name: string): Chord | null {
   const [first = "", second] = name;
-  return first !== "" && second === undefined ? keysymOf(first) : (NAMED.get(name.toLowerCase()) ?? null);
+  if (first !== "" && second === undefined) return chordOf(first);
+  const key = NAMED.get(name.toLowerCase());
+  return key === undefined ? null : [key];
 }

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { InputOf } from "../../../shared/api/contract.ts";
 import { type computer, DEFAULT_SCROLL } from "../../../shared/api/screen.ts";
-import { chordsOf, keysOfText } from "./keysyms.ts";
+import { type Chord, chordsOf, chordsOfText } from "./keysyms.ts";
 import type { Scale } from "./places.ts";
 import type { RfbClient } from "./rfb/client.ts";
 import { Button } from "./rfb/messages.ts";
@@ -27,7 +27,7 @@ export async function perform(client: RfbClient, input: Input, scale: Scale, sig
   const wait = () => pause(duration_ms, undefined, { signal });
   if (action === "wait") await wait();
   else if (action === "type") await type(client, text, signal);
-  else if (action === "key") pressKeys(client, text);
+  else if (action === "key") pressAll(client, readable(chordsOf(text)));
   else if (action === "hold_key") await holding(client, text, wait);
   else await holding(client, input.key, () => usePointer(client, input, scale));
 }
@@ -66,9 +66,8 @@ function drag(client: RfbClient, from: { x: number; y: number }, to: { x: number
   client.point(to.x, to.y, others);
 }
 
-function pressKeys(client: RfbClient, names: string): void {
-  const read = chordsOf(names);
-  for (const chord of "chords" in read ? read.chords : []) {
+function pressAll(client: RfbClient, chords: readonly Chord[]): void {
+  for (const chord of chords) {
     for (const key of chord) client.key(key, true);
     for (const key of chord.toReversed()) client.key(key, false);
   }
@@ -76,8 +75,7 @@ function pressKeys(client: RfbClient, names: string): void {
 
 /** While all keys that are named are down. */
 async function holding(client: RfbClient, names: string | undefined, work: () => Promise<void> | void): Promise<void> {
-  const read = names === undefined ? { chords: [] } : chordsOf(names);
-  const keys = "chords" in read ? read.chords.flat() : [];
+  const keys = names === undefined ? [] : readable(chordsOf(names)).flat();
   for (const key of keys) client.key(key, true);
   try {
     await work();
@@ -87,13 +85,14 @@ async function holding(client: RfbClient, names: string | undefined, work: () =>
 }
 
 async function type(client: RfbClient, text: string, signal: AbortSignal): Promise<void> {
-  const typed = keysOfText(text);
-  const keys = "keys" in typed ? typed.keys : [];
-  for (let at = 0; at < keys.length; at += TYPED_AT_ONCE) {
+  const chords = readable(chordsOfText(text));
+  for (let at = 0; at < chords.length; at += TYPED_AT_ONCE) {
     if (at > 0) await client.current(signal);
-    for (const key of keys.slice(at, at + TYPED_AT_ONCE)) {
-      client.key(key, true);
-      client.key(key, false);
-    }
+    pressAll(client, chords.slice(at, at + TYPED_AT_ONCE));
   }
+}
+
+/** What the rules have let through can be read. */
+function readable(read: { chords: Chord[] } | { bad: string }): Chord[] {
+  return "chords" in read ? read.chords : [];
 }

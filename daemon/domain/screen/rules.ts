@@ -2,7 +2,7 @@
 import type { InputOf } from "../../../shared/api/contract.ts";
 import type { ComputerAction, computer } from "../../../shared/api/screen.ts";
 import type { RuleBreak } from "../../core/operation.ts";
-import { chordsOf, keysOfText, MOST_CHORDS } from "./keysyms.ts";
+import { chordsOf, chordsOfText, MOST_CHORDS } from "./keysyms.ts";
 
 type Input = InputOf<typeof computer>;
 type Field = keyof Pick<
@@ -65,8 +65,8 @@ export function rules(input: Partial<Input>, bad: readonly RuleBreak[]): RuleBre
 }
 
 function ofText(text: string): RuleBreak[] {
-  const typed = keysOfText(text);
-  return "keys" in typed
+  const typed = chordsOfText(text);
+  return "chords" in typed
     ? []
     : [{ field: "text", code: "pattern", message: `text has ${typed.bad}, which no key types.` }];
 }

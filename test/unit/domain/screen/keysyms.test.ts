@@ -1,6 +1,6 @@
 /** Names of keys, and characters, as keysyms. */
 import { describe, expect, test } from "vitest";
-import { chordsOf, keysOfText, keysymOf } from "../../../../daemon/domain/screen/keysyms.ts";
+import { chordsOf, chordsOfText, keysymOf } from "../../../../daemon/domain/screen/keysyms.ts";
 
 describe("characters", () => {
   test.each([
@@ -20,11 +20,11 @@ describe("characters", () => {
 
   test("that no key types have none", () => {
     for (const character of ["\0", "\x1b", "\x7f", "\x9b", "\ud800"]) expect(keysymOf(character)).toBeNull();
-    expect(keysOfText("a\x1b[2J")).toEqual({ bad: "U+001B" });
+    expect(chordsOfText("a\x1b[2J")).toEqual({ bad: "U+001B" });
   });
 
   test("of a text are one key each, a line's end too", () => {
-    expect(keysOfText("a😀\r\nb")).toEqual({ keys: [0x61, 0x0101f600, 0xff0d, 0x62] });
+    expect(chordsOfText("a😀\r\nB")).toEqual({ chords: [[0x61], [0x0101f600], [0xff0d], [0xffe1, 0x42]] });
   });
 });
 
@@ -33,6 +33,8 @@ describe("names", () => {
     ["Return", [[0xff0d]]],
     ["ctrl+c", [[0xffe3, 0x63]]],
     ["ctrl+shift+Tab", [[0xffe3, 0xffe1, 0xff09]]],
+    ["ctrl+C", [[0xffe3, 0xffe1, 0x43]]],
+    ["shift+C", [[0xffe1, 0x43]]],
     ["super", [[0xffeb]]],
     ["Page_Down", [[0xff56]]],
     ["pagedown", [[0xff56]]],
