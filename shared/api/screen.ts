@@ -81,7 +81,7 @@ export const computer = operation({
   description: [
     "Does one thing at the screen and answers with a picture, taken once nothing has changed for 150 ms, and after 3 s at the latest. Actions have the names that models for computer use know. One sandbox does one action at a time.",
     "Coordinates are those of the picture that you asked for by width: send the same width with every call. The answer says how large the picture of the whole screen is.",
-    "key and hold_key take names of keys in text: Return, ctrl+c, super, Page_Down; several with spaces between are pressed one after the other. type takes any text. zoom answers with region as the screen has it, not made smaller unless it is wider than width.",
+    "key and hold_key take names of keys in text: Return, ctrl+c, super, Page_Down; several with spaces between are pressed one after the other. type takes any text, but of characters that the screen's keyboard lacks only some dozens of different ones. zoom answers with region as the screen has it, not made smaller unless it is wider than width.",
   ].join("\n\n"),
   access: "exec",
   params: sandboxPath,
