@@ -11,6 +11,7 @@ import { log } from "./log.ts";
 import { connect } from "./ports/connect.ts";
 import { listening } from "./ports/listening.ts";
 import { powerOff } from "./power.ts";
+import { connectToScreen } from "./screen/connect.ts";
 import { isDrive } from "./setup.ts";
 import type { Terminals } from "./terminal/terminals.ts";
 
@@ -41,6 +42,7 @@ export function makeRouter(executions: Executions, terminals: Terminals, drive: 
     },
     power_off: (stream) => powerOff(stream),
     connect: (stream, request) => connect(stream, request),
+    screen_connect: (stream) => connectToScreen(stream),
     listening: (stream, request) => listening(stream, request),
     terminal_open: (stream, request) => terminals.open(stream, request),
     terminal_attach: (stream, request) => terminals.attach(stream, request),

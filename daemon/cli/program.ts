@@ -31,6 +31,7 @@ import { promptCommand, skillsCommand } from "./prompt.ts";
 import { restoreCommand } from "./restore.ts";
 import { roomCommand } from "./room.ts";
 import { sandboxCommand } from "./sandbox.ts";
+import { computerCommand, screenCommand } from "./screen.ts";
 import { serveCommand } from "./serve.ts";
 import { healthCommand, limitsCommand, whoamiCommand } from "./service.ts";
 import { setupCommand } from "./setup.ts";
@@ -113,6 +114,8 @@ export function makeProgram(setStatus: (status: number) => void): Command {
       executionCommand(setStatus),
       shellCommand(setStatus),
       terminalCommand(),
+      screenCommand(),
+      computerCommand(),
       sshAccessCommand(),
     ],
     "Agents together:": [

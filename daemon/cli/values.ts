@@ -12,6 +12,17 @@ export function integer(min: number): (text: string) => number {
   };
 }
 
+/** So many whole numbers with commas between, as a place is written. */
+export function numbers(count: number): (text: string) => number[] {
+  return (text) => {
+    const words = text.split(",");
+    if (words.length !== count || !words.every((word) => /^\d{1,6}$/.test(word))) {
+      throw new InvalidArgumentError(`It must be ${count} whole numbers with commas between.`);
+    }
+    return words.map(Number);
+  };
+}
+
 /** Collects KEY=VALUE, given as often as one likes. */
 export function pair(text: string, before: Record<string, string> = {}): Record<string, string> {
   const at = text.indexOf("=");

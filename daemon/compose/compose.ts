@@ -61,7 +61,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   });
   const drives = composeDrives(base, orgs, { shares: () => sandboxes.shares() });
   const agents = composeAgents(base, orgs, { sandboxAgents: () => sandboxes.agents });
-  const { sandboxes, pool, egress, terminals, ports, ssh } = composeSandboxes(base, {
+  const { sandboxes, pool, egress, terminals, screens, ports, ssh } = composeSandboxes(base, {
     rates,
     ...orgs,
     ...drives,
@@ -103,6 +103,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     rooms,
     sandboxes,
     terminals,
+    screens,
     ports,
     ssh,
     drives.drive,
@@ -153,6 +154,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       stopEnding();
       quotaWatch.stop();
       terminals.stop();
+      screens.stop();
       ports.stop();
       await stopBilling();
       await doors.stopSsh();

@@ -1,4 +1,4 @@
-/** Owns sandboxes as they are put together, with what leaves them and the ways into them: terminals, ports and SSH. */
+/** Owns sandboxes as they are put together, with what leaves them and the ways into them: terminals, screens, ports and SSH. */
 import type { Stream } from "../../shared/agent-protocol/link.ts";
 import { StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
 import type { RoomUid } from "../../shared/ids.ts";
@@ -6,6 +6,7 @@ import { makeEgress } from "../domain/egress/index.ts";
 import type { Meter } from "../domain/orgs/index.ts";
 import { makePorts } from "../domain/ports/index.ts";
 import { DEFAULT_TEMPLATE, isKept, makeSandboxes } from "../domain/sandboxes/index.ts";
+import { makeScreens } from "../domain/screen/index.ts";
 import type { Gateway } from "../domain/ssh/deps.ts";
 import { makeSsh } from "../domain/ssh/index.ts";
 import { RecentUse } from "../domain/templates/recent-use.ts";
@@ -98,6 +99,7 @@ export function composeSandboxes(base: Base, parts: Parts) {
     holdKey: orgs.holdKey,
     detachedLifeMs: config["terminal.detached_life"] * 1000,
   });
+  const screens = makeScreens({ sandboxes: access });
   const ports = makePorts({
     database,
     log,
@@ -108,7 +110,7 @@ export function composeSandboxes(base: Base, parts: Parts) {
     urls: () => ({ base_url: reached.url, domain: parts.portsDomain }),
   });
   const ssh = makeSsh({ database, log, sandboxes: access, sit: terminals.sit, orgs, gateway: () => reached.gateway });
-  return { sandboxes, pool, egress, terminals, ports, ssh };
+  return { sandboxes, pool, egress, terminals, screens, ports, ssh };
 }
 
 /** Machines of `default` always; of every other template that was used lately one, since it may be large. */

@@ -144,6 +144,8 @@ export interface Done<Op extends Operation> {
   bytes?: BytesReply;
   /** The answer is this text, of this media type. */
   text?: { type: string; text: string };
+  /** The answer is this picture, a PNG. */
+  picture?: Uint8Array;
   /** The answer is a conversation, by WebSocket. */
   conversation?: Conversation;
   events?: EventsReply;

@@ -23,6 +23,11 @@ export async function connect(stream: Stream, request: object): Promise<void> {
   const socket = AGENT_PORTS.includes(port) ? null : await firstThatListens(port);
   if (!socket) return stream.fail(StreamErrorCode.port_not_listening, `nothing listens on port ${port}`);
   socket.setNoDelay(true);
+  await carry(stream, socket);
+}
+
+/** Says that it is connected, then carries bytes both ways until both have ended, and ends the stream. */
+export async function carry(stream: Stream, socket: Socket): Promise<void> {
   const end = () => socket.destroy();
   stream.finished.then(end, end);
   const opened: ConnectOpened = { type: "connected" };

@@ -398,6 +398,16 @@ export interface ConnectOpened {
   type: "connected";
 }
 
+/**
+ * Connects to the screen of a guest that has one, an RFB server on SCREEN_SOCKET. Goes on as ConnectRequest does. Not in every agent
+ * of this generation: others answer unknown_method.
+ */
+export interface ScreenConnectRequest {
+  method: "screen_connect";
+}
+/** The unix socket of the guest's screen. Templates with a screen have an RFB server there that asks for no password. */
+export const SCREEN_SOCKET = "/run/roomd-desktop/rfb";
+
 /** Asks which of these ports somebody listens on where `connect` would reach them. */
 export interface ListeningRequest {
   method: "listening";
@@ -446,6 +456,7 @@ export type HostRequest =
   | TerminalListRequest
   | TerminalCloseRequest
   | ConnectRequest
+  | ScreenConnectRequest
   | ListeningRequest;
 
 /** Asks whether a name has an address. Answered with EgressResolved. */
@@ -517,6 +528,8 @@ export const StreamErrorCode = {
   taken_over: "taken_over",
   /** Nobody listens on the port. */
   port_not_listening: "port_not_listening",
+  /** The guest has no screen: nobody listens on SCREEN_SOCKET. */
+  no_screen: "no_screen",
   /** By the host: it is no longer interested in this stream. */
   detached: "detached",
   /** The command needs the drive, whose host end does not answer. */

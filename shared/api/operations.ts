@@ -21,6 +21,7 @@ import * as passkeys from "./passkeys.ts";
 import * as ports from "./ports.ts";
 import * as rooms from "./rooms.ts";
 import * as sandboxes from "./sandboxes.ts";
+import * as screen from "./screen.ts";
 import * as service from "./service.ts";
 import * as ssh from "./ssh.ts";
 import * as templates from "./templates.ts";
@@ -96,6 +97,8 @@ export const operations = {
   terminal_close: terminals.terminalClose,
   terminal_token: terminals.terminalToken,
   terminal_attach: terminals.terminalAttach,
+  screen_get: screen.screenGet,
+  computer: screen.computer,
   ssh_access_create: ssh.sshAccessCreate,
   ssh_access_list: ssh.sshAccessList,
   ssh_access_delete: ssh.sshAccessDelete,

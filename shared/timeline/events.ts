@@ -72,6 +72,10 @@ export const EVENTS: Readonly<Record<string, Told>> = {
   "exec.terminal_detached": { ...ofTerminal(() => "at a terminal"), span: true },
   "exec.terminal_closed": ofTerminal(() => "closed a terminal"),
   "exec.terminal_token_made": ofTerminal(() => "made a ticket for a terminal"),
+  "screen.used": {
+    type: "terminal",
+    say: ({ action }) => `at the screen: ${text(action, "an action").replaceAll("_", " ")}`,
+  },
   "ssh.access_created": { type: "terminal", say: () => "gave access by SSH" },
   "ssh.access_deleted": { type: "terminal", say: () => "withdrew access by SSH" },
   "ssh.login": { type: "terminal", say: () => "logged in by SSH" },
@@ -164,6 +168,7 @@ export const LEFT_OUT: readonly string[] = [
     "port.listed",
   ],
   ...["message.agents_listed", "barrier.read", "barrier.listed", "egress.read", "egress.network_read"],
+  "screen.read",
   ...["drive.read", "drive.listed", "drive.stat_read"],
   ...["audit.listed", "audit.summarized", "audit.verified", "audit.followed", "audit.purged"],
   ...["usage.read", "usage.capped", "quota.rate_limited", "quota.credits_exhausted"],

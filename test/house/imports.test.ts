@@ -23,6 +23,7 @@ const ROWS: readonly (readonly string[])[] = [
     "daemon/domain/egress",
     "daemon/domain/executions",
     "daemon/domain/terminals",
+    "daemon/domain/screen",
   ],
   ["daemon/domain/sandboxes"],
   [

@@ -15,6 +15,7 @@ type Json = Record<string, unknown>;
 const SWITCHING_PROTOCOLS = 101;
 const BYTES = "application/octet-stream";
 const TEXT = "text/plain";
+const PNG = "image/png";
 const ABOUT =
   "Rooms of sandboxes for groups of AI agents. Errors are application/problem+json with a stable code; every POST takes an Idempotency-Key; lists continue by cursor = next_cursor; clients ignore fields of answers that they do not know. Models use the same by MCP at /mcp.";
 
@@ -165,7 +166,7 @@ function contentOf(operation: Operation, status: number): Json {
   const json: Media = { schema, example };
   const media = bytesOutput.map((type): [string, Media] => {
     if (type === TEXT) return [type, { schema: { type: "string" }, example: FIGURES }];
-    if (type === BYTES) return [type, { schema: {} }];
+    if (type === BYTES || type === PNG) return [type, { schema: {} }];
     return [type, isStream ? { schema: withPing(schema), example } : lineOf(json)];
   });
   return { ...(isStream || isUntold ? {} : { "application/json": json }), ...Object.fromEntries(media) };

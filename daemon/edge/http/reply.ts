@@ -24,13 +24,18 @@ export function toResponse(reply: RoadReply, requestId: string, host: string, ac
   if (reply.replayed) headers["Idempotency-Replayed"] = "true";
   if (reply.kind === "problem") return problemResponse(reply.problem, headers, reply.retry_after_seconds);
   if (reply.location !== null) headers.Location = reply.location;
-  const { bytes, text, events, unchanged, body } = reply.done;
+  const { bytes, text, picture, events, unchanged, body } = reply.done;
   if (unchanged) {
     headers.ETag = unchanged.etag;
     return new Response(null, { status: 304, headers });
   }
   if (bytes) return bytesResponse(bytes, headers);
   if (events) return eventsResponse(events, accept, headers);
+  if (picture) {
+    headers["Content-Type"] = "image/png";
+    headers["X-Content-Type-Options"] = "nosniff";
+    return new Response(picture, { status: reply.status, headers });
+  }
   if (text) {
     headers["Content-Type"] = text.type;
     return new Response(text.text, { status: reply.status, headers });

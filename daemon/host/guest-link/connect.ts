@@ -1,5 +1,10 @@
-/** Owns connections to ports of a guest's loopback, over its link: the host's half of guest-agent/ports. */
-import { Channel, type ConnectRequest, StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
+/** Owns connections into a guest, over its link: to ports of its loopback, and to its screen. The host's half of guest-agent/ports and screen. */
+import {
+  Channel,
+  type ConnectRequest,
+  type ScreenConnectRequest,
+  StreamErrorCode,
+} from "../../../shared/agent-protocol/messages.ts";
 import { within } from "../../core/published.ts";
 import type { GuestLink } from "./handshake.ts";
 
@@ -19,8 +24,20 @@ export interface GuestPort {
 }
 
 /** `first` is on its way before somebody has answered, which saves a turn. Rejects with StreamError: port_not_listening. */
-export async function connectInGuest(link: GuestLink, port: number, first?: Uint8Array): Promise<GuestPort> {
-  const request: ConnectRequest = { method: "connect", port };
+export function connectInGuest(link: GuestLink, port: number, first?: Uint8Array): Promise<GuestPort> {
+  return connectBy(link, { method: "connect", port }, first);
+}
+
+/** Rejects with StreamError: no_screen, unknown_method from agents that know no screens. */
+export function connectToScreen(link: GuestLink): Promise<GuestPort> {
+  return connectBy(link, { method: "screen_connect" });
+}
+
+async function connectBy(
+  link: GuestLink,
+  request: ConnectRequest | ScreenConnectRequest,
+  first?: Uint8Array,
+): Promise<GuestPort> {
   const stream = link.open(request);
   const begun = first && stream.write(Channel.stdin, first);
   const close = () => stream.fail(StreamErrorCode.detached, "the host has closed the connection");
@@ -30,7 +47,7 @@ export async function connectInGuest(link: GuestLink, port: number, first?: Uint
   });
   try {
     const refused = stream.finished.then(() => Promise.reject(new Error("the connection ended before it began")));
-    await within(Promise.race([opened.promise, refused]), ANSWER_MS, "connecting to a port");
+    await within(Promise.race([opened.promise, refused]), ANSWER_MS, "connecting in the guest");
     await begun;
   } catch (error) {
     close();

@@ -48,6 +48,8 @@ const LINES: readonly string[][] = [
   "terminal get r w t",
   "terminal close r w t",
   "terminal token r w t",
+  "screen r w --output PNG --width 640",
+  "computer r w left_click --coordinate 1,2 --start 3,4 --text t --key k --direction up --amount 1 --duration 1s --region 1,2,3,4 --width 640 --output PNG",
   "ssh-access create r w --expires-in 1m",
   "ssh-access list r w",
   "ssh-access revoke r w a",
@@ -197,6 +199,7 @@ function note(seen: Seen): void {
 beforeAll(async () => {
   using directory = scratch();
   const file = join(directory.path, "file");
+  const picture = join(directory.path, "picture");
   writeFileSync(file, "content");
   await using service = await standIn((seen) => {
     note(seen);
@@ -214,7 +217,7 @@ beforeAll(async () => {
   const refused: string[] = [];
   for (const line of LINES) {
     printed.length = 0;
-    const status = await runCommandLine(line.map((word) => (word === "FILE" ? file : word)));
+    const status = await runCommandLine(line.map((word) => (word === "FILE" ? file : word === "PNG" ? picture : word)));
     if (status === 2 || printed.join("").includes("unknown option")) refused.push(`${line.join(" ")}: ${printed}`);
   }
   vi.restoreAllMocks();

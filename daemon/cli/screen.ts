@@ -1,0 +1,121 @@
+/** Owns `roomd screen` and `roomd computer`: pictures of a sandbox's screen, and its keyboard and mouse. */
+import { writeFileSync } from "node:fs";
+import { type Command, Option } from "commander";
+import {
+  COMPUTER_ACTIONS,
+  type ComputerAction,
+  computer,
+  SCROLL_DIRECTIONS,
+  screenGet,
+} from "../../shared/api/screen.ts";
+import { errnoOf } from "../core/service-error.ts";
+import { CliError, EXIT } from "./cli-error.ts";
+import { call, send } from "./client.ts";
+import { choice, command } from "./command.ts";
+import { bytesText, fieldLines, type JsonOption, show, showValue, write } from "./output.ts";
+import { withProgress } from "./progress.ts";
+import { integer, milliseconds, numbers } from "./values.ts";
+
+const WIDTH = "width of the picture; the screen's own if absent or larger than that";
+/** They are nothing but a picture. */
+const PICTURES: readonly ComputerAction[] = ["screenshot", "zoom"];
+
+export function screenCommand(): Command {
+  return command("screen <room> <agent>", {
+    summary: "take a picture of a sandbox's screen, as PNG",
+    notes: ["The sandbox needs a template with a screen, such as desktop."],
+    examples: [
+      "roomd screen build-42 worker-1 --output screen.png",
+      "roomd screen build-42 worker-1 --width 640 > small.png",
+    ],
+  })
+    .option("--output <file>", "write the picture there; standard output if absent")
+    .addOption(new Option("--width <pixels>", WIDTH).argParser(integer(1)))
+    .action(async (room_id: string, sandbox: string, options: JsonOption & { output?: string; width?: number }) => {
+      const { output, width } = options;
+      if (output === undefined && (process.stdout.isTTY || options.json)) throw noFile();
+      const response = await send(screenGet, { room_id, sandbox, width });
+      const png = await withProgress("reading the picture", () => response.bytes());
+      if (output === undefined) return await write(process.stdout, png);
+      save(output, png);
+      const value = { local: output, size_bytes: png.byteLength };
+      await showValue(value, options, () => [`wrote ${output}, ${bytesText(png.byteLength)}`]);
+    });
+}
+
+interface ComputerOptions extends JsonOption {
+  coordinate?: number[];
+  start?: number[];
+  text?: string;
+  key?: string;
+  direction?: (typeof SCROLL_DIRECTIONS)[number];
+  amount?: number;
+  duration?: number;
+  region?: number[];
+  width?: number;
+  output?: string;
+}
+
+export function computerCommand(): Command {
+  return command("computer <room> <agent> <action>", {
+    summary: "use a sandbox's screen, keyboard and mouse",
+    notes: [
+      `Actions: ${COMPUTER_ACTIONS.join(", ")}.`,
+      "Places are those of the picture of the width that you ask for. With --output or --json there is a picture, taken once the",
+      "screen is still.",
+    ],
+    examples: [
+      "roomd computer build-42 worker-1 left_click --coordinate 640,400 --output after.png",
+      "roomd computer build-42 worker-1 type --text 'hello world'",
+      "roomd computer build-42 worker-1 key --text ctrl+c",
+      "roomd computer build-42 worker-1 scroll --direction down --amount 5",
+    ],
+  })
+    .addOption(new Option("--coordinate <x,y>", "where").argParser(numbers(2)))
+    .addOption(new Option("--start <x,y>", "where a drag begins").argParser(numbers(2)))
+    .option("--text <text>", "what to type, or the names of the keys")
+    .option("--key <keys>", "keys that are held during a click, a drag or a scroll")
+    .addOption(choice("--direction <direction>", "where to scroll to", SCROLL_DIRECTIONS))
+    .addOption(new Option("--amount <notches>", "how far to scroll").argParser(integer(1)))
+    .addOption(new Option("--duration <time>", "how long to wait, or to hold keys").argParser(milliseconds))
+    .addOption(new Option("--region <left,top,right,bottom>", "what zoom shows").argParser(numbers(4)))
+    .addOption(new Option("--width <pixels>", WIDTH).argParser(integer(1)))
+    .option("--output <file>", "write the picture there, as PNG")
+    .action(async (room_id: string, sandbox: string, given: string, options: ComputerOptions) => {
+      const { output, json = false } = options;
+      const action = COMPUTER_ACTIONS.find((each) => each === given);
+      if (!action) throw new CliError(`${given} is none of ${COMPUTER_ACTIONS.join(", ")}.`, EXIT.usage);
+      const wantsPicture = output !== undefined || json;
+      if (!wantsPicture && PICTURES.includes(action)) throw noFile();
+      const reply = await call(computer, {
+        room_id,
+        sandbox,
+        action,
+        coordinate: options.coordinate,
+        start_coordinate: options.start,
+        text: options.text,
+        key: options.key,
+        scroll_direction: options.direction,
+        scroll_amount: options.amount,
+        duration_ms: options.duration,
+        region: options.region,
+        width: options.width,
+        screenshot: wantsPicture,
+      });
+      const { screenshot_b64, ...done } = reply.value;
+      if (output !== undefined && screenshot_b64) save(output, Buffer.from(screenshot_b64, "base64"));
+      await show(reply, options, () => fieldLines({ ...done, ...(output === undefined ? {} : { local: output }) }));
+    });
+}
+
+function noFile(): CliError {
+  return new CliError("Name a file for the picture with --output.", EXIT.usage);
+}
+
+function save(file: string, png: Uint8Array): void {
+  try {
+    writeFileSync(file, png);
+  } catch (error) {
+    throw new CliError(`${file} cannot be written: ${errnoOf(error) ?? String(error)}.`);
+  }
+}

@@ -1,0 +1,136 @@
+/**
+ * Owns the connections to screens: one for each sandbox, opened when a call needs it, closed when none did for a minute, when the
+ * sandbox ends or pauses, and when the daemon stops. Where memory for frames is short, those that nobody uses have to go, the longest
+ * unused first.
+ */
+import { ServiceError } from "../../core/service-error.ts";
+import { connectToScreen } from "../../host/guest-link/connect.ts";
+import type { GuestLink } from "../../host/guest-link/handshake.ts";
+import type { SandboxAccess, ScreenTarget } from "./deps.ts";
+import { asServiceError } from "./errors.ts";
+import { FrameMemory } from "./frame-memory.ts";
+import { RfbClient } from "./rfb/client.ts";
+
+const UNUSED_MS = 60_000;
+/** Actions that may wait for their turn at one screen. */
+const MOST_WAITING = 16;
+
+interface Entry {
+  client: Promise<RfbClient>;
+  /** The same, once it is open. */
+  opened: RfbClient | null;
+  users: number;
+  usedAt: number;
+  timer?: Timer;
+  /** Actions are done one after the other. */
+  turn: Promise<unknown>;
+  waiting: number;
+}
+
+export class Connections {
+  readonly #sandboxes: SandboxAccess;
+  readonly #unusedMs: number;
+  readonly #entries = new Map<string, Entry>();
+  readonly #memory = new FrameMemory(() => this.#endUnused());
+
+  constructor(sandboxes: SandboxAccess, unusedMs = UNUSED_MS) {
+    this.#sandboxes = sandboxes;
+    this.#unusedMs = unusedMs;
+  }
+
+  /** Whoever only looks waits for nobody. Throws invalid_state, guest_unreachable, insufficient_capacity, and as withLink does. */
+  use<T>(target: ScreenTarget, work: (client: RfbClient) => Promise<T>): Promise<T> {
+    return this.#sandboxes.withLink(target, async (link) => {
+      const entry = this.#enter(target, link);
+      try {
+        return await work(await entry.client);
+      } catch (error) {
+        throw asServiceError(error, target.row.agent_id);
+      } finally {
+        this.#leave(target.row.sandbox_id, entry);
+      }
+    });
+  }
+
+  /** The same, after all that were called before. */
+  useAlone<T>(target: ScreenTarget, work: (client: RfbClient) => Promise<T>): Promise<T> {
+    return this.use(target, async (client) => {
+      const entry = this.#entries.get(target.row.sandbox_id);
+      if (!entry) return await work(client);
+      if (entry.waiting >= MOST_WAITING) {
+        throw new ServiceError("insufficient_capacity", { detail: `${MOST_WAITING} actions wait for this screen.` });
+      }
+      entry.waiting++;
+      const mine = entry.turn.then(() => work(client));
+      entry.turn = mine.catch(() => {}).finally(() => entry.waiting--);
+      return await mine;
+    });
+  }
+
+  stop(): void {
+    for (const [sandboxId, entry] of [...this.#entries]) this.#end(sandboxId, entry, new ServiceError("shutting_down"));
+  }
+
+  #enter({ row }: ScreenTarget, link: GuestLink): Entry {
+    const entry = this.#entries.get(row.sandbox_id) ?? this.#open(row, link);
+    clearTimeout(entry.timer);
+    entry.users++;
+    return entry;
+  }
+
+  #leave(sandboxId: string, entry: Entry): void {
+    entry.users--;
+    entry.usedAt = performance.now();
+    if (entry.users > 0 || this.#entries.get(sandboxId) !== entry) return;
+    entry.timer = setTimeout(() => this.#end(sandboxId, entry, new Error("nobody uses it")), this.#unusedMs);
+  }
+
+  #open({ sandbox_id, org_id }: ScreenTarget["row"], link: GuestLink): Entry {
+    const over = new AbortController();
+    const connect = async () => {
+      const port = await connectToScreen(link);
+      port.ended.catch(() => {});
+      const opened = await RfbClient.open(port, (bytes) => this.#memory.hold(org_id, bytes));
+      entry.opened = opened;
+      return opened;
+    };
+    const entry: Entry = {
+      client: Promise.resolve().then(connect),
+      opened: null,
+      users: 0,
+      usedAt: performance.now(),
+      turn: Promise.resolve(),
+      waiting: 0,
+    };
+    this.#entries.set(sandbox_id, entry);
+    const forget = () => {
+      over.abort();
+      clearTimeout(entry.timer);
+      if (this.#entries.get(sandbox_id) === entry) this.#entries.delete(sandbox_id);
+    };
+    entry.client.then(({ over: ended }) => ended).then(forget, forget);
+    void this.#sandboxes.stopped(sandbox_id, over.signal).then((state) => {
+      const details = { state, allowed_states: ["running"] };
+      this.#end(sandbox_id, entry, new ServiceError("invalid_state", { detail: `The sandbox is ${state}.`, details }));
+    });
+    return entry;
+  }
+
+  #end(sandboxId: string, entry: Entry, reason: Error): void {
+    clearTimeout(entry.timer);
+    if (this.#entries.get(sandboxId) === entry) this.#entries.delete(sandboxId);
+    entry.opened?.close(reason);
+    entry.client.then(
+      (client) => client.close(reason),
+      () => {},
+    );
+  }
+
+  /** Ends the connection that nobody has used for longest; false where all are in use. */
+  #endUnused(): boolean {
+    const unused = [...this.#entries].filter(([, { opened, users }]) => opened !== null && users === 0);
+    const [longest] = unused.sort(([, one], [, other]) => one.usedAt - other.usedAt);
+    if (longest) this.#end(...longest, new Error("others need the memory"));
+    return longest !== undefined;
+  }
+}

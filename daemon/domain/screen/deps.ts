@@ -1,0 +1,37 @@
+/** What screens need of others. */
+import type { SandboxState } from "../../../shared/api/sandboxes.ts";
+import type { OrgId } from "../../../shared/ids.ts";
+import type { KeyCall } from "../../core/operation.ts";
+import type { RoomTarget } from "../../core/room-target.ts";
+import type { GuestLink } from "../../host/guest-link/handshake.ts";
+
+/** The sandbox that a call is about. */
+export interface ScreenTarget {
+  room: RoomTarget;
+  row: {
+    sandbox_id: string;
+    agent_id: string;
+    org_id: OrgId;
+    state: SandboxState;
+    status_reason: string;
+    status_message: string;
+  };
+  /** By a session, which only looks. */
+  isLookedAt: boolean;
+}
+
+/** What screens need of sandboxes. */
+export interface SandboxAccess {
+  /** Throws room_not_found, sandbox_not_found. */
+  find(call: KeyCall, params: Record<string, string>): ScreenTarget;
+  /** The running guest's link, to be used until `work` is done; who only looks keeps no sandbox from being idle. Throws invalid_state, room_destroying, disk_full, guest_unreachable. */
+  withLink<T>(target: ScreenTarget, work: (link: GuestLink) => Promise<T>): Promise<T>;
+  /** Resolves with its state once the sandbox is not running any more; never when `signal` comes first. */
+  stopped(sandboxId: string, signal: AbortSignal): Promise<string>;
+}
+
+export interface ScreenDeps {
+  sandboxes: SandboxAccess;
+  /** How long a connection that nobody uses is kept; a minute if absent. */
+  unusedMs?: number;
+}

@@ -1,0 +1,107 @@
+/** Owns making the pixels of a picture of those of a frame: a part of it, or all, made smaller by averaging what falls together. */
+import { type Frame, PIXEL_BYTES, type Rectangle } from "../rfb/frame.ts";
+
+/** Pixels that are read in one turn of the event loop: some milliseconds. */
+const PIXELS_AT_ONCE = 500_000;
+
+export interface Pixels {
+  width: number;
+  height: number;
+  /** Three bytes a pixel. */
+  rgb: Uint8Array;
+}
+
+/** The size of a whole that is to be `width` wide at most, in its own proportions; it is never made larger. */
+export function scaledSize(whole: { width: number; height: number }, width: number): { width: number; height: number } {
+  if (width >= whole.width) return { width: whole.width, height: whole.height };
+  return { width, height: Math.max(1, Math.round((whole.height * width) / whole.width)) };
+}
+
+/** `part` is inside the frame, and no smaller than the size. Others have their turns while it works. */
+export async function scaled(
+  frame: Frame,
+  part: Rectangle,
+  { width, height }: { width: number; height: number },
+): Promise<Pixels> {
+  const rgb = new Uint8Array(width * height * 3);
+  const turn = turns();
+  if (width === part.width && height === part.height) {
+    for (let row = 0; row < height; row++) {
+      copyRow(rgb, frame, part, row);
+      await turn(width);
+    }
+    return { width, height, rgb };
+  }
+  const columns = spans(part.width, width);
+  // One row of sums, in which each source row counts as much as of it falls into the row that is made.
+  const sums = new Float32Array(part.width * PIXEL_BYTES);
+  for (const [to, span] of spans(part.height, height).entries()) {
+    sums.fill(0);
+    for (let row = span.from; row < span.end; row++) addRow(sums, frame, part, row, weightOf(span, row));
+    for (const [column, each] of columns.entries()) average(rgb, (to * width + column) * 3, sums, each);
+    await turn((span.end - span.from) * part.width);
+  }
+  return { width, height, rgb };
+}
+
+/** To be called after so many pixels: lets others have their turn when it is time. */
+export function turns(): (pixels: number) => Promise<void> | undefined {
+  let done = 0;
+  return (pixels) => {
+    done += pixels;
+    if (done < PIXELS_AT_ONCE) return undefined;
+    done = 0;
+    return new Promise((resolve) => setImmediate(resolve));
+  };
+}
+
+function copyRow(rgb: Uint8Array, frame: Frame, part: Rectangle, row: number): void {
+  const { pixels } = frame;
+  let from = ((part.y + row) * frame.width + part.x) * PIXEL_BYTES;
+  let to = row * part.width * 3;
+  for (const end = to + part.width * 3; to < end; to += 3, from += PIXEL_BYTES) {
+    rgb[to] = pixels[from] as number;
+    rgb[to + 1] = pixels[from + 1] as number;
+    rgb[to + 2] = pixels[from + 2] as number;
+  }
+}
+
+/** What one pixel is made of: from `low` to `high` of the source, which begins in `from` and ends before `end`. */
+interface Span {
+  low: number;
+  high: number;
+  from: number;
+  end: number;
+}
+
+function spans(source: number, made: number): Span[] {
+  return Array.from({ length: made }, (_, at) => {
+    const [low, high] = [(at * source) / made, ((at + 1) * source) / made];
+    return { low, high, from: Math.floor(low), end: Math.min(source, Math.ceil(high)) };
+  });
+}
+
+/** As a part of the whole span. */
+function weightOf({ low, high }: Span, at: number): number {
+  return (Math.min(at + 1, high) - Math.max(at, low)) / (high - low);
+}
+
+function addRow(sums: Float32Array, frame: Frame, part: Rectangle, row: number, weight: number): void {
+  const { pixels } = frame;
+  const from = ((part.y + row) * frame.width + part.x) * PIXEL_BYTES;
+  for (let at = 0; at < sums.length; at++) sums[at] = (sums[at] as number) + (pixels[from + at] as number) * weight;
+}
+
+function average(rgb: Uint8Array, to: number, sums: Float32Array, span: Span): void {
+  let [red, green, blue] = [0.5, 0.5, 0.5];
+  for (let column = span.from; column < span.end; column++) {
+    const weight = weightOf(span, column);
+    const at = column * PIXEL_BYTES;
+    red += (sums[at] as number) * weight;
+    green += (sums[at + 1] as number) * weight;
+    blue += (sums[at + 2] as number) * weight;
+  }
+  rgb[to] = red;
+  rgb[to + 1] = green;
+  rgb[to + 2] = blue;
+}

@@ -1,0 +1,61 @@
+/** Owns reading fields off a stream of bytes, however it is cut into chunks. It holds one chunk, and what a field asks for. */
+import { RfbError } from "./limits.ts";
+
+const EMPTY = new Uint8Array(0);
+
+export class ByteReader {
+  readonly #chunks: AsyncIterator<Uint8Array>;
+  #chunk: Uint8Array = EMPTY;
+  #at = 0;
+
+  constructor(chunks: AsyncIterable<Uint8Array>) {
+    this.#chunks = chunks[Symbol.asyncIterator]();
+  }
+
+  /** Fills `target`. Throws RfbError when the stream ends before. */
+  async fill(target: Uint8Array): Promise<void> {
+    for (let filled = 0; filled < target.byteLength; ) {
+      if (this.#at === this.#chunk.byteLength) await this.#next();
+      const part = this.#chunk.subarray(this.#at, this.#at + target.byteLength - filled);
+      target.set(part, filled);
+      filled += part.byteLength;
+      this.#at += part.byteLength;
+    }
+  }
+
+  /** So many bytes, as their owner's own copy; the caller has bounded their number. */
+  async bytes(count: number): Promise<Buffer> {
+    const taken = Buffer.alloc(count);
+    await this.fill(taken);
+    return taken;
+  }
+
+  async u8(): Promise<number> {
+    return (await this.bytes(1)).readUInt8();
+  }
+
+  async u16(): Promise<number> {
+    return (await this.bytes(2)).readUInt16BE();
+  }
+
+  async u32(): Promise<number> {
+    return (await this.bytes(4)).readUInt32BE();
+  }
+
+  /** Drops so many bytes without holding them. */
+  async skip(count: number): Promise<void> {
+    for (let left = count; left > 0; ) {
+      if (this.#at === this.#chunk.byteLength) await this.#next();
+      const part = Math.min(left, this.#chunk.byteLength - this.#at);
+      this.#at += part;
+      left -= part;
+    }
+  }
+
+  async #next(): Promise<void> {
+    const { done, value } = await this.#chunks.next();
+    if (done) throw new RfbError("the connection ended");
+    this.#chunk = value;
+    this.#at = 0;
+  }
+}

@@ -1,0 +1,224 @@
+/**
+ * Owns a connection to a screen: what it shows, and keys and pointer sent to it.
+ *
+ *   open ──▶ asked for all ──▶ whole ◀──▶ a new size: asked for all again
+ *     └────────────┴─────────────┴── over, with the reason
+ *
+ * An update comes only when it was asked for. While nobody asks, a screen that moves all the time costs nothing.
+ */
+import { Published, within } from "../../../core/published.ts";
+import { ByteReader } from "./byte-reader.ts";
+import { Decoder, type Hold } from "./decode.ts";
+import { type Frame, wholeOf } from "./frame.ts";
+import { shakeHands } from "./handshake.ts";
+import { RfbError } from "./limits.ts";
+import { Encoding, keyEvent, pointerEvent, setEncodings, setPixelFormat, updateRequest } from "./messages.ts";
+
+/** A guest without KVM takes seconds while it is busy. */
+const ANSWER_MS = 15_000;
+/** Without an update for so long a screen is still. A text cursor blinks more slowly. */
+export const STILL_MS = 150;
+/** Of one that never is, the picture is taken then. */
+export const MOST_STILL_MS = 3_000;
+/** Updates are asked for no more often: others have work too. */
+const BETWEEN_UPDATES_MS = 40;
+
+/** Pixels of the first row that are asked for in turn. */
+const AWAITED_PIXELS = 64;
+
+/** What carries the bytes. */
+export interface Wire {
+  output: AsyncIterable<Uint8Array>;
+  /** Resolves once they are on their way. */
+  write(bytes: Uint8Array): Promise<void>;
+  close(): void;
+}
+
+interface Progress {
+  /** Updates that drew something. */
+  changes: number;
+  /** Updates that drew the pixel that was asked for. */
+  answers: number;
+  /** Pixels of this frame drawn so far. */
+  drawn: number;
+  over: Error | null;
+}
+
+export class RfbClient {
+  readonly #wire: Wire;
+  readonly #decoder: Decoder;
+  readonly #progress = new Published<Progress>({ changes: 0, answers: 0, drawn: 0, over: null });
+  #isAsked = false;
+  #askedAt = 0;
+  /** How many wait for an answer. */
+  #waiting = 0;
+  #writing: Promise<unknown> = Promise.resolve();
+  #pointer: { x: number; y: number };
+  #buttons = 0;
+  /** Resolves with the reason once the connection is over; never rejects. */
+  readonly over: Promise<Error>;
+
+  private constructor(wire: Wire, decoder: Decoder) {
+    this.#wire = wire;
+    this.#decoder = decoder;
+    const { width, height } = decoder.frame;
+    this.#pointer = { x: width >> 1, y: height >> 1 };
+    this.over = this.#follow();
+  }
+
+  /** Throws RfbError, DeadlineError, and what the wire or `hold` throws; the wire is closed then. */
+  static async open(wire: Wire, hold: Hold = () => () => {}): Promise<RfbClient> {
+    try {
+      const reader = new ByteReader(wire.output);
+      const size = await within(
+        shakeHands(reader, (bytes) => wire.write(bytes)),
+        ANSWER_MS,
+        "the screen's handshake",
+      );
+      const client = new RfbClient(wire, new Decoder(reader, size, hold));
+      client.#send(setPixelFormat(), setEncodings(Object.values(Encoding)));
+      client.#askForAll();
+      return client;
+    } catch (error) {
+      wire.close();
+      throw error;
+    }
+  }
+
+  get frame(): Frame {
+    return this.#decoder.frame;
+  }
+
+  /** Where the pointer is: as the server says, else as we put it. */
+  get pointer(): { x: number; y: number } {
+    const { width, height } = this.frame;
+    const { x, y } = this.#decoder.pointer ?? this.#pointer;
+    return { x: Math.min(x, width - 1), y: Math.min(y, height - 1) };
+  }
+
+  get buttons(): number {
+    return this.#buttons;
+  }
+
+  /** `buttons` are all that are down from then on. */
+  point(x: number, y: number, buttons: number): void {
+    this.#pointer = { x, y };
+    this.#buttons = buttons;
+    this.#send(pointerEvent(x, y, buttons));
+  }
+
+  key(keysym: number, isDown: boolean): void {
+    this.#send(keyEvent(keysym, isDown));
+  }
+
+  /**
+   * Resolves once the server has taken what was sent before, and the frame is whole and shows what there was to see then. Throws
+   * RfbError, DeadlineError.
+   */
+  async current(signal?: AbortSignal): Promise<void> {
+    const { answers } = this.#progress.value;
+    this.#askForAnswer();
+    this.#waiting++;
+    try {
+      await this.#until((now) => now.answers > answers && this.#isWhole, ANSWER_MS, signal);
+    } finally {
+      this.#waiting--;
+    }
+  }
+
+  /** Resolves once nothing has changed for a moment, or after a while without one. Throws as `current` does. */
+  async still(signal?: AbortSignal): Promise<void> {
+    await this.current(signal);
+    for (const end = performance.now() + MOST_STILL_MS; performance.now() < end; ) {
+      const { changes } = this.#progress.value;
+      this.#ask();
+      const changed = this.#until((now) => now.changes > changes, STILL_MS, signal);
+      const isStill = await changed.then(
+        () => false,
+        (error: unknown) => {
+          signal?.throwIfAborted();
+          if (this.#progress.value.over) throw error;
+          return true;
+        },
+      );
+      if (isStill) break;
+      await Bun.sleep(Math.max(0, this.#askedAt + BETWEEN_UPDATES_MS - performance.now()));
+    }
+    // A new size that came meanwhile has to be drawn.
+    await this.#until(() => this.#isWhole, ANSWER_MS, signal);
+  }
+
+  close(reason: Error): void {
+    if (this.#progress.value.over) return;
+    this.#progress.set({ ...this.#progress.value, over: reason });
+    this.#decoder.close();
+    this.#wire.close();
+  }
+
+  async #until(isSo: (now: Progress) => boolean, deadlineMs: number, signal?: AbortSignal): Promise<void> {
+    const { over } = await this.#progress.until((now) => now.over !== null || isSo(now), deadlineMs, signal);
+    if (over) throw over;
+  }
+
+  /** Whether all of the frame was drawn. */
+  get #isWhole(): boolean {
+    const { width, height } = this.frame;
+    return this.#progress.value.drawn >= width * height;
+  }
+
+  #ask(): void {
+    if (this.#isAsked) return;
+    this.#isAsked = true;
+    this.#askedAt = performance.now();
+    this.#send(updateRequest(true, wholeOf(this.frame)));
+  }
+
+  #askForAll(): void {
+    this.#isAsked = true;
+    this.#send(updateRequest(false, wholeOf(this.frame)));
+  }
+
+  /**
+   * One pixel comes, changed or not, and with it all that has changed. It is another each time, so that a late answer is not taken
+   * for this one; an update that was on its way and draws it is, and the picture then that of a moment before.
+   */
+  #askForAnswer(): void {
+    this.#decoder.awaited = (this.#decoder.awaited + 1) % Math.min(this.frame.width, AWAITED_PIXELS);
+    this.#isAsked = true;
+    this.#askedAt = performance.now();
+    this.#send(updateRequest(true, wholeOf(this.frame)));
+    this.#send(updateRequest(false, { x: this.#decoder.awaited, y: 0, width: 1, height: 1 }));
+  }
+
+  /** In order; what does not get away ends the connection. */
+  #send(...messages: Uint8Array[]): void {
+    const bytes = Buffer.concat(messages);
+    this.#writing = this.#writing.then(() => this.#wire.write(bytes)).catch((error: unknown) => this.#fail(error));
+  }
+
+  #fail(error: unknown): void {
+    this.close(error instanceof Error ? error : new RfbError(String(error)));
+  }
+
+  async #follow(): Promise<Error> {
+    try {
+      while (!this.#progress.value.over) {
+        const { drawn, hasAwaited, isNewFrame } = await this.#decoder.next();
+        const before = this.#progress.value;
+        this.#isAsked = false;
+        this.#progress.set({
+          ...before,
+          changes: before.changes + (drawn > 0 || isNewFrame ? 1 : 0),
+          answers: before.answers + (hasAwaited ? 1 : 0),
+          drawn: (isNewFrame ? 0 : before.drawn) + drawn,
+        });
+        // Xvnc takes an update without pixels for an answer too, and forgets what was asked.
+        if (!this.#isWhole) this.#askForAll();
+        else if (drawn === 0 && this.#waiting > 0) this.#askForAnswer();
+      }
+    } catch (error) {
+      this.#fail(error);
+    }
+    return this.#progress.value.over ?? new RfbError("the connection ended");
+  }
+}

@@ -1,0 +1,133 @@
+/**
+ * Owns reading what a screen's server says once hands are shaken (RFC 6143, section 7.6), and keeps the frame that it draws:
+ *
+ *   update ──▶ rectangles: pixels into the frame · a new size, and so a new frame · where the pointer is
+ *   bell, colours ──▶ dropped        clipboard ──▶ dropped
+ *
+ * It reads and waits; it never writes.
+ */
+import { Allowance } from "../../../host/guest-link/pace.ts";
+import type { ByteReader } from "./byte-reader.ts";
+import { blankFrame, bytesOf, type Frame, type Rectangle, requireInside, rowOf } from "./frame.ts";
+import {
+  MOST_CUT_TEXT_BYTES,
+  MOST_RECTANGLES,
+  RfbError,
+  requireSize,
+  SIZES_AT_ONCE,
+  SIZES_PER_SECOND,
+} from "./limits.ts";
+import { Encoding } from "./messages.ts";
+
+const Message = { update: 0, colours: 1, bell: 2, cutText: 3 } as const;
+const COLOUR_BYTES = 6;
+
+/** Reserves memory for a frame; what is returned gives it back. Throws when there is none left. */
+export type Hold = (bytes: number) => () => void;
+
+export interface Update {
+  /** How many pixels it drew. */
+  drawn: number;
+  /** Whether it drew the pixel that is waited for. */
+  hasAwaited: boolean;
+  /** Whether the frame is another one, of which nothing was drawn yet. */
+  isNewFrame: boolean;
+}
+
+export class Decoder {
+  readonly #reader: ByteReader;
+  readonly #sizes = new Allowance(SIZES_PER_SECOND, SIZES_AT_ONCE);
+  /** A pixel of the first row, by its x: which updates draw it is told. */
+  awaited = 0;
+  readonly #hold: Hold;
+  #letGo: () => void;
+  #frame: Frame;
+  #pointer: { x: number; y: number } | null = null;
+
+  constructor(reader: ByteReader, { width, height }: { width: number; height: number }, hold: Hold) {
+    this.#reader = reader;
+    this.#hold = hold;
+    this.#letGo = hold(bytesOf(width, height));
+    this.#frame = blankFrame(width, height);
+  }
+
+  get frame(): Frame {
+    return this.#frame;
+  }
+
+  /** Where the server says that the pointer is; null while it has not said it. */
+  get pointer(): { x: number; y: number } | null {
+    return this.#pointer;
+  }
+
+  /** Nothing is decoded any more. */
+  close(): void {
+    this.#letGo();
+  }
+
+  /** Resolves after the next update. Throws RfbError when there is none any more. */
+  async next(): Promise<Update> {
+    for (;;) {
+      const type = await this.#reader.u8();
+      if (type === Message.update) return await this.#update();
+      if (type === Message.colours) await this.#dropColours();
+      else if (type === Message.cutText) await this.#dropCutText();
+      else if (type !== Message.bell) throw new RfbError(`message ${type} is none that a server may send`);
+    }
+  }
+
+  async #update(): Promise<Update> {
+    await this.#reader.skip(1);
+    const count = await this.#reader.u16();
+    if (count > MOST_RECTANGLES) throw new RfbError(`an update has ${count} rectangles`);
+    const update: Update = { drawn: 0, hasAwaited: false, isNewFrame: false };
+    for (let left = count; left > 0; left--) await this.#rectangle(update);
+    return update;
+  }
+
+  async #rectangle(update: Update): Promise<void> {
+    const header = await this.#reader.bytes(12);
+    const [x, y, width, height] = [0, 2, 4, 6].map((at) => header.readUInt16BE(at)) as [number, number, number, number];
+    const rectangle: Rectangle = { x, y, width, height };
+    const encoding = header.readInt32BE(8);
+    if (encoding === Encoding.raw) return await this.#raw(rectangle, update);
+    if (encoding === Encoding.pointerPosition) {
+      this.#pointer = { x, y };
+    } else if (encoding === Encoding.desktopSize) {
+      this.#resize(rectangle, update);
+    } else {
+      throw new RfbError(`encoding ${encoding} was not asked for`);
+    }
+  }
+
+  async #raw(rectangle: Rectangle, update: Update): Promise<void> {
+    requireInside(this.#frame, rectangle);
+    for (let row = 0; row < rectangle.height; row++) await this.#reader.fill(rowOf(this.#frame, rectangle, row));
+    const { x, y, width, height } = rectangle;
+    update.drawn += width * height;
+    if (y === 0 && height > 0 && x <= this.awaited && this.awaited < x + width) update.hasAwaited = true;
+  }
+
+  #resize({ width, height }: Rectangle, update: Update): void {
+    requireSize(width, height);
+    if (width === this.#frame.width && height === this.#frame.height) return;
+    if (!this.#sizes.take()) throw new RfbError("the screen has a new size too often");
+    this.#letGo();
+    this.#letGo = () => {};
+    this.#letGo = this.#hold(bytesOf(width, height));
+    this.#frame = blankFrame(width, height);
+    Object.assign(update, { drawn: 0, hasAwaited: false, isNewFrame: true });
+  }
+
+  async #dropColours(): Promise<void> {
+    await this.#reader.skip(3);
+    await this.#reader.skip((await this.#reader.u16()) * COLOUR_BYTES);
+  }
+
+  async #dropCutText(): Promise<void> {
+    await this.#reader.skip(3);
+    const length = await this.#reader.u32();
+    if (length > MOST_CUT_TEXT_BYTES) throw new RfbError(`a clipboard of ${length} bytes is too large`);
+    await this.#reader.skip(length);
+  }
+}

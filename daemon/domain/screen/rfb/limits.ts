@@ -1,0 +1,25 @@
+/** Owns what a screen's server may say. It runs in the guest, whose root may be anybody's: who says more loses the connection. */
+
+/** Most pixels of a side; four bytes each make 64 MiB at most. */
+export const MOST_SIDE = 4096;
+/** The desktop's name, and why the server refuses. */
+export const MOST_TEXT_BYTES = 4096;
+/** A clipboard that is told; it is read and dropped. */
+export const MOST_CUT_TEXT_BYTES = 1024 * 1024;
+export const MOST_RECTANGLES = 20_000;
+export const MOST_SECURITY_TYPES = 32;
+/** New sizes: each costs a frame of memory. */
+export const SIZES_PER_SECOND = 2;
+export const SIZES_AT_ONCE = 16;
+
+/** The server has said what none may say, or is none that we can use. */
+export class RfbError extends Error {
+  override name = "RfbError";
+}
+
+/** Throws RfbError for a size that no screen may have. */
+export function requireSize(width: number, height: number): void {
+  if (width < 1 || height < 1 || width > MOST_SIDE || height > MOST_SIDE) {
+    throw new RfbError(`a screen of ${width}x${height} is not between 1x1 and ${MOST_SIDE}x${MOST_SIDE}`);
+  }
+}

@@ -1,0 +1,69 @@
+/** Owns the messages that a client of RFB 3.8 sends (RFC 6143, section 7.5). */
+import type { Rectangle } from "./frame.ts";
+
+export const VERSION_LINE = "RFB 003.008\n";
+export const SECURITY_NONE = 1;
+
+/** What may come in a rectangle. Raw alone has pixels: whatever the server says, it costs us no more than its bytes. */
+export const Encoding = {
+  raw: 0,
+  /** A new size. Of the extended kind Xvnc tells at every request, in an update of its own: it is not asked for. */
+  desktopSize: -223,
+  /** Tells where the pointer is: a rectangle of no size. Defined by VMware; Xvnc has it. */
+  pointerPosition: 0x574d5666,
+} as const;
+
+/** Buttons by their bit in a pointer event. */
+export const Button = { left: 1, middle: 2, right: 4, up: 8, down: 16, toLeft: 32, toRight: 64 } as const;
+
+/** 32 bits, little endian, red first: what a frame's bytes are. */
+export function setPixelFormat(): Buffer {
+  const message = Buffer.alloc(20);
+  message.writeUInt8(32, 4);
+  message.writeUInt8(24, 5);
+  message.writeUInt8(0, 6);
+  message.writeUInt8(1, 7);
+  for (const [place, shift] of [0, 8, 16].entries()) {
+    message.writeUInt16BE(255, 8 + place * 2);
+    message.writeUInt8(shift, 14 + place);
+  }
+  return message;
+}
+
+export function setEncodings(encodings: readonly number[]): Buffer {
+  const message = Buffer.alloc(4 + encodings.length * 4);
+  message.writeUInt8(2, 0);
+  message.writeUInt16BE(encodings.length, 2);
+  for (const [at, encoding] of encodings.entries()) message.writeInt32BE(encoding, 4 + at * 4);
+  return message;
+}
+
+/** Incremental: only once something has changed. */
+export function updateRequest(incremental: boolean, { x, y, width, height }: Rectangle): Buffer {
+  const message = Buffer.alloc(10);
+  message.writeUInt8(3, 0);
+  message.writeUInt8(incremental ? 1 : 0, 1);
+  message.writeUInt16BE(x, 2);
+  message.writeUInt16BE(y, 4);
+  message.writeUInt16BE(width, 6);
+  message.writeUInt16BE(height, 8);
+  return message;
+}
+
+export function keyEvent(keysym: number, isDown: boolean): Buffer {
+  const message = Buffer.alloc(8);
+  message.writeUInt8(4, 0);
+  message.writeUInt8(isDown ? 1 : 0, 1);
+  message.writeUInt32BE(keysym, 4);
+  return message;
+}
+
+/** `buttons` are all that are down. */
+export function pointerEvent(x: number, y: number, buttons: number): Buffer {
+  const message = Buffer.alloc(6);
+  message.writeUInt8(5, 0);
+  message.writeUInt8(buttons, 1);
+  message.writeUInt16BE(x, 2);
+  message.writeUInt16BE(y, 4);
+  return message;
+}

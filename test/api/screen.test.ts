@@ -1,0 +1,53 @@
+/** What the screen's operations refuse before there is a guest to ask; test/protocol/screen.test.ts has what they do. */
+import type { Database } from "bun:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { SANDBOX_STATES } from "../../shared/api/sandboxes.ts";
+import type { Json, TestDaemon } from "../harness/daemon.ts";
+import { withFailedSandbox } from "./failed-sandbox.ts";
+
+const SANDBOX = "/v1/rooms/r/sandboxes/worker-1";
+
+let daemon: TestDaemon;
+let rows: Database;
+
+beforeAll(async () => {
+  ({ daemon, rows } = await withFailedSandbox("worker-1"));
+});
+afterAll(async () => {
+  rows?.close();
+  await daemon.stop();
+});
+
+test.each<[string, object, string, string]>([
+  ["no action", {}, "validation_failed", "action"],
+  ["an action that is none", { action: "fly" }, "validation_failed", "action"],
+  ["no place", { action: "mouse_move" }, "validation_failed", "coordinate"],
+  ["half a place", { action: "mouse_move", coordinate: [1] }, "validation_failed", "coordinate"],
+  ["a place beyond any screen", { action: "mouse_move", coordinate: [1, 5000] }, "validation_failed", "coordinate[1]"],
+  ["a place where none is wanted", { action: "key", text: "a", coordinate: [1, 1] }, "validation_failed", "coordinate"],
+  ["a key that is none", { action: "key", text: "nokey" }, "validation_failed", "text"],
+  ["a character that no key types", { action: "type", text: "\u001b" }, "validation_failed", "text"],
+  ["too long a text", { action: "type", text: "a".repeat(10_001) }, "validation_failed", "text"],
+  ["too long a wait", { action: "wait", duration_ms: 30_001 }, "validation_failed", "duration_ms"],
+  ["too small a width", { action: "screenshot", width: 1 }, "validation_failed", "width"],
+  ["a region that is none", { action: "zoom", region: [9, 9, 1, 1] }, "validation_failed", "region"],
+  ["an unknown field", { action: "screenshot", witdh: 640 }, "unknown_field", "witdh"],
+])("an action with %s is refused, by its field", async (_, body, code, field) => {
+  const problem = await daemon.problem("POST", `${SANDBOX}/computer`, body);
+  expect(problem).toMatchObject({ status: 422, code });
+  expect(problem.errors.map((each) => each.field)).toEqual([field]);
+});
+
+describe.each(SANDBOX_STATES.filter((state) => state !== "destroyed" && state !== "running"))("%s", (state) => {
+  test.each<[string, string, Json?]>([
+    ["GET", "/screen"],
+    ["POST", "/computer", { action: "screenshot" }],
+  ])("refuses %s %s", async (method, path, body) => {
+    rows.run("UPDATE sandboxes SET state = ?", [state]);
+    expect(await daemon.problem(method, SANDBOX + path, body)).toMatchObject({
+      status: 409,
+      code: "invalid_state",
+      details: { state, allowed_states: ["running"] },
+    });
+  });
+});

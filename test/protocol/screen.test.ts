@@ -1,0 +1,154 @@
+/** Our half of RFB against a real Xvnc: through the agent's handler and the operations, as a guest with a desktop has it. */
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { inflateSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { connectToScreen } from "../../guest-agent/screen/connect.ts";
+import { ScreenGuest } from "../harness/screen-guest.ts";
+
+const missing = ["Xvnc", "xev", "xsetroot", "xrandr"].filter((program) => spawnSync("which", [program]).status !== 0);
+if (missing.length > 0) console.log(`a real screen: left out, because there is no ${missing.join(" and no ")}`);
+
+const SIZE = [1280, 800] as const;
+/** Where the window is that tells what it hears. */
+const WINDOW = { x: 100, y: 100, width: 400, height: 300 };
+const HEARD_MS = 15_000;
+
+const processes: ChildProcess[] = [];
+const directory = mkdtempSync("/tmp/roomd-screen-");
+const socket = join(directory, "rfb");
+let heard = "";
+let guest: ScreenGuest;
+let display = "";
+
+function start(program: string, args: readonly string[], env: Record<string, string> = {}): ChildProcess {
+  const child = spawn(program, args, {
+    env: { PATH: process.env.PATH, HOME: directory, ...env },
+    stdio: ["ignore", "pipe", "ignore", "pipe"],
+  });
+  processes.push(child);
+  return child;
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  const end = performance.now() + HEARD_MS;
+  while (!isSo() && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 20));
+  expect(isSo(), heard.slice(-2000)).toBe(true);
+}
+
+/** The colours of some pixels of a PNG of ours, whose rows are differences. */
+function colourAt(png: Uint8Array, x: number, y: number): number[] {
+  const bytes = Buffer.from(png);
+  const width = bytes.readUInt32BE(16);
+  const rows = inflateSync(bytes.subarray(41, 41 + bytes.readUInt32BE(33)));
+  const sum = [0, 0, 0];
+  for (let row = 0; row <= y; row++) {
+    for (const of of [0, 1, 2]) sum[of] = ((sum[of] ?? 0) + (rows[row * (width * 3 + 1) + 1 + x * 3 + of] ?? 0)) & 255;
+  }
+  return sum;
+}
+
+describe.skipIf(missing.length > 0)("a real screen", { timeout: 60_000 }, () => {
+  beforeAll(async () => {
+    const geometry = ["-geometry", SIZE.join("x"), "-depth", "24", "-AcceptSetDesktopSize", "-AlwaysShared"];
+    const access = ["-rfbunixpath", socket, "-rfbunixmode", "0600", "-rfbport", "-1", "-SecurityTypes", "None"];
+    const server = start("Xvnc", ["-displayfd", "3", "-nolisten", "tcp", ...access, ...geometry]);
+    display = await new Promise<string>((resolve, reject) => {
+      (server.stdio[3] as Readable).once("data", (said) => resolve(`:${String(said).trim()}`));
+      server.once("exit", () => reject(new Error("Xvnc ended")));
+    });
+    const place = `${WINDOW.width}x${WINDOW.height}+${WINDOW.x}+${WINDOW.y}`;
+    const listener = start("stdbuf", ["-oL", "xev", "-display", display, "-geometry", place], {
+      DISPLAY: display,
+      LC_ALL: "C.UTF-8",
+    });
+    listener.stdout?.on("data", (said) => {
+      heard += said;
+    });
+    guest = new ScreenGuest((stream) => connectToScreen(stream, socket));
+    await until(() => heard.includes("MapNotify"));
+  }, 60_000);
+
+  afterAll(() => {
+    guest?.screens.stop();
+    for (const child of processes.reverse()) child.kill();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  test("is seen, in its own size and smaller", async () => {
+    const whole = await guest.picture();
+    expect([16, 20].map((at) => Buffer.from(whole).readUInt32BE(at))).toEqual([...SIZE]);
+    expect(colourAt(whole, 300, 150)).toEqual([255, 255, 255]);
+    expect(colourAt(whole, 1000, 700)).not.toEqual([255, 255, 255]);
+    const small = await guest.picture(640);
+    expect([16, 20].map((at) => Buffer.from(small).readUInt32BE(at))).toEqual([640, 400]);
+    expect(colourAt(small, 150, 75)).toEqual([255, 255, 255]);
+  });
+
+  test("has a pointer, which is moved and clicks where the picture says", async () => {
+    const used = await guest.use({ action: "left_click", coordinate: [150, 100], width: 640 });
+    expect(used).toMatchObject({ width: 640, height: 400, cursor: [150, 100] });
+    await until(() => heard.includes("ButtonRelease"));
+    expect(heard).toMatch(/ButtonPress[^\n]*\n[^\n]*root:\(301,201\)/);
+    expect(await guest.use({ action: "cursor_position", width: 640 })).toMatchObject({ cursor: [150, 100] });
+  });
+
+  test("shows the pointer, once a program gave it a shape", async () => {
+    await guest.use({ action: "mouse_move", coordinate: [900, 600], screenshot: false });
+    const before = Buffer.from(await guest.picture());
+    expect(spawnSync("xsetroot", ["-display", display, "-cursor_name", "crosshair"]).status).toBe(0);
+    let isShown = false;
+    for (const end = performance.now() + HEARD_MS; !isShown && performance.now() < end; ) {
+      isShown = !before.equals(await guest.picture());
+    }
+    expect(isShown).toBe(true);
+  });
+
+  test("takes any text, and keys together", async () => {
+    heard = "";
+    await guest.use({ action: "mouse_move", coordinate: [300, 200], screenshot: false });
+    await guest.use({ action: "type", text: "aB3é€жB漢ж!", screenshot: false });
+    await until(() => heard.includes('bytes: (21) "!"'));
+    const typed = [...heard.matchAll(/KeyPress event[\s\S]*?XLookupString gives \d+ bytes: (?:\(([^)]*)\))?/g)];
+    const text = typed.map(([, hex = ""]) => Buffer.from(hex.replaceAll(" ", ""), "hex").toString()).join("");
+    expect(text).toBe("aB3é€жB漢ж!");
+    await guest.use({ action: "key", text: "ctrl+Page_Down", screenshot: false });
+    await until(() => /state 0x4, keycode \d+ \(keysym 0xff56, Next\)/.test(heard));
+  });
+
+  test("takes a long text whole", async () => {
+    heard = "";
+    const text = "The quick brown fox jumps over the lazy dog. ".repeat(20);
+    await guest.use({ action: "type", text, screenshot: false });
+    const pressed = () => heard.match(/KeyPress event/g)?.length ?? 0;
+    const letters = () =>
+      heard.match(/KeyPress event[^\n]*\n[^\n]*\n[^\n]*\n[^\n]*XLookupString gives 1 bytes/g)?.length ?? 0;
+    await until(() => letters() >= text.length || pressed() > 3 * text.length);
+    expect(letters()).toBe(text.length);
+  });
+
+  test("scrolls", async () => {
+    heard = "";
+    await guest.use({ action: "scroll", scroll_direction: "down", scroll_amount: 3, screenshot: false });
+    await until(() => (heard.match(/ButtonRelease[^\n]*\n[^\n]*\n[^\n]*button 5/g)?.length ?? 0) === 3);
+  });
+
+  test("may get another size", async () => {
+    expect(spawnSync("xrandr", ["-display", display, "-s", "1024x768"]).status).toBe(0);
+    let used = await guest.use({ action: "screenshot" });
+    for (const end = performance.now() + HEARD_MS; used.width !== 1024 && performance.now() < end; ) {
+      used = await guest.use({ action: "screenshot" });
+    }
+    expect(used).toMatchObject({ width: 1024, height: 768 });
+    const png = Buffer.from(used.screenshot_b64 ?? "", "base64");
+    expect([16, 20].map((at) => png.readUInt32BE(at))).toEqual([1024, 768]);
+    expect(colourAt(png, 300, 150)).toEqual([255, 255, 255]);
+  });
+
+  test("that is none is told of", async () => {
+    const none = new ScreenGuest((stream) => connectToScreen(stream, join(directory, "none")));
+    await expect(none.picture()).rejects.toMatchObject({ code: "invalid_state" });
+  });
+});

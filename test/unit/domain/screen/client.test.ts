@@ -1,0 +1,120 @@
+/** A connection to a screen: what it waits for, and what it sends. */
+import { expect, test } from "vitest";
+import { MOST_STILL_MS, RfbClient, STILL_MS } from "../../../../daemon/domain/screen/rfb/client.ts";
+import { RfbServer, update } from "../../../harness/rfb-server.ts";
+
+const shadeOf = (client: RfbClient) => client.frame.pixels[0];
+const timed = async (work: Promise<unknown>) => {
+  const from = performance.now();
+  await work;
+  return performance.now() - from;
+};
+
+test("shows all that there is to see, also what came while nobody asked", async () => {
+  const server = new RfbServer();
+  const client = await RfbClient.open(server.wire);
+  await client.current();
+  expect(shadeOf(client)).toBe(10);
+  server.paint(20);
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  server.paint(30);
+  await client.current();
+  expect(shadeOf(client)).toBe(30);
+});
+
+test("asks for nothing while nobody wants to see", async () => {
+  const server = new RfbServer();
+  const client = await RfbClient.open(server.wire);
+  await client.current();
+  const { asked } = server;
+  for (let shade = 0; shade < 10; shade++) {
+    server.paint(shade);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+  expect(server.asked).toBe(asked);
+});
+
+test("is still once nothing has changed for a moment", async () => {
+  const server = new RfbServer();
+  const client = await RfbClient.open(server.wire);
+  await client.current();
+  setTimeout(() => server.paint(77), STILL_MS / 2);
+  const took = await timed(client.still());
+  expect(shadeOf(client)).toBe(77);
+  expect(took).toBeGreaterThan(STILL_MS);
+  expect(took).toBeLessThan(MOST_STILL_MS);
+});
+
+test("of what is never still the wait has an end", { timeout: 20_000 }, async () => {
+  const server = new RfbServer();
+  const client = await RfbClient.open(server.wire);
+  let shade = 0;
+  const moving = setInterval(() => server.paint(shade++ % 250), 20);
+  const took = await timed(client.still());
+  clearInterval(moving);
+  expect(took).toBeGreaterThan(MOST_STILL_MS - 200);
+  expect(took).toBeLessThan(MOST_STILL_MS + 2000);
+});
+
+test("asks again when an update without pixels took the request away", async () => {
+  const server = new RfbServer();
+  const client = await RfbClient.open(server.wire);
+  server.isDeaf = true;
+  const seen = client.current();
+  server.isDeaf = false;
+  server.send(update());
+  await seen;
+  expect(shadeOf(client)).toBe(10);
+});
+
+test("a new size is drawn before it is shown", async () => {
+  const server = new RfbServer(64, 40);
+  const client = await RfbClient.open(server.wire);
+  await client.current();
+  server.shade = 99;
+  server.resize(32, 24);
+  await client.still();
+  expect(client.frame).toMatchObject({ width: 32, height: 24 });
+  expect(new Set(client.frame.pixels)).toEqual(new Set([99]));
+});
+
+test("sends keys and pointer in order", async () => {
+  const server = new RfbServer();
+  const client = await RfbClient.open(server.wire);
+  client.point(5, 6, 0);
+  client.point(5, 6, 1);
+  client.key(0xff0d, true);
+  client.key(0xff0d, false);
+  await client.current();
+  expect(server.pointers).toEqual([
+    [5, 6, 0],
+    [5, 6, 1],
+  ]);
+  expect(server.keys).toEqual([
+    [0xff0d, true],
+    [0xff0d, false],
+  ]);
+  expect(client.pointer).toEqual({ x: 5, y: 6 });
+  expect(client.buttons).toBe(1);
+});
+
+test("says why it is over to whoever waits", async () => {
+  const server = new RfbServer();
+  const client = await RfbClient.open(server.wire);
+  await client.current();
+  server.isDeaf = true;
+  const waits = client.current();
+  server.send(Uint8Array.of(99));
+  await expect(waits).rejects.toThrow("message 99");
+  expect(String(await client.over)).toContain("message 99");
+  expect(server.closed).toBe(true);
+  await expect(client.current()).rejects.toThrow("message 99");
+});
+
+test("is given up with its signal", async () => {
+  const server = new RfbServer();
+  const client = await RfbClient.open(server.wire);
+  await client.current();
+  server.isDeaf = true;
+  await expect(client.current(AbortSignal.timeout(20))).rejects.toThrow();
+});

@@ -1,0 +1,151 @@
+/** Reading a screen's server: however its bytes are cut, and whatever it claims. */
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { ByteReader } from "../../../../daemon/domain/screen/rfb/byte-reader.ts";
+import { Decoder } from "../../../../daemon/domain/screen/rfb/decode.ts";
+import { shakeHands } from "../../../../daemon/domain/screen/rfb/handshake.ts";
+import { RfbError } from "../../../../daemon/domain/screen/rfb/limits.ts";
+import { greeting, packed, rectangle, shaded, update } from "../../../harness/rfb-server.ts";
+
+async function* inPieces(bytes: Uint8Array, lengths: readonly number[]): AsyncGenerator<Uint8Array> {
+  for (let at = 0, turn = 0; at < bytes.byteLength; turn++) {
+    const length = lengths[turn % lengths.length] ?? 1;
+    yield bytes.subarray(at, at + length);
+    at += length;
+  }
+}
+
+const readerOf = (bytes: Uint8Array, lengths: readonly number[] = [1000]) => new ByteReader(inPieces(bytes, lengths));
+const hands = (bytes: Uint8Array) => shakeHands(readerOf(bytes), async () => {});
+
+/** What is left of the frame, and why it ended. */
+async function decoded(
+  bytes: Uint8Array,
+  { lengths = [1000], hold = (_bytes: number) => () => {}, size = { width: 8, height: 4 } } = {},
+) {
+  const decoder = new Decoder(readerOf(bytes, lengths), size, hold);
+  const updates = [];
+  for (;;) {
+    try {
+      updates.push(await decoder.next());
+    } catch (error) {
+      return { decoder, updates, error };
+    }
+  }
+}
+
+const WHOLE = { x: 0, y: 0, width: 8, height: 4 };
+
+describe("a handshake", () => {
+  test("tells the size, and says what it chose", async () => {
+    const said: Uint8Array[] = [];
+    const size = await shakeHands(readerOf(greeting(640, 480), [3]), async (bytes) => void said.push(bytes));
+    expect(size).toEqual({ width: 640, height: 480 });
+    expect(Buffer.concat(said)).toEqual(packed("RFB 003.008\n", ["u8", 1], ["u8", 1]));
+  });
+
+  test.each<[string, Buffer, RegExp]>([
+    ["is no RFB", packed("SSH-2.0-OpenSSH\r\n"), /no RFB server/],
+    ["is older", packed("RFB 003.003\n"), /3\.8/],
+    [
+      "refuses, with a reason",
+      packed("RFB 003.008\n", ["u8", 0], ["u32", 6], "go\naway".slice(0, 6)),
+      /refuses: go\?awa/,
+    ],
+    ["gives a reason without end", packed("RFB 003.008\n", ["u8", 0], ["u32", 0xffffffff]), /longer than 4096/],
+    ["wants a password", packed("RFB 003.008\n", ["u8", 1], ["u8", 2]), /password/],
+    ["has too many kinds of security", packed("RFB 003.008\n", ["u8", 255]), /255 types/],
+    ["has no screen", greeting(0, 480), /0x480/],
+    ["has a screen that is too large", greeting(4097, 480), /4097x480/],
+    ["has a name without end", packed(greeting(8, 8).subarray(0, -12), ["u32", 0xffffffff]), /longer than 4096/],
+    ["ends", packed("RFB 00"), /ended/],
+  ])("with one that %s is refused", async (_, bytes, why) => {
+    await expect(hands(bytes)).rejects.toThrow(why);
+    await expect(hands(bytes)).rejects.toBeInstanceOf(RfbError);
+  });
+});
+
+describe("updates", () => {
+  test("are drawn, however they are cut", async () => {
+    const pixels = Uint8Array.from({ length: 8 * 4 * 4 }, (_, at) => at);
+    const part = { x: 6, y: 2, width: 2, height: 2 };
+    const bytes = packed(
+      update(rectangle(WHOLE, 0, pixels)),
+      ["u8", 2],
+      packed(["u8", 3], new Uint8Array(3), ["u32", 5], "hello"),
+      packed(["u8", 1], ["u8", 0], ["u16", 0], ["u16", 2], new Uint8Array(12)),
+      update(shaded(part, 200), rectangle({ x: 5, y: 1, width: 0, height: 0 }, 0x574d5666)),
+    );
+    const expected = pixels.slice();
+    for (const row of [2, 3]) expected.fill(200, (row * 8 + 6) * 4, (row * 8 + 8) * 4);
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 12 }), async (lengths) => {
+        const { decoder, updates } = await decoded(bytes, { lengths });
+        expect(Buffer.from(decoder.frame.pixels)).toEqual(Buffer.from(expected));
+        expect(updates).toEqual([
+          { drawn: 32, hasAwaited: true, isNewFrame: false },
+          { drawn: 4, hasAwaited: false, isNewFrame: false },
+        ]);
+        expect(decoder.pointer).toEqual({ x: 5, y: 1 });
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test("with a new size begin a new frame, and give back the old one's memory", async () => {
+    const held: number[] = [];
+    const hold = (bytes: number) => {
+      held.push(bytes);
+      return () => {
+        held.splice(held.indexOf(bytes), 1);
+      };
+    };
+    const resized = update(shaded(WHOLE, 9), rectangle({ x: 0, y: 0, width: 4, height: 2 }, -223));
+    const { decoder, updates } = await decoded(resized, { hold });
+    expect(updates).toEqual([{ drawn: 0, hasAwaited: false, isNewFrame: true }]);
+    expect(decoder.frame).toEqual({ width: 4, height: 2, pixels: new Uint8Array(32) });
+    expect(held).toEqual([32]);
+    decoder.close();
+    expect(held).toEqual([]);
+  });
+
+  test.each<[string, Buffer, RegExp]>([
+    ["a message of no kind", packed(["u8", 77]), /message 77/],
+    ["too many rectangles", packed(["u8", 0], ["u8", 0], ["u16", 65_535]), /65535 rectangles/],
+    ["a rectangle beyond the right edge", update(shaded({ x: 7, y: 0, width: 2, height: 1 }, 1)), /not inside 8x4/],
+    ["a rectangle below the frame", update(shaded({ x: 0, y: 4, width: 1, height: 1 }, 1)), /not inside 8x4/],
+    ["an encoding that was not asked for", update(rectangle(WHOLE, 1)), /encoding 1 /],
+    ["a size of nothing", update(rectangle({ x: 0, y: 0, width: 0, height: 4 }, -223)), /0x4/],
+    ["a size that is too large", update(rectangle({ x: 0, y: 0, width: 4096, height: 65_535 }, -223)), /4096x65535/],
+    ["a clipboard without end", packed(["u8", 3], new Uint8Array(3), ["u32", 0x80000000]), /clipboard/],
+    [
+      "ever new sizes",
+      Buffer.concat(
+        Array.from({ length: 40 }, (_, n) => update(rectangle({ x: 0, y: 0, width: n + 10, height: 4 }, -223))),
+      ),
+      /too often/,
+    ],
+    ["half a rectangle", update(shaded(WHOLE, 1)).subarray(0, 40), /ended/],
+  ])("with %s end the connection", async (_, bytes, why) => {
+    const { error } = await decoded(bytes);
+    expect(error).toBeInstanceOf(RfbError);
+    expect(String(error)).toMatch(why);
+  });
+
+  test("of chance end it too, and take no more memory than they may", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.uint8Array({ maxLength: 400 }), fc.boolean(), async (bytes, isUpdate) => {
+        let most = 0;
+        const hold = (frame: number) => {
+          most = Math.max(most, frame);
+          return () => {};
+        };
+        const said = isUpdate ? packed(["u8", 0], ["u8", 0], ["u16", 3], bytes) : bytes;
+        const { error } = await decoded(said, { hold });
+        expect(error).toBeInstanceOf(RfbError);
+        expect(most).toBeLessThanOrEqual(4096 * 4096 * 4);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});

@@ -1,0 +1,283 @@
+/** Screens as the operations use them: one connection each, one action at a time, and an end to everything. */
+import { afterEach, expect, test } from "vitest";
+import { FrameMemory } from "../../../../daemon/domain/screen/frame-memory.ts";
+import { StreamErrorCode } from "../../../../shared/agent-protocol/messages.ts";
+import { RfbServer } from "../../../harness/rfb-server.ts";
+import { ScreenGuest, serve } from "../../../harness/screen-guest.ts";
+
+const guests: ScreenGuest[] = [];
+afterEach(() => {
+  for (const guest of guests.splice(0)) guest.screens.stop();
+});
+
+function guestOf(server: RfbServer, options: { unusedMs?: number } = {}): ScreenGuest {
+  const guest = new ScreenGuest(serve(server), options);
+  guests.push(guest);
+  return guest;
+}
+
+const sizeOf = (png: Uint8Array) => [Buffer.from(png).readUInt32BE(16), Buffer.from(png).readUInt32BE(20)];
+const until = async (isSo: () => boolean) => {
+  for (let tries = 0; tries < 200 && !isSo(); tries++) await new Promise((resolve) => setTimeout(resolve, 5));
+  expect(isSo()).toBe(true);
+};
+const codeOf = (work: Promise<unknown>) =>
+  work.then(
+    () => "done",
+    (error: { code?: string }) => error.code,
+  );
+
+test("a picture has the width that was asked for, and one connection serves all", async () => {
+  const guest = guestOf(new RfbServer(64, 40));
+  expect(sizeOf(await guest.picture())).toEqual([64, 40]);
+  expect(sizeOf(await guest.picture(32))).toEqual([32, 20]);
+  expect(sizeOf(await guest.picture(4096))).toEqual([64, 40]);
+  expect(guest.connected).toBe(1);
+});
+
+test("an action acts at the place that the caller's picture shows, and answers in its size", async () => {
+  const server = new RfbServer(64, 40);
+  const guest = guestOf(server);
+  const used = await guest.use({ action: "left_click", coordinate: [10, 5], width: 32 });
+  expect(server.pointers).toEqual([
+    [21, 11, 0],
+    [21, 11, 1],
+    [21, 11, 0],
+  ]);
+  expect(used).toMatchObject({ action: "left_click", width: 32, height: 20, cursor: [10, 5] });
+  expect(sizeOf(Buffer.from(used.screenshot_b64 ?? "", "base64"))).toEqual([32, 20]);
+});
+
+test.each<[string, object, [number, number, number][]]>([
+  ["mouse_move", { coordinate: [3, 4] }, [[3, 4, 0]]],
+  [
+    "right_click",
+    {},
+    [
+      [32, 20, 4],
+      [32, 20, 0],
+    ],
+  ],
+  [
+    "middle_click",
+    { coordinate: [1, 1] },
+    [
+      [1, 1, 0],
+      [1, 1, 2],
+      [1, 1, 0],
+    ],
+  ],
+  [
+    "double_click",
+    {},
+    [
+      [32, 20, 1],
+      [32, 20, 0],
+      [32, 20, 1],
+      [32, 20, 0],
+    ],
+  ],
+  ["triple_click", {}, Array.from({ length: 6 }, (_, n) => [32, 20, (n + 1) % 2])],
+  [
+    "left_mouse_down",
+    { coordinate: [2, 2] },
+    [
+      [2, 2, 0],
+      [2, 2, 1],
+    ],
+  ],
+  [
+    "scroll",
+    { scroll_direction: "down", scroll_amount: 2 },
+    [
+      [32, 20, 16],
+      [32, 20, 0],
+      [32, 20, 16],
+      [32, 20, 0],
+    ],
+  ],
+  [
+    "scroll",
+    { scroll_direction: "left", scroll_amount: 1, coordinate: [0, 0] },
+    [
+      [0, 0, 0],
+      [0, 0, 32],
+      [0, 0, 0],
+    ],
+  ],
+])("%s %j", async (action, more, pointers) => {
+  const server = new RfbServer(64, 40);
+  await guestOf(server).use({ action, ...more, screenshot: false });
+  expect(server.pointers).toEqual(pointers);
+});
+
+test("a drag has places between its ends, and ends without the button", async () => {
+  const server = new RfbServer(64, 40);
+  await guestOf(server).use({ action: "left_click_drag", start_coordinate: [0, 0], coordinate: [16, 8] });
+  expect(server.pointers.at(0)).toEqual([0, 0, 0]);
+  expect(server.pointers.at(1)).toEqual([0, 0, 1]);
+  expect(server.pointers.at(5)).toEqual([8, 4, 1]);
+  expect(server.pointers.slice(-2)).toEqual([
+    [16, 8, 1],
+    [16, 8, 0],
+  ]);
+});
+
+test("a button that was put down stays down until it is let go of", async () => {
+  const server = new RfbServer(64, 40);
+  const guest = guestOf(server);
+  await guest.use({ action: "left_mouse_down", screenshot: false });
+  await guest.use({ action: "mouse_move", coordinate: [5, 5], screenshot: false });
+  await guest.use({ action: "left_mouse_up", screenshot: false });
+  expect(server.pointers).toEqual([
+    [32, 20, 1],
+    [5, 5, 1],
+    [5, 5, 0],
+  ]);
+});
+
+test("keys go down in their order and up in the other, during a click too", async () => {
+  const server = new RfbServer();
+  const guest = guestOf(server);
+  await guest.use({ action: "key", text: "ctrl+c", screenshot: false });
+  expect(server.keys.splice(0)).toEqual([
+    [0xffe3, true],
+    [0x63, true],
+    [0x63, false],
+    [0xffe3, false],
+  ]);
+  await guest.use({ action: "left_click", key: "shift", screenshot: false });
+  expect(server.keys.splice(0)).toEqual([
+    [0xffe1, true],
+    [0xffe1, false],
+  ]);
+  await guest.use({ action: "type", text: "hé\n", screenshot: false });
+  expect(server.keys.filter(([, isDown]) => isDown).map(([key]) => key)).toEqual([0x68, 0xe9, 0xff0d]);
+});
+
+test("a key that is held is let go of when the caller has gone", async () => {
+  const server = new RfbServer();
+  const guest = guestOf(server);
+  const gone = new AbortController();
+  const call = { ...guest.call(), signal: gone.signal };
+  const held = codeOf(guest.use({ action: "hold_key", text: "a", duration_ms: 30_000 }, call));
+  await until(() => server.keys.length === 1);
+  gone.abort();
+  await held;
+  await until(() => server.keys.length === 2);
+  expect(server.keys).toEqual([
+    [0x61, true],
+    [0x61, false],
+  ]);
+});
+
+test("one action at a time", async () => {
+  const server = new RfbServer();
+  const guest = guestOf(server);
+  await Promise.all([
+    guest.use({ action: "hold_key", text: "a", duration_ms: 50, screenshot: false }),
+    guest.use({ action: "key", text: "b", screenshot: false }),
+  ]);
+  expect(server.keys.map(([key]) => key)).toEqual([0x61, 0x61, 0x62, 0x62]);
+});
+
+test("zoom shows a part as the screen has it; cursor_position shows nothing", async () => {
+  const guest = guestOf(new RfbServer(64, 40));
+  const zoomed = await guest.use({ action: "zoom", region: [0, 0, 8, 4], width: 32 });
+  expect(sizeOf(Buffer.from(zoomed.screenshot_b64 ?? "", "base64"))).toEqual([16, 8]);
+  expect(zoomed).toMatchObject({ width: 32, height: 20 });
+  expect(await guest.use({ action: "cursor_position" })).toMatchObject({ cursor: [32, 20], screenshot_b64: null });
+});
+
+test.each([
+  ["mouse_move", { coordinate: [64, 0] }],
+  ["mouse_move", { coordinate: [32, 0], width: 32 }],
+  ["left_click_drag", { start_coordinate: [0, 40], coordinate: [0, 0] }],
+  ["zoom", { region: [0, 0, 65, 1] }],
+])("%s %j is not on the screen", async (action, more) => {
+  const server = new RfbServer(64, 40);
+  expect(await codeOf(guestOf(server).use({ action, ...more }))).toBe("validation_failed");
+  expect(server.pointers).toEqual([]);
+});
+
+test.each<[object, string]>([
+  [{ action: "mouse_move" }, "mouse_move needs coordinate"],
+  [{ action: "type", text: "a", coordinate: [1, 1] }, "type takes no coordinate"],
+  [{ action: "key", text: "nokey" }, "names no key"],
+  [{ action: "left_click", key: "a b" }, "held together"],
+  [{ action: "type", text: "\u0007" }, "U+0007"],
+  [{ action: "zoom", region: [5, 5, 5, 9] }, "ends before it begins"],
+  [{ action: "hold_key", text: "a" }, "hold_key needs duration_ms"],
+])("%j breaks a rule", async (input, why) => {
+  await expect(guestOf(new RfbServer()).use(input)).rejects.toThrow(why);
+});
+
+test("an unused connection is closed, and opened again when it is needed", async () => {
+  const [first, second] = [new RfbServer(), new RfbServer()];
+  const waiting = [first, second];
+  const guest = new ScreenGuest((stream) => serve(waiting.shift() as RfbServer)(stream), { unusedMs: 20 });
+  guests.push(guest);
+  await guest.picture();
+  await until(() => first.closed);
+  await guest.picture();
+  expect(guest.connected).toBe(2);
+});
+
+test("a connection ends with its sandbox, and with the service; whoever waits is told", async () => {
+  const server = new RfbServer();
+  const guest = guestOf(server);
+  const waits = codeOf(guest.use({ action: "wait", duration_ms: 100 }));
+  await until(() => guest.connected === 1);
+  guest.become("paused");
+  expect(await waits).toBe("invalid_state");
+  await until(() => server.closed);
+
+  const stopped = new RfbServer();
+  const other = guestOf(stopped);
+  await other.picture();
+  other.screens.stop();
+  await until(() => stopped.closed);
+});
+
+test.each<[string, string, RegExp]>([
+  [StreamErrorCode.no_screen, "invalid_state", /has no screen/],
+  [StreamErrorCode.unknown_method, "invalid_state", /has no screen/],
+  [StreamErrorCode.too_many_streams, "insufficient_capacity", /limit/],
+  [StreamErrorCode.internal, "guest_unreachable", /lost/],
+])("of a guest that answers %s it is %s", async (said, code, detail) => {
+  const guest = new ScreenGuest((stream) => stream.fail(said as StreamErrorCode, "no"));
+  guests.push(guest);
+  await expect(guest.picture()).rejects.toMatchObject({ code, message: expect.stringMatching(detail) });
+});
+
+test("a server that breaks the rules is told of, and asked again by the next call", async () => {
+  const servers = [new RfbServer(), new RfbServer()];
+  const guest = new ScreenGuest((stream) => serve(servers.shift() as RfbServer)(stream));
+  guests.push(guest);
+  const [first] = servers;
+  await guest.picture();
+  first?.send(Uint8Array.of(99));
+  await until(() => first?.closed === true);
+  await guest.picture();
+  expect(guest.connected).toBe(2);
+});
+
+test("memory for frames is bounded, for all and for each organization; unused ones go first", () => {
+  const unused: (() => void)[] = [];
+  const memory = new FrameMemory(() => {
+    const give = unused.shift();
+    give?.();
+    return give !== undefined;
+  }, 100);
+  const give = memory.hold("one", 50);
+  expect(() => memory.hold("one", 1)).toThrow(/memory/);
+  unused.push(memory.hold("two", 40));
+  expect(() => memory.hold("two", 51)).toThrow(/memory/);
+  unused.push(memory.hold("two", 40));
+  memory.hold("three", 20);
+  expect(unused).toEqual([]);
+  give();
+  give();
+  memory.hold("one", 50);
+  expect(() => memory.hold("two", 31)).toThrow(/memory/);
+});
