@@ -1,10 +1,11 @@
 /** Prompts and skills on the command line: what is printed, and where the skill is put, replaced and taken away. */
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { PROMPTS } from "../../../shared/prompts/catalogue.ts";
 import { FILLINGS, KINDS } from "../../../shared/prompts/prompt.ts";
+import { skillFiles } from "../../../shared/prompts/skills.ts";
 import { run } from "./cli-fixture.ts";
 
 let home: string;
@@ -22,6 +23,46 @@ test("the catalogue has each kind, names that fit a command, and places for the 
     const places = Object.keys(FILLINGS).filter((each) => text.includes(`{${each}}`));
     expect([name, places.sort()]).toEqual([name, [...takes].sort()]);
   }
+});
+
+/** Where each agent looks for skills, below the home directory, as its makers document it. */
+const SKILLS_OF = {
+  agents: ".agents/skills",
+  "claude-code": ".claude/skills",
+  codex: ".codex/skills",
+  cursor: ".cursor/skills",
+  gemini: ".gemini/skills",
+  opencode: ".config/opencode/skills",
+};
+/** Bun itself keeps nothing there. */
+const atHome = () => ({ env: { HOME: home, BUN_RUNTIME_TRANSPILER_CACHE_PATH: "0" } });
+/** Every file below the home directory. */
+const filesAtHome = () =>
+  readdirSync(home, { recursive: true, withFileTypes: true }).flatMap((each) =>
+    each.isFile() ? [relative(home, join(each.parentPath, each.name))] : [],
+  );
+
+test.each(Object.entries(SKILLS_OF))(
+  "the skill for %s is put into ~/%s, taken away, and nowhere else",
+  async (name, place) => {
+    const others = Object.values(SKILLS_OF).filter((each) => each !== place);
+    for (const each of others) mkdirSync(join(home, each), { recursive: true });
+    const put = await run(["skills", "install", "--for", name, "--json"], atHome());
+    expect(JSON.parse(put.stdout)).toEqual({ directories: [join(home, place, "roomd")] });
+    const wanted = skillFiles().map(({ path }) => join(place, "roomd", path));
+    expect(filesAtHome().sort()).toEqual(wanted.sort());
+    expect((await run(["skills", "remove", "--for", name], atHome())).status).toBe(0);
+    expect(filesAtHome()).toEqual([]);
+  },
+);
+
+test("the skill for nobody named is put where directories of agents are, and into ~/.agents where there are none", async () => {
+  const put = async () => JSON.parse((await run(["skills", "install", "--json"], atHome())).stdout).directories;
+  expect(await put()).toEqual([join(home, ".agents/skills/roomd")]);
+  rmSync(join(home, ".agents"), { recursive: true });
+  for (const each of [".claude", ".config/opencode"]) mkdirSync(join(home, each), { recursive: true });
+  expect(await put()).toEqual([join(home, ".claude/skills/roomd"), join(home, ".config/opencode/skills/roomd")]);
+  expect((await run(["skills", "install", "--for", "nobody"], atHome())).status).toBe(2);
 });
 
 test("a prompt is printed with the names that are given", async () => {
