@@ -54,9 +54,9 @@ interface RowProps {
 
 /** Records do not change: a row is made anew only where it moves, or is opened. */
 class Row extends Component<RowProps> {
-  override shouldComponentUpdate({ record, n, isOpen }: RowProps): boolean {
+  override shouldComponentUpdate({ record, n, top, isOpen }: RowProps): boolean {
     const { props } = this;
-    return record !== props.record || n !== props.n || isOpen !== props.isOpen;
+    return record !== props.record || n !== props.n || top.top !== props.top.top || isOpen !== props.isOpen;
   }
 
   override render({ record, n, top, isOpen }: RowProps) {

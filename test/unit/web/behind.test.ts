@@ -23,21 +23,21 @@ describe("how far behind a page is", () => {
 describe("how old a record is when it comes", () => {
   const at = "2026-01-31T12:00:00.000Z";
   const record = { at, duration_ms: null, status: null, details: {} };
-  const after = (ms: number) => Date.parse(at) + ms;
+  const then = (ms: number) => Date.parse(at) + ms;
 
   test("counts from its end: that of a call has the call's beginning as its time", () => {
-    expect(latenessOf(record, after(4000), 0)).toBe(4000);
-    expect(latenessOf({ ...record, status: 200, duration_ms: 3500 }, after(4000), 0)).toBe(500);
-    expect(latenessOf({ ...record, duration_ms: 3500 }, after(4000), 0)).toBe(4000);
+    expect(latenessOf(record, then(4000), 0)).toBe(4000);
+    expect(latenessOf({ ...record, status: 200, duration_ms: 3500 }, then(4000), 0)).toBe(500);
+    expect(latenessOf({ ...record, duration_ms: 3500 }, then(4000), 0)).toBe(4000);
   });
 
   test("is by the service's clock, however wrong the browser's is", () => {
-    expect(latenessOf(record, after(3_600_000), 3_600_000)).toBe(0);
-    expect(latenessOf(record, after(-60_000), -64_000)).toBe(4000);
-    expect(latenessOf(record, after(-1), 0)).toBe(0);
+    expect(latenessOf(record, then(3_600_000), 3_600_000)).toBe(0);
+    expect(latenessOf(record, then(-60_000), -64_000)).toBe(4000);
+    expect(latenessOf(record, then(-1), 0)).toBe(0);
   });
 
   test("is not known of one that sums up several", () => {
-    expect(latenessOf({ ...record, details: { count: 3, first_at: at, last: {} } }, after(60_000), 0)).toBeNull();
+    expect(latenessOf({ ...record, details: { count: 3, first_at: at, last: {} } }, then(60_000), 0)).toBeNull();
   });
 });

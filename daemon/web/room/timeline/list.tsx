@@ -82,8 +82,9 @@ interface RowProps {
 
 /** An item does not change: a row is made anew only where it moves. */
 class Row extends Component<RowProps> {
-  override shouldComponentUpdate({ item, n }: RowProps): boolean {
-    return item !== this.props.item || n !== this.props.n;
+  override shouldComponentUpdate({ item, n, top }: RowProps): boolean {
+    const { props } = this;
+    return item !== props.item || n !== props.n || top.top !== props.top.top;
   }
 
   override render({ item, n, top, room }: RowProps) {
