@@ -11,7 +11,7 @@ export function ChainLine({ verdict, isAsking, problem }: Chain) {
         <>
           <Found verdict={verdict} />
           <span class="muted">
-            at <Clock at={verdict.at} />
+            {verdict.ok ? "at" : "found at"} <Clock at={verdict.at} />
           </span>
         </>
       ) : (

@@ -11,8 +11,9 @@ import { seenRows } from "./seen-rows.ts";
 const WIDE_PX = 32;
 const NARROW_PX = 54;
 const NARROW = matchMedia("(max-width: 720px)");
-/** Room for the head and a scrollbar, where there are few rows. */
-const AROUND_PX = 52;
+/** What is around the rows where they are few: the head, which a narrow list has not, and the border. */
+const WIDE_AROUND_PX = 32;
+const NARROW_AROUND_PX = 4;
 /** How far from its end more is asked for. */
 const NEAR_END_ROWS = 60;
 
@@ -75,7 +76,7 @@ export function Virtual<T>({
     <section
       ref={ref}
       class="virtual"
-      style={{ maxHeight: `${count * rowPx + AROUND_PX}px` }}
+      style={{ maxHeight: `${count * rowPx + (isNarrow.value ? NARROW_AROUND_PX : WIDE_AROUND_PX)}px` }}
       aria-label={label}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by the keyboard
       tabIndex={0}

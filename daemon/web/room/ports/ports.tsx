@@ -84,13 +84,13 @@ export default function Ports({ room }: TabProps) {
                         {countText(traffic.connections)}
                         {traffic.open_connections > 0 ? `, ${countText(traffic.open_connections)} open` : ""}
                       </td>
-                      <td data-label="Sent" class="num">
+                      <td data-label="Sent" class="num tight">
                         {sizeText(traffic.sent_bytes)}
                       </td>
-                      <td data-label="Received" class="num">
+                      <td data-label="Received" class="num tight">
                         {sizeText(traffic.received_bytes)}
                       </td>
-                      <td data-label="Since">
+                      <td data-label="Since" class="tight">
                         <Ago at={created_at} />
                       </td>
                       <td data-label="Ends">
