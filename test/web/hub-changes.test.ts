@@ -25,7 +25,7 @@ beforeAll(async () => {
   const [status, printed, errors] = await Promise.all([reader.exited, reader.stdout.text(), reader.stderr.text()]);
   expect([status, errors]).toEqual([0, ""]);
   seen = JSON.parse(printed);
-}, 600_000);
+}, 900_000);
 
 const inBrowser = test.skipIf(!hasBrowser);
 

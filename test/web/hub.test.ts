@@ -72,7 +72,7 @@ beforeAll(async () => {
   console.log(
     `first paint of the hub: ${paint.hub} ms, of the API's page ${paint.bare}; a new room is seen after ${Math.round(room)} ms; an idle tab takes ${Math.round(idle * 1000)} ms of 5 s; the first page loads ${first.bytes} bytes in ${first.files} files`,
   );
-}, 600_000);
+}, 900_000);
 
 const inBrowser = test.skipIf(!hasBrowser);
 
