@@ -108,6 +108,9 @@ interface ResponseHeader extends Omit<Shown, "name"> {
 /** Which host has answered: every answer says it, also those that come by MCP and those of exposed ports. */
 export const HOST_HEADER = "X-Roomd-Host";
 
+/** Of a file that an agent wrote: opened by itself it has no origin, runs nothing and loads nothing. */
+export const FILE_POLICY = "sandbox; default-src 'none'";
+
 const UNAUTHORIZED = 401;
 const PARTIAL = 206;
 const NOT_MODIFIED = 304;
@@ -214,6 +217,12 @@ export const RESPONSE_HEADERS: Record<string, ResponseHeader> = {
     description: "A browser saves the file and never shows it as a page of the service.",
     schema: { type: "string", enum: ["attachment"] },
     example: "attachment",
+    on: sendsFile,
+  },
+  "Content-Security-Policy": {
+    description: "A browser that shows the file all the same lets nothing in it run or load.",
+    schema: { type: "string", enum: [FILE_POLICY] },
+    example: FILE_POLICY,
     on: sendsFile,
   },
   "X-Content-Type-Options": {

@@ -269,6 +269,7 @@ describe("files", () => {
       "content-type": "application/octet-stream",
       "content-disposition": "attachment",
       "x-content-type-options": "nosniff",
+      "content-security-policy": "sandbox; default-src 'none'",
       "accept-ranges": "bytes",
       etag: expect.stringMatching(/^"[\w-]{20,}"$/),
       "last-modified": expect.stringMatching(/GMT$/),

@@ -86,15 +86,39 @@ describe("a file of the hub", () => {
 
   test("is small: what every page loads has at most 30 kB", async () => {
     const { text } = await owner.see("/");
-    let bytes = 0;
-    for (const path of [programOf(text), styleOf(text)]) {
-      const packed = await fetch(daemon.url + path, { headers: { "accept-encoding": "br" }, decompress: false });
-      bytes += (await packed.arrayBuffer()).byteLength;
-    }
-    console.log(`the hub's shell: ${bytes} bytes`);
+    const programs = await importedBy(programOf(text));
+    const sizes = await Promise.all([...programs, styleOf(text)].map(packedBytes));
+    const bytes = sizes.reduce((sum, each) => sum + each, 0);
+    console.log(`the hub's shell: ${bytes} bytes in ${sizes.length} files`);
     expect(bytes).toBeLessThanOrEqual(30_000);
   });
+
+  test("is known by what it imports at once, not by what it imports when opened", () => {
+    const text = `import{a as b}from"./part-1.js";import"./part-2.js";export*from"./part-3.js";x=()=>import("./part-4.js")`;
+    expect(namesIn(text)).toEqual(["part-1.js", "part-2.js", "part-3.js"]);
+  });
 });
+
+/** The brotli form, as a browser takes it over TLS. */
+async function packedBytes(path: string): Promise<number> {
+  const packed = await fetch(daemon.url + path, { headers: { "accept-encoding": "br" }, decompress: false });
+  expect([path, packed.status, packed.headers.get("content-encoding")]).toEqual([path, 200, "br"]);
+  return (await packed.arrayBuffer()).byteLength;
+}
+
+/** The files that a program cannot begin without, itself among them. */
+async function importedBy(path: string, known = new Set<string>()): Promise<Set<string>> {
+  if (known.has(path)) return known;
+  known.add(path);
+  const text = await (await fetch(daemon.url + path)).text();
+  for (const name of namesIn(text)) await importedBy(`/ui/${name}`, known);
+  return known;
+}
+
+/** `from"./x"` and `import"./x"`, as the build writes what is imported at once. */
+function namesIn(text: string): string[] {
+  return [...text.matchAll(/\b(?:from|import)\s*"\.\/([^"]+)"/g)].map(([, name = ""]) => name);
+}
 
 test("who is signed in asks for what is used just now as that person, though the browser runs on the host", async () => {
   const own = await owner.fetch("GET", "/v1/top");

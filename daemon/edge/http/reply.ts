@@ -1,6 +1,6 @@
 /** Turns the road's replies into HTTP responses. */
 import type { Problem } from "../../../shared/api/errors.ts";
-import { HOST_HEADER } from "../../../shared/api/headers.ts";
+import { FILE_POLICY, HOST_HEADER } from "../../../shared/api/headers.ts";
 import type { BytesReply } from "../../core/operation.ts";
 import type { Rate } from "../rate-limit.ts";
 import type { RoadReply } from "../run.ts";
@@ -78,6 +78,7 @@ function bytesResponse(bytes: BytesReply, headers: HeaderFields): Response {
   // A file that an agent wrote must never run in the API's own origin.
   headers["Content-Disposition"] = "attachment";
   headers["X-Content-Type-Options"] = "nosniff";
+  headers["Content-Security-Policy"] = FILE_POLICY;
   if (bytes.partial) {
     headers["Content-Range"] = `bytes ${bytes.offset}-${bytes.offset + bytes.length - 1}/${bytes.size_bytes}`;
   }

@@ -1,7 +1,5 @@
 /** Owns what all pages of an agent have: its name, its sandbox in a line, and the tabs. Each tab is a file beside this one. */
 
-import type { FunctionComponent } from "preact";
-import { useEffect, useState } from "preact/hooks";
 import { AGENT_PATTERN } from "../../../shared/ids.ts";
 import { part } from "../data/api.ts";
 import { agentPath, roomPath } from "../data/paths.ts";
@@ -11,17 +9,17 @@ import { SandboxState } from "../parts/sandbox-state.tsx";
 import { Foreign, Since } from "../parts/text.tsx";
 import { Live } from "../shell/live-state.tsx";
 import type { PageProps } from "../shell/page.ts";
+import { type Load, Lost, useProgram } from "../shell/program.tsx";
 import { useTitle } from "../shell/title.ts";
 import { loadAgent } from "./load.ts";
 import type { TabProps } from "./tab.ts";
 
-type Program = Promise<{ default: FunctionComponent<TabProps> }>;
-
 /** The first is what an agent's own path shows. */
-const TABS: readonly { path: string; name: string; load(): Program }[] = [
+const TABS: readonly { path: string; name: string; load: Load<TabProps> }[] = [
   { path: "", name: "Overview", load: () => import("./overview.tsx") },
   { path: "commands", name: "Commands", load: () => import("./commands.tsx") },
   { path: "terminal", name: "Terminal", load: () => import("./terminal/terminals.tsx") },
+  { path: "screen", name: "Screen", load: () => import("./screen.tsx") },
   { path: "network", name: "Network", load: () => import("./network.tsx") },
   { path: "usage", name: "Usage", load: () => import("./usage.tsx") },
   { path: "console", name: "Console", load: () => import("./console.tsx") },
@@ -39,24 +37,7 @@ export default function Agent({ params: { room_id: roomId = "", agent_id: agentI
     ({ event, agent_id }) => CHANGES.test(event) && (agent_id === null || agent_id === agentId),
   );
   const chosen = TABS.find(({ path }) => path === tab);
-  const [Shown, show] = useState<FunctionComponent<TabProps> | null>(null);
-  const [isLost, lose] = useState(false);
-  useEffect(() => {
-    let isOver = false;
-    show(null);
-    lose(false);
-    chosen?.load().then(
-      ({ default: Tab }) => {
-        if (!isOver) show(() => Tab);
-      },
-      () => {
-        if (!isOver) lose(true);
-      },
-    );
-    return () => {
-      isOver = true;
-    };
-  }, [chosen]);
+  const { Page: Shown, isLost } = useProgram(chosen?.load);
   const { data, problem } = agent;
   // An address may have anything in it, and lines to copy are made of its names.
   if (!NAME.test(agentId)) return <Empty title="No agent can have this name." />;
@@ -96,14 +77,7 @@ export default function Agent({ params: { room_id: roomId = "", agent_id: agentI
       {!chosen ? (
         <Empty title="An agent has no such page." />
       ) : isLost ? (
-        <Empty title="This page's program could not be loaded.">
-          <p>
-            <a href={agentPath(roomId, agentId, tab)} data-load>
-              Load the page anew
-            </a>
-            .
-          </p>
-        </Empty>
+        <Lost />
       ) : data && Shown ? (
         <Shown room={data.room} agentId={agentId} sandbox={data.sandbox} />
       ) : problem ? null : (

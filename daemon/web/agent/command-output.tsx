@@ -91,7 +91,13 @@ export function CommandOutput({ path, execId }: { path: string; execId: string }
         <p class="warning above">Nothing more comes: {visible(why.detail)} What came before stays here.</p>
       ) : null}
       {current.length > 0 ? (
-        <Lines count={current.length} version={shownVersion} label={`Output of ${visible(execId)}`} follows>
+        <Lines
+          count={current.length}
+          came={current.left.lines + current.length}
+          version={shownVersion}
+          label={`Output of ${visible(execId)}`}
+          follows
+        >
           {(index) => {
             const line = current.at(index);
             return line ? (

@@ -15,7 +15,8 @@ import { OpenRecord } from "./record.tsx";
 import { useRecords } from "./records.ts";
 import { Rows } from "./rows.tsx";
 import { MOST_RECORDS } from "./tail.ts";
-import { Verify } from "./verify.tsx";
+import { useChain } from "./verdict.ts";
+import { ChainLine, Verify } from "./verify.tsx";
 
 export default function Audit() {
   useTitle("Audit");
@@ -27,6 +28,7 @@ export default function Audit() {
   const summary = useLoaded(`summary ${key}`, (signal) =>
     get<typeof orgAuditSummary>("/v1/orgs/self/audit/summary", apiQuery(filters), signal),
   );
+  const chain = useChain();
   const records = useRecords(key, filters);
   const { shown, cursor, problem, isCut } = records;
   const { data } = summary;
@@ -38,6 +40,7 @@ export default function Audit() {
       <Shown of={summary} rows={1}>
         {({ text }) => <p class="lead">{visible(text)}</p>}
       </Shown>
+      <ChainLine {...chain} />
       <Chips
         filters={filters}
         known={{
@@ -70,7 +73,7 @@ export default function Audit() {
         {opened ? <OpenRecord id={opened} known={shown.find(({ audit_id }) => audit_id === opened)} /> : null}
       </div>
       <h2>Chain</h2>
-      <Verify />
+      <Verify chain={chain} />
       <h2>Export</h2>
       <Export filters={filters} />
       <Ask

@@ -1,8 +1,7 @@
 /** Owns the list of records: a line each, of which only those that are seen are in the page. */
 
-import { useSignal } from "@preact/signals";
 import { Component } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import { roomPath } from "../data/paths.ts";
 import { aboutText, Outcome, Who } from "../parts/records.tsx";
@@ -11,21 +10,8 @@ import { Virtual } from "../parts/virtual.tsx";
 import { hrefWith } from "../shell/router.ts";
 import type { Records } from "./records.ts";
 
-/** As audit.css has them. */
-const WIDE_PX = 32;
-const NARROW_PX = 54;
-const NARROW = matchMedia("(max-width: 720px)");
-
 export function Rows({ records, opened }: { records: Records; opened: string | null }) {
   const place = useRef<HTMLElement>(null);
-  const isNarrow = useSignal(NARROW.matches);
-  useEffect(() => {
-    const change = () => {
-      isNarrow.value = NARROW.matches;
-    };
-    NARROW.addEventListener("change", change);
-    return () => NARROW.removeEventListener("change", change);
-  }, []);
   const { shown, fresh } = records;
   return (
     <>
@@ -40,7 +26,6 @@ export function Rows({ records, opened }: { records: Records; opened: string | n
         place={place}
         label="Records, the newest first"
         rows={shown}
-        rowPx={isNarrow.value ? NARROW_PX : WIDE_PX}
         onTop={records.look}
         onNearEnd={records.more}
         head={
@@ -69,9 +54,9 @@ interface RowProps {
 
 /** Records do not change: a row is made anew only where it moves, or is opened. */
 class Row extends Component<RowProps> {
-  override shouldComponentUpdate({ record, n, isOpen }: RowProps): boolean {
+  override shouldComponentUpdate({ record, n, top, isOpen }: RowProps): boolean {
     const { props } = this;
-    return record !== props.record || n !== props.n || isOpen !== props.isOpen;
+    return record !== props.record || n !== props.n || top.top !== props.top.top || isOpen !== props.isOpen;
   }
 
   override render({ record, n, top, isOpen }: RowProps) {

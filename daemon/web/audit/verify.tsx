@@ -1,67 +1,66 @@
-/** Owns what is said of the chain of records: it is read from its beginning when somebody asks, and not before. */
-import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
-import type { orgAuditVerify } from "../../../shared/api/audit.ts";
-import type { OutputOf } from "../../../shared/api/contract.ts";
-import type { Problem } from "../../../shared/api/errors.ts";
-import { get, Refused } from "../data/api.ts";
+/** Owns what is said of the chain of records: in a line beside the summary, and in full below. */
 import { Line, State, Trouble } from "../parts/parts.tsx";
 import { Clock, countText } from "../parts/text.tsx";
+import type { Chain, Verdict } from "./verdict.ts";
 
-type Verdict = OutputOf<typeof orgAuditVerify> & { at: string };
+/** Beside the summary: there from the first moment, so that nothing jumps. */
+export function ChainLine({ verdict, isAsking, problem }: Chain) {
+  return (
+    <p class="chain-line">
+      {verdict ? (
+        <>
+          <Found verdict={verdict} />
+          <span class="muted">
+            {verdict.ok ? "at" : "found at"} <Clock at={verdict.at} />
+          </span>
+        </>
+      ) : (
+        <State look={isAsking ? "busy" : "quiet"}>
+          {isAsking ? "chain being verified" : problem ? "chain not verified: see below" : "chain not verified yet"}
+        </State>
+      )}
+    </p>
+  );
+}
 
-export function Verify() {
-  const verdict = useSignal<Verdict | null>(null);
-  const problem = useSignal<Problem | null>(null);
-  const isAsking = useSignal(false);
-  const over = useRef(new AbortController());
-  useEffect(() => () => over.current.abort(), []);
-  const ask = async () => {
-    isAsking.value = true;
-    try {
-      const found = await get<typeof orgAuditVerify>("/v1/orgs/self/audit/verify", {}, over.current.signal);
-      verdict.value = { ...found, at: new Date().toISOString() };
-      problem.value = null;
-    } catch (error) {
-      if (over.current.signal.aborted) return;
-      if (!(error instanceof Refused)) throw error;
-      problem.value = error.problem;
-    } finally {
-      isAsking.value = false;
-    }
-  };
-  const { value } = verdict;
+function Found({ verdict: { ok, from_seq, to_seq, broken_at } }: { verdict: Verdict }) {
+  if (!ok) return <State look="bad">chain broken at record {countText(broken_at ?? 0)}</State>;
+  const count = to_seq === 0 ? 0 : to_seq - from_seq + 1;
+  return (
+    <State look="ok">
+      chain verified, {countText(count)} {count === 1 ? "record" : "records"}
+    </State>
+  );
+}
+
+export function Verify({ chain: { verdict, problem, isAsking, ask } }: { chain: Chain }) {
   return (
     <div class="verify">
       <p role="status">
-        <button type="button" class="button" disabled={isAsking.value} onClick={ask}>
-          {isAsking.value ? "Verifying" : "Verify"}
+        <button type="button" class="button" disabled={isAsking} onClick={ask}>
+          {isAsking ? "Verifying" : verdict ? "Verify again" : "Verify"}
         </button>{" "}
-        {value === null ? (
-          <span class="muted">The records form a chain of hashes, in which every change shows.</span>
-        ) : value.ok ? (
-          <State look="ok">
-            {value.to_seq === 0 ? "no records yet" : `chain verified up to record ${countText(value.to_seq)}`}
-          </State>
-        ) : (
-          <State look="bad">chain broken at record {countText(value.broken_at ?? 0)}</State>
-        )}{" "}
-        {value ? (
-          <span class="muted">
-            at <Clock at={value.at} />
-            {value.ok && value.from_seq > 1
-              ? `; records before ${countText(value.from_seq)} are no longer kept, as the service was told`
-              : ""}
-          </span>
-        ) : null}
+        <span class="muted">
+          {verdict === null ? (
+            `The records form a chain of hashes, in which every change shows.${isAsking || problem ? "" : " This one is long: it is verified when you ask."}`
+          ) : verdict.ok && verdict.to_seq > 0 ? (
+            <>
+              Records {countText(verdict.from_seq)} to {countText(verdict.to_seq)} were whole at{" "}
+              <Clock at={verdict.at} />.
+              {verdict.from_seq > 1 ? " Those before are no longer kept, as the service was told." : ""}
+            </>
+          ) : verdict.ok ? (
+            "There are no records yet."
+          ) : null}
+        </span>
       </p>
-      {problem.value ? <Trouble problem={problem.value} again={ask} /> : null}
-      {value && !value.ok ? (
+      {problem ? <Trouble problem={problem} again={ask} /> : null}
+      {verdict && !verdict.ok ? (
         <div class="trouble" role="alert">
           <p>
-            Record {countText(value.broken_at ?? 0)} is not what was written, is gone, or does not follow the one before
-            it. What comes before it is whole. Keep a copy of the service's data as it is, and compare it on the host
-            with heads of the chain that were kept elsewhere:
+            Record {countText(verdict.broken_at ?? 0)} is not what was written, is gone, or does not follow the one
+            before it. What comes before it is whole. Keep a copy of the service's data as it is, and compare it on the
+            host with heads of the chain that were kept elsewhere:
           </p>
           <Line words={["audit", "verify", "--host", "--heads", "audit-heads.ndjson"]} />
         </div>

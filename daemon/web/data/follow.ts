@@ -26,6 +26,8 @@ export interface Follower {
   /** Whether what was refused, or an error of the stream, was healed, so that it is asked again. */
   heal?(code: string): Promise<boolean>;
   became(state: Following): void;
+  /** It was answered, with these headers. */
+  opened?(headers: Headers): void;
   /** Something came, a ping at least. */
   heard?(): void;
 }
@@ -89,6 +91,7 @@ async function readOnce(
   let timer = setTimeout(() => broken.abort(), SILENCE_MS);
   try {
     const response = await ask(follower.path(), { Accept: "application/x-ndjson" }, signal);
+    follower.opened?.(response.headers);
     follower.became("live");
     const decoder = new TextDecoder();
     let rest = "";

@@ -5,6 +5,7 @@
 import { signal } from "@preact/signals";
 import type { AuditRecord } from "../../../shared/api/audit.ts";
 import { part, pathOf, signedOut } from "./api.ts";
+import { type Heard, LEAST_MS, latenessOf } from "./behind.ts";
 import { type Following, follow as followStream, later } from "./follow.ts";
 
 /** `off`: nothing is followed yet. `signed-out`: nobody is signed in any more. */
@@ -12,11 +13,17 @@ export type LiveState = Following | "off" | "signed-out";
 
 export const liveState = signal<LiveState>("off");
 /** When something was last heard, pings too. */
-export const heardAt = signal(Date.now());
+let heardAt = Date.now();
+let lateMs = 0;
+let lateTimer: ReturnType<typeof setTimeout> | undefined;
+/** How far this browser's clock is ahead of the service's, to a second. */
+let aheadMs = 0;
 
 /** What is heard: records, the newest last; null: some were missed, so that all must be asked for anew. */
 export type Listener = (records: readonly AuditRecord[] | null) => void;
 
+/** For so long nothing old must come until what is seen is up to date. */
+const CAUGHT_UP_MS = 2000;
 /** After an error of the stream that says nothing of whether it will be better. */
 const AGAIN_MS = 2000;
 
@@ -34,6 +41,9 @@ export function listen(listener: Listener): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
+
+/** For who says how far behind the page is. */
+export const heardSoFar = (): Heard => ({ isOpen: liveState.peek() === "live", heardAt, lateMs });
 
 /** What is asked once this has resolved is older than no event that is not heard. It waits a second at most. */
 export function whenOpen(): Promise<unknown> {
@@ -73,13 +83,17 @@ async function keepFollowing(path: string, isOfRoom: boolean, left: AbortSignal)
       tell(null);
       return true;
     },
+    opened: (headers) => {
+      const date = Date.parse(headers.get("date") ?? "");
+      if (!Number.isNaN(date)) aheadMs = Date.now() - date;
+    },
     heard: () => {
-      heardAt.value = Date.now();
+      heardAt = Date.now();
     },
     became: (state) => {
       if (left.aborted) return;
       if (state === "live") {
-        heardAt.value = Date.now();
+        heardAt = Date.now();
         if (wasOpen && after === null) tell(null);
         wasOpen = true;
       }
@@ -103,8 +117,21 @@ function schedule(): void {
     isScheduled = false;
     const heard = waiting;
     waiting = [];
+    noteLateness(heard);
     tell(heard);
   });
+}
+
+function noteLateness(records: readonly AuditRecord[]): void {
+  const newest = records.at(-1);
+  const ms = newest ? latenessOf(newest, Date.now(), aheadMs) : null;
+  if (ms === null) return;
+  clearTimeout(lateTimer);
+  lateMs = ms;
+  if (ms < LEAST_MS) return;
+  lateTimer = setTimeout(() => {
+    lateMs = 0;
+  }, CAUGHT_UP_MS);
 }
 
 function tell(records: readonly AuditRecord[] | null): void {

@@ -21,7 +21,7 @@ const promptOf = (name: string) => {
   return prompt ? { ...prompt, text: fill(prompt, {}) } : null;
 };
 
-export function FirstSteps({ steps: { key, connected, called } }: { steps: Steps }) {
+export default function FirstSteps({ steps: { key, connected, called } }: { steps: Steps }) {
   const done = [true, key !== null, connected !== null, called !== null, false];
   const now = done.indexOf(false);
   const look = promptOf("is-it-healthy");

@@ -5,9 +5,9 @@ import { get } from "../data/api.ts";
 import { useLoaded } from "../data/resource.ts";
 import { Head, Loading, Trouble } from "../parts/parts.tsx";
 import { Live } from "../shell/live-state.tsx";
+import { Lost, useProgram } from "../shell/program.tsx";
 import { useTitle } from "../shell/title.ts";
-import { FirstSteps, type Steps } from "./first-steps.tsx";
-import { Overview } from "./overview.tsx";
+import type { Steps } from "./first-steps.tsx";
 
 /** That clients have shown themselves is on record once for each: so many are looked over. */
 const MOST_CLIENTS = 100;
@@ -39,6 +39,10 @@ async function stepsOf(signal: AbortSignal): Promise<Steps | null> {
   return { key: key ?? grant, connected: connected ?? called, called };
 }
 
+/** One of them is seen: the other is not loaded. */
+const loadSteps = () => import("./first-steps.tsx");
+const loadOverview = () => import("./overview.tsx");
+
 const MOVES_ON = /^(?:key\.|oauth\.|mcp\.|sandbox\.)/;
 
 export default function Home() {
@@ -49,16 +53,20 @@ export default function Home() {
     ({ event, source }) => MOVES_ON.test(event) || source === "mcp" || source === "rest",
   );
   const isBegun = steps.data === null;
+  const begin = useProgram(steps.data ? loadSteps : undefined);
+  const overview = useProgram(isBegun ? loadOverview : undefined);
   return (
     <>
       <Head title={isBegun || steps.data === undefined ? "Home" : "Five steps to a running agent"}>
         <Live />
       </Head>
       {steps.problem ? <Trouble problem={steps.problem} again={steps.again} /> : null}
-      {steps.data ? (
-        <FirstSteps steps={steps.data} />
-      ) : isBegun ? (
-        <Overview />
+      {begin.isLost || overview.isLost ? (
+        <Lost />
+      ) : steps.data && begin.Page ? (
+        <begin.Page steps={steps.data} />
+      ) : overview.Page ? (
+        <overview.Page />
       ) : steps.problem ? null : (
         <Loading rows={5} />
       )}

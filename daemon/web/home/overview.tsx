@@ -24,7 +24,7 @@ const loadUsage = (signal: AbortSignal) => get<typeof usage>("/v1/orgs/self/usag
 
 const changesRooms = ({ event }: AuditRecord) => /^(?:room|sandbox)\./.test(event);
 
-export function Overview() {
+export default function Overview() {
   const now = useLoaded<Now>(
     "now",
     async (signal) => {

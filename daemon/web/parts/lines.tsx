@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { countText } from "./text.tsx";
 
 /** As in agent.css. */
 export const LINE_PX = 18;
@@ -15,6 +16,7 @@ export function Lines({
   version,
   label,
   follows,
+  came,
   children,
 }: {
   count: number;
@@ -22,12 +24,17 @@ export function Lines({
   version: number;
   label: string;
   follows: boolean;
+  /** How many there ever were, where they come at the end: what comes while one has scrolled up is counted. */
+  came?: number;
   children: (index: number) => ComponentChildren;
 }) {
   const box = useRef<HTMLDivElement>(null);
   const top = useSignal(0);
   const height = useSignal(400);
   const isAtEnd = useSignal(follows);
+  const before = useRef(0);
+  if (came !== undefined && isAtEnd.value) before.current = came;
+  const fresh = came === undefined ? 0 : came - before.current;
   useEffect(() => {
     const { current } = box;
     if (!current) return;
@@ -73,7 +80,7 @@ export function Lines({
       </div>
       {follows && !isAtEnd.value ? (
         <button type="button" class="button lines-end" onClick={toEnd}>
-          Go on at the end
+          {fresh > 0 ? `Go on: ${countText(fresh)} new` : "Go on at the end"}
         </button>
       ) : null}
     </div>

@@ -7,12 +7,18 @@ import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { seenRows } from "./seen-rows.ts";
 
+/** As virtual.css has them. */
+const WIDE_PX = 32;
+const NARROW_PX = 54;
+const NARROW = matchMedia("(max-width: 720px)");
+/** What is around the rows where they are few: the head, which a narrow list has not, and the border. */
+const WIDE_AROUND_PX = 32;
+const NARROW_AROUND_PX = 4;
 /** How far from its end more is asked for. */
 const NEAR_END_ROWS = 60;
 
 export function Virtual<T>({
   rows,
-  rowPx,
   label,
   head,
   row,
@@ -21,8 +27,6 @@ export function Virtual<T>({
   place,
 }: {
   rows: readonly T[];
-  /** The height of each, which the sheet gives it too. */
-  rowPx: number;
   label: string;
   head: ComponentChildren;
   /** A `tr` with a key of its own, at this place. */
@@ -33,6 +37,8 @@ export function Virtual<T>({
 }) {
   const own = useRef<HTMLElement>(null);
   const ref = place ?? own;
+  const isNarrow = useSignal(NARROW.matches);
+  const rowPx = isNarrow.value ? NARROW_PX : WIDE_PX;
   const seen = useSignal({ from: 0, to: 0 });
   const count = rows.length;
   const look = () => {
@@ -51,6 +57,13 @@ export function Virtual<T>({
   latest.current = look;
   useEffect(() => latest.current(), [count, rowPx]);
   useEffect(() => {
+    const change = () => {
+      isNarrow.value = NARROW.matches;
+    };
+    NARROW.addEventListener("change", change);
+    return () => NARROW.removeEventListener("change", change);
+  }, []);
+  useEffect(() => {
     const box = ref.current;
     if (!box) return;
     const sizes = new ResizeObserver(() => latest.current());
@@ -60,8 +73,15 @@ export function Virtual<T>({
   const { from } = seen.value;
   const to = Math.min(seen.value.to, count);
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by the keyboard
-    <section ref={ref} class="virtual" aria-label={label} tabIndex={0} onScroll={() => latest.current()}>
+    <section
+      ref={ref}
+      class="virtual"
+      style={{ maxHeight: `${count * rowPx + (isNarrow.value ? NARROW_AROUND_PX : WIDE_AROUND_PX)}px` }}
+      aria-label={label}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by the keyboard
+      tabIndex={0}
+      onScroll={() => latest.current()}
+    >
       <table aria-rowcount={count + 1}>
         <thead>{head}</thead>
         <tbody style={{ height: `${count * rowPx}px` }}>

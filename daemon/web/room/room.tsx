@@ -1,7 +1,5 @@
 /** Owns what all pages of a room have: its name and state, five numbers, and the tabs. Each tab is a file beside this one. */
 
-import type { FunctionComponent } from "preact";
-import { useEffect, useState } from "preact/hooks";
 import { part } from "../data/api.ts";
 import { roomPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
@@ -10,14 +8,13 @@ import { Foreign, Since } from "../parts/text.tsx";
 import { Labels, RoomState } from "../rooms/table.tsx";
 import { Live } from "../shell/live-state.tsx";
 import type { PageProps } from "../shell/page.ts";
+import { type Load, Lost, useProgram } from "../shell/program.tsx";
 import { useTitle } from "../shell/title.ts";
 import { loadRoom } from "./load.ts";
 import type { TabProps } from "./tab.ts";
 
-type Program = Promise<{ default: FunctionComponent<TabProps> }>;
-
 /** The first is what a room's own path shows. */
-const TABS: readonly { path: string; name: string; load(): Program }[] = [
+const TABS: readonly { path: string; name: string; load: Load<TabProps> }[] = [
   { path: "", name: "Overview", load: () => import("./overview.tsx") },
   { path: "timeline", name: "Timeline", load: () => import("./timeline/timeline.tsx") },
   { path: "waits", name: "Waits", load: () => import("./waits/waits.tsx") },
@@ -34,17 +31,7 @@ export default function Room({ params: { room_id: roomId = "", tab = "" } }: Pag
     ({ event }) => /^(?:room|sandbox)\./.test(event),
   );
   const chosen = TABS.find(({ path }) => path === tab);
-  const [Shown, show] = useState<FunctionComponent<TabProps> | null>(null);
-  useEffect(() => {
-    let isOver = false;
-    show(null);
-    void chosen?.load().then(({ default: Tab }) => {
-      if (!isOver) show(() => Tab);
-    });
-    return () => {
-      isOver = true;
-    };
-  }, [chosen]);
+  const { Page: Shown, isLost } = useProgram(chosen?.load);
   const { data } = room;
   return (
     <>
@@ -71,6 +58,8 @@ export default function Room({ params: { room_id: roomId = "", tab = "" } }: Pag
       />
       {!chosen ? (
         <Empty title="A room has no such page." />
+      ) : isLost ? (
+        <Lost />
       ) : data && Shown ? (
         <Shown room={data} />
       ) : room.problem ? null : (

@@ -1,13 +1,12 @@
 /** Owns what is around every page: which page a path is, the title, what is said of the stream, and the keys. */
-import { useSignal } from "@preact/signals";
-import { Component, type ComponentChildren, type FunctionComponent } from "preact";
+import { Component, type ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { signedOut } from "../data/api.ts";
 import { follow } from "../data/live.ts";
 import { Empty, Loading } from "../parts/parts.tsx";
 import { KeyList } from "./keys.tsx";
-import type { PageProps } from "./page.ts";
 import { PAGES } from "./pages.ts";
+import { Lost, useProgram } from "./program.tsx";
 import { place } from "./router.ts";
 
 export function App() {
@@ -31,40 +30,10 @@ export function App() {
   );
 }
 
-/** A page's program comes when it is first opened. */
 function Lazy({ load, params }: { load: (typeof PAGES)[number]["load"]; params: Record<string, string> }) {
-  const page = useSignal<{ load: unknown; Page: FunctionComponent<PageProps> } | null>(null);
-  const failed = useSignal(false);
-  useEffect(() => {
-    let isOver = false;
-    failed.value = false;
-    load().then(
-      ({ default: Page }) => {
-        if (!isOver) page.value = { load, Page };
-      },
-      () => {
-        if (!isOver) failed.value = true;
-      },
-    );
-    return () => {
-      isOver = true;
-    };
-  }, [load]);
-  if (failed.value) {
-    return (
-      <Empty title="This page's program could not be loaded.">
-        <p>
-          The service was restarted with another version, or does not answer.{" "}
-          <a href={place.value.path} data-load>
-            Load the page anew
-          </a>
-          .
-        </p>
-      </Empty>
-    );
-  }
-  const { value } = page;
-  return value?.load === load ? <value.Page params={params} /> : <Loading rows={5} />;
+  const { Page, isLost } = useProgram(load);
+  if (isLost) return <Lost />;
+  return Page ? <Page params={params} /> : <Loading rows={5} />;
 }
 
 /** A page that breaks takes nothing else along. */

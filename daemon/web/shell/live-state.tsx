@@ -1,7 +1,10 @@
-/** Owns what is said of the stream: whether what one sees is what is. */
-import { heardAt, liveState } from "../data/live.ts";
+/** Owns what is said of the stream: whether what one sees is what is, and how far behind it is if not. */
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { behindMs } from "../data/behind.ts";
+import { heardSoFar, type LiveState, liveState } from "../data/live.ts";
 import { State } from "../parts/parts.tsx";
-import { nowMs, spanText } from "../parts/text.tsx";
+import { spanText } from "../parts/text.tsx";
 
 const WORDS = {
   off: null,
@@ -13,15 +16,43 @@ const WORDS = {
   "signed-out": ["bad", "signed out"],
 } as const;
 
+/** In the others nothing is caught up with. */
+const MOVES: readonly LiveState[] = ["connecting", "live", "reconnecting"];
+const LOOK_MS = 1000;
+
 export function Live() {
-  const words = WORDS[liveState.value];
+  const { value: state } = liveState;
+  const behind = useBehind(state);
+  const words = WORDS[state];
   if (!words) return null;
   const [look, word] = words;
-  const behindMs = nowMs.value - heardAt.value;
-  const isBehind = liveState.value === "reconnecting" && behindMs > 10_000;
+  const isLate = state === "live" && behind !== null;
   return (
-    <span class="push" role="status">
-      <State look={look}>{isBehind ? `${word}, ${spanText(behindMs)} behind` : word}</State>
+    <span class="push">
+      <State look={isLate ? "wait" : look}>
+        <span>
+          {isLate ? `${behind} ` : null}
+          {/* The seconds are not read out: they would be, every second. */}
+          <span role="status">{isLate ? "behind" : word}</span>
+          {behind !== null && !isLate ? `, ${behind} behind` : null}
+        </span>
+      </State>
     </span>
   );
+}
+
+/** `4 s`; null where one is not behind. */
+function useBehind(state: LiveState): string | null {
+  const text = useSignal<string | null>(null);
+  useEffect(() => {
+    const look = () => {
+      if (document.hidden) return;
+      const ms = MOVES.includes(state) ? behindMs(heardSoFar(), Date.now()) : 0;
+      text.value = ms === 0 ? null : ms < 60_000 ? `${Math.floor(ms / 1000)} s` : spanText(ms);
+    };
+    look();
+    const timer = setInterval(look, LOOK_MS);
+    return () => clearInterval(timer);
+  }, [state]);
+  return text.value;
 }

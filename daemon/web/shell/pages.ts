@@ -1,11 +1,9 @@
 /** Owns the list of the hub's pages: each path once, with the program that shows it. */
-import type { FunctionComponent } from "preact";
 import type { PageProps } from "./page.ts";
+import type { Load } from "./program.tsx";
 import { addPath } from "./router.ts";
 
-type Program = Promise<{ default: FunctionComponent<PageProps> }>;
-
-const page = (path: string, load: () => Program) => ({ match: addPath(path), load });
+const page = (path: string, load: Load<PageProps>) => ({ match: addPath(path), load });
 
 const home = () => import("../home/home.tsx");
 const rooms = () => import("../rooms/rooms.tsx");

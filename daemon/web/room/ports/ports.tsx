@@ -1,5 +1,6 @@
 /** Owns the page of a room's exposed ports. Tokens are never on it: the line that shows one is. */
 
+import { useEffect, useRef } from "preact/hooks";
 import type { sandboxList } from "../../../../shared/api/sandboxes.ts";
 import { get, part } from "../../data/api.ts";
 import { agentPath } from "../../data/paths.ts";
@@ -9,6 +10,9 @@ import { Ago, Clock, countText, Foreign, sizeText } from "../../parts/text.tsx";
 import type { TabProps } from "../tab.ts";
 
 const PAGE = 1000;
+/** What goes through a port is no event: it is asked for while one looks, often while it moves. */
+const MOVING_MS = 5000;
+const QUIET_MS = 30_000;
 
 export default function Ports({ room }: TabProps) {
   const { room_id: roomId } = room;
@@ -22,6 +26,7 @@ export default function Ports({ room }: TabProps) {
     },
     ({ event }) => /^(?:port|sandbox)\./.test(event),
   );
+  useEvery(isActive && (found.data?.length ?? 0) > 0, useMoves(found.data) ? MOVING_MS : QUIET_MS, found.again);
   if (!isActive) return <Empty title="This room has ended, and its ports with it." />;
   return (
     <Shown of={found}>
@@ -79,13 +84,13 @@ export default function Ports({ room }: TabProps) {
                         {countText(traffic.connections)}
                         {traffic.open_connections > 0 ? `, ${countText(traffic.open_connections)} open` : ""}
                       </td>
-                      <td data-label="Sent" class="num">
+                      <td data-label="Sent" class="num tight">
                         {sizeText(traffic.sent_bytes)}
                       </td>
-                      <td data-label="Received" class="num">
+                      <td data-label="Received" class="num tight">
                         {sizeText(traffic.received_bytes)}
                       </td>
-                      <td data-label="Since">
+                      <td data-label="Since" class="tight">
                         <Ago at={created_at} />
                       </td>
                       <td data-label="Ends">
@@ -97,10 +102,8 @@ export default function Ports({ room }: TabProps) {
               </table>
             </div>
             <p class="muted">
-              What went through is counted from the service's start on, or from the port's exposure.{" "}
-              <button type="button" class="link" onClick={found.again}>
-                Ask again
-              </button>
+              What went through is counted from the service's start on, or from the port's exposure. It is asked for
+              anew while you look.
             </p>
             <p class="muted">A token is shown to who has a key, with whether a server listens:</p>
             <Line words={["port", "list", roomId, ports[0]?.agent_id ?? "worker"]} />
@@ -109,4 +112,42 @@ export default function Ports({ room }: TabProps) {
       }
     </Shown>
   );
+}
+
+type Counted = readonly {
+  traffic: { connections: number; open_connections: number; sent_bytes: number; received_bytes: number };
+}[];
+
+/** Whether something goes through, as far as two answers in a row tell. */
+function useMoves(ports: Counted | undefined): boolean {
+  const known = useRef<{ ports: Counted | undefined; sum: number; moves: boolean }>({ ports, sum: 0, moves: false });
+  const { current } = known;
+  if (ports && ports !== current.ports) {
+    const sum = ports.reduce(
+      (all, { traffic: { connections, sent_bytes, received_bytes } }) =>
+        all + connections + sent_bytes + received_bytes,
+      0,
+    );
+    const isOpen = ports.some(({ traffic }) => traffic.open_connections > 0);
+    known.current = { ports, sum, moves: isOpen || (current.ports !== undefined && sum !== current.sum) };
+  }
+  return known.current.moves;
+}
+
+/** Not while the tab is hidden, and at once when it is seen again. */
+function useEvery(isOn: boolean, ms: number, ask: () => void): void {
+  const latest = useRef(ask);
+  latest.current = ask;
+  useEffect(() => {
+    if (!isOn) return;
+    const look = () => {
+      if (!document.hidden) latest.current();
+    };
+    const timer = setInterval(look, ms);
+    document.addEventListener("visibilitychange", look);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener("visibilitychange", look);
+    };
+  }, [isOn, ms]);
 }

@@ -1,72 +1,121 @@
-/** Owns the timeline as a list: the same for those who do not see it drawn, the newest first. */
+/** Owns the timeline as a list: the same for those who do not see it drawn, the newest first, of any length. */
+import { useSignal } from "@preact/signals";
+import { Component } from "preact";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { TimelineItem } from "../../../../shared/timeline/item.ts";
 import { State } from "../../parts/parts.tsx";
-import { Clock, Foreign, spanText } from "../../parts/text.tsx";
+import { Clock, countText, Foreign, spanText } from "../../parts/text.tsx";
+import { Virtual } from "../../parts/virtual.tsx";
 import { pathOf } from "./detail.tsx";
-import { isBad } from "./items.ts";
+import { upTo } from "./held.ts";
+import { isBad, MOST_ITEMS } from "./items.ts";
 
-/** More than one reads; older ones are on other pages of the window. */
-const MOST = 500;
+interface ListProps {
+  /** In the order of when they began. */
+  items: readonly TimelineItem[];
+  room: string;
+  /** Changes when older ones have come, too. */
+  version: number;
+  hasOlder: boolean;
+  loadOlder(): void;
+}
 
-export function List({ items, room }: { items: readonly TimelineItem[]; room: string }) {
-  const shown = items.slice(-MOST).reverse();
+export function List({ items, room, version, hasOlder, loadOlder }: ListProps) {
+  const place = useRef<HTMLElement>(null);
+  /** When the newest began that one has seen, while one reads further down. */
+  const heldAt = useSignal<string | null>(null);
+  const held = upTo(items, heldAt.value);
+  const rows = useMemo(() => held.toReversed(), [held]);
+  const fresh = items.length - held.length;
+  // Of a page that has come perhaps nothing is of the kind that is shown.
+  useEffect(() => {
+    const { current: box } = place;
+    if (!box || !hasOlder) return;
+    if (box.scrollHeight - box.scrollTop - box.clientHeight < box.clientHeight) loadOlder();
+  }, [version, hasOlder]);
   return (
-    <>
-      <div class="scroll">
-        <table>
-          <thead>
-            <tr>
-              <th>When</th>
-              <th>Who</th>
-              <th>What</th>
-              <th>To</th>
-              <th>Outcome</th>
-              <th class="num">Took</th>
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map((item) => (
-              <tr key={item.seq ?? `${item.type} ${item.at}`}>
-                <td data-label="When" class="tight">
-                  <a data-row href={pathOf(item, room)}>
-                    <Clock at={item.at} />
-                  </a>
-                </td>
-                <td data-label="Who">
-                  {item.agent_id === null ? (
-                    <span class="muted">{item.lane}</span>
-                  ) : (
-                    <Foreign text={item.agent_id} most={60} />
-                  )}
-                </td>
-                <td data-label="What">
-                  <Foreign text={item.title} mono={item.type === "command"} />
-                </td>
-                <td data-label="To">{item.to.length > 0 ? <Foreign text={item.to.join(", ")} most={80} /> : null}</td>
-                <td data-label="Outcome" class="tight">
-                  {isBad(item) ? (
-                    <State look="bad">{item.exit_code ? `exit ${item.exit_code}` : item.outcome}</State>
-                  ) : (
-                    <State look="ok">ok</State>
-                  )}
-                </td>
-                <td data-label="Took" class="num tight">
-                  {item.kind === "mark"
-                    ? "–"
-                    : item.until === null
-                      ? "goes on"
-                      : spanText(Date.parse(item.until) - Date.parse(item.at))}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      {items.length > MOST ? (
-        <p class="muted">
-          The newest {MOST} of {items.length} are shown: choose a shorter time, an agent or a kind.
+    <div class="timeline-list">
+      {fresh > 0 ? (
+        <p class="fresh">
+          <button type="button" class="button" onClick={() => place.current?.scrollTo({ top: 0 })}>
+            {countText(fresh)} new
+          </button>
         </p>
       ) : null}
-    </>
+      <Virtual
+        place={place}
+        label="What happened, the newest first"
+        rows={rows}
+        onTop={(isTop) => {
+          if (isTop) heldAt.value = null;
+          else heldAt.value ??= items.at(-1)?.at ?? null;
+        }}
+        onNearEnd={loadOlder}
+        head={
+          <tr>
+            {["When", "Who", "What", "To", "Outcome", "Took"].map((name) => (
+              <th key={name}>{name}</th>
+            ))}
+          </tr>
+        }
+        row={(item, n, top) => (
+          <Row key={item.seq ?? `${item.type} ${item.at}`} item={item} n={n} top={top} room={room} />
+        )}
+      />
+      <p class="muted">
+        {hasOlder
+          ? `${countText(items.length)} are here; more come as you scroll.`
+          : items.length >= MOST_ITEMS
+            ? `The newest ${countText(MOST_ITEMS)} are here: the audit has all of them.`
+            : `All ${countText(items.length)} are here.`}
+      </p>
+    </div>
   );
+}
+
+interface RowProps {
+  item: TimelineItem;
+  n: number;
+  top: { top: string };
+  room: string;
+}
+
+/** An item does not change: a row is made anew only where it moves. */
+class Row extends Component<RowProps> {
+  override shouldComponentUpdate({ item, n, top }: RowProps): boolean {
+    const { props } = this;
+    return item !== props.item || n !== props.n || top.top !== props.top.top;
+  }
+
+  override render({ item, n, top, room }: RowProps) {
+    return (
+      <tr style={top} aria-rowindex={n + 2}>
+        <td class="when">
+          <a data-row class="whole" href={pathOf(item, room)}>
+            <Clock at={item.at} />
+          </a>
+        </td>
+        <td class="who">
+          {item.agent_id === null ? <span class="muted">{item.lane}</span> : <Foreign text={item.agent_id} most={60} />}
+        </td>
+        <td class="what">
+          <Foreign text={item.title} mono={item.type === "command"} />
+        </td>
+        <td class="to">{item.to.length > 0 ? <Foreign text={item.to.join(", ")} most={80} /> : null}</td>
+        <td class="outcome">
+          {isBad(item) ? (
+            <State look="bad">{item.exit_code ? `exit ${item.exit_code}` : item.outcome}</State>
+          ) : (
+            <State look="ok">ok</State>
+          )}
+        </td>
+        <td class="took num">{tookText(item)}</td>
+      </tr>
+    );
+  }
+}
+
+function tookText({ kind, at, until }: TimelineItem): string {
+  if (kind === "mark") return "–";
+  return until === null ? "goes on" : spanText(Date.parse(until) - Date.parse(at));
 }

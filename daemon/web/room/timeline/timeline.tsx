@@ -57,10 +57,12 @@ export default function Timeline({ room }: TabProps) {
           <p>A sandbox, a command or a message is the beginning:</p>
           <Line words={["sandbox", "create", roomId, "worker"]} />
         </Empty>
-      ) : items.length === 0 ? (
+      ) : seen.length === 0 && data.hasOlder.value ? (
+        <Loading rows={8} />
+      ) : seen.length === 0 ? (
         <Empty title="Nothing of this kind is known." />
       ) : view.isList ? (
-        <List items={seen} room={roomId} />
+        <List items={seen} room={roomId} version={version} hasOlder={data.hasOlder.value} loadOlder={data.loadOlder} />
       ) : (
         <>
           <div

@@ -1,0 +1,37 @@
+/** Owns how far behind what one sees is: nothing is heard although it should be, or what is heard is old. */
+import type { AuditRecord } from "../../../shared/api/audit.ts";
+
+/** Less is not worth a word. */
+export const LEAST_MS = 3000;
+/** The daemon says something that often where nothing happens, so that a shorter silence says nothing. */
+const PING_MS = 15_000;
+
+export interface Heard {
+  isOpen: boolean;
+  /** When something was last heard, by this browser's clock. */
+  heardAt: number;
+  /** How old the newest record was when it came. */
+  lateMs: number;
+}
+
+/** Zero where it is not worth a word. */
+export function behindMs({ isOpen, heardAt, lateMs }: Heard, now: number): number {
+  const silentMs = now - heardAt;
+  const ms = isOpen && silentMs < PING_MS + LEAST_MS ? lateMs : Math.max(silentMs, lateMs);
+  return ms < LEAST_MS ? 0 : ms;
+}
+
+/**
+ * How old a record is when it comes. `aheadMs` is how far this browser's clock is ahead of the service's. Null for a record that sums up
+ * several: it is written later than they happened.
+ */
+export function latenessOf(
+  { at, duration_ms, status, details }: Pick<AuditRecord, "at" | "duration_ms" | "status" | "details">,
+  now: number,
+  aheadMs: number,
+): number | null {
+  if ("first_at" in details) return null;
+  // The record of a call says when the call began.
+  const overAt = Date.parse(at) + (status === null ? 0 : (duration_ms ?? 0));
+  return Math.max(0, now - aheadMs - overAt);
+}

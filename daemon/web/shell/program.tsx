@@ -1,0 +1,47 @@
+/** Owns the programs of pages: each comes when its page is first opened, and is no longer there once the service has another version. */
+import type { FunctionComponent } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { Empty } from "../parts/parts.tsx";
+import { hrefWith } from "./router.ts";
+
+export type Load<Props> = () => Promise<{ default: FunctionComponent<Props> }>;
+
+interface Program<Props> {
+  load: Load<Props> | undefined;
+  Page: FunctionComponent<Props> | null;
+  isLost: boolean;
+}
+
+/** `Page` is null until it is there. */
+export function useProgram<Props>(load: Load<Props> | undefined): Omit<Program<Props>, "load"> {
+  const [program, set] = useState<Program<Props>>({ load, Page: null, isLost: false });
+  useEffect(() => {
+    let isOver = false;
+    load?.().then(
+      ({ default: Page }) => {
+        if (!isOver) set({ load, Page, isLost: false });
+      },
+      () => {
+        if (!isOver) set({ load, Page: null, isLost: true });
+      },
+    );
+    return () => {
+      isOver = true;
+    };
+  }, [load]);
+  return program.load === load ? program : { Page: null, isLost: false };
+}
+
+export function Lost() {
+  return (
+    <Empty title="This page's program could not be loaded.">
+      <p>
+        The service was restarted with another version, or does not answer.{" "}
+        <a href={hrefWith({})} data-load>
+          Load the page anew
+        </a>
+        .
+      </p>
+    </Empty>
+  );
+}

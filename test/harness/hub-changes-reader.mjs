@@ -1,0 +1,252 @@
+/**
+ * The hub while things change around it, in a real browser: `node hub-changes-reader.mjs CHROMIUM URL PICTURES TOLD`, where TOLD is JSON:
+ * cookies of who is signed in, and a key. What needs a sandbox is answered in the service's place with the examples of its own document,
+ * so that what changes, and when, is known. Prints one JSON object with what was seen.
+ */
+import { openBrowser } from "./browser.mjs";
+
+const [executablePath, url, pictures, told] = process.argv.slice(2);
+const { cookies, key } = JSON.parse(told);
+const { open, look, noted, close } = await openBrowser(executablePath, url, pictures);
+const seen = { asked: [] };
+const ROOM = "changes";
+/** More than a page of the timeline. */
+const MANY = 1100;
+const LANES = 16;
+
+const api = async (method, path, body) => {
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  const response = await fetch(url + path, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) });
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
+  return await response.json();
+};
+const opened = async (path, { hasClock = false } = {}) => {
+  const page = await open({ reducedMotion: "reduce" });
+  await page.context().addCookies(cookies.map(([name, value]) => ({ name, value, url })));
+  page.on("request", (request) => {
+    if (request.method() !== "GET") seen.asked.push(request.url());
+  });
+  if (hasClock) await page.clock.install();
+  return { page, go: () => go(page, path) };
+};
+async function go(page, path) {
+  await page.goto(url + path);
+  await page.locator(".state.live").waitFor();
+}
+const until = async (what, is) => {
+  for (let n = 0; n < 200; n++) {
+    if (await is()) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`in 10 s it was not so that ${what}`);
+};
+const hide = (page, isHidden) =>
+  page.evaluate((isHidden) => {
+    Object.defineProperty(document, "hidden", { configurable: true, get: () => isHidden });
+    document.dispatchEvent(new Event("visibilitychange"));
+  }, isHidden);
+
+await api("POST", "/v1/rooms", { room_id: ROOM });
+const { paths } = await api("GET", "/v1/openapi.json");
+const exampleOf = (path) => paths[path].get.responses["200"].content["application/json"].example;
+const SANDBOX = { ...exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}"), room_id: ROOM, agent_id: "worker" };
+const EXECUTION = exampleOf("/v1/rooms/{room_id}/sandboxes/{sandbox}/executions/{exec_id}");
+
+// A page whose program the service no longer has, in a room and of an agent.
+{
+  const { page, go } = await opened(`/rooms/${ROOM}`);
+  await go();
+  await page.getByRole("link", { name: "Waits", exact: true }).waitFor();
+  await page.route("**/ui/part-*", (route) => route.fulfill({ status: 404, body: "" }));
+  await page.getByRole("link", { name: "Waits", exact: true }).click();
+  await page.getByText("could not be loaded").waitFor();
+  await look(page, "hub-lost");
+  await page.unroute("**/ui/part-*");
+  await page.getByRole("link", { name: "Load the page anew" }).click();
+  await page.getByText("could not be loaded").waitFor({ state: "detached" });
+  await page.waitForURL(`${url}/rooms/${ROOM}/waits`);
+  await page.locator("main h1").waitFor();
+  seen.lost_and_found = await page.locator(".tabs [aria-current=page]").textContent();
+  await page.context().close();
+}
+
+// How far behind: what comes is old, then nothing comes although it should, then the connection is cut.
+{
+  const { page, go } = await opened("/rooms", { hasClock: true });
+  await go();
+  const isBehind = (text) => page.locator("header .state").getByText(text).waitFor();
+  await page.clock.fastForward(6000);
+  await api("POST", "/v1/rooms", { room_id: "late" });
+  await isBehind(/^\d+ s behind$/);
+  seen.late_look = await page.locator("header .state").getAttribute("class");
+  await page.locator(".state.live").waitFor();
+  await page.clock.fastForward(20_000);
+  await isBehind(/^\d\d s behind$/);
+  await page.context().setOffline(true);
+  await page.clock.fastForward(25_000);
+  await isBehind(/^reconnecting, \d\d s behind$/);
+  await page.context().setOffline(false);
+  await page.clock.fastForward(15_000);
+  await page.locator(".state.live").waitFor();
+  await page.context().close();
+}
+
+// What a command prints while one has scrolled up is counted.
+{
+  const { page } = await opened("");
+  const { exec_id } = EXECUTION;
+  const place = `**/v1/rooms/${ROOM}/sandboxes`;
+  let given = 0;
+  let isOpen = false;
+  const line = (seq) =>
+    JSON.stringify({ type: "stdout", seq, data_b64: Buffer.from(`line ${seq}\n`).toString("base64") });
+  const more = (count) => {
+    const text = Array.from({ length: count }, (_, n) => `${line(given + n + 1)}\n`).join("");
+    given += count;
+    return text;
+  };
+  const running = { ...EXECUTION, state: "running", exit_code: null, finished_at: null, duration_ms: null };
+  await page.route(`${place}/worker`, (route) => route.fulfill({ json: SANDBOX }));
+  await page.route(`${place}/*/executions?*`, (route) =>
+    route.fulfill({ json: { items: [running], next_cursor: null } }),
+  );
+  // Each answer is cut off, so that the page asks for what follows.
+  await page.route(`${place}/*/executions/${exec_id}/stream*`, async (route) => {
+    const body = given === 0 ? more(200) : isOpen ? more(28) : "";
+    isOpen = false;
+    await route.fulfill({ contentType: "application/x-ndjson", body });
+  });
+  await page.goto(`${url}/rooms/${ROOM}/agents/worker/commands?exec=${exec_id}`);
+  const lines = page.locator(".lines");
+  await lines.getByText("line 200", { exact: true }).waitFor();
+  await lines.evaluate((box) => box.scrollTo({ top: 0 }));
+  await page.getByRole("button", { name: "Go on at the end" }).waitFor();
+  isOpen = true;
+  await page.getByRole("button", { name: "Go on: 28 new" }).waitFor();
+  await look(page, "hub-paused");
+  await page.getByRole("button", { name: /^Go on: \d+ new$/ }).click();
+  await lines.getByText("line 228", { exact: true }).waitFor();
+  seen.paused_buttons = await page.locator(".lines-end").count();
+  await page.context().close();
+}
+
+// A port's traffic is up to date while one looks, and is not asked for by a tab that is hidden.
+{
+  const { page, go } = await opened(`/rooms/${ROOM}/ports`, { hasClock: true });
+  let asked = 0;
+  await page.route(`**/v1/rooms/${ROOM}/sandboxes?*`, (route) => {
+    asked++;
+    const ports = SANDBOX.ports.map((port) => ({ ...port, traffic: { ...port.traffic, connections: 1000 + asked } }));
+    return route.fulfill({ json: { items: [{ ...SANDBOX, ports }], next_cursor: null } });
+  });
+  await go();
+  await page.getByText("1,001").waitFor();
+  await page.clock.fastForward(31_000);
+  await page.getByText("1,002").waitFor();
+  await page.clock.fastForward(6000);
+  await page.getByText("1,003").waitFor();
+  await look(page, "hub-ports-used");
+  await hide(page, true);
+  const before = asked;
+  await page.clock.fastForward(60_000);
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  seen.ports_asked_while_hidden = asked - before;
+  await hide(page, false);
+  await page.waitForFunction(
+    (least) => [...document.querySelectorAll("td")].some((cell) => cell.textContent?.startsWith(least)),
+    (1001 + before).toLocaleString("en"),
+  );
+  await page.context().close();
+}
+
+// The chain is verified as the page is opened; what breaks it is named; a long one is as it was when it was last verified.
+{
+  const { page, go } = await opened("/audit");
+  const state = () => page.locator(".chain-line .state");
+  await go();
+  await state()
+    .getByText(/^chain verified, [\d,]+ records$/)
+    .waitFor();
+  seen.chain_at = await page.locator(".chain-line time").count();
+  let verified = 0;
+  await page.route("**/v1/orgs/self/audit/verify", (route) => {
+    verified++;
+    return route.fulfill({ json: { ok: false, from_seq: 1, to_seq: 40, broken_at: 7 } });
+  });
+  await page.reload();
+  await state().getByText("chain broken at record 7").waitFor();
+  await page.getByRole("alert").getByText("Record 7 is not what was written").waitFor();
+  await look(page, "hub-chain-broken");
+  await page.route("**/v1/orgs/self/audit?limit=1", async (route) => {
+    const newest = await api("GET", "/v1/orgs/self/audit?limit=1");
+    await route.fulfill({ json: { ...newest, items: newest.items.map((item) => ({ ...item, seq: 1_000_000 })) } });
+  });
+  await page.reload();
+  await page.getByRole("button", { name: "Verify again", disabled: false }).waitFor();
+  await state().getByText("chain broken at record 7").waitFor();
+  seen.verified = verified;
+  await page.context().close();
+}
+
+// The place of a screen: no sandbox, one without, one with it.
+{
+  const { page, go } = await opened(`/rooms/${ROOM}/agents/worker/screen`);
+  let template = "default";
+  const line = page.getByText(`roomd sandbox create ${ROOM} worker --template desktop`, { exact: true });
+  await go();
+  await page.getByText("There is no sandbox with a screen.").waitFor();
+  await line.waitFor();
+  await page.route(`**/v1/rooms/${ROOM}/sandboxes/worker`, (route) =>
+    route.fulfill({ json: { ...SANDBOX, template_id: template } }),
+  );
+  await go();
+  await page.getByText("This sandbox has no screen.").waitFor();
+  await line.waitFor();
+  await look(page, "hub-screen-none");
+  template = "desktop";
+  await go();
+  await page.getByText("This sandbox has a screen").waitFor();
+  seen.screen_lines = await line.count();
+  await page.context().close();
+}
+
+// The timeline's list has all there is, few of it in the page, and what comes does not move what one reads.
+{
+  let next = 0;
+  const lane = async () => {
+    while (next++ < MANY) {
+      await api("POST", `/v1/rooms/${ROOM}/messages`, { source: "worker", topic: "steps", payload: { n: next } });
+    }
+  };
+  await Promise.all(Array.from({ length: LANES }, lane));
+  const { page, go } = await opened(`/rooms/${ROOM}/timeline?as=list`);
+  const box = page.locator(".virtual");
+  const count = async () => Number(await box.locator("table").getAttribute("aria-rowcount")) - 1;
+  await go();
+  await box.locator("tbody tr").first().waitFor();
+  await until("all are in the list", async () => {
+    await box.evaluate((box) => box.scrollTo({ top: box.scrollHeight }));
+    return (await count()) >= MANY;
+  });
+  seen.list = { items: await count(), rows: await box.locator("tbody tr").count() };
+  await page.getByText(/^All [\d,]+ are here\.$/).waitFor();
+  await box.evaluate((box) => box.scrollTo({ top: box.scrollHeight / 2 }));
+  const height = () => box.evaluate((box) => box.querySelector("tbody").clientHeight);
+  const before = await height();
+  await api("POST", `/v1/rooms/${ROOM}/messages`, { source: "worker", topic: "steps", payload: { n: "new" } });
+  const fresh = page.getByRole("button", { name: "1 new", exact: true });
+  await fresh.waitFor();
+  seen.list.moved = (await height()) - before;
+  await fresh.click();
+  await fresh.waitFor({ state: "detached" });
+  await until("the new one is in the list", async () => (await count()) === seen.list.items + 1);
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  seen.list.focused = await page.evaluate(() => document.activeElement?.closest("tr")?.getAttribute("aria-rowindex"));
+  // Last: axe scrolls what it looks at.
+  await look(page, "hub-list");
+  await page.context().close();
+}
+
+await close();
+console.log(JSON.stringify({ ...seen, ...noted }));

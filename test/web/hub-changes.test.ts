@@ -1,0 +1,67 @@
+/** The hub in a real browser while things change around it: what it says of what is late, gone, paused or broken, and what it asks for. */
+import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeAll, expect, test } from "vitest";
+import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { realNode } from "../harness/real-terminal.ts";
+import { Visitor } from "../harness/visitor.ts";
+
+const READER = join(import.meta.dirname, "../harness/hub-changes-reader.mjs");
+const CHROMIUM = "/usr/bin/chromium";
+const hasBrowser = existsSync(CHROMIUM);
+if (!hasBrowser) console.log(`the hub while things change: left out, because there is no ${CHROMIUM}`);
+
+let seen: Json;
+beforeAll(async () => {
+  if (!hasBrowser) return;
+  await using daemon = await TestDaemon.start();
+  const owner = await Visitor.owner(daemon);
+  const pictures = process.env.ROOMD_TEST_PICTURES ?? mkdtempSync(join(tmpdir(), "roomd-pictures-"));
+  mkdirSync(pictures, { recursive: true });
+  const told = JSON.stringify({ cookies: [...owner.cookies], key: daemon.apiKey });
+  const argv = [realNode(), READER, CHROMIUM, daemon.url, pictures, told];
+  const reader = Bun.spawn(argv, { stdout: "pipe", stderr: "pipe" });
+  const [status, printed, errors] = await Promise.all([reader.exited, reader.stdout.text(), reader.stderr.text()]);
+  expect([status, errors]).toEqual([0, ""]);
+  seen = JSON.parse(printed);
+}, 900_000);
+
+const inBrowser = test.skipIf(!hasBrowser);
+
+inBrowser("a page whose program is gone says so, and is loaded anew", () => {
+  expect(seen.lost_and_found).toBe("Waits");
+});
+
+inBrowser("what is behind says how far, whether the stream is open or not", () => {
+  expect(seen.late_look).toContain("wait");
+});
+
+inBrowser("output that one has stopped following says how much is new, until one goes on", () => {
+  expect(seen.paused_buttons).toBe(0);
+});
+
+inBrowser("a port's traffic is asked for by a tab that is seen, and by no other", () => {
+  expect(seen.ports_asked_while_hidden).toBe(0);
+});
+
+inBrowser("the chain is verified as the page is opened, and a long one is not", () => {
+  expect([seen.chain_at, seen.verified]).toEqual([1, 1]);
+});
+
+inBrowser("a screen has its place, with the line that makes one where there is none", () => {
+  expect(seen.screen_lines).toBe(0);
+});
+
+inBrowser("the timeline's list has all items and few rows, and what comes does not move them", () => {
+  expect(seen.list.items).toBeGreaterThanOrEqual(1100);
+  expect(seen.list.rows).toBeLessThan(100);
+  expect([seen.list.moved, seen.list.focused]).toEqual([0, "3"]);
+});
+
+inBrowser("nothing is asked but reading, and neither axe nor the policy has a complaint in any look", () => {
+  expect([seen.asked, seen.violations, seen.overflows, seen.strangers]).toEqual([[], [], [], []]);
+  // What is not answered, or not there, is on the console as a failed load.
+  const expected = /status of 404|ERR_INTERNET_DISCONNECTED|ERR_INCOMPLETE_CHUNKED_ENCODING/;
+  expect(seen.complaints.filter((each: string) => !expected.test(each))).toEqual([]);
+});
