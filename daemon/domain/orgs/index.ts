@@ -32,6 +32,7 @@ export { Credits, grantCredits } from "./usage/credits.ts";
 export { DriveLevels } from "./usage/drive-levels.ts";
 export { Meter, type Place, USAGE_WRITE_SECONDS } from "./usage/meter.ts";
 export { type Prices, pricesOf } from "./usage/prices.ts";
+export { roomCosts } from "./usage/room-cost.ts";
 
 export interface Orgs {
   operations: Bound[];
