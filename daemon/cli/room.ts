@@ -111,7 +111,7 @@ function overview(): Command {
             room.messages_last_minute,
             bytesText(room.drive.used_bytes),
             room.cost && (room.cost.sandbox_seconds / 3600).toFixed(1),
-            room.cost?.credits.toFixed(2),
+            room.cost?.credits.toFixed(2) ?? null,
             room.created_at,
           ]),
         ),

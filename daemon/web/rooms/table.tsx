@@ -58,7 +58,7 @@ export function RoomTable({ items, askedMs }: Glances) {
   const isQuiet = nowMs.value - askedMs > MINUTE_MS;
   return (
     <div class="scroll">
-      <table>
+      <table class="rooms">
         <thead>
           <tr>
             <th>Room</th>
@@ -105,7 +105,7 @@ export function RoomTable({ items, askedMs }: Glances) {
               <td data-label="Made">
                 <Ago at={room.created_at} />
               </td>
-              <td data-label="Labels">
+              <td data-label="Labels" class={Object.keys(room.labels).length === 0 ? "none" : undefined}>
                 <Labels labels={room.labels} />
               </td>
             </tr>
