@@ -202,12 +202,11 @@ describe("an id of people", () => {
     const me = await idOfPerson(owner);
     const at = "2026-01-31T12:00:00.000Z";
     rows.run("INSERT INTO credit_ledger VALUES ('cre_1', ?, ?, 'grant', 1, 'a gift', 'gift')", [org, at]);
-    rows.run(
-      "INSERT INTO passkeys VALUES ('pky_1', ?, 'c', 'k', 0, '', 'localhost', 'laptop', 0, ?, NULL)",
-      [me, at],
-    );
+    rows.run("INSERT INTO passkeys VALUES ('pky_1', ?, 'c', 'k', 0, '', 'localhost', 'laptop', 0, ?, NULL)", [me, at]);
     rows.run("INSERT INTO identities VALUES ('idn_1', ?, 'https://id.example', 's', 'ada', ?, NULL)", [me, at]);
-    rows.run("INSERT INTO oauth_grants (key_id, user_id, client_id, audience) VALUES ('kid_app', ?, 'oap_1', 'mcp')", [me]);
+    rows.run("INSERT INTO oauth_grants (key_id, user_id, client_id, audience) VALUES ('kid_app', ?, 'oap_1', 'mcp')", [
+      me,
+    ]);
     rows.close();
     theirs = [
       [items[0].session_id, "session", "/account/sessions"],
@@ -261,7 +260,10 @@ test("of access by SSH each leads to what it is for: a key to its records, a pas
   const known: Json = { ssh_key_id: "ssk_1", org_id: idOf("org") };
   const wanted = columns.filter(({ name, notnull }) => notnull || known[name]).map(({ name }) => name);
   const marks = wanted.map(() => "?").join(", ");
-  rows.run(`INSERT INTO ssh_keys (${wanted.join(", ")}) VALUES (${marks})`, wanted.map((name) => known[name] ?? "x"));
+  rows.run(
+    `INSERT INTO ssh_keys (${wanted.join(", ")}) VALUES (${marks})`,
+    wanted.map((name) => known[name] ?? "x"),
+  );
   rows.run("INSERT INTO ssh_accesses VALUES ('ssa_1', ?, 'x', '{}', 'worker', 'x', '2999-01-31T12:00:00.000Z')", [
     idOf("sandbox"),
   ]);

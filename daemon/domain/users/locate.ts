@@ -27,7 +27,8 @@ export function locateOfPeople(queries: Queries, caller: Caller, id: string): Of
     const link = KEEPERS.includes(session.role) ? goodLink(queries, id as LinkId, now()) : undefined;
     return link?.kind === "invitation" && link.org_id === org_id ? "invitation" : null;
   }
-  if (id.startsWith("pky_")) return listPasskeys(queries, userId).some((each) => each.passkey_id === id) ? "passkey" : null;
+  if (id.startsWith("pky_"))
+    return listPasskeys(queries, userId).some((each) => each.passkey_id === id) ? "passkey" : null;
   return listIdentities(queries, userId).some((each) => each.identity_id === id) ? "identity" : null;
 }
 

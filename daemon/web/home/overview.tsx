@@ -132,18 +132,20 @@ function Rooms({ active, isAll, ending, ended }: { active: number; isAll: boolea
   );
 }
 
-/** `rooms`: those in which most are blocked come first. */
+/** `rooms`: those in which most are blocked come first; the table says for each. */
 function BlockedNow({ rooms }: { rooms: readonly RoomGlance[] }) {
   const count = sum(rooms, "blocked");
   const [first] = rooms;
   if (count === 0 || !first) return <>nobody</>;
   const look = rooms.some(({ in_circle }) => in_circle) ? "bad" : "wait";
-  const others = rooms.filter(({ blocked }) => blocked > 0).length - 1;
+  const places = rooms.filter(({ blocked }) => blocked > 0).length;
   return (
     <a href={roomPath(first.room_id, "waits")}>
       <State look={look}>
-        {countText(count)} in <Foreign text={first.room_id} most={24} />
-        {others > 0 ? ` and ${countText(others)} more` : ""}
+        <span>
+          {countText(count)} in{" "}
+          {places === 1 ? <Foreign text={first.room_id} most={24} /> : `${countText(places)} rooms`}
+        </span>
       </State>
     </a>
   );

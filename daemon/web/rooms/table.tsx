@@ -41,7 +41,8 @@ export function Blocked({ room: { room_id, blocked, in_circle, truncated } }: { 
 /** Credits where something has a price, else the time of sandboxes. */
 export function costText(cost: RoomGlance["cost"]): string {
   if (cost === null) return "–";
-  if (cost.credits > 0) return `${cost.credits < 10 ? cost.credits.toFixed(2) : countText(Math.round(cost.credits))} cr`;
+  if (cost.credits > 0)
+    return `${cost.credits < 10 ? cost.credits.toFixed(2) : countText(Math.round(cost.credits))} credits`;
   return cost.sandbox_seconds === 0 ? "–" : spanText(cost.sandbox_seconds * 1000);
 }
 
