@@ -30,7 +30,7 @@ export function HostHealth() {
             </p>
             {amiss.length > 0 ? (
               <>
-                <p class="muted">What is amiss, and what to do about it, says:</p>
+                <p class="muted">This line says what is amiss, and what to do:</p>
                 <Line words={["health"]} />
               </>
             ) : null}
