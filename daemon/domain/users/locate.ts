@@ -7,7 +7,7 @@ import { listIdentities } from "./identities-store.ts";
 import { listPasskeys } from "./passkeys-store.ts";
 import { getMembership, getSession, goodLink } from "./store.ts";
 
-export type OfPeople = "account" | "member" | "session" | "invitation" | "passkey" | "identity";
+type OfPeople = "account" | "member" | "session" | "invitation" | "passkey" | "identity";
 
 /** Null for what the caller may not see, as for what is nothing. A key sees who is a member, where it may read who did what. */
 export function locateOfPeople(queries: Queries, caller: Caller, id: string): OfPeople | null {
