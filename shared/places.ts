@@ -14,6 +14,16 @@ export const PLACE_TYPES = [
   "key",
   "org",
   "template",
+  "account",
+  "member",
+  "invitation",
+  "session",
+  "passkey",
+  "identity",
+  "application",
+  "credit",
+  "ssh_key",
+  "ssh_access",
 ] as const;
 export type PlaceType = (typeof PLACE_TYPES)[number];
 
@@ -50,6 +60,16 @@ const PATHS: Record<PlaceType, (placed: Placed) => string> = {
   key: () => "/account/keys",
   org: () => "/account",
   template: () => "/prompts",
+  account: () => "/account",
+  member: () => "/org/members",
+  invitation: () => "/org/members",
+  session: () => "/account/sessions",
+  passkey: () => "/account/ways",
+  identity: () => "/account/ways",
+  application: () => "/account/applications",
+  credit: () => "/usage",
+  ssh_key: () => "/audit?event=key.ssh_",
+  ssh_access: (placed) => ofAgent(placed),
 };
 
 /** Where the page of a thing is, from the web's root on. */

@@ -12,7 +12,8 @@ export function openCommand(): Command {
   return command("open [id]", {
     summary: "print the address of the page of a room, or of anything else by its id",
     notes: [
-      "Every id that a command shows can be opened: of rooms, sandboxes, commands, terminals, messages, audit records, requests and keys,",
+      "Every id that a command shows can be opened: of rooms, sandboxes, commands, terminals, messages, audit records, requests, keys,",
+      "members, credit entries and SSH keys,",
       "a port's label, ROOM/AGENT and ROOM/BARRIER. Without an id it is the first page.",
     ],
     examples: ["roomd open", "roomd open build-42", "roomd open build-42/worker-1 --browser"],

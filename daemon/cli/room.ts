@@ -1,5 +1,6 @@
 /** Owns `roomd room`: rooms as a client sees them. */
 import type { Command } from "commander";
+import { type RoomGlance, roomOverview } from "../../shared/api/room-overview.ts";
 import * as rooms from "../../shared/api/rooms.ts";
 import { call } from "./client.ts";
 import { choice, command, commandGroup } from "./command.ts";
@@ -14,6 +15,7 @@ export function roomCommand(): Command {
   })
     .addCommand(create())
     .addCommand(list())
+    .addCommand(overview())
     .addCommand(get())
     .addCommand(destroy());
 }
@@ -85,6 +87,41 @@ function list(): Command {
       ]);
     });
 }
+
+function overview(): Command {
+  const about = {
+    summary: "print rooms at a glance: who works, who is blocked, messages, drive and cost",
+    examples: ["roomd room overview", "roomd room overview --json | jq '.items[] | select(.in_circle)'"],
+    notes: ["Blocked agents wait for a reply or at a barrier. `roomd waits ROOM` says for whom, and names circles."],
+  };
+  return asList(command("overview", about))
+    .addOption(choice("--state <state>", "only those in this state", rooms.ROOM_STATES))
+    .option("--label <key=value>", "only those with this label")
+    .action(async ({ label, state, limit, cursor, json }: RoomListOptions) => {
+      const reply = await call(roomOverview, { state, label: labelQuery(label), limit, cursor });
+      await show(reply, { json }, ({ items, next_cursor }) => [
+        ...table(
+          ["ROOM", "STATE", "AGENTS", "RUNNING", "BLOCKED", "MSG/MIN", "DRIVE", "HOURS", "CREDITS", "CREATED"],
+          items.map((room) => [
+            room.room_id,
+            room.state,
+            room.agents,
+            room.running,
+            blockedText(room),
+            room.messages_last_minute,
+            bytesText(room.drive.used_bytes),
+            room.cost && (room.cost.sandbox_seconds / 3600).toFixed(1),
+            room.cost?.credits.toFixed(2) ?? null,
+            room.created_at,
+          ]),
+        ),
+        ...moreLines(next_cursor),
+      ]);
+    });
+}
+
+const blockedText = ({ blocked, in_circle, truncated }: RoomGlance): string =>
+  `${blocked}${truncated ? "+" : ""}${in_circle ? " circle" : ""}`;
 
 function get(): Command {
   return command("get <room>", {

@@ -30,6 +30,7 @@ export function composeAgents({ config, log, database, finder }: Base, { meter }
   return {
     bells,
     agents,
+    messagesLately: fabric.lately,
     operations: [...fabric.operations, ...barriers.operations],
     /** An agent's sandbox has a new state, or is new. */
     changed: (roomUid: RoomUid, agentId: string) => {

@@ -9,7 +9,7 @@ import { watchLoopDelay } from "../core/loop-delay.ts";
 import type { Bound } from "../core/operation.ts";
 import { RequestCounts } from "../core/request-counts.ts";
 import { planBilling } from "../domain/billing/index.ts";
-import { listOrgs, plansOf } from "../domain/orgs/index.ts";
+import { listOrgs, plansOf, roomCosts } from "../domain/orgs/index.ts";
 import { makeOverview } from "../domain/overview/index.ts";
 import { makeTemplateList } from "../domain/templates/list.ts";
 import { planListen } from "../edge/http/tls.ts";
@@ -77,6 +77,9 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     findRoom: base.finder.find,
     agents: agents.agents,
     sandboxes,
+    rooms,
+    messagesLately: agents.messagesLately,
+    costs: (orgId) => roomCosts(database.queries, orgs.meter, orgs.prices, orgId),
   });
   const requests = new RequestCounts();
   const oauth = composeOAuth(base, orgs, () => reached.url);

@@ -1,14 +1,17 @@
 /** Owns how each kind of thing is found by its id alone: each noun looks among its own, and what it finds is its caller's organization's. */
-import { NAME_PATTERN, type RoomUid } from "../../shared/ids.ts";
+import { NAME_PATTERN, type RoomUid, type UserId } from "../../shared/ids.ts";
 import type { Caller } from "../core/operation.ts";
 import { findAgent } from "../domain/agents/index.ts";
 import { locateRecord } from "../domain/audit/index.ts";
 import { findBarrier } from "../domain/barriers/index.ts";
 import { locateMessage } from "../domain/fabric/index.ts";
-import { getKeyOf, isKeySeen } from "../domain/orgs/index.ts";
+import { hasGrant } from "../domain/oauth/index.ts";
+import { getKeyOf, isEntryOf, isKeySeen, isSshKeyOf } from "../domain/orgs/index.ts";
 import { locateLabel } from "../domain/ports/index.ts";
 import { locateSandbox, type Sandboxes } from "../domain/sandboxes/index.ts";
 import type { Lookups } from "../domain/service/index.ts";
+import { sandboxOfAccess } from "../domain/ssh/index.ts";
+import { locateOfPeople } from "../domain/users/index.ts";
 import type { Base } from "./base.ts";
 
 export function composeLookups(
@@ -38,6 +41,12 @@ export function composeLookups(
       const seesOthers = caller.session !== undefined || caller.scopes.some((each) => SEES_KEYS.includes(each));
       return row.key_id === caller.key_id || (seesOthers && isKeySeen(queries, caller, row));
     },
+    ofPeople: (caller, id) => locateOfPeople(queries, caller, id),
+    isApplication: ({ session, key_id }, id) =>
+      session !== undefined && hasGrant(queries, key_id as string as UserId, id),
+    isCredit: ({ org_id }, entryId) => isEntryOf(queries, org_id, entryId),
+    isSshKey: ({ org_id }, sshKeyId) => isSshKeyOf(queries, org_id, sshKeyId),
+    sshAccess: (accessId) => sandboxOfAccess(queries, accessId),
     isTemplate: (templateId) => NAME.test(templateId) && templates.get(templateId) !== null,
     record: (within, wanted, left) => locateRecord(queries, within, wanted, left),
   };

@@ -19,6 +19,7 @@ import * as orgs from "./orgs.ts";
 import * as overview from "./overview.ts";
 import * as passkeys from "./passkeys.ts";
 import * as ports from "./ports.ts";
+import * as roomOverview from "./room-overview.ts";
 import * as rooms from "./rooms.ts";
 import * as sandboxes from "./sandboxes.ts";
 import * as screen from "./screen.ts";
@@ -136,6 +137,7 @@ export const operations = {
   barrier_list: barriers.barrierList,
   barrier_get: barriers.barrierGet,
   barrier_cancel: barriers.barrierCancel,
+  room_overview: roomOverview.roomOverview,
   room_waits: overview.roomWaits,
   room_timeline: overview.roomTimeline,
   template_list: templates.templateList,

@@ -62,7 +62,7 @@ const ofKeys = ["key_create", "key_list", "key_rotate", "key_revoke"];
 const TO_A_ROOMS_KEY: Record<string, readonly string[]> = {
   "has no such room": names(inRooms),
   "is refused": [...ofOrg, "room_create"],
-  "has less of it": [...ofKeys, ...ofIds, "room_list", "top_get"],
+  "has less of it": [...ofKeys, ...ofIds, "room_list", "room_overview", "top_get"],
   "has all of it": anybodys,
   "is no operator": ["org_create"],
 };
@@ -87,7 +87,7 @@ const TO_AN_AGENTS_KEY: Record<string, readonly string[]> = {
     ...anybodys,
     ...["room_create", "room_list", "room_get", "room_destroy", "agent_list", "message_get"],
     ...["barrier_list", "barrier_get", "barrier_cancel", "audit_list", "audit_summary", "audit_verify", "room_events"],
-    ...["room_waits", "room_timeline"],
+    ...["room_overview", "room_waits", "room_timeline"],
     ...["fs_write", "fs_list", "fs_read", "fs_stat", "fs_mkdir", "fs_move", "fs_delete", "file_put", "file_get"],
   ],
   "is no operator": ["org_create"],

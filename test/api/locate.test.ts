@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Json, TestDaemon } from "../harness/daemon.ts";
 import { untilState } from "../harness/guests.ts";
-import { PASSWORD, People } from "../harness/people.ts";
+import { idOf as idOfPerson, PASSWORD, People } from "../harness/people.ts";
 import { Visitor } from "../harness/visitor.ts";
 import { bearer, makeKey, makeOrg } from "./calls.ts";
 import { DESCRIBED_MIN_MIB, describeTemplate } from "./described-template.ts";
@@ -182,6 +182,97 @@ describe("to a key that is bound", () => {
     expect((await ask(key_id, headers)).body).toMatchObject({ type: "key" });
     expect((await ask(idOf("org"), headers)).status).toBe(200);
   });
+});
+
+describe("an id of people", () => {
+  let member: Visitor;
+  let foreign: Visitor;
+  /** Those of the owner and of the organization: of whom, what they are, and where that leads. */
+  let theirs: [id: string, type: string, path: string][];
+
+  beforeAll(async () => {
+    member = await people.member("viewer");
+    foreign = await people.foreign();
+    const { owner } = people;
+    const { items } = (await owner.api("GET", "/v1/account/sessions")).body;
+    const invitation = (await owner.api("POST", "/v1/orgs/self/invitations", { role: "viewer" })).body;
+    const org = idOf("org");
+    const rows = new Database(join(daemon.dataDir, "roomd.db"));
+    rows.run("PRAGMA busy_timeout = 5000");
+    const me = await idOfPerson(owner);
+    const at = "2026-01-31T12:00:00.000Z";
+    rows.run("INSERT INTO credit_ledger VALUES ('cre_1', ?, ?, 'grant', 1, 'a gift', 'gift')", [org, at]);
+    rows.run("INSERT INTO passkeys VALUES ('pky_1', ?, 'c', 'k', 0, '', 'localhost', 'laptop', 0, ?, NULL)", [me, at]);
+    rows.run("INSERT INTO identities VALUES ('idn_1', ?, 'https://id.example', 's', 'ada', ?, NULL)", [me, at]);
+    rows.run("INSERT INTO oauth_grants (key_id, user_id, client_id, audience) VALUES ('kid_app', ?, 'oap_1', 'mcp')", [
+      me,
+    ]);
+    rows.close();
+    theirs = [
+      [items[0].session_id, "session", "/account/sessions"],
+      ["pky_1", "passkey", "/account/ways"],
+      ["idn_1", "identity", "/account/ways"],
+      ["oap_1", "application", "/account/applications"],
+      ["kid_app", "application", "/account/applications"],
+      [invitation.invitation_id, "invitation", "/org/members"],
+    ];
+  });
+
+  const told = async (visitor: Visitor, id: string) => {
+    const { status, body } = await visitor.api("GET", `/v1/locate/${id}`);
+    return JSON.stringify({ status, ...body, request_id: "" }).replaceAll(id, "ID");
+  };
+
+  test("leads the person to their own account, and the others to the members", async () => {
+    const [owner, other] = [await idOfPerson(people.owner), await idOfPerson(member)];
+    const see = async (visitor: Visitor, id: string) => (await visitor.see(`/go/${id}`)).to;
+    expect(await see(people.owner, owner)).toBe("/account");
+    expect(await see(member, owner)).toBe("/org/members");
+    expect(await see(people.owner, other)).toBe("/org/members");
+    expect(await told(foreign, owner)).toBe(await told(foreign, "usr_never"));
+    expect((await ask(owner)).body).toMatchObject({ type: "member", path: "/org/members" });
+    const blind = bearer((await makeKey(daemon, { scopes: ["rooms:read"] })).key);
+    expect(await unfound(owner, blind)).toBe(await unfound("never-was", blind));
+  });
+
+  test("of what is theirs leads them there, and is nothing to anybody else", async () => {
+    for (const [id, type, path] of theirs) {
+      expect((await people.owner.api("GET", `/v1/locate/${id}`)).body).toMatchObject({ id, type, path });
+      expect((await people.owner.see(`/go/${id}`)).to).toBe(path);
+      for (const visitor of [member, foreign]) expect(await told(visitor, id)).toBe(await told(visitor, "never-was"));
+      expect(await unfound(id, {})).toBe(await unfound("never-was", {}));
+    }
+  });
+
+  test("of a credit entry leads whoever reads usage to it", async () => {
+    expect((await member.see("/go/cre_1")).to).toBe("/usage");
+    expect((await ask("cre_1")).body).toMatchObject({ type: "credit", path: "/usage", ...NOWHERE });
+    expect(await unfound("cre_1", other)).toBe(await unfound("never-was", other));
+    const bound = bearer((await makeKey(daemon, { rooms: [ROOM] })).key);
+    expect(await unfound("cre_1", bound)).toBe(await unfound("never-was", bound));
+  });
+});
+
+test("of access by SSH each leads to what it is for: a key to its records, a password to its sandbox", async () => {
+  const rows = new Database(join(daemon.dataDir, "roomd.db"));
+  rows.run("PRAGMA busy_timeout = 5000");
+  const columns = rows.query<{ name: string; notnull: number }, []>("PRAGMA table_info(ssh_keys)").all();
+  const known: Json = { ssh_key_id: "ssk_1", org_id: idOf("org") };
+  const wanted = columns.filter(({ name, notnull }) => notnull || known[name]).map(({ name }) => name);
+  const marks = wanted.map(() => "?").join(", ");
+  rows.run(
+    `INSERT INTO ssh_keys (${wanted.join(", ")}) VALUES (${marks})`,
+    wanted.map((name) => known[name] ?? "x"),
+  );
+  rows.run("INSERT INTO ssh_accesses VALUES ('ssa_1', ?, 'x', '{}', 'worker', 'x', '2999-01-31T12:00:00.000Z')", [
+    idOf("sandbox"),
+  ]);
+  rows.close();
+  expect((await ask("ssk_1")).body).toMatchObject({ type: "ssh_key", path: "/audit?event=key.ssh_", ...NOWHERE });
+  const path = `/rooms/${ROOM}/agents/${AGENT}`;
+  expect((await ask("ssa_1")).body).toMatchObject({ type: "ssh_access", path, ...OF_AGENT });
+  for (const id of ["ssk_1", "ssa_1"]) expect(await unfound(id, other)).toBe(await unfound("never-was", other));
+  expect((await people.owner.see("/go/ssa_1")).to).toBe(path);
 });
 
 describe("roomd open", () => {

@@ -1,7 +1,7 @@
 /** Owns the SQL of agents. */
 import { and, eq, inArray, ne, sql } from "drizzle-orm";
 import type { RoomUid } from "../../../shared/ids.ts";
-import type { Queries } from "../../db/client.ts";
+import { preparedBy, type Queries } from "../../db/client.ts";
 import { type AgentRow, agents } from "./table.ts";
 
 const target = [agents.room_uid, agents.agent_id];
@@ -26,8 +26,16 @@ export function findAgent(queries: Queries, roomUid: RoomUid, agentId: string): 
     .get();
 }
 
+const ofRoom = preparedBy((queries) =>
+  queries
+    .select()
+    .from(agents)
+    .where(eq(agents.room_uid, sql.placeholder("room_uid")))
+    .prepare(),
+);
+
 export function roomAgents(queries: Queries, roomUid: RoomUid): AgentRow[] {
-  return queries.select().from(agents).where(inRoom(roomUid)).all();
+  return ofRoom(queries).all({ room_uid: roomUid });
 }
 
 export function countAgents(queries: Queries, roomUid: RoomUid): number {

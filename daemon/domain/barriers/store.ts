@@ -1,7 +1,7 @@
 /** Owns the SQL of barriers. */
 import { and, asc, eq, gt, inArray, lt, sql } from "drizzle-orm";
 import type { RoomUid } from "../../../shared/ids.ts";
-import type { Queries } from "../../db/client.ts";
+import { preparedBy, type Queries, rawQuery } from "../../db/client.ts";
 import { type BarrierRow, barriers } from "./table.ts";
 
 const named = (roomUid: RoomUid, barrierId: string) =>
@@ -93,11 +93,7 @@ export function openBarriers(
   roomUid: RoomUid,
   most: { barriers: number; nameBytes: number },
 ): { open: BarrierRow[]; hasMore: boolean } {
-  const found = queries.all<Pick<BarrierRow, "barrier_id" | "generation"> & { bytes: number }>(
-    sql`SELECT barrier_id, generation, coalesce(octet_length(participants), 0) + octet_length(arrived) AS bytes
-        FROM barriers INDEXED BY barriers_waiting
-        WHERE room_uid = ${roomUid} AND state = 'waiting' ORDER BY opened_at, barrier_id LIMIT ${most.barriers + 1}`,
-  );
+  const found = openOf(queries)([roomUid, most.barriers + 1]);
   let left = most.nameBytes;
   const read = found.slice(0, most.barriers).filter(({ bytes }) => {
     left -= bytes;
@@ -108,6 +104,15 @@ export function openBarriers(
   );
   return { open, hasMore: read.length < found.length };
 }
+
+const openOf = preparedBy((queries) =>
+  rawQuery<Pick<BarrierRow, "barrier_id" | "generation"> & { bytes: number }>(
+    queries,
+    `SELECT barrier_id, generation, coalesce(octet_length(participants), 0) + octet_length(arrived) AS bytes
+     FROM barriers INDEXED BY barriers_waiting
+     WHERE room_uid = ? AND state = 'waiting' ORDER BY opened_at, barrier_id LIMIT ?`,
+  ),
+);
 
 export function countBarriers(queries: Queries, roomUid: RoomUid): number {
   const row = queries

@@ -8,6 +8,7 @@ import type { Meter } from "../orgs/index.ts";
 import type { Budget } from "./budget.ts";
 import type { Due } from "./due.ts";
 import type { History } from "./history.ts";
+import type { Lately } from "./lately.ts";
 import type { Order } from "./order.ts";
 import type { Space } from "./space.ts";
 
@@ -28,6 +29,7 @@ export interface FabricDeps extends FabricOptions {
   budget: Budget;
   due: Due;
   history: History;
+  lately: Lately;
   order: Order;
   space: Space;
 }

@@ -9,6 +9,7 @@ import { Due } from "./due.ts";
 import { makeGet } from "./get.ts";
 import { History } from "./history.ts";
 import { makeInbox } from "./inbox.ts";
+import { Lately } from "./lately.ts";
 import { Order } from "./order.ts";
 import { makePresence } from "./presence.ts";
 import { makeReply } from "./reply.ts";
@@ -28,11 +29,14 @@ export function makeFabric(options: FabricOptions) {
   const due = new Due(database, bells, log);
   const budget = new Budget(database, options.keptBytes);
   const history = new History(database, budget, log);
-  const deps: FabricDeps = { ...options, budget, due, history, order: new Order(database), space: new Space(database) };
+  const lately = new Lately();
+  const order = new Order(database);
+  const deps: FabricDeps = { ...options, budget, due, history, lately, order, space: new Space(database) };
   /** Removes all messages of a room that is gone, some at a time, so that others are answered in between. */
   const forget = async (roomUid: RoomUid) => {
     deps.order.forget(roomUid);
     deps.space.forget(roomUid);
+    lately.forget(roomUid);
     while (await database.commit((queries) => removeSome(queries, roomUid, REMOVED_AT_ONCE))) {}
     await database.commit((queries) => budget.forget(queries, roomUid));
   };
@@ -48,6 +52,8 @@ export function makeFabric(options: FabricOptions) {
     ] as Bound[],
     /** Takes up what time has done to messages since a daemon before this one. */
     start: () => deps.due.start(),
+    /** Messages that a room took in the last minute. */
+    lately: (roomUid: RoomUid) => lately.of(roomUid),
     forget,
     stop: () => {
       deps.due.stop();

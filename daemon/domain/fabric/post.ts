@@ -64,6 +64,7 @@ export async function post(deps: FabricDeps, room: RoomTarget, draft: Draft, alo
   const posted = await database.commit(write, false);
   if (posted.isNew) {
     deps.history.grown(room.org_id);
+    deps.lately.count(room_uid);
     agents.learn(room_uid, [draft.source]);
     for (const agentId of posted.row.recipients) bells.ring(room_uid, inboxBell(agentId));
     bells.ring(room_uid, ROOM_BELL);

@@ -8,7 +8,7 @@ import { type DeliveryRow, deliveries, type MessageRow, messageRooms, messages }
 export const OPEN: SQL = sql`${deliveries.state} IN ('queued', 'delivered')`;
 
 /** Likewise of the index of requests without a reply. */
-export const AWAITED: SQL = sql`${deliveries.awaited} = 1`;
+const AWAITED: SQL = sql`${deliveries.awaited} = 1`;
 
 const room_uid = sql.placeholder("room_uid");
 const agent_id = sql.placeholder("agent_id");

@@ -37,6 +37,7 @@ export type { Asker } from "./documents.ts";
 export { oauthPersonal } from "./personal.ts";
 export { isLoopback, placeOf } from "./redirects.ts";
 export { Refusal } from "./refusal.ts";
+export { hasGrant } from "./store.ts";
 export type { Issued } from "./tokens.ts";
 
 /** From where an application asks. */

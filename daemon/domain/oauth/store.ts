@@ -51,6 +51,12 @@ export function grantsOf(queries: Queries, userId: UserId): GrantRow[] {
   return queries.select().from(grants).where(eq(grants.user_id, userId)).orderBy(desc(grants.key_id)).all();
 }
 
+/** Whether the user has let in an application, by its id or by a grant's. */
+export function hasGrant(queries: Queries, userId: UserId, id: string): boolean {
+  const where = and(eq(grants.user_id, userId), or(eq(grants.key_id, id as KeyId), eq(grants.client_id, id)));
+  return queries.select({ key_id: grants.key_id }).from(grants).where(where).limit(1).get() !== undefined;
+}
+
 /** Whether nobody has used the code before. */
 export function useCode(queries: Queries, keyId: KeyId, at: string): boolean {
   const where = and(eq(grants.key_id, keyId), isNull(grants.code_used_at));

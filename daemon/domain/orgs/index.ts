@@ -26,12 +26,15 @@ export { makeOperator } from "./operator.ts";
 export { orgsPersonal } from "./personal.ts";
 export { type PlanCaps, type Plans, plansOf } from "./plans.ts";
 export { driveExceeded, driveWarning, makeQuota, type Quota } from "./quota.ts";
+export { isSshKeyOf } from "./ssh-keys-store.ts";
 export { getKey, getKeyOf, getOrg, listEndingOrgs, listEveryOrg, listOrgs } from "./store.ts";
 export type { KeyRow, OrgRow } from "./table.ts";
 export { Credits, grantCredits } from "./usage/credits.ts";
 export { DriveLevels } from "./usage/drive-levels.ts";
+export { isEntryOf } from "./usage/ledger.ts";
 export { Meter, type Place, USAGE_WRITE_SECONDS } from "./usage/meter.ts";
 export { type Prices, pricesOf } from "./usage/prices.ts";
+export { roomCosts } from "./usage/room-cost.ts";
 
 export interface Orgs {
   operations: Bound[];

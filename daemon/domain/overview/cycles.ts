@@ -19,6 +19,12 @@ export function ringsOf(edges: Edges): string[][] {
     .sort(([a = ""], [b = ""]) => (a < b ? -1 : 1));
 }
 
+/** Whether there is a ring at all, which takes one look at each wait. */
+export function hasRing(edges: Edges): boolean {
+  const isRing = (group: Set<string>) => group.size > 1 || [...group].some((agent) => edges.get(agent)?.has(agent));
+  return groupsOf(edges).some(isRing);
+}
+
 interface Seen {
   index: number;
   low: number;

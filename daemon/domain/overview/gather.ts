@@ -19,31 +19,54 @@ export interface Gathered extends Wait {
   calledAt: string | null;
 }
 
-/** Recipients of requests that are looked at. */
-const MOST_LOOKED_AT = 4 * MOST_WAITS;
-/** Each may have a thousand agents. */
-const MOST_BARRIERS = 256;
-/** Names of agents at the barriers that are looked at, in all: some milliseconds to read. */
-const MOST_NAME_BYTES = 1024 * 1024;
+/** What is looked at of a room. */
+export interface Bounds {
+  /** Recipients of requests. */
+  requests: number;
+  /** Open barriers: each may have a thousand agents. */
+  barriers: number;
+  /** Names of agents at these barriers, in all. */
+  nameBytes: number;
+}
 
-/** The oldest first, and whether some were not looked at. */
-export function gather(deps: OverviewDeps, roomUid: RoomUid): { waits: Gathered[]; truncated: boolean } {
-  const requests = openRequests(deps.queries, roomUid, MOST_LOOKED_AT + 1);
-  const asked = replies(deps, roomUid, requests.slice(0, MOST_LOOKED_AT));
-  const { waits, truncated } = withCalls(deps, roomUid, asked);
-  return { waits, truncated: truncated || requests.length > MOST_LOOKED_AT };
+/** The names are some milliseconds to read. */
+const OF_ONE_ROOM: Bounds = { requests: 4 * MOST_WAITS, barriers: 256, nameBytes: 1024 * 1024 };
+
+interface Found {
+  waits: Gathered[];
+  /** Whether some were not looked at. */
+  truncated: boolean;
+}
+
+/** The oldest first. */
+export function gather(deps: OverviewDeps, roomUid: RoomUid): Found {
+  return gatherSome(deps, roomUid, OF_ONE_ROOM, commands(deps, roomUid));
+}
+
+/** What agents wait for of each other: replies, and barriers. */
+export function gatherBlocked(deps: OverviewDeps, roomUid: RoomUid, most: Bounds): Found {
+  const { waits, truncated } = gatherSome(deps, roomUid, most, []);
+  return { waits: waits.filter(({ type }) => type === "reply" || type === "barrier"), truncated };
+}
+
+function gatherSome(deps: OverviewDeps, roomUid: RoomUid, most: Bounds, running: readonly Gathered[]): Found {
+  const requests = openRequests(deps.queries, roomUid, most.requests + 1);
+  const asked = replies(deps, roomUid, requests.slice(0, most.requests));
+  const { waits, truncated } = withCalls(deps, roomUid, [...asked, ...running], most);
+  return { waits, truncated: truncated || requests.length > most.requests };
 }
 
 /** What goes on now: commands, and what calls wait for. */
 export function going(deps: OverviewDeps, roomUid: RoomUid): Gathered[] {
-  return withCalls(deps, roomUid, []).waits.filter(({ type, held }) => held || type === "command");
+  const { waits } = withCalls(deps, roomUid, commands(deps, roomUid), OF_ONE_ROOM);
+  return waits.filter(({ type, held }) => held || type === "command");
 }
 
-/** With those who wait at barriers, commands, and calls that are being answered. What two of these tell of is one wait. */
-function withCalls(deps: OverviewDeps, roomUid: RoomUid, asked: readonly Gathered[]) {
-  const barriers = openBarriers(deps.queries, roomUid, { barriers: MOST_BARRIERS, nameBytes: MOST_NAME_BYTES });
+/** With those who wait at barriers, and calls that are being answered. What two of these tell of is one wait. */
+function withCalls(deps: OverviewDeps, roomUid: RoomUid, others: readonly Gathered[], most: Bounds): Found {
+  const barriers = openBarriers(deps.queries, roomUid, most);
   const arrived = arrivals(deps, roomUid, barriers.open);
-  const found = new Map([...asked, ...arrived, ...commands(deps, roomUid)].map((wait) => [keyOf(wait), wait]));
+  const found = new Map([...others, ...arrived].map((wait) => [keyOf(wait), wait]));
   for (const { shown, agents, on, since } of deps.agents.waits.all(roomUid)) {
     for (const agent_id of agents) {
       const key = keyOf({ agent_id, ...shown });

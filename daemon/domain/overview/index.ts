@@ -1,9 +1,10 @@
-/** Owns what shows a room as a whole: who waits for whom in it, and what happened in it. It only reads. */
+/** Owns what shows rooms as a whole: who waits for whom in one, what happened in it, and many at a glance. It only reads. */
 import type { Bound } from "../../core/operation.ts";
 import type { OverviewDeps } from "./deps.ts";
+import { makeRoomOverview } from "./rooms.ts";
 import { makeTimeline } from "./timeline.ts";
 import { makeWaits } from "./waits.ts";
 
 export function makeOverview(deps: OverviewDeps): { operations: Bound[] } {
-  return { operations: [makeWaits(deps), makeTimeline(deps)] };
+  return { operations: [makeWaits(deps), makeTimeline(deps), makeRoomOverview(deps)] };
 }

@@ -18,6 +18,7 @@ import type { RoomDeps } from "./deps.ts";
 import { makeDestroy } from "./destroy.ts";
 import { Eraser, removeUnborn } from "./erase.ts";
 import { makeGet } from "./get.ts";
+import { pageOfRooms, type RoomPageQuery } from "./page.ts";
 import { makeRoomRecords } from "./record.ts";
 import {
   claimRooms,
@@ -29,6 +30,7 @@ import {
   nextDriveDue,
   orgRooms,
   prepareRoomLookup,
+  type RoomPlace,
   updateRoom,
 } from "./store.ts";
 import type { RoomRow } from "./table.ts";
@@ -40,6 +42,10 @@ export { countAllRooms, countRooms } from "./store.ts";
 
 export interface Rooms {
   operations: Bound[];
+  /** Throws invalid_cursor. */
+  page(caller: Caller, query: RoomPageQuery): ReturnType<typeof pageOfRooms>;
+  /** What the drive of a room takes that is not destroyed; of another nothing. */
+  driveUsed(row: RoomPlace): Promise<number>;
   /** Takes up what a daemon before this one left half done, and sets the deadlines of rooms and kept drives. */
   recover(): Promise<void>;
   /** Ends all rooms of an organization, their drives with them, those too that were kept. Rejects where one could not be ended. */
@@ -155,6 +161,9 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
   };
 
   return {
+    page: (caller, query) => pageOfRooms(database.queries, caller, query),
+    driveUsed: async (row) =>
+      row.state === "destroyed" ? 0 : (await deps.drive.measure(toTarget(row, paths))).used_bytes,
     operations: [
       makeCreate(deps, records, finder.lookup, schedule),
       ...makeGet(deps, records, finder.findRow),

@@ -5,7 +5,7 @@
 import type { OutputOf, Scope } from "../../../shared/api/contract.ts";
 import { locate } from "../../../shared/api/locate.ts";
 import { type Placed, pathOf } from "../../../shared/places.ts";
-import { type Bound, bind, type Caller } from "../../core/operation.ts";
+import { type Bound, bind, boundTo, type Caller } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { Wanted, Within } from "../audit/index.ts";
 
@@ -38,6 +38,14 @@ export interface Lookups {
   message(caller: Caller, messageId: string): { room_uid: string; parties: readonly string[] } | undefined;
   port(caller: Caller, label: string): InRoom | undefined;
   isKey(caller: Caller, keyId: string): boolean;
+  /** Of people: a member, or what belongs to the person who asks. */
+  ofPeople(caller: Caller, id: string): Placed["type"] | null;
+  /** Whether the person who asks has let in an application, by its id or by the grant's. */
+  isApplication(caller: Caller, id: string): boolean;
+  isCredit(caller: Caller, entryId: string): boolean;
+  isSshKey(caller: Caller, sshKeyId: string): boolean;
+  /** The sandbox that it lets into. */
+  sshAccess(accessId: string): string | null;
   isTemplate(templateId: string): boolean;
   record(
     within: Within,
@@ -116,9 +124,24 @@ function findersOf(lookups: Lookups): Finder {
     needs(caller, "audit:read") ? recorded(caller, "audit", id, { audit_id: id }, left) : null;
   const request: Finder = (caller, id, left) =>
     needs(caller, "audit:read") ? recorded(caller, "request", id, { request_id: id }, left) : null;
+  const nowhere = (type: Placed["type"] | null, id: string): Found =>
+    type && { type, id, room_id: null, agent_id: null };
+  const application: Finder = (caller, id) => nowhere(lookups.isApplication(caller, id) ? "application" : null, id);
   const key: Finder = (caller, id) =>
-    lookups.isKey(caller, id) ? { type: "key", id, room_id: null, agent_id: null } : null;
-  const org: Finder = ({ org_id }, id) => (id === org_id ? { type: "org", id, room_id: null, agent_id: null } : null);
+    nowhere(lookups.isKey(caller, id) ? "key" : lookups.isApplication(caller, id) ? "application" : null, id);
+  const org: Finder = ({ org_id }, id) => nowhere(id === org_id ? "org" : null, id);
+  const person: Finder = (caller, id) => nowhere(isOfAll(caller) ? lookups.ofPeople(caller, id) : null, id);
+  const credit: Finder = (caller, id) =>
+    nowhere(isOfAll(caller) && needs(caller, "usage:read") && lookups.isCredit(caller, id) ? "credit" : null, id);
+  const sshKey: Finder = (caller, id) => {
+    const maySee = isOfAll(caller) && (needs(caller, "audit:read") || needs(caller, "keys:write"));
+    return nowhere(maySee && lookups.isSshKey(caller, id) ? "ssh_key" : null, id);
+  };
+  const sshAccess: Finder = (caller, id) => {
+    const maySee = needs(caller, "audit:read") || needs(caller, "terminal");
+    const sandboxId = maySee ? lookups.sshAccess(id) : null;
+    return sandboxId === null ? null : inRoom(caller, "ssh_access", id, lookups.sandbox(caller, sandboxId));
+  };
   const template: Finder = (caller, id) =>
     needs(caller, "sandboxes:read") && lookups.isTemplate(id)
       ? { type: "template", id, room_id: null, agent_id: null }
@@ -146,6 +169,15 @@ function findersOf(lookups: Lookups): Finder {
     req: request,
     kid: key,
     org,
+    usr: person,
+    ses: person,
+    lnk: person,
+    pky: person,
+    idn: person,
+    oap: application,
+    cre: credit,
+    ssk: sshKey,
+    ssa: sshAccess,
   };
   // Callers name rooms, messages and executions themselves, also by what looks like another kind's id.
   const byName: readonly Finder[] = [room, message, port, template, execution];
@@ -163,6 +195,9 @@ function findersOf(lookups: Lookups): Finder {
 
 /** An organization's administrator has every scope. */
 const needs = ({ scopes }: Caller, scope: Scope): boolean => scopes.includes(scope) || scopes.includes("org:admin");
+
+/** What belongs to no room is nothing to a key that is bound to some. */
+const isOfAll = (caller: Caller): boolean => boundTo(caller) === null;
 
 /** Who is bound to an agent sees no other's. */
 const isOwn = ({ agent_id }: Caller, agentId: string): boolean => agent_id === null || agent_id === agentId;

@@ -334,6 +334,16 @@ export const STORY: Record<string, readonly unknown[]> = {
   missing: [[WORKER]],
   waited_ms: [2180],
 
+  // Rooms at a glance.
+  agents: [3],
+  running: [2],
+  blocked: [1],
+  in_circle: [false],
+  truncated: [false],
+  messages_last_minute: [12],
+  "cost.sandbox_seconds": [5400],
+  "cost.credits": [1.75],
+
   // The drive.
   path: ["/notes.txt"],
   guest_path: ["/mnt/drive/notes.txt"],

@@ -27,6 +27,12 @@ export function isAccess(queries: Queries, id: string): boolean {
   return queries.select({ access_id }).from(sshAccesses).where(where).get() !== undefined;
 }
 
+/** The sandbox that it lets into. */
+export function sandboxOfAccess(queries: Queries, id: string): string | null {
+  const where = and(eq(access_id, id as SshAccessRow["access_id"]), gt(expires_at, now()));
+  return queries.select({ sandbox_id }).from(sshAccesses).where(where).get()?.sandbox_id ?? null;
+}
+
 export function deleteAccess(queries: Queries, sandboxId: string, id: string): boolean {
   const where = and(eq(sandbox_id, sandboxId), eq(access_id, id as SshAccessRow["access_id"]));
   return queries.delete(sshAccesses).where(where).returning({ access_id }).get() !== undefined;

@@ -51,6 +51,12 @@ export async function get<Op extends Operation>(
   return (await response.json()) as OutputOf<Op>;
 }
 
+/** What is answered whatever its status, as by what tells how it is. Throws Refused where nothing is. */
+export async function getAny<Op extends Operation>(path: string, signal?: AbortSignal): Promise<OutputOf<Op>> {
+  const response = await once(path, { Accept: "application/json" }, signal);
+  return (await response.json()) as OutputOf<Op>;
+}
+
 /** Throws Refused, and what `signal` was ended with. Told to wait for a short while, it waits, once. */
 export async function ask(path: string, headers: Record<string, string>, signal?: AbortSignal): Promise<Response> {
   const first = await once(path, headers, signal);

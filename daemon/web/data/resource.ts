@@ -17,7 +17,7 @@ export interface Loaded<T> {
   again(): void;
 }
 
-/** At most so often, however many events touch it. */
+/** At most so often, however many events touch it; what takes the service longer is asked for less often. */
 const EVERY_MS = 500;
 
 /** What only reads, and what a page has asked, touches nothing. */
@@ -30,6 +30,7 @@ export function useLoaded<T>(
   key: string,
   load: (signal: AbortSignal) => Promise<T>,
   touches?: (record: AuditRecord) => boolean,
+  everyMs = EVERY_MS,
 ): Loaded<T> {
   const state: Signal<{ key: string; data: T | undefined; problem: Problem | null }> = useSignal({
     key,
@@ -63,7 +64,7 @@ export function useLoaded<T>(
     const soon = () => {
       isOld = true;
       if (isAsking || timer !== undefined || over.signal.aborted) return;
-      timer = setTimeout(ask, Math.max(0, asked + EVERY_MS - performance.now()));
+      timer = setTimeout(ask, Math.max(0, asked + everyMs - performance.now()));
     };
     again.current = soon;
     void whenOpen().then(() => (over.signal.aborted ? undefined : ask()));

@@ -1,43 +1,49 @@
-/** Owns what the home page shows of an organization that works: what runs, what is left, and what went wrong last. */
-import type { AuditRecord, orgAuditList } from "../../../shared/api/audit.ts";
-import type { roomList } from "../../../shared/api/rooms.ts";
-import type { topGet } from "../../../shared/api/top.ts";
+/** Owns what the home page shows of an organization that works: what runs, who is blocked, what is left, how the host is, and what went wrong last. */
+import type { orgAuditList } from "../../../shared/api/audit.ts";
+import type { RoomGlance } from "../../../shared/api/room-overview.ts";
+import type { RoomState, roomList } from "../../../shared/api/rooms.ts";
 import type { usage } from "../../../shared/api/usage.ts";
 import { get } from "../data/api.ts";
+import { roomPath } from "../data/paths.ts";
 import { useLoaded } from "../data/resource.ts";
 import { Ask } from "../parts/ask.tsx";
-import { Empty, Facts, Shown } from "../parts/parts.tsx";
+import { Empty, Facts, Shown, State } from "../parts/parts.tsx";
 import { RecordTable } from "../parts/records.tsx";
-import { countText, sizeText } from "../parts/text.tsx";
+import { countText, Foreign, sizeText } from "../parts/text.tsx";
+import { changesGlances, GLANCE_EVERY_MS, loadGlances } from "../rooms/load.ts";
 import { RoomTable } from "../rooms/table.tsx";
+import { HostHealth } from "./host-health.tsx";
 
 /** As many as one looks at on a home page. */
 const FEW = 8;
 
-interface Now {
-  top: Awaited<ReturnType<typeof loadTop>>;
-  used: Awaited<ReturnType<typeof loadUsage>>;
-}
+/** Active rooms that are looked over. */
+const MOST_ROOMS = 1000;
+/** Of the others only how many they are is shown. */
+const COUNTED = 100;
 
-const loadTop = (signal: AbortSignal) => get<typeof topGet>("/v1/top", {}, signal);
 const loadUsage = (signal: AbortSignal) => get<typeof usage>("/v1/orgs/self/usage", {}, signal);
 
-const changesRooms = ({ event }: AuditRecord) => /^(?:room|sandbox)\./.test(event);
+async function countRooms(state: RoomState, signal: AbortSignal): Promise<string> {
+  const { items, next_cursor } = await get<typeof roomList>("/v1/rooms", { state, limit: COUNTED }, signal);
+  return next_cursor === null ? countText(items.length) : `${COUNTED} or more`;
+}
+
+async function loadNow(signal: AbortSignal) {
+  const [rooms, ending, ended, used] = await Promise.all([
+    loadGlances({ state: "active", page: MOST_ROOMS, most: MOST_ROOMS }, signal),
+    countRooms("destroying", signal),
+    countRooms("destroyed", signal),
+    loadUsage(signal),
+  ]);
+  return { rooms, ending, ended, used };
+}
+
+/** Where most is to be seen to comes first. */
+const urgency = ({ in_circle, blocked, running }: RoomGlance) => Number(in_circle) * 1e9 + blocked * 1e4 + running;
 
 export default function Overview() {
-  const now = useLoaded<Now>(
-    "now",
-    async (signal) => {
-      const [top, used] = await Promise.all([loadTop(signal), loadUsage(signal)]);
-      return { top, used };
-    },
-    changesRooms,
-  );
-  const rooms = useLoaded(
-    "rooms",
-    (signal) => get<typeof roomList>("/v1/rooms", { state: "active", limit: FEW }, signal),
-    changesRooms,
-  );
+  const now = useLoaded("now", loadNow, changesGlances, GLANCE_EVERY_MS);
   const failed = useLoaded(
     "failed",
     async (signal) => {
@@ -53,43 +59,42 @@ export default function Overview() {
   );
   return (
     <>
-      <Shown of={now} rows={1}>
-        {({ top, used }) => {
-          const running = top.items.filter(({ state }) => state === "running").length;
+      <Shown of={now}>
+        {({ rooms, ending, ended, used }) => {
+          const { items, askedMs, isAll } = rooms;
+          const first = items.toSorted((one, other) => urgency(other) - urgency(one));
           const { remaining } = used.credits;
           return (
             <>
               <Facts
                 facts={[
-                  ["Rooms", countText(used.rooms.active)],
-                  ["Sandboxes", `${running} of ${countText(used.sandboxes.hard_cap)}`],
+                  ["Rooms", <Rooms key="rooms" active={items.length} isAll={isAll} ending={ending} ended={ended} />],
+                  ["Sandboxes running", `${countText(sum(items, "running"))} of ${countText(used.sandboxes.hard_cap)}`],
+                  ["Blocked now", <BlockedNow key="blocked" rooms={first} />],
                   ["Memory", `${sizeText(used.memory_mib.allocated * 1024 ** 2)}`],
                   ["Drives", sizeText(used.drive.used_bytes)],
                   ["Credits left", remaining === null ? "no limit" : countText(Math.floor(remaining))],
                 ]}
               />
+              <HostHealth />
               {used.warnings.map((text) => (
                 <p key={text} class="warning">
                   {text}
                 </p>
               ))}
+              <h2>
+                Active rooms <a href="/rooms">all</a>
+              </h2>
+              {items.length > 0 ? (
+                <RoomTable items={first.slice(0, FEW)} askedMs={askedMs} />
+              ) : (
+                <Empty title="No room is active.">
+                  <p>A room comes with its first prompt: copy one below, or one of those at Prompts.</p>
+                </Empty>
+              )}
             </>
           );
         }}
-      </Shown>
-      <h2>
-        Active rooms <a href="/rooms">all</a>
-      </h2>
-      <Shown of={rooms}>
-        {({ items }) =>
-          items.length > 0 ? (
-            <RoomTable rooms={items} />
-          ) : (
-            <Empty title="No room is active.">
-              <p>A room comes with its first prompt: copy one below, or one of those at Prompts.</p>
-            </Empty>
-          )
-        }
       </Shown>
       <h2>
         What failed or was refused last <a href="/audit?outcome=error">all</a>
@@ -107,3 +112,44 @@ export default function Overview() {
     </>
   );
 }
+
+function Rooms({ active, isAll, ending, ended }: { active: number; isAll: boolean; ending: string; ended: string }) {
+  return (
+    <>
+      {countText(active)}
+      {isAll ? "" : " or more"} active
+      {ending === "0" ? null : (
+        <>
+          , <a href="/rooms?state=destroying">{ending} ending</a>
+        </>
+      )}
+      {ended === "0" ? null : (
+        <>
+          , <a href="/rooms?state=destroyed">{ended} ended</a>
+        </>
+      )}
+    </>
+  );
+}
+
+/** `rooms`: those in which most are blocked come first; the table says for each. */
+function BlockedNow({ rooms }: { rooms: readonly RoomGlance[] }) {
+  const count = sum(rooms, "blocked");
+  const [first] = rooms;
+  if (count === 0 || !first) return <>nobody</>;
+  const look = rooms.some(({ in_circle }) => in_circle) ? "bad" : "wait";
+  const places = rooms.filter(({ blocked }) => blocked > 0).length;
+  return (
+    <a href={roomPath(first.room_id, "waits")}>
+      <State look={look}>
+        <span>
+          {countText(count)} in{" "}
+          {places === 1 ? <Foreign text={first.room_id} most={24} /> : `${countText(places)} rooms`}
+        </span>
+      </State>
+    </a>
+  );
+}
+
+const sum = (rooms: readonly RoomGlance[], what: "running" | "blocked") =>
+  rooms.reduce((all, room) => all + room[what], 0);

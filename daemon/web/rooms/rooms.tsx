@@ -1,12 +1,13 @@
 /** Owns the page of rooms: those that are active, and those that have ended and are still known; filters are in the address. */
 import { useSignal } from "@preact/signals";
-import type { ROOM_STATES, RoomRecord, roomList } from "../../../shared/api/rooms.ts";
-import { get } from "../data/api.ts";
+import type { RoomGlance } from "../../../shared/api/room-overview.ts";
+import type { ROOM_STATES } from "../../../shared/api/rooms.ts";
 import { useLoaded } from "../data/resource.ts";
 import { Choices, Empty, Head, Line, Shown } from "../parts/parts.tsx";
 import { Live } from "../shell/live-state.tsx";
 import { place, setQuery } from "../shell/router.ts";
 import { useTitle } from "../shell/title.ts";
+import { changesGlances, GLANCE_EVERY_MS, loadGlances } from "./load.ts";
 import { RoomTable } from "./table.tsx";
 
 const PAGE = 100;
@@ -21,8 +22,9 @@ export default function Rooms() {
   const search = useSignal("");
   const rooms = useLoaded(
     `${state} ${label} ${most.value}`,
-    (signal) => loadRooms({ state, label, most: most.value }, signal),
-    ({ event }) => /^(?:room|sandbox)\./.test(event),
+    (signal) => loadGlances({ state, label, page: PAGE, most: most.value }, signal),
+    changesGlances,
+    GLANCE_EVERY_MS,
   );
   return (
     <>
@@ -48,13 +50,13 @@ export default function Rooms() {
         />
       </search>
       <Shown of={rooms} rows={6}>
-        {({ items, isAll }) => {
+        {({ items, askedMs, isAll }) => {
           const found = items.filter((room) => matches(room, search.value));
           if (items.length === 0) return <NoRooms state={state} />;
           if (found.length === 0) return <Empty title={`No ${state} room is called so.`} />;
           return (
             <>
-              <RoomTable rooms={found} />
+              <RoomTable items={found} askedMs={askedMs} />
               {isAll ? null : (
                 <p>
                   <button
@@ -76,22 +78,7 @@ export default function Rooms() {
   );
 }
 
-async function loadRooms({ state, label, most }: { state: string; label: string; most: number }, signal: AbortSignal) {
-  const items: RoomRecord[] = [];
-  let cursor: string | null = null;
-  do {
-    const page: Awaited<ReturnType<typeof get<typeof roomList>>> = await get<typeof roomList>(
-      "/v1/rooms",
-      { state, label, limit: PAGE, cursor },
-      signal,
-    );
-    items.push(...page.items);
-    cursor = page.next_cursor;
-  } while (cursor !== null && items.length < most);
-  return { items, isAll: cursor === null };
-}
-
-function matches({ room_id, labels }: RoomRecord, text: string): boolean {
+function matches({ room_id, labels }: RoomGlance, text: string): boolean {
   const wanted = text.trim().toLowerCase();
   return [room_id, ...Object.entries(labels).map(([name, value]) => `${name}=${value}`)].some((each) =>
     each.toLowerCase().includes(wanted),

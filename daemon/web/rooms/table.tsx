@@ -1,13 +1,14 @@
-/** Owns the table of rooms. */
+/** Owns the table of rooms: who works in each, who waits, how much is said, and what it costs. */
 
+import type { RoomGlance } from "../../../shared/api/room-overview.ts";
 import type { RoomRecord } from "../../../shared/api/rooms.ts";
 import { roomPath } from "../data/paths.ts";
 import { State } from "../parts/parts.tsx";
-import { Ago, Foreign, sizeText } from "../parts/text.tsx";
+import { Ago, countText, Foreign, nowMs, sizeText, spanText } from "../parts/text.tsx";
 
 const LOOKS = { active: "ok", destroying: "busy", destroyed: "quiet" } as const;
 
-export function RoomState({ room: { state } }: { room: RoomRecord }) {
+export function RoomState({ room: { state } }: { room: Pick<RoomRecord, "state"> }) {
   return <State look={LOOKS[state]}>{state}</State>;
 }
 
@@ -23,22 +24,58 @@ export function Labels({ labels }: { labels: Record<string, string> }) {
   );
 }
 
-export function RoomTable({ rooms }: { rooms: readonly RoomRecord[] }) {
+/** Whom nobody has answered; a circle is worse, since none in it goes on by itself. */
+export function Blocked({ room: { room_id, blocked, in_circle, truncated } }: { room: RoomGlance }) {
+  if (blocked === 0) return <span class="muted">–</span>;
+  return (
+    <a href={roomPath(room_id, "waits")}>
+      <State look={in_circle ? "bad" : "wait"}>
+        {countText(blocked)}
+        {truncated ? " or more" : ""}
+        {in_circle ? ", in a circle" : ""}
+      </State>
+    </a>
+  );
+}
+
+/** Credits where something has a price, else the time of sandboxes. */
+export function costText(cost: RoomGlance["cost"]): string {
+  if (cost === null) return "–";
+  if (cost.credits > 0)
+    return `${cost.credits < 10 ? cost.credits.toFixed(2) : countText(Math.round(cost.credits))} credits`;
+  return cost.sandbox_seconds === 0 ? "–" : spanText(cost.sandbox_seconds * 1000);
+}
+
+/** Who sends makes a page ask anew: after a minute without that, nothing was sent in the last one. */
+const MINUTE_MS = 60_000;
+
+export interface Glances {
+  items: readonly RoomGlance[];
+  /** When they were asked for. */
+  askedMs: number;
+}
+
+export function RoomTable({ items, askedMs }: Glances) {
+  const isQuiet = nowMs.value - askedMs > MINUTE_MS;
   return (
     <div class="scroll">
-      <table>
+      <table class="rooms">
         <thead>
           <tr>
             <th>Room</th>
             <th>State</th>
-            <th class="num">Sandboxes</th>
+            <th class="num">Agents</th>
+            <th class="num">Running</th>
+            <th>Blocked</th>
+            <th class="num">Messages/min</th>
             <th class="num">Drive</th>
+            <th class="num">Cost</th>
             <th>Made</th>
             <th>Labels</th>
           </tr>
         </thead>
         <tbody>
-          {rooms.map((room) => (
+          {items.map((room) => (
             <tr key={room.room_uid}>
               <td data-label="Room">
                 <a class="name" data-row href={roomPath(room.room_id)}>
@@ -48,16 +85,28 @@ export function RoomTable({ rooms }: { rooms: readonly RoomRecord[] }) {
               <td data-label="State">
                 <RoomState room={room} />
               </td>
-              <td data-label="Sandboxes" class="num">
-                {room.sandbox_count}
+              <td data-label="Agents" class="num">
+                {countText(room.agents)}
+              </td>
+              <td data-label="Running" class="num">
+                {countText(room.running)}
+              </td>
+              <td data-label="Blocked">
+                <Blocked room={room} />
+              </td>
+              <td data-label="Messages/min" class="num">
+                {countText(isQuiet ? 0 : room.messages_last_minute)}
               </td>
               <td data-label="Drive" class="num">
                 {sizeText(room.drive.used_bytes)}
               </td>
+              <td data-label="Cost" class="num">
+                {costText(room.cost)}
+              </td>
               <td data-label="Made">
                 <Ago at={room.created_at} />
               </td>
-              <td data-label="Labels">
+              <td data-label="Labels" class={Object.keys(room.labels).length === 0 ? "none" : undefined}>
                 <Labels labels={room.labels} />
               </td>
             </tr>

@@ -20,7 +20,7 @@ const COMMANDS = [
   ...["create", "list", "revoke"].map((verb) => `ssh-access ${verb}`),
   ...["expose", "list", "unexpose"].map((verb) => `port ${verb}`),
   ...["build", "list", "get", "remove"].map((verb) => `template ${verb}`),
-  ...["create", "list", "get", "destroy"].map((verb) => `room ${verb}`),
+  ...["create", "list", "overview", "get", "destroy"].map((verb) => `room ${verb}`),
   ...["create", "list", "get", "destroy", "metrics", "update", "standby", "resume"].map((verb) => `sandbox ${verb}`),
   ...["ls", "put", "get", "read", "write", "rm", "mkdir", "mv", "stat"].map((verb) => `drive ${verb}`),
   "exec",

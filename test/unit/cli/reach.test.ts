@@ -23,6 +23,7 @@ const LINES: readonly string[][] = [
   "top --json --room r --interval 250ms",
   "room create r --label a=b --ttl 1h",
   "room list --state active --label a=b --limit 1 --cursor c",
+  "room overview --state active --label a=b --limit 1 --cursor c",
   "room get r",
   "room destroy r --delete-drive",
   "sandbox create r w --memory 256 --vcpus 1 --cid 9100 --template t --env A=b --egress example.org --label a=b --idle-timeout 1m --max-duration 1h --wait ready --timeout 1m --no-fabric --no-network",

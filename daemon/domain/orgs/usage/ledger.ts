@@ -39,6 +39,11 @@ export function enterSpent(queries: Queries, org_id: OrgId, micro: number): void
     .run();
 }
 
+export function isEntryOf(queries: Queries, orgId: OrgId, id: string): boolean {
+  const where = and(eq(creditLedger.org_id, orgId), eq(creditLedger.entry_id, id as LedgerRow["entry_id"]));
+  return queries.select({ id: creditLedger.entry_id }).from(creditLedger).where(where).get() !== undefined;
+}
+
 /** The newest first, from one on. */
 export function listEntries(queries: Queries, orgId: OrgId, before: string | null, limit: number): LedgerRow[] {
   const older = before === null ? undefined : lt(creditLedger.entry_id, before);

@@ -127,6 +127,18 @@ export class Meter {
     return groups;
   }
 
+  /** What goes on in each room of an organization, and is not written yet. */
+  runningByRoom(orgId: OrgId): Map<RoomUid, Amounts> {
+    const now = this.#clock.now();
+    const rooms = new Map<RoomUid, Amounts>();
+    for (const open of this.#open(this.#database.queries, orgId)) {
+      const sum = rooms.get(open.room_uid) ?? { ...NOTHING };
+      rooms.set(open.room_uid, sum);
+      add(sum, amountsOver(open, elapsed(open, now).ms));
+    }
+    return rooms;
+  }
+
   /** What goes on, by the price table in millionths of a credit: what of it is not written yet, and what it comes to in an hour. */
   running(queries: Queries, orgId: OrgId): { micro: number; micro_per_hour: number; sandboxes: number } {
     const now = this.#clock.now();

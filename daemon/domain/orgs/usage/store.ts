@@ -1,8 +1,8 @@
 /** Owns the SQL of usage; what is written with nearly every transaction is prepared. */
 import { and, eq, getTableColumns, gte, lte, type SQL, sql, sum } from "drizzle-orm";
-import type { OrgId } from "../../../../shared/ids.ts";
+import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
 import { preparedBy, type Queries, rawQuery } from "../../../db/client.ts";
-import { AMOUNTS, type Amounts } from "./amounts.ts";
+import { AMOUNTS, type Amounts, NOTHING } from "./amounts.ts";
 import { type OpenRow, type UsageRow, usage, usageOpen } from "./table.ts";
 
 /** What can be told apart. */
@@ -34,6 +34,12 @@ function prepare(queries: Queries) {
       })
       .prepare(),
     count: rawQuery<{ count: number }>(queries, `SELECT count(*) AS count FROM usage WHERE ${ofDay}`),
+    ofRoom: rawQuery<Amounts>(
+      queries,
+      `SELECT ${AMOUNTS.map((name) => `coalesce(sum(usage.${name}), 0) AS ${name}`).join(", ")}
+       FROM json_each(?) AS days CROSS JOIN usage
+       WHERE usage.org_id = ? AND usage.day = days.value AND usage.room_uid = ?`,
+    ),
     has: rawQuery(queries, `SELECT 1 FROM usage WHERE ${ofDay} AND room_uid = ? AND agent_id = ? AND key_id = ?`),
   };
 }
@@ -90,4 +96,9 @@ export function sumUsage(
     .where(and(eq(usage.org_id, orgId), gte(usage.day, days.from), lte(usage.day, days.to)))
     .groupBy(DIMENSIONS[by])
     .all();
+}
+
+/** What was written of a room's days. `days` is a JSON array: each of them is one look at the table's key. */
+export function sumRoom(queries: Queries, orgId: OrgId, days: string, roomUid: RoomUid): Amounts {
+  return statementsOf(queries).ofRoom([days, orgId, roomUid])[0] ?? { ...NOTHING };
 }

@@ -4,7 +4,7 @@ import { get, part } from "../../data/api.ts";
 import { useLoaded } from "../../data/resource.ts";
 import { Json } from "../../parts/json.tsx";
 import { type Look, Shown, State } from "../../parts/parts.tsx";
-import { Clock, Foreign, sizeText, visible } from "../../parts/text.tsx";
+import { Clock, Foreign, Since, sizeText, visible } from "../../parts/text.tsx";
 import { dumpOf, whomOf } from "./threads.ts";
 
 const LOOKS: Record<string, Look> = {
@@ -77,11 +77,16 @@ function Receipts({ messageId, roomId }: { messageId: string; roomId: string }) 
   );
   return (
     <Shown of={found} rows={1}>
-      {({ deliveries, recipient_count }) => (
+      {({ deliveries, recipient_count, created_at }) => (
         <p class="receipts">
           {deliveries.map(({ agent_id, state }) => (
             <State key={agent_id} look={LOOKS[state] ?? "quiet"}>
               <Foreign text={`${agent_id}: ${state}`} most={80} />
+              {state === "queued" ? (
+                <span>
+                  in the inbox for <Since at={created_at} />
+                </span>
+              ) : null}
             </State>
           ))}
           {recipient_count > deliveries.length ? (

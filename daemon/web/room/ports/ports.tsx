@@ -7,6 +7,7 @@ import { agentPath } from "../../data/paths.ts";
 import { useLoaded } from "../../data/resource.ts";
 import { Empty, Line, Shown, State } from "../../parts/parts.tsx";
 import { Ago, Clock, countText, Foreign, sizeText } from "../../parts/text.tsx";
+import { place } from "../../shell/router.ts";
 import type { TabProps } from "../tab.ts";
 
 const PAGE = 1000;
@@ -27,6 +28,8 @@ export default function Ports({ room }: TabProps) {
     ({ event }) => /^(?:port|sandbox)\./.test(event),
   );
   useEvery(isActive && (found.data?.length ?? 0) > 0, useMoves(found.data) ? MOVING_MS : QUIET_MS, found.again);
+  const wanted = place.value.query.get("label");
+  const isWanted = (pathUrl: string) => wanted !== null && labelOf(pathUrl) === wanted;
   if (!isActive) return <Empty title="This room has ended, and its ports with it." />;
   return (
     <Shown of={found}>
@@ -38,6 +41,11 @@ export default function Ports({ room }: TabProps) {
           </Empty>
         ) : (
           <>
+            {wanted === null || ports.some(({ path_url }) => isWanted(path_url)) ? null : (
+              <p class="warning">
+                The port with the label <Foreign text={wanted} most={60} mono /> is not exposed any more.
+              </p>
+            )}
             <div class="scroll">
               <table>
                 <thead>
@@ -54,8 +62,13 @@ export default function Ports({ room }: TabProps) {
                   </tr>
                 </thead>
                 <tbody>
-                  {ports.map(({ agent_id, port, visibility, url, created_at, expires_at, traffic }) => (
-                    <tr key={`${agent_id} ${port}`}>
+                  {ports.map(({ agent_id, port, visibility, url, path_url, created_at, expires_at, traffic }) => (
+                    <tr
+                      key={`${agent_id} ${port}`}
+                      class={isWanted(path_url) ? "marked" : undefined}
+                      aria-current={isWanted(path_url) ? "true" : undefined}
+                      ref={isWanted(path_url) ? seenOnce : null}
+                    >
                       <td data-label="Port" class="num">
                         {port}
                       </td>
@@ -150,4 +163,15 @@ function useEvery(isOn: boolean, ms: number, ask: () => void): void {
       document.removeEventListener("visibilitychange", look);
     };
   }, [isOn, ms]);
+}
+
+/** The part of the path that is the port's label. */
+const labelOf = (pathUrl: string): string | undefined => /\/p\/([^/]+)\//.exec(pathUrl)?.[1];
+
+/** Once: who scrolls on is not brought back by what happens. */
+const seen = new WeakSet<Element>();
+function seenOnce(row: Element | null): void {
+  if (row === null || seen.has(row)) return;
+  seen.add(row);
+  row.scrollIntoView({ block: "nearest" });
 }

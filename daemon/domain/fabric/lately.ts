@@ -1,0 +1,49 @@
+/** Owns how many messages each room took in the last minute. In memory: a daemon that was started again begins at 0. */
+import type { RoomUid } from "../../../shared/ids.ts";
+
+const SECONDS = 60;
+
+interface Minute {
+  /** One for each second, round and round. */
+  counts: Uint32Array;
+  /** The last second that was counted in. */
+  second: number;
+}
+
+export class Lately {
+  readonly #rooms = new Map<RoomUid, Minute>();
+  readonly #secondNow: () => number;
+
+  constructor(secondNow = () => Math.floor(performance.now() / 1000)) {
+    this.#secondNow = secondNow;
+  }
+
+  count(roomUid: RoomUid): void {
+    const second = this.#secondNow();
+    const minute = this.#rooms.get(roomUid) ?? { counts: new Uint32Array(SECONDS), second };
+    this.#rooms.set(roomUid, minute);
+    moveTo(minute, second);
+    const at = second % SECONDS;
+    minute.counts[at] = (minute.counts[at] ?? 0) + 1;
+  }
+
+  of(roomUid: RoomUid): number {
+    const minute = this.#rooms.get(roomUid);
+    if (!minute) return 0;
+    moveTo(minute, this.#secondNow());
+    const sum = minute.counts.reduce((all, each) => all + each, 0);
+    if (sum === 0) this.#rooms.delete(roomUid);
+    return sum;
+  }
+
+  forget(roomUid: RoomUid): void {
+    this.#rooms.delete(roomUid);
+  }
+}
+
+/** The seconds in which nothing came are 0. */
+function moveTo(minute: Minute, second: number): void {
+  const missed = Math.min(SECONDS, second - minute.second);
+  for (let each = 1; each <= missed; each++) minute.counts[(minute.second + each) % SECONDS] = 0;
+  minute.second = second;
+}

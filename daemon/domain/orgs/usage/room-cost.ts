@@ -1,0 +1,40 @@
+/** Owns what a room has cost since it was made: what is written of its days, and what goes on in it. */
+import { MOST_COST_DAYS, type RoomGlance } from "../../../../shared/api/room-overview.ts";
+import type { OrgId, RoomUid } from "../../../../shared/ids.ts";
+import type { Queries } from "../../../db/client.ts";
+import { add, NOTHING } from "./amounts.ts";
+import type { Meter } from "./meter.ts";
+import { MICRO, microOf, type Prices } from "./prices.ts";
+import { sumRoom } from "./store.ts";
+
+const DAY_MS = 86_400_000;
+
+/** Of one organization's rooms, as it is now: what goes on is read once for all of them. */
+export function roomCosts(queries: Queries, meter: Pick<Meter, "runningByRoom">, prices: Prices, orgId: OrgId) {
+  const running = meter.runningByRoom(orgId);
+  const daysSince = knownDays(Date.now());
+  return ({ room_uid, created_at }: { room_uid: RoomUid; created_at: string }): NonNullable<RoomGlance["cost"]> => {
+    const sum = sumRoom(queries, orgId, daysSince(created_at), room_uid);
+    add(sum, running.get(room_uid) ?? NOTHING);
+    return { sandbox_seconds: sum.sandbox_ms / 1000, credits: microOf(prices, sum) / MICRO };
+  };
+}
+
+/** The days from a moment up to now as JSON, the last of them at most; many rooms are of the same day. */
+function knownDays(nowMs: number): (created_at: string) => string {
+  const known = new Map<string, string>();
+  const last = Math.floor(nowMs / DAY_MS);
+  return (created_at) => {
+    const day = created_at.slice(0, 10);
+    const first = Math.max(Math.floor(Date.parse(created_at) / DAY_MS), last - MOST_COST_DAYS + 1);
+    const days =
+      known.get(day) ??
+      JSON.stringify(
+        Array.from({ length: Math.max(1, last - first + 1) }, (_, index) =>
+          new Date((first + index) * DAY_MS).toISOString().slice(0, 10),
+        ),
+      );
+    known.set(day, days);
+    return days;
+  };
+}

@@ -1,0 +1,25 @@
+/** Owns how many agents of a room wait for others now, and whether some wait for each other. Of each room little is looked at: there are many. */
+import type { RoomGlance } from "../../../shared/api/room-overview.ts";
+import type { RoomUid } from "../../../shared/ids.ts";
+import type { Caller } from "../../core/operation.ts";
+import { hasRing } from "./cycles.ts";
+import type { OverviewDeps } from "./deps.ts";
+import { edgesOf } from "./edges.ts";
+import { type Bounds, gatherBlocked } from "./gather.ts";
+import { maySee } from "./sight.ts";
+
+/** Some milliseconds' work, for a room in which that much is waited for. */
+const OF_MANY_ROOMS: Bounds = { requests: 1000, barriers: 64, nameBytes: 128 * 1024 };
+const MOST_EDGES = 20_000;
+
+export function blockedIn(
+  deps: OverviewDeps,
+  caller: Caller,
+  roomUid: RoomUid,
+): Pick<RoomGlance, "blocked" | "in_circle" | "truncated"> {
+  const { waits, truncated } = gatherBlocked(deps, roomUid, OF_MANY_ROOMS);
+  const seen = waits.filter((wait) => maySee(caller, wait));
+  const { edges, isPart } = edgesOf(seen, MOST_EDGES);
+  const blocked = new Set(seen.map(({ agent_id }) => agent_id)).size;
+  return { blocked, in_circle: hasRing(edges), truncated: truncated || isPart };
+}

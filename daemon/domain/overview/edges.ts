@@ -1,0 +1,22 @@
+/** Owns who waits for whom as a graph, for finding circles in it. Pure. */
+import type { Gathered } from "./gather.ts";
+
+/**
+ * Where one of several is enough, none of them holds up the agent. So many who are waited for are looked at, in all: thousands can be at
+ * a barrier, and thousands missing. `isPart`: there are more.
+ */
+export function edgesOf(waits: readonly Gathered[], most: number) {
+  const edges = new Map<string, Set<string>>();
+  const needed = waits.filter(({ needsAll }) => needsAll);
+  // Who waits for nothing is in no circle.
+  const waiting = new Set(needed.map(({ agent_id }) => agent_id));
+  let left = most;
+  for (const { agent_id, on } of needed) {
+    left -= on.length;
+    if (left < 0) break;
+    const known = edges.get(agent_id) ?? new Set();
+    edges.set(agent_id, known);
+    for (const each of on) if (waiting.has(each)) known.add(each);
+  }
+  return { edges, needed, isPart: left < 0 };
+}

@@ -1,0 +1,63 @@
+/** Owns room_overview: a page of rooms, each with who works in it, who waits, and what it costs. */
+import { type RoomGlance, roomOverview } from "../../../shared/api/room-overview.ts";
+import type { RoomUid } from "../../../shared/ids.ts";
+import { now } from "../../core/clock.ts";
+import { type Bound, bind, type Caller } from "../../core/operation.ts";
+import { blockedIn } from "./blocked.ts";
+import type { OverviewDeps, OverviewRoom } from "./deps.ts";
+import { looks } from "./looks.ts";
+
+/** Rooms are looked at for so long in one turn of the event loop. */
+const SLICE_MS = 5;
+
+const ENDED = { agents: 0, running: 0, blocked: 0, in_circle: false, truncated: false, messages_last_minute: 0 };
+
+export function makeRoomOverview(deps: OverviewDeps): Bound {
+  return bind(roomOverview, {
+    run: async ({ caller, signal }, input) => {
+      const { org_id } = caller;
+      await looks.turn(org_id);
+      const { rows, next_cursor } = deps.rooms.page(caller, input);
+      const costOf = maySeeCost(caller) ? deps.costs(org_id) : () => null;
+      const found: { row: OverviewRoom; driveUsed: Promise<number>; rest: Omit<RoomGlance, keyof OfRow> }[] = [];
+      let began = performance.now();
+      for (const row of rows) {
+        if (performance.now() - began > SLICE_MS) {
+          await looks.turn(org_id);
+          signal.throwIfAborted();
+          began = performance.now();
+        }
+        const rest = { ...inside(deps, caller, row), cost: costOf(row) };
+        // Drives are measured side by side.
+        found.push({ row, driveUsed: deps.rooms.driveUsed(row), rest });
+      }
+      const used = await Promise.all(found.map(({ driveUsed }) => driveUsed));
+      const items = found.map(({ row, rest }, index): RoomGlance => ({ ...ofRow(row, used[index] ?? 0), ...rest }));
+      return { outcome: "ok", body: { org_id, at: now(), items, next_cursor } };
+    },
+  });
+}
+
+type OfRow = ReturnType<typeof ofRow>;
+
+function ofRow(row: OverviewRoom, used_bytes: number) {
+  const { room_id, room_uid, state, labels, drive_limit_bytes, created_at, expires_at } = row;
+  const drive = { used_bytes, limit_bytes: drive_limit_bytes };
+  return { room_id, room_uid, state, labels, drive, created_at, expires_at };
+}
+
+/** In a room that has ended, or is about to, nobody works. */
+function inside(deps: OverviewDeps, caller: Caller, { room_uid, state }: OverviewRoom) {
+  if (state !== "active") return ENDED;
+  const messages_last_minute = deps.messagesLately(room_uid);
+  return { ...workers(deps, room_uid), ...blockedIn(deps, caller, room_uid), messages_last_minute };
+}
+
+function workers({ agents }: OverviewDeps, roomUid: RoomUid): Pick<RoomGlance, "agents" | "running"> {
+  const sandboxes = agents.sandboxes(roomUid);
+  const all = new Set([...agents.all(roomUid), ...sandboxes.map(({ agent_id }) => agent_id)]);
+  return { agents: all.size, running: sandboxes.filter(({ state }) => state === "running").length };
+}
+
+const maySeeCost = ({ agent_id, scopes }: Caller): boolean =>
+  agent_id === null && (scopes.includes("usage:read") || scopes.includes("org:admin"));

@@ -1,0 +1,42 @@
+/** Owns what the home page says of the host: whether it is well, which checks are not, and what says more of them. */
+import type { health } from "../../../shared/api/service.ts";
+import { getAny } from "../data/api.ts";
+import { useLoaded } from "../data/resource.ts";
+import { Line, type Look, Shown, State } from "../parts/parts.tsx";
+import { spanText } from "../parts/text.tsx";
+
+const LOOKS = { ok: "ok", degraded: "wait", unavailable: "bad" } as const satisfies Record<string, Look>;
+const CHECK_LOOKS = { ok: "ok", warn: "wait", fail: "bad" } as const satisfies Record<string, Look>;
+const HOW = { kvm: "hardware virtualization", tcg: "emulation, which is slow" } as const;
+
+export function HostHealth() {
+  const found = useLoaded("health", (signal) => getAny<typeof health>("/health", signal));
+  return (
+    <Shown of={found} rows={1}>
+      {({ status, version, acceleration, uptime_seconds, checks }) => {
+        const amiss = checks.filter((check) => check.status !== "ok");
+        return (
+          <>
+            <p class="host">
+              Host <State look={LOOKS[status]}>{status}</State>
+              {amiss.map((check) => (
+                <State key={check.id} look={CHECK_LOOKS[check.status]}>
+                  {check.id.replaceAll("_", " ")}
+                </State>
+              ))}
+              <span class="muted">
+                roomd {version}, {HOW[acceleration]}, up {spanText(uptime_seconds * 1000)}
+              </span>
+            </p>
+            {amiss.length > 0 ? (
+              <>
+                <p class="muted">This line says what is amiss, and what to do:</p>
+                <Line words={["health"]} />
+              </>
+            ) : null}
+          </>
+        );
+      }}
+    </Shown>
+  );
+}

@@ -1,0 +1,31 @@
+/** Owns asking for rooms at a glance, page after page, and which events make what was answered old. */
+import type { AuditRecord } from "../../../shared/api/audit.ts";
+import type { RoomGlance, roomOverview } from "../../../shared/api/room-overview.ts";
+import { isReading } from "../../../shared/audit-reads.ts";
+import { get } from "../data/api.ts";
+import type { Glances } from "./table.tsx";
+
+/** It is much that is looked at: however many events there are, it is asked for no more often. */
+export const GLANCE_EVERY_MS = 1000;
+
+export async function loadGlances(
+  { state, label, page, most }: { state: string; label?: string; page: number; most: number },
+  signal: AbortSignal,
+): Promise<Glances & { isAll: boolean }> {
+  const items: RoomGlance[] = [];
+  const askedMs = Date.now();
+  let cursor: string | null = null;
+  do {
+    const answer: Awaited<ReturnType<typeof get<typeof roomOverview>>> = await get<typeof roomOverview>(
+      "/v1/overview/rooms",
+      { state, label, limit: page, cursor },
+      signal,
+    );
+    items.push(...answer.items);
+    cursor = answer.next_cursor;
+  } while (cursor !== null && items.length < most);
+  return { items, askedMs, isAll: cursor === null };
+}
+
+export const changesGlances = (record: AuditRecord): boolean =>
+  /^(?:room|sandbox|message|barrier)\./.test(record.event) && !isReading(record);
