@@ -109,7 +109,9 @@ export const STORY: Record<string, readonly unknown[]> = {
   identity_id: ["idn_01KG9YSCC8Q5S8V1X4Z7B0D3FH"],
   issuer: ["https://login.example.org"],
   label: ["ada@example.org"],
-  cdp_url: ["wss://rooms.example.org/p/8k2vq7m2xdw5t3hz9c4rjn6b1p/devtools/browser/2f6a0c1e-7b3d-4e58-9a41-c0d2e4f68a13"],
+  cdp_url: [
+    "wss://rooms.example.org/p/8k2vq7m2xdw5t3hz9c4rjn6b1p/devtools/browser/2f6a0c1e-7b3d-4e58-9a41-c0d2e4f68a13",
+  ],
   "browser.headers": [{ "x-port-token": "pt_Zr8v…" }],
   passkey_id: ["pky_01KG9YSCC8P3R6T9V2X5Z8B1DF"],
   rp_id: ["rooms.example.org"],
