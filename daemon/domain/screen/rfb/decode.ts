@@ -41,6 +41,7 @@ export class Decoder {
   awaited = 0;
   readonly #hold: Hold;
   #letGo: () => void;
+  #isClosed = false;
   #frame: Frame;
   #pointer: { x: number; y: number } | null = null;
 
@@ -60,8 +61,9 @@ export class Decoder {
     return this.#pointer;
   }
 
-  /** Nothing is decoded any more. */
+  /** What is still being read makes no frame any more. */
   close(): void {
+    this.#isClosed = true;
     this.#letGo();
   }
 
@@ -111,6 +113,7 @@ export class Decoder {
   #resize({ width, height }: Rectangle, update: Update): void {
     requireSize(width, height);
     if (width === this.#frame.width && height === this.#frame.height) return;
+    if (this.#isClosed) throw new RfbError("the connection ended");
     if (!this.#sizes.take()) throw new RfbError("the screen has a new size too often");
     this.#letGo();
     this.#letGo = () => {};

@@ -109,6 +109,22 @@ describe("updates", () => {
     expect(held).toEqual([]);
   });
 
+  test("that come after the end hold no memory", async () => {
+    let held = 0;
+    const hold = (bytes: number) => {
+      held += bytes;
+      return () => {
+        held -= bytes;
+      };
+    };
+    const reader = readerOf(update(rectangle({ x: 0, y: 0, width: 4, height: 2 }, -223)));
+    const decoder = new Decoder(reader, { width: 8, height: 4 }, hold);
+    decoder.close();
+    expect(held).toBe(0);
+    await expect(decoder.next()).rejects.toThrow("ended");
+    expect(held).toBe(0);
+  });
+
   test.each<[string, Buffer, RegExp]>([
     ["a message of no kind", packed(["u8", 77]), /message 77/],
     ["too many rectangles", packed(["u8", 0], ["u8", 0], ["u16", 65_535]), /65535 rectangles/],
