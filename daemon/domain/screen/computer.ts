@@ -26,7 +26,11 @@ export function makeComputer({ sandboxes }: ScreenDeps, connections: Connections
         await client.current(signal);
         const scale = new Scale(client.frame, input.width);
         requireOnScreen(input, scale);
-        await perform(client, input, scale, signal);
+        // Made again after a failure the call may have been done: the picture tells, and nothing is clicked or typed twice.
+        if (!call.work.begun) {
+          await call.work.noteFirst({ action: input.action });
+          await perform(client, input, scale, signal);
+        }
         const shows = showsPicture(input);
         // Answered is what the screen has taken.
         await (shows ? client.still(signal) : client.current(signal));

@@ -30,6 +30,8 @@ const COMMANDS = [
   "execution list",
   "execution signal",
   "shell",
+  "screen",
+  "computer",
   "logs",
   "mcp",
   ...["get", "set"].map((verb) => `egress ${verb}`),

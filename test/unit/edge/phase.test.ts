@@ -279,7 +279,7 @@ const ONCE: Record<string, readonly string[]> = {
     ...["invitation_create", "grant_create", "passkey_add", "billing_key"],
     ...["agent_send", "message_reply"],
   ],
-  "what it begins is noted": ["sandbox_create", "fs_write", "fs_move", "barrier_arrive"],
+  "what it begins is noted": ["sandbox_create", "fs_write", "fs_move", "barrier_arrive", "computer"],
   "what it begins is named": ["sandbox_exec", "execution_start", "terminal_create"],
   "it is refused the second time": ["execution_stdin", "execution_signal", "device_decide"],
   "twice is as good as once": [

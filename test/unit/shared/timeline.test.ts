@@ -75,6 +75,7 @@ describe("an item", () => {
     ["exec.terminal_detached", { terminal_id: "t" }, { title: "at a terminal", kind: "span" }],
     ["exec.terminal_closed", {}, { title: "closed a terminal", ref: null }],
     ["exec.terminal_token_made", {}, { title: "made a ticket for a terminal" }],
+    ["screen.used", { action: "left_click" }, { title: "at the screen: left click", type: "terminal" }],
     ["ssh.access_created", {}, { title: "gave access by SSH", type: "terminal" }],
     ["ssh.access_deleted", {}, { title: "withdrew access by SSH" }],
     ["ssh.login", {}, { title: "logged in by SSH" }],

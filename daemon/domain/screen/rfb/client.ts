@@ -46,6 +46,7 @@ interface Progress {
 
 export class RfbClient {
   readonly #wire: Wire;
+  readonly #answerMs: number;
   readonly #decoder: Decoder;
   readonly #progress = new Published<Progress>({ changes: 0, answers: 0, drawn: 0, over: null });
   #isAsked = false;
@@ -58,8 +59,9 @@ export class RfbClient {
   /** Resolves with the reason once the connection is over; never rejects. */
   readonly over: Promise<Error>;
 
-  private constructor(wire: Wire, decoder: Decoder) {
+  private constructor(wire: Wire, decoder: Decoder, answerMs: number) {
     this.#wire = wire;
+    this.#answerMs = answerMs;
     this.#decoder = decoder;
     const { width, height } = decoder.frame;
     this.#pointer = { x: width >> 1, y: height >> 1 };
@@ -67,15 +69,15 @@ export class RfbClient {
   }
 
   /** Throws RfbError, DeadlineError, and what the wire or `hold` throws; the wire is closed then. */
-  static async open(wire: Wire, hold: Hold = () => () => {}): Promise<RfbClient> {
+  static async open(wire: Wire, hold: Hold = () => () => {}, answerMs = ANSWER_MS): Promise<RfbClient> {
     try {
       const reader = new ByteReader(wire.output);
       const size = await within(
         shakeHands(reader, (bytes) => wire.write(bytes)),
-        ANSWER_MS,
+        answerMs,
         "the screen's handshake",
       );
-      const client = new RfbClient(wire, new Decoder(reader, size, hold));
+      const client = new RfbClient(wire, new Decoder(reader, size, hold), answerMs);
       client.#send(setPixelFormat(), setEncodings(Object.values(Encoding)));
       client.#askForAll();
       return client;
@@ -120,7 +122,11 @@ export class RfbClient {
     this.#askForAnswer();
     this.#waiting++;
     try {
-      await this.#until((now) => now.answers > answers && this.#isWhole, ANSWER_MS, signal);
+      await this.#until((now) => now.answers > answers && this.#isWhole, this.#answerMs, signal);
+    } catch (error) {
+      // The next call connects anew.
+      if (!signal?.aborted) this.#fail(error);
+      throw error;
     } finally {
       this.#waiting--;
     }
@@ -145,7 +151,7 @@ export class RfbClient {
       await Bun.sleep(Math.max(0, this.#askedAt + BETWEEN_UPDATES_MS - performance.now()));
     }
     // A new size that came meanwhile has to be drawn.
-    await this.#until(() => this.#isWhole, ANSWER_MS, signal);
+    await this.#until(() => this.#isWhole, this.#answerMs, signal);
   }
 
   close(reason: Error): void {

@@ -1,5 +1,6 @@
 /** A connection to a screen: what it waits for, and what it sends. */
 import { expect, test } from "vitest";
+import { DeadlineError } from "../../../../daemon/core/published.ts";
 import { MOST_STILL_MS, RfbClient, STILL_MS } from "../../../../daemon/domain/screen/rfb/client.ts";
 import { RfbServer, update } from "../../../harness/rfb-server.ts";
 
@@ -111,10 +112,21 @@ test("says why it is over to whoever waits", async () => {
   await expect(client.current()).rejects.toThrow("message 99");
 });
 
+test("is closed when the server does not answer, for the next one to connect anew", async () => {
+  const server = new RfbServer();
+  const client = await RfbClient.open(server.wire, undefined, 50);
+  await client.current();
+  server.isDeaf = true;
+  await expect(client.current()).rejects.toBeInstanceOf(DeadlineError);
+  await client.over;
+  expect(server.closed).toBe(true);
+});
+
 test("is given up with its signal", async () => {
   const server = new RfbServer();
   const client = await RfbClient.open(server.wire);
   await client.current();
   server.isDeaf = true;
   await expect(client.current(AbortSignal.timeout(20))).rejects.toThrow();
+  expect(server.closed).toBe(false);
 });

@@ -171,6 +171,19 @@ test("a key that is held is let go of when the caller has gone", async () => {
   ]);
 });
 
+test("what a call before this one has begun is not done twice", async () => {
+  const server = new RfbServer();
+  const guest = guestOf(server);
+  const call = guest.call();
+  const noted: object[] = [];
+  call.work.noteFirst = async (begun) => void noted.push(begun);
+  await guest.use({ action: "type", text: "a", screenshot: false }, call);
+  expect(noted).toEqual([{ action: "type" }]);
+  const again = { ...guest.call(), work: Object.assign(guest.call().work, { begun: { action: "type" } }) };
+  expect((await guest.use({ action: "type", text: "a" }, again)).screenshot_b64).not.toBeNull();
+  expect(server.keys).toHaveLength(2);
+});
+
 test("one action at a time", async () => {
   const server = new RfbServer();
   const guest = guestOf(server);
