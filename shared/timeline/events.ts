@@ -166,6 +166,7 @@ export const LEFT_OUT: readonly string[] = [
     "exec.terminal_watched",
     "ssh.access_listed",
     "port.listed",
+    "port.browser_read",
   ],
   ...["message.agents_listed", "barrier.read", "barrier.listed", "egress.read", "egress.network_read"],
   "screen.read",

@@ -31,9 +31,11 @@ test("of every kind stays a path of the web, whatever it is called", () => {
     );
     expect(origin).toBe("https://ours.example");
     expect(hash).toBe("");
-    expect(pathname).toMatch(/^\/(rooms\/[^/]+|audit$|account|prompts$)/);
+    expect(pathname).toMatch(/^\/(rooms\/[^/]+|audit$|account|org\/members$|usage$|prompts$)/);
     for (const value of new URLSearchParams(search).values()) expect(value).toBe(odd);
-    expect(pathOf({ type, id: odd, room_id: null, agent_id: null })).toMatch(/^\/(rooms|audit|account|prompts)/);
+    expect(pathOf({ type, id: odd, room_id: null, agent_id: null })).toMatch(
+      /^\/(rooms|audit|account|org\/members|usage|prompts)/,
+    );
   }
 });
 
