@@ -33,6 +33,13 @@ describe("a lane", () => {
     );
   });
 
+  test("has what is at the very end of the window, whatever its width", () => {
+    for (let width = 100; width < 2000; width++) {
+      const placed = layLane([{ from: NOW, to: NOW, look: "bad" }], STRAIGHT, { from: 0, to: NOW, width });
+      expect([width, placed.length]).toEqual([width, 1]);
+    }
+  });
+
   test("has no more marks and hardly seen spans than can be told apart, however many there are", () => {
     const many = Array.from({ length: 40_000 }, (_, n): Lying => {
       const from = n * 250;

@@ -49,8 +49,9 @@ export function layLane<T extends Lying>(items: readonly T[], scale: Scale, wind
   const last: (Placed<T> | undefined)[] = [];
   let lastMark: Placed<T> | undefined;
   for (const item of items) {
+    // As places: the last pixel, counted out, may come to lie beyond the window.
+    if (scale.place(item.from) > window.to) break;
     const left = pixel(item.from);
-    if (left > window.width) break;
     const right = item.to === item.from ? left : pixel(item.to);
     if (right < -MARK_WIDTH) continue;
     if (item.to === item.from) {
