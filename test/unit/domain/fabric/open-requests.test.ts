@@ -83,7 +83,7 @@ test("neither requests nor barriers are looked for among all that there are", ()
       "CO-ROUTINE looked",
       "SEARCH deliveries USING INDEX deliveries_awaited (room_uid=?)",
       expect.stringMatching(/^SCAN looked/),
-      expect.stringMatching(/^SEARCH messages USING INDEX .*\(room_uid=\? AND seq=\?\)$/),
+      expect.stringMatching(/^SEARCH asked USING INDEX .*\(room_uid=\? AND seq=\?\)$/),
     ],
     ["SEARCH barriers USING INDEX barriers_waiting (room_uid=?)", "USE TEMP B-TREE FOR ORDER BY"],
   ]);
