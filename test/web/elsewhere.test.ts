@@ -86,7 +86,7 @@ beforeAll(async () => {
   await issuer.stop();
   await service.stop();
   rmSync(home, { recursive: true });
-}, 240_000);
+}, 600_000);
 
 const inBrowser = test.skipIf(!hasBrowser);
 

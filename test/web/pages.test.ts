@@ -59,7 +59,7 @@ beforeAll(async () => {
   const [status, printed, errors] = await Promise.all([reader.exited, reader.stdout.text(), reader.stderr.text()]);
   expect([status, errors]).toEqual([0, ""]);
   all = JSON.parse(printed);
-}, 480_000);
+}, 900_000);
 
 const inBrowser = test.skipIf(!hasBrowser);
 

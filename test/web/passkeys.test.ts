@@ -42,7 +42,7 @@ beforeAll(async () => {
   seen = JSON.parse(last);
   const key = /ROOMD_API_KEY=(\S+)/.exec(seen.bobs_key)?.[1] ?? "";
   me = (await daemon.api("GET", "/v1/me", undefined, bearer(key))).body;
-}, 240_000);
+}, 600_000);
 
 const inBrowser = test.skipIf(!hasBrowser);
 

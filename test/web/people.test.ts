@@ -33,7 +33,7 @@ beforeAll(async () => {
     const key = /ROOMD_API_KEY=(\S+)/.exec(text)?.[1] ?? "";
     names.push((await daemon.api("GET", "/v1/me", undefined, bearer(key))).body.name);
   }
-}, 240_000);
+}, 600_000);
 
 const inBrowser = test.skipIf(!hasBrowser);
 

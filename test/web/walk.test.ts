@@ -30,7 +30,7 @@ beforeAll(async () => {
   const [status, printed, errors] = await Promise.all([reader.exited, reader.stdout.text(), reader.stderr.text()]);
   expect([status, errors]).toEqual([0, ""]);
   seen = JSON.parse(printed);
-}, 240_000);
+}, 600_000);
 
 const inBrowser = test.skipIf(!hasBrowser);
 
