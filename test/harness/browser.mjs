@@ -16,7 +16,7 @@ const LOOKS = [
 /** Drawn by software, beside other work. */
 const PATIENCE_MS = 90_000;
 /** What a page is does not change with its colours: in the dark these alone are looked at again. */
-const OF_COLOURS = { runOnly: { type: "tag", values: ["cat.color"] } };
+const OF_COLOURS = { runOnly: { type: "rule", values: ["color-contrast", "link-in-text-block"] } };
 
 /** `url` is the one origin that pages may ask. */
 export async function openBrowser(executablePath, url, pictures) {
