@@ -3,10 +3,12 @@
  * are worked on at a time and the others wait, few of each network: who asks beyond that is told to come again. Who is known, by a
  * session or a browser that was used before, waits in a line of their own, which strangers cannot fill; the two take turns.
  */
+import { availableParallelism } from "node:os";
 import { Places } from "../../core/places.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
-const AT_ONCE = 2;
+/** Of the host's processors half are left to everything else. */
+const AT_ONCE = Math.max(1, Math.floor(availableParallelism() / 2));
 const MOST_WAITING = { known: 64, strangers: 64 } as const;
 const MOST_OF_ONE = 3;
 const OPTIONS = { algorithm: "argon2id", memoryCost: 65_536, timeCost: 2 } as const;
