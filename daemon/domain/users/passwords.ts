@@ -8,7 +8,7 @@ import { Places } from "../../core/places.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
 /** Of the host's processors half are left to everything else. */
-const AT_ONCE = Math.max(1, Math.floor(availableParallelism() / 2));
+export const AT_ONCE = Math.max(1, Math.floor(availableParallelism() / 2));
 const MOST_WAITING = { known: 64, strangers: 64 } as const;
 const MOST_OF_ONE = 3;
 const OPTIONS = { algorithm: "argon2id", memoryCost: 65_536, timeCost: 2 } as const;
