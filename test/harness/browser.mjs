@@ -60,7 +60,24 @@ export async function openBrowser(executablePath, url, pictures) {
     await page.emulateMedia({ colorScheme: "light" });
   }
 
-  return { open, look, noted, close: () => browser.close() };
+  /** The processor time that the longest task of the page's main thread took during `work`, in milliseconds. */
+  async function longestTask(page, work) {
+    await browser.startTracing(page, { categories: ["toplevel", "disabled-by-default-devtools.timeline"] });
+    await work();
+    const { traceEvents } = JSON.parse(String(await browser.stopTracing()));
+    const main = new Set(
+      traceEvents.flatMap(({ name, args, pid, tid }) =>
+        name === "thread_name" && args.name === "CrRendererMain" ? [`${pid} ${tid}`] : [],
+      ),
+    );
+    const tasks = traceEvents.filter(
+      ({ name, pid, tid, tdur }) => /RunTask/.test(name) && main.has(`${pid} ${tid}`) && tdur !== undefined,
+    );
+    if (tasks.length === 0) throw new Error("no task was traced");
+    return Math.round(Math.max(...tasks.map(({ tdur }) => tdur)) / 100) / 10;
+  }
+
+  return { open, look, longestTask, noted, close: () => browser.close() };
 }
 
 /** Gives the page's browser something that keeps passkeys, and says yes for its person. */

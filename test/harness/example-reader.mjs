@@ -83,20 +83,41 @@ const { items } = await page.evaluate(
 );
 seen.deadlock_ms = deadlockAt - Date.parse(items[0].at);
 
+/** When the page shows this text, by its own clock: to the moment, while Playwright looks now and then. */
+const shownAt = async (shown) => {
+  const at = await page.evaluateHandle((shown) => {
+    const main = document.querySelector("main");
+    const found = Promise.withResolvers();
+    const watcher = new MutationObserver(() => {
+      if (main.textContent.includes(shown)) found.resolve(Date.now());
+    });
+    watcher.observe(main, { subtree: true, childList: true, characterData: true });
+    return { is: found.promise };
+  }, shown);
+  return () => at.evaluate(({ is }) => is);
+};
+/** From a record on until what it is about was shown. */
+const sinceRecord = async (room, event, at) => {
+  const { items } = await page.evaluate(
+    async (path) => await (await fetch(path, { credentials: "same-origin" })).json(),
+    `/v1/rooms/${room}/audit?event=${event}&order=asc&limit=1`,
+  );
+  return at - Date.parse(items[0].at);
+};
+
+// How soon anything is seen here: a room that is made.
+await go(`${url}/rooms`);
+await text("team").waitFor(SLOW);
+const roomShown = await shownAt("just-made");
+await happens("make a room");
+seen.room_ms = await sinceRecord("just-made", "room.created", await roomShown());
+
 // A name that is not on the list.
 await go(`${ROOM}/agents/reviewer/network`);
-await page.locator("main h2").first().waitFor(SLOW);
-const refusal = happens("refuse");
-await text(refused).waitFor(SLOW);
-const refusedAt = await page.evaluate(() => Date.now());
-await refusal;
-const denied = await page.evaluate(
-  async () =>
-    await (
-      await fetch("/v1/rooms/team/audit?event=egress.denied&order=asc&limit=1", { credentials: "same-origin" })
-    ).json(),
-);
-seen.refusal_ms = refusedAt - Date.parse(denied.items[0].at);
+await text("May connect").waitFor(SLOW);
+const refusalShown = await shownAt(refused);
+await happens("refuse");
+seen.refusal_ms = await sinceRecord("team", "egress.denied", await refusalShown());
 await look(page, "example-refused");
 await page.goto(`${ROOM}/timeline?span=5m`);
 await page.locator("[aria-label*='no connection to']").first().waitFor(SLOW);

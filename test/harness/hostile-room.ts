@@ -6,26 +6,89 @@ const LONG = "x".repeat(5000);
 
 export const HOSTILE = {
   room: "hostile",
-  agents: ["planner", "worker", "a".repeat(63)],
+  /** The last is as long as a name may be, and has all that may be in one. */
+  agents: ["planner", "worker", `${"a".repeat(63)}${"-._".repeat(21)}zz`],
   texts: [SCRIPT, BIDI, ESCAPES, LONG, "javascript:alert(4)", "{{constructor.constructor('alert(5)')()}}"],
+  /** Names that something in a guest asks for. */
+  hosts: ["<img src=x onerror=alert(6)>.example", `${BIDI}.example`, `${"l".repeat(63)}.${"n".repeat(63)}.example`],
+  longFile: "/long-line.txt",
 };
+/** As long as a message may be, about; and longer than what is shown of a file. */
+const LONG_MESSAGE = "m".repeat(60_000);
+const LONG_FILE = "f".repeat(1_000_000);
+
+/** No command, label or header may have a NUL in it. */
+const worded = HOSTILE.texts.map((text) => text.replaceAll("\u0000", ""));
+const labels = Object.fromEntries(HOSTILE.texts.map((text, n) => [`label-${n}`, text.slice(0, 256)]));
 
 /** The calls of the API that make it, as who has a key can; there are no sandboxes in it. */
 export function hostileCalls(): (readonly [method: string, path: string, body: object])[] {
-  const { room, agents, texts } = HOSTILE;
-  const labels = Object.fromEntries(texts.map((text, n) => [`label-${n}`, text.slice(0, 256)]));
-  const messages = texts.flatMap((text, n) =>
+  const { room, agents, texts, longFile } = HOSTILE;
+  const headers = Object.fromEntries(worded.map((text, n) => [`h${".-_".repeat(20)}${n}`, text.slice(0, 500)]));
+  const messages: object[] = texts.flatMap((text, n) =>
     [text, { [text]: [text, { deep: text }] }].map((payload) => ({
       source: agents[n % agents.length],
       destination: "*",
       payload,
+      headers,
     })),
+  );
+  const [source, , destination] = agents;
+  messages.push(
+    { source, destination, payload: LONG_MESSAGE, message_id: "i".repeat(128) },
+    {
+      source,
+      topic: `${"t".repeat(127)}.${"-".repeat(128)}`,
+      payload_b64: Buffer.from(texts.join("")).toString("base64"),
+    },
   );
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these cannot be in a name
   const files = texts.map((text) => ({ path: `/${text.slice(0, 60).replaceAll(/[/\u0000]/g, "_")}`, content: text }));
+  files.push({ path: longFile, content: LONG_FILE });
   return [
     ["POST", "/v1/rooms", { room_id: room, labels }],
     ...messages.map((message) => ["POST", `/v1/rooms/${room}/messages`, message] as const),
     ...files.map((file) => ["POST", `/v1/rooms/${room}/drive/write`, file] as const),
+  ];
+}
+
+/** What its sandbox is made with, beside its name and size. */
+export const HOSTILE_SANDBOX = {
+  env: { [`_${"E".repeat(127)}`]: worded.join("") },
+  labels,
+  egress_allowlist: ["kept.example", `${"l".repeat(63)}.example`],
+};
+
+/** Asks the guest's name server for names, byte by byte as they are, and connects to what it is told. */
+const ASK_NAMES = String.raw`
+import os, socket
+server = next(line.split()[1] for line in open("/etc/resolv.conf") if line.startswith("nameserver"))
+for name in os.environ["NAMES"].split("\n"):
+    labels = [label.encode()[:63] for label in name.split(".")]
+    question = b"".join(bytes([len(label)]) + label for label in labels) + b"\0\0\1\0\1"
+    asked = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    asked.settimeout(20)
+    asked.connect((server, 53))
+    asked.send(b"\0\7\1\0\0\1\0\0\0\0\0\0" + question)
+    told = asked.recv(512)
+    if told[6:8] != b"\0\0":
+        socket.socket().connect_ex((socket.inet_ntoa(told[-4:]), 80))
+`;
+
+/** Commands that say such things in its sandbox, and end in every way that there is; `ends` says how the answer tells of it. */
+export function hostileCommands(): { body: object; ends: object }[] {
+  const stdin = HOSTILE.texts.join("\n");
+  const [script = ""] = worded;
+  return [
+    {
+      body: { exec_id: "texts", argv: ["sh", "-c", "tee /dev/stderr; exit 3", ...worded], stdin },
+      ends: { exit_code: 3 },
+    },
+    { body: { exec_id: "e".repeat(128), command: "tee /dev/console", stdin }, ends: { exit_code: 0 } },
+    { body: { argv: ["python3", "-c", ASK_NAMES], env: { NAMES: HOSTILE.hosts.join("\n") } }, ends: { exit_code: 0 } },
+    { body: { command: `kill -KILL $$ # ${script}` }, ends: { signal: "SIGKILL" } },
+    { body: { command: `sleep 60 # ${script}`, timeout_ms: 200 }, ends: { timed_out: true } },
+    { body: { argv: [script] }, ends: {} },
+    { body: { command: "true", cwd: `/${script}` }, ends: { code: "cwd_not_found" } },
   ];
 }

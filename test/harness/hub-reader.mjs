@@ -7,6 +7,7 @@
 import { createInterface } from "node:readline";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { openBrowser } from "./browser.mjs";
+import { pressControls } from "./press-controls.mjs";
 
 const [executablePath, url, pictures, told] = process.argv.slice(2);
 const { cookies, key, paths, calls } = JSON.parse(told);
@@ -16,7 +17,7 @@ const operator = async (does) => {
   await lines.next();
 };
 const { open, look, noted, close } = await openBrowser(executablePath, url, pictures);
-const seen = { asked: [], pressed: 0, dialogs: [], late: [] };
+const seen = { asked: [], pressed: 0, unpressed: [], dialogs: [], late: [] };
 
 const api = async (method, path, body) => {
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
@@ -90,17 +91,9 @@ for (const [name, path] of Object.entries(paths)) {
     },
   );
   await look(page, `hub-${name}`);
-  // Every control that is no link, as somebody would who tries them all.
-  const controls = page.locator(
-    "main button, main select, main summary, main input[type=checkbox], .choice-of-browser",
-  );
-  for (let n = 0; n < Math.min(await controls.count(), 60); n++) {
-    const control = controls.nth(n);
-    if (!(await control.isVisible()) || !(await control.isEnabled())) continue;
-    await control.click({ timeout: 2000, noWaitAfter: true }).catch(() => {});
-    seen.pressed++;
-    await page.keyboard.press("Escape");
-  }
+  const { pressed, unpressed } = await pressControls(page);
+  seen.pressed += pressed;
+  seen.unpressed.push(...unpressed);
 }
 
 // By keyboard alone.

@@ -6,31 +6,14 @@ import { openBrowser } from "./browser.mjs";
 
 const [executablePath, url, told] = process.argv.slice(2);
 const { cookies, room, events, minutes } = JSON.parse(told);
-const { open, noted, close } = await openBrowser(executablePath, url, "");
+const { open, longestTask, noted, close } = await openBrowser(executablePath, url, "");
 const page = await open({ reducedMotion: "reduce" });
 await page.context().addCookies(cookies.map(([name, value]) => ({ name, value, url })));
 const cdp = await page.context().newCDPSession(page);
-const browser = page.context().browser();
 const MIB = 1024 ** 2;
 const SAMPLE_MS = 5000;
 const SLOW = { timeout: 120_000 };
 
-/** The processor time that the longest task of the page's main thread took during `work`, in milliseconds. */
-async function longestTask(work) {
-  await browser.startTracing(page, { categories: ["toplevel", "disabled-by-default-devtools.timeline"] });
-  await work();
-  const { traceEvents } = JSON.parse(String(await browser.stopTracing()));
-  const main = new Set(
-    traceEvents.flatMap(({ name, args, pid, tid }) =>
-      name === "thread_name" && args.name === "CrRendererMain" ? [`${pid} ${tid}`] : [],
-    ),
-  );
-  const tasks = traceEvents.filter(
-    ({ name, pid, tid, tdur }) => /RunTask/.test(name) && main.has(`${pid} ${tid}`) && tdur !== undefined,
-  );
-  if (tasks.length === 0) throw new Error("no task was traced");
-  return Math.round(Math.max(...tasks.map(({ tdur }) => tdur)) / 100) / 10;
-}
 const drawn = () => page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve))));
 const elements = (selector) => page.evaluate((selector) => document.querySelectorAll(selector).length, selector);
 
@@ -39,7 +22,7 @@ const scrolled = {};
 await page.goto(`${url}/audit`);
 await page.locator(".virtual tbody tr").first().waitFor(SLOW);
 const count = () => page.evaluate(() => Number(document.querySelector(".virtual table").getAttribute("aria-rowcount")));
-scrolled.longest_ms = await longestTask(async () => {
+scrolled.longest_ms = await longestTask(page, async () => {
   while ((await count()) <= 10_000) {
     await page.evaluate(() => {
       const box = document.querySelector(".virtual");
@@ -56,7 +39,7 @@ const timeline = {};
 await page.goto(`${url}/rooms/${room}/timeline?span=all`);
 await page.locator(".lane").first().waitFor(SLOW);
 const known = () => page.evaluate(() => Number(document.querySelector(".timeline").dataset.items));
-timeline.longest_ms = await longestTask(async () => {
+timeline.longest_ms = await longestTask(page, async () => {
   while ((await known()) < events) await drawn();
   for (const key of ["+", "+", "-", "+", "+", "+", "-"]) {
     await page.keyboard.press(key);
@@ -77,7 +60,7 @@ const heap = async () => {
   return Math.round((usedSize / MIB) * 10) / 10;
 };
 const sample = async () => {
-  const longest = await longestTask(() => new Promise((resolve) => setTimeout(resolve, SAMPLE_MS)));
+  const longest = await longestTask(page, () => new Promise((resolve) => setTimeout(resolve, SAMPLE_MS)));
   live.longest_ms = Math.max(live.longest_ms, longest);
   live.heap_mib.push(await heap());
 };

@@ -1,6 +1,7 @@
 /**
- * The worked example of docs/agents.md followed in the hub, with real guests and a real browser, from the first message to the merge;
- * then agents that wait for each other, a name that is refused, and a terminal whose program wishes for more than to be looked at.
+ * The hub with real guests and a real browser. The worked example of docs/agents.md is followed from the first message to the merge; then
+ * agents that wait for each other, a name that is refused, and a terminal whose program wishes for more than to be looked at. And all
+ * pages of an agent are looked at and tried, whose guest says nothing but what is hostile.
  */
 import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,21 +9,31 @@ import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { expect, test } from "vitest";
+import { PROMPTS } from "../../shared/prompts/catalogue.ts";
+import { fill } from "../../shared/prompts/prompt.ts";
 import { BINARY, type Json, type TestDaemon } from "../harness/daemon.ts";
 import { blocksOf, PAGES } from "../harness/documents.ts";
 import { freePort } from "../harness/free-port.ts";
 import { testAlone, until } from "../harness/guests.ts";
+import { HOSTILE, HOSTILE_SANDBOX, hostileCalls, hostileCommands } from "../harness/hostile-room.ts";
 import { realNode } from "../harness/real-terminal.ts";
 import { TerminalClient } from "../harness/terminal-client.ts";
 import { Visitor } from "../harness/visitor.ts";
 
-const READER = join(import.meta.dirname, "../harness/example-reader.mjs");
 const CHROMIUM = "/usr/bin/chromium";
 const REFUSED = "left.example";
 const DEADLINE_MS = 300_000;
+/** On a quiet path so soon; where the machine is overloaded, as soon as some rooms that are made are seen one after another. */
+const REFUSAL_SEEN_MS = 1000;
+const ROOMS_SEEN = 4;
+/** A task that is longer hangs the page. */
+const HANG_MS = 1000;
 const TERMINALS = "/v1/rooms/team/sandboxes/worker/terminals";
 /** A title, the clipboard, a link, and a question whose answer would be typed. */
 const WISHES = String.raw`printf 'seen \033]0;stolen\007\033]52;c;c3RvbGVu\007\033]8;;https://stolen.example\007link\033]8;;\007 \033[6nhere\n'`;
+
+/** The longest that is printed on one line. */
+const LONG_LINE = "head -c 10000000 /dev/zero | tr '\\0' x; echo; echo the line is over";
 
 const page = PAGES.find(({ path }) => path === "docs/agents.md");
 const [example = ""] = page ? blocksOf(page, "sh test").map(({ text }) => text) : [];
@@ -36,21 +47,39 @@ if (existsSync(CHROMIUM)) {
   // It is restarted at the same address.
   const env = { ROOMD_HTTP_LISTEN: `127.0.0.1:${await freePort()}` };
   testAlone("three agents are followed from the first message to the merge", { env }, follow, DEADLINE_MS);
+  testAlone("every page of an agent is looked at and tried, whatever its guest says", {}, visit, DEADLINE_MS);
 }
 
-async function follow(daemon: TestDaemon): Promise<void> {
+type Does = Record<string, () => Promise<unknown>>;
+
+/** Has a reader look; `does` is what it asks for, and what that gives back it is told. Returns what it has seen. */
+async function seenBy(reader: string, daemon: TestDaemon, told: object, does: Does): Promise<Json> {
   const owner = await Visitor.owner(daemon);
   const pictures = process.env.ROOMD_TEST_PICTURES ?? mkdtempSync(join(tmpdir(), "roomd-pictures-"));
   mkdirSync(pictures, { recursive: true });
-  const told = JSON.stringify({ cookies: [...owner.cookies], refused: REFUSED });
-  const argv = [realNode(), READER, CHROMIUM, daemon.url, pictures, told];
-  const reader = Bun.spawn(argv, { stdin: "pipe", stdout: "pipe", stderr: "pipe" });
-  const errors = reader.stderr.text();
+  const path = join(import.meta.dirname, "../harness", reader);
+  const about = JSON.stringify({ cookies: [...owner.cookies], ...told });
+  const argv = [realNode(), path, CHROMIUM, daemon.url, pictures, about];
+  const child = Bun.spawn(argv, { stdin: "pipe", stdout: "pipe", stderr: "pipe" });
+  const errors = child.stderr.text();
+  const printed: string[] = [];
+  for await (const line of createInterface({ input: Readable.fromWeb(child.stdout as never) })) {
+    printed.push(line);
+    if (!does[line]) continue;
+    const told = await does[line]();
+    child.stdin.write(`${JSON.stringify(typeof told === "string" ? told : null)}\n`);
+    child.stdin.flush();
+  }
+  expect([await child.exited, await errors]).toEqual([0, ""]);
+  console.log(`pictures of ${reader}: ${pictures}`);
+  return JSON.parse(printed.at(-1) ?? "");
+}
+
+async function follow(daemon: TestDaemon): Promise<void> {
   let running: Promise<[number, string]> | null = null;
   const inRoom = (agent: string, line: string) => daemon.exec("team", agent, { command: line, timeout_ms: 60_000 });
   let terminal: Json;
-  /** What they give back is told to the reader. */
-  const does: Record<string, () => Promise<unknown>> = {
+  const does: Does = {
     "begin the example": async () => {
       running = asDocumented(daemon);
     },
@@ -60,6 +89,7 @@ async function follow(daemon: TestDaemon): Promise<void> {
       await inRoom("planner", "room request worker 'which file?' --timeout 1s");
       await inRoom("worker", "room request planner 'which branch?' --timeout 1s");
     },
+    "make a room": () => daemon.room("just-made"),
     refuse: async () => {
       await daemon.ok("PUT", "/v1/rooms/team/sandboxes/reviewer/egress", { allowlist: ["kept.example"] });
       await inRoom("reviewer", `curl -sS -m 5 http://${REFUSED}/`);
@@ -81,22 +111,12 @@ async function follow(daemon: TestDaemon): Promise<void> {
       });
     },
   };
-  const printed: string[] = [];
-  for await (const line of createInterface({ input: Readable.fromWeb(reader.stdout as never) })) {
-    printed.push(line);
-    if (!does[line]) continue;
-    const told = await does[line]();
-    reader.stdin.write(`${JSON.stringify(typeof told === "string" ? told : null)}\n`);
-    reader.stdin.flush();
-  }
-  expect([await reader.exited, await errors]).toEqual([0, ""]);
-  const seen: Json = JSON.parse(printed.at(-1) ?? "");
+  const seen = await seenBy("example-reader.mjs", daemon, { refused: REFUSED }, does);
   console.log(
-    `a refused name is seen ${seen.refusal_ms} ms after it is on record; a deadlock ${seen.deadlock_ms} ms after its last message; pictures: ${pictures}`,
+    `a refused name is seen ${seen.refusal_ms} ms after it is on record, a new room ${seen.room_ms} ms; a deadlock ${seen.deadlock_ms} ms after its last message`,
   );
   expect(seen.deadlock).toMatch(/planner.*worker|worker.*planner/);
-  // Seen as it happens, and not with the next look; how soon that is, is printed.
-  expect(seen.refusal_ms).toBeLessThan(10_000);
+  expect(seen.refusal_ms).toBeLessThan(Math.max(REFUSAL_SEEN_MS, seen.room_ms * ROOMS_SEEN));
   expect(seen.merged).toContain("worker: add: sums its arguments");
   // A terminal that is watched draws, and does nothing else.
   expect([seen.terminal.title, seen.terminal.clipboard, seen.terminal.answered]).toEqual([
@@ -111,6 +131,86 @@ async function follow(daemon: TestDaemon): Promise<void> {
     (each: string) => !/ERR_(?:INCOMPLETE_CHUNKED|CONNECTION|EMPTY)/.test(each),
   );
   expect([complaints, seen.strangers, seen.overflows, seen.violations]).toEqual([[], [], [], []]);
+}
+
+async function visit(daemon: TestDaemon): Promise<void> {
+  const { room, hosts, longFile } = HOSTILE;
+  const agent = "worker";
+  const sandbox = `/v1/rooms/${room}/sandboxes/${agent}`;
+  for (const [method, path, body] of hostileCalls()) await daemon.ok(method, path, body);
+  await daemon.sandbox(room, agent, 9200, HOSTILE_SANDBOX);
+  for (const { body, ends } of hostileCommands()) {
+    expect((await daemon.api("POST", `${sandbox}/exec`, body)).body).toMatchObject(ends);
+  }
+  const { items } = await daemon.ok("GET", `${sandbox}/network`);
+  expect(items.map(({ host }: Json) => host)).toContain(hosts.at(-1));
+  await daemon.ok("POST", `${sandbox}/ports`, { port: 8000, label: `a${"-".repeat(29)}z`, visibility: "public" });
+  await daemon.ok("POST", `${sandbox}/ports`, { port: 65_535, label: "9" });
+
+  const write = (text: string) =>
+    daemon.ok("POST", `${sandbox}/executions/live/stdin`, { data_b64: Buffer.from(text).toString("base64") });
+  const key = await daemon.ok("POST", "/v1/orgs/self/keys", { name: HOSTILE.texts[0] });
+  let terminal: Json;
+  const typed = async (keys: string, shown: string) => {
+    const client = await TerminalClient.attach(daemon, terminal.ws_path);
+    client.type(`${keys}\r`);
+    await client.shows(shown, 60_000);
+    client.drop();
+    await client.closed;
+  };
+  const seen = await seenBy(
+    "agent-reader.mjs",
+    daemon,
+    { room, agent, longFile },
+    {
+      "open a terminal": async () => {
+        terminal = await daemon.ok("POST", `${sandbox}/terminals`, { rows: 24, cols: 80 });
+        await typed(WISHES, "here\r\n");
+      },
+      "begin a command": async () => {
+        const command = `echo it has begun; read -r x; ${LONG_LINE}; read -r x`;
+        await daemon.ok("POST", `${sandbox}/executions`, { exec_id: "live", command, timeout_ms: DEADLINE_MS });
+      },
+      "print a long line": () => write("\n"),
+      "end the command": () => write("\n"),
+      "print a long line in the terminal": () => typed(LONG_LINE, "\nthe line is over"),
+      "make a ticket": async () => {
+        const by = { authorization: `Bearer ${key.key}` };
+        return (await daemon.api("POST", `${sandbox}/terminals/${terminal.terminal_id}/token`, {}, by)).body.token;
+      },
+      "revoke the key": () => daemon.ok("DELETE", `/v1/orgs/self/keys/${key.key_id}`),
+      "type something else": () => typed("echo something-els''e", "something-else"),
+    },
+  );
+  const { longest_ms: longest, took_ms: took, pressed } = seen;
+  console.log(
+    `a line of 10 MB takes the page ${longest.command} ms in its longest task as a command's output, ${longest.terminal} ms in a terminal; controls pressed: ${JSON.stringify(pressed)}; ms for each page: ${JSON.stringify(took)}`,
+  );
+  expect([seen.dialogs, seen.asked]).toEqual([[], []]);
+  expect([seen.complaints, seen.strangers, seen.overflows, seen.violations]).toEqual([[], [], [], []]);
+  expect(seen.unpressed).toEqual([]);
+  expect(Math.min(...Object.values<number>(pressed))).toBeGreaterThan(0);
+  expect(Math.max(longest.command, longest.terminal)).toBeLessThan(HANG_MS);
+  expect(seen.title).toBe(`${agent} in ${room} · terminal · roomd`);
+
+  // What is copied is the catalogue's, with the names of the page.
+  const known = PROMPTS.map((prompt) => fill(prompt, { room, agent }));
+  for (const text of seen.prompts) expect(known).toContain(text);
+  const about = `agent \`${agent}\` in room \`${room}\``;
+  expect(seen.prompts.filter((text: string) => text.includes(about)).length).toBeGreaterThan(2);
+  const { texts, ...names } = seen.prompts_page;
+  expect(names).toEqual({ room, agent });
+  for (const prompt of PROMPTS) expect(texts[prompt.name]).toBe(fill(prompt, { room, agent }));
+
+  expect(seen.badge).toContain("types, for");
+  expect(seen.asleep).not.toContain("typed-42");
+  // Of who types at what has ended for them nothing goes out, and nothing is taken for a key of the page.
+  expect(seen.revoked).toEqual({
+    sent: 0,
+    drawn: expect.not.stringContaining("too-late"),
+    is_there_still: true,
+    dialogs: 0,
+  });
 }
 
 /** Its exit code, and what it complained of. */

@@ -85,6 +85,7 @@ inBrowser("the steps to a first sandbox tick themselves as they happen", () => {
 
 inBrowser("every control of every page, pressed, asks nothing that is not reading", () => {
   expect(seen.pressed).toBeGreaterThan(10);
+  expect(seen.unpressed).toEqual([]);
   expect(seen.asked).toEqual([]);
 });
 
