@@ -49,7 +49,7 @@ export async function openBrowser(executablePath, url, pictures) {
         () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
       );
       if (over > 0) noted.overflows.push(`${name} ${look}: ${over}`);
-      await page.evaluate(axe.source);
+      if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe.source);
       const rules = colorScheme === "dark" ? OF_COLOURS : {};
       const found = await page.evaluate((rules) => globalThis.axe.run(document, rules), rules);
       for (const { id, nodes } of found.violations) {

@@ -33,7 +33,7 @@ const TERMINALS = "/v1/rooms/team/sandboxes/worker/terminals";
 const WISHES = String.raw`printf 'seen \033]0;stolen\007\033]52;c;c3RvbGVu\007\033]8;;https://stolen.example\007link\033]8;;\007 \033[6nhere\n'`;
 
 /** The longest that is printed on one line. */
-const LONG_LINE = "head -c 10000000 /dev/zero | tr '\\0' x; echo; echo the line is over";
+const LONG_LINE = "head -c 10000000 /dev/zero | tr '\\0' x; echo; echo the line is ov''er";
 
 const page = PAGES.find(({ path }) => path === "docs/agents.md");
 const [example = ""] = page ? blocksOf(page, "sh test").map(({ text }) => text) : [];
@@ -63,12 +63,17 @@ async function seenBy(reader: string, daemon: TestDaemon, told: object, does: Do
   const child = Bun.spawn(argv, { stdin: "pipe", stdout: "pipe", stderr: "pipe" });
   const errors = child.stderr.text();
   const printed: string[] = [];
-  for await (const line of createInterface({ input: Readable.fromWeb(child.stdout as never) })) {
-    printed.push(line);
-    if (!does[line]) continue;
-    const told = await does[line]();
-    child.stdin.write(`${JSON.stringify(typeof told === "string" ? told : null)}\n`);
-    child.stdin.flush();
+  try {
+    for await (const line of createInterface({ input: Readable.fromWeb(child.stdout as never) })) {
+      printed.push(line);
+      if (!does[line]) continue;
+      const told = await does[line]();
+      child.stdin.write(`${JSON.stringify(typeof told === "string" ? told : null)}\n`);
+      child.stdin.flush();
+    }
+  } catch (error) {
+    child.kill();
+    throw error;
   }
   expect([await child.exited, await errors]).toEqual([0, ""]);
   console.log(`pictures of ${reader}: ${pictures}`);
@@ -168,12 +173,12 @@ async function visit(daemon: TestDaemon): Promise<void> {
         await typed(WISHES, "here\r\n");
       },
       "begin a command": async () => {
-        const command = `echo it has begun; read -r x; ${LONG_LINE}; read -r x`;
+        const command = `echo it has beg''un; read -r x; ${LONG_LINE}; read -r x`;
         await daemon.ok("POST", `${sandbox}/executions`, { exec_id: "live", command, timeout_ms: DEADLINE_MS });
       },
       "print a long line": () => write("\n"),
       "end the command": () => write("\n"),
-      "print a long line in the terminal": () => typed(LONG_LINE, "\nthe line is over"),
+      "print a long line in the terminal": () => typed(LONG_LINE, "x".repeat(100)),
       "make a ticket": async () => {
         const by = { authorization: `Bearer ${key.key}` };
         return (await daemon.api("POST", `${sandbox}/terminals/${terminal.terminal_id}/token`, {}, by)).body.token;
@@ -186,9 +191,12 @@ async function visit(daemon: TestDaemon): Promise<void> {
   console.log(
     `a line of 10 MB takes the page ${longest.command} ms in its longest task as a command's output, ${longest.terminal} ms in a terminal; controls pressed: ${JSON.stringify(pressed)}; ms for each page: ${JSON.stringify(took)}`,
   );
-  expect([seen.dialogs, seen.asked]).toEqual([[], []]);
-  expect([seen.complaints, seen.strangers, seen.overflows, seen.violations]).toEqual([[], [], [], []]);
-  expect(seen.unpressed).toEqual([]);
+  const { dialogs, asked, unpressed, complaints, strangers, overflows, violations } = seen;
+  expect({ dialogs, asked, unpressed, complaints, strangers, overflows, violations }).toEqual({
+    ...{ dialogs: [], asked: [], unpressed: [], strangers: [], overflows: [], violations: [] },
+    // That a sleeper's network was gone is on the console as failed loads.
+    complaints: complaints.filter((each: string) => each.includes("ERR_INTERNET_DISCONNECTED")),
+  });
   expect(Math.min(...Object.values<number>(pressed))).toBeGreaterThan(0);
   expect(Math.max(longest.command, longest.terminal)).toBeLessThan(HANG_MS);
   expect(seen.title).toBe(`${agent} in ${room} · terminal · roomd`);
@@ -202,13 +210,16 @@ async function visit(daemon: TestDaemon): Promise<void> {
   expect(names).toEqual({ room, agent });
   for (const prompt of PROMPTS) expect(texts[prompt.name]).toBe(fill(prompt, { room, agent }));
 
+  expect(seen.sent_by_watching).toBe(0);
   expect(seen.badge).toContain("types, for");
   expect(seen.asleep).not.toContain("typed-42");
   // Of who types at what has ended for them nothing goes out, and nothing is taken for a key of the page.
   expect(seen.revoked).toEqual({
     sent: 0,
     drawn: expect.not.stringContaining("too-late"),
-    is_there_still: true,
+    says_why: 1,
+    has_ticket: true,
+    is_there: true,
     dialogs: 0,
   });
 }
