@@ -15,7 +15,8 @@ const happens = async (what) => {
   return JSON.parse((await lines.next()).value);
 };
 const { open, look, longestTask, noted, close } = await openBrowser(executablePath, url, pictures);
-const SLOW = { timeout: 60_000 };
+/** A guest may have an eighth of a core. */
+const SLOW = { timeout: 240_000 };
 const ROOM = `${url}/rooms/${room}`;
 const AGENT = `${ROOM}/agents/${agent}`;
 const seen = { asked: [], sent: [], dialogs: [], pressed: {}, unpressed: [], prompts: [], longest_ms: {}, took_ms: {} };

@@ -22,7 +22,9 @@ import { Visitor } from "../harness/visitor.ts";
 
 const CHROMIUM = "/usr/bin/chromium";
 const REFUSED = "left.example";
-const DEADLINE_MS = 300_000;
+const DEADLINE_MS = 600_000;
+/** Of a guest that others leave an eighth of a core. */
+const COMMAND_MS = 100_000;
 /** On a quiet path so soon; where the machine is overloaded, as soon as some rooms that are made are seen one after another. */
 const REFUSAL_SEEN_MS = 1000;
 const ROOMS_SEEN = 4;
@@ -32,8 +34,8 @@ const TERMINALS = "/v1/rooms/team/sandboxes/worker/terminals";
 /** A title, the clipboard, a link, and a question whose answer would be typed. */
 const WISHES = String.raw`printf 'seen \033]0;stolen\007\033]52;c;c3RvbGVu\007\033]8;;https://stolen.example\007link\033]8;;\007 \033[6nhere\n'`;
 
-/** The longest that is printed on one line. */
-const LONG_LINE = "head -c 10000000 /dev/zero | tr '\\0' x; echo; echo the line is ov''er";
+/** A line that is as long as that; to a screen much less is much. */
+const longLine = (bytes: number) => `head -c ${bytes} /dev/zero | tr '\\0' x; echo; echo the line is ov''er`;
 
 const page = PAGES.find(({ path }) => path === "docs/agents.md");
 const [example = ""] = page ? blocksOf(page, "sh test").map(({ text }) => text) : [];
@@ -145,7 +147,8 @@ async function visit(daemon: TestDaemon): Promise<void> {
   for (const [method, path, body] of hostileCalls()) await daemon.ok(method, path, body);
   await daemon.sandbox(room, agent, 9200, HOSTILE_SANDBOX);
   for (const { body, ends } of hostileCommands()) {
-    expect((await daemon.api("POST", `${sandbox}/exec`, body)).body).toMatchObject(ends);
+    const answer = await daemon.api("POST", `${sandbox}/exec`, { timeout_ms: COMMAND_MS, ...body });
+    expect(answer.body).toMatchObject(ends);
   }
   const { items } = await daemon.ok("GET", `${sandbox}/network`);
   expect(items.map(({ host }: Json) => host)).toContain(hosts.at(-1));
@@ -173,12 +176,12 @@ async function visit(daemon: TestDaemon): Promise<void> {
         await typed(WISHES, "here\r\n");
       },
       "begin a command": async () => {
-        const command = `echo it has beg''un; read -r x; ${LONG_LINE}; read -r x`;
+        const command = `echo it has beg''un; read -r x; ${longLine(10_000_000)}; read -r x`;
         await daemon.ok("POST", `${sandbox}/executions`, { exec_id: "live", command, timeout_ms: DEADLINE_MS });
       },
       "print a long line": () => write("\n"),
       "end the command": () => write("\n"),
-      "print a long line in the terminal": () => typed(LONG_LINE, "x".repeat(100)),
+      "print a long line in the terminal": () => typed(longLine(1_000_000), "x".repeat(100)),
       "make a ticket": async () => {
         const by = { authorization: `Bearer ${key.key}` };
         return (await daemon.api("POST", `${sandbox}/terminals/${terminal.terminal_id}/token`, {}, by)).body.token;
@@ -189,7 +192,7 @@ async function visit(daemon: TestDaemon): Promise<void> {
   );
   const { longest_ms: longest, took_ms: took, pressed } = seen;
   console.log(
-    `a line of 10 MB takes the page ${longest.command} ms in its longest task as a command's output, ${longest.terminal} ms in a terminal; controls pressed: ${JSON.stringify(pressed)}; ms for each page: ${JSON.stringify(took)}`,
+    `a line of 10 MB takes the page ${longest.command} ms in its longest task as a command's output, and one of 1 MB ${longest.terminal} ms in a terminal; controls pressed: ${JSON.stringify(pressed)}; ms for each page: ${JSON.stringify(took)}`,
   );
   const { dialogs, asked, unpressed, complaints, strangers, overflows, violations } = seen;
   expect({ dialogs, asked, unpressed, complaints, strangers, overflows, violations }).toEqual({
