@@ -104,6 +104,7 @@ await visit("console", `${AGENT}/console`, "lines");
 await visit("ports", `${ROOM}/ports`, "everybody", "who has its token");
 await glance("file", `${ROOM}/drive?file=${encodeURIComponent(longFile)}`, "of which the first");
 await glance("timeline", `${ROOM}/timeline?as=list`, "alert(1)");
+await glance("messages", `${ROOM}/messages`, "alert(1)");
 await glance("audit", `${url}/audit?room=${room}`);
 await page.goto(AGENT);
 await inMain("all prompts").click();

@@ -28,7 +28,7 @@ const labels = Object.fromEntries(HOSTILE.texts.map((text, n) => [`label-${n}`, 
 
 /** The calls of the API that make it, as who has a key can; there are no sandboxes in it. */
 export function hostileCalls(): (readonly [method: string, path: string, body: object])[] {
-  const { room, agents, texts, longFile } = HOSTILE;
+  const { room, agents, texts } = HOSTILE;
   const headers = Object.fromEntries(worded.map((text, n) => [`h${".-_".repeat(20)}${n}`, text.slice(0, 500)]));
   const messages: object[] = texts.flatMap((text, n) =>
     [text, { [text]: [text, { deep: text }] }].map((payload) => ({
@@ -38,22 +38,25 @@ export function hostileCalls(): (readonly [method: string, path: string, body: o
       headers,
     })),
   );
-  const [source, , destination] = agents;
-  messages.push(
-    { source, destination, payload: LONG_MESSAGE, message_id: "i".repeat(128) },
-    {
-      source,
-      topic: `${"t".repeat(127)}.${"-".repeat(128)}`,
-      payload_b64: Buffer.from(texts.join("")).toString("base64"),
-    },
-  );
+  const topic = `${"t".repeat(127)}.${"-".repeat(128)}`;
+  messages.push({ source: agents[0], topic, payload_b64: Buffer.from(texts.join("")).toString("base64") });
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these cannot be in a name
   const files = texts.map((text) => ({ path: `/${text.slice(0, 60).replaceAll(/[/\u0000]/g, "_")}`, content: text }));
-  files.push({ path: longFile, content: LONG_FILE });
   return [
     ["POST", "/v1/rooms", { room_id: room, labels }],
     ...messages.map((message) => ["POST", `/v1/rooms/${room}/messages`, message] as const),
     ...files.map((file) => ["POST", `/v1/rooms/${room}/drive/write`, file] as const),
+  ];
+}
+
+/** And what is longer than is shown of it at once: a message, and a file of one line. */
+export function longCalls(): (readonly [method: string, path: string, body: object])[] {
+  const { room, agents, longFile } = HOSTILE;
+  const [source, , destination] = agents;
+  const message = { source, destination, payload: LONG_MESSAGE, message_id: "i".repeat(128) };
+  return [
+    ["POST", `/v1/rooms/${room}/messages`, message],
+    ["POST", `/v1/rooms/${room}/drive/write`, { path: longFile, content: LONG_FILE }],
   ];
 }
 

@@ -15,7 +15,7 @@ import { BINARY, type Json, type TestDaemon } from "../harness/daemon.ts";
 import { blocksOf, PAGES } from "../harness/documents.ts";
 import { freePort } from "../harness/free-port.ts";
 import { testAlone, until } from "../harness/guests.ts";
-import { HOSTILE, HOSTILE_SANDBOX, hostileCalls, hostileCommands } from "../harness/hostile-room.ts";
+import { HOSTILE, HOSTILE_SANDBOX, hostileCalls, hostileCommands, longCalls } from "../harness/hostile-room.ts";
 import { realNode } from "../harness/real-terminal.ts";
 import { TerminalClient } from "../harness/terminal-client.ts";
 import { Visitor } from "../harness/visitor.ts";
@@ -144,7 +144,7 @@ async function visit(daemon: TestDaemon): Promise<void> {
   const { room, hosts, longFile } = HOSTILE;
   const agent = "worker";
   const sandbox = `/v1/rooms/${room}/sandboxes/${agent}`;
-  for (const [method, path, body] of hostileCalls()) await daemon.ok(method, path, body);
+  for (const [method, path, body] of [...hostileCalls(), ...longCalls()]) await daemon.ok(method, path, body);
   await daemon.sandbox(room, agent, 9200, HOSTILE_SANDBOX);
   for (const { body, ends } of hostileCommands()) {
     const answer = await daemon.api("POST", `${sandbox}/exec`, { timeout_ms: COMMAND_MS, ...body });
