@@ -167,6 +167,7 @@ await sleeper.context().setOffline(false);
 await drawn("typed-42", sleeper);
 await head(sleeper).getByText("watched as it comes").waitFor(SLOW);
 await head(sleeper).getByText("types, for").waitFor(SLOW);
+seen.awake = await sleeper.locator(".xterm-rows").textContent();
 await sleeper.context().close();
 
 // The key that made the ticket is revoked while its holder types.
