@@ -31,5 +31,7 @@ export async function pressControls(page) {
     }
     await page.keyboard.press("Escape");
   }
+  // The colours and the times that were chosen: the next page is looked at as it comes.
+  await page.evaluate(() => localStorage.clear());
   return told;
 }
