@@ -7,8 +7,8 @@ import { availableParallelism } from "node:os";
 import { Places } from "../../core/places.ts";
 import { ServiceError } from "../../core/service-error.ts";
 
-/** Of the host's processors half are left to everything else. */
-export const AT_ONCE = Math.max(1, Math.floor(availableParallelism() / 2));
+/** Few, and of the host's processors half are left to everything else. */
+export const AT_ONCE = Math.max(1, Math.min(2, Math.floor(availableParallelism() / 2)));
 const MOST_WAITING = { known: 64, strangers: 64 } as const;
 const MOST_OF_ONE = 3;
 const OPTIONS = { algorithm: "argon2id", memoryCost: 65_536, timeCost: 2 } as const;
