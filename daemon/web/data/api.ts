@@ -51,10 +51,13 @@ export async function get<Op extends Operation>(
   return (await response.json()) as OutputOf<Op>;
 }
 
-/** What is answered whatever its status, as by what tells how it is. Throws Refused where nothing is. */
+/** What the service answers whatever its status, as by what tells how it is. Throws Refused where something else answers, or nothing. */
 export async function getAny<Op extends Operation>(path: string, signal?: AbortSignal): Promise<OutputOf<Op>> {
   const response = await once(path, { Accept: "application/json" }, signal);
-  return (await response.json()) as OutputOf<Op>;
+  const answer = await response.json().catch(() => null);
+  signal?.throwIfAborted();
+  if (answer === null) throw new Refused(UNREACHABLE);
+  return answer as OutputOf<Op>;
 }
 
 /** Throws Refused, and what `signal` was ended with. Told to wait for a short while, it waits, once. */

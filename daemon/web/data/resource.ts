@@ -17,8 +17,14 @@ export interface Loaded<T> {
   again(): void;
 }
 
-/** At most so often, however many events touch it; what takes the service longer is asked for less often. */
+/** At most so often, however many events touch it. */
 const EVERY_MS = 500;
+
+/** How often at most something is asked for: at first, and where events touch it all the time. */
+export interface Pace {
+  firstMs: number;
+  steadyMs: number;
+}
 
 /** What only reads, and what a page has asked, touches nothing. */
 export const isOfPage = ({ source }: AuditRecord) => source === "web";
@@ -30,7 +36,7 @@ export function useLoaded<T>(
   key: string,
   load: (signal: AbortSignal) => Promise<T>,
   touches?: (record: AuditRecord) => boolean,
-  everyMs = EVERY_MS,
+  { firstMs, steadyMs }: Pace = { firstMs: EVERY_MS, steadyMs: EVERY_MS },
 ): Loaded<T> {
   const state: Signal<{ key: string; data: T | undefined; problem: Problem | null }> = useSignal({
     key,
@@ -44,6 +50,7 @@ export function useLoaded<T>(
     let timer: ReturnType<typeof setTimeout> | undefined;
     let isAsking = false;
     let isOld = false;
+    let pauseMs = firstMs / 2;
     const ask = async () => {
       timer = undefined;
       isAsking = true;
@@ -64,7 +71,9 @@ export function useLoaded<T>(
     const soon = () => {
       isOld = true;
       if (isAsking || timer !== undefined || over.signal.aborted) return;
-      timer = setTimeout(ask, Math.max(0, asked + everyMs - performance.now()));
+      const sinceMs = performance.now() - asked;
+      pauseMs = sinceMs > steadyMs ? firstMs / 2 : Math.min(2 * pauseMs, steadyMs);
+      timer = setTimeout(ask, Math.max(0, pauseMs - sinceMs));
     };
     again.current = soon;
     void whenOpen().then(() => (over.signal.aborted ? undefined : ask()));

@@ -1,6 +1,7 @@
 /** Owns what the home page says of the host: whether it is well, which checks are not, and what says more of them. */
 import type { health } from "../../../shared/api/service.ts";
 import { getAny } from "../data/api.ts";
+import { useEvery } from "../data/every.ts";
 import { useLoaded } from "../data/resource.ts";
 import { Line, type Look, Shown, State } from "../parts/parts.tsx";
 import { spanText } from "../parts/text.tsx";
@@ -9,8 +10,12 @@ const LOOKS = { ok: "ok", degraded: "wait", unavailable: "bad" } as const satisf
 const CHECK_LOOKS = { ok: "ok", warn: "wait", fail: "bad" } as const satisfies Record<string, Look>;
 const HOW = { kvm: "hardware virtualization", tcg: "emulation, which is slow" } as const;
 
+/** How a host is, is no event. */
+const EVERY_MS = 30_000;
+
 export function HostHealth() {
   const found = useLoaded("health", (signal) => getAny<typeof health>("/health", signal));
+  useEvery(true, EVERY_MS, found.again);
   return (
     <Shown of={found} rows={1}>
       {({ status, version, acceleration, uptime_seconds, checks }) => {

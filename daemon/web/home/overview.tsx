@@ -10,7 +10,7 @@ import { Ask } from "../parts/ask.tsx";
 import { Empty, Facts, Shown, State } from "../parts/parts.tsx";
 import { RecordTable } from "../parts/records.tsx";
 import { countText, Foreign, sizeText } from "../parts/text.tsx";
-import { changesGlances, GLANCE_EVERY_MS, loadGlances } from "../rooms/load.ts";
+import { changesGlances, GLANCE_PACE, loadGlances } from "../rooms/load.ts";
 import { RoomTable } from "../rooms/table.tsx";
 import { HostHealth } from "./host-health.tsx";
 
@@ -43,7 +43,7 @@ async function loadNow(signal: AbortSignal) {
 const urgency = ({ in_circle, blocked, running }: RoomGlance) => Number(in_circle) * 1e9 + blocked * 1e4 + running;
 
 export default function Overview() {
-  const now = useLoaded("now", loadNow, changesGlances, GLANCE_EVERY_MS);
+  const now = useLoaded("now", loadNow, changesGlances, GLANCE_PACE);
   const failed = useLoaded(
     "failed",
     async (signal) => {

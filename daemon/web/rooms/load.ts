@@ -3,10 +3,11 @@ import type { AuditRecord } from "../../../shared/api/audit.ts";
 import type { RoomGlance, roomOverview } from "../../../shared/api/room-overview.ts";
 import { isReading } from "../../../shared/audit-reads.ts";
 import { get } from "../data/api.ts";
+import type { Pace } from "../data/resource.ts";
 import type { Glances } from "./table.tsx";
 
-/** It is much that is looked at: however many events there are, it is asked for no more often. */
-export const GLANCE_EVERY_MS = 1000;
+/** It is much that is looked at. */
+export const GLANCE_PACE: Pace = { firstMs: 1000, steadyMs: 10_000 };
 
 export async function loadGlances(
   { state, label, page, most }: { state: string; label?: string; page: number; most: number },

@@ -7,7 +7,7 @@ import { Choices, Empty, Head, Line, Shown } from "../parts/parts.tsx";
 import { Live } from "../shell/live-state.tsx";
 import { place, setQuery } from "../shell/router.ts";
 import { useTitle } from "../shell/title.ts";
-import { changesGlances, GLANCE_EVERY_MS, loadGlances } from "./load.ts";
+import { changesGlances, GLANCE_PACE, loadGlances } from "./load.ts";
 import { RoomTable } from "./table.tsx";
 
 const PAGE = 100;
@@ -24,7 +24,7 @@ export default function Rooms() {
     `${state} ${label} ${most.value}`,
     (signal) => loadGlances({ state, label, page: PAGE, most: most.value }, signal),
     changesGlances,
-    GLANCE_EVERY_MS,
+    GLANCE_PACE,
   );
   return (
     <>

@@ -1,8 +1,9 @@
 /** Owns the page of a room's exposed ports. Tokens are never on it: the line that shows one is. */
 
-import { useEffect, useRef } from "preact/hooks";
+import { useRef } from "preact/hooks";
 import type { sandboxList } from "../../../../shared/api/sandboxes.ts";
 import { get, part } from "../../data/api.ts";
+import { useEvery } from "../../data/every.ts";
 import { agentPath } from "../../data/paths.ts";
 import { useLoaded } from "../../data/resource.ts";
 import { Empty, Line, Shown, State } from "../../parts/parts.tsx";
@@ -145,24 +146,6 @@ function useMoves(ports: Counted | undefined): boolean {
     known.current = { ports, sum, moves: isOpen || (current.ports !== undefined && sum !== current.sum) };
   }
   return known.current.moves;
-}
-
-/** Not while the tab is hidden, and at once when it is seen again. */
-function useEvery(isOn: boolean, ms: number, ask: () => void): void {
-  const latest = useRef(ask);
-  latest.current = ask;
-  useEffect(() => {
-    if (!isOn) return;
-    const look = () => {
-      if (!document.hidden) latest.current();
-    };
-    const timer = setInterval(look, ms);
-    document.addEventListener("visibilitychange", look);
-    return () => {
-      clearInterval(timer);
-      document.removeEventListener("visibilitychange", look);
-    };
-  }, [isOn, ms]);
 }
 
 /** The part of the path that is the port's label. */

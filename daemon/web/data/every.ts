@@ -1,0 +1,20 @@
+/** Owns asking again and again for what is no event, while one looks. */
+import { useEffect, useRef } from "preact/hooks";
+
+/** Not while the tab is hidden, and at once when it is seen again. */
+export function useEvery(isOn: boolean, ms: number, ask: () => void): void {
+  const latest = useRef(ask);
+  latest.current = ask;
+  useEffect(() => {
+    if (!isOn) return;
+    const look = () => {
+      if (!document.hidden) latest.current();
+    };
+    const timer = setInterval(look, ms);
+    document.addEventListener("visibilitychange", look);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener("visibilitychange", look);
+    };
+  }, [isOn, ms]);
+}
