@@ -18,7 +18,8 @@ const PLUG_DEADLINE_MS = 10_000;
 const PLUG_RETRY_MS = 3;
 const ANSWER_DEADLINE_MS = 3_000;
 
-const DETACH_DEADLINE_MS = 5_000;
+/** A host that is overloaded takes seconds to begin a process. */
+const DETACH_DEADLINE_MS = 20_000;
 const DETACH_LOOK_MS = 5;
 /** What is mounted in the place of a lost drive: empty, and read only. */
 const PLACEHOLDER = "drive-lost";
