@@ -12,11 +12,12 @@ import { errnoOf } from "../core/service-error.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { call, send } from "./client.ts";
 import { choice, command } from "./command.ts";
-import { bytesText, fieldLines, type JsonOption, show, showValue, write } from "./output.ts";
+import { bytesText, fieldLines, type JsonOption, say, show, showValue, write } from "./output.ts";
 import { withProgress } from "./progress.ts";
 import { integer, milliseconds, numbers } from "./values.ts";
 
 const WIDTH = "width of the picture; the screen's own if absent or larger than that";
+const NO_PICTURE = "The action was done, and there is no picture of it now: take one with `roomd screen`.";
 /** They are nothing but a picture. */
 const PICTURES: readonly ComputerAction[] = ["screenshot", "zoom"];
 
@@ -103,8 +104,10 @@ export function computerCommand(): Command {
         screenshot: wantsPicture,
       });
       const { screenshot_b64, ...done } = reply.value;
-      if (output !== undefined && screenshot_b64) save(output, Buffer.from(screenshot_b64, "base64"));
-      await show(reply, options, () => fieldLines({ ...done, ...(output === undefined ? {} : { local: output }) }));
+      const saves = output !== undefined && screenshot_b64 !== null;
+      if (saves) save(output, Buffer.from(screenshot_b64, "base64"));
+      await show(reply, options, () => fieldLines({ ...done, ...(saves ? { local: output } : {}) }));
+      if (wantsPicture && screenshot_b64 === null) await say(NO_PICTURE);
     });
 }
 

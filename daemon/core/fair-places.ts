@@ -40,26 +40,34 @@ export class FairPlaces {
 
   /**
    * Resolves with what gives the place back, to be called once. Rejects with DeadlineError when there was none in time, or at
-   * once when too many of the sandbox's wait already.
+   * once when too many of the sandbox's wait already, or when the signal is given.
    */
-  take(asker: Asker, deadlineMs: number): Promise<() => void> {
+  take(asker: Asker, deadlineMs: number, signal?: AbortSignal): Promise<() => void> {
     const { org_id, sandbox_id } = asker;
     const group = this.#groups.get(org_id) ?? { taken: 0, members: new Map() };
     const share = group.members.get(sandbox_id) ?? { taken: 0, waiting: new Set() };
     if (share.waiting.size >= this.#shares.waiting) {
       return Promise.reject(new DeadlineError("too much of the sandbox waits already"));
     }
+    if (signal?.aborted) return Promise.reject(new DeadlineError("the wait was given up"));
     this.#groups.set(org_id, group);
     group.members.set(sandbox_id, share);
     return new Promise((resolve, reject) => {
-      const late = () => {
+      const end = () => {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", giveUp);
+      };
+      const refuse = (why: string) => {
+        end();
         share.waiting.delete(enter);
         this.#forget(asker, group, share);
-        reject(new DeadlineError(`no place within ${deadlineMs} ms`));
+        reject(new DeadlineError(why));
       };
-      const timer = setTimeout(late, deadlineMs);
+      const giveUp = () => refuse("the wait was given up");
+      const timer = setTimeout(() => refuse(`no place within ${deadlineMs} ms`), deadlineMs);
+      signal?.addEventListener("abort", giveUp);
       const enter = () => {
-        clearTimeout(timer);
+        end();
         resolve(() => {
           this.#count(group, share, -1);
           this.#forget(asker, group, share);

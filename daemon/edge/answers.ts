@@ -73,7 +73,8 @@ export function makeAnswers(database: Database): Answers {
         const { status, done, location } = reply;
         return await idempotency.pack(sealedFor(walk, { status, body: done.body, location }));
       }
-      if (reply.status >= 500) return null;
+      // Nobody has got what is told to a client that left: the same call goes on with the work.
+      if (reply.status >= 500 || walk.request.signal.aborted) return null;
       return await idempotency.pack({ status: reply.status, body: reply.problem, location: null });
     },
 

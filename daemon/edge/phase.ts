@@ -60,6 +60,10 @@ export const LEAVES = {
     ...{ in: "working", answer: "refusal", record: [] },
     again: "the same work, gone on with",
   },
+  "its client has left, and the verb gives up": {
+    ...{ in: "working", answer: "nothing", record: ["error"] },
+    again: "the same work, gone on with",
+  },
   "the key ends while the verb works": {
     ...{ in: "working", answer: "refusal", record: ["denied"] },
     again: "the same answer",

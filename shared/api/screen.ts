@@ -43,6 +43,9 @@ const axis = Type.Integer({ minimum: 0, maximum: WIDEST });
 const point = (description: string) =>
   Type.Optional(Type.Array(axis, { minItems: 2, maxItems: 2, description, examples: [[640, 400]] }));
 
+const PICTURE =
+  "The picture, a PNG. null where none was asked for. Except for screenshot and zoom it is null too when the action was done and its picture would be larger than 4 MiB, or too many are being taken: take one by screenshot then.";
+
 const READ_ERRORS = [
   "room_not_found",
   "sandbox_not_found",
@@ -61,7 +64,8 @@ export const screenGet = operation({
   summary: "Take a picture of a sandbox's screen",
   description:
     "A PNG of what the screen shows now, with the pointer. A sandbox without a screen answers 409 invalid_state; those of the template desktop have one.",
-  access: "sandboxes:read",
+  access: "exec",
+  watched: true,
   params: sandboxPath,
   query: fields({ width }),
   body: null,
@@ -136,7 +140,7 @@ export const computer = operation({
     width: Type.Integer({ description: "Of the picture of the whole screen: coordinates are smaller than this." }),
     height: Type.Integer(),
     cursor: Type.Array(Type.Integer(), { minItems: 2, maxItems: 2, description: "Where the pointer is: [x, y]." }),
-    screenshot_b64: nullable(Type.String({ contentEncoding: "base64", description: "The picture, a PNG." })),
+    screenshot_b64: nullable(Type.String({ contentEncoding: "base64", description: PICTURE })),
   }),
   outcomes: { ok: 200 },
   errors: [...READ_ERRORS],

@@ -164,6 +164,7 @@ describe("a session", () => {
       "terminal_list",
       "terminal_get",
       "terminal_watch",
+      "screen_get",
       "execution_list",
       "execution_get",
       "execution_stream",

@@ -1,8 +1,11 @@
 /** What the screen's operations refuse before there is a guest to ask; test/protocol/screen.test.ts has what they do. */
 import type { Database } from "bun:sqlite";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { GUEST_SCOPES } from "../../daemon/edge/guest/allowed.ts";
 import { SANDBOX_STATES } from "../../shared/api/sandboxes.ts";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
+import { People } from "../harness/people.ts";
+import { bearer, makeKey } from "./calls.ts";
 import { withFailedSandbox } from "./failed-sandbox.ts";
 
 const SANDBOX = "/v1/rooms/r/sandboxes/worker-1";
@@ -36,6 +39,21 @@ test.each<[string, object, string, string]>([
   const problem = await daemon.problem("POST", `${SANDBOX}/computer`, body);
   expect(problem).toMatchObject({ status: 422, code });
   expect(problem.errors.map((each) => each.field)).toEqual([field]);
+});
+
+test("a picture needs the scope exec, as output does; a person who is signed in may look", async () => {
+  rows.run("UPDATE sandboxes SET state = 'paused'");
+  const codes = [];
+  for (const scopes of [GUEST_SCOPES, ["sandboxes:read"], ["exec"]] as const) {
+    const { key } = await makeKey(daemon, { scopes: [...scopes] });
+    codes.push((await daemon.api("GET", `${SANDBOX}/screen`, undefined, bearer(key))).body.code);
+  }
+  expect(codes).toEqual(["insufficient_scope", "insufficient_scope", "invalid_state"]);
+  const viewer = await (await People.first(daemon)).member("viewer");
+  expect((await viewer.api("GET", `${SANDBOX}/screen`)).body.code).toBe("invalid_state");
+  expect((await viewer.api("POST", `${SANDBOX}/computer`, { action: "screenshot" })).body.code).toBe(
+    "hub_is_read_only",
+  );
 });
 
 describe.each(SANDBOX_STATES.filter((state) => state !== "destroyed" && state !== "running"))("%s", (state) => {

@@ -58,6 +58,7 @@ export class RfbServer {
   /** Nothing is answered any more. */
   isDeaf = false;
   readonly #queue: Uint8Array[] = [];
+  readonly #gone = Promise.withResolvers<void>();
   #wake = Promise.withResolvers<void>();
   #said = 0;
   #buffer: Buffer = Buffer.alloc(0);
@@ -77,9 +78,20 @@ export class RfbServer {
       write: async (bytes) => this.#take(bytes),
       close: () => {
         this.closed = true;
+        this.#gone.resolve();
         this.#wake.resolve();
       },
     };
+  }
+
+  /** Resolves once the connection is closed. */
+  get gone(): Promise<void> {
+    return this.#gone.promise;
+  }
+
+  /** How many of its messages nobody has taken. */
+  get unsent(): number {
+    return this.#queue.length;
   }
 
   send(bytes: Uint8Array): void {

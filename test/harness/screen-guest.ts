@@ -3,8 +3,9 @@
  * operations on them. Nothing is a virtual machine here.
  */
 
+import type { Asker } from "../../daemon/core/fair-places.ts";
 import { type Caller, type KeyCall, NO_TRANSFER, trialCall } from "../../daemon/core/operation.ts";
-import type { SandboxAccess, ScreenTarget } from "../../daemon/domain/screen/deps.ts";
+import type { SandboxAccess, ScreenDeps, ScreenTarget } from "../../daemon/domain/screen/deps.ts";
 import { makeScreens, type Screens } from "../../daemon/domain/screen/index.ts";
 import type { GuestLink } from "../../daemon/host/guest-link/handshake.ts";
 import type { Stream } from "../../shared/agent-protocol/link.ts";
@@ -37,7 +38,7 @@ export class ScreenGuest {
   /** The sandbox has this state from now on. */
   readonly become: (state: string) => void;
 
-  constructor(handler: Handler, options: { unusedMs?: number } = {}) {
+  constructor(handler: Handler, options: Omit<ScreenDeps, "sandboxes"> = {}) {
     const { host } = joined({
       guest: {
         onOpen: (stream) => {
@@ -60,9 +61,10 @@ export class ScreenGuest {
     return trialCall(CALLER);
   }
 
-  /** The picture, as a PNG. */
-  async picture(width?: number): Promise<Uint8Array> {
-    const { picture } = await this.#run("screen_get", width === undefined ? {} : { width });
+  /** The picture, as a PNG; of another sandbox where one is named. */
+  async picture(width?: number, of: Partial<Asker> = {}, call = this.call()): Promise<Uint8Array> {
+    const target = { ...TARGET, row: { ...TARGET.row, ...of } } as ScreenTarget;
+    const { picture } = await this.#run("screen_get", width === undefined ? {} : { width }, call, target);
     return picture ?? new Uint8Array(0);
   }
 
@@ -71,12 +73,12 @@ export class ScreenGuest {
     return (await this.#run("computer", input, call)).body as Used;
   }
 
-  async #run(name: string, input: object, call: KeyCall = this.call()) {
+  async #run(name: string, input: object, call: KeyCall, target = TARGET) {
     const bound = this.screens.operations.find(({ operation }) => operation.name === name);
     if (!bound) throw new Error(`no operation ${name}`);
-    const broken = bound.rules(input, TARGET, []);
+    const broken = bound.rules(input, target, []);
     if (broken.length > 0) throw new Error(JSON.stringify(broken));
-    return await bound.run(call, input, TARGET, NO_TRANSFER);
+    return await bound.run(call, input, target, NO_TRANSFER);
   }
 }
 

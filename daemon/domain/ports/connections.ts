@@ -88,11 +88,7 @@ export class Connections {
       get cutBecause() {
         return live.why;
       },
-      pay: (reads) => {
-        group.reads.spend(reads);
-        const ms = group.reads.debtMs();
-        return ms === 0 ? null : new Promise((resolve) => setTimeout(resolve, ms));
-      },
+      pay: (reads) => group.reads.pay(reads),
       hold: (bytes) => hold(group, live, bytes),
     };
   }

@@ -7,7 +7,7 @@ import type { Connections } from "./connections.ts";
 import type { ScreenDeps } from "./deps.ts";
 import { perform } from "./perform.ts";
 import { scaledSize } from "./picture/scale.ts";
-import { takePicture } from "./picture/take.ts";
+import { isRefusal, takePicture } from "./picture/take.ts";
 import { type Point, Scale } from "./places.ts";
 import { wholeOf } from "./rfb/frame.ts";
 import { rules } from "./rules.ts";
@@ -20,8 +20,8 @@ export function makeComputer({ sandboxes }: ScreenDeps, connections: Connections
     rules: (input, _target, bad) => rules(input, bad),
     run: (call, input, target) => {
       call.audit.details = { action: input.action };
-      return connections.useAlone(target, async (client) => {
-        const { signal } = call;
+      const { signal } = call;
+      return connections.useAlone(target, signal, async (client) => {
         signal.throwIfAborted();
         await client.current(signal);
         const scale = new Scale(client.frame, input.width);
@@ -36,7 +36,12 @@ export function makeComputer({ sandboxes }: ScreenDeps, connections: Connections
         await (shows ? client.still(signal) : client.current(signal));
         const { region } = input;
         const part = region && input.action === "zoom" ? () => scale.region(region) : wholeOf;
-        const picture = shows ? await takePicture(target, () => client.frame, part, input.width) : null;
+        const taken = shows ? takePicture(target, client, { part, width: input.width, signal }) : null;
+        // What was done is not told as a failure for want of its picture.
+        const picture = await taken?.catch((error: unknown) => {
+          if (isPicture(input) || !isRefusal(error)) throw error;
+          return null;
+        });
         const { width, height } = scaledSize(client.frame, input.width ?? client.frame.width);
         const { x, y } = client.pointer;
         return {
@@ -54,9 +59,13 @@ export function makeComputer({ sandboxes }: ScreenDeps, connections: Connections
   });
 }
 
-function showsPicture({ action, screenshot }: Input): boolean {
-  if (action === "screenshot" || action === "zoom") return true;
-  return screenshot ?? action !== "cursor_position";
+function showsPicture(input: Input): boolean {
+  return isPicture(input) || (input.screenshot ?? input.action !== "cursor_position");
+}
+
+/** Whether it is nothing but a picture. */
+function isPicture({ action }: Input): boolean {
+  return action === "screenshot" || action === "zoom";
 }
 
 /** Throws validation_failed. */

@@ -6,16 +6,18 @@
 import { ServiceError } from "../../core/service-error.ts";
 import { connectToScreen } from "../../host/guest-link/connect.ts";
 import type { GuestLink } from "../../host/guest-link/handshake.ts";
-import type { SandboxAccess, ScreenTarget } from "./deps.ts";
-import { asServiceError } from "./errors.ts";
+import type { SandboxAccess, ScreenDeps, ScreenTarget } from "./deps.ts";
+import { screenError } from "./errors.ts";
 import { FrameMemory } from "./frame-memory.ts";
 import { RfbClient } from "./rfb/client.ts";
+import { type Allowances, freshAllowances } from "./rfb/limits.ts";
 
 const UNUSED_MS = 60_000;
 /** Actions that may wait for their turn at one screen. */
 const MOST_WAITING = 16;
 
 interface Entry {
+  org_id: string;
   client: Promise<RfbClient>;
   /** The same, once it is open. */
   opened: RfbClient | null;
@@ -31,21 +33,24 @@ export class Connections {
   readonly #sandboxes: SandboxAccess;
   readonly #unusedMs: number;
   readonly #entries = new Map<string, Entry>();
-  readonly #memory = new FrameMemory(() => this.#endUnused());
+  readonly #memory: FrameMemory;
+  /** By sandbox, while it runs: a new connection is no new allowance. */
+  readonly #allowances = new Map<string, Allowances>();
 
-  constructor(sandboxes: SandboxAccess, unusedMs = UNUSED_MS) {
+  constructor({ sandboxes, unusedMs = UNUSED_MS, frameBytes }: ScreenDeps) {
     this.#sandboxes = sandboxes;
     this.#unusedMs = unusedMs;
+    this.#memory = new FrameMemory((orgId) => this.#endUnused(orgId), frameBytes);
   }
 
-  /** Whoever only looks waits for nobody. Throws invalid_state, guest_unreachable, insufficient_capacity, and as withLink does. */
-  use<T>(target: ScreenTarget, work: (client: RfbClient) => Promise<T>): Promise<T> {
+  /** Whoever only looks waits for nobody. `signal` is the call's. Throws invalid_state, guest_unreachable, insufficient_capacity, and as withLink does. */
+  use<T>(target: ScreenTarget, signal: AbortSignal, work: (client: RfbClient) => Promise<T>): Promise<T> {
     return this.#sandboxes.withLink(target, async (link) => {
       const entry = this.#enter(target, link);
       try {
         return await work(await entry.client);
       } catch (error) {
-        throw asServiceError(error, target.row.agent_id);
+        throw screenError(error, target.row.agent_id, signal);
       } finally {
         this.#leave(target.row.sandbox_id, entry);
       }
@@ -53,11 +58,12 @@ export class Connections {
   }
 
   /** The same, after all that were called before. */
-  useAlone<T>(target: ScreenTarget, work: (client: RfbClient) => Promise<T>): Promise<T> {
-    return this.use(target, async (client) => {
+  useAlone<T>(target: ScreenTarget, signal: AbortSignal, work: (client: RfbClient) => Promise<T>): Promise<T> {
+    return this.use(target, signal, async (client) => {
       const entry = this.#entries.get(target.row.sandbox_id);
       if (!entry) return await work(client);
-      if (entry.waiting >= MOST_WAITING) {
+      // One of them is not waiting: it is its turn.
+      if (entry.waiting > MOST_WAITING) {
         throw new ServiceError("insufficient_capacity", { detail: `${MOST_WAITING} actions wait for this screen.` });
       }
       entry.waiting++;
@@ -90,11 +96,15 @@ export class Connections {
     const connect = async () => {
       const port = await connectToScreen(link);
       port.ended.catch(() => {});
-      const opened = await RfbClient.open(port, (bytes) => this.#memory.hold(org_id, bytes));
+      const opened = await RfbClient.open(port, {
+        hold: (bytes) => this.#memory.hold(org_id, bytes),
+        allowances: this.#allowancesOf(sandbox_id),
+      });
       entry.opened = opened;
       return opened;
     };
     const entry: Entry = {
+      org_id,
       client: Promise.resolve().then(connect),
       opened: null,
       users: 0,
@@ -126,9 +136,22 @@ export class Connections {
     );
   }
 
-  /** Ends the connection that nobody has used for longest; false where all are in use. */
-  #endUnused(): boolean {
-    const unused = [...this.#entries].filter(([, { opened, users }]) => opened !== null && users === 0);
+  #allowancesOf(sandboxId: string): Allowances {
+    const known = this.#allowances.get(sandboxId);
+    if (known) return known;
+    const made = freshAllowances();
+    this.#allowances.set(sandboxId, made);
+    void this.#sandboxes.stopped(sandboxId, new AbortController().signal).then(() => {
+      if (this.#allowances.get(sandboxId) === made) this.#allowances.delete(sandboxId);
+    });
+    return made;
+  }
+
+  /** Ends the connection that nobody has used for longest, of the organization or for null of any; false where all are in use. */
+  #endUnused(orgId: string | null): boolean {
+    const unused = [...this.#entries].filter(
+      ([, { opened, users, org_id }]) => opened !== null && users === 0 && (orgId ?? org_id) === org_id,
+    );
     const [longest] = unused.sort(([, one], [, other]) => one.usedAt - other.usedAt);
     if (longest) this.#end(...longest, new Error("others need the memory"));
     return longest !== undefined;

@@ -34,4 +34,6 @@ export interface ScreenDeps {
   sandboxes: SandboxAccess;
   /** How long a connection that nobody uses is kept; a minute if absent. */
   unusedMs?: number;
+  /** What the frames of all screens may take; 512 MiB if absent. */
+  frameBytes?: number;
 }

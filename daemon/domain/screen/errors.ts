@@ -1,12 +1,18 @@
 /** Maps what goes wrong with a screen to errors of the API. */
+import { StreamError } from "../../../shared/agent-protocol/link.ts";
 import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
 import { DeadlineError } from "../../core/published.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { refusalOf } from "../../host/guest-link/terminal.ts";
 import { RfbError } from "./rfb/limits.ts";
 
-export function asServiceError(error: unknown, agentId: string): ServiceError {
+/** What is neither the guest's fault nor the caller's stays what it is. `signal` is the call's. */
+export function screenError(error: unknown, agentId: string, signal: AbortSignal): unknown {
   if (error instanceof ServiceError) return error;
+  if (signal.aborted) {
+    if (signal.reason instanceof ServiceError) return signal.reason;
+    return new ServiceError("invalid_body", { detail: "The client disconnected.", cause: error });
+  }
   const code = refusalOf(error);
   // Agents that know no screens are of templates that have none.
   if (code === StreamErrorCode.no_screen || code === StreamErrorCode.unknown_method) {
@@ -19,11 +25,13 @@ export function asServiceError(error: unknown, agentId: string): ServiceError {
   if (code === StreamErrorCode.too_many_streams) {
     return new ServiceError("insufficient_capacity", { detail: "The sandbox is at its limit of concurrent work." });
   }
-  const detail =
-    error instanceof RfbError
-      ? `The sandbox's screen cannot be used: ${error.message}.`
-      : error instanceof DeadlineError
-        ? "The sandbox's screen does not respond."
-        : "The connection to the sandbox's screen was lost.";
-  return new ServiceError("guest_unreachable", { detail, cause: error });
+  const detail = guestsFault(error);
+  return detail === null ? error : new ServiceError("guest_unreachable", { detail, cause: error });
+}
+
+function guestsFault(error: unknown): string | null {
+  if (error instanceof RfbError) return `The sandbox's screen cannot be used: ${error.message}.`;
+  if (error instanceof DeadlineError) return "The sandbox's screen does not respond.";
+  if (error instanceof StreamError) return "The connection to the sandbox's screen was lost.";
+  return null;
 }

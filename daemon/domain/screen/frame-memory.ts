@@ -6,33 +6,25 @@ import { ServiceError } from "../../core/service-error.ts";
 const MOST_BYTES = 512 * 1024 * 1024;
 const ALL = "all";
 
+/** Gives back what nobody needs now, one frame at a time: of an organization, or for null of any. False when there is none. */
+type MakeRoom = (orgId: string | null) => boolean;
+
 export class FrameMemory {
   readonly #all: Places;
   readonly #ofOrg: Places;
-  readonly #makeRoom: () => boolean;
+  readonly #makeRoom: MakeRoom;
 
-  /** `makeRoom` gives back what nobody needs now, one frame at a time; false when there is none. */
-  constructor(makeRoom: () => boolean, mostBytes = MOST_BYTES) {
+  constructor(makeRoom: MakeRoom, mostBytes = MOST_BYTES) {
     this.#makeRoom = makeRoom;
-    this.#all = new Places(mostBytes, full);
-    this.#ofOrg = new Places(mostBytes / 2, full);
+    this.#all = new Places(mostBytes, () => full("on this host"));
+    this.#ofOrg = new Places(mostBytes / 2, () => full("of the organization"));
   }
 
   /** What is returned gives it back, once. Throws insufficient_capacity. */
   hold(orgId: string, bytes: number): () => void {
-    for (;;) {
-      try {
-        return this.#take(orgId, bytes);
-      } catch (error) {
-        if (!this.#makeRoom()) throw error;
-      }
-    }
-  }
-
-  #take(orgId: string, bytes: number): () => void {
-    const giveOrgs = this.#ofOrg.take(orgId, bytes);
+    const giveOrgs = this.#take(() => this.#ofOrg.take(orgId, bytes), orgId);
     try {
-      const giveAll = this.#all.take(ALL, bytes);
+      const giveAll = this.#take(() => this.#all.take(ALL, bytes), null);
       return () => {
         giveOrgs();
         giveAll();
@@ -42,10 +34,21 @@ export class FrameMemory {
       throw error;
     }
   }
+
+  /** At an organization's own end none of the others' has to go. */
+  #take(take: () => () => void, orgId: string | null): () => void {
+    for (;;) {
+      try {
+        return take();
+      } catch (error) {
+        if (!this.#makeRoom(orgId)) throw error;
+      }
+    }
+  }
 }
 
-function full(): ServiceError {
+function full(whose: string): ServiceError {
   return new ServiceError("insufficient_capacity", {
-    detail: "The open screens take all the memory that they may have.",
+    detail: `The open screens ${whose} take all the memory that they may have.`,
   });
 }

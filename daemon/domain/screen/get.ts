@@ -9,10 +9,10 @@ import { wholeOf } from "./rfb/frame.ts";
 export function makeGet({ sandboxes }: ScreenDeps, connections: Connections): Bound {
   return bind(screenGet, {
     find: (call, params) => sandboxes.find(call, params),
-    run: (call, { width }, target) =>
-      connections.use(target, async (client) => {
-        await client.current(call.signal);
-        const picture = await takePicture(target, () => client.frame, wholeOf, width);
+    run: ({ signal }, { width }, target) =>
+      connections.use(target, signal, async (client) => {
+        await client.current(signal);
+        const picture = await takePicture(target, client, { part: wholeOf, width, signal });
         return { outcome: "ok", picture };
       }),
   });

@@ -12,7 +12,7 @@ export interface Screens {
 }
 
 export function makeScreens(deps: ScreenDeps): Screens {
-  const connections = new Connections(deps.sandboxes, deps.unusedMs);
+  const connections = new Connections(deps);
   return {
     operations: [makeGet(deps, connections), makeComputer(deps, connections)],
     stop: () => connections.stop(),

@@ -1,4 +1,5 @@
 /** Owns connections into a guest, over its link: to ports of its loopback, and to its screen. The host's half of guest-agent/ports and screen. */
+import { StreamError } from "../../../shared/agent-protocol/link.ts";
 import {
   Channel,
   type ConnectRequest,
@@ -46,7 +47,8 @@ async function connectBy(
     if (Object(event).type === "connected") opened.resolve();
   });
   try {
-    const refused = stream.finished.then(() => Promise.reject(new Error("the connection ended before it began")));
+    const early = { code: StreamErrorCode.internal, message: "the connection ended before it began" };
+    const refused = stream.finished.then(() => Promise.reject(new StreamError(early)));
     await within(Promise.race([opened.promise, refused]), ANSWER_MS, "connecting in the guest");
     await begun;
   } catch (error) {

@@ -65,6 +65,13 @@ export class Allowance {
     return this.#left >= 0 ? 0 : Math.ceil((-this.#left * 1000) / this.#perSecond);
   }
 
+  /** Spends; a promise where what is missing has to be earned back first, so that others have their turn. */
+  pay(count: number): Promise<void> | null {
+    this.spend(count);
+    const ms = this.debtMs();
+    return ms === 0 ? null : new Promise((resolve) => setTimeout(resolve, ms));
+  }
+
   #earn(nowMs: number): void {
     const earned = ((nowMs - this.#countedAt) * this.#perSecond) / 1000;
     this.#left = Math.min(this.#atOnce, this.#left + Math.max(0, earned));

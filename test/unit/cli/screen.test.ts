@@ -36,6 +36,13 @@ test("does what is asked at the screen, with a picture only where one is wanted"
   expect(JSON.parse((await run([...click, "--json"], service)).stdout).screenshot_b64).toBe("iVBORwD/");
 });
 
+test("tells of an action whose picture could not be taken", async () => {
+  await using service = await standIn(() => Response.json({ ...USED, screenshot_b64: null }));
+  const ran = await run(["computer", "r", "w", "left_click", "--output", "/nowhere/x.png"], service);
+  expect(ran).toMatchObject({ status: 0, stderr: expect.stringContaining("no picture") });
+  expect(ran.stdout).not.toContain("/nowhere");
+});
+
 test.each([
   ["an action that is none", ["computer", "r", "w", "fly"]],
   ["half a place", ["computer", "r", "w", "mouse_move", "--coordinate", "10"]],

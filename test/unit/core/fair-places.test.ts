@@ -49,6 +49,19 @@ test("who waits for too long, or with too many, is refused", async () => {
   (await next)();
 });
 
+test("who gives up waits no more, and leaves the turn to others", async () => {
+  const places = new FairPlaces({ all: 1, org: 1, sandbox: 1, waiting: 2 });
+  const leave = await places.take(asker("a1"), LONG_MS);
+  const gone = new AbortController();
+  const left = places.take(asker("a1"), LONG_MS, gone.signal);
+  const next = places.take(asker("a1"), LONG_MS);
+  gone.abort();
+  await expect(left).rejects.toThrow("given up");
+  await expect(places.take(asker("b1"), LONG_MS, gone.signal)).rejects.toThrow("given up");
+  leave();
+  (await next)();
+});
+
 test("no share is ever exceeded, and all get in in the end", async () => {
   const name = fc.constantFrom("a1", "a2", "a3", "b1", "b2", "c1");
   await fc.assert(

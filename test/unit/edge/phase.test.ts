@@ -33,6 +33,8 @@ let database: Database;
 /** Commits that go well before the one that does not; none of them fails below zero. */
 let good: number;
 let cutKey: () => void;
+/** Of the client whose call is next. */
+let clients = new AbortController();
 let road: Road;
 let told: Told[];
 let requests: number;
@@ -101,7 +103,7 @@ async function make(does: Does = () => ({}), find = (): unknown => undefined, by
     body: async () => ({ fields: { room_id: "r" }, sha256: "same" }),
     idempotency_key: "once",
     transfer: NO_TRANSFER,
-    signal: new AbortController().signal,
+    signal: clients.signal,
   });
   return { reply, record: recordOf(request_id) };
 }
@@ -190,6 +192,15 @@ const FAULTS: Record<Fault, () => Promise<Seen>> = {
       good = 0;
       return {};
     }),
+  "its client has left, and the verb gives up": async () => {
+    const seen = await watched(async (call) => {
+      await note(call);
+      clients.abort();
+      clients = new AbortController();
+      return refuse();
+    });
+    return { ...seen, reply: null };
+  },
   "the key ends while the verb works": () =>
     watched(async () => {
       cutKey();

@@ -2,6 +2,7 @@
 import { FairPlaces } from "../../../core/fair-places.ts";
 import { DeadlineError } from "../../../core/published.ts";
 import { ServiceError } from "../../../core/service-error.ts";
+import type { RfbClient } from "../rfb/client.ts";
 import type { Frame, Rectangle } from "../rfb/frame.ts";
 import { encodePng } from "./png.ts";
 import { scaled, scaledSize } from "./scale.ts";
@@ -9,36 +10,52 @@ import { scaled, scaledSize } from "./scale.ts";
 /** Each takes a thread while it is compressed, and up to some hundred MiB of the largest screen. */
 const PLACES = new FairPlaces({ all: 4, org: 2, sandbox: 1, waiting: 16 });
 const PLACE_MS = 15_000;
-/** A picture of noise is as large as its pixels; it goes into an answer as a whole. */
-export const MOST_PICTURE_BYTES = 16 * 1024 * 1024;
+/** A picture goes into an answer as a whole. One of noise is as large as its pixels: 3 MiB of a screen of 1280x800. */
+export const MOST_PICTURE_BYTES = 4 * 1024 * 1024;
 
 interface About {
   row: { org_id: string; sandbox_id: string };
 }
 
-/** `frame` is read once it is this picture's turn. Throws insufficient_capacity, validation_failed when it is too large. */
+interface Asked {
+  part: (frame: Frame) => Rectangle;
+  width: number | undefined;
+  /** The call's. */
+  signal: AbortSignal;
+}
+
+/** Of the frame when it is this picture's turn. Throws as `isRefusal` says, and why the connection or the call is over. */
 export async function takePicture(
   { row }: About,
-  frame: () => Frame,
-  part: (frame: Frame) => Rectangle,
-  width: number | undefined,
+  client: Pick<RfbClient, "frame" | "ended">,
+  { part, width, signal }: Asked,
 ): Promise<Buffer> {
-  const leave = await PLACES.take(row, PLACE_MS).catch((cause: unknown) => {
+  const over = AbortSignal.any([signal, client.ended]);
+  const leave = await PLACES.take(row, PLACE_MS, over).catch((cause: unknown) => {
+    over.throwIfAborted();
     if (!(cause instanceof DeadlineError)) throw cause;
     const detail = "Too many pictures of screens are being taken.";
     throw new ServiceError("insufficient_capacity", { detail, cause });
   });
   try {
-    const now = frame();
+    over.throwIfAborted();
+    const now = client.frame;
     const taken = part(now);
     // What is drawn meanwhile is another picture's.
     const still: Frame = { ...now, pixels: now.pixels.slice() };
-    const png = await encodePng(await scaled(still, taken, scaledSize(taken, width ?? taken.width)));
+    const pixels = await scaled(still, taken, scaledSize(taken, width ?? taken.width));
+    over.throwIfAborted();
+    const png = await encodePng(pixels);
     if (png.byteLength > MOST_PICTURE_BYTES) throw tooLarge(png.byteLength);
     return png;
   } finally {
     leave();
   }
+}
+
+/** Whether there is no picture because too many are being taken, or because it is too large. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof ServiceError && ["insufficient_capacity", "validation_failed"].includes(error.code);
 }
 
 function tooLarge(bytes: number): ServiceError {

@@ -1,19 +1,27 @@
-/** Owns reading fields off a stream of bytes, however it is cut into chunks. It holds one chunk, and what a field asks for. */
+/** Owns reading fields off a stream of bytes, however it is cut into chunks. It holds one chunk, and what a field asks for. Reads have a price. */
+import type { Allowance } from "../../../host/guest-link/pace.ts";
 import { RfbError } from "./limits.ts";
 
 const EMPTY = new Uint8Array(0);
+/** Reads that are paid for together, after which others have their turn: that costs more than most of them. */
+const READS_TOGETHER = 256;
 
 export class ByteReader {
   readonly #chunks: AsyncIterator<Uint8Array>;
   #chunk: Uint8Array = EMPTY;
   #at = 0;
+  readonly #reads: Allowance;
+  #unpaid = 0;
 
-  constructor(chunks: AsyncIterable<Uint8Array>) {
+  constructor(chunks: AsyncIterable<Uint8Array>, reads: Allowance) {
     this.#chunks = chunks[Symbol.asyncIterator]();
+    this.#reads = reads;
   }
 
   /** Fills `target`. Throws RfbError when the stream ends before. */
   async fill(target: Uint8Array): Promise<void> {
+    const turn = this.#pay();
+    if (turn) await turn;
     for (let filled = 0; filled < target.byteLength; ) {
       if (this.#at === this.#chunk.byteLength) await this.#next();
       const part = this.#chunk.subarray(this.#at, this.#at + target.byteLength - filled);
@@ -44,12 +52,22 @@ export class ByteReader {
 
   /** Drops so many bytes without holding them. */
   async skip(count: number): Promise<void> {
+    const turn = this.#pay();
+    if (turn) await turn;
     for (let left = count; left > 0; ) {
       if (this.#at === this.#chunk.byteLength) await this.#next();
       const part = Math.min(left, this.#chunk.byteLength - this.#at);
       this.#at += part;
       left -= part;
     }
+  }
+
+  /** A server whose every byte is a message would have all of our time. */
+  #pay(): Promise<void> | null {
+    if (++this.#unpaid < READS_TOGETHER) return null;
+    this.#unpaid = 0;
+    // Where reading is slow it is never in debt, and would still let nobody in between.
+    return this.#reads.pay(READS_TOGETHER) ?? new Promise((resolve) => setImmediate(resolve));
   }
 
   async #next(): Promise<void> {

@@ -11,7 +11,7 @@ import { ByteReader } from "./byte-reader.ts";
 import { Decoder, type Hold } from "./decode.ts";
 import { type Frame, wholeOf } from "./frame.ts";
 import { shakeHands } from "./handshake.ts";
-import { RfbError } from "./limits.ts";
+import { type Allowances, freshAllowances, MOST_UNWRITTEN_BYTES, RfbError } from "./limits.ts";
 import { Encoding, keyEvent, pointerEvent, setEncodings, setPixelFormat, updateRequest } from "./messages.ts";
 
 /** A guest without KVM takes seconds while it is busy. */
@@ -34,6 +34,13 @@ export interface Wire {
   close(): void;
 }
 
+interface Means {
+  hold: Hold;
+  allowances: Allowances;
+  /** How long the server may take for an answer. */
+  answerMs: number;
+}
+
 interface Progress {
   /** Updates that drew something. */
   changes: number;
@@ -53,11 +60,15 @@ export class RfbClient {
   #askedAt = 0;
   /** How many wait for an answer. */
   #waiting = 0;
-  #writing: Promise<unknown> = Promise.resolve();
+  #unwritten: Uint8Array[] = [];
+  #unwrittenBytes = 0;
+  /** Until all that was sent is on its way; null when it is. */
+  #writing: Promise<void> | null = null;
   #pointer: { x: number; y: number };
   #buttons = 0;
   /** Resolves with the reason once the connection is over; never rejects. */
   readonly over: Promise<Error>;
+  readonly #ended = new AbortController();
 
   private constructor(wire: Wire, decoder: Decoder, answerMs: number) {
     this.#wire = wire;
@@ -69,15 +80,18 @@ export class RfbClient {
   }
 
   /** Throws RfbError, DeadlineError, and what the wire or `hold` throws; the wire is closed then. */
-  static async open(wire: Wire, hold: Hold = () => () => {}, answerMs = ANSWER_MS): Promise<RfbClient> {
+  static async open(
+    wire: Wire,
+    { hold = () => () => {}, allowances = freshAllowances(), answerMs = ANSWER_MS }: Partial<Means> = {},
+  ): Promise<RfbClient> {
     try {
-      const reader = new ByteReader(wire.output);
+      const reader = new ByteReader(wire.output, allowances.reads);
       const size = await within(
         shakeHands(reader, (bytes) => wire.write(bytes)),
         answerMs,
         "the screen's handshake",
       );
-      const client = new RfbClient(wire, new Decoder(reader, size, hold), answerMs);
+      const client = new RfbClient(wire, new Decoder(reader, size, { hold, sizes: allowances.sizes }), answerMs);
       client.#send(setPixelFormat(), setEncodings(Object.values(Encoding)));
       client.#askForAll();
       return client;
@@ -87,7 +101,14 @@ export class RfbClient {
     }
   }
 
+  /** Is given, with the reason, as soon as the connection is over. */
+  get ended(): AbortSignal {
+    return this.#ended.signal;
+  }
+
+  /** Throws the reason once the connection is over. */
   get frame(): Frame {
+    this.ended.throwIfAborted();
     return this.#decoder.frame;
   }
 
@@ -157,6 +178,8 @@ export class RfbClient {
   close(reason: Error): void {
     if (this.#progress.value.over) return;
     this.#progress.set({ ...this.#progress.value, over: reason });
+    this.#ended.abort(reason);
+    this.#unwritten = [];
     this.#decoder.close();
     this.#wire.close();
   }
@@ -196,10 +219,29 @@ export class RfbClient {
     this.#send(updateRequest(false, { x: this.#decoder.awaited, y: 0, width: 1, height: 1 }));
   }
 
-  /** In order; what does not get away ends the connection. */
+  /** In order; what does not get away ends the connection, and so does a server that reads nothing. */
   #send(...messages: Uint8Array[]): void {
-    const bytes = Buffer.concat(messages);
-    this.#writing = this.#writing.then(() => this.#wire.write(bytes)).catch((error: unknown) => this.#fail(error));
+    if (this.#progress.value.over) return;
+    for (const message of messages) this.#unwrittenBytes += message.byteLength;
+    if (this.#unwrittenBytes > MOST_UNWRITTEN_BYTES) {
+      this.#fail(new RfbError("the server does not read what it is sent"));
+      return;
+    }
+    this.#unwritten.push(...messages);
+    this.#writing ??= this.#write();
+  }
+
+  async #write(): Promise<void> {
+    try {
+      while (this.#unwritten.length > 0) {
+        const bytes = Buffer.concat(this.#unwritten.splice(0));
+        await this.#wire.write(bytes);
+        this.#unwrittenBytes -= bytes.byteLength;
+      }
+    } catch (error) {
+      this.#fail(error);
+    }
+    this.#writing = null;
   }
 
   #fail(error: unknown): void {
@@ -218,6 +260,8 @@ export class RfbClient {
           answers: before.answers + (hasAwaited ? 1 : 0),
           drawn: (isNewFrame ? 0 : before.drawn) + drawn,
         });
+        // Who does not read is not asked again: what is asked would pile up here.
+        if (this.#writing) await this.#writing;
         // Xvnc takes an update without pixels for an answer too, and forgets what was asked.
         if (!this.#isWhole) this.#askForAll();
         else if (drawn === 0 && this.#waiting > 0) this.#askForAnswer();

@@ -6,17 +6,10 @@
  *
  * It reads and waits; it never writes.
  */
-import { Allowance } from "../../../host/guest-link/pace.ts";
+import type { Allowance } from "../../../host/guest-link/pace.ts";
 import type { ByteReader } from "./byte-reader.ts";
 import { blankFrame, bytesOf, type Frame, type Rectangle, requireInside, rowOf } from "./frame.ts";
-import {
-  MOST_CUT_TEXT_BYTES,
-  MOST_RECTANGLES,
-  RfbError,
-  requireSize,
-  SIZES_AT_ONCE,
-  SIZES_PER_SECOND,
-} from "./limits.ts";
+import { MOST_CUT_TEXT_BYTES, MOST_RECTANGLES, RfbError, requireSize } from "./limits.ts";
 import { Encoding } from "./messages.ts";
 
 const Message = { update: 0, colours: 1, bell: 2, cutText: 3 } as const;
@@ -36,23 +29,30 @@ export interface Update {
 
 export class Decoder {
   readonly #reader: ByteReader;
-  readonly #sizes = new Allowance(SIZES_PER_SECOND, SIZES_AT_ONCE);
+  readonly #sizes: Allowance;
   /** A pixel of the first row, by its x: which updates draw it is told. */
   awaited = 0;
   readonly #hold: Hold;
   #letGo: () => void;
-  #isClosed = false;
-  #frame: Frame;
+  /** Null once the connection is over. */
+  #frame: Frame | null;
   #pointer: { x: number; y: number } | null = null;
 
-  constructor(reader: ByteReader, { width, height }: { width: number; height: number }, hold: Hold) {
+  constructor(
+    reader: ByteReader,
+    { width, height }: { width: number; height: number },
+    { hold, sizes }: { hold: Hold; sizes: Allowance },
+  ) {
     this.#reader = reader;
     this.#hold = hold;
+    this.#sizes = sizes;
     this.#letGo = hold(bytesOf(width, height));
     this.#frame = blankFrame(width, height);
   }
 
+  /** Throws RfbError after the end: what nobody counts any more is not held either. */
   get frame(): Frame {
+    if (!this.#frame) throw new RfbError("the connection ended");
     return this.#frame;
   }
 
@@ -63,7 +63,7 @@ export class Decoder {
 
   /** What is still being read makes no frame any more. */
   close(): void {
-    this.#isClosed = true;
+    this.#frame = null;
     this.#letGo();
   }
 
@@ -103,21 +103,28 @@ export class Decoder {
   }
 
   async #raw(rectangle: Rectangle, update: Update): Promise<void> {
-    requireInside(this.#frame, rectangle);
-    for (let row = 0; row < rectangle.height; row++) await this.#reader.fill(rowOf(this.#frame, rectangle, row));
+    requireInside(this.frame, rectangle);
     const { x, y, width, height } = rectangle;
+    if (width === 0 || height === 0) return;
+    for (let row = 0; row < height; row++) await this.#reader.fill(rowOf(this.frame, rectangle, row));
     update.drawn += width * height;
-    if (y === 0 && height > 0 && x <= this.awaited && this.awaited < x + width) update.hasAwaited = true;
+    if (y === 0 && x <= this.awaited && this.awaited < x + width) update.hasAwaited = true;
   }
 
   #resize({ width, height }: Rectangle, update: Update): void {
     requireSize(width, height);
-    if (width === this.#frame.width && height === this.#frame.height) return;
-    if (this.#isClosed) throw new RfbError("the connection ended");
+    if (width === this.frame.width && height === this.frame.height) return;
+    if (update.isNewFrame) throw new RfbError("an update has two new sizes");
     if (!this.#sizes.take()) throw new RfbError("the screen has a new size too often");
     this.#letGo();
     this.#letGo = () => {};
-    this.#letGo = this.#hold(bytesOf(width, height));
+    const letGo = this.#hold(bytesOf(width, height));
+    // To make room, this very connection may have been closed.
+    if (!this.#frame) {
+      letGo();
+      throw new RfbError("the connection ended");
+    }
+    this.#letGo = letGo;
     this.#frame = blankFrame(width, height);
     Object.assign(update, { drawn: 0, hasAwaited: false, isNewFrame: true });
   }

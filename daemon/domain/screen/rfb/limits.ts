@@ -1,4 +1,5 @@
 /** Owns what a screen's server may say. It runs in the guest, whose root may be anybody's: who says more loses the connection. */
+import { Allowance } from "../../../host/guest-link/pace.ts";
 
 /** Most pixels of a side; four bytes each make 64 MiB at most. */
 export const MOST_SIDE = 4096;
@@ -8,9 +9,28 @@ export const MOST_TEXT_BYTES = 4096;
 export const MOST_CUT_TEXT_BYTES = 1024 * 1024;
 export const MOST_RECTANGLES = 20_000;
 export const MOST_SECURITY_TYPES = 32;
-/** New sizes: each costs a frame of memory. */
-export const SIZES_PER_SECOND = 2;
-export const SIZES_AT_ONCE = 16;
+/** To the server, and not on its way yet: the longest action has half of it. */
+export const MOST_UNWRITTEN_BYTES = 16 * 1024;
+/** Messages, rectangles and rows in a second: a tenth or two of it, were they all empty. A moving screen of 1280x800 has a sixth. */
+const READS_PER_SECOND = 131_072;
+/** So many without waiting for more. */
+const READS_AT_ONCE = 4096;
+/** New sizes: each costs a frame of memory, which is zeroed. */
+const SIZES_PER_SECOND = 2;
+const SIZES_AT_ONCE = 2;
+
+/** What a screen may take of our time, over all connections to it. */
+export interface Allowances {
+  reads: Allowance;
+  sizes: Allowance;
+}
+
+export function freshAllowances(): Allowances {
+  return {
+    reads: new Allowance(READS_PER_SECOND, READS_AT_ONCE),
+    sizes: new Allowance(SIZES_PER_SECOND, SIZES_AT_ONCE),
+  };
+}
 
 /** The server has said what none may say, or is none that we can use. */
 export class RfbError extends Error {

@@ -4,7 +4,7 @@ import type { Rectangle } from "./frame.ts";
 export const VERSION_LINE = "RFB 003.008\n";
 export const SECURITY_NONE = 1;
 
-/** What may come in a rectangle. Raw alone has pixels: whatever the server says, it costs us no more than its bytes. */
+/** What may come in a rectangle. Raw alone has pixels: what a server draws costs it as many bytes. */
 export const Encoding = {
   raw: 0,
   /** A new size. Of the extended kind Xvnc tells at every request, in an update of its own: it is not asked for. */

@@ -2,7 +2,8 @@
 import { expect, test } from "vitest";
 import { DeadlineError } from "../../../../daemon/core/published.ts";
 import { MOST_STILL_MS, RfbClient, STILL_MS } from "../../../../daemon/domain/screen/rfb/client.ts";
-import { RfbServer, update } from "../../../harness/rfb-server.ts";
+import { freshAllowances } from "../../../../daemon/domain/screen/rfb/limits.ts";
+import { RfbServer, rectangle, update } from "../../../harness/rfb-server.ts";
 
 const shadeOf = (client: RfbClient) => client.frame.pixels[0];
 const timed = async (work: Promise<unknown>) => {
@@ -114,7 +115,7 @@ test("says why it is over to whoever waits", async () => {
 
 test("is closed when the server does not answer, for the next one to connect anew", async () => {
   const server = new RfbServer();
-  const client = await RfbClient.open(server.wire, undefined, 50);
+  const client = await RfbClient.open(server.wire, { answerMs: 50 });
   await client.current();
   server.isDeaf = true;
   await expect(client.current()).rejects.toBeInstanceOf(DeadlineError);
@@ -129,4 +130,64 @@ test("is given up with its signal", async () => {
   server.isDeaf = true;
   await expect(client.current(AbortSignal.timeout(20))).rejects.toThrow();
   expect(server.closed).toBe(false);
+});
+
+/** A server that stops reading when it is told to, and its client. */
+async function unread() {
+  const server = new RfbServer();
+  const { wire } = server;
+  let isReading = true;
+  let written = 0;
+  const write = async (bytes: Uint8Array) => {
+    written++;
+    if (!isReading) await server.gone;
+    await wire.write(bytes);
+  };
+  const client = await RfbClient.open({ ...wire, write });
+  await client.current();
+  isReading = false;
+  written = 0;
+  return { server, client, written: () => written };
+}
+
+test("asks a server that does not read no further, whatever it says", async () => {
+  const { server, client, written } = await unread();
+  const seen = client.current(AbortSignal.timeout(100));
+  for (let n = 0; n < 5000; n++) server.send(update());
+  await expect(seen).rejects.toThrow("given up");
+  expect(server.unsent).toBeGreaterThan(4990);
+  expect(written()).toBe(1);
+  client.close(new Error("the test is over"));
+});
+
+test("is closed when what it sends piles up", async () => {
+  const { server, client } = await unread();
+  for (let n = 0; n < 1000; n++) client.key(0x61, true);
+  expect(server.closed).toBe(false);
+  for (let n = 0; n < 1100; n++) client.key(0x61, true);
+  expect(server.closed).toBe(true);
+  await expect(client.current()).rejects.toThrow("does not read");
+});
+
+test("has no frame after its end, and says why", async () => {
+  const server = new RfbServer();
+  const client = await RfbClient.open(server.wire);
+  await client.current();
+  client.close(new Error("enough"));
+  expect(() => client.frame).toThrow("enough");
+  expect(client.ended.reason).toMatchObject({ message: "enough" });
+});
+
+test("new sizes are counted over all connections to a screen", async () => {
+  const allowances = freshAllowances();
+  const first = new RfbServer();
+  const client = await RfbClient.open(first.wire, { allowances });
+  await client.current();
+  for (const width of [10, 11]) first.resize(width, 40);
+  await client.still();
+  client.close(new Error("broken"));
+  const second = new RfbServer();
+  const next = await RfbClient.open(second.wire, { allowances });
+  for (const width of [10, 11]) second.send(update(rectangle({ x: 0, y: 0, width, height: 40 }, -223)));
+  expect(String(await next.over)).toContain("too often");
 });

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { ByteReader } from "../../../../daemon/domain/screen/rfb/byte-reader.ts";
 import { Decoder } from "../../../../daemon/domain/screen/rfb/decode.ts";
 import { shakeHands } from "../../../../daemon/domain/screen/rfb/handshake.ts";
-import { RfbError } from "../../../../daemon/domain/screen/rfb/limits.ts";
+import { freshAllowances, RfbError } from "../../../../daemon/domain/screen/rfb/limits.ts";
 import { greeting, packed, rectangle, shaded, update } from "../../../harness/rfb-server.ts";
 
 async function* inPieces(bytes: Uint8Array, lengths: readonly number[]): AsyncGenerator<Uint8Array> {
@@ -15,7 +15,8 @@ async function* inPieces(bytes: Uint8Array, lengths: readonly number[]): AsyncGe
   }
 }
 
-const readerOf = (bytes: Uint8Array, lengths: readonly number[] = [1000]) => new ByteReader(inPieces(bytes, lengths));
+const readerOf = (bytes: Uint8Array, lengths: readonly number[] = [1000]) =>
+  new ByteReader(inPieces(bytes, lengths), freshAllowances().reads);
 const hands = (bytes: Uint8Array) => shakeHands(readerOf(bytes), async () => {});
 
 /** What is left of the frame, and why it ended. */
@@ -23,7 +24,7 @@ async function decoded(
   bytes: Uint8Array,
   { lengths = [1000], hold = (_bytes: number) => () => {}, size = { width: 8, height: 4 } } = {},
 ) {
-  const decoder = new Decoder(readerOf(bytes, lengths), size, hold);
+  const decoder = new Decoder(readerOf(bytes, lengths), size, { hold, sizes: freshAllowances().sizes });
   const updates = [];
   for (;;) {
     try {
@@ -118,14 +119,62 @@ describe("updates", () => {
       };
     };
     const reader = readerOf(update(rectangle({ x: 0, y: 0, width: 4, height: 2 }, -223)));
-    const decoder = new Decoder(reader, { width: 8, height: 4 }, hold);
+    const decoder = new Decoder(reader, { width: 8, height: 4 }, { hold, sizes: freshAllowances().sizes });
     decoder.close();
     expect(held).toBe(0);
     await expect(decoder.next()).rejects.toThrow("ended");
     expect(held).toBe(0);
   });
 
+  test("that close their own connection for want of memory hold none", async () => {
+    let held = 0;
+    const hold = (bytes: number) => {
+      // To make room for the new frame.
+      decoder?.close();
+      held += bytes;
+      return () => {
+        held -= bytes;
+      };
+    };
+    const reader = readerOf(update(rectangle({ x: 0, y: 0, width: 4, height: 2 }, -223)));
+    let decoder: Decoder | null = null;
+    decoder = new Decoder(reader, { width: 8, height: 4 }, { hold, sizes: freshAllowances().sizes });
+    expect(held).toBe(128);
+    await expect(decoder.next()).rejects.toThrow("ended");
+    expect(held).toBe(0);
+  });
+
+  test("are drawn nowhere after the end, and the frame is gone", async () => {
+    const { sizes, reads } = freshAllowances();
+    const rest = Promise.withResolvers<void>();
+    async function* slowly() {
+      const bytes = update(shaded(WHOLE, 9));
+      yield bytes.subarray(0, 60);
+      await rest.promise;
+      yield bytes.subarray(60);
+    }
+    const decoder = new Decoder(new ByteReader(slowly(), reads), WHOLE, { hold: () => () => {}, sizes });
+    const drawn = decoder.next();
+    decoder.close();
+    expect(() => decoder.frame).toThrow("ended");
+    rest.resolve();
+    await expect(drawn).rejects.toThrow("ended");
+  });
+
+  test("of nothing cost no more than their bytes", async () => {
+    const none = rectangle({ x: 0, y: 0, width: 0, height: 4096 }, 0);
+    const from = performance.now();
+    const { updates } = await decoded(update(...Array.from({ length: 20_000 }, () => none)), {
+      lengths: [65_536],
+      size: { width: 1, height: 4096 },
+    });
+    expect(updates).toEqual([{ drawn: 0, hasAwaited: false, isNewFrame: false }]);
+    // One by one, 80 million rows would take minutes.
+    expect(performance.now() - from).toBeLessThan(5000);
+  });
+
   test.each<[string, Buffer, RegExp]>([
+    ["two new sizes in one", update(...[9, 10].map((width) => rectangle({ ...WHOLE, width }, -223))), /two new sizes/],
     ["a message of no kind", packed(["u8", 77]), /message 77/],
     ["too many rectangles", packed(["u8", 0], ["u8", 0], ["u16", 65_535]), /65535 rectangles/],
     ["a rectangle beyond the right edge", update(shaded({ x: 7, y: 0, width: 2, height: 1 }, 1)), /not inside 8x4/],
@@ -137,7 +186,7 @@ describe("updates", () => {
     [
       "ever new sizes",
       Buffer.concat(
-        Array.from({ length: 40 }, (_, n) => update(rectangle({ x: 0, y: 0, width: n + 10, height: 4 }, -223))),
+        Array.from({ length: 3 }, (_, n) => update(rectangle({ x: 0, y: 0, width: n + 10, height: 4 }, -223))),
       ),
       /too often/,
     ],
@@ -163,5 +212,42 @@ describe("updates", () => {
       }),
       { numRuns: 300 },
     );
+  });
+});
+
+describe("what a server says that means nothing", () => {
+  /** Reads it all; tells how long it took, how long others had to wait, and how often they had their turn. */
+  async function read(bytes: Uint8Array, reads = freshAllowances().reads) {
+    const reader = new ByteReader(inPieces(bytes, [65_536]), reads);
+    const decoder = new Decoder(reader, WHOLE, { hold: () => () => {}, sizes: freshAllowances().sizes });
+    let turns = 0;
+    const others = setInterval(() => turns++, 1);
+    const from = performance.now();
+    for (let ended = false; !ended; )
+      ended = await decoder.next().then(
+        () => false,
+        () => true,
+      );
+    clearInterval(others);
+    return { took: performance.now() - from, turns };
+  }
+
+  test.each<[string, Uint8Array]>([
+    ["bells", new Uint8Array(30_000).fill(2)],
+    ["empty updates", Buffer.concat(Array.from({ length: 10_000 }, () => update()))],
+    ["rectangles of nothing", update(...Array.from({ length: 20_000 }, () => rectangle({ ...WHOLE, width: 0 }, 0)))],
+  ])("leaves others their turn: %s", async (_, bytes) => {
+    const { took, turns } = await read(bytes);
+    // 20,000 reads at least, of which 4096 are free and 131 a millisecond are earned.
+    expect(took).toBeGreaterThan(100);
+    expect(turns).toBeGreaterThan(5);
+  });
+
+  test("is paid for by the next connection too", async () => {
+    const { reads } = freshAllowances();
+    const bells = new Uint8Array(4096).fill(2);
+    await read(bells, reads);
+    const { took } = await read(bells, reads);
+    expect(took).toBeGreaterThan(15);
   });
 });

@@ -1,12 +1,16 @@
 /** Screens as the operations use them: one connection each, one action at a time, and an end to everything. */
-import { afterEach, expect, test } from "vitest";
+import { randomBytes } from "node:crypto";
+import { afterEach, expect, test, vi } from "vitest";
+import { FairPlaces } from "../../../../daemon/core/fair-places.ts";
+import { DeadlineError } from "../../../../daemon/core/published.ts";
 import { FrameMemory } from "../../../../daemon/domain/screen/frame-memory.ts";
 import { StreamErrorCode } from "../../../../shared/agent-protocol/messages.ts";
-import { RfbServer } from "../../../harness/rfb-server.ts";
+import { RfbServer, rectangle, update } from "../../../harness/rfb-server.ts";
 import { ScreenGuest, serve } from "../../../harness/screen-guest.ts";
 
 const guests: ScreenGuest[] = [];
 afterEach(() => {
+  vi.restoreAllMocks();
   for (const guest of guests.splice(0)) guest.screens.stop();
 });
 
@@ -263,6 +267,12 @@ test.each<[string, string, RegExp]>([
   await expect(guest.picture()).rejects.toMatchObject({ code, message: expect.stringMatching(detail) });
 });
 
+test("of a guest that ends the connection before it begins it is guest_unreachable", async () => {
+  const guest = new ScreenGuest((stream) => stream.finish({}));
+  guests.push(guest);
+  await expect(guest.picture()).rejects.toMatchObject({ code: "guest_unreachable" });
+});
+
 test("a server that breaks the rules is told of, and asked again by the next call", async () => {
   const servers = [new RfbServer(), new RfbServer()];
   const guest = new ScreenGuest((stream) => serve(servers.shift() as RfbServer)(stream));
@@ -275,22 +285,147 @@ test("a server that breaks the rules is told of, and asked again by the next cal
   expect(guest.connected).toBe(2);
 });
 
+test("a bug of ours is none of the guest's", async () => {
+  const guest = guestOf(new RfbServer());
+  vi.spyOn(FairPlaces.prototype, "take").mockRejectedValueOnce(new TypeError("a bug"));
+  await expect(guest.picture()).rejects.toBeInstanceOf(TypeError);
+});
+
+test("a caller that has left is told so, and is no fault of the guest's", async () => {
+  const server = new RfbServer();
+  const guest = guestOf(server);
+  await guest.picture();
+  server.isDeaf = true;
+  const gone = new AbortController();
+  const left = guest.picture(undefined, {}, { ...guest.call(), signal: gone.signal });
+  gone.abort();
+  await expect(left).rejects.toMatchObject({ code: "invalid_body", message: expect.stringContaining("disconnected") });
+});
+
+test.each(["screen", "caller"])("a picture whose %s is gone when its turn comes is not taken", async (who) => {
+  const server = new RfbServer();
+  const guest = guestOf(server);
+  const gone = new AbortController();
+  let places = 0;
+  vi.spyOn(FairPlaces.prototype, "take").mockImplementationOnce(async () => {
+    places++;
+    if (who === "caller") gone.abort();
+    else guest.become("paused");
+    await until(() => who === "caller" || server.closed);
+    return () => places--;
+  });
+  const picture = guest.picture(undefined, {}, { ...guest.call(), signal: gone.signal });
+  expect(await codeOf(picture)).toBe(who === "caller" ? "invalid_body" : "invalid_state");
+  expect(places).toBe(0);
+});
+
+test("a picture that waits for its turn ends with the screen", async () => {
+  const server = new RfbServer();
+  const guest = guestOf(server);
+  const waits = Promise.withResolvers<AbortSignal | undefined>();
+  const { take } = FairPlaces.prototype;
+  vi.spyOn(FairPlaces.prototype, "take").mockImplementationOnce(async (_asker, ms, signal) => {
+    // All are taken.
+    waits.resolve(signal);
+    return take.call(
+      new FairPlaces({ all: 0, org: 1, sandbox: 1, waiting: 1 }),
+      { org_id: "o", sandbox_id: "s" },
+      ms,
+      signal,
+    );
+  });
+  const picture = codeOf(guest.picture());
+  await waits.promise;
+  guest.become("paused");
+  expect(await picture).toBe("invalid_state");
+});
+
+const noPlace = () => vi.spyOn(FairPlaces.prototype, "take").mockRejectedValueOnce(new DeadlineError("no place"));
+
+test("an action that was done is answered without its picture where none can be taken", async () => {
+  const server = new RfbServer();
+  const guest = guestOf(server);
+  noPlace();
+  expect(await guest.use({ action: "key", text: "a" })).toMatchObject({ action: "key", screenshot_b64: null });
+  expect(server.keys).toHaveLength(2);
+  for (const input of [{ action: "screenshot" }, { action: "zoom", region: [0, 0, 8, 4] }]) {
+    noPlace();
+    expect(await codeOf(guest.use(input))).toBe("insufficient_capacity");
+  }
+  noPlace();
+  expect(await codeOf(guest.picture())).toBe("insufficient_capacity");
+});
+
+test("a picture that is too large is refused, and costs no action its answer", { timeout: 60_000 }, async () => {
+  const [width, height] = [1600, 1000];
+  const server = new RfbServer(width, height);
+  const guest = guestOf(server);
+  await guest.picture(16);
+  const pixels = Buffer.concat(Array.from({ length: 100 }, () => randomBytes((width * height * 4) / 100)));
+  server.send(update(rectangle({ x: 0, y: 0, width, height }, 0, pixels)));
+  await expect(guest.picture()).rejects.toMatchObject({
+    code: "validation_failed",
+    message: expect.stringContaining("Ask for a smaller width"),
+  });
+  expect((await guest.use({ action: "mouse_move", coordinate: [1, 1] })).screenshot_b64).toBeNull();
+  // A screen as the template desktop has it fits, whatever it shows.
+  const fits = await guest.use({ action: "zoom", region: [0, 0, 1280, 800] });
+  expect(sizeOf(Buffer.from(fits.screenshot_b64 ?? "", "base64"))).toEqual([1280, 800]);
+});
+
+test("sixteen actions wait for their turn, and no more", async () => {
+  const server = new RfbServer();
+  const guest = guestOf(server);
+  const first = codeOf(guest.use({ action: "hold_key", text: "a", duration_ms: 150, screenshot: false }));
+  await until(() => server.keys.length === 1);
+  const others = Array.from({ length: 17 }, () => codeOf(guest.use({ action: "key", text: "b", screenshot: false })));
+  expect(await Promise.all([first, ...others])).toEqual([...Array(17).fill("done"), "insufficient_capacity"]);
+});
+
 test("memory for frames is bounded, for all and for each organization; unused ones go first", () => {
-  const unused: (() => void)[] = [];
-  const memory = new FrameMemory(() => {
-    const give = unused.shift();
-    give?.();
-    return give !== undefined;
+  const unused: [string, () => void][] = [];
+  const memory = new FrameMemory((orgId) => {
+    const at = unused.findIndex(([of]) => orgId === null || of === orgId);
+    const [found] = at === -1 ? [] : unused.splice(at, 1);
+    found?.[1]();
+    return found !== undefined;
   }, 100);
   const give = memory.hold("one", 50);
-  expect(() => memory.hold("one", 1)).toThrow(/memory/);
-  unused.push(memory.hold("two", 40));
-  expect(() => memory.hold("two", 51)).toThrow(/memory/);
-  unused.push(memory.hold("two", 40));
-  memory.hold("three", 20);
-  expect(unused).toEqual([]);
+  expect(() => memory.hold("one", 1)).toThrow(/of the organization/);
+  unused.push(["two", memory.hold("two", 40)]);
+  // Its own one goes; all others stay, however often it asks for more than it may have.
+  unused.push(["three", memory.hold("three", 10)]);
+  expect(() => memory.hold("one", 1)).toThrow(/of the organization/);
+  expect(() => memory.hold("two", 51)).toThrow(/of the organization/);
+  expect(unused.map(([of]) => of)).toEqual(["three"]);
+  // Together they are at the end: whoever is unused goes.
+  unused.push(["two", memory.hold("two", 40)]);
+  memory.hold("four", 40);
+  expect(unused.map(([of]) => of)).toEqual([]);
+  expect(() => memory.hold("four", 11)).toThrow(/of the organization/);
+  expect(() => memory.hold("five", 11)).toThrow(/on this host/);
   give();
   give();
-  memory.hold("one", 50);
-  expect(() => memory.hold("two", 31)).toThrow(/memory/);
+  memory.hold("five", 50);
+  expect(() => memory.hold("six", 11)).toThrow(/on this host/);
+});
+
+test("an organization that is over its share ends none of the others' screens", async () => {
+  const servers: RfbServer[] = [];
+  const handler = (stream: Parameters<ReturnType<typeof serve>>[0]) => {
+    const server = new RfbServer(64, 40);
+    servers.push(server);
+    return serve(server)(stream);
+  };
+  // Four frames, two of them an organization's.
+  const guest = new ScreenGuest(handler, { frameBytes: 4 * 64 * 40 * 4 });
+  guests.push(guest);
+  for (const sandbox_id of ["a1", "b1", "b2", "b3"]) {
+    await guest.picture(undefined, { sandbox_id, org_id: sandbox_id.charAt(0) });
+  }
+  expect(servers.map(({ closed }) => closed)).toEqual([false, true, false, false]);
+  for (const sandbox_id of ["c1", "d1"]) {
+    await guest.picture(undefined, { sandbox_id, org_id: sandbox_id.charAt(0) });
+  }
+  expect(servers.map(({ closed }) => closed)).toEqual([true, true, false, false, false, false]);
 });
