@@ -35,7 +35,7 @@ export { DEFAULT_TEMPLATE } from "./create.ts";
 export { endedLongAgo, endedWithRooms, forgetSandbox, isKept } from "./ended.ts";
 export type { Going } from "./going.ts";
 export type { Measured } from "./measure.ts";
-export { locateSandbox, orgCids, orgSandboxes } from "./store.ts";
+export { locateSandbox, orgCids, orgSandboxes, sandboxesOfOrg } from "./store.ts";
 export type { GuestShare };
 
 /** On its way to run, or running. */
