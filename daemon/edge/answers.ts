@@ -73,7 +73,7 @@ export function makeAnswers(database: Database): Answers {
         const { status, done, location } = reply;
         return await idempotency.pack(sealedFor(walk, { status, body: done.body, location }));
       }
-      if (reply.status >= 500) return null;
+      if (reply.status >= 500 || reply.problem.code === "caller_left") return null;
       return await idempotency.pack({ status: reply.status, body: reply.problem, location: null });
     },
 
