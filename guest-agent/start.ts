@@ -28,6 +28,15 @@ export class StartFailed extends Error {
   }
 }
 
+/** A shell alone would leave behind what it waits for. */
+function killGroup(leader: number): void {
+  try {
+    process.kill(-leader, "SIGKILL");
+  } catch {
+    // It has ended just now, and nothing of its group is left.
+  }
+}
+
 export class Start {
   readonly #reaper: Pick<Reaper, "spare">;
   readonly #place: string;
@@ -45,10 +54,19 @@ export class Start {
     return existsSync(this.#script("start"));
   }
 
-  /** Resolves once all of it is up, however often it is asked. Rejects with StartFailed. */
+  /** Resolves once all of it is up, however often it is asked. Rejects with StartFailed; whoever asks then has it tried again. */
   bringUp(): Promise<void> {
-    this.#up ??= this.isWanted ? this.#bringUp() : Promise.resolve();
+    this.#up ??= this.isWanted ? this.#tryToBringUp() : Promise.resolve();
     return this.#up;
+  }
+
+  async #tryToBringUp(): Promise<void> {
+    try {
+      await this.#bringUp();
+    } catch (error) {
+      this.#up = null;
+      throw error;
+    }
   }
 
   async #bringUp(): Promise<void> {
@@ -71,7 +89,7 @@ export class Start {
     return (await this.#exitCode(script, deadline)) === 0;
   }
 
-  /** Null where its time was up. What it has begun in the background goes on. */
+  /** Null where its time was up: then all of its process group is ended. Else what it has begun in the background goes on. */
   async #exitCode(script: string, deadline: number): Promise<number | null> {
     const out = openSync(this.#log, "a", 0o640);
     try {
@@ -88,7 +106,7 @@ export class Start {
         sleep(Math.max(0, deadline - performance.now()), null, { signal: late.signal }).catch(() => null),
       ]);
       late.abort();
-      if (inTime === null) child.kill("SIGKILL");
+      if (inTime === null) killGroup(child.pid);
       return inTime;
     } finally {
       closeSync(out);

@@ -10,7 +10,7 @@ import { getKeyOf, isEntryOf, isKeySeen, isSshKeyOf } from "../domain/orgs/index
 import { locateLabel } from "../domain/ports/index.ts";
 import { locateSandbox, type Sandboxes } from "../domain/sandboxes/index.ts";
 import type { Lookups } from "../domain/service/index.ts";
-import { sandboxOfAccess } from "../domain/ssh/index.ts";
+import { locateAccess } from "../domain/ssh/index.ts";
 import { locateOfPeople } from "../domain/users/index.ts";
 import type { Base } from "./base.ts";
 
@@ -46,7 +46,7 @@ export function composeLookups(
       session !== undefined && hasGrant(queries, key_id as string as UserId, id),
     isCredit: ({ org_id }, entryId) => isEntryOf(queries, org_id, entryId),
     isSshKey: ({ org_id }, sshKeyId) => isSshKeyOf(queries, org_id, sshKeyId),
-    sshAccess: (accessId) => sandboxOfAccess(queries, accessId),
+    sshAccess: ({ org_id }, accessId) => locateAccess(queries, org_id, accessId),
     isTemplate: (templateId) => NAME.test(templateId) && templates.get(templateId) !== null,
     record: (within, wanted, left) => locateRecord(queries, within, wanted, left),
   };

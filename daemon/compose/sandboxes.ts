@@ -44,6 +44,7 @@ export function composeSandboxes(base: Base, parts: Parts) {
     log,
     host: () => inspected.guestHost(),
     wanted: () => worthLaunching(base, used),
+    hasMemoryFor: (memoryMib) => sandboxes.hasMemoryFor(memoryMib),
   });
   const egress = composeEgress(base, meter);
   const unasked = { actor: systemActor("supervisor"), source: "reconciler" } as const;
@@ -113,7 +114,7 @@ export function composeSandboxes(base: Base, parts: Parts) {
   return { sandboxes, pool, egress, terminals, screens, ports, ssh };
 }
 
-/** Machines of `default` always; of every other template that was used lately one, since it may be large. */
+/** Machines of `default` always; of every other template that was used lately one where memory is left, since it may be large. */
 async function worthLaunching({ config, templates }: Base, used: RecentUse): Promise<Wanted[]> {
   const size = config["pool.size"];
   if (size === 0) return [];
@@ -121,7 +122,8 @@ async function worthLaunching({ config, templates }: Base, used: RecentUse): Pro
   const wanted: Wanted[] = [];
   for (const templateId of [DEFAULT_TEMPLATE, ...others]) {
     const image = await usableSnapshot(templates, templateId);
-    if (image) wanted.push({ image, size: templateId === DEFAULT_TEMPLATE ? size : 1 });
+    const isExtra = templateId !== DEFAULT_TEMPLATE;
+    if (image) wanted.push({ image, size: isExtra ? 1 : size, isExtra });
   }
   return wanted;
 }

@@ -271,7 +271,7 @@ export const CONFIG_KEYS = {
     kind: "duration",
     default: "2m",
     about:
-      "A sandbox that is not ready after this time has failed; more for a host that is very slow, as an emulated one.",
+      "A sandbox that is not ready after this time has failed; one that boots has its template's ready_timeout_seconds besides. More for a host that is very slow, as an emulated one.",
   },
   "limits.memory_overcommit": {
     kind: "integer",
@@ -368,7 +368,8 @@ export const CONFIG_KEYS = {
   "pool.size": {
     kind: "integer",
     default: 2,
-    about: "Warm machines kept ready for the next sandboxes, about 200 MiB of memory each.",
+    about:
+      "Warm machines of template default kept ready for the next sandboxes, up to 256 MiB of memory each. Unless it is 0, one more of each other template used in the last hour, four at most, with up to its min_memory_mib, while memory is left.",
   },
   "reconcile.interval": {
     kind: "duration",

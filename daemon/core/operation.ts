@@ -88,6 +88,11 @@ export function firstKeyOf({ first_key_id, key_id }: Pick<Caller, "first_key_id"
   return first_key_id ?? key_id;
 }
 
+/** As records name a caller; what a person is called is no record's. */
+export function actorOf({ kind, key_id, name }: Caller): { type: string; id: string; name: string } {
+  return { type: kind ?? "key", id: key_id, name: kind === "user" ? "" : name };
+}
+
 /** The key whose use of the service a call is. */
 export function keyBehind({ made_by, key_id }: Caller): string {
   return made_by ?? key_id;

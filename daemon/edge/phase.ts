@@ -68,6 +68,10 @@ export const LEAVES = {
     ...{ in: "working", answer: "refusal", record: ["denied"] },
     again: "the same answer",
   },
+  "the caller leaves while the verb works": {
+    ...{ in: "working", answer: "refusal", record: ["error"] },
+    again: "the same work, gone on with",
+  },
   "the daemon ends while the verb works": {
     ...{ in: "working", answer: "nothing", record: [] },
     again: "the same work, gone on with",

@@ -5,7 +5,7 @@
 import type { Operation } from "../../shared/api/contract.ts";
 import type { SessionId } from "../../shared/ids.ts";
 import type { Log } from "../core/log.ts";
-import type { Caller } from "../core/operation.ts";
+import { actorOf, type Caller } from "../core/operation.ts";
 import type { Begun } from "../core/work.ts";
 import type { Queries } from "../db/client.ts";
 import type { Database } from "../db/transact.ts";
@@ -129,7 +129,7 @@ function entryOf(walk: Walk, ended: Ended): AuditEntry {
     at,
     // The operator is of none.
     org_id: caller.org_id || null,
-    actor: { type: caller.kind ?? "key", id: caller.key_id, name: caller.kind === "user" ? "" : caller.name },
+    actor: actorOf(caller),
     source: call.source,
     request_id: call.request_id,
     ip: call.ip,

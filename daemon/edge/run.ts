@@ -12,6 +12,7 @@ import type { Problem } from "../../shared/api/errors.ts";
 import { faultPoint } from "../core/fault-points.ts";
 import type { Bound, Caller } from "../core/operation.ts";
 import type { RequestCounts } from "../core/request-counts.ts";
+import { ServiceError } from "../core/service-error.ts";
 import { makeAnswers } from "./answers.ts";
 import { type CallerDeps, Callers, type Credentials } from "./callers.ts";
 import { retryAfterOf, toProblem } from "./problem.ts";
@@ -70,7 +71,10 @@ export function makeRoad(deps: RoadDeps): Road {
     let tenure: Tenure | null = null;
     const walk = new Walk(operation, request, records, () => tenure?.signal ?? request.signal);
     const { call } = walk;
-    const refused = (error: unknown) => refusalOf(error, toProblem(error, request.request_id, log), walk);
+    const refused = (error: unknown) => {
+      const shown = ofWhoLeft(request.signal, error);
+      return refusalOf(shown, toProblem(shown, request.request_id, log), walk);
+    };
     let reply: Outcome | null = null;
     try {
       call.caller = callers.of(bound, request);
@@ -147,6 +151,14 @@ export function makeRoad(deps: RoadDeps): Road {
       rateRefusals.settle();
     },
   };
+}
+
+/** What was under way for a caller that left ends by the signal: that is no bug, and what went wrong besides still is one. */
+function ofWhoLeft({ aborted, reason }: AbortSignal, error: unknown): unknown {
+  if (!aborted || error instanceof ServiceError) return error;
+  // A client of MCP may say a reason of its own.
+  const isEnded = error === reason || (error instanceof Error && error.name === "AbortError");
+  return isEnded ? new ServiceError("caller_left", { cause: error }) : error;
 }
 
 function refusalOf(error: unknown, problem: Problem, { effect }: Walk): Outcome {

@@ -183,6 +183,7 @@ export const ERRORS = {
     retryAfterSeconds: 1,
   },
   too_many_ports: { status: 429, title: "Too many exposed ports in this sandbox" },
+  caller_left: { status: 499, title: "The caller left before the answer" },
   range_not_satisfiable: { status: 416, title: "The range is outside the file" },
   internal: {
     status: 500,

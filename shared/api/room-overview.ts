@@ -1,7 +1,7 @@
 /** Owns the interface of what shows an organization's rooms at a glance: who works in each, who waits, and what it costs. */
 import { type Static, Type } from "@sinclair/typebox";
-import { fields, NONE, nullable, oneOf, operation, page, pageQuery, timestamp } from "./contract.ts";
-import { labelFilter, labels, ROOM_STATES, roomId } from "./rooms.ts";
+import { fields, NONE, nullable, oneOf, operation, page, timestamp } from "./contract.ts";
+import { labels, ROOM_STATES, roomId, roomQuery } from "./rooms.ts";
 
 /** Older days of a room are not added up. */
 export const MOST_COST_DAYS = 366;
@@ -24,7 +24,10 @@ const glance = fields({
   in_circle: Type.Boolean({ description: "Whether some of them wait for each other, so that none goes on by itself." }),
   truncated: Type.Boolean({ description: "Whether more waits than were looked at: then more can be blocked." }),
   messages_last_minute: Type.Integer({ description: "Messages that were accepted in the last 60 s, on this host." }),
-  drive: fields({ used_bytes: Type.Integer(), limit_bytes: Type.Integer() }),
+  drive: fields({
+    used_bytes: Type.Integer({ description: "0 where the drive cannot be read now." }),
+    limit_bytes: Type.Integer(),
+  }),
   cost: nullable({
     ...cost,
     description: `Since the room was made, in its last ${MOST_COST_DAYS} days. Of a day with very many rooms and agents not all is told apart by rooms. Null for a key without usage:read, and for one that is bound to an agent.`,
@@ -44,11 +47,7 @@ export const roomOverview = operation({
     "The rooms of room_list, in its order, each with who works in it, who waits, how much is said, and what it costs. A key that is bound to an agent is told of the waits that it sees by room_waits.",
   access: "rooms:read",
   params: NONE,
-  query: fields({
-    state: Type.Optional(oneOf(ROOM_STATES, { description: "Only those in this state." })),
-    label: labelFilter,
-    ...pageQuery,
-  }),
+  query: roomQuery,
   body: null,
   output: fields({ ...page(glance).properties, org_id: Type.String(), at: timestamp }),
   outcomes: { ok: 200 },

@@ -90,6 +90,13 @@ export const roomCreate = operation({
   example: { body: { room_id: "build-42", labels: { team: "search" } } },
 });
 
+/** Which rooms a list has. */
+export const roomQuery = fields({
+  state: Type.Optional(oneOf(ROOM_STATES, { description: "Only those in this state." })),
+  label: labelFilter,
+  ...pageQuery,
+});
+
 export const roomList = operation({
   name: "room_list",
   method: "GET",
@@ -97,11 +104,7 @@ export const roomList = operation({
   summary: "List rooms",
   access: "rooms:read",
   params: NONE,
-  query: fields({
-    state: Type.Optional(oneOf(ROOM_STATES, { description: "Only those in this state." })),
-    label: labelFilter,
-    ...pageQuery,
-  }),
+  query: roomQuery,
   body: null,
   output: fields({ ...page(room).properties, org_id: Type.String() }),
   outcomes: { ok: 200 },

@@ -111,7 +111,14 @@ const replyTo: Case = {
   name: NAMES.message_id as Names,
 };
 
-const all = [...cases, replyTo];
+/** By its id alone each kind is looked for among its own. */
+const located: Case[] = ["key_id", "ssh_key_id", "access_id", "message_id"].map((parameter) => ({
+  title: `locate of a ${parameter}`,
+  ask: (id, requestId) => bare(daemon, "GET", `/v1/locate/${id}`, { ...bearer(other), "x-request-id": requestId }),
+  name: NAMES[parameter] as Names,
+}));
+
+const all = [...cases, replyTo, ...located];
 
 /** All are as long as each other: they are in the answers. */
 const idOf = (asked: Asked, index: number) => `${asked.padEnd(8, "-")}${index}`;

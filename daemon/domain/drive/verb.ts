@@ -43,12 +43,7 @@ export function bindDrive<Op extends Operation>(
         using root = openRoot(drive, call as KeyCall, room);
         return await verb.run(call, input, { room, root, usage: drive.usage.of(room) }, transfer);
       } catch (error) {
-        const shown = driveError(error, operation.errors.includes("path_not_found") ? {} : VANISHED);
-        // Whoever asked is gone, and what was under way for them was ended.
-        if (call.signal.aborted && !(shown instanceof ServiceError)) {
-          throw new ServiceError("invalid_body", { detail: "The client disconnected.", cause: error });
-        }
-        throw shown;
+        throw driveError(error, operation.errors.includes("path_not_found") ? {} : VANISHED);
       }
     },
   });

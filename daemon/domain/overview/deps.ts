@@ -1,6 +1,7 @@
 /** What the overview of rooms needs of others. */
+import type { InputOf } from "../../../shared/api/contract.ts";
 import type { RoomGlance } from "../../../shared/api/room-overview.ts";
-import type { RoomState } from "../../../shared/api/rooms.ts";
+import type { RoomState, roomList } from "../../../shared/api/rooms.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import type { Caller } from "../../core/operation.ts";
 import type { FindRoom } from "../../core/room-target.ts";
@@ -20,13 +21,6 @@ export interface OverviewRoom {
   expires_at: string | null;
 }
 
-interface PageQuery {
-  state?: RoomState | undefined;
-  label?: string | undefined;
-  limit?: number | undefined;
-  cursor?: string | undefined;
-}
-
 export interface OverviewDeps {
   queries: Queries;
   findRoom: FindRoom;
@@ -34,11 +28,13 @@ export interface OverviewDeps {
   sandboxes: Pick<Sandboxes, "going">;
   rooms: {
     /** Throws invalid_cursor. */
-    page(caller: Caller, query: PageQuery): { rows: OverviewRoom[]; next_cursor: string | null };
+    page(caller: Caller, query: InputOf<typeof roomList>): { rows: OverviewRoom[]; next_cursor: string | null };
+    /** A room as it is now; undefined once it is forgotten. */
+    current(roomUid: RoomUid): OverviewRoom | undefined;
     driveUsed(room: OverviewRoom): Promise<number>;
   };
   /** Messages that a room took in the last minute. */
   messagesLately(roomUid: RoomUid): number;
-  /** What each of an organization's rooms has cost by now. */
+  /** What each of an organization's rooms has cost by now: to be asked for anew in each turn of the event loop. */
   costs(orgId: OrgId): (room: OverviewRoom) => RoomGlance["cost"];
 }

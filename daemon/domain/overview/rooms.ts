@@ -18,18 +18,23 @@ export function makeRoomOverview(deps: OverviewDeps): Bound {
       const { org_id } = caller;
       await looks.turn(org_id);
       const { rows, next_cursor } = deps.rooms.page(caller, input);
-      const costOf = maySeeCost(caller) ? deps.costs(org_id) : () => null;
+      const costs = () => (maySeeCost(caller) ? deps.costs(org_id) : () => null);
+      let costOf = costs();
       const found: { row: OverviewRoom; driveUsed: Promise<number>; rest: Omit<RoomGlance, keyof OfRow> }[] = [];
       let began = performance.now();
-      for (const row of rows) {
+      for (const listed of rows) {
         if (performance.now() - began > SLICE_MS) {
           await looks.turn(org_id);
           signal.throwIfAborted();
+          // What went on before is written by now, and would count twice.
+          costOf = costs();
           began = performance.now();
         }
+        // It may have ended since the page was read: nothing is remembered of it any more.
+        const row = deps.rooms.current(listed.room_uid) ?? { ...listed, state: "destroyed" };
         const rest = { ...inside(deps, caller, row), cost: costOf(row) };
-        // Drives are measured side by side.
-        found.push({ row, driveUsed: deps.rooms.driveUsed(row), rest });
+        // Drives are measured side by side; one that cannot be read is no reason to tell nothing of the others.
+        found.push({ row, driveUsed: deps.rooms.driveUsed(row).catch(() => 0), rest });
       }
       const used = await Promise.all(found.map(({ driveUsed }) => driveUsed));
       const items = found.map(({ row, rest }, index): RoomGlance => ({ ...ofRow(row, used[index] ?? 0), ...rest }));

@@ -1,15 +1,19 @@
 /** Owns the call that says where a sandbox's browser is: its port, exposed, and the path that the browser itself names. */
 import { BROWSER_PORT, BROWSER_SECONDS, browserGet } from "../../../shared/api/browser.ts";
-import { PORT_TOKEN_HEADER } from "../../../shared/api/ports.ts";
-import { type Bound, bind } from "../../core/operation.ts";
+import { PORT_TOKEN_HEADER, sandboxExposePort } from "../../../shared/api/ports.ts";
+import { after, now } from "../../core/clock.ts";
+import { actorOf, type Bound, bind, type KeyCall } from "../../core/operation.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import { expose } from "./expose.ts";
+import type { Queries } from "../../db/client.ts";
+import { appendAudit } from "../audit/index.ts";
+import type { PortTarget } from "./deps.ts";
+import { expose, requireExposable } from "./expose.ts";
 import { BadAnswer } from "./http/byte-reader.ts";
 import { type Answered, type Asked, exchange, headOf } from "./http/exchange.ts";
 import { innerHost } from "./http/headers.ts";
 import type { PortParts } from "./parts.ts";
 import { toPortRecord } from "./record.ts";
-import { findPort } from "./store.ts";
+import { movePortEnd } from "./store.ts";
 import type { PortRow } from "./table.ts";
 
 const ASKED: Asked = {
@@ -24,6 +28,8 @@ const ASKED: Asked = {
 };
 /** What it says is a few hundred bytes; longer answers come as a stream, and are no browser's. */
 const ANSWER_MS = 30_000;
+/** An exposure with more than this left is not moved on: who asks often writes seldom. */
+const ENOUGH_SECONDS = BROWSER_SECONDS * 0.8;
 /** The same in every clone of a template: it keeps nobody out. */
 const PATH = /^\/devtools\/browser\/[\w-]{1,128}$/;
 
@@ -31,11 +37,20 @@ export function makeBrowser(parts: PortParts): Bound {
   return bind(browserGet, {
     find: (call, params) => parts.sandboxes.find(call, params),
     run: async (call, _input, target) => {
-      const known = findPort(parts.database.queries, target.row.sandbox_id, BROWSER_PORT);
-      const wanted = { port: BROWSER_PORT, expires_in_seconds: BROWSER_SECONDS };
-      const row = known ?? (await expose(parts, call.caller, target, wanted)).row;
-      call.audit.details = { port: row.port, visibility: row.visibility, expires_at: row.expires_at };
-      const path = await browserPath(parts, row);
+      requireExposable(target);
+      // First of all: where there is no browser nothing is exposed.
+      const path = await browserPath(parts, target);
+      const asked = { port: BROWSER_PORT, expires_in_seconds: BROWSER_SECONDS };
+      const record = (queries: Queries, exposed: PortRow) => recordExposed(queries, call, exposed);
+      const again = (queries: Queries, known: PortRow, wanted: PortRow) => {
+        if (!isShort(known, wanted)) return known;
+        const moved = { ...known, expires_at: wanted.expires_at };
+        movePortEnd(queries, moved.label, moved.expires_at);
+        record(queries, moved);
+        return moved;
+      };
+      const { row } = await expose(parts, call.caller, target, asked, again, record);
+      call.audit.details = detailsOf(row);
       const { url, token, expires_at } = toPortRecord(parts, row, true);
       const cdp_url = url.replace(/^http/, "ws").replace(/\/$/, "") + path;
       return {
@@ -46,9 +61,26 @@ export function makeBrowser(parts: PortParts): Bound {
   });
 }
 
+/** Whether it was exposed by this call, as far as its row tells, and ends sooner than it could. */
+function isShort({ visibility, wish, expires_at }: PortRow, wanted: PortRow): boolean {
+  if (visibility !== "private" || wish !== null || expires_at === null || wanted.expires_at === null) return false;
+  return expires_at < after(now(), ENOUGH_SECONDS) && expires_at < wanted.expires_at;
+}
+
+/** What is changed is on record whether or not readings are, and before it is answered. */
+function recordExposed(queries: Queries, { caller, source, request_id, ip, audit }: KeyCall, row: PortRow): void {
+  appendAudit(queries, {
+    ...{ event: sandboxExposePort.audit, outcome: "success", at: now(), org_id: caller.org_id, actor: actorOf(caller) },
+    ...{ source, request_id, ip, ...audit, details: detailsOf(row) },
+  });
+}
+
+const detailsOf = ({ port, visibility, expires_at }: PortRow) => ({ port, visibility, expires_at });
+
 /** Throws port_not_listening where there is no browser, and what opening a connection throws. */
-async function browserPath({ connections }: PortParts, row: PortRow): Promise<string> {
-  const port = await connections.open(row, headOf(ASKED)).catch((error: unknown) => {
+async function browserPath({ connections }: PortParts, { row: { sandbox_id, org_id } }: PortTarget): Promise<string> {
+  const goal = { sandbox_id, org_id, port: BROWSER_PORT, label: null };
+  const port = await connections.open(goal, headOf(ASKED)).catch((error: unknown) => {
     throw error instanceof ServiceError && error.code === "port_not_listening" ? noBrowser() : error;
   });
   try {

@@ -33,8 +33,11 @@ export interface OpenPort extends GuestPort {
   hold: Hold;
 }
 
+/** Where a connection goes; no label is the daemon's own, of which nothing is counted as the port's. */
+export type Goal = Pick<PortRow, "sandbox_id" | "org_id" | "port"> & { label: string | null };
+
 interface Live {
-  label: string;
+  label: string | null;
   held: number;
   why: string | null;
   cut(why: string): void;
@@ -63,7 +66,7 @@ export class Connections {
   }
 
   /** `first` is what the server is sent at once. Throws rate_limited, insufficient_capacity, port_not_listening, guest_unreachable. */
-  async open({ label, sandbox_id, org_id, port }: PortRow, first: Uint8Array): Promise<OpenPort> {
+  async open({ label, sandbox_id, org_id, port }: Goal, first: Uint8Array): Promise<OpenPort> {
     const group = this.#groups.get(sandbox_id) ?? this.#watch(sandbox_id, org_id);
     if (group.requests?.take() === false) throw this.#tooOften();
     const live = this.#enter(group, label);
@@ -71,7 +74,8 @@ export class Connections {
     try {
       const made = await this.#sandboxes.withGuest(sandbox_id, (link) => connectInGuest(link, port, first));
       // Of a port that is not exposed any more nothing is counted: nobody would forget it.
-      opened = live.why === null ? this.#traffic.counted(label, made, first.byteLength) : made;
+      const isCounted = label !== null && live.why === null;
+      opened = isCounted ? this.#traffic.counted(label, made, first.byteLength) : made;
     } catch (error) {
       leave(group, live);
       throw asServiceError(error);
@@ -101,7 +105,7 @@ export class Connections {
     for (const { live } of this.#groups.values()) for (const each of [...live]) each.cut(why);
   }
 
-  #enter(group: Group, label: string): Live {
+  #enter(group: Group, label: string | null): Live {
     const ofPort = [...group.live].filter((each) => each.label === label).length;
     if (group.live.size >= MAX_SANDBOX_CONNECTIONS || ofPort >= MAX_PORT_CONNECTIONS) {
       throw new ServiceError("insufficient_capacity", {

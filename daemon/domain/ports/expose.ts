@@ -7,6 +7,7 @@ import { after, now } from "../../core/clock.ts";
 import { type Bound, bind, type KeyCall } from "../../core/operation.ts";
 import { requireActive } from "../../core/room-target.ts";
 import { ServiceError } from "../../core/service-error.ts";
+import type { Queries } from "../../db/client.ts";
 import { termBy } from "../orgs/grant.ts";
 import type { PortTarget } from "./deps.ts";
 import { listeningPorts } from "./listening.ts";
@@ -23,7 +24,9 @@ export function makeExpose(parts: PortParts): Bound {
     find: (call, params) => parts.sandboxes.find(call, params),
     run: async (call, input, target) => {
       call.audit.details = { port: input.port, visibility: input.visibility ?? "private" };
-      const { row, isNew } = await expose(parts, call.caller, target, input);
+      const { row, isNew } = await expose(parts, call.caller, target, input, (_, known) =>
+        requireSame(known, input.visibility ?? "private", input.label),
+      );
       call.audit.details = { port: row.port, visibility: row.visibility, expires_at: row.expires_at };
       const listening = await listeningPorts(parts.sandboxes, row.sandbox_id, [row.port]);
       return { outcome: isNew ? "created" : "exists", body: toPortRecord(parts, row, listening.has(row.port)) };
@@ -33,7 +36,10 @@ export function makeExpose(parts: PortParts): Bound {
 
 type Exposed = { row: PortRow; isNew: boolean };
 
-/** The port's row, which may have been there. Throws room_destroying, invalid_state, already_exists, too_many_ports. */
+/** Within the transaction: what becomes of a port that is exposed already. */
+export type Again = (queries: Queries, known: PortRow, wanted: PortRow) => PortRow;
+
+/** The port's row, which may have been there. `made` is called within the transaction that makes it. Throws room_destroying, invalid_state, too_many_ports, and what `again` throws. */
 export async function expose(
   { database, exposures }: PortParts,
   caller: KeyCall["caller"],
@@ -44,6 +50,8 @@ export async function expose(
     label,
     expires_in_seconds,
   }: Omit<InputOf<typeof sandboxExposePort>, "room_id" | "sandbox">,
+  again: Again,
+  made: (queries: Queries, row: PortRow) => void = () => {},
 ): Promise<Exposed> {
   requireExposable(target);
   const { row: sandbox, room } = target;
@@ -65,9 +73,10 @@ export async function expose(
   };
   const row = await database.commit((queries) => {
     const known = findPort(queries, sandbox.sandbox_id, port);
-    if (known) return requireSame(known, visibility, label);
+    if (known) return again(queries, known, wanted);
     if (listPorts(queries, sandbox.sandbox_id).length >= MAX_PORTS) throw tooManyPorts();
     insertPort(queries, wanted);
+    made(queries, wanted);
     return wanted;
   });
   exposures.keep(row);
@@ -81,7 +90,7 @@ function sooner(one: string | null, other: string | null): string | null {
 }
 
 /** Throws room_destroying, invalid_state. */
-function requireExposable({ room, row: { agent_id, state } }: PortTarget): void {
+export function requireExposable({ room, row: { agent_id, state } }: PortTarget): void {
   requireActive(room);
   if (ALLOWED.includes(state)) return;
   throw new ServiceError("invalid_state", {

@@ -10,7 +10,7 @@ import type { Queries } from "../../db/client.ts";
 import { appendAudit } from "../audit/index.ts";
 import type { Connections } from "./connections.ts";
 import type { PortDeps } from "./deps.ts";
-import { allPorts, deleteLabel, deleteOfSandbox, listPorts } from "./store.ts";
+import { allPorts, deleteLabel, deleteOfSandbox, findLabel, listPorts } from "./store.ts";
 import type { PortRow } from "./table.ts";
 import type { Traffic } from "./traffic.ts";
 
@@ -34,7 +34,7 @@ export class Exposures {
     for (const row of allPorts(this.#deps.database.queries)) this.keep(row);
   }
 
-  /** Sees to its end; again is nothing. */
+  /** Sees to its end; again is nothing but its time, which may be another. */
   keep({ label, sandbox_id, expires_at, ends_with }: PortRow): void {
     this.#expiries.set(label, expires_at);
     if (ends_with !== null && !this.#keys.has(label)) {
@@ -72,8 +72,11 @@ export class Exposures {
     this.#keys.delete(label);
   }
 
-  #expire(label: string): Promise<void> {
-    return this.#end("port.expired", "it has expired", (queries) => deleted(queries, label));
+  async #expire(label: string): Promise<void> {
+    // Its time may have been moved on just now, and a timer may be a moment early.
+    const current = findLabel(this.#deps.database.queries, label);
+    if (current) return this.#expiries.set(label, current.expires_at);
+    await this.#end("port.expired", "it has expired", (queries) => deleted(queries, label));
   }
 
   #endWithKey(label: string): Promise<void> {

@@ -42,6 +42,10 @@ export function allPorts(queries: Queries): PortRow[] {
   return queries.select().from(ports).all();
 }
 
+export function movePortEnd(queries: Queries, label: string, expires_at: string | null): void {
+  queries.update(ports).set({ expires_at }).where(eq(ports.label, label)).run();
+}
+
 export function deletePort(queries: Queries, sandboxId: string, port: number): PortRow | undefined {
   const where = and(eq(ports.sandbox_id, sandboxId), eq(ports.port, port));
   return queries.delete(ports).where(where).returning().get();

@@ -1,7 +1,8 @@
 /** Owns rooms: the container of a run, with its sandboxes and its drive. */
 
 import { readdir } from "node:fs/promises";
-import { roomDestroy } from "../../../shared/api/rooms.ts";
+import type { InputOf } from "../../../shared/api/contract.ts";
+import { roomDestroy, type roomList } from "../../../shared/api/rooms.ts";
 import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import { Deadlines } from "../../core/deadlines.ts";
@@ -18,7 +19,7 @@ import type { RoomDeps } from "./deps.ts";
 import { makeDestroy } from "./destroy.ts";
 import { Eraser, removeUnborn } from "./erase.ts";
 import { makeGet } from "./get.ts";
-import { pageOfRooms, type RoomPageQuery } from "./page.ts";
+import { pageOfRooms } from "./page.ts";
 import { makeRoomRecords } from "./record.ts";
 import {
   claimRooms,
@@ -43,7 +44,9 @@ export { countAllRooms, countRooms } from "./store.ts";
 export interface Rooms {
   operations: Bound[];
   /** Throws invalid_cursor. */
-  page(caller: Caller, query: RoomPageQuery): ReturnType<typeof pageOfRooms>;
+  page(caller: Caller, query: InputOf<typeof roomList>): ReturnType<typeof pageOfRooms>;
+  /** A room as it is now, also one that has ended. */
+  current(roomUid: RoomUid): RoomRow | undefined;
   /** What the drive of a room takes that is not destroyed; of another nothing. */
   driveUsed(row: RoomPlace): Promise<number>;
   /** Takes up what a daemon before this one left half done, and sets the deadlines of rooms and kept drives. */
@@ -162,6 +165,7 @@ export function makeRooms(deps: RoomDeps, finder: ReturnType<typeof makeRoomFind
 
   return {
     page: (caller, query) => pageOfRooms(database.queries, caller, query),
+    current: (roomUid) => getRoom(database.queries, roomUid),
     driveUsed: async (row) =>
       row.state === "destroyed" ? 0 : (await deps.drive.measure(toTarget(row, paths))).used_bytes,
     operations: [

@@ -18,15 +18,27 @@ export interface Growth {
   resident_mib: ReadonlyMap<string, number>;
 }
 
+/** What guests of these sizes take of the host's memory at most. */
+export function needOf(memoryMib: readonly number[]): number {
+  return memoryMib.reduce((sum, mib) => sum + mib + OVERHEAD_MIB, 0);
+}
+
 /** Throws insufficient_capacity with the free figure. */
 export function requireMemory(memoryMib: number, free: number): void {
-  if (memoryMib + OVERHEAD_MIB <= free) return;
+  const need = needOf([memoryMib]);
+  if (need <= free) return;
   throw new ServiceError("insufficient_capacity", {
-    detail: `The host has ${free} MiB free for guests; this sandbox needs ${memoryMib + OVERHEAD_MIB} MiB.`,
+    detail: `The host has ${free} MiB free for guests; this sandbox needs ${need} MiB.`,
     details: { memory_mib_free: free },
     hint: "Destroy a sandbox, or ask for less memory.",
     retryAfterSeconds: 5,
   });
+}
+
+/** How much memory is lacking, where that is why there is none; null for other errors. */
+export function lackOf(error: unknown, memoryMib: number): number | null {
+  if (!(error instanceof ServiceError) || error.code !== "insufficient_capacity") return null;
+  return needOf([memoryMib]) - Number(error.options.details?.memory_mib_free);
 }
 
 /** Memory for new guests: what the host has, less what those that are there were promised and do not use yet. */

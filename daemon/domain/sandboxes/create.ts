@@ -15,7 +15,7 @@ import { actingAs } from "../agents/index.ts";
 import { environmentRules } from "../executions/environment.ts";
 import { imageOf } from "../templates/manifest.ts";
 import type { Template } from "../templates/registry.ts";
-import { freeMemoryMib, requireMemory } from "./admission.ts";
+import { freeMemoryMib, lackOf, requireMemory } from "./admission.ts";
 import type { SandboxDeps } from "./deps.ts";
 import { requireDrive } from "./drive-held.ts";
 import { egressOf, egressRules } from "./egress-list.ts";
@@ -150,12 +150,14 @@ async function begin(
   const supervisor = supervisors.add(row, room, warm);
   let warnings: string[];
   try {
-    warnings = await insert(deps, supervisors, call, row, room);
+    warnings = await insertMakingRoom(deps, supervisors, call, row, room);
   } catch (error) {
     supervisors.drop(row.sandbox_id);
     if (warm) deps.pool.giveBack(warm);
     throw error;
   }
+  // Machines that wait have one processor.
+  if (row.vcpu_count === 1) deps.templateUsed(row.template_id);
   deps.onState(row);
   await faultPoint("sandbox.accepted");
   supervisor
@@ -176,8 +178,21 @@ function mostMemory({ limits }: SandboxDeps, template: Template | null): number 
 /** A machine that waits, for a sandbox of one processor: those that wait have no more. */
 function takeWarm(deps: SandboxDeps, input: Input, template: Template): WarmMachine | null {
   if ((input.vcpu_count ?? 1) > 1) return null;
-  deps.templateUsed(template.record.template_id);
   return deps.pool.take(imageOf(template.directory, template.manifest, true));
+}
+
+/** The same as insert; where memory is lacking, machines that wait for sandboxes of other templates give theirs. */
+async function insertMakingRoom(...to: Parameters<typeof insert>): Promise<string[]> {
+  const [{ pool }, , , { memory_mib }] = to;
+  // One that ends may give less than it was promised.
+  while (true) {
+    try {
+      return await insert(...to);
+    } catch (error) {
+      const lack = lackOf(error, memory_mib);
+      if (lack === null || !(await pool.makeRoom(lack))) throw error;
+    }
+  }
 }
 
 /** What the caller is to be warned of. Throws 409, then quota_exceeded, then insufficient_capacity. */
@@ -193,7 +208,8 @@ async function insert(
     return await deps.database.commit((queries) => {
       requireActive(deps.currentRoom(room.room_uid));
       if (heldCids(queries).has(row.guest_cid)) throw cidInUse(deps, row.guest_cid);
-      const free = freeMemoryMib(queries, growth);
+      // What the machine that it takes has of it already is its own.
+      const free = freeMemoryMib(queries, growth) + (growth.resident_mib.get(row.sandbox_id) ?? 0);
       insertSandbox(queries, row);
       call.work.note({ sandbox_id: row.sandbox_id });
       const warnings = [

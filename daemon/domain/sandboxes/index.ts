@@ -5,7 +5,7 @@ import type { OrgId, RoomUid } from "../../../shared/ids.ts";
 import type { Bound } from "../../core/operation.ts";
 import type { Queries } from "../../db/client.ts";
 import { makeAccess, type SandboxReach } from "./access.ts";
-import { freeMemoryMib } from "./admission.ts";
+import { freeMemoryMib, needOf } from "./admission.ts";
 import { QUARANTINED } from "./adoptions.ts";
 import { makeAgentLookup } from "./agents.ts";
 import { makeCreate } from "./create.ts";
@@ -35,7 +35,7 @@ export { DEFAULT_TEMPLATE } from "./create.ts";
 export { endedLongAgo, endedWithRooms, forgetSandbox, isKept } from "./ended.ts";
 export type { Going } from "./going.ts";
 export type { Measured } from "./measure.ts";
-export { locateSandbox, orgCids, orgSandboxes } from "./store.ts";
+export { locateSandbox, orgCids, orgSandboxes, sandboxesOfOrg } from "./store.ts";
 export type { GuestShare };
 
 /** On its way to run, or running. */
@@ -58,6 +58,8 @@ export interface Sandboxes {
   going(roomUid: RoomUid): Going;
   /** What is left for further guests, and what those that are there have of the host's memory. */
   capacity(): { memory_mib_free: number; memory_mib_resident: number; guest_cids_used: number };
+  /** Whether further guests of these sizes find memory. */
+  hasMemoryFor(memoryMib: readonly number[]): boolean;
   /** What sandboxes use just now. */
   measure: ReturnType<typeof makeMeasure>;
   /** How many sandboxes are in each state, what was promised to those that have not ended, and what became of others. */
@@ -118,6 +120,7 @@ export function makeSandboxes(deps: SandboxDeps): Sandboxes {
         guest_cids_used: heldCids(queries).size,
       };
     },
+    hasMemoryFor: (memoryMib) => needOf(memoryMib) <= freeMemoryMib(queries, supervisors.growth()),
     measure: makeMeasure(deps, supervisors),
     figures: () => {
       const states = SANDBOX_STATES.filter((state) => state !== "destroyed");

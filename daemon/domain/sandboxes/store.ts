@@ -50,6 +50,16 @@ export function locateSandbox(queries: Queries, orgId: OrgId, sandboxId: string)
   return queries.select({ room_uid, agent_id }).from(sandboxes).where(isIt).get();
 }
 
+/** Whose agent's each of an organization's sandboxes is, to be joined with what belongs to sandboxes. */
+export function sandboxesOfOrg(queries: Queries, orgId: OrgId) {
+  const { sandbox_id, org_id, room_uid, agent_id } = sandboxes;
+  return queries
+    .select({ sandbox_id, room_uid, agent_id })
+    .from(sandboxes)
+    .where(eq(org_id, orgId))
+    .as("sandboxes_of_org");
+}
+
 const lookupsOf = preparedBy(prepareLookups);
 
 /** Every call about a sandbox asks. */

@@ -15,7 +15,7 @@ import type { GuestImage, GuestPlan, StartPlan } from "../../host/guest/plan.ts"
 import type { WarmMachine } from "../../host/guest/pool.ts";
 import { readRecord } from "../../host/guest/record.ts";
 import { endProcesses, freeRemains } from "../../host/guest/remains.ts";
-import { startGuest } from "../../host/guest/start.ts";
+import { type OnStarted, startGuest } from "../../host/guest/start.ts";
 import type { GuestRequests } from "../../host/guest-link/handshake.ts";
 import { boundLog, type ProcessRecord } from "../../host/process.ts";
 import { residentMemoryMib } from "../../host/use.ts";
@@ -165,13 +165,18 @@ export function makeSupervisors(deps: SandboxDeps, ends: { watch(sandboxId: stri
         start: (current, onStarted, signal) =>
           use(current.sandbox_id, async () => {
             // Also the time at the gate counts.
-            const limit = AbortSignal.any([signal, timeUp(deps.startLimitMs)]);
+            const time = new StartTime(deps.startLimitMs);
+            const limit = AbortSignal.any([signal, time.up]);
             try {
               return await gate.through(
                 current.org_id,
                 async () => {
                   const plan = startPlanOf(current, room, warm?.image ?? (await imageFor(current)));
-                  return await startGuest(deps.host(), plan, warm?.launched ?? null, onStarted, limit);
+                  const onMode: OnStarted = (mode) => {
+                    if (mode === "cold") time.extend(plan.image.start_ms);
+                    onStarted();
+                  };
+                  return await startGuest(deps.host(), plan, warm?.launched ?? null, onMode, limit);
                 },
                 limit,
               );
@@ -179,6 +184,7 @@ export function makeSupervisors(deps: SandboxDeps, ends: { watch(sandboxId: stri
               if (warm) await endWarm(warm, deps.paths.sandbox(current.sandbox_id));
               throw limit.aborted ? limit.reason : error;
             } finally {
+              time.end();
               deps.pool.refill();
             }
           }),
@@ -294,15 +300,41 @@ async function endWarm(warm: WarmMachine, paths: SandboxPaths): Promise<void> {
   await launched?.end();
 }
 
-/** Aborts with a reason that a person understands. */
 /** Of the time that a start may take; the rest is for what comes before the agent can connect. */
 const AGENT_SHARE = 5 / 6;
 
-function timeUp(ms: number): AbortSignal {
-  const controller = new AbortController();
-  const reason = new DeadlineError(`it was not ready within ${ms / 1000} s`);
-  setTimeout(() => controller.abort(reason), ms).unref();
-  return controller.signal;
+/** How long a start may take. A boot may take longer than was known at its beginning: it starts what the template has running. */
+class StartTime {
+  readonly #over = new AbortController();
+  readonly #begun = performance.now();
+  #ms: number;
+  #timer: Timer;
+
+  constructor(ms: number) {
+    this.#ms = ms;
+    this.#timer = this.#set();
+  }
+
+  /** Aborts with a reason that a person understands. */
+  get up(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  extend(ms: number): void {
+    this.#ms += ms;
+    this.end();
+    this.#timer = this.#set();
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #set(): Timer {
+    const reason = new DeadlineError(`it was not ready within ${this.#ms / 1000} s`);
+    const left = this.#begun + this.#ms - performance.now();
+    return setTimeout(() => this.#over.abort(reason), left).unref();
+  }
 }
 
 /** What the guest is told about itself. Nothing in it is secret, and nothing but agent_id is of the caller's making. */

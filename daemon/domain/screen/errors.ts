@@ -9,10 +9,8 @@ import { RfbError } from "./rfb/limits.ts";
 /** What is neither the guest's fault nor the caller's stays what it is. `signal` is the call's. */
 export function screenError(error: unknown, agentId: string, signal: AbortSignal): unknown {
   if (error instanceof ServiceError) return error;
-  if (signal.aborted) {
-    if (signal.reason instanceof ServiceError) return signal.reason;
-    return new ServiceError("invalid_body", { detail: "The client disconnected.", cause: error });
-  }
+  // What ends with the call ends for the same reason.
+  if (signal.aborted) return signal.reason;
   const code = refusalOf(error);
   // Agents that know no screens are of templates that have none.
   if (code === StreamErrorCode.no_screen || code === StreamErrorCode.unknown_method) {

@@ -44,8 +44,7 @@ export interface Lookups {
   isApplication(caller: Caller, id: string): boolean;
   isCredit(caller: Caller, entryId: string): boolean;
   isSshKey(caller: Caller, sshKeyId: string): boolean;
-  /** The sandbox that it lets into. */
-  sshAccess(accessId: string): string | null;
+  sshAccess(caller: Caller, accessId: string): InRoom | undefined;
   isTemplate(templateId: string): boolean;
   record(
     within: Within,
@@ -139,8 +138,7 @@ function findersOf(lookups: Lookups): Finder {
   };
   const sshAccess: Finder = (caller, id) => {
     const maySee = needs(caller, "audit:read") || needs(caller, "terminal");
-    const sandboxId = maySee ? lookups.sshAccess(id) : null;
-    return sandboxId === null ? null : inRoom(caller, "ssh_access", id, lookups.sandbox(caller, sandboxId));
+    return maySee ? inRoom(caller, "ssh_access", id, lookups.sshAccess(caller, id)) : null;
   };
   const template: Finder = (caller, id) =>
     needs(caller, "sandboxes:read") && lookups.isTemplate(id)

@@ -8,7 +8,7 @@ import { Sessions } from "./sessions.ts";
 import { makeVerbs, type SshVerbs } from "./verbs.ts";
 
 export type { Credential } from "./credentials.ts";
-export { forgetAccesses, sandboxOfAccess } from "./store.ts";
+export { forgetAccesses, locateAccess } from "./store.ts";
 export type { Held, LoggedIn } from "./verbs.ts";
 
 export interface Ssh {

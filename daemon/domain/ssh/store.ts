@@ -1,8 +1,9 @@
 /** Owns the SQL of short-lived passwords. What has expired is as good as gone, and is removed when another one is made. */
 import { and, asc, eq, gt, lte } from "drizzle-orm";
-import type { SandboxId } from "../../../shared/ids.ts";
+import type { OrgId, SandboxId } from "../../../shared/ids.ts";
 import { now } from "../../core/clock.ts";
 import type { Queries } from "../../db/client.ts";
+import { sandboxesOfOrg } from "../sandboxes/index.ts";
 import { type SshAccessRow, sshAccesses } from "./table.ts";
 
 const { access_id, sandbox_id, token_sha256, expires_at } = sshAccesses;
@@ -27,10 +28,15 @@ export function isAccess(queries: Queries, id: string): boolean {
   return queries.select({ access_id }).from(sshAccesses).where(where).get() !== undefined;
 }
 
-/** The sandbox that it lets into. */
-export function sandboxOfAccess(queries: Queries, id: string): string | null {
-  const where = and(eq(access_id, id as SshAccessRow["access_id"]), gt(expires_at, now()));
-  return queries.select({ sandbox_id }).from(sshAccesses).where(where).get()?.sandbox_id ?? null;
+/** Whose sandbox it lets into, where that is the organization's; another's costs what none costs. */
+export function locateAccess(queries: Queries, orgId: OrgId, id: string) {
+  const own = sandboxesOfOrg(queries, orgId);
+  return queries
+    .select({ room_uid: own.room_uid, agent_id: own.agent_id })
+    .from(sshAccesses)
+    .innerJoin(own, eq(own.sandbox_id, sandbox_id))
+    .where(and(eq(access_id, id as SshAccessRow["access_id"]), gt(expires_at, now())))
+    .get();
 }
 
 export function deleteAccess(queries: Queries, sandboxId: string, id: string): boolean {

@@ -286,6 +286,7 @@ async function writeManifest(
     processor: processorOf(),
     hardware,
     append: kernelAppend(hardware.acceleration),
+    ...(recipe.start === undefined ? {} : { start_seconds: readyTimeoutSeconds(recipe) }),
     files,
   };
   await writeFile(join(directory, MANIFEST_FILE), `${JSON.stringify(manifest, null, 2)}\n`);

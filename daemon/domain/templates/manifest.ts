@@ -38,6 +38,8 @@ export const manifest = fields({
     returns_memory: Type.Optional(Type.Boolean()),
   }),
   append: Type.String(),
+  /** How long what its recipe starts may take where a sandbox boots; older templates, and those that start nothing, do not say it. */
+  start_seconds: Type.Optional(Type.Integer({ minimum: 1 })),
   files: fields({
     kernel: file,
     initramfs: file,
@@ -81,7 +83,7 @@ export function digestOf(files: Manifest["files"]): string {
 /** What a guest starts from: the template's files in `directory`, with or without its snapshot. */
 export function imageOf(
   directory: string,
-  { hardware, append, generation }: Manifest,
+  { hardware, append, generation, start_seconds = 0 }: Manifest,
   useSnapshot: boolean,
 ): GuestImage {
   const pathOf = (role: FileRole) => join(directory, FILE_NAMES[role]);
@@ -98,5 +100,6 @@ export function imageOf(
     snapshot_memory: useSnapshot ? pathOf("memory") : null,
     cold_overlay: pathOf("cold_overlay"),
     agent_generation: generation,
+    start_ms: start_seconds * 1000,
   };
 }

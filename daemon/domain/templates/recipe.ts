@@ -39,6 +39,9 @@ const recipe = fields({
 });
 export type Recipe = typeof recipe.static;
 
+/** Nobody asks for them where nothing is started. */
+const OF_START = ["ready", "ready_timeout_seconds"] as const;
+
 /** The recipes that come with roomd, by template. */
 export const EMBEDDED: Readonly<Record<string, string>> = {
   default: defaultRecipe,
@@ -61,17 +64,22 @@ export function readRecipe(templateId: string, text: string | undefined): Recipe
   }
   const value: unknown = parse(source);
   if (!Value.Check(recipe, value)) {
-    const wrong = [...Value.Errors(recipe, value)].map((error) => `${error.path.slice(1)}: ${error.message}`);
-    throw new ServiceError("validation_failed", {
-      detail: `The recipe is not valid: ${wrong.slice(0, 5).join("; ")}.`,
-    });
+    throw invalid([...Value.Errors(recipe, value)].map((error) => `${error.path.slice(1)}: ${error.message}`));
   }
+  const useless = OF_START.filter((field) => value.start === undefined && value[field] !== undefined);
+  if (useless.length > 0) throw invalid(useless.map((field) => `${field}: it needs start`));
   if (value.template_id !== templateId) {
     throw new ServiceError("validation_failed", {
       detail: `The recipe is for ${value.template_id}, not for ${templateId}.`,
     });
   }
   return value;
+}
+
+function invalid(wrong: readonly string[]): ServiceError {
+  return new ServiceError("validation_failed", {
+    detail: `The recipe is not valid: ${wrong.slice(0, 5).join("; ")}.`,
+  });
 }
 
 /** Writes the image builder into a directory, laid out as it expects to be, and returns its path. */

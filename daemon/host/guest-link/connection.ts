@@ -48,10 +48,12 @@ interface ConnectionState {
   stages_ms: Record<string, number>;
 }
 
+/** `startMs` is what the guest may take besides, where it is still to start what its template has running. */
 export class GuestConnection {
   readonly #guestCid: number;
   readonly #identity: GuestIdentity;
   readonly #requests: GuestRequests;
+  readonly #startMs: number;
   readonly #log: Log;
   readonly #state = new Published<ConnectionState>({
     link: null,
@@ -75,8 +77,10 @@ export class GuestConnection {
     { secret, nonce }: Acquaintance,
     log: Log,
     requests: GuestRequests = NOTHING_TO_ASK,
+    startMs = 0,
   ) {
     this.#requests = requests;
+    this.#startMs = startMs;
     this.#guestCid = guestCid;
     this.#identity = identity;
     this.#secret = secret;
@@ -170,7 +174,8 @@ export class GuestConnection {
     timer.mark("hello");
     this.#check(hello);
     this.#greeted = link;
-    const inGuest = await link.welcome(this.#welcome(hello, link.port), SETUP_DEADLINE_MS, (ready) => {
+    const deadlineMs = SETUP_DEADLINE_MS + (this.#nonce === null ? this.#startMs : 0);
+    const inGuest = await link.welcome(this.#welcome(hello, link.port), deadlineMs, (ready) => {
       this.#recognise(ready);
       this.#becomeNewest(link);
     });

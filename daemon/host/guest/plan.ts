@@ -26,6 +26,8 @@ export interface GuestImage {
   cold_overlay: string;
   /** That of the guest protocol which the agent in it speaks. */
   agent_generation: number;
+  /** How long what it starts may take, where it boots: then that comes before the agent is set up. */
+  start_ms: number;
 }
 
 /** A machine that is launched, and belongs to nobody yet. */
@@ -51,7 +53,7 @@ export interface GuestPlan extends Pick<LaunchPlan, "sandbox_id" | "paths"> {
 
 /** A guest that is to be started. */
 export interface StartPlan extends GuestPlan, LaunchPlan {
-  /** How long its agent may take to connect. */
+  /** How long its agent may take to connect, besides what a boot starts. */
   agent_deadline_ms: number;
 }
 

@@ -12,6 +12,7 @@ import { describeError } from "../../core/service-error.ts";
 import type { Machine } from "../machine/machine.ts";
 import { isAlive } from "../process.ts";
 import type { GuestHost, GuestImage } from "./plan.ts";
+import { endProcesses } from "./remains.ts";
 import { type Launched, launchGuest } from "./start.ts";
 
 /** A guest that has not rehearsed by then is paused as it is. */
@@ -23,6 +24,8 @@ const FILL_AT_ONCE = 2;
 export interface Wanted {
   image: GuestImage;
   size: number;
+  /** Only where there is memory to spare: sandboxes go before. */
+  isExtra: boolean;
 }
 
 export interface PoolDeps {
@@ -31,6 +34,8 @@ export interface PoolDeps {
   host(): GuestHost;
   /** What the next sandboxes are likely to start from, the likeliest first. Machines of anything else go. */
   wanted(): Promise<Wanted[]>;
+  /** Whether the host has memory for guests of these sizes, besides those that are there. */
+  hasMemoryFor(memoryMib: readonly number[]): boolean;
 }
 
 /** A machine that waits, or will soon. */
@@ -47,6 +52,9 @@ export class WarmPool {
   #members: WarmMachine[] = [];
   /** Those that wait already. */
   readonly #ready = new WeakSet<WarmMachine>();
+  readonly #extra = new WeakSet<WarmMachine>();
+  /** Those that end to make room. */
+  readonly #leaving = new Set<Promise<void>>();
   readonly #lanes = new Set<Promise<void>>();
   #closed = false;
   /** How many there should be, as it was last asked. */
@@ -82,6 +90,24 @@ export class WarmPool {
     else this.#members.unshift(member);
   }
 
+  /** Ends extra machines until so much memory is free, where together they have it. Resolves once they have, with whether any did. */
+  async makeRoom(memoryMib: number): Promise<boolean> {
+    const extras = this.#members.filter((member) => this.#extra.has(member)).reverse();
+    if (memoryOf(extras) >= memoryMib) {
+      for (let freed = 0; freed < memoryMib; ) {
+        const member = extras.shift();
+        if (!member) break;
+        freed += memoryOf([member]);
+        this.#remove(member);
+        const left = this.#giveUp(member).finally(() => this.#leaving.delete(left));
+        this.#leaving.add(left);
+      }
+    }
+    const any = this.#leaving.size > 0;
+    await Promise.allSettled(this.#leaving);
+    return any;
+  }
+
   /** Launches what is missing, in the background. */
   refill(): void {
     while (!this.#closed && this.#lanes.size < FILL_AT_ONCE) {
@@ -97,7 +123,7 @@ export class WarmPool {
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.all(this.#lanes);
-    await Promise.all(this.#members.splice(0).map((member) => this.#discard(member)));
+    await Promise.all([...this.#members.splice(0).map((member) => this.#discard(member)), ...this.#leaving]);
   }
 
   async #fill(): Promise<void> {
@@ -107,16 +133,24 @@ export class WarmPool {
       const stale = this.#members.filter((member) => !wanted.some(({ image }) => isOf(member, image)));
       for (const member of stale) this.#remove(member);
       await Promise.all(stale.map((member) => this.#discard(member)));
-      const missing = wanted.find(({ image, size }) => this.#members.filter((each) => isOf(each, image)).length < size);
+      const isMissing = ({ image, size }: Wanted) => this.#members.filter((each) => isOf(each, image)).length < size;
+      const missing = wanted.find((each) => isMissing(each) && (!each.isExtra || this.#hasMemoryFor(each.image)));
       if (this.#closed || !missing) return;
-      await this.#add(missing.image);
+      await this.#add(missing);
     }
   }
 
-  async #add(image: GuestImage): Promise<void> {
+  /** Those on their way take theirs first. */
+  #hasMemoryFor(image: GuestImage): boolean {
+    const coming = this.#members.filter((member) => !this.#ready.has(member));
+    return this.#deps.hasMemoryFor([...coming, { image }].map((each) => each.image.hardware.base_memory_mib));
+  }
+
+  async #add({ image, isExtra }: Wanted): Promise<void> {
     const sandbox_id = newId("sbx");
     const member: WarmMachine = { sandbox_id, image, launched: this.#launch(sandbox_id, image) };
     this.#members.push(member);
+    if (isExtra) this.#extra.add(member);
     try {
       const { parts } = await member.launched;
       this.#ready.add(member);
@@ -159,11 +193,21 @@ export class WarmPool {
     return this.#members.length < before;
   }
 
+  /** One that is still on its way is not waited for. */
+  async #giveUp(member: WarmMachine): Promise<void> {
+    if (!this.#ready.has(member)) await endProcesses(this.#deps.paths.sandbox(member.sandbox_id));
+    await this.#discard(member);
+  }
+
   async #discard({ launched }: WarmMachine): Promise<void> {
     const machine = await launched.catch(() => null);
     await machine?.end();
     if (machine) await rm(machine.parts.plan.paths.directory, { recursive: true, force: true });
   }
+}
+
+function memoryOf(members: readonly WarmMachine[]): number {
+  return members.reduce((sum, { image }) => sum + image.hardware.base_memory_mib, 0);
 }
 
 function isOf(member: WarmMachine, image: Pick<GuestImage, "snapshot_memory">): boolean {

@@ -46,6 +46,9 @@ export interface Guest {
   end(): Promise<void>;
 }
 
+/** Its process runs, and this is how it comes up. */
+export type OnStarted = (mode: Guest["start_mode"]) => void;
+
 /** A machine that is launched and paused, ready to become somebody's guest. */
 export interface Launched {
   parts: LaunchParts & { machine: Machine };
@@ -77,7 +80,7 @@ export async function startGuest(
   host: GuestHost,
   plan: StartPlan,
   warm: Promise<Launched> | null,
-  onStarted: () => void,
+  onStarted: OnStarted,
   signal: AbortSignal,
 ): Promise<Guest> {
   // The steps wait for these processes and for nothing else, and undo what they can then no longer do.
@@ -93,12 +96,7 @@ export async function startGuest(
   }
 }
 
-async function startFresh(
-  host: GuestHost,
-  plan: StartPlan,
-  onStarted: () => void,
-  signal: AbortSignal,
-): Promise<Guest> {
+async function startFresh(host: GuestHost, plan: StartPlan, onStarted: OnStarted, signal: AbortSignal): Promise<Guest> {
   const launched = await launchBestWay(host, plan, signal);
   try {
     return await join(host, plan, launched, launched.parts.record.now.mode, onStarted, signal);
@@ -113,7 +111,7 @@ async function joinWarm(
   host: GuestHost,
   plan: StartPlan,
   warm: Launched,
-  onStarted: () => void,
+  onStarted: OnStarted,
   signal: AbortSignal,
 ): Promise<Guest | null> {
   try {
@@ -150,18 +148,19 @@ async function join(
   plan: StartPlan,
   launched: Launched,
   startMode: Guest["start_mode"],
-  onStarted: () => void,
+  onStarted: OnStarted,
   signal: AbortSignal,
 ): Promise<Guest> {
-  onStarted();
+  onStarted(startMode);
+  const startMs = startMode === "cold" ? plan.image.start_ms : 0;
   const transport = on.transportOf(on.transport.kind, firstPortOf(plan.image.agent_generation));
   const host = { ...on, transport };
   const parts: StartParts = {
     ...launched.parts,
-    plan,
+    plan: { ...plan, agent_deadline_ms: plan.agent_deadline_ms + startMs },
     host,
     signal,
-    connection: connectionOf(host, plan, strangers(plan.image.agent_generation)),
+    connection: connectionOf(host, plan, strangers(plan.image.agent_generation), startMs),
   };
   const timings = await runSteps(JOIN_STEPS, parts, undoReporter(host, plan.sandbox_id), signal);
   return guestOf(parts, startMode, { ...(startMode === "pool" ? {} : launched.timings), ...timings });
@@ -204,10 +203,10 @@ async function undoAll<Parts extends LaunchParts | GuestParts>(
   if (left.length > 0) throw new Error(`not undone: ${left.join(", ")}`);
 }
 
-export function connectionOf(host: GuestHost, plan: GuestPlan, known: Acquaintance): GuestConnection {
+export function connectionOf(host: GuestHost, plan: GuestPlan, known: Acquaintance, startMs = 0): GuestConnection {
   const drive = plan.drive_directory === null ? null : { tag: DRIVE_TAG, mount_point: DRIVE_MOUNT };
   const log = host.log.with({ sandbox_id: plan.sandbox_id });
-  return new GuestConnection(plan.guest_cid, { ...plan.identity, drive }, known, log, plan.requests);
+  return new GuestConnection(plan.guest_cid, { ...plan.identity, drive }, known, log, plan.requests, startMs);
 }
 
 function undoReporter(host: GuestHost, sandboxId: string) {

@@ -33,8 +33,8 @@ let database: Database;
 /** Commits that go well before the one that does not; none of them fails below zero. */
 let good: number;
 let cutKey: () => void;
-/** Of the client whose call is next. */
-let clients = new AbortController();
+let caller: AbortController;
+let logged: string[];
 let road: Road;
 let told: Told[];
 let requests: number;
@@ -53,7 +53,7 @@ beforeEach(() => {
         return value;
       }, vital),
   };
-  [good, told, requests, cutKey] = [-1, [], 0, () => {}];
+  [good, told, requests, cutKey, logged] = [-1, [], 0, () => {}, []];
   road = newRoad();
 });
 afterEach(() => database.close());
@@ -63,7 +63,7 @@ function newRoad(): Road {
   return makeRoad({
     authenticate: () => CALLER,
     database,
-    log: makeLog("error", () => {}),
+    log: makeLog("error", (line) => logged.push(line)),
     failedLoginsPerMinute: 0,
     hold: (_, cut) => {
       cutKey = cut;
@@ -82,6 +82,7 @@ type Does = (call: KeyCall) => Promise<object> | object;
 /** Makes the call, always the same one; `does` is what its verb does. */
 async function make(does: Does = () => ({}), find = (): unknown => undefined, by = road) {
   const request_id = `req_${++requests}`;
+  caller = new AbortController();
   const bound = bind(roomCreate, {
     find: () => find() as undefined,
     run: async (call) => {
@@ -103,7 +104,7 @@ async function make(does: Does = () => ({}), find = (): unknown => undefined, by
     body: async () => ({ fields: { room_id: "r" }, sha256: "same" }),
     idempotency_key: "once",
     transfer: NO_TRANSFER,
-    signal: clients.signal,
+    signal: caller.signal,
   });
   return { reply, record: recordOf(request_id) };
 }
@@ -195,8 +196,7 @@ const FAULTS: Record<Fault, () => Promise<Seen>> = {
   "its client has left, and the verb gives up": async () => {
     const seen = await watched(async (call) => {
       await note(call);
-      clients.abort();
-      clients = new AbortController();
+      caller.abort();
       return refuse();
     });
     return { ...seen, reply: null };
@@ -205,6 +205,13 @@ const FAULTS: Record<Fault, () => Promise<Seen>> = {
     watched(async () => {
       cutKey();
       return await new Promise<never>(() => {});
+    }),
+  "the caller leaves while the verb works": () =>
+    watched(async (call) => {
+      await note(call);
+      caller.abort();
+      call.signal.throwIfAborted();
+      return {};
     }),
   "the daemon ends while the verb works": () => cutOff(note),
   "the verb fails after its own commit": () =>
@@ -264,6 +271,18 @@ describe("a call with an Idempotency-Key", () => {
   test("whose effect cannot be recorded says that there is one", async () => {
     const { reply } = await FAULTS["the work is done and cannot be recorded"]();
     expect(reply).toMatchObject({ status: 507, problem: { code: "disk_full", details: { started: true } } });
+  });
+
+  test("whose caller leaves is no bug, and what fails besides is one", async () => {
+    const { reply } = await FAULTS["the caller leaves while the verb works"]();
+    expect(reply).toMatchObject({ status: 499, problem: { code: "caller_left" } });
+    expect(logged).toEqual([]);
+    const failed = await make(() => {
+      caller.abort();
+      throw new TypeError("a bug");
+    });
+    expect(failed.reply).toMatchObject({ status: 500, problem: { code: "internal" } });
+    expect(logged).toHaveLength(1);
   });
 
   test("that outlasts its key is on record with what came of it, and its answer is nobody's", async () => {

@@ -1,9 +1,10 @@
 /** What a recipe wants running: begun once, asked until it is up, and told of where it does not come up. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Start, StartFailed } from "../../../guest-agent/start.ts";
+import { until } from "../../harness/guests.ts";
 
 let place: string;
 beforeEach(() => {
@@ -65,6 +66,23 @@ test("a start that does not end is ended, and one that is never ready is given u
   const never = await failureOf(make({ start: "true", ready: "echo not yet; exit 1", seconds: 1 }));
   expect(never.message).toBe("ready did not end with 0 in time");
   expect(never.lastLines.at(-1)).toBe("not yet");
+});
+
+test("one whose time is up is ended with what it waits for", async () => {
+  const failure = await failureOf(make({ start: `sh -c 'echo $$ >${place}/pid; exec sleep 600'; true`, seconds: 1 }));
+  expect(failure.message).toBe("start did not end in time");
+  const pid = readFileSync(join(place, "pid"), "utf8").trim();
+  const isGone = () => !existsSync(`/proc/${pid}`) || / Z /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  await until("it has ended", isGone);
+});
+
+test("one that has failed is tried again when it is asked for again", async () => {
+  const start = make({ start: `echo tried >>${place}/tried; test -e ${place}/can` });
+  expect((await failureOf(start)).message).toBe("start ended with 1");
+  writeFileSync(join(place, "can"), "");
+  await Promise.all([start.bringUp(), start.bringUp()]);
+  await start.bringUp();
+  expect(readFileSync(join(place, "tried"), "utf8")).toBe("tried\ntried\n");
 });
 
 test("lines that are told are bounded", async () => {

@@ -9,7 +9,7 @@ import { sumRoom } from "./store.ts";
 
 const DAY_MS = 86_400_000;
 
-/** Of one organization's rooms, as it is now: what goes on is read once for all of them. */
+/** Of one organization's rooms, as it is now: what goes on is read once for all of them, and is old in the next turn of the event loop. */
 export function roomCosts(queries: Queries, meter: Pick<Meter, "runningByRoom">, prices: Prices, orgId: OrgId) {
   const running = meter.runningByRoom(orgId);
   const daysSince = knownDays(Date.now());

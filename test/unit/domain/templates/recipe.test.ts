@@ -33,6 +33,8 @@ test.each([
   ['start = ""', /start/],
   [`start = "${"x".repeat(65_537)}"`, /start/],
   ["surprise = 1", /surprise/],
+  ['ready = "true"', /not valid: ready: it needs start\./],
+  ["ready_timeout_seconds = 9", /not valid: ready_timeout_seconds: it needs start\./],
 ])("%.40s is refused by name", (line, said) => {
   const [key = ""] = line.split(" ");
   const text = MINE.split("\n").filter((each) => !each.startsWith(`${key} `));

@@ -111,3 +111,11 @@ test("a processor is known by its model and its features, in whatever order the 
   expect(processorOf("model name : Some CPU\nflags : fpu sse\n")).not.toBe(one);
   expect(processorOf()).toMatch(/features/);
 });
+
+test("what a template starts has its time where a sandbox boots", async () => {
+  expect((await usable({ start_seconds: 90 })).image.start_ms).toBe(90_000);
+});
+
+test("one that says nothing of what it starts has no time for it", async () => {
+  expect((await usable({})).image.start_ms).toBe(0);
+});

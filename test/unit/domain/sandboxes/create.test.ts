@@ -1,0 +1,104 @@
+/** What a create that is refused leaves behind, and where it finds memory. */
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { type Caller, NO_TRANSFER, trialCall } from "../../../../daemon/core/operation.ts";
+import { Published } from "../../../../daemon/core/published.ts";
+import { ServiceError } from "../../../../daemon/core/service-error.ts";
+import { type Connection, openConnection } from "../../../../daemon/db/client.ts";
+import { migrate } from "../../../../daemon/db/migrate.ts";
+import { type Database, makeDatabase } from "../../../../daemon/db/transact.ts";
+import { makeCreate } from "../../../../daemon/domain/sandboxes/create.ts";
+import type { SandboxDeps } from "../../../../daemon/domain/sandboxes/deps.ts";
+import { undestroyed } from "../../../../daemon/domain/sandboxes/store.ts";
+import type { Supervisors } from "../../../../daemon/domain/sandboxes/supervisors.ts";
+import type { SandboxRow } from "../../../../daemon/domain/sandboxes/table.ts";
+import { insertRoom } from "./sandbox-fixture.ts";
+
+const CALLER = { org_id: "org_1", key_id: "kid_1", name: "mine", scopes: [], agent_id: null, room_ids: null };
+const ROOM = { room_uid: "rom_1", room_id: "r", org_id: "org_1", state: "active" };
+/** More than any host has. */
+const MUCH_MIB = 1024 ** 3;
+
+let connection: Connection;
+let database: Database;
+/** Of which templates a use was noted. */
+let used: string[];
+/** What was asked of the pool, and how often it still has something to give. */
+let lacks: number[];
+let gives: number;
+let refusal: ServiceError | null;
+
+beforeEach(() => {
+  connection = openConnection(":memory:");
+  migrate(connection);
+  insertRoom(connection);
+  database = makeDatabase(connection);
+  [used, lacks, gives, refusal] = [[], [], 0, null];
+});
+afterEach(() => database.close());
+
+async function create(input: object = {}) {
+  const template = {
+    record: { template_id: "docker", digest: "sha256:0" },
+    directory: "/nowhere",
+    disk_mib: 4096,
+    manifest: { hardware: {}, append: "", generation: 1 },
+  };
+  const deps = {
+    database,
+    templates: { get: () => template },
+    templateUsed: (id: string) => used.push(id),
+    host: () => ({ transport: { firstFree: () => 9100 } }),
+    pool: {
+      take: () => null,
+      makeRoom: async (mib: number) => {
+        lacks.push(mib);
+        return gives-- > 0;
+      },
+    },
+    currentRoom: () => ROOM,
+    quota: {
+      admit: () => {
+        if (refusal) throw refusal;
+        return [];
+      },
+    },
+    credits: { admit: () => [] },
+    driveMode: () => "open",
+    egressDefault: "none",
+    onState: () => {},
+    portsOf: () => [],
+  } as unknown as SandboxDeps;
+  const supervisors = {
+    add: (row: SandboxRow) => ({ row, published: new Published({ ...row, state: "running" }), start: async () => {} }),
+    get: () => undefined,
+    drop: () => {},
+    growth: () => ({ overcommit_percent: 0, resident_mib: new Map() }),
+  } as unknown as Supervisors;
+  const asked = { room_id: "r", agent_id: "a", guest_cid: 9100, memory_mib: 128, template_id: "docker", ...input };
+  const call = trialCall(CALLER as unknown as Caller);
+  return await makeCreate(deps, supervisors).run(call, asked, ROOM, NO_TRANSFER);
+}
+
+test("a template is used once a sandbox of it is there, and by none that is refused", async () => {
+  refusal = new ServiceError("quota_exceeded");
+  await expect(create()).rejects.toMatchObject({ code: "quota_exceeded" });
+  expect([used, lacks]).toEqual([[], []]);
+  refusal = null;
+  expect(await create()).toMatchObject({ outcome: "created" });
+  expect(used).toEqual(["docker"]);
+  await expect(create()).rejects.toThrow();
+  expect(used).toEqual(["docker"]);
+});
+
+test("one of several processors makes no template worth launching ahead", async () => {
+  await create({ vcpu_count: 2 });
+  expect(used).toEqual([]);
+});
+
+test("where memory is lacking, machines that wait are asked for what is lacking, as long as they give", async () => {
+  gives = 2;
+  await expect(create({ memory_mib: MUCH_MIB })).rejects.toMatchObject({ code: "insufficient_capacity" });
+  expect(lacks).toHaveLength(3);
+  for (const lack of lacks) expect(lack).toBeGreaterThan(MUCH_MIB / 2);
+  expect([used, undestroyed(database.queries)]).toEqual([[], []]);
+});

@@ -1,0 +1,34 @@
+/** How long a guest may take to be set up: longer where it starts, besides, what its template has running. */
+import { expect, test } from "vitest";
+import { makeLog } from "../../../../daemon/core/log.ts";
+import { GuestConnection } from "../../../../daemon/host/guest-link/connection.ts";
+import { type GuestLink, NOTHING_TO_ASK } from "../../../../daemon/host/guest-link/handshake.ts";
+
+const CID = 9100;
+const IDENTITY = { hostname: "h", machine_id: "0".repeat(32), env: {}, drive: null };
+
+/** The deadline of the welcome. */
+async function deadlineOf(nonce: string | null, startMs?: number): Promise<number> {
+  const log = makeLog("error", () => {});
+  const known = { secret: null, nonce };
+  const connection = new GuestConnection(CID, IDENTITY, known, log, NOTHING_TO_ASK, startMs);
+  const told = Promise.withResolvers<number>();
+  const link = {
+    port: 1,
+    closed: new Promise(() => {}),
+    close: () => {},
+    hello: async () => ({ guest_cid: CID, nonce: nonce ?? "", generation: 1 }),
+    welcome: (_: unknown, deadlineMs: number) => {
+      told.resolve(deadlineMs);
+      return new Promise(() => {});
+    },
+  } as unknown as GuestLink;
+  connection.accept(link);
+  return await told.promise;
+}
+
+test("it is that much longer the first time, and not for one that was set up", async () => {
+  const usual = await deadlineOf(null);
+  expect(await deadlineOf(null, 300_000)).toBe(usual + 300_000);
+  expect(await deadlineOf("n", 300_000)).toBe(usual);
+});

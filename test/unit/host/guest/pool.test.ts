@@ -1,0 +1,133 @@
+/** Which machines are launched ahead, and which give their memory away; their launch only pretends. */
+import { EventEmitter } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { makeLog } from "../../../../daemon/core/log.ts";
+import { makePaths } from "../../../../daemon/core/paths.ts";
+import type { GuestImage, LaunchPlan } from "../../../../daemon/host/guest/plan.ts";
+import { type PoolDeps, WarmPool } from "../../../../daemon/host/guest/pool.ts";
+import { REHEARSED_LINE } from "../../../../shared/agent-protocol/messages.ts";
+import { until } from "../../../harness/guests.ts";
+
+/** What is launched, and what of it has ended, by its image. */
+const launched: string[] = [];
+const ended: string[] = [];
+/** Those of these images are on their way until they are ended. */
+let slow: string[] = [];
+
+vi.mock("../../../../daemon/host/guest/start.ts", () => ({
+  launchGuest: async (_host: unknown, plan: LaunchPlan) => {
+    const name = String(plan.image.snapshot_memory);
+    launched.push(name);
+    if (slow.includes(name)) {
+      await until("it is ended", () => killed.has(plan.paths.directory));
+      ended.push(name);
+      throw new Error("QEMU has ended");
+    }
+    const machine = {
+      process: { pid: process.pid, exited: new Promise(() => {}) },
+      onConsole: (hear: (bytes: Uint8Array) => void) => {
+        heard.on("line", () => hear(new TextEncoder().encode(REHEARSED_LINE)));
+        return () => {};
+      },
+      resume: async () => {},
+      pause: async () => {},
+      typeLine: () => heard.emit("line"),
+    };
+    return { parts: { plan, machine }, timings: {}, end: async () => void ended.push(name) };
+  },
+}));
+vi.mock("../../../../daemon/host/process.ts", async (original) => ({
+  ...(await original<object>()),
+  isAlive: () => true,
+}));
+vi.mock("../../../../daemon/host/guest/remains.ts", () => ({
+  endProcesses: async ({ directory }: { directory: string }) => void killed.add(directory),
+}));
+const heard = new EventEmitter();
+const killed = new Set<string>();
+
+let home: string;
+let pool: WarmPool;
+/** Memory that guests could have. */
+let freeMib: number;
+
+const imageOf = (name: string, base_memory_mib: number) =>
+  ({ snapshot_memory: name, hardware: { base_memory_mib } }) as GuestImage;
+const IMAGES = { default: imageOf("default", 256), docker: imageOf("docker", 512), browser: imageOf("browser", 1024) };
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), "roomd-pool-"));
+  [launched.length, ended.length, slow, freeMib] = [0, 0, [], 10_000];
+  killed.clear();
+  const deps = {
+    paths: makePaths({ data_dir: home, runtime_dir: home }),
+    log: makeLog("error", () => {}),
+    host: () => ({}),
+    wanted: async () => [
+      { image: IMAGES.default, size: 1, isExtra: false },
+      { image: IMAGES.docker, size: 1, isExtra: true },
+      { image: IMAGES.browser, size: 1, isExtra: true },
+    ],
+    hasMemoryFor: (memoryMib: readonly number[]) => memoryMib.reduce((sum, mib) => sum + mib, 0) <= freeMib,
+  };
+  pool = new WarmPool(deps as unknown as PoolDeps);
+});
+afterEach(async () => {
+  await pool.close();
+  rmSync(home, { recursive: true });
+});
+
+/** Resolves once so many machines wait and no more is launched. */
+async function filled(count: number): Promise<void> {
+  pool.refill();
+  await until("they wait", () => pool.figures().ready === count);
+  await Bun.sleep(20);
+  expect(pool.figures().ready).toBe(count);
+}
+
+test("those of other templates are launched only where there is memory, one's own always", async () => {
+  freeMib = 0;
+  await filled(1);
+  expect(launched).toEqual(["default"]);
+  freeMib = 600;
+  await filled(2);
+  expect(launched).toEqual(["default", "docker"]);
+});
+
+test("those on their way count: two that would fit alone are not launched side by side", async () => {
+  slow = ["docker"];
+  freeMib = 1100;
+  pool.refill();
+  await until("two are launched", () => launched.length === 2);
+  await Bun.sleep(50);
+  expect(launched.sort()).toEqual(["default", "docker"]);
+  expect(await pool.makeRoom(1)).toBe(true);
+});
+
+test("they give their memory to who needs it, the least likely first, and those of the first template stay", async () => {
+  await filled(3);
+  expect(await pool.makeRoom(2000)).toBe(false);
+  expect(ended).toEqual([]);
+  freeMib = 0;
+  expect(await pool.makeRoom(600)).toBe(true);
+  expect(ended).toEqual(["browser"]);
+  await filled(2);
+  expect(await pool.makeRoom(500)).toBe(true);
+  expect(ended).toEqual(["browser", "docker"]);
+  expect(await pool.makeRoom(1)).toBe(false);
+  expect(pool.take(IMAGES.default)).not.toBeNull();
+});
+
+test("one on its way is not waited for, and two who need memory wait for the same", async () => {
+  slow = ["browser"];
+  await until("it is on its way", () => {
+    pool.refill();
+    return launched.includes("browser");
+  });
+  const [first, second] = [pool.makeRoom(1000), pool.makeRoom(1000)];
+  expect(await Promise.all([first, second])).toEqual([true, true]);
+  expect(ended).toContain("browser");
+});
