@@ -22,7 +22,7 @@ export class Setup {
   readonly #drive: Drive;
   readonly #egress: Pick<Egress, "forbid">;
   readonly #gateway: Pick<Gateway, "forbid">;
-  readonly #start: Pick<Start, "bringUp">;
+  readonly #start: Pick<Start, "goOn">;
   #turn: Promise<unknown> = Promise.resolve();
   #nonce = "";
   #env: Record<string, string> = {};
@@ -32,7 +32,7 @@ export class Setup {
     drive: Drive,
     egress: Pick<Egress, "forbid">,
     gateway: Pick<Gateway, "forbid">,
-    start: Pick<Start, "bringUp">,
+    start: Pick<Start, "goOn">,
   ) {
     this.#drive = drive;
     this.#egress = egress;
@@ -76,7 +76,7 @@ export class Setup {
         const { drive } = welcome;
         if (drive) await stage("mount", () => this.#drive.mount(drive));
         if (welcome.egress !== true) await stage("egress", () => this.#egress.forbid());
-        await stage("start", () => this.#start.bringUp());
+        await stage("start", () => this.#start.goOn());
         this.#env = welcome.env;
         this.#done = true;
       }

@@ -1,8 +1,9 @@
 /**
  * Owns what a recipe wants running in every sandbox: its script `start` runs once, then its script `ready` is asked until it ends with 0.
  *
- * In a template that is before it is saved, so that clones find it running. A guest that boots by itself does it before its first command.
- * Neither has a connection to the host yet, so there is no network to ask.
+ * In a template that is before it is saved, so that clones find it running; in each of them its script `restored` runs before the first
+ * command, lest all go on with the same random numbers. A guest that boots by itself begins it before its first command. None has a
+ * connection to the host yet, so there is no network to ask.
  */
 import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -14,6 +15,8 @@ import type { Reaper } from "./reap.ts";
 const PLACE = "/usr/lib/roomd";
 const LOG = "/var/log/roomd-start.log";
 const ASK_AGAIN_MS = 1000;
+/** Of `restored`, for which a create waits. */
+const RESTORED_MS = 20_000;
 /** What is told of a failure; the host keeps a console's last 8 KiB. */
 const TOLD_LINES = 20;
 const TOLD_LINE_CHARS = 200;
@@ -58,6 +61,13 @@ export class Start {
   bringUp(): Promise<void> {
     this.#up ??= this.isWanted ? this.#tryToBringUp() : Promise.resolve();
     return this.#up;
+  }
+
+  /** Resolves once a sandbox has what its recipe wants running: it is begun, or told that it goes on in another machine than it was saved in. */
+  async goOn(): Promise<void> {
+    if (this.#up === null) return await this.bringUp();
+    await this.#up;
+    if (existsSync(this.#script("restored"))) await this.#require("restored", performance.now() + RESTORED_MS);
   }
 
   async #tryToBringUp(): Promise<void> {

@@ -82,7 +82,7 @@ async function rehearse({ router, line }: Cast, commands: (host: Link) => Promis
     new Drive({ spare: () => {} }),
     { forbid: nothing },
     { forbid: () => {} },
-    { bringUp: nothing },
+    { goOn: nothing },
   );
   const served = serve(guestEnd, HOST_PORT, { trust: new HostTrust(), setup, router, line });
   await ready.promise;

@@ -132,6 +132,7 @@ async function buildImage(deps: BuildDeps, recipe: Recipe, directory: string, on
     ["start", recipe.start],
     ["ready", recipe.ready],
     ["ready-timeout", recipe.start && timeout],
+    ["restored", recipe.restored],
   ] as const) {
     if (text === undefined) continue;
     const path = join(scratch, name);

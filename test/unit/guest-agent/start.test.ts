@@ -14,10 +14,11 @@ afterEach(() => rmSync(place, { recursive: true }));
 
 const reaper = { spare: () => {} };
 
-function make(scripts: { start?: string; ready?: string; seconds?: number }): Start {
-  const { start, ready, seconds = 30 } = scripts;
+function make(scripts: { start?: string; ready?: string; restored?: string; seconds?: number }): Start {
+  const { start, ready, restored, seconds = 30 } = scripts;
   if (start !== undefined) writeFileSync(join(place, "start"), start);
   if (ready !== undefined) writeFileSync(join(place, "ready"), ready);
+  if (restored !== undefined) writeFileSync(join(place, "restored"), restored);
   writeFileSync(join(place, "ready-timeout"), `${seconds}\n`);
   return new Start(reaper, place, join(place, "log"));
 }
@@ -88,4 +89,18 @@ test("one that has failed is tried again when it is asked for again", async () =
 test("lines that are told are bounded", async () => {
   const { lastLines } = await failureOf(make({ start: "head -c 100000 /dev/zero | tr '\\\\0' x; exit 1" }));
   expect(Math.max(...lastLines.map((line) => line.length))).toBe(200);
+});
+
+test("what was up when it was saved is told that it goes on elsewhere, and what is begun is not", async () => {
+  const scripts = { start: `echo begun >>${place}/said`, restored: `echo restored >>${place}/said` };
+  const clone = make(scripts);
+  await clone.bringUp();
+  await clone.goOn();
+  expect(readFileSync(join(place, "said"), "utf8")).toBe("begun\nrestored\n");
+  rmSync(join(place, "said"));
+  await make(scripts).goOn();
+  expect(readFileSync(join(place, "said"), "utf8")).toBe("begun\n");
+  const fails = make({ start: "true", restored: "echo no; exit 4" });
+  await fails.bringUp();
+  await expect(fails.goOn()).rejects.toThrow("restored ended with 4");
 });
