@@ -1,0 +1,19 @@
+/**
+ * A program that uses a sandbox's browser, as its user would: `node browser-caller.mjs TOLD`, where TOLD is what `roomd browser --json`
+ * printed. Prints one JSON object with what it has seen.
+ */
+import { chromium } from "playwright-core";
+
+const { cdp_url, headers } = JSON.parse(process.argv[2]);
+const browser = await chromium.connectOverCDP(cdp_url, { headers });
+const [context] = browser.contexts();
+const pages = context.pages().map((page) => page.url());
+const [first] = context.pages();
+const seen = { pages, drawn: await first.evaluate(() => crypto.randomUUID()) };
+const page = await context.newPage();
+await page.goto("data:text/html,<title>made</title><h1>here</h1>");
+seen.title = await page.title();
+seen.text = await page.evaluate(() => document.body.textContent);
+seen.picture_bytes = (await page.screenshot()).byteLength;
+await browser.close();
+console.log(JSON.stringify(seen));
