@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import { EMBEDDED } from "../../daemon/domain/templates/recipe.ts";
 import { buildRecipe, ownTemplates } from "../harness/built-templates.ts";
-import { testAlone } from "../harness/guests.ts";
+import { testAlone, until } from "../harness/guests.ts";
 
-const BUILD_MS = 400_000;
+const BUILD_MS = 480_000;
 
 /** Of the packages of `default`, so that nothing is fetched. */
 function recipe(name: string, more: string): string {
@@ -16,14 +16,18 @@ function recipe(name: string, more: string): string {
     .concat(`\n${more}\n`);
 }
 
+/** Longer than setting up a guest may take that starts nothing. */
+const START_SECONDS = 35;
+const BOOT_MS = 180_000;
 const COUNTING = `
 start = """
 echo begun >>/root/begun
+sleep ${START_SECONDS}
 (n=0; while :; do n=$((n + 1)); echo $n >/root/count; sleep 0.1; done) &
 echo $! >/run/counter
 """
 ready = "test -s /root/count && test $(cat /root/count) -gt 5"
-ready_timeout_seconds = 60
+ready_timeout_seconds = 120
 `;
 
 testAlone(
@@ -51,9 +55,13 @@ testAlone(
     const moves = "before=$(cat /root/count); sleep 1; test $(cat /root/count) -gt $before && echo moves";
     expect(await daemon.sh("r", "restored", moves)).toBe("moves");
 
-    const booted = await create("booted", 9101, { vcpu_count: 2 });
-    expect([booted.status, booted.body.start_mode]).toEqual([201, "cold"]);
-    expect(booted.body.boot.agent_start_ms).toBeGreaterThan(0);
+    await create("booted", 9101, { vcpu_count: 2 });
+    const get = () => daemon.ok("GET", "/v1/rooms/r/sandboxes/booted");
+    // No call waits for so long.
+    await until("it has booted", async () => !["creating", "starting"].includes((await get()).state), BOOT_MS);
+    const booted = await get();
+    expect([booted.state, booted.start_mode, booted.status.message]).toEqual(["running", "cold", expect.any(String)]);
+    expect(booted.boot.agent_start_ms).toBeGreaterThan(START_SECONDS * 1000);
     expect(await daemon.sh("r", "booted", `${look} && ${moves}`)).toMatch(/^begun\n\d+\nmoves$/);
     await daemon.ok("DELETE", "/v1/rooms/r?drive=delete");
     expect(daemon.leftovers()).toEqual([]);
