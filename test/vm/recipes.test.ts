@@ -28,6 +28,7 @@ echo $! >/run/counter
 """
 ready = "test -s /root/count && test $(cat /root/count) -gt 5"
 ready_timeout_seconds = 120
+restored = "echo restored >>/root/begun"
 `;
 
 testAlone(
@@ -48,9 +49,9 @@ testAlone(
 
     const restored = await create("restored", 9100, {});
     expect([restored.status, restored.body.start_mode]).toEqual([201, "snapshot"]);
-    const look = "kill -0 $(cat /run/counter) && cat /root/begun && awk '/^MemTotal/ { print $2 }' /proc/meminfo";
+    const look = "kill -0 $(cat /run/counter) && paste -sd, /root/begun && awk '/^MemTotal/ { print $2 }' /proc/meminfo";
     const [begun, kib] = (await daemon.sh("r", "restored", look)).split("\n");
-    expect(begun).toBe("begun");
+    expect(begun).toBe("begun,restored");
     expect(Number(kib)).toBeGreaterThan(400 * 1024);
     const moves = "before=$(cat /root/count); sleep 1; test $(cat /root/count) -gt $before && echo moves";
     expect(await daemon.sh("r", "restored", moves)).toBe("moves");
