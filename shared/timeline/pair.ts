@@ -7,10 +7,10 @@ import { DESTROYED, STANDBY } from "./words.ts";
  * span without an end; a resume whose standby is not among them stays a mark.
  */
 export function pair(items: readonly TimelineItem[]): readonly TimelineItem[] {
-  const inTime = items
-    .flatMap((item, index) => (isOfSpans(item) ? [{ item, index }] : []))
-    .sort((a, b) => orderOf(a.item) - orderOf(b.item));
+  const inTime: { item: TimelineItem; index: number }[] = [];
+  for (const [index, item] of items.entries()) if (isOfSpans(item)) inTime.push({ item, index });
   if (inTime.length === 0) return items;
+  inTime.sort((a, b) => orderOf(a.item) - orderOf(b.item));
   const spans = new Map<number, TimelineItem>();
   const gone = new Set<number>();
   /** By agent: where its standby is. */
@@ -37,7 +37,10 @@ export function pair(items: readonly TimelineItem[]): readonly TimelineItem[] {
       spans.set(index, { ...item, kind: "span" });
     }
   }
-  return items.flatMap((item, index) => (gone.has(index) ? [] : [spans.get(index) ?? item]));
+  if (spans.size === 0 && gone.size === 0) return items;
+  const joined = items.slice();
+  for (const [index, span] of spans) joined[index] = span;
+  return gone.size === 0 ? joined : joined.filter((_, index) => !gone.has(index));
 }
 
 /** Of a room's items these are few. */

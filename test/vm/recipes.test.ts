@@ -49,7 +49,8 @@ testAlone(
 
     const restored = await create("restored", 9100, {});
     expect([restored.status, restored.body.start_mode]).toEqual([201, "snapshot"]);
-    const look = "kill -0 $(cat /run/counter) && paste -sd, /root/begun && awk '/^MemTotal/ { print $2 }' /proc/meminfo";
+    const look =
+      "kill -0 $(cat /run/counter) && paste -sd, /root/begun && awk '/^MemTotal/ { print $2 }' /proc/meminfo";
     const [begun, kib] = (await daemon.sh("r", "restored", look)).split("\n");
     expect(begun).toBe("begun,restored");
     expect(Number(kib)).toBeGreaterThan(400 * 1024);

@@ -5,6 +5,7 @@ import type { orgAuditList } from "../../../shared/api/audit.ts";
 import type { Problem } from "../../../shared/api/errors.ts";
 import { get, Refused } from "../data/api.ts";
 import { listen, liveState, whenOpen } from "../data/live.ts";
+import { turn } from "../data/turn.ts";
 import { apiQuery, type Filters, fits } from "./filters.ts";
 import { type Kept, NONE, withHeard, withMissed, withOlder } from "./tail.ts";
 
@@ -40,8 +41,13 @@ export function useRecords(key: string, filters: Filters): Records {
     const set = (changes: Partial<Known>) => {
       if (!signal.aborted) state.value = { ...state.peek(), ...changes };
     };
-    const page = (cursor?: string | null) =>
-      get<typeof orgAuditList>(PATH, { ...apiQuery(filters), limit: PAGE, cursor }, signal);
+    const page = async (cursor?: string | null) => {
+      const answer = await get<typeof orgAuditList>(PATH, { ...apiQuery(filters), limit: PAGE, cursor }, signal);
+      // To read so many takes long enough: they are drawn in a turn of their own.
+      await turn();
+      signal.throwIfAborted();
+      return answer;
+    };
     const guarded = async (work: () => Promise<void>) => {
       if (isAsking) return;
       isAsking = true;

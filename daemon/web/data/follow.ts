@@ -7,6 +7,7 @@
  */
 import type { Problem } from "../../../shared/api/errors.ts";
 import { ask, Refused } from "./api.ts";
+import { turn } from "./turn.ts";
 
 export type Following = "connecting" | "live" | "reconnecting" | "hidden" | "over";
 
@@ -112,7 +113,7 @@ async function readOnce(
         }
         if (event.type !== "ping" && (await follower.take(event))) return { why: "end" };
         if (performance.now() - since < BREATH_MS) continue;
-        await new Promise((resolve) => setTimeout(resolve));
+        await turn();
         since = performance.now();
       }
     }

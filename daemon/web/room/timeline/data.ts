@@ -10,6 +10,7 @@ import type { RoomRecord } from "../../../../shared/api/rooms.ts";
 import { toItem } from "../../../../shared/timeline/to-item.ts";
 import { get, part, Refused } from "../../data/api.ts";
 import { listen, whenOpen } from "../../data/live.ts";
+import { turn } from "../../data/turn.ts";
 import { Items, MOST_ITEMS } from "./items.ts";
 
 const PAGE = 1000;
@@ -49,8 +50,14 @@ export function useTimeline({ room_id, room_uid, state }: RoomRecord): TimelineD
       isAsking = true;
       try {
         const page = await get<typeof roomTimeline>(path, { limit: PAGE, cursor: from }, over.signal);
+        // Each in a turn of its own: with tens of thousands one of them alone takes long enough.
+        await turn();
         items.add(page.items);
         if (from === null) items.replaceOpen(page.open);
+        await turn();
+        items.prepare();
+        await turn();
+        if (over.signal.aborted) return;
         // What was heard of again after something was missed has its older part already.
         if (from !== null || !isLoaded.value) cursor = page.next_cursor;
         hasOlder.value = cursor !== null && items.all.length < MOST_ITEMS;

@@ -30,29 +30,55 @@ export interface Chosen {
 
 /** Items by when they began, each once. */
 export class Items {
-  all: TimelineItem[] = [];
+  /** Of whom any was known. */
+  readonly agents = new Set<string>();
+  #all: readonly TimelineItem[] = [];
+  #paired: readonly TimelineItem[] | null = null;
   readonly #known = new Set<number>();
+
+  get all(): readonly TimelineItem[] {
+    return this.#all;
+  }
+
+  /** With standbys as spans. */
+  get paired(): readonly TimelineItem[] {
+    this.#paired ??= pair(this.#all);
+    return this.#paired;
+  }
+
+  /** Does what can be done before they are drawn. */
+  prepare(): void {
+    for (const item of this.paired) layable(item);
+  }
+
+  #set(all: readonly TimelineItem[]): void {
+    this.#all = all;
+    this.#paired = null;
+  }
 
   /** Returns how many were not known. */
   add(more: readonly TimelineItem[]): number {
     const fresh = more.filter(({ seq }) => seq === null || !this.#known.has(seq));
     if (fresh.length === 0) return 0;
-    for (const { seq } of fresh) if (seq !== null) this.#known.add(seq);
-    const all = merged(this.all, fresh.sort(byTime));
+    for (const { seq, agent_id } of fresh) {
+      if (seq !== null) this.#known.add(seq);
+      if (agent_id !== null) this.agents.add(agent_id);
+    }
+    const all = merged(this.#all, fresh.sort(byTime));
     for (const { seq } of all.splice(0, Math.max(0, all.length - MOST_ITEMS)))
       if (seq !== null) this.#known.delete(seq);
-    this.all = all;
+    this.#set(all);
     return fresh.length;
   }
 
   /** Those that have no record yet. */
   get open(): readonly TimelineItem[] {
-    return this.all.filter(({ seq }) => seq === null);
+    return this.#all.filter(({ seq }) => seq === null);
   }
 
   /** Puts others in the place of those that have no record yet. */
   replaceOpen(open: readonly TimelineItem[]): void {
-    this.all = this.all.filter(({ seq }) => seq !== null);
+    this.#set(this.#all.filter(({ seq }) => seq !== null));
     this.add(open);
   }
 }
@@ -76,25 +102,27 @@ export const isBad = ({ outcome, type, exit_code }: TimelineItem): boolean =>
 export const looks = (item: TimelineItem): string =>
   `${item.type === "wait" || item.type === "standby" ? "wait" : item.type === "barrier" ? "barrier" : "plain"}${isBad(item) ? " bad" : ""}`;
 
-const laidOnce = new WeakMap<TimelineItem, LaidItem>();
+/** Where it lies is kept with it: of tens of thousands each is asked for whenever they are drawn. */
+interface Kept extends TimelineItem {
+  laid?: LaidItem;
+}
+
+export function layable(item: Kept): LaidItem {
+  // A copy has that of its original.
+  if (item.laid?.item !== item) item.laid = lay(item);
+  return item.laid;
+}
 
 /** What goes on has no end yet. */
-export function layable(item: TimelineItem): LaidItem {
-  let laid = laidOnce.get(item);
-  if (!laid) {
-    const from = Date.parse(item.at);
-    const end = item.until === null ? Number.POSITIVE_INFINITY : Math.max(from, Date.parse(item.until));
-    laid = { from, to: item.kind === "mark" ? from : end, look: looks(item), item };
-    laidOnce.set(item, laid);
-  }
-  return laid;
+function lay(item: TimelineItem): LaidItem {
+  const from = Date.parse(item.at);
+  const end = item.until === null ? Number.POSITIVE_INFINITY : Math.max(from, Date.parse(item.until));
+  return { from, to: item.kind === "mark" ? from : end, look: looks(item), item };
 }
 
 export function chosenOf(items: readonly TimelineItem[], { agent, type }: Chosen): readonly TimelineItem[] {
-  const joined = pair(items);
-  return agent || type
-    ? joined.filter((item) => (!agent || item.agent_id === agent) && (!type || item.type === type))
-    : joined;
+  if (!agent && !type) return items;
+  return items.filter((item) => (!agent || item.agent_id === agent) && (!type || item.type === type));
 }
 
 /** The lanes of what is laid, in the order in which they are shown. */

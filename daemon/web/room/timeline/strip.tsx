@@ -1,5 +1,5 @@
 /** Owns the strip above the lanes: how much went on over all that is known, and where in it the window is. */
-import { useRef } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import { clockText } from "../../parts/text.tsx";
 import { densityOf, type Lying } from "./layout.ts";
 import type { Scale } from "./scale.ts";
@@ -20,10 +20,10 @@ interface StripProps {
 export function Strip({ items, scale, whole, window, move }: StripProps) {
   const strip = useRef<HTMLDivElement>(null);
   const length = Math.max(1, whole.to - whole.from);
-  const heights = densityOf(items, scale, whole.from, whole.to, PARTS);
-  const line = heights.map(
-    (height, n) =>
-      `L${n} ${(HEIGHT - height * (HEIGHT - 4)).toFixed(1)} L${n + 1} ${(HEIGHT - height * (HEIGHT - 4)).toFixed(1)}`,
+  // Of all that is known, and not of where one looks.
+  const outline = useMemo(
+    () => outlineOf(densityOf(items, scale, whole.from, whole.to, PARTS)),
+    [items, scale, whole.from, whole.to],
   );
   const [left, right] = [window.from, window.to].map((at) =>
     Math.min(100, Math.max(0, ((at - whole.from) / length) * 100)),
@@ -63,9 +63,17 @@ export function Strip({ items, scale, whole, window, move }: StripProps) {
       onKeyDown={step}
     >
       <svg viewBox={`0 0 ${PARTS} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
-        <path d={`M0 ${HEIGHT} ${line.join(" ")} L${PARTS} ${HEIGHT} Z`} />
+        <path d={outline} />
       </svg>
       <i style={{ left: `${left}%`, width: `${Math.max(0.5, right - left)}%` }} />
     </div>
   );
+}
+
+function outlineOf(heights: readonly number[]): string {
+  const line = heights.map((height, n) => {
+    const top = (HEIGHT - height * (HEIGHT - 4)).toFixed(1);
+    return `L${n} ${top} L${n + 1} ${top}`;
+  });
+  return `M0 ${HEIGHT} ${line.join(" ")} L${PARTS} ${HEIGHT} Z`;
 }

@@ -27,11 +27,8 @@ export default function Timeline({ room }: TabProps) {
   const data = useTimeline(room);
   const version = data.version.value;
   const chosen = useSignal<TimelineItem | null>(null);
-  const items = useMemo(() => chosenOf(data.items.all, view), [version, view.agent, view.type]);
-  const agents = useMemo(
-    () => [...new Set(data.items.all.flatMap(({ agent_id }) => agent_id ?? []))].sort(),
-    [version],
-  );
+  const items = useMemo(() => chosenOf(data.items.paired, view), [version, view.agent, view.type]);
+  const agents = useMemo(() => [...data.items.agents].sort(), [version]);
   const laid = useMemo(() => items.map(layable), [items]);
   const lanes = useMemo(() => lanesOf(laid), [laid]);
   const { box, width } = useWidth(data.isLoaded.value && !view.isList);
