@@ -49,7 +49,7 @@ inBrowser("the chain is verified as the page is opened, and a long one is not", 
   expect([seen.chain_at, seen.verified]).toEqual([1, 1]);
 });
 
-inBrowser("a screen has its place, with the line that makes one where there is none", () => {
+inBrowser("a screen is seen, taken again while one looks, and where there is none a line says what makes one", () => {
   expect(seen.screen_lines).toBe(0);
 });
 

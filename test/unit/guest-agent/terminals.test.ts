@@ -25,8 +25,9 @@ test("a command has a terminal of its own, of the right size, and its exit code 
 test("a login shell is the user's, and ctrl-c reaches what it runs", async () => {
   const id = await agent.open(link, null, { env: { PS1: "> ", HISTFILE: "" } });
   const screen = await watch(link, id);
-  await screen.type('shopt -q login_shell && echo is-"login"; sleep 1000\r');
-  await until("the shell has begun to sleep", () => screen.text.includes("is-login\r\n"));
+  // Said by what runs in the foreground: of the shell itself it would be said before that is there to be interrupted.
+  await screen.type(`shopt -q login_shell && sh -c 'echo is-"login"; exec sleep 1000'\r`);
+  await until("what it runs has begun", () => screen.text.includes("is-login\r\n"));
   await screen.type("\x03echo code-$?\r");
   await until("sleep was interrupted", () => screen.text.includes("code-130\r\n"));
   await screen.type("exit 3\r");

@@ -1,8 +1,9 @@
 /** A timeline's items as they come: in any order, each once, so many at most. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Items, lanesOf, layable, MOST_ITEMS } from "../../../daemon/web/room/timeline/items.ts";
+import { chosenOf, Items, lanesOf, layable, MOST_ITEMS } from "../../../daemon/web/room/timeline/items.ts";
 import type { TimelineItem } from "../../../shared/timeline/item.ts";
+import { STANDBY } from "../../../shared/timeline/words.ts";
 
 const itemOf = (seq: number | null, ms: number): TimelineItem => ({
   seq,
@@ -56,4 +57,28 @@ test("beyond the most the oldest go, and can come again", () => {
   expect([items.all.length, items.all[0]?.seq, items.all.at(-1)?.seq]).toEqual([MOST_ITEMS, 11, MOST_ITEMS + 10]);
   expect(items.add([itemOf(3, 2)])).toBe(1);
   expect(items.all.length).toBe(MOST_ITEMS);
+});
+
+test("are laid once, and as what they are now: a standby that went on, and is over", () => {
+  const items = new Items();
+  const standby: TimelineItem = { ...itemOf(1, 1000), type: "standby", title: "standby", agent_id: "agent-0" };
+  items.add([standby, itemOf(2, 2000)]);
+  const [goesOn, mark] = items.laid;
+  expect([goesOn?.to, mark?.to]).toEqual([Number.POSITIVE_INFINITY, 2000]);
+  expect(items.laid[1]).toBe(mark);
+  items.add([{ ...standby, seq: 3, at: new Date(5000).toISOString(), title: STANDBY.over }]);
+  expect(items.laid.map(({ from, to }) => [from, to])).toEqual([
+    [1000, 5000],
+    [2000, 2000],
+  ]);
+  expect(items.laid[1]).toBe(mark);
+});
+
+test("of one agent and one type are chosen, and all are where nothing is chosen", () => {
+  const items = new Items();
+  items.add([itemOf(1, 1), itemOf(2, 2), { ...itemOf(3, 4), type: "command" }]);
+  expect(chosenOf(items, { agent: "", type: "" }).lanes).toBe(items.lanes);
+  const of = (agent: string, type: string) => chosenOf(items, { agent, type }).laid.map(({ item }) => item.seq);
+  expect([of("agent-1", ""), of("", "command"), of("agent-2", "command")]).toEqual([[1, 3], [3], []]);
+  expect([...items.agents].sort()).toEqual(["agent-1", "agent-2"]);
 });

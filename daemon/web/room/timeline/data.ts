@@ -55,7 +55,9 @@ export function useTimeline({ room_id, room_uid, state }: RoomRecord): TimelineD
         items.add(page.items);
         if (from === null) items.replaceOpen(page.open);
         await turn();
-        items.prepare();
+        void items.laid;
+        await turn();
+        void items.lanes;
         await turn();
         if (over.signal.aborted) return;
         // What was heard of again after something was missed has its older part already.

@@ -34,6 +34,8 @@ export class Items {
   readonly agents = new Set<string>();
   #all: readonly TimelineItem[] = [];
   #paired: readonly TimelineItem[] | null = null;
+  #laid: readonly LaidItem[] | null = null;
+  #lanes: readonly LaneItems[] | null = null;
   readonly #known = new Set<number>();
 
   get all(): readonly TimelineItem[] {
@@ -46,14 +48,23 @@ export class Items {
     return this.#paired;
   }
 
-  /** Does what can be done before they are drawn. */
-  prepare(): void {
-    for (const item of this.paired) layable(item);
+  /** Of those. */
+  get laid(): readonly LaidItem[] {
+    this.#laid ??= this.paired.map(layable);
+    return this.#laid;
+  }
+
+  /** Of those. */
+  get lanes(): readonly LaneItems[] {
+    this.#lanes ??= lanesOf(this.laid);
+    return this.#lanes;
   }
 
   #set(all: readonly TimelineItem[]): void {
     this.#all = all;
     this.#paired = null;
+    this.#laid = null;
+    this.#lanes = null;
   }
 
   /** Returns how many were not known. */
@@ -120,9 +131,12 @@ function lay(item: TimelineItem): LaidItem {
   return { from, to: item.kind === "mark" ? from : end, look: looks(item), item };
 }
 
-export function chosenOf(items: readonly TimelineItem[], { agent, type }: Chosen): readonly TimelineItem[] {
-  if (!agent && !type) return items;
-  return items.filter((item) => (!agent || item.agent_id === agent) && (!type || item.type === type));
+/** Those of an agent, of a type, or both, as they are drawn. */
+export function chosenOf(items: Items, { agent, type }: Chosen): Pick<Items, "paired" | "laid" | "lanes"> {
+  if (!agent && !type) return { paired: items.paired, laid: items.laid, lanes: items.lanes };
+  const paired = items.paired.filter((item) => (!agent || item.agent_id === agent) && (!type || item.type === type));
+  const laid = paired.map(layable);
+  return { paired, laid, lanes: lanesOf(laid) };
 }
 
 /** The lanes of what is laid, in the order in which they are shown. */

@@ -8,7 +8,7 @@ import type { TabProps } from "../tab.ts";
 import { Controls } from "./controls.tsx";
 import { useTimeline } from "./data.ts";
 import { Detail } from "./detail.tsx";
-import { chosenOf, type LaidItem, lanesOf, layable } from "./items.ts";
+import { chosenOf, type LaidItem, layable } from "./items.ts";
 import { Lanes } from "./lanes.tsx";
 import type { Window } from "./layout.ts";
 import { List } from "./list.tsx";
@@ -27,10 +27,9 @@ export default function Timeline({ room }: TabProps) {
   const data = useTimeline(room);
   const version = data.version.value;
   const chosen = useSignal<TimelineItem | null>(null);
-  const items = useMemo(() => chosenOf(data.items.paired, view), [version, view.agent, view.type]);
+  const drawn = useMemo(() => chosenOf(data.items, view), [version, view.agent, view.type]);
+  const { paired: items, laid, lanes } = drawn;
   const agents = useMemo(() => [...data.items.agents].sort(), [version]);
-  const laid = useMemo(() => items.map(layable), [items]);
-  const lanes = useMemo(() => lanesOf(laid), [laid]);
   const { box, width } = useWidth(data.isLoaded.value && !view.isList);
   const now = useNow(view, items, width);
   const { scale, whole, window } = useMemo(
