@@ -75,7 +75,12 @@ interface Builder {
  * saved under that host's own KVM. The first time it is built there, of the base image that the other tests use. With `before` that
  * commit's roomd has built it, and lies in /usr/local/lib/roomd.
  */
-export async function bootHost({ cpu = "max", processors = 1, before = "" } = {}): Promise<VirtualHost> {
+export async function bootHost({
+  cpu = "max",
+  processors = 1,
+  memory_mib = 8192,
+  before = "",
+} = {}): Promise<VirtualHost> {
   const image = VirtualHost.image();
   const payload: Record<string, string> = { "roomd.deb": buildPackage() };
   let builder: Builder = {
@@ -94,7 +99,7 @@ export async function bootHost({ cpu = "max", processors = 1, before = "" } = {}
   const stamp = join(image, `${builder.name}.key`);
   const isKept = existsSync(kept) && existsSync(stamp) && readFileSync(stamp, "utf8") === builder.key;
   if (!isKept) payload["template-cache"] = join(TESTS, "data", "template-cache");
-  const host = await VirtualHost.boot(image, payload, { data: isKept ? kept : null, cpu, processors });
+  const host = await VirtualHost.boot(image, payload, { data: isKept ? kept : null, cpu, processors, memory_mib });
   try {
     if (before !== "") await host.ok(builder.unpack);
     if (!isKept) {

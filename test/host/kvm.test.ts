@@ -50,7 +50,8 @@ async function startCounting(agent: string): Promise<void> {
 
 describe.skipIf(LEFT_OUT !== null)("under KVM", () => {
   beforeAll(async () => {
-    host = await bootHost();
+    // What is promised to MANY and to those that are there has to be there.
+    host = await bootHost({ memory_mib: 12_288 });
     await host.ok(`${INSTALL} /payload/roomd.deb`);
     await host.ok(
       `ip netns add outside && ip link add inner type veth peer name outer netns outside && ip addr add 192.52.193.1/24 dev inner && ip link set inner up && ip -n outside addr add ${OUTSIDE}/24 dev outer && ip -n outside link set outer up && ip -n outside link set lo up && ip netns exec outside systemd-run -q --unit outside -p NetworkNamespacePath=/run/netns/outside python3 -m http.server 80`,

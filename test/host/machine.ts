@@ -26,10 +26,11 @@ export interface Said {
   text: string;
 }
 
-/** Which kind, as QEMU names it, and how many. */
-export interface Processors {
+/** Of which kind its processors are, as QEMU names it, and how many. */
+export interface HostHardware {
   cpu: string;
   processors: number;
+  memory_mib: number;
 }
 
 export class VirtualHost {
@@ -39,7 +40,7 @@ export class VirtualHost {
   readonly #machine: ReturnType<typeof spawn>;
   readonly #said: string[] = [];
 
-  private constructor(directory: string, image: string, port: number, { cpu, processors }: Processors) {
+  private constructor(directory: string, image: string, port: number, { cpu, processors, memory_mib }: HostHardware) {
     this.#directory = directory;
     this.#image = image;
     this.#port = port;
@@ -50,7 +51,12 @@ export class VirtualHost {
       join(directory, "data.raw"),
     ];
     this.#machine = spawn(join(HERE, "boot"), [image, ...disks], {
-      env: { ...process.env, ROOMD_TEST_HOST_CPU: cpu, ROOMD_TEST_HOST_PROCESSORS: String(processors) },
+      env: {
+        ...process.env,
+        ROOMD_TEST_HOST_CPU: cpu,
+        ROOMD_TEST_HOST_PROCESSORS: String(processors),
+        ROOMD_TEST_HOST_MEMORY_MIB: String(memory_mib),
+      },
       stdio: ["ignore", "inherit", "inherit"],
     });
   }
@@ -66,7 +72,12 @@ export class VirtualHost {
   static async boot(
     image: string,
     payload: Record<string, string>,
-    { data = null, cpu = "max", processors = 1 }: { data?: string | null } & Partial<Processors> = {},
+    {
+      data = null,
+      cpu = "max",
+      processors = 1,
+      memory_mib = 8192,
+    }: { data?: string | null } & Partial<HostHardware> = {},
   ): Promise<VirtualHost> {
     const directory = mkdtempSync(join(TESTS, "host-run-"));
     const root = join(directory, "payload");
@@ -82,7 +93,7 @@ export class VirtualHost {
     if (data !== null) copySparse(data, join(directory, "data.raw"));
     execFileSync("mke2fs", ["-q", "-t", "ext4", "-d", root, join(directory, "payload.raw")]);
     rmSync(root, { recursive: true });
-    const host = new VirtualHost(directory, image, await freePort(), { cpu, processors });
+    const host = new VirtualHost(directory, image, await freePort(), { cpu, processors, memory_mib });
     try {
       await host.#answers();
     } catch (error) {
