@@ -23,6 +23,14 @@ declare module "*/packaging/guest-image/build" {
   const text: string;
   export default text;
 }
+declare module "*/packaging/guest-image/runtime" {
+  const text: string;
+  export default text;
+}
+declare module "*/packaging/guest-image/unpacker-init" {
+  const text: string;
+  export default text;
+}
 declare module "*/packaging/guest-image/initramfs-init" {
   const text: string;
   export default text;

@@ -1,7 +1,9 @@
-/** Owns what a Debian root expects to find before its first command: mounts, the loopback, limits. */
+/** Owns what a root expects to find before its first command: mounts, the loopback, limits. */
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { makeWorkingDirectory } from "./image-defaults.ts";
 import * as libc from "./libc.ts";
 import { log } from "./log.ts";
+import { LOAD_MODULE } from "./runtime.ts";
 
 interface Mount {
   type: string;
@@ -47,6 +49,9 @@ export function boot(): void {
     attempt(() => existsSync(link) || symlinkSync(target, link));
   }
   attempt(() => mkdirSync("/run/lock", { mode: 0o1777, recursive: true }));
+  // In a root without one it would find no modprobe of its own.
+  attempt(() => writeFileSync("/proc/sys/kernel/modprobe", LOAD_MODULE));
+  attempt(makeWorkingDirectory);
   attempt(() => libc.raiseInterface("lo"));
   attempt(() => libc.setOpenFileLimit(OPEN_FILES.soft, OPEN_FILES.hard));
   for (const [name, percent] of Object.entries(UNWRITTEN)) {

@@ -10,9 +10,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { environmentOf } from "./exec/environment.ts";
 import { ROOT } from "./exec/user.ts";
 import type { Reaper } from "./reap.ts";
+import { RUNTIME } from "./runtime.ts";
 
-/** As packaging/guest-image/build lays them down. */
-const PLACE = "/usr/lib/roomd";
 const LOG = "/var/log/roomd-start.log";
 const ASK_AGAIN_MS = 1000;
 /** Of `restored`, for which a create waits. */
@@ -46,7 +45,7 @@ export class Start {
   readonly #log: string;
   #up: Promise<void> | null = null;
 
-  constructor(reaper: Pick<Reaper, "spare">, place = PLACE, log = LOG) {
+  constructor(reaper: Pick<Reaper, "spare">, place = RUNTIME, log = LOG) {
     this.#reaper = reaper;
     this.#place = place;
     this.#log = log;

@@ -1,18 +1,25 @@
 /** Owns `roomd template`: templates are built on the host and used by every room on it. */
+import { createWriteStream, readFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { resolve } from "node:path";
+import { pipeline } from "node:stream/promises";
 import type { Command } from "commander";
+import { stringify } from "smol-toml";
 import { templateGet } from "../../shared/api/templates.ts";
 import { call } from "./client.ts";
 import { command, commandGroup } from "./command.ts";
 import { type ConfigOption, withConfigOption, withOperator } from "./operator.ts";
 import { fieldLines, type JsonOption, print, printable, say, show, showValue, table } from "./output.ts";
-import { withProgress } from "./progress.ts";
+import { type Progress, withProgress } from "./progress.ts";
+import { integer } from "./values.ts";
 
 export function templateCommand(): Command {
   return commandGroup("template", {
-    summary: "templates, from which sandboxes start (build, list and remove: on the host)",
+    summary: "templates, from which sandboxes start (build, import, list and remove: on the host)",
     examples: ["roomd template build default", "roomd template list"],
   })
     .addCommand(build())
+    .addCommand(importImage())
     .addCommand(list())
     .addCommand(get())
     .addCommand(remove());
@@ -35,17 +42,76 @@ function build(): Command {
       const record = await withProgress(`building template ${id}`, (progress) =>
         withOperator(options, ({ templates }) =>
           templates.build(id, {
-            ...(options.recipe === undefined ? {} : { recipeFile: options.recipe }),
-            onProgress: (line) => {
-              if (options.verbose) progress.giveWay();
-              if (options.verbose) void say(printable(line));
-              else progress.say(`${id}: ${printable(line)}`);
-            },
+            ...(options.recipe === undefined ? {} : { recipe: readFileSync(options.recipe, "utf8") }),
+            onProgress: told(progress, id, options),
           }),
         ),
       );
       await showValue(record, options, fieldLines);
     });
+}
+
+function told(progress: Progress, id: string, { verbose }: { verbose?: boolean }): (line: string) => void {
+  return (line) => {
+    if (!verbose) return progress.say(`${id}: ${printable(line)}`);
+    progress.giveWay();
+    void say(printable(line));
+  };
+}
+
+interface ImportOptions extends JsonOption, ConfigOption {
+  memory: number;
+  disk: number;
+  description?: string;
+  verbose?: boolean;
+}
+
+function importImage(): Command {
+  const about = {
+    summary: "make a template of an image: from a registry, or of a file or directory of this host",
+    examples: [
+      "roomd template import python docker://docker.io/library/python:3.13-slim --memory 512",
+      "roomd template import mine oci:./layout",
+      "docker save mine:1 | roomd template import mine -",
+    ],
+  };
+  return withConfigOption(command("import <template> <image>", about))
+    .option("--memory <mib>", "memory of its sandboxes, where they say nothing else", integer(256), 512)
+    .option("--disk <mib>", "what the disk of a sandbox may grow to", integer(1024), 8192)
+    .option("--description <text>", "what the list of templates says of it")
+    .option("--verbose", "print every step on standard error, even if it is not a terminal")
+    .action(async (id: string, image: string, options: ImportOptions) => {
+      const given = image === "-" ? await savedInput() : null;
+      try {
+        const recipe = stringify({
+          template_id: id,
+          description: options.description ?? (given ? "an image from standard input" : image).slice(0, 256),
+          from: given ? `docker-archive:${given}` : absolute(image),
+          ...{ tools: [], min_memory_mib: 256, default_memory_mib: options.memory, disk_mib: options.disk },
+        });
+        const record = await withProgress(`importing ${id}`, (progress) =>
+          withOperator(options, ({ templates }) =>
+            templates.build(id, { recipe, onProgress: told(progress, id, options) }),
+          ),
+        );
+        await showValue(record, options, fieldLines);
+      } finally {
+        if (given) await rm(given, { force: true });
+      }
+    });
+}
+
+/** What is in a file is named from the directory that one stands in. */
+function absolute(image: string): string {
+  const [, transport, path] = /^(oci|docker-archive):([^/].*)$/.exec(image) ?? [];
+  return path === undefined ? image : `${transport}:${resolve(path)}`;
+}
+
+/** What `docker save` writes. */
+async function savedInput(): Promise<string> {
+  const file = `/var/tmp/roomd-import-${crypto.randomUUID()}.tar`;
+  await pipeline(process.stdin, createWriteStream(file, { flags: "wx", mode: 0o600 }));
+  return file;
 }
 
 function list(): Command {

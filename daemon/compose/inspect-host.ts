@@ -45,7 +45,7 @@ export interface InspectedHost {
   /** As they are now: a host that had nothing to be probed with is probed as soon as it has. */
   readonly findings: HostFindings;
   limits: { memory_mib: number; vcpus: number; concurrent_creates: number };
-  programs: { qemu: string; qemu_img: string; agent: string };
+  programs: { qemu: string; qemu_img: string; skopeo: string; agent: string };
   readonly isolation: Isolation;
   /** What the processes that serve drives let their guests do. */
   restraints: Restraints;
@@ -154,6 +154,7 @@ export async function inspectHost(
     programs: {
       qemu,
       qemu_img: config["host.qemu_img"],
+      skopeo: config["host.skopeo"],
       agent: config["host.agent"] === "auto" ? join(dirname(process.execPath), "roomd-agent") : config["host.agent"],
     },
     guestHost: () => {

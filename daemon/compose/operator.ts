@@ -1,5 +1,4 @@
 /** Puts together what operators do on the host itself, beside a running daemon or without one. */
-import { readFileSync } from "node:fs";
 import type { TemplateRecord } from "../../shared/api/templates.ts";
 import type { OrgId } from "../../shared/ids.ts";
 import type { Paths } from "../core/paths.ts";
@@ -40,7 +39,7 @@ export async function openOperator(options: ComposeOptions) {
     templates: {
       build: async (
         templateId: string,
-        build: { recipeFile?: string | undefined; onProgress(line: string): void },
+        build: { recipe?: string | undefined; onProgress(line: string): void },
       ): Promise<TemplateRecord> => {
         const host = await inspect();
         return await buildTemplate(
@@ -55,7 +54,7 @@ export async function openOperator(options: ComposeOptions) {
           },
           templateId,
           {
-            recipe: build.recipeFile === undefined ? undefined : readFileSync(build.recipeFile, "utf8"),
+            recipe: build.recipe,
             onProgress: build.onProgress,
           },
         );

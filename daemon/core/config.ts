@@ -235,6 +235,7 @@ export const CONFIG_KEYS = {
   },
   "host.qemu": { kind: "string", default: "qemu-system-x86_64", about: "The QEMU to run." },
   "host.qemu_img": { kind: "string", default: "qemu-img", about: "The qemu-img to run." },
+  "host.skopeo": { kind: "string", default: "skopeo", about: "The skopeo to run, which fetches images." },
   "host.virtiofsd": {
     kind: "string",
     default: "auto",

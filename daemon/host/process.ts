@@ -161,20 +161,44 @@ export async function runProgram(argv: readonly string[], deadlineMs: number): P
   }
 }
 
-/** Runs a program that takes long, handing on its standard output line by line. Throws with its standard error. */
-export async function runWithProgress(argv: readonly string[], onLine: (line: string) => void): Promise<void> {
+/** A program that ended with something else than 0. */
+export class ProgramFailed extends Error {
+  /** On its standard error. */
+  readonly said: string;
+
+  constructor(program: string | undefined, code: number, said: string) {
+    super(`${program} ended with ${code}: ${said.trim().slice(-4000)}`);
+    this.said = said;
+  }
+}
+
+/** Runs a program that takes long, handing on its standard output line by line. Throws ProgramFailed; DeadlineError where it is killed. */
+export async function runWithProgress(
+  argv: readonly string[],
+  onLine: (line: string) => void,
+  deadlineMs?: number,
+): Promise<void> {
   const child = Bun.spawn([...argv], { env: ENVIRONMENT, cwd: "/", stdin: "ignore", stdout: "pipe", stderr: "pipe" });
   const errors = new Response(child.stderr).text();
+  const read = readLines(child.stdout, onLine);
+  try {
+    const ended = Promise.all([read, child.exited]);
+    const [, code] = deadlineMs === undefined ? await ended : await within(ended, deadlineMs, argv[0] ?? "program");
+    if (code !== 0) throw new ProgramFailed(argv[0], code, await errors);
+  } finally {
+    child.kill("SIGKILL");
+  }
+}
+
+async function readLines(stream: ReadableStream<Uint8Array>, onLine: (line: string) => void): Promise<void> {
   const decoder = new TextDecoder();
   let text = "";
-  for await (const chunk of child.stdout) {
+  for await (const chunk of stream) {
     text += decoder.decode(chunk, { stream: true });
     const lines = text.split("\n");
     text = lines.pop() ?? "";
     for (const line of lines) onLine(line);
   }
-  const code = await child.exited;
-  if (code !== 0) throw new Error(`${argv[0]} ended with ${code}: ${(await errors).trim().slice(-4000)}`);
 }
 
 /** What is kept of a line's begin, and of its end. */

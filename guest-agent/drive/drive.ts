@@ -12,6 +12,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Welcome } from "../../shared/agent-protocol/messages.ts";
 import * as libc from "../libc.ts";
 import type { Reaper } from "../reap.ts";
+import { runtimeProgram } from "../runtime.ts";
 
 /** Hotplug ends when the guest's driver has probed the device, well after the host's command for it. */
 const PLUG_DEADLINE_MS = 10_000;
@@ -67,7 +68,7 @@ export class Drive {
    * ever when that is dead. `--no-canonicalize`, lest it looks at the place.
    */
   async #detach(mountPoint: string): Promise<void> {
-    const argv = ["/usr/bin/umount", "--lazy", "--no-canonicalize", "--internal-only", mountPoint];
+    const argv = runtimeProgram("umount", "--lazy", "--no-canonicalize", "--internal-only", mountPoint);
     const child = Bun.spawn(argv, { cwd: "/", stdin: "ignore", stdout: "ignore", stderr: "ignore" });
     this.#reaper.spare(child);
     child.unref();

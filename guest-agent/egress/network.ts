@@ -6,6 +6,7 @@ import { writeFileSync } from "node:fs";
 import { GATEWAY_PORT, ROOM_ADDRESS, ROOM_PORT } from "../gateway/place.ts";
 import * as libc from "../libc.ts";
 import type { Reaper } from "../reap.ts";
+import { MODULES, runtimeProgram } from "../runtime.ts";
 import { INTERCEPT_PORT, OWN_ADDRESS, RESOLVER } from "./places.ts";
 
 const INTERFACE = "egress0";
@@ -44,14 +45,14 @@ table inet roomd {
 }
 `;
 
-/** Makes it, once per boot. Needs ip and nft in the guest; throws with what they say. */
+/** Makes it, once per boot. Throws with what they say. */
 export async function makeNetwork(reaper: Reaper): Promise<void> {
   const link = `link add ${INTERFACE} type dummy\nlink set ${INTERFACE} up\n`;
   const addresses = ADDRESSES.map((address) => `address add ${address} dev ${INTERFACE} noprefixroute\n`).join("");
-  await run(reaper, ["nft", "-f", "-"], RULES);
+  await run(reaper, runtimeProgram("nft", "-f", "-"), RULES);
   // By itself it would bring an interface that nobody asked for.
-  await run(reaper, ["modprobe", "dummy", "numdummies=0"], "");
-  await run(reaper, ["ip", "-batch", "-"], `${link}${addresses}${ROUTES}`);
+  await run(reaper, runtimeProgram("modprobe", "-d", MODULES, "dummy", "numdummies=0"), "");
+  await run(reaper, runtimeProgram("ip", "-batch", "-"), `${link}${addresses}${ROUTES}`);
   // A query may be lost where hundreds come at once. For a name that takes the host longer all queries wait together.
   writeFileSync("/etc/resolv.conf", `nameserver ${RESOLVER.address}\noptions timeout:3 attempts:4\n`);
 }
@@ -68,7 +69,7 @@ async function run(reaper: Reaper, argv: string[], input: string): Promise<void>
     stdin: Buffer.from(input),
     stdout: "ignore",
     stderr: "pipe",
-    env: { PATH: "/usr/sbin:/usr/bin:/sbin:/bin" },
+    env: {},
   });
   reaper.spare(child);
   const said = await new Response(child.stderr).text();

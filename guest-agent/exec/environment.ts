@@ -1,4 +1,5 @@
 /** Owns what an environment may hold, and the one that every command of a user starts from. */
+import { IMAGE } from "../image-defaults.ts";
 import type { User } from "./user.ts";
 
 export const DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -11,6 +12,7 @@ export function environmentOf(user: User): Record<string, string> {
     LOGNAME: user.name,
     SHELL: user.shell,
     LANG: "C.UTF-8",
+    ...IMAGE.env,
   };
 }
 

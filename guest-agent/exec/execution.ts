@@ -6,8 +6,10 @@
  *
  * It belongs to the guest, not to who asked for it: whoever follows it may come and go.
  */
+
 import { Channel, type ExecRequest, type ExecState, StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
 import type { Drive } from "../drive/drive.ts";
+import { IMAGE } from "../image-defaults.ts";
 import type { Reaper } from "../reap.ts";
 import type { Cgroup } from "./cgroup.ts";
 import { Deadline } from "./deadline.ts";
@@ -18,8 +20,8 @@ import type { Journal } from "./journal.ts";
 import { Output } from "./output.ts";
 import type { Refusal } from "./program.ts";
 import { type Command, type CommandLine, spawn } from "./spawn.ts";
-import { canLook, isDirectory } from "./start-place.ts";
-import { findUser } from "./user.ts";
+import { canLook, isDirectory, usualPlace } from "./start-place.ts";
+import { userFor } from "./user.ts";
 
 export interface ExecDeps {
   reaper: Reaper;
@@ -225,14 +227,13 @@ export class Execution {
 
 async function commandLineOf(deps: ExecDeps, request: ExecRequest): Promise<Omit<CommandLine, "cgroup">> {
   const { argv, stdin } = request;
-  const user = findUser(request.user);
+  const user = userFor(request.user);
   if (!user) throw new StartError(StreamErrorCode.user_not_found, `no user ${request.user}`);
   const env = { ...environmentOf(user), ...deps.env(), ...request.env };
-  if (!(await canLook(deps.drive, request.cwd ?? user.home, argv[0] ?? "", env.PATH ?? DEFAULT_PATH))) {
+  if (!(await canLook(deps.drive, request.cwd ?? IMAGE.cwd ?? user.home, argv[0] ?? "", env.PATH ?? DEFAULT_PATH))) {
     throw new StartError(StreamErrorCode.drive_unavailable, "the drive does not answer");
   }
-  // As login does: not every user has a home.
-  const cwd = request.cwd ?? (isDirectory(user.home) ? user.home : "/");
+  const cwd = request.cwd ?? usualPlace(user);
   if (cwd === request.cwd && !isDirectory(cwd)) {
     throw new StartError(StreamErrorCode.cwd_not_found, `no directory ${cwd}`);
   }

@@ -1,5 +1,7 @@
-/** Reads /etc/passwd: the user that a command runs as, and that user's environment. */
-import { readFileSync } from "node:fs";
+/** Reads /etc/passwd and /etc/group: the user that a command runs as, and that user's environment. */
+import { existsSync, readFileSync } from "node:fs";
+import { IMAGE } from "../image-defaults.ts";
+import { runtimeProgram } from "../runtime.ts";
 
 export interface User {
   name: string;
@@ -7,9 +9,19 @@ export interface User {
   gid: number;
   home: string;
   shell: string;
+  /** In no group but its own. */
+  lone?: true;
 }
 
-export const ROOT: User = { name: "root", uid: 0, gid: 0, home: "/root", shell: "/bin/bash" };
+export const ROOT: User = {
+  ...{ name: "root", uid: 0, gid: 0, home: "/root" },
+  shell: existsSync("/bin/bash") ? "/bin/bash" : "/bin/sh",
+};
+
+/** Whom a command runs as where nobody says it, by the image or as root; else as findUser. */
+export function userFor(wanted: string | null): User | null {
+  return wanted === null && IMAGE.user !== null ? findImageUser(IMAGE.user) : findUser(wanted);
+}
 
 /** By name or numeric id; null is root, who exists whatever the file says, and alone where it cannot be read. */
 export function findUser(wanted: string | null, passwd = "/etc/passwd"): User | null {
@@ -18,20 +30,45 @@ export function findUser(wanted: string | null, passwd = "/etc/passwd"): User | 
   return users.find(({ name }) => name === wanted) ?? users.find(({ uid }) => String(uid) === wanted) ?? null;
 }
 
+/** The one that an image says, as `user` or `user:group`; numbers need be in no file. */
+export function findImageUser(said: string, { passwd = "/etc/passwd", group = "/etc/group" } = {}): User | null {
+  const [name = "", groupName] = said.split(":");
+  const user = findUser(name, passwd) ?? unlisted(name);
+  if (user === null || groupName === undefined) return user;
+  const line = linesOf(group).find(([known]) => known === groupName);
+  const gid = idOf(line?.[2] ?? groupName);
+  return gid === null ? null : { ...user, gid, lone: true };
+}
+
+function unlisted(name: string): User | null {
+  const uid = idOf(name);
+  return uid === null ? null : { name, uid, gid: 0, home: "/", shell: "/bin/sh", lone: true };
+}
+
+/** The kernel has no others. */
+function idOf(text: string): number | null {
+  return /^\d{1,10}$/.test(text) && Number(text) < 2 ** 32 - 1 ? Number(text) : null;
+}
+
 /** setpriv becomes the command: same pid, the user's groups, none of root's capabilities. */
 export function commandAs(user: User, argv: string[]): string[] {
   if (user.uid === 0) return argv;
-  return ["/usr/bin/setpriv", `--reuid=${user.uid}`, `--regid=${user.gid}`, "--init-groups", "--", ...argv];
+  const groups = user.lone ? "--clear-groups" : "--init-groups";
+  return runtimeProgram("setpriv", `--reuid=${user.uid}`, `--regid=${user.gid}`, groups, "--", ...argv);
 }
 
 function readUsers(passwd: string): User[] {
-  return textOf(passwd)
-    .split("\n")
-    .map((line) => {
-      const [name = "", , uid, gid, , home, shell] = line.split(":");
+  return linesOf(passwd)
+    .map(([name = "", , uid, gid, , home, shell]) => {
       return { name, uid: Number(uid), gid: Number(gid), home: home || "/", shell: shell || "/bin/sh" };
     })
     .filter(({ name, uid, gid }) => name !== "" && Number.isInteger(uid) && Number.isInteger(gid));
+}
+
+function linesOf(file: string): string[][] {
+  return textOf(file)
+    .split("\n")
+    .map((line) => line.split(":"));
 }
 
 function textOf(file: string): string {

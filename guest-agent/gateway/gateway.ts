@@ -2,7 +2,7 @@
  * Owns the room's API on the guest's loopback: each request goes to the host as a stream of its own, and its answer back. No
  * key is needed, and none is here: the host knows by the link whose guest asks.
  */
-import { chmodSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, symlinkSync } from "node:fs";
 import type { Stream } from "../../shared/agent-protocol/link.ts";
 import {
   Channel,
@@ -13,11 +13,10 @@ import {
 } from "../../shared/agent-protocol/messages.ts";
 import type { HostLine } from "../host-line.ts";
 import { log } from "../log.ts";
+import { ROOM, ROOM_COMMAND_PLACE } from "../runtime.ts";
 import { GATEWAY_PORT } from "./place.ts";
 
-/** The CLI is this program under another name: a second one would double the image's share of it. */
-const CLI_PATH = "/usr/local/bin/room";
-const CLI = '#!/bin/sh\nexec /usr/lib/roomd/agent room "$@"\n';
+const CLI_PATH = `${ROOM_COMMAND_PLACE}/room`;
 const NO_BODY = [204, 205, 304];
 
 export class Gateway {
@@ -40,8 +39,9 @@ export class Gateway {
         development: false,
         fetch: (request) => carry(this.#line, request),
       });
-      writeFileSync(CLI_PATH, CLI);
-      chmodSync(CLI_PATH, 0o755);
+      mkdirSync(ROOM_COMMAND_PLACE, { recursive: true });
+      rmSync(CLI_PATH, { force: true });
+      symlinkSync(ROOM, CLI_PATH);
     } catch (error) {
       log("gateway", error);
     }

@@ -10,6 +10,7 @@ import { DEFAULT_PATH } from "../exec/environment.ts";
 import { findProgram, type Refusal, refusalOf } from "../exec/program.ts";
 import { commandAs, type User } from "../exec/user.ts";
 import * as libc from "../libc.ts";
+import { runtimeProgram } from "../runtime.ts";
 
 /** devpts gives terminals to the group of that number, tty. */
 const TTY_GROUP = 5;
@@ -40,7 +41,7 @@ export function spawnInTerminal({ argv, user, cwd, env, rows, cols, cgroup }: Te
     fchownSync(slave, user.uid, TTY_GROUP);
     // setsid becomes the command: its session's leader, whose terminal this is.
     const begin = () =>
-      Bun.spawn(["/usr/bin/setsid", "--ctty", "--", ...commandAs(user, argv)], {
+      Bun.spawn(runtimeProgram("setsid", "--ctty", "--", ...commandAs(user, argv)), {
         cwd,
         env,
         stdio: [slave, slave, slave],

@@ -1,11 +1,13 @@
 /** Owns a guest's terminals: the methods by which the host opens, shows, lists and closes them. */
+
 import type { Stream } from "../../shared/agent-protocol/link.ts";
 import { StreamErrorCode, type TerminalList, type TerminalOpened } from "../../shared/agent-protocol/messages.ts";
 import type { Drive } from "../drive/drive.ts";
 import type { Cgroup } from "../exec/cgroup.ts";
 import { DEFAULT_PATH, environmentOf } from "../exec/environment.ts";
-import { canLook, isDirectory } from "../exec/start-place.ts";
-import { findUser } from "../exec/user.ts";
+import { canLook, isDirectory, usualPlace } from "../exec/start-place.ts";
+import { userFor } from "../exec/user.ts";
+import { IMAGE } from "../image-defaults.ts";
 import type { Reaper } from "../reap.ts";
 import { parseAttach, parseId, parseOpen, parseWatch } from "./request.ts";
 import { spawnInTerminal } from "./spawn.ts";
@@ -102,15 +104,16 @@ export class Terminals {
     if (this.#all.has(terminal_id)) {
       return stream.fail(StreamErrorCode.invalid_request, `there is a terminal ${terminal_id}`);
     }
-    const user = findUser(name);
+    const user = userFor(name);
     if (!user) return stream.fail(StreamErrorCode.user_not_found, `no user ${name}`);
     const env: Record<string, string> = { ...environmentOf(user), ...this.#deps.env(), ...more, TERM: term };
     const command = argv ?? [user.shell, "-l"];
-    if (!(await canLook(this.#deps.drive, wanted ?? user.home, command[0] ?? "", env.PATH ?? DEFAULT_PATH))) {
+    if (
+      !(await canLook(this.#deps.drive, wanted ?? IMAGE.cwd ?? user.home, command[0] ?? "", env.PATH ?? DEFAULT_PATH))
+    ) {
       return stream.fail(StreamErrorCode.drive_unavailable, "the drive does not answer");
     }
-    // As login does: not every user has a home.
-    const cwd = wanted ?? (isDirectory(user.home) ? user.home : "/");
+    const cwd = wanted ?? usualPlace(user);
     if (!isDirectory(cwd)) return stream.fail(StreamErrorCode.cwd_not_found, `no directory ${cwd}`);
     const line = { argv: command, user, cwd, env, rows, cols, cgroup: this.#deps.takeCgroup() };
     const spawned = spawnInTerminal(line);

@@ -38,6 +38,16 @@ export const REHEARSED_LINE = "roomd-agent: rehearsed";
 /** Kernel command line flag: the guest boots to be made a template. */
 export const TEMPLATE_FLAG = "roomd.template=1";
 
+/** Lies beside the agent where the root is that of an image: what its commands start from where nobody says anything else. */
+export const IMAGE_DEFAULTS_FILE = "image.json";
+
+export interface ImageDefaults {
+  env: Record<string, string>;
+  cwd: string | null;
+  /** A name or a number, and after a colon the group's. */
+  user: string | null;
+}
+
 export interface Hello {
   generation: number;
   version: string;

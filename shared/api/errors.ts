@@ -168,12 +168,23 @@ export const ERRORS = {
   port_out_of_range: { status: 422, title: "port is out of range" },
   invalid_path: { status: 422, title: "The path is not valid" },
   build_failed: { status: 422, title: "The template could not be built" },
+  image_not_found: { status: 422, title: "No such image" },
+  image_unauthorized: { status: 422, title: "The registry does not give the image to this host" },
+  image_too_large: { status: 422, title: "The image is too large" },
+  image_invalid: { status: 422, title: "The image is not valid" },
   idempotency_key_reused: {
     status: 422,
     title: "The Idempotency-Key was used with a different body",
     hint: "Use a new key for a new request.",
   },
   rate_limited: { status: 429, title: "Too many requests", retryable: true, retryAfterSeconds: 1 },
+  registry_rate_limited: {
+    status: 429,
+    title: "The registry answers no more requests of this host for now",
+    retryable: true,
+    retryAfterSeconds: 60,
+    hint: "Give credentials, name a mirror, or try later.",
+  },
   quota_exceeded: { status: 429, title: "A quota of the organization is used up" },
   inbox_full: { status: 429, title: "The agent's inbox is full", retryable: true, retryAfterSeconds: 1 },
   too_many_executions: {

@@ -4,6 +4,16 @@ import { fields, NONE, operation, timestamp } from "./contract.ts";
 
 export const TEMPLATE_PATTERN = "^[a-z0-9][a-z0-9._-]{0,63}$";
 
+/** The image that a template was made of. */
+export const templateSource = fields({
+  ref: Type.String(),
+  /** Null where the image was named for one platform alone. */
+  index_digest: Type.Union([Type.String(), Type.Null()]),
+  manifest_digest: Type.String(),
+  config_digest: Type.String(),
+});
+export type TemplateSource = Static<typeof templateSource>;
+
 export const template = fields({
   template_id: Type.String(),
   digest: Type.String(),
@@ -12,6 +22,8 @@ export const template = fields({
   default_memory_mib: Type.Integer(),
   tools: Type.Array(Type.String()),
   created_at: timestamp,
+  /** Not there for templates that are made of packages. */
+  source: Type.Optional(templateSource),
 });
 export type TemplateRecord = Static<typeof template>;
 

@@ -278,6 +278,8 @@ export class TestDaemon {
       join(this.runtimeDir, "g"),
       join(this.dataDir, "sandboxes"),
       join(this.dataDir, "rooms"),
+      join(this.runtimeDir, "t"),
+      join(this.dataDir, "trials"),
     ]) {
       if (existsSync(directory)) found.push(...readdirSync(directory).map((name) => `${directory}/${name}`));
     }

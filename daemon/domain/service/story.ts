@@ -188,6 +188,10 @@ export const STORY: Record<string, readonly unknown[]> = {
   template_digest: [`sha256:${hashOf("template")}`],
   description: ["Debian 13 with git, curl, Python 3 and Node.js"],
   tools: [["bash", "curl", "git", "node", "python3"]],
+  ref: ["docker://registry.example.com/team/app:1.2"],
+  index_digest: [`sha256:${hashOf("index")}`],
+  manifest_digest: [`sha256:${hashOf("manifest")}`],
+  config_digest: [`sha256:${hashOf("config")}`],
   min_memory_mib: [256],
   default_memory_mib: [512],
 

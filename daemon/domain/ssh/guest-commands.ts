@@ -7,13 +7,15 @@ export function commandOf(line: string): string[] {
 
 export const SHELL = ["/bin/sh", "-c", `exec "\${SHELL:-/bin/sh}" -l`];
 
-const NO_SFTP =
-  "roomd: this template has no sftp server: add openssh-sftp-server to its packages, or use scp -O or tar";
+const NO_SFTP = "roomd: this template has no sftp server: build it again, or use scp -O or tar";
+const RUNTIME = "/usr/lib/roomd";
+const OLDER = "/usr/lib/openssh/sftp-server";
 
-/** The guest's own, so that names, links and modes are the guest's. */
+/** In the guest, so that names, links and modes are the guest's. Templates of before had it only where it was among their packages. */
 export const SFTP_SERVER = [
   "/bin/sh",
   "-c",
-  `for at in /usr/lib/openssh /usr/libexec /usr/lib/ssh; do [ -x $at/sftp-server ] && exec $at/sftp-server; done; echo "$0" >&2; exit 127`,
+  `[ -x ${RUNTIME}/lib/ld.so ] && exec ${RUNTIME}/lib/ld.so --library-path ${RUNTIME}/lib ${RUNTIME}/bin/sftp-server; ` +
+    `[ -x ${OLDER} ] && exec ${OLDER}; echo "$0" >&2; exit 127`,
   NO_SFTP,
 ];

@@ -1,20 +1,21 @@
 /**
  * Owns building a template:
  *
- *   recipe → root image → boot once → quiet agent → stop and save → overlays → manifest → self-test → publish
+ *   recipe → root disk → boot once → quiet agent → stop and save → overlays → manifest → self-test → publish
  *
  * Everything is made in a directory of its own; only the last rename of the link `current` makes it a template.
  */
 import { existsSync } from "node:fs";
-import { mkdir, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
-import { join, relative } from "node:path";
+import { copyFile, mkdir, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
 import {
   GENERATION,
+  IMAGE_DEFAULTS_FILE,
   TEMPLATE_FAILED_LINE,
   TEMPLATE_FLAG,
   TEMPLATE_READY_LINE,
 } from "../../../shared/agent-protocol/messages.ts";
-import type { TemplateRecord } from "../../../shared/api/templates.ts";
+import type { TemplateRecord, TemplateSource } from "../../../shared/api/templates.ts";
 import { newId } from "../../../shared/ids.ts";
 import { VERSION } from "../../../shared/version.ts";
 import { now } from "../../core/clock.ts";
@@ -23,8 +24,8 @@ import { within } from "../../core/published.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import type { GuestHost } from "../../host/guest/plan.ts";
 import { convertRoot, makeOverlay } from "../../host/images/overlay.ts";
-import { makeGuestDirectories, ownFile, readableTemplate } from "../../host/isolation/directories.ts";
-import { type Machine, startMachine } from "../../host/machine/machine.ts";
+import { crossedDirectory, readableTemplate } from "../../host/isolation/directories.ts";
+import type { Machine } from "../../host/machine/machine.ts";
 import {
   type Acceleration,
   cpuModelFor,
@@ -36,10 +37,13 @@ import {
 } from "../../host/machine/spec.ts";
 import { runWithProgress } from "../../host/process.ts";
 import { processorOf } from "../../host/processor.ts";
+import { pullImage } from "./image/pull.ts";
+import { unpackImage } from "./image/unpack.ts";
 import { digestOf, FILE_NAMES, type FileRole, factsOf, imageOf, MANIFEST_FORMAT, type Manifest } from "./manifest.ts";
 import { type Recipe, readRecipe, readyTimeoutSeconds, unpackBuilder } from "./recipe.ts";
 import { CURRENT, MANIFEST_FILE } from "./registry.ts";
 import { selfTest } from "./self-test.ts";
+import { withTrialMachine } from "./trial-machine.ts";
 import { whileBuilding } from "./trials.ts";
 
 const BOOT_DEADLINE_MS = 180_000;
@@ -48,7 +52,7 @@ export interface BuildDeps {
   paths: Paths;
   /** What the self-test's guests start on. */
   host(): GuestHost;
-  programs: { qemu: string; qemu_img: string; agent: string };
+  programs: { qemu: string; qemu_img: string; skopeo: string; agent: string };
   qemuVersion: string | null;
   /** URL of the Debian archive; empty: the one of this host's apt sources. */
   mirror: string;
@@ -93,20 +97,14 @@ async function buildVersion(
   const directory = join(home, version);
   await mkdir(directory, { recursive: true, mode: 0o700 });
   try {
-    await buildImage(deps, recipe, directory, options.onProgress);
+    const root = await makeRoot(deps, recipe, directory, options.onProgress);
     readableTemplate(directory);
-    const acceleration = await deps.probe(join(directory, FILE_NAMES.kernel));
-    const hardware = hardwareFor(deps, acceleration, recipe);
-    options.onProgress(`booting the template under ${acceleration} and saving it`);
-    const virtualSize = await convertRoot(
-      deps.programs.qemu_img,
-      join(directory, "root.ext4"),
-      join(directory, FILE_NAMES.root),
-    );
-    await rm(join(directory, "root.ext4"));
+    const hardware = await hardwareFor(deps, recipe, directory);
+    options.onProgress(`booting the template under ${hardware.acceleration} and saving it`);
+    const { virtualSize } = root;
     await snapshot(deps, recipe, directory, hardware, virtualSize);
     await makeOverlays(deps, directory, virtualSize);
-    const manifest = await writeManifest(deps, recipe, directory, hardware);
+    const manifest = await writeManifest(deps, recipe, directory, hardware, root.source);
     readableTemplate(directory);
     options.onProgress("testing clones of the template");
     await selfTest(deps.host(), paths, imageOf(directory, manifest, true));
@@ -119,15 +117,34 @@ async function buildVersion(
   }
 }
 
-async function buildImage(deps: BuildDeps, recipe: Recipe, directory: string, onProgress: (line: string) => void) {
+interface Root {
+  /** What the disk may grow to. */
+  virtualSize: number;
+  /** Of what image it is; null for packages. */
+  source: TemplateSource | null;
+}
+
+/** Makes what a guest boots: kernel, initramfs and root disk. */
+async function makeRoot(
+  deps: BuildDeps,
+  recipe: Recipe,
+  directory: string,
+  onProgress: (line: string) => void,
+): Promise<Root> {
   const scratch = join(directory, ".builder");
   const builder = await unpackBuilder(scratch);
-  const cache = deps.paths.template_cache;
-  await mkdir(cache, { recursive: true, mode: 0o700 });
-  const argv = [builder, "--out", directory, "--agent", deps.programs.agent, "--suite", recipe.suite];
-  argv.push("--packages", recipe.packages.join(" "), "--disk-mib", String(recipe.disk_mib), "--cache", cache);
-  if (deps.mirror !== "") argv.push("--mirror", deps.mirror);
+  await mkdir(deps.paths.template_cache, { recursive: true, mode: 0o700 });
+  const own = await writeOwn(recipe, scratch);
+  const make = recipe.from === undefined ? rootOfPackages : rootOfImage;
+  const root = await make({ deps, recipe, directory, scratch, builder, own, onProgress });
+  await rm(scratch, { recursive: true });
+  return root;
+}
+
+/** The scripts of a recipe, as files that lie beside the agent, by their names there. */
+async function writeOwn(recipe: Recipe, scratch: string): Promise<Record<string, string>> {
   const timeout = `${readyTimeoutSeconds(recipe)}\n`;
+  const own: Record<string, string> = {};
   for (const [name, text] of [
     ["start", recipe.start],
     ["ready", recipe.ready],
@@ -135,19 +152,92 @@ async function buildImage(deps: BuildDeps, recipe: Recipe, directory: string, on
     ["restored", recipe.restored],
   ] as const) {
     if (text === undefined) continue;
-    const path = join(scratch, name);
-    await writeFile(path, text);
-    argv.push("--own", path);
+    own[name] = join(scratch, name);
+    await writeFile(own[name], text);
   }
-  await runWithProgress(argv, onProgress);
-  await rm(scratch, { recursive: true });
+  return own;
 }
 
-function hardwareFor(
-  { limits, qemuVersion }: BuildDeps,
-  acceleration: Acceleration,
+interface RootStep {
+  deps: BuildDeps;
+  recipe: Recipe;
+  directory: string;
+  scratch: string;
+  builder: Awaited<ReturnType<typeof unpackBuilder>>;
+  own: Record<string, string>;
+  onProgress(line: string): void;
+}
+
+async function rootOfPackages({ deps, recipe, directory, builder, own, onProgress }: RootStep): Promise<Root> {
+  const { suite = "", packages = [], disk_mib } = recipe;
+  const argv = [builder.build, "--out", directory, "--agent", deps.programs.agent, "--suite", suite];
+  argv.push("--packages", packages.join(" "), "--disk-mib", String(disk_mib), "--cache", deps.paths.template_cache);
+  if (deps.mirror !== "") argv.push("--mirror", deps.mirror);
+  for (const file of Object.values(own)) argv.push("--own", file);
+  await runWithProgress(argv, onProgress);
+  const raw = join(directory, "root.ext4");
+  const root = { path: raw, format: "raw" } as const;
+  const virtualSize = await convertRoot(deps.programs.qemu_img, root, join(directory, FILE_NAMES.root));
+  await rm(raw);
+  return { virtualSize, source: null };
+}
+
+async function rootOfImage(step: RootStep): Promise<Root> {
+  const { deps, recipe, directory, scratch, builder, own, onProgress } = step;
+  const { from: ref = "", disk_mib } = recipe;
+  const { isolation } = deps.host();
+  const { skopeo, qemu, qemu_img } = deps.programs;
+  const puller = newId("sbx");
+  const pull = deps.paths.trial(puller).directory;
+  try {
+    crossedDirectory(dirname(pull));
+    onProgress(`fetching ${ref}`);
+    const users = isolation.usersOf(puller);
+    // None of its further groups: what fetches an image has no business with KVM.
+    const user = users && { uid: users.qemu.uid, groups: [] };
+    const image = await pullImage({ skopeo, user }, ref, pull, onProgress);
+    onProgress("making the runtime");
+    const [runtime = ""] = await makeRuntime(deps, builder.runtime);
+    for (const role of ["kernel", "initramfs"] as const) {
+      await copyFile(join(runtime, FILE_NAMES[role]), join(directory, FILE_NAMES[role]));
+    }
+    const defaults = join(scratch, IMAGE_DEFAULTS_FILE);
+    await writeFile(defaults, JSON.stringify(image.defaults));
+    const disk = join(directory, "unpacked.qcow2");
+    await unpackImage(
+      { paths: deps.paths, isolation, qemu, qemu_img },
+      await hardwareFor(deps, recipe, directory),
+      {
+        ...{ layout: image.layout, runtime, scratch: pull, directory, disk, disk_mib },
+        beside: { ...own, agent: deps.programs.agent, [IMAGE_DEFAULTS_FILE]: defaults },
+      },
+      onProgress,
+    );
+    const root = { path: disk, format: "qcow2" } as const;
+    const virtualSize = await convertRoot(qemu_img, root, join(directory, FILE_NAMES.root));
+    await rm(disk);
+    const { index_digest, manifest_digest, config_digest } = image;
+    return { virtualSize, source: { ref, index_digest, manifest_digest, config_digest } };
+  } finally {
+    await rm(pull, { recursive: true, force: true });
+  }
+}
+
+/** What every root is given, which most builds find made; where it lies is the first line. */
+async function makeRuntime({ paths, mirror }: BuildDeps, program: string): Promise<string[]> {
+  const argv = [program, "--cache", paths.template_cache, ...(mirror === "" ? [] : ["--mirror", mirror])];
+  const lines: string[] = [];
+  await runWithProgress(argv, (line) => lines.push(line));
+  return lines;
+}
+
+/** What the template is saved on, with the kernel in `directory`. */
+async function hardwareFor(
+  { limits, qemuVersion, probe }: BuildDeps,
   { min_memory_mib }: Recipe,
-): Hardware {
+  directory: string,
+): Promise<Hardware> {
+  const acceleration = await probe(join(directory, FILE_NAMES.kernel));
   const most = Math.max(0, limits.memory_mib - min_memory_mib);
   return {
     machine_type: machineTypeFor(qemuVersion),
@@ -171,42 +261,21 @@ async function snapshot(
   const disk = join(directory, FILE_NAMES.disk);
   await makeOverlay(deps.programs.qemu_img, disk, FILE_NAMES.root, virtualSize);
   const memory = join(directory, FILE_NAMES.memory);
-  const sandboxId = newId("sbx");
-  const own = deps.paths.trial(sandboxId);
-  const users = deps.host().isolation.usersOf(sandboxId);
-  await makeGuestDirectories(own, users);
   // QEMU may write into files that it finds, and make none.
   await writeFile(memory, "");
-  for (const file of [disk, memory]) await ownFile(file, users?.qemu.uid ?? 0);
-  let machine: Machine | undefined;
-  try {
-    machine = await startMachine(
-      deps.programs.qemu,
-      {
-        name: "template",
-        uuid: crypto.randomUUID(),
-        hardware,
-        vcpu_count: 1,
-        kernel: join(directory, FILE_NAMES.kernel),
-        initramfs: join(directory, FILE_NAMES.initramfs),
-        append: `${kernelAppend(hardware.acceleration)} ${TEMPLATE_FLAG}`,
-        disk,
-        sockets: { qmp: own.qmp, qmp_spare: own.qmp_spare, console: own.console },
-        user: users?.qemu ?? null,
-        vsock_file: null,
-        incoming: false,
-      },
-      { vmm_log: own.vmm_log, console_log: own.console_log },
-      { onProcess: async () => {}, enter: null },
-    );
+  const spec = {
+    hardware,
+    kernel: join(directory, FILE_NAMES.kernel),
+    initramfs: join(directory, FILE_NAMES.initramfs),
+    append: `${kernelAppend(hardware.acceleration)} ${TEMPLATE_FLAG}`,
+    disk,
+    writes: [memory],
+  };
+  const { paths, programs } = deps;
+  await withTrialMachine({ paths, isolation: deps.host().isolation, qemu: programs.qemu }, spec, async (machine) => {
     await readyLine(machine, BOOT_DEADLINE_MS + (recipe.start ? readyTimeoutSeconds(recipe) * 1000 : 0));
     await machine.save(memory);
-  } finally {
-    await machine?.end();
-    for (const file of [disk, memory]) await ownFile(file, 0);
-    await rm(own.runtime, { recursive: true, force: true });
-    await rm(own.directory, { recursive: true, force: true });
-  }
+  });
 }
 
 /** Resolves when the guest is at rest. Throws build_failed with what its recipe's own programs said, where one of them failed. */
@@ -258,6 +327,7 @@ async function writeManifest(
   recipe: Recipe,
   directory: string,
   hardware: Hardware,
+  source: TemplateSource | null,
 ): Promise<Manifest> {
   const files = {
     kernel: await factsOf(directory, "kernel"),
@@ -279,6 +349,7 @@ async function writeManifest(
       default_memory_mib,
       tools,
       created_at: now(),
+      ...(source !== null && { source }),
     },
     agent_version: VERSION,
     agent_sha256: new Bun.CryptoHasher("sha256").update(await Bun.file(deps.programs.agent).bytes()).digest("hex"),

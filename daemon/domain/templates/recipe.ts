@@ -11,10 +11,13 @@ import defaultRecipe from "../../../packaging/guest-image/default.toml" with { t
 import desktopRecipe from "../../../packaging/guest-image/desktop.toml" with { type: "text" };
 import dockerRecipe from "../../../packaging/guest-image/docker.toml" with { type: "text" };
 import initramfsInit from "../../../packaging/guest-image/initramfs-init" with { type: "text" };
+import runtimeBuilder from "../../../packaging/guest-image/runtime" with { type: "text" };
+import unpackerInit from "../../../packaging/guest-image/unpacker-init" with { type: "text" };
 import { fields } from "../../../shared/api/contract.ts";
 import { TEMPLATE_PATTERN } from "../../../shared/api/templates.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { BASE_MEMORY_MIB, MEMORY_GRAIN_MIB } from "../../host/machine/spec.ts";
+import { REFERENCE_PATTERN } from "./image/reference.ts";
 
 const MOST_SCRIPT_BYTES = 65_536;
 /** Where a recipe does not say it. On a host without KVM a desktop takes most of a minute. */
@@ -24,8 +27,10 @@ const script = Type.String({ minLength: 1, maxLength: MOST_SCRIPT_BYTES });
 const recipe = fields({
   template_id: Type.String({ pattern: TEMPLATE_PATTERN }),
   description: Type.String({ maxLength: 256 }),
-  suite: Type.String({ pattern: "^[a-z]{1,32}$" }),
-  packages: Type.Array(Type.String({ pattern: "^[a-z0-9][a-z0-9+.-]{0,127}$" }), { maxItems: 512 }),
+  /** What its root is: packages of a Debian suite, or an image. */
+  suite: Type.Optional(Type.String({ pattern: "^[a-z]{1,32}$" })),
+  packages: Type.Optional(Type.Array(Type.String({ pattern: "^[a-z0-9][a-z0-9+.-]{0,127}$" }), { maxItems: 512 })),
+  from: Type.Optional(Type.String({ pattern: REFERENCE_PATTERN })),
   tools: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 128 }),
   /** What the template is saved with; more is plugged. Kernels count memory in blocks of this size. */
   min_memory_mib: Type.Integer({ minimum: BASE_MEMORY_MIB, multipleOf: MEMORY_GRAIN_MIB }),
@@ -68,6 +73,9 @@ export function readRecipe(templateId: string, text: string | undefined): Recipe
   if (!Value.Check(recipe, value)) {
     throw invalid([...Value.Errors(recipe, value)].map((error) => `${error.path.slice(1)}: ${error.message}`));
   }
+  const isOfPackages = value.suite !== undefined && value.packages !== undefined;
+  if (isOfPackages === (value.from !== undefined))
+    throw invalid(["it needs suite and packages, or from, and not both"]);
   const useless = OF_START.filter((field) => value.start === undefined && value[field] !== undefined);
   if (useless.length > 0) throw invalid(useless.map((field) => `${field}: it needs start`));
   if (value.template_id !== templateId) {
@@ -84,18 +92,20 @@ function invalid(wrong: readonly string[]): ServiceError {
   });
 }
 
-/** Writes the image builder into a directory, laid out as it expects to be, and returns its path. */
-export async function unpackBuilder(directory: string): Promise<string> {
+/** Writes what builds images into a directory, laid out as it expects to be, and returns the paths of its programs. */
+export async function unpackBuilder(directory: string): Promise<{ build: string; runtime: string }> {
   const images = join(directory, "guest-image");
   await mkdir(images, { recursive: true });
   const files = [
     [join(directory, "debian-mirror"), debianMirror],
     [join(images, "build"), builder],
     [join(images, "initramfs-init"), initramfsInit],
+    [join(images, "runtime"), runtimeBuilder],
+    [join(images, "unpacker-init"), unpackerInit],
   ] as const;
   for (const [path, text] of files) {
     await writeFile(path, text);
     await chmod(path, 0o755);
   }
-  return join(images, "build");
+  return { build: join(images, "build"), runtime: join(images, "runtime") };
 }

@@ -20,14 +20,14 @@ const CID_MAX = 1_000_000;
 const CID_TRIES = 8;
 const ALIKE = ["urandom", "uuid", "machine_id", "hostname"] as const;
 
-type Facts = Record<(typeof ALIKE)[number] | "cid" | "clock_ms", string>;
+type Facts = Record<(typeof ALIKE)[number] | "cid" | "clock_seconds", string>;
 
 const SCRIPT = [
   "echo urandom=$(head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \\n')",
   "echo uuid=$(cat /proc/sys/kernel/random/uuid)",
   "echo machine_id=$(cat /etc/machine-id)",
   "echo hostname=$(hostname)",
-  "echo clock_ms=$(date +%s%3N)",
+  "echo clock_seconds=$EPOCHREALTIME",
 ].join("; ");
 
 /** Starts clones and compares them. Throws with what is wrong. */
@@ -87,10 +87,11 @@ async function inspectClone(host: GuestHost, paths: Paths, image: GuestImage) {
     const following = await startFollowed(link, {
       exec_id: newId("exe"),
       fingerprint: "",
-      argv: ["/bin/sh", "-c", SCRIPT],
-      cwd: null,
+      // The runtime's own: a root need have none.
+      argv: ["/usr/lib/roomd/bin/busybox", "sh", "-c", SCRIPT],
+      cwd: "/",
       env: {},
-      user: null,
+      user: "root",
       timeout_ms: 20_000,
       stdin: false,
     });
@@ -100,7 +101,8 @@ async function inspectClone(host: GuestHost, paths: Paths, image: GuestImage) {
     if (result.exit_code !== 0) throw new Error(`a clone could not run a command: ${text.slice(0, 500)}`);
     const facts = Object.fromEntries(text.split("\n").map((line) => line.split("=", 2))) as Facts;
     if (facts.hostname !== hostname) throw new Error(`a clone is named ${facts.hostname}, not ${hostname}`);
-    const clock = Number(facts.clock_ms);
+    const clock = Number(facts.clock_seconds) * 1000;
+    if (!(clock > 0)) throw new Error("a clone does not tell the time");
     return { facts, skewMs: Math.max(0, startedAt - clock, clock - endedAt) };
   } finally {
     await guest.end();

@@ -19,6 +19,11 @@ export async function makeOverlay(qemuImg: string, overlay: string, backing: str
   );
 }
 
+/** Makes an empty disk over nothing. */
+export async function makeDisk(qemuImg: string, disk: string, sizeBytes: number): Promise<void> {
+  await runProgram([qemuImg, "create", "-q", "-f", "qcow2", disk, String(sizeBytes)], DEADLINE_MS);
+}
+
 /** A sandbox's own overlay: a copy of the template's empty one. */
 export async function copyOverlay(empty: string, overlay: string): Promise<void> {
   await copyFile(empty, overlay, constants.COPYFILE_FICLONE);
@@ -28,9 +33,13 @@ export async function removeOverlay(overlay: string): Promise<void> {
   await rm(overlay, { force: true });
 }
 
-/** Turns the raw root image into a qcow2 without its holes, and returns its virtual size. */
-export async function convertRoot(qemuImg: string, raw: string, qcow2: string): Promise<number> {
-  await runProgram([qemuImg, "convert", "-f", "raw", "-O", "qcow2", raw, qcow2], 10 * DEADLINE_MS);
+/** Turns a root image, raw or one that a guest wrote, into a qcow2 without holes, and returns its virtual size. */
+export async function convertRoot(
+  qemuImg: string,
+  from: { path: string; format: "raw" | "qcow2" },
+  qcow2: string,
+): Promise<number> {
+  await runProgram([qemuImg, "convert", "-f", from.format, "-O", "qcow2", from.path, qcow2], 10 * DEADLINE_MS);
   const info = JSON.parse(await runProgram([qemuImg, "info", "--output=json", qcow2], DEADLINE_MS)) as {
     "virtual-size": number;
   };

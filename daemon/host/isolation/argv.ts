@@ -12,15 +12,25 @@ export function withoutNetwork(argv: readonly string[]): string[] {
 
 /** As a user that may do nothing but what its files allow, now and later, and that has no network. */
 export function asUser(identity: Identity, argv: readonly string[]): string[] {
-  const { uid, groups } = identity;
-  return withoutNetwork([
+  return withoutNetwork(asNetworkUser(identity, argv));
+}
+
+/** The same, in the host's network. */
+function asNetworkUser({ uid, groups }: Identity, argv: readonly string[]): string[] {
+  return [
     "setpriv",
     `--reuid=${uid}`,
     `--regid=${uid}`,
     groups.length === 0 ? "--clear-groups" : `--groups=${groups.join(",")}`,
     ...["--no-new-privs", "--inh-caps=-all", "--bounding-set=-all"],
     ...argv,
-  ]);
+  ];
+}
+
+/** Ends with the process that starts it, and writes no file that is larger. */
+export function asHelper(user: Identity | null, mostFileBytes: number, argv: readonly string[]): string[] {
+  const bounded = ["setpriv", "--pdeathsig=KILL", "prlimit", `--fsize=${mostFileBytes}`, ...argv];
+  return user ? asNetworkUser(user, bounded) : bounded;
 }
 
 /** Not before it reads a line. At the end of its input, which is that of the daemon, it ends. */

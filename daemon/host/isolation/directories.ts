@@ -12,6 +12,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, statSync } from "node:fs
 import { chmod, chown, mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { SandboxPaths } from "../../core/paths.ts";
+import { runProgram } from "../process.ts";
 import type { GuestUsers } from "./index.ts";
 
 /** Others cross it, and need to know the name of what they want. */
@@ -49,6 +50,11 @@ function setMode(path: string, mode: number): void {
 export async function ownFile(path: string, uid: number): Promise<void> {
   await chown(path, uid, uid);
   await chmod(path, 0o600);
+}
+
+/** Gives a directory to a user with all that is in it; links in it are left where they lead. */
+export async function ownTree(path: string, uid: number): Promise<void> {
+  await runProgram(["chown", "--recursive", "--no-dereference", `${uid}:${uid}`, path], 60_000);
 }
 
 /** Marks a room's directory with who root of its guests is; the drive in it is theirs. */

@@ -52,6 +52,12 @@ export function qemuArgv(qemu: string, spec: MachineSpec): string[] {
     ...option("-blockdev", "", { driver: "qcow2", "node-name": "disk", file: "disk-file", discard: "unmap" }),
     // A guest whose disk the host has no space for stands still until there is; an error would break its file system.
     ...device("virtio-blk-pci", { id: "disk0", drive: "disk", werror: "enospc", bus: "pcie.0", addr: "0x2" }),
+    ...(spec.input === undefined
+      ? []
+      : [
+          ...option("-blockdev", "", { driver: "file", "node-name": "input", filename: spec.input, "read-only": "on" }),
+          ...device("virtio-blk-pci", { id: "disk1", drive: "input", bus: "pcie.0", addr: "0x8" }),
+        ]),
     ...device("virtio-rng-pci", { id: "rng0", bus: "pcie.0", addr: "0x3" }),
     ...device("virtio-mem-pci", { id: "mem0", memdev: "plugged0", "requested-size": "0", bus: "pcie.0", addr: "0x4" }),
     ...portsOf(hardware).flatMap((id, index) =>

@@ -32,6 +32,8 @@ export interface MachineSpec {
   /** Kernel command line. */
   append: string;
   disk: string;
+  /** A second disk, a raw file that it can only read; most have none. */
+  input?: string;
   sockets: { qmp: string; qmp_spare: string; console: string };
   /** Who QEMU runs as; null: as ourselves. */
   user: Identity | null;

@@ -14,10 +14,9 @@ disk_mib = 4096
 `;
 
 describe.each(Object.keys(EMBEDDED))("the recipe of %s", (name) => {
-  test("is valid, and has what the agent needs", () => {
+  test("is valid, and in order", () => {
     const recipe = readRecipe(name, undefined);
-    expect(recipe.packages).toEqual(expect.arrayContaining(["iproute2", "kmod", "nftables", "openssh-sftp-server"]));
-    expect(recipe.packages).toEqual([...recipe.packages].sort());
+    expect(recipe.packages).toEqual([...(recipe.packages ?? [])].sort());
     expect(recipe.default_memory_mib).toBeGreaterThanOrEqual(recipe.min_memory_mib);
   });
 });

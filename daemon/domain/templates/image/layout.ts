@@ -1,0 +1,156 @@
+/**
+ * Owns what is read of an image (OCI image layout 1.0, image specification 1.1): its index, manifest and configuration, which are JSON of bounded
+ * size. Layers are opened by nobody on the host.
+ */
+import { createHash } from "node:crypto";
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
+import { Value } from "@sinclair/typebox/value";
+import type { ImageDefaults } from "../../../../shared/agent-protocol/messages.ts";
+import { ServiceError } from "../../../core/service-error.ts";
+
+/** That of an index, a manifest or a configuration; registries refuse larger ones. */
+export const MOST_JSON_BYTES = 4 * 1024 * 1024;
+/** What overlay file systems can stack, so that images have no more. */
+const MOST_LAYERS = 127;
+const MOST_ENV = 1024;
+/** The name of the image in the layouts that we make. */
+export const IMAGE_NAME = "image";
+
+const digest = Type.String({ pattern: "^sha256:[0-9a-f]{64}$" });
+const descriptor = Type.Object({
+  mediaType: Type.Optional(Type.String()),
+  digest,
+  size: Type.Integer({ minimum: 0 }),
+  platform: Type.Optional(
+    Type.Object({ os: Type.Optional(Type.String()), architecture: Type.Optional(Type.String()) }),
+  ),
+});
+const index = Type.Object({ manifests: Type.Array(descriptor, { maxItems: 1024 }) });
+const manifest = Type.Object({ config: descriptor, layers: Type.Array(descriptor, { maxItems: MOST_LAYERS }) });
+const text = (maxLength: number) => Type.Union([Type.String({ maxLength }), Type.Null()]);
+const list = Type.Union([Type.Array(Type.String({ maxLength: 65_536 }), { maxItems: MOST_ENV }), Type.Null()]);
+const config = Type.Object({
+  os: Type.Optional(Type.String()),
+  architecture: Type.Optional(Type.String()),
+  config: Type.Optional(
+    Type.Object({
+      Env: Type.Optional(list),
+      WorkingDir: Type.Optional(text(4096)),
+      User: Type.Optional(text(256)),
+    }),
+  ),
+  rootfs: Type.Object({ diff_ids: Type.Array(digest, { maxItems: MOST_LAYERS }) }),
+});
+
+export type ImageIndex = Static<typeof index>;
+export type ImageManifest = Static<typeof manifest>;
+
+export interface ImageFacts {
+  manifest_digest: string;
+  config_digest: string;
+  /** Of all layers, as they are stored. */
+  layer_bytes: number;
+  defaults: ImageDefaults;
+}
+
+export const digestOf = (bytes: Uint8Array | string): string =>
+  `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
+
+/** The index or the manifest in `json`. Throws image_invalid where it is neither. */
+export function readIndexOrManifest(json: string): ImageIndex | ImageManifest {
+  const value = parseJson(json, "manifest");
+  return Value.Check(index, value) ? value : checked(manifest, value, "manifest");
+}
+
+/** The one for our processors. Throws image_not_found. */
+export function platformManifest({ manifests }: ImageIndex): string {
+  const found = manifests.find(({ platform }) => platform?.os === "linux" && platform.architecture === "amd64");
+  if (found) return found.digest;
+  throw new ServiceError("image_not_found", { detail: "The image is not there for linux/amd64." });
+}
+
+/** Throws image_too_large when its layers have more than `mostBytes`, as they are stored. */
+export function layerBytes({ layers }: ImageManifest, mostBytes: number): number {
+  const bytes = layers.reduce((sum, { size }) => sum + size, 0);
+  if (bytes <= mostBytes) return bytes;
+  const mib = (value: number) => Math.ceil(value / 1024 ** 2);
+  throw new ServiceError("image_too_large", {
+    detail: `The image's layers have ${mib(bytes)} MiB; at most ${mib(mostBytes)} are taken.`,
+  });
+}
+
+/** Reads the image in a layout that we made. Throws image_invalid. */
+export async function readLayout(directory: string, mostBytes: number): Promise<ImageFacts> {
+  const read = async (path: string) => await readBounded(join(directory, path));
+  const { manifests } = checked(index, parseJson(await read("index.json"), "index"), "index");
+  const [only] = manifests;
+  if (!only || manifests.length > 1) throw invalid("its index names no image, or several");
+  const image = checked(manifest, parseJson(await read(blob(only.digest)), "manifest"), "manifest");
+  const bytes = layerBytes(image, mostBytes);
+  for (const { digest, size } of image.layers) {
+    const there = statSync(join(directory, blob(digest)), { throwIfNoEntry: false });
+    if (there?.size !== size) throw invalid(`layer ${digest} has not the size that the manifest says`);
+  }
+  const about = checked(config, parseJson(await read(blob(image.config.digest)), "configuration"), "configuration");
+  if ((about.os ?? "linux") !== "linux" || (about.architecture ?? "amd64") !== "amd64") {
+    throw invalid(`it is for ${printableName(about.os)}/${printableName(about.architecture)}, not for linux/amd64`);
+  }
+  if (about.rootfs.diff_ids.length !== image.layers.length) {
+    throw invalid(
+      `its configuration names ${about.rootfs.diff_ids.length} layers, its manifest ${image.layers.length}`,
+    );
+  }
+  return {
+    manifest_digest: only.digest,
+    config_digest: image.config.digest,
+    layer_bytes: bytes,
+    defaults: defaultsOf(about),
+  };
+}
+
+function defaultsOf({ config: said = {} }: Static<typeof config>): ImageDefaults {
+  const pairs = (said.Env ?? []).map((line) => {
+    const at = line.indexOf("=");
+    return at < 0 ? [line, ""] : [line.slice(0, at), line.slice(at + 1)];
+  });
+  if (pairs.some(([name, value]) => name === "" || `${name}${value}`.includes("\0"))) {
+    throw invalid("its environment has an entry without a name, or with NUL");
+  }
+  const cwd = said.WorkingDir || null;
+  if (cwd !== null && (!cwd.startsWith("/") || cwd.includes("\0"))) throw invalid("its WorkingDir is not absolute");
+  const user = said.User || null;
+  if (user !== null && !/^[A-Za-z0-9_.][\w.-]*(:[A-Za-z0-9_.][\w.-]*)?$/.test(user)) {
+    throw invalid("its User is no user's name or number");
+  }
+  return { env: Object.fromEntries(pairs), cwd, user };
+}
+
+const blob = (digest: string) => join("blobs", "sha256", digest.slice("sha256:".length));
+
+async function readBounded(path: string): Promise<string> {
+  const file = Bun.file(path);
+  if (!(await file.exists()) || file.size > MOST_JSON_BYTES) throw invalid(`a part of it is missing or too large`);
+  return await file.text();
+}
+
+function parseJson(json: string, what: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    throw invalid(`its ${what} is not JSON`);
+  }
+}
+
+function checked<T extends TSchema>(schema: T, value: unknown, what: string): Static<T> {
+  if (Value.Check(schema, value)) return value;
+  const first = Value.Errors(schema, value).First();
+  throw invalid(`its ${what} is not one (${first?.path || "/"}: ${first?.message ?? "wrong"})`);
+}
+
+const printableName = (name: string | undefined) => (/^[\w.-]{1,32}$/.test(name ?? "") ? name : "something else");
+
+function invalid(why: string): ServiceError {
+  return new ServiceError("image_invalid", { detail: `The image cannot be used: ${why}.` });
+}

@@ -1,0 +1,121 @@
+/**
+ * Owns the guest that makes a root file system of an image: it sees the layers, the runtime and an empty disk, has no network and no other way to
+ * the host, and is thrown away. The host packs what it wrote itself, and opens nothing of the image.
+ */
+import { copyFile, mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { within } from "../../../core/published.ts";
+import { ServiceError } from "../../../core/service-error.ts";
+import { makeDisk } from "../../../host/images/overlay.ts";
+import { readableTemplate } from "../../../host/isolation/directories.ts";
+import type { Machine } from "../../../host/machine/machine.ts";
+import { type Hardware, kernelAppend } from "../../../host/machine/spec.ts";
+import { runProgram } from "../../../host/process.ts";
+import { type TrialDeps, withTrialMachine } from "../trial-machine.ts";
+
+/** As packaging/guest-image/build makes them. */
+const FS_UUID = "726f6f6d-6400-4000-8000-726f6f740001";
+/** What unpacker-init says begins with it. */
+const SAYS = "ROOMD-UNPACK ";
+const PACK_DEADLINE_MS = 30 * 60_000;
+/** A host without KVM unpacks some 10 MB a second. */
+const UNPACK_DEADLINE_MS = 60 * 60_000;
+const MEMORY_MIB = 1024;
+const MIB = 1024 ** 2;
+/** The file system's own, and a share of it. */
+const SPARE_MIB = 64;
+const SPARE_SHARE = 1.1;
+
+export interface Unpacking {
+  /** The image's layout, which goes with it. */
+  layout: string;
+  /** Made by packaging/guest-image/runtime. */
+  runtime: string;
+  /** What lies in the runtime besides, the agent among it: files of this host, by their names there. */
+  beside: Readonly<Record<string, string>>;
+  /** A directory for what is packed. */
+  scratch: string;
+  /** The template's, whose kernel is there; QEMU's user can read in it. The disk is made there, qcow2. */
+  directory: string;
+  disk: string;
+  /** What it may grow to. */
+  disk_mib: number;
+}
+
+/** Throws image_invalid or image_too_large with the guest's last lines. */
+export async function unpackImage(
+  deps: TrialDeps & { qemu_img: string },
+  hardware: Hardware,
+  { layout, runtime, beside, scratch, directory, disk, disk_mib }: Unpacking,
+  onProgress: (line: string) => void,
+): Promise<void> {
+  const tree = join(scratch, "input");
+  const input = join(directory, "input.ext4");
+  const initramfs = join(directory, "unpacker.img");
+  await copyFile(join(runtime, "unpacker.img"), initramfs);
+  await mkdir(tree, { recursive: true, mode: 0o700 });
+  await rename(layout, join(tree, "layout"));
+  // Links to the same files, since they are many.
+  await runProgram(["cp", "--archive", "--link", join(runtime, "runtime"), join(tree, "runtime")], PACK_DEADLINE_MS);
+  for (const [name, file] of Object.entries(beside)) await copyFile(file, join(tree, "runtime", name));
+  await writeFile(join(tree, "uuid"), `${FS_UUID}\n`);
+  const [bytes = "0"] = (await runProgram(["du", "-sb", tree], PACK_DEADLINE_MS)).split("\t", 1);
+  const sizeMib = Math.ceil((Number(bytes) / MIB) * SPARE_SHARE) + SPARE_MIB;
+  const pack = ["mke2fs", "-q", "-F", "-t", "ext4", "-O", "^has_journal", "-m", "0", "-d", tree, input, `${sizeMib}M`];
+  await runProgram(pack, PACK_DEADLINE_MS);
+  await rm(tree, { recursive: true });
+  await makeDisk(deps.qemu_img, disk, disk_mib * MIB);
+  const spec = {
+    hardware: { ...hardware, base_memory_mib: MEMORY_MIB },
+    kernel: join(directory, "vmlinuz"),
+    initramfs,
+    append: kernelAppend(hardware.acceleration),
+    disk,
+    input,
+    writes: [],
+  };
+  readableTemplate(directory);
+  await withTrialMachine(deps, spec, (machine) => follow(machine, onProgress));
+  for (const file of [input, initramfs]) await rm(file);
+}
+
+/** Resolves when it has done its work. */
+async function follow(machine: Machine, onProgress: (line: string) => void): Promise<void> {
+  const done = Promise.withResolvers<void>();
+  let finished = false;
+  let line = "";
+  const said: string[] = [];
+  const decoder = new TextDecoder();
+  machine.onConsole((bytes) => {
+    const [rest = "", ...lines] = decoder.decode(bytes, { stream: true }).replaceAll("\r", "").split("\n");
+    line = (line + rest).slice(-4096);
+    for (const next of lines) {
+      hear(line);
+      line = next.slice(-4096);
+    }
+  });
+  const hear = (text: string) => {
+    if (!text.startsWith(SAYS)) {
+      said.push(text);
+      if (said.length > 20) said.shift();
+      return;
+    }
+    const step = text.slice(SAYS.length);
+    if (step.startsWith("finished")) finished = true;
+    else if (step !== "failed") onProgress(step);
+  };
+  // It ends by itself, when all it has written is on its disk.
+  machine.process.exited.then(() => done.resolve());
+  await machine.resume();
+  await within(done.promise, UNPACK_DEADLINE_MS, "the unpacking of the image");
+  if (!finished) throw failed(said);
+}
+
+function failed(said: readonly string[]): ServiceError {
+  const isFull = said.some((line) => /no space left/i.test(line));
+  return new ServiceError(isFull ? "image_too_large" : "image_invalid", {
+    detail: isFull ? "The image does not fit on its disk." : "The image could not be unpacked.",
+    details: { step: "unpack", last_lines: said.slice(-10).map((line) => line.slice(0, 500)) },
+    hint: isFull ? "Give the template a larger disk_mib." : "Look at details.last_lines.",
+  });
+}

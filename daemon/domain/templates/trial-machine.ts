@@ -1,0 +1,66 @@
+/** Owns a machine that a build boots for itself: it has its disks, a console, and nothing else. Nothing of it is left afterwards. */
+import { existsSync, readFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { newId } from "../../../shared/ids.ts";
+import type { Paths } from "../../core/paths.ts";
+import { makeGuestDirectories, ownFile } from "../../host/isolation/directories.ts";
+import type { Isolation } from "../../host/isolation/index.ts";
+import { type Machine, startMachine } from "../../host/machine/machine.ts";
+import type { MachineSpec } from "../../host/machine/spec.ts";
+
+export interface TrialDeps {
+  paths: Paths;
+  isolation: Isolation;
+  qemu: string;
+}
+
+export interface TrialMachine
+  extends Pick<MachineSpec, "hardware" | "kernel" | "initramfs" | "append" | "disk" | "input"> {
+  /** What it may write besides its disk: QEMU makes no files. */
+  writes: readonly string[];
+}
+
+/** Boots it, does `work` with it while it stands before its first instruction, and ends it. */
+export async function withTrialMachine<T>(
+  { paths, isolation, qemu }: TrialDeps,
+  { writes, ...spec }: TrialMachine,
+  work: (machine: Machine) => Promise<T>,
+): Promise<T> {
+  const sandboxId = newId("sbx");
+  const own = paths.trial(sandboxId);
+  const users = isolation.usersOf(sandboxId);
+  const files = [spec.disk, ...writes, ...(spec.input === undefined ? [] : [spec.input])];
+  let machine: Machine | undefined;
+  try {
+    await makeGuestDirectories(own, users);
+    for (const file of files) await ownFile(file, users?.qemu.uid ?? 0);
+    machine = await startMachine(
+      qemu,
+      {
+        ...spec,
+        name: "template",
+        uuid: crypto.randomUUID(),
+        vcpu_count: 1,
+        sockets: { qmp: own.qmp, qmp_spare: own.qmp_spare, console: own.console },
+        user: users?.qemu ?? null,
+        vsock_file: null,
+        incoming: false,
+      },
+      { vmm_log: own.vmm_log, console_log: own.console_log },
+      { onProcess: async () => {}, enter: null },
+    );
+    return await work(machine);
+  } catch (error) {
+    const said = machine === undefined ? lastWords(own.vmm_log) : "";
+    throw said === "" ? error : new Error(`QEMU could not start: ${said}`, { cause: error });
+  } finally {
+    await machine?.end();
+    for (const file of files) await ownFile(file, 0);
+    await rm(own.runtime, { recursive: true, force: true });
+    await rm(own.directory, { recursive: true, force: true });
+  }
+}
+
+function lastWords(log: string): string {
+  return existsSync(log) ? readFileSync(log, "utf8").trim().slice(-1000) : "";
+}

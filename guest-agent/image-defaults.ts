@@ -1,0 +1,25 @@
+/** Owns what the image of this root says of its commands. A root that is of no image says nothing. */
+import { mkdirSync, readFileSync } from "node:fs";
+import { IMAGE_DEFAULTS_FILE, type ImageDefaults } from "../shared/agent-protocol/messages.ts";
+import { ROOM_COMMAND_PLACE, RUNTIME } from "./runtime.ts";
+
+/** Read once: the host has laid it there before the first boot. */
+export const IMAGE: ImageDefaults = read(`${RUNTIME}/${IMAGE_DEFAULTS_FILE}`);
+
+function read(file: string): ImageDefaults {
+  try {
+    const said = JSON.parse(readFileSync(file, "utf8")) as ImageDefaults;
+    const { PATH } = said.env;
+    // Where `room` is, which no image knows of.
+    if (PATH !== undefined && !PATH.split(":").includes(ROOM_COMMAND_PLACE))
+      said.env.PATH = `${PATH}:${ROOM_COMMAND_PLACE}`;
+    return said;
+  } catch {
+    return { env: {}, cwd: null, user: null };
+  }
+}
+
+/** Images name directories that they do not have. */
+export function makeWorkingDirectory(): void {
+  if (IMAGE.cwd !== null) mkdirSync(IMAGE.cwd, { recursive: true });
+}

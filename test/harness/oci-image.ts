@@ -1,0 +1,104 @@
+/** Owns images that tests write themselves: OCI image layouts (image specification 1.1) of layers that say what they hold. */
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { type Header, pack } from "tar-stream";
+
+/** What a container's image brings of its own: one static program, which is all of them. */
+const BUSYBOX = "/bin/busybox";
+const APPLETS = [
+  "sh",
+  "cat",
+  "chmod",
+  "env",
+  "head",
+  "hostname",
+  "id",
+  "ls",
+  "readlink",
+  "sleep",
+  "stat",
+  "true",
+  "wget",
+];
+
+export type Entry = Pick<Header, "name"> & Partial<Header> & { content?: string | Buffer };
+
+export interface LayerFaults {
+  /** Compressed bytes instead of those that the digests are of. */
+  stored?: Buffer;
+  /** Instead of the digest of what it unpacks to. */
+  diffId?: string;
+}
+
+export type Layer = Entry[] | ({ entries: Entry[] } & LayerFaults);
+
+export interface ImageConfig {
+  Env?: string[];
+  WorkingDir?: string;
+  User?: string;
+  Entrypoint?: string[];
+  Cmd?: string[];
+}
+
+/** The root of an image that has a shell, and no libc. */
+export function busyboxRoot(): Entry[] {
+  return [
+    { name: "bin", type: "directory", mode: 0o755 },
+    { name: "bin/busybox", mode: 0o755, content: readFileSync(BUSYBOX) },
+    ...APPLETS.map((name) => ({ name: `bin/${name}`, type: "symlink", linkname: "busybox" }) as const),
+  ];
+}
+
+/** Writes the image `name` into a new directory, and returns how `roomd template import` is told of it. */
+export async function writeImage(
+  directory: string,
+  layers: readonly Layer[],
+  config: ImageConfig = {},
+  more: { diffIds?: string[]; platform?: { os: string; architecture: string } } = {},
+): Promise<string> {
+  mkdirSync(join(directory, "blobs", "sha256"), { recursive: true });
+  const blob = (bytes: Buffer, stored = bytes) => {
+    const hex = createHash("sha256").update(bytes).digest("hex");
+    writeFileSync(join(directory, "blobs", "sha256", hex), stored);
+    return { digest: `sha256:${hex}`, size: stored.byteLength };
+  };
+  const json = (value: unknown) => blob(Buffer.from(JSON.stringify(value)));
+  const described: object[] = [];
+  const diffIds: string[] = [];
+  for (const layer of layers) {
+    const { entries, stored, diffId }: { entries: Entry[] } & LayerFaults = Array.isArray(layer)
+      ? { entries: layer }
+      : layer;
+    const tar = await tarOf(entries);
+    diffIds.push(diffId ?? `sha256:${createHash("sha256").update(tar).digest("hex")}`);
+    described.push({ mediaType: "application/vnd.oci.image.layer.v1.tar+gzip", ...blob(gzipSync(tar), stored) });
+  }
+  const { os, architecture } = more.platform ?? { os: "linux", architecture: "amd64" };
+  const about = json({ os, architecture, config, rootfs: { type: "layers", diff_ids: more.diffIds ?? diffIds } });
+  const manifest = json({
+    schemaVersion: 2,
+    mediaType: "application/vnd.oci.image.manifest.v1+json",
+    config: { mediaType: "application/vnd.oci.image.config.v1+json", ...about },
+    layers: described,
+  });
+  const named = { mediaType: "application/vnd.oci.image.manifest.v1+json", ...manifest };
+  const annotations = { "org.opencontainers.image.ref.name": "image" };
+  const index = { schemaVersion: 2, manifests: [{ ...named, annotations }] };
+  writeFileSync(join(directory, "index.json"), JSON.stringify(index));
+  writeFileSync(join(directory, "oci-layout"), JSON.stringify({ imageLayoutVersion: "1.0.0" }));
+  return `oci:${directory}:image`;
+}
+
+async function tarOf(entries: readonly Entry[]): Promise<Buffer> {
+  const tar = pack();
+  for (const { content, ...header } of entries) {
+    if (content === undefined) tar.entry({ size: 0, ...header });
+    else tar.entry(header, content);
+  }
+  tar.finalize();
+  const chunks: Buffer[] = [];
+  for await (const chunk of tar) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks);
+}

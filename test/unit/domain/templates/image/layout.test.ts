@@ -1,0 +1,95 @@
+/** What is read of an image on the host, and what is refused there. */
+import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import {
+  digestOf,
+  MOST_JSON_BYTES,
+  platformManifest,
+  readIndexOrManifest,
+  readLayout,
+} from "../../../../../daemon/domain/templates/image/layout.ts";
+import { type ImageConfig, writeImage } from "../../../../harness/oci-image.ts";
+
+const MOST = 1024 * 1024;
+const LAYER = [{ name: "a", content: "a" }];
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "roomd-image-"));
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const read = async () => await readLayout(directory, MOST);
+const refused = async () => (await read().catch((error: unknown) => error)) as { code?: string; message?: string };
+const config = async (said: ImageConfig) => {
+  await writeImage(directory, [LAYER], said);
+};
+
+test("defaults of commands come from the configuration", async () => {
+  await config({ Env: ["A=1", "B=x=y", "C"], WorkingDir: "/srv", User: "app:staff" });
+  const facts = await read();
+  expect(facts.defaults).toEqual({ env: { A: "1", B: "x=y", C: "" }, cwd: "/srv", user: "app:staff" });
+  const [only] = JSON.parse(readFileSync(join(directory, "index.json"), "utf8")).manifests;
+  expect(facts.manifest_digest).toBe(only.digest);
+  expect(facts.layer_bytes).toBeGreaterThan(20);
+});
+
+test("an image that says nothing has no defaults", async () => {
+  await config({ User: "", WorkingDir: "" });
+  expect((await read()).defaults).toEqual({ env: {}, cwd: null, user: null });
+});
+
+test.each([
+  ["an environment without a name", { Env: ["=x"] }, "its environment has an entry without a name, or with NUL"],
+  ["a working directory that is not absolute", { WorkingDir: "srv" }, "its WorkingDir is not absolute"],
+  ["a user with a line feed", { User: "a\nroot" }, "its User is no user's name or number"],
+])("%s is refused", async (_name, said, why) => {
+  await config(said);
+  expect(await refused()).toMatchObject({ code: "image_invalid", message: `The image cannot be used: ${why}.` });
+});
+
+test("more names of contents than layers, another processor, and a layer of another size are refused", async () => {
+  const id = digestOf("x");
+  await writeImage(directory, [LAYER], {}, { diffIds: [id, id] });
+  expect((await refused()).message).toContain("its configuration names 2 layers, its manifest 1");
+  await writeImage(directory, [LAYER], {}, { platform: { os: "linux", architecture: "arm64" } });
+  expect((await refused()).message).toContain("it is for linux/arm64");
+  await writeImage(directory, [LAYER]);
+  const { manifests } = JSON.parse(readFileSync(join(directory, "index.json"), "utf8"));
+  const blob = (digest: string) => join(directory, "blobs", "sha256", digest.slice(7));
+  const { layers } = JSON.parse(readFileSync(blob(manifests[0].digest), "utf8"));
+  truncateSync(blob(layers[0].digest), 3);
+  expect((await refused()).message).toContain("has not the size that the manifest says");
+});
+
+test("what is too large is refused before anything of it is read", async () => {
+  await writeImage(directory, [LAYER]);
+  const error = await readLayout(directory, 10).catch((error: unknown) => error);
+  expect(error).toMatchObject({ code: "image_too_large" });
+  writeFileSync(join(directory, "index.json"), "");
+  truncateSync(join(directory, "index.json"), MOST_JSON_BYTES + 1);
+  expect(await refused()).toMatchObject({ code: "image_invalid" });
+});
+
+test.each(["", "{", "[]", "{}", '{"manifests":[{"digest":"../../etc/passwd","size":1}]}'])(
+  "%s is neither index nor manifest",
+  (text) => {
+    expect(() => readIndexOrManifest(text)).toThrow(expect.objectContaining({ code: "image_invalid" }));
+  },
+);
+
+test("of several platforms ours is taken", () => {
+  const of = (os: string, architecture: string, digest: string) => ({
+    digest,
+    size: 1,
+    platform: { os, architecture },
+  });
+  const [ours, other] = [digestOf("ours"), digestOf("other")];
+  const manifests = [of("linux", "arm64", other), of("linux", "amd64", ours)];
+  expect(platformManifest({ manifests })).toBe(ours);
+  expect(() => platformManifest({ manifests: manifests.slice(0, 1) })).toThrow(
+    expect.objectContaining({ code: "image_not_found" }),
+  );
+});

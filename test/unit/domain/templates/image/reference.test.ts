@@ -1,0 +1,48 @@
+/** How images are named. */
+import { expect, test } from "vitest";
+import { localImage, REFERENCE_PATTERN, repositoryOf } from "../../../../../daemon/domain/templates/image/reference.ts";
+
+const isOne = (reference: string) => new RegExp(REFERENCE_PATTERN).test(reference);
+
+test.each([
+  "docker://registry.example.com/team/app:1.2",
+  `docker://127.0.0.1:5000/app@sha256:${"0".repeat(64)}`,
+  "oci:/srv/images/app:1",
+  "docker-archive:/srv/with space.tar",
+])("%s is one", (reference) => {
+  expect(isOne(reference)).toBe(true);
+});
+
+test.each([
+  "",
+  "debian:trixie",
+  "--help",
+  "docker://--tls-verify=false",
+  "docker://a b",
+  "oci:relative",
+  "dir:/etc",
+  "oci-archive:/srv/app.tar",
+  "docker-daemon:app:latest",
+  "docker-archive:/a\nb",
+  `docker://${"a".repeat(513)}`,
+])("%s is none", (reference) => {
+  expect(isOne(reference)).toBe(false);
+});
+
+test("what is in a file is told apart from its name in there", () => {
+  expect(localImage("docker-archive:/srv/app.tar:app:1.2")).toEqual({
+    transport: "docker-archive",
+    path: "/srv/app.tar",
+    name: ":app:1.2",
+  });
+  expect(localImage("oci:/srv/app")).toEqual({ transport: "oci", path: "/srv/app", name: "" });
+  expect(localImage("docker://example.com/app")).toBeNull();
+});
+
+test.each([
+  ["docker://example.com:5000/app", "docker://example.com:5000/app"],
+  ["docker://example.com:5000/app:1", "docker://example.com:5000/app"],
+  ["docker://example.com/app:1@sha256:00", "docker://example.com/app"],
+])("the repository of %s", (reference, repository) => {
+  expect(repositoryOf(reference)).toBe(repository);
+});

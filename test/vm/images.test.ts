@@ -1,0 +1,210 @@
+/**
+ * Templates of images: a root without any libc, of layers as builders and attackers make them, is unpacked in a guest and used like any other.
+ * Those that are refused take most of a minute each, so they run where ROOMD_TEST_LONG is 1.
+ */
+import { readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { ownTemplates } from "../harness/built-templates.ts";
+import { BINARY, type TestDaemon } from "../harness/daemon.ts";
+import { LONG, testAlone, withGuests } from "../harness/guests.ts";
+import { busyboxRoot, type Entry, type ImageConfig, type Layer, writeImage } from "../harness/oci-image.ts";
+
+const IMPORT_MS = 480_000;
+const prepare = async (daemon: TestDaemon) => void ownTemplates(daemon);
+
+/** cap_net_raw, effective and permitted, as the kernel keeps it (linux/capability.h, version 2): all bytes are characters of their own. */
+const CAPABILITY = "\x01\x00\x00\x02\x00 \x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00";
+
+const FIRST: Layer = [
+  ...busyboxRoot(),
+  { name: "etc/passwd", content: "root:x:0:0::/root:/bin/sh\napp:x:1000:1000::/home/app:/bin/sh\n" },
+  { name: "etc/group", content: "root:x:0:\nstaff:x:50:\n" },
+  { name: "opt/removed", content: "old" },
+  { name: "opt/changed", content: "old" },
+  { name: "opt/target", content: "linked" },
+  { name: "opt/great", content: "great", uid: 70_000, gid: 80_000, mode: 0o4755 },
+  { name: "opt/ping", content: "ping", mode: 0o755, pax: { "SCHILY.xattr.security.capability": CAPABILITY } },
+  { name: "opt/pipe", type: "fifo" },
+  { name: "opt/null", type: "character-device", devmajor: 1, devminor: 3 },
+  { name: "hidden/older", content: "old" },
+  { name: "way", type: "symlink", linkname: "/" },
+];
+const SECOND: Layer = [
+  { name: "opt/.wh.removed", content: "" },
+  { name: "opt/changed", content: "new" },
+  { name: "opt/changed", content: "newer" },
+  { name: "opt/hard", type: "link", linkname: "opt/target" },
+  { name: "hidden/newer", content: "new" },
+  { name: "hidden/.wh..wh..opq", content: "" },
+  { name: "/opt/absolute", content: "absolute" },
+  { name: "../../opt/above", content: "above" },
+  { name: "way/opt/through", content: "through" },
+];
+const CONFIG: ImageConfig = {
+  Env: ["PATH=/bin", "HELLO=there", "ROOMD_ROOM_ID=none"],
+  WorkingDir: "/srv/app",
+  User: "app:staff",
+  Entrypoint: ["/bin/sh", "-c", "echo ran >/opt/entrypoint"],
+};
+
+async function importImage(daemon: TestDaemon, name: string, reference: string) {
+  const { status, stdout, stderr } = await daemon.cli([
+    "template",
+    "import",
+    name,
+    reference,
+    "--disk",
+    "1024",
+    "--json",
+  ]);
+  return { status, said: JSON.parse(stdout || stderr) };
+}
+
+testAlone(
+  "an image of a foreign root is a template, whose commands start as it says",
+  { prepare },
+  async (daemon) => {
+    const reference = await writeImage(join(daemon.home, "image"), [FIRST, SECOND], CONFIG);
+    const { status, said } = await importImage(daemon, "foreign", reference);
+    expect([status, said]).toMatchObject([
+      0,
+      { template_id: "foreign", source: { ref: reference, index_digest: null } },
+    ]);
+    expect(daemon.leftovers()).toEqual([]);
+
+    await daemon.room("r");
+    const made = await daemon.api("POST", "/v1/rooms/r/sandboxes/from-template", {
+      ...{ agent_id: "a", guest_cid: 9100, template_id: "foreign", memory_mib: 256 },
+    });
+    expect([made.status, made.body.start_mode]).toEqual([201, "snapshot"]);
+    const run = async (argv: string[], more = {}) => {
+      const { exit_code, stdout, stderr } = await daemon.exec("r", "a", { argv, ...more });
+      return [exit_code, `${stdout}${stderr}`.trim()];
+    };
+    const sh = async (command: string, more = {}) => await run(["/bin/sh", "-c", command], more);
+
+    expect(await sh("id; pwd; echo $HELLO $ROOMD_ROOM_ID $PATH $LD_LIBRARY_PATH")).toEqual([
+      0,
+      "uid=1000(app) gid=50(staff)\n/srv/app\nthere r /bin:/usr/local/bin",
+    ]);
+    expect(await sh("id -u; pwd; touch /mnt/drive/of-root", { user: "root", cwd: "/opt" })).toEqual([0, "0\n/opt"]);
+    expect(await run(["nosuch"])).toEqual([127, "roomd: nosuch: not found"]);
+    // Of the layers: what each says, and nothing that leads out.
+    expect(await sh("cat changed hard absolute above through; stat -c '%u %g %a' great; ls", { cwd: "/opt" })).toEqual([
+      0,
+      "newerlinkedabsoluteabovethrough70000 80000 4755\nabove\nabsolute\nchanged\ngreat\nhard\nnull\nping\npipe\ntarget\nthrough",
+    ]);
+    expect(await sh("ls /hidden; stat -c '%F' /opt/pipe /opt/null; ls -d /lost+found /.roomd*; ls /usr/lib")).toEqual([
+      0,
+      expect.stringMatching(/^newer\nfifo\ncharacter special file\nroomd\nls: \/lost\+found: .*\nls: \/\.roomd\*: .*$/),
+    ]);
+    // One that is not there, and a registry that does not answer.
+    expect(await importImage(daemon, "none", `oci:${join(daemon.home, "none")}`)).toMatchObject({
+      status: 1,
+      said: { code: "image_not_found" },
+    });
+    expect(await importImage(daemon, "none", "docker://127.0.0.1:1/app")).toMatchObject({
+      status: 1,
+      said: { code: "build_failed", details: { step: "pull", last_lines: [expect.stringContaining("refused")] } },
+    });
+    // The room and the network are there as in any other.
+    expect(await sh("room whoami")).toEqual([0, "a in r"]);
+    expect(await sh("wget -q -O - http://198.51.100.1/", { user: "root" })).toEqual([
+      1,
+      expect.stringContaining("403 Forbidden"),
+    ]);
+    await daemon.ok("DELETE", "/v1/rooms/r?drive=delete");
+    expect(daemon.leftovers()).toEqual([]);
+  },
+  IMPORT_MS,
+);
+
+const MIB = 1024 ** 2;
+const ZEROS = Buffer.alloc(64 * MIB);
+
+/** Images that are refused: by which code, and what is told of it. */
+const REFUSED: readonly [string, () => Layer[], string, RegExp][] = [
+  [
+    "a layer whose content is not what its digest says",
+    () => [{ entries: busyboxRoot(), stored: Buffer.from("not what was said") }],
+    "image_invalid",
+    /digest/i,
+  ],
+  [
+    "a layer that unpacks to something else than the configuration says",
+    () => [{ entries: busyboxRoot(), diffId: `sha256:${"0".repeat(64)}` }],
+    "image_invalid",
+    /diffid|digest/i,
+  ],
+  ["a layer that is no archive", () => [{ entries: [], stored: Buffer.alloc(4096, 7) }], "image_invalid", /./],
+  [
+    "a small layer that unpacks to more than the disk",
+    () => [[...busyboxRoot(), ...Array.from({ length: 17 }, (_, at): Entry => ({ name: `z${at}`, content: ZEROS }))]],
+    "image_too_large",
+    /no space left/i,
+  ],
+  [
+    "more files than the disk has room for",
+    () => [[...busyboxRoot(), ...Array.from({ length: 80_000 }, (_, at): Entry => ({ name: `f${at}`, content: "" }))]],
+    "image_too_large",
+    /no space left/i,
+  ],
+  [
+    "a program that no kernel of ours runs as the first",
+    () => [[{ name: "usr", type: "symlink", linkname: "/proc" }]],
+    "image_invalid",
+    /./,
+  ],
+];
+
+if (!LONG) console.log("images that are refused: left out, because they take minutes: ROOMD_TEST_LONG=1 runs them");
+
+describe.skipIf(!LONG)("where there is time", () => {
+  withGuests("images", { prepare }, (guests) => {
+    test.each(REFUSED)(
+      "%s is refused, and nothing of it is left",
+      async (_name, layers, code, told) => {
+        const { daemon } = guests;
+        const reference = await writeImage(join(daemon.home, crypto.randomUUID()), layers());
+        const { status, said } = await importImage(daemon, "refused", reference);
+        expect([status, said]).toMatchObject([1, { code }]);
+        expect(said.details.last_lines.join("\n")).toMatch(told);
+        expect(readdirSync(join(daemon.dataDir, "templates", "refused"))).toEqual([]);
+        expect(daemon.leftovers()).toEqual([]);
+      },
+      IMPORT_MS,
+    );
+
+    test(
+      "what docker save writes is taken from standard input",
+      async () => {
+        const { daemon } = guests;
+        const archive = join(daemon.home, "saved.tar");
+        const reference = await writeImage(join(daemon.home, "to-save"), [busyboxRoot()]);
+        const save = Bun.spawn(["skopeo", "--insecure-policy", "copy", reference, `docker-archive:${archive}:mine:1`]);
+        expect(await save.exited).toBe(0);
+        const child = Bun.spawn([BINARY, "template", "import", "saved", "-", "--json"], {
+          env: daemon.env,
+          stdin: Bun.file(archive),
+          stdout: "pipe",
+          stderr: "pipe",
+        });
+        expect([await child.exited, await child.stderr.text()]).toEqual([0, ""]);
+        expect(JSON.parse(await child.stdout.text())).toMatchObject({
+          template_id: "saved",
+          source: expect.anything(),
+        });
+        await daemon.room("s");
+        const sandbox = { agent_id: "a", guest_cid: guests.cid(), template_id: "saved", memory_mib: 256 };
+        await daemon.ok("POST", "/v1/rooms/s/sandboxes/from-template", sandbox);
+        expect(await daemon.sh("s", "a", "id -u; pwd")).toBe("0\n/root");
+
+        writeFileSync(join(daemon.home, "garbage.tar"), ZEROS.subarray(0, MIB));
+        const garbage = await importImage(daemon, "garbage", `docker-archive:${join(daemon.home, "garbage.tar")}`);
+        expect(garbage).toMatchObject({ status: 1, said: { code: "image_invalid" } });
+      },
+      IMPORT_MS,
+    );
+  });
+});
