@@ -113,7 +113,10 @@ const MEANINGS = [
   ["image_invalid", /loading tar component|tar header/i],
   ["registry_rate_limited", /toomanyrequests|too many requests|\b429\b/i],
   ["image_unauthorized", /unauthorized|authentication required|\bdenied\b|\b40[13]\b|invalid username/i],
-  ["image_not_found", /manifest unknown|name unknown|name invalid|not found|no such file|no descriptor found|does not exist|\b404\b/i],
+  [
+    "image_not_found",
+    /manifest unknown|name unknown|name invalid|not found|no such file|no descriptor found|does not exist|\b404\b/i,
+  ],
   ["image_too_large", /file too large|no space left/i],
   ["image_invalid", /digest|unsupported|unknown media type|invalid character|unmarshal|manifest/i],
 ] as const;
