@@ -20,6 +20,9 @@ const LOADER = `${RUNTIME}/lib/ld.so`;
 /** Parts of the agent are tried outside of guests too, with the programs that are there. */
 const IS_THERE = existsSync(LOADER);
 
+/** What runs a script: the root's own shell, or where it has none that of the runtime. */
+export const SCRIPT_SHELL: readonly string[] = existsSync("/bin/sh") ? ["/bin/sh"] : [`${RUNTIME}/bin/busybox`, "sh"];
+
 export type RuntimeProgram = "ip" | "modprobe" | "nft" | "setpriv" | "setsid" | "umount";
 
 /** The command line of one of them. */

@@ -4,10 +4,10 @@
  *
  * A host that comes back sends its Welcome again: then only randomness and clock are renewed.
  */
-import { writeFileSync } from "node:fs";
 import type { Ready, Welcome } from "../shared/agent-protocol/messages.ts";
 import type { Drive } from "./drive/drive.ts";
 import type { Egress } from "./egress/egress.ts";
+import { writeEtc } from "./etc.ts";
 import { isEnvironment } from "./exec/environment.ts";
 import type { Gateway } from "./gateway/gateway.ts";
 import { ROOM_ADDRESS, ROOM_NAME } from "./gateway/place.ts";
@@ -111,10 +111,10 @@ export function isDrive(value: unknown): value is NonNullable<Welcome["drive"]> 
 function setNames({ hostname, machine_id, room }: Pick<Welcome, "hostname" | "machine_id" | "room">): void {
   const roomLine = room === true ? `${ROOM_ADDRESS} ${ROOM_NAME}\n` : "";
   libc.setHostname(hostname);
-  writeFileSync("/etc/hostname", `${hostname}\n`);
-  writeFileSync(
-    "/etc/hosts",
+  writeEtc("hostname", `${hostname}\n`);
+  writeEtc(
+    "hosts",
     `127.0.0.1 localhost\n127.0.1.1 ${hostname}\n::1 localhost ip6-localhost ip6-loopback\n${roomLine}`,
   );
-  writeFileSync("/etc/machine-id", `${machine_id}\n`);
+  writeEtc("machine-id", `${machine_id}\n`);
 }

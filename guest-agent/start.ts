@@ -10,7 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { environmentOf } from "./exec/environment.ts";
 import { ROOT } from "./exec/user.ts";
 import type { Reaper } from "./reap.ts";
-import { RUNTIME } from "./runtime.ts";
+import { RUNTIME, SCRIPT_SHELL } from "./runtime.ts";
 
 const LOG = "/var/log/roomd-start.log";
 const ASK_AGAIN_MS = 1000;
@@ -102,7 +102,7 @@ export class Start {
   async #exitCode(script: string, deadline: number): Promise<number | null> {
     const out = openSync(this.#log, "a", 0o640);
     try {
-      const child = Bun.spawn(["/bin/sh", this.#script(script)], {
+      const child = Bun.spawn([...SCRIPT_SHELL, this.#script(script)], {
         cwd: "/",
         env: environmentOf(ROOT),
         detached: true,

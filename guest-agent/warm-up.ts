@@ -4,7 +4,7 @@
  */
 import { randomBytes, randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { connect } from "node:net";
 import { FrameType } from "../shared/agent-protocol/frame.ts";
 import type { Link, Stream } from "../shared/agent-protocol/link.ts";
@@ -20,6 +20,7 @@ import {
   type Welcome,
 } from "../shared/agent-protocol/messages.ts";
 import { Drive } from "./drive/drive.ts";
+import { writeEtc } from "./etc.ts";
 import type { HostLine } from "./host-line.ts";
 import { HostTrust } from "./host-trust.ts";
 import * as libc from "./libc.ts";
@@ -84,7 +85,7 @@ async function rehearse({ router, line }: Cast, commands: (host: Link) => Promis
   await commands(host);
   host.close("warm");
   await served;
-  writeFileSync("/etc/machine-id", "");
+  writeEtc("machine-id", "");
 }
 
 /** Changes nothing that the real one does not change again. */

@@ -42,7 +42,7 @@ function build(): Command {
       const record = await withProgress(`building template ${id}`, (progress) =>
         withOperator(options, ({ templates }) =>
           templates.build(id, {
-            ...(options.recipe === undefined ? {} : { recipe: readFileSync(options.recipe, "utf8") }),
+            recipe: read(options.recipe),
             onProgress: told(progress, id, options),
           }),
         ),
@@ -63,6 +63,7 @@ interface ImportOptions extends JsonOption, ConfigOption {
   memory: number;
   disk: number;
   description?: string;
+  registryAuth?: string;
   verbose?: boolean;
 }
 
@@ -78,6 +79,7 @@ function importImage(): Command {
   return withConfigOption(command("import <template> <image>", about))
     .option("--memory <mib>", "memory of its sandboxes, where they say nothing else", integer(256), 512)
     .option("--disk <mib>", "what the disk of a sandbox may grow to", integer(1024), 8192)
+    .option("--registry-auth <file>", "what opens the registry, as docker's config.json says it; kept nowhere")
     .option("--description <text>", "what the list of templates says of it")
     .option("--verbose", "print every step on standard error, even if it is not a terminal")
     .action(async (id: string, image: string, options: ImportOptions) => {
@@ -91,7 +93,11 @@ function importImage(): Command {
         });
         const record = await withProgress(`importing ${id}`, (progress) =>
           withOperator(options, ({ templates }) =>
-            templates.build(id, { recipe, onProgress: told(progress, id, options) }),
+            templates.build(id, {
+              recipe,
+              registryAuth: read(options.registryAuth),
+              onProgress: told(progress, id, options),
+            }),
           ),
         );
         await showValue(record, options, fieldLines);
@@ -100,6 +106,8 @@ function importImage(): Command {
       }
     });
 }
+
+const read = (file: string | undefined) => (file === undefined ? undefined : readFileSync(file, "utf8"));
 
 /** What is in a file is named from the directory that one stands in. */
 function absolute(image: string): string {

@@ -39,7 +39,7 @@ export async function openOperator(options: ComposeOptions) {
     templates: {
       build: async (
         templateId: string,
-        build: { recipe?: string | undefined; onProgress(line: string): void },
+        build: { recipe?: string | undefined; registryAuth?: string | undefined; onProgress(line: string): void },
       ): Promise<TemplateRecord> => {
         const host = await inspect();
         return await buildTemplate(
@@ -49,6 +49,7 @@ export async function openOperator(options: ComposeOptions) {
             programs: host.programs,
             qemuVersion: host.findings.qemu_version,
             mirror: config["template.mirror"],
+            registryAuth: build.registryAuth,
             limits: host.limits,
             probe: host.probe,
           },

@@ -2,7 +2,7 @@
  * Owns the guest's network, which is an illusion: an interface that leads nowhere, so that there is a route; rules that turn what
  * would leave by it to this agent, and refuse what the agent does not carry. Whoever takes the rules away has no network at all.
  */
-import { writeFileSync } from "node:fs";
+import { writeEtc } from "../etc.ts";
 import { GATEWAY_PORT, ROOM_ADDRESS, ROOM_PORT } from "../gateway/place.ts";
 import * as libc from "../libc.ts";
 import type { Reaper } from "../reap.ts";
@@ -54,7 +54,7 @@ export async function makeNetwork(reaper: Reaper): Promise<void> {
   await run(reaper, runtimeProgram("modprobe", "-d", MODULES, "dummy", "numdummies=0"), "");
   await run(reaper, runtimeProgram("ip", "-batch", "-"), `${link}${addresses}${ROUTES}`);
   // A query may be lost where hundreds come at once. For a name that takes the host longer all queries wait together.
-  writeFileSync("/etc/resolv.conf", `nameserver ${RESOLVER.address}\noptions timeout:3 attempts:4\n`);
+  writeEtc("resolv.conf", `nameserver ${RESOLVER.address}\noptions timeout:3 attempts:4\n`);
 }
 
 const ROUTES = `route add 0.0.0.0/0 dev ${INTERFACE}\nroute add ::/0 dev ${INTERFACE}\n`;

@@ -3,7 +3,7 @@ import * as libc from "../libc.ts";
 import type { Cgroup } from "./cgroup.ts";
 import { DEFAULT_PATH } from "./environment.ts";
 import { findProgram, type Refusal, refusalOf } from "./program.ts";
-import { commandAs, type User } from "./user.ts";
+import { commandAs, isOurself, type User } from "./user.ts";
 
 /** Four times the usual: a command and its reader wake each other less often. */
 const OUTPUT_PIPE_BYTES = 1024 * 1024;
@@ -32,7 +32,7 @@ export function spawn({ argv, user, cwd, env, stdin, cgroup }: CommandLine): Com
   const program = findProgram(name, cwd, env.PATH ?? DEFAULT_PATH);
   if ("reason" in program) return program;
   // Else Bun would search once more; one with a slash is told its own name by the kernel, as it was given.
-  const isFound = user.uid === 0 && !name.includes("/");
+  const isFound = isOurself(user) && !name.includes("/");
   // Real pipes, not Bun's own: those are sockets, on which a command cannot open /dev/stdout.
   const input = stdin ? libc.pipe() : null;
   const output = libc.pipe(OUTPUT_PIPE_BYTES);

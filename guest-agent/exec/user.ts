@@ -50,9 +50,14 @@ function idOf(text: string): number | null {
   return /^\d{1,10}$/.test(text) && Number(text) < 2 ** 32 - 1 ? Number(text) : null;
 }
 
+/** Whether it is who the agent is. */
+export function isOurself({ uid, lone }: User): boolean {
+  return uid === 0 && !lone;
+}
+
 /** setpriv becomes the command: same pid, the user's groups, none of root's capabilities. */
 export function commandAs(user: User, argv: string[]): string[] {
-  if (user.uid === 0) return argv;
+  if (isOurself(user)) return argv;
   const groups = user.lone ? "--clear-groups" : "--init-groups";
   return runtimeProgram("setpriv", `--reuid=${user.uid}`, `--regid=${user.gid}`, groups, "--", ...argv);
 }

@@ -2,12 +2,13 @@
  * Templates of images: a root without any libc, of layers as builders and attackers make them, is unpacked in a guest and used like any other.
  * Those that are refused take most of a minute each, so they run where ROOMD_TEST_LONG is 1.
  */
-import { readdirSync, writeFileSync } from "node:fs";
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { ownTemplates } from "../harness/built-templates.ts";
 import { BINARY, type TestDaemon } from "../harness/daemon.ts";
 import { LONG, testAlone, withGuests } from "../harness/guests.ts";
+import { ImageRegistry } from "../harness/image-registry.ts";
 import { busyboxRoot, type Entry, type ImageConfig, type Layer, writeImage } from "../harness/oci-image.ts";
 
 const IMPORT_MS = 480_000;
@@ -48,7 +49,7 @@ const CONFIG: ImageConfig = {
   Entrypoint: ["/bin/sh", "-c", "echo ran >/opt/entrypoint"],
 };
 
-async function importImage(daemon: TestDaemon, name: string, reference: string) {
+async function importImage(daemon: TestDaemon, name: string, reference: string, ...more: string[]) {
   const { status, stdout, stderr } = await daemon.cli([
     "template",
     "import",
@@ -57,6 +58,7 @@ async function importImage(daemon: TestDaemon, name: string, reference: string) 
     "--disk",
     "1024",
     "--json",
+    ...more,
   ]);
   return { status, said: JSON.parse(stdout || stderr) };
 }
@@ -172,6 +174,48 @@ describe.skipIf(!LONG)("where there is time", () => {
         expect(said.details.last_lines.join("\n")).toMatch(told);
         expect(readdirSync(join(daemon.dataDir, "templates", "refused"))).toEqual([]);
         expect(daemon.leftovers()).toEqual([]);
+      },
+      IMPORT_MS,
+    );
+
+    test(
+      "an image comes from a registry to who may have it, and what opens it is kept nowhere",
+      async () => {
+        const { daemon } = guests;
+        const registry = await ImageRegistry.start(join(daemon.home, "registry"));
+        try {
+          await registry.push(await writeImage(join(daemon.home, "to-push"), [busyboxRoot()]), "team/app:1");
+          const reference = `docker://${registry.host}/team/app:1`;
+          const file = join(daemon.home, "auth.json");
+          const refused = async (...more: string[]) =>
+            (await importImage(daemon, "pulled", reference, ...more)).said.code;
+          expect(await refused()).toBe("image_unauthorized");
+          writeFileSync(file, registry.auth("wrong"));
+          expect(await refused("--registry-auth", file)).toBe("image_unauthorized");
+          writeFileSync(file, registry.auth());
+          const none = await importImage(
+            daemon,
+            "none",
+            `docker://${registry.host}/team/none:1`,
+            "--registry-auth",
+            file,
+          );
+          expect(none.said.code).toBe("image_not_found");
+
+          const { status, said } = await importImage(daemon, "pulled", reference, "--registry-auth", file);
+          const digest = expect.stringMatching(/^sha256:[0-9a-f]{64}$/);
+          const source = { ref: reference, index_digest: null, manifest_digest: digest, config_digest: digest };
+          expect([status, said]).toMatchObject([0, { template_id: "pulled", source }]);
+          rmSync(file);
+          const [secret = ""] = /"auth":"[^"]+/.exec(registry.auth()) ?? [];
+          for (const text of [registry.password, secret.slice('"auth":"'.length)]) {
+            const search = Bun.spawn(["grep", "-rlaF", text, daemon.dataDir, daemon.runtimeDir], { stdout: "pipe" });
+            expect(await search.stdout.text()).toBe("");
+          }
+          expect(daemon.leftovers()).toEqual([]);
+        } finally {
+          registry.close();
+        }
       },
       IMPORT_MS,
     );

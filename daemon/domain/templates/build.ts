@@ -54,6 +54,8 @@ export interface BuildDeps {
   host(): GuestHost;
   programs: { qemu: string; qemu_img: string; skopeo: string; agent: string };
   qemuVersion: string | null;
+  /** What opens registries, as docker's config.json says it; for this build alone. */
+  registryAuth?: string | undefined;
   /** URL of the Debian archive; empty: the one of this host's apt sources. */
   mirror: string;
   /** Most memory of one sandbox. */
@@ -195,7 +197,7 @@ async function rootOfImage(step: RootStep): Promise<Root> {
     const users = isolation.usersOf(puller);
     // None of its further groups: what fetches an image has no business with KVM.
     const user = users && { uid: users.qemu.uid, groups: [] };
-    const image = await pullImage({ skopeo, user }, ref, pull, onProgress);
+    const image = await pullImage({ skopeo, user, auth: deps.registryAuth }, ref, pull, onProgress);
     onProgress("making the runtime");
     const [runtime = ""] = await makeRuntime(deps, builder.runtime);
     for (const role of ["kernel", "initramfs"] as const) {

@@ -3,7 +3,7 @@
  * size. Layers are opened by nobody on the host.
  */
 import { createHash } from "node:crypto";
-import { statSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
@@ -90,7 +90,7 @@ export async function readLayout(directory: string, mostBytes: number): Promise<
   const image = checked(manifest, parseJson(await read(blob(only.digest)), "manifest"), "manifest");
   const bytes = layerBytes(image, mostBytes);
   for (const { digest, size } of image.layers) {
-    const there = statSync(join(directory, blob(digest)), { throwIfNoEntry: false });
+    const there = lstatSync(join(directory, blob(digest)), { throwIfNoEntry: false });
     if (there?.size !== size) throw invalid(`layer ${digest} has not the size that the manifest says`);
   }
   const about = checked(config, parseJson(await read(blob(image.config.digest)), "configuration"), "configuration");
@@ -130,9 +130,9 @@ function defaultsOf({ config: said = {} }: Static<typeof config>): ImageDefaults
 const blob = (digest: string) => join("blobs", "sha256", digest.slice("sha256:".length));
 
 async function readBounded(path: string): Promise<string> {
-  const file = Bun.file(path);
-  if (!(await file.exists()) || file.size > MOST_JSON_BYTES) throw invalid(`a part of it is missing or too large`);
-  return await file.text();
+  const there = lstatSync(path, { throwIfNoEntry: false });
+  if (!there?.isFile() || there.size > MOST_JSON_BYTES) throw invalid("a part of it is missing or too large");
+  return await Bun.file(path).text();
 }
 
 function parseJson(json: string, what: string): unknown {

@@ -2,11 +2,11 @@
  * Owns the way of an image onto this host: skopeo, as a user that owns nothing else and within bounds of size and time, puts it into an OCI image
  * layout. What it says its layers hold is compared by digest, as they come; what is in them is read in a guest alone.
  */
-import { cp, mkdir, rm } from "node:fs/promises";
+import { cp, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ServiceError } from "../../../core/service-error.ts";
 import { asHelper } from "../../../host/isolation/argv.ts";
-import { ownedDirectory, ownTree } from "../../../host/isolation/directories.ts";
+import { ownedDirectory, ownFile, ownTree } from "../../../host/isolation/directories.ts";
 import type { Identity } from "../../../host/isolation/ids.ts";
 import { ProgramFailed, runWithProgress } from "../../../host/process.ts";
 import {
@@ -24,6 +24,8 @@ import { localImage, repositoryOf } from "./reference.ts";
 /** As the layers are stored. */
 const MOST_BYTES = 8 * 1024 ** 3;
 const ASK_DEADLINE_MS = 60_000;
+/** Else skopeo looks for some. */
+const NO_AUTH = "{}";
 const COPY_DEADLINE_MS = 60 * 60_000;
 
 export interface PulledImage extends ImageFacts {
@@ -32,9 +34,12 @@ export interface PulledImage extends ImageFacts {
   layout: string;
 }
 
-/** Puts the image into `directory`, which is made for it. Throws the contract's errors of images. */
+/**
+ * Puts the image into `directory`, which is made for it, and is the caller's to remove. `auth` is what opens its registry, in the format of
+ * docker's config.json: it lies there while the image is fetched, and nowhere else. Throws the contract's errors of images.
+ */
 export async function pullImage(
-  { skopeo, user }: { skopeo: string; user: Identity | null },
+  { skopeo, user, auth }: { skopeo: string; user: Identity | null; auth: string | undefined },
   reference: string,
   directory: string,
   onProgress: (line: string) => void,
@@ -42,13 +47,24 @@ export async function pullImage(
   await mkdir(directory, { mode: 0o700 });
   await ownedDirectory(directory, user?.uid ?? 0, user?.uid ?? 0);
   const layout = join(directory, "layout");
+  const authFile = join(directory, "auth.json");
+  await writeFile(authFile, auth ?? NO_AUTH, { mode: 0o600 });
+  await ownFile(authFile, user?.uid ?? 0);
   const run = async (
     deadlineMs: number,
     mostBytes: number,
     argv: readonly string[],
     onLine: (line: string) => void,
   ) => {
-    const full = asHelper(user, mostBytes, [skopeo, "--insecure-policy", "--tmpdir", directory, ...argv]);
+    const full = asHelper(user, mostBytes, [
+      skopeo,
+      "--insecure-policy",
+      "--tmpdir",
+      directory,
+      ...argv,
+      "--authfile",
+      authFile,
+    ]);
     try {
       await runWithProgress(full, onLine, deadlineMs);
     } catch (error) {

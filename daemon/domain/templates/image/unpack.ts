@@ -101,8 +101,9 @@ async function follow(machine: Machine, onProgress: (line: string) => void): Pro
       return;
     }
     const step = text.slice(SAYS.length);
-    if (step.startsWith("finished")) finished = true;
-    else if (step !== "failed") onProgress(step);
+    // The last word is the one: names in an image may look like the first.
+    finished = step.startsWith("finished");
+    if (!finished && step !== "failed") onProgress(step);
   };
   // It ends by itself, when all it has written is on its disk.
   machine.process.exited.then(() => done.resolve());
