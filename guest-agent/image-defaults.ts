@@ -15,7 +15,7 @@ function read(file: string): ImageDefaults {
       said.env.PATH = `${PATH}:${ROOM_COMMAND_PLACE}`;
     return said;
   } catch {
-    return { env: {}, cwd: null, user: null };
+    return { env: {}, cwd: null, user: null, start: null };
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * Owns what a recipe wants running in every sandbox: its script `start` runs once, then its script `ready` is asked until it ends with 0.
+ * Owns what a recipe wants running in every sandbox: its script `start` runs once, or its image's entry point is begun, then its script `ready` is asked until it ends with 0.
  *
  * In a template that is before it is saved, so that clones find it running; in each of them its script `restored` runs before the first
  * command, lest all go on with the same random numbers. A guest that boots by itself begins it before its first command. None has a
@@ -7,13 +7,19 @@
  */
 import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import { environmentOf } from "./exec/environment.ts";
-import { ROOT } from "./exec/user.ts";
+import type { ImageDefaults } from "../shared/agent-protocol/messages.ts";
+import { DEFAULT_PATH, environmentOf } from "./exec/environment.ts";
+import { findProgram } from "./exec/program.ts";
+import { usualPlace } from "./exec/start-place.ts";
+import { commandAs, ROOT, userFor } from "./exec/user.ts";
+import { IMAGE } from "./image-defaults.ts";
 import type { Reaper } from "./reap.ts";
 import { RUNTIME, SCRIPT_SHELL } from "./runtime.ts";
 
 const LOG = "/var/log/roomd-start.log";
 const ASK_AGAIN_MS = 1000;
+/** What is still there then stays, as far as anybody can say who has no `ready` to ask. */
+const STAYS_MS = 2000;
 /** Of `restored`, for which a create waits. */
 const RESTORED_MS = 20_000;
 /** What is told of a failure; the host keeps a console's last 8 KiB. */
@@ -43,17 +49,19 @@ export class Start {
   readonly #reaper: Pick<Reaper, "spare">;
   readonly #place: string;
   readonly #log: string;
+  readonly #image: Pick<ImageDefaults, "start">;
   #up: Promise<void> | null = null;
 
-  constructor(reaper: Pick<Reaper, "spare">, place = RUNTIME, log = LOG) {
+  constructor(reaper: Pick<Reaper, "spare">, place = RUNTIME, log = LOG, image: Pick<ImageDefaults, "start"> = IMAGE) {
     this.#reaper = reaper;
     this.#place = place;
     this.#log = log;
+    this.#image = image;
   }
 
   /** Whether the recipe wants anything. */
   get isWanted(): boolean {
-    return existsSync(this.#script("start"));
+    return existsSync(this.#script("start")) || this.#image.start !== null;
   }
 
   /** Resolves once all of it is up, however often it is asked. Rejects with StartFailed; whoever asks then has it tried again. */
@@ -80,11 +88,32 @@ export class Start {
 
   async #bringUp(): Promise<void> {
     const deadline = performance.now() + Number(readFileSync(this.#script("ready-timeout"), "utf8")) * 1000;
-    await this.#require("start", deadline);
+    if (this.#image.start === null) await this.#require("start", deadline);
+    else await this.#startImage(this.#image.start);
     if (!existsSync(this.#script("ready"))) return;
     while (!(await this.#run("ready", deadline))) {
       if (performance.now() > deadline) throw this.#failed("ready did not end with 0 in time");
       await sleep(ASK_AGAIN_MS);
+    }
+  }
+
+  /** Begins the image's entry point as the image says. One that is gone again at once, and not well, is not up. */
+  async #startImage(argv: string[]): Promise<void> {
+    const user = userFor(null);
+    if (user === null) throw this.#failed("the image's user is not there");
+    const [cwd, env] = [usualPlace(user), environmentOf(user)];
+    const program = findProgram(argv[0] ?? "", cwd, env.PATH ?? DEFAULT_PATH);
+    if ("reason" in program) throw this.#failed(`the image's ${argv[0]}: ${program.reason}`);
+    const out = openSync(this.#log, "a", 0o640);
+    try {
+      const child = Bun.spawn(commandAs(user, [program.path, ...argv.slice(1)]), {
+        ...{ cwd, env, detached: true, stdio: ["ignore", out, out] },
+      });
+      this.#reaper.spare(child);
+      const ended = await Promise.race([child.exited, sleep(STAYS_MS, null)]);
+      if (ended !== null && ended !== 0) throw this.#failed(`the image's ${argv[0]} ended with ${ended}`);
+    } finally {
+      closeSync(out);
     }
   }
 

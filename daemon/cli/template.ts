@@ -64,6 +64,8 @@ interface ImportOptions extends JsonOption, ConfigOption {
   disk: number;
   description?: string;
   registryAuth?: string;
+  start?: boolean;
+  ready?: string;
   verbose?: boolean;
 }
 
@@ -80,6 +82,8 @@ function importImage(): Command {
     .option("--memory <mib>", "memory of its sandboxes, where they say nothing else", integer(256), 512)
     .option("--disk <mib>", "what the disk of a sandbox may grow to", integer(1024), 8192)
     .option("--registry-auth <file>", "what opens the registry, as docker's config.json says it; kept nowhere")
+    .option("--start", "have the image's entry point running in every sandbox")
+    .option("--ready <command>", "shell command that ends with 0 once it is up (with --start)")
     .option("--description <text>", "what the list of templates says of it")
     .option("--verbose", "print every step on standard error, even if it is not a terminal")
     .action(async (id: string, image: string, options: ImportOptions) => {
@@ -90,6 +94,8 @@ function importImage(): Command {
           description: options.description ?? (given ? "an image from standard input" : image).slice(0, 256),
           from: given ? `docker-archive:${given}` : absolute(image),
           ...{ tools: [], min_memory_mib: 256, default_memory_mib: options.memory, disk_mib: options.disk },
+          ...(options.start && { start: "image" }),
+          ...(options.ready !== undefined && { ready: options.ready }),
         });
         const record = await withProgress(`importing ${id}`, (progress) =>
           withOperator(options, ({ templates }) =>

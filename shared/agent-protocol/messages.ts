@@ -46,6 +46,8 @@ export interface ImageDefaults {
   cwd: string | null;
   /** A name or a number, and after a colon the group's. */
   user: string | null;
+  /** Its entry point with its arguments, where the recipe wants it running. */
+  start: string[] | null;
 }
 
 export interface Hello {

@@ -16,6 +16,7 @@ const APPLETS = [
   "hostname",
   "id",
   "ls",
+  "mv",
   "readlink",
   "sleep",
   "stat",

@@ -225,15 +225,21 @@ describe.skipIf(!LONG)("where there is time", () => {
       async () => {
         const { daemon } = guests;
         const archive = join(daemon.home, "saved.tar");
-        const reference = await writeImage(join(daemon.home, "to-save"), [busyboxRoot()]);
+        const counting = "while :; do n=$((n + 1)); echo $n >/tmp/.count && mv /tmp/.count /tmp/count; sleep 1; done";
+        const reference = await writeImage(join(daemon.home, "to-save"), [busyboxRoot()], {
+          ...{ Entrypoint: ["/bin/sh", "-c"], Cmd: [counting], User: "4321" },
+        });
         const save = Bun.spawn(["skopeo", "--insecure-policy", "copy", reference, `docker-archive:${archive}:mine:1`]);
         expect(await save.exited).toBe(0);
-        const child = Bun.spawn([BINARY, "template", "import", "saved", "-", "--json"], {
-          env: daemon.env,
-          stdin: Bun.file(archive),
-          stdout: "pipe",
-          stderr: "pipe",
-        });
+        const child = Bun.spawn(
+          [BINARY, "template", "import", "saved", "-", "--start", "--ready", "cat /tmp/count", "--json"],
+          {
+            env: daemon.env,
+            stdin: Bun.file(archive),
+            stdout: "pipe",
+            stderr: "pipe",
+          },
+        );
         expect([await child.exited, await child.stderr.text()]).toEqual([0, ""]);
         expect(JSON.parse(await child.stdout.text())).toMatchObject({
           template_id: "saved",
@@ -242,7 +248,9 @@ describe.skipIf(!LONG)("where there is time", () => {
         await daemon.room("s");
         const sandbox = { agent_id: "a", guest_cid: guests.cid(), template_id: "saved", memory_mib: 256 };
         await daemon.ok("POST", "/v1/rooms/s/sandboxes/from-template", sandbox);
-        expect(await daemon.sh("s", "a", "id -u; pwd")).toBe("0\n/root");
+        expect(await daemon.sh("s", "a", "id -u; pwd")).toBe("4321\n/");
+        const moves = "stat -c %u /tmp/count; n=$(cat /tmp/count); sleep 3; [ $(cat /tmp/count) -gt $n ] && echo moves";
+        expect(await daemon.sh("s", "a", moves)).toBe("4321\nmoves");
 
         writeFileSync(join(daemon.home, "garbage.tar"), ZEROS.subarray(0, MIB));
         const garbage = await importImage(daemon, "garbage", `docker-archive:${join(daemon.home, "garbage.tar")}`);

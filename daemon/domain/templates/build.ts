@@ -11,6 +11,7 @@ import { dirname, join, relative } from "node:path";
 import {
   GENERATION,
   IMAGE_DEFAULTS_FILE,
+  type ImageDefaults,
   TEMPLATE_FAILED_LINE,
   TEMPLATE_FLAG,
   TEMPLATE_READY_LINE,
@@ -40,7 +41,7 @@ import { processorOf } from "../../host/processor.ts";
 import { pullImage } from "./image/pull.ts";
 import { unpackImage } from "./image/unpack.ts";
 import { digestOf, FILE_NAMES, type FileRole, factsOf, imageOf, MANIFEST_FORMAT, type Manifest } from "./manifest.ts";
-import { type Recipe, readRecipe, readyTimeoutSeconds, unpackBuilder } from "./recipe.ts";
+import { OF_IMAGE, type Recipe, readRecipe, readyTimeoutSeconds, unpackBuilder } from "./recipe.ts";
 import { CURRENT, MANIFEST_FILE } from "./registry.ts";
 import { selfTest } from "./self-test.ts";
 import { withTrialMachine } from "./trial-machine.ts";
@@ -148,7 +149,7 @@ async function writeOwn(recipe: Recipe, scratch: string): Promise<Record<string,
   const timeout = `${readyTimeoutSeconds(recipe)}\n`;
   const own: Record<string, string> = {};
   for (const [name, text] of [
-    ["start", recipe.start],
+    ["start", recipe.start === OF_IMAGE ? undefined : recipe.start],
     ["ready", recipe.ready],
     ["ready-timeout", recipe.start && timeout],
     ["restored", recipe.restored],
@@ -204,7 +205,7 @@ async function rootOfImage(step: RootStep): Promise<Root> {
       await copyFile(join(runtime, FILE_NAMES[role]), join(directory, FILE_NAMES[role]));
     }
     const defaults = join(scratch, IMAGE_DEFAULTS_FILE);
-    await writeFile(defaults, JSON.stringify(image.defaults));
+    await writeFile(defaults, JSON.stringify(defaultsFor(recipe, image.defaults)));
     const disk = join(directory, "unpacked.qcow2");
     await unpackImage(
       { paths: deps.paths, isolation, qemu, qemu_img },
@@ -223,6 +224,16 @@ async function rootOfImage(step: RootStep): Promise<Root> {
   } finally {
     await rm(pull, { recursive: true, force: true });
   }
+}
+
+/** Its entry point is among them where the recipe wants it running. */
+function defaultsFor({ start }: Recipe, defaults: ImageDefaults): ImageDefaults {
+  if (start !== OF_IMAGE) return { ...defaults, start: null };
+  if (defaults.start !== null) return defaults;
+  throw new ServiceError("image_invalid", {
+    detail: "The image has no entry point and no command that could be started.",
+    hint: "Say in the recipe's start what is to run.",
+  });
 }
 
 /** What every root is given, which most builds find made; where it lies is the first line. */

@@ -36,7 +36,10 @@ const recipe = fields({
   min_memory_mib: Type.Integer({ minimum: BASE_MEMORY_MIB, multipleOf: MEMORY_GRAIN_MIB }),
   default_memory_mib: Type.Integer({ minimum: BASE_MEMORY_MIB }),
   disk_mib: Type.Integer({ minimum: 1024, maximum: 1_048_576 }),
-  /** A shell script that root runs before the template is saved; what it leaves running is running in every sandbox. */
+  /**
+   * A shell script that root runs before the template is saved; what it leaves running is running in every sandbox. OF_IMAGE: the image's
+   * entry point, as the image's user.
+   */
   start: Type.Optional(script),
   /** A shell script that ends with 0 once what `start` began can be used. It is asked each second. */
   ready: Type.Optional(script),
@@ -45,6 +48,9 @@ const recipe = fields({
   restored: Type.Optional(script),
 });
 export type Recipe = typeof recipe.static;
+
+/** As `start`. */
+export const OF_IMAGE = "image";
 
 /** Nobody asks for them where nothing is started. */
 const OF_START = ["ready", "ready_timeout_seconds", "restored"] as const;
@@ -76,6 +82,8 @@ export function readRecipe(templateId: string, text: string | undefined): Recipe
   const isOfPackages = value.suite !== undefined && value.packages !== undefined;
   if (isOfPackages === (value.from !== undefined))
     throw invalid(["it needs suite and packages, or from, and not both"]);
+  if (value.start === OF_IMAGE && value.from === undefined)
+    throw invalid(["start: there is no image, which is named by from"]);
   const useless = OF_START.filter((field) => value.start === undefined && value[field] !== undefined);
   if (useless.length > 0) throw invalid(useless.map((field) => `${field}: it needs start`));
   if (value.template_id !== templateId) {

@@ -104,3 +104,23 @@ test("what was up when it was saved is told that it goes on elsewhere, and what 
   await fails.bringUp();
   await expect(fails.goOn()).rejects.toThrow("restored ended with 4");
 });
+
+const makeImage = (start: string[], ready?: string): Start => {
+  make(ready === undefined ? {} : { ready });
+  return new Start(reaper, place, join(place, "log"), { start });
+};
+
+test("an image's entry point goes on running, and is up once ready says so", async () => {
+  const script = `echo $$ >${place}/pid; sleep 2.5; touch ${place}/is-up; exec sleep 60`;
+  await makeImage(["sh", "-c", script], `test -e ${place}/is-up`).bringUp();
+  process.kill(Number(readFileSync(join(place, "pid"), "utf8")));
+  expect(existsSync(join(place, "is-up"))).toBe(true);
+});
+
+test("an image's entry point that is not there or ends at once is told, with what it said", async () => {
+  expect((await failureOf(makeImage(["no-such-program"]))).message).toBe("the image's no-such-program: not found");
+  const failure = await failureOf(makeImage(["sh", "-c", "echo no port; exit 4"]));
+  expect([failure.message, failure.lastLines]).toEqual(["the image's sh ended with 4", ["no port"]]);
+  // A program that has done what it is for may go.
+  await makeImage(["true"]).bringUp();
+});

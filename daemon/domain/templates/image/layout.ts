@@ -39,6 +39,8 @@ const config = Type.Object({
       Env: Type.Optional(list),
       WorkingDir: Type.Optional(text(4096)),
       User: Type.Optional(text(256)),
+      Entrypoint: Type.Optional(list),
+      Cmd: Type.Optional(list),
     }),
   ),
   rootfs: Type.Object({ diff_ids: Type.Array(digest, { maxItems: MOST_LAYERS }) }),
@@ -124,7 +126,9 @@ function defaultsOf({ config: said = {} }: Static<typeof config>): ImageDefaults
   if (user !== null && !/^[A-Za-z0-9_.][\w.-]*(:[A-Za-z0-9_.][\w.-]*)?$/.test(user)) {
     throw invalid("its User is no user's name or number");
   }
-  return { env: Object.fromEntries(pairs), cwd, user };
+  const argv = [...(said.Entrypoint ?? []), ...(said.Cmd ?? [])];
+  if (argv.some((word) => word.includes("\0"))) throw invalid("its entry point has a word with NUL");
+  return { env: Object.fromEntries(pairs), cwd, user, start: argv.length === 0 ? null : argv };
 }
 
 const blob = (digest: string) => join("blobs", "sha256", digest.slice("sha256:".length));

@@ -28,9 +28,15 @@ const config = async (said: ImageConfig) => {
 };
 
 test("defaults of commands come from the configuration", async () => {
-  await config({ Env: ["A=1", "B=x=y", "C"], WorkingDir: "/srv", User: "app:staff" });
+  await config({
+    ...{ Env: ["A=1", "B=x=y", "C"], WorkingDir: "/srv", User: "app:staff" },
+    ...{ Entrypoint: ["/app"], Cmd: ["--serve"] },
+  });
   const facts = await read();
-  expect(facts.defaults).toEqual({ env: { A: "1", B: "x=y", C: "" }, cwd: "/srv", user: "app:staff" });
+  expect(facts.defaults).toEqual({
+    ...{ env: { A: "1", B: "x=y", C: "" }, cwd: "/srv", user: "app:staff" },
+    start: ["/app", "--serve"],
+  });
   const [only] = JSON.parse(readFileSync(join(directory, "index.json"), "utf8")).manifests;
   expect(facts.manifest_digest).toBe(only.digest);
   expect(facts.layer_bytes).toBeGreaterThan(20);
@@ -38,12 +44,13 @@ test("defaults of commands come from the configuration", async () => {
 
 test("an image that says nothing has no defaults", async () => {
   await config({ User: "", WorkingDir: "" });
-  expect((await read()).defaults).toEqual({ env: {}, cwd: null, user: null });
+  expect((await read()).defaults).toEqual({ env: {}, cwd: null, user: null, start: null });
 });
 
 test.each([
   ["an environment without a name", { Env: ["=x"] }, "its environment has an entry without a name, or with NUL"],
   ["a working directory that is not absolute", { WorkingDir: "srv" }, "its WorkingDir is not absolute"],
+  ["an entry point with NUL", { Cmd: ["a\0b"] }, "its entry point has a word with NUL"],
   ["a user with a line feed", { User: "a\nroot" }, "its User is no user's name or number"],
 ])("%s is refused", async (_name, said, why) => {
   await config(said);
