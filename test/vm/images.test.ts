@@ -2,7 +2,7 @@
  * Templates of images: a root without any libc, of layers as builders and attackers make them, is unpacked in a guest and used like any other.
  * Those that are refused take most of a minute each, so they run where ROOMD_TEST_LONG is 1.
  */
-import { readdirSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { ownTemplates } from "../harness/built-templates.ts";
@@ -176,6 +176,29 @@ describe.skipIf(!LONG)("where there is time", () => {
         expect(daemon.leftovers()).toEqual([]);
       },
       IMPORT_MS,
+    );
+
+    test(
+      "an import that is killed at any step leaves nothing once another begins",
+      async () => {
+        const { daemon } = guests;
+        const reference = await writeImage(join(daemon.home, "to-kill"), [busyboxRoot()]);
+        const home = join(daemon.dataDir, "templates", "killed");
+        for (const step of ["fetching", "unpacking", "booting", "testing", null]) {
+          const child = Bun.spawn([BINARY, "template", "import", "killed", reference, "--verbose", "--json"], {
+            ...{ env: daemon.env, stdout: "ignore", stderr: "pipe" },
+          });
+          let said = "";
+          for await (const chunk of child.stderr) {
+            said += new TextDecoder().decode(chunk);
+            if (step !== null && said.includes(step)) child.kill("SIGKILL");
+          }
+          expect([step, await child.exited]).toEqual([step, step === null ? 0 : 137]);
+        }
+        expect(readdirSync(home).sort()).toEqual([readlinkSync(join(home, "current")), "current"]);
+        expect(daemon.leftovers()).toEqual([]);
+      },
+      2 * IMPORT_MS,
     );
 
     test(

@@ -21,6 +21,17 @@ import { lookOf, Verified } from "./verified.ts";
 /** Name of the link to the version in use. */
 export const CURRENT = "current";
 export const MANIFEST_FILE = "manifest.json";
+/** How a version's directory is named: by its time, so that a later one comes after. */
+export const VERSION = /^[0-9a-z]{26}$/;
+
+/** The version in use of the template in `home`; null where none is. */
+export function publishedVersion(home: string): string | null {
+  try {
+    return readlinkSync(join(home, CURRENT));
+  } catch {
+    return null;
+  }
+}
 
 export interface Template {
   record: TemplateRecord;
@@ -58,13 +69,8 @@ export function makeTemplates(deps: {
   const cache = new Map<string, Template>();
 
   const get = (templateId: string): Template | null => {
-    const link = join(paths.template(templateId), CURRENT);
-    let version: string;
-    try {
-      version = readlinkSync(link);
-    } catch {
-      return null;
-    }
+    const version = publishedVersion(paths.template(templateId));
+    if (version === null) return null;
     const directory = join(paths.template(templateId), version);
     const cached = cache.get(templateId);
     if (cached?.directory === directory) return cached;

@@ -2,19 +2,21 @@
  * Owns what template builds leave when they are killed: the guests that they boot to make and to try a template lie apart
  * from sandboxes, and one build at a time holds the lock, so whatever is there when it is taken belongs to nobody.
  */
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, lstatSync, readdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import type { Paths } from "../../core/paths.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { freeRemains, guestProcesses } from "../../host/guest/remains.ts";
 import { LockedError, takeLock } from "../../host/lock.ts";
+import { CURRENT, publishedVersion, VERSION } from "./registry.ts";
 
 /** Does something while no other build runs on these directories. Throws already_exists when one does. */
 export async function whileBuilding<T>(paths: Paths, work: () => Promise<T>): Promise<T> {
   const release = lock(paths);
   try {
     await sweepTrials(paths);
+    await sweepUnpublished(paths);
     return await work();
   } finally {
     release();
@@ -47,6 +49,22 @@ async function sweepTrials(paths: Paths): Promise<void> {
   for (const name of found) {
     await freeRemains(paths.trial(name));
     await rm(paths.trial(name).directory, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Removes versions that no build has published: those after the one in use, or all where none is. Those before it may have sandboxes.
+ * What is a link is somebody else's.
+ */
+async function sweepUnpublished(paths: Paths): Promise<void> {
+  if (!lstatSync(paths.templates, { throwIfNoEntry: false })?.isDirectory()) return;
+  for (const entry of readdirSync(paths.templates, { withFileTypes: true })) {
+    if (!entry.isDirectory()) continue;
+    const home = paths.template(entry.name);
+    const current = publishedVersion(home);
+    const names = readdirSync(home).filter((name) => name !== CURRENT);
+    const unpublished = names.filter((name) => !VERSION.test(name) || current === null || name > current);
+    for (const name of unpublished) await rm(join(home, name), { recursive: true, force: true });
   }
 }
 

@@ -1,6 +1,6 @@
 /** A template build that was killed leaves nothing once another begins, and two do not run at once. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { makePaths, type Paths } from "../../../../daemon/core/paths.ts";
@@ -70,4 +70,24 @@ test("a second build says who is building", async () => {
   // The lock goes also with a build that failed.
   await expect(whileBuilding(paths, () => Promise.reject(new Error("no disk")))).rejects.toThrow("no disk");
   expect(await whileBuilding(paths, async () => "built")).toBe("built");
+});
+
+test("of a killed build's versions nothing is left, and what is in use or was stays", async () => {
+  const version = (name: string) => name.padEnd(26, "0");
+  const make = (template: string, names: string[]) => {
+    for (const name of names) mkdirSync(join(paths.template(template), name), { recursive: true });
+  };
+  const [former, current, later] = [version("01a"), version("01b"), version("01c")];
+  make("published", [former, current, later]);
+  symlinkSync(current, join(paths.template("published"), "current"));
+  symlinkSync(later, join(paths.template("published"), `.current-${later}`));
+  make("never", [former]);
+  const elsewhere = join(home, "elsewhere");
+  mkdirSync(join(elsewhere, later), { recursive: true });
+  symlinkSync(elsewhere, paths.template("linked"));
+  await sweepDeadTrials(paths);
+  const names = (template: string) => readdirSync(paths.template(template)).sort();
+  expect(names("published")).toEqual([former, current, "current"]);
+  expect(names("never")).toEqual([]);
+  expect(names("linked")).toEqual([later]);
 });
