@@ -179,6 +179,37 @@ describe.skipIf(!LONG)("where there is time", () => {
     );
 
     test(
+      "an image without a shell runs programs, says that it has none, and has the network",
+      async () => {
+        const { daemon } = guests;
+        const program = busyboxRoot().find(({ name }) => name === "bin/busybox");
+        const reference = await writeImage(join(daemon.home, "without"), [
+          [
+            { ...program, name: "busybox" },
+            { name: "etc/resolv.conf", type: "symlink", linkname: "../run/systemd/resolve/stub-resolv.conf" },
+          ],
+        ]);
+        expect(await importImage(daemon, "without", reference)).toMatchObject({ status: 0 });
+        await daemon.room("w");
+        const sandbox = { agent_id: "a", guest_cid: guests.cid(), template_id: "without", memory_mib: 256 };
+        await daemon.ok("POST", "/v1/rooms/w/sandboxes/from-template", sandbox);
+        const run = async (...argv: string[]) => await daemon.exec("w", "a", { argv });
+        expect(await run("/busybox", "cat", "/etc/resolv.conf")).toMatchObject({
+          ...{ exit_code: 0, stdout: expect.stringMatching(/^nameserver 127\.0\.0\.53\n/) },
+        });
+        expect(await run("/busybox", "wget", "-qO-", "http://198.51.100.1/")).toMatchObject({
+          ...{ exit_code: 1, stderr: expect.stringContaining("403 Forbidden") },
+        });
+        expect(await daemon.exec("w", "a", { command: "true" })).toMatchObject({
+          ...{ exit_code: 127, stderr: "roomd: /bin/sh: not found\n" },
+        });
+        expect(await run("room", "whoami")).toMatchObject({ exit_code: 0, stdout: "a in w\n" });
+        await daemon.ok("DELETE", "/v1/rooms/w?drive=delete");
+      },
+      IMPORT_MS,
+    );
+
+    test(
       "an import that is killed at any step leaves nothing once another begins",
       async () => {
         const { daemon } = guests;
