@@ -5,7 +5,8 @@
  * command, lest all go on with the same random numbers. A guest that boots by itself begins it before its first command. None has a
  * connection to the host yet, so there is no network to ask.
  */
-import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ImageDefaults } from "../shared/agent-protocol/messages.ts";
 import { DEFAULT_PATH, environmentOf } from "./exec/environment.ts";
@@ -78,6 +79,7 @@ export class Start {
   }
 
   async #tryToBringUp(): Promise<void> {
+    mkdirSync(dirname(this.#log), { recursive: true });
     try {
       await this.#bringUp();
     } catch (error) {

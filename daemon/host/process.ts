@@ -148,13 +148,13 @@ export function startWaiting(): { process: ProcessRecord; end(): void } {
   return { process: { pid: child.pid, start_ticks: startTicksOf(child.pid) ?? "" }, end: () => child.kill("SIGKILL") };
 }
 
-/** Runs a program to its end and returns its standard output. Throws with its standard error when it fails. */
+/** Runs a program to its end and returns its standard output. Throws ProgramFailed. */
 export async function runProgram(argv: readonly string[], deadlineMs: number): Promise<string> {
   const child = Bun.spawn([...argv], { env: ENVIRONMENT, cwd: "/", stdin: "ignore", stdout: "pipe", stderr: "pipe" });
   try {
     const done = Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited]);
     const [stdout, stderr, code] = await within(done, deadlineMs, argv[0] ?? "program");
-    if (code !== 0) throw new Error(`${argv[0]} ended with ${code}: ${stderr.trim().slice(-2000)}`);
+    if (code !== 0) throw new ProgramFailed(argv[0], code, stderr);
     return stdout;
   } finally {
     child.kill("SIGKILL");
@@ -199,6 +199,7 @@ async function readLines(stream: ReadableStream<Uint8Array>, onLine: (line: stri
     text = lines.pop() ?? "";
     for (const line of lines) onLine(line);
   }
+  if (text !== "") onLine(text);
 }
 
 /** What is kept of a line's begin, and of its end. */

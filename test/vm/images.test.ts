@@ -263,7 +263,7 @@ describe.skipIf(!LONG)("where there is time", () => {
           rmSync(file);
           const [secret = ""] = /"auth":"[^"]+/.exec(registry.auth()) ?? [];
           for (const text of [registry.password, secret.slice('"auth":"'.length)]) {
-            const search = Bun.spawn(["grep", "-rlaF", text, daemon.dataDir, daemon.runtimeDir], { stdout: "pipe" });
+            const search = Bun.spawn(["grep", "-rlazF", text, daemon.dataDir, daemon.runtimeDir], { stdout: "pipe" });
             expect(await search.stdout.text()).toBe("");
           }
           expect(daemon.leftovers()).toEqual([]);

@@ -140,6 +140,7 @@ async function readBounded(path: string): Promise<string> {
 }
 
 function parseJson(json: string, what: string): unknown {
+  if (json.length > MOST_JSON_BYTES) throw invalid(`its ${what} is too large`);
   try {
     return JSON.parse(json);
   } catch {

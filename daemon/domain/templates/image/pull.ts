@@ -8,7 +8,7 @@ import { ServiceError } from "../../../core/service-error.ts";
 import { asHelper } from "../../../host/isolation/argv.ts";
 import { ownedDirectory, ownFile, ownTree } from "../../../host/isolation/directories.ts";
 import type { Identity } from "../../../host/isolation/ids.ts";
-import { ProgramFailed, runWithProgress } from "../../../host/process.ts";
+import { ProgramFailed, runProgram, runWithProgress } from "../../../host/process.ts";
 import {
   digestOf,
   IMAGE_NAME,
@@ -50,13 +50,8 @@ export async function pullImage(
   const authFile = join(directory, "auth.json");
   await writeFile(authFile, auth ?? NO_AUTH, { mode: 0o600 });
   await ownFile(authFile, user?.uid ?? 0);
-  const run = async (
-    deadlineMs: number,
-    mostBytes: number,
-    argv: readonly string[],
-    onLine: (line: string) => void,
-  ) => {
-    const full = asHelper(user, mostBytes, [
+  const skopeoArgv = (mostFileBytes: number, argv: readonly string[]) =>
+    asHelper(user, mostFileBytes, [
       skopeo,
       "--insecure-policy",
       "--tmpdir",
@@ -65,21 +60,14 @@ export async function pullImage(
       "--authfile",
       authFile,
     ]);
-    try {
-      await runWithProgress(full, onLine, deadlineMs);
-    } catch (error) {
-      throw error instanceof ProgramFailed ? translated(error) : error;
-    }
+  const copy = async (from: string) => {
+    const platform = ["--override-os", "linux", "--override-arch", "amd64"];
+    const argv = skopeoArgv(MOST_BYTES, ["copy", ...platform, from, `oci:${layout}:${IMAGE_NAME}`]);
+    const tell = (line: string) => {
+      if (line.startsWith("Copying")) onProgress(`${line.charAt(0).toLowerCase()}${line.slice(1)}`);
+    };
+    await runWithProgress(argv, tell, COPY_DEADLINE_MS).catch(refuse);
   };
-  const copy = async (from: string) =>
-    await run(
-      COPY_DEADLINE_MS,
-      MOST_BYTES,
-      ["copy", "--override-os", "linux", "--override-arch", "amd64", from, `oci:${layout}:${IMAGE_NAME}`],
-      (line) => {
-        if (line.startsWith("Copying")) onProgress(`${line.charAt(0).toLowerCase()}${line.slice(1)}`);
-      },
-    );
   const local = localImage(reference);
   if (local) {
     const at = join(directory, "given");
@@ -89,15 +77,9 @@ export async function pullImage(
     await rm(at, { recursive: true });
     return { ...(await readLayout(layout, MOST_BYTES)), index_digest: null, layout };
   }
-  const inspect = async (from: string) => {
-    let said = "";
-    await run(ASK_DEADLINE_MS, MOST_JSON_BYTES, ["inspect", "--raw", from], (line) => {
-      said += `${said === "" ? "" : "\n"}${line}`;
-      if (said.length > MOST_JSON_BYTES)
-        throw new ServiceError("image_invalid", { detail: "Its manifest is too large." });
-    });
-    return said;
-  };
+  // As it is stored, to the byte: its digest names it.
+  const inspect = async (from: string) =>
+    await runProgram(skopeoArgv(MOST_JSON_BYTES, ["inspect", "--raw", from]), ASK_DEADLINE_MS).catch(refuse);
   const named = await inspect(reference);
   const first = readIndexOrManifest(named);
   const isIndex = "manifests" in first;
@@ -136,6 +118,10 @@ const MEANINGS = [
   ["image_too_large", /file too large|no space left/i],
   ["image_invalid", /digest|unsupported|unknown media type|invalid character|unmarshal|manifest/i],
 ] as const;
+
+function refuse(error: unknown): never {
+  throw error instanceof ProgramFailed ? translated(error) : error;
+}
 
 function translated({ said }: ProgramFailed): ServiceError {
   if (NO_PROGRAM.test(said)) {
