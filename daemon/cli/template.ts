@@ -73,7 +73,7 @@ function importImage(): Command {
   const about = {
     summary: "make a template of an image: from a registry, or of a file or directory of this host",
     examples: [
-      "roomd template import python docker://docker.io/library/python:3.13-slim --memory 512",
+      "roomd template import python docker://registry.example.com/python:3.13-slim --memory 512",
       "roomd template import mine oci:./layout",
       "docker save mine:1 | roomd template import mine -",
     ],

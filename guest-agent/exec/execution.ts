@@ -6,7 +6,6 @@
  *
  * It belongs to the guest, not to who asked for it: whoever follows it may come and go.
  */
-
 import { Channel, type ExecRequest, type ExecState, StreamErrorCode } from "../../shared/agent-protocol/messages.ts";
 import type { Drive } from "../drive/drive.ts";
 import { IMAGE } from "../image-defaults.ts";

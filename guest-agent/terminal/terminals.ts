@@ -1,5 +1,4 @@
 /** Owns a guest's terminals: the methods by which the host opens, shows, lists and closes them. */
-
 import type { Stream } from "../../shared/agent-protocol/link.ts";
 import { StreamErrorCode, type TerminalList, type TerminalOpened } from "../../shared/agent-protocol/messages.ts";
 import type { Drive } from "../drive/drive.ts";

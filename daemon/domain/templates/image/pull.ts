@@ -74,7 +74,7 @@ export async function pullImage(
     await copyIn(local.path, at);
     await ownTree(at, user?.uid ?? 0);
     await copy(`${local.transport}:${at}${local.name}`);
-    await rm(at, { recursive: true });
+    for (const used of [at, authFile]) await rm(used, { recursive: true });
     return { ...(await readLayout(layout, MOST_BYTES)), index_digest: null, layout };
   }
   // As it is stored, to the byte: its digest names it.
@@ -91,6 +91,7 @@ export async function pullImage(
     throw new ServiceError("image_invalid", { detail: "The image is an index within an index." });
   layerBytes(image, MOST_BYTES);
   await copy(pinned);
+  await rm(authFile);
   const facts = await readLayout(layout, MOST_BYTES);
   return { ...facts, manifest_digest, index_digest: isIndex ? digestOf(named) : null, layout };
 }
