@@ -16,6 +16,7 @@ export const DESCRIBED_BASE_MIB = 128;
 /** More than any host has. */
 const NO_BOUND_MIB = 2 ** 30;
 const ONLY_BYTE = "x";
+const VERSION = "1".padStart(26, "0");
 
 export function describeTemplate(
   daemon: Pick<TestDaemon, "dataDir">,
@@ -57,11 +58,11 @@ export function describeTemplate(
     ) as Manifest["files"],
   };
   const directory = join(daemon.dataDir, "templates", templateId);
-  mkdirSync(join(directory, "v1"), { recursive: true });
-  writeFileSync(join(directory, "v1", MANIFEST_FILE), JSON.stringify(manifest));
-  if (files) for (const role of roles) writeFileSync(join(directory, "v1", FILE_NAMES[role]), ONLY_BYTE);
-  if (diskGib !== undefined) writeFileSync(join(directory, "v1", FILE_NAMES.cold_overlay), qcow2Header(diskGib));
-  symlinkSync("v1", join(directory, CURRENT));
+  mkdirSync(join(directory, VERSION), { recursive: true });
+  writeFileSync(join(directory, VERSION, MANIFEST_FILE), JSON.stringify(manifest));
+  if (files) for (const role of roles) writeFileSync(join(directory, VERSION, FILE_NAMES[role]), ONLY_BYTE);
+  if (diskGib !== undefined) writeFileSync(join(directory, VERSION, FILE_NAMES.cold_overlay), qcow2Header(diskGib));
+  symlinkSync(VERSION, join(directory, CURRENT));
   return record;
 }
 

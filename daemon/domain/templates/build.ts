@@ -42,7 +42,7 @@ import { pullImage } from "./image/pull.ts";
 import { unpackImage } from "./image/unpack.ts";
 import { digestOf, FILE_NAMES, type FileRole, factsOf, imageOf, MANIFEST_FORMAT, type Manifest } from "./manifest.ts";
 import { OF_IMAGE, type Recipe, readRecipe, readyTimeoutSeconds, unpackBuilder } from "./recipe.ts";
-import { CURRENT, MANIFEST_FILE, VERSION as VERSION_NAME } from "./registry.ts";
+import { CURRENT, MANIFEST_FILE, UNPUBLISHED, VERSION as VERSION_NAME } from "./registry.ts";
 import { selfTest } from "./self-test.ts";
 import { withTrialMachine } from "./trial-machine.ts";
 import { whileBuilding } from "./trials.ts";
@@ -380,7 +380,7 @@ async function writeManifest(
 
 /** Makes the new version the one in use; the version before it stays for the sandboxes that run on it. */
 async function publish(home: string, version: string): Promise<void> {
-  const link = join(home, `.${CURRENT}-${version}`);
+  const link = join(home, `${UNPUBLISHED}${version}`);
   await symlink(version, link);
   await rename(link, join(home, CURRENT));
   const versions = (await readdir(home)).filter((name) => VERSION_NAME.test(name)).sort();

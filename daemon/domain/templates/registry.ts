@@ -23,6 +23,8 @@ export const CURRENT = "current";
 export const MANIFEST_FILE = "manifest.json";
 /** How a version's directory is named: by its time, so that a later one comes after. */
 export const VERSION = /^[0-9a-z]{26}$/;
+/** How a link begins that is about to become CURRENT. */
+export const UNPUBLISHED = `.${CURRENT}-`;
 
 /** The version in use of the template in `home`; null where none is. */
 export function publishedVersion(home: string): string | null {

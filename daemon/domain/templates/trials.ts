@@ -9,7 +9,7 @@ import type { Paths } from "../../core/paths.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { freeRemains, guestProcesses } from "../../host/guest/remains.ts";
 import { LockedError, takeLock } from "../../host/lock.ts";
-import { CURRENT, publishedVersion, VERSION } from "./registry.ts";
+import { publishedVersion, UNPUBLISHED, VERSION } from "./registry.ts";
 
 /** Does something while no other build runs on these directories. Throws already_exists when one does. */
 export async function whileBuilding<T>(paths: Paths, work: () => Promise<T>): Promise<T> {
@@ -54,7 +54,7 @@ async function sweepTrials(paths: Paths): Promise<void> {
 
 /**
  * Removes versions that no build has published: those after the one in use, or all where none is. Those before it may have sandboxes.
- * What is a link is somebody else's.
+ * What is a link, or has a name that no build gives, is somebody else's.
  */
 async function sweepUnpublished(paths: Paths): Promise<void> {
   if (!lstatSync(paths.templates, { throwIfNoEntry: false })?.isDirectory()) return;
@@ -62,8 +62,9 @@ async function sweepUnpublished(paths: Paths): Promise<void> {
     if (!entry.isDirectory()) continue;
     const home = paths.template(entry.name);
     const current = publishedVersion(home);
-    const names = readdirSync(home).filter((name) => name !== CURRENT);
-    const unpublished = names.filter((name) => !VERSION.test(name) || current === null || name > current);
+    const unpublished = readdirSync(home).filter((name) =>
+      VERSION.test(name) ? current === null || name > current : name.startsWith(UNPUBLISHED),
+    );
     for (const name of unpublished) await rm(join(home, name), { recursive: true, force: true });
   }
 }

@@ -47,7 +47,7 @@ export async function pullImage(
   await mkdir(directory, { mode: 0o700 });
   await ownedDirectory(directory, user?.uid ?? 0, user?.uid ?? 0);
   const layout = join(directory, "layout");
-  const authFile = join(directory, "auth.json");
+  const authFile = join(directory, "registries.json");
   await writeFile(authFile, auth ?? NO_AUTH, { mode: 0o600 });
   await ownFile(authFile, user?.uid ?? 0);
   const skopeoArgv = (mostFileBytes: number, argv: readonly string[]) =>
