@@ -5,7 +5,12 @@
  *                                                                     └─ told to on the console: warm up once more
  */
 import { readFileSync } from "node:fs";
-import { TEMPLATE_FAILED_LINE, TEMPLATE_FLAG, TEMPLATE_READY_LINE } from "../shared/agent-protocol/messages.ts";
+import {
+  STEPS_FLAG,
+  TEMPLATE_FAILED_LINE,
+  TEMPLATE_FLAG,
+  TEMPLATE_READY_LINE,
+} from "../shared/agent-protocol/messages.ts";
 import { boot } from "./boot.ts";
 import { Drive } from "./drive/drive.ts";
 import { Egress } from "./egress/egress.ts";
@@ -23,7 +28,7 @@ import { Rehearsal } from "./rehearsal.ts";
 import { ROOM_COMMAND, runRoom } from "./room/room.ts";
 import { makeRouter } from "./router.ts";
 import { Setup } from "./setup.ts";
-import { Start, StartFailed } from "./start.ts";
+import { NOTHING_TO_START, Start, StartFailed } from "./start.ts";
 import { Terminals } from "./terminal/terminals.ts";
 import { touchUp, warmUp } from "./warm-up.ts";
 import { zeroFreeMemory } from "./zero-memory.ts";
@@ -42,7 +47,8 @@ process.on("unhandledRejection", (error) => log("unhandled", error));
 for (const signal of SPURNED_SIGNALS) process.on(signal, () => log(`${signal} ignored`));
 
 boot();
-const isTemplate = readFileSync("/proc/cmdline", "utf8").split(/\s+/).includes(TEMPLATE_FLAG);
+const flags = readFileSync("/proc/cmdline", "utf8").split(/\s+/);
+const isTemplate = flags.includes(TEMPLATE_FLAG);
 const reaper = new Reaper();
 reaper.start();
 const drive = new Drive(reaper);
@@ -52,7 +58,7 @@ const made = egress.make();
 const gateway = new Gateway(line);
 gateway.listen();
 const start = new Start(reaper);
-const setup = new Setup(drive, egress, gateway, start);
+const setup = new Setup(drive, egress, gateway, flags.includes(STEPS_FLAG) ? NOTHING_TO_START : start);
 const env = () => setup.env;
 const takeCgroup = Cgroup.take;
 const executions = new Executions({ reaper, drive, env, takeCgroup, makeJournal: () => new Journal() });

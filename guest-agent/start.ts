@@ -37,6 +37,9 @@ export class StartFailed extends Error {
   }
 }
 
+/** Where what would be started is still to be made. */
+export const NOTHING_TO_START: Pick<Start, "goOn"> = { goOn: async () => {} };
+
 /** A shell alone would leave behind what it waits for. */
 function killGroup(leader: number): void {
   try {

@@ -1,17 +1,18 @@
 /** Owns `roomd template`: templates are built on the host and used by every room on it. */
 import { createWriteStream, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { stringify } from "smol-toml";
 import { templateGet } from "../../shared/api/templates.ts";
+import { CliError, EXIT } from "./cli-error.ts";
 import { call } from "./client.ts";
 import { command, commandGroup } from "./command.ts";
 import { type ConfigOption, withConfigOption, withOperator } from "./operator.ts";
 import { fieldLines, type JsonOption, print, printable, say, show, showValue, table } from "./output.ts";
 import { type Progress, withProgress } from "./progress.ts";
-import { integer } from "./values.ts";
+import { integer, pair, word } from "./values.ts";
 
 export function templateCommand(): Command {
   return commandGroup("template", {
@@ -25,33 +26,80 @@ export function templateCommand(): Command {
     .addCommand(remove());
 }
 
-interface BuildOptions extends JsonOption, ConfigOption {
+interface BuildOptions extends JsonOption, ConfigOption, ImageOptions {
   recipe?: string;
-  verbose?: boolean;
+  dockerfile?: string;
+  context?: string;
+  buildArg?: Record<string, string>;
+  egress?: string[];
+  secret?: Record<string, Uint8Array>;
 }
 
 function build(): Command {
   const about = {
     summary: "build a template; it replaces the earlier one",
-    examples: ["roomd template build default", "roomd template build python --recipe python.toml --verbose"],
+    examples: [
+      "roomd template build default",
+      "roomd template build python --recipe python.toml --secret token=./token",
+      "roomd template build app --dockerfile Dockerfile --egress packages.example.com:443 --memory 1024",
+    ],
   };
-  return withConfigOption(command("build <template>", about))
+  const it = withConfigOption(command("build <template>", about))
     .option("--recipe <file>", "file that says what goes into it (default: the one that comes with roomd)")
-    .option("--verbose", "print every step on standard error, even if it is not a terminal")
-    .action(async (id: string, options: BuildOptions) => {
-      const record = await withProgress(`building template ${id}`, (progress) =>
-        withOperator(options, ({ templates }) =>
-          templates.build(id, {
-            recipe: read(options.recipe),
-            onProgress: told(progress, id, options),
-          }),
-        ),
-      );
-      await showValue(record, options, fieldLines);
-    });
+    .option("--dockerfile <file>", "make it of a Dockerfile")
+    .option("--context <directory>", "what the Dockerfile copies from (default: the one that it is in)")
+    .option("--build-arg <name=value>", "for the Dockerfile's ARG; repeatable", pair)
+    .option("--egress <entry>", "let the Dockerfile's RUN reach this host, address or network; repeatable", word)
+    .option("--secret <name=file>", "have steps find a file as /run/secrets/NAME; kept nowhere; repeatable", secrets);
+  return withImageOptions(it, "of a Dockerfile: ").action(async (id: string, options: BuildOptions) => {
+    const { dockerfile } = options;
+    const recipe = dockerfile === undefined ? recipeIn(options) : ofDockerfile(id, dockerfile, options);
+    const record = await withProgress(`building template ${id}`, (progress) =>
+      withOperator(options, ({ templates }) =>
+        templates.build(id, {
+          recipe,
+          registryAuth: read(options.registryAuth),
+          secrets: options.secret,
+          args: options.buildArg,
+          onProgress: told(progress, id, options),
+        }),
+      ),
+    );
+    await showValue(record, options, fieldLines);
+  });
 }
 
-function told(progress: Progress, id: string, { verbose }: { verbose?: boolean }): (line: string) => void {
+const OF_DOCKERFILE = ["context", "buildArg", "egress", "memory", "disk", "start", "ready", "description"] as const;
+
+/** A recipe says itself what it is made of. */
+function recipeIn(options: BuildOptions): string | undefined {
+  const [said] = OF_DOCKERFILE.filter((name) => options[name] !== undefined);
+  if (said === undefined) return read(options.recipe);
+  const flag = said.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`);
+  throw new CliError(`--${flag} is of a Dockerfile, which --dockerfile names: a recipe says it itself.`, EXIT.usage);
+}
+
+function ofDockerfile(id: string, dockerfile: string, options: BuildOptions): string {
+  const { recipe, context, egress } = options;
+  if (recipe !== undefined) throw new CliError("Give a recipe or a Dockerfile, not both.", EXIT.usage);
+  return recipeOf(id, dockerfile, options, {
+    ...{ dockerfile: resolve(dockerfile), context: resolve(context ?? dirname(dockerfile)) },
+    ...(egress !== undefined && { egress_allowlist: egress }),
+  });
+}
+
+const MOST_SECRET_BYTES = 524_288;
+
+/** Gathers NAME=FILE. */
+function secrets(text: string, before: Record<string, Uint8Array> = {}): Record<string, Uint8Array> {
+  const [, name, file] = /^([A-Za-z0-9_][A-Za-z0-9_.-]{0,63})=(.+)$/s.exec(text) ?? [];
+  if (name === undefined || file === undefined) throw new InvalidArgumentError("It is NAME=FILE.");
+  const bytes = readFileSync(file);
+  if (bytes.byteLength > MOST_SECRET_BYTES) throw new InvalidArgumentError(`${file} has more than 512 KiB.`);
+  return { ...before, [name]: bytes };
+}
+
+function told(progress: Progress, id: string, { verbose }: ImageOptions): (line: string) => void {
   return (line) => {
     if (!verbose) return progress.say(`${id}: ${printable(line)}`);
     progress.giveWay();
@@ -59,14 +107,37 @@ function told(progress: Progress, id: string, { verbose }: { verbose?: boolean }
   };
 }
 
-interface ImportOptions extends JsonOption, ConfigOption {
-  memory: number;
-  disk: number;
-  description?: string;
+interface ImageOptions {
   registryAuth?: string;
+  memory?: number;
+  disk?: number;
+  description?: string;
   start?: boolean;
   ready?: string;
   verbose?: boolean;
+}
+
+/** Options of what is made of an image; `of` says when they count. */
+function withImageOptions(command: Command, of: string): Command {
+  return command
+    .option("--registry-auth <file>", "what opens the registry, as docker's config.json says it; kept nowhere")
+    .option("--memory <mib>", `${of}memory of its sandboxes, where they say nothing else (default: 512)`, integer(256))
+    .option("--disk <mib>", `${of}what the disk of a sandbox may grow to (default: 8192)`, integer(1024))
+    .option("--start", `${of}have the image's entry point running in every sandbox`)
+    .option("--ready <command>", `${of}shell command that ends with 0 once it is up (with --start)`)
+    .option("--description <text>", `${of}what the list of templates says of it`)
+    .option("--verbose", "print every step on standard error, even if it is not a terminal");
+}
+
+/** `root` is what it is made of, as recipes say it, and `from` where that came from. */
+function recipeOf(id: string, from: string, options: ImageOptions, root: Record<string, unknown>): string {
+  const { description = from, memory = 512, disk = 8192, start, ready } = options;
+  return stringify({
+    ...{ template_id: id, description: description.slice(0, 256), ...root, tools: [] },
+    ...{ min_memory_mib: 256, default_memory_mib: memory, disk_mib: disk },
+    ...(start && { start: "image" }),
+    ...(ready !== undefined && { ready }),
+  });
 }
 
 function importImage(): Command {
@@ -78,25 +149,12 @@ function importImage(): Command {
       "docker save mine:1 | roomd template import mine -",
     ],
   };
-  return withConfigOption(command("import <template> <image>", about))
-    .option("--memory <mib>", "memory of its sandboxes, where they say nothing else", integer(256), 512)
-    .option("--disk <mib>", "what the disk of a sandbox may grow to", integer(1024), 8192)
-    .option("--registry-auth <file>", "what opens the registry, as docker's config.json says it; kept nowhere")
-    .option("--start", "have the image's entry point running in every sandbox")
-    .option("--ready <command>", "shell command that ends with 0 once it is up (with --start)")
-    .option("--description <text>", "what the list of templates says of it")
-    .option("--verbose", "print every step on standard error, even if it is not a terminal")
-    .action(async (id: string, image: string, options: ImportOptions) => {
+  return withImageOptions(withConfigOption(command("import <template> <image>", about)), "").action(
+    async (id: string, image: string, options: ImageOptions & JsonOption & ConfigOption) => {
       const given = image === "-" ? await savedInput() : null;
       try {
-        const recipe = stringify({
-          template_id: id,
-          description: options.description ?? (given ? "an image from standard input" : image).slice(0, 256),
-          from: given ? `docker-archive:${given}` : absolute(image),
-          ...{ tools: [], min_memory_mib: 256, default_memory_mib: options.memory, disk_mib: options.disk },
-          ...(options.start && { start: "image" }),
-          ...(options.ready !== undefined && { ready: options.ready }),
-        });
+        const from = given ? `docker-archive:${given}` : absolute(image);
+        const recipe = recipeOf(id, given ? "an image from standard input" : image, options, { from });
         const record = await withProgress(`importing ${id}`, (progress) =>
           withOperator(options, ({ templates }) =>
             templates.build(id, {
@@ -110,7 +168,8 @@ function importImage(): Command {
       } finally {
         if (given) await rm(given, { force: true });
       }
-    });
+    },
+  );
 }
 
 const read = (file: string | undefined) => (file === undefined ? undefined : readFileSync(file, "utf8"));

@@ -4,11 +4,13 @@ import type { OrgId } from "../../shared/ids.ts";
 import type { Paths } from "../core/paths.ts";
 import { ServiceError } from "../core/service-error.ts";
 import { headsFilesOf, listService, verifyAll } from "../domain/audit/index.ts";
+import { serveAlone } from "../domain/egress/alone.ts";
 import { makeAlone, makeOperator, plansOf } from "../domain/orgs/index.ts";
 import { countAllRooms, countRooms } from "../domain/rooms/index.ts";
+import { egressRules } from "../domain/sandboxes/egress-list.ts";
 import { listQuarantined } from "../domain/sandboxes/index.ts";
 import { runChecks } from "../domain/service/checks.ts";
-import { buildTemplate, removeTemplate } from "../domain/templates/build.ts";
+import { type BuildDeps, buildTemplate, removeTemplate } from "../domain/templates/build.ts";
 import { isOutdated } from "../domain/templates/registry.ts";
 import { findPasskeys, makeSignUpOperator, makeUserOperator } from "../domain/users/index.ts";
 import { planListen } from "../edge/http/tls.ts";
@@ -39,9 +41,14 @@ export async function openOperator(options: ComposeOptions) {
     templates: {
       build: async (
         templateId: string,
-        build: { recipe?: string | undefined; registryAuth?: string | undefined; onProgress(line: string): void },
+        build: Parameters<typeof buildTemplate>[2] & Pick<BuildDeps, "registryAuth">,
       ): Promise<TemplateRecord> => {
         const host = await inspect();
+        const settings = {
+          ...{ log, privateRanges: config["egress.private_ranges"], hostsFile: config["egress.hosts_file"] },
+          mibPerSecond: config["egress.mib_per_second"],
+        };
+        const serve: BuildDeps["egress"]["serve"] = (allowlist, refused) => serveAlone(settings, allowlist, refused);
         return await buildTemplate(
           {
             paths,
@@ -50,12 +57,18 @@ export async function openOperator(options: ComposeOptions) {
             qemuVersion: host.findings.qemu_version,
             mirror: config["template.mirror"],
             registryAuth: build.registryAuth,
+            egress: {
+              wrong: (allowlist) => egressRules("egress_allowlist", allowlist).map(({ message }) => message),
+              serve,
+            },
             limits: host.limits,
             probe: host.probe,
           },
           templateId,
           {
             recipe: build.recipe,
+            secrets: build.secrets,
+            args: build.args,
             onProgress: build.onProgress,
           },
         );

@@ -18,9 +18,10 @@ export const ROOT: User = {
   shell: existsSync("/bin/bash") ? "/bin/bash" : "/bin/sh",
 };
 
-/** Whom a command runs as where nobody says it, by the image or as root; else as findUser. */
+/** Whom a command runs as where nobody says it, by the image or as root; else as findUser, or with a colon as findImageUser. */
 export function userFor(wanted: string | null): User | null {
-  return wanted === null && IMAGE.user !== null ? findImageUser(IMAGE.user) : findUser(wanted);
+  const said = wanted ?? IMAGE.user;
+  return said !== null && (wanted === null || said.includes(":")) ? findImageUser(said) : findUser(wanted);
 }
 
 /** By name or numeric id; null is root, who exists whatever the file says, and alone where it cannot be read. */
@@ -30,11 +31,11 @@ export function findUser(wanted: string | null, passwd = "/etc/passwd"): User | 
   return users.find(({ name }) => name === wanted) ?? users.find(({ uid }) => String(uid) === wanted) ?? null;
 }
 
-/** The one that an image says, as `user` or `user:group`; numbers need be in no file. */
+/** The one that an image says, as `user` or `user:group`; numbers need be in no file. `user:` is `user`. */
 export function findImageUser(said: string, { passwd = "/etc/passwd", group = "/etc/group" } = {}): User | null {
-  const [name = "", groupName] = said.split(":");
+  const [name = "", groupName = ""] = said.split(":");
   const user = findUser(name, passwd) ?? unlisted(name);
-  if (user === null || groupName === undefined) return user;
+  if (user === null || groupName === "") return user;
   const line = linesOf(group).find(([known]) => known === groupName);
   const gid = idOf(line?.[2] ?? groupName);
   return gid === null ? null : { ...user, gid, lone: true };

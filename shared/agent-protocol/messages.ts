@@ -38,6 +38,9 @@ export const REHEARSED_LINE = "roomd-agent: rehearsed";
 /** Kernel command line flag: the guest boots to be made a template. */
 export const TEMPLATE_FLAG = "roomd.template=1";
 
+/** Kernel command line flag: the guest boots to have its recipe's steps run. Nothing that the recipe wants running is started. */
+export const STEPS_FLAG = "roomd.steps=1";
+
 /** Lies beside the agent where the root is that of an image: what its commands start from where nobody says anything else. */
 export const IMAGE_DEFAULTS_FILE = "image.json";
 

@@ -12,6 +12,7 @@ const APPLETS = [
   "cat",
   "chmod",
   "env",
+  "grep",
   "head",
   "hostname",
   "id",

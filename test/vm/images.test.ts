@@ -2,14 +2,16 @@
  * Templates of images: a root without any libc, of layers as builders and attackers make them, is unpacked in a guest and used like any other.
  * Those that are refused take most of a minute each, so they run where ROOMD_TEST_LONG is 1.
  */
-import { readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { stringify } from "smol-toml";
 import { describe, expect, test } from "vitest";
 import { ownTemplates } from "../harness/built-templates.ts";
 import { BINARY, type TestDaemon } from "../harness/daemon.ts";
 import { LONG, testAlone, withGuests } from "../harness/guests.ts";
 import { ImageRegistry } from "../harness/image-registry.ts";
 import { busyboxRoot, type Entry, type ImageConfig, type Layer, writeImage } from "../harness/oci-image.ts";
+import { OUTSIDE_PORTS, Outside } from "../harness/outside.ts";
 
 const IMPORT_MS = 480_000;
 const prepare = async (daemon: TestDaemon) => void ownTemplates(daemon);
@@ -207,6 +209,135 @@ describe.skipIf(!LONG)("where there is time", () => {
         await daemon.ok("DELETE", "/v1/rooms/w?drive=delete");
       },
       IMPORT_MS,
+    );
+
+    test(
+      "steps run in a machine of their own, reach what their list says, and leave no secret behind",
+      async () => {
+        const { daemon } = guests;
+        await using outside = await Outside.start(["allowed.example", "other.example"]);
+        daemon.env.ROOMD_EGRESS_HOSTS_FILE = outside.hostsFile;
+        outside.setHosts({ "allowed.example": outside.v4, "other.example": outside.v4 });
+        writeFileSync(join(outside.root, "package"), "of the outside\n");
+        const from = await writeImage(join(daemon.home, "with-steps"), [busyboxRoot()], {
+          ...{ Env: ["HELLO=there"], WorkingDir: "/srv", User: "4321" },
+        });
+        const secret = `secret-${crypto.randomUUID()}`;
+        writeFileSync(join(daemon.home, "token"), secret);
+        const build = async (name: string, steps: string[]) => {
+          const recipe = join(daemon.home, `${name}.toml`);
+          const rest = { template_id: name, description: "", tools: [], min_memory_mib: 256, default_memory_mib: 256 };
+          const egress_allowlist = [`allowed.example:${OUTSIDE_PORTS.http}`];
+          const start = "echo started >/opt/started";
+          writeFileSync(recipe, stringify({ ...rest, from, disk_mib: 1024, start, egress_allowlist, steps }));
+          const token = `token=${join(daemon.home, "token")}`;
+          const argv = ["template", "build", name, "--recipe", recipe, "--secret", token, "--verbose", "--json"];
+          const { status, stdout, stderr } = await daemon.cli(argv);
+          const last = stderr.trim().split("\n").at(-1) ?? "";
+          return { status, said: JSON.parse(stdout || last), stderr };
+        };
+        const get = (host: string) => `wget -qO /opt/package http://${host}:${OUTSIDE_PORTS.http}/package`;
+        const nothingLeft = (name: string) => {
+          expect(readdirSync(join(daemon.dataDir, "templates", name))).toEqual([]);
+          expect(daemon.leftovers()).toEqual([]);
+        };
+
+        const told = "echo one $HELLO $PWD $(id -u) $(cat /run/secrets/token | head -c 7) >/opt/told";
+        const { status, said, stderr } = await build("stepped", [
+          `set -e; [ ! -e /opt/started ]; busybox mkdir -p /opt; ${told}; ${get("allowed.example")}`,
+          "echo two\necho of two >&2; echo two >>/opt/told",
+        ]);
+        expect([status, said]).toMatchObject([0, { template_id: "stepped", source: expect.anything() }]);
+        expect(stderr).toMatch(/step 1 of 2: set -e[\s\S]*step 2 of 2: echo two\n[\s\S]* {2}two\n[\s\S]* {2}of two\n/);
+        expect(daemon.leftovers()).toEqual([]);
+        await daemon.room("t");
+        const sandbox = { agent_id: "a", guest_cid: guests.cid(), template_id: "stepped", memory_mib: 256 };
+        await daemon.ok("POST", "/v1/rooms/t/sandboxes/from-template", sandbox);
+        expect(await daemon.sh("t", "a", "cat /opt/told /opt/package /opt/started; ls /run/secrets 2>&1")).toBe(
+          "one there /srv 0 secret-\ntwo\nof the outside\nstarted\nls: /run/secrets: No such file or directory",
+        );
+        const search = Bun.spawn(["grep", "-rlazF", secret, daemon.dataDir, daemon.runtimeDir], { stdout: "pipe" });
+        expect(await search.stdout.text()).toBe("");
+
+        const failing = await build("failing", ["true", "echo out; echo err >&2; exit 3", "true"]);
+        expect(failing).toMatchObject({
+          status: 1,
+          said: { code: "build_failed", details: { step: "step 2", last_lines: ["out", "err"] } },
+        });
+        nothingLeft("failing");
+        const refused = await build("refused", [get("other.example")]);
+        const where = `other.example:${OUTSIDE_PORTS.http}`;
+        expect(refused).toMatchObject({
+          status: 1,
+          said: { code: "build_failed", details: { step: "step 1", refused: [where] } },
+        });
+        expect(refused.stderr).toContain(`refused: ${where} is not on the recipe's egress_allowlist`);
+        nothingLeft("refused");
+        await daemon.ok("DELETE", "/v1/rooms/t?drive=delete");
+      },
+      2 * IMPORT_MS,
+    );
+
+    test(
+      "a Dockerfile is built step by step, and its commands start as it says",
+      async () => {
+        const { daemon } = guests;
+        const context = join(daemon.home, "context");
+        mkdirSync(join(context, "src"), { recursive: true });
+        writeFileSync(join(context, "src", "script"), "echo of the context\n");
+        writeFileSync(join(context, "src", "other"), "other");
+        writeFileSync(join(context, ".dockerignore"), "**/other\n");
+        const root = [
+          ...busyboxRoot(),
+          { name: "etc/passwd", content: "root:x:0:0::/root:/bin/sh\napp:x:70:70::/:/bin/sh\n" },
+        ];
+        const from = await writeImage(join(daemon.home, "of-dockerfile"), [root], {
+          Env: ["FIRST=1"],
+          Entrypoint: ["no"],
+        });
+        writeFileSync(
+          join(context, "Dockerfile"),
+          [
+            "ARG FROM",
+            "FROM $FROM",
+            "ARG WHO=nobody",
+            "RUN echo $WHO $FIRST ${SECOND:-none} >/told",
+            "ENV SECOND=2",
+            "WORKDIR /srv/app",
+            "COPY --chown=app src ./",
+            "COPY src/script /bin/renamed",
+            "USER app",
+            'RUN ["sh", "-c", "id -u >mine && pwd"]',
+            'ENTRYPOINT ["sh", "-c", "while :; do sleep 1; done"]',
+          ].join("\n"),
+        );
+        const build = async (...more: string[]) => {
+          const of = ["--dockerfile", join(context, "Dockerfile"), "--disk", "1024", "--memory", "256", "--json"];
+          const { status, stdout, stderr } = await daemon.cli(["template", "build", "filed", ...of, ...more]);
+          return { status, said: JSON.parse(stdout || stderr) };
+        };
+        // The directory belongs to root, as elsewhere.
+        const failed = await build("--build-arg", `FROM=${from}`);
+        expect(failed).toMatchObject({
+          ...{ status: 1, said: { code: "build_failed", details: { step: "step 5" } } },
+        });
+        expect(failed.said.details.last_lines.join("\n")).toContain("denied");
+        const file = readFileSync(join(context, "Dockerfile"), "utf8");
+        writeFileSync(join(context, "Dockerfile"), file.replace("COPY --chown", "RUN chmod 777 .\nCOPY --chown"));
+        const built = await build("--build-arg", `FROM=${from}`, "--build-arg", "WHO=somebody", "--start");
+        expect(built).toMatchObject({ status: 0, said: { template_id: "filed", source: { ref: from } } });
+        await daemon.room("f");
+        const sandbox = { agent_id: "a", guest_cid: guests.cid(), template_id: "filed", memory_mib: 256 };
+        await daemon.ok("POST", "/v1/rooms/f/sandboxes/from-template", sandbox);
+        const told = "pwd; id -u; echo $FIRST $SECOND $WHO; cat /told mine script /bin/renamed; stat -c '%u %n' *";
+        expect(await daemon.sh("f", "a", told)).toBe(
+          "/srv/app\n70\n1 2\nsomebody 1 none\n70\necho of the context\necho of the context\n70 mine\n70 script",
+        );
+        expect(await daemon.sh("f", "a", "grep -l '^sh.-c.while' /proc/[0-9]*/cmdline | head -n 1")).toMatch(/^\/proc/);
+        await daemon.ok("DELETE", "/v1/rooms/f?drive=delete");
+        expect(daemon.leftovers()).toEqual([]);
+      },
+      2 * IMPORT_MS,
     );
 
     test(

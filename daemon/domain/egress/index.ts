@@ -1,20 +1,13 @@
 /** Owns egress: what leaves the sandboxes of this host, each by a guard of its own. Its lists are the sandboxes' rows. */
 
-import type { Stream } from "../../../shared/agent-protocol/link.ts";
-import type { GuestRequest } from "../../../shared/agent-protocol/messages.ts";
-import { StreamErrorCode } from "../../../shared/agent-protocol/messages.ts";
 import type { SandboxId } from "../../../shared/ids.ts";
-import type { Log } from "../../core/log.ts";
-import { describeError } from "../../core/service-error.ts";
 import type { GuestRequests } from "../../host/guest-link/handshake.ts";
 import { USAGE_WRITE_SECONDS } from "../orgs/index.ts";
-import { readRanges } from "./addresses.ts";
 import type { EgressDeps, EgressSandbox } from "./deps.ts";
 import { Guard } from "./guard.ts";
-import { makeIsHosts } from "./host-addresses.ts";
 import type { Network } from "./network.ts";
 import { Networks } from "./networks.ts";
-import type { Ground } from "./policy.ts";
+import { groundOf, paceOf, requestsTo } from "./requests.ts";
 import { HostResolver } from "./resolver.ts";
 import { type Traffic, trafficOf } from "./store.ts";
 import { NO_TRAFFIC, sumOf, Tally } from "./tally.ts";
@@ -41,8 +34,8 @@ export interface Egress {
 /** Throws when the configured ranges are none. */
 export function makeEgress(deps: EgressDeps): Egress {
   const resolver = new HostResolver(deps.hostsFile);
-  const ground: Ground = { privateRanges: privateRangesOf(deps.privateRanges), isHosts: makeIsHosts() };
-  const bytesPerSecond = deps.mibPerSecond === 0 ? Number.MAX_SAFE_INTEGER : deps.mibPerSecond * 1024 * 1024;
+  const ground = groundOf(deps.privateRanges);
+  const bytesPerSecond = paceOf(deps.mibPerSecond);
   const guards = new Map<string, Guard>();
   const networks = new Networks(deps.database.queries);
   const tally = new Tally(deps, networks);
@@ -106,27 +99,3 @@ export function makeEgress(deps: EgressDeps): Egress {
     },
   };
 }
-
-type EgressMethod = Exclude<GuestRequest["method"], "room_call">;
-
-/** What the guest says is of its own making: nothing about a request is sure. */
-function requestsTo(guard: Guard, log: Log): GuestRequests {
-  const handlers: Record<EgressMethod, (stream: Stream, request: object) => Promise<void>> = {
-    egress_resolve: (stream, request) => guard.resolve(stream, request),
-    egress_connect: (stream, request) => guard.connect(stream, request),
-  };
-  return (stream, request) => {
-    const { method } = Object(request) as { method?: unknown };
-    const known = typeof method === "string" && Object.hasOwn(handlers, method);
-    if (!known) return stream.fail(StreamErrorCode.unknown_method, "there is no such method");
-    handlers[method as EgressMethod](stream, request as object).catch((error: unknown) => {
-      log.error("egress", { error: describeError(error) });
-      stream.fail(StreamErrorCode.internal, "the host failed");
-    });
-  };
-}
-
-const privateRangesOf = (text: string) =>
-  readRanges(text, (part) => {
-    throw new Error(`egress.private_ranges: ${part} is neither an address nor a CIDR`);
-  });

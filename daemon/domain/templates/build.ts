@@ -5,7 +5,7 @@
  *
  * Everything is made in a directory of its own; only the last rename of the link `current` makes it a template.
  */
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { copyFile, mkdir, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import {
@@ -38,10 +38,14 @@ import {
 } from "../../host/machine/spec.ts";
 import { runWithProgress } from "../../host/process.ts";
 import { processorOf } from "../../host/processor.ts";
+import { planDockerfile } from "./dockerfile/plan.ts";
+import { type Dockerfile, readDockerfile } from "./dockerfile/read.ts";
+import { stepsOf } from "./dockerfile/steps.ts";
 import { pullImage } from "./image/pull.ts";
 import { unpackImage } from "./image/unpack.ts";
 import { digestOf, FILE_NAMES, type FileRole, factsOf, imageOf, MANIFEST_FORMAT, type Manifest } from "./manifest.ts";
-import { OF_IMAGE, type Recipe, readRecipe, readyTimeoutSeconds, unpackBuilder } from "./recipe.ts";
+import { invalidRecipe, OF_IMAGE, type Recipe, readRecipe, readyTimeoutSeconds, unpackBuilder } from "./recipe.ts";
+import { BUSYBOX, runRecipeSteps, type ServeEgress, type Step, stepOf } from "./recipe-steps.ts";
 import { CURRENT, MANIFEST_FILE, UNPUBLISHED, VERSION as VERSION_NAME } from "./registry.ts";
 import { selfTest } from "./self-test.ts";
 import { withTrialMachine } from "./trial-machine.ts";
@@ -59,6 +63,12 @@ export interface BuildDeps {
   registryAuth?: string | undefined;
   /** URL of the Debian archive; empty: the one of this host's apt sources. */
   mirror: string;
+  /** What a recipe's steps may reach. */
+  egress: {
+    /** What is wrong with a list, in sentences. */
+    wrong(allowlist: readonly string[]): string[];
+    serve: ServeEgress;
+  };
   /** Most memory of one sandbox. */
   limits: { memory_mib: number };
   /** Finds out the acceleration with the new template's kernel. */
@@ -68,6 +78,10 @@ export interface BuildDeps {
 export interface BuildOptions {
   /** Text of the recipe; the embedded one when absent. */
   recipe?: string | undefined;
+  /** For ARG of its Dockerfile, by name. */
+  args?: Readonly<Record<string, string>> | undefined;
+  /** What its steps find in /run/secrets, by name; kept nowhere. */
+  secrets?: Readonly<Record<string, Uint8Array>> | undefined;
   onProgress(line: string): void;
 }
 
@@ -79,19 +93,29 @@ export async function buildTemplate(
 ): Promise<TemplateRecord> {
   const { paths } = deps;
   const recipe = readRecipe(templateId, options.recipe);
+  const wrong = deps.egress.wrong(recipe.egress_allowlist ?? []);
+  if (wrong.length > 0) throw invalidRecipe(wrong);
   if (!existsSync(deps.programs.agent)) {
     throw new ServiceError("validation_failed", {
       detail: `The guest agent ${deps.programs.agent} is missing.`,
       hint: "Build it with `bun run build`, or set host.agent.",
     });
   }
-  return await whileBuilding(paths, () => buildVersion(deps, templateId, recipe, options));
+  const dockerfile = recipe.dockerfile === undefined ? null : dockerfileIn(recipe.dockerfile, options.args);
+  return await whileBuilding(paths, () => buildVersion(deps, templateId, recipe, dockerfile, options));
+}
+
+function dockerfileIn(path: string, args: BuildOptions["args"]): Dockerfile {
+  const there = statSync(path, { throwIfNoEntry: false });
+  if (!there?.isFile()) throw invalidRecipe([`dockerfile: there is no file ${path}`]);
+  return readDockerfile(readFileSync(path, "utf8"), args);
 }
 
 async function buildVersion(
   deps: BuildDeps,
   templateId: string,
   recipe: Recipe,
+  dockerfile: Dockerfile | null,
   options: BuildOptions,
 ): Promise<TemplateRecord> {
   const { paths } = deps;
@@ -100,11 +124,23 @@ async function buildVersion(
   const directory = join(home, version);
   await mkdir(directory, { recursive: true, mode: 0o700 });
   try {
-    const root = await makeRoot(deps, recipe, directory, options.onProgress);
+    const root = await makeRoot(deps, recipe, directory, dockerfile, options.onProgress);
     readableTemplate(directory);
     const hardware = await hardwareFor(deps, recipe, directory);
-    options.onProgress(`booting the template under ${hardware.acceleration} and saving it`);
     const { virtualSize } = root;
+    if (root.steps.length > 0) {
+      const { host, programs, egress } = deps;
+      await runRecipeSteps(
+        { host: host(), paths, qemu_img: programs.qemu_img, egress: egress.serve },
+        hardware,
+        directory,
+        virtualSize,
+        { steps: root.steps, egress_allowlist: recipe.egress_allowlist ?? [], secrets: options.secrets ?? {} },
+        options.onProgress,
+      );
+      readableTemplate(directory);
+    }
+    options.onProgress(`booting the template under ${hardware.acceleration} and saving it`);
     await snapshot(deps, recipe, directory, hardware, virtualSize);
     await makeOverlays(deps, directory, virtualSize);
     const manifest = await writeManifest(deps, recipe, directory, hardware, root.source);
@@ -125,6 +161,8 @@ interface Root {
   virtualSize: number;
   /** Of what image it is; null for packages. */
   source: TemplateSource | null;
+  /** What is run in it before it is booted. */
+  steps: Step[];
 }
 
 /** Makes what a guest boots: kernel, initramfs and root disk. */
@@ -132,16 +170,17 @@ async function makeRoot(
   deps: BuildDeps,
   recipe: Recipe,
   directory: string,
+  dockerfile: Dockerfile | null,
   onProgress: (line: string) => void,
 ): Promise<Root> {
   const scratch = join(directory, ".builder");
   const builder = await unpackBuilder(scratch);
   await mkdir(deps.paths.template_cache, { recursive: true, mode: 0o700 });
   const own = await writeOwn(recipe, scratch);
-  const make = recipe.from === undefined ? rootOfPackages : rootOfImage;
-  const root = await make({ deps, recipe, directory, scratch, builder, own, onProgress });
+  const make = recipe.packages === undefined ? rootOfImage : rootOfPackages;
+  const root = await make({ deps, recipe, directory, scratch, builder, own, dockerfile, onProgress });
   await rm(scratch, { recursive: true });
-  return root;
+  return { ...root, steps: [...root.steps, ...(recipe.steps ?? []).map(stepOf)] };
 }
 
 /** The scripts of a recipe, as files that lie beside the agent, by their names there. */
@@ -168,6 +207,7 @@ interface RootStep {
   scratch: string;
   builder: Awaited<ReturnType<typeof unpackBuilder>>;
   own: Record<string, string>;
+  dockerfile: Dockerfile | null;
   onProgress(line: string): void;
 }
 
@@ -182,12 +222,12 @@ async function rootOfPackages({ deps, recipe, directory, builder, own, onProgres
   const root = { path: raw, format: "raw" } as const;
   const virtualSize = await convertRoot(deps.programs.qemu_img, root, join(directory, FILE_NAMES.root));
   await rm(raw);
-  return { virtualSize, source: null };
+  return { virtualSize, source: null, steps: [] };
 }
 
 async function rootOfImage(step: RootStep): Promise<Root> {
-  const { deps, recipe, directory, scratch, builder, own, onProgress } = step;
-  const { from: ref = "", disk_mib } = recipe;
+  const { deps, recipe, directory, scratch, builder, own, dockerfile, onProgress } = step;
+  const { from: ref = dockerfile?.from ?? "", disk_mib } = recipe;
   const { isolation } = deps.host();
   const { skopeo, qemu, qemu_img } = deps.programs;
   const puller = newId("sbx");
@@ -199,13 +239,17 @@ async function rootOfImage(step: RootStep): Promise<Root> {
     // None of its further groups: what fetches an image has no business with KVM.
     const user = users && { uid: users.qemu.uid, groups: [] };
     const image = await pullImage({ skopeo, user, auth: deps.registryAuth }, ref, pull, onProgress);
+    const planned = dockerfile && planDockerfile(dockerfile, image);
+    const wanted = defaultsFor(recipe, planned?.defaults ?? image.defaults);
+    const steps = planned === null ? [] : stepsOf(planned.steps, recipe.context ?? "");
+    if (planned !== null) steps.push(defaultsStep(wanted));
     onProgress("making the runtime");
     const [runtime = ""] = await makeRuntime(deps, builder.runtime);
     for (const role of ["kernel", "initramfs"] as const) {
       await copyFile(join(runtime, FILE_NAMES[role]), join(directory, FILE_NAMES[role]));
     }
     const defaults = join(scratch, IMAGE_DEFAULTS_FILE);
-    await writeFile(defaults, JSON.stringify(defaultsFor(recipe, image.defaults)));
+    await writeFile(defaults, JSON.stringify(planned === null ? wanted : image.defaults));
     const disk = join(directory, "unpacked.qcow2");
     await unpackImage(
       { paths: deps.paths, isolation, qemu, qemu_img },
@@ -216,14 +260,23 @@ async function rootOfImage(step: RootStep): Promise<Root> {
       },
       onProgress,
     );
-    const root = { path: disk, format: "qcow2" } as const;
+    const root = { path: disk, format: "qcow2", over: null } as const;
     const virtualSize = await convertRoot(qemu_img, root, join(directory, FILE_NAMES.root));
     await rm(disk);
     const { index_digest, manifest_digest, config_digest } = image;
-    return { virtualSize, source: { ref, index_digest, manifest_digest, config_digest } };
+    return { virtualSize, source: { ref, index_digest, manifest_digest, config_digest }, steps };
   } finally {
     await rm(pull, { recursive: true, force: true });
   }
+}
+
+/** What commands start from once the steps have run, each of which had what was said until then. */
+function defaultsStep(defaults: ImageDefaults): Step {
+  const put = (async function* () {
+    yield new TextEncoder().encode(JSON.stringify(defaults));
+  })();
+  const place = `/usr/lib/roomd/${IMAGE_DEFAULTS_FILE}`;
+  return { title: "what commands start from", put, argv: [BUSYBOX, "sh", "-c", 'cat >"$0"', place] };
 }
 
 /** Its entry point is among them where the recipe wants it running. */

@@ -14,6 +14,7 @@ import initramfsInit from "../../../packaging/guest-image/initramfs-init" with {
 import runtimeBuilder from "../../../packaging/guest-image/runtime" with { type: "text" };
 import unpackerInit from "../../../packaging/guest-image/unpacker-init" with { type: "text" };
 import { fields } from "../../../shared/api/contract.ts";
+import { egressEntryList } from "../../../shared/api/sandboxes.ts";
 import { TEMPLATE_PATTERN } from "../../../shared/api/templates.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { BASE_MEMORY_MIB, MEMORY_GRAIN_MIB } from "../../host/machine/spec.ts";
@@ -22,6 +23,7 @@ import { REFERENCE_PATTERN } from "./image/reference.ts";
 const MOST_SCRIPT_BYTES = 65_536;
 /** Where a recipe does not say it. On a host without KVM a desktop takes most of a minute. */
 const READY_TIMEOUT_SECONDS = 300;
+const path = Type.String({ pattern: "^/[^\\u0000-\\u001f]{0,1023}$" });
 const script = Type.String({ minLength: 1, maxLength: MOST_SCRIPT_BYTES });
 
 const recipe = fields({
@@ -31,6 +33,13 @@ const recipe = fields({
   suite: Type.Optional(Type.String({ pattern: "^[a-z]{1,32}$" })),
   packages: Type.Optional(Type.Array(Type.String({ pattern: "^[a-z0-9][a-z0-9+.-]{0,127}$" }), { maxItems: 512 })),
   from: Type.Optional(Type.String({ pattern: REFERENCE_PATTERN })),
+  /** Shell scripts that root runs one after the other, in a guest of their own, before the template is booted. */
+  steps: Type.Optional(Type.Array(script, { maxItems: 128 })),
+  /** Where they may connect to, as a sandbox's list says it; nowhere, where it is not said. */
+  egress_allowlist: Type.Optional(egressEntryList),
+  /** A Dockerfile of this host, in place of `from` and before `steps`, and the directory that it copies from. */
+  dockerfile: Type.Optional(path),
+  context: Type.Optional(path),
   tools: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 128 }),
   /** What the template is saved with; more is plugged. Kernels count memory in blocks of this size. */
   min_memory_mib: Type.Integer({ minimum: BASE_MEMORY_MIB, multipleOf: MEMORY_GRAIN_MIB }),
@@ -77,15 +86,19 @@ export function readRecipe(templateId: string, text: string | undefined): Recipe
   }
   const value: unknown = parse(source);
   if (!Value.Check(recipe, value)) {
-    throw invalid([...Value.Errors(recipe, value)].map((error) => `${error.path.slice(1)}: ${error.message}`));
+    throw invalidRecipe([...Value.Errors(recipe, value)].map((error) => `${error.path.slice(1)}: ${error.message}`));
   }
   const isOfPackages = value.suite !== undefined && value.packages !== undefined;
-  if (isOfPackages === (value.from !== undefined))
-    throw invalid(["it needs suite and packages, or from, and not both"]);
-  if (value.start === OF_IMAGE && value.from === undefined)
-    throw invalid(["start: there is no image, which is named by from"]);
+  const roots = [isOfPackages, value.from !== undefined, value.dockerfile !== undefined].filter((is) => is);
+  if (roots.length !== 1) throw invalidRecipe(["it needs one of these: suite and packages; from; dockerfile"]);
+  if (value.start === OF_IMAGE && isOfPackages)
+    throw invalidRecipe(["start: there is no image, which is named by from or in a dockerfile"]);
+  if (value.context !== undefined && value.dockerfile === undefined)
+    throw invalidRecipe(["context: it is of a dockerfile, and there is none"]);
   const useless = OF_START.filter((field) => value.start === undefined && value[field] !== undefined);
-  if (useless.length > 0) throw invalid(useless.map((field) => `${field}: it needs start`));
+  if (useless.length > 0) throw invalidRecipe(useless.map((field) => `${field}: it needs start`));
+  if (value.egress_allowlist !== undefined && value.steps === undefined && value.dockerfile === undefined)
+    throw invalidRecipe(["egress_allowlist: it is of steps, and there are none"]);
   if (value.template_id !== templateId) {
     throw new ServiceError("validation_failed", {
       detail: `The recipe is for ${value.template_id}, not for ${templateId}.`,
@@ -94,7 +107,8 @@ export function readRecipe(templateId: string, text: string | undefined): Recipe
   return value;
 }
 
-function invalid(wrong: readonly string[]): ServiceError {
+/** With what is wrong, in sentences without their full stops. */
+export function invalidRecipe(wrong: readonly string[]): ServiceError {
   return new ServiceError("validation_failed", {
     detail: `The recipe is not valid: ${wrong.slice(0, 5).join("; ")}.`,
   });

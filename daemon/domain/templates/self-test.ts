@@ -2,22 +2,15 @@
  * Owns the test that a new template must pass before it is published: clones of it share nothing that
  * must differ, know their own CID, and have the right time.
  */
-import { randomBytes, randomInt } from "node:crypto";
-import { rm } from "node:fs/promises";
 import { newId } from "../../../shared/ids.ts";
 import type { Paths } from "../../core/paths.ts";
 import type { GuestHost, GuestImage } from "../../host/guest/plan.ts";
-import { startGuest } from "../../host/guest/start.ts";
 import { startFollowed } from "../../host/guest-link/exec.ts";
 import { NOTHING_TO_ASK } from "../../host/guest-link/handshake.ts";
-import { removeOverlay } from "../../host/images/overlay.ts";
+import { withTrialGuest } from "./trial-guest.ts";
 
 const CLONES = 3;
 const MAX_CLOCK_SKEW_MS = 500;
-/** Beyond what sandboxes may ask for, so that no sandbox's CID is in the way. */
-const CID_MIN = 100_000;
-const CID_MAX = 1_000_000;
-const CID_TRIES = 8;
 const ALIKE = ["urandom", "uuid", "machine_id", "hostname"] as const;
 
 type Facts = Record<(typeof ALIKE)[number] | "cid" | "clock_seconds", string>;
@@ -45,39 +38,9 @@ export async function selfTest(host: GuestHost, paths: Paths, image: GuestImage)
   }
 }
 
-/** On a host that emulates it takes most of a minute. */
-const AGENT_DEADLINE_MS = 100_000;
-
-function* trialCids(): Iterable<number> {
-  for (let tries = 0; tries < CID_TRIES; tries++) yield randomInt(CID_MIN, CID_MAX);
-}
-
 async function inspectClone(host: GuestHost, paths: Paths, image: GuestImage) {
-  const sandbox_id = newId("sbx");
-  const own = paths.trial(sandbox_id);
-  const hostname = `clone-${randomBytes(4).toString("hex")}`;
-  // The guest says its CID in its hello, and a wrong one is refused there.
-  const guest = await startGuest(
-    host,
-    {
-      sandbox_id,
-      guest_cid: host.transport.firstFree(trialCids()) ?? CID_MIN,
-      memory_mib: image.hardware.base_memory_mib,
-      vcpu_count: 1,
-      image,
-      paths: own,
-      drive_directory: null,
-      drive_limit_bytes: 0,
-      identity: { hostname, machine_id: randomBytes(16).toString("hex"), env: {} },
-      requests: NOTHING_TO_ASK,
-      agent_deadline_ms: AGENT_DEADLINE_MS,
-    },
-    null,
-    () => {},
-    new AbortController().signal,
-  );
-  try {
-    const link = await guest.connection.link(10_000);
+  return await withTrialGuest(host, paths, image, NOTHING_TO_ASK, async ({ connection, hostname }) => {
+    const link = await connection.link(10_000);
     let text = "";
     const decoder = new TextDecoder();
     const sink = (bytes: Uint8Array) => {
@@ -104,9 +67,5 @@ async function inspectClone(host: GuestHost, paths: Paths, image: GuestImage) {
     const clock = Number(facts.clock_seconds) * 1000;
     if (!(clock > 0)) throw new Error("a clone does not tell the time");
     return { facts, skewMs: Math.max(0, startedAt - clock, clock - endedAt) };
-  } finally {
-    await guest.end();
-    await removeOverlay(own.overlay);
-    await rm(own.directory, { recursive: true, force: true });
-  }
+  });
 }

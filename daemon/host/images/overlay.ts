@@ -7,6 +7,10 @@ import { runProgram } from "../process.ts";
 const DEADLINE_MS = 60_000;
 /** What its file begins with. */
 const QCOW2 = "QFI\u00fb";
+/** Where its header has what: the size; and the last byte of the features that a reader must know, with the bit of another file for data. */
+const SIZE_AT = 24;
+const LAST_FEATURES_AT = 79;
+const DATA_FILE = 4;
 
 /**
  * Makes an empty overlay over `backing`, once per template; sandboxes copy it, which needs no process.
@@ -33,13 +37,19 @@ export async function removeOverlay(overlay: string): Promise<void> {
   await rm(overlay, { force: true });
 }
 
-/** Turns a root image, raw or one that a guest wrote, into a qcow2 without holes, and returns its virtual size. */
-export async function convertRoot(
-  qemuImg: string,
-  from: { path: string; format: "raw" | "qcow2" },
-  qcow2: string,
-): Promise<number> {
-  await runProgram([qemuImg, "convert", "-f", from.format, "-O", "qcow2", from.path, qcow2], 10 * DEADLINE_MS);
+/** A root as it was made: raw by ourselves, or qcow2 by a guest's QEMU, over the one that it began with or over nothing. */
+export type MadeRoot = { path: string; format: "raw" } | { path: string; format: "qcow2"; over: string | null };
+
+/** Turns a root image into a qcow2 without holes, and returns its virtual size. What it lies over is not looked up in it: a QEMU may have written that. */
+export async function convertRoot(qemuImg: string, from: MadeRoot, qcow2: string): Promise<number> {
+  const file = (filename: string) => ({ driver: "file", filename });
+  const over = (path: string) => ({ driver: "qcow2", backing: null, file: file(path) });
+  if (from.format === "qcow2") requireOneFile(from.path);
+  const source =
+    from.format === "raw"
+      ? { driver: "raw", file: file(from.path) }
+      : { ...over(from.path), backing: from.over === null ? null : over(from.over) };
+  await runProgram([qemuImg, "convert", "-O", "qcow2", `json:${JSON.stringify(source)}`, qcow2], 10 * DEADLINE_MS);
   const info = JSON.parse(await runProgram([qemuImg, "info", "--output=json", qcow2], DEADLINE_MS)) as {
     "virtual-size": number;
   };
@@ -48,14 +58,24 @@ export async function convertRoot(
 
 /** What a disk (qcow2) may grow to, in MiB. Throws where there is none. */
 export function diskMib(path: string): number {
-  const header = Buffer.alloc(32);
+  return Math.ceil(Number(headerOf(path).readBigUInt64BE(SIZE_AT)) / 1024 ** 2);
+}
+
+/** Its data may be said to lie in any other file, which would be opened. */
+function requireOneFile(path: string): void {
+  if ((headerOf(path).readUInt8(LAST_FEATURES_AT) & DATA_FILE) !== 0)
+    throw new Error(`${path} has its data in another file`);
+}
+
+/** The first fields of the header (docs/interop/qcow2.rst of QEMU). Throws where there is none. */
+function headerOf(path: string): Buffer {
+  const header = Buffer.alloc(80);
   const file = openSync(path, "r");
   try {
     readSync(file, header, 0, header.length, 0);
   } finally {
     closeSync(file);
   }
-  // The size is the fourth field of the header, after the magic word, the version, and where the backing file's name is.
   if (header.toString("latin1", 0, 4) !== QCOW2) throw new Error(`${path} is no qcow2 disk`);
-  return Math.ceil(Number(header.readBigUInt64BE(24)) / 1024 ** 2);
+  return header;
 }

@@ -55,6 +55,8 @@ export interface ImageFacts {
   /** Of all layers, as they are stored. */
   layer_bytes: number;
   defaults: ImageDefaults;
+  /** With what its `start` begins; the rest of that are arguments that are there to be replaced. */
+  entrypoint: string[];
 }
 
 export const digestOf = (bytes: Uint8Array | string): string =>
@@ -109,6 +111,7 @@ export async function readLayout(directory: string, mostBytes: number): Promise<
     config_digest: image.config.digest,
     layer_bytes: bytes,
     defaults: defaultsOf(about),
+    entrypoint: about.config?.Entrypoint ?? [],
   };
 }
 

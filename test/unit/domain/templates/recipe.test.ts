@@ -26,12 +26,22 @@ test("a recipe may say what is started in it, and when that is ready", () => {
   expect(recipe).toMatchObject({ start: "true", ready: "true", ready_timeout_seconds: 9 });
 });
 
+test("a recipe may have steps, and a list of what they reach", () => {
+  const recipe = readRecipe(
+    "mine",
+    `${MINE}\nsteps = ["true", "a\\nb"]\negress_allowlist = ["packages.example.com:443"]\n`,
+  );
+  expect(recipe).toMatchObject({ steps: ["true", "a\nb"], egress_allowlist: ["packages.example.com:443"] });
+});
+
 test.each([
   ["min_memory_mib = 500", /min_memory_mib/],
   ["ready_timeout_seconds = 0", /ready_timeout_seconds/],
   ['start = ""', /start/],
   [`start = "${"x".repeat(65_537)}"`, /start/],
   ["surprise = 1", /surprise/],
+  ['steps = [""]', /steps/],
+  ['egress_allowlist = ["*"]', /egress_allowlist: it is of steps/],
   ['ready = "true"', /not valid: ready: it needs start\./],
   ["ready_timeout_seconds = 9", /not valid: ready_timeout_seconds: it needs start\./],
 ])("%.40s is refused by name", (line, said) => {

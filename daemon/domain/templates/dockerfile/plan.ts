@@ -1,0 +1,145 @@
+/** Owns what a Dockerfile comes to over its image: steps for the guest that runs them, and what commands start from afterwards. Pure. */
+import { posix } from "node:path";
+import type { ImageDefaults } from "../../../../shared/agent-protocol/messages.ts";
+import { argOf, type Dockerfile, type Instruction, refused } from "./read.ts";
+import { Unreadable, wordOf, wordsOf } from "./words.ts";
+
+/** What the image says of itself. */
+export interface BaseImage {
+  defaults: ImageDefaults;
+  entrypoint: readonly string[];
+}
+
+export interface RunStep {
+  title: string;
+  argv: string[];
+  env: Record<string, string>;
+  cwd: string;
+  /** As an image says it. */
+  user: string;
+}
+
+export interface CopyStep {
+  title: string;
+  /** Patterns, beneath the context. */
+  sources: string[];
+  /** Absolute; with a slash at its end a directory. */
+  to: string;
+  /** `user`, or `user:group`. */
+  chown: string | null;
+  mode: number | null;
+}
+
+export type PlannedStep =
+  | ({ kind: "run" } & RunStep)
+  | ({ kind: "copy" } & CopyStep)
+  | { kind: "directory"; path: string; title: string };
+
+interface State {
+  env: Record<string, string>;
+  args: Record<string, string>;
+  cwd: string;
+  user: string | null;
+  shell: string[];
+  entrypoint: string[];
+  cmd: string[];
+}
+
+/** Throws validation_failed with every line that cannot be carried out. */
+export function planDockerfile(
+  file: Dockerfile,
+  { defaults, entrypoint }: BaseImage,
+): { steps: PlannedStep[]; defaults: ImageDefaults } {
+  const state: State = {
+    ...{ env: { ...defaults.env }, args: {}, cwd: defaults.cwd ?? "/", user: defaults.user },
+    ...{ shell: ["/bin/sh", "-c"], entrypoint: [...entrypoint], cmd: (defaults.start ?? []).slice(entrypoint.length) },
+  };
+  const wrong: string[] = [];
+  const steps: PlannedStep[] = [];
+  for (const each of file.instructions) {
+    try {
+      const step = apply(state, each, file);
+      if (step) steps.push(step);
+    } catch (error) {
+      if (!(error instanceof Unreadable)) throw error;
+      wrong.push(`line ${each.line}: ${each.keyword} ${error.message}`);
+    }
+  }
+  if (wrong.length > 0) throw refused(wrong);
+  const start = [...state.entrypoint, ...state.cmd];
+  const { env, cwd, user } = state;
+  return { steps, defaults: { env, cwd, user, start: start.length === 0 ? null : start } };
+}
+
+function apply(state: State, { keyword, text, list, flags }: Instruction, file: Dockerfile): PlannedStep | null {
+  const variables = { ...state.args, ...state.env };
+  const { escaper } = file;
+  const title = `${keyword} ${text}`;
+  const command = () => list ?? [...state.shell, text];
+  const run = { cwd: state.cwd, env: { ...state.args, ...state.env }, user: state.user ?? "root" };
+  switch (keyword) {
+    case "RUN":
+      return { kind: "run", title, argv: command(), ...run };
+    case "COPY":
+      return { kind: "copy", title, ...copyOf(list ?? wordsOf(text, variables, escaper), flags, state.cwd, variables) };
+    case "ENV":
+      Object.assign(state.env, envOf(text, variables, escaper));
+      return null;
+    case "ARG":
+      Object.assign(state.args, argOf(text, variables, file.args, file.before));
+      return null;
+    case "WORKDIR": {
+      const path = posix.resolve(state.cwd, wordOf(text, variables, escaper));
+      state.cwd = path;
+      return { kind: "directory", title, path };
+    }
+    case "USER":
+      state.user = wordOf(text, variables, escaper);
+      if (!/^[A-Za-z0-9_.][\w.-]*(:[A-Za-z0-9_.][\w.-]*)?$/.test(state.user)) throw new Unreadable("names no user");
+      return null;
+    case "SHELL":
+      state.shell = list ?? [];
+      return null;
+    case "CMD":
+      state.cmd = command();
+      return null;
+    case "ENTRYPOINT":
+      state.entrypoint = command();
+      // What the image said of its own entry point's arguments was for that one.
+      state.cmd = [];
+      return null;
+  }
+}
+
+function envOf(text: string, variables: Record<string, string>, escaper: string): Record<string, string> {
+  const [, name, rest] = /^([A-Za-z_][\w.-]*)\s+(.*)$/s.exec(text) ?? [];
+  if (name !== undefined && rest !== undefined) return { [name]: wordOf(rest, variables, escaper) };
+  const pairs = wordsOf(text, variables, escaper).map((word) => {
+    const at = word.indexOf("=");
+    if (at < 1) throw new Unreadable(`has ${word}, which is no NAME=VALUE`);
+    return [word.slice(0, at), word.slice(at + 1)];
+  });
+  return Object.fromEntries(pairs);
+}
+
+function copyOf(
+  words: readonly string[],
+  { chown, chmod }: Instruction["flags"],
+  cwd: string,
+  variables: Record<string, string>,
+): Omit<CopyStep, "title"> {
+  const sources = words.slice(0, -1);
+  const [said = ""] = words.slice(-1);
+  if (sources.length === 0) throw new Unreadable("needs a source and a destination");
+  const isDirectory = said.endsWith("/") || said === "." || sources.length > 1;
+  const to = posix.resolve(cwd, said);
+  const owner = chown === undefined ? null : wordOf(chown, variables);
+  if (owner !== null && !/^[\w.-]+(:[\w.-]+)?$/.test(owner)) throw new Unreadable("--chown names no user");
+  if (chmod !== undefined && !/^[0-7]{3,4}$/.test(chmod)) throw new Unreadable("--chmod is no octal number");
+  return {
+    sources: [...sources],
+    to: isDirectory && to !== "/" ? `${to}/` : to,
+    chown: owner,
+    mode: chmod === undefined ? null : Number.parseInt(chmod, 8),
+  };
+}

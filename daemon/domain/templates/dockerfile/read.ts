@@ -1,0 +1,167 @@
+/**
+ * Owns which Dockerfiles are understood: one FROM, and what a root is made of without a builder of images. The rest is refused with its line. Pure.
+ */
+import { DockerfileParser } from "dockerfile-ast";
+import { ServiceError } from "../../../core/service-error.ts";
+import { REFERENCE_PATTERN } from "../image/reference.ts";
+import { Unreadable, type Variables, wordOf, wordsOf } from "./words.ts";
+
+const MOST_BYTES = 262_144;
+const MOST_INSTRUCTIONS = 512;
+
+export type Keyword = "RUN" | "COPY" | "ENV" | "ARG" | "WORKDIR" | "USER" | "CMD" | "ENTRYPOINT" | "SHELL";
+
+export interface Instruction {
+  line: number;
+  keyword: Keyword;
+  flags: Readonly<Record<string, string>>;
+  /** Its arguments as one line, without flags; variables stand as they are. */
+  text: string;
+  /** The same where they are JSON. */
+  list: string[] | null;
+}
+
+export interface Dockerfile {
+  /** As a recipe's `from`. */
+  from: string;
+  instructions: Instruction[];
+  escaper: string;
+  /** Given to the build, for ARG. */
+  args: Variables;
+  /** Of ARG before FROM: they count again where another ARG names them. */
+  before: Variables;
+}
+
+/** Instructions that say nothing of the root: others read them. */
+const FOR_OTHERS = ["LABEL", "EXPOSE", "HEALTHCHECK", "STOPSIGNAL", "VOLUME", "MAINTAINER"];
+const KNOWN = ["RUN", "COPY", "ENV", "ARG", "WORKDIR", "USER", "CMD", "ENTRYPOINT", "SHELL"];
+const FLAGS: Readonly<Record<string, readonly string[]>> = { COPY: ["chown", "chmod", "link"] };
+const OF_ARCHIVES = /\.(tar|tgz|tbz2?|txz|tar\.(gz|bz2|xz|zst))$/i;
+
+/** Throws validation_failed with every line that is not understood. */
+export function readDockerfile(text: string, args: Variables = {}): Dockerfile {
+  if (text.length > MOST_BYTES) throw refused([`it has more than ${MOST_BYTES} characters`]);
+  const file = DockerfileParser.parse(text);
+  const escaper = file.getEscapeCharacter();
+  const wrong: string[] = [];
+  const instructions: Instruction[] = [];
+  const before: Record<string, string> = {};
+  let from: string | null = null;
+  for (const each of file.getInstructions()) {
+    const line = each.getRange().start.line + 1;
+    const said = each.getKeyword();
+    const refuse = (why: string) => wrong.push(`line ${line}: ${said} ${why}`);
+    try {
+      const raw = each.getRawArgumentsContent() ?? "";
+      const flags = Object.fromEntries(
+        ("getFlags" in each ? (each.getFlags as () => FlagLike[])() : []).map((flag) => [
+          flag.getName(),
+          flag.getValue() ?? "",
+        ]),
+      );
+      if (/<<-?["']?\w/.test(raw) && ["RUN", "COPY", "ADD"].includes(said))
+        refuse("with a here-document is not known here");
+      else if (said === "FROM") {
+        if (from !== null) refuse("a second time: stages are not known here");
+        from ??= fromOf(joined(raw, escaper), flags, { ...before, ...known(before, args) });
+      } else if (FOR_OTHERS.includes(said)) continue;
+      else if (said === "ADD") {
+        const sources = wordsOf(joined(raw, escaper), {}, escaper).slice(0, -1);
+        if (sources.some((source) => /^(\w+:\/\/|git@)/.test(source)))
+          refuse("of a URL is not known here: fetch it by RUN");
+        else if (sources.some((source) => OF_ARCHIVES.test(source)))
+          refuse("of an archive is not known here: COPY it, and unpack it by RUN");
+        else instructions.push(instruction(line, "COPY", flags, joined(raw, escaper)));
+      } else if (!KNOWN.includes(said)) refuse("is not known here");
+      else if (from === null && said !== "ARG") refuse("stands before FROM");
+      else if (from === null) Object.assign(before, argOf(joined(raw, escaper), before, args));
+      else instructions.push(instruction(line, said as Keyword, flags, joined(raw, escaper)));
+    } catch (error) {
+      if (!(error instanceof Unreadable)) throw error;
+      refuse(error.message);
+    }
+  }
+  if (from === null && wrong.length === 0) wrong.push("it has no FROM");
+  if (instructions.length > MOST_INSTRUCTIONS) wrong.push(`it has more than ${MOST_INSTRUCTIONS} instructions`);
+  if (wrong.length > 0 || from === null) throw refused(wrong);
+  return { from, instructions, escaper, args, before };
+}
+
+interface FlagLike {
+  getName(): string;
+  getValue(): string | null;
+}
+
+function instruction(line: number, keyword: Keyword, flags: Record<string, string>, text: string): Instruction {
+  const strange = Object.keys(flags).filter((flag) => !FLAGS[keyword]?.includes(flag));
+  if (strange.includes("mount")) {
+    throw new Unreadable("--mount is not known here: a --secret of the build is in /run/secrets for every RUN");
+  }
+  if (strange.length > 0) throw new Unreadable(`--${strange[0]} is not known here`);
+  if (text === "") throw new Unreadable("has no arguments");
+  const list = listOf(text);
+  if (keyword === "SHELL" && list === null) throw new Unreadable("is no list of strings");
+  return { line, keyword, flags, text, list };
+}
+
+/** What is not a list of strings is taken as it stands, as by others. */
+function listOf(text: string): string[] | null {
+  if (!text.startsWith("[")) return null;
+  try {
+    const list: unknown = JSON.parse(text);
+    return Array.isArray(list) && list.length > 0 && list.every((each) => typeof each === "string") ? list : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Lines that are continued are one; those that are comments, or empty, are none. */
+function joined(raw: string, escaper: string): string {
+  let text = "";
+  for (const [at, line] of raw.split(/\r?\n/).entries()) {
+    if (at > 0 && /^\s*(#|$)/.test(line)) continue;
+    const isContinued = line.trimEnd().endsWith(escaper);
+    text += isContinued ? line.trimEnd().slice(0, -1) : line;
+  }
+  return text.trim();
+}
+
+/** NAME or NAME=VALUE: what counts from here on. What the build was given is before what it says, and `inherited` is last. */
+export function argOf(text: string, variables: Variables, args: Variables, inherited: Variables = {}): Variables {
+  const found: Record<string, string> = {};
+  for (const word of wordsOf(text, variables)) {
+    const [, name = "", value] = /^([A-Za-z_]\w*)(?:=(.*))?$/s.exec(word) ?? [];
+    if (name === "") throw new Unreadable(`has ${word}, which is no NAME=VALUE`);
+    const set = args[name] ?? value ?? inherited[name];
+    if (set !== undefined) found[name] = set;
+  }
+  return found;
+}
+
+const known = (names: Variables, args: Variables) =>
+  Object.fromEntries(Object.entries(args).filter(([name]) => name in names));
+
+function fromOf(text: string, flags: Record<string, string>, variables: Variables): string {
+  const strange = Object.keys(flags).find((flag) => flag !== "platform");
+  if (strange !== undefined) throw new Unreadable(`--${strange} is not known here`);
+  const { platform = "linux/amd64" } = flags;
+  if (!/^(linux\/(amd64|x86_64)|\$(BUILD|TARGET)PLATFORM)$/.test(platform)) {
+    throw new Unreadable("is of another platform than linux/amd64");
+  }
+  const [image = "", as, name, ...more] = wordsOf(text, variables);
+  const isNamed = as !== undefined && as.toUpperCase() === "AS" && name !== undefined && more.length === 0;
+  if (as !== undefined && !isNamed) throw new Unreadable("has more than an image and its name");
+  if (image === "scratch") throw new Unreadable("scratch is not known here: begin with an image");
+  const reference = /^(oci|docker-archive):\//.test(image) ? image : `docker://${image}`;
+  if (!new RegExp(REFERENCE_PATTERN).test(reference))
+    throw new Unreadable(`names no image: ${wordOf(image, {}).slice(0, 200)}`);
+  return reference;
+}
+
+/** With what is wrong, in sentences without their full stops. */
+export function refused(wrong: readonly string[]): ServiceError {
+  return new ServiceError("validation_failed", {
+    detail: `The Dockerfile is not understood: ${wrong.slice(0, 10).join("; ")}.`,
+    hint: "Build it with docker, and import what comes of it: `docker save IMAGE | roomd template import NAME -`.",
+  });
+}

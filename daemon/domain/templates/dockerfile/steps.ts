@@ -1,0 +1,42 @@
+/** Owns how what a Dockerfile comes to is done in the guest that runs steps. */
+import { BUSYBOX, type Step } from "../recipe-steps.ts";
+import { takeOf } from "./context.ts";
+import type { PlannedStep } from "./plan.ts";
+
+/**
+ * Of a tar on standard input: $0 is where it goes, $1 the name of the only file in it, if it is one, and $2 whom it is to belong to. As elsewhere, one
+ * file becomes $0 itself, unless that is a directory.
+ */
+const COPY = `set -e
+[ -z "$2" ] || { t=$(mktemp); chown "$2" "$t"; rm "$t"; }
+case $0 in
+  */) ;;
+  *)
+    if [ -n "$1" ] && [ ! -d "$0" ]; then
+      mkdir -p "$(dirname "$0")"
+      t=$(mktemp -d -p "$(dirname "$0")" .roomd-XXXXXX)
+      tar -x -C "$t"
+      mv -f "$t/$1" "$0"
+      rmdir "$t"
+      exit
+    fi
+    ;;
+esac
+mkdir -p "$0"
+tar -x -C "$0"
+`;
+
+/** `context` is the directory that COPY takes from. Throws validation_failed where that has not what is wanted. */
+export function stepsOf(planned: readonly PlannedStep[], context: string): Step[] {
+  return planned.map((step) => stepOf(step, context));
+}
+
+function stepOf(step: PlannedStep, context: string): Step {
+  const { title } = step;
+  if (step.kind === "run") return step;
+  if (step.kind === "directory") return { title, argv: [BUSYBOX, "mkdir", "-p", step.path], cwd: "/" };
+  const { sources, to, chown, mode } = step;
+  const [user = "", group = user] = chown?.split(":") ?? [];
+  const { only, tar } = takeOf(context, sources, { owner: chown === null ? null : { user, group }, mode });
+  return { title, put: tar, argv: [BUSYBOX, "sh", "-c", COPY, to, only ?? "", chown ?? ""] };
+}

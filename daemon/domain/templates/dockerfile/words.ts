@@ -1,0 +1,74 @@
+/** Owns how the arguments of a Dockerfile's instructions are read: words, quotes, escapes, and variables (docs.docker.com/reference/dockerfile, "Environment replacement"). Pure. */
+
+export type Variables = Readonly<Record<string, string>>;
+
+/** What cannot be read, in words that go on from the instruction's name. */
+export class Unreadable extends Error {}
+
+/** Its words, without quotes and with variables in their places. `escaper` is the character that takes a meaning away. */
+export function wordsOf(text: string, variables: Variables, escaper = "\\"): string[] {
+  const words: string[] = [];
+  let word: string | null = null;
+  let quote = "";
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at] as string;
+    if (quote === "'") {
+      if (char === "'") quote = "";
+      else word += char;
+    } else if (char === escaper && at + 1 < text.length) {
+      const next = text[++at] as string;
+      // Between double quotes it is itself, but for what has a meaning there.
+      word = (word ?? "") + (quote !== "" && !`"$${escaper}`.includes(next) ? char : "") + next;
+    } else if (char === quote) quote = "";
+    else if (quote === "" && (char === '"' || char === "'")) {
+      quote = char;
+      word ??= "";
+    } else if (char === "$") {
+      const { value, end } = variableAt(text, at, variables, escaper);
+      word = (word ?? "") + value;
+      at = end - 1;
+    } else if (quote === "" && /\s/.test(char)) {
+      if (word !== null) words.push(word);
+      word = null;
+    } else word = (word ?? "") + char;
+  }
+  if (quote !== "") throw new Unreadable(`has a ${quote} that nothing ends`);
+  if (word !== null) words.push(word);
+  return words;
+}
+
+/** All of it as one word. */
+export function wordOf(text: string, variables: Variables, escaper = "\\"): string {
+  return wordsOf(
+    text.replaceAll(/[ \t]/g, (space) => `${escaper}${space}`),
+    variables,
+    escaper,
+  ).join(" ");
+}
+
+/** What stands for the variable at `at`, and where the text goes on. */
+function variableAt(text: string, at: number, variables: Variables, escaper: string): { value: string; end: number } {
+  const [plain, name = ""] = /^\$([A-Za-z_]\w*)/.exec(text.slice(at)) ?? [];
+  if (plain) return { value: variables[name] ?? "", end: at + plain.length };
+  if (text[at + 1] !== "{") return { value: "$", end: at + 1 };
+  const end = closing(text, at + 2, escaper);
+  const [, of = "", operator = "", rest = ""] =
+    /^([A-Za-z_]\w*)(?:(:?[-+])(.*))?$/s.exec(text.slice(at + 2, end)) ?? [];
+  if (of === "") throw new Unreadable(`has ${text.slice(at, end + 1)}, which is not known here`);
+  const known = variables[of];
+  const isThere = operator.startsWith(":") ? known !== undefined && known !== "" : known !== undefined;
+  const other = () => wordOf(rest, variables, escaper);
+  if (operator.endsWith("-")) return { value: isThere ? (known ?? "") : other(), end: end + 1 };
+  if (operator.endsWith("+")) return { value: isThere ? other() : "", end: end + 1 };
+  return { value: known ?? "", end: end + 1 };
+}
+
+function closing(text: string, from: number, escaper: string): number {
+  let depth = 1;
+  for (let at = from; at < text.length; at++) {
+    if (text[at] === escaper) at++;
+    else if (text[at] === "{") depth++;
+    else if (text[at] === "}" && --depth === 0) return at;
+  }
+  throw new Unreadable("has a ${ that nothing ends");
+}

@@ -1,0 +1,224 @@
+/**
+ * Owns the guest in which a recipe's steps run: it boots the root that was made, reaches what the recipe's list says, and what it leaves on its disk is the
+ * template's root from then on. Its memory is thrown away, and secrets lie nowhere else.
+ */
+import { rename, rm } from "node:fs/promises";
+import { join, relative } from "node:path";
+import { StreamError } from "../../../shared/agent-protocol/link.ts";
+import { Channel, GENERATION, STEPS_FLAG } from "../../../shared/agent-protocol/messages.ts";
+import { newId } from "../../../shared/ids.ts";
+import type { Paths } from "../../core/paths.ts";
+import { within } from "../../core/published.ts";
+import { ServiceError } from "../../core/service-error.ts";
+import type { GuestHost } from "../../host/guest/plan.ts";
+import { feedInGuest, startFollowed } from "../../host/guest-link/exec.ts";
+import type { GuestLink, GuestRequests } from "../../host/guest-link/handshake.ts";
+import { convertRoot, makeOverlay } from "../../host/images/overlay.ts";
+import { ownFile } from "../../host/isolation/directories.ts";
+import { type Hardware, kernelAppend } from "../../host/machine/spec.ts";
+import { FILE_NAMES } from "./manifest.ts";
+import { withTrialGuest } from "./trial-guest.ts";
+
+const MEMORY_MIB = 1024;
+/** Of one step. */
+const STEP_MS = 60 * 60_000;
+const SECRET_MS = 60_000;
+const END_MS = 120_000;
+/** The runtime's own, with all of its programs: a root need have none. */
+export const BUSYBOX = "/usr/lib/roomd/bin/busybox";
+const TOLD_LINES = 20;
+const TOLD_LINE_CHARACTERS = 500;
+const MOST_REFUSED = 16;
+/** Its name and its bytes come from outside the script. Memory alone holds it. */
+const KEEP_SECRET = 'umask 077 && mkdir -p /run/secrets && cat >"/run/secrets/$0"';
+/** All is on the disk, and the file system says so of itself, before the machine ends. */
+const END = [
+  "sync && echo u >/proc/sysrq-trigger",
+  "until grep -q '^[^ ]* / [^ ]* ro[, ]' /proc/mounts; do usleep 20000; done",
+  "poweroff -f",
+].join(" && ");
+
+/** One that root runs, or whom an image says; or something of the host that is put into the root. */
+export type Step =
+  | { title: string; argv: string[]; env?: Record<string, string>; cwd?: string; user?: string }
+  | { title: string; put: AsyncIterable<Uint8Array>; argv: string[] };
+
+/** A recipe's own. */
+export const stepOf = (script: string): Step => ({
+  title: script.trim().split("\n", 1)[0] ?? "",
+  argv: ["/bin/sh", "-c", script],
+});
+
+/** What becomes of what a guest asks, by a list; each refusal is told. */
+export type ServeEgress = (
+  allowlist: readonly string[],
+  refused: (where: { host: string | null; ip: string | null; port: number | null }) => void,
+) => { requests: GuestRequests; close(): void };
+
+export interface StepsDeps {
+  host: GuestHost;
+  paths: Paths;
+  qemu_img: string;
+  egress: ServeEgress;
+}
+
+export interface Steps {
+  steps: readonly Step[];
+  egress_allowlist: readonly string[];
+  /** What is in /run/secrets while they run, by name. */
+  secrets: Readonly<Record<string, Uint8Array>>;
+}
+
+/** Runs them on the root in `directory`, which they change. Throws build_failed with the step and its last lines. */
+export async function runRecipeSteps(
+  { host, paths, qemu_img, egress }: StepsDeps,
+  hardware: Hardware,
+  directory: string,
+  virtualSize: number,
+  { steps, egress_allowlist, secrets }: Steps,
+  onProgress: (line: string) => void,
+): Promise<void> {
+  const root = join(directory, FILE_NAMES.root);
+  const overlay = join(directory, "steps-overlay.qcow2");
+  const changed = join(directory, "steps-changed.qcow2");
+  const made = join(directory, "steps-root.qcow2");
+  await makeOverlay(qemu_img, overlay, relative(paths.trial("any").directory, root), virtualSize);
+  const refused = new Set<string>();
+  const network = egress(egress_allowlist, ({ host, ip, port }) => {
+    const where = `${host ?? ip}${port === null ? "" : `:${port}`}`;
+    if (refused.has(where) || refused.size >= MOST_REFUSED) return;
+    refused.add(where);
+    onProgress(`refused: ${where} is not on the recipe's egress_allowlist`);
+  });
+  const image = {
+    hardware: { ...hardware, base_memory_mib: Math.max(hardware.base_memory_mib, MEMORY_MIB) },
+    kernel: join(directory, FILE_NAMES.kernel),
+    initramfs: join(directory, FILE_NAMES.initramfs),
+    append: `${kernelAppend(hardware.acceleration)} ${STEPS_FLAG}`,
+    snapshot_overlay: overlay,
+    snapshot_memory: null,
+    cold_overlay: overlay,
+    agent_generation: GENERATION,
+    start_ms: 0,
+  };
+  try {
+    onProgress("booting the guest that runs the steps");
+    await withTrialGuest(host, paths, image, network.requests, async ({ connection, exited, paths: own }) => {
+      const link = await connection.link(10_000);
+      for (const [name, bytes] of Object.entries(secrets)) await keepSecret(link, name, bytes);
+      for (const [at, step] of steps.entries()) {
+        onProgress(`step ${at + 1} of ${steps.length}: ${step.title}`);
+        const ended = await run(link, step, onProgress).catch((error: unknown) => {
+          if (!(error instanceof StreamError)) throw error;
+          return { how: `lost its guest: ${error.message}`, lines: [] };
+        });
+        if (ended.how !== null) throw failed(at + 1, { ...ended, how: ended.how }, refused);
+      }
+      // What it says of it is not waited for: with the machine its connection ends.
+      run(link, { title: "", argv: [BUSYBOX, "sh", "-c", END] }, () => {}).catch(() => {});
+      await within(exited, END_MS, "the end of the guest that ran the steps");
+      await rename(own.overlay, changed);
+    });
+    await ownFile(changed, 0);
+    await convertRoot(qemu_img, { path: changed, format: "qcow2", over: root }, made);
+    await rename(made, root);
+  } finally {
+    network.close();
+    for (const file of [overlay, changed, made]) await rm(file, { force: true });
+  }
+}
+
+interface Ended {
+  /** Null: well. */
+  how: string | null;
+  lines: string[];
+}
+
+/** Tells what it prints, line by line, in the order in which it came. */
+async function run(link: GuestLink, step: Step, tell: (line: string) => void): Promise<Ended> {
+  const exec_id = newId("exe");
+  const place = "put" in step ? { cwd: "/", env: {}, user: "root" } : placeOf(step);
+  const request = { exec_id, fingerprint: "", argv: step.argv, ...place, timeout_ms: STEP_MS, stdin: "put" in step };
+  const following = await startFollowed(link, request);
+  // What the host has may be gone, or not be read.
+  let broken: unknown = null;
+  const fed = ("put" in step ? feed(link, exec_id, step.put) : Promise.resolve()).catch((error: unknown) => {
+    if (!(error instanceof StreamError)) broken = error;
+    following.close();
+  });
+  const lines: string[] = [];
+  const take = (line: string) => {
+    const told = line.slice(0, TOLD_LINE_CHARACTERS);
+    lines.push(told);
+    if (lines.length > TOLD_LINES) lines.shift();
+    tell(`  ${told}`);
+  };
+  // Of each channel what has no end of line yet.
+  const rest = new Map<number, string>([
+    [Channel.stdout, ""],
+    [Channel.stderr, ""],
+  ]);
+  const decoder = new TextDecoder();
+  const pieces = async function* () {
+    try {
+      yield* following.pieces();
+    } catch (error) {
+      throw broken ?? error;
+    }
+  };
+  for await (const piece of pieces()) {
+    for (const { channel, bytes } of piece) {
+      const [first = "", ...more] = decoder.decode(bytes).split(/\r?\n|\r/);
+      let line = (rest.get(channel) ?? "") + first;
+      for (const next of more) {
+        if (line !== "") take(line);
+        line = next;
+      }
+      rest.set(channel, line.slice(-TOLD_LINE_CHARACTERS));
+    }
+  }
+  for (const line of rest.values()) if (line !== "") take(line);
+  const { exit_code, signal, timed_out } = await following.finished;
+  if (exit_code === 0) await fed;
+  if (timed_out) return { how: "did not end within an hour", lines };
+  if (signal !== null) return { how: `was ended by ${signal}`, lines };
+  return { how: exit_code === 0 ? null : `ended with ${exit_code}`, lines };
+}
+
+/** Where nobody says it, it is root, where the image says, with what the image says. Whom an image says need be in no file. */
+function placeOf({ env = {}, cwd, user = "root" }: Exclude<Step, { put: unknown }>) {
+  return { env, cwd: cwd ?? null, user: user === "root" || user.includes(":") ? user : `${user}:` };
+}
+
+async function feed(link: GuestLink, exec_id: string, pieces: AsyncIterable<Uint8Array>): Promise<void> {
+  let offset = 0;
+  const send = async (bytes: Uint8Array, eof: boolean) => {
+    await feedInGuest(link, { exec_id, offset, eof }, bytes, AbortSignal.timeout(STEP_MS));
+    offset += bytes.byteLength;
+  };
+  for await (const piece of pieces) await send(piece, false);
+  await send(new Uint8Array(), true);
+}
+
+async function keepSecret(link: GuestLink, name: string, bytes: Uint8Array): Promise<void> {
+  const exec_id = newId("exe");
+  const following = await startFollowed(link, {
+    ...{ exec_id, fingerprint: "", argv: [BUSYBOX, "sh", "-c", KEEP_SECRET, name], cwd: "/", env: {}, user: "root" },
+    ...{ timeout_ms: SECRET_MS, stdin: true },
+  });
+  await feedInGuest(link, { exec_id, offset: 0, eof: true }, bytes, AbortSignal.timeout(SECRET_MS));
+  for await (const _ of following.pieces());
+  const { exit_code } = await following.finished;
+  if (exit_code !== 0) throw new Error(`the secret ${name} could not be put into the guest`);
+}
+
+function failed(step: number, { how, lines }: Ended & { how: string }, refused: ReadonlySet<string>): ServiceError {
+  const isRefused = refused.size > 0;
+  return new ServiceError("build_failed", {
+    detail: `Step ${step} ${how}.`,
+    details: { step: `step ${step}`, last_lines: lines, ...(isRefused && { refused: [...refused] }) },
+    hint: isRefused
+      ? "Name what the steps may reach in the recipe's egress_allowlist: details.refused has what they were not let."
+      : "Look at the step's last lines, in details.last_lines.",
+  });
+}

@@ -1,0 +1,65 @@
+/** Owns a guest that a build starts for itself, from the template that is being made: it has an agent and no drive. Nothing of it is left afterwards. */
+import { randomBytes, randomInt } from "node:crypto";
+import { rm } from "node:fs/promises";
+import { newId } from "../../../shared/ids.ts";
+import type { Paths, SandboxPaths } from "../../core/paths.ts";
+import type { GuestHost, GuestImage } from "../../host/guest/plan.ts";
+import { type Guest, startGuest } from "../../host/guest/start.ts";
+import type { GuestRequests } from "../../host/guest-link/handshake.ts";
+import { removeOverlay } from "../../host/images/overlay.ts";
+
+/** Beyond what sandboxes may ask for, so that no sandbox's CID is in the way. */
+const CID_MIN = 100_000;
+const CID_MAX = 1_000_000;
+const CID_TRIES = 8;
+/** On a host that emulates it takes most of a minute. */
+const AGENT_DEADLINE_MS = 100_000;
+
+function* trialCids(): Iterable<number> {
+  for (let tries = 0; tries < CID_TRIES; tries++) yield randomInt(CID_MIN, CID_MAX);
+}
+
+export interface TrialGuest extends Pick<Guest, "connection" | "exited"> {
+  paths: SandboxPaths;
+  hostname: string;
+}
+
+/** Starts it, does `work` with it, and ends it. */
+export async function withTrialGuest<T>(
+  host: GuestHost,
+  paths: Paths,
+  image: GuestImage,
+  requests: GuestRequests,
+  work: (guest: TrialGuest) => Promise<T>,
+): Promise<T> {
+  const sandbox_id = newId("sbx");
+  const own = paths.trial(sandbox_id);
+  const hostname = `clone-${randomBytes(4).toString("hex")}`;
+  // The guest says its CID in its hello, and a wrong one is refused there.
+  const guest = await startGuest(
+    host,
+    {
+      sandbox_id,
+      guest_cid: host.transport.firstFree(trialCids()) ?? CID_MIN,
+      memory_mib: image.hardware.base_memory_mib,
+      vcpu_count: 1,
+      image,
+      paths: own,
+      drive_directory: null,
+      drive_limit_bytes: 0,
+      identity: { hostname, machine_id: randomBytes(16).toString("hex"), env: {} },
+      requests,
+      agent_deadline_ms: AGENT_DEADLINE_MS,
+    },
+    null,
+    () => {},
+    new AbortController().signal,
+  );
+  try {
+    return await work({ connection: guest.connection, exited: guest.exited, paths: own, hostname });
+  } finally {
+    await guest.end();
+    await removeOverlay(own.overlay);
+    await rm(own.directory, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,116 @@
+/** Dockerfiles: what is understood of them, and that the rest is refused with its line. */
+import { describe, expect, test } from "vitest";
+import { planDockerfile } from "../../../../../daemon/domain/templates/dockerfile/plan.ts";
+import { readDockerfile } from "../../../../../daemon/domain/templates/dockerfile/read.ts";
+
+const IMAGE = {
+  defaults: { env: { PATH: "/bin", LANG: "C" }, cwd: null, user: null, start: ["/entry", "serve"] },
+  entrypoint: ["/entry"],
+};
+const plan = (text: string, args = {}) => planDockerfile(readDockerfile(text, args), IMAGE);
+/** Of lines after a FROM, which is the first. */
+const after = (text: string, args = {}) => plan(`FROM base.example/app\n${text}`, args);
+
+describe("an image", () => {
+  test.each([
+    ["FROM python:3.13-slim", {}, "docker://python:3.13-slim"],
+    [
+      "# syntax=docker/dockerfile:1\n# one\n\nfrom a.example:5000/b@sha256:00 as c",
+      {},
+      "docker://a.example:5000/b@sha256:00",
+    ],
+    ["ARG V=1\nFROM a:$V", {}, "docker://a:1"],
+    ["ARG V=1\nFROM a:${V}-${W:-x}", { V: "2", W: "y" }, "docker://a:2-x"],
+    ["FROM --platform=linux/amd64 a", {}, "docker://a"],
+    ["FROM oci:/srv/layout:image", {}, "oci:/srv/layout:image"],
+  ])("%j", (text, args, from) => {
+    expect(readDockerfile(text, args).from).toBe(from);
+  });
+});
+
+test("RUN is the shell's line, or a program with its arguments, with what was set until then", () => {
+  const { steps } = after(
+    [
+      "ENV A=1",
+      "RUN echo a \\",
+      "  # of nobody",
+      "  && echo $A",
+      "ARG B=2",
+      "ENV A=3 PATH=/opt/bin:$PATH",
+      'RUN ["prog", "b c", "$A"]',
+      'SHELL ["/bin/bash", "-ec"]',
+      "USER app:staff",
+      "WORKDIR /srv",
+      "WORKDIR sub",
+      "RUN true",
+    ].join("\n"),
+  );
+  expect(steps).toMatchObject([
+    { argv: ["/bin/sh", "-c", "echo a   && echo $A"], env: { A: "1", PATH: "/bin" }, cwd: "/", user: "root" },
+    { argv: ["prog", "b c", "$A"], env: { A: "3", B: "2", PATH: "/opt/bin:/bin" } },
+    { kind: "directory", path: "/srv" },
+    { kind: "directory", path: "/srv/sub" },
+    { argv: ["/bin/bash", "-ec", "true"], cwd: "/srv/sub", user: "app:staff" },
+  ]);
+  expect(steps[0]).not.toHaveProperty("env.B");
+});
+
+test("commands start from what it says last; an entry point of its own forgets the arguments of the image's", () => {
+  const text = "ENV A=\"x y\" B='$A' C=$A\\ z\nENV OLD the rest\nWORKDIR /srv\nUSER 1000";
+  expect(after(text).defaults).toEqual({
+    env: { PATH: "/bin", LANG: "C", A: "x y", B: "$A", C: " z", OLD: "the rest" },
+    ...{ cwd: "/srv", user: "1000", start: ["/entry", "serve"] },
+  });
+  expect(after('CMD ["other"]').defaults.start).toEqual(["/entry", "other"]);
+  expect(after('ENTRYPOINT ["own"]').defaults.start).toEqual(["own"]);
+  expect(after('ENTRYPOINT own it\nCMD ["a"]').defaults.start).toEqual(["/bin/sh", "-c", "own it", "a"]);
+});
+
+test("ARG: what the build was given, what it says, what stood before FROM", () => {
+  const text = "ARG V=before\nFROM a\nARG V\nARG W=own\nARG X=own\nRUN true";
+  const [step] = plan(text, { X: "given", Z: "of nobody" }).steps;
+  expect(step).toMatchObject({ env: { V: "before", W: "own", X: "given", PATH: "/bin", LANG: "C" } });
+  expect(step).not.toHaveProperty("env.Z");
+});
+
+test("COPY: where it goes, and whose it is", () => {
+  const { steps } = after(
+    'WORKDIR /srv\nCOPY --chown=app --chmod=640 a b* dir/\nCOPY ["a b", "/c d"]\nCOPY . .\nADD a$X /x/\nCOPY --link a ${D:-e}',
+  );
+  expect(steps.slice(1)).toMatchObject([
+    { sources: ["a", "b*"], to: "/srv/dir/", chown: "app", mode: 0o640 },
+    { sources: ["a b"], to: "/c d", chown: null, mode: null },
+    { sources: ["."], to: "/srv/" },
+    { sources: ["a"], to: "/x/" },
+    { sources: ["a"], to: "/srv/e" },
+  ]);
+});
+
+test.each([
+  ["FROM a\nRUN --mount=type=cache,target=/x true", /line 2: RUN --mount .*--secret/],
+  ["FROM a\nRUN --network=none true", /line 2: RUN --network is not known here/],
+  ["FROM a\n\nRUN <<EOF\ntrue\nEOF", /line 3: RUN with a here-document/],
+  ["FROM a AS b\nFROM c\nCOPY --from=b /x /y", /line 2: FROM a second time.*line 3: COPY --from is not known here/],
+  ["FROM a\nADD https://a.example/x /y", /line 2: ADD of a URL/],
+  ["FROM a\nADD x.tar.gz /y", /line 2: ADD of an archive/],
+  ["FROM a\nONBUILD RUN true", /line 2: ONBUILD is not known here/],
+  ["FROM a\nFOO", /line 2: FOO is not known here/],
+  ["FROM --platform=linux/arm64 a", /another platform/],
+  ["FROM scratch", /scratch/],
+  ["FROM $NONE", /names no image/],
+  ["RUN true\nFROM a", /line 1: RUN stands before FROM/],
+  ["# nothing", /it has no FROM/],
+  ['FROM a\nENV A="b', /line 2: ENV has a " that nothing ends/],
+  ["FROM a\nENV =b", /line 2: ENV has =b/],
+  ["FROM a\nUSER a b", /line 2: USER names no user/],
+  ["FROM a\nCOPY a", /line 2: COPY needs a source/],
+  ["FROM a\nCOPY --chmod=u+x a b", /line 2: COPY --chmod/],
+  ["FROM a\nSHELL bash", /line 2: SHELL is no list/],
+  [`FROM a\nRUN ${"x".repeat(262_144)}`, /more than 262144/],
+])("what is not understood is refused with its line, and what to do (%#)", (text, told) => {
+  expect(() => plan(text)).toThrow(told);
+  const hint = expect.stringContaining("docker save");
+  expect(() => plan(text)).toThrow(
+    expect.objectContaining({ code: "validation_failed", options: expect.objectContaining({ hint }) }),
+  );
+});
