@@ -1,7 +1,8 @@
 /** Owns what the image of this root says of its commands. A root that is of no image says nothing. */
 import { mkdirSync, readFileSync } from "node:fs";
 import { IMAGE_DEFAULTS_FILE, type ImageDefaults } from "../shared/agent-protocol/messages.ts";
-import { ROOM_COMMAND_PLACE, RUNTIME } from "./runtime.ts";
+import { RUNTIME } from "../shared/agent-protocol/runtime.ts";
+import { ROOM_COMMAND_PLACE } from "./runtime.ts";
 
 /** Read once: the host has laid it there before the first boot. */
 export const IMAGE: ImageDefaults = read(`${RUNTIME}/${IMAGE_DEFAULTS_FILE}`);

@@ -3,9 +3,7 @@
  * that lie beside it, and leaves nothing of them in its environment: what it becomes is the root's own.
  */
 import { existsSync } from "node:fs";
-
-/** As packaging/guest-image/runtime lays it out. */
-export const RUNTIME = "/usr/lib/roomd";
+import { BUSYBOX, RUNTIME } from "../shared/agent-protocol/runtime.ts";
 
 /** For modprobe's -d. */
 export const MODULES = `${RUNTIME}/modules`;
@@ -21,7 +19,7 @@ const LOADER = `${RUNTIME}/lib/ld.so`;
 const IS_THERE = existsSync(LOADER);
 
 /** What runs a script: the root's own shell, or where it has none that of the runtime. */
-export const SCRIPT_SHELL: readonly string[] = existsSync("/bin/sh") ? ["/bin/sh"] : [`${RUNTIME}/bin/busybox`, "sh"];
+export const SCRIPT_SHELL: readonly string[] = existsSync("/bin/sh") ? ["/bin/sh"] : [BUSYBOX, "sh"];
 
 export type RuntimeProgram = "ip" | "modprobe" | "nft" | "setpriv" | "setsid" | "umount";
 

@@ -9,13 +9,14 @@ import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from "node:f
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ImageDefaults } from "../shared/agent-protocol/messages.ts";
+import { RUNTIME } from "../shared/agent-protocol/runtime.ts";
 import { DEFAULT_PATH, environmentOf } from "./exec/environment.ts";
 import { findProgram } from "./exec/program.ts";
 import { usualPlace } from "./exec/start-place.ts";
 import { commandAs, ROOT, userFor } from "./exec/user.ts";
 import { IMAGE } from "./image-defaults.ts";
 import type { Reaper } from "./reap.ts";
-import { RUNTIME, SCRIPT_SHELL } from "./runtime.ts";
+import { SCRIPT_SHELL } from "./runtime.ts";
 
 const LOG = "/var/log/roomd-start.log";
 const ASK_AGAIN_MS = 1000;

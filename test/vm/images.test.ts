@@ -301,6 +301,7 @@ describe.skipIf(!LONG)("where there is time", () => {
             "ARG FROM",
             "FROM $FROM",
             "ARG WHO=nobody",
+            // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a Dockerfile's
             "RUN echo $WHO $FIRST ${SECOND:-none} >/told",
             "ENV SECOND=2",
             "WORKDIR /srv/app",

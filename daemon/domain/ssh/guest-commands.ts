@@ -1,4 +1,5 @@
 /** The commands that run in the guest for an SSH session. */
+import { RUNTIME } from "../../../shared/agent-protocol/runtime.ts";
 
 /** The user's own shell, as sshd runs a command; `$0` is the line. */
 export function commandOf(line: string): string[] {
@@ -8,7 +9,6 @@ export function commandOf(line: string): string[] {
 export const SHELL = ["/bin/sh", "-c", `exec "\${SHELL:-/bin/sh}" -l`];
 
 const NO_SFTP = "roomd: this template has no sftp server: build it again, or use scp -O or tar";
-const RUNTIME = "/usr/lib/roomd";
 const OLDER = "/usr/lib/openssh/sftp-server";
 
 /** In the guest, so that names, links and modes are the guest's. Templates of before had it only where it was among their packages. */

@@ -1,17 +1,15 @@
 /**
  * Owns building a template:
  *
- *   recipe → root disk → boot once → quiet agent → stop and save → overlays → manifest → self-test → publish
+ *   recipe → root disk → its steps → boot once → quiet agent → stop and save → overlays → manifest → self-test → publish
  *
  * Everything is made in a directory of its own; only the last rename of the link `current` makes it a template.
  */
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { copyFile, mkdir, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
-import { dirname, join, relative } from "node:path";
+import { mkdir, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { join, relative } from "node:path";
 import {
   GENERATION,
-  IMAGE_DEFAULTS_FILE,
-  type ImageDefaults,
   TEMPLATE_FAILED_LINE,
   TEMPLATE_FLAG,
   TEMPLATE_READY_LINE,
@@ -23,57 +21,23 @@ import { now } from "../../core/clock.ts";
 import type { Paths } from "../../core/paths.ts";
 import { within } from "../../core/published.ts";
 import { ServiceError } from "../../core/service-error.ts";
-import type { GuestHost } from "../../host/guest/plan.ts";
-import { convertRoot, makeOverlay } from "../../host/images/overlay.ts";
-import { crossedDirectory, readableTemplate } from "../../host/isolation/directories.ts";
+import { makeOverlay } from "../../host/images/overlay.ts";
+import { readableTemplate } from "../../host/isolation/directories.ts";
 import type { Machine } from "../../host/machine/machine.ts";
-import {
-  type Acceleration,
-  cpuModelFor,
-  DRIVE_PORTS,
-  type Hardware,
-  kernelAppend,
-  MEMORY_GRAIN_MIB,
-  machineTypeFor,
-} from "../../host/machine/spec.ts";
-import { runWithProgress } from "../../host/process.ts";
+import { type Hardware, kernelAppend } from "../../host/machine/spec.ts";
 import { processorOf } from "../../host/processor.ts";
-import { planDockerfile } from "./dockerfile/plan.ts";
+import { type BuildDeps, hardwareFor } from "./build-deps.ts";
 import { type Dockerfile, readDockerfile } from "./dockerfile/read.ts";
-import { stepsOf } from "./dockerfile/steps.ts";
-import { pullImage } from "./image/pull.ts";
-import { unpackImage } from "./image/unpack.ts";
 import { digestOf, FILE_NAMES, type FileRole, factsOf, imageOf, MANIFEST_FORMAT, type Manifest } from "./manifest.ts";
-import { invalidRecipe, OF_IMAGE, type Recipe, readRecipe, readyTimeoutSeconds, unpackBuilder } from "./recipe.ts";
-import { BUSYBOX, runRecipeSteps, type ServeEgress, type Step, stepOf } from "./recipe-steps.ts";
+import { invalidRecipe, type Recipe, readRecipe, readyTimeoutSeconds } from "./recipe.ts";
+import { runRecipeSteps } from "./recipe-steps.ts";
 import { CURRENT, MANIFEST_FILE, UNPUBLISHED, VERSION as VERSION_NAME } from "./registry.ts";
+import { makeRoot } from "./root.ts";
 import { selfTest } from "./self-test.ts";
 import { withTrialMachine } from "./trial-machine.ts";
 import { whileBuilding } from "./trials.ts";
 
 const BOOT_DEADLINE_MS = 180_000;
-
-export interface BuildDeps {
-  paths: Paths;
-  /** What the self-test's guests start on. */
-  host(): GuestHost;
-  programs: { qemu: string; qemu_img: string; skopeo: string; agent: string };
-  qemuVersion: string | null;
-  /** What opens registries, as docker's config.json says it; for this build alone. */
-  registryAuth?: string | undefined;
-  /** URL of the Debian archive; empty: the one of this host's apt sources. */
-  mirror: string;
-  /** What a recipe's steps may reach. */
-  egress: {
-    /** What is wrong with a list, in sentences. */
-    wrong(allowlist: readonly string[]): string[];
-    serve: ServeEgress;
-  };
-  /** Most memory of one sandbox. */
-  limits: { memory_mib: number };
-  /** Finds out the acceleration with the new template's kernel. */
-  probe(kernel: string): Promise<Acceleration>;
-}
 
 export interface BuildOptions {
   /** Text of the recipe; the embedded one when absent. */
@@ -154,166 +118,6 @@ async function buildVersion(
     await rm(directory, { recursive: true, force: true });
     throw error;
   }
-}
-
-interface Root {
-  /** What the disk may grow to. */
-  virtualSize: number;
-  /** Of what image it is; null for packages. */
-  source: TemplateSource | null;
-  /** What is run in it before it is booted. */
-  steps: Step[];
-}
-
-/** Makes what a guest boots: kernel, initramfs and root disk. */
-async function makeRoot(
-  deps: BuildDeps,
-  recipe: Recipe,
-  directory: string,
-  dockerfile: Dockerfile | null,
-  onProgress: (line: string) => void,
-): Promise<Root> {
-  const scratch = join(directory, ".builder");
-  const builder = await unpackBuilder(scratch);
-  await mkdir(deps.paths.template_cache, { recursive: true, mode: 0o700 });
-  const own = await writeOwn(recipe, scratch);
-  const make = recipe.packages === undefined ? rootOfImage : rootOfPackages;
-  const root = await make({ deps, recipe, directory, scratch, builder, own, dockerfile, onProgress });
-  await rm(scratch, { recursive: true });
-  return { ...root, steps: [...root.steps, ...(recipe.steps ?? []).map(stepOf)] };
-}
-
-/** The scripts of a recipe, as files that lie beside the agent, by their names there. */
-async function writeOwn(recipe: Recipe, scratch: string): Promise<Record<string, string>> {
-  const timeout = `${readyTimeoutSeconds(recipe)}\n`;
-  const own: Record<string, string> = {};
-  for (const [name, text] of [
-    ["start", recipe.start === OF_IMAGE ? undefined : recipe.start],
-    ["ready", recipe.ready],
-    ["ready-timeout", recipe.start && timeout],
-    ["restored", recipe.restored],
-  ] as const) {
-    if (text === undefined) continue;
-    own[name] = join(scratch, name);
-    await writeFile(own[name], text);
-  }
-  return own;
-}
-
-interface RootStep {
-  deps: BuildDeps;
-  recipe: Recipe;
-  directory: string;
-  scratch: string;
-  builder: Awaited<ReturnType<typeof unpackBuilder>>;
-  own: Record<string, string>;
-  dockerfile: Dockerfile | null;
-  onProgress(line: string): void;
-}
-
-async function rootOfPackages({ deps, recipe, directory, builder, own, onProgress }: RootStep): Promise<Root> {
-  const { suite = "", packages = [], disk_mib } = recipe;
-  const argv = [builder.build, "--out", directory, "--agent", deps.programs.agent, "--suite", suite];
-  argv.push("--packages", packages.join(" "), "--disk-mib", String(disk_mib), "--cache", deps.paths.template_cache);
-  if (deps.mirror !== "") argv.push("--mirror", deps.mirror);
-  for (const file of Object.values(own)) argv.push("--own", file);
-  await runWithProgress(argv, onProgress);
-  const raw = join(directory, "root.ext4");
-  const root = { path: raw, format: "raw" } as const;
-  const virtualSize = await convertRoot(deps.programs.qemu_img, root, join(directory, FILE_NAMES.root));
-  await rm(raw);
-  return { virtualSize, source: null, steps: [] };
-}
-
-async function rootOfImage(step: RootStep): Promise<Root> {
-  const { deps, recipe, directory, scratch, builder, own, dockerfile, onProgress } = step;
-  const { from: ref = dockerfile?.from ?? "", disk_mib } = recipe;
-  const { isolation } = deps.host();
-  const { skopeo, qemu, qemu_img } = deps.programs;
-  const puller = newId("sbx");
-  const pull = deps.paths.trial(puller).directory;
-  try {
-    crossedDirectory(dirname(pull));
-    onProgress(`fetching ${ref}`);
-    const users = isolation.usersOf(puller);
-    // None of its further groups: what fetches an image has no business with KVM.
-    const user = users && { uid: users.qemu.uid, groups: [] };
-    const image = await pullImage({ skopeo, user, auth: deps.registryAuth }, ref, pull, onProgress);
-    const planned = dockerfile && planDockerfile(dockerfile, image);
-    const wanted = defaultsFor(recipe, planned?.defaults ?? image.defaults);
-    const steps = planned === null ? [] : stepsOf(planned.steps, recipe.context ?? "");
-    if (planned !== null) steps.push(defaultsStep(wanted));
-    onProgress("making the runtime");
-    const [runtime = ""] = await makeRuntime(deps, builder.runtime);
-    for (const role of ["kernel", "initramfs"] as const) {
-      await copyFile(join(runtime, FILE_NAMES[role]), join(directory, FILE_NAMES[role]));
-    }
-    const defaults = join(scratch, IMAGE_DEFAULTS_FILE);
-    await writeFile(defaults, JSON.stringify(planned === null ? wanted : image.defaults));
-    const disk = join(directory, "unpacked.qcow2");
-    await unpackImage(
-      { paths: deps.paths, isolation, qemu, qemu_img },
-      await hardwareFor(deps, recipe, directory),
-      {
-        ...{ layout: image.layout, runtime, scratch: pull, directory, disk, disk_mib },
-        beside: { ...own, agent: deps.programs.agent, [IMAGE_DEFAULTS_FILE]: defaults },
-      },
-      onProgress,
-    );
-    const root = { path: disk, format: "qcow2", over: null } as const;
-    const virtualSize = await convertRoot(qemu_img, root, join(directory, FILE_NAMES.root));
-    await rm(disk);
-    const { index_digest, manifest_digest, config_digest } = image;
-    return { virtualSize, source: { ref, index_digest, manifest_digest, config_digest }, steps };
-  } finally {
-    await rm(pull, { recursive: true, force: true });
-  }
-}
-
-/** What commands start from once the steps have run, each of which had what was said until then. */
-function defaultsStep(defaults: ImageDefaults): Step {
-  const put = (async function* () {
-    yield new TextEncoder().encode(JSON.stringify(defaults));
-  })();
-  const place = `/usr/lib/roomd/${IMAGE_DEFAULTS_FILE}`;
-  return { title: "what commands start from", put, argv: [BUSYBOX, "sh", "-c", 'cat >"$0"', place] };
-}
-
-/** Its entry point is among them where the recipe wants it running. */
-function defaultsFor({ start }: Recipe, defaults: ImageDefaults): ImageDefaults {
-  if (start !== OF_IMAGE) return { ...defaults, start: null };
-  if (defaults.start !== null) return defaults;
-  throw new ServiceError("image_invalid", {
-    detail: "The image has no entry point and no command that could be started.",
-    hint: "Say in the recipe's start what is to run.",
-  });
-}
-
-/** What every root is given, which most builds find made; where it lies is the first line. */
-async function makeRuntime({ paths, mirror }: BuildDeps, program: string): Promise<string[]> {
-  const argv = [program, "--cache", paths.template_cache, ...(mirror === "" ? [] : ["--mirror", mirror])];
-  const lines: string[] = [];
-  await runWithProgress(argv, (line) => lines.push(line));
-  return lines;
-}
-
-/** What the template is saved on, with the kernel in `directory`. */
-async function hardwareFor(
-  { limits, qemuVersion, probe }: BuildDeps,
-  { min_memory_mib }: Recipe,
-  directory: string,
-): Promise<Hardware> {
-  const acceleration = await probe(join(directory, FILE_NAMES.kernel));
-  const most = Math.max(0, limits.memory_mib - min_memory_mib);
-  return {
-    machine_type: machineTypeFor(qemuVersion),
-    cpu_model: cpuModelFor(acceleration),
-    base_memory_mib: min_memory_mib,
-    max_plugged_mib: Math.ceil(most / MEMORY_GRAIN_MIB) * MEMORY_GRAIN_MIB,
-    acceleration,
-    drive_ports: DRIVE_PORTS,
-    returns_memory: true,
-  };
 }
 
 /** Boots the image once, without vsock and drive, and saves it when its agent is at rest. */

@@ -6,6 +6,7 @@ import { rename, rm } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { StreamError } from "../../../shared/agent-protocol/link.ts";
 import { Channel, GENERATION, STEPS_FLAG } from "../../../shared/agent-protocol/messages.ts";
+import { BUSYBOX } from "../../../shared/agent-protocol/runtime.ts";
 import { newId } from "../../../shared/ids.ts";
 import type { Paths } from "../../core/paths.ts";
 import { within } from "../../core/published.ts";
@@ -24,8 +25,6 @@ const MEMORY_MIB = 1024;
 const STEP_MS = 60 * 60_000;
 const SECRET_MS = 60_000;
 const END_MS = 120_000;
-/** The runtime's own, with all of its programs: a root need have none. */
-export const BUSYBOX = "/usr/lib/roomd/bin/busybox";
 const TOLD_LINES = 20;
 const TOLD_LINE_CHARACTERS = 500;
 const MOST_REFUSED = 16;

@@ -2,6 +2,7 @@
  * Owns the test that a new template must pass before it is published: clones of it share nothing that
  * must differ, know their own CID, and have the right time.
  */
+import { BUSYBOX } from "../../../shared/agent-protocol/runtime.ts";
 import { newId } from "../../../shared/ids.ts";
 import type { Paths } from "../../core/paths.ts";
 import type { GuestHost, GuestImage } from "../../host/guest/plan.ts";
@@ -51,7 +52,7 @@ async function inspectClone(host: GuestHost, paths: Paths, image: GuestImage) {
       exec_id: newId("exe"),
       fingerprint: "",
       // The runtime's own: a root need have none.
-      argv: ["/usr/lib/roomd/bin/busybox", "sh", "-c", SCRIPT],
+      argv: [BUSYBOX, "sh", "-c", SCRIPT],
       cwd: "/",
       env: {},
       user: "root",

@@ -1,5 +1,6 @@
 /** Owns how what a Dockerfile comes to is done in the guest that runs steps. */
-import { BUSYBOX, type Step } from "../recipe-steps.ts";
+import { BUSYBOX } from "../../../../shared/agent-protocol/runtime.ts";
+import type { Step } from "../recipe-steps.ts";
 import { takeOf } from "./context.ts";
 import type { PlannedStep } from "./plan.ts";
 

@@ -20,6 +20,7 @@ describe("an image", () => {
       "docker://a.example:5000/b@sha256:00",
     ],
     ["ARG V=1\nFROM a:$V", {}, "docker://a:1"],
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a Dockerfile's
     ["ARG V=1\nFROM a:${V}-${W:-x}", { V: "2", W: "y" }, "docker://a:2-x"],
     ["FROM --platform=linux/amd64 a", {}, "docker://a"],
     ["FROM oci:/srv/layout:image", {}, "oci:/srv/layout:image"],
@@ -75,6 +76,7 @@ test("ARG: what the build was given, what it says, what stood before FROM", () =
 
 test("COPY: where it goes, and whose it is", () => {
   const { steps } = after(
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a Dockerfile's
     'WORKDIR /srv\nCOPY --chown=app --chmod=640 a b* dir/\nCOPY ["a b", "/c d"]\nCOPY . .\nADD a$X /x/\nCOPY --link a ${D:-e}',
   );
   expect(steps.slice(1)).toMatchObject([

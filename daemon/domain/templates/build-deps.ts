@@ -1,0 +1,56 @@
+/** Owns what building a template needs of others, and the machine that it is built for. */
+import { join } from "node:path";
+import type { Paths } from "../../core/paths.ts";
+import type { GuestHost } from "../../host/guest/plan.ts";
+import {
+  type Acceleration,
+  cpuModelFor,
+  DRIVE_PORTS,
+  type Hardware,
+  MEMORY_GRAIN_MIB,
+  machineTypeFor,
+} from "../../host/machine/spec.ts";
+import { FILE_NAMES } from "./manifest.ts";
+import type { Recipe } from "./recipe.ts";
+import type { ServeEgress } from "./recipe-steps.ts";
+
+export interface BuildDeps {
+  paths: Paths;
+  /** What the self-test's guests start on. */
+  host(): GuestHost;
+  programs: { qemu: string; qemu_img: string; skopeo: string; agent: string };
+  qemuVersion: string | null;
+  /** What opens registries, as docker's config.json says it; for this build alone. */
+  registryAuth?: string | undefined;
+  /** URL of the Debian archive; empty: the one of this host's apt sources. */
+  mirror: string;
+  /** What a recipe's steps may reach. */
+  egress: {
+    /** What is wrong with a list, in sentences. */
+    wrong(allowlist: readonly string[]): string[];
+    serve: ServeEgress;
+  };
+  /** Most memory of one sandbox. */
+  limits: { memory_mib: number };
+  /** Finds out the acceleration with the new template's kernel. */
+  probe(kernel: string): Promise<Acceleration>;
+}
+
+/** What the template is saved on, with the kernel in `directory`. */
+export async function hardwareFor(
+  { limits, qemuVersion, probe }: BuildDeps,
+  { min_memory_mib }: Recipe,
+  directory: string,
+): Promise<Hardware> {
+  const acceleration = await probe(join(directory, FILE_NAMES.kernel));
+  const most = Math.max(0, limits.memory_mib - min_memory_mib);
+  return {
+    machine_type: machineTypeFor(qemuVersion),
+    cpu_model: cpuModelFor(acceleration),
+    base_memory_mib: min_memory_mib,
+    max_plugged_mib: Math.ceil(most / MEMORY_GRAIN_MIB) * MEMORY_GRAIN_MIB,
+    acceleration,
+    drive_ports: DRIVE_PORTS,
+    returns_memory: true,
+  };
+}
