@@ -67,7 +67,10 @@ describe.skipIf(LEFT_OUT !== null)("an upgrade from before the package", () => {
       await host.ok(
         `${KEY} for n in 1 2 3 4 5; do ${create} && exit; roomd sandbox destroy demo c${i}; done; ${create}`,
       );
+      // Those that are there would take the processor from the next.
+      await host.ok(`${KEY} roomd sandbox standby demo c${i}`);
     }
+    for (let i = 1; i <= COUNTING; i++) await host.ok(`${KEY} roomd sandbox resume demo c${i}`);
     // Once all are there: guests that count make the start of another too slow for that roomd.
     for (let i = 1; i <= COUNTING; i++) {
       await host.ok(
