@@ -20,7 +20,7 @@ const MIN_ENTROPY_BYTES = 64;
 
 export class Setup {
   readonly #drive: Drive;
-  readonly #egress: Pick<Egress, "forbid">;
+  readonly #egress: Pick<Egress, "forbid" | "settled">;
   readonly #gateway: Pick<Gateway, "forbid">;
   readonly #start: Pick<Start, "goOn">;
   #turn: Promise<unknown> = Promise.resolve();
@@ -30,7 +30,7 @@ export class Setup {
 
   constructor(
     drive: Drive,
-    egress: Pick<Egress, "forbid">,
+    egress: Pick<Egress, "forbid" | "settled">,
     gateway: Pick<Gateway, "forbid">,
     start: Pick<Start, "goOn">,
   ) {
@@ -75,7 +75,7 @@ export class Setup {
         await stage("names", () => setNames(welcome));
         const { drive } = welcome;
         if (drive) await stage("mount", () => this.#drive.mount(drive));
-        if (welcome.egress !== true) await stage("egress", () => this.#egress.forbid());
+        await stage("egress", () => (welcome.egress === true ? this.#egress.settled() : this.#egress.forbid()));
         await stage("start", () => this.#start.goOn());
         this.#env = welcome.env;
         this.#done = true;

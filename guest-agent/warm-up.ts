@@ -79,7 +79,12 @@ async function rehearse({ router, line }: Cast, commands: (host: Link) => Promis
     onClosed: ready.reject,
   });
   const nothing = async () => {};
-  const setup = new Setup(new Drive({ spare: () => {} }), { forbid: nothing }, { forbid: () => {} }, { goOn: nothing });
+  const setup = new Setup(
+    new Drive({ spare: () => {} }),
+    { forbid: nothing, settled: nothing },
+    { forbid: () => {} },
+    { goOn: nothing },
+  );
   const served = serve(guestEnd, HOST_PORT, { trust: new HostTrust(), setup, router, line });
   await ready.promise;
   await commands(host);

@@ -29,6 +29,11 @@ export class Egress {
     return this.#made;
   }
 
+  /** Resolves once the network is there: in a guest that boots by itself its making goes on beside the rest. */
+  async settled(): Promise<void> {
+    await this.#made;
+  }
+
   /** Takes the network away from a guest that is to have none. */
   async forbid(): Promise<void> {
     if (await this.#made) removeRoutes();

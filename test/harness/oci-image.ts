@@ -12,7 +12,6 @@ const APPLETS = [
   "cat",
   "chmod",
   "env",
-  "grep",
   "head",
   "hostname",
   "id",

@@ -253,7 +253,7 @@ describe.skipIf(!LONG)("where there is time", () => {
         await daemon.room("t");
         const sandbox = { agent_id: "a", guest_cid: guests.cid(), template_id: "stepped", memory_mib: 256 };
         await daemon.ok("POST", "/v1/rooms/t/sandboxes/from-template", sandbox);
-        expect(await daemon.sh("t", "a", "cat /opt/told /opt/package /opt/started; ls /run/secrets 2>&1")).toBe(
+        expect(await daemon.sh("t", "a", "cat /opt/told /opt/package /opt/started; ls /run/secrets 2>&1 || true")).toBe(
           "one there /srv 0 secret-\ntwo\nof the outside\nstarted\nls: /run/secrets: No such file or directory",
         );
         const search = Bun.spawn(["grep", "-rlazF", secret, daemon.dataDir, daemon.runtimeDir], { stdout: "pipe" });
@@ -309,7 +309,7 @@ describe.skipIf(!LONG)("where there is time", () => {
             "COPY src/script /bin/renamed",
             "USER app",
             'RUN ["sh", "-c", "id -u >mine && pwd"]',
-            'ENTRYPOINT ["sh", "-c", "while :; do sleep 1; done"]',
+            'ENTRYPOINT ["sh", "-c", "echo up >up; while :; do sleep 1; done"]',
           ].join("\n"),
         );
         const build = async (...more: string[]) => {
@@ -330,11 +330,10 @@ describe.skipIf(!LONG)("where there is time", () => {
         await daemon.room("f");
         const sandbox = { agent_id: "a", guest_cid: guests.cid(), template_id: "filed", memory_mib: 256 };
         await daemon.ok("POST", "/v1/rooms/f/sandboxes/from-template", sandbox);
-        const told = "pwd; id -u; echo $FIRST $SECOND $WHO; cat /told mine script /bin/renamed; stat -c '%u %n' *";
+        const told = "pwd; id -u; echo $FIRST $SECOND $WHO; cat /told mine script /bin/renamed up; stat -c '%u %n' *";
         expect(await daemon.sh("f", "a", told)).toBe(
-          "/srv/app\n70\n1 2\nsomebody 1 none\n70\necho of the context\necho of the context\n70 mine\n70 script",
+          "/srv/app\n70\n1 2\nsomebody 1 none\n70\necho of the context\necho of the context\nup\n70 mine\n70 script\n70 up",
         );
-        expect(await daemon.sh("f", "a", "grep -l '^sh.-c.while' /proc/[0-9]*/cmdline | head -n 1")).toMatch(/^\/proc/);
         await daemon.ok("DELETE", "/v1/rooms/f?drive=delete");
         expect(daemon.leftovers()).toEqual([]);
       },

@@ -7,7 +7,6 @@ import { newId } from "../../../shared/ids.ts";
 import type { Paths } from "../../core/paths.ts";
 import type { GuestHost, GuestImage } from "../../host/guest/plan.ts";
 import { startFollowed } from "../../host/guest-link/exec.ts";
-import { NOTHING_TO_ASK } from "../../host/guest-link/handshake.ts";
 import { withTrialGuest } from "./trial-guest.ts";
 
 const CLONES = 3;
@@ -40,7 +39,7 @@ export async function selfTest(host: GuestHost, paths: Paths, image: GuestImage)
 }
 
 async function inspectClone(host: GuestHost, paths: Paths, image: GuestImage) {
-  return await withTrialGuest(host, paths, image, NOTHING_TO_ASK, async ({ connection, hostname }) => {
+  return await withTrialGuest(host, paths, image, null, async ({ connection, hostname }) => {
     const link = await connection.link(10_000);
     let text = "";
     const decoder = new TextDecoder();

@@ -5,7 +5,7 @@ import { newId } from "../../../shared/ids.ts";
 import type { Paths, SandboxPaths } from "../../core/paths.ts";
 import type { GuestHost, GuestImage } from "../../host/guest/plan.ts";
 import { type Guest, startGuest } from "../../host/guest/start.ts";
-import type { GuestRequests } from "../../host/guest-link/handshake.ts";
+import { type GuestRequests, NOTHING_TO_ASK } from "../../host/guest-link/handshake.ts";
 import { removeOverlay } from "../../host/images/overlay.ts";
 
 /** Beyond what sandboxes may ask for, so that no sandbox's CID is in the way. */
@@ -24,12 +24,12 @@ export interface TrialGuest extends Pick<Guest, "connection" | "exited"> {
   hostname: string;
 }
 
-/** Starts it, does `work` with it, and ends it. */
+/** Starts it, does `work` with it, and ends it. Without `requests` it has no network. */
 export async function withTrialGuest<T>(
   host: GuestHost,
   paths: Paths,
   image: GuestImage,
-  requests: GuestRequests,
+  requests: GuestRequests | null,
   work: (guest: TrialGuest) => Promise<T>,
 ): Promise<T> {
   const sandbox_id = newId("sbx");
@@ -47,8 +47,8 @@ export async function withTrialGuest<T>(
       paths: own,
       drive_directory: null,
       drive_limit_bytes: 0,
-      identity: { hostname, machine_id: randomBytes(16).toString("hex"), env: {} },
-      requests,
+      identity: { hostname, machine_id: randomBytes(16).toString("hex"), env: {}, egress: requests !== null },
+      requests: requests ?? NOTHING_TO_ASK,
       agent_deadline_ms: AGENT_DEADLINE_MS,
     },
     null,
