@@ -259,6 +259,7 @@ describe.skipIf(!LONG)("where there is time", () => {
         const search = Bun.spawn(["grep", "-rlazF", secret, daemon.dataDir, daemon.runtimeDir], { stdout: "pipe" });
         expect(await search.stdout.text()).toBe("");
 
+        await daemon.ok("DELETE", "/v1/rooms/t?drive=delete");
         const failing = await build("failing", ["true", "echo out; echo err >&2; exit 3", "true"]);
         expect(failing).toMatchObject({
           status: 1,
@@ -273,7 +274,6 @@ describe.skipIf(!LONG)("where there is time", () => {
         });
         expect(refused.stderr).toContain(`refused: ${where} is not on the recipe's egress_allowlist`);
         nothingLeft("refused");
-        await daemon.ok("DELETE", "/v1/rooms/t?drive=delete");
       },
       2 * IMPORT_MS,
     );
