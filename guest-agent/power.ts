@@ -1,13 +1,17 @@
-/** Owns the method `power_off`: everything is written, everyone is ended, the machine stops. */
+/** Owns the method `power_off`: everyone is ended, everything is written, the root says of itself that it is whole, the machine stops. */
+import { readFileSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Stream } from "../shared/agent-protocol/link.ts";
 import * as libc from "./libc.ts";
+import { log } from "./log.ts";
 
 /** For programs that save what they have when they are told to end. */
 const GRACE_MS = 500;
 /** For the answer to leave the guest before the guest is gone. */
 const ANSWER_MS = 20;
 const EVERYONE = -1;
+const READ_ONLY_MS = 10_000;
+const READ_ONLY_ROOT = /^\S+ \/ \S+ ro[, ]/m;
 
 export async function powerOff(stream: Stream): Promise<void> {
   signalEveryone("SIGTERM");
@@ -15,9 +19,21 @@ export async function powerOff(stream: Stream): Promise<void> {
   while (libc.hasChildren() && performance.now() < graceUntil) await sleep(10);
   signalEveryone("SIGKILL");
   libc.syncRoot();
+  await makeReadOnly();
   stream.finish({});
   await sleep(ANSWER_MS);
   libc.powerOff();
+}
+
+/** We have files open ourselves, whatever is done about others: the kernel's way for emergencies asks nobody. It is done beside us. */
+async function makeReadOnly(): Promise<void> {
+  try {
+    writeFileSync("/proc/sysrq-trigger", "u");
+    const until = performance.now() + READ_ONLY_MS;
+    while (!READ_ONLY_ROOT.test(readFileSync("/proc/mounts", "utf8")) && performance.now() < until) await sleep(10);
+  } catch (error) {
+    log("read-only", error);
+  }
 }
 
 /** Everyone but us and the kernel's own. */

@@ -75,10 +75,26 @@ class Place {
       const kept = [...headers].filter(([name]) => !/^(date|x-request-id|set-cookie|content-length)$/.test(name));
       const told = text.replaceAll(addressOf(each), "ADDRESS").replaceAll(id, "REQUEST");
       const plain = told.replaceAll(/data-options="[^"]*"/g, "OPTIONS").replaceAll(/usr_\w+/g, "USER");
-      return { status, headers: Object.fromEntries(kept), text: plain, work: (statements.get(id) ?? []).map(shapeOf) };
+      return {
+        status,
+        headers: Object.fromEntries(kept),
+        text: plain,
+        work: withoutCarrier((statements.get(id) ?? []).map(shapeOf)),
+      };
     };
     return { asked: new Map(who.map((each) => [each, askedOf(each)])), times };
   }
+}
+
+const OF_CARRIER = /^update "?mails"? set "attempts"/;
+
+/** What became of a letter of before may be written in the same commit. */
+function withoutCarrier(work: string[]): string[] {
+  const isIts = (at: number) => OF_CARRIER.test(work[at] ?? "");
+  return work.filter(
+    (each, at) =>
+      !isIts(at) && !(each === "SAVEPOINT one" && isIts(at + 1)) && !(each === "RELEASE one" && isIts(at - 1)),
+  );
 }
 
 let mail: MailServer;

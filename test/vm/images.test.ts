@@ -256,6 +256,11 @@ describe.skipIf(!LONG)("where there is time", () => {
         expect(await daemon.sh("t", "a", "cat /opt/told /opt/package /opt/started; ls /run/secrets 2>&1 || true")).toBe(
           "one there /srv 0 secret-\ntwo\nof the outside\nstarted\nls: /run/secrets: No such file or directory",
         );
+        // The disk that the steps left was told to be whole.
+        const argv = ["/usr/lib/roomd/bin/busybox", "dmesg"];
+        const { stdout: kernel } = await daemon.exec("t", "a", { argv, user: "root" });
+        expect(kernel).toMatch(/EXT4-fs \(vda\): mounted/);
+        expect(kernel).not.toMatch(/unchecked|recovery/);
         const search = Bun.spawn(["grep", "-rlazF", secret, daemon.dataDir, daemon.runtimeDir], { stdout: "pipe" });
         expect(await search.stdout.text()).toBe("");
 

@@ -30,12 +30,6 @@ const TOLD_LINE_CHARACTERS = 500;
 const MOST_REFUSED = 16;
 /** Its name and its bytes come from outside the script. Memory alone holds it. */
 const KEEP_SECRET = 'umask 077 && mkdir -p /run/secrets && cat >"/run/secrets/$0"';
-/** All is on the disk, and the file system says so of itself, before the machine ends. */
-const END = [
-  "sync && echo u >/proc/sysrq-trigger",
-  "until grep -q '^[^ ]* / [^ ]* ro[, ]' /proc/mounts; do usleep 20000; done",
-  "poweroff -f",
-].join(" && ");
 
 /** One that root runs, or whom an image says; or something of the host that is put into the root. */
 export type Step =
@@ -114,7 +108,7 @@ export async function runRecipeSteps(
         if (ended.how !== null) throw failed(at + 1, { ...ended, how: ended.how }, refused);
       }
       // What it says of it is not waited for: with the machine its connection ends.
-      run(link, { title: "", argv: [BUSYBOX, "sh", "-c", END] }, () => {}).catch(() => {});
+      link.open({ method: "power_off" }).finished.catch(() => {});
       await within(exited, END_MS, "the end of the guest that ran the steps");
       await rename(own.overlay, changed);
     });
