@@ -277,7 +277,7 @@ describe.skipIf(!LONG)("where there is time", () => {
           status: 1,
           said: { code: "build_failed", details: { step: "step 1", refused: [where] } },
         });
-        expect(refused.stderr).toContain(`refused: ${where} is not on the recipe's egress_allowlist`);
+        expect(refused.stderr).toContain(`refused: ${where}: it is not on the recipe's egress_allowlist`);
         nothingLeft("refused");
       },
       2 * IMPORT_MS,

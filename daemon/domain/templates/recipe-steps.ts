@@ -23,10 +23,10 @@ import { withTrialGuest } from "./trial-guest.ts";
 const MEMORY_MIB = 1024;
 /** Of one step. */
 const STEP_MS = 60 * 60_000;
-const SECRET_MS = 60_000;
 const END_MS = 120_000;
 const TOLD_LINES = 20;
 const TOLD_LINE_CHARACTERS = 500;
+const TITLE_CHARACTERS = 200;
 const MOST_REFUSED = 16;
 /** Its name and its bytes come from outside the script. Memory alone holds it. */
 const KEEP_SECRET = 'umask 077 && mkdir -p /run/secrets && cat >"/run/secrets/$0"';
@@ -35,6 +35,11 @@ const KEEP_SECRET = 'umask 077 && mkdir -p /run/secrets && cat >"/run/secrets/$0
 export type Step =
   | { title: string; argv: string[]; env?: Record<string, string>; cwd?: string; user?: string }
   | { title: string; put: AsyncIterable<Uint8Array>; argv: string[] };
+
+/** What is put there, all at once. */
+export async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
 
 /** A recipe's own. */
 export const stepOf = (script: string): Step => ({
@@ -45,7 +50,7 @@ export const stepOf = (script: string): Step => ({
 /** What becomes of what a guest asks, by a list; each refusal is told. */
 export type ServeEgress = (
   allowlist: readonly string[],
-  refused: (where: { host: string | null; ip: string | null; port: number | null }) => void,
+  refused: (where: { host: string | null; ip: string | null; port: number | null; reason: string }) => void,
 ) => { requests: GuestRequests; close(): void };
 
 export interface StepsDeps {
@@ -77,11 +82,12 @@ export async function runRecipeSteps(
   const made = join(directory, "steps-root.qcow2");
   await makeOverlay(qemu_img, overlay, relative(paths.trial("any").directory, root), virtualSize);
   const refused = new Set<string>();
-  const network = egress(egress_allowlist, ({ host, ip, port }) => {
+  const network = egress(egress_allowlist, ({ host, ip, port, reason }) => {
     const where = `${host ?? ip}${port === null ? "" : `:${port}`}`;
     if (refused.has(where) || refused.size >= MOST_REFUSED) return;
     refused.add(where);
-    onProgress(`refused: ${where} is not on the recipe's egress_allowlist`);
+    const why = reason === "not_listed" ? "it is not on the recipe's egress_allowlist" : `${reason}, as in any sandbox`;
+    onProgress(`refused: ${where}: ${why}`);
   });
   const image = {
     hardware: { ...hardware, base_memory_mib: Math.max(hardware.base_memory_mib, MEMORY_MIB) },
@@ -98,12 +104,16 @@ export async function runRecipeSteps(
     onProgress("booting the guest that runs the steps");
     await withTrialGuest(host, paths, image, network.requests, async ({ connection, exited, paths: own }) => {
       const link = await connection.link(10_000);
-      for (const [name, bytes] of Object.entries(secrets)) await keepSecret(link, name, bytes);
+      for (const [name, bytes] of Object.entries(secrets)) {
+        const keep = { title: "", put: once(bytes), argv: [BUSYBOX, "sh", "-c", KEEP_SECRET, name] };
+        const { how } = await run(link, keep, () => {});
+        if (how !== null) throw new Error(`what keeps the secret ${name} in the guest ${how}`);
+      }
       for (const [at, step] of steps.entries()) {
-        onProgress(`step ${at + 1} of ${steps.length}: ${step.title}`);
+        onProgress(`step ${at + 1} of ${steps.length}: ${step.title.slice(0, TITLE_CHARACTERS)}`);
         const ended = await run(link, step, onProgress).catch((error: unknown) => {
           if (!(error instanceof StreamError)) throw error;
-          return { how: `lost its guest: ${error.message}`, lines: [] };
+          return { how: `was not run to its end: ${error.message}`, lines: [] };
         });
         if (ended.how !== null) throw failed(at + 1, { ...ended, how: ended.how }, refused);
       }
@@ -133,12 +143,15 @@ async function run(link: GuestLink, step: Step, tell: (line: string) => void): P
   const place = "put" in step ? { cwd: "/", env: {}, user: "root" } : placeOf(step);
   const request = { exec_id, fingerprint: "", argv: step.argv, ...place, timeout_ms: STEP_MS, stdin: "put" in step };
   const following = await startFollowed(link, request);
-  // What the host has may be gone, or not be read.
+  // What the host has may be gone, or not be read. What takes no more of it says so by its own end.
   let broken: unknown = null;
-  const fed = ("put" in step ? feed(link, exec_id, step.put) : Promise.resolve()).catch((error: unknown) => {
-    if (!(error instanceof StreamError)) broken = error;
-    following.close();
-  });
+  if ("put" in step) {
+    feed(link, exec_id, step.put).catch((error: unknown) => {
+      if (error instanceof StreamError) return;
+      broken = error;
+      following.close();
+    });
+  }
   const lines: string[] = [];
   const take = (line: string) => {
     const told = line.slice(0, TOLD_LINE_CHARACTERS);
@@ -172,7 +185,6 @@ async function run(link: GuestLink, step: Step, tell: (line: string) => void): P
   }
   for (const line of rest.values()) if (line !== "") take(line);
   const { exit_code, signal, timed_out } = await following.finished;
-  if (exit_code === 0) await fed;
   if (timed_out) return { how: "did not end within an hour", lines };
   if (signal !== null) return { how: `was ended by ${signal}`, lines };
   return { how: exit_code === 0 ? null : `ended with ${exit_code}`, lines };
@@ -191,18 +203,6 @@ async function feed(link: GuestLink, exec_id: string, pieces: AsyncIterable<Uint
   };
   for await (const piece of pieces) await send(piece, false);
   await send(new Uint8Array(), true);
-}
-
-async function keepSecret(link: GuestLink, name: string, bytes: Uint8Array): Promise<void> {
-  const exec_id = newId("exe");
-  const following = await startFollowed(link, {
-    ...{ exec_id, fingerprint: "", argv: [BUSYBOX, "sh", "-c", KEEP_SECRET, name], cwd: "/", env: {}, user: "root" },
-    ...{ timeout_ms: SECRET_MS, stdin: true },
-  });
-  await feedInGuest(link, { exec_id, offset: 0, eof: true }, bytes, AbortSignal.timeout(SECRET_MS));
-  for await (const _ of following.pieces());
-  const { exit_code } = await following.finished;
-  if (exit_code !== 0) throw new Error(`the secret ${name} could not be put into the guest`);
 }
 
 function failed(step: number, { how, lines }: Ended & { how: string }, refused: ReadonlySet<string>): ServiceError {

@@ -17,7 +17,7 @@ import { pullImage } from "./image/pull.ts";
 import { unpackImage } from "./image/unpack.ts";
 import { FILE_NAMES } from "./manifest.ts";
 import { OF_IMAGE, type Recipe, readyTimeoutSeconds, unpackBuilder } from "./recipe.ts";
-import { type Step, stepOf } from "./recipe-steps.ts";
+import { once, type Step, stepOf } from "./recipe-steps.ts";
 
 export interface Root {
   /** What the disk may grow to. */
@@ -135,9 +135,7 @@ async function rootOfImage(step: RootStep): Promise<Root> {
 
 /** What commands start from once the steps have run, each of which had what was said until then. */
 function defaultsStep(defaults: ImageDefaults): Step {
-  const put = (async function* () {
-    yield new TextEncoder().encode(JSON.stringify(defaults));
-  })();
+  const put = once(new TextEncoder().encode(JSON.stringify(defaults)));
   const place = `${RUNTIME}/${IMAGE_DEFAULTS_FILE}`;
   return { title: "what commands start from", put, argv: [BUSYBOX, "sh", "-c", 'cat >"$0"', place] };
 }

@@ -54,9 +54,15 @@ export function takeOf(context: string, sources: readonly string[], look: Look):
   for (const path of roots) add(path, lstatSync(path).isDirectory() ? "" : basename(path));
   const [first] = roots;
   const isOne = roots.length === 1 && first !== undefined && !lstatSync(first).isDirectory();
+  if (isOne && entries.length === 0) throw invalidRecipe([`COPY ${sources[0]}: .dockerignore leaves it out`]);
+  return { only: isOne ? basename(first) : null, tar: packed(entries, look) };
+}
+
+/** Nothing is opened before it is asked for. */
+async function* packed(entries: readonly Entry[], look: Look): AsyncGenerator<Uint8Array> {
   const tar = pack();
   void fill(tar, entries, look).catch((error: Error) => tar.destroy(error));
-  return { only: isOne ? basename(first) : null, tar: tar as AsyncIterable<Uint8Array> };
+  yield* tar as AsyncIterable<Uint8Array>;
 }
 
 /** What a pattern names, which is beneath the context whatever it says. */

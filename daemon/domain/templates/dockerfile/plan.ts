@@ -134,7 +134,7 @@ function copyOf(
   const isDirectory = said.endsWith("/") || said === "." || sources.length > 1;
   const to = posix.resolve(cwd, said);
   const owner = chown === undefined ? null : wordOf(chown, variables);
-  if (owner !== null && !/^[\w.-]+(:[\w.-]+)?$/.test(owner)) throw new Unreadable("--chown names no user");
+  if (owner !== null && !/^[\w.][\w.-]*(:[\w.][\w.-]*)?$/.test(owner)) throw new Unreadable("--chown names no user");
   if (chmod !== undefined && !/^[0-7]{3,4}$/.test(chmod)) throw new Unreadable("--chmod is no octal number");
   return {
     sources: [...sources],

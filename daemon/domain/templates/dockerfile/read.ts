@@ -4,7 +4,7 @@
 import { DockerfileParser } from "dockerfile-ast";
 import { ServiceError } from "../../../core/service-error.ts";
 import { REFERENCE_PATTERN } from "../image/reference.ts";
-import { Unreadable, type Variables, wordOf, wordsOf } from "./words.ts";
+import { Unreadable, type Variables, variableOf, wordOf, wordsOf } from "./words.ts";
 
 const MOST_BYTES = 262_144;
 const MOST_INSTRUCTIONS = 512;
@@ -59,7 +59,7 @@ export function readDockerfile(text: string, args: Variables = {}): Dockerfile {
           flag.getValue() ?? "",
         ]),
       );
-      if (/<<-?["']?\w/.test(raw) && ["RUN", "COPY", "ADD"].includes(said))
+      if (/(^|\s)<<-?["']?[A-Za-z_]/.test(raw) && ["RUN", "COPY", "ADD"].includes(said))
         refuse("with a here-document is not known here");
       else if (said === "FROM") {
         if (from !== null) refuse("a second time: stages are not known here");
@@ -132,14 +132,14 @@ export function argOf(text: string, variables: Variables, args: Variables, inher
   for (const word of wordsOf(text, variables)) {
     const [, name = "", value] = /^([A-Za-z_]\w*)(?:=(.*))?$/s.exec(word) ?? [];
     if (name === "") throw new Unreadable(`has ${word}, which is no NAME=VALUE`);
-    const set = args[name] ?? value ?? inherited[name];
+    const set = variableOf(args, name) ?? value ?? variableOf(inherited, name);
     if (set !== undefined) found[name] = set;
   }
   return found;
 }
 
 const known = (names: Variables, args: Variables) =>
-  Object.fromEntries(Object.entries(args).filter(([name]) => name in names));
+  Object.fromEntries(Object.entries(args).filter(([name]) => Object.hasOwn(names, name)));
 
 function fromOf(text: string, flags: Record<string, string>, variables: Variables): string {
   const strange = Object.keys(flags).find((flag) => flag !== "platform");

@@ -29,10 +29,10 @@ tar -x -C "$0"
 
 /** `context` is the directory that COPY takes from. Throws validation_failed where that has not what is wanted. */
 export function stepsOf(planned: readonly PlannedStep[], context: string): Step[] {
-  return planned.map((step) => stepOf(step, context));
+  return planned.map((step) => asStep(step, context));
 }
 
-function stepOf(step: PlannedStep, context: string): Step {
+function asStep(step: PlannedStep, context: string): Step {
   const { title } = step;
   if (step.kind === "run") return step;
   if (step.kind === "directory") return { title, argv: [BUSYBOX, "mkdir", "-p", step.path], cwd: "/" };

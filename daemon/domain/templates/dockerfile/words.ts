@@ -2,11 +2,22 @@
 
 export type Variables = Readonly<Record<string, string>>;
 
+/** Names are anybody's: those that every object has are no variables. */
+export const variableOf = (variables: Variables, name: string): string | undefined =>
+  Object.hasOwn(variables, name) ? variables[name] : undefined;
+
 /** What cannot be read, in words that go on from the instruction's name. */
 export class Unreadable extends Error {}
 
 /** Its words, without quotes and with variables in their places. `escaper` is the character that takes a meaning away. */
-export function wordsOf(text: string, variables: Variables, escaper = "\\"): string[] {
+export const wordsOf = (text: string, variables: Variables, escaper = "\\"): string[] =>
+  read(text, variables, escaper, /\s/);
+
+/** All of it as one word. */
+export const wordOf = (text: string, variables: Variables, escaper = "\\"): string =>
+  read(text, variables, escaper, null).join("");
+
+function read(text: string, variables: Variables, escaper: string, between: RegExp | null): string[] {
   const words: string[] = [];
   let word: string | null = null;
   let quote = "";
@@ -27,7 +38,7 @@ export function wordsOf(text: string, variables: Variables, escaper = "\\"): str
       const { value, end } = variableAt(text, at, variables, escaper);
       word = (word ?? "") + value;
       at = end - 1;
-    } else if (quote === "" && /\s/.test(char)) {
+    } else if (quote === "" && between?.test(char)) {
       if (word !== null) words.push(word);
       word = null;
     } else word = (word ?? "") + char;
@@ -37,25 +48,16 @@ export function wordsOf(text: string, variables: Variables, escaper = "\\"): str
   return words;
 }
 
-/** All of it as one word. */
-export function wordOf(text: string, variables: Variables, escaper = "\\"): string {
-  return wordsOf(
-    text.replaceAll(/[ \t]/g, (space) => `${escaper}${space}`),
-    variables,
-    escaper,
-  ).join(" ");
-}
-
 /** What stands for the variable at `at`, and where the text goes on. */
 function variableAt(text: string, at: number, variables: Variables, escaper: string): { value: string; end: number } {
   const [plain, name = ""] = /^\$([A-Za-z_]\w*)/.exec(text.slice(at)) ?? [];
-  if (plain) return { value: variables[name] ?? "", end: at + plain.length };
+  if (plain) return { value: variableOf(variables, name) ?? "", end: at + plain.length };
   if (text[at + 1] !== "{") return { value: "$", end: at + 1 };
   const end = closing(text, at + 2, escaper);
   const [, of = "", operator = "", rest = ""] =
     /^([A-Za-z_]\w*)(?:(:?[-+])(.*))?$/s.exec(text.slice(at + 2, end)) ?? [];
   if (of === "") throw new Unreadable(`has ${text.slice(at, end + 1)}, which is not known here`);
-  const known = variables[of];
+  const known = variableOf(variables, of);
   const isThere = operator.startsWith(":") ? known !== undefined && known !== "" : known !== undefined;
   const other = () => wordOf(rest, variables, escaper);
   if (operator.endsWith("-")) return { value: isThere ? (known ?? "") : other(), end: end + 1 };

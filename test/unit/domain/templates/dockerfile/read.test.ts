@@ -67,6 +67,14 @@ test("commands start from what it says last; an entry point of its own forgets t
   expect(after('ENTRYPOINT own it\nCMD ["a"]').defaults.start).toEqual(["/bin/sh", "-c", "own it", "a"]);
 });
 
+test("names that every object has are names like others, and a word in quotes keeps its spaces", () => {
+  const { steps, defaults } = after(
+    "ARG constructor\nENV A=$toString OLD=1\nENV B 'c  d' e\nWORKDIR '/my dir'\nRUN echo $((1<<2))",
+  );
+  expect(defaults).toMatchObject({ env: { A: "", OLD: "1", B: "c  d e" }, cwd: "/my dir" });
+  expect(steps[1]).not.toHaveProperty("env.constructor");
+});
+
 test("ARG: what the build was given, what it says, what stood before FROM", () => {
   const text = "ARG V=before\nFROM a\nARG V\nARG W=own\nARG X=own\nRUN true";
   const [step] = plan(text, { X: "given", Z: "of nobody" }).steps;
@@ -107,6 +115,7 @@ test.each([
   ["FROM a\nUSER a b", /line 2: USER names no user/],
   ["FROM a\nCOPY a", /line 2: COPY needs a source/],
   ["FROM a\nCOPY --chmod=u+x a b", /line 2: COPY --chmod/],
+  ["FROM a\nCOPY --chown=-R a b", /line 2: COPY --chown/],
   ["FROM a\nSHELL bash", /line 2: SHELL is no list/],
   [`FROM a\nRUN ${"x".repeat(262_144)}`, /more than 262144/],
 ])("what is not understood is refused with its line, and what to do (%#)", (text, told) => {
