@@ -4,6 +4,7 @@
  */
 import { closeSync, openSync, readFileSync, statSync, truncateSync } from "node:fs";
 import type { Subprocess } from "bun";
+import { Lines } from "../core/lines.ts";
 import { DeadlineError, within } from "../core/published.ts";
 import { errnoOf } from "../core/service-error.ts";
 import { asNamespaceRoot, atWord } from "./isolation/argv.ts";
@@ -191,15 +192,9 @@ export async function runWithProgress(
 }
 
 async function readLines(stream: ReadableStream<Uint8Array>, onLine: (line: string) => void): Promise<void> {
-  const decoder = new TextDecoder();
-  let text = "";
-  for await (const chunk of stream) {
-    text += decoder.decode(chunk, { stream: true });
-    const lines = text.split("\n");
-    text = lines.pop() ?? "";
-    for (const line of lines) onLine(line);
-  }
-  if (text !== "") onLine(text);
+  const lines = new Lines(onLine);
+  for await (const chunk of stream) lines.push(chunk);
+  lines.end();
 }
 
 /** What is kept of a line's begin, and of its end. */

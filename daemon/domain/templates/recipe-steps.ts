@@ -8,6 +8,7 @@ import { StreamError } from "../../../shared/agent-protocol/link.ts";
 import { Channel, GENERATION, STEPS_FLAG } from "../../../shared/agent-protocol/messages.ts";
 import { BUSYBOX } from "../../../shared/agent-protocol/runtime.ts";
 import { newId } from "../../../shared/ids.ts";
+import { Lines } from "../../core/lines.ts";
 import type { Paths } from "../../core/paths.ts";
 import { within } from "../../core/published.ts";
 import { ServiceError } from "../../core/service-error.ts";
@@ -159,12 +160,8 @@ async function run(link: GuestLink, step: Step, tell: (line: string) => void): P
     if (lines.length > TOLD_LINES) lines.shift();
     tell(`  ${told}`);
   };
-  // Of each channel what has no end of line yet.
-  const rest = new Map<number, string>([
-    [Channel.stdout, ""],
-    [Channel.stderr, ""],
-  ]);
-  const decoder = new TextDecoder();
+  // A piece of one is no end of the other's line.
+  const [out, err] = [new Lines(take), new Lines(take)];
   const pieces = async function* () {
     try {
       yield* following.pieces();
@@ -173,17 +170,9 @@ async function run(link: GuestLink, step: Step, tell: (line: string) => void): P
     }
   };
   for await (const piece of pieces()) {
-    for (const { channel, bytes } of piece) {
-      const [first = "", ...more] = decoder.decode(bytes).split(/\r?\n|\r/);
-      let line = (rest.get(channel) ?? "") + first;
-      for (const next of more) {
-        if (line !== "") take(line);
-        line = next;
-      }
-      rest.set(channel, line.slice(-TOLD_LINE_CHARACTERS));
-    }
+    for (const { channel, bytes } of piece) (channel === Channel.stderr ? err : out).push(bytes);
   }
-  for (const line of rest.values()) if (line !== "") take(line);
+  for (const each of [out, err]) each.end();
   const { exit_code, signal, timed_out } = await following.finished;
   if (timed_out) return { how: "did not end within an hour", lines };
   if (signal !== null) return { how: `was ended by ${signal}`, lines };

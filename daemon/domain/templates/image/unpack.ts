@@ -4,6 +4,7 @@
  */
 import { copyFile, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { Lines } from "../../../core/lines.ts";
 import { within } from "../../../core/published.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { makeDisk } from "../../../host/images/overlay.ts";
@@ -83,17 +84,7 @@ export async function unpackImage(
 async function follow(machine: Machine, onProgress: (line: string) => void): Promise<void> {
   const done = Promise.withResolvers<void>();
   let finished = false;
-  let line = "";
   const said: string[] = [];
-  const decoder = new TextDecoder();
-  machine.onConsole((bytes) => {
-    const [rest = "", ...lines] = decoder.decode(bytes, { stream: true }).replaceAll("\r", "").split("\n");
-    line = (line + rest).slice(-4096);
-    for (const next of lines) {
-      hear(line);
-      line = next.slice(-4096);
-    }
-  });
   const hear = (text: string) => {
     if (!text.startsWith(SAYS)) {
       said.push(text);
@@ -105,6 +96,8 @@ async function follow(machine: Machine, onProgress: (line: string) => void): Pro
     finished = step.startsWith("finished");
     if (!finished && step !== "failed") onProgress(step);
   };
+  const lines = new Lines(hear);
+  machine.onConsole((bytes) => lines.push(bytes));
   // It ends by itself, when all it has written is on its disk.
   machine.process.exited.then(() => done.resolve());
   await machine.resume();

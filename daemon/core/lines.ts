@@ -1,0 +1,38 @@
+/** Owns how bytes that come in pieces become lines: of what programs print, here and in guests. */
+
+const MOST_CHARACTERS = 4096;
+
+/** A line ends with LF, CR or both; of one without an end the last MOST_CHARACTERS are kept, and empty ones are none. */
+export class Lines {
+  readonly #onLine: (line: string) => void;
+  readonly #decoder = new TextDecoder();
+  #rest = "";
+
+  constructor(onLine: (line: string) => void) {
+    this.#onLine = onLine;
+  }
+
+  push(bytes: Uint8Array): void {
+    const [first = "", ...more] = this.#decoder.decode(bytes, { stream: true }).split(/[\r\n]/);
+    this.#add(first);
+    for (const next of more) {
+      this.#tell();
+      this.#add(next);
+    }
+  }
+
+  /** What has no end is a line too. */
+  end(): void {
+    this.#add(this.#decoder.decode());
+    this.#tell();
+  }
+
+  #add(text: string): void {
+    this.#rest = (this.#rest + text).slice(-MOST_CHARACTERS);
+  }
+
+  #tell(): void {
+    if (this.#rest !== "") this.#onLine(this.#rest);
+    this.#rest = "";
+  }
+}

@@ -1,0 +1,25 @@
+/** Bytes in pieces are the lines that they would be at once. */
+import { expect, test } from "vitest";
+import { Lines } from "../../../daemon/core/lines.ts";
+
+function linesOf(...pieces: Uint8Array[]): string[] {
+  const told: string[] = [];
+  const lines = new Lines((line) => told.push(line));
+  for (const piece of pieces) lines.push(piece);
+  lines.end();
+  return told;
+}
+const bytes = (text: string) => new TextEncoder().encode(text);
+
+test("however they are cut, also within a character", () => {
+  const text = bytes("one\r\ntwo €\n\n 50 %\r 100 %\rwithout an end");
+  for (let at = 0; at <= text.length; at++) {
+    const told = linesOf(text.subarray(0, at), text.subarray(at));
+    expect(told).toEqual(["one", "two €", " 50 %", " 100 %", "without an end"]);
+  }
+});
+
+test("of one that does not end the last part is kept", () => {
+  const [line = ""] = linesOf(...Array.from({ length: 100 }, () => bytes("x".repeat(1000))), bytes("end\n"));
+  expect([line.length, line.slice(-4)]).toEqual([4096, "xend"]);
+});
