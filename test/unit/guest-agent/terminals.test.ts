@@ -1,6 +1,8 @@
 /** The agent's terminals and the host's half, on this host: what a command sees, who waits for whom, and coming back by offset. */
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { attachTerminal, closeTerminal, listTerminals, refusalOf } from "../../../daemon/host/guest-link/terminal.ts";
 import { until } from "../../harness/guests.ts";
@@ -23,7 +25,9 @@ test("a command has a terminal of its own, of the right size, and its exit code 
 });
 
 test("a login shell is the user's, and ctrl-c reaches what it runs", async () => {
-  const id = await agent.open(link, null, { env: { PS1: "> ", HISTFILE: "" } });
+  // Nothing of this host's own profile: what that does may take long, and be cut here halfway.
+  const home = mkdtempSync(join(tmpdir(), "roomd-home-"));
+  const id = await agent.open(link, null, { env: { PS1: "> ", HISTFILE: "", HOME: home } });
   const screen = await watch(link, id);
   // Said by what runs in the foreground: of the shell itself it would be said before that is there to be interrupted.
   await screen.type(`shopt -q login_shell && sh -c 'echo is-"login"; exec sleep 1000'\r`);
@@ -32,6 +36,7 @@ test("a login shell is the user's, and ctrl-c reaches what it runs", async () =>
   await until("sleep was interrupted", () => screen.text.includes("code-130\r\n"));
   await screen.type("exit 3\r");
   expect(await screen.terminal.ended).toMatchObject({ exit_code: 3 });
+  rmSync(home, { recursive: true });
 });
 
 test("a resize reaches the command as SIGWINCH, and a signal its foreground group", async () => {
