@@ -26,6 +26,7 @@ export type PasskeyId = Branded<"passkey">;
 export type CreditEntryId = Branded<"credit entry">;
 export type IdentityId = Branded<"identity">;
 export type MailId = Branded<"mail">;
+export type BuildId = Branded<"template build">;
 
 interface Generated {
   org: OrgId;
@@ -47,6 +48,7 @@ interface Generated {
   cre: CreditEntryId;
   idn: IdentityId;
   mal: MailId;
+  bld: BuildId;
 }
 
 const TIME_CHARACTERS = 10;

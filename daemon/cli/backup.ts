@@ -173,6 +173,7 @@ function isLeftOut(paths: Paths, name: string): boolean {
   const made = [
     paths.templates,
     paths.template_cache,
+    paths.org_templates,
     paths.sandboxes,
     paths.trials,
     paths.reserve,

@@ -1,11 +1,17 @@
 /** Owns `roomd template`: templates are built on the host and used by every room on it. */
-import { createWriteStream, readFileSync } from "node:fs";
-import { rm } from "node:fs/promises";
+import { openSync, readFileSync, unlinkSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { pipeline } from "node:stream/promises";
 import { type Command, InvalidArgumentError } from "commander";
 import { stringify } from "smol-toml";
+import {
+  templateBuildEnd,
+  templateBuildGet,
+  templateCreate,
+  templateRemove,
+} from "../../shared/api/template-builds.ts";
 import { templateGet } from "../../shared/api/templates.ts";
+import { followBuild } from "./build-follow.ts";
+import { buildOnHost } from "./build-on-host.ts";
 import { CliError, EXIT } from "./cli-error.ts";
 import { call } from "./client.ts";
 import { command, commandGroup } from "./command.ts";
@@ -17,10 +23,14 @@ import { integer, pair, word } from "./values.ts";
 export function templateCommand(): Command {
   return commandGroup("template", {
     summary: "templates, from which sandboxes start (build, import, list and remove: on the host)",
+    notes: ["`roomd template request` has the service build one for your organization alone, from wherever you are."],
     examples: ["roomd template build default", "roomd template list"],
   })
     .addCommand(build())
     .addCommand(importImage())
+    .addCommand(request())
+    .addCommand(follow())
+    .addCommand(cancel())
     .addCommand(list())
     .addCommand(get())
     .addCommand(remove());
@@ -54,16 +64,12 @@ function build(): Command {
   return withImageOptions(it, "of a Dockerfile: ").action(async (id: string, options: BuildOptions) => {
     const { dockerfile } = options;
     const recipe = dockerfile === undefined ? recipeIn(options) : ofDockerfile(id, dockerfile, options);
+    const order = {
+      ...{ template_id: id, recipe: recipe ?? null, args: options.buildArg ?? {} },
+      ...{ secrets: asBase64(options.secret), registry_auth: read(options.registryAuth) ?? null },
+    };
     const record = await withProgress(`building template ${id}`, (progress) =>
-      withOperator(options, ({ templates }) =>
-        templates.build(id, {
-          recipe,
-          registryAuth: read(options.registryAuth),
-          secrets: options.secret,
-          args: options.buildArg,
-          onProgress: told(progress, id, options),
-        }),
-      ),
+      buildOnHost(options, order, told(progress, id, options)),
     );
     await showValue(record, options, fieldLines);
   });
@@ -98,6 +104,10 @@ function secrets(text: string, before: Record<string, Uint8Array> = {}): Record<
   if (bytes.byteLength > MOST_SECRET_BYTES) throw new InvalidArgumentError(`${file} has more than 512 KiB.`);
   return { ...before, [name]: bytes };
 }
+
+const mapped = <T, U>(record: Record<string, T>, map: (value: T) => U): Record<string, U> =>
+  Object.fromEntries(Object.entries(record).map(([name, value]) => [name, map(value)]));
+const asBase64 = (files: Record<string, Uint8Array> = {}) => mapped(files, (bytes) => bytes.toBase64());
 
 function told(progress: Progress, id: string, { verbose }: ImageOptions): (line: string) => void {
   return (line) => {
@@ -152,24 +162,110 @@ function importImage(): Command {
   return withImageOptions(withConfigOption(command("import <template> <image>", about)), "").action(
     async (id: string, image: string, options: ImageOptions & JsonOption & ConfigOption) => {
       const given = image === "-" ? await savedInput() : null;
-      try {
-        const from = given ? `docker-archive:${given}` : absolute(image);
-        const recipe = recipeOf(id, given ? "an image from standard input" : image, options, { from });
-        const record = await withProgress(`importing ${id}`, (progress) =>
-          withOperator(options, ({ templates }) =>
-            templates.build(id, {
-              recipe,
-              registryAuth: read(options.registryAuth),
-              onProgress: told(progress, id, options),
-            }),
-          ),
-        );
-        await showValue(record, options, fieldLines);
-      } finally {
-        if (given) await rm(given, { force: true });
-      }
+      const from = given ? `docker-archive:${given}` : absolute(image);
+      const recipe = recipeOf(id, given ? "an image from standard input" : image, options, { from });
+      const order = { template_id: id, recipe, registry_auth: read(options.registryAuth) ?? null };
+      const record = await withProgress(`importing ${id}`, (progress) =>
+        buildOnHost(options, order, told(progress, id, options)),
+      );
+      await showValue(record, options, fieldLines);
     },
   );
+}
+
+interface RequestOptions extends Omit<ImageOptions, "verbose" | "memory">, JsonOption {
+  image?: string;
+  dockerfile?: string;
+  step?: string[];
+  buildArg?: Record<string, string>;
+  egress?: string[];
+  secret?: Record<string, Uint8Array>;
+  startScript?: string;
+  minMemory?: number;
+  memory?: number;
+  wait: boolean;
+}
+
+function request(): Command {
+  const about = {
+    summary: "have the service build a template for your organization, and follow the build",
+    notes: [
+      "What it is made of: --image, perhaps with --step, or --dockerfile, without anything beside it. Ctrl-C stops following, and no build.",
+    ],
+    examples: [
+      "roomd template request python --image docker://registry.example.com/python:3.13-slim",
+      "roomd template request pytest --image docker://registry.example.com/python:3.13-slim --step 'pip install pytest' --egress packages.example.com:443",
+      "roomd template request app --dockerfile Dockerfile --no-wait",
+    ],
+  };
+  return command("request <template>", about)
+    .option("--image <image>", "the image that it is made of, as docker://REGISTRY/NAME:TAG")
+    .option("--step <script>", "shell script that root runs in it before it is saved; repeatable", word)
+    .option("--dockerfile <file>", "make it of a Dockerfile")
+    .option("--build-arg <name=value>", "for the Dockerfile's ARG; repeatable", pair)
+    .option("--egress <entry>", "let steps reach this host, address or network; repeatable", word)
+    .option("--secret <name=file>", "have steps find a file as /run/secrets/NAME; kept nowhere; repeatable", secrets)
+    .option("--registry-auth <file>", "what opens the registry, as docker's config.json says it; kept nowhere")
+    .option("--min-memory <mib>", "memory that it is saved with (default: 256)", integer(256))
+    .option("--memory <mib>", "memory of its sandboxes, where they say nothing else (default: 512)", integer(256))
+    .option("--disk <mib>", "what the disk of a sandbox may grow to (default: 8192)", integer(1024))
+    .option("--start", "have the image's entry point running in every sandbox")
+    .option("--start-script <script>", "have what this shell script begins running in every sandbox")
+    .option("--ready <script>", "shell script that ends with 0 once it is up")
+    .option("--description <text>", "what the list of templates says of it")
+    .option("--no-wait", "print the build's record at once")
+    .action(async (template_id: string, options: RequestOptions) => {
+      const { image, step, dockerfile, start, startScript } = options;
+      const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+      const asked = await call(templateCreate, {
+        template_id,
+        from: {
+          ...(dockerfile !== undefined && { dockerfile: readFileSync(dockerfile, "utf8") }),
+          ...(image !== undefined && step === undefined && { image }),
+          ...(image !== undefined && step !== undefined && { recipe: { from: image, steps: step } }),
+        },
+        description: options.description,
+        start: startScript ?? (start ? "image" : undefined),
+        ready: options.ready,
+        min_memory_mib: options.minMemory,
+        default_memory_mib: options.memory,
+        disk_mib: options.disk,
+        egress_allowlist: options.egress,
+        secrets: options.secret && mapped(options.secret, text),
+        build_args: options.buildArg,
+        registry_auth: read(options.registryAuth),
+      });
+      if (!options.wait) return await show(asked, options, fieldLines);
+      const { build_id } = asked.value;
+      await say(`build ${build_id}`);
+      await followBuild({ template_id, build_id }, -1);
+      await show(await call(templateGet, { template_id }), options, fieldLines);
+    });
+}
+
+function follow(): Command {
+  return command("follow <template> <build>", {
+    summary: "show what a build tells, from its beginning to its end",
+    examples: ["roomd template follow python bld_01KG9YS7G0B5H8K3M6P9R2T4WY"],
+  })
+    .option("--after <seq>", "only what came after this event", integer(-1))
+    .option("--no-follow", "only what there is now")
+    .action(
+      async (template_id: string, build_id: string, options: { after?: number; follow: boolean } & JsonOption) => {
+        await followBuild({ template_id, build_id }, options.after ?? -1, options.follow);
+        const record = await call(templateBuildGet, { template_id, build_id });
+        await show(record, options, fieldLines);
+      },
+    );
+}
+
+function cancel(): Command {
+  return command("cancel <template> <build>", {
+    summary: "end a build of your organization",
+    examples: ["roomd template cancel python bld_01KG9YS7G0B5H8K3M6P9R2T4WY"],
+  }).action(async (template_id: string, build_id: string, options: JsonOption) => {
+    await show(await call(templateBuildEnd, { template_id, build_id }), options, fieldLines);
+  });
 }
 
 const read = (file: string | undefined) => (file === undefined ? undefined : readFileSync(file, "utf8"));
@@ -180,11 +276,21 @@ function absolute(image: string): string {
   return path === undefined ? image : `${transport}:${resolve(path)}`;
 }
 
-/** What `docker save` writes. */
+/** As what is fetched. */
+const MOST_SAVED_BYTES = 8 * 1024 ** 3;
+
+/** What `docker save` writes, in a file that has no name and so is gone with this process. */
 async function savedInput(): Promise<string> {
   const file = `/var/tmp/roomd-import-${crypto.randomUUID()}.tar`;
-  await pipeline(process.stdin, createWriteStream(file, { flags: "wx", mode: 0o600 }));
-  return file;
+  const descriptor = openSync(file, "wx+", 0o600);
+  unlinkSync(file);
+  let bytes = 0;
+  for await (const piece of process.stdin as AsyncIterable<Uint8Array>) {
+    bytes += piece.byteLength;
+    if (bytes > MOST_SAVED_BYTES) throw new CliError("The image has more than 8 GiB.");
+    writeFileSync(descriptor, piece);
+  }
+  return `/proc/${process.pid}/fd/${descriptor}`;
 }
 
 function list(): Command {
@@ -221,12 +327,16 @@ function get(): Command {
 }
 
 function remove(): Command {
-  const about = { summary: "remove a template from this host", examples: ["roomd template remove python"] };
-  return withConfigOption(command("remove <template>", about)).action(
-    async (template_id: string, options: JsonOption & ConfigOption) => {
-      await withOperator(options, ({ templates }) => templates.remove(template_id));
+  const about = {
+    summary: "remove a template from this host, or one that is your organization's own",
+    examples: ["roomd template remove python", "roomd template remove python --own"],
+  };
+  return withConfigOption(command("remove <template>", about))
+    .option("--own", "ask the service to remove the organization's own one")
+    .action(async (template_id: string, options: JsonOption & ConfigOption & { own?: boolean }) => {
+      if (options.own) await call(templateRemove, { template_id });
+      else await withOperator(options, ({ templates }) => templates.remove(template_id));
       if (options.json) await print(JSON.stringify({ template_id, state: "removed" }));
       else await print(`template ${template_id} is removed`);
-    },
-  );
+    });
 }

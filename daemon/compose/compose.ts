@@ -20,6 +20,7 @@ import { composeBilling } from "./billing.ts";
 import { openDoors } from "./doors.ts";
 import { composeDrives } from "./drives.ts";
 import { composeOAuth } from "./oauth.ts";
+import { composeOrgTemplates } from "./org-templates.ts";
 import { composeOrgs } from "./orgs.ts";
 import { ratesOf } from "./rates.ts";
 import { composeRooms } from "./rooms.ts";
@@ -56,6 +57,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     endRooms: async (orgId) => {
       await rooms.endAll(orgId);
       await billing.endOrg(orgId);
+      await orgTemplates.forgetOrg(orgId);
     },
     url: () => reached.url,
   });
@@ -81,6 +83,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     messagesLately: agents.messagesLately,
     costs: (orgId) => roomCosts(database.queries, orgs.meter, orgs.prices, orgId),
   });
+  const orgTemplates = composeOrgTemplates(base);
   const requests = new RequestCounts();
   const oauth = composeOAuth(base, orgs, () => reached.url);
   const billing = composeBilling(base, orgs, plans, billingPlan, () => reached.url);
@@ -112,6 +115,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
     drives.drive,
     agents,
     { operations: makeTemplateList(base.templates) },
+    orgTemplates,
     audit,
     overview,
   ].flatMap((part) => part.operations);
@@ -121,6 +125,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
   sandboxes.recover(answering.promise);
   ports.recover();
   await rooms.recover();
+  await orgTemplates.recover();
   const doors = await openDoors(
     base,
     {
@@ -160,6 +165,7 @@ export async function startDaemon(options: ComposeOptions): Promise<Daemon> {
       screens.stop();
       ports.stop();
       await stopBilling();
+      await orgTemplates.stop();
       await doors.stopSsh();
       sandboxes.endStreams();
       agents.stop();

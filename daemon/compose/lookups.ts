@@ -47,7 +47,7 @@ export function composeLookups(
     isCredit: ({ org_id }, entryId) => isEntryOf(queries, org_id, entryId),
     isSshKey: ({ org_id }, sshKeyId) => isSshKeyOf(queries, org_id, sshKeyId),
     sshAccess: ({ org_id }, accessId) => locateAccess(queries, org_id, accessId),
-    isTemplate: (templateId) => NAME.test(templateId) && templates.get(templateId) !== null,
+    isTemplate: ({ org_id }, templateId) => NAME.test(templateId) && templates.get(templateId, org_id) !== null,
     record: (within, wanted, left) => locateRecord(queries, within, wanted, left),
   };
 }

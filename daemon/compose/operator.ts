@@ -16,6 +16,7 @@ import { isOutdated } from "../domain/templates/registry.ts";
 import { findPasskeys, makeSignUpOperator, makeUserOperator } from "../domain/users/index.ts";
 import { planListen } from "../edge/http/tls.ts";
 import { requireBody } from "../edge/input.ts";
+import { freeBytes } from "../host/files/space.ts";
 import type { GuestHost } from "../host/guest/plan.ts";
 import { LockedError, takeLock } from "../host/lock.ts";
 import { type ComposeOptions, makeDirectories, openDatabase, templatesOn } from "./base.ts";
@@ -63,19 +64,23 @@ export async function openOperator(options: ComposeOptions) {
               serve,
             },
             limits: host.limits,
+            requireSpace: (bytes) => requireSpace(paths, bytes, config["limits.disk_free_mib"] * MIB),
             probe: host.probe,
           },
           templateId,
           {
+            owner: build.owner,
             recipe: build.recipe,
+            dockerfile: build.dockerfile,
             secrets: build.secrets,
             args: build.args,
             onProgress: build.onProgress,
+            ...(build.onStage && { onStage: build.onStage }),
           },
         );
       },
       list: async () => {
-        const there = (await registry()).list();
+        const there = (await registry()).list(null);
         return {
           items: there.map(({ record }) => record),
           outdated: there.filter(isOutdated).map(({ record }) => record.template_id),
@@ -104,6 +109,16 @@ export async function openOperator(options: ComposeOptions) {
       await database.close();
     },
   };
+}
+
+const MIB = 1024 ** 2;
+
+function requireSpace({ data }: Paths, bytes: number, floor: number): void {
+  const free = freeBytes(data);
+  if (free - bytes >= floor) return;
+  throw new ServiceError("disk_full", {
+    detail: `The build needs ${Math.ceil(bytes / MIB)} MiB in the data directory, where ${Math.floor(free / MIB)} MiB are free.`,
+  });
 }
 
 /** A daemon that has started on this data and finds it changed beneath it is an older one. */

@@ -7,7 +7,7 @@ import type { OAuth } from "../domain/oauth/index.ts";
 import type { Meter } from "../domain/orgs/index.ts";
 import type { Rooms } from "../domain/rooms/index.ts";
 import type { Sandboxes } from "../domain/sandboxes/index.ts";
-import { sweepDeadTrials } from "../domain/templates/trials.ts";
+import { hasTrials, sweepDeadTrials } from "../domain/templates/trials.ts";
 import type { WarmPool } from "../host/guest/pool.ts";
 import type { Base } from "./base.ts";
 import { forgetEnded } from "./forget-ended.ts";
@@ -33,9 +33,11 @@ export function startUpkeep(
   { sandboxes, rooms, meter, oauth, pool }: Parts,
 ) {
   const logged = (message: string) => (error: unknown) => log.error(message, { error: describeError(error) });
-  sweepDeadTrials(paths).catch((error: unknown) =>
-    log.warn("remains of a template build not swept", { error: describeError(error) }),
-  );
+  const sweepBuilds = () =>
+    sweepDeadTrials(paths).catch((error: unknown) =>
+      log.warn("remains of a template build not swept", { error: describeError(error) }),
+    );
+  void sweepBuilds();
   const stopBounding = every(BOUND_MS, () => sandboxes.boundLogs(), logged("logs of guests' processes not bounded"));
   const restore = () => {
     disk.restore();
@@ -47,6 +49,7 @@ export function startUpkeep(
     for (const noun of [sandboxes, rooms]) await noun.reconcile().catch(logged("not reconciled"));
     // What was used lately is another set after a while.
     pool.refill();
+    if (hasTrials(paths)) await sweepBuilds();
     await meter.checkpoint().catch(logged("usage not written"));
   });
   const stopShrinking = repeat(config["reconcile.interval"] * 1000, () =>

@@ -251,6 +251,12 @@ export const CONFIG_KEYS = {
     default: "auto",
     about: "The guest agent to bake into templates; auto: beside roomd.",
   },
+  "template.registries": {
+    kind: "string",
+    default: "",
+    about:
+      "Registries, by host and port, from which organizations may have images fetched for templates of their own, separated by commas; *: any. Whatever this host reaches there, they reach.",
+  },
   "template.mirror": {
     kind: "string",
     default: "",
@@ -263,6 +269,11 @@ export const CONFIG_KEYS = {
   },
   "limits.memory_mib": { kind: "integer", default: 0, about: "Most memory of one sandbox; 0: 3/4 of the host's." },
   "limits.vcpus": { kind: "integer", default: 0, about: "Most vCPUs of one sandbox; 0: the host's cores." },
+  "limits.org_templates": {
+    kind: "integer",
+    default: 10,
+    about: "Templates of its own that an organization may have.",
+  },
   "limits.concurrent_creates": {
     kind: "integer",
     default: 0,

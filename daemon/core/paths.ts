@@ -90,7 +90,12 @@ export function makePaths(dirs: { data_dir: string; runtime_dir: string }) {
     port_key: join(data, "port_token_key"),
     templates: join(data, "templates"),
     template_cache: join(data, "template-cache"),
-    template: (templateId: string) => join(data, "templates", templateId),
+    /** Those that organizations had built, a directory for each organization. */
+    org_templates: join(data, "org-templates"),
+    templates_of: (owner: string | null) =>
+      owner === null ? join(data, "templates") : join(data, "org-templates", owner),
+    /** `owner` is an organization; null: the host. */
+    template: (templateId: string, owner: string | null = null) => join(paths.templates_of(owner), templateId),
     rooms: join(data, "rooms"),
     /** The room's one shared directory; virtiofsd serves it and the drive calls stay beneath it. */
     drive: (roomUid: string) => join(data, "rooms", roomUid, "drive"),

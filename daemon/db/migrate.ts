@@ -41,6 +41,7 @@ import planBy from "./migrations/0038_plan_by.sql" with { type: "text" };
 import departed from "./migrations/0039_departed.sql" with { type: "text" };
 import awaited from "./migrations/0040_awaited.sql" with { type: "text" };
 import egressDestinations from "./migrations/0041_egress_destinations.sql" with { type: "text" };
+import templateBuilds from "./migrations/0042_template_builds.sql" with { type: "text" };
 
 /** In order; the database's user_version says how many have run. */
 export const MIGRATIONS: readonly string[] = [
@@ -85,6 +86,7 @@ export const MIGRATIONS: readonly string[] = [
   departed,
   awaited,
   egressDestinations,
+  templateBuilds,
 ];
 
 /** Brings the database up to date; `beforeChange` may throw when another process must not have it changed. Refuses one that a newer roomd has written. */

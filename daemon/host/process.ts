@@ -131,7 +131,7 @@ export function boundLog(logFile: string): boolean {
   }
 }
 
-function describe(name: string, child: Subprocess<"ignore" | "pipe", number, number>): HostProcess {
+function describe(name: string, child: Subprocess): HostProcess {
   // The daemon may end before its guests do.
   child.unref();
   const exited = child.exited.then(() =>
@@ -147,6 +147,25 @@ export const DEVICE_DESCRIPTOR = 3;
 export function startWaiting(): { process: ProcessRecord; end(): void } {
   const child = Bun.spawn(["cat"], { env: ENVIRONMENT, cwd: "/", stdin: "pipe", stdout: "ignore", stderr: "ignore" });
   return { process: { pid: child.pid, start_ticks: startTicksOf(child.pid) ?? "" }, end: () => child.kill("SIGKILL") };
+}
+
+/** A process of this very program, which works apart from it and ends with it. */
+export interface OwnProcess {
+  /** Resolves with what it said on its standard error, once it has ended and all that it has printed was handed on. */
+  ended: Promise<string>;
+  /** Ends it with everything of its group. Again is nothing. */
+  end(): Promise<void>;
+}
+
+/** Starts one that is told `input` on its standard input, which then stays open: its end is ours. What it prints is handed on line by line. */
+export function startOwn(argument: string, input: string, onLine: (line: string) => void): OwnProcess {
+  const child = Bun.spawn([process.execPath, argument], { ...OWN_SESSION, stdio: ["pipe", "pipe", "pipe"] });
+  const started = describe(argument, child);
+  child.stdin.write(`${input}\n`);
+  child.stdin.flush();
+  const said = new Response(child.stderr).text();
+  const ended = Promise.all([said, readLines(child.stdout, onLine), child.exited]).then(([text]) => text);
+  return { ended, end: () => endProcess(started) };
 }
 
 /** Runs a program to its end and returns its standard output. Throws ProgramFailed. */

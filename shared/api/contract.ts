@@ -18,6 +18,7 @@ export const SCOPES = [
   "fabric:read",
   "fabric:write",
   "terminal",
+  "templates:write",
   "audit:read",
   "usage:read",
   "keys:write",

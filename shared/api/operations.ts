@@ -25,6 +25,7 @@ import * as sandboxes from "./sandboxes.ts";
 import * as screen from "./screen.ts";
 import * as service from "./service.ts";
 import * as ssh from "./ssh.ts";
+import * as templateBuilds from "./template-builds.ts";
 import * as templates from "./templates.ts";
 import * as terminals from "./terminals.ts";
 import * as top from "./top.ts";
@@ -142,6 +143,11 @@ export const operations = {
   room_timeline: overview.roomTimeline,
   template_list: templates.templateList,
   template_get: templates.templateGet,
+  template_create: templateBuilds.templateCreate,
+  template_remove: templateBuilds.templateRemove,
+  template_build_get: templateBuilds.templateBuildGet,
+  template_build_stream: templateBuilds.templateBuildStream,
+  template_build_end: templateBuilds.templateBuildEnd,
   audit_list: audit.auditList,
   org_audit_list: audit.orgAuditList,
   audit_summary: audit.auditSummary,

@@ -1,7 +1,7 @@
 /** Owns the interface of the service itself: health, configuration, who the caller is. */
 import { type Static, Type } from "@sinclair/typebox";
 import { fields, NONE, nullable, oneOf, operation, timestamp } from "./contract.ts";
-import { template } from "./templates.ts";
+import { shownTemplate } from "./templates.ts";
 
 export const CHECK_STATUSES = ["ok", "warn", "fail"] as const;
 
@@ -69,7 +69,7 @@ export const configGet = operation({
     defaults: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number(), Type.Boolean()])),
     plans: Type.Record(Type.String(), plan, { description: "What an organization on each plan may have." }),
     prices: Type.Record(Type.String(), Type.Number(), { description: "Credits for each unit; a month is 730 hours." }),
-    templates: Type.Array(template),
+    templates: Type.Array(shownTemplate),
     api_extensions: Type.Array(Type.String(), { description: "Operations beyond the MCP tools." }),
     guarantees: Type.Array(Type.String()),
     non_guarantees: Type.Array(Type.String()),

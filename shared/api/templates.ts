@@ -1,6 +1,6 @@
 /** Owns the interface of templates, from which sandboxes start. */
 import { type Static, Type } from "@sinclair/typebox";
-import { fields, NONE, operation, timestamp } from "./contract.ts";
+import { fields, NONE, oneOf, operation, timestamp } from "./contract.ts";
 
 export const TEMPLATE_PATTERN = "^[a-z0-9][a-z0-9._-]{0,63}$";
 
@@ -27,6 +27,12 @@ export const template = fields({
 });
 export type TemplateRecord = Static<typeof template>;
 
+/** Whose it is: the host's, for every organization on it, or the caller's organization's alone. */
+export const VISIBILITIES = ["host", "org"] as const;
+
+/** As its users see it. */
+export const shownTemplate = fields({ ...template.properties, visibility: oneOf(VISIBILITIES) });
+
 export const templateList = operation({
   name: "template_list",
   extension: "templates",
@@ -37,7 +43,7 @@ export const templateList = operation({
   params: NONE,
   query: NONE,
   body: null,
-  output: fields({ items: Type.Array(template), next_cursor: Type.Null() }),
+  output: fields({ items: Type.Array(shownTemplate), next_cursor: Type.Null() }),
   outcomes: { ok: 200 },
   errors: [],
   audit: "template.listed",
@@ -53,7 +59,7 @@ export const templateGet = operation({
   params: fields({ template_id: Type.String({ maxLength: 128 }) }),
   query: NONE,
   body: null,
-  output: template,
+  output: shownTemplate,
   outcomes: { ok: 200 },
   errors: ["template_not_found"],
   audit: "template.read",

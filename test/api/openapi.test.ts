@@ -220,7 +220,7 @@ const WORDS = new Set(
   [
     ["type", "enum", "const", "anyOf", "description", "examples", "format", "$ref", "contentEncoding", "uniqueItems"],
     ["properties", "required", "additionalProperties", "patternProperties", "maxProperties"],
-    ["items", "minItems", "maxItems", "pattern", "minLength", "maxLength", "minimum", "maximum"],
+    ["items", "minItems", "maxItems", "pattern", "minLength", "maxLength", "minimum", "maximum", "multipleOf"],
   ].flat(),
 );
 

@@ -7,11 +7,12 @@ import { join } from "node:path";
 import { stringify } from "smol-toml";
 import { describe, expect, test } from "vitest";
 import { ownTemplates } from "../harness/built-templates.ts";
-import { BINARY, type TestDaemon } from "../harness/daemon.ts";
+import { BINARY, type Json, type TestDaemon } from "../harness/daemon.ts";
 import { LONG, testAlone, withGuests } from "../harness/guests.ts";
 import { ImageRegistry } from "../harness/image-registry.ts";
 import { busyboxRoot, type Entry, type ImageConfig, type Layer, writeImage } from "../harness/oci-image.ts";
 import { OUTSIDE_PORTS, Outside } from "../harness/outside.ts";
+import { readStream } from "../harness/streams.ts";
 
 const IMPORT_MS = 480_000;
 const prepare = async (daemon: TestDaemon) => void ownTemplates(daemon);
@@ -165,7 +166,7 @@ const REFUSED: readonly [string, () => Layer[], string, RegExp][] = [
 if (!LONG) console.log("images that are refused: left out, because they take minutes: ROOMD_TEST_LONG=1 runs them");
 
 describe.skipIf(!LONG)("where there is time", () => {
-  withGuests("images", { prepare }, (guests) => {
+  withGuests("images", { prepare, env: { ROOMD_TEMPLATE_REGISTRIES: "*" } }, (guests) => {
     test.each(REFUSED)(
       "%s is refused, and nothing of it is left",
       async (_name, layers, code, told) => {
@@ -399,6 +400,55 @@ describe.skipIf(!LONG)("where there is time", () => {
           rmSync(file);
           const [secret = ""] = /"auth":"[^"]+/.exec(registry.auth()) ?? [];
           for (const text of [registry.password, secret.slice('"auth":"'.length)]) {
+            const search = Bun.spawn(["grep", "-rlazF", text, daemon.dataDir, daemon.runtimeDir], { stdout: "pipe" });
+            expect(await search.stdout.text()).toBe("");
+          }
+          expect(daemon.leftovers().filter((left) => !left.includes("docker-registry"))).toEqual([]);
+        } finally {
+          registry.close();
+        }
+      },
+      IMPORT_MS,
+    );
+
+    test(
+      "an organization has one built, follows the build, and makes sandboxes of it",
+      async () => {
+        const { daemon } = guests;
+        const registry = await ImageRegistry.start(join(daemon.home, "registry-of-orgs"));
+        try {
+          const image = await writeImage(join(daemon.home, "to-push-too"), [busyboxRoot()], { Env: ["OF=image"] });
+          await registry.push(image, "team/app:1");
+          const secret = `secret-${crypto.randomUUID()}`;
+          const step = 'test "$(head -c 7 /run/secrets/token)" = secret- && echo "$OF" >/made';
+          const asked = await daemon.ok("POST", "/v1/templates", {
+            ...{ template_id: "ours", disk_mib: 1024, default_memory_mib: 256, registry_auth: registry.auth() },
+            from: { recipe: { from: `docker://${registry.host}/team/app:1`, steps: [step, "echo second >>/made"] } },
+            ...{ secrets: { token: secret }, start: "echo started >/started", ready: "test -f /started" },
+          });
+          const path = `/v1/templates/ours/builds/${asked.build_id}`;
+          const { events } = await readStream(daemon, path);
+          const states = events.filter(({ type }: Json) => type === "state").map(({ state }: Json) => state);
+          expect(states).toEqual(["pulling", "building", "booting", "testing"]);
+          const lines = events.flatMap(({ data_b64 }: Json) => (data_b64 ? [atob(data_b64).trim()] : []));
+          expect(lines).toEqual(expect.arrayContaining([`step 1 of 2: ${step}`, "step 2 of 2: echo second >>/made"]));
+          expect(events.at(-1)).toMatchObject({ type: "exit", exit_code: 0, state: "ready", failure: null });
+          const record = await daemon.ok("GET", "/v1/templates/ours");
+          expect(record).toMatchObject({ visibility: "org", digest: events.at(-1)?.digest });
+
+          await daemon.room("of-org");
+          const sandbox = { agent_id: "a", guest_cid: guests.cid(), template_id: "ours", memory_mib: 256 };
+          const made = await daemon.api("POST", "/v1/rooms/of-org/sandboxes/from-template", sandbox);
+          expect([made.status, made.body.start_mode]).toEqual([201, "snapshot"]);
+          const argv = ["/bin/sh", "-c", "cat /made /started; ls /run/secrets"];
+          expect((await daemon.exec("of-org", "a", { argv })).stdout).toBe("image\nsecond\nstarted\n");
+          // It goes on without its template.
+          await daemon.ok("DELETE", "/v1/templates/ours");
+          expect((await daemon.exec("of-org", "a", { argv: ["/bin/cat", "/made"] })).exit_code).toBe(0);
+          await daemon.ok("DELETE", "/v1/rooms/of-org?drive=delete");
+
+          const [auth = ""] = /"auth":"[^"]+/.exec(registry.auth()) ?? [];
+          for (const text of [secret, registry.password, auth.slice('"auth":"'.length)]) {
             const search = Bun.spawn(["grep", "-rlazF", text, daemon.dataDir, daemon.runtimeDir], { stdout: "pipe" });
             expect(await search.stdout.text()).toBe("");
           }

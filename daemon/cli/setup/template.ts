@@ -1,7 +1,8 @@
 /** Owns the template in setup: built where there is none. */
-import { statfsSync } from "node:fs";
 import type { Paths } from "../../core/paths.ts";
+import { freeBytes } from "../../host/files/space.ts";
 import { crossedDirectory } from "../../host/isolation/directories.ts";
+import { buildOnHost } from "../build-on-host.ts";
 import { CliError } from "../cli-error.ts";
 import { withOperator } from "../operator.ts";
 
@@ -11,22 +12,19 @@ const NEEDS_GIB = 4;
 
 /** What it came to. Throws CliError where there is no room for it, and what the build throws. */
 export async function provideTemplate(paths: Paths, note: (line: string) => void): Promise<string> {
-  return await withOperator({}, async ({ templates }) => {
-    const { items, outdated } = await templates.list();
-    if (outdated.includes(TEMPLATE)) {
-      return `it has the guest agent of an earlier build; \`roomd template build ${TEMPLATE}\` makes it anew`;
-    }
-    if (items.some(({ template_id }) => template_id === TEMPLATE)) return "it is there";
-    requireSpace(paths.data);
-    await templates.build(TEMPLATE, { onProgress: note });
-    return "built";
-  });
+  const { items, outdated } = await withOperator({}, ({ templates }) => templates.list());
+  if (outdated.includes(TEMPLATE)) {
+    return `it has the guest agent of an earlier build; \`roomd template build ${TEMPLATE}\` makes it anew`;
+  }
+  if (items.some(({ template_id }) => template_id === TEMPLATE)) return "it is there";
+  requireSpace(paths.data);
+  await buildOnHost({}, { template_id: TEMPLATE }, note);
+  return "built";
 }
 
 function requireSpace(directory: string): void {
   crossedDirectory(directory);
-  const { bavail, bsize } = statfsSync(directory);
-  const free = Math.floor((bavail * bsize) / 1024 ** 3);
+  const free = Math.floor(freeBytes(directory) / 1024 ** 3);
   if (free >= NEEDS_GIB) return;
   throw new CliError({
     detail: `${free} GiB are free where ${directory} lives, and ${NEEDS_GIB} GiB are needed.`,

@@ -37,12 +37,13 @@ const IS_COMING: readonly SandboxState[] = ["creating", "starting", "running", "
 type Input = InputOf<typeof sandboxCreate>;
 
 export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
-  const templateOf = (input: Partial<Input>) => deps.templates.get(input.template_id ?? DEFAULT_TEMPLATE);
+  const templateOf = (input: Partial<Input>, { org_id }: RoomTarget) =>
+    deps.templates.get(input.template_id ?? DEFAULT_TEMPLATE, org_id);
 
-  const rules = (input: Partial<Input>, _room: RoomTarget, bad: readonly RuleBreak[]): RuleBreak[] => {
+  const rules = (input: Partial<Input>, room: RoomTarget, bad: readonly RuleBreak[]): RuleBreak[] => {
     const broken = [...environmentRules(input.env), ...egressRules("egress_allowlist", input.egress_allowlist)];
-    const template = templateOf(input);
-    if (!template) broken.push(unknownTemplate(deps, input.template_id ?? DEFAULT_TEMPLATE));
+    const template = templateOf(input, room);
+    if (!template) broken.push(unknownTemplate(deps, room, input.template_id ?? DEFAULT_TEMPLATE));
     const max = mostMemory(deps, template);
     const memory = input.memory_mib;
     // What every host refuses is told with this host's most as well.
@@ -86,7 +87,8 @@ export function makeCreate(deps: SandboxDeps, supervisors: Supervisors): Bound {
       actingAs(call.caller, input.agent_id, "agent_id");
       requireActive(room);
       const begun = begunBy(supervisors, call);
-      const { supervisor, warnings } = begun ?? (await begin(deps, supervisors, call, input, room, templateOf(input)));
+      const { supervisor, warnings } =
+        begun ?? (await begin(deps, supervisors, call, input, room, templateOf(input, room)));
       // Who does not wait still hears that the guest is on its way, unless others are before it.
       const waited: readonly SandboxState[] = input.wait === "none" ? ["creating"] : ["creating", "starting"];
       const waitMs = input.wait === "none" ? LAUNCH_MS : (input.wait_timeout_ms ?? DEFAULT_WAIT_MS);
@@ -156,8 +158,8 @@ async function begin(
     if (warm) deps.pool.giveBack(warm);
     throw error;
   }
-  // Machines that wait have one processor.
-  if (row.vcpu_count === 1) deps.templateUsed(row.template_id);
+  // Machines that wait have one processor, and are of the host's templates.
+  if (row.vcpu_count === 1 && template.owner === null) deps.templateUsed(row.template_id);
   deps.onState(row);
   await faultPoint("sandbox.accepted");
   supervisor
@@ -245,12 +247,12 @@ function cidInUse(deps: SandboxDeps, guestCid: number): ServiceError {
   });
 }
 
-function unknownTemplate(deps: SandboxDeps, templateId: string): RuleBreak {
+function unknownTemplate(deps: SandboxDeps, { org_id }: RoomTarget, templateId: string): RuleBreak {
   return {
     field: "template_id",
     code: "template_not_found",
     message: `There is no template ${templateId}.`,
-    details: { available: deps.templates.list().map(({ record }) => record.template_id) },
+    details: { available: deps.templates.list(org_id).map(({ record }) => record.template_id) },
   };
 }
 

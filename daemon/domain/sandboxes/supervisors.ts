@@ -146,7 +146,7 @@ export function makeSupervisors(deps: SandboxDeps, ends: { watch(sandboxId: stri
   });
 
   const imageFor = async (row: SandboxRow): Promise<GuestImage> => {
-    const template = deps.templates.get(row.template_id);
+    const template = deps.templates.get(row.template_id, row.org_id);
     if (!template) throw new Error(`template ${row.template_id} is gone`);
     const { image, refused } = await deps.templates.usable(template);
     if (refused !== null) {

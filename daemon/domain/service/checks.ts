@@ -246,7 +246,7 @@ function quotaCheck({ drive_quota: { kind, reason } }: HostFindings): Check {
 }
 
 function templateCheck(templates: Templates): Check {
-  const there = templates.list();
+  const there = templates.list(null);
   if (there.length === 0) return fail("templates", "There is no template.", "Run `roomd template build default`.");
   const outdated = there.filter(isOutdated).map(({ record }) => record.template_id);
   const message = `Templates: ${there.map(({ record }) => record.template_id).join(", ")}.`;

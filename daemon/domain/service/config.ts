@@ -49,12 +49,13 @@ import { MOST_BEYOND } from "../drive/over-quota.ts";
 import { LOOK_EVERY_MS, MEASURE_EVERY_MS } from "../drive/quota.ts";
 import { MAX_CONNECTIONS } from "../egress/index.ts";
 import { USAGE_WRITE_SECONDS } from "../orgs/index.ts";
+import { shown } from "../templates/list.ts";
 import type { ServiceDeps } from "./deps.ts";
 import { GUARANTEES, NON_GUARANTEES } from "./guarantees.ts";
 
 export function makeConfig(deps: ServiceDeps): Bound {
   return bind(configGet, {
-    run: () => ({
+    run: ({ caller }) => ({
       outcome: "ok",
       body: {
         version: VERSION,
@@ -139,7 +140,7 @@ export function makeConfig(deps: ServiceDeps): Bound {
         },
         plans: deps.plans,
         prices: { ...deps.prices },
-        templates: deps.templates.list().map(({ record }) => record),
+        templates: deps.templates.list(caller.org_id).map(shown),
         api_extensions: [...API_EXTENSIONS],
         guarantees: GUARANTEES,
         non_guarantees: NON_GUARANTEES,

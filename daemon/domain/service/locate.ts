@@ -45,7 +45,7 @@ export interface Lookups {
   isCredit(caller: Caller, entryId: string): boolean;
   isSshKey(caller: Caller, sshKeyId: string): boolean;
   sshAccess(caller: Caller, accessId: string): InRoom | undefined;
-  isTemplate(templateId: string): boolean;
+  isTemplate(caller: Caller, templateId: string): boolean;
   record(
     within: Within,
     wanted: Wanted,
@@ -141,7 +141,7 @@ function findersOf(lookups: Lookups): Finder {
     return maySee ? inRoom(caller, "ssh_access", id, lookups.sshAccess(caller, id)) : null;
   };
   const template: Finder = (caller, id) =>
-    needs(caller, "sandboxes:read") && lookups.isTemplate(id)
+    needs(caller, "sandboxes:read") && lookups.isTemplate(caller, id)
       ? { type: "template", id, room_id: null, agent_id: null }
       : null;
   const named: Finder = (caller, id) => {

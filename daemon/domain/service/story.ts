@@ -68,6 +68,9 @@ export const STORY: Record<string, readonly unknown[]> = {
   "screen.screenshot_b64": ["iVBORw0KGgo="],
   barrier_id: ["merged"],
   template_id: ["default"],
+  build_id: ["bld_01KG9YS7G0B5H8K3M6P9R2T4WZ"],
+  visibility: ["host"],
+  failure: [null],
   id: [ROOM],
   "id.type": ["room"],
   "id.agent_id": [null],
@@ -196,7 +199,7 @@ export const STORY: Record<string, readonly unknown[]> = {
   default_memory_mib: [512],
 
   // Rooms and sandboxes.
-  state: ["running", "active", "waiting", "queued", "destroyed"],
+  state: ["running", "active", "waiting", "queued", "destroyed", "ready", "removed"],
   "status.reason": ["ready"],
   "status.message": ["The sandbox is running."],
   "room.status": [{ reason: "created", message: "The room is active.", last_transition_at: ROOM_MADE }],

@@ -14,6 +14,9 @@ import { FILE_NAMES } from "./manifest.ts";
 import type { Recipe } from "./recipe.ts";
 import type { ServeEgress } from "./recipe-steps.ts";
 
+/** How far a build has come. */
+export type BuildStage = "pulling" | "building" | "booting" | "testing";
+
 export interface BuildDeps {
   paths: Paths;
   /** What the self-test's guests start on. */
@@ -30,6 +33,8 @@ export interface BuildDeps {
     wrong(allowlist: readonly string[]): string[];
     serve: ServeEgress;
   };
+  /** Throws disk_full where the data directory has no room for so many bytes besides what is to stay free. */
+  requireSpace(bytes: number): void;
   /** Most memory of one sandbox. */
   limits: { memory_mib: number };
   /** Finds out the acceleration with the new template's kernel. */

@@ -14,22 +14,24 @@ import {
   TEMPLATE_FLAG,
   TEMPLATE_READY_LINE,
 } from "../../../shared/agent-protocol/messages.ts";
-import type { TemplateRecord, TemplateSource } from "../../../shared/api/templates.ts";
-import { newId } from "../../../shared/ids.ts";
+import { MAX_DOCKERFILE_BYTES } from "../../../shared/api/template-builds.ts";
+import { TEMPLATE_PATTERN, type TemplateRecord, type TemplateSource } from "../../../shared/api/templates.ts";
+import { newId, type OrgId } from "../../../shared/ids.ts";
 import { VERSION } from "../../../shared/version.ts";
 import { now } from "../../core/clock.ts";
 import type { Paths } from "../../core/paths.ts";
 import { within } from "../../core/published.ts";
 import { ServiceError } from "../../core/service-error.ts";
 import { makeOverlay } from "../../host/images/overlay.ts";
-import { readableTemplate } from "../../host/isolation/directories.ts";
+import { crossedDirectory, readableTemplate } from "../../host/isolation/directories.ts";
 import type { Machine } from "../../host/machine/machine.ts";
 import { type Hardware, kernelAppend } from "../../host/machine/spec.ts";
 import { processorOf } from "../../host/processor.ts";
-import { type BuildDeps, hardwareFor } from "./build-deps.ts";
+import { type BuildDeps, type BuildStage, hardwareFor } from "./build-deps.ts";
 import { type Dockerfile, readDockerfile } from "./dockerfile/read.ts";
+import { localImage } from "./image/reference.ts";
 import { digestOf, FILE_NAMES, type FileRole, factsOf, imageOf, MANIFEST_FORMAT, type Manifest } from "./manifest.ts";
-import { invalidRecipe, type Recipe, readRecipe, readyTimeoutSeconds } from "./recipe.ts";
+import { checkRecipe, invalidRecipe, type Recipe, readRecipe, readyTimeoutSeconds } from "./recipe.ts";
 import { runRecipeSteps } from "./recipe-steps.ts";
 import { CURRENT, MANIFEST_FILE, UNPUBLISHED, VERSION as VERSION_NAME } from "./registry.ts";
 import { makeRoot } from "./root.ts";
@@ -38,15 +40,21 @@ import { withTrialMachine } from "./trial-machine.ts";
 import { whileBuilding } from "./trials.ts";
 
 const BOOT_DEADLINE_MS = 180_000;
+const TEMPLATE_ID = new RegExp(TEMPLATE_PATTERN);
 
 export interface BuildOptions {
-  /** Text of the recipe; the embedded one when absent. */
-  recipe?: string | undefined;
+  /** Whose it is to be; the host's if absent. What lies on the host is in no organization's template. */
+  owner?: OrgId | undefined;
+  /** Text of the recipe, or what is in one; the embedded one when absent. */
+  recipe?: string | Readonly<Record<string, unknown>> | undefined;
+  /** Text of a Dockerfile that stands for the recipe's root; nothing is beside it. */
+  dockerfile?: string | undefined;
   /** For ARG of its Dockerfile, by name. */
   args?: Readonly<Record<string, string>> | undefined;
   /** What its steps find in /run/secrets, by name; kept nowhere. */
   secrets?: Readonly<Record<string, Uint8Array>> | undefined;
   onProgress(line: string): void;
+  onStage?(stage: BuildStage): void;
 }
 
 /** Builds and publishes a template; the one before stays until the new one has passed its test. */
@@ -56,7 +64,10 @@ export async function buildTemplate(
   options: BuildOptions,
 ): Promise<TemplateRecord> {
   const { paths } = deps;
-  const recipe = readRecipe(templateId, options.recipe);
+  const recipe =
+    typeof options.recipe === "object"
+      ? checkRecipe(templateId, options.recipe, options.dockerfile !== undefined)
+      : readRecipe(templateId, options.recipe);
   const wrong = deps.egress.wrong(recipe.egress_allowlist ?? []);
   if (wrong.length > 0) throw invalidRecipe(wrong);
   if (!existsSync(deps.programs.agent)) {
@@ -65,14 +76,24 @@ export async function buildTemplate(
       hint: "Build it with `bun run build`, or set host.agent.",
     });
   }
-  const dockerfile = recipe.dockerfile === undefined ? null : dockerfileIn(recipe.dockerfile, options.args);
+  const text = options.dockerfile ?? (recipe.dockerfile === undefined ? null : textIn(recipe.dockerfile));
+  const dockerfile = text === null ? null : readDockerfile(text, options.args);
+  if (options.owner !== undefined) requireOfRegistry(recipe, dockerfile);
   return await whileBuilding(paths, () => buildVersion(deps, templateId, recipe, dockerfile, options));
 }
 
-function dockerfileIn(path: string, args: BuildOptions["args"]): Dockerfile {
+function textIn(path: string): string {
   const there = statSync(path, { throwIfNoEntry: false });
   if (!there?.isFile()) throw invalidRecipe([`dockerfile: there is no file ${path}`]);
-  return readDockerfile(readFileSync(path, "utf8"), args);
+  if (there.size > MAX_DOCKERFILE_BYTES) throw invalidRecipe([`dockerfile: ${path} is no Dockerfile, by its size`]);
+  return readFileSync(path, "utf8");
+}
+
+/** What is not in a registry is the operator's. Throws validation_failed. */
+function requireOfRegistry({ from, dockerfile: path, context }: Recipe, dockerfile: Dockerfile | null): void {
+  const reference = from ?? dockerfile?.from;
+  if (reference !== undefined && localImage(reference) === null && path === undefined && context === undefined) return;
+  throw invalidRecipe(["from: it is an image of a registry, docker://…"]);
 }
 
 async function buildVersion(
@@ -83,12 +104,14 @@ async function buildVersion(
   options: BuildOptions,
 ): Promise<TemplateRecord> {
   const { paths } = deps;
-  const home = paths.template(templateId);
+  const home = paths.template(templateId, options.owner);
   const version = newId("evt").slice("evt_".length).toLowerCase();
   const directory = join(home, version);
+  const stage = options.onStage ?? (() => {});
+  crossedDirectory(home);
   await mkdir(directory, { recursive: true, mode: 0o700 });
   try {
-    const root = await makeRoot(deps, recipe, directory, dockerfile, options.onProgress);
+    const root = await makeRoot(deps, recipe, directory, dockerfile, options.onProgress, stage);
     readableTemplate(directory);
     const hardware = await hardwareFor(deps, recipe, directory);
     const { virtualSize } = root;
@@ -104,11 +127,13 @@ async function buildVersion(
       );
       readableTemplate(directory);
     }
+    stage("booting");
     options.onProgress(`booting the template under ${hardware.acceleration} and saving it`);
     await snapshot(deps, recipe, directory, hardware, virtualSize);
     await makeOverlays(deps, directory, virtualSize);
     const manifest = await writeManifest(deps, recipe, directory, hardware, root.source);
     readableTemplate(directory);
+    stage("testing");
     options.onProgress("testing clones of the template");
     await selfTest(deps.host(), paths, imageOf(directory, manifest, true));
     await publish(home, version);
@@ -245,9 +270,10 @@ async function publish(home: string, version: string): Promise<void> {
 }
 
 /** Removes a template with all its versions. Sandboxes that run on it go on. Throws template_not_found. */
-export async function removeTemplate(paths: Paths, templateId: string): Promise<void> {
-  const home = paths.template(templateId);
-  if (!existsSync(home))
+export async function removeTemplate(paths: Paths, templateId: string, owner: OrgId | null = null): Promise<void> {
+  // A name like ".." is a directory as well.
+  const home = TEMPLATE_ID.test(templateId) ? paths.template(templateId, owner) : null;
+  if (home === null || !existsSync(home))
     throw new ServiceError("template_not_found", { detail: `There is no template ${templateId}.` });
   await rm(home, { recursive: true, force: true });
 }

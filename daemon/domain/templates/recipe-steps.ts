@@ -24,7 +24,11 @@ import { withTrialGuest } from "./trial-guest.ts";
 const MEMORY_MIB = 1024;
 /** Of one step. */
 const STEP_MS = 60 * 60_000;
+/** Beyond it nobody believes that the guest keeps a step's time. */
+const LATE_MS = 60_000;
 const END_MS = 120_000;
+/** How a machine ends that its guest has switched off. */
+const ORDERLY = "exit 0";
 const TOLD_LINES = 20;
 const TOLD_LINE_CHARACTERS = 500;
 const TITLE_CHARACTERS = 200;
@@ -120,11 +124,14 @@ export async function runRecipeSteps(
       }
       // What it says of it is not waited for: with the machine its connection ends.
       link.open({ method: "power_off" }).finished.catch(() => {});
-      await within(exited, END_MS, "the end of the guest that ran the steps");
+      const how = await within(exited, END_MS, "the end of the guest that ran the steps");
+      // One that did not end by itself may have written half of what it had.
+      if (how !== ORDERLY) throw new Error(`the guest that ran the steps did not end in order: ${how}`);
       await rename(own.overlay, changed);
     });
     await ownFile(changed, 0);
-    await convertRoot(qemu_img, { path: changed, format: "qcow2", over: root }, made);
+    const size = await convertRoot(qemu_img, { path: changed, format: "qcow2", over: root }, made);
+    if (size !== virtualSize) throw new Error(`the disk of the steps has ${size} bytes instead of ${virtualSize}`);
     await rename(made, root);
   } finally {
     network.close();
@@ -169,11 +176,15 @@ async function run(link: GuestLink, step: Step, tell: (line: string) => void): P
       throw broken ?? error;
     }
   };
-  for await (const piece of pieces()) {
-    for (const { channel, bytes } of piece) (channel === Channel.stderr ? err : out).push(bytes);
-  }
-  for (const each of [out, err]) each.end();
-  const { exit_code, signal, timed_out } = await following.finished;
+  const read = async () => {
+    for await (const piece of pieces()) {
+      for (const { channel, bytes } of piece) (channel === Channel.stderr ? err : out).push(bytes);
+    }
+    for (const each of [out, err]) each.end();
+    return await following.finished;
+  };
+  const reading = within(read(), STEP_MS + LATE_MS, "a step").finally(() => following.close());
+  const { exit_code, signal, timed_out } = await reading;
   if (timed_out) return { how: "did not end within an hour", lines };
   if (signal !== null) return { how: `was ended by ${signal}`, lines };
   return { how: exit_code === 0 ? null : `ended with ${exit_code}`, lines };

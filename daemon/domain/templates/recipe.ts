@@ -77,19 +77,28 @@ export const readyTimeoutSeconds = (recipe: Recipe): number => recipe.ready_time
 
 /** The recipe in `text`, or the embedded one of that name. Throws with every field that is wrong. */
 export function readRecipe(templateId: string, text: string | undefined): Recipe {
-  const source = text ?? EMBEDDED[templateId];
+  const value: unknown = parse(sourceOf(templateId, text));
+  return checkRecipe(templateId, value);
+}
+
+function sourceOf(templateId: string, text: string | undefined): string {
+  const source = text ?? (Object.hasOwn(EMBEDDED, templateId) ? EMBEDDED[templateId] : undefined);
   if (source === undefined) {
     throw new ServiceError("template_not_found", {
       detail: `There is no recipe for ${templateId}; give one with --recipe FILE.`,
       details: { available: Object.keys(EMBEDDED) },
     });
   }
-  const value: unknown = parse(source);
+  return source;
+}
+
+/** `isRooted`: its root is given beside it, as a Dockerfile's text. Throws with every field that is wrong. */
+export function checkRecipe(templateId: string, value: unknown, isRooted = false): Recipe {
   if (!Value.Check(recipe, value)) {
     throw invalidRecipe([...Value.Errors(recipe, value)].map((error) => `${error.path.slice(1)}: ${error.message}`));
   }
   const isOfPackages = value.suite !== undefined && value.packages !== undefined;
-  const roots = [isOfPackages, value.from !== undefined, value.dockerfile !== undefined].filter((is) => is);
+  const roots = [isRooted, isOfPackages, value.from !== undefined, value.dockerfile !== undefined].filter((is) => is);
   if (roots.length !== 1) throw invalidRecipe(["it needs one of these: suite and packages; from; dockerfile"]);
   if (value.start === OF_IMAGE && isOfPackages)
     throw invalidRecipe(["start: there is no image, which is named by from or in a dockerfile"]);
@@ -97,7 +106,8 @@ export function readRecipe(templateId: string, text: string | undefined): Recipe
     throw invalidRecipe(["context: it is of a dockerfile, and there is none"]);
   const useless = OF_START.filter((field) => value.start === undefined && value[field] !== undefined);
   if (useless.length > 0) throw invalidRecipe(useless.map((field) => `${field}: it needs start`));
-  if (value.egress_allowlist !== undefined && value.steps === undefined && value.dockerfile === undefined)
+  const hasSteps = isRooted || value.steps !== undefined || value.dockerfile !== undefined;
+  if (value.egress_allowlist !== undefined && !hasSteps)
     throw invalidRecipe(["egress_allowlist: it is of steps, and there are none"]);
   if (value.template_id !== templateId) {
     throw new ServiceError("validation_failed", {

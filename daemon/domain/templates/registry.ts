@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { Value } from "@sinclair/typebox/value";
 import { GENERATION, OLDEST_GENERATION, PROOF_GENERATION } from "../../../shared/agent-protocol/messages.ts";
 import type { TemplateRecord } from "../../../shared/api/templates.ts";
+import type { OrgId } from "../../../shared/ids.ts";
 import type { Log } from "../../core/log.ts";
 import type { Paths } from "../../core/paths.ts";
 import type { GuestImage } from "../../host/guest/plan.ts";
@@ -37,6 +38,8 @@ export function publishedVersion(home: string): string | null {
 
 export interface Template {
   record: TemplateRecord;
+  /** Whose it is; null: the host's. */
+  owner: OrgId | null;
   directory: string;
   manifest: Manifest;
   /** What the disk of a sandbox of it may grow to; 0 where it has none, from which nothing starts. */
@@ -50,9 +53,10 @@ export interface UsableImage {
   refused: string | null;
 }
 
+/** What an organization sees are its own, and of the host those that it has none of by that name; null sees the host's alone. */
 export interface Templates {
-  list(): Template[];
-  get(templateId: string): Template | null;
+  list(orgId: OrgId | null): Template[];
+  get(templateId: string, orgId: OrgId | null): Template | null;
   /** Checks the template's files. Throws when not even a cold boot is possible. */
   usable(template: Template): Promise<UsableImage>;
 }
@@ -70,24 +74,27 @@ export function makeTemplates(deps: {
   const verified = new Verified(paths.verified_templates, log);
   const cache = new Map<string, Template>();
 
-  const get = (templateId: string): Template | null => {
-    const version = publishedVersion(paths.template(templateId));
+  const read = (templateId: string, owner: OrgId | null): Template | null => {
+    const home = paths.template(templateId, owner);
+    const version = publishedVersion(home);
     if (version === null) return null;
-    const directory = join(paths.template(templateId), version);
-    const cached = cache.get(templateId);
+    const directory = join(home, version);
+    const cached = cache.get(home);
     if (cached?.directory === directory) return cached;
     try {
       const value: unknown = JSON.parse(readFileSync(join(directory, MANIFEST_FILE), "utf8"));
       if (!Value.Check(manifest, value)) throw new Error("its manifest has an unknown format: build it again");
       readableTemplate(directory);
-      const template = { record: value.record, directory, manifest: value, disk_mib: diskOf(directory) };
-      cache.set(templateId, template);
+      const template = { record: value.record, owner, directory, manifest: value, disk_mib: diskOf(directory) };
+      cache.set(home, template);
       return template;
     } catch (error) {
-      log.warn("template ignored", { template_id: templateId, error: String(error) });
+      log.warn("template ignored", { template_id: templateId, owner, error: String(error) });
       return null;
     }
   };
+  const get: Templates["get"] = (templateId, orgId) =>
+    (orgId === null ? null : read(templateId, orgId)) ?? read(templateId, null);
 
   const damage = async (template: Template, roles: readonly FileRole[]): Promise<string | null> => {
     for (const role of roles) {
@@ -119,12 +126,9 @@ export function makeTemplates(deps: {
   };
 
   return {
-    list: () => {
-      if (!existsSync(paths.templates)) return [];
-      return readdirSync(paths.templates)
-        .sort()
-        .map(get)
-        .filter((template) => template !== null);
+    list: (orgId) => {
+      const names = new Set([null, orgId].flatMap((owner) => namesIn(paths.templates_of(owner))));
+      return [...names].sort().flatMap((templateId) => get(templateId, orgId) ?? []);
     },
     get,
     usable: async (template) => {
@@ -140,6 +144,8 @@ export function makeTemplates(deps: {
     },
   };
 }
+
+const namesIn = (directory: string) => (existsSync(directory) ? readdirSync(directory) : []);
 
 /** Of no use to this daemon, not even for a cold boot: the agent in it speaks another protocol. */
 function tooForeign({ generation }: Manifest): string | null {
@@ -159,9 +165,9 @@ export function newestKernel(paths: Paths): string | null {
   return kernels.find((kernel) => existsSync(kernel)) ?? null;
 }
 
-/** A template's image when its snapshot may be used, else null: nothing else is worth launching ahead. */
+/** An image of the host's template when its snapshot may be used, else null: nothing else is worth launching ahead. */
 export async function usableSnapshot(templates: Templates, templateId: string): Promise<GuestImage | null> {
-  const template = templates.get(templateId);
+  const template = templates.get(templateId, null);
   if (!template) return null;
   const { image, refused } = await templates.usable(template);
   return refused === null ? image : null;

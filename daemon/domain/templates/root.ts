@@ -9,7 +9,7 @@ import { ServiceError } from "../../core/service-error.ts";
 import { convertRoot } from "../../host/images/overlay.ts";
 import { crossedDirectory } from "../../host/isolation/directories.ts";
 import { runWithProgress } from "../../host/process.ts";
-import { type BuildDeps, hardwareFor } from "./build-deps.ts";
+import { type BuildDeps, type BuildStage, hardwareFor } from "./build-deps.ts";
 import { planDockerfile } from "./dockerfile/plan.ts";
 import type { Dockerfile } from "./dockerfile/read.ts";
 import { stepsOf } from "./dockerfile/steps.ts";
@@ -35,13 +35,14 @@ export async function makeRoot(
   directory: string,
   dockerfile: Dockerfile | null,
   onProgress: (line: string) => void,
+  onStage: (stage: BuildStage) => void,
 ): Promise<Root> {
   const scratch = join(directory, ".builder");
   const builder = await unpackBuilder(scratch);
   await mkdir(deps.paths.template_cache, { recursive: true, mode: 0o700 });
   const own = await writeOwn(recipe, scratch);
   const make = recipe.packages === undefined ? rootOfImage : rootOfPackages;
-  const root = await make({ deps, recipe, directory, scratch, builder, own, dockerfile, onProgress });
+  const root = await make({ deps, recipe, directory, scratch, builder, own, dockerfile, onProgress, onStage });
   await rm(scratch, { recursive: true });
   return { ...root, steps: [...root.steps, ...(recipe.steps ?? []).map(stepOf)] };
 }
@@ -72,10 +73,12 @@ interface RootStep {
   own: Record<string, string>;
   dockerfile: Dockerfile | null;
   onProgress(line: string): void;
+  onStage(stage: BuildStage): void;
 }
 
-async function rootOfPackages({ deps, recipe, directory, builder, own, onProgress }: RootStep): Promise<Root> {
+async function rootOfPackages({ deps, recipe, directory, builder, own, onProgress, onStage }: RootStep): Promise<Root> {
   const { suite = "", packages = [], disk_mib } = recipe;
+  onStage("building");
   const argv = [builder.build, "--out", directory, "--agent", deps.programs.agent, "--suite", suite];
   argv.push("--packages", packages.join(" "), "--disk-mib", String(disk_mib), "--cache", deps.paths.template_cache);
   if (deps.mirror !== "") argv.push("--mirror", deps.mirror);
@@ -89,7 +92,7 @@ async function rootOfPackages({ deps, recipe, directory, builder, own, onProgres
 }
 
 async function rootOfImage(step: RootStep): Promise<Root> {
-  const { deps, recipe, directory, scratch, builder, own, dockerfile, onProgress } = step;
+  const { deps, recipe, directory, scratch, builder, own, dockerfile, onProgress, onStage } = step;
   const { from: ref = dockerfile?.from ?? "", disk_mib } = recipe;
   const { isolation } = deps.host();
   const { skopeo, qemu, qemu_img } = deps.programs;
@@ -97,14 +100,17 @@ async function rootOfImage(step: RootStep): Promise<Root> {
   const pull = deps.paths.trial(puller).directory;
   try {
     crossedDirectory(dirname(pull));
+    onStage("pulling");
     onProgress(`fetching ${ref}`);
     const users = isolation.usersOf(puller);
     // None of its further groups: what fetches an image has no business with KVM.
     const user = users && { uid: users.qemu.uid, groups: [] };
-    const image = await pullImage({ skopeo, user, auth: deps.registryAuth }, ref, pull, onProgress);
+    const pulling = { skopeo, user, auth: deps.registryAuth, requireSpace: deps.requireSpace };
+    const image = await pullImage(pulling, ref, pull, onProgress);
+    onStage("building");
     const planned = dockerfile && planDockerfile(dockerfile, image);
     const wanted = defaultsFor(recipe, planned?.defaults ?? image.defaults);
-    const steps = planned === null ? [] : stepsOf(planned.steps, recipe.context ?? "");
+    const steps = planned === null ? [] : stepsOf(planned.steps, contextOf(recipe));
     if (planned !== null) steps.push(defaultsStep(wanted));
     onProgress("making the runtime");
     const [runtime = ""] = await makeRuntime(deps, builder.runtime);
@@ -125,6 +131,7 @@ async function rootOfImage(step: RootStep): Promise<Root> {
     );
     const root = { path: disk, format: "qcow2", over: null } as const;
     const virtualSize = await convertRoot(qemu_img, root, join(directory, FILE_NAMES.root));
+    if (virtualSize !== disk_mib * 1024 ** 2) throw new Error(`the unpacked disk has ${virtualSize} bytes`);
     await rm(disk);
     const { index_digest, manifest_digest, config_digest } = image;
     return { virtualSize, source: { ref, index_digest, manifest_digest, config_digest }, steps };
@@ -132,6 +139,10 @@ async function rootOfImage(step: RootStep): Promise<Root> {
     await rm(pull, { recursive: true, force: true });
   }
 }
+
+/** Beside its Dockerfile, where the recipe does not say it; null where that is no file. */
+const contextOf = ({ context, dockerfile }: Recipe) =>
+  context ?? (dockerfile === undefined ? null : dirname(dockerfile));
 
 /** What commands start from once the steps have run, each of which had what was said until then. */
 function defaultsStep(defaults: ImageDefaults): Step {

@@ -3,10 +3,12 @@ import { randomBytes, randomInt } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { newId } from "../../../shared/ids.ts";
 import type { Paths, SandboxPaths } from "../../core/paths.ts";
+import { every } from "../../core/repeat.ts";
 import type { GuestHost, GuestImage } from "../../host/guest/plan.ts";
 import { type Guest, startGuest } from "../../host/guest/start.ts";
 import { type GuestRequests, NOTHING_TO_ASK } from "../../host/guest-link/handshake.ts";
 import { removeOverlay } from "../../host/images/overlay.ts";
+import { boundLog } from "../../host/process.ts";
 
 /** Beyond what sandboxes may ask for, so that no sandbox's CID is in the way. */
 const CID_MIN = 100_000;
@@ -22,6 +24,19 @@ function* trialCids(): Iterable<number> {
 export interface TrialGuest extends Pick<Guest, "connection" | "exited"> {
   paths: SandboxPaths;
   hostname: string;
+}
+
+/** A guest can make its processes say some megabytes a second. */
+const BOUND_MS = 1000;
+
+/** Keeps the log of a trial's processes within bounds until what is returned is called. */
+export function boundWhile(log: string): () => void {
+  // What cannot be bounded just now can be so the next time.
+  return every(
+    BOUND_MS,
+    () => boundLog(log),
+    () => {},
+  );
 }
 
 /** Starts it, does `work` with it, and ends it. Without `requests` it has no network. */
@@ -55,9 +70,11 @@ export async function withTrialGuest<T>(
     () => {},
     new AbortController().signal,
   );
+  const stopBounding = boundWhile(own.vmm_log);
   try {
     return await work({ connection: guest.connection, exited: guest.exited, paths: own, hostname });
   } finally {
+    stopBounding();
     await guest.end();
     await removeOverlay(own.overlay);
     await rm(own.directory, { recursive: true, force: true });

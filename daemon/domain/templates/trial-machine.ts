@@ -7,6 +7,7 @@ import { makeGuestDirectories, ownFile } from "../../host/isolation/directories.
 import type { Isolation } from "../../host/isolation/index.ts";
 import { type Machine, startMachine } from "../../host/machine/machine.ts";
 import type { MachineSpec } from "../../host/machine/spec.ts";
+import { boundWhile } from "./trial-guest.ts";
 
 export interface TrialDeps {
   paths: Paths;
@@ -31,6 +32,7 @@ export async function withTrialMachine<T>(
   const users = isolation.usersOf(sandboxId);
   const files = [spec.disk, ...writes, ...(spec.input === undefined ? [] : [spec.input])];
   let machine: Machine | undefined;
+  const stopBounding = boundWhile(own.vmm_log);
   try {
     await makeGuestDirectories(own, users);
     for (const file of files) await ownFile(file, users?.qemu.uid ?? 0);
@@ -54,6 +56,7 @@ export async function withTrialMachine<T>(
     const said = machine === undefined ? lastWords(own.vmm_log) : "";
     throw said === "" ? error : new Error(`QEMU could not start: ${said}`, { cause: error });
   } finally {
+    stopBounding();
     await machine?.end();
     for (const file of files) await ownFile(file, 0);
     await rm(own.runtime, { recursive: true, force: true });

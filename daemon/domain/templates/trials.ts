@@ -30,6 +30,12 @@ export async function sweepDeadTrials(paths: Paths): Promise<void> {
   });
 }
 
+/** Whether there are guests or files of a build, be it one that runs. */
+export function hasTrials(paths: Paths): boolean {
+  const { runtime, directory } = paths.trial("any");
+  return [runtime, directory].some((one) => namesIn(dirname(one)).length > 0);
+}
+
 function lock(paths: Paths): () => void {
   try {
     return takeLock(paths.build_lock, "data_dir");
@@ -57,16 +63,21 @@ async function sweepTrials(paths: Paths): Promise<void> {
  * What is a link, or has a name that no build gives, is somebody else's.
  */
 async function sweepUnpublished(paths: Paths): Promise<void> {
-  if (!lstatSync(paths.templates, { throwIfNoEntry: false })?.isDirectory()) return;
-  for (const entry of readdirSync(paths.templates, { withFileTypes: true })) {
-    if (!entry.isDirectory()) continue;
-    const home = paths.template(entry.name);
+  const owners = [null, ...namesIn(paths.org_templates)];
+  for (const home of owners.flatMap((owner) => homesIn(paths.templates_of(owner)))) {
     const current = publishedVersion(home);
     const unpublished = readdirSync(home).filter((name) =>
       VERSION.test(name) ? current === null || name > current : name.startsWith(UNPUBLISHED),
     );
     for (const name of unpublished) await rm(join(home, name), { recursive: true, force: true });
   }
+}
+
+/** The directories in one, which a link is not. */
+function homesIn(directory: string): string[] {
+  if (!lstatSync(directory, { throwIfNoEntry: false })?.isDirectory()) return [];
+  const entries = readdirSync(directory, { withFileTypes: true });
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(directory, name));
 }
 
 function namesIn(directory: string): string[] {

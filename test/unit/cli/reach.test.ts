@@ -86,6 +86,10 @@ const LINES: readonly string[][] = [
   "waits r",
   "timeline r --since 1 --until 2 --agent a --type command,wait --order asc --limit 1 --cursor c",
   "template get t",
+  "template request t --image docker://r.example/i --step s --build-arg a=b --egress e --registry-auth FILE --secret s=FILE --min-memory 256 --memory 512 --disk 2048 --start --ready r --description d --no-wait",
+  "template cancel t bld_01KG9YS7G0B5H8K3M6P9R2T4WY",
+  "template follow t bld_01KG9YS7G0B5H8K3M6P9R2T4WY --after 1 --no-follow",
+  "template remove t --own",
   "audit r --since 1 --until 2 --event e --agent a --outcome error --source web --actor k --request q --record v --no-reads --order asc --limit 1 --cursor c",
   "audit --room r --since 1 --until 2 --event e --agent a --outcome error --source web --actor k --request q --record v --no-reads --order asc --limit 1 --cursor c",
   "audit summary r --since 1 --until 2 --event e --agent a --outcome error --source web --actor k --request q --record v --no-reads",
@@ -218,7 +222,9 @@ beforeAll(async () => {
   const refused: string[] = [];
   for (const line of LINES) {
     printed.length = 0;
-    const status = await runCommandLine(line.map((word) => (word === "FILE" ? file : word === "PNG" ? picture : word)));
+    const status = await runCommandLine(
+      line.map((word) => (word === "PNG" ? picture : word.replace(/^(\w+=)?FILE$/, `$1${file}`))),
+    );
     if (status === 2 || printed.join("").includes("unknown option")) refused.push(`${line.join(" ")}: ${printed}`);
   }
   vi.restoreAllMocks();

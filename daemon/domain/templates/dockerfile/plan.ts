@@ -84,9 +84,11 @@ function apply(state: State, { keyword, text, list, flags }: Instruction, file: 
       return { kind: "copy", title, ...copyOf(list ?? wordsOf(text, variables, escaper), flags, state.cwd, variables) };
     case "ENV":
       Object.assign(state.env, envOf(text, variables, escaper));
+      requireBounded(state.env);
       return null;
     case "ARG":
       Object.assign(state.args, argOf(text, variables, file.args, file.before));
+      requireBounded(state.args);
       return null;
     case "WORKDIR": {
       const path = posix.resolve(state.cwd, wordOf(text, variables, escaper));
@@ -109,6 +111,14 @@ function apply(state: State, { keyword, text, list, flags }: Instruction, file: 
       state.cmd = [];
       return null;
   }
+}
+
+/** What a kernel gives a program with it. */
+const MOST_ENVIRONMENT = 524_288;
+
+function requireBounded(variables: Record<string, string>): void {
+  const size = Object.entries(variables).reduce((sum, [name, value]) => sum + name.length + value.length + 2, 0);
+  if (size > MOST_ENVIRONMENT) throw new Unreadable(`makes an environment of more than ${MOST_ENVIRONMENT} characters`);
 }
 
 function envOf(text: string, variables: Record<string, string>, escaper: string): Record<string, string> {

@@ -2,11 +2,11 @@
  * Owns which Dockerfiles are understood: one FROM, and what a root is made of without a builder of images. The rest is refused with its line. Pure.
  */
 import { DockerfileParser } from "dockerfile-ast";
+import { MAX_DOCKERFILE_BYTES } from "../../../../shared/api/template-builds.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import { REFERENCE_PATTERN } from "../image/reference.ts";
 import { Unreadable, type Variables, variableOf, wordOf, wordsOf } from "./words.ts";
 
-const MOST_BYTES = 262_144;
 const MOST_INSTRUCTIONS = 512;
 
 export type Keyword = "RUN" | "COPY" | "ENV" | "ARG" | "WORKDIR" | "USER" | "CMD" | "ENTRYPOINT" | "SHELL";
@@ -40,7 +40,7 @@ const OF_ARCHIVES = /\.(tar|tgz|tbz2?|txz|tar\.(gz|bz2|xz|zst))$/i;
 
 /** Throws validation_failed with every line that is not understood. */
 export function readDockerfile(text: string, args: Variables = {}): Dockerfile {
-  if (text.length > MOST_BYTES) throw refused([`it has more than ${MOST_BYTES} characters`]);
+  if (text.length > MAX_DOCKERFILE_BYTES) throw refused([`it has more than ${MAX_DOCKERFILE_BYTES} characters`]);
   const file = DockerfileParser.parse(text);
   const escaper = file.getEscapeCharacter();
   const wrong: string[] = [];

@@ -1,7 +1,8 @@
 /** Owns how what a Dockerfile comes to is done in the guest that runs steps. */
 import { BUSYBOX } from "../../../../shared/agent-protocol/runtime.ts";
+import { invalidRecipe } from "../recipe.ts";
 import type { Step } from "../recipe-steps.ts";
-import { takeOf } from "./context.ts";
+import { type Context, openContext, takeOf } from "./context.ts";
 import type { PlannedStep } from "./plan.ts";
 
 /**
@@ -27,15 +28,19 @@ mkdir -p "$0"
 tar -x -C "$0"
 `;
 
-/** `context` is the directory that COPY takes from. Throws validation_failed where that has not what is wanted. */
-export function stepsOf(planned: readonly PlannedStep[], context: string): Step[] {
+/** `directory` is the one that COPY takes from; null: there is none. Throws validation_failed where that has not what is wanted. */
+export function stepsOf(planned: readonly PlannedStep[], directory: string | null): Step[] {
+  const copies = planned.some(({ kind }) => kind === "copy");
+  const context = directory === null || !copies ? null : openContext(directory);
   return planned.map((step) => asStep(step, context));
 }
 
-function asStep(step: PlannedStep, context: string): Step {
+function asStep(step: PlannedStep, context: Context | null): Step {
   const { title } = step;
   if (step.kind === "run") return step;
   if (step.kind === "directory") return { title, argv: [BUSYBOX, "mkdir", "-p", step.path], cwd: "/" };
+  if (context === null)
+    throw invalidRecipe([`${title}: nothing is beside this Dockerfile. Its operator can build it on the host`]);
   const { sources, to, chown, mode } = step;
   const [user = "", group = user] = chown?.split(":") ?? [];
   const { only, tar } = takeOf(context, sources, { owner: chown === null ? null : { user, group }, mode });

@@ -6,6 +6,9 @@ export type Variables = Readonly<Record<string, string>>;
 export const variableOf = (variables: Variables, name: string): string | undefined =>
   Object.hasOwn(variables, name) ? variables[name] : undefined;
 
+/** A variable that holds itself twice, again and again, is of any length. */
+const MOST_CHARACTERS = 65_536;
+
 /** What cannot be read, in words that go on from the instruction's name. */
 export class Unreadable extends Error {}
 
@@ -22,6 +25,8 @@ function read(text: string, variables: Variables, escaper: string, between: RegE
   let word: string | null = null;
   let quote = "";
   for (let at = 0; at < text.length; at++) {
+    if (word !== null && word.length > MOST_CHARACTERS)
+      throw new Unreadable(`has a word of more than ${MOST_CHARACTERS} characters`);
     const char = text[at] as string;
     if (quote === "'") {
       if (char === "'") quote = "";
@@ -44,6 +49,8 @@ function read(text: string, variables: Variables, escaper: string, between: RegE
     } else word = (word ?? "") + char;
   }
   if (quote !== "") throw new Unreadable(`has a ${quote} that nothing ends`);
+  if (word !== null && word.length > MOST_CHARACTERS)
+    throw new Unreadable(`has a word of more than ${MOST_CHARACTERS} characters`);
   if (word !== null) words.push(word);
   return words;
 }

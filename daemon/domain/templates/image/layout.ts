@@ -23,6 +23,8 @@ const descriptor = Type.Object({
   mediaType: Type.Optional(Type.String()),
   digest,
   size: Type.Integer({ minimum: 0 }),
+  /** Other places to fetch it from, which nobody is asked for. */
+  urls: Type.Optional(Type.Union([Type.Array(Type.Unknown(), { maxItems: 0 }), Type.Null()])),
   platform: Type.Optional(
     Type.Object({ os: Type.Optional(Type.String()), architecture: Type.Optional(Type.String()) }),
   ),
@@ -95,7 +97,8 @@ export async function readLayout(directory: string, mostBytes: number): Promise<
   const bytes = layerBytes(image, mostBytes);
   for (const { digest, size } of image.layers) {
     const there = lstatSync(join(directory, blob(digest)), { throwIfNoEntry: false });
-    if (there?.size !== size) throw invalid(`layer ${digest} has not the size that the manifest says`);
+    if (!there?.isFile() || there.size !== size)
+      throw invalid(`layer ${digest} has not the size that the manifest says`);
   }
   const about = checked(config, parseJson(await read(blob(image.config.digest)), "configuration"), "configuration");
   if ((about.os ?? "linux") !== "linux" || (about.architecture ?? "amd64") !== "amd64") {

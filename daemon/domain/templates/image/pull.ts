@@ -2,11 +2,12 @@
  * Owns the way of an image onto this host: skopeo, as a user that owns nothing else and within bounds of size and time, puts it into an OCI image
  * layout. What it says its layers hold is compared by digest, as they come; what is in them is read in a guest alone.
  */
-import { cp, mkdir, rm, writeFile } from "node:fs/promises";
+import { lstatSync, statSync } from "node:fs";
+import { copyFile, mkdir, opendir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ServiceError } from "../../../core/service-error.ts";
-import { asHelper } from "../../../host/isolation/argv.ts";
-import { ownedDirectory, ownFile, ownTree } from "../../../host/isolation/directories.ts";
+import { asHelper, withoutNetwork } from "../../../host/isolation/argv.ts";
+import { crossedDirectory, ownedDirectory, ownFile, ownTree } from "../../../host/isolation/directories.ts";
 import type { Identity } from "../../../host/isolation/ids.ts";
 import { ProgramFailed, runProgram, runWithProgress } from "../../../host/process.ts";
 import {
@@ -19,13 +20,13 @@ import {
   readIndexOrManifest,
   readLayout,
 } from "./layout.ts";
-import { localImage, repositoryOf } from "./reference.ts";
+import { type LocalImage, localImage, repositoryOf } from "./reference.ts";
 
 /** As the layers are stored. */
 const MOST_BYTES = 8 * 1024 ** 3;
+/** Of a layout that is given. */
+const MOST_ENTRIES = 10_000;
 const ASK_DEADLINE_MS = 60_000;
-/** Else skopeo looks for some. */
-const NO_AUTH = "{}";
 const COPY_DEADLINE_MS = 60 * 60_000;
 
 export interface PulledImage extends ImageFacts {
@@ -34,78 +35,158 @@ export interface PulledImage extends ImageFacts {
   layout: string;
 }
 
+export interface PullDeps {
+  skopeo: string;
+  /** Whom skopeo runs as; null: whoever we are. */
+  user: Identity | null;
+  auth: string | undefined;
+  /** Throws disk_full where so many bytes have no room. */
+  requireSpace(bytes: number): void;
+}
+
 /**
  * Puts the image into `directory`, which is made for it, and is the caller's to remove. `auth` is what opens its registry, in the format of
  * docker's config.json: it lies there while the image is fetched, and nowhere else. Throws the contract's errors of images.
  */
 export async function pullImage(
-  { skopeo, user, auth }: { skopeo: string; user: Identity | null; auth: string | undefined },
+  { skopeo, user, auth, requireSpace }: PullDeps,
   reference: string,
   directory: string,
   onProgress: (line: string) => void,
 ): Promise<PulledImage> {
+  const credentials = credentialsIn(auth);
   await mkdir(directory, { mode: 0o700 });
-  await ownedDirectory(directory, user?.uid ?? 0, user?.uid ?? 0);
-  const layout = join(directory, "layout");
-  const authFile = join(directory, "registries.json");
-  await writeFile(authFile, auth ?? NO_AUTH, { mode: 0o600 });
+  crossedDirectory(directory);
+  // Its own, and nothing above it: where it was taken over, what we name elsewhere is ours.
+  const own = join(directory, "fetch");
+  await ownedDirectory(own, user?.uid ?? 0, user?.uid ?? 0);
+  const authFile = join(own, "registries.json");
+  await writeFile(authFile, credentials, { mode: 0o600, flag: "wx" });
   await ownFile(authFile, user?.uid ?? 0);
   const skopeoArgv = (mostFileBytes: number, argv: readonly string[]) =>
-    asHelper(user, mostFileBytes, [
-      skopeo,
-      "--insecure-policy",
-      "--tmpdir",
-      directory,
-      ...argv,
-      "--authfile",
-      authFile,
-    ]);
-  const copy = async (from: string) => {
+    asHelper(user, mostFileBytes, [skopeo, "--insecure-policy", "--tmpdir", own, ...argv, "--authfile", authFile]);
+  const copy = async (from: string, mostFileBytes: number, isLocal = false) => {
     const platform = ["--override-os", "linux", "--override-arch", "amd64"];
-    const argv = skopeoArgv(MOST_BYTES, ["copy", ...platform, from, `oci:${layout}:${IMAGE_NAME}`]);
+    const fetch = skopeoArgv(mostFileBytes, ["copy", ...platform, from, `oci:${join(own, "layout")}:${IMAGE_NAME}`]);
+    // What is here is read from here, whatever addresses it names.
+    const argv = isLocal ? withoutNetwork(fetch) : fetch;
     const tell = (line: string) => {
       if (line.startsWith("Copying")) onProgress(`${line.charAt(0).toLowerCase()}${line.slice(1)}`);
     };
     await runWithProgress(argv, tell, COPY_DEADLINE_MS).catch(refuse);
   };
+  /** Out of skopeo's hands, and then read. */
+  const taken = async () => {
+    const layout = join(directory, "layout");
+    await rename(join(own, "layout"), layout);
+    await rm(own, { recursive: true, force: true });
+    if (!lstatSync(layout).isDirectory())
+      throw new ServiceError("image_invalid", { detail: "The image has no layout." });
+    await ownTree(layout, 0);
+    return { ...(await readLayout(layout, MOST_BYTES)), layout };
+  };
   const local = localImage(reference);
   if (local) {
-    const at = join(directory, "given");
-    await copyIn(local.path, at);
+    const at = join(own, "given");
+    await copyIn(local, at, requireSpace);
     await ownTree(at, user?.uid ?? 0);
-    await copy(`${local.transport}:${at}${local.name}`);
-    for (const used of [at, authFile]) await rm(used, { recursive: true });
-    return { ...(await readLayout(layout, MOST_BYTES)), index_digest: null, layout };
+    await copy(`${local.transport}:${at}${local.name}`, MOST_BYTES, true);
+    return { ...(await taken()), index_digest: null };
   }
   // As it is stored, to the byte: its digest names it.
   const inspect = async (from: string) =>
     await runProgram(skopeoArgv(MOST_JSON_BYTES, ["inspect", "--raw", from]), ASK_DEADLINE_MS).catch(refuse);
   const named = await inspect(reference);
+  requireDigest(reference, named);
   const first = readIndexOrManifest(named);
   const isIndex = "manifests" in first;
   // By digest from here on: what the name means may change meanwhile.
   const manifest_digest = isIndex ? platformManifest(first) : digestOf(named);
   const pinned = `${repositoryOf(reference)}@${manifest_digest}`;
-  const image = isIndex ? readIndexOrManifest(await inspect(pinned)) : first;
+  const image = isIndex ? readIndexOrManifest(await inspectPinned(inspect, pinned)) : first;
   if ("manifests" in image)
     throw new ServiceError("image_invalid", { detail: "The image is an index within an index." });
-  layerBytes(image, MOST_BYTES);
-  await copy(pinned);
-  await rm(authFile);
-  const facts = await readLayout(layout, MOST_BYTES);
-  return { ...facts, manifest_digest, index_digest: isIndex ? digestOf(named) : null, layout };
+  // As they are stored, and packed for the guest that unpacks them.
+  requireSpace(2 * layerBytes(image, MOST_BYTES));
+  // No part of it is larger than it says.
+  const largest = Math.max(...[image.config, ...image.layers].map(({ size }) => size));
+  await copy(pinned, Math.max(largest, MOST_JSON_BYTES));
+  return { ...(await taken()), manifest_digest, index_digest: isIndex ? digestOf(named) : null };
 }
 
-/** What the operator has named, which skopeo's user may not be able to read. */
-async function copyIn(from: string, to: string): Promise<void> {
+/** The same as its name says. skopeo before 1.20 shows whatever a registry sends. */
+async function inspectPinned(inspect: (from: string) => Promise<string>, pinned: string): Promise<string> {
+  const json = await inspect(pinned);
+  requireDigest(pinned, json);
+  return json;
+}
+
+/** Throws image_invalid where the reference names a digest and `json` has another. */
+function requireDigest(reference: string, json: string): void {
+  const [, wanted] = /@(sha256:[0-9a-f]{64})$/.exec(reference) ?? [];
+  if (wanted === undefined || digestOf(json) === wanted) return;
+  throw new ServiceError("image_invalid", { detail: `The registry sent something else than ${wanted}.` });
+}
+
+/** Only what opens registries of all that docker's config.json may hold: the rest names programs. Throws validation_failed. */
+function credentialsIn(text: string | undefined): string {
+  if (text === undefined) return "{}";
   try {
-    await cp(from, to, { recursive: true });
-  } catch (error) {
-    throw new ServiceError("image_not_found", { detail: `There is no image to be read at ${from}.`, cause: error });
+    const { auths = {} } = JSON.parse(text) as { auths?: unknown };
+    return JSON.stringify({ auths });
+  } catch {
+    throw new ServiceError("validation_failed", {
+      detail: "What opens the registry is not in the format of docker's config.json.",
+    });
   }
 }
 
-/** What the shell's programs end with where there is no such program. */
+/** What the operator has named, which skopeo's user may not be able to read. Throws image_not_found, image_too_large, image_invalid. */
+async function copyIn(
+  { transport, path }: LocalImage,
+  to: string,
+  requireSpace: PullDeps["requireSpace"],
+): Promise<void> {
+  const notFound = (cause?: unknown) =>
+    new ServiceError("image_not_found", { detail: `There is no image to be read at ${path}.`, cause });
+  const files: [from: string, to: string][] = [];
+  const directories: string[] = [];
+  let bytes = 0;
+  const take = (from: string, into: string, size: number) => {
+    files.push([from, into]);
+    bytes += size;
+    if (bytes > MOST_BYTES || files.length + directories.length > MOST_ENTRIES) {
+      throw new ServiceError("image_too_large", {
+        detail: `The image at ${path} has more than 8 GiB, or too many files.`,
+      });
+    }
+  };
+  const walk = async (from: string, into: string): Promise<void> => {
+    directories.push(into);
+    for await (const { name } of await opendir(from)) {
+      const [there, here] = [join(from, name), join(into, name)];
+      const facts = lstatSync(there);
+      if (facts.isDirectory()) await walk(there, here);
+      else if (facts.isFile()) take(there, here, facts.size);
+      else throw new ServiceError("image_invalid", { detail: `${there} is neither a file nor a directory.` });
+    }
+  };
+  try {
+    const facts = statSync(path);
+    const isLayout = transport === "oci";
+    // What is no image is not looked through.
+    if (isLayout ? !lstatSync(join(path, "oci-layout")).isFile() : !facts.isFile()) throw notFound();
+    if (isLayout) await walk(path, to);
+    else take(path, to, facts.size);
+    requireSpace(3 * bytes);
+    for (const directory of directories) await mkdir(directory, { mode: 0o700 });
+    for (const [from, into] of files) await copyFile(from, into);
+  } catch (error) {
+    throw error instanceof ServiceError ? error : notFound(error);
+  }
+}
+
+/** What prlimit says where there is no such program. */
 const NO_PROGRAM = /prlimit: failed to execute/;
 /** skopeo's words, by what they are about; the rest is a failed build. */
 const MEANINGS = [
@@ -126,7 +207,7 @@ function refuse(error: unknown): never {
 
 function translated({ said }: ProgramFailed): ServiceError {
   if (NO_PROGRAM.test(said)) {
-    throw new ServiceError("build_failed", {
+    return new ServiceError("build_failed", {
       detail: "This host has no skopeo, which fetches images.",
       hint: "Install it: `apt install skopeo`. Elsewhere than in PATH: set host.skopeo.",
     });

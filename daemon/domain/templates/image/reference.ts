@@ -27,3 +27,9 @@ export function repositoryOf(reference: string): string {
   const colon = named.lastIndexOf(":");
   return colon > named.lastIndexOf("/") ? named.slice(0, colon) : named;
 }
+
+/** The registry of one there, by host and port; null where it is named without. */
+export function registryOf(reference: string): string | null {
+  const [, first = ""] = /^docker:\/\/([^/]+)\//.exec(reference) ?? [];
+  return /[.:]/.test(first) || first === "localhost" ? first : null;
+}

@@ -54,7 +54,7 @@ export async function unpackImage(
   const input = join(directory, "input.ext4");
   const initramfs = join(directory, "unpacker.img");
   await copyFile(join(runtime, "unpacker.img"), initramfs);
-  await mkdir(tree, { recursive: true, mode: 0o700 });
+  await mkdir(tree, { mode: 0o700 });
   await rename(layout, join(tree, "layout"));
   // Links to the same files, since they are many.
   await runProgram(["cp", "--archive", "--link", join(runtime, "runtime"), join(tree, "runtime")], PACK_DEADLINE_MS);

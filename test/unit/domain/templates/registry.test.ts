@@ -64,7 +64,7 @@ async function usable(
     processor: HOST,
     log: makeLog("warn"),
   });
-  const template = templates.get("t");
+  const template = templates.get("t", null);
   if (!template) throw new Error("the template is not there");
   return await templates.usable(template);
 }

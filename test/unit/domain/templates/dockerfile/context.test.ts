@@ -1,12 +1,12 @@
 /** What a COPY takes from a directory: as it is there, and nothing from elsewhere. */
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { extract } from "tar-stream";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { takeOf } from "../../../../../daemon/domain/templates/dockerfile/context.ts";
+import { openContext, takeOf } from "../../../../../daemon/domain/templates/dockerfile/context.ts";
 
 const home = mkdtempSync(join(tmpdir(), "roomd-context-"));
 const context = join(home, "context");
@@ -31,7 +31,10 @@ beforeAll(() => {
 });
 
 async function taken(sources: string[], look: Parameters<typeof takeOf>[2] = { owner: null, mode: null }) {
-  const { only, tar } = takeOf(context, sources, look);
+  return await read(takeOf(openContext(context), sources, look));
+}
+
+async function read({ only, tar }: ReturnType<typeof takeOf>) {
   const reader = extract();
   const entries: Record<string, string> = {};
   reader.on("entry", (header, stream, next) => {
@@ -74,7 +77,35 @@ test("patterns name several", async () => {
 });
 
 test.each([["none"], ["*.none"], ["src/secret.key"], ["up/outside"], ["../outside"]])("%s is refused", (source) => {
-  expect(() => takeOf(context, [source], { owner: null, mode: null })).toThrow(
+  expect(() => takeOf(openContext(context), [source], { owner: null, mode: null })).toThrow(
     /there is no such file|leads out|leaves it out/,
   );
+});
+
+test("what is changed once it was looked at leads nowhere else", async () => {
+  const own = join(home, "own");
+  mkdirSync(join(own, "keys"), { recursive: true });
+  writeFileSync(join(own, "keys", "outside"), "mine");
+  const take = () => takeOf(openContext(own), ["keys"], { owner: null, mode: null });
+  const [parent, whole] = [take(), take()];
+  renameSync(join(own, "keys"), join(own, "kept"));
+  symlinkSync(home, join(own, "keys"));
+  await expect(read(parent)).rejects.toThrow(/EXDEV/);
+  renameSync(own, join(home, "other"));
+  mkdirSync(join(own, "keys"), { recursive: true });
+  await expect(read(whole)).rejects.toThrow(/another directory by now/);
+});
+
+test("a .dockerignore that is no file, or a file of a lifetime, is not read", () => {
+  const own = join(home, "ignoring");
+  mkdirSync(own);
+  symlinkSync("/dev/zero", join(own, ".dockerignore"));
+  expect(() => openContext(own)).toThrow(/no file, or too large/);
+  expect(() => openContext(join(home, "none"))).toThrow(/cannot be read/);
+});
+
+test("all COPYs together come by so many files", () => {
+  const opened = { ...openContext(context), files: 200_000 - 3 };
+  takeOf(opened, ["*.txt"], { owner: null, mode: null });
+  expect(() => takeOf(opened, ["src"], { owner: null, mode: null })).toThrow(/more than 200000 files/);
 });

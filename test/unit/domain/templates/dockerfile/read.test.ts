@@ -125,3 +125,13 @@ test.each([
     expect.objectContaining({ code: "validation_failed", options: expect.objectContaining({ hint }) }),
   );
 });
+
+test("variables that hold each other many times are refused before they are of any length", () => {
+  const doubled = (keyword: string) => Array.from({ length: 40 }, () => `${keyword} A=$A$A`).join("\n");
+  expect(() => after(`ENV A=aaaaaaaa\n${doubled("ENV")}`)).toThrow(/word of more than 65536/);
+  expect(() => plan(`ARG A=aaaaaaaa\n${doubled("ARG")}\nFROM a`)).toThrow(/word of more than 65536/);
+  const many = Array.from({ length: 20 }, (_, n) => `ENV B${n}=${"b".repeat(60_000)}`);
+  expect(() => after(many.slice(0, 4).join("\n"))).not.toThrow();
+  const copies = Array.from({ length: 20 }, (_, n) => `ENV C${n}=$B0`);
+  expect(() => after([many[0], ...copies].join("\n"))).toThrow(/environment of more than/);
+});

@@ -1,6 +1,11 @@
 /** How images are named. */
 import { expect, test } from "vitest";
-import { localImage, REFERENCE_PATTERN, repositoryOf } from "../../../../../daemon/domain/templates/image/reference.ts";
+import {
+  localImage,
+  REFERENCE_PATTERN,
+  registryOf,
+  repositoryOf,
+} from "../../../../../daemon/domain/templates/image/reference.ts";
 
 const isOne = (reference: string) => new RegExp(REFERENCE_PATTERN).test(reference);
 
@@ -45,4 +50,15 @@ test.each([
   ["docker://example.com/app:1@sha256:00", "docker://example.com/app"],
 ])("the repository of %s", (reference, repository) => {
   expect(repositoryOf(reference)).toBe(repository);
+});
+
+test.each([
+  ["docker://registry.example.com/team/app:1", "registry.example.com"],
+  ["docker://127.0.0.1:5000/app", "127.0.0.1:5000"],
+  ["docker://localhost/app", "localhost"],
+  ["docker://python:3.13", null],
+  ["docker://team/app", null],
+  ["oci:/srv/a.b/c", null],
+])("the registry of %s", (reference, registry) => {
+  expect(registryOf(reference)).toBe(registry);
 });

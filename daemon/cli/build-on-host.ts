@@ -1,0 +1,50 @@
+/** Owns a build of a template of the host: begun here, followed to its end, and given up with nothing left by ctrl-c. */
+import { type ErrorCode, errorKind } from "../../shared/api/errors.ts";
+import type { TemplateRecord } from "../../shared/api/templates.ts";
+import { makeLog } from "../core/log.ts";
+import type { BuildOrder, BuildSaid } from "../domain/templates/builds/order.ts";
+import { CliError, EXIT } from "./cli-error.ts";
+import { type ConfigOption, readConfiguration } from "./operator.ts";
+
+const GIVEN_UP = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+const SIGINT = 2;
+
+/** Resolves with the template's record. Throws CliError. */
+export async function buildOnHost(
+  options: ConfigOption,
+  order: Partial<BuildOrder> & Pick<BuildOrder, "template_id">,
+  onProgress: (line: string) => void,
+): Promise<TemplateRecord> {
+  // Loaded only here: clients need none of the daemon.
+  const { buildApart } = await import("../compose/build-process.ts");
+  const over = new AbortController();
+  const giveUp = () => over.abort();
+  let last: Extract<BuildSaid, { ready: unknown } | { failed: unknown }> | undefined;
+  for (const signal of GIVEN_UP) process.on(signal, giveUp);
+  try {
+    await buildApart(
+      { ...readConfiguration(options), log: makeLog("warn") },
+      { org_id: null, recipe: null, dockerfile: null, args: {}, secrets: {}, registry_auth: null, ...order },
+      (message) => {
+        if ("line" in message) onProgress(message.line);
+        else if (!("stage" in message)) last = message;
+      },
+      over.signal,
+    );
+  } finally {
+    for (const signal of GIVEN_UP) process.off(signal, giveUp);
+  }
+  if (last && "ready" in last) return last.ready;
+  if (!last) throw new CliError("The build was given up. Nothing of it is left.", EXIT.signal + SIGINT);
+  const { failed, why } = last;
+  // Here is the operator, who may know what lies behind it.
+  if (failed.code === INTERNAL) throw new CliError(why);
+  throw new CliError({
+    ...failed,
+    title: errorKind(failed.code as ErrorCode).title,
+    code: failed.code as ErrorCode,
+    errors: [],
+  });
+}
+
+const INTERNAL = "internal";

@@ -1,0 +1,46 @@
+/** Owns the process in which a template is built, so that it holds nobody up, ends whole with whoever has started it, and leaves nothing. */
+import type { Config } from "../core/config.ts";
+import type { Log } from "../core/log.ts";
+import type { Paths } from "../core/paths.ts";
+import { describeError } from "../core/service-error.ts";
+import { BUILD_WORKER, type BuildOrder, type BuildSaid } from "../domain/templates/builds/order.ts";
+import { sweepDeadTrials } from "../domain/templates/trials.ts";
+import { startOwn } from "../host/process.ts";
+
+/** What such a process is told: one line of JSON. */
+export interface BuildWork {
+  config: Config;
+  order: BuildOrder;
+}
+
+/** Resolves when nothing of it is left; rejects where it ended without its last word, unless the signal was given. */
+export async function buildApart(
+  { config, paths, log }: { config: Config; paths: Paths; log: Log },
+  order: BuildOrder,
+  said: (message: BuildSaid) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  if (signal.aborted) return;
+  let isDone = false;
+  const hear = (line: string) => {
+    const message = JSON.parse(line) as BuildSaid;
+    isDone ||= "ready" in message || "failed" in message;
+    said(message);
+  };
+  const work: BuildWork = { config, order };
+  const worker = startOwn(BUILD_WORKER, JSON.stringify(work), hear);
+  const end = () => void worker.end().catch(() => {});
+  signal.addEventListener("abort", end, { once: true });
+  try {
+    const complaints = await worker.ended;
+    if (!isDone && !signal.aborted)
+      throw new Error(`the process of a build has ended: ${complaints.trim().slice(-2000)}`);
+  } finally {
+    signal.removeEventListener("abort", end);
+    await worker.end();
+    // What one leaves that was killed.
+    await sweepDeadTrials(paths).catch((error: unknown) =>
+      log.warn("remains of a template build not swept", { error: describeError(error) }),
+    );
+  }
+}

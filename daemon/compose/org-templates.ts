@@ -1,0 +1,37 @@
+/** Puts together the templates that organizations have built. */
+import { egressRules } from "../domain/sandboxes/egress-list.ts";
+import { makeOrgTemplates } from "../domain/templates/builds/index.ts";
+import type { Base } from "./base.ts";
+import { buildApart } from "./build-process.ts";
+import { systemActor } from "./records.ts";
+
+export function composeOrgTemplates({ config, paths, log, database, templates, record }: Base) {
+  return makeOrgTemplates({
+    database,
+    log,
+    paths,
+    templates,
+    most: config["limits.org_templates"],
+    registries: config["template.registries"].split(",").flatMap((each) => each.trim() || []),
+    egressRules: (allowlist) => egressRules("egress_allowlist", allowlist),
+    carryOut: (order, said, signal) => {
+      const hear: typeof said = (message) => {
+        if ("failed" in message) {
+          const { org_id, template_id } = order;
+          log.info("a template was not built", { org_id, template_id, error: message.why });
+        }
+        said(message);
+      };
+      return buildApart({ config, paths, log }, order, hear, signal);
+    },
+    onEnded: (org_id, outcome, details) =>
+      record({
+        event: "template.built",
+        outcome,
+        org_id,
+        actor: systemActor("builder"),
+        source: "reconciler",
+        details,
+      }),
+  });
+}

@@ -1,0 +1,154 @@
+/** Owns template_create: what may be built for an organization, and that it is begun. */
+import type { InputOf } from "../../../../shared/api/contract.ts";
+import { MAX_BUILDS, templateCreate } from "../../../../shared/api/template-builds.ts";
+import type { OrgId } from "../../../../shared/ids.ts";
+import { type Bound, bind, boundTo, type RuleBreak } from "../../../core/operation.ts";
+import { ServiceError } from "../../../core/service-error.ts";
+import type { Queries } from "../../../db/client.ts";
+import { readDockerfile } from "../dockerfile/read.ts";
+import { registryOf } from "../image/reference.ts";
+import { OF_IMAGE } from "../recipe.ts";
+import { unfinishedBuilds } from "../store.ts";
+import type { BuildsDeps } from "./deps.ts";
+import type { Builds, OrgOrder } from "./queue.ts";
+import { toBuildRecord } from "./record.ts";
+
+type Input = InputOf<typeof templateCreate>;
+
+const ROOTS = ["image", "recipe", "dockerfile"] as const;
+const MIN_MIB = 256;
+const DEFAULT_MIB = 512;
+const DISK_MIB = 8192;
+
+export function makeAsk(deps: BuildsDeps, builds: Builds): Bound {
+  return bind(templateCreate, {
+    rules: (input, _target, bad) => {
+      // What has not even its shape is told as that.
+      const isShaped = !bad.some(({ field }) => /^(from|build_args)\b/.test(field));
+      const ofRoot = isShaped ? rootRules(deps, input) : [];
+      return [...ofRoot, ...useRules(input), ...deps.egressRules(input.egress_allowlist)];
+    },
+    run: async (call, input) => {
+      const { caller, work, audit } = call;
+      const bound = boundTo(caller);
+      if (bound !== null) {
+        throw new ServiceError("insufficient_scope", {
+          detail: `Templates are the whole organization's, and this key is bound to ${bound}.`,
+          details: { required: "templates:write" },
+        });
+      }
+      const order = orderOf(input, caller.org_id);
+      const row = await deps.database.commit((queries) => {
+        admit(deps, queries, order);
+        const accepted = builds.accept(queries, order);
+        audit.details = { template_id: accepted.template_id, build_id: accepted.build_id };
+        work.keep("accepted", toBuildRecord(accepted));
+        return accepted;
+      });
+      builds.begin(row, order);
+      return { outcome: "accepted", body: toBuildRecord(row) };
+    },
+  });
+}
+
+/** Throws already_exists, quota_exceeded. */
+function admit({ templates, most }: BuildsDeps, queries: Queries, { org_id, template_id }: OrgOrder): void {
+  const unfinished = unfinishedBuilds(queries, org_id);
+  const same = unfinished.find((each) => each.template_id === template_id);
+  if (same) {
+    throw new ServiceError("already_exists", {
+      detail: `Template ${template_id} is being built.`,
+      details: { build_id: same.build_id },
+      hint: "Follow that build, or end it first.",
+    });
+  }
+  if (unfinished.length >= MAX_BUILDS) {
+    throw new ServiceError("quota_exceeded", {
+      detail: `${MAX_BUILDS} builds of the organization are not done yet, which is the maximum.`,
+      details: { limit: "template_builds", used: unfinished.length, cap: MAX_BUILDS },
+      hint: "Wait until one of them has ended.",
+    });
+  }
+  const own = templates.list(org_id).flatMap(({ owner, record }) => (owner === null ? [] : record.template_id));
+  const all = new Set([...own, ...unfinished.map((each) => each.template_id), template_id]);
+  if (all.size > most) {
+    throw new ServiceError("quota_exceeded", {
+      detail: `The organization has ${all.size - 1} templates, and may have ${most}.`,
+      details: { limit: "templates", used: all.size - 1, cap: most },
+      hint: "Remove one of them first.",
+    });
+  }
+}
+
+function rootRules({ registries }: BuildsDeps, { from = {}, build_args }: Partial<Input>): RuleBreak[] {
+  const given = ROOTS.filter((root) => from[root] !== undefined);
+  if (given.length !== 1) {
+    return [
+      {
+        ...{ field: "from", code: given.length === 0 ? "required" : "conflicting_fields" },
+        message: "from needs one of image, recipe and dockerfile.",
+      },
+    ];
+  }
+  const [root = "image"] = given;
+  const broken: RuleBreak[] = [];
+  if (build_args !== undefined && root !== "dockerfile")
+    broken.push({ field: "build_args", code: "not_allowed", message: "build_args are of a Dockerfile." });
+  const field = root === "recipe" ? "from.recipe.from" : `from.${root}`;
+  let reference = from.image ?? from.recipe?.from;
+  if (from.dockerfile !== undefined) {
+    try {
+      reference = readDockerfile(from.dockerfile, build_args).from;
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      return [...broken, { field, code: "not_understood", message: error.message }];
+    }
+  }
+  const registry = reference === undefined ? null : registryOf(reference);
+  if (registry === null)
+    broken.push({ field, code: "no_registry", message: `${field} names no registry: it begins with one's host name.` });
+  else if (!registries.includes("*") && !registries.includes(registry)) {
+    broken.push({
+      ...{ field, code: "not_allowed" },
+      message: `Images of ${registry} are not fetched for organizations on this host: its operator allows registries in template.registries.`,
+    });
+  }
+  return broken;
+}
+
+function useRules({ from = {}, start, ready, egress_allowlist, default_memory_mib, min_memory_mib }: Partial<Input>) {
+  const broken: RuleBreak[] = [];
+  if (ready !== undefined && start === undefined)
+    broken.push({ field: "ready", code: "not_allowed", message: "ready is of what start begins." });
+  if (egress_allowlist !== undefined && from.image !== undefined) {
+    const message = "egress_allowlist is of steps, and an image alone has none.";
+    broken.push({ field: "egress_allowlist", code: "not_allowed", message });
+  }
+  if (default_memory_mib !== undefined && default_memory_mib < (min_memory_mib ?? MIN_MIB)) {
+    const message = `default_memory_mib must be at least min_memory_mib, ${min_memory_mib ?? MIN_MIB}.`;
+    broken.push({ field: "default_memory_mib", code: "out_of_range", message });
+  }
+  return broken;
+}
+
+function orderOf(input: Input, org_id: OrgId): OrgOrder {
+  const { template_id, from, start, ready, min_memory_mib = MIN_MIB } = input;
+  const { image, recipe, dockerfile } = from;
+  const root = image === undefined ? recipe : { from: image };
+  return {
+    ...{ org_id, template_id, dockerfile: dockerfile ?? null, args: input.build_args ?? {} },
+    registry_auth: input.registry_auth ?? null,
+    secrets: Object.fromEntries(
+      Object.entries(input.secrets ?? {}).map(([name, text]) => [name, Buffer.from(text).toString("base64")]),
+    ),
+    recipe: {
+      ...{ template_id, ...root, tools: [] },
+      description: input.description ?? (image ?? recipe?.from ?? "a Dockerfile").slice(0, 256),
+      ...{ min_memory_mib, disk_mib: input.disk_mib ?? DISK_MIB },
+      default_memory_mib: input.default_memory_mib ?? Math.max(DEFAULT_MIB, min_memory_mib),
+      ...(start !== undefined && { start: start === "image" ? OF_IMAGE : start }),
+      ...(ready !== undefined && { ready }),
+      ...(input.egress_allowlist !== undefined && { egress_allowlist: input.egress_allowlist }),
+    },
+  };
+}

@@ -1,0 +1,24 @@
+/** Owns what builds that organizations ask for need of others. */
+import type { OrgId } from "../../../../shared/ids.ts";
+import type { Log } from "../../../core/log.ts";
+import type { RuleBreak } from "../../../core/operation.ts";
+import type { Paths } from "../../../core/paths.ts";
+import type { Database } from "../../../db/transact.ts";
+import type { Templates } from "../registry.ts";
+import type { BuildOrder, BuildSaid } from "./order.ts";
+
+export interface BuildsDeps {
+  database: Database;
+  log: Log;
+  paths: Paths;
+  templates: Templates;
+  /** Templates that an organization may have. */
+  most: number;
+  /** Registries that images may come from, by host and port; `*` is any. */
+  registries: readonly string[];
+  egressRules(allowlist: readonly string[] | undefined): RuleBreak[];
+  /** Carries it out in a process of its own, of which nothing is left when it settles. Rejects where that ends without its last word. */
+  carryOut(order: BuildOrder, said: (message: BuildSaid) => void, signal: AbortSignal): Promise<void>;
+  /** A build has ended: for the record. */
+  onEnded(orgId: OrgId, outcome: "success" | "error", details: Record<string, unknown>): void;
+}

@@ -1,0 +1,62 @@
+/** Owns templates that organizations have built for themselves: asked for, followed, ended, removed. */
+import { rm } from "node:fs/promises";
+import { templateBuildEnd, templateBuildGet, templateRemove } from "../../../../shared/api/template-builds.ts";
+import type { OrgId } from "../../../../shared/ids.ts";
+import { type Bound, bind } from "../../../core/operation.ts";
+import { ServiceError } from "../../../core/service-error.ts";
+import { removeTemplate } from "../build.ts";
+import { getBuild } from "../store.ts";
+import { makeAsk } from "./ask.ts";
+import type { BuildsDeps } from "./deps.ts";
+import { Builds } from "./queue.ts";
+import { findBuild, toBuildRecord } from "./record.ts";
+import { makeBuildStream } from "./stream.ts";
+
+export function makeOrgTemplates(deps: BuildsDeps) {
+  const { database, paths, templates } = deps;
+  const builds = new Builds(deps);
+  const operations: Bound[] = [
+    makeAsk(deps, builds),
+    makeBuildStream(deps, builds),
+    bind(templateBuildGet, {
+      find: (call, params) => findBuild(database.queries, call, params),
+      run: (_call, _input, row) => ({ outcome: "ok", body: toBuildRecord(row) }),
+    }),
+    bind(templateBuildEnd, {
+      find: (call, params) => findBuild(database.queries, call, params),
+      run: async ({ audit }, _input, { build_id, template_id, ...row }) => {
+        audit.details = { template_id, build_id };
+        await builds.end(build_id);
+        const ended = getBuild(database.queries, build_id) ?? { build_id, template_id, ...row };
+        return { outcome: "ended", body: toBuildRecord(ended) };
+      },
+    }),
+    bind(templateRemove, {
+      find: ({ caller }, { template_id = "" }) => {
+        const template = templates.get(template_id, caller.org_id);
+        if (template?.owner === caller.org_id) return template;
+        throw new ServiceError("template_not_found", {
+          inPath: true,
+          detail: `The organization has no template ${template_id} of its own.`,
+          ...(template && { hint: "It is the host's: its operator removes it, by `roomd template remove`." }),
+        });
+      },
+      run: async ({ caller, audit }, _input, { record: { template_id } }) => {
+        audit.details = { template_id };
+        await removeTemplate(paths, template_id, caller.org_id);
+        return { outcome: "removed", body: { template_id, state: "removed" as const } };
+      },
+    }),
+  ];
+  return {
+    operations,
+    /** Says of what a daemon before this one has not ended that it has failed. */
+    recover: () => builds.recover(),
+    /** The organization ends, and all of this with it. */
+    forgetOrg: async (orgId: OrgId) => {
+      await builds.forgetOrg(orgId);
+      await rm(paths.templates_of(orgId), { recursive: true, force: true });
+    },
+    stop: () => builds.stop(),
+  };
+}

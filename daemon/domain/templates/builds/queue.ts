@@ -1,0 +1,234 @@
+/**
+ * Owns the builds that organizations asked for, from the yes to the end: one at a time, organizations in turn, each on record with what it tells.
+ *
+ *   queued ─▶ pulling ─▶ building ─▶ booting ─▶ testing ─▶ ready        any ─▶ failed
+ *
+ * What is to be built, and with which secrets, is in memory alone: a daemon that starts again says of what it finds that it has failed.
+ */
+import type { BuildFailure } from "../../../../shared/api/template-builds.ts";
+import { type BuildId, newId, type OrgId } from "../../../../shared/ids.ts";
+import { now } from "../../../core/clock.ts";
+import { FairQueue } from "../../../core/fair-queue.ts";
+import { Published } from "../../../core/published.ts";
+import { describeError, ServiceError } from "../../../core/service-error.ts";
+import type { Queries } from "../../../db/client.ts";
+import {
+  forgetBuildsOf,
+  forgetOldBuilds,
+  insertBuild,
+  insertBuildEvent,
+  unfinishedBuilds,
+  updateBuild,
+} from "../store.ts";
+import type { BuildEventRow, BuildRow } from "../table.ts";
+import type { BuildsDeps } from "./deps.ts";
+import type { BuildOrder, BuildSaid } from "./order.ts";
+
+/** Of an organization, with all that they told. */
+const KEPT_BUILDS = 20;
+const MOST_LINES = 5000;
+const LINE_CHARACTERS = 1000;
+/** What is told within this time is written together. */
+const TOGETHER_MS = 50;
+
+/** One that is waiting or under way. */
+interface Live {
+  row: BuildRow;
+  order: OrgOrder;
+  lines: number;
+  /** Given when it is to end before it is done. */
+  over: AbortController;
+  ended: PromiseWithResolvers<void>;
+}
+
+/** An organization's. */
+export type OrgOrder = BuildOrder & { org_id: OrgId };
+
+export class Builds {
+  readonly #deps: BuildsDeps;
+  readonly #live = new Map<BuildId, Live>();
+  readonly #queue = new FairQueue<Live>();
+  /** Set whenever a build that somebody follows has told something, or has ended. */
+  readonly #told = new Map<BuildId, { changed: Published<null>; readers: number }>();
+  #current: Live | null = null;
+  #isStopping = false;
+
+  constructor(deps: BuildsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Within a transaction: takes an order, which begins with `begin` once that is committed. `admit` may refuse it. */
+  accept(queries: Queries, order: OrgOrder): BuildRow {
+    const row: BuildRow = {
+      ...{ build_id: newId("bld"), org_id: order.org_id, template_id: order.template_id, state: "queued" },
+      ...{ created_at: now(), started_at: null, finished_at: null, digest: null, failure: null, last_seq: 0 },
+    };
+    insertBuild(queries, row);
+    forgetOldBuilds(queries, order.org_id, KEPT_BUILDS);
+    return row;
+  }
+
+  begin(row: BuildRow, order: OrgOrder): void {
+    const live = { row, order, lines: 0, over: new AbortController(), ended: Promise.withResolvers<void>() };
+    this.#live.set(row.build_id, live);
+    this.#queue.add(row.org_id, live);
+    this.#next();
+  }
+
+  /** Ends one that has not ended; resolves when nothing of it is left. */
+  async end(buildId: BuildId): Promise<void> {
+    const live = this.#live.get(buildId);
+    if (!live) return;
+    live.over.abort();
+    if (live !== this.#current) {
+      this.#queue.remove(live.row.org_id, live);
+      await this.#finish(live, ENDED);
+    }
+    await live.ended.promise;
+  }
+
+  /** Of an organization that ends, with all that is on record of them. */
+  async forgetOrg(orgId: OrgId): Promise<void> {
+    const all = [...this.#live.values()].filter(({ row }) => row.org_id === orgId);
+    await Promise.all(all.map(({ row }) => this.end(row.build_id)));
+    await this.#deps.database.commit((queries) => forgetBuildsOf(queries, orgId));
+  }
+
+  /** What a daemon before this one has not ended has failed. */
+  async recover(): Promise<void> {
+    const left = unfinishedBuilds(this.#deps.database.queries);
+    for (const row of left) await this.#write(row, RESTARTED);
+  }
+
+  /** Resolves when it has told something that was not there at `generation`, or the signal is given. */
+  async changed(buildId: BuildId, generation: number, signal: AbortSignal): Promise<void> {
+    const changed = this.#told.get(buildId)?.changed;
+    if (!changed) return;
+    await changed.until(() => changed.generation !== generation, Number.POSITIVE_INFINITY, signal).catch(() => {});
+  }
+
+  generation(buildId: BuildId): number {
+    return this.#told.get(buildId)?.changed.generation ?? 0;
+  }
+
+  /** While somebody follows it. What is returned says that nobody does. */
+  follow(buildId: BuildId): () => void {
+    const told = this.#told.get(buildId) ?? { changed: new Published<null>(null), readers: 0 };
+    this.#told.set(buildId, told);
+    told.readers++;
+    return () => {
+      if (--told.readers === 0) this.#told.delete(buildId);
+    };
+  }
+
+  /** The one under way ends; what waits is not begun any more. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    const current = this.#current;
+    current?.over.abort();
+    await current?.ended.promise;
+  }
+
+  #next(): void {
+    if (this.#current !== null || this.#isStopping) return;
+    const live = this.#queue.take();
+    if (!live) return;
+    this.#current = live;
+    void this.#run(live).finally(() => {
+      this.#current = null;
+      this.#next();
+    });
+  }
+
+  async #run(live: Live): Promise<void> {
+    const { carryOut, log } = this.#deps;
+    let last: BuildFailure | { digest: string } | null = null;
+    const hear = (message: BuildSaid) => {
+      if ("ready" in message) last = { digest: message.ready.digest };
+      else if ("failed" in message) last = message.failed;
+      else void this.#tell(live, message);
+    };
+    try {
+      const started_at = now();
+      live.row = { ...live.row, started_at };
+      await this.#deps.database.commit((queries) => updateBuild(queries, live.row.build_id, { started_at }));
+      await carryOut(live.order, hear, live.over.signal);
+    } catch (error) {
+      if (!live.over.signal.aborted) {
+        log.error("a build of a template broke off", { build_id: live.row.build_id, error: describeError(error) });
+      }
+    }
+    const cut = this.#isStopping ? RESTARTED : live.over.signal.aborted ? ENDED : BROKEN;
+    await this.#finish(live, last ?? cut);
+  }
+
+  /** In the order in which it is called. */
+  async #tell(live: Live, message: Extract<BuildSaid, { stage: unknown } | { line: unknown }>): Promise<void> {
+    const { build_id } = live.row;
+    if ("line" in message && live.lines++ > MOST_LINES) return;
+    const last_seq = live.row.last_seq + 1;
+    const state = "stage" in message ? message.stage : null;
+    const whole = "line" in message ? message.line.slice(0, LINE_CHARACTERS) : null;
+    const line = live.lines > MOST_LINES && whole !== null ? "what it says from here on is not kept" : whole;
+    live.row = { ...live.row, last_seq, ...(state && { state }) };
+    const event: BuildEventRow = { build_id, seq: last_seq, at: now(), state, line };
+    const { database, log } = this.#deps;
+    try {
+      await database.commitWithin(TOGETHER_MS, (queries) => {
+        insertBuildEvent(queries, event);
+        if (state) updateBuild(queries, build_id, { state });
+      });
+    } catch (error) {
+      log.warn("a line of a build was not kept", { build_id, error: describeError(error) });
+    }
+    this.#ring(build_id);
+  }
+
+  async #finish(live: Live, how: BuildFailure | { digest: string }): Promise<void> {
+    try {
+      await this.#write(live.row, how);
+    } catch (error) {
+      // The next daemon says of it that it has failed.
+      const { log } = this.#deps;
+      log.error("the end of a build was not written", { build_id: live.row.build_id, error: describeError(error) });
+    }
+    this.#live.delete(live.row.build_id);
+    this.#ring(live.row.build_id);
+    live.ended.resolve();
+  }
+
+  async #write(row: BuildRow, how: BuildFailure | { digest: string }): Promise<void> {
+    const { build_id, template_id, org_id } = row;
+    const isReady = "digest" in how;
+    const change: Partial<BuildRow> = {
+      ...{ state: isReady ? "ready" : "failed", finished_at: now(), last_seq: row.last_seq + 1 },
+      ...(isReady ? { digest: how.digest } : { failure: how }),
+    };
+    await this.#deps.database.commit((queries) => updateBuild(queries, build_id, change), true);
+    const about = { template_id, build_id, ...(isReady ? { digest: how.digest } : { error_code: how.code }) };
+    this.#deps.onEnded(org_id, isReady ? "success" : "error", about);
+  }
+
+  #ring(buildId: BuildId): void {
+    this.#told.get(buildId)?.changed.set(null);
+  }
+}
+
+const failure = (detail: string, hint: string | null): BuildFailure => ({
+  ...{ code: "build_failed", detail, hint, details: {} },
+});
+const ENDED = failure("It was ended before it was ready.", null);
+const RESTARTED = failure("The service was restarted while it was being built.", "Ask for it again.");
+const BROKEN = failure(
+  "The process that built it has ended.",
+  "Ask for it again; the host's operator finds why in the log.",
+);
+
+/** A build's error as its record has it. Inner text never leaves. */
+export function failureOf(error: unknown): BuildFailure {
+  if (!(error instanceof ServiceError)) {
+    return { ...failure("It could not be built on this host.", BROKEN.hint), code: "internal" };
+  }
+  const { detail = error.message, hint = null, details = {} } = error.options;
+  return { code: error.code, detail, hint, details };
+}

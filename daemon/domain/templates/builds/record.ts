@@ -1,0 +1,24 @@
+/** Owns a build's record as its callers see it, and how one is found. */
+import type { BuildRecord } from "../../../../shared/api/template-builds.ts";
+import type { BuildId } from "../../../../shared/ids.ts";
+import type { KeyCall } from "../../../core/operation.ts";
+import { ServiceError } from "../../../core/service-error.ts";
+import type { Queries } from "../../../db/client.ts";
+import { getBuild } from "../store.ts";
+import type { BuildRow } from "../table.ts";
+
+export function toBuildRecord({ org_id: _, ...row }: BuildRow): BuildRecord {
+  return row;
+}
+
+/** Throws template_build_not_found, also for one of another organization. */
+export function findBuild(queries: Queries, { caller }: KeyCall, params: Record<string, string>): BuildRow {
+  const { template_id, build_id } = params;
+  const row = getBuild(queries, build_id as BuildId);
+  if (row && row.org_id === caller.org_id && row.template_id === template_id) return row;
+  throw new ServiceError("template_build_not_found", {
+    inPath: true,
+    detail: `There is no build ${build_id} of a template ${template_id}.`,
+    hint: "The newest 20 builds of an organization are kept.",
+  });
+}

@@ -1,0 +1,97 @@
+/** Owns template_build_stream: what a build tells, from any place on, to any number of readers. */
+import { type BuildRecord, templateBuildStream } from "../../../../shared/api/template-builds.ts";
+import { errorEvent } from "../../../core/error-event.ts";
+import { type Bound, bind, type StreamEvent } from "../../../core/operation.ts";
+import { Places } from "../../../core/places.ts";
+import { ServiceError } from "../../../core/service-error.ts";
+import { buildEventsAfter, getBuild } from "../store.ts";
+import type { BuildEventRow, BuildRow } from "../table.ts";
+import type { BuildsDeps } from "./deps.ts";
+import type { Builds } from "./queue.ts";
+import { findBuild } from "./record.ts";
+
+const AT_ONCE = 200;
+/** Of an organization. */
+const MOST_READERS = 64;
+const LAST_EVENT_ID = /^\d{1,15}$/;
+
+export function makeBuildStream({ database }: BuildsDeps, builds: Builds): Bound {
+  const { queries } = database;
+  const places = new Places(
+    MOST_READERS,
+    () => new ServiceError("rate_limited", { detail: `At most ${MOST_READERS} streams of builds are read at once.` }),
+  );
+
+  async function* events(row: BuildRow, from: number, follow: boolean, signal: AbortSignal) {
+    let after = from;
+    if (after < 0) {
+      const { build_id, created_at } = row;
+      yield [{ id: 0, data: { seq: 0, type: "started", build_id, started_at: created_at } }];
+      after = 0;
+    }
+    while (!signal.aborted) {
+      const generation = builds.generation(row.build_id);
+      const told = buildEventsAfter(queries, row.build_id, after, AT_ONCE);
+      if (told.length > 0) {
+        after = told.at(-1)?.seq ?? after;
+        yield told.map(asEvent);
+        continue;
+      }
+      const current = getBuild(queries, row.build_id);
+      if (!current) throw new ServiceError("history_gone");
+      if (current.finished_at !== null) {
+        if (after < current.last_seq) yield [exitOf(current, current.finished_at)];
+        return;
+      }
+      if (!follow) return;
+      await builds.changed(row.build_id, generation, signal);
+    }
+  }
+
+  return bind(templateBuildStream, {
+    find: (call, params) => findBuild(queries, call, params),
+    run: (call, { after, follow = true }, row, { last_event_id }) => {
+      // A client that reconnects asks by the URL it had, and says by the header how far it has come since.
+      const known = last_event_id !== null && LAST_EVENT_ID.test(last_event_id) ? Number(last_event_id) : undefined;
+      const gone = new AbortController();
+      const signal = AbortSignal.any([call.signal, gone.signal]);
+      const leave = places.take(call.caller.org_id);
+      const unfollow = builds.follow(row.build_id);
+      const over = () => {
+        leave();
+        unfollow();
+      };
+      // A body that is never read has to end as well.
+      signal.addEventListener("abort", over, { once: true });
+      const told = untold(events(row, known ?? after ?? -1, follow, signal), () => gone.abort());
+      return { outcome: "ok", events: { events: told, cancel: () => gone.abort() } };
+    },
+  });
+}
+
+/** Never throws: what goes wrong is the last event. */
+async function* untold(
+  events: AsyncGenerator<readonly StreamEvent[]>,
+  over: () => void,
+): AsyncGenerator<readonly StreamEvent[]> {
+  try {
+    yield* events;
+  } catch (error) {
+    yield [errorEvent(error)];
+  } finally {
+    over();
+  }
+}
+
+function asEvent({ seq, at, state, line }: BuildEventRow): StreamEvent {
+  if (state !== null) return { id: seq, data: { seq, type: "state", state, at } };
+  return { id: seq, data: { seq, type: "stdout" }, data_b64: new TextEncoder().encode(`${line}\n`) };
+}
+
+function exitOf(row: BuildRow, finished_at: string): StreamEvent {
+  const { last_seq: seq, digest, failure, created_at } = row;
+  const state: BuildRecord["state"] = failure === null ? "ready" : "failed";
+  const duration_ms = Math.max(0, Date.parse(finished_at) - Date.parse(created_at));
+  const how = { exit_code: failure === null ? 0 : 1, state, digest, failure, finished_at, duration_ms };
+  return { id: seq, data: { seq, type: "exit", ...how } };
+}

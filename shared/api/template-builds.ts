@@ -1,0 +1,241 @@
+/** Owns the interface of building templates for an organization: asked for, followed, ended. */
+import { type Static, Type } from "@sinclair/typebox";
+import { fields, NONE, nullable, oneOf, operation, timestamp } from "./contract.ts";
+import { egressEntryList } from "./sandboxes.ts";
+import { TEMPLATE_PATTERN } from "./templates.ts";
+
+/** Unfinished builds that an organization may have at once. */
+export const MAX_BUILDS = 3;
+export const MAX_BUILD_STEPS = 128;
+export const MAX_SCRIPT_BYTES = 65_536;
+export const MAX_DOCKERFILE_BYTES = 262_144;
+export const MAX_BUILD_SECRETS = 32;
+export const MAX_BUILD_SECRET_BYTES = 524_288;
+export const SECRET_NAME_PATTERN = "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$";
+
+/** In a registry: what lies on the host is its operator's. */
+const IMAGE_PATTERN = "^docker://[A-Za-z0-9][A-Za-z0-9._:/@-]{0,511}$";
+
+const script = (description: string) => Type.String({ minLength: 1, maxLength: MAX_SCRIPT_BYTES, description });
+
+const from = fields({
+  image: Type.Optional(Type.String({ pattern: IMAGE_PATTERN, description: "An image of a registry, as docker://…" })),
+  recipe: Type.Optional(
+    fields({
+      from: Type.String({ pattern: IMAGE_PATTERN, description: "The image that the steps begin with." }),
+      steps: Type.Array(script("A shell script that root runs in a guest of its own."), {
+        minItems: 1,
+        maxItems: MAX_BUILD_STEPS,
+      }),
+    }),
+  ),
+  dockerfile: Type.Optional(
+    Type.String({ minLength: 1, maxLength: MAX_DOCKERFILE_BYTES, description: "The text of a Dockerfile." }),
+  ),
+});
+
+export const BUILD_STATES = ["queued", "pulling", "building", "booting", "testing", "ready", "failed"] as const;
+export type BuildState = (typeof BUILD_STATES)[number];
+
+/** Why a build has failed: an error of the interface, without its request. */
+const failure = fields({
+  code: Type.String(),
+  detail: Type.String(),
+  hint: nullable(Type.String()),
+  details: Type.Record(Type.String(), Type.Unknown()),
+});
+export type BuildFailure = Static<typeof failure>;
+
+const build = fields({
+  template_id: Type.String(),
+  build_id: Type.String(),
+  state: oneOf(BUILD_STATES),
+  created_at: timestamp,
+  started_at: nullable(timestamp),
+  finished_at: nullable(timestamp),
+  last_seq: Type.Integer({ description: "The last event of its stream." }),
+  digest: nullable(Type.String({ description: "Of the template, once it is ready." })),
+  failure: nullable(failure),
+});
+export type BuildRecord = Static<typeof build>;
+
+const templatePath = { template_id: Type.String({ pattern: TEMPLATE_PATTERN }) };
+const buildPath = fields({
+  ...templatePath,
+  build_id: Type.String({ pattern: "^bld_[0-9A-Z]{26}$", description: "The build, by its build_id." }),
+});
+
+export const templateCreate = operation({
+  name: "template_create",
+  extension: "template_builds",
+  method: "POST",
+  path: "/v1/templates",
+  summary: "Build a template of the organization",
+  description:
+    "Answers at once; the build goes on by itself, one on a host at a time. The template replaces the organization's own one of that name once it has passed its test, and stands before one of the host that is called the same. What is fetched comes from the registries that the host's configuration allows. Secrets and credentials are kept in memory until the build has ended, and nowhere else.",
+  access: "templates:write",
+  params: NONE,
+  query: NONE,
+  body: fields({
+    ...templatePath,
+    from,
+    description: Type.Optional(Type.String({ maxLength: 256 })),
+    start: Type.Optional(
+      script('A shell script whose programs run in every sandbox of it from the beginning; "image": its entry point.'),
+    ),
+    ready: Type.Optional(script("A shell script that ends with 0 once what start began can be used.")),
+    min_memory_mib: Type.Optional(
+      Type.Integer({
+        minimum: 256,
+        maximum: 65_536,
+        multipleOf: 128,
+        description: "What it is saved with; 256 if absent.",
+      }),
+    ),
+    default_memory_mib: Type.Optional(
+      Type.Integer({
+        minimum: 256,
+        maximum: 1_048_576,
+        description: "Of sandboxes that say nothing; 512 if absent, or min_memory_mib where that is more.",
+      }),
+    ),
+    disk_mib: Type.Optional(
+      Type.Integer({
+        minimum: 1024,
+        maximum: 1_048_576,
+        description: "What the disk of a sandbox may grow to; 8192 if absent.",
+      }),
+    ),
+    egress_allowlist: Type.Optional(egressEntryList),
+    secrets: Type.Optional(
+      Type.Record(Type.String({ pattern: SECRET_NAME_PATTERN }), Type.String({ maxLength: MAX_BUILD_SECRET_BYTES }), {
+        maxProperties: MAX_BUILD_SECRETS,
+        description: "What steps find as /run/secrets/NAME.",
+      }),
+    ),
+    build_args: Type.Optional(
+      Type.Record(Type.String({ pattern: "^[A-Za-z_][A-Za-z0-9_]{0,127}$" }), Type.String({ maxLength: 4096 }), {
+        maxProperties: 64,
+        description: "For ARG of the Dockerfile.",
+      }),
+    ),
+    registry_auth: Type.Optional(
+      Type.String({
+        minLength: 2,
+        maxLength: 65_536,
+        description: "What opens the registry, as the text of docker's config.json.",
+      }),
+    ),
+  }),
+  output: build,
+  outcomes: { accepted: 202 },
+  location: "/v1/templates/{template_id}/builds/{build_id}",
+  errors: ["already_exists", "quota_exceeded", "invalid_egress_entry", "conflicting_fields", "disk_full"],
+  audit: "template.build_asked",
+  example: {
+    body: {
+      template_id: "default",
+      from: { recipe: { from: "docker://registry.example.com/python:3.13-slim", steps: ["pip install pytest"] } },
+      egress_allowlist: ["packages.example.com:443"],
+    },
+  },
+});
+
+export const templateRemove = operation({
+  name: "template_remove",
+  extension: "template_builds",
+  method: "DELETE",
+  path: "/v1/templates/{template_id}",
+  summary: "Remove a template of the organization",
+  description: "Sandboxes that were made of it go on. A template of the host is its operator's to remove.",
+  access: "templates:write",
+  params: fields(templatePath),
+  query: NONE,
+  body: null,
+  output: fields({ template_id: Type.String(), state: oneOf(["removed"]) }),
+  outcomes: { removed: 200 },
+  errors: ["template_not_found"],
+  audit: "template.removed",
+});
+
+export const templateBuildGet = operation({
+  name: "template_build_get",
+  extension: "template_builds",
+  method: "GET",
+  path: "/v1/templates/{template_id}/builds/{build_id}",
+  summary: "Get a build of a template",
+  access: "sandboxes:read",
+  params: buildPath,
+  query: NONE,
+  body: null,
+  output: build,
+  outcomes: { ok: 200 },
+  errors: ["template_build_not_found"],
+  audit: "template.read",
+});
+
+const seq = Type.Integer({ description: "The event's place in the stream: what `after` takes." });
+
+/** What the stream of a build is made of, besides pings. */
+export const buildEvent = Type.Union([
+  fields({ seq, type: oneOf(["started"]), build_id: Type.String(), started_at: timestamp }),
+  fields({ seq, type: oneOf(["state"]), state: oneOf(BUILD_STATES), at: timestamp }),
+  fields({ seq, type: oneOf(["stdout"]), data_b64: Type.String({ contentEncoding: "base64" }) }),
+  fields({
+    seq,
+    type: oneOf(["exit"]),
+    exit_code: Type.Integer({ description: "0: the template is ready." }),
+    state: oneOf(["ready", "failed"]),
+    digest: nullable(Type.String()),
+    failure: nullable(failure),
+    finished_at: timestamp,
+    duration_ms: Type.Integer(),
+  }),
+  fields({ type: oneOf(["error"]), code: Type.String(), detail: Type.String(), retryable: Type.Boolean() }),
+]);
+
+export const templateBuildStream = operation({
+  name: "template_build_stream",
+  extension: "template_builds",
+  method: "GET",
+  path: "/v1/templates/{template_id}/builds/{build_id}/stream",
+  summary: "Follow a build of a template",
+  description:
+    "As an execution's stream: started (seq 0), stdout with a line in data_b64, state when it changes, ping every 15 s, and last exit or error. A stream without one of these two has not completed: ask again with after.",
+  access: "sandboxes:read",
+  params: buildPath,
+  query: fields({
+    after: Type.Optional(
+      Type.Integer({
+        minimum: -1,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: "seq of the last event you have; from the beginning if absent.",
+      }),
+    ),
+    follow: Type.Optional(Type.Boolean({ description: "Whether to wait for further events; true if absent." })),
+  }),
+  body: null,
+  headers: ["last_event_id"],
+  output: buildEvent,
+  outcomes: { ok: 200 },
+  bytesOutput: ["application/x-ndjson", "text/event-stream"],
+  errors: ["template_build_not_found"],
+  audit: "template.read",
+});
+
+export const templateBuildEnd = operation({
+  name: "template_build_end",
+  extension: "template_builds",
+  method: "DELETE",
+  path: "/v1/templates/{template_id}/builds/{build_id}",
+  summary: "End a build of a template",
+  description: "Answers when nothing of it is left. One that has ended stays as it is.",
+  access: "templates:write",
+  params: buildPath,
+  query: NONE,
+  body: null,
+  output: build,
+  outcomes: { ended: 200 },
+  errors: ["template_build_not_found"],
+  audit: "template.build_ended",
+});

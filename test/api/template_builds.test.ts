@@ -1,0 +1,229 @@
+/**
+ * Templates that organizations have built, as far as no guest is needed: what is refused, who sees what, the queue, the stream, and that nothing of a
+ * build is left that was ended or whose daemon was killed. The registry takes connections and says nothing. Whole builds: test/vm/images.test.ts.
+ */
+import { mkdirSync, readdirSync, readFileSync, renameSync } from "node:fs";
+import { createServer, type Server, type Socket } from "node:net";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { until } from "../harness/guests.ts";
+import { readStream } from "../harness/streams.ts";
+import { describeTemplate } from "./described-template.ts";
+
+const SECRET = "a-secret-of-the-build";
+const TEMPLATES = "/v1/templates";
+
+let registry: Server;
+let host: string;
+const connections = new Set<Socket>();
+let daemon: TestDaemon;
+let other: { authorization: string };
+
+beforeAll(async () => {
+  registry = createServer((socket) => {
+    connections.add(socket);
+    socket.on("error", () => {});
+    socket.on("close", () => connections.delete(socket));
+  });
+  await new Promise<void>((listening) => registry.listen(0, "127.0.0.1", listening));
+  host = `127.0.0.1:${(registry.address() as { port: number }).port}`;
+  daemon = await TestDaemon.start({
+    env: {
+      ...{ ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_LIMITS_ORG_TEMPLATES: "4" },
+      ROOMD_TEMPLATE_REGISTRIES: `${host}, registry.example.com`,
+    },
+  });
+  describeTemplate(daemon);
+  const made = await daemon.api(
+    "POST",
+    "/v1/orgs",
+    { name: "other" },
+    { authorization: `Bearer ${daemon.operatorKey}` },
+  );
+  other = { authorization: `Bearer ${made.body.api_key}` };
+});
+afterAll(async () => {
+  await daemon?.stop();
+  for (const socket of connections) socket.destroy();
+  registry?.close();
+});
+
+const image = () => ({ image: `docker://${host}/app:1` });
+const buildPath = ({ template_id, build_id }: Json) => `${TEMPLATES}/${template_id}/builds/${build_id}`;
+
+async function ask(template_id: string, more: object = {}, headers = {}): Promise<Json> {
+  const { status, body } = await daemon.api("POST", TEMPLATES, { template_id, from: image(), ...more }, headers);
+  expect([status, body]).toMatchObject([202, { template_id, state: "queued" }]);
+  return body;
+}
+
+/** Programs of a build that run. */
+function left(): string[] {
+  return readdirSync("/proc").filter((pid) => {
+    try {
+      return /^\d+$/.test(pid) && readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(host);
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** As a build leaves it: a template of the organization's own. */
+function own(orgId: string, templateId: string): void {
+  const made = join(daemon.home, "made");
+  describeTemplate({ dataDir: made }, templateId);
+  const from = join(made, "templates", templateId);
+  const to = join(daemon.dataDir, "org-templates", orgId, templateId);
+  mkdirSync(dirname(to), { recursive: true });
+  renameSync(from, to);
+}
+
+test("what cannot be built is refused with all that is wrong, before anything is fetched", async () => {
+  const refused = async (body: object) => {
+    const answer = await daemon.api("POST", TEMPLATES, { template_id: "t", ...body });
+    return [answer.status, answer.body.code, answer.body.errors.map(({ field }: Json) => field)];
+  };
+  expect(await refused({ from: {} })).toEqual([422, "validation_failed", ["from"]]);
+  expect(await refused({ from: { ...image(), dockerfile: "FROM x" } })).toEqual([422, "conflicting_fields", ["from"]]);
+  for (const of of ["docker://registry.example.org/x", "docker://app:1", "docker://team/app:1"])
+    expect(await refused({ from: { image: of } })).toEqual([422, "validation_failed", ["from.image"]]);
+  // What lies on the host is no organization's.
+  for (const of of ["oci:/etc", "docker-archive:/etc/shadow"]) {
+    expect(await refused({ from: { image: of } })).toEqual([422, "validation_failed", ["from.image"]]);
+    const dockerfile = `FROM ${of}`;
+    expect(await refused({ from: { dockerfile } })).toEqual([422, "validation_failed", ["from.dockerfile"]]);
+  }
+  expect(await refused({ from: { dockerfile: `FROM ${host}/app\nRUN --mount=type=ssh true` } })).toEqual([
+    ...[422, "validation_failed", ["from.dockerfile"]],
+  ]);
+  const several = { from: image(), ready: "true", egress_allowlist: ["no such thing"], min_memory_mib: 300 };
+  const [status, code, fields] = await refused(several);
+  expect([status, code]).toEqual([422, "validation_failed"]);
+  expect(fields).toEqual(
+    expect.arrayContaining(["ready", "egress_allowlist", "egress_allowlist[0]", "min_memory_mib"]),
+  );
+  expect(await refused({ template_id: "../t", from: image() })).toEqual([422, "validation_failed", ["template_id"]]);
+  expect(connections.size).toBe(0);
+});
+
+test("a build is followed, ended, and seen by its organization alone", async () => {
+  const asked = await ask("slow", { secrets: { token: SECRET }, registry_auth: '{"auths":{}}' });
+  const path = buildPath(asked);
+  await until("something is fetched", () => connections.size > 0);
+  const { body } = await daemon.api("GET", path);
+  expect(body).toMatchObject({ state: "pulling", finished_at: null, failure: null });
+  for (const of of [path, `${path}/stream`]) expect((await daemon.api("GET", of, undefined, other)).status).toBe(404);
+  expect((await daemon.api("DELETE", path, undefined, other)).status).toBe(404);
+
+  // Another reader goes on where the first one stopped.
+  const first = await readStream(daemon, path, { onEvent: ({ type }) => type !== "state" });
+  expect(first.events.map(({ seq, type }: Json) => [seq, type])).toEqual([
+    [0, "started"],
+    [1, "state"],
+  ]);
+  const rest = readStream(daemon, path, { after: first.last });
+  const ended = await daemon.ok("DELETE", path);
+  expect(ended).toMatchObject({ state: "failed", failure: { code: "build_failed" } });
+  const { events } = await rest;
+  expect(events.at(-1)).toMatchObject({ type: "exit", exit_code: 1, state: "failed", seq: ended.last_seq });
+  expect(events.map(({ seq }: Json) => seq)).toEqual(events.map((_: Json, n: number) => n + 2));
+  expect(left()).toEqual([]);
+  expect(readdirSync(join(daemon.dataDir, "org-templates", daemon.orgId, "slow"))).toEqual([]);
+  expect(await daemon.ok("DELETE", path)).toEqual(ended);
+
+  const { items } = await daemon.ok("GET", "/v1/orgs/self/audit?order=desc&limit=50");
+  const events_ = items.map(({ event, outcome }: Json) => `${event} ${outcome}`);
+  expect(events_).toEqual(
+    expect.arrayContaining(["template.build_asked success", "template.built error", "template.build_ended success"]),
+  );
+  expect(JSON.stringify(items)).not.toContain(SECRET);
+});
+
+test("an organization has so many builds and templates, and one of a name at a time", async () => {
+  const first = await ask("one");
+  const again = await daemon.api("POST", TEMPLATES, { template_id: "one", from: image() });
+  expect([again.status, again.body.code, again.body.details.build_id]).toEqual([409, "already_exists", first.build_id]);
+  const others = [await ask("two"), await ask("three")];
+  const more = await daemon.api("POST", TEMPLATES, { template_id: "four", from: image() });
+  expect([more.status, more.body.code]).toEqual([429, "quota_exceeded"]);
+  // Another organization has its turn.
+  const { body: theirs } = await daemon.api("POST", TEMPLATES, { template_id: "one", from: image() }, other);
+  expect(theirs.state).toBe("queued");
+  for (const build of [...others, first]) await daemon.ok("DELETE", buildPath(build));
+  const path = buildPath(theirs);
+  await until(
+    "theirs is under way",
+    async () => (await daemon.api("GET", path, undefined, other)).body.state === "pulling",
+  );
+  await daemon.api("DELETE", path, undefined, other);
+  expect(left()).toEqual([]);
+
+  for (const templateId of ["a", "b", "c", "d"]) own(daemon.orgId, templateId);
+  const full = await daemon.api("POST", TEMPLATES, { template_id: "e", from: image() });
+  expect([full.status, full.body.code, full.body.details.cap]).toEqual([429, "quota_exceeded", 4]);
+  for (const templateId of ["a", "b", "c", "d"]) {
+    expect(await daemon.ok("DELETE", `${TEMPLATES}/${templateId}`)).toEqual({
+      template_id: templateId,
+      state: "removed",
+    });
+  }
+});
+
+test("the same call makes one build", async () => {
+  const headers = { "idempotency-key": "once" };
+  const [one, two] = [await ask("twice", {}, headers), await ask("twice", {}, headers)];
+  expect(two).toEqual(one);
+  await daemon.ok("DELETE", buildPath(one));
+});
+
+test("an organization's own template stands before the host's, for it alone", async () => {
+  own(daemon.orgId, "default");
+  const seen = async (headers = {}) => {
+    const { body } = await daemon.api("GET", TEMPLATES, undefined, headers);
+    return body.items.map(({ template_id, visibility }: Json) => [template_id, visibility]);
+  };
+  expect(await seen()).toEqual([["default", "org"]]);
+  expect(await seen(other)).toEqual([["default", "host"]]);
+  const { templates } = await daemon.ok("GET", "/v1/config");
+  expect(templates).toMatchObject([{ visibility: "org" }]);
+  expect((await daemon.api("DELETE", `${TEMPLATES}/default`, undefined, other)).status).toBe(404);
+  await daemon.ok("DELETE", `${TEMPLATES}/default`);
+  expect(await seen()).toEqual([["default", "host"]]);
+  // The host's is nobody's to remove by a key.
+  const answer = await daemon.api("DELETE", `${TEMPLATES}/default`);
+  expect([answer.status, answer.body.code]).toEqual([404, "template_not_found"]);
+  for (const name of ["..", "%2e%2e", "."]) {
+    expect((await daemon.api("DELETE", `${TEMPLATES}/${name}`)).status).toBeGreaterThanOrEqual(400);
+  }
+  expect(readdirSync(join(daemon.dataDir, "templates"))).toContain("default");
+});
+
+test("whoever has a key without the scope, or one that is bound, builds nothing", async () => {
+  const make = async (more: object) =>
+    (await daemon.ok("POST", "/v1/orgs/self/keys", { name: "k", ...more })).key as string;
+  await daemon.room("bound");
+  const lesser = await make({ scopes: ["sandboxes:read", "sandboxes:write"] });
+  const bound = await make({ scopes: ["templates:write"], room_ids: ["bound"] });
+  for (const key of [lesser, bound]) {
+    const headers = { authorization: `Bearer ${key}` };
+    const { status, body } = await daemon.api("POST", TEMPLATES, { template_id: "t", from: image() }, headers);
+    expect([status, body.code]).toEqual([403, "insufficient_scope"]);
+  }
+});
+
+test("where the daemon is killed the build has failed, and nothing of it is left", async () => {
+  const asked = [await ask("cut"), await ask("waits")];
+  await until("something is fetched", () => connections.size > 0);
+  await daemon.restart("SIGKILL");
+  await until("the programs are gone", () => left().length === 0);
+  for (const build of asked) {
+    const { failure, state } = await daemon.ok("GET", buildPath(build));
+    expect([state, failure.detail]).toEqual(["failed", "The service was restarted while it was being built."]);
+    const { events } = await readStream(daemon, buildPath(build));
+    expect(events.at(-1)).toMatchObject({ type: "exit", state: "failed" });
+  }
+  await until("its files are gone", () => readdirSync(join(daemon.dataDir, "trials")).length === 0);
+  await daemon.end("SIGTERM");
+  await daemon.serve();
+});
