@@ -24,7 +24,7 @@ export const PURGE = `${NO_QUESTIONS} apt-get purge -q -y -o Dpkg::Use-Pty=0 roo
 
 export const DATA = "/var/lib/roomd";
 const DROP_INS = "/etc/systemd/system/roomd.service.d";
-const PATIENT = "[Service]\\nEnvironment=ROOMD_LIMITS_SANDBOX_START=15m\\n";
+const PATIENT = "[Service]\\nEnvironment=ROOMD_LIMITS_SANDBOX_START=40m\\n";
 /** As people set it: the key that setup has kept. */
 export const WITH_KEY = `. ${DATA}/setup.env; export ROOMD_API_KEY;`;
 

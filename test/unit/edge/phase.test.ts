@@ -306,6 +306,7 @@ describe("a call with an Idempotency-Key", () => {
 const ONCE: Record<string, readonly string[]> = {
   "its answer is in the commit of its work": [
     ...["org_create", "key_create", "key_rotate", "room_create", "ssh_access_create", "ssh_key_add"],
+    "template_create",
     ...["invitation_create", "grant_create", "passkey_add", "billing_key"],
     ...["agent_send", "message_reply"],
   ],

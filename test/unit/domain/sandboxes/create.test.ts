@@ -40,6 +40,7 @@ async function create(input: object = {}) {
   const template = {
     record: { template_id: "docker", digest: "sha256:0" },
     directory: "/nowhere",
+    owner: null,
     disk_mib: 4096,
     manifest: { hardware: {}, append: "", generation: 1 },
   };
