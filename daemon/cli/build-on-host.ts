@@ -24,7 +24,16 @@ export async function buildOnHost(
   try {
     await buildApart(
       { ...readConfiguration(options), log: makeLog("warn") },
-      { org_id: null, recipe: null, dockerfile: null, args: {}, secrets: {}, registry_auth: null, ...order },
+      {
+        org_id: null,
+        recipe: null,
+        dockerfile: null,
+        context: null,
+        args: {},
+        secrets: {},
+        registry_auth: null,
+        ...order,
+      },
       (message) => {
         if ("line" in message) onProgress(message.line);
         else if (!("stage" in message)) last = message;

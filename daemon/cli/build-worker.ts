@@ -20,6 +20,7 @@ export async function runBuildWorker(): Promise<number> {
         owner: order.org_id ?? undefined,
         recipe: order.recipe ?? undefined,
         dockerfile: order.dockerfile ?? undefined,
+        context: order.context === null ? undefined : Uint8Array.fromBase64(order.context),
         args: order.args,
         secrets: Object.fromEntries(
           Object.entries(order.secrets).map(([name, base64]) => [name, Uint8Array.fromBase64(base64)]),

@@ -176,6 +176,7 @@ function importImage(): Command {
 interface RequestOptions extends Omit<ImageOptions, "verbose" | "memory">, JsonOption {
   image?: string;
   dockerfile?: string;
+  context?: string;
   step?: string[];
   buildArg?: Record<string, string>;
   egress?: string[];
@@ -189,19 +190,18 @@ interface RequestOptions extends Omit<ImageOptions, "verbose" | "memory">, JsonO
 function request(): Command {
   const about = {
     summary: "have the service build a template for your organization, and follow the build",
-    notes: [
-      "What it is made of: --image, perhaps with --step, or --dockerfile, without anything beside it. Ctrl-C stops following, and no build.",
-    ],
+    notes: ["What it is made of: --image, perhaps with --step, or --dockerfile. Ctrl-C stops following, and no build."],
     examples: [
       "roomd template request python --image docker://registry.example.com/python:3.13-slim",
       "roomd template request pytest --image docker://registry.example.com/python:3.13-slim --step 'pip install pytest' --egress packages.example.com:443",
-      "roomd template request app --dockerfile Dockerfile --no-wait",
+      "tar -cz -C app . | roomd template request app --dockerfile app/Dockerfile --context /dev/stdin",
     ],
   };
   return command("request <template>", about)
     .option("--image <image>", "the image that it is made of, as docker://REGISTRY/NAME:TAG")
     .option("--step <script>", "shell script that root runs in it before it is saved; repeatable", word)
     .option("--dockerfile <file>", "make it of a Dockerfile")
+    .option("--context <tar>", "what the Dockerfile copies from, as a tar, perhaps by gzip: `tar -cz DIRECTORY`")
     .option("--build-arg <name=value>", "for the Dockerfile's ARG; repeatable", pair)
     .option("--egress <entry>", "let steps reach this host, address or network; repeatable", word)
     .option("--secret <name=file>", "have steps find a file as /run/secrets/NAME; kept nowhere; repeatable", secrets)
@@ -215,12 +215,13 @@ function request(): Command {
     .option("--description <text>", "what the list of templates says of it")
     .option("--no-wait", "print the build's record at once")
     .action(async (template_id: string, options: RequestOptions) => {
-      const { image, step, dockerfile, start, startScript } = options;
+      const { image, step, dockerfile, context, start, startScript } = options;
       const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
       const asked = await call(templateCreate, {
         template_id,
         from: {
           ...(dockerfile !== undefined && { dockerfile: readFileSync(dockerfile, "utf8") }),
+          ...(context !== undefined && { context: readFileSync(context).toBase64() }),
           ...(image !== undefined && step === undefined && { image }),
           ...(image !== undefined && step !== undefined && { recipe: { from: image, steps: step } }),
         },

@@ -68,6 +68,7 @@ export function templatesOn({ paths, log }: ComposeOptions, inspected: Inspected
     paths,
     acceleration: () => inspected.findings.acceleration.acceleration,
     qemuVersion: inspected.findings.qemu_version,
+    templateGroup: () => inspected.isolation.templateGroup,
     log,
   });
 }

@@ -1,5 +1,5 @@
 /** Owns how each kind of thing is found by its id alone: each noun looks among its own, and what it finds is its caller's organization's. */
-import { NAME_PATTERN, type RoomUid, type UserId } from "../../shared/ids.ts";
+import { type BuildId, NAME_PATTERN, type RoomUid, type UserId } from "../../shared/ids.ts";
 import type { Caller } from "../core/operation.ts";
 import { findAgent } from "../domain/agents/index.ts";
 import { locateRecord } from "../domain/audit/index.ts";
@@ -11,6 +11,7 @@ import { locateLabel } from "../domain/ports/index.ts";
 import { locateSandbox, type Sandboxes } from "../domain/sandboxes/index.ts";
 import type { Lookups } from "../domain/service/index.ts";
 import { locateAccess } from "../domain/ssh/index.ts";
+import { getBuild } from "../domain/templates/store.ts";
 import { locateOfPeople } from "../domain/users/index.ts";
 import type { Base } from "./base.ts";
 
@@ -48,6 +49,7 @@ export function composeLookups(
     isSshKey: ({ org_id }, sshKeyId) => isSshKeyOf(queries, org_id, sshKeyId),
     sshAccess: ({ org_id }, accessId) => locateAccess(queries, org_id, accessId),
     isTemplate: ({ org_id }, templateId) => NAME.test(templateId) && templates.get(templateId, org_id) !== null,
+    isBuild: ({ org_id }, buildId) => getBuild(queries, org_id, buildId as BuildId) !== undefined,
     record: (within, wanted, left) => locateRecord(queries, within, wanted, left),
   };
 }

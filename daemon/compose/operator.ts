@@ -72,6 +72,7 @@ export async function openOperator(options: ComposeOptions) {
             owner: build.owner,
             recipe: build.recipe,
             dockerfile: build.dockerfile,
+            context: build.context,
             secrets: build.secrets,
             args: build.args,
             onProgress: build.onProgress,

@@ -9,6 +9,8 @@ export const MAX_BUILDS = 3;
 export const MAX_BUILD_STEPS = 128;
 export const MAX_SCRIPT_BYTES = 65_536;
 export const MAX_DOCKERFILE_BYTES = 262_144;
+/** 10 MiB in base64. */
+const MAX_CONTEXT_CHARACTERS = 13_981_016;
 export const MAX_BUILD_SECRETS = 32;
 export const MAX_BUILD_SECRET_BYTES = 524_288;
 export const SECRET_NAME_PATTERN = "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$";
@@ -31,6 +33,13 @@ const from = fields({
   ),
   dockerfile: Type.Optional(
     Type.String({ minLength: 1, maxLength: MAX_DOCKERFILE_BYTES, description: "The text of a Dockerfile." }),
+  ),
+  context: Type.Optional(
+    Type.String({
+      contentEncoding: "base64",
+      maxLength: MAX_CONTEXT_CHARACTERS,
+      description: "A tar of what the Dockerfile copies from, perhaps by gzip: 10 MiB at most, 128 MiB unpacked.",
+    }),
   ),
 });
 
@@ -59,10 +68,11 @@ const build = fields({
 });
 export type BuildRecord = Static<typeof build>;
 
-const templatePath = { template_id: Type.String({ pattern: TEMPLATE_PATTERN }) };
+/** Whatever names none is not found. */
+const namedTemplate = { template_id: Type.String({ maxLength: 128 }) };
 const buildPath = fields({
-  ...templatePath,
-  build_id: Type.String({ pattern: "^bld_[0-9A-Z]{26}$", description: "The build, by its build_id." }),
+  ...namedTemplate,
+  build_id: Type.String({ maxLength: 128, description: "The build, by its build_id." }),
 });
 
 export const templateCreate = operation({
@@ -77,7 +87,7 @@ export const templateCreate = operation({
   params: NONE,
   query: NONE,
   body: fields({
-    ...templatePath,
+    template_id: Type.String({ pattern: TEMPLATE_PATTERN }),
     from,
     description: Type.Optional(Type.String({ maxLength: 256 })),
     start: Type.Optional(
@@ -130,7 +140,15 @@ export const templateCreate = operation({
   output: build,
   outcomes: { accepted: 202 },
   location: "/v1/templates/{template_id}/builds/{build_id}",
-  errors: ["already_exists", "quota_exceeded", "invalid_egress_entry", "conflicting_fields", "disk_full"],
+  errors: [
+    "already_exists",
+    "quota_exceeded",
+    "invalid_egress_entry",
+    "conflicting_fields",
+    "image_unauthorized",
+    "disk_full",
+  ],
+  maxBodyBytes: 16 * 1024 * 1024,
   audit: "template.build_asked",
   example: {
     body: {
@@ -149,7 +167,7 @@ export const templateRemove = operation({
   summary: "Remove a template of the organization",
   description: "Sandboxes that were made of it go on. A template of the host is its operator's to remove.",
   access: "templates:write",
-  params: fields(templatePath),
+  params: fields(namedTemplate),
   query: NONE,
   body: null,
   output: fields({ template_id: Type.String(), state: oneOf(["removed"]) }),

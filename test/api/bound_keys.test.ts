@@ -50,6 +50,7 @@ const inRooms = OF_KEYS.filter(({ path }) => path.includes("{room_id}"));
 const names = (operations: readonly Operation[]) => operations.map(({ name }) => name);
 const ofOrg = [
   ...["ssh_key_add", "ssh_key_list", "ssh_key_remove"],
+  ...["template_create", "template_remove", "template_build_get", "template_build_stream", "template_build_end"],
   ...["org_audit_list", "org_audit_summary", "org_audit_verify", "org_events", "usage", "credit_list", "metrics"],
 ];
 const anybodys = ["health", "config_get", "me_get", "openapi_get", "template_list", "template_get"];

@@ -32,6 +32,7 @@ const NAMES: Record<string, Names> = {
   ssh_key_id: { foreign: "", never: "ssk_00000000000000000000000000" },
   access_id: { foreign: "", never: "ssa_00000000000000000000000000" },
   message_id: { foreign: "", never: "msg_00000000000000000000000000" },
+  build_id: { foreign: "", never: "bld_00000000000000000000000000" },
   barrier_id: { foreign: "built", never: "drawn" },
   port: { foreign: "8000", never: "8001" },
   id: { foreign: "", never: "sbx_00000000000000000000000000" },
@@ -57,6 +58,9 @@ interface Seen {
   answer: Json;
   statements: readonly string[];
 }
+
+/** Nobody listens there. */
+const NO_IMAGE = "docker://127.0.0.1:1/none";
 
 let daemon: TestDaemon;
 let other: string;
@@ -152,6 +156,13 @@ async function makeForeign(): Promise<void> {
   const message = { source: "planner", destination: "planner", payload: 1 };
   foreign("message_id", (await made(`${secret}/messages`, message)).message_id);
   await made(`${secret}/barriers`, { barrier_id: "built", agent_id: "planner", parties: 2, timeout_ms: 0 });
+  const { build_id } = await made("/v1/templates", { template_id: "default", from: { image: NO_IMAGE } });
+  const path = `/v1/templates/default/builds/${build_id}`;
+  await until(
+    async () => (await daemon.ok("GET", path)).state,
+    (state) => state === "failed",
+  );
+  foreign("build_id", build_id);
   const rows = new Database(join(daemon.dataDir, "roomd.db"));
   rows.run("PRAGMA busy_timeout = 5000");
   rows.run(
@@ -166,6 +177,7 @@ beforeAll(async () => {
     ROOMD_ACCELERATION: "tcg",
     ROOMD_POOL_SIZE: "0",
     ROOMD_HOST_QEMU: "/bin/false",
+    ROOMD_TEMPLATE_REGISTRIES: "127.0.0.1:1",
     // Their records are written some together, by whichever request comes then.
     ROOMD_AUDIT_READS: "false",
   });

@@ -23,7 +23,7 @@ import { describeTemplate } from "./described-template.ts";
 import { OF_KEYS } from "./requests.ts";
 
 const IS_LONG = process.env.ROOMD_TEST_LONG === "1";
-const REQUESTS = IS_LONG ? 10_000 : 1000;
+const REQUESTS = IS_LONG ? 10_000 : 1500;
 const SHORT_SEED = 20_261_122;
 const AT_ONCE = 4;
 /** Nothing that is generated waits for so long. */
@@ -40,7 +40,7 @@ const known = new Map<string, string[]>();
 
 beforeAll(async () => {
   daemon = await TestDaemon.start({
-    env: { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0" },
+    env: { ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_TEMPLATE_REGISTRIES: "127.0.0.1:1" },
     prepare: (made) => void describeTemplate(made),
   });
   document = await daemon.ok("GET", "/v1/openapi.json");
@@ -50,6 +50,9 @@ beforeAll(async () => {
   for (const room of ["main", "second"]) await daemon.room(room);
   await daemon.ok("POST", "/v1/rooms/main/drive/write", { path: "/notes.txt", content: "hello\n" });
   await daemon.ok("POST", "/v1/rooms/main/drive/mkdir", { path: "/a/b" });
+  // Nobody listens there: it fails.
+  const from = { image: "docker://127.0.0.1:1/none" };
+  const build = await daemon.ok("POST", "/v1/templates", { template_id: "default", from });
   for (const [name, values] of Object.entries({
     room_id: ["main", "main", "main", "main", "second", "none"],
     org_id: [daemon.orgId, "self", other.org_id, "org_none"],
@@ -59,6 +62,7 @@ beforeAll(async () => {
     topic: ["build", "build.done"],
     port: ["8000", "22"],
     template_id: ["default", "none", BROKEN],
+    build_id: [String(build.build_id)],
     exec_id: ["build-1"],
     terminal_id: ["ter_none"],
     message_id: ["m-1"],

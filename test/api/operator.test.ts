@@ -56,7 +56,7 @@ test("init says which plan its organization is on, what that allows and what cha
 test("the operator sees the templates that clients see", async () => {
   const record = describeTemplate(daemon, "described");
   expect((await run(daemon, "template", "list")).items).toEqual([record]);
-  expect(await daemon.ok("GET", "/v1/templates/described")).toEqual(record);
+  expect(await daemon.ok("GET", "/v1/templates/described")).toEqual({ ...record, visibility: "host" });
 });
 
 test("what is made on the host has the bounds that it has over the API", async () => {

@@ -29,6 +29,7 @@ const VALUES: Record<string, (names: Names) => string> = {
   invitation_id: () => "lnk_none",
   checkout_id: () => "cs_none",
   template_id: () => "default",
+  build_id: () => "bld_none",
   exec_id: () => "build-1",
   agent_id: () => "planner",
   message_id: () => "no-message",

@@ -200,7 +200,7 @@ describe("templates", () => {
   });
 
   test("are shown as soon as they are there, without what only the host needs", async () => {
-    const record = describeTemplate(daemon, "tools");
+    const record = { ...describeTemplate(daemon, "tools"), visibility: "host" };
     expect(await daemon.ok("GET", "/v1/templates")).toEqual({ items: [record], next_cursor: null });
     expect(await daemon.ok("GET", "/v1/templates/tools")).toEqual(record);
     expect((await daemon.ok("GET", "/v1/config")).templates).toEqual([record]);

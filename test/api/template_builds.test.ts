@@ -86,7 +86,10 @@ test("what cannot be built is refused with all that is wrong, before anything is
   };
   expect(await refused({ from: {} })).toEqual([422, "validation_failed", ["from"]]);
   expect(await refused({ from: { ...image(), dockerfile: "FROM x" } })).toEqual([422, "conflicting_fields", ["from"]]);
-  for (const of of ["docker://registry.example.org/x", "docker://app:1", "docker://team/app:1"])
+  expect(await refused({ from: { image: "docker://registry.example.org/x" } })).toEqual([
+    ...[422, "image_unauthorized", ["from.image"]],
+  ]);
+  for (const of of ["docker://app:1", "docker://team/app:1"])
     expect(await refused({ from: { image: of } })).toEqual([422, "validation_failed", ["from.image"]]);
   // What lies on the host is no organization's.
   for (const of of ["oci:/etc", "docker-archive:/etc/shadow"]) {
@@ -97,6 +100,8 @@ test("what cannot be built is refused with all that is wrong, before anything is
   expect(await refused({ from: { dockerfile: `FROM ${host}/app\nRUN --mount=type=ssh true` } })).toEqual([
     ...[422, "validation_failed", ["from.dockerfile"]],
   ]);
+  const sent = { dockerfile: `FROM ${host}/app`, context: "no base64!" };
+  expect(await refused({ from: sent })).toEqual([422, "validation_failed", ["from.context"]]);
   const several = { from: image(), ready: "true", egress_allowlist: ["no such thing"], min_memory_mib: 300 };
   const [status, code, fields] = await refused(several);
   expect([status, code]).toEqual([422, "validation_failed"]);

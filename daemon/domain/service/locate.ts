@@ -46,6 +46,7 @@ export interface Lookups {
   isSshKey(caller: Caller, sshKeyId: string): boolean;
   sshAccess(caller: Caller, accessId: string): InRoom | undefined;
   isTemplate(caller: Caller, templateId: string): boolean;
+  isBuild(caller: Caller, buildId: string): boolean;
   record(
     within: Within,
     wanted: Wanted,
@@ -144,6 +145,8 @@ function findersOf(lookups: Lookups): Finder {
     needs(caller, "sandboxes:read") && lookups.isTemplate(caller, id)
       ? { type: "template", id, room_id: null, agent_id: null }
       : null;
+  const build: Finder = (caller, id) =>
+    nowhere(needs(caller, "sandboxes:read") && lookups.isBuild(caller, id) ? "template_build" : null, id);
   const named: Finder = (caller, id) => {
     const [roomId = "", name = ""] = splitOnce(id);
     const place = needs(caller, "rooms:read") ? lookups.room(caller, roomId) : undefined;
@@ -173,6 +176,7 @@ function findersOf(lookups: Lookups): Finder {
     pky: person,
     idn: person,
     oap: application,
+    bld: build,
     cre: credit,
     ssk: sshKey,
     ssa: sshAccess,

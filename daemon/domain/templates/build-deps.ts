@@ -21,7 +21,7 @@ export interface BuildDeps {
   paths: Paths;
   /** What the self-test's guests start on. */
   host(): GuestHost;
-  programs: { qemu: string; qemu_img: string; skopeo: string; agent: string };
+  programs: { qemu_img: string; skopeo: string; agent: string };
   qemuVersion: string | null;
   /** What opens registries, as docker's config.json says it; for this build alone. */
   registryAuth?: string | undefined;

@@ -7,7 +7,7 @@
  */
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { mkdir, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
-import { join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import {
   GENERATION,
   TEMPLATE_FAILED_LINE,
@@ -28,13 +28,16 @@ import type { Machine } from "../../host/machine/machine.ts";
 import { type Hardware, kernelAppend } from "../../host/machine/spec.ts";
 import { processorOf } from "../../host/processor.ts";
 import { type BuildDeps, type BuildStage, hardwareFor } from "./build-deps.ts";
+import { archiveBeside } from "./dockerfile/archive.ts";
+import type { Beside } from "./dockerfile/context.ts";
+import { directoryBeside } from "./dockerfile/directory.ts";
 import { type Dockerfile, readDockerfile } from "./dockerfile/read.ts";
 import { localImage } from "./image/reference.ts";
 import { digestOf, FILE_NAMES, type FileRole, factsOf, imageOf, MANIFEST_FORMAT, type Manifest } from "./manifest.ts";
 import { checkRecipe, invalidRecipe, type Recipe, readRecipe, readyTimeoutSeconds } from "./recipe.ts";
 import { runRecipeSteps } from "./recipe-steps.ts";
 import { CURRENT, MANIFEST_FILE, UNPUBLISHED, VERSION as VERSION_NAME } from "./registry.ts";
-import { makeRoot } from "./root.ts";
+import { type GivenDockerfile, makeRoot } from "./root.ts";
 import { selfTest } from "./self-test.ts";
 import { withTrialMachine } from "./trial-machine.ts";
 import { whileBuilding } from "./trials.ts";
@@ -47,8 +50,10 @@ export interface BuildOptions {
   owner?: OrgId | undefined;
   /** Text of the recipe, or what is in one; the embedded one when absent. */
   recipe?: string | Readonly<Record<string, unknown>> | undefined;
-  /** Text of a Dockerfile that stands for the recipe's root; nothing is beside it. */
+  /** Text of a Dockerfile that stands for the recipe's root. */
   dockerfile?: string | undefined;
+  /** A tar of what is beside that. */
+  context?: Uint8Array | undefined;
   /** For ARG of its Dockerfile, by name. */
   args?: Readonly<Record<string, string>> | undefined;
   /** What its steps find in /run/secrets, by name; kept nowhere. */
@@ -77,8 +82,9 @@ export async function buildTemplate(
     });
   }
   const text = options.dockerfile ?? (recipe.dockerfile === undefined ? null : textIn(recipe.dockerfile));
-  const dockerfile = text === null ? null : readDockerfile(text, options.args);
-  if (options.owner !== undefined) requireOfRegistry(recipe, dockerfile);
+  const file = text === null ? null : readDockerfile(text, options.args);
+  if (options.owner !== undefined) requireOfRegistry(recipe, file);
+  const dockerfile = file && { file, beside: await besideOf(file, recipe, options.context) };
   return await whileBuilding(paths, () => buildVersion(deps, templateId, recipe, dockerfile, options));
 }
 
@@ -87,6 +93,16 @@ function textIn(path: string): string {
   if (!there?.isFile()) throw invalidRecipe([`dockerfile: there is no file ${path}`]);
   if (there.size > MAX_DOCKERFILE_BYTES) throw invalidRecipe([`dockerfile: ${path} is no Dockerfile, by its size`]);
   return readFileSync(path, "utf8");
+}
+
+async function besideOf(
+  { instructions }: Dockerfile,
+  { dockerfile, context }: Recipe,
+  sent: Uint8Array | undefined,
+): Promise<Beside | null> {
+  if (sent !== undefined) return await archiveBeside(sent);
+  if (dockerfile === undefined || !instructions.some(({ keyword }) => keyword === "COPY")) return null;
+  return directoryBeside(context ?? dirname(dockerfile));
 }
 
 /** What is not in a registry is the operator's. Throws validation_failed. */
@@ -100,7 +116,7 @@ async function buildVersion(
   deps: BuildDeps,
   templateId: string,
   recipe: Recipe,
-  dockerfile: Dockerfile | null,
+  dockerfile: GivenDockerfile | null,
   options: BuildOptions,
 ): Promise<TemplateRecord> {
   const { paths } = deps;
@@ -112,7 +128,8 @@ async function buildVersion(
   await mkdir(directory, { recursive: true, mode: 0o700 });
   try {
     const root = await makeRoot(deps, recipe, directory, dockerfile, options.onProgress, stage);
-    readableTemplate(directory);
+    const { templateGroup } = deps.host().isolation;
+    readableTemplate(directory, templateGroup);
     const hardware = await hardwareFor(deps, recipe, directory);
     const { virtualSize } = root;
     if (root.steps.length > 0) {
@@ -125,14 +142,14 @@ async function buildVersion(
         { steps: root.steps, egress_allowlist: recipe.egress_allowlist ?? [], secrets: options.secrets ?? {} },
         options.onProgress,
       );
-      readableTemplate(directory);
+      readableTemplate(directory, templateGroup);
     }
     stage("booting");
     options.onProgress(`booting the template under ${hardware.acceleration} and saving it`);
     await snapshot(deps, recipe, directory, hardware, virtualSize);
     await makeOverlays(deps, directory, virtualSize);
     const manifest = await writeManifest(deps, recipe, directory, hardware, root.source);
-    readableTemplate(directory);
+    readableTemplate(directory, templateGroup);
     stage("testing");
     options.onProgress("testing clones of the template");
     await selfTest(deps.host(), paths, imageOf(directory, manifest, true));
@@ -166,8 +183,7 @@ async function snapshot(
     disk,
     writes: [memory],
   };
-  const { paths, programs } = deps;
-  await withTrialMachine({ paths, isolation: deps.host().isolation, qemu: programs.qemu }, spec, async (machine) => {
+  await withTrialMachine({ paths: deps.paths, host: deps.host() }, spec, async (machine) => {
     await readyLine(machine, BOOT_DEADLINE_MS + (recipe.start ? readyTimeoutSeconds(recipe) * 1000 : 0));
     await machine.save(memory);
   });

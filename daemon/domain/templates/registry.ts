@@ -65,6 +65,8 @@ export function makeTemplates(deps: {
   paths: Paths;
   acceleration(): Acceleration;
   qemuVersion: string | null;
+  /** Who reads them; null: root alone. */
+  templateGroup(): number | null;
   /** Of this host. */
   processor?: string;
   log: Log;
@@ -84,7 +86,7 @@ export function makeTemplates(deps: {
     try {
       const value: unknown = JSON.parse(readFileSync(join(directory, MANIFEST_FILE), "utf8"));
       if (!Value.Check(manifest, value)) throw new Error("its manifest has an unknown format: build it again");
-      readableTemplate(directory);
+      readableTemplate(directory, deps.templateGroup());
       const template = { record: value.record, owner, directory, manifest: value, disk_mib: diskOf(directory) };
       cache.set(home, template);
       return template;

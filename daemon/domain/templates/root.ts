@@ -10,6 +10,7 @@ import { convertRoot } from "../../host/images/overlay.ts";
 import { crossedDirectory } from "../../host/isolation/directories.ts";
 import { runWithProgress } from "../../host/process.ts";
 import { type BuildDeps, type BuildStage, hardwareFor } from "./build-deps.ts";
+import type { Beside } from "./dockerfile/context.ts";
 import { planDockerfile } from "./dockerfile/plan.ts";
 import type { Dockerfile } from "./dockerfile/read.ts";
 import { stepsOf } from "./dockerfile/steps.ts";
@@ -18,6 +19,12 @@ import { unpackImage } from "./image/unpack.ts";
 import { FILE_NAMES } from "./manifest.ts";
 import { OF_IMAGE, type Recipe, readyTimeoutSeconds, unpackBuilder } from "./recipe.ts";
 import { once, type Step, stepOf } from "./recipe-steps.ts";
+
+/** With what its COPYs take from; null: nothing is beside it, or it has none. */
+export interface GivenDockerfile {
+  file: Dockerfile;
+  beside: Beside | null;
+}
 
 export interface Root {
   /** What the disk may grow to. */
@@ -33,7 +40,7 @@ export async function makeRoot(
   deps: BuildDeps,
   recipe: Recipe,
   directory: string,
-  dockerfile: Dockerfile | null,
+  dockerfile: GivenDockerfile | null,
   onProgress: (line: string) => void,
   onStage: (stage: BuildStage) => void,
 ): Promise<Root> {
@@ -71,7 +78,7 @@ interface RootStep {
   scratch: string;
   builder: Awaited<ReturnType<typeof unpackBuilder>>;
   own: Record<string, string>;
-  dockerfile: Dockerfile | null;
+  dockerfile: GivenDockerfile | null;
   onProgress(line: string): void;
   onStage(stage: BuildStage): void;
 }
@@ -93,9 +100,9 @@ async function rootOfPackages({ deps, recipe, directory, builder, own, onProgres
 
 async function rootOfImage(step: RootStep): Promise<Root> {
   const { deps, recipe, directory, scratch, builder, own, dockerfile, onProgress, onStage } = step;
-  const { from: ref = dockerfile?.from ?? "", disk_mib } = recipe;
+  const { from: ref = dockerfile?.file.from ?? "", disk_mib } = recipe;
   const { isolation } = deps.host();
-  const { skopeo, qemu, qemu_img } = deps.programs;
+  const { skopeo, qemu_img } = deps.programs;
   const puller = newId("sbx");
   const pull = deps.paths.trial(puller).directory;
   try {
@@ -108,9 +115,9 @@ async function rootOfImage(step: RootStep): Promise<Root> {
     const pulling = { skopeo, user, auth: deps.registryAuth, requireSpace: deps.requireSpace };
     const image = await pullImage(pulling, ref, pull, onProgress);
     onStage("building");
-    const planned = dockerfile && planDockerfile(dockerfile, image);
+    const planned = dockerfile && planDockerfile(dockerfile.file, image);
     const wanted = defaultsFor(recipe, planned?.defaults ?? image.defaults);
-    const steps = planned === null ? [] : stepsOf(planned.steps, contextOf(recipe));
+    const steps = planned === null ? [] : stepsOf(planned.steps, dockerfile?.beside ?? null);
     if (planned !== null) steps.push(defaultsStep(wanted));
     onProgress("making the runtime");
     const [runtime = ""] = await makeRuntime(deps, builder.runtime);
@@ -121,7 +128,7 @@ async function rootOfImage(step: RootStep): Promise<Root> {
     await writeFile(defaults, JSON.stringify(planned === null ? wanted : image.defaults));
     const disk = join(directory, "unpacked.qcow2");
     await unpackImage(
-      { paths: deps.paths, isolation, qemu, qemu_img },
+      { paths: deps.paths, host: deps.host(), qemu_img },
       await hardwareFor(deps, recipe, directory),
       {
         ...{ layout: image.layout, runtime, scratch: pull, directory, disk, disk_mib },
@@ -139,10 +146,6 @@ async function rootOfImage(step: RootStep): Promise<Root> {
     await rm(pull, { recursive: true, force: true });
   }
 }
-
-/** Beside its Dockerfile, where the recipe does not say it; null where that is no file. */
-const contextOf = ({ context, dockerfile }: Recipe) =>
-  context ?? (dockerfile === undefined ? null : dirname(dockerfile));
 
 /** What commands start from once the steps have run, each of which had what was said until then. */
 function defaultsStep(defaults: ImageDefaults): Step {

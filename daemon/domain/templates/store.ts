@@ -8,8 +8,9 @@ export function insertBuild(queries: Queries, row: BuildRow): void {
   queries.insert(templateBuilds).values(row).run();
 }
 
-export function getBuild(queries: Queries, buildId: BuildId): BuildRow | undefined {
-  return queries.select().from(templateBuilds).where(eq(templateBuilds.build_id, buildId)).get();
+export function getBuild(queries: Queries, orgId: OrgId, buildId: BuildId): BuildRow | undefined {
+  const wanted = and(eq(templateBuilds.build_id, buildId), eq(templateBuilds.org_id, orgId));
+  return queries.select().from(templateBuilds).where(wanted).get();
 }
 
 /** Of an organization, or of all. */

@@ -3,16 +3,17 @@ import { existsSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { newId } from "../../../shared/ids.ts";
 import type { Paths } from "../../core/paths.ts";
+import { founding } from "../../host/confine/index.ts";
+import type { GuestHost } from "../../host/guest/plan.ts";
+import { guestLimits } from "../../host/guest/steps.ts";
 import { makeGuestDirectories, ownFile } from "../../host/isolation/directories.ts";
-import type { Isolation } from "../../host/isolation/index.ts";
 import { type Machine, startMachine } from "../../host/machine/machine.ts";
 import type { MachineSpec } from "../../host/machine/spec.ts";
 import { boundWhile } from "./trial-guest.ts";
 
 export interface TrialDeps {
   paths: Paths;
-  isolation: Isolation;
-  qemu: string;
+  host: GuestHost;
 }
 
 export interface TrialMachine
@@ -23,13 +24,14 @@ export interface TrialMachine
 
 /** Boots it, does `work` with it while it stands before its first instruction, and ends it. */
 export async function withTrialMachine<T>(
-  { paths, isolation, qemu }: TrialDeps,
+  { paths, host }: TrialDeps,
   { writes, ...spec }: TrialMachine,
   work: (machine: Machine) => Promise<T>,
 ): Promise<T> {
   const sandboxId = newId("sbx");
   const own = paths.trial(sandboxId);
-  const users = isolation.usersOf(sandboxId);
+  const users = host.isolation.usersOf(sandboxId);
+  const limits = guestLimits({ memory_mib: 0, vcpu_count: 1, image: spec });
   const files = [spec.disk, ...writes, ...(spec.input === undefined ? [] : [spec.input])];
   let machine: Machine | undefined;
   const stopBounding = boundWhile(own.vmm_log);
@@ -37,7 +39,7 @@ export async function withTrialMachine<T>(
     await makeGuestDirectories(own, users);
     for (const file of files) await ownFile(file, users?.qemu.uid ?? 0);
     machine = await startMachine(
-      qemu,
+      host.programs.qemu,
       {
         ...spec,
         name: "template",
@@ -49,7 +51,7 @@ export async function withTrialMachine<T>(
         incoming: false,
       },
       { vmm_log: own.vmm_log, console_log: own.console_log },
-      { onProcess: async () => {}, enter: null },
+      { onProcess: async () => {}, enter: founding(host.confinement, sandboxId, limits) },
     );
     return await work(machine);
   } catch (error) {
@@ -58,6 +60,7 @@ export async function withTrialMachine<T>(
   } finally {
     stopBounding();
     await machine?.end();
+    await host.confinement.release(sandboxId);
     for (const file of files) await ownFile(file, 0);
     await rm(own.runtime, { recursive: true, force: true });
     await rm(own.directory, { recursive: true, force: true });

@@ -3,12 +3,12 @@
  *
  *   data_dir 711 ─ sandboxes 711 ─ <sandbox> 710 root:qemu ─ disk.qcow2 600 qemu
  *            │     rooms 711 ───── <room> 710 root:drive ──── drive 1777 drive    the group says who root of its guests is
- *            └──── templates 711 ─ … 755, files 644
+ *            └──── templates 711 ─ … 711, files 640 root:templates    every QEMU's user is a member of that group
  *   runtime_dir 711 ─ g 711 ─ <sandbox> 711 ─ vm 710 qemu · vsock 710 vsock:qemu · fs 710 drive:qemu
  *
  * What the daemon believes (process records, logs) lies where none of them may write.
  */
-import { chmodSync, existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
+import { chmodSync, existsSync, lchownSync, lstatSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { chmod, chown, mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { SandboxPaths } from "../../core/paths.ts";
@@ -33,11 +33,16 @@ export function crossedDirectory(path: string): void {
   setMode(path, CROSSED);
 }
 
-/** Lets every user read the files in a template's version, which hold nothing of anybody. */
-export function readableTemplate(directory: string): void {
+/** Lets the users of QEMU read the files in a template's version, and nobody else. Without a group they are root, who may. */
+export function readableTemplate(directory: string, group: number | null): void {
   for (const crossed of [dirname(directory), directory]) setMode(crossed, CROSSED);
+  if (group === null || process.geteuid?.() !== 0) return;
   for (const entry of readdirSync(directory, { withFileTypes: true })) {
-    if (entry.isFile()) setMode(join(directory, entry.name), 0o644);
+    if (!entry.isFile()) continue;
+    const path = join(directory, entry.name);
+    // A change of owner makes a file look changed, too.
+    if (lstatSync(path).gid !== group) lchownSync(path, 0, group);
+    setMode(path, 0o640);
   }
 }
 

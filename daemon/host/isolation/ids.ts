@@ -11,7 +11,7 @@ import { createHash } from "node:crypto";
 /** A process's user, whose group has the same number. */
 export interface Identity {
   uid: number;
-  /** Further groups: that of /dev/kvm. */
+  /** Further groups: that of /dev/kvm, and that of templates. */
   groups: readonly number[];
 }
 
@@ -26,6 +26,11 @@ export const ID_SPAN = DRIVE_RANGE * DRIVE_RANGES + SANDBOX_IDS;
 export function sandboxIds(base: number, sandboxId: string): { qemu: number; vsock: number } {
   const qemu = base + DRIVE_RANGE * DRIVE_RANGES + 2 * numberOf(sandboxId, SANDBOX_IDS / 2);
   return { qemu, vsock: qemu + 1 };
+}
+
+/** The group of those who read templates. One number in 2^25 is a sandbox's as well, which reads them anyway. */
+export function templateGroup(base: number): number {
+  return base + ID_SPAN - 2;
 }
 
 /** The host's number of user 0 of the guests of a room. */

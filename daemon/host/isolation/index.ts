@@ -1,6 +1,6 @@
 /** Owns who the processes of guests are on this host: found out once, when the daemon starts. */
 import { statSync } from "node:fs";
-import { driveRoot, type Identity, sandboxIds } from "./ids.ts";
+import { driveRoot, type Identity, sandboxIds, templateGroup } from "./ids.ts";
 
 /** The users of one sandbox's processes. */
 export interface GuestUsers {
@@ -13,17 +13,20 @@ export interface Isolation {
   usersOf(sandboxId: string): GuestUsers | null;
   /** The host's number of root in the guests of a new room; 0 where it is root itself. */
   newDriveRoot(roomUid: string): number;
+  /** Whose members read templates: every QEMU's user is one. Null where processes run as the daemon itself. */
+  templateGroup: number | null;
 }
 
 export function makeIsolation(options: { base: number; namespaces: boolean; kvmGroups: readonly number[] }): Isolation {
   const { base, namespaces, kvmGroups } = options;
-  if (base === 0) return { usersOf: () => null, newDriveRoot: () => 0 };
+  if (base === 0) return { usersOf: () => null, newDriveRoot: () => 0, templateGroup: null };
   return {
     usersOf: (sandboxId) => {
       const { qemu, vsock } = sandboxIds(base, sandboxId);
-      return { qemu: { uid: qemu, groups: kvmGroups }, vsock: { uid: vsock, groups: [] } };
+      return { qemu: { uid: qemu, groups: [...kvmGroups, templateGroup(base)] }, vsock: { uid: vsock, groups: [] } };
     },
     newDriveRoot: (roomUid) => (namespaces ? driveRoot(base, roomUid) : 0),
+    templateGroup: templateGroup(base),
   };
 }
 

@@ -2,7 +2,7 @@
 import type { InputOf } from "../../../../shared/api/contract.ts";
 import { MAX_BUILDS, templateCreate } from "../../../../shared/api/template-builds.ts";
 import type { OrgId } from "../../../../shared/ids.ts";
-import { type Bound, bind, boundTo, type RuleBreak } from "../../../core/operation.ts";
+import { type Bound, bind, type RuleBreak } from "../../../core/operation.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { Queries } from "../../../db/client.ts";
 import { readDockerfile } from "../dockerfile/read.ts";
@@ -11,7 +11,7 @@ import { OF_IMAGE } from "../recipe.ts";
 import { unfinishedBuilds } from "../store.ts";
 import type { BuildsDeps } from "./deps.ts";
 import type { Builds, OrgOrder } from "./queue.ts";
-import { toBuildRecord } from "./record.ts";
+import { requireWhole, toBuildRecord } from "./record.ts";
 
 type Input = InputOf<typeof templateCreate>;
 
@@ -22,6 +22,7 @@ const DISK_MIB = 8192;
 
 export function makeAsk(deps: BuildsDeps, builds: Builds): Bound {
   return bind(templateCreate, {
+    find: requireWhole,
     rules: (input, _target, bad) => {
       // What has not even its shape is told as that.
       const isShaped = !bad.some(({ field }) => /^(from|build_args)\b/.test(field));
@@ -30,13 +31,6 @@ export function makeAsk(deps: BuildsDeps, builds: Builds): Bound {
     },
     run: async (call, input) => {
       const { caller, work, audit } = call;
-      const bound = boundTo(caller);
-      if (bound !== null) {
-        throw new ServiceError("insufficient_scope", {
-          detail: `Templates are the whole organization's, and this key is bound to ${bound}.`,
-          details: { required: "templates:write" },
-        });
-      }
       const order = orderOf(input, caller.org_id);
       const row = await deps.database.commit((queries) => {
         admit(deps, queries, order);
@@ -92,6 +86,12 @@ function rootRules({ registries }: BuildsDeps, { from = {}, build_args }: Partia
   }
   const [root = "image"] = given;
   const broken: RuleBreak[] = [];
+  if (from.context !== undefined) {
+    if (root !== "dockerfile")
+      broken.push({ field: "from.context", code: "not_allowed", message: "from.context is of a Dockerfile." });
+    else if (!isBase64(from.context))
+      broken.push({ field: "from.context", code: "invalid_base64", message: "from.context is not base64." });
+  }
   if (build_args !== undefined && root !== "dockerfile")
     broken.push({ field: "build_args", code: "not_allowed", message: "build_args are of a Dockerfile." });
   const field = root === "recipe" ? "from.recipe.from" : `from.${root}`;
@@ -109,11 +109,20 @@ function rootRules({ registries }: BuildsDeps, { from = {}, build_args }: Partia
     broken.push({ field, code: "no_registry", message: `${field} names no registry: it begins with one's host name.` });
   else if (!registries.includes("*") && !registries.includes(registry)) {
     broken.push({
-      ...{ field, code: "not_allowed" },
+      ...{ field, code: "image_unauthorized" },
       message: `Images of ${registry} are not fetched for organizations on this host: its operator allows registries in template.registries.`,
     });
   }
   return broken;
+}
+
+function isBase64(text: string): boolean {
+  try {
+    Uint8Array.fromBase64(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function useRules({ from = {}, start, ready, egress_allowlist, default_memory_mib, min_memory_mib }: Partial<Input>) {
@@ -137,6 +146,7 @@ function orderOf(input: Input, org_id: OrgId): OrgOrder {
   const root = image === undefined ? recipe : { from: image };
   return {
     ...{ org_id, template_id, dockerfile: dockerfile ?? null, args: input.build_args ?? {} },
+    context: from.context ?? null,
     registry_auth: input.registry_auth ?? null,
     secrets: Object.fromEntries(
       Object.entries(input.secrets ?? {}).map(([name, text]) => [name, Buffer.from(text).toString("base64")]),

@@ -9,7 +9,7 @@ import { getBuild } from "../store.ts";
 import { makeAsk } from "./ask.ts";
 import type { BuildsDeps } from "./deps.ts";
 import { Builds } from "./queue.ts";
-import { findBuild, toBuildRecord } from "./record.ts";
+import { findBuild, requireWhole, toBuildRecord } from "./record.ts";
 import { makeBuildStream } from "./stream.ts";
 
 export function makeOrgTemplates(deps: BuildsDeps) {
@@ -24,15 +24,18 @@ export function makeOrgTemplates(deps: BuildsDeps) {
     }),
     bind(templateBuildEnd, {
       find: (call, params) => findBuild(database.queries, call, params),
-      run: async ({ audit }, _input, { build_id, template_id, ...row }) => {
+      run: async ({ audit }, _input, row) => {
+        const { org_id, template_id, build_id } = row;
         audit.details = { template_id, build_id };
         await builds.end(build_id);
-        const ended = getBuild(database.queries, build_id) ?? { build_id, template_id, ...row };
+        const ended = getBuild(database.queries, org_id, build_id) ?? row;
         return { outcome: "ended", body: toBuildRecord(ended) };
       },
     }),
     bind(templateRemove, {
-      find: ({ caller }, { template_id = "" }) => {
+      find: (call, { template_id = "" }) => {
+        requireWhole(call);
+        const { caller } = call;
         const template = templates.get(template_id, caller.org_id);
         if (template?.owner === caller.org_id) return template;
         throw new ServiceError("template_not_found", {

@@ -15,6 +15,8 @@ export interface BuildOrder {
   recipe: string | Record<string, unknown> | null;
   /** In place of the recipe's root. */
   dockerfile: string | null;
+  /** A tar of what is beside that, in base64. */
+  context: string | null;
   args: Record<string, string>;
   /** In base64. */
   secrets: Record<string, string>;

@@ -1,7 +1,7 @@
 /** Owns a build's record as its callers see it, and how one is found. */
 import type { BuildRecord } from "../../../../shared/api/template-builds.ts";
 import type { BuildId } from "../../../../shared/ids.ts";
-import type { KeyCall } from "../../../core/operation.ts";
+import { boundTo, type KeyCall } from "../../../core/operation.ts";
 import { ServiceError } from "../../../core/service-error.ts";
 import type { Queries } from "../../../db/client.ts";
 import { getBuild } from "../store.ts";
@@ -11,11 +11,23 @@ export function toBuildRecord({ org_id: _, ...row }: BuildRow): BuildRecord {
   return row;
 }
 
-/** Throws template_build_not_found, also for one of another organization. */
-export function findBuild(queries: Queries, { caller }: KeyCall, params: Record<string, string>): BuildRow {
+/** What is built is the whole organization's. Throws insufficient_scope for a key that is bound. */
+export function requireWhole({ caller }: KeyCall): void {
+  const bound = boundTo(caller);
+  if (bound === null) return;
+  throw new ServiceError("insufficient_scope", {
+    detail: `Templates are the whole organization's, and this key is bound to ${bound}.`,
+    details: { required: "a key that is not bound" },
+  });
+}
+
+/** Throws insufficient_scope, template_build_not_found, also for one of another organization. */
+export function findBuild(queries: Queries, call: KeyCall, params: Record<string, string>): BuildRow {
+  requireWhole(call);
+  const { caller } = call;
   const { template_id, build_id } = params;
-  const row = getBuild(queries, build_id as BuildId);
-  if (row && row.org_id === caller.org_id && row.template_id === template_id) return row;
+  const row = getBuild(queries, caller.org_id, build_id as BuildId);
+  if (row && row.template_id === template_id) return row;
   throw new ServiceError("template_build_not_found", {
     inPath: true,
     detail: `There is no build ${build_id} of a template ${template_id}.`,

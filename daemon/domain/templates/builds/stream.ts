@@ -37,7 +37,7 @@ export function makeBuildStream({ database }: BuildsDeps, builds: Builds): Bound
         yield told.map(asEvent);
         continue;
       }
-      const current = getBuild(queries, row.build_id);
+      const current = getBuild(queries, row.org_id, row.build_id);
       if (!current) throw new ServiceError("history_gone");
       if (current.finished_at !== null) {
         if (after < current.last_seq) yield [exitOf(current, current.finished_at)];

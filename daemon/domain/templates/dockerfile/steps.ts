@@ -2,7 +2,7 @@
 import { BUSYBOX } from "../../../../shared/agent-protocol/runtime.ts";
 import { invalidRecipe } from "../recipe.ts";
 import type { Step } from "../recipe-steps.ts";
-import { type Context, openContext, takeOf } from "./context.ts";
+import { type Beside, Context } from "./context.ts";
 import type { PlannedStep } from "./plan.ts";
 
 /**
@@ -28,10 +28,9 @@ mkdir -p "$0"
 tar -x -C "$0"
 `;
 
-/** `directory` is the one that COPY takes from; null: there is none. Throws validation_failed where that has not what is wanted. */
-export function stepsOf(planned: readonly PlannedStep[], directory: string | null): Step[] {
-  const copies = planned.some(({ kind }) => kind === "copy");
-  const context = directory === null || !copies ? null : openContext(directory);
+/** COPYs take from what is `beside`; null: nothing is. Throws validation_failed where that has not what is wanted. */
+export function stepsOf(planned: readonly PlannedStep[], beside: Beside | null): Step[] {
+  const context = beside && new Context(beside);
   return planned.map((step) => asStep(step, context));
 }
 
@@ -39,10 +38,9 @@ function asStep(step: PlannedStep, context: Context | null): Step {
   const { title } = step;
   if (step.kind === "run") return step;
   if (step.kind === "directory") return { title, argv: [BUSYBOX, "mkdir", "-p", step.path], cwd: "/" };
-  if (context === null)
-    throw invalidRecipe([`${title}: nothing is beside this Dockerfile. Its operator can build it on the host`]);
+  if (context === null) throw invalidRecipe([`${title}: nothing is beside this Dockerfile`]);
   const { sources, to, chown, mode } = step;
   const [user = "", group = user] = chown?.split(":") ?? [];
-  const { only, tar } = takeOf(context, sources, { owner: chown === null ? null : { user, group }, mode });
+  const { only, tar } = context.take(sources, { owner: chown === null ? null : { user, group }, mode });
   return { title, put: tar, argv: [BUSYBOX, "sh", "-c", COPY, to, only ?? "", chown ?? ""] };
 }

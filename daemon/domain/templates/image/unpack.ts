@@ -75,7 +75,7 @@ export async function unpackImage(
     input,
     writes: [],
   };
-  readableTemplate(directory);
+  readableTemplate(directory, deps.host.isolation.templateGroup);
   await withTrialMachine(deps, spec, (machine) => follow(machine, onProgress));
   for (const file of [input, initramfs]) await rm(file);
 }

@@ -58,6 +58,7 @@ async function usable(
   };
   writeFileSync(join(version, MANIFEST_FILE), JSON.stringify({ ...manifest, ...made }));
   const templates = makeTemplates({
+    templateGroup: () => null,
     paths,
     acceleration: () => acceleration,
     qemuVersion: "10.0",

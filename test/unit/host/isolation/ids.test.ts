@@ -40,7 +40,7 @@ test("without a base everything is root's, and without namespaces drives are", (
   const halved = makeIsolation({ base: BASE, namespaces: false, kvmGroups: [106] });
   expect(halved.newDriveRoot("rom_1")).toBe(0);
   expect(halved.usersOf("sbx_1")).toEqual({
-    qemu: { uid: sandboxIds(BASE, "sbx_1").qemu, groups: [106] },
+    qemu: { uid: sandboxIds(BASE, "sbx_1").qemu, groups: [106, halved.templateGroup] },
     vsock: { uid: sandboxIds(BASE, "sbx_1").vsock, groups: [] },
   });
 });

@@ -4,9 +4,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { extract } from "tar-stream";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { openContext, takeOf } from "../../../../../daemon/domain/templates/dockerfile/context.ts";
+import { gzipSync } from "node:zlib";
+import { extract, type Pack, pack } from "tar-stream";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { archiveBeside } from "../../../../../daemon/domain/templates/dockerfile/archive.ts";
+import { Context, type Look, type Taken } from "../../../../../daemon/domain/templates/dockerfile/context.ts";
+import { directoryBeside } from "../../../../../daemon/domain/templates/dockerfile/directory.ts";
 
 const home = mkdtempSync(join(tmpdir(), "roomd-context-"));
 const context = join(home, "context");
@@ -30,11 +33,14 @@ beforeAll(() => {
   symlinkSync("..", join(context, "up"));
 });
 
-async function taken(sources: string[], look: Parameters<typeof takeOf>[2] = { owner: null, mode: null }) {
-  return await read(takeOf(openContext(context), sources, look));
+const PLAIN: Look = { owner: null, mode: null };
+const openContext = (directory: string, files = 0) => new Context(directoryBeside(directory), files);
+
+async function taken(sources: string[], look = PLAIN) {
+  return await read(openContext(context).take(sources, look));
 }
 
-async function read({ only, tar }: ReturnType<typeof takeOf>) {
+async function read({ only, tar }: Taken) {
   const reader = extract();
   const entries: Record<string, string> = {};
   reader.on("entry", (header, stream, next) => {
@@ -77,16 +83,14 @@ test("patterns name several", async () => {
 });
 
 test.each([["none"], ["*.none"], ["src/secret.key"], ["up/outside"], ["../outside"]])("%s is refused", (source) => {
-  expect(() => takeOf(openContext(context), [source], { owner: null, mode: null })).toThrow(
-    /there is no such file|leads out|leaves it out/,
-  );
+  expect(() => openContext(context).take([source], PLAIN)).toThrow(/there is no such file|leads out|leaves it out/);
 });
 
 test("what is changed once it was looked at leads nowhere else", async () => {
   const own = join(home, "own");
   mkdirSync(join(own, "keys"), { recursive: true });
   writeFileSync(join(own, "keys", "outside"), "mine");
-  const take = () => takeOf(openContext(own), ["keys"], { owner: null, mode: null });
+  const take = () => openContext(own).take(["keys"], PLAIN);
   const [parent, whole] = [take(), take()];
   renameSync(join(own, "keys"), join(own, "kept"));
   symlinkSync(home, join(own, "keys"));
@@ -105,7 +109,58 @@ test("a .dockerignore that is no file, or a file of a lifetime, is not read", ()
 });
 
 test("all COPYs together come by so many files", () => {
-  const opened = { ...openContext(context), files: 200_000 - 3 };
-  takeOf(opened, ["*.txt"], { owner: null, mode: null });
-  expect(() => takeOf(opened, ["src"], { owner: null, mode: null })).toThrow(/more than 200000 files/);
+  const opened = openContext(context, 200_000 - 3);
+  opened.take(["*.txt"], PLAIN);
+  expect(() => opened.take(["src"], PLAIN)).toThrow(/more than 200000 files/);
+});
+
+describe("a tar that was sent", () => {
+  const made = async (entries: readonly (readonly [Parameters<Pack["entry"]>[0], string?])[], packed = true) => {
+    const tar = pack();
+    for (const [header, text = ""] of entries) tar.entry(header, text);
+    tar.finalize();
+    const pieces: Uint8Array[] = [];
+    for await (const piece of tar as AsyncIterable<Uint8Array>) pieces.push(piece);
+    const bytes = Buffer.concat(pieces);
+    return packed ? gzipSync(bytes) : bytes;
+  };
+  const ENTRIES = [
+    [{ name: "./app/", type: "directory", mode: 0o700 }],
+    [{ name: "./app/main.py", mode: 0o755 }, "print()"],
+    [{ name: "app/same", type: "link", linkname: "app/main.py" }],
+    [{ name: "app/away", type: "symlink", linkname: "/etc/shadow" }],
+    [{ name: "/deep/down/file" }, "deep"],
+    [{ name: "../../above" }, "above"],
+    [{ name: "app/left-out.key" }, "key"],
+    [{ name: ".dockerignore" }, "**/*.key"],
+    [{ name: "pipe", type: "fifo" }],
+  ] as const;
+
+  test.each([true, false])("is what COPYs take from, by gzip or not", async (packed) => {
+    const sent = new Context(await archiveBeside(await made(ENTRIES, packed)));
+    expect(await read(sent.take(["app"], PLAIN))).toEqual({
+      only: null,
+      entries: {
+        away: "symlink 644 0:0 /etc/shadow",
+        "main.py": "file 755 0:0 7",
+        same: "file 755 0:0 7",
+      },
+    });
+    expect(await read(sent.take(["deep", "*bove"], PLAIN))).toMatchObject({
+      entries: { down: "directory 755 0:0 0", "down/file": "file 644 0:0 4", above: "file 644 0:0 5" },
+    });
+    expect(await read(sent.take(["app/main.py"], PLAIN))).toMatchObject({ only: "main.py" });
+    for (const none of ["away/passwd", "app/away/x", "pipe", "app/left-out.key"])
+      expect(() => sent.take([none], PLAIN)).toThrow(/no such file|leaves it out/);
+  });
+
+  test("is refused where it is none, or grows out of all bounds", async () => {
+    for (const bytes of [Buffer.from("no tar at all".repeat(100)), Buffer.from([0x1f, 0x8b, 1, 2, 3])])
+      await expect(archiveBeside(bytes)).rejects.toThrow(/context: it is no tar/);
+    const zeros = await made([[{ name: "bomb" }, "\0".repeat(130 * 1024 * 1024)]]);
+    expect(zeros.byteLength).toBeLessThan(1024 * 1024);
+    await expect(archiveBeside(zeros)).rejects.toThrow(/more than 128 MiB/);
+    const many = Array.from({ length: 20_001 }, (_, n) => [{ name: `${n}` }] as const);
+    await expect(archiveBeside(await made(many))).rejects.toThrow(/more than 20000 files/);
+  });
 });

@@ -1,0 +1,110 @@
+/** Owns a tar, perhaps by gzip, that was sent to be beside a Dockerfile. It is held in memory, within bounds; nothing of it is put on a disk of this host. */
+import { posix } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { createGunzip } from "node:zlib";
+import { extract, type Header } from "tar-stream";
+import { invalidRecipe } from "../recipe.ts";
+import { type Beside, type Facts, IGNORE } from "./context.ts";
+
+/** Unpacked. */
+const MOST_BYTES = 128 * 1024 * 1024;
+const MOST_ENTRIES = 20_000;
+const GZIP = [0x1f, 0x8b];
+
+interface Node extends Facts {
+  content: Uint8Array;
+  linkname: string;
+}
+
+const DIRECTORY: Node = {
+  ...{ type: "directory", mode: 0o755, mtime: new Date(0) },
+  ...{ content: new Uint8Array(), linkname: "" },
+};
+
+/** Throws validation_failed where it is no tar, or too large. */
+export async function archiveBeside(bytes: Uint8Array): Promise<Beside> {
+  const all = new Map<string, Node>([["", DIRECTORY]]);
+  const put = (path: string, node: Node) => {
+    for (let parent = posix.dirname(path); parent !== "." && !all.has(parent); parent = posix.dirname(parent)) {
+      all.set(parent, DIRECTORY);
+    }
+    all.set(path, node);
+    if (all.size > MOST_ENTRIES) throw invalidRecipe([`context: it has more than ${MOST_ENTRIES} files`]);
+  };
+  await eachEntry(bytes, (header, content) => {
+    // Above the top is the top, as for programs that unpack.
+    const path = posix.resolve("/", header.name).slice(1);
+    if (path === "") return;
+    const type = TYPES[header.type ?? "file"];
+    const facts = { mode: (header.mode ?? 0o644) & 0o7777, mtime: header.mtime ?? new Date(0) };
+    if (header.type === "link") {
+      const original = all.get(posix.resolve("/", header.linkname ?? "").slice(1));
+      if (original?.type !== "file") throw invalidRecipe([`context: ${path} is a link to what is not there`]);
+      put(path, original);
+    } else if (type !== undefined) put(path, { ...facts, type, content, linkname: header.linkname ?? "" });
+  });
+  const children = new Map<string, string[]>();
+  for (const path of all.keys()) {
+    if (path === "") continue;
+    const parent = posix.dirname(path) === "." ? "" : posix.dirname(path);
+    children.set(parent, [...(children.get(parent) ?? []), posix.basename(path)]);
+  }
+  const ignore = all.get(IGNORE);
+  return {
+    ignored: ignore?.type === "file" ? new TextDecoder().decode(ignore.content) : "",
+    facts: (path) => all.get(path) ?? null,
+    names: (path) => (children.get(path) ?? []).sort(),
+    linkOf: (path) => all.get(path)?.linkname ?? "",
+    matches: (pattern) => {
+      const glob = new Bun.Glob(pattern);
+      return [...all.keys()].filter((path) => path !== "" && glob.match(path)).sort();
+    },
+    // No link in it is followed.
+    holds: () => true,
+    reading: (work) =>
+      work((path) => {
+        const content = all.get(path)?.content ?? new Uint8Array();
+        return { size: content.byteLength, pieces: () => once(content), close: async () => {} };
+      }),
+  };
+}
+
+/** What else may be in a tar, as devices, is left out. */
+const TYPES: Partial<Record<NonNullable<Header["type"]>, Facts["type"]>> = {
+  file: "file",
+  "contiguous-file": "file",
+  directory: "directory",
+  symlink: "symlink",
+};
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+async function eachEntry(bytes: Uint8Array, take: (header: Header, content: Uint8Array) => void): Promise<void> {
+  const tar = extract();
+  const isPacked = GZIP.every((byte, at) => bytes[at] === byte);
+  const source = Readable.from(once(bytes));
+  let unpacked = 0;
+  const read = (async () => {
+    for await (const entry of tar) {
+      const pieces: Uint8Array[] = [];
+      for await (const piece of entry as AsyncIterable<Uint8Array>) {
+        unpacked += piece.byteLength;
+        if (unpacked > MOST_BYTES) throw invalidRecipe([`context: it has more than ${MOST_BYTES / 1024 ** 2} MiB`]);
+        pieces.push(piece);
+      }
+      take(entry.header, Buffer.concat(pieces));
+    }
+  })();
+  const fed = isPacked ? pipeline(source, createGunzip(), tar) : pipeline(source, tar);
+  try {
+    await Promise.all([read, fed]);
+  } catch (error) {
+    tar.destroy();
+    await fed.catch(() => {});
+    if (error instanceof Error && "code" in error && error.code === "validation_failed") throw error;
+    throw invalidRecipe(["context: it is no tar"]);
+  }
+}

@@ -1,0 +1,75 @@
+/** Owns a directory of this host that is beside a Dockerfile. Whoever owns it may change it meanwhile: what is read is beneath it in any case. */
+import { lstatSync, readdirSync, readFileSync, readlinkSync, realpathSync, type Stats, statSync } from "node:fs";
+import { join } from "node:path";
+import { Beneath } from "../../../host/files/beneath.ts";
+import { CHUNK_BYTES, type OpenFile } from "../../../host/files/open-file.ts";
+import { toRaw } from "../../../host/files/raw-path.ts";
+import { invalidRecipe } from "../recipe.ts";
+import { type Beside, type Facts, IGNORE } from "./context.ts";
+
+const MOST_IGNORE_BYTES = 1024 * 1024;
+
+/** Throws validation_failed where there is none. */
+export function directoryBeside(directory: string): Beside {
+  try {
+    return besideOf(realpathSync(directory));
+  } catch (error) {
+    if (!(error instanceof Error && "code" in error && "syscall" in error)) throw error;
+    throw invalidRecipe([`context: ${directory} cannot be read: ${error.message}`]);
+  }
+}
+
+const inodeOf = (directory: string): bigint => statSync(directory, { bigint: true }).ino;
+
+function besideOf(root: string): Beside {
+  const inode = inodeOf(root);
+  const at = (path: string) => join(root, path);
+  return {
+    ignored: ignoredIn(root),
+    facts: (path) => {
+      const there = lstatSync(at(path), { throwIfNoEntry: false });
+      return there ? { type: typeOf(there), mode: there.mode & 0o7777, mtime: there.mtime } : null;
+    },
+    names: (path) => readdirSync(at(path)).sort(),
+    linkOf: (path) => readlinkSync(at(path)),
+    matches: (pattern) => [...new Bun.Glob(pattern).scanSync({ cwd: root, dot: true, onlyFiles: false })].sort(),
+    holds: (path) => {
+      // A directory on the way may be a link to elsewhere.
+      const parent = path === "" ? root : realpathSync(join(root, path, ".."));
+      return parent === root || parent.startsWith(`${root}/`);
+    },
+    reading: async (work) => {
+      using beneath = Beneath.open(root);
+      if (beneath.inode !== inode) throw invalidRecipe([`context: ${root} is another directory by now`]);
+      return await work((path) => {
+        const file = beneath.file(toRaw(path), "read");
+        const { size_bytes: size } = file.facts;
+        return { size, pieces: () => piecesOf(file, size), close: () => file[Symbol.asyncDispose]() };
+      });
+    },
+  };
+}
+
+function typeOf(there: Stats): Facts["type"] {
+  if (there.isSymbolicLink()) return "symlink";
+  return there.isDirectory() ? "directory" : there.isFile() ? "file" : "other";
+}
+
+function ignoredIn(root: string): string {
+  const path = join(root, IGNORE);
+  const there = lstatSync(path, { throwIfNoEntry: false });
+  if (!there) return "";
+  if (!there.isFile() || there.size > MOST_IGNORE_BYTES)
+    throw invalidRecipe([`${IGNORE}: it is no file, or too large`]);
+  return readFileSync(path, "utf8");
+}
+
+/** Its first so many bytes: one that has grown meanwhile is taken as it was. */
+async function* piecesOf(file: OpenFile, size: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < size; ) {
+    const piece = await file.read(at, Math.min(CHUNK_BYTES, size - at));
+    if (piece.byteLength === 0) throw invalidRecipe(["COPY: a file became shorter while it was read"]);
+    at += piece.byteLength;
+    yield piece;
+  }
+}
