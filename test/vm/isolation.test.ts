@@ -6,7 +6,7 @@ import { spawnSync } from "node:child_process";
 import { chownSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { DRIVE_RANGE, driveRoot, sandboxIds } from "../../daemon/host/isolation/ids.ts";
+import { DRIVE_RANGE, driveRoot, sandboxIds, templateGroup } from "../../daemon/host/isolation/ids.ts";
 import { HOST_PORT } from "../../shared/agent-protocol/messages.ts";
 import type { Json, TestDaemon } from "../harness/daemon.ts";
 import { commandLineOf, type Part, processesOf, testAlone, until, withGuests } from "../harness/guests.ts";
@@ -27,8 +27,9 @@ const environOf = (pid: number) => readFileSync(`/proc/${pid}/environ`, "utf8").
 const none = "0000000000000000";
 
 /** Whether a user could do this to a file: `-r`, `-w`, `-x`. */
-function may(uid: number, what: string, path: string): boolean {
-  const as = [`--reuid=${uid}`, `--regid=${uid}`, "--clear-groups", "--bounding-set=-all", "--inh-caps=-all"];
+function may(uid: number, what: string, path: string, group?: number): boolean {
+  const groups = group === undefined ? "--clear-groups" : `--groups=${group}`;
+  const as = [`--reuid=${uid}`, `--regid=${uid}`, groups, "--bounding-set=-all", "--inh-caps=-all"];
   const { status, stderr } = spawnSync("setpriv", [...as, "test", what, path], { encoding: "utf8" });
   if (status === null || status > 1) throw new Error(`test ${what} ${path}: ${status} ${stderr}`);
   return status === 0;
@@ -61,7 +62,8 @@ withGuests("the users of guests' processes", VHOST_USER, (guests) => {
         for (const pid of pids) {
           const status = statusOf(pid);
           expect([part, status.Uid, status.Gid]).toEqual([part, four(users[part]), four(users[part])]);
-          expect([part, status.Groups, status.NoNewPrivs]).toEqual([part, "", "1"]);
+          const groups = part === "qemu" ? String(templateGroup(BASE)) : "";
+          expect([part, status.Groups, status.NoNewPrivs]).toEqual([part, groups, "1"]);
           expect([part, status.CapInh, status.CapAmb]).toEqual([part, none, none]);
           expect(readFileSync(`/proc/${pid}/limits`, "utf8")).toMatch(/^Max core file size +0 +0 /m);
           expect(environOf(pid).map((line) => line.split("=")[0])).toEqual(expect.arrayContaining(["LANG", "PATH"]));
@@ -184,9 +186,14 @@ withGuests("the users of guests' processes", VHOST_USER, (guests) => {
       [NOBODY_IN_PARTICULAR, join(dir("ann"), "disk.qcow2")],
     ];
     for (const [uid, path] of inner) expect([uid, path, may(uid, "-w", path)]).toEqual([uid, path, false]);
-    // Templates are read by all and written by none.
-    const template = join(dataDir, "templates", "default", "current", "root.qcow2");
-    expect([may(qemu, "-r", template), may(qemu, "-w", template)]).toEqual([true, false]);
+    // Templates are read by QEMU's users, which are in their group, and written by none.
+    for (const name of ["root.qcow2", "memory"]) {
+      const template = join(dataDir, "templates", "default", "current", name);
+      const own = templateGroup(BASE);
+      expect([name, may(qemu, "-r", template, own), may(qemu, "-w", template, own)]).toEqual([name, true, false]);
+      for (const uid of [vsock, root, NOBODY_IN_PARTICULAR])
+        expect([name, uid, may(uid, "-r", template)]).toEqual([name, uid, false]);
+    }
   });
 
   test("show as the guest's own on its drive, both ways", async () => {
