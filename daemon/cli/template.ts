@@ -28,6 +28,7 @@ export function templateCommand(): Command {
   })
     .addCommand(build())
     .addCommand(importImage())
+    .addCommand(refresh())
     .addCommand(request())
     .addCommand(follow())
     .addCommand(cancel())
@@ -276,6 +277,31 @@ function absolute(image: string): string {
   const [, transport, path] = /^(oci|docker-archive):([^/].*)$/.exec(image) ?? [];
   return path === undefined ? image : `${transport}:${resolve(path)}`;
 }
+
+function refresh(): Command {
+  const about = {
+    summary:
+      "build a template anew of what it was built of: what its tag names today, packages and files as they are now",
+    examples: ["roomd template refresh python", "roomd template refresh app --secret token=./token"],
+  };
+  return withConfigOption(command("refresh <template>", about))
+    .option("--secret <name=file>", "have steps find a file as /run/secrets/NAME; kept nowhere; repeatable", secrets)
+    .option("--registry-auth <file>", "what opens the registry, as docker's config.json says it; kept nowhere")
+    .option("--verbose", "print every step on standard error, even if it is not a terminal")
+    .action(async (id: string, options: RefreshOptions) => {
+      const { recipe, args } = await withOperator(options, ({ templates }) => templates.keptRecipe(id));
+      const order = {
+        ...{ template_id: id, recipe, args: { ...args } },
+        ...{ secrets: asBase64(options.secret), registry_auth: read(options.registryAuth) ?? null },
+      };
+      const record = await withProgress(`building template ${id}`, (progress) =>
+        buildOnHost(options, order, told(progress, id, options)),
+      );
+      await showValue(record, options, fieldLines);
+    });
+}
+
+type RefreshOptions = Pick<BuildOptions, "secret" | "registryAuth" | "verbose"> & JsonOption & ConfigOption;
 
 /** As what is fetched. */
 const MOST_SAVED_BYTES = 8 * 1024 ** 3;

@@ -10,7 +10,7 @@ import { countAllRooms, countRooms } from "../domain/rooms/index.ts";
 import { egressRules } from "../domain/sandboxes/egress-list.ts";
 import { listQuarantined } from "../domain/sandboxes/index.ts";
 import { runChecks } from "../domain/service/checks.ts";
-import { buildTemplate, removeTemplate } from "../domain/templates/build.ts";
+import { buildTemplate, keptRecipe, removeTemplate } from "../domain/templates/build.ts";
 import type { BuildDeps } from "../domain/templates/build-deps.ts";
 import { isOutdated } from "../domain/templates/registry.ts";
 import { findPasskeys, makeSignUpOperator, makeUserOperator } from "../domain/users/index.ts";
@@ -88,6 +88,7 @@ export async function openOperator(options: ComposeOptions) {
         };
       },
       remove: (templateId: string) => removeTemplate(paths, templateId),
+      keptRecipe: (templateId: string) => keptRecipe(paths, templateId),
     },
     doctor: async () =>
       runChecks(

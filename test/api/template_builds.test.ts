@@ -2,11 +2,12 @@
  * Templates that organizations have built, as far as no guest is needed: what is refused, who sees what, the queue, the stream, and that nothing of a
  * build is left that was ended or whose daemon was killed. The registry takes connections and says nothing. Whole builds: test/vm/images.test.ts.
  */
+import { spawn } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, renameSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Json, TestDaemon } from "../harness/daemon.ts";
+import { BINARY, type Json, TestDaemon } from "../harness/daemon.ts";
 import { until } from "../harness/guests.ts";
 import { readStream } from "../harness/streams.ts";
 import { describeTemplate } from "./described-template.ts";
@@ -24,6 +25,8 @@ beforeAll(async () => {
   registry = createServer((socket) => {
     connections.add(socket);
     socket.on("error", () => {});
+    // What is not read is not seen to end.
+    socket.resume();
     socket.on("close", () => connections.delete(socket));
   });
   await new Promise<void>((listening) => registry.listen(0, "127.0.0.1", listening));
@@ -32,6 +35,7 @@ beforeAll(async () => {
     env: {
       ...{ ROOMD_ACCELERATION: "tcg", ROOMD_POOL_SIZE: "0", ROOMD_LIMITS_ORG_TEMPLATES: "4" },
       ROOMD_TEMPLATE_REGISTRIES: `${host}, registry.example.com`,
+      ROOMD_RECONCILE_INTERVAL: "1s",
     },
   });
   describeTemplate(daemon);
@@ -215,6 +219,24 @@ test("whoever has a key without the scope, or one that is bound, builds nothing"
     const { status, body } = await daemon.api("POST", TEMPLATES, { template_id: "t", from: image() }, headers);
     expect([status, body.code]).toEqual([403, "insufficient_scope"]);
   }
+});
+
+test.each([
+  ["SIGINT", 130],
+  ["SIGTERM", 130],
+  ["SIGKILL", null],
+] as const)("of a build of the host that %s ends nothing is left", async (signal, status) => {
+  const argv = ["template", "import", "given-up", `docker://${host}/app:1`, "--json"];
+  const child = spawn(BINARY, argv, { env: daemon.env, stdio: ["ignore", "ignore", "pipe"] });
+  const ended = new Promise<number | null>((done) => child.once("exit", (code) => done(code)));
+  await until("something is fetched", () => connections.size > 0);
+  child.kill(signal);
+  expect(await ended).toBe(status);
+  // One that is told to end does not before all is gone; where it is killed the processes end by themselves, and the daemon sweeps.
+  await until("its programs are gone", () => left().length === 0);
+  await until("its files are gone", () => readdirSync(join(daemon.dataDir, "trials")).length === 0);
+  if (status !== null) expect(readdirSync(join(daemon.dataDir, "templates", "given-up"))).toEqual([]);
+  await until("its connections are gone", () => connections.size === 0);
 });
 
 test("where the daemon is killed the build has failed, and nothing of it is left", async () => {

@@ -363,7 +363,7 @@ describe.skipIf(!LONG)("where there is time", () => {
           }
           expect([step, await child.exited]).toEqual([step, step === null ? 0 : 137]);
         }
-        expect(readdirSync(home).sort()).toEqual([readlinkSync(join(home, "current")), "current"]);
+        expect(readdirSync(home).sort()).toEqual([readlinkSync(join(home, "current")), "current", "recipe.json"]);
         expect(daemon.leftovers()).toEqual([]);
       },
       2 * IMPORT_MS,
@@ -397,6 +397,13 @@ describe.skipIf(!LONG)("where there is time", () => {
           const digest = expect.stringMatching(/^sha256:[0-9a-f]{64}$/);
           const source = { ref: reference, index_digest: null, manifest_digest: digest, config_digest: digest };
           expect([status, said]).toMatchObject([0, { template_id: "pulled", source }]);
+          // What the tag names by then.
+          const newer = await writeImage(join(daemon.home, "to-push-later"), [busyboxRoot()], { Env: ["NEWER=yes"] });
+          await registry.push(newer, "team/app:1");
+          const again = await daemon.cli(["template", "refresh", "pulled", "--registry-auth", file, "--json"]);
+          const { source: then } = JSON.parse(again.stdout || again.stderr);
+          expect([again.status, then]).toMatchObject([0, { ref: reference, manifest_digest: digest }]);
+          expect(then.manifest_digest).not.toBe(said.source.manifest_digest);
           rmSync(file);
           const [secret = ""] = /"auth":"[^"]+/.exec(registry.auth()) ?? [];
           for (const text of [registry.password, secret.slice('"auth":"'.length)]) {

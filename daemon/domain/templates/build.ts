@@ -6,7 +6,7 @@
  * Everything is made in a directory of its own; only the last rename of the link `current` makes it a template.
  */
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { mkdir, readdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import {
   GENERATION,
@@ -21,7 +21,7 @@ import { VERSION } from "../../../shared/version.ts";
 import { now } from "../../core/clock.ts";
 import type { Paths } from "../../core/paths.ts";
 import { within } from "../../core/published.ts";
-import { ServiceError } from "../../core/service-error.ts";
+import { errnoOf, ServiceError } from "../../core/service-error.ts";
 import { makeOverlay } from "../../host/images/overlay.ts";
 import { crossedDirectory, readableTemplate } from "../../host/isolation/directories.ts";
 import type { Machine } from "../../host/machine/machine.ts";
@@ -85,7 +85,42 @@ export async function buildTemplate(
   const file = text === null ? null : readDockerfile(text, options.args);
   if (options.owner !== undefined) requireOfRegistry(recipe, file);
   const dockerfile = file && { file, beside: await besideOf(file, recipe, options.context) };
-  return await whileBuilding(paths, () => buildVersion(deps, templateId, recipe, dockerfile, options));
+  return await whileBuilding(paths, async () => {
+    const record = await buildVersion(deps, templateId, recipe, dockerfile, options);
+    if (options.owner === undefined) await keepRecipe(paths.template(templateId), recipe, options);
+    return record;
+  });
+}
+
+/** What a template of the host was built of: with it, it is built anew. */
+const KEPT_RECIPE = "recipe.json";
+
+export interface KeptRecipe {
+  /** Null: the one that comes with roomd. */
+  recipe: Recipe | null;
+  args: Readonly<Record<string, string>>;
+}
+
+/** Root's alone: arguments of a build may be anything. */
+async function keepRecipe(home: string, recipe: Recipe, options: BuildOptions): Promise<void> {
+  const kept: KeptRecipe = { recipe: options.recipe === undefined ? null : recipe, args: options.args ?? {} };
+  const path = join(home, KEPT_RECIPE);
+  await writeFile(`${path}.new`, JSON.stringify(kept), { mode: 0o600 });
+  await rename(`${path}.new`, path);
+}
+
+/** Throws template_not_found, and invalid_state for one that an older roomd has built. */
+export async function keptRecipe(paths: Paths, templateId: string): Promise<KeptRecipe> {
+  const home = homeOf(paths, templateId, null);
+  try {
+    return JSON.parse(await readFile(join(home, KEPT_RECIPE), "utf8")) as KeptRecipe;
+  } catch (error) {
+    if (errnoOf(error) !== "ENOENT") throw error;
+    throw new ServiceError("invalid_state", {
+      detail: `It is not known any more what template ${templateId} was built of.`,
+      hint: "Build or import it once more.",
+    });
+  }
 }
 
 function textIn(path: string): string {
@@ -287,9 +322,13 @@ async function publish(home: string, version: string): Promise<void> {
 
 /** Removes a template with all its versions. Sandboxes that run on it go on. Throws template_not_found. */
 export async function removeTemplate(paths: Paths, templateId: string, owner: OrgId | null = null): Promise<void> {
+  await rm(homeOf(paths, templateId, owner), { recursive: true, force: true });
+}
+
+/** The directory of one that is there. Throws template_not_found. */
+function homeOf(paths: Paths, templateId: string, owner: OrgId | null): string {
   // A name like ".." is a directory as well.
   const home = TEMPLATE_ID.test(templateId) ? paths.template(templateId, owner) : null;
-  if (home === null || !existsSync(home))
-    throw new ServiceError("template_not_found", { detail: `There is no template ${templateId}.` });
-  await rm(home, { recursive: true, force: true });
+  if (home !== null && existsSync(home)) return home;
+  throw new ServiceError("template_not_found", { detail: `There is no template ${templateId}.` });
 }

@@ -79,6 +79,7 @@ interface PieceProps {
 function Piece({ of: { left, width, row, item: laid, count }, width: whole, isChosen, choose }: PieceProps) {
   const { item, look } = laid;
   const isMark = item.kind === "mark";
+  const words = wordsOf(item, count);
   // What begins before the window is named within it.
   const [begins, ends] = [Math.max(left, -1), Math.min(left + width, whole + 1)];
   const style = isMark
@@ -91,8 +92,8 @@ function Piece({ of: { left, width, row, item: laid, count }, width: whole, isCh
       style={style}
       tabIndex={-1}
       data-row
-      aria-label={wordsOf(item, count)}
-      title={wordsOf(item, count)}
+      aria-label={words}
+      title={words}
       onClick={() => choose(item)}
       onFocus={() => choose(item)}
     >
