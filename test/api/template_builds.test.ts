@@ -251,6 +251,25 @@ test("where the daemon is killed the build has failed, and nothing of it is left
     expect(events.at(-1)).toMatchObject({ type: "exit", state: "failed" });
   }
   await until("its files are gone", () => readdirSync(join(daemon.dataDir, "trials")).length === 0);
-  await daemon.end("SIGTERM");
-  await daemon.serve();
+});
+
+test("where the daemon stops, who follows is told to come again, and what was begun has failed", async () => {
+  const [current, waits] = [await ask("under-way"), await ask("waiting")];
+  await until("something is fetched", () => connections.size > 0);
+  let heard = 0;
+  const onEvent = ({ type }: Json) => {
+    if (type === "started") heard++;
+    return undefined;
+  };
+  const followed = [current, waits].map((build) => readStream(daemon, buildPath(build), { onEvent }));
+  await until("both are followed", () => heard === 2);
+  await daemon.restart("SIGTERM");
+  for (const { events } of await Promise.all(followed))
+    expect(events.at(-1)).toMatchObject({ type: "error", code: "shutting_down", retryable: true });
+  for (const build of [current, waits])
+    expect(await daemon.ok("GET", buildPath(build))).toMatchObject({
+      state: "failed",
+      failure: { code: "build_failed" },
+    });
+  expect(left()).toEqual([]);
 });

@@ -3,9 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { newId } from "../../../shared/ids.ts";
 import type { Paths } from "../../core/paths.ts";
-import { founding } from "../../host/confine/index.ts";
 import type { GuestHost } from "../../host/guest/plan.ts";
-import { guestLimits } from "../../host/guest/steps.ts";
 import { makeGuestDirectories, ownFile } from "../../host/isolation/directories.ts";
 import { type Machine, startMachine } from "../../host/machine/machine.ts";
 import type { MachineSpec } from "../../host/machine/spec.ts";
@@ -31,7 +29,6 @@ export async function withTrialMachine<T>(
   const sandboxId = newId("sbx");
   const own = paths.trial(sandboxId);
   const users = host.isolation.usersOf(sandboxId);
-  const limits = guestLimits({ memory_mib: 0, vcpu_count: 1, image: spec });
   const files = [spec.disk, ...writes, ...(spec.input === undefined ? [] : [spec.input])];
   let machine: Machine | undefined;
   const stopBounding = boundWhile(own.vmm_log);
@@ -51,7 +48,7 @@ export async function withTrialMachine<T>(
         incoming: false,
       },
       { vmm_log: own.vmm_log, console_log: own.console_log },
-      { onProcess: async () => {}, enter: founding(host.confinement, sandboxId, limits) },
+      { onProcess: async () => {}, enter: null },
     );
     return await work(machine);
   } catch (error) {
@@ -60,7 +57,6 @@ export async function withTrialMachine<T>(
   } finally {
     stopBounding();
     await machine?.end();
-    await host.confinement.release(sandboxId);
     for (const file of files) await ownFile(file, 0);
     await rm(own.runtime, { recursive: true, force: true });
     await rm(own.directory, { recursive: true, force: true });

@@ -207,12 +207,7 @@ export function vsockAddress({ isolation, confinement }: GuestHost, { sandbox_id
   };
 }
 
-/** What the processes of such a guest may use together. */
-export function guestLimits({
-  memory_mib,
-  vcpu_count,
-  image,
-}: Pick<LaunchPlan, "memory_mib" | "vcpu_count"> & { image: Pick<LaunchPlan["image"], "hardware"> }): Limits {
+function guestLimits({ memory_mib, vcpu_count, image }: LaunchPlan): Limits {
   const { acceleration, base_memory_mib } = image.hardware;
   const translated_mib = acceleration === "tcg" ? TCG_BUFFER_MIB : 0;
   return limitsOf({ memory_mib: Math.max(memory_mib, base_memory_mib), vcpu_count, translated_mib });

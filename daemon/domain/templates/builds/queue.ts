@@ -51,7 +51,7 @@ export class Builds {
   /** Set whenever a build that somebody follows has told something, or has ended. */
   readonly #told = new Map<BuildId, { changed: Published<null>; readers: number }>();
   #current: Live | null = null;
-  #isStopping = false;
+  readonly #stopping = new AbortController();
 
   constructor(deps: BuildsDeps) {
     this.#deps = deps;
@@ -121,16 +121,21 @@ export class Builds {
     };
   }
 
+  /** Given when the daemon stops, with the error that followers are told. */
+  get stopping(): AbortSignal {
+    return this.#stopping.signal;
+  }
+
   /** The one under way ends; what waits is not begun any more. */
   async stop(): Promise<void> {
-    this.#isStopping = true;
+    this.#stopping.abort(new ServiceError("shutting_down"));
     const current = this.#current;
     current?.over.abort();
     await current?.ended.promise;
   }
 
   #next(): void {
-    if (this.#current !== null || this.#isStopping) return;
+    if (this.#current !== null || this.stopping.aborted) return;
     const live = this.#queue.take();
     if (!live) return;
     this.#current = live;
@@ -158,7 +163,7 @@ export class Builds {
         log.error("a build of a template broke off", { build_id: live.row.build_id, error: describeError(error) });
       }
     }
-    const cut = this.#isStopping ? RESTARTED : live.over.signal.aborted ? ENDED : BROKEN;
+    const cut = this.stopping.aborted ? RESTARTED : live.over.signal.aborted ? ENDED : BROKEN;
     await this.#finish(live, last ?? cut);
   }
 

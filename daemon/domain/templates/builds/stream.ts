@@ -46,6 +46,7 @@ export function makeBuildStream({ database }: BuildsDeps, builds: Builds): Bound
       if (!follow) return;
       await builds.changed(row.build_id, generation, signal);
     }
+    if (signal.reason instanceof ServiceError) throw signal.reason;
   }
 
   return bind(templateBuildStream, {
@@ -54,7 +55,7 @@ export function makeBuildStream({ database }: BuildsDeps, builds: Builds): Bound
       // A client that reconnects asks by the URL it had, and says by the header how far it has come since.
       const known = last_event_id !== null && LAST_EVENT_ID.test(last_event_id) ? Number(last_event_id) : undefined;
       const gone = new AbortController();
-      const signal = AbortSignal.any([call.signal, gone.signal]);
+      const signal = AbortSignal.any([call.signal, gone.signal, builds.stopping]);
       const leave = places.take(call.caller.org_id);
       const unfollow = builds.follow(row.build_id);
       const over = () => {
