@@ -161,6 +161,8 @@ export interface OwnProcess {
 export function startOwn(argument: string, input: string, onLine: (line: string) => void): OwnProcess {
   const child = Bun.spawn([process.execPath, argument], { ...OWN_SESSION, stdio: ["pipe", "pipe", "pipe"] });
   const started = describe(argument, child);
+  // It is waited for: a loop that nothing keeps alive turns without a pause.
+  child.ref();
   child.stdin.write(`${input}\n`);
   child.stdin.flush();
   const said = new Response(child.stderr).text();
