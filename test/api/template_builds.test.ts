@@ -120,8 +120,9 @@ test("a build is followed, ended, and seen by its organization alone", async () 
   const asked = await ask("slow", { secrets: { token: SECRET }, registry_auth: '{"auths":{}}' });
   const path = buildPath(asked);
   await until("something is fetched", () => connections.size > 0);
-  const { body } = await daemon.api("GET", path);
-  expect(body).toMatchObject({ state: "pulling", finished_at: null, failure: null });
+  const pulling = async () => (await daemon.ok("GET", path)).state === "pulling";
+  await until("it says so", pulling);
+  expect(await daemon.ok("GET", path)).toMatchObject({ state: "pulling", finished_at: null, failure: null });
   for (const of of [path, `${path}/stream`]) expect((await daemon.api("GET", of, undefined, other)).status).toBe(404);
   expect((await daemon.api("DELETE", path, undefined, other)).status).toBe(404);
 
@@ -219,6 +220,28 @@ test("whoever has a key without the scope, or one that is bound, builds nothing"
     const { status, body } = await daemon.api("POST", TEMPLATES, { template_id: "t", from: image() }, headers);
     expect([status, body.code]).toEqual([403, "insufficient_scope"]);
   }
+});
+
+test("whoever waits for a build takes no processor meanwhile", async () => {
+  const argv = ["template", "import", "waited-for", `docker://${host}/app:1`, "--json"];
+  const child = spawn(BINARY, argv, { env: daemon.env, stdio: "ignore" });
+  const ended = new Promise((done) => child.once("exit", done));
+  await until("something is fetched", () => connections.size > 0);
+  /** Of the processor, in hundredths of a second. */
+  const used = () => {
+    const stat = readFileSync(`/proc/${child.pid}/stat`, "utf8");
+    const [user, system] = stat
+      .slice(stat.lastIndexOf(")") + 2)
+      .split(" ")
+      .slice(11, 13);
+    return Number(user) + Number(system);
+  };
+  const before = used();
+  await Bun.sleep(1000); // what is asked is that nothing happens meanwhile
+  const spent = used() - before;
+  child.kill("SIGINT");
+  await ended;
+  expect(spent).toBeLessThan(30);
 });
 
 test.each([

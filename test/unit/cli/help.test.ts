@@ -19,7 +19,9 @@ const COMMANDS = [
   ...["invite", "list", "approve", "refuse"].map((verb) => `signup ${verb}`),
   ...["create", "list", "revoke"].map((verb) => `ssh-access ${verb}`),
   ...["expose", "list", "unexpose"].map((verb) => `port ${verb}`),
-  ...["build", "import", "refresh", "request", "follow", "cancel", "list", "get", "remove"].map((verb) => `template ${verb}`),
+  ...["build", "import", "refresh", "request", "follow", "cancel", "list", "get", "remove"].map(
+    (verb) => `template ${verb}`,
+  ),
   ...["create", "list", "overview", "get", "destroy"].map((verb) => `room ${verb}`),
   ...["create", "list", "get", "destroy", "metrics", "update", "standby", "resume"].map((verb) => `sandbox ${verb}`),
   ...["ls", "put", "get", "read", "write", "rm", "mkdir", "mv", "stat"].map((verb) => `drive ${verb}`),
