@@ -161,11 +161,12 @@ test("watching is not attaching: nobody is sent away, nobody waits, and its life
 
 test("a watcher who does not read slows neither the command nor who types, and is told what was left out", async () => {
   const service = new Service();
-  const id = await service.open("stty -opost; seq 1 600000; read -r; echo end; exit 0");
+  const id = await service.open("stty -opost -echo; echo up; read -r; seq 1 600000; read -r; echo end; exit 0");
   const idle = await service.watch(id);
-  await idle.until(() => idle.told.length > 0);
+  await idle.until(() => idle.text === "up\n");
   const screen = await attach(service.link, id);
-  const size = Array.from({ length: 600_000 }, (_, at) => `${at + 1}\n`).join("").length;
+  await screen.type("\r");
+  const size = "up\n".length + Array.from({ length: 600_000 }, (_, at) => `${at + 1}\n`).join("").length;
   await until("who types has seen all", () => screen.bytes.byteLength === size, 20_000);
   const quick = await service.watch(id, size - 7);
   await quick.until(() => quick.text === "600000\n");
