@@ -161,7 +161,12 @@ await Promise.all([drawn("typed-42"), drawn("typed-42", second)]);
 await head(second).getByText("types, for").waitFor(SLOW);
 seen.badge = await head(second).textContent();
 await sleeper.clock.fastForward("01:00:00");
-await head(sleeper).getByText("reconnecting").waitFor(SLOW);
+await head(sleeper)
+  .getByText("reconnecting")
+  .waitFor(SLOW)
+  .catch(async (error) => {
+    throw new Error(`the sleeper's page says: ${await sleeper.locator("body").textContent()}`, { cause: error });
+  });
 seen.asleep = await sleeper.locator(".xterm-rows").textContent();
 await sleeper.context().setOffline(false);
 await drawn("typed-42", sleeper);

@@ -14,6 +14,17 @@ const COUNTING = 10;
 const KEY = ". /root/keys; export ROOMD_API_KEY;";
 const SLOW_MS = 180_000;
 const TRIES = 30;
+/** That roomd gives up on a guest whose first connection breaks, which on a host as slow as here most do; and it may answer before one is up. */
+const CREATE = `
+state() { roomd sandbox get demo $c --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["state"])'; }
+for n in $(seq ${TRIES}); do
+  roomd sandbox create demo $c --memory 256
+  while [ "$(state)" = starting ]; do sleep 1; done
+  [ "$(state)" = running ] && exit
+  roomd sandbox destroy demo $c
+done
+exit 1
+`;
 
 /** Calls one after the other until a file says that it is enough; tries again what its answer says may be tried again. */
 const CLIENT = `
@@ -63,12 +74,7 @@ describe.skipIf(LEFT_OUT !== null)("an upgrade from before the package", () => {
     await until("it answers", async () => (await host.run("roomd health")).status === 0, SLOW_MS);
     await host.ok(`${KEY} roomd room create demo`);
     for (let i = 1; i <= COUNTING; i++) {
-      // That roomd gives up on a guest whose first connection breaks, which on a host as slow as here most do.
-      const create = `roomd sandbox create demo c${i} --memory 256`;
-      await host.ok(
-        `${KEY} for n in $(seq ${TRIES}); do ${create} && exit; roomd sandbox destroy demo c${i}; done; ${create}`,
-        TRIES * SLOW_MS,
-      );
+      await host.ok(`${KEY} c=c${i}\n${CREATE}`, TRIES * SLOW_MS);
       // Those that are there would take the processor from the next.
       await host.ok(`${KEY} roomd sandbox standby demo c${i}`);
     }
